@@ -44,7 +44,7 @@ const SAMPLERS: [&str; 6] = [
 type Variables = BTreeMap<String, String>;
 
 /// The configuration of traces, and the warnings about it.
-struct Asked {
+struct TracedRequest {
     config: SpanConfig,
     warnings: Vec<String>,
 }
@@ -65,7 +65,7 @@ pub(super) fn start(
         return Ok(Spans::none());
     }
     let about = SpanDetails { compat: args.metrics_compat, addresses: addresses(routes) };
-    let Some(Asked { config, warnings }) = asked(variables, about)? else {
+    let Some(TracedRequest { config, warnings }) = asked(variables, about)? else {
         return Ok(Spans::none());
     };
     if own.is_some_and(|own| is_at(&config.endpoint, own)) {
@@ -108,7 +108,10 @@ fn is_at(endpoint: &Url, own: SocketAddr) -> bool {
 }
 
 /// Reads the variables. Returns `None` if they turn traces off.
-fn asked(variables: &Variables, about: SpanDetails) -> Result<Option<Asked>, CommandFailure> {
+fn asked(
+    variables: &Variables,
+    about: SpanDetails,
+) -> Result<Option<TracedRequest>, CommandFailure> {
     let get = |name: &str| variables.get(name).map(String::as_str).filter(|text| !text.is_empty());
     if get("OTEL_SDK_DISABLED").is_some_and(|text| text.eq_ignore_ascii_case("true")) {
         return Ok(None);
@@ -162,7 +165,7 @@ fn asked(variables: &Variables, about: SpanDetails) -> Result<Option<Asked>, Com
         identity: identity(of_traces("CLIENT_CERTIFICATE"), of_traces("CLIENT_KEY"))?,
         about,
     };
-    Ok(Some(Asked { config, warnings }))
+    Ok(Some(TracedRequest { config, warnings }))
 }
 
 /// Limits a number of spans. The queue allocates memory as it fills.

@@ -30,7 +30,7 @@ enum Kind {
 
 /// An operation that changes something, for the failing disk.
 #[cfg(test)]
-enum Change<'a> {
+enum DiskChange<'a> {
     /// A write of bytes to a file, some of which may arrive.
     Write(&'a mut dyn FnMut(&[u8]) -> io::Result<()>, &'a [u8]),
     /// An operation that is done in full or not at all.
@@ -175,7 +175,7 @@ impl Disk {
                 Ok(())
             }
             #[cfg(test)]
-            Kind::Failing(plan) => plan.meet(Change::Other(what)),
+            Kind::Failing(plan) => plan.meet(DiskChange::Other(what)),
         }
     }
 
@@ -187,7 +187,7 @@ impl Disk {
         match &self.0 {
             Kind::Real => write(bytes),
             #[cfg(test)]
-            Kind::Failing(plan) => plan.meet(Change::Write(write, bytes)),
+            Kind::Failing(plan) => plan.meet(DiskChange::Write(write, bytes)),
         }
     }
 }

@@ -43,14 +43,14 @@ pub enum TakeChange {
 #[derive(Debug)]
 pub struct RecordingChanges {
     spool: EntrySpool,
-    names: Vec<Change>,
+    names: Vec<EntryChange>,
     known: HashMap<EntryName, usize>,
     rules: Option<IdentityRules>,
 }
 
 /// The change to a name.
 #[derive(Debug)]
-struct Change {
+struct EntryChange {
     name: EntryName,
     /// The name whose place it takes.
     instead_of: Option<EntryName>,
@@ -138,7 +138,7 @@ impl RecordingChanges {
             }
             None => {
                 self.known.insert(name.clone(), self.names.len());
-                self.names.push(Change { name, instead_of, takes });
+                self.names.push(EntryChange { name, instead_of, takes });
             }
         }
     }
@@ -153,7 +153,7 @@ impl RecordingChanges {
     /// Returns the plan that applies the changes.
     fn plan(&self, outline: &RecordingOutline) -> LogMerge {
         let mut plan = LogMerge::default();
-        for Change { name, instead_of, takes } in &self.names {
+        for EntryChange { name, instead_of, takes } in &self.names {
             let stands_at = outline.find_name(name);
             let stood_at = instead_of.as_ref().and_then(|old| outline.find_name(old));
             match (stands_at, stood_at) {

@@ -46,7 +46,7 @@ const TOLD: [&str; 7] =
     ["usage", "usageMetadata", "model", "modelVersion", "meta", "prompt_eval_count", "eval_count"];
 
 /// The content of a body.
-enum Body {
+enum ComparedBody {
     /// Nothing.
     Empty,
     /// One JSON value, also if it was merged from a stream.
@@ -67,15 +67,15 @@ pub(super) fn compare(
     // If only one side has a summary, its answer is compared already. The other side's body is then
     // shown as a difference.
     let (old, new) = match (a.has_summary(), b.has_summary()) {
-        (true, false) => (Body::Empty, of(b, new)),
-        (false, true) => (of(a, old), Body::Empty),
+        (true, false) => (ComparedBody::Empty, of(b, new)),
+        (false, true) => (of(a, old), ComparedBody::Empty),
         _ => (of(a, old), of(b, new)),
     };
     match (old, new) {
-        (Body::Json(old), Body::Json(new)) => {
+        (ComparedBody::Json(old), ComparedBody::Json(new)) => {
             value::compare(CallHalf::Answer, place, Some(&old), Some(&new), found);
         }
-        (Body::Bytes(old), Body::Bytes(new)) => {
+        (ComparedBody::Bytes(old), ComparedBody::Bytes(new)) => {
             let at = old.iter().zip(&new).take_while(|(one, other)| one == other).count();
             if old != new {
                 let told = |bytes: &[u8]| {
@@ -94,32 +94,34 @@ pub(super) fn compare(
 }
 
 /// Returns a body as the value of a difference.
-fn shown(body: Body) -> Option<Value> {
+fn shown(body: ComparedBody) -> Option<Value> {
     match body {
-        Body::Empty => None,
-        Body::Json(value) => Some(value),
-        Body::Text(text) => Some(Value::from(text)),
-        Body::Bytes(bytes) => Some(Value::from(format!("{} bytes that are not text", bytes.len()))),
+        ComparedBody::Empty => None,
+        ComparedBody::Json(value) => Some(value),
+        ComparedBody::Text(text) => Some(Value::from(text)),
+        ComparedBody::Bytes(bytes) => {
+            Some(Value::from(format!("{} bytes that are not text", bytes.len())))
+        }
     }
 }
 
 /// Returns the content of a response's body, without members that are generated anew each time.
-fn of(side: &ComparedSide<'_>, response: &RecordedResponse) -> Body {
+fn of(side: &ComparedSide<'_>, response: &RecordedResponse) -> ComparedBody {
     let Some(bytes) = plain(response) else {
-        return Body::Bytes(response.payload.bytes().to_vec());
+        return ComparedBody::Bytes(response.payload.bytes().to_vec());
     };
     let tidied = |mut value: Value| {
         if side.operation() != Operation::OTHER {
             tidy(&mut value, side.has_summary());
         }
-        Body::Json(value)
+        ComparedBody::Json(value)
     };
     if let Some(framing) = Framing::answered(side.operation(), media(response), &bytes) {
         let whole = merged(side, framing, &bytes);
         return match whole.and_then(|whole| serde_json::from_slice(&whole).ok()) {
             Some(value) => tidied(value),
             // If the answer is compared already, the split into events does not matter.
-            None if side.has_summary() => Body::Empty,
+            None if side.has_summary() => ComparedBody::Empty,
             None => tidied(framing::events(framing, &bytes).map(|event| said(&event)).collect()),
         };
     }
@@ -127,9 +129,9 @@ fn of(side: &ComparedSide<'_>, response: &RecordedResponse) -> Body {
         return tidied(value);
     }
     match String::from_utf8(bytes) {
-        Ok(text) if text.is_empty() => Body::Empty,
-        Ok(text) => Body::Text(text),
-        Err(error) => Body::Bytes(error.into_bytes()),
+        Ok(text) if text.is_empty() => ComparedBody::Empty,
+        Ok(text) => ComparedBody::Text(text),
+        Err(error) => ComparedBody::Bytes(error.into_bytes()),
     }
 }
 

@@ -84,7 +84,7 @@ pub(super) struct CallQuery<'a> {
 }
 
 /// The result of looking through one pool of takes.
-enum Choice {
+enum GroupChoice {
     Take(usize),
     Incomplete,
     Exhausted,
@@ -198,10 +198,10 @@ impl Matcher {
         for group in groups {
             for kind in kinds.into_iter().flatten() {
                 match self.choose(*group, query, kind) {
-                    Choice::Take(take) => return Ok(self.hit(take, by)),
-                    Choice::Incomplete => reason = Some(MissReason::Incomplete),
-                    Choice::Exhausted => reason = reason.or(Some(MissReason::Exhausted)),
-                    Choice::Empty => {}
+                    GroupChoice::Take(take) => return Ok(self.hit(take, by)),
+                    GroupChoice::Incomplete => reason = Some(MissReason::Incomplete),
+                    GroupChoice::Exhausted => reason = reason.or(Some(MissReason::Exhausted)),
+                    GroupChoice::Empty => {}
                 }
             }
         }
@@ -237,12 +237,12 @@ impl Matcher {
         let mut exhausted = false;
         for group in groups.iter().copied().chain(self.steps.unchecked(step)) {
             match self.choose(group, query, PoolKind::Step(step)) {
-                Choice::Take(take) => return Ok(self.hit(take, MatchedBy::StepId)),
-                Choice::Incomplete => {
+                GroupChoice::Take(take) => return Ok(self.hit(take, MatchedBy::StepId)),
+                GroupChoice::Incomplete => {
                     return Err(MissReason::Incomplete);
                 }
-                Choice::Exhausted => exhausted = true,
-                Choice::Empty => {}
+                GroupChoice::Exhausted => exhausted = true,
+                GroupChoice::Empty => {}
             }
         }
         let turn_left = self.steps.takes(step).any(|take| !self.is_used(take as usize));
@@ -252,7 +252,7 @@ impl Matcher {
     }
 
     /// Uses up the first take of `group` that is of this kind and may be given to this call.
-    fn choose(&self, group: u32, query: &CallQuery<'_>, kind: PoolKind) -> Choice {
+    fn choose(&self, group: u32, query: &CallQuery<'_>, kind: PoolKind) -> GroupChoice {
         let home = &self.groups[group as usize];
         let take = |position: usize| &self.takes[home.takes()[position] as usize];
         let repeat = |take: &ReplayTake| match take.declared_fault() {
@@ -268,11 +268,11 @@ impl Matcher {
         });
         let position = match next {
             PoolChoice::Take(position) => position,
-            PoolChoice::Exhausted => return Choice::Exhausted,
-            PoolChoice::Empty => return Choice::Empty,
+            PoolChoice::Exhausted => return GroupChoice::Exhausted,
+            PoolChoice::Empty => return GroupChoice::Empty,
         };
         let take = home.takes()[position] as usize;
-        if self.takes[take].servable { Choice::Take(take) } else { Choice::Incomplete }
+        if self.takes[take].servable { GroupChoice::Take(take) } else { GroupChoice::Incomplete }
     }
 
     /// Returns the takes of `group` that are of this kind and may be given to this call: those of

@@ -102,7 +102,7 @@ fn merged_stream(bytes: &[u8]) -> Option<Answer> {
 }
 
 /// One content block while its deltas arrive.
-struct Block {
+struct ContentBlock {
     fields: Map<String, Value>,
     /// The pieces of a tool's input, which is JSON only once it is complete.
     input: String,
@@ -178,11 +178,11 @@ fn take_message_delta(data: Map<String, Value>, message: &mut Map<String, Value>
     }
 }
 
-fn take_block_event(mut data: Map<String, Value>, blocks: &mut BTreeMap<u64, Block>) {
+fn take_block_event(mut data: Map<String, Value>, blocks: &mut BTreeMap<u64, ContentBlock>) {
     let index = data.get("index").and_then(Value::as_u64).unwrap_or(0);
     if let Some(Value::Object(fields)) = data.remove("content_block") {
         let input = String::new();
-        blocks.insert(index, Block { fields, input });
+        blocks.insert(index, ContentBlock { fields, input });
     } else if let (Some(Value::Object(delta)), Some(block)) =
         (data.remove("delta"), blocks.get_mut(&index))
     {
@@ -190,7 +190,7 @@ fn take_block_event(mut data: Map<String, Value>, blocks: &mut BTreeMap<u64, Blo
     }
 }
 
-impl Block {
+impl ContentBlock {
     fn take(&mut self, delta: Map<String, Value>) {
         for (name, value) in delta {
             match (name.as_str(), value) {

@@ -136,7 +136,7 @@ fn usage(tokens: &mut TextTokens<'_>) -> Option<TokenUsage> {
 fn request(tokens: &mut TextTokens<'_>) -> Option<RecordedRequest> {
     let (mut method, mut path, mut query, mut headers) = (None, None, None, None);
     let mut other_headers: Option<String> = None;
-    let mut body = Body::default();
+    let mut body = StoredBody::default();
     tokens.object(|tokens, key| match key {
         "method" => set(&mut method, tokens.text()),
         "path" => set(&mut path, tokens.text()),
@@ -161,7 +161,7 @@ fn request(tokens: &mut TextTokens<'_>) -> Option<RecordedRequest> {
 fn response(tokens: &mut TextTokens<'_>) -> Option<RecordedResponse> {
     let (mut status, mut headers, mut end, mut cut) = (None, None, None, None);
     let (mut chunks, mut frames) = (None, None);
-    let mut body = Body::default();
+    let mut body = StoredBody::default();
     tokens.object(|tokens, key| match key {
         "status" => set(&mut status, tokens.count()),
         "headers" => set(&mut headers, pairs(tokens)),
@@ -287,14 +287,14 @@ fn lengths(tokens: &mut TextTokens<'_>) -> Option<Vec<(f64, usize)>> {
 
 /// The fields that hold a body.
 #[derive(Default)]
-struct Body<'a> {
+struct StoredBody<'a> {
     /// The value's text, and its bytes in the plain style.
     value: Option<(&'a str, Vec<u8>)>,
     style: Option<String>,
     bytes: Option<Bytes>,
 }
 
-impl<'a> Body<'a> {
+impl<'a> StoredBody<'a> {
     fn field(&mut self, tokens: &mut TextTokens<'a>, key: &str) -> Option<()> {
         match key {
             "body" => {

@@ -72,7 +72,7 @@ enum Role {
 }
 
 /// An object or an array that is being read.
-struct Container {
+struct SpelledContainer {
     start: usize,
     role: Role,
     is_array: bool,
@@ -86,7 +86,7 @@ struct Container {
 
 struct Reader<'a> {
     json: &'a [u8],
-    open: Vec<Container>,
+    open: Vec<SpelledContainer>,
     /// The name of the member whose value comes next.
     name: Option<JsonText>,
     /// What is to be emptied, and the replacement.
@@ -137,7 +137,7 @@ impl Reader<'_> {
             true => Role::Other,
         };
         let waiting = Vec::new();
-        self.open.push(Container {
+        self.open.push(SpelledContainer {
             start,
             role,
             is_array,
@@ -156,7 +156,8 @@ impl Reader<'_> {
 
     fn end(&mut self, end: usize) {
         let Some(container) = self.open.pop() else { return };
-        let Container { start, role, is_array, says_something, has_text, waiting } = container;
+        let SpelledContainer { start, role, is_array, says_something, has_text, waiting } =
+            container;
         if has_text {
             self.found.extend(waiting.into_iter().map(|range| (range, "[]")));
         }

@@ -94,7 +94,7 @@ struct Template {
 }
 
 /// An object or an array of an event.
-struct Container {
+struct ChannelContainer {
     parent: Option<usize>,
     /// The hash of its name.
     step: u64,
@@ -207,7 +207,7 @@ impl EventStrings {
     }
 
     /// Computes the channels of an event's strings, after all its indexes are known.
-    fn name_channels(&mut self, containers: &[Container], waiting: &[Waiting]) {
+    fn name_channels(&mut self, containers: &[ChannelContainer], waiting: &[Waiting]) {
         let mut named: Vec<TextChannel> = Vec::with_capacity(containers.len());
         for container in containers {
             let above = container.parent.and_then(|parent| named.get(parent).copied());
@@ -243,7 +243,7 @@ fn string_length(text: &[u8]) -> Option<(usize, bool)> {
 /// An event that is being read.
 struct Event<'a> {
     json: &'a [u8],
-    containers: Vec<Container>,
+    containers: Vec<ChannelContainer>,
     open: Vec<usize>,
     /// The name of the member whose value comes next.
     name: Option<JsonText>,
@@ -256,7 +256,7 @@ impl Event<'_> {
         // Containers that were not closed are broken.
         self.open.truncate(depth.saturating_sub(1));
         let step = self.name.take().map_or(1, |name| hash(&name.meaning(self.json)));
-        self.containers.push(Container {
+        self.containers.push(ChannelContainer {
             parent: self.open.last().copied(),
             step,
             index: 0,

@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::{Arc, Mutex};
 
-use super::Change;
+use super::DiskChange;
 
 /// When the disk fails, and how. Clones share the state.
 #[derive(Clone, Debug)]
@@ -65,33 +65,33 @@ impl Plan {
         (state.at, state.how) = (state.seen, how);
     }
 
-    pub(super) fn meet(&self, change: Change<'_>) -> io::Result<()> {
+    pub(super) fn meet(&self, change: DiskChange<'_>) -> io::Result<()> {
         let (fails, how) = {
             let mut state = self.0.lock().unwrap();
             state.seen += 1;
             state.done.push(match &change {
-                Change::Write(..) => "write",
-                Change::Other(what) => what,
+                DiskChange::Write(..) => "write",
+                DiskChange::Other(what) => what,
             });
             let now = state.seen - 1;
             let lasts = match state.how {
                 Failure::Full => {
-                    !matches!(change, Change::Other("set length" | "remove" | "rename"))
+                    !matches!(change, DiskChange::Other("set length" | "remove" | "rename"))
                 }
                 how => how == Failure::Crash,
             };
             (now == state.at || (lasts && now > state.at), (state.how, now == state.at))
         };
         match change {
-            Change::Write(write, bytes) if fails => {
+            DiskChange::Write(write, bytes) if fails => {
                 if matches!(how, (Failure::Short | Failure::Full | Failure::Crash, true)) {
                     write(&bytes[..bytes.len() / 2])?;
                 }
                 Err(error(how.0))
             }
-            Change::Write(write, bytes) => write(bytes),
-            Change::Other(_) if fails => Err(error(how.0)),
-            Change::Other(_) => Ok(()),
+            DiskChange::Write(write, bytes) => write(bytes),
+            DiskChange::Other(_) if fails => Err(error(how.0)),
+            DiskChange::Other(_) => Ok(()),
         }
     }
 }

@@ -135,7 +135,7 @@ impl<'de> Visitor<'de> for Part<'_, '_, '_> {
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
         let is_latin = self.state.creator.eq_ignore_ascii_case("mitmproxy");
         let source = HarSource { is_latin, attached: self.state.attached };
-        while let Some(entry) = seq.next_element::<Entry>()? {
+        while let Some(entry) = seq.next_element::<HarEntry>()? {
             let place = self.state.finder.place();
             if !self.state.finder.report(entry.item(place, source)) {
                 return Err(de::Error::custom("no more is wanted"));
@@ -152,11 +152,11 @@ struct Creator {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Entry {
+struct HarEntry {
     started_date_time: Option<String>,
     time: Option<f64>,
-    request: Asked,
-    response: Option<Answered>,
+    request: HarRequest,
+    response: Option<HarResponse>,
     timings: Option<Timings>,
     #[serde(rename = "_resourceType")]
     resource_type: Option<String>,
@@ -168,7 +168,7 @@ struct Entry {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Asked {
+struct HarRequest {
     method: Option<String>,
     url: Option<String>,
     headers: Option<Vec<HarPair>>,
@@ -178,7 +178,7 @@ struct Asked {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Answered {
+struct HarResponse {
     status: Option<Value>,
     headers: Option<Vec<HarPair>>,
     content: Option<Box<RawValue>>,
@@ -202,7 +202,7 @@ impl Timings {
     }
 }
 
-impl Entry {
+impl HarEntry {
     fn item(self, place: String, source: HarSource<'_>) -> FoundItem {
         match self.exchange(place.clone(), source) {
             Ok(exchange) => FoundItem::Exchange(Box::new(exchange)),
@@ -242,7 +242,7 @@ impl Entry {
     }
 }
 
-impl Asked {
+impl HarRequest {
     /// Returns the request.
     ///
     /// # Errors
@@ -268,7 +268,7 @@ impl Asked {
     }
 }
 
-impl Answered {
+impl HarResponse {
     /// Returns the response, or why the call is left out.
     fn read(
         self,

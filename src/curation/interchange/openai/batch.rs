@@ -46,7 +46,7 @@ struct Id {
 struct AnswerLine {
     custom_id: String,
     #[serde(default)]
-    response: Option<Answered>,
+    response: Option<BatchAnswer>,
     #[serde(default)]
     error: Option<Value>,
     /// Only in requests.
@@ -55,7 +55,7 @@ struct AnswerLine {
 }
 
 #[derive(Deserialize)]
-struct Answered {
+struct BatchAnswer {
     status_code: u16,
     #[serde(default)]
     request_id: Option<String>,

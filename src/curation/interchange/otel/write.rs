@@ -24,7 +24,7 @@ pub(in super::super) fn entry(
         return Err("not a call of a model".to_owned());
     }
     let mut lost = vec!["headers"];
-    let mut out = Attributes::default();
+    let mut out = WrittenAttributes::default();
     out.request(entry, &call, url, request);
     let failed = out.answer(entry, request, &mut lost);
     out.words(entry, &call, request);
@@ -78,11 +78,11 @@ fn hex(bytes: &[u8]) -> String {
 
 /// Attributes in their written form.
 #[derive(Default)]
-struct Attributes {
+struct WrittenAttributes {
     list: Vec<Value>,
 }
 
-impl Attributes {
+impl WrittenAttributes {
     fn put(&mut self, key: &str, kind: &str, value: Value) {
         let typed = Map::from_iter([(kind.to_owned(), value)]);
         self.list.push(json!({ "key": key, "value": typed }));

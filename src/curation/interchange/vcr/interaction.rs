@@ -16,13 +16,13 @@ use loomrec_recording::rebuilt_body::rebuild;
 /// An interaction.
 #[derive(Debug, Default)]
 pub(super) struct VcrInteraction {
-    request: Asked,
-    response: Option<Answered>,
+    request: VcrRequest,
+    response: Option<VcrResponse>,
     recorded_at: String,
 }
 
 #[derive(Debug, Default)]
-struct Asked {
+struct VcrRequest {
     method: String,
     uri: String,
     headers: Vec<(String, String)>,
@@ -32,7 +32,7 @@ struct Asked {
 }
 
 #[derive(Debug, Default)]
-struct Answered {
+struct VcrResponse {
     /// `{code: 200, message: OK}`, or only the code.
     status: Option<YamlNode>,
     /// Only in older cassettes made with httpx, which hold only the text.
@@ -63,10 +63,10 @@ impl VcrInteraction {
             match name.as_str() {
                 "request" => {
                     asked = true;
-                    interaction.request = Asked::from_node(node)?;
+                    interaction.request = VcrRequest::from_node(node)?;
                 }
                 "response" if node.is_null() => {}
-                "response" => interaction.response = Some(Answered::from_node(node)?),
+                "response" => interaction.response = Some(VcrResponse::from_node(node)?),
                 "recorded_at" => interaction.recorded_at = text(node, "`recorded_at`")?,
                 _ => {}
             }
@@ -80,7 +80,7 @@ impl VcrInteraction {
             return damaged("it holds no response".to_owned());
         };
         let mut lost = Vec::new();
-        let Asked { method, uri, mut headers, body, parsed_body } = self.request;
+        let VcrRequest { method, uri, mut headers, body, parsed_body } = self.request;
         let body = match bytes(body, parsed_body, &mut headers, &mut lost) {
             Ok(body) => body,
             Err(reason) => return damaged(format!("its request's body {reason}")),
@@ -116,7 +116,7 @@ impl VcrInteraction {
     }
 }
 
-impl Asked {
+impl VcrRequest {
     fn from_node(node: YamlNode) -> Result<Self, String> {
         let mut asked = Self::default();
         for (name, node) in members(node, "a request")? {
@@ -133,7 +133,7 @@ impl Asked {
     }
 }
 
-impl Answered {
+impl VcrResponse {
     fn from_node(node: YamlNode) -> Result<Self, String> {
         let mut answered = Self::default();
         for (name, node) in members(node, "a response")? {

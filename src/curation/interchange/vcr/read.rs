@@ -140,15 +140,15 @@ pub(in super::super) fn read_json(
     finder: &mut ReadContext<'_>,
 ) -> Result<(), ReadProblem> {
     let mut deserializer = serde_json::Deserializer::from_reader(std::io::BufReader::new(input));
-    Cassette { finder }.deserialize(&mut deserializer)?;
+    CassetteText { finder }.deserialize(&mut deserializer)?;
     Ok(deserializer.end()?)
 }
 
-struct Cassette<'f, 'a> {
+struct CassetteText<'f, 'a> {
     finder: &'f mut ReadContext<'a>,
 }
 
-impl<'de> DeserializeSeed<'de> for Cassette<'_, '_> {
+impl<'de> DeserializeSeed<'de> for CassetteText<'_, '_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -156,7 +156,7 @@ impl<'de> DeserializeSeed<'de> for Cassette<'_, '_> {
     }
 }
 
-impl<'de> Visitor<'de> for Cassette<'_, '_> {
+impl<'de> Visitor<'de> for CassetteText<'_, '_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

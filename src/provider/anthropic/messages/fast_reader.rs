@@ -18,7 +18,7 @@ use loomrec_identity::Json;
 struct NeedsMerge;
 
 /// One content block so far.
-struct Block<'a> {
+struct BlockDraft<'a> {
     start: Json<'a>,
     text: String,
     /// The pieces of a tool's input.
@@ -28,7 +28,7 @@ struct Block<'a> {
 /// Returns the answer of a stream. The outer `None` means that the events must be merged, the inner
 /// one that the stream has no `message_start`.
 pub(super) fn read(bytes: &[u8]) -> Option<Option<Answer>> {
-    let mut builder = AnswerBuilder::default();
+    let mut builder = MessageBuilder::default();
     for event in events(Framing::Sse, bytes) {
         if event.data.is_none() || event.is_done() {
             continue;
@@ -42,15 +42,15 @@ pub(super) fn read(bytes: &[u8]) -> Option<Option<Answer>> {
 }
 
 #[derive(Default)]
-struct AnswerBuilder<'a> {
+struct MessageBuilder<'a> {
     message: Option<Json<'a>>,
     finish_reason: Option<Cow<'a, str>>,
     /// The usage in each `message_delta`.
     counts: Vec<Json<'a>>,
-    blocks: BTreeMap<u64, Block<'a>>,
+    blocks: BTreeMap<u64, BlockDraft<'a>>,
 }
 
-impl<'a> AnswerBuilder<'a> {
+impl<'a> MessageBuilder<'a> {
     fn event(&mut self, name: Option<&str>, data: Json<'a>) -> Result<(), NeedsMerge> {
         let kind = text(&data, "type").or_else(|| name.map(Cow::Borrowed)).unwrap_or_default();
         match kind.as_ref() {
@@ -113,7 +113,7 @@ impl<'a> AnswerBuilder<'a> {
                 return Err(NeedsMerge);
             }
             let said = text(&start, "text").map(Cow::into_owned).unwrap_or_default();
-            self.blocks.insert(index, Block { start, text: said, input: String::new() });
+            self.blocks.insert(index, BlockDraft { start, text: said, input: String::new() });
             return Ok(());
         }
         let Some(Json::Object(delta)) = data.get("delta") else { return Ok(()) };
@@ -152,7 +152,7 @@ impl<'a> AnswerBuilder<'a> {
     }
 }
 
-impl Block<'_> {
+impl BlockDraft<'_> {
     fn call(self) -> ToolCall {
         let said = |name| text(&self.start, name).unwrap_or_default();
         if self.input.is_empty() {

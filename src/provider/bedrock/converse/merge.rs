@@ -33,7 +33,7 @@ pub(super) fn framed(framing: Framing, bytes: &[u8]) -> impl Iterator<Item = Eve
 pub(in crate::bedrock) fn events(events: impl Iterator<Item = Event>) -> Option<MergedStream> {
     let mut merged = MergedStream { body: ObjectView::new(), ended: false, failed: false };
     let mut message = ObjectView::new();
-    let mut blocks: BTreeMap<u64, Block> = BTreeMap::new();
+    let mut blocks: BTreeMap<u64, ConverseBlock> = BTreeMap::new();
     let mut seen = false;
     for event in events {
         let Event::Told(name, mut data) = event else {
@@ -50,7 +50,7 @@ pub(in crate::bedrock) fn events(events: impl Iterator<Item = Event>) -> Option<
             }
             "contentBlockStart" => {
                 if let Some(Value::Object(start)) = data.shift_remove("start") {
-                    blocks.insert(index, Block { start, ..Block::default() });
+                    blocks.insert(index, ConverseBlock { start, ..ConverseBlock::default() });
                 }
                 true
             }
@@ -90,7 +90,7 @@ pub(in crate::bedrock) fn events(events: impl Iterator<Item = Event>) -> Option<
 
 /// One content block while its deltas arrive.
 #[derive(Default)]
-struct Block {
+struct ConverseBlock {
     start: ObjectView,
     text: Option<String>,
     citations: Vec<Value>,
@@ -100,7 +100,7 @@ struct Block {
     input: String,
 }
 
-impl Block {
+impl ConverseBlock {
     fn take(&mut self, delta: ObjectView) {
         for (name, value) in delta {
             match (name.as_str(), value) {

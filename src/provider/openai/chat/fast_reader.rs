@@ -17,7 +17,7 @@ struct NeedsMerge;
 
 /// The answer so far.
 #[derive(Default)]
-struct AnswerBuilder<'a> {
+struct CompletionBuilder<'a> {
     /// Whether there was a chunk with choices.
     seen: bool,
     content: String,
@@ -39,7 +39,7 @@ struct Call<'a> {
 /// Returns the answer of a stream. The outer `None` means that the chunks must be merged, the inner
 /// one that no chunk has `choices`.
 pub(super) fn read(bytes: &[u8]) -> Option<Option<Answer>> {
-    let mut builder = AnswerBuilder::default();
+    let mut builder = CompletionBuilder::default();
     for event in events(Framing::Sse, bytes) {
         if event.data.is_none() || event.is_done() {
             continue;
@@ -54,7 +54,7 @@ pub(super) fn read(bytes: &[u8]) -> Option<Option<Answer>> {
 
 type Members<'a> = Vec<(loomrec_identity::JsonStr<'a>, Json<'a>)>;
 
-impl<'a> AnswerBuilder<'a> {
+impl<'a> CompletionBuilder<'a> {
     fn chunk(&mut self, chunk: Members<'a>) -> Result<(), NeedsMerge> {
         for (name, value) in chunk {
             match (name.as_str().as_ref(), value) {

@@ -9,7 +9,7 @@ use crate::operation::MergedStream;
 
 /// One choice while its chunks arrive.
 #[derive(Default)]
-struct Choice {
+struct MergedChoice {
     fields: Map<String, Value>,
     message: Map<String, Value>,
     calls: BTreeMap<u64, Map<String, Value>>,
@@ -39,10 +39,10 @@ pub(crate) fn merge_chunks(
         }
     }
     merged.body.contains_key("choices").then(|| {
-        merged.failed |= choices.values().any(Choice::failed);
+        merged.failed |= choices.values().any(MergedChoice::failed);
         // The end marker alone proves nothing: servers also send it after an answer that broke off.
         if !choices.is_empty() {
-            merged.ended = choices.values().all(Choice::finished);
+            merged.ended = choices.values().all(MergedChoice::finished);
         }
         let list = choices.into_iter().map(|(index, choice)| choice.into_value(index));
         merged.body.insert("choices".to_owned(), list.collect());
@@ -59,7 +59,7 @@ fn is_error(chunk: &Map<String, Value>) -> bool {
 fn take_chunk(
     chunk: Map<String, Value>,
     body: &mut Map<String, Value>,
-    choices: &mut BTreeMap<u64, Choice>,
+    choices: &mut BTreeMap<u64, MergedChoice>,
 ) {
     for (name, value) in chunk {
         match (name.as_str(), value) {
@@ -79,7 +79,7 @@ fn take_chunk(
     }
 }
 
-impl Choice {
+impl MergedChoice {
     fn finished(&self) -> bool {
         self.fields.get("finish_reason").is_some_and(|reason| !reason.is_null())
     }

@@ -38,8 +38,9 @@ pub(crate) fn stream(format: &ResponseFormat<'_>, mut body: ObjectView) -> Optio
     };
     let chunks = ChunkStream::of(format, body, "chat.completion.chunk");
     let mut writer = Writer { chunks, calls_whole: calls_whole(format.upstream) };
-    let choices = choices.into_iter().enumerate().map(|(place, choice)| Choice::of(place, choice));
-    let mut choices: Vec<Choice> = choices.collect::<Option<_>>()?;
+    let choices =
+        choices.into_iter().enumerate().map(|(place, choice)| SplitChoice::of(place, choice));
+    let mut choices: Vec<SplitChoice> = choices.collect::<Option<_>>()?;
     // All choices are opened before one of them ends, because otherwise all would seem to have
     // ended.
     for choice in &mut choices {
@@ -57,7 +58,7 @@ struct Writer {
 }
 
 /// One choice while its chunks are written.
-struct Choice {
+struct SplitChoice {
     index: Value,
     /// Its logprobs, if it has that member; `null` once they are written.
     logprobs: Option<Value>,
@@ -67,7 +68,7 @@ struct Choice {
     rest: ObjectView,
 }
 
-impl Choice {
+impl SplitChoice {
     /// A complete choice; `None` if it is not an object.
     fn of(place: usize, choice: Value) -> Option<Self> {
         let Value::Object(mut fields) = choice else { return None };
@@ -107,12 +108,12 @@ fn in_pieces(name: &str, value: &Value) -> bool {
 }
 
 impl Writer {
-    fn delta(&mut self, choice: &Choice, delta: Value, logprobs: Value) {
+    fn delta(&mut self, choice: &SplitChoice, delta: Value, logprobs: Value) {
         self.chunks.push(choice.chunk(delta, logprobs, Value::Null));
     }
 
     /// Writes the role and all members that do not come in pieces; texts are present, but empty.
-    fn open(&mut self, choice: &mut Choice) {
+    fn open(&mut self, choice: &mut SplitChoice) {
         let message = std::mem::take(&mut choice.message);
         let mut opening = ObjectView::new();
         for (name, value) in message {
@@ -129,7 +130,7 @@ impl Writer {
     }
 
     /// Writes the texts, then the calls, then the end.
-    fn choice(&mut self, mut choice: Choice) {
+    fn choice(&mut self, mut choice: SplitChoice) {
         let message = std::mem::take(&mut choice.message);
         let (mut texts, mut calls, mut function) = (vec![], vec![], None);
         for (name, value) in message {
@@ -163,7 +164,7 @@ impl Writer {
     }
 
     /// Writes a legacy function call.
-    fn function(&mut self, choice: &Choice, mut function: Value) {
+    fn function(&mut self, choice: &SplitChoice, mut function: Value) {
         let arguments = take_text(&mut function, "arguments");
         self.delta(choice, json!({ "function_call": function }), Value::Null);
         if let Some(arguments) = arguments {
@@ -172,7 +173,7 @@ impl Writer {
         }
     }
 
-    fn text(&mut self, choice: &mut Choice, name: &str, text: &str) {
+    fn text(&mut self, choice: &mut SplitChoice, name: &str, text: &str) {
         let tokens = choice.logprobs.as_ref().and_then(|told| tokens(name, text, told));
         let Some(tokens) = tokens else {
             for piece in pieces(text) {
@@ -189,7 +190,7 @@ impl Writer {
     }
 
     /// Writes a call's id and name, then its arguments (a custom tool's input).
-    fn call(&mut self, choice: &Choice, place: usize, call: Value) {
+    fn call(&mut self, choice: &SplitChoice, place: usize, call: Value) {
         let mut opening = placed(place, call);
         let mut rest = None;
         for (kind, slot) in [("function", "arguments"), ("custom", "input")] {

@@ -106,9 +106,9 @@ fn with_prefix(
 }
 
 /// The status and the body of an answer.
-type Answered = Result<(StatusCode, Value), SessionRefusal>;
+type ControlAnswer = Result<(StatusCode, Value), SessionRefusal>;
 
-async fn post(table: &Arc<SessionTable>, path: &str, members: Map<String, Value>) -> Answered {
+async fn post(table: &Arc<SessionTable>, path: &str, members: Map<String, Value>) -> ControlAnswer {
     let wrong = |why: String| SessionRefusal::new(StatusCode::BAD_REQUEST, why);
     match path {
         SESSION => {
@@ -155,7 +155,7 @@ async fn end(
     ended.map_err(failed)?
 }
 
-async fn show(table: &SessionTable, prefix: Option<String>) -> Answered {
+async fn show(table: &SessionTable, prefix: Option<String>) -> ControlAnswer {
     let missing = || SessionRefusal::new(StatusCode::BAD_REQUEST, "name a session with ?prefix=");
     let session = table.session(&prefix.ok_or_else(missing)?).await?;
     session.settle(SETTLE).await;
