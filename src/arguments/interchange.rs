@@ -33,7 +33,7 @@ Examples:
   loomrec import --from har traffic.har -o recordings/web.json --upstream openai=http://127.0.0.1:9999/v1
   loomrec import new.yaml --into recordings/agent.json
   loomrec import --requests batch_in.jsonl batch_out.jsonl -o recordings/batch.json
-  loomrec import fixtures/recorded/*.json --requests agent.json.pending -o recordings/agent.json
+  loomrec import fixtures/recorded/*.json --requests recordings/.loomrec/agent.json.pending -o recordings/agent.json
   loomrec replay --strict -r recordings/agent.json -- pytest")]
 pub struct ImportArgs {
     /// The files to read; - for stdin
@@ -43,7 +43,7 @@ pub struct ImportArgs {
     #[arg(long, value_name = "FORMAT")]
     pub from: Option<String>,
     /// The requests, if the files hold only answers: the request file of an OpenAI batch; for
-    /// aimock fixtures, a recording or the requests that a replay missed (FILE.pending)
+    /// aimock fixtures, a recording or the requests that a replay missed (replay --pending)
     #[arg(long, value_name = "FILE")]
     pub requests: Option<PathBuf>,
     /// The requested model, if a file does not name it (openai-chat)

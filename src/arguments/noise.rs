@@ -31,7 +31,7 @@ pub struct NoiseArgs {
         required_unless_present = "pending"
     )]
     pub other: Option<RecordingLocation>,
-    /// Compare with the requests that a replay has missed, in A.pending
+    /// Compare with the requests that `loomrec replay --pending` kept
     #[arg(long, conflicts_with = "other")]
     pub pending: bool,
     /// Write the rules into A

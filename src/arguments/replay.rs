@@ -152,19 +152,20 @@ pub struct ReplayArgs {
     #[arg(add = SettingScope::Run)]
     pub fail_unused: bool,
 
-    /// Write calls that are not recorded to FILE
+    /// Keep calls that are not recorded [FILE by default: in the folder .loomrec beside the recording]
     ///
-    /// `loomrec rerecord --pending FILE` fetches their answers.
+    /// `loomrec rerecord RECORDING --pending` fetches their answers.
     #[arg(
         long,
         value_name = "FILE",
+        num_args = 0..=1,
         env = "LOOMREC_PENDING",
         value_parser = local_location(),
         value_hint = ValueHint::AnyPath,
         add = StrictEffect::Harmless
     )]
     #[arg(add = SettingScope::OUTPUT_FILE)]
-    pub pending: Option<RecordingLocation>,
+    pub pending: Option<Option<RecordingLocation>>,
 
     /// Do not fail if CMD makes no call
     #[arg(

@@ -21,7 +21,7 @@ Exit code 0 if every call has a new answer, 1 if one has none (the command names
 cannot be sent; then nothing is sent.
 
 Examples:
-  loomrec rerecord --pending recordings/agent.json.pending recordings/agent.json
+  loomrec rerecord recordings/agent.json --pending          # what replay --pending has kept
   loomrec rerecord recordings/agent.json --older-than 30d --dry-run
   loomrec rerecord recordings/agent.json --only plan --only 79c0
   loomrec rerecord recordings/agent.json --set model=gpt-5-mini --set /temperature=0 -o what-if.json")]
@@ -34,15 +34,16 @@ pub struct RerecordArgs {
     )]
     pub file: Option<RecordingLocation>,
 
-    /// Send the requests that a replay missed and wrote to FILE, instead of recorded requests
+    /// Send the requests that `loomrec replay --pending` kept, instead of recorded requests
     #[arg(
         long,
         value_name = "FILE",
+        num_args = 0..=1,
         conflicts_with = "drifted",
         value_parser = local_location(),
         value_hint = ValueHint::AnyPath,
     )]
-    pub pending: Option<RecordingLocation>,
+    pub pending: Option<Option<RecordingLocation>>,
     /// Send the requests that drifted in the replay with this receipt; it must have used --pending
     #[arg(long, value_name = "RECEIPT")]
     pub drifted: Option<PathBuf>,

@@ -102,7 +102,7 @@ pub struct RejectArgs {
 /// `loomrec pending`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Two things can be pending: requests without an answer (FILE.pending, from replay --pending), and
+Two things can be pending: requests without an answer (from replay --pending), and
 new answers that are not reviewed yet (FILE.new, from rerecord).
 
 Exit code 0; with --check, 1 if anything is pending.

@@ -25,6 +25,7 @@ use super::exit::{CommandFailure, RECORDING, UNUSABLE};
 use super::output::Output;
 use super::output_target;
 use super::store_note::store_note;
+use super::terminal;
 use loomrec_engine::observe::STEP_HEADER;
 use loomrec_engine::replay::{ReplayEngine, ReplaySource};
 use loomrec_proxy::server::access::AccessPolicy;
@@ -197,10 +198,19 @@ pub fn source(path: &RecordingLocation) -> Result<ReplaySource, CommandFailure> 
     if recording.meta().waits_for() == Some(PendingKind::Answers) {
         return Err(CommandFailure::usage(format!(
             "{label} holds requests without answers, which a replay missed: fetch them with \
-             `loomrec rerecord --pending {label}`, then replay the recording itself"
+             `loomrec rerecord FILE --pending`, then replay the recording FILE itself"
         )));
     }
     Ok(ReplaySource { label, recording })
+}
+
+/// Returns the error of requests that a replay has missed, where none were kept.
+pub fn nothing_pending(file: &RecordingLocation) -> CommandFailure {
+    let file = terminal::quoted(&file.display().to_string());
+    CommandFailure::usage(format!(
+        "no requests that a replay has missed are kept for {file}: run \
+         `loomrec replay --pending -r {file} -- CMD` first"
+    ))
 }
 
 /// Opens a recording to be shown, and warns if it is a file of pending items.

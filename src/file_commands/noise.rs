@@ -69,13 +69,9 @@ pub fn run(args: &NoiseArgs) -> Result<u8, CommandFailure> {
 /// Returns what the recording is compared with.
 fn other(args: &NoiseArgs) -> Result<RecordingLocation, CommandFailure> {
     let file = quoted(&args.file.display().to_string());
-    let other = args.other.clone().unwrap_or_else(|| args.file.beside(".pending"));
+    let other = args.other.clone().unwrap_or_else(|| args.file.pending_file());
     if args.pending && !is_there(&other) {
-        let pending = quoted(&other.display().to_string());
-        return Err(CommandFailure::usage(format!(
-            "there is no {pending}, which holds the requests that a replay has missed: run \
-             `loomrec replay -r {file} --pending {pending} -- CMD` first"
-        )));
+        return Err(serve_setup::nothing_pending(&args.file));
     }
     let real = |path: &RecordingLocation| std::fs::canonicalize(path.as_path()).ok();
     if real(&args.file).is_some_and(|path| real(&other) == Some(path)) {

@@ -16,7 +16,7 @@ use loomrec_cli::{serve_setup, terminal};
 use loomrec_curation::review::ChangeStanding;
 use loomrec_recording::pending::{PendingChange, ReplacedTake};
 use loomrec_recording::{Entry, EntryName, PendingKind};
-use loomrec_store::{Recording, RecordingLocation};
+use loomrec_store::{Recording, RecordingLocation, STATE_FOLDER};
 
 /// Where recordings are looked for if none is named.
 const FOLDERS: [&str; 2] = ["", "recordings"];
@@ -64,13 +64,12 @@ fn found(configured: Option<&RecordingLocation>, output: &Output) -> Vec<Recordi
     files.extend(configured.filter(|file| is_there(file)).cloned());
     for folder in FOLDERS {
         let place = if folder.is_empty() { Path::new(".") } else { Path::new(folder) };
+        let hidden = std::fs::read_dir(place.join(STATE_FOLDER)).into_iter().flatten();
         let Ok(entries) = std::fs::read_dir(place) else { continue };
-        for entry in entries.flatten() {
-            let name = entry.file_name();
-            let Some(name) = name.to_str() else { continue };
-            let of = [".new", ".pending"].iter().find_map(|suffix| name.strip_suffix(suffix));
-            let Some(of) = of.filter(|of| !of.is_empty()) else { continue };
-            let file = RecordingLocation::from(Path::new(folder).join(of));
+        for entry in entries.chain(hidden).flatten() {
+            let waiting = RecordingLocation::from(entry.path());
+            let of = [".new", ".pending"].iter().find_map(|suffix| waiting.recording_of(suffix));
+            let Some(file) = of else { continue };
             match Recording::open(entry.path()) {
                 Ok(waiting) if waiting.meta().waits_for().is_none() => {}
                 Ok(_) if !is_there(&file) => output.warning(&format!(
@@ -143,7 +142,7 @@ impl Waits {
             }
             review = command(desk, "review");
         }
-        let pending = file.beside(".pending");
+        let pending = file.pending_file();
         let mut requests = requests(&pending, output)?;
         if let Some(desk) = &desk {
             // Requests whose answers have arrived no longer wait.
@@ -162,8 +161,8 @@ impl Waits {
         let shown = |path: &RecordingLocation| {
             terminal::line(&quoted(&path.display().to_string())).into_owned()
         };
-        let (file, pending) = (shown(&self.file), shown(&self.pending));
-        let fetch = format!("loomrec rerecord --pending {pending} {file}");
+        let file = shown(&self.file);
+        let fetch = format!("loomrec rerecord {file} --pending");
         let mut out = String::new();
         for (all, one, many, next) in [
             (

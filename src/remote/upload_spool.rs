@@ -113,8 +113,8 @@ impl UploadSpool {
 
     /// Returns the length of the log in bytes.
     pub fn log_length(&self) -> u64 {
-        let log = self.location().beside(".log");
-        fs::metadata(log.as_path()).map_or(0, |found| found.len())
+        let [log, _] = self.location().log_files();
+        fs::metadata(log).map_or(0, |found| found.len())
     }
 
     /// Cuts the log into the next segment, if there is anything in it. Returns events for people.

@@ -34,7 +34,27 @@ use recorder::{existing, recorder};
 ///
 /// # Errors
 /// Anything that keeps the run from starting.
-pub async fn run(mut args: RecordArgs, settings: &Settings) -> Result<u8, CommandFailure> {
+pub async fn run(args: RecordArgs, settings: &Settings) -> Result<u8, CommandFailure> {
+    let place = args.recording.clone();
+    let is_new = !place.is_remote() && place.as_path().symlink_metadata().is_err();
+    let done = run_recorder(args, settings, is_new).await;
+    if done.is_err() && is_new {
+        remove_empty(&place);
+    }
+    done
+}
+
+/// Removes the recording if the run created it and recorded nothing. An empty one that cannot be
+/// removed does no harm.
+fn remove_empty(recording: &RecordingLocation) {
+    let _ = loomrec_store::remove_empty(recording);
+}
+
+async fn run_recorder(
+    mut args: RecordArgs,
+    settings: &Settings,
+    is_new: bool,
+) -> Result<u8, CommandFailure> {
     let preset = Preset::of(&args.serve, &settings.presets);
     let recordings = std::slice::from_ref(&args.recording);
     let ground = RunContext::read(&args.serve, recordings, preset)?;
@@ -46,6 +66,9 @@ pub async fn run(mut args: RecordArgs, settings: &Settings) -> Result<u8, Comman
     let (engines, in_force) = engines(&args, &ground, remote.as_ref())?;
     let (run_values, began) = (ground.run_values.all.clone(), OffsetDateTime::now_utc());
     let ran = ground.run(&args.serve, engines, None).await?;
+    if is_new {
+        remove_empty(&args.recording);
+    }
     // A recorder that joined others cannot tell their takes from earlier ones by their time.
     let is_first = |record: &RecordEngine| record.place() == 0 && args.run.is_none();
     let record = ran.proxy.engine.record();
@@ -290,12 +313,13 @@ pub(super) fn receipt(args: &RecordArgs, ran: &RunResult) -> Receipt {
         ));
     }
     if let Some(reason) = &receipt.more.unfolded {
+        let [log, folding] = args.recording.log_files();
         receipt.complaints.push(format!(
             "{path} is not up to date: failed to {reason}; the missing calls are safe in {log} or \
              {folding}: fix the cause, then run `loomrec verify --fix {path}`",
             path = args.recording.display(),
-            log = args.recording.beside(".log").display(),
-            folding = args.recording.beside(".folding").display(),
+            log = log.display(),
+            folding = folding.display(),
         ));
     }
     add_failures(&mut receipt, args.keep_failures);

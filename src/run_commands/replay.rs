@@ -55,6 +55,12 @@ pub async fn run(
     let counters = Arc::<RunCounters>::default();
     let shared = shared_replay(&args, &ground, &engines, (&in_force, &expired), &counters)?;
     ground.session_counters = shared.as_ref().map(|shared| Arc::clone(&shared.counters));
+    if !args.serve.cmd.is_empty() {
+        // The program saw this folder when it was recorded. A read-only checkout may lack it.
+        args.recordings
+            .iter()
+            .for_each(|at| drop(loomrec_store::create_state_folder(at.as_path())));
+    }
     let ran = ground.run(&args.serve, engines, shared.map(start_sessions)).await?;
     let unshown = ran.proxy.telemetry.counters.unshown_lenient_misses();
     if unshown > 0 {

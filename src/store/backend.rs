@@ -136,17 +136,17 @@ impl StoreBackend {
         }
     }
 
-    /// Removes everything that a killed process left. Only under the recording's lock, and only
-    /// while no compaction is running.
+    /// Removes everything that a killed process left, also in the recording's hidden folder
+    /// (`state`). Only under the recording's lock, and only while no compaction is running.
     ///
     /// # Errors
     /// The storage fails.
-    pub(super) fn sweep(&self) -> io::Result<()> {
+    pub(super) fn sweep(&self, state: &Path) -> io::Result<()> {
         match self {
-            Self::File(path) => temporary_file::sweep(path),
+            Self::File(path) => temporary_file::sweep(state, path),
             Self::Folder(folder) => {
                 folder::sweep_all(folder)?;
-                temporary_file::sweep(folder)
+                temporary_file::sweep(state, folder)
             }
         }
     }

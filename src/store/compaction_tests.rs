@@ -27,7 +27,7 @@ impl Folder {
     fn called(name: &str) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join(name);
-        let paths = RecordingPaths::of(&path).unwrap();
+        let paths = RecordingPaths::of(&path).unwrap().with_state_folder();
         Self { dir, path, paths }
     }
 
@@ -57,11 +57,7 @@ impl Folder {
     }
 
     fn names(&self) -> Vec<String> {
-        let names = fs::read_dir(self.dir.path()).unwrap();
-        let mut names: Vec<String> =
-            names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-        names.sort();
-        names
+        crate::state_folder::all_names(self.dir.path())
     }
 }
 

@@ -54,3 +54,30 @@ pub(super) fn merge(
     }
     Ok(notes)
 }
+
+/// Compacts what an older loomrec left beside the recording, and removes its other files there, so
+/// that the hidden folder is used from now on. A live recorder of an older loomrec keeps them.
+/// Returns the events to report.
+///
+/// # Errors
+/// As for [`merge`].
+pub(super) fn leave_old_place(
+    path: &Path,
+    paths: &RecordingPaths,
+    disk: &Disk,
+) -> Result<Vec<StoreEvent>, StoreError> {
+    let notes = merge(path, paths, disk)?;
+    let failed = |source| StoreError::lock(paths.lock.clone(), source);
+    let mut lock = RecordingLock::new(&paths.lock, disk);
+    let guard = match lock.acquire(SHORT) {
+        Err(StoreError::Held { .. }) => return Ok(notes),
+        guard => guard?,
+    };
+    if !is_live(&paths.run).map_err(failed)? && !has_leftover(paths)? {
+        // The logs are empty.
+        let files = [&paths.run, &paths.log, &paths.folding];
+        files.into_iter().try_for_each(|file| disk.remove_if_there(file)).map_err(failed)?;
+        lock.remove(guard).map_err(failed)?;
+    }
+    Ok(notes)
+}

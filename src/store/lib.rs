@@ -3,8 +3,7 @@
 //!
 //! A [`Recording`] is read entry by entry, and [`load`] reads it whole. A [`RecordingAppender`]
 //! adds to one: a [`FrameEncoder`] encodes exchanges, and each [`RecordingAppender::keep`] appends
-//! to the log `FILE.log` under the exclusive lock of the sidecar `FILE.lock`. Compactions merge the
-//! log into the file as a whole (a [`SharedAppender`] runs them when they are due), so nothing is
+//! to the recording's log under the exclusive lock of its lock file. Compactions merge the log into the file as a whole (a [`SharedAppender`] runs them when they are due), so nothing is
 //! lost and a reader never sees half a file. [`RecordingChanges`] are applied to a recording that
 //! nobody records into, and [`create`] makes one from entries. Everything here blocks.
 
@@ -49,6 +48,7 @@ mod shared_appender;
 mod sidecars;
 mod snapshot;
 mod spool;
+mod state_folder;
 pub mod store_event;
 mod temporary_file;
 mod unfinished;
@@ -70,11 +70,12 @@ pub use reader::{EntryIter, Recording, StoredEntry, TakeRef, load};
 pub use recorder::RecordingAppender;
 pub use regular_file::{UnsafeFileError, UnsafeKind, open_output};
 pub use replaced_file::accept_replacing;
-pub use rewrite::{RecordingChanges, TakeChange, create};
+pub use rewrite::{RecordingChanges, TakeChange, create, create_empty, remove_empty};
 pub use run::RunChoice;
 pub use salvage::{LostBytes, SalvageResult};
 pub use segment::{SegmentFile, cut_segment};
 pub use session_lease::{SessionLease, refuse_leased};
 pub use shared_appender::SharedAppender;
+pub use state_folder::{STATE_FOLDER, create_state_folder};
 pub use store_event::StoreEvent;
 pub use unfinished::{copy_to, discard, put_in_place};

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::paths::beside_recording;
+use super::paths::{RecordingPaths, beside_recording, hidden_file, pending_file, recording_of};
 
 /// The schemes of stores that recordings can be in.
 pub const REMOTE_SCHEMES: [&str; 3] = ["s3", "gs", "az"];
@@ -105,6 +105,32 @@ impl RecordingLocation {
     /// not within the folder.
     pub fn beside(&self, suffix: &str) -> Self {
         beside_recording(&self.path, suffix).into()
+    }
+
+    /// Returns the location of the requests that a replay of this recording missed. They wait for
+    /// answers.
+    pub fn pending_file(&self) -> Self {
+        pending_file(&self.path).into()
+    }
+
+    /// Returns the recording whose waiting requests or changes (`suffix`) this location names, by
+    /// its name alone.
+    pub fn recording_of(&self, suffix: &str) -> Option<Self> {
+        recording_of(&self.path, suffix).map(Self::from)
+    }
+
+    /// Returns the location of a new recording that a session writes, until it takes this
+    /// recording's place.
+    pub fn unfinished_file(&self) -> Self {
+        hidden_file(&self.path, ".unfinished").into()
+    }
+
+    /// Returns the paths of the log, and of the log that is being compacted.
+    pub fn log_files(&self) -> [PathBuf; 2] {
+        match RecordingPaths::of(&self.path) {
+            Ok(paths) => [paths.log, paths.folding],
+            Err(_) => [".log", ".folding"].map(|suffix| hidden_file(&self.path, suffix)),
+        }
     }
 }
 

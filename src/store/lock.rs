@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 use super::disk::Disk;
 use super::error::StoreError;
 use super::regular_file;
+use super::state_folder;
 use loomrec_os::{FileId, read_at, read_exact_at, write_all_at};
 
 /// How long to wait for a lock.
@@ -105,7 +106,9 @@ impl RecordingLock {
                 Some(open) => open,
                 None => {
                     (self.signed, self.checked) = (None, None);
-                    let file = self.disk.open(&self.path).map_err(failed)?;
+                    let open = || self.disk.open(&self.path);
+                    let file = state_folder::open_within(&self.path, &self.disk, open);
+                    let file = file.map_err(failed)?;
                     let id = FileId::from_file(&file).map_err(failed)?;
                     (Arc::new(file), id)
                 }

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use super::disk::Disk;
 use super::regular_file;
 use super::rotation::KnownLog;
+use super::state_folder;
 use loomrec_os::{FileId, FileStatus};
 
 /// An append that takes longer shows that the storage is slow at present.
@@ -171,8 +172,8 @@ impl LogAppender {
             }
             self.disk.sync_data(&open.file)?;
             // The process that created it may have died before this, or needed less durability.
-            if let Some(folder) = self.path.parent().filter(|_| !open.named) {
-                self.disk.sync_folder(folder)?;
+            if !open.named {
+                state_folder::sync_names(&self.path, &self.disk)?;
             }
             open.named = true;
             Ok(())

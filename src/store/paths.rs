@@ -1,4 +1,8 @@
-//! The paths of a recording and the files beside it.
+//! The paths of a recording and of the files that belong to it.
+//!
+//! Those files are in the hidden folder beside the recording ([`super::state_folder`]). An older
+//! loomrec kept them beside the recording itself. What it left there is used where it is until it is
+//! merged.
 
 use std::ffi::OsString;
 use std::fs;
@@ -7,10 +11,11 @@ use std::path::{Path, PathBuf};
 
 use super::backend::StoreBackend;
 use super::regular_file;
+use super::state_folder;
 use super::temporary_file;
 
-/// A recording and the files beside it. If nobody records, only the recording exists. After a
-/// crash, there may also be both logs and torn tails.
+/// A recording and the files that belong to it. If nobody records, only the recording exists. After
+/// a crash, there may also be both logs and torn tails.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct RecordingPaths {
     /// The recording, symbolic links followed.
@@ -27,6 +32,8 @@ pub(super) struct RecordingPaths {
     pub(super) folding: PathBuf,
     /// Locked by a session that records the recording anew.
     pub(super) session: PathBuf,
+    /// The folder of these files.
+    state: PathBuf,
 }
 
 impl RecordingPaths {
@@ -38,7 +45,7 @@ impl RecordingPaths {
     ///
     /// # Errors
     /// A folder that does not exist; a file with a slash after its name; `UnsafeFileError` for a
-    /// link that leads to nothing or is not followed.
+    /// link that leads to nothing or is not followed, and for a hidden folder that is not one.
     pub(super) fn of(path: &Path) -> io::Result<Self> {
         let slash = path.as_os_str().as_encoded_bytes().ends_with(b"/");
         // Without the slash: files beside a folder are beside the target of a link.
@@ -48,44 +55,107 @@ impl RecordingPaths {
             regular_file::look_at(&plain)?;
         }
         let backend = StoreBackend::at(&target, slash)?;
-        let beside = |suffix: &str| beside(&target, suffix);
+        let hidden = state_folder::path_for(&target);
+        state_folder::check(&hidden)?;
+        let beside = temporary_file::folder(&target).to_owned();
+        let state = if is_in_use(&beside, &target) { beside } else { hidden };
+        let file = |suffix: &str| in_folder(&state, &target, suffix);
         Ok(Self {
             backend,
-            lock: beside(".lock"),
-            run: beside(".run"),
-            log: beside(".log"),
-            folding: beside(".folding"),
-            session: beside(".session"),
+            lock: file(".lock"),
+            run: file(".run"),
+            log: file(".log"),
+            folding: file(".folding"),
+            session: file(".session"),
             target,
+            state,
         })
     }
 
-    /// Returns the folder that holds all of them.
+    /// Creates the folder of the other files, for tests that write them.
+    #[cfg(test)]
+    pub(super) fn with_state_folder(self) -> Self {
+        state_folder::create(&self.state, &super::disk::Disk::real()).unwrap();
+        self
+    }
+
+    /// Returns the folder that holds the recording.
     pub(super) fn folder(&self) -> &Path {
         temporary_file::folder(&self.target)
     }
 
+    /// Returns the folder that holds the other files.
+    pub(super) fn state_folder(&self) -> &Path {
+        &self.state
+    }
+
+    /// Whether the other files are where an older loomrec kept them.
+    pub(super) fn is_old_place(&self) -> bool {
+        self.state != state_folder::path_for(&self.target)
+    }
+
     /// Returns the files of changes that wait for answers, and for review.
     pub(super) fn waiting(&self) -> [PathBuf; 2] {
-        [beside(&self.target, ".pending"), beside(&self.target, ".new")]
+        [pending_file(&self.target), beside(&self.target, ".new")]
     }
 
     /// Returns the path of the Nth torn tail of a log, counted from 1.
     pub(super) fn torn(&self, number: usize) -> PathBuf {
-        beside(&self.target, &format!(".log.torn-{number}"))
+        in_folder(&self.state, &self.target, &format!(".log.torn-{number}"))
     }
+}
+
+/// Whether recorders use a folder for the files of a recording, or ended recorders have left some
+/// there.
+fn is_in_use(folder: &Path, target: &Path) -> bool {
+    [".folding", ".log", ".run"]
+        .iter()
+        .any(|suffix| in_folder(folder, target, suffix).symlink_metadata().is_ok())
 }
 
 /// Returns the path of a file beside a recording, named as the recording is, with `suffix` after
 /// its name. For a folder, it is not within the folder.
 pub(super) fn beside_recording(path: &Path, suffix: &str) -> PathBuf {
+    beside(&with_name(path), suffix)
+}
+
+/// Returns the path of a file in the hidden folder beside a recording, named as the recording is,
+/// with `suffix` after its name.
+pub(super) fn hidden_file(path: &Path, suffix: &str) -> PathBuf {
+    let named = with_name(path);
+    in_folder(&state_folder::path_for(&named), &named, suffix)
+}
+
+/// Returns the path of the requests that wait for answers: in the hidden folder, unless only an
+/// older loomrec's file is there.
+pub(super) fn pending_file(path: &Path) -> PathBuf {
+    let (hidden, old) = (hidden_file(path, ".pending"), beside_recording(path, ".pending"));
+    if hidden.symlink_metadata().is_err() && old.symlink_metadata().is_ok() { old } else { hidden }
+}
+
+/// Returns the recording whose file of this suffix a path names, beside it or in the hidden folder.
+pub(super) fn recording_of(path: &Path, suffix: &str) -> Option<PathBuf> {
+    let name = path.file_name()?.to_str()?.strip_suffix(suffix)?;
+    let folder = temporary_file::folder(path);
+    let folder =
+        if state_folder::is_named(folder) { temporary_file::folder(folder) } else { folder };
+    let is_here = folder == Path::new(".");
+    (!name.is_empty()).then(|| if is_here { PathBuf::from(name) } else { folder.join(name) })
+}
+
+/// Returns a recording's path with the name of its last part: `.` and the like have none.
+fn with_name(path: &Path) -> PathBuf {
     let plain: PathBuf = path.components().collect();
-    // `.` and the like have no file name.
-    let named = match plain.file_name() {
+    match plain.file_name() {
         Some(_) => plain,
         None => fs::canonicalize(&plain).unwrap_or(plain),
-    };
-    beside(&named, suffix)
+    }
+}
+
+fn in_folder(folder: &Path, target: &Path, suffix: &str) -> PathBuf {
+    let mut name = target.file_name().unwrap_or_default().to_owned();
+    name.push(suffix);
+    folder.join(name)
 }
 
 fn beside(target: &Path, suffix: &str) -> PathBuf {
@@ -118,14 +188,43 @@ mod tests {
         let paths = RecordingPaths::of(&link).unwrap();
         assert_eq!(paths.target, real);
         assert_eq!(paths.folder(), real.parent().unwrap());
-        for (path, name) in [
-            (&paths.lock, "real.json.lock"),
-            (&paths.run, "real.json.run"),
-            (&paths.log, "real.json.log"),
-            (&paths.folding, "real.json.folding"),
-            (&paths.torn(2), "real.json.log.torn-2"),
+        let files = |paths: &RecordingPaths| {
+            [&paths.lock, &paths.run, &paths.log, &paths.folding, &paths.torn(2)].map(Clone::clone)
+        };
+        let names = [".lock", ".run", ".log", ".folding", ".log.torn-2"]
+            .map(|suffix| format!("real.json{suffix}"));
+        assert_eq!(
+            files(&paths),
+            names.clone().map(|name| real.with_file_name(".loomrec").join(name))
+        );
+        // What an older loomrec left is found where that kept it.
+        fs::write(real.with_file_name("real.json.log"), "").unwrap();
+        let paths = RecordingPaths::of(&link).unwrap();
+        assert!(paths.is_old_place());
+        assert_eq!(files(&paths), names.map(|name| real.with_file_name(name)));
+    }
+
+    #[test]
+    fn pending_requests_are_hidden_and_lead_to_their_recording() {
+        let dir = tempfile::tempdir().unwrap();
+        let recording = dir.path().join("a.json");
+        let (hidden, old) =
+            (dir.path().join(".loomrec/a.json.pending"), dir.path().join("a.json.pending"));
+        assert_eq!(pending_file(&recording), hidden);
+        fs::write(&old, "").unwrap();
+        assert_eq!(pending_file(&recording), old);
+        for path in [&hidden, &old] {
+            assert_eq!(recording_of(path, ".pending"), Some(recording.clone()));
+        }
+        for (path, recording) in [
+            (".loomrec/a.json.pending", Some("a.json")),
+            ("a.json.pending", Some("a.json")),
+            ("./.loomrec/a.json.pending", Some("a.json")),
+            ("r/.loomrec/a.json.pending", Some("r/a.json")),
+            (".pending", None),
+            ("a.json", None),
         ] {
-            assert_eq!(*path, real.with_file_name(name));
+            assert_eq!(recording_of(Path::new(path), ".pending"), recording.map(PathBuf::from));
         }
     }
 

@@ -34,11 +34,7 @@ pub(super) fn contents(cassette: &RecordingDocument) -> Vec<String> {
 }
 
 pub(super) fn folder(dir: &tempfile::TempDir) -> Vec<String> {
-    let names = fs::read_dir(dir.path()).unwrap();
-    let mut names: Vec<String> =
-        names.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
-    names.sort();
-    names
+    crate::state_folder::all_names(dir.path())
 }
 
 #[test]
@@ -68,7 +64,7 @@ fn takes_of_one_run_are_kept_and_those_of_an_earlier_one_replaced() {
     assert_eq!(contents(&load(&path).unwrap()), takes);
     let mode = fs::metadata(&path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode, 0o600);
-    assert_eq!(fs::read_dir(dir.path().join("new")).unwrap().count(), 1);
+    assert_eq!(crate::state_folder::all_names(&dir.path().join("new")), ["r.json"]);
 }
 
 #[test]
@@ -323,7 +319,7 @@ fn recorders_state_their_key_variables_once_in_each_log_that_lacks_them() {
         recorder
     };
     let frames = || {
-        let log = fs::read(path.with_extension("json.log")).unwrap();
+        let log = fs::read(dir.path().join(".loomrec/r.json.log")).unwrap();
         String::from_utf8_lossy(&log).matches("\"format\"").count()
     };
     let mut one = with(&["XAI_API_KEY"]);

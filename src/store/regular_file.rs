@@ -43,6 +43,9 @@ pub enum UnsafeKind {
         /// The number of its names.
         names: u64,
     },
+    /// A regular file, where a folder has to be.
+    #[error("a regular file")]
+    RegularFile,
     /// A directory.
     #[error("a directory")]
     Directory,
@@ -72,10 +75,21 @@ impl UnsafeFileError {
 
     /// Returns what is wrong with the file of this status; `None` for a regular file with one name.
     fn find(path: &Path, status: &FileStatus) -> Option<Self> {
-        let kind = match status.kind {
+        match status.kind {
             // A file that was removed since it was opened has no name.
-            FileKind::Regular if status.names <= 1 => return None,
-            FileKind::Regular => UnsafeKind::HardLink { names: status.names },
+            FileKind::Regular if status.names <= 1 => None,
+            FileKind::Regular => {
+                let kind = UnsafeKind::HardLink { names: status.names };
+                Some(Self { path: path.to_owned(), kind })
+            }
+            _ => Some(Self::in_place_of_folder(path, status)),
+        }
+    }
+
+    /// Returns the error for a file of this status that is where a folder has to be.
+    pub(super) fn in_place_of_folder(path: &Path, status: &FileStatus) -> Self {
+        let kind = match status.kind {
+            FileKind::Regular => UnsafeKind::RegularFile,
             FileKind::SymbolicLink => {
                 UnsafeKind::SymbolicLink { to: fs::read_link(path).unwrap_or_default() }
             }
@@ -84,7 +98,7 @@ impl UnsafeFileError {
             FileKind::Socket => UnsafeKind::Socket,
             FileKind::Device => UnsafeKind::Device,
         };
-        Some(Self { path: path.to_owned(), kind })
+        Self { path: path.to_owned(), kind }
     }
 }
 

@@ -28,7 +28,7 @@ use loomrec_recording::{Entry, EntryName, RecordingMeta};
 
 mod create;
 
-pub use create::create;
+pub use create::{create, create_empty, remove_empty};
 
 /// A take of a changed name.
 #[derive(Clone, Debug)]

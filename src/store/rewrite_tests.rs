@@ -33,8 +33,7 @@ impl Folder {
     }
 
     fn names(&self) -> Vec<String> {
-        let entries = fs::read_dir(self.dir.path()).unwrap();
-        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+        crate::state_folder::all_names(self.dir.path())
     }
 }
 
@@ -222,7 +221,7 @@ fn recording_is_removed_with_what_belongs_to_it_unless_someone_needs_it() {
     let mut recorder = RecordingAppender::open(&folder.path, &RunChoice::New, &rules).unwrap();
     assert!(matches!(recording.remove(), Err(StoreError::Busy { .. })));
     recorder.close().unwrap();
-    fs::write(folder.path.with_extension("json.lock"), "").unwrap();
+    fs::write(folder.dir.path().join(".loomrec/r.json.lock"), "").unwrap();
     Recording::open(&folder.path).unwrap().remove().unwrap();
     assert_eq!(folder.names(), [""; 0]);
     let folder = Folder::with(FILE);

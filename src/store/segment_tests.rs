@@ -45,9 +45,8 @@ fn log_is_cut_while_it_is_recorded_into_and_after_that() {
     assert!(cut_segment(&location, &segment(2)).unwrap().is_some());
     assert_eq!(contents(&segment(1)), ["1", "2"]);
     assert_eq!(contents(&segment(2)), ["3"]);
-    let left: Vec<_> = fs::read_dir(dir.path())
-        .unwrap()
-        .map(|file| file.unwrap().file_name().into_string().unwrap())
+    let left: Vec<_> = crate::state_folder::all_names(dir.path())
+        .into_iter()
         .filter(|name| name.starts_with("r.json") && !name.ends_with(".lock"))
         .collect();
     assert_eq!(left, Vec::<String>::new());
@@ -60,7 +59,7 @@ fn damaged_frame_is_set_aside_and_the_others_are_cut() {
     let mut recorder = appender(&recording);
     (1..=3).for_each(|number| keep(&mut recorder, number));
     drop(recorder);
-    let log = dir.path().join("r.json.log");
+    let log = dir.path().join(".loomrec/r.json.log");
     let mut bytes = fs::read(&log).unwrap();
     let scanned = log::scan(&File::open(&log).unwrap()).unwrap();
     bytes[scanned.frames[1].at as usize + 40] ^= 1;

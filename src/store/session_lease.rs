@@ -93,7 +93,7 @@ mod tests {
             assert!(matches!(error, Some(StoreError::Leased { .. })), "{error:?}");
         }
         drop(lease);
-        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+        assert_eq!(crate::state_folder::all_names(folder.path()), [""; 0]);
         drop(SessionLease::acquire(&place).unwrap());
         refuse_leased(&place).unwrap();
     }

@@ -92,6 +92,6 @@ fn an_appender_that_is_dropped_leaves_a_whole_recording() {
     append(&appender, "a");
     append(&appender, "b");
     drop(appender);
-    let names: Vec<_> = fs::read_dir(dir.path()).unwrap().map(|at| at.unwrap().path()).collect();
-    assert_eq!((steps_in_file(&path), names), (2, vec![path]));
+    assert_eq!(steps_in_file(&path), 2);
+    assert_eq!(crate::state_folder::all_names(dir.path()), ["r.json"]);
 }

@@ -39,7 +39,7 @@ fn folded_while_opened(name: &str) {
         for logs_left in 0..3 {
             let dir = tempfile::tempdir().unwrap();
             let path = dir.path().join(name);
-            let paths = RecordingPaths::of(&path).unwrap();
+            let paths = RecordingPaths::of(&path).unwrap().with_state_folder();
             record(&paths, "1", true);
             let mut step = 0;
             // Two logs are compacted or moved between any two openings.

@@ -37,11 +37,11 @@ pub(super) fn folder(path: &Path) -> &Path {
     }
 }
 
-/// Removes what a killed process left beside `target`. Only under its lock, and only while no
-/// compaction is running: a compaction writes its file without the lock.
-pub(super) fn sweep(target: &Path) -> io::Result<()> {
+/// Removes what a killed process left of `target` in `folder`. Only under its lock, and only while
+/// no compaction is running: a compaction writes its file without the lock.
+pub(super) fn sweep(folder: &Path, target: &Path) -> io::Result<()> {
     let prefix = prefix(target);
-    for entry in fs::read_dir(folder(target))? {
+    for entry in fs::read_dir(folder)? {
         let entry = entry?;
         let name = entry.file_name();
         let middle = name
@@ -86,7 +86,7 @@ mod tests {
         for name in others.into_iter().chain([".a.json.123.loomrec-tmp"]) {
             fs::write(dir.path().join(name), "").unwrap();
         }
-        sweep(&dir.path().join("a.json")).unwrap();
+        sweep(dir.path(), &dir.path().join("a.json")).unwrap();
         assert!(!dir.path().join(".a.json.123.loomrec-tmp").exists());
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), others.len());
     }

@@ -33,8 +33,8 @@ pub fn copy_to(from: &RecordingLocation, to: &RecordingLocation) -> Result<bool,
     Ok(true)
 }
 
-/// Puts a finished recording in the place of another one, which may not exist. Both are files of one
-/// folder.
+/// Puts a finished recording in the place of another one, which may not exist. Both are in one
+/// file system.
 ///
 /// # Errors
 /// [`StoreError::Busy`] while one of them is recorded into, or the storage fails. Both are then

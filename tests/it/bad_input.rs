@@ -164,7 +164,7 @@ fn a_port_in_use_is_a_clear_line() {
 fn a_recording_that_cannot_be_read_says_what_the_system_said() {
     let scene = good();
     let below = scene.run(&["replay", "-r", "run.json/below.json", "--", "true"]).expect(4);
-    below.says(&["run.json/below.json", "Not a directory"]);
+    below.says(&["run.json/", "below.json", "Not a directory"]);
 }
 
 #[test]

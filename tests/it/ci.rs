@@ -159,20 +159,20 @@ fn workflow_replays_compares_and_reports() {
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
     let page = std::fs::read_to_string(scene.path("summary.md")).unwrap();
     assert!(page.contains("### loomrec replay: ok"), "{page}");
-    assert!(!scene.path("recordings/agent.json.pending").exists());
+    assert!(!scene.path("loomrec.pending").exists());
 
     std::fs::write(scene.path("prompt"), chat("An umbrella in Oslo?").body_bytes()).unwrap();
     assert!(!replay().status.success());
     let page = std::fs::read_to_string(scene.path("summary.md")).unwrap();
     assert!(page.contains("-\"An umbrella in Paris?\"\n+\"An umbrella in Oslo?\""), "{page}");
-    for kept in ["loomrec.json", "recordings/agent.json.pending"] {
+    for kept in ["loomrec.json", "loomrec.pending"] {
         assert!(scene.path(kept).exists(), "{kept}");
     }
 
     // The artifact leads to a new answer, and the comment shows it.
     let upstream = Upstream::always(Answer::json(200, chat_answer("Goodbye.")));
     let renew = "loomrec rerecord --yes --upstream \"$0\" --key openai=KEY \
-                 --pending recordings/agent.json.pending recordings/agent.json && \
+                 --pending loomrec.pending recordings/agent.json && \
                  loomrec accept recordings/agent.json";
     let url = format!("openai={}", upstream.url());
     let ran = shell(&scene, &["-c", &format!("export KEY=k; {renew}"), &url]);

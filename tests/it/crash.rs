@@ -128,9 +128,10 @@ fn killed_while_folding(scene: &Scene, args: &[OsString], chance: &mut Chance) -
     process.wait().code == -9
 }
 
-/// Whether a temporary file is being written beside the recording.
+/// Whether a temporary file is being written for the recording.
 fn is_folding(folder: &Path) -> bool {
-    let names = std::fs::read_dir(folder).unwrap();
+    let hidden = std::fs::read_dir(folder.join(".loomrec")).into_iter().flatten();
+    let names = std::fs::read_dir(folder).unwrap().chain(hidden);
     let name = |entry: std::io::Result<std::fs::DirEntry>| entry.unwrap().file_name();
     names.map(name).any(|name| name.to_string_lossy().ends_with(".loomrec-tmp"))
 }
@@ -152,7 +153,7 @@ fn a_kill_while_folding_leaves_the_old_file_or_the_new_one() {
         }
         kill(&server);
         server.process.wait().expect(-9);
-        let log = std::fs::read(scene.beside(".log")).unwrap();
+        let log = std::fs::read(scene.hidden(".log")).unwrap();
         // The next recorder merges what the killed ones left before it listens.
         let args = scene.record_args(&upstream.url(), &["--listen", "127.0.0.1:0"]);
         killed += usize::from(killed_while_folding(&scene, &args, &mut chance));
@@ -164,12 +165,12 @@ fn a_kill_while_folding_leaves_the_old_file_or_the_new_one() {
         let text = scene.text();
         // Compacting the same log again changes nothing.
         for suffix in [".log", ".folding"] {
-            std::fs::write(scene.beside(suffix), &log).unwrap();
+            std::fs::write(scene.planted(suffix), &log).unwrap();
             assert_eq!((listed(&scene), scene.text()), (OLD + NEW, text.clone()));
             scene.record(&upstream, &[]).stop().expect(0);
             assert_eq!((listed(&scene), scene.text()), (OLD + NEW, text.clone()));
         }
-        assert!(!scene.beside(".folding").exists(), "a leftover was not folded");
+        assert!(!scene.hidden(".folding").exists(), "a leftover was not folded");
     }
     assert!(killed > 0, "no fold was caught in the act");
     let leftovers = beside(&scene).into_iter().filter(|name| name.ends_with("tmp")).count();
@@ -191,7 +192,7 @@ fn every_place_where_a_fold_can_die_reads_the_same() {
     let server = record();
     kill(&server);
     server.process.wait().expect(-9);
-    let log = std::fs::read(scene.beside(".log")).unwrap();
+    let log = std::fs::read(scene.hidden(".log")).unwrap();
     assert_eq!(listed(&scene), 6);
     merged(&scene);
     let (new, marks) = (scene.text(), kept(&scene));
@@ -207,14 +208,16 @@ fn every_place_where_a_fold_can_die_reads_the_same() {
     ] {
         let scene = Scene::new();
         scene.write(text);
-        beside.iter().for_each(|suffix| std::fs::write(scene.beside(suffix), &log).unwrap());
-        std::fs::write(scene.path(".run.json.abc.loomrec-tmp"), &new[..new.len() / 2]).unwrap();
+        scene.planted("");
+        beside.iter().for_each(|suffix| std::fs::write(scene.planted(suffix), &log).unwrap());
+        std::fs::write(scene.path(".loomrec/.run.json.abc.loomrec-tmp"), &new[..new.len() / 2])
+            .unwrap();
         assert_eq!((listed(&scene), &scene.text()), (6, text), "{step}");
         merged(&scene);
         check_replay(&scene, &marks);
         assert_eq!(scene.text(), new, "{step}");
         for suffix in [".log", ".folding"] {
-            let left = std::fs::metadata(scene.beside(suffix));
+            let left = std::fs::metadata(scene.hidden(suffix));
             let gone = left.as_ref().is_err_and(|error| error.kind() == ErrorKind::NotFound);
             assert!(gone || left.unwrap().len() == 0, "{step}: {suffix} is still there");
         }

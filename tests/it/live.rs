@@ -21,7 +21,7 @@ const AT_ONCE: Duration = Duration::from_secs(10);
 fn lock(scene: &Scene) -> fs::File {
     let mut options = fs::OpenOptions::new();
     let file =
-        options.create(true).truncate(false).write(true).open(scene.beside(".lock")).unwrap();
+        options.create(true).truncate(false).write(true).open(scene.planted(".lock")).unwrap();
     fs2::FileExt::lock_exclusive(&file).unwrap();
     file
 }
@@ -158,7 +158,7 @@ fn replay_refuses_a_log_that_nobody_holds_and_names_the_command_that_merges_it()
         assert!(scene.files() == before, "something was written: {:?}", scene.names());
     }
     merged(&scene);
-    assert!(!scene.beside(".log").exists(), "{:?}", scene.names());
+    assert!(!scene.hidden(".log").exists(), "{:?}", scene.names());
     scene.replayed(&["--strict"], &[call("chat-folded"), call("chat-in-the-log")], 0);
 }
 
@@ -169,12 +169,12 @@ fn a_committed_log_answers_no_strict_replay() {
     let upstream = Upstream::start(|_| Answer::json(200, chat_answer("good")));
     scene.recorded(&upstream, &[call("chat-in-the-log")]);
     let reviewed = scene.text();
-    fs::copy(other.beside(".log"), scene.beside(".log")).unwrap();
-    fs::copy(other.beside(".log"), scene.beside(".folding")).unwrap();
+    fs::copy(other.hidden(".log"), scene.planted(".log")).unwrap();
+    fs::copy(other.hidden(".log"), scene.planted(".folding")).unwrap();
     for name in [".log", ".folding"] {
         scene.run(&["replay", "-r", "run.json", "--strict", "--", "true"]).expect(4);
         assert_eq!(scene.text(), reviewed, "the file was changed");
-        fs::remove_file(scene.beside(name)).unwrap();
+        fs::remove_file(scene.hidden(name)).unwrap();
     }
     let answer = scene.replayed(&["--strict"], &[call("chat-in-the-log")], 0).remove(0);
     assert!(answer.text().contains("good"), "{}", answer.text());
@@ -186,12 +186,12 @@ fn a_committed_log_is_not_turned_on_by_locks_that_any_reader_can_hold() {
     scene.recorded(&upstream, &[call("chat-in-the-log")]);
     let reviewed = scene.text();
     let held = |suffix: &str| {
-        let file = fs::File::open(scene.beside(suffix)).unwrap();
+        let file = fs::File::open(scene.hidden(suffix)).unwrap();
         fs2::FileExt::lock_shared(&file).unwrap();
         file
     };
-    fs::copy(other.beside(".log"), scene.beside(".log")).unwrap();
-    fs::write(scene.beside(".lock"), "").unwrap();
+    fs::copy(other.hidden(".log"), scene.planted(".log")).unwrap();
+    fs::write(scene.planted(".lock"), "").unwrap();
     let refused = |what: &str| {
         let strict = &["replay", "-r", "run.json", "--strict", "--", "true"];
         let done = scene.run(strict);
@@ -200,8 +200,8 @@ fn a_committed_log_is_not_turned_on_by_locks_that_any_reader_can_hold() {
     };
     let lock = held(".lock");
     refused("the lock is held, and there is no run");
-    fs::write(scene.beside(".run"), "{\"run\":null}\n").unwrap();
-    fs::set_permissions(scene.beside(".run"), fs::Permissions::from_mode(0o644)).unwrap();
+    fs::write(scene.planted(".run"), "{\"run\":null}\n").unwrap();
+    fs::set_permissions(scene.hidden(".run"), fs::Permissions::from_mode(0o644)).unwrap();
     refused("the lock is held, and the run is free");
     let run = held(".run");
     refused("both are held, and anybody may hold them");
@@ -221,7 +221,7 @@ fn record_and_verify_fix_merge_what_a_killed_recorder_left_and_say_so() {
         };
         assert!(said.contains("left in its log"), "{said}");
         assert_eq!(kept(&scene).len(), 2);
-        assert!(!scene.beside(".log").exists(), "{:?}", scene.names());
+        assert!(!scene.hidden(".log").exists(), "{:?}", scene.names());
         let again = scene.run(&["ls", "run.json"]).expect(0);
         assert_eq!(again.stderr, "", "said twice");
     }
@@ -248,9 +248,12 @@ impl ReadOnly {
         // the file open for writing, and it could not be executed.
         let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_loomrec")).arg(&binary).status();
         assert!(copied.unwrap().success());
-        for name in scene.names() {
-            let mode = if name == "loomrec" { 0o555 } else { 0o400 };
-            Self::hand_over(&scene.path(&name), mode);
+        for (path, _) in scene.files() {
+            let mode = if path.ends_with("loomrec") { 0o555 } else { 0o400 };
+            Self::hand_over(&path, mode);
+        }
+        if scene.path(".loomrec").exists() {
+            Self::hand_over(&scene.path(".loomrec"), 0o500);
         }
         Self::hand_over(scene.dir(), 0o500);
         Self { scene, binary }
@@ -278,6 +281,17 @@ impl Drop for ReadOnly {
     fn drop(&mut self) {
         let _ = fs::set_permissions(self.scene.dir(), Permissions::from_mode(0o700));
     }
+}
+
+#[test]
+fn a_checkout_that_may_only_be_read_is_replayed_with_a_command() {
+    let (scene, upstream) = (Scene::new(), teller());
+    scene.recorded(&upstream, &[call("chat-kept")]);
+    fs::remove_dir_all(scene.path(".loomrec")).unwrap();
+    let folder = ReadOnly::new(scene);
+    let args = ["replay", "--strict", "--allow-empty", "-r", "run.json", "--", "/bin/true"];
+    finish(&mut folder.command(&args), b"").expect(0);
+    assert!(!folder.scene.path(".loomrec").exists());
 }
 
 #[test]

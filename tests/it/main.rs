@@ -72,6 +72,8 @@ mod header;
 #[cfg(test)]
 mod held;
 #[cfg(test)]
+mod hidden_folder;
+#[cfg(test)]
 mod hub;
 #[cfg(test)]
 mod identity;

@@ -71,8 +71,7 @@ fn sample(folder: bool) -> Scene {
     kill(&server);
     server.process.wait().expect(-9);
     for left in [".lock", ".run"] {
-        let name = format!("{}{left}", name.trim_end_matches('/'));
-        fs::remove_file(scene.path(&name)).unwrap();
+        fs::remove_file(scene.hidden(left)).unwrap();
     }
     scene
 }
@@ -101,8 +100,10 @@ fn copy(from: &Path, to: &Path) {
 
 /// The contents of a recording, with its log: each take's prompt and answer.
 fn held(dir: &Path, name: &str) -> BTreeSet<String> {
-    let beside = |suffix: &str| dir.join(format!("{}{suffix}", name.trim_end_matches('/')));
-    if ![beside(""), beside(".log"), beside(".folding")].iter().any(|path| path.exists()) {
+    let name_of = |suffix: &str| format!("{}{suffix}", name.trim_end_matches('/'));
+    let hidden = |suffix: &str| dir.join(".loomrec").join(name_of(suffix));
+    if ![dir.join(name_of("")), hidden(".log"), hidden(".folding")].iter().any(|path| path.exists())
+    {
         return BTreeSet::new();
     }
     let done = run(dir, &["convert", name, "look.json"]);

@@ -28,9 +28,7 @@ fn receipt(scene: &Scene) -> serde_json::Value {
 #[track_caller]
 fn wait_for_fold(scene: &Scene) {
     let until = Instant::now() + PATIENCE;
-    let name = scene.name().trim_end_matches('/');
-    let beside = |suffix| scene.path(&format!("{name}{suffix}"));
-    let is_empty = |suffix| fs::metadata(beside(suffix)).map_or(true, |log| log.len() == 0);
+    let is_empty = |suffix| fs::metadata(scene.hidden(suffix)).map_or(true, |log| log.len() == 0);
     while !(scene.recording().exists() && is_empty(".log") && is_empty(".folding")) {
         assert!(Instant::now() < until, "nobody folds: {:?}", scene.names());
         std::thread::sleep(Duration::from_millis(10));
@@ -203,7 +201,7 @@ fn a_log_that_someone_deletes_is_written_again() {
         let (scene, upstream) = (Scene::new(), teller());
         let server = scene.record(&upstream, &[]);
         let mut marks = BTreeSet::from([one(&server, "one"), one(&server, "two")]);
-        fs::remove_file(scene.beside(".log")).unwrap();
+        fs::remove_file(scene.hidden(".log")).unwrap();
         if with_a_call_after {
             marks.insert(one(&server, "three"));
         }
@@ -222,7 +220,7 @@ fn a_lock_file_that_someone_deletes_does_no_harm() {
         marks.insert(one(&servers[n % 2], &format!("call{n}")));
         if n % 3 == 0 {
             // Between two appends the lock is free; during one, its holder keeps it.
-            let _ = fs::remove_file(scene.beside(".lock"));
+            let _ = fs::remove_file(scene.hidden(".lock"));
         }
     }
     servers.into_iter().for_each(|server| drop(server.stop().expect(0)));
@@ -233,8 +231,9 @@ fn a_lock_file_that_someone_deletes_does_no_harm() {
 #[test]
 fn sidecars_of_a_dead_process_are_no_obstacle() {
     let (scene, upstream) = (Scene::new(), teller());
-    fs::write(scene.beside(".lock"), "loomrec, pid 4194304, since 2020-01-01T00:00:00Z\n").unwrap();
-    fs::write(scene.beside(".run"), "{\"run\":null}\n\"half a na").unwrap();
+    fs::write(scene.planted(".lock"), "loomrec, pid 4194304, since 2020-01-01T00:00:00Z\n")
+        .unwrap();
+    fs::write(scene.planted(".run"), "{\"run\":null}\n\"half a na").unwrap();
     let server = scene.record(&upstream, &[]);
     let marks = BTreeSet::from([one(&server, "one")]);
     server.stop().expect(0);
@@ -246,7 +245,7 @@ fn sidecars_of_a_dead_process_are_no_obstacle() {
 fn hold(scene: &Scene) -> fs::File {
     let mut options = fs::OpenOptions::new();
     options.create(true).truncate(true).read(true).write(true);
-    let mut file = options.open(scene.beside(".lock")).unwrap();
+    let mut file = options.open(scene.planted(".lock")).unwrap();
     fs2::FileExt::lock_exclusive(&file).unwrap();
     file.write_all(b"loomrec, pid 4711, since 2026-01-02T03:04:05Z\n").unwrap();
     file

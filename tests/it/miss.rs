@@ -271,16 +271,16 @@ fn remedy_of_a_miss_fetches_the_missed_calls_alone() {
     let told = missed(server.call(&chat("ho")).expect(422));
     says(
         &told,
-        &["If the change is meant, replay with `--pending run.json.pending`, then run `loomrec \
-             rerecord --pending run.json.pending` and `loomrec review run.json`"],
+        &["If the change is meant, replay with `--pending`, then run `loomrec rerecord run.json \
+             --pending` and `loomrec review run.json`"],
     );
     assert!(!told.contains("loomrec record "), "{told}");
     server.call(&chat("hi")).expect(200);
     let told = missed(server.call(&chat("hi")).expect(422));
-    says(&told, &["exhausted", "replay with `--pending run.json.pending`", "`--repeat last`"]);
+    says(&told, &["exhausted", "replay with `--pending`", "`--repeat last`"]);
     server.stop().expect(1).says(&[
-        "if the change is meant, replay with --pending run.json.pending, then:\n",
-        "\n    loomrec rerecord --pending run.json.pending\n",
+        "if the change is meant, replay with --pending, then:\n",
+        "\n    loomrec rerecord run.json --pending\n",
         "\n    loomrec review run.json\n",
     ]);
 }

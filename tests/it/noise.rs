@@ -303,7 +303,11 @@ fn input_that_cannot_be_compared_is_an_error() {
         (vec!["noise", name], 2, "<B>"),
         (vec!["noise", name, name], 2, "run.json is named twice"),
         (vec!["noise", name, "none.json"], 4, "none.json"),
-        (vec!["noise", name, "--pending"], 2, "there is no run.json.pending"),
+        (
+            vec!["noise", name, "--pending"],
+            2,
+            "no requests that a replay has missed are kept for run.json",
+        ),
         (vec!["noise", name, "other.txt"], 4, "other.txt"),
     ] {
         std::fs::write(here.path("other.txt"), "no recording").unwrap();

@@ -98,7 +98,9 @@ fn an_answer_ends_only_after_its_frame_was_written() {
     let Some((done, peer)) = run(&[]) else { return };
     let appends: Vec<usize> = (0..done.len())
         .filter(|at| {
-            Regex::new(r"^(write|pwrite64)\(\d+<run\.json\.log>").unwrap().is_match(&done[*at])
+            Regex::new(r"^(write|pwrite64)\(\d+<\.loomrec/run\.json\.log>")
+                .unwrap()
+                .is_match(&done[*at])
         })
         .collect();
     assert_eq!(appends.len(), CALLS, "an append is one write:\n{}", done.join("\n"));
@@ -118,8 +120,8 @@ fn with_durability_power_an_answer_ends_only_after_its_frame_was_synced() {
     assert_eq!(ends.len(), CALLS, "{}", done.join("\n"));
     let mut from = 0;
     for end in ends {
-        let append = next(&done, from, r"^(write|pwrite64)\(\d+<run\.json\.log>");
-        let sync = next(&done, append, r"^f(data)?sync\(\d+<run\.json\.log>");
+        let append = next(&done, from, r"^(write|pwrite64)\(\d+<\.loomrec/run\.json\.log>");
+        let sync = next(&done, append, r"^f(data)?sync\(\d+<\.loomrec/run\.json\.log>");
         assert!(sync < end, "acknowledged before it was synced:\n{}", done.join("\n"));
         from = sync;
     }
@@ -142,8 +144,8 @@ fn a_fold_syncs_what_it_wrote_before_it_replaces_and_replaces_before_it_drops() 
 #[test]
 fn appends_of_one_recorder_cost_few_system_calls() {
     let Some((done, _)) = run(&[]) else { return };
-    let first = next(&done, 0, r"^write\(\d+<run\.json\.log>");
-    let second = next(&done, first + 1, r"^write\(\d+<run\.json\.log>");
+    let first = next(&done, 0, r"^write\(\d+<\.loomrec/run\.json\.log>");
+    let second = next(&done, first + 1, r"^write\(\d+<\.loomrec/run\.json\.log>");
     // Between two appends come the parts of the answer, and the next request to the upstream.
     assert!(second - first < 30, "{}", done[first..=second].join("\n"));
     let renames = done[..second].iter().filter(|call| call.starts_with("rename")).count();

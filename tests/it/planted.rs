@@ -15,14 +15,14 @@ const CANARY: &[u8] = b"-----BEGIN CANARY----- b3Blbn NzaC1r\n";
 
 /// The sidecar files of a recording, with `FILE` for its name.
 const SIDECARS: [&str; 8] = [
-    "FILE.log",
-    "FILE.folding",
-    "FILE.lock",
-    "FILE.run",
-    "FILE.log.torn-1",
-    ".FILE.fold.loomrec-tmp",
+    ".loomrec/FILE.log",
+    ".loomrec/FILE.folding",
+    ".loomrec/FILE.lock",
+    ".loomrec/FILE.run",
+    ".loomrec/FILE.log.torn-1",
+    ".loomrec/.FILE.fold.loomrec-tmp",
     "FILE.new",
-    "FILE.pending",
+    ".loomrec/FILE.pending",
 ];
 
 /// What is planted.
@@ -54,7 +54,7 @@ const COMMANDS: [Command; 34] = [
     ("record -r FILE --mode none --upstream openai=http://127.0.0.1:9 -- true", READ),
     ("replay -r FILE --strict --allow-empty -- true", READ),
     ("replay -r FILE --allow-empty -- true", READ),
-    ("replay -r FILE --pending FILE.pending --allow-empty -- true", &[0, 1, 7]),
+    ("replay -r FILE --pending --allow-empty -- true", &[0, 1, 7]),
     ("ls FILE --json", READ),
     ("show FILE", READ),
     ("diff FILE other.json", READ),
@@ -64,14 +64,14 @@ const COMMANDS: [Command; 34] = [
     ("verify FILE --fix", &[0, 1, 4, 6, 7]),
     ("verify FILE --fix --rehash", &[0, 1, 4, 6, 7]),
     ("salvage FILE -o saved.json", &[]),
-    ("salvage FILE.log -o saved.json", &[0]),
+    ("salvage .loomrec/FILE.log -o saved.json", &[0]),
     ("merge -o merged.json FILE other.json", READ),
     ("merge -o FILE FILE other.json", READ),
     ("git-merge other.json FILE other.json FILE", READ),
     ("prune FILE --upstream openai", READ),
     ("prune FILE --upstream openai --apply", &[0, 1, 2, 3]),
-    ("redact FILE --redact Hello", READ),
-    ("redact FILE --redact Hello --apply", &[0, 1, 2, 3]),
+    ("redact FILE --redact Hello", &[0, 1, 4, 6, 7]),
+    ("redact FILE --redact Hello --apply", &[0, 1, 2, 3, 4, 6, 7]),
     ("convert FILE copied.json", READ),
     ("convert other.json FILE --force", &[0, 1, 2, 3]),
     ("import exported.har --into FILE", &[0, 1, 2, 3]),
@@ -126,6 +126,7 @@ impl Ground {
 
     fn plant(&self, sidecar: &str, plant: Plant) -> PathBuf {
         let path = self.folder().join(sidecar.replace("FILE", self.name.trim_end_matches('/')));
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
         match plant {
             Symlink => symlink(self.canary(), &path).unwrap(),
             Dangling => symlink(self.dir.path().join("elsewhere/none"), &path).unwrap(),
@@ -139,6 +140,7 @@ impl Ground {
     fn run(&self, line: &str) -> crate::support::loomrec::Finished {
         let name = self.name;
         let words = line.split(' ').map(|word| match word.strip_prefix("FILE") {
+            _ if word.starts_with(".loomrec/") => word.replace("FILE", name.trim_end_matches('/')),
             // A sidecar file of a folder is named without the folder's slash.
             Some(rest) if !rest.is_empty() => format!("{}{rest}", name.trim_end_matches('/')),
             Some(_) => name.to_owned(),
@@ -215,7 +217,9 @@ fn check_all(name: &'static str, commands: &[Command], plants: &[Plant]) {
                     if done.code != code || !said.contains(file) {
                         wrong.push(format!("{} and not {code}: {what}", done.code));
                     }
-                } else if !line.starts_with("salvage FILE.log") && !is_beside(*plant, number) {
+                } else if !line.starts_with("salvage .loomrec/FILE.log")
+                    && !is_beside(*plant, number)
+                {
                     // The command does not use this sidecar.
                     if done.code != plain {
                         wrong.push(format!("{} and not {plain}: {what}", done.code));
@@ -263,11 +267,34 @@ fn no_command_opens_a_hard_link_a_pipe_or_a_directory_beside_a_recording() {
 }
 
 #[test]
+fn no_command_follows_a_link_in_the_place_of_the_hidden_folder() {
+    let sample = sample();
+    for name in ["run.json", "run/"] {
+        let ground = Ground::new(name);
+        let commands = COMMANDS.iter().filter(|(line, _)| {
+            let passes = line.starts_with("salvage") || line.starts_with("doctor");
+            !(passes || name == "run/" && line.starts_with("git-merge"))
+        });
+        for (line, _) in commands {
+            ground.reset(&sample);
+            let (elsewhere, link) = (ground.dir.path().join("elsewhere"), ground.folder());
+            symlink(&elsewhere, link.join(".loomrec")).unwrap();
+            let done = ground.run(line);
+            let what = format!("{name}, {line}\n{}{}", done.stderr, done.stdout);
+            assert_eq!(done.code, 4, "{what}");
+            assert!(what.contains(".loomrec: it is a symbolic link"), "{what}");
+            assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 1, "{what}");
+            assert_eq!(fs::read(ground.canary()).unwrap(), CANARY, "{what}");
+        }
+    }
+}
+
+#[test]
 fn links_among_the_files_of_a_folder_are_refused_by_name() {
     let (sample, ground) = (sample(), Ground::new("run/"));
     for plant in [Symlink, HardLink, Dangling] {
         for (line, _) in COMMANDS.iter().filter(|(line, _)| !line.starts_with("git-merge")) {
-            let reads = !["salvage FILE.log", "pending", "doctor"]
+            let reads = !["salvage .loomrec/FILE.log", "pending", "doctor"]
                 .iter()
                 .any(|word| line.starts_with(word));
             ground.reset(&sample);

@@ -204,9 +204,7 @@ fn a_committed_file_of_a_run_keeps_no_committed_take_in_front() {
         } else {
             std::fs::copy(committed.recording(), scene.recording()).unwrap();
         }
-        let run =
-            |scene: &Scene| scene.path(&format!("{}.run", scene.name().trim_end_matches('/')));
-        std::fs::copy(run(&committed), run(&scene)).unwrap();
+        std::fs::copy(committed.hidden(".run"), scene.planted(".run")).unwrap();
         let server = scene.record(&upstream, &["--run", "ci"]);
         let new = server.call(&call("chat-shared")).expect(200).text();
         server.stop().expect(0);

@@ -169,10 +169,10 @@ fn what_cannot_be_removed_is_told() {
     let body = "1|{\"text\":\"CUST-12\"}2|{\"text\":\"3456\"}";
     let upstream = Upstream::always(Answer::whole(200, &["content-type: application/x-odd"], body));
     scene.recorded(&upstream, &[chat_streamed("hi")]);
-    std::fs::write(scene.beside(".log.torn-1"), "CUST-123456").unwrap();
+    std::fs::write(scene.planted(".log.torn-1"), "CUST-123456").unwrap();
     let said = scene.run(&["redact", "run.json", "--redact", RULE, "--apply"]).expect(1).stdout;
     assert!(said.contains("NOT removed: a credential is spread over its answer"), "{said}");
-    assert!(said.contains("run.json.log.torn-1 is beside it"), "{said}");
+    assert!(said.contains(".loomrec/run.json.log.torn-1 belongs to it"), "{said}");
     assert!(!scene.text().contains("CUST-123456"), "{}", scene.text());
 }
 

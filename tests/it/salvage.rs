@@ -91,16 +91,16 @@ fn logged() -> Option<Scene> {
     server.call(&chat_streamed("x"));
     kill(&server);
     server.process.wait().expect(-9);
-    scene.beside(".log").exists().then_some(scene)
+    scene.hidden(".log").exists().then_some(scene)
 }
 
 #[test]
 fn a_log_is_read_around_its_damage() {
     let Some(scene) = (0..9).find_map(|_| logged()) else { panic!("each log was folded") };
-    let whole = std::fs::read(scene.beside(".log")).unwrap();
-    let log_output = json_output(&scene, "run.json.log", 0);
+    let whole = std::fs::read(scene.hidden(".log")).unwrap();
+    let log_output = json_output(&scene, ".loomrec/run.json.log", 0);
     assert_eq!((&log_output["saved"], &log_output["form"]), (&json!(6), &json!("log")));
-    assert!(scene.beside(".log").exists() && !scene.recording().exists());
+    assert!(scene.hidden(".log").exists() && !scene.recording().exists());
     let before = entries(&out(&scene));
     // The frame of the third call, in its middle and in its head.
     let marks: Vec<usize> =

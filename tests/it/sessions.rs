@@ -67,6 +67,9 @@ fn files(scene: &Scene, folder: &str) -> Vec<String> {
         entry.unwrap().file_name().to_string_lossy().into_owned()
     };
     let mut names: Vec<String> = listed.map(name).collect();
+    let hidden = scene.path(folder).join(".loomrec");
+    names.extend(fs::read_dir(hidden).into_iter().flatten().map(name));
+    names.retain(|name| name != ".loomrec" && name != ".gitignore");
     names.sort();
     names
 }

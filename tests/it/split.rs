@@ -283,7 +283,7 @@ fn folder_is_made_by_its_slash_and_a_file_is_none() {
     let server = Server::start(scene.dir(), &["record", "-r", "made/here/", "--upstream", &base]);
     server.call(&chat("hello")).expect(200);
     server.stop().expect(0);
-    assert_eq!(names(&scene.path("made")), ["here"]);
+    assert_eq!(names(&scene.path("made")), [".loomrec", "here"]);
     assert_eq!(names(&scene.path("made/here")).len(), 1);
     scene.run(&["ls", "made"]).expect(4).says(&["made"]);
     fs::write(scene.path("plain.json"), "{}").unwrap();

@@ -35,11 +35,11 @@ impl Log {
         for n in 0..calls {
             let answer = client.exchange(&call(&format!("chat-call{n}"))).expect(200);
             marks.push(mark(&answer.text()).unwrap());
-            ends.push(std::fs::metadata(scene.beside(".log")).ok()?.len() as usize);
+            ends.push(std::fs::metadata(scene.hidden(".log")).ok()?.len() as usize);
         }
         kill(&server);
         server.process.wait().expect(-9);
-        let bytes = std::fs::read(scene.beside(".log")).ok()?;
+        let bytes = std::fs::read(scene.hidden(".log")).ok()?;
         let grows = ends.is_sorted_by(|a, b| a < b) && ends.last() == Some(&bytes.len());
         grows.then_some(Self { bytes, ends, marks })
     }
@@ -61,7 +61,7 @@ impl Log {
 /// A folder after a crash: a log with these bytes, and nothing else.
 fn crashed(log: &[u8]) -> Scene {
     let scene = Scene::new();
-    std::fs::write(scene.beside(".log"), log).unwrap();
+    std::fs::write(scene.planted(".log"), log).unwrap();
     scene
 }
 
@@ -70,7 +70,7 @@ fn torn(scene: &Scene) -> Vec<PathBuf> {
     let names = scene.names().into_iter();
     names
         .filter(|name| name.starts_with("run.json.log.torn-"))
-        .map(|name| scene.path(&name))
+        .map(|name| scene.path(".loomrec").join(name))
         .collect()
 }
 
@@ -171,7 +171,7 @@ fn a_torn_tail_of_a_dead_recorder_is_cut_by_one_that_lives() {
         let name = format!("chat-before{}", marks.len());
         marks.push(mark(&client.exchange(&call(&name)).expect(200).text()).unwrap());
         let half = &torn_frame.bytes[torn_frame.last()][..200];
-        let log = OpenOptions::new().append(true).open(scene.beside(".log"));
+        let log = OpenOptions::new().append(true).open(scene.hidden(".log"));
         if let Ok(mut log) = log
             && log.write_all(half).is_ok()
         {
@@ -200,9 +200,9 @@ fn a_damaged_byte_in_a_live_log_is_counted_as_a_call_that_was_not_kept() {
         for n in 0..CALLS {
             let answer = client.exchange(&call(&format!("chat-call{n}"))).expect(200);
             marks.push(mark(&answer.text()).unwrap());
-            ends.push(std::fs::metadata(scene.beside(".log")).unwrap().len());
+            ends.push(std::fs::metadata(scene.hidden(".log")).unwrap().len());
         }
-        let log = OpenOptions::new().read(true).write(true).open(scene.beside(".log")).unwrap();
+        let log = OpenOptions::new().read(true).write(true).open(scene.hidden(".log")).unwrap();
         // Near the end of the call's frame.
         let at = ends[damaged + 1] - 9;
         let mut byte = [0];
@@ -237,7 +237,7 @@ fn merging_a_damaged_log_says_what_was_set_aside_and_fails() {
     assert_eq!(kept(&scene).len(), 4);
     // So does one that finds it damaged after it was moved for compaction.
     let scene = Scene::new();
-    std::fs::write(scene.beside(".folding"), &bytes).unwrap();
+    std::fs::write(scene.planted(".folding"), &bytes).unwrap();
     scene.run(&["verify", "--fix", "run.json"]).expect(1);
     assert_eq!((kept(&scene).len(), torn(&scene).len()), (3, 1));
 }
@@ -291,11 +291,11 @@ fn recorder_keeps_the_calls_that_a_killed_one_left_in_a_damaged_and_torn_log() {
     for n in 0..10 {
         let answer = client.exchange(&call(&format!("chat-call{n}"))).expect(200);
         marks.push(mark(&answer.text()).unwrap());
-        ends.push(std::fs::metadata(scene.beside(".log")).unwrap().len());
+        ends.push(std::fs::metadata(scene.hidden(".log")).unwrap().len());
     }
     kill(&killed);
     killed.process.wait().expect(-9);
-    let log = OpenOptions::new().read(true).write(true).open(scene.beside(".log")).unwrap();
+    let log = OpenOptions::new().read(true).write(true).open(scene.hidden(".log")).unwrap();
     let at = ends[3] + 8;
     let mut byte = [0];
     log.read_exact_at(&mut byte, at).unwrap();
@@ -320,9 +320,9 @@ fn two_damaged_bytes_in_a_live_log_cost_two_calls() {
     let mut ends = Vec::new();
     for n in 0..20 {
         client.exchange(&call(&format!("chat-call{n}"))).expect(200);
-        ends.push(std::fs::metadata(scene.beside(".log")).unwrap().len());
+        ends.push(std::fs::metadata(scene.hidden(".log")).unwrap().len());
     }
-    let log = OpenOptions::new().read(true).write(true).open(scene.beside(".log")).unwrap();
+    let log = OpenOptions::new().read(true).write(true).open(scene.hidden(".log")).unwrap();
     for at in [ends[2] - 9, ends[14] - 9] {
         let mut byte = [0];
         log.read_exact_at(&mut byte, at).unwrap();

@@ -139,7 +139,8 @@ export class Project {
 
   /** Returns the files in folders of recordings, each with its hash. */
   recordings() {
-    const files = this.files().filter((file) => file.includes('recordings/'));
+    const isRecording = (file) => file.includes('recordings/') && !file.endsWith('/.loomrec/.gitignore');
+    const files = this.files().filter(isRecording);
     return new Map(files.map((file) => [file, createHash('sha256').update(this.read(file)).digest('hex')]));
   }
 

@@ -99,9 +99,10 @@ class Project:
                 for path in self.folder.rglob("recordings/**/*.json")}
 
     def leftovers(self) -> list[str]:
-        """Files below folders of recordings that are none."""
+        """Files below folders of recordings that are none, but for what hides loomrec's own."""
         return [path.name for path in self.folder.rglob("recordings/**/*")
-                if path.is_file() and path.suffix != ".json"]
+                if path.is_file() and path.suffix != ".json"
+                and (path.parent.name, path.name) != (".loomrec", ".gitignore")]
 
 
 @pytest.fixture(scope="session")

@@ -36,7 +36,8 @@ def test_sessions_are_recorded_and_replayed(upstream, tmp_path, monkeypatch):
         dropped = server.begin("a", recording="kept/second.json")
         ask(dropped.url, "ho")
         assert not dropped.end(keep=False).kept
-    assert [path.name for path in (tmp_path / "kept").iterdir()] == ["first.json"]
+    kept = sorted(path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("kept/**/*"))
+    assert kept == ["kept/.loomrec", "kept/.loomrec/.gitignore", "kept/first.json"]
 
     with SessionServer("replay", tmp_path) as server:
         session = server.begin("b", recording="kept/first.json")

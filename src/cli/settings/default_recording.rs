@@ -99,7 +99,8 @@ pub(super) fn changes_default(command: &str, matches: &ArgMatches) -> bool {
     let source = |name: &str| matches.value_source(name);
     if command == "rerecord" {
         // It writes a file beside the recording.
-        return [FILE, "pending", "drifted"].into_iter().all(|name| source(name).is_none());
+        let names_pending = matches.get_one::<RecordingLocation>("pending").is_some();
+        return !names_pending && [FILE, "drifted"].into_iter().all(|name| source(name).is_none());
     }
     let argument = READERS.iter().find(|(reader, _)| *reader == command).map(|(_, name)| *name);
     let writer = WRITERS.iter().find(|(writer, _)| *writer == command);
@@ -160,7 +161,9 @@ pub fn add_default_recording(
                 decide.keys.insert(0, key);
             }
         }
-        args::Command::Rerecord(args) if args.pending.is_none() && args.drifted.is_none() => {
+        args::Command::Rerecord(args)
+            if args.pending.as_ref().is_none_or(Option::is_none) && args.drifted.is_none() =>
+        {
             args.file.get_or_insert(only);
         }
         args::Command::Pending(args) if args.new.is_some() && args.files.is_empty() => {

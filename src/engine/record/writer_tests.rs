@@ -47,9 +47,10 @@ impl Scene {
 }
 
 fn lock_of(path: &Path) -> File {
-    let mut name = path.as_os_str().to_owned();
+    let mut name = path.file_name().unwrap().to_owned();
     name.push(".lock");
-    File::options().read(true).write(true).open(name).unwrap()
+    let lock = path.with_file_name(".loomrec").join(name);
+    File::options().read(true).write(true).open(lock).unwrap()
 }
 
 fn contents(path: &Path) -> Vec<String> {

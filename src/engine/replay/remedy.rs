@@ -1,11 +1,8 @@
 //! The remedy of a miss: what people can do about it, in one sentence.
 
-use std::path::PathBuf;
-
 use super::mismatch::{RecordingMismatchError, RequestDifference, short_name};
 use super::reason::MissReason;
 use loomrec_identity::header;
-use loomrec_store::RecordingLocation;
 
 /// What fetches an answer in a session.
 const AGAIN: &str = "record this session again";
@@ -85,10 +82,8 @@ impl RecordingMismatchError {
 /// Returns the commands that fetch the answers of missed calls alone. Unlike a new recording, they
 /// leave no take behind that no call asks for: the review replaces the takes that have changed.
 fn fetch_commands(file: &str) -> String {
-    let pending = RecordingLocation::from(PathBuf::from(file)).beside(".pending");
-    let pending = pending.display();
     format!(
-        "replay with `--pending {pending}`, then run `loomrec rerecord --pending {pending}` and \
+        "replay with `--pending`, then run `loomrec rerecord {file} --pending` and \
          `loomrec review {file}`"
     )
 }

@@ -90,7 +90,7 @@ impl RedactReport {
         }
         for name in &self.beside {
             let name = terminal::line(name);
-            text.push_str(&format!("{path}: {name} is beside it and was not searched\n"));
+            text.push_str(&format!("{path}: {name} belongs to it and was not searched\n"));
         }
         let rekeyed = self.changed.iter().filter(|change| change.rekeyed).count();
         let (changed, takes) = (self.changed.len(), self.takes);

@@ -1,12 +1,14 @@
 //! A scanned recording: the decision about each of its takes, and the rewriting of the recording.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use loomrec_cli::exit::{CommandFailure, RECORDING};
 use loomrec_recording::redact::{CallCredentials, EntryPart, Placeholders, Redactor, UnkeptReason};
 use loomrec_recording::{Entry, EntryName, RecordingMeta};
-use loomrec_store::{Recording, RecordingChanges, RecordingLocation, TakeChange, TakeRef};
+use loomrec_store::{
+    LeftoverFile, Recording, RecordingChanges, RecordingLocation, TakeChange, TakeRef,
+};
 
 /// A scanned take.
 pub(super) struct ScannedTake {
@@ -25,7 +27,7 @@ pub(super) struct ScannedRecording {
     pub(super) takes: Vec<ScannedTake>,
     /// Its metadata, if that is changed.
     pub(super) meta: Option<RecordingMeta>,
-    /// Files beside it that may contain the same values, and are not scanned.
+    /// Files that belong to it, may contain the same values, and are not scanned.
     pub(super) beside: Vec<String>,
 }
 
@@ -50,7 +52,7 @@ impl ScannedRecording {
             });
         }
         let meta = meta(path, recording.meta(), redactor)?;
-        Ok(Self { path: path.to_owned(), takes, meta, beside: beside(path), recording })
+        Ok(Self { path: path.to_owned(), takes, meta, beside: unsearched_files(path)?, recording })
     }
 
     pub(super) fn changes_something(&self) -> bool {
@@ -148,23 +150,21 @@ fn meta(
     })
 }
 
-/// Returns the files beside a recording that may contain the same requests and answers.
-fn beside(path: &RecordingLocation) -> Vec<String> {
-    let path = path.beside("");
-    let path = path.as_path();
-    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let files = std::fs::read_dir(folder.unwrap_or(Path::new(".")));
-    let names = files.into_iter().flatten().flatten();
-    let names = names.map(|file| file.file_name().to_string_lossy().into_owned());
-    let holds = |other: &String| {
-        other.strip_prefix(&name).is_some_and(|rest| {
-            matches!(rest, ".pending" | ".new") || rest.starts_with(".log.torn-")
-        })
-    };
-    let mut found: Vec<String> = names.filter(holds).collect();
-    found.sort_unstable();
-    found
+/// Returns the files that belong to a recording and may contain the same requests and answers, by
+/// their paths from the recording's folder.
+///
+/// # Errors
+/// A log cannot be read.
+fn unsearched_files(path: &RecordingLocation) -> Result<Vec<String>, CommandFailure> {
+    let leftovers = loomrec_store::leftovers(path)?;
+    let holds = leftovers.into_iter().filter_map(|leftover| match leftover {
+        LeftoverFile::Torn { path, .. } | LeftoverFile::Waiting { path } => Some(path),
+        LeftoverFile::Log { .. } => None,
+    });
+    let real = std::fs::canonicalize(path.as_path()).unwrap_or_default();
+    let folder = real.parent().unwrap_or(Path::new(""));
+    let shown = |path: PathBuf| path.strip_prefix(folder).unwrap_or(&path).display().to_string();
+    Ok(holds.map(shown).collect())
 }
 
 #[cfg(test)]

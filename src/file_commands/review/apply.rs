@@ -161,7 +161,7 @@ impl ReviewDesk {
 
     /// Removes the requests from `FILE.pending` whose answers were decided.
     fn answered(&self, gone: &BTreeSet<usize>) -> Result<(), CommandFailure> {
-        let path = self.file.beside(".pending");
+        let path = self.file.pending_file();
         if gone.is_empty() || !is_there(&path) {
             return Ok(());
         }

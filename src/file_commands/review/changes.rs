@@ -4,6 +4,8 @@
 //! Of each entry, only what identifies it is held in memory. Entries are read again one at a time.
 
 use super::super::show::contents::RecordingContents;
+use std::path::Path;
+
 use loomrec_cli::exit::CommandFailure;
 use loomrec_cli::output::Output;
 use loomrec_cli::serve_setup;
@@ -203,8 +205,8 @@ fn unmarked(mut entry: Entry) -> Entry {
 
 /// Whether a recording exists at this path, or a log that recorders have left of one.
 pub(crate) fn is_there(path: &RecordingLocation) -> bool {
-    let exists = |path: &RecordingLocation| path.as_path().symlink_metadata().is_ok();
-    exists(path) || exists(&path.beside(".log")) || exists(&path.beside(".folding"))
+    let exists = |path: &Path| path.symlink_metadata().is_ok();
+    exists(path.as_path()) || path.log_files().iter().any(|log| exists(log))
 }
 
 /// Refuses a file of pending items if a recording is expected.
@@ -216,8 +218,8 @@ pub(crate) fn refuse_waiting(
         return Ok(());
     }
     let shown = file.display().to_string();
-    let of = [".new", ".pending"].iter().find_map(|suffix| shown.strip_suffix(suffix));
-    let hint = of.map_or_else(String::new, |of| format!(": {of}"));
+    let of = [".new", ".pending"].iter().find_map(|suffix| file.recording_of(suffix));
+    let hint = of.map_or_else(String::new, |of| format!(": {}", of.display()));
     Err(CommandFailure::usage(format!(
         "{shown} holds pending items; name the recording itself{hint}"
     )))

@@ -65,7 +65,7 @@ pub(super) fn print(desk: &ReviewDesk) -> Result<(), CommandFailure> {
 /// # Errors
 /// A file that cannot be read.
 pub(super) fn requests(file: &RecordingLocation, output: &Output) -> Result<usize, CommandFailure> {
-    let path = file.beside(".pending");
+    let path = file.pending_file();
     if !is_there(&path) {
         return Ok(0);
     }
@@ -79,14 +79,10 @@ pub(super) fn requests(file: &RecordingLocation, output: &Output) -> Result<usiz
 /// Returns the message for a recording without pending changes.
 pub(super) fn nothing(file: &RecordingLocation, requests: usize) -> String {
     let shown = terminal::line(&terminal::quoted(&file.display().to_string())).into_owned();
-    let pending = file.beside(".pending");
-    let pending = terminal::line(&terminal::quoted(&pending.display().to_string())).into_owned();
     let next = match requests {
         0 => return format!("nothing waits for a review of {shown}\n"),
         1 => "1 request waits for its answer".to_owned(),
         more => format!("{more} requests wait for their answers"),
     };
-    format!(
-        "nothing waits for a review of {shown}\n{next}: loomrec rerecord --pending {pending} {shown}\n"
-    )
+    format!("nothing waits for a review of {shown}\n{next}: loomrec rerecord {shown} --pending\n")
 }

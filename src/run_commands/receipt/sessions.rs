@@ -1,8 +1,11 @@
 //! The receipt's part about sessions.
 
+use std::path::Path;
+
 use serde_json::{Value, json};
 
 use loomrec_proxy::server::session::{SessionInfo, SessionTotals};
+use loomrec_store::RecordingLocation;
 use loomrec_telemetry::run_counters::RunCounters;
 
 /// How many sessions are named to people.
@@ -53,7 +56,10 @@ impl SessionsReceipt {
     pub fn notes(&self) -> Vec<String> {
         let note = |info: &SessionInfo| {
             let unfinished = match info.mode.records() {
-                true => format!("; what it recorded is in {}.unfinished", info.recording),
+                true => {
+                    let unfinished = RecordingLocation::from(Path::new(&info.recording));
+                    format!("; what it recorded is in {}", unfinished.unfinished_file().display())
+                }
                 false => String::new(),
             };
             format!("session {} was not ended{unfinished}", info.name)

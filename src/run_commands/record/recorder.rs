@@ -57,6 +57,11 @@ pub(super) fn recorder(
         Some(id) => loomrec_store::RunChoice::Named(id.clone()),
         None => loomrec_store::RunChoice::New,
     };
+    let is_session = ground.session.client.is_some();
+    if remote.is_none() && !is_session && !args.serve.cmd.is_empty() {
+        // The program sees the same files in this run and in a replay.
+        loomrec_store::create_empty(path, &rules)?;
+    }
     let mut recording = loomrec_store::RecordingAppender::open(path, &run, &rules)?;
     if remote.is_some() {
         recording.leave_log();

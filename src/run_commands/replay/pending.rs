@@ -25,13 +25,15 @@ pub(super) fn begin(
     matcher: &Matcher,
     run_values: &RunValueTerms,
 ) -> Result<Option<Arc<MissedRequests>>, CommandFailure> {
-    let Some(path) = &args.pending else { return Ok(None) };
-    if !matches!(on_miss, MissPolicy::Error) || args.recordings.is_empty() {
+    let Some(named) = &args.pending else { return Ok(None) };
+    let first = args.recordings.first().filter(|_| matches!(on_miss, MissPolicy::Error));
+    let Some(first) = first else {
         return Err(CommandFailure::usage(
             "--pending keeps the requests that are refused since no recording (-r) answers them: \
              leave --on-miss and --allow-default-fallback out, and name a recording",
         ));
-    }
+    };
+    let path = &named.clone().unwrap_or_else(|| first.pending_file());
     output_target::refuse_within("--pending", path.as_path(), &args.recordings)?;
     let outputs = args.serve.journal.iter().chain(&args.serve.receipt).map(PathBuf::as_path);
     let mut others = args.recordings.iter().map(RecordingLocation::as_path).chain(outputs);
@@ -63,11 +65,10 @@ pub(super) fn end(
     let (Some(missed), Some(replayer)) = (missed, proxy.engine.replay()) else {
         let is_refused = matches!(proxy.engine, Engine::Replay { on_miss: MissPolicy::Error, .. });
         if receipt.missed > 0 && is_refused {
-            let (file, pending) =
-                (quoted(recording.as_path()), quoted(recording.beside(".pending").as_path()));
+            let file = quoted(recording.as_path());
             receipt.next.extend([
-                format!("if the change is meant, replay with --pending {pending}, then:"),
-                format!("  loomrec rerecord --pending {pending}"),
+                "if the change is meant, replay with --pending, then:".to_owned(),
+                format!("  loomrec rerecord {file} --pending"),
                 format!("  loomrec review {file}"),
             ]);
         }
@@ -88,7 +89,8 @@ pub(super) fn end(
     let (file, pending) = (quoted(recording.as_path()), quoted(missed.path()));
     let calls = if count == 1 { "1 call waits" } else { &format!("{count} calls wait") };
     receipt.next.push(format!("{calls} in {pending}; if the change is meant:"));
-    receipt.next.push(format!("  loomrec rerecord --pending {pending} {file}"));
+    let named = args.pending.as_ref().and_then(Option::as_ref).map(|_| format!(" {pending}"));
+    receipt.next.push(format!("  loomrec rerecord {file} --pending{}", named.unwrap_or_default()));
     receipt.next.push(format!("  loomrec review {file}"));
     receipt.next.push(match recording.as_path().is_dir() {
         // New files in a folder are committed only after `git add`.

@@ -1,6 +1,5 @@
 //! The files of a run: the recording, the requests that a replay missed, and the new answers.
 
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -35,25 +34,18 @@ impl OriginFiles {
     /// A receipt that cannot be used; no recording; one file in two roles.
     pub(super) fn of(args: &RerecordArgs) -> Result<Option<Self>, CommandFailure> {
         let pending = match (&args.pending, &args.drifted) {
-            (Some(pending), _) => Some(pending.clone()),
+            (Some(Some(pending)), _) => Some(pending.clone()),
+            (Some(None), _) => args.file.as_ref().map(kept_requests).transpose()?,
             (None, Some(receipt)) => match drifted(receipt)? {
                 Some(pending) => Some(pending),
                 None => return Ok(None),
             },
             (None, None) => None,
         };
-        let beside = || {
-            let pending = pending.as_ref()?.as_path();
-            let stem = pending
-                .file_stem()
-                .filter(|_| pending.extension() == Some(OsStr::new("pending")))?;
-            Some(RecordingLocation::from(pending.with_file_name(stem)))
-        };
-        let Some(file) = args.file.clone().or_else(beside) else {
-            return Err(CommandFailure::usage(match &pending {
-                Some(_) => {
-                    "name the recording as well: loomrec rerecord --pending FILE.pending FILE"
-                }
+        let owner = || pending.as_ref()?.recording_of(".pending");
+        let Some(file) = args.file.clone().or_else(owner) else {
+            return Err(CommandFailure::usage(match &args.pending {
+                Some(_) => "name the recording as well: loomrec rerecord FILE --pending",
                 None => {
                     "name the recording: loomrec rerecord FILE (or set `recording` in loomrec.toml)"
                 }
@@ -85,8 +77,8 @@ impl OriginFiles {
             None => {}
             Some(PendingKind::Answers) => {
                 return Err(CommandFailure::usage(format!(
-                    "{path} holds requests that a replay missed: name it with --pending {path}, \
-                     and the recording itself"
+                    "{path} holds requests that a replay missed: name the recording itself, and this \
+                     file with --pending {path}"
                 )));
             }
             Some(PendingKind::Review) => {
@@ -107,11 +99,22 @@ impl OriginFiles {
         let pending = serve_setup::open(path, output)?;
         if pending.meta().waits_for() != Some(PendingKind::Answers) {
             return Err(CommandFailure::usage(format!(
-                "--pending {path}: it was not written by loomrec replay --pending {path}",
+                "--pending {path}: it was not written by loomrec replay --pending (if it is the \
+                 recording, write: loomrec rerecord {path} --pending)",
                 path = path.display()
             )));
         }
         Ok(pending)
+    }
+}
+
+/// Returns the requests that a replay of a recording has missed and kept.
+fn kept_requests(file: &RecordingLocation) -> Result<RecordingLocation, CommandFailure> {
+    let pending = file.pending_file();
+    let mut paths = pending.log_files().into_iter().chain([pending.as_path().to_owned()]);
+    match paths.any(|path| path.symlink_metadata().is_ok()) {
+        true => Ok(pending),
+        false => Err(serve_setup::nothing_pending(file)),
     }
 }
 
@@ -138,8 +141,8 @@ fn drifted(path: &Path) -> Result<Option<RecordingLocation>, CommandFailure> {
     let pending = receipt.pointer("/pending/path").and_then(Value::as_str);
     let pending = pending.filter(|pending| !pending.is_empty()).ok_or_else(|| {
         CommandFailure::usage(format!(
-            "{}: the requests that drifted were not kept; replay with --pending FILE.pending, \
-             then loomrec rerecord --pending FILE.pending FILE",
+            "{}: the requests that drifted were not kept; replay with --pending, then run \
+             `loomrec rerecord FILE --pending`",
             path.display()
         ))
     })?;

@@ -39,7 +39,7 @@ impl Staging {
     ) -> Result<Self, CommandFailure> {
         refuse_other_file(place)?;
         let lease = SessionLease::acquire(place)?;
-        let unfinished = place.beside(".unfinished");
+        let unfinished = place.unfinished_file();
         loomrec_store::discard(&unfinished)?;
         if mode == SessionMode::New {
             loomrec_store::copy_to(place, &unfinished)?;

@@ -1,4 +1,4 @@
-//! The new text of a recording that is one file, written beside its place.
+//! The new text of a recording that is one file, written into the hidden folder beside its place.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -10,6 +10,7 @@ use crate::error::StoreError;
 use crate::file::SIZE_LIMIT;
 use crate::file_version::FileVersion;
 use crate::snapshot::RecordingSnapshot;
+use crate::state_folder;
 use crate::temporary_file;
 use loomrec_os::{FileKind, FileStatus};
 
@@ -33,9 +34,9 @@ impl StagedFile {
         let disk = terms.disk;
         let name = place.file_name().unwrap_or_default().to_string_lossy();
         let temporary = format!(".{name}.{}{}", terms.tag, temporary_file::SUFFIX);
-        let temporary = temporary_file::folder(place).join(temporary);
-        let file = disk
-            .create_temporary(&temporary)
+        let temporary = state_folder::path_for(place).join(temporary);
+        let create = || disk.create_temporary(&temporary);
+        let file = state_folder::open_within(&temporary, disk, create)
             .map_err(|source| StoreError::write(place.to_owned(), source))?;
         let staged = Self { temporary, place: place.to_owned() };
         match staged.fill(&file, source, terms) {

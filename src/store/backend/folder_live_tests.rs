@@ -94,7 +94,7 @@ fn fold_that_shifts(path: &Path, filed: &[(usize, &str)], logged: &[&str]) -> Re
         let payload = log_codec::pack(&name(), false, &entry);
         log::frame(fingerprint(&name()), &payload, &mut frames).unwrap();
     }
-    let paths = RecordingPaths::of(path).unwrap();
+    let paths = RecordingPaths::of(path).unwrap().with_state_folder();
     fs::write(&paths.folding, &frames).unwrap();
     paths
 }

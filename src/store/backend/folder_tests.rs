@@ -75,11 +75,7 @@ impl Folder {
 }
 
 fn names(path: &Path) -> Vec<String> {
-    let files = fs::read_dir(path).unwrap();
-    let mut names: Vec<String> =
-        files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
-    names.sort();
-    names
+    crate::state_folder::all_names(path)
 }
 
 fn step(id: &str) -> EntryName {
@@ -176,7 +172,7 @@ fn fold_that_died_between_two_files_is_healed_by_the_next() {
         log::begin(&IdentityRules::default(), &Default::default(), &mut frames).unwrap();
         let payload = log_codec::pack(&hash("a"), false, &said("2", "2"));
         log::frame(fingerprint(&hash("a")), &payload, &mut frames).unwrap();
-        let paths = RecordingPaths::of(&folder.path).unwrap();
+        let paths = RecordingPaths::of(&folder.path).unwrap().with_state_folder();
         fs::write(&paths.folding, &frames).unwrap();
         let seen = || {
             let recording = Recording::open_to_inspect(&folder.path).unwrap();

@@ -35,6 +35,7 @@ fn steps(path: &Path) -> Vec<String> {
 /// Counts the files, including those of the folder if it is one.
 fn count_files(dir: &Path) -> usize {
     let found = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
+    let found = found.filter(|path| !path.ends_with(".gitignore"));
     found.map(|path| if path.is_dir() { count_files(&path) } else { 1 }).sum()
 }
 

@@ -104,10 +104,10 @@ fn failures_of_a_recorder_that_died_leave_the_good_take() {
     record(&path, &[("good", 200, 1)], false);
     let mut recorder = open(&path);
     recorder.append(vec![(step("a"), answered("401", 401, 2))], true).unwrap();
-    let log = std::fs::read(dir.path().join("r.json.log")).unwrap();
+    let log = std::fs::read(dir.path().join(".loomrec/r.json.log")).unwrap();
     recorder.close().unwrap();
     // The log of a killed recorder: nobody holds it.
-    std::fs::write(dir.path().join("r.json.log"), log).unwrap();
+    std::fs::write(dir.path().join(".loomrec/r.json.log"), log).unwrap();
     assert_eq!(held(&path), ["a=good"]);
     record(&path, &[("better", 200, 3)], false);
     assert_eq!(held(&path), ["a=better"]);

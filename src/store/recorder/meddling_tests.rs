@@ -26,7 +26,7 @@ fn scene() -> Scene {
     let dir = tempfile::tempdir().unwrap();
     fs::create_dir(dir.path().join("f")).unwrap();
     let path = dir.path().join("f/r.json");
-    let log = dir.path().join("f/r.json.log");
+    let log = dir.path().join("f/.loomrec/r.json.log");
     Scene { dir, path, log }
 }
 
@@ -104,7 +104,7 @@ fn torn_tail_of_another_recorder_is_put_aside_before_anything_is_added() {
     }
     assert_eq!(names(&scene.path), ["a", "b", "c"]);
     one.close().unwrap();
-    let read = |n: usize| fs::read(scene.path.with_file_name(format!("r.json.log.torn-{n}")));
+    let read = |n: usize| fs::read(scene.log.with_file_name(format!("r.json.log.torn-{n}")));
     assert_eq!((&*read(1).unwrap(), &*read(2).unwrap()), (&whole[..3], &whole[..40]));
     assert_eq!(one.take_notes().len(), 2);
 }
@@ -161,7 +161,7 @@ fn recorders_go_on_together_when_their_lock_and_run_files_are_removed() {
     append(&mut one, "a");
     append(&mut two, "a");
     for suffix in ["lock", "run"] {
-        fs::remove_file(scene.path.with_file_name(format!("r.json.{suffix}"))).unwrap();
+        fs::remove_file(scene.log.with_file_name(format!("r.json.{suffix}"))).unwrap();
     }
     append(&mut one, "a2");
     append(&mut two, "a2");
@@ -172,7 +172,7 @@ fn recorders_go_on_together_when_their_lock_and_run_files_are_removed() {
     }
     assert_eq!(load(&scene.path).unwrap().takes(&step("a2")).len(), 1, "equal entries are one");
     assert_eq!(names(&scene.path), ["a", "a2"]);
-    assert_eq!(fs::read_dir(scene.path.parent().unwrap()).unwrap().count(), 1);
+    assert_eq!(crate::state_folder::all_names(scene.path.parent().unwrap()), ["r.json"]);
 }
 
 #[test]
@@ -186,9 +186,10 @@ fn log_of_a_recorder_that_died_is_folded_before_a_new_run_begins() {
     fs::create_dir(&crashed).unwrap();
     for suffix in ["log", "run"] {
         let name = format!("r.json.{suffix}");
-        fs::copy(scene.path.with_file_name(&name), crashed.join(&name)).unwrap();
+        fs::copy(scene.log.with_file_name(&name), crashed.join(&name)).unwrap();
     }
     let path = crashed.join("r.json");
+    // The files are where an older loomrec kept them.
     let mut next = open(&path);
     assert!(path.exists());
     assert!(
@@ -200,7 +201,8 @@ fn log_of_a_recorder_that_died_is_folded_before_a_new_run_begins() {
     next.append(vec![(step("a"), entry("new"))], true).unwrap();
     next.close().unwrap();
     assert_eq!(contents(&load(&path).unwrap()), ["a=new", "b=x"]);
-    assert_eq!(fs::read_dir(&crashed).unwrap().count(), 1);
+    assert_eq!(crate::state_folder::all_names(&crashed), ["r.json"]);
+    assert!(!crashed.join("r.json.run").exists());
     assert_eq!(folder(&scene.dir), ["crashed", "f"]);
 }
 
@@ -212,6 +214,7 @@ fn log_of_a_newer_version_is_refused_and_left_alone() {
     bytes[4] = 2;
     let sum = crc32fast::hash(&[&bytes[4..12], &bytes[16..]].concat());
     bytes[12..16].copy_from_slice(&sum.to_le_bytes());
+    fs::create_dir(scene.log.parent().unwrap()).unwrap();
     fs::write(&scene.log, &bytes).unwrap();
     let error = RecordingAppender::open(&scene.path, &RunChoice::New, &IdentityRules::default())
         .unwrap_err();

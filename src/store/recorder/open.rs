@@ -4,7 +4,9 @@ use super::*;
 use crate::error::StoreError;
 use crate::location::RecordingLocation;
 use crate::run::RunTarget;
-use crate::{compaction, linked, reader::Recording, regular_file, run, sidecars, temporary_file};
+use crate::{
+    compaction, leftover, linked, reader::Recording, regular_file, run, sidecars, temporary_file,
+};
 
 /// How often what an earlier run left is compacted before this is given up. Each time, another
 /// recorder has come and died meanwhile.
@@ -42,14 +44,25 @@ impl RecordingAppender {
     ) -> Result<Self, StoreError> {
         let failed = |source| StoreError::write(path.to_owned(), source);
         disk.create_folder(temporary_file::folder(path)).map_err(failed)?;
-        let paths = RecordingPaths::of(path).map_err(|source| match source.kind() {
-            std::io::ErrorKind::NotADirectory => StoreError::NotAFolder { path: path.to_owned() },
-            _ => failed(source),
-        })?;
+        let find_paths = || {
+            RecordingPaths::of(path).map_err(|source| match source.kind() {
+                std::io::ErrorKind::NotADirectory => {
+                    StoreError::NotAFolder { path: path.to_owned() }
+                }
+                _ => failed(source),
+            })
+        };
+        let mut paths = find_paths()?;
         linked::require_recording_behind_link(path)?;
+        let mut notes = Vec::new();
+        if paths.is_old_place() {
+            notes.extend(leftover::leave_old_place(path, &paths, &disk)?);
+            paths = find_paths()?;
+        }
         let held = check(path, rules)?;
         let mut lock = RecordingLock::new(&paths.lock, &disk);
-        let (run, notes) = enter(path, &paths, &disk, &mut lock, choice, rules)?;
+        let (run, entered) = enter(path, &paths, &disk, &mut lock, choice, rules)?;
+        notes.extend(entered);
         let key_variables = KeyVariables::default();
         let about = about(path, rules, &key_variables)?;
         let mut recorder = Self {
@@ -156,7 +169,7 @@ fn sweep(path: &Path, paths: &RecordingPaths) -> Result<(), StoreError> {
     if is_compacting {
         return Ok(());
     }
-    paths.backend.sweep().map_err(failed)
+    paths.backend.sweep(paths.state_folder()).map_err(failed)
 }
 
 /// Checks a recording, again as long as others change its files meanwhile. Returns half of the

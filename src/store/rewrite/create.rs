@@ -4,6 +4,8 @@
 use super::*;
 use crate::error::StoreError;
 use crate::location::RecordingLocation;
+use crate::state_folder;
+use crate::temporary_file;
 
 /// An entry of a new recording. Each is made when it is needed.
 type Made<E> = Result<(EntryName, Entry), E>;
@@ -23,6 +25,8 @@ pub fn create<E: From<StoreError>>(
 ) -> Result<usize, E> {
     let location = location.into();
     let path = location.as_path();
+    state_folder::create_for_file(path, &Disk::real())
+        .map_err(|source| StoreError::write(path.to_owned(), source))?;
     let paths =
         RecordingPaths::of(path).map_err(|source| StoreError::write(path.to_owned(), source))?;
     let exists = || StoreError::Exists { path: path.to_owned() };
@@ -39,6 +43,43 @@ pub fn create<E: From<StoreError>>(
             failed => failed,
         })
     })
+}
+
+/// Creates a recording without entries where nothing is, so that its place looks from the start as
+/// it will when there are entries. A recording that is to be a folder is not created.
+///
+/// # Errors
+/// The storage fails.
+pub fn create_empty(location: &RecordingLocation, rules: &IdentityRules) -> Result<(), StoreError> {
+    let path = location.as_path();
+    let failed = |source| StoreError::write(path.to_owned(), source);
+    Disk::real().create_folder(temporary_file::folder(path)).map_err(failed)?;
+    let paths = paths_of(path)?;
+    if paths.backend.is_folder() || sidecars::has_leftover(&paths)? {
+        return Ok(());
+    }
+    let none = std::iter::empty::<Result<_, StoreError>>();
+    match create(location.clone(), &RecordingMeta::new(rules), none, false) {
+        // Another process has it.
+        Err(StoreError::Exists { .. } | StoreError::Busy { .. }) => Ok(()),
+        done => done.map(drop),
+    }
+}
+
+/// Removes a recording that holds no entry, unless a process records into it.
+///
+/// # Errors
+/// The storage fails.
+pub fn remove_empty(location: &RecordingLocation) -> Result<(), StoreError> {
+    let removed = match Recording::open_merged(location.clone()) {
+        Ok(recording) if recording.names().next().is_none() => recording.remove(),
+        Ok(_) | Err(StoreError::Missing { .. }) => Ok(()),
+        Err(error) => Err(error),
+    };
+    match removed {
+        Err(StoreError::Busy { .. } | StoreError::Changed { .. }) => Ok(()),
+        done => done,
+    }
 }
 
 impl Recording {

@@ -10,7 +10,7 @@ use loomrec_recording::{Entry, EntryName, RecordingDocument, log_codec};
 use loomrec_store::{Recording, RecordingAppender, RunChoice, SalvageResult, StoreError};
 
 const NAME: &str = "recording.json";
-const LOG: &str = "recording.json.log";
+const LOG: &str = ".loomrec/recording.json.log";
 const RECORDING: &[u8] = include_bytes!("../corpus/recording/chat");
 
 fuzz_target!(|data: &[u8]| -> Corpus {

@@ -1,4 +1,4 @@
-//! Fuzz target for the files of pending items beside a recording: missed requests, and changes that
+//! Fuzz target for the files of pending items of a recording: missed requests, and changes that
 //! wait for review.
 
 #![no_main]
@@ -12,7 +12,8 @@ const RECORDING: &[u8] = include_bytes!("../corpus/recording/chat");
 
 fuzz_target!(|data: &[u8]| -> Corpus {
     let Some((&kind, rest)) = data.split_first() else { return Corpus::Reject };
-    let beside = if kind % 2 == 0 { "recording.json.pending" } else { "recording.json.new" };
+    let beside =
+        if kind % 2 == 0 { ".loomrec/recording.json.pending" } else { "recording.json.new" };
     let folder = scratch::lay_out(&[(NAME, RECORDING), (beside, rest)]);
     commands::run("pending", NAME);
     commands::run("pending --json", NAME);

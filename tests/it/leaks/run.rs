@@ -140,7 +140,7 @@ fn record(scene: &Scene, upstream: &Upstream, cases: &[Case], turn: usize, outpu
         let response = client.exchange(&case.call(&format!("call-{at}")));
         kept += usize::from(response.header("x-loomrec-error").is_none());
     }
-    let log = std::fs::read(scene.beside(".log")).unwrap_or_default();
+    let log = std::fs::read(scene.hidden(".log")).unwrap_or_default();
     outputs.add("log of the recording", log);
     outputs.add_shown(&server, cases.len() + 1);
     let code = outputs.add_said("messages and log", server.stop());

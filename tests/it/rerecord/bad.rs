@@ -53,7 +53,8 @@ fn file_that_is_none_is_told_with_its_name_in_every_role() {
     rerecord(&scene, &upstream, &["gone.json"], 4).says(&["gone.json"]);
     rerecord(&scene, &upstream, &["run.json", "--pending", "gone.json"], 4).says(&["gone.json"]);
     rerecord(&scene, &upstream, &[], 2);
-    rerecord(&scene, &upstream, &["--pending", "gone"], 2).says(&["FILE.pending FILE"]);
+    rerecord(&scene, &upstream, &["--pending", "gone"], 2)
+        .says(&["loomrec rerecord FILE --pending"]);
 }
 
 #[test]

@@ -7,12 +7,12 @@ use crate::support::loomrec::finish;
 use crate::support::shape::{chat, chat_streamed, message};
 use crate::support::{Call, Scene, Server};
 
-const PENDING: &str = "run.json.pending";
+const PENDING: &str = ".loomrec/run.json.pending";
 
 /// Replays calls with `--pending`, and exits with `code`.
 #[track_caller]
 fn replayed(scene: &Scene, calls: &[Call], code: i32) -> String {
-    let server = scene.replay(&["--pending", PENDING, "--receipt", "receipt.json"]);
+    let server = scene.replay(&["--pending", "--receipt", "receipt.json"]);
     for call in calls {
         server.call(call);
     }
@@ -60,8 +60,9 @@ fn missed_requests_wait_for_the_three_commands() {
     ];
     let told = replayed(&scene, &calls, 1);
     for line in [
-        "2 calls wait in run.json.pending",
-        "  loomrec rerecord --pending run.json.pending ",
+        "2 calls wait in ",
+        ".loomrec/run.json.pending; if the change is meant:",
+        "run.json --pending\n",
         "  loomrec review ",
         "  git commit ",
     ] {
@@ -73,7 +74,7 @@ fn missed_requests_wait_for_the_three_commands() {
     let receipt: Value =
         serde_json::from_str(&std::fs::read_to_string(scene.path("receipt.json")).unwrap())
             .unwrap();
-    assert_eq!(receipt["pending"], json!({"path": PENDING, "calls": 2}));
+    assert_eq!(receipt["pending"], json!({"path": scene.path(PENDING), "calls": 2}));
     // Only these are fetched.
     let upstream = speaker("new");
     let done = json_of(&rerecord(&scene, &upstream, &["--pending", PENDING, "--yes", "--json"], 0));
@@ -105,7 +106,7 @@ fn calls_that_drifted_are_fetched_by_the_receipt_of_their_replay() {
     server.call(&chat("weather in Oslo"));
     server.stop().expect(1).says(&["replay with --pending"]);
     rerecord(&scene, &upstream, &["run.json", "--drifted", "receipt.json"], 2)
-        .says(&["--pending FILE.pending"]);
+        .says(&["were not kept; replay with --pending, then"]);
 }
 
 #[test]
@@ -220,10 +221,7 @@ fn files_that_wait_are_refused_where_they_do_not_belong() {
     replayed(&scene, &[chat("weather in Oslo")], 1);
     let upstream = speaker("new");
     rerecord(&scene, &upstream, &["--pending", PENDING, "--yes"], 0);
-    scene
-        .run(&["replay", "-r", PENDING])
-        .expect(2)
-        .says(&["loomrec rerecord --pending run.json.pending"]);
+    scene.run(&["replay", "-r", PENDING]).expect(2).says(&["loomrec rerecord FILE --pending"]);
     for file in [PENDING, "run.json.new"] {
         let args = ["record", "-r", file, "--listen", "127.0.0.1:0"];
         scene.run(&args).expect(2).says(&["record into another file"]);

@@ -274,7 +274,7 @@ fn requests_that_were_answered_wait_no_longer() {
     assert!(said.contains("run.json: 4 changes wait for their review: loomrec review run.json\n"));
     // Two of them already have their answers.
     let fetch = "run.json: 1 request waits for its answer: \
-                 loomrec rerecord --pending run.json.pending run.json\n";
+                 loomrec rerecord run.json --pending\n";
     assert!(said.contains(fetch), "{said}");
     scene.run(&["accept", "run.json"]).expect(0);
     let left = std::fs::read_to_string(scene.path("run.json.pending")).unwrap();
@@ -282,7 +282,10 @@ fn requests_that_were_answered_wait_no_longer() {
     assert_eq!(entries(&left).map(|(name, _)| name).collect::<Vec<_>>(), ["later"]);
     scene.run(&["pending", "--check"]).expect(1);
     let said = scene.run(&["review", "run.json", "--check"]).expect(1).stdout;
-    assert!(said.contains("1 request waits for its answer: loomrec rerecord --pending"), "{said}");
+    assert!(
+        said.contains("1 request waits for its answer: loomrec rerecord run.json --pending"),
+        "{said}"
+    );
     // The last request is removed with its file.
     let scene = sample();
     let mut file = Map::from_iter([head(&scene.json(), "answers")]);

@@ -196,7 +196,7 @@ fn session_that_is_killed_leaves_the_recording_and_its_calls_beside_it() {
     server.process.wait();
     assert_eq!(entries(&scene, "recordings/a.json")[0]["content"], "re: First");
     // What the program has received can still be read.
-    let listed = scene.run(&["ls", "recordings/a.json.unfinished"]).expect(0).stdout;
+    let listed = scene.run(&["ls", "recordings/.loomrec/a.json.unfinished"]).expect(0).stdout;
     assert!(listed.contains("Second"), "{listed}");
     let server = scene.record(&upstream, &[]);
     recorded(&server, "a.json", "Third");
@@ -225,7 +225,7 @@ fn file_that_is_no_recording_is_never_replaced() {
         fs::write(&path, text).unwrap();
         control(&server, "session/end", &json!({ "prefix": "gw0" }), 422);
         assert_eq!(fs::read_to_string(&path).unwrap(), text);
-        assert_eq!(entries(&scene, "recordings/package.json.unfinished").len(), 1);
+        assert_eq!(entries(&scene, "recordings/.loomrec/package.json.unfinished").len(), 1);
     }
     server.stop();
 }

@@ -67,10 +67,10 @@ fn changed_prompt_goes_through_the_three_commands_beside_the_folder() {
         assert!(git(scene.dir(), args), "{args:?}");
     }
     let before = files(&scene);
-    replayed(&scene, &[], &drifted(), 1).says(&["replay with --pending run.pending, then:"]);
+    replayed(&scene, &[], &drifted(), 1).says(&["replay with --pending, then:"]);
     replayed(&scene, &["--pending", "run.pending"], &drifted(), 1).says(&[
         "1 call waits in run.pending",
-        "\n    loomrec rerecord --pending run.pending run/\n",
+        "\n    loomrec rerecord run/ --pending run.pending\n",
         "\n    loomrec review run/\n",
         "\n    git add run/ && git commit\n",
     ]);

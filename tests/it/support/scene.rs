@@ -139,20 +139,29 @@ impl Scene {
         takes.into_iter().next().unwrap().1
     }
 
-    /// A file beside the recording: `beside(".log")` is the recording's log.
-    pub(crate) fn beside(&self, suffix: &str) -> PathBuf {
-        let mut name = self.recording().into_os_string();
+    /// A file that belongs to the recording: `hidden(".log")` is the recording's log.
+    pub(crate) fn hidden(&self, suffix: &str) -> PathBuf {
+        let mut name = self.recording().file_name().unwrap().to_owned();
         name.push(suffix);
-        name.into()
+        self.recording().with_file_name(".loomrec").join(name)
     }
 
-    /// The names of the files in the folder, sorted.
+    /// The same, to be written by a test before loomrec has created the folder.
+    pub(crate) fn planted(&self, suffix: &str) -> PathBuf {
+        let path = self.hidden(suffix);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        path
+    }
+
+    /// The names of the files in the folder, and in loomrec's hidden folder there, sorted.
     pub(crate) fn names(&self) -> Vec<String> {
-        let entries = std::fs::read_dir(self.dir()).unwrap();
+        let hidden = std::fs::read_dir(self.dir().join(".loomrec")).into_iter().flatten();
+        let entries = std::fs::read_dir(self.dir()).unwrap().chain(hidden);
         let name = |entry: std::io::Result<std::fs::DirEntry>| {
             entry.unwrap().file_name().to_string_lossy().into_owned()
         };
         let mut names: Vec<String> = entries.map(name).collect();
+        names.retain(|name| name != ".loomrec" && name != ".gitignore");
         names.sort();
         names
     }
@@ -166,6 +175,7 @@ impl Scene {
                 let path = entry.unwrap().path();
                 match path.is_dir() {
                     true => open.push(path),
+                    false if path.ends_with(".loomrec/.gitignore") => {}
                     false => out.push((path.clone(), std::fs::read(&path).unwrap())),
                 }
             }

@@ -106,11 +106,11 @@ fn a_log_that_was_left_is_folded() {
     assert!(places(&left).contains(&"leftover - ".to_owned()), "{left}");
     let remedy = left["problems"][0]["remedy"].as_str().unwrap();
     assert!(remedy.contains("loomrec verify --fix run.json"), "{left}");
-    assert!(scene.beside(".log").exists());
+    assert!(scene.hidden(".log").exists());
     let fixed = json_output(&scene, &["--fix", "--strict"], 0);
     assert_eq!(fixed["entries"], 2);
     assert!(done(&fixed).contains("log"), "{fixed}");
-    assert!(!scene.beside(".log").exists());
+    assert!(!scene.hidden(".log").exists());
 }
 
 #[test]
