@@ -99,7 +99,7 @@ pub const PRESETS: [Preset; 18] = [
         programs: &["gemini"],
         // With a base URL alone it chooses a way to authenticate that ends the program. Its skills
         // are in the prompt in the order in which a search finds them.
-        note: Some("keep recordings out of the prompt: echo recordings/ >> .geminiignore"),
+        note: None,
         file: Some((
             "GEMINI_CLI_SYSTEM_SETTINGS_PATH",
             "{\"security\": {\"auth\": {\"selectedType\": \"gemini-api-key\"}}, \
@@ -122,12 +122,7 @@ pub const PRESETS: [Preset; 18] = [
     },
     Preset { name: "openhands", programs: &["openhands"], ..PLAIN },
     Preset { name: "pi", programs: &["pi"], ..PLAIN },
-    Preset {
-        name: "qwen-code",
-        programs: &["qwen"],
-        note: Some("keep recordings out of the prompt: echo recordings/ >> .qwenignore"),
-        ..PLAIN
-    },
+    Preset { name: "qwen-code", programs: &["qwen"], note: None, ..PLAIN },
 ];
 
 /// Returns a folder that no other user can write to, nor the folders above it: Gemini CLI reads no

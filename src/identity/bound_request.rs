@@ -10,7 +10,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::bound_rules::{BoundRules, RequestTexts};
-use super::bound_text::{BoundPieces, RequestRun, write_bound};
+use super::bound_text::{BoundPieces, FoundText, RequestRun, write_bound};
 use super::digest::sha256_hex;
 use super::json::Json;
 use super::key::{RequestKey, canonical_text};
@@ -26,12 +26,10 @@ pub struct BoundRequest {
     pub key: RequestKey,
     /// The values that were found in it, and how often, by name.
     pub values: BTreeMap<String, usize>,
-    /// The values that were replaced, and how often, by name.
+    /// The paths that were replaced, and how often, by name.
     replaced: BTreeMap<String, usize>,
-    /// What the rules found: the rule, and the hash of the text.
-    found: Box<[(u16, u64)]>,
-    /// The rules in whose holes a value was replaced.
-    needed: BTreeSet<u16>,
+    /// What the rules found.
+    found: Box<[FoundText]>,
 }
 
 /// What was bound in a request.
@@ -109,9 +107,9 @@ impl BoundRules {
         let mut out = canonical_text(&without_body, identity);
         out.push(b'\n');
         let pieces = write_bound(self, run, parts, body, identity, texts, &mut out);
-        let BoundPieces { values, replaced, found, needed, is_unclear } = pieces;
+        let BoundPieces { values, replaced, found, is_unclear } = pieces;
         let (key, found) = (RequestKey::from_hex(sha256_hex(&out)), found.into_boxed_slice());
-        (BoundRequest { key, values, replaced, found, needed }, is_unclear)
+        (BoundRequest { key, values, replaced, found }, is_unclear)
     }
 
     /// Returns what is bound if a recorded request answers one of this run. `None` if they are not
@@ -120,18 +118,21 @@ impl BoundRules {
         if recorded.key != here.key || recorded.found.len() != here.found.len() {
             return None;
         }
-        let needed = recorded.needed.iter().filter_map(|rule| self.rules.get(usize::from(*rule)));
-        let mut bound = BoundValues {
-            values: recorded.replaced.clone(),
-            rules: needed.map(ToString::to_string).collect(),
-            ..BoundValues::default()
-        };
+        let mut bound = BoundValues { values: recorded.replaced.clone(), ..BoundValues::default() };
         for (recorded, here) in recorded.found.iter().zip(&here.found) {
-            if recorded.1 != here.1 {
-                let rule = self.rules.get(usize::from(here.0))?;
-                *bound.ids.entry(rule.counted_as()).or_default() += 1;
-                bound.rules.insert(rule.to_string());
+            if recorded.hash == here.hash {
+                continue;
             }
+            let rule = self.rules.get(usize::from(here.rule))?;
+            match (&recorded.value, &here.value) {
+                (Some(was), Some(is)) if was.forms & is.forms != 0 => {
+                    *bound.values.entry(is.name.to_string()).or_default() += 1;
+                }
+                // The value in another form.
+                (Some(_), _) | (_, Some(_)) => return None,
+                (None, None) => *bound.ids.entry(rule.counted_as()).or_default() += 1,
+            }
+            bound.rules.insert(rule.to_string());
         }
         Some(bound)
     }

@@ -1,12 +1,13 @@
 //! The text that a request's key under a binding is made of: the canonical text of its body, in
 //! which a recorded request has this run's values, and what the rules find is written as its kind.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::ops::Range;
 
 use super::bound_rules::{BoundRules, RequestTexts};
 use super::canonical::{self, write_string};
+use super::frame::FoundHole;
 use super::hole::{HoleComparison, HoleKind};
 use super::json::Json;
 use super::json_text::JsonStr;
@@ -30,15 +31,34 @@ pub(super) enum RequestRun<'b> {
     Here(&'b RunValues),
 }
 
-impl RequestRun<'_> {
-    /// Returns the texts of the run that a hole of this kind may have, the longest first, each with
-    /// this run's text.
-    fn hole_texts(self, kind: &HoleKind) -> Vec<(String, String)> {
+impl<'b> RequestRun<'b> {
+    /// Returns the values of the run.
+    fn values(self) -> &'b RunValues {
         match self {
-            Self::Recorded(binding) => binding.hole_texts(kind),
-            Self::Here(values) => values.texts_of(kind),
+            Self::Recorded(binding) => binding.recorded(),
+            Self::Here(values) => values,
         }
     }
+}
+
+/// What was written as its kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct FoundText {
+    /// The rule that found it.
+    pub(super) rule: u16,
+    /// The hash of the text.
+    pub(super) hash: u64,
+    /// The value that it is.
+    pub(super) value: Option<FoundValue>,
+}
+
+/// A value in a hole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct FoundValue {
+    /// Its name.
+    pub(super) name: Box<str>,
+    /// The forms of the value that the text is.
+    pub(super) forms: u32,
 }
 
 /// What was written in another way than in the canonical text.
@@ -46,12 +66,10 @@ impl RequestRun<'_> {
 pub(super) struct BoundPieces {
     /// How often each value was found, by name.
     pub(super) values: BTreeMap<String, usize>,
-    /// How often each value was replaced by another text, by name.
+    /// How often each path was replaced by another one, by name.
     pub(super) replaced: BTreeMap<String, usize>,
-    /// What the rules found: the rule, and the hash of the text.
-    pub(super) found: Vec<(u16, u64)>,
-    /// The rules in whose holes a value was replaced.
-    pub(super) needed: BTreeSet<u16>,
+    /// What the rules found.
+    pub(super) found: Vec<FoundText>,
     /// Whether a text holds a path that cannot be bound.
     pub(super) is_unclear: bool,
 }
@@ -287,24 +305,14 @@ impl BoundWriter<'_> {
     /// Returns the holes of a rule in a string.
     fn holes(&mut self, rule: usize, text: &str) -> Vec<(Range<usize>, BoundPiece)> {
         let Some(frame) = self.rules.rules[rule].frame() else { return Vec::new() };
-        let Some(holes) = frame.find(text, &|kind| self.run.hole_texts(kind)) else {
-            return Vec::new();
-        };
-        let mut found = Vec::new();
-        for hole in holes {
-            let own = &text[hole.range.clone()];
-            let (Some(name), Some(new)) = (hole.kind.value_name(), hole.value) else {
-                found.push((hole.range, BoundPiece::Found(rule, hole.kind.clone())));
-                continue;
-            };
-            *self.pieces.values.entry(name.to_owned()).or_default() += 1;
-            if new != own {
-                *self.pieces.replaced.entry(name.to_owned()).or_default() += 1;
-                self.pieces.needed.insert(rule_number(rule));
+        let holes = frame.find(text, &|kind| self.run.values().texts_of(kind));
+        let found = |hole: FoundHole<'_>| {
+            if let Some(name) = hole.kind.value_name() {
+                *self.pieces.values.entry(name.to_owned()).or_default() += 1;
             }
-            found.push((hole.range, BoundPiece::Text(new)));
-        }
-        found
+            (hole.range, BoundPiece::Found(rule, hole.kind.clone()))
+        };
+        holes.into_iter().flatten().map(found).collect()
     }
 
     fn number(
@@ -324,15 +332,19 @@ impl BoundWriter<'_> {
         }
     }
 
-    /// Writes what a rule found: an id by the number of its first appearance, a measurement by its
-    /// kind.
+    /// Writes what a rule found: an id by the number of its first appearance, a measurement or a
+    /// value by its kind.
     fn write_found(&mut self, rule: usize, kind: &HoleKind, text: &str, out: &mut Vec<u8>) {
         let name = kind.to_string();
         let number = match kind.comparison() {
             HoleComparison::Id => self.number_of(&name, text),
             HoleComparison::Measurement | HoleComparison::Value => 0,
         };
-        self.write_mark(rule, &format!("{name}:{number}"), text.as_bytes(), out);
+        let value = kind.value_name().map(|name| FoundValue {
+            name: name.into(),
+            forms: self.run.values().forms_of(name, text),
+        });
+        self.write_mark((rule, value), &format!("{name}:{number}"), text.as_bytes(), out);
     }
 
     /// Writes a reference to a call: as it is if an answer gave the id, else by the number of its
@@ -342,7 +354,7 @@ impl BoundWriter<'_> {
             return write_string(id, out);
         }
         let number = self.number_of("reference", text);
-        self.write_mark(rule, &format!("reference:{number}"), text.as_bytes(), out);
+        self.write_mark((rule, None), &format!("reference:{number}"), text.as_bytes(), out);
     }
 
     /// Returns the number of an id: that of its first appearance.
@@ -358,15 +370,24 @@ impl BoundWriter<'_> {
     fn write_tool_result(&mut self, rule: usize, result: &Json<'_>, out: &mut Vec<u8>) {
         let mut text = Vec::new();
         canonical::write(result, &mut text);
-        self.write_mark(rule, super::normalize::NormalizeRule::TOOL_RESULT, &text, out);
+        self.write_mark((rule, None), super::normalize::NormalizeRule::TOOL_RESULT, &text, out);
     }
 
-    fn write_mark(&mut self, rule: usize, name: &str, text: &[u8], out: &mut Vec<u8>) {
+    /// Writes a name in place of a text that a rule found. `found` is the rule, and the value that
+    /// the text is.
+    fn write_mark(
+        &mut self,
+        found: (usize, Option<FoundValue>),
+        name: &str,
+        text: &[u8],
+        out: &mut Vec<u8>,
+    ) {
+        let (rule, value) = found;
         out.push(MARK);
         out.extend_from_slice(name.as_bytes());
         out.push(MARK);
         let mut hasher = DefaultHasher::new();
         text.hash(&mut hasher);
-        self.pieces.found.push((rule_number(rule), hasher.finish()));
+        self.pieces.found.push(FoundText { rule: rule_number(rule), hash: hasher.finish(), value });
     }
 }

@@ -45,8 +45,6 @@ enum FramePart {
 pub(super) struct FoundHole<'f> {
     pub(super) range: Range<usize>,
     pub(super) kind: &'f HoleKind,
-    /// What takes the place of its text; `None` for an id or a measurement.
-    pub(super) value: Option<String>,
 }
 
 /// Why a text is not a frame.
@@ -164,13 +162,12 @@ impl Frame {
         Some(found.into_iter().map(|hole| hole.range).collect())
     }
 
-    /// Finds the holes in a string. `texts` returns the texts that stand for a value in the run
-    /// that the string is from, the longest first, each with what takes its place. Returns `None` if
-    /// the frame does not hold.
+    /// Finds the holes in a string. `texts` returns the texts of a value in the run that the string
+    /// is from, the longest first. Returns `None` if the frame does not hold.
     pub(super) fn find(
         &self,
         string: &str,
-        texts: &dyn Fn(&HoleKind) -> Vec<(String, String)>,
+        texts: &dyn Fn(&HoleKind) -> Vec<String>,
     ) -> Option<Vec<FoundHole<'_>>> {
         let mut found = Vec::new();
         let mut at = 0;
@@ -198,17 +195,13 @@ impl Frame {
                             None => rest.is_empty() || (!self.is_whole() && is_free(rest)),
                         }
                     };
-                    let is_here = |(text, _): &(String, String)| {
-                        string[at..].starts_with(text.as_str()) && ends(text.len())
+                    let is_here =
+                        |text: &String| string[at..].starts_with(text.as_str()) && ends(text.len());
+                    let length = match kind.is_value() {
+                        true => texts(kind).into_iter().find(is_here)?.len(),
+                        false => kind.length_at(&string[at..], &ends)?,
                     };
-                    let (length, value) = match kind.is_value() {
-                        true => {
-                            let (text, value) = texts(kind).into_iter().find(is_here)?;
-                            (text.len(), Some(value))
-                        }
-                        false => (kind.length_at(&string[at..], &ends)?, None),
-                    };
-                    found.push(FoundHole { range: at..at + length, kind, value });
+                    found.push(FoundHole { range: at..at + length, kind });
                     at += length;
                     if is_last {
                         break;
@@ -271,7 +264,7 @@ mod tests {
                 "day" => ["Friday, November 27, 2026", "2026-11-27"],
                 _ => ["on branch main\nM a", "on branch main"],
             };
-            texts.map(|text| (text.to_owned(), text.to_owned())).to_vec()
+            texts.map(str::to_owned).to_vec()
         };
         let found = frame.find(string, &texts)?;
         Some(found.into_iter().map(|hole| string[hole.range].to_owned()).collect())

@@ -9,7 +9,6 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::hole::HoleKind;
 use super::run_values::{DERIVED, FormEdge, PathForm, RunValues};
 use super::value_finder::ValueFinder;
 
@@ -126,17 +125,6 @@ impl RunBinding {
     /// Whether a text that stands for a path may be in the bytes, as it is.
     pub fn may_hold(&self, bytes: &[u8]) -> bool {
         self.finder.as_ref().is_some_and(|finder| finder.is_any_in(bytes))
-    }
-
-    /// Returns the recorded texts that a hole of this kind may have, the longest first, and this
-    /// run's text in the same form.
-    pub(super) fn hole_texts(&self, kind: &HoleKind) -> Vec<(String, String)> {
-        let Some(name) = kind.value_name() else { return Vec::new() };
-        let (recorded, here) = (self.recorded.hole_texts(name), self.here.hole_texts(name));
-        let mut pairs: Vec<(String, String)> =
-            recorded.into_iter().zip(here).filter_map(|(old, new)| old.zip(new)).collect();
-        pairs.sort_by_key(|(old, _)| usize::MAX - old.len());
-        pairs
     }
 
     /// Returns the values that are not the recorded ones.

@@ -10,12 +10,19 @@ use super::normalize::NormalizeRule;
 use super::request_parts::RequestParts;
 use super::rules::IdentityRules;
 use super::run_binding::RunBinding;
-use super::run_values::{CWD, DAY, HOME, RunValues, UTC_DAY};
+use super::run_values::{CWD, DAY, HOME, RunValues, SYSTEM_TIMEZONE, TIMEZONE, UTC_DAY};
 
 /// Whether a value follows from another one.
 fn follows(value: &str, from: &str) -> bool {
-    [("weekday", DAY), ("weekday", UTC_DAY), ("folder", CWD), (DAY, UTC_DAY), (HOME, CWD)]
-        .contains(&(value, from))
+    const FOLLOWS: [(&str, &str); 6] = [
+        ("weekday", DAY),
+        ("weekday", UTC_DAY),
+        ("folder", CWD),
+        (DAY, UTC_DAY),
+        (HOME, CWD),
+        (TIMEZONE, SYSTEM_TIMEZONE),
+    ];
+    FOLLOWS.contains(&(value, from))
 }
 
 /// Finds the values of a run in requests. It is made once for a run.

@@ -21,6 +21,16 @@ pub const HOME: &str = "home";
 pub const DAY: &str = "day";
 /// The day in UTC.
 pub const UTC_DAY: &str = "utc_day";
+/// The time zone of the environment, or else of the system.
+pub const TIMEZONE: &str = "timezone";
+/// The time zone of the system.
+pub const SYSTEM_TIMEZONE: &str = "system_timezone";
+/// The state of the repository.
+pub const GIT_STATUS: &str = "git_status";
+/// Its value where nothing has changed, as some programs write it.
+pub const CLEAN: &str = "(clean)";
+/// What other programs write there.
+const CLEAN_IN_WORDS: &str = "Working tree clean";
 /// The day of the week, which follows from the day.
 const WEEKDAY: &str = "weekday";
 /// The last name of the working directory, which follows from it.
@@ -141,46 +151,56 @@ impl RunValues {
         forms
     }
 
-    /// Returns the texts that a hole of this kind may have, the longest first, each with itself in its
-    /// place.
-    pub(super) fn texts_of(&self, kind: &HoleKind) -> Vec<(String, String)> {
+    /// Returns the texts that a hole of this kind may have, the longest first.
+    pub(super) fn texts_of(&self, kind: &HoleKind) -> Vec<String> {
         let texts = self.hole_texts(kind.value_name().unwrap_or_default());
-        let mut texts: Vec<_> =
-            texts.into_iter().flatten().map(|text| (text.clone(), text)).collect();
-        texts.sort_by_key(|(text, _)| usize::MAX - text.len());
+        let mut texts: Vec<String> = texts.into_iter().flatten().collect();
+        texts.sort_by_key(|text| usize::MAX - text.len());
         texts
     }
 
-    /// Returns the texts that stand for a value in a hole, in the same order for each run.
+    /// Returns the forms of a value that a text is: a bit for each.
+    pub(super) fn forms_of(&self, name: &str, text: &str) -> u32 {
+        let forms = self.hole_texts(name);
+        let is_text = |form: &Option<String>| form.as_deref() == Some(text);
+        let bits = forms.iter().enumerate().filter(|(_, form)| is_text(form));
+        bits.fold(0, |bits, (number, _)| bits | 1 << number)
+    }
+
+    /// Returns the texts that stand for a value in a hole, in the same order for each run. A form
+    /// that this run does not have is `None`.
     pub(super) fn hole_texts(&self, name: &str) -> Vec<Option<String>> {
         let text = |name: &str| self.get(name).map(str::to_owned);
         match name {
             // Local time is what most programs write.
-            DAY => [DAY, UTC_DAY]
-                .into_iter()
-                .flat_map(|name| match self.get(name).and_then(day_forms) {
+            DAY => {
+                let forms = |name| match self.get(name).and_then(day_forms) {
                     Some(forms) => forms.map(Some),
                     None => [const { None }; DAY_FORMS],
-                })
-                .collect(),
-            WEEKDAY => [DAY, UTC_DAY]
-                .into_iter()
-                .flat_map(|name| match self.get(name).and_then(date_of) {
+                };
+                [DAY, UTC_DAY].into_iter().flat_map(forms).collect()
+            }
+            WEEKDAY => {
+                let forms = |name| match self.get(name).and_then(date_of) {
                     Some(date) => weekday_forms(date).map(Some),
                     None => [None, None],
-                })
-                .collect(),
+                };
+                [DAY, UTC_DAY].into_iter().flat_map(forms).collect()
+            }
             FOLDER => vec![self.get(CWD).and_then(|cwd| cwd.rsplit('/').next()).map(str::to_owned)],
             HOME => {
                 let relative = self.get(CWD).zip(self.get(HOME));
                 let relative = relative.and_then(|(cwd, home)| relative_path(cwd, home));
                 vec![text(HOME), relative]
             }
-            // Some programs mark each line as untrusted.
+            // Some programs do not look at `TZ`.
+            TIMEZONE => vec![text(TIMEZONE), text(SYSTEM_TIMEZONE)],
             _ if name.starts_with("git_") => {
-                let marked = |text: &str| text.replace('\n', "\ngit: ");
-                let marked = self.get(name).map(|text| format!("git: {}", marked(text)));
-                vec![text(name), marked]
+                // Some programs mark each line as untrusted.
+                let marked = |text: String| format!("git: {}", text.replace('\n', "\ngit: "));
+                let is_clean = name == GIT_STATUS && self.get(name) == Some(CLEAN);
+                let in_words = if is_clean { Some(CLEAN_IN_WORDS.to_owned()) } else { text(name) };
+                vec![text(name), text(name).map(marked), in_words]
             }
             _ => vec![text(name)],
         }

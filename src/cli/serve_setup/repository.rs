@@ -4,12 +4,13 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use loomrec_identity::RunValues;
+use loomrec_identity::run_values::{CLEAN, GIT_STATUS};
 
 /// The values, each with the arguments of git that print it.
 const VALUES: [(&str, &[&str]); 3] = [
     ("git_branch", &["rev-parse", "--abbrev-ref", "HEAD"]),
     ("git_commits", &["log", "--oneline", "-n", "5"]),
-    ("git_status", &["status", "--short"]),
+    (GIT_STATUS, &["status", "--short"]),
 ];
 
 /// Sets the values of the repository that the working directory is in, if git knows it.
@@ -20,9 +21,8 @@ pub(super) fn set_repository(values: &mut RunValues) {
     }
     for (name, arguments) in VALUES {
         if let Some(text) = printed(&cwd, arguments) {
-            // Some programs write this where nothing has changed.
-            let is_clean = name == "git_status" && text.is_empty();
-            values.set(name, if is_clean { "(clean)".to_owned() } else { text });
+            let is_clean = name == GIT_STATUS && text.is_empty();
+            values.set(name, if is_clean { CLEAN.to_owned() } else { text });
         }
     }
 }

@@ -8,22 +8,25 @@ use time::{Date, OffsetDateTime, UtcOffset};
 use super::repository::set_repository;
 use crate::args::{RunValueArgs, ServeArgs};
 use crate::exit::CommandFailure;
-use loomrec_identity::run_values::{CWD, DAY, HOME, UTC_DAY};
+use loomrec_identity::run_values::{
+    CWD, DAY, GIT_STATUS, HOME, SYSTEM_TIMEZONE, TIMEZONE, UTC_DAY,
+};
 use loomrec_identity::{ClientPreset, NormalizeRule, RunValueFinder, RunValues, spelling};
 
 /// The names of the values that are read from the system.
-const NAMES: [&str; 14] = [
+const NAMES: [&str; 15] = [
     CWD,
     DAY,
     "git_branch",
     "git_commits",
-    "git_status",
+    GIT_STATUS,
     HOME,
     "host",
     "os_release",
     "os_version",
     "pwd",
-    "timezone",
+    SYSTEM_TIMEZONE,
+    TIMEZONE,
     "tmpdir",
     "user",
     UTC_DAY,
@@ -151,7 +154,8 @@ fn of_system(environment: &BTreeMap<String, String>) -> RunValues {
         ("host", Some(system.host)),
         ("os_version", Some(format!("{} {}", system.release, system.version))),
         ("os_release", Some(system.release)),
-        ("timezone", timezone(variable("TZ"))),
+        (TIMEZONE, variable("TZ").map(zone_name).or_else(system_timezone)),
+        (SYSTEM_TIMEZONE, system_timezone()),
         (DAY, Some(day(local_date(now, variable("TZ").as_deref())))),
         (UTC_DAY, Some(day(now.date()))),
     ];
@@ -168,13 +172,16 @@ fn is_here(path: &str) -> bool {
     path.starts_with('/') && real(path).is_some() && real(path) == real(".")
 }
 
-/// Returns the name of the time zone.
-fn timezone(variable: Option<String>) -> Option<String> {
-    variable.map(|name| name.trim_start_matches(':').to_owned()).or_else(|| {
-        let target = std::fs::read_link("/etc/localtime").ok()?;
-        let (_, name) = target.to_str()?.split_once("zoneinfo/")?;
-        Some(name.to_owned())
-    })
+/// Returns the name of the time zone that a `TZ` gives.
+fn zone_name(variable: String) -> String {
+    variable.trim_start_matches(':').to_owned()
+}
+
+/// Returns the name of the system's time zone.
+fn system_timezone() -> Option<String> {
+    let target = std::fs::read_link("/etc/localtime").ok()?;
+    let (_, name) = target.to_str()?.split_once("zoneinfo/")?;
+    Some(name.to_owned())
 }
 
 /// Returns the date where the program runs.

@@ -168,6 +168,31 @@ fn unchanged_path_protects_itself_and_equal_ones_are_not_bound() {
 }
 
 #[test]
+fn forms_that_were_one_text_in_the_recorded_run_may_be_two_in_this_one() {
+    let recorded =
+        values(&[("git_status", "?? a"), ("system_timezone", "Etc/UTC"), ("timezone", "Etc/UTC")]);
+    let here = values(&[
+        ("git_status", "(clean)"),
+        ("system_timezone", "Etc/UTC"),
+        ("timezone", "Asia/Tokyo"),
+    ]);
+    let binding = RunBinding::new(&recorded, &here);
+    let rules = of(&["system: Zone {{timezone}}, tree:\\n{{git_status}}\\n---\\n"]);
+    let system = |zone: &str, tree: &str| asks(&format!("Zone {zone}, tree:\n{tree}\n---\n"), "hi");
+    for (zone, tree, is_bound) in [
+        ("Asia/Tokyo", "(clean)", true),
+        ("Etc/UTC", "Working tree clean", true),
+        ("Europe/Rome", "(clean)", false),
+        ("Etc/UTC", "?? a", false),
+        ("Etc/UTC", "git: (clean)", false),
+    ] {
+        let was = system("Etc/UTC", "?? a");
+        let bound = bound_bodies(&rules, &binding, &was, &system(zone, tree));
+        assert_eq!(bound.is_some(), is_bound, "{zone}, {tree}");
+    }
+}
+
+#[test]
 fn value_in_a_frame_is_bound_and_the_same_text_elsewhere_is_not() {
     let binding = two_runs();
     let rules = of(&["system: <env>{{any}}\\nDate: {{day}}\\nUser: {{user}}\\n</env>"]);
