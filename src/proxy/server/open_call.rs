@@ -279,7 +279,7 @@ impl OpenCall {
         }
         let elapsed = self.elapsed().max(Duration::from_nanos(1));
         self.record.total = self.sending.as_ref().and_then(|it| it.total).unwrap_or(elapsed);
-        self.record.end = self.send_end();
+        self.record.end = self.send_end(changed.is_some_and(|body| body.is_whole));
         if self.is_unanswered() {
             self.record.outcome = CallOutcome::Unanswered;
         }
@@ -295,7 +295,7 @@ impl OpenCall {
         }
         self.settle_unread_take();
         if let Some(fault) = &self.record.fault {
-            fault::note_over(self.proxy(), fault, self.record.end == SendEnd::ClientLeft);
+            fault::note_over(self.proxy(), fault, self.record.end);
         }
         self.report();
         self.proxy().telemetry.counters.open.fetch_sub(1, Ordering::Relaxed);
@@ -361,13 +361,17 @@ impl OpenCall {
         }
     }
 
-    /// Returns how the sending of the answer ended.
-    fn send_end(&self) -> SendEnd {
+    /// Returns how the sending of the answer ended. `is_whole` says whether all of a body that a fault
+    /// changes was sent.
+    fn send_end(&self, is_whole: bool) -> SendEnd {
         let is_closed_by_us = self.context.connection.is_cut();
         match &self.sending {
             Some(sending) if sending.is_cut => SendEnd::Aborted,
             Some(Sending { length, is_bodiless, total, .. })
-                if *is_bodiless || total.is_some() || *length == Some(self.record.bytes) =>
+                if is_whole
+                    || *is_bodiless
+                    || total.is_some()
+                    || *length == Some(self.record.bytes) =>
             {
                 SendEnd::Complete
             }

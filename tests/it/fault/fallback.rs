@@ -88,8 +88,8 @@ fn fails(stage: &Stage, fault: &str) -> Option<Client> {
 fn answer_of_another_model_to_the_same_question_is_a_recovery() {
     let faults = [
         ("http_error:503", "error"),
-        ("connection_reset", "elsewhere"),
-        ("malformed_response", "elsewhere"),
+        ("connection_reset", "cut"),
+        ("malformed_response", "sent"),
         ("hang", "left"),
     ];
     for (fault, noticed_by) in faults {

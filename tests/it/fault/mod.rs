@@ -11,6 +11,7 @@ mod garble;
 mod hostile;
 mod instead;
 mod late;
+mod noticed;
 mod pace;
 mod peer;
 mod receipt;

@@ -9,6 +9,7 @@ use super::super::{Proxy, socket};
 use super::recovery_tracker;
 use loomrec_engine::clock::arrival;
 use loomrec_fault::{CallFault, CallKey, DecidedFault, Fault};
+use loomrec_telemetry::call_record::SendEnd;
 use loomrec_telemetry::journal::ConnectionFault;
 
 /// Applies a fault to `stream` before any request on it was read.
@@ -43,6 +44,7 @@ pub(in crate::server) async fn apply_to_connection(
         recovery_tracker::note_client_left(&proxy, number);
         return;
     }
+    recovery_tracker::note_over(&proxy, &reported, SendEnd::Aborted);
     if matches!(decided.fault, Fault::ConnectionReset | Fault::Disconnect) {
         // Lingering for no time makes the close a reset.
         drop(socket2::SockRef::from(&stream).set_linger(Some(Duration::ZERO)));

@@ -12,6 +12,7 @@ use loomrec_engine::clock::arrival;
 use loomrec_fault::recovery::{RecoveryMeans, WorkFacts, WorkIdentity};
 use loomrec_fault::{CallFault, CallKey};
 use loomrec_recording::normalized_request::NormalizedRequest;
+use loomrec_telemetry::call_record::SendEnd;
 use loomrec_telemetry::journal::FaultMark;
 
 /// Notes that a fault has happened to a call on this connection, or to the connection itself.
@@ -70,10 +71,23 @@ pub(in crate::server) fn note_client_left(proxy: &Proxy, connection: u64) {
     report(proxy, proxy.faults.watch.change(|open| open.note_left(connection)));
 }
 
-/// Notes that the call of a fault is over, and whether its client left it.
-pub(in crate::server) fn note_over(proxy: &Proxy, fault: &CallFault, left: bool) {
-    let at = arrival(&proxy.clock);
-    report(proxy, proxy.faults.watch.change(|open| open.note_over(fault.id, left, at)));
+/// Notes that the call of a fault, or its connection, is over, and how it ended.
+pub(in crate::server) fn note_over(proxy: &Proxy, fault: &CallFault, end: SendEnd) {
+    let (at, left) = (arrival(&proxy.clock), end == SendEnd::ClientLeft);
+    let noticed_by = match end {
+        // The end of the connection tells of it.
+        SendEnd::ClientLeft => None,
+        _ if fault.only_delays => None,
+        SendEnd::Complete => Some("sent"),
+        // The end of the run ends every call, and no fault of it.
+        SendEnd::Aborted => (!proxy.faults.is_stopping()).then_some("cut"),
+    };
+    let progress = proxy.faults.watch.change(|open| {
+        let noticed = noticed_by.map(|by| open.note_noticed(fault.id, by));
+        let over = open.note_over(fault.id, left, at);
+        noticed.into_iter().flatten().chain(over).collect()
+    });
+    report(proxy, progress);
 }
 
 /// Notes that the client of a delayed call left before the whole answer was sent, so it did not get
