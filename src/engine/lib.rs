@@ -52,7 +52,7 @@ pub use strictness::{ClientEffect, RunStrictness, StrictAdmission, StrictRefusal
 
 use crate::record::{OnRecorded, RecordEngine};
 use crate::replay::{RecordingMismatchError, ReplayEngine, UnexplainedMiss};
-use loomrec_identity::IdentityRules;
+use loomrec_identity::{IdentityRules, RequestKey};
 
 /// The engine that answers the calls of a run.
 #[derive(Clone)]
@@ -116,6 +116,12 @@ impl Engine {
         replayed.chain(self.record().map(|record| record.rules()))
     }
 
+    /// Returns the rules under which two calls that nothing recorded answers are the same.
+    pub fn rules_of_misses(&self) -> Option<&IdentityRules> {
+        let replayed = self.replay().and_then(|replay| replay.matcher().rules_of_misses());
+        replayed.or_else(|| self.record().map(|record| record.rules()))
+    }
+
     /// Returns how many connections to upstreams were opened so far.
     pub fn upstream_connections(&self) -> u64 {
         match self {
@@ -150,6 +156,14 @@ impl Engine {
             Ok(result) => result,
             Err(miss) => self.answer_unrecorded(call, miss, on_recorded).await,
         }
+    }
+
+    /// Returns the key of the recorded request that a call repeats, whatever the rules ignore in it.
+    /// Nothing is used up. `None` if no recorded request is the same, or the run does not replay.
+    pub fn recorded_key(&self, parsed: &ParsedRequest) -> Option<RequestKey> {
+        let (matcher, redacted) = (self.replay()?.matcher(), &parsed.redacted);
+        let scrubbed = || matcher.recorded_key(redacted.scrubbed.as_ref()?);
+        matcher.recorded_key(&redacted.observed).or_else(scrubbed)
     }
 
     /// Finds the take for a call. The call uses the take up unless it is given back.

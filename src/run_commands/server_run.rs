@@ -118,9 +118,9 @@ impl RunEngines {
             .with_clients(serve_setup::known_clients(args))
     }
 
-    /// Returns the identity rules of calls: those of the first engine.
+    /// Returns the identity rules of calls that nothing recorded answers.
     fn rules(&self) -> IdentityRules {
-        self.engine.rules().next().cloned().unwrap_or_default()
+        self.engine.rules_of_misses().cloned().unwrap_or_default()
     }
 }
 

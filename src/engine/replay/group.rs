@@ -159,6 +159,13 @@ impl KeyedGroups {
         keyed(*number).map(|keyed| keyed.group)
     }
 
+    /// Returns the key of a group. `None` for a group without one.
+    pub(super) fn key_of(&self, group: u32) -> Option<RequestKey> {
+        // Groups are added in the order of their numbers.
+        let at = self.groups.binary_search_by_key(&group, |keyed| keyed.group).ok()?;
+        Some(RequestKey::from_bytes(&self.groups.get(at)?.key))
+    }
+
     /// Returns the keys of all groups.
     pub(super) fn keys(&self) -> impl Iterator<Item = RequestKey> {
         self.groups.iter().map(|keyed| RequestKey::from_bytes(&keyed.key))
@@ -202,5 +209,6 @@ mod tests {
         assert_eq!(groups.find_or(&(0, key(7)), || 6000), (7, false));
         assert_eq!((groups.find(0, &key(999)), groups.find(1, &key(8))), (Some(999), None));
         assert_eq!(groups.keys().nth(3), Some(key(3)));
+        assert_eq!((groups.key_of(3), groups.key_of(5000)), (Some(key(3)), Some(key(7))));
     }
 }

@@ -127,6 +127,10 @@ impl LoadedTakes {
             let rules = Rules { stored, effective, refuse_unchecked: terms.refuse_unchecked };
             matcher.read(index, rules, &source.recording)?;
         }
+        if let (true, Some(rules)) = (sources.is_empty(), terms.rules) {
+            // The calls of a script are counted under these.
+            matcher.explaining_rules = matcher.rule_index(rules);
+        }
         matcher.ends = Arc::new(RecordedEnds::new(std::mem::take(&mut matcher.spans)));
         matcher.bound.compare();
         matcher.sources = sources;

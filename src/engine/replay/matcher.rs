@@ -113,6 +113,22 @@ impl Matcher {
         Some((call.clone(), (rules.clone(), key.clone())))
     }
 
+    /// Returns the key of the recorded request that `observed` is, under the rules that find it. It
+    /// is the same for all calls that find it, whatever the rules ignore in them. `None` if there is
+    /// no such request.
+    pub fn recorded_key(&self, observed: &NormalizedRequest) -> Option<RequestKey> {
+        let mut rules = self.rules.iter().enumerate();
+        let exact =
+            rules.find_map(|(index, rules)| self.groups_by_key.find(index, &observed.key(rules)));
+        let group = exact.or_else(|| self.bound.find(&observed.bound)?.0.first().copied())?;
+        self.groups_by_key.key_of(group)
+    }
+
+    /// Returns the rules under which calls that nothing recorded answers are the same.
+    pub fn rules_of_misses(&self) -> Option<&IdentityRules> {
+        self.rules.get(self.explaining_rules)
+    }
+
     /// Finds the take for `observed`, and uses it up.
     ///
     /// # Errors

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::stage::{Stage, recorded, sample, samples, step};
 use crate::support::shape::{chat, chat_answer};
-use crate::support::{Answer, Call, End, Scene, Upstream};
+use crate::support::{Answer, Call, End, Scene, Server, Upstream};
 
 /// A recording with three takes of one call and one of another.
 fn takes() -> Scene {
@@ -69,6 +69,72 @@ fn numbers_of_a_list_are_all_meant() {
     let stage = planned(takes(), &rules, &[]);
     assert_eq!(all(&stage, &a(5)), ["Reset", "one", "Reset", "two", "three"]);
     stage.end(0);
+}
+
+/// Each call with another nonce, as often as there are outcomes.
+fn nonces(stage: &Stage, outcomes: &[&str]) {
+    let call = |nonce: usize| {
+        let messages = json!([{ "role": "user", "content": "a" }]);
+        let body = json!({ "model": "gpt-4o", "messages": messages, "nonce": nonce });
+        Call::post("/v1/chat/completions", body.to_string())
+    };
+    let calls: Vec<Call> = (0..outcomes.len()).map(call).collect();
+    assert_eq!(all(stage, &calls), outcomes);
+}
+
+/// A recording of such calls. The first one is the second one of a replay.
+fn recorded_nonces(more: &[&str]) -> Scene {
+    let scene = Scene::new();
+    let answers = ["one", "two", "three"].map(|text| Answer::json(200, chat_answer(text)));
+    let upstream = Upstream::script(answers.to_vec());
+    let server = scene.record(&upstream, more);
+    for nonce in [1, 7, 8] {
+        let messages = json!([{ "role": "user", "content": "a" }]);
+        let body = json!({ "model": "gpt-4o", "messages": messages, "nonce": nonce });
+        server.call(&Call::post("/v1/chat/completions", body.to_string())).expect(200);
+    }
+    server.stop().expect(0);
+    scene
+}
+
+#[test]
+fn calls_that_differ_in_what_is_ignored_are_counted_as_one() {
+    for recorded_with in [&[][..], &["--ignore", "/nonce"]] {
+        for (fault, outcomes) in [
+            ("recover_after:2;fault=http_error:503", ["503", "503", "one", "two", "three"]),
+            ("http_error:503;times=1", ["503", "one", "two", "three", "422"]),
+            ("http_error:503;attempt=2", ["one", "two", "three", "422", "503"]),
+            ("http_error:503;call=3", ["one", "two", "503", "three", "422"]),
+        ] {
+            let scene = recorded_nonces(recorded_with);
+            let stage = Stage::of(scene, &["--ignore", "/nonce", "--fault", fault]);
+            nonces(&stage, &outcomes);
+            stage.end(i32::from(outcomes.contains(&"422")));
+        }
+    }
+}
+
+#[test]
+fn recovery_from_a_fault_is_seen_in_the_same_call_with_another_nonce() {
+    let budget = ["--recovery", "max_detection_ms=60000"];
+    let faults = ["--ignore", "/nonce", "--fault", "connection_reset;times=1"];
+    let stage = Stage::of(recorded_nonces(&[]), &[&faults[..], &budget].concat());
+    nonces(&stage, &["Reset", "one"]);
+    let over = stage.end(0);
+    let fault = &over.receipt["recovery"]["faults"][0];
+    assert_eq!(fault["recovered_by"], "same_call", "{fault}");
+}
+
+#[test]
+fn calls_of_a_script_that_differ_in_what_is_ignored_are_counted_as_one() {
+    let scene = Scene::new();
+    let script = json!([[{ "text": "one" }], [{ "text": "two" }]]);
+    std::fs::write(scene.path("answers.json"), script.to_string()).unwrap();
+    let args = ["--script", "answers.json", "--ignore", "/nonce", "--fault", "503;times=1"];
+    let server = Server::start(scene.dir(), &[&["replay"], &args[..]].concat());
+    let stage = Stage { scene, server };
+    nonces(&stage, &["503", "one", "two"]);
+    stage.server.stop().expect(0);
 }
 
 #[test]

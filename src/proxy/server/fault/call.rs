@@ -160,12 +160,14 @@ fn reset_attempts_if_good(proxy: &Proxy, key: &CallKey, response: &Response<Answ
     }
 }
 
-/// Returns the key that repetitions of this call share.
+/// Returns the key that repetitions of this call share: that of the recorded request which answers
+/// them, if there is one.
 fn call_key(proxy: &Proxy, call: &IncomingCall) -> CallKey {
     let observed = call.storable();
+    let recorded = proxy.engine.recorded_key(&call.parsed);
     CallKey::Request {
         session: observed.session.clone(),
-        request: observed.key(&proxy.faults.rules),
+        request: recorded.unwrap_or_else(|| observed.key(&proxy.faults.rules)),
         upstream: observed.upstream.clone(),
         step: observed.step.clone(),
     }
