@@ -16,6 +16,7 @@ mod rules;
 mod stream;
 
 use super::error_text::stated_error;
+use super::operation::Operation;
 pub use judged::{AnswerOutcome, JudgedAnswer};
 pub(super) use progress::{AnswerEvent, StreamProgress, typed_events};
 pub use received::{ReceivedAnswer, ReceivedBody, TransportEnd};
@@ -55,6 +56,15 @@ pub fn judge_answer(answer: &ReceivedAnswer<'_>) -> JudgedAnswer {
         Some(framing) => stream::judge(rules, framing, bytes),
         None => document::judge(answer, bytes),
     }
+}
+
+/// Whether a client that was sent these bytes of a stream has its whole answer by the protocol of the
+/// operation: the end mark was sent, or a failure. What may follow is the end of the framing. `media`
+/// is the media type without parameters. `sent` is the beginning of the stream or, of streams in
+/// lines, its last lines.
+pub fn is_stream_finished(operation: Operation, media: &str, sent: &[u8]) -> bool {
+    let framing = form::stream_framing(operation, media, sent);
+    framing.is_some_and(|framing| stream::is_finished(&operation.row().outcome, framing, sent))
 }
 
 /// Returns the failure that an error status is.

@@ -31,6 +31,7 @@ mod error_text;
 mod event_text;
 pub mod framing;
 mod gemini;
+mod json_rpc;
 mod json_view;
 mod mode;
 mod ollama;
@@ -55,7 +56,8 @@ mod voyage;
 pub use answer::{Answer, TokenUsage, ToolCall};
 pub use answer_form::{ModeError, TranscriptFormat, VectorTypes};
 pub use answer_outcome::{
-    AnswerOutcome, JudgedAnswer, ReceivedAnswer, ReceivedBody, TransportEnd, judge_answer,
+    AnswerOutcome, JudgedAnswer, ReceivedAnswer, ReceivedBody, TransportEnd, is_stream_finished,
+    judge_answer,
 };
 pub use answer_shape::{AnswerShape, CallSlot};
 pub use directory::{KnownUpstream, upstream_for};

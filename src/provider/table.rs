@@ -3,7 +3,7 @@
 use super::answer_draft::FinishMeaning;
 use super::operation::OperationRow;
 use super::provider_row::{ErrorRow, ProviderRow};
-use super::{Answer, Operation, Provider, openai};
+use super::{Answer, Operation, Provider, json_rpc, openai};
 
 impl Provider {
     /// Every provider. A later one is asked first whether a request is its own, so that it takes
@@ -57,8 +57,11 @@ static UNKNOWN: ProviderRow = ProviderRow {
     ..ProviderRow::UNNAMED
 };
 
-static OTHER: OperationRow =
-    OperationRow { stream_error: openai::stream_error, ..OperationRow::UNREAD };
+static OTHER: OperationRow = OperationRow {
+    stream_error: openai::stream_error,
+    outcome: json_rpc::RULES,
+    ..OperationRow::UNREAD
+};
 
 #[cfg(test)]
 #[path = "table_tests.rs"]

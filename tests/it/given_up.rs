@@ -36,7 +36,7 @@ fn wait_until_left(server: &Server, port: u16) {
 }
 
 /// Leaves, and waits until the server has noticed.
-fn leave(server: &Server, client: Client) {
+pub(crate) fn leave(server: &Server, client: Client) {
     let port = client.port();
     drop(client);
     wait_until_left(server, port);
@@ -238,6 +238,24 @@ fn client_that_got_every_byte_has_the_whole_answer() {
     client.send(&chat_streamed("hi"));
     client.head();
     client.until("[DONE]");
+    leave(&server, client);
+    gate.open();
+    server.stop().expect(0);
+    assert_eq!(scene.only_take().get("client_left"), None);
+    scene.replayed(&["--strict"], &[chat_streamed("hi")], 0)[0].clone().expect(200);
+}
+
+#[test]
+fn client_that_got_the_end_mark_of_a_stream_has_the_whole_answer() {
+    let (scene, gate) = (Scene::new(), Gate::new());
+    let events = chat_events(&["one"]);
+    let all = events.iter().fold(Answer::stream(), |answer, event| answer.chunk(event));
+    let upstream = Upstream::always(all.wait(&gate).chunk(": bye\n\n").end());
+    let server = scene.record(&upstream, &[]);
+    let mut client = server.connect();
+    client.send(&chat_streamed("hi"));
+    client.head();
+    client.until("[DONE]\n\n");
     leave(&server, client);
     gate.open();
     server.stop().expect(0);

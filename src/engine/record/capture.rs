@@ -12,12 +12,12 @@ use super::active_exchange::RecordContext;
 use super::delivery_gauge::DeliveryGauge;
 use super::record_job::{KeepFilter, OnRecorded, RecordJob};
 use super::record_outcome::{CallFailure, RecordOutcome, UpstreamTimes};
-use loomrec_provider::JudgedAnswer;
-use loomrec_recording::EntryName;
+use loomrec_provider::{JudgedAnswer, Operation, is_stream_finished};
 use loomrec_recording::body::Chunk;
-use loomrec_recording::entry::{Entry, ResponseEnd};
+use loomrec_recording::entry::{ClientLeft, Entry, RecordedResponse, ResponseEnd};
 use loomrec_recording::entry_maker::{CompletedExchange, EntryMaker, MadeEntry, UpstreamReply};
 use loomrec_recording::redact::CallCredentials;
+use loomrec_recording::{EntryName, encoding};
 
 /// The copy of one exchange while it is being made.
 pub struct ExchangeCapture {
@@ -89,6 +89,7 @@ impl ExchangeCapture {
         let arrived = job.arrived;
         times.last = job.arrived.elapsed();
         let label = format!("{} {}", job.observed.request.method, job.observed.request.path);
+        let operation = job.observed.call.operation;
         let exchange = CompletedExchange {
             observed: job.observed,
             key: job.key,
@@ -103,8 +104,11 @@ impl ExchangeCapture {
         let (entry, kept) = match (EntryMaker { redactor, prices, max }).entry(exchange) {
             Ok(MadeEntry { mut entry, cost_usd, judged }) => {
                 let response = entry.response.as_ref();
-                entry.client_left =
-                    response.and_then(|response| delivery.client_left(arrived, response));
+                let left = response.and_then(|response| {
+                    let left = delivery.client_left(arrived, response)?;
+                    (!has_answer(operation, response, left)).then_some(left)
+                });
+                entry.client_left = left;
                 let kept = kept(&entry, cost_usd, Some(judged), times);
                 (Some((job.name, entry)), kept)
             }
@@ -128,6 +132,16 @@ pub(super) struct FinishedExchange {
     pub(super) arrived: Instant,
     /// The callback for its outcome.
     pub(super) on_recorded: OnRecorded,
+}
+
+/// Whether a client that left then had its whole answer, by the end mark of its stream.
+fn has_answer(operation: Operation, response: &RecordedResponse, left: ClientLeft) -> bool {
+    let is_readable =
+        response.end == ResponseEnd::Complete && encoding::coding_in(&response.headers).is_none();
+    let Some(sent) = left.bytes.filter(|_| is_readable) else { return false };
+    let body = response.payload.bytes();
+    let sent = body.get(..usize::try_from(sent).unwrap_or(usize::MAX)).unwrap_or(&body);
+    is_stream_finished(operation, response.media(), sent)
 }
 
 /// Returns the report on an exchange that is to be stored. The cost is passed in, because the entry

@@ -165,6 +165,12 @@ impl ReplayBody {
         !self.answer.is_whole()
     }
 
+    /// Whether every byte of a whole answer was handed over. What may follow is the wait until the
+    /// answer's end is due.
+    pub fn is_handed_over(&self) -> bool {
+        self.done == self.answer.pieces.len() && self.answer.is_whole()
+    }
+
     /// Returns the total number of bytes.
     pub fn total(&self) -> u64 {
         self.answer.pieces.last().map_or(0, |piece| piece.end as u64)
@@ -246,8 +252,7 @@ impl Body for ReplayBody {
 
     fn is_end_stream(&self) -> bool {
         let nothing_due = self.pace.is_none() || self.answer.announced.is_some();
-        let all_sent = self.done == self.answer.pieces.len();
-        self.over || (all_sent && self.answer.is_whole() && nothing_due)
+        self.over || (self.is_handed_over() && nothing_due)
     }
 
     fn size_hint(&self) -> SizeHint {

@@ -37,6 +37,15 @@ pub(super) fn judge(rules: &OutcomeRules, framing: Framing, bytes: &[u8]) -> Jud
     }
 }
 
+/// Whether a client that was sent these bytes of a stream has its whole answer: an event that is
+/// complete is the end mark, or reports a failure. A finish reason is not enough, because some servers
+/// send it with every event.
+pub(super) fn is_finished(rules: &OutcomeRules, framing: Framing, bytes: &[u8]) -> bool {
+    let whole = events(framing, bytes).filter(|event| event.finished).last();
+    let progress = scan(rules, framing, &bytes[..whole.map_or(0, |event| event.range.end)]);
+    progress.failure.is_some() || progress.is_ended
+}
+
 fn scan(rules: &OutcomeRules, framing: Framing, bytes: &[u8]) -> StreamProgress {
     let mut progress = StreamProgress::default();
     let is_text = matches!(framing, Framing::Sse | Framing::Lines);

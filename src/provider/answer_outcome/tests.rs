@@ -128,6 +128,46 @@ fn stream_that_is_cut_at_any_byte_before_its_end_is_no_success() {
 }
 
 #[test]
+fn stream_is_finished_once_its_end_mark_was_sent_and_not_before() {
+    let mut unmarked = Vec::new();
+    for (operation, events) in streamed() {
+        let bytes = events.concat();
+        let media = framing(operation).media().split(';').next().unwrap();
+        let is_finished = |end: usize| is_stream_finished(operation, media, &bytes[..end]);
+        if !is_finished(bytes.len()) {
+            unmarked.push(operation.name());
+        }
+        assert!(!is_finished(events[0].len()), "{operation:?}");
+        for end in (0..bytes.len()).filter(|end| is_finished(*end)) {
+            let judged = outcome(operation, media, &bytes[..end]);
+            assert_eq!(judged, AnswerOutcome::Complete, "{operation:?} {end}");
+        }
+        // A cut event is not one that a client has.
+        let before: usize = events.iter().rev().skip(1).map(Vec::len).sum();
+        if !is_finished(before) {
+            assert!(!is_finished(bytes.len() - 1), "{operation:?}");
+        }
+    }
+    // A finish reason ends these, and some servers send one with every event.
+    assert_eq!(unmarked, ["Generate Content"]);
+}
+
+#[test]
+fn response_ends_a_stream_of_json_rpc_and_a_notification_does_not() {
+    let message = |data: &str| format!("event: message\ndata: {data}\n\n");
+    let progress = message(r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{}}"#);
+    let request = message(r#"{"jsonrpc":"2.0","id":1,"method":"sampling/createMessage"}"#);
+    let is_finished =
+        |text: &str| is_stream_finished(Operation::OTHER, "text/event-stream", text.as_bytes());
+    assert!(!is_finished(&progress) && !is_finished(&request) && !is_finished("data: x\n\n"));
+    for end in [r#""result":{}"#, r#""error":{"code":-32601,"message":"no"}"#] {
+        let response = message(&format!(r#"{{"jsonrpc":"2.0","id":2,{end}}}"#));
+        assert!(is_finished(&format!("{progress}{request}{response}")), "{end}");
+        assert!(!is_finished(response.trim_end()), "{end}");
+    }
+}
+
+#[test]
 fn error_at_any_place_of_a_stream_is_a_failure_of_the_provider() {
     for (operation, events) in streamed() {
         for upstream in ["", "openrouter", "mistral"] {

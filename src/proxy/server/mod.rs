@@ -39,6 +39,7 @@ mod refused_connection;
 mod request_body;
 pub mod respond;
 mod response_control;
+mod sending;
 mod server_threads;
 pub mod session;
 mod side_poll;

@@ -10,12 +10,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use http::{HeaderMap, HeaderName, Response, StatusCode};
 
 use super::connection_context::ConnectionContext;
 use super::exchange_slot::ExchangeSlot;
 use super::fault::{self, FaultBodyEnd, FaultSettlement};
 use super::protocol_upgrade::WEBSOCKET_NOTICE;
+use super::sending::Sending;
 use super::{Proxy, UserNotice};
 use loomrec_engine::record::OnRecorded;
 use loomrec_engine::replay::RecordingMismatchError;
@@ -53,17 +55,6 @@ pub(super) struct OpenCall {
     /// Whether the call is kept waiting on purpose; `None` if no call can be.
     is_held: Option<Arc<AtomicBool>>,
     is_concluded: bool,
-}
-
-/// The sending of an answer.
-struct Sending {
-    /// The length of the body, if it is known.
-    length: Option<u64>,
-    /// Whether the answer has no body by its nature.
-    is_bodiless: bool,
-    /// When all of it was sent.
-    total: Option<Duration>,
-    is_cut: bool,
 }
 
 impl OpenCall {
@@ -242,24 +233,24 @@ impl OpenCall {
         }
     }
 
-    /// Notes that the answer begins to be sent, with a body of this length.
-    pub(super) fn begin_sending(&mut self, status: StatusCode, length: Option<u64>) {
-        let is_bodiless =
-            self.record.facts.method == "HEAD" || matches!(status.as_u16(), 204 | 304);
-        self.sending = Some(Sending { length, is_bodiless, total: None, is_cut: false });
+    /// Notes that the answer with this head begins to be sent, with a body of this length.
+    pub(super) fn begin_sending(&mut self, head: (StatusCode, &HeaderMap), length: Option<u64>) {
+        self.sending = Some(Sending::begin(&self.record.facts, head, length));
         if self.record.facts.streamed {
             self.proxy().telemetry.metrics.stream_begins();
         }
     }
 
     /// Counts a piece of the body that is sent. Nothing follows the last one.
-    pub(super) fn count_sent(&mut self, bytes: usize, is_last: bool) {
-        let is_first = bytes > 0 && self.record.first_byte.is_none();
+    pub(super) fn count_sent(&mut self, data: Option<&Bytes>, is_last: bool) {
+        let data = data.filter(|data| !data.is_empty());
+        let is_first = data.is_some() && self.record.first_byte.is_none();
         let now = (is_first || is_last).then(|| self.elapsed());
-        if bytes > 0 {
+        if let Some(data) = data {
             self.record.first_byte = self.record.first_byte.or(now);
-            self.record.bytes += bytes as u64;
+            self.record.bytes += data.len() as u64;
             self.record.chunks += 1;
+            self.sending.iter_mut().for_each(|sending| sending.add(data));
         }
         if let Some(sending) = self.sending.as_mut().filter(|_| is_last) {
             sending.total = sending.total.or(now);
@@ -268,7 +259,7 @@ impl OpenCall {
 
     /// Notes that the body ends in a cut.
     pub(super) fn note_cut(&mut self) {
-        self.sending.iter_mut().for_each(|sending| sending.is_cut = true);
+        self.sending.iter_mut().for_each(Sending::note_cut);
     }
 
     /// Ends the call, once: decides how its answer ended, settles its fault and its take, and
@@ -288,7 +279,8 @@ impl OpenCall {
         }
         if let Some(settlement) = self.settlement.take() {
             let is_whole = self.sending.is_some() && self.record.end == SendEnd::Complete;
-            let body = changed.unwrap_or(FaultBodyEnd { is_whole, is_changed: false });
+            let is_changed = changed.is_some_and(|body| body.is_changed);
+            let body = FaultBodyEnd { is_whole, is_changed };
             if settlement.settle(&self.context.proxy, body) {
                 self.set_outcome(CallOutcome::Faulted, None);
             }
@@ -364,20 +356,12 @@ impl OpenCall {
     /// Returns how the sending of the answer ended. `is_whole` says whether all of a body that a fault
     /// changes was sent.
     fn send_end(&self, is_whole: bool) -> SendEnd {
-        let is_closed_by_us = self.context.connection.is_cut();
-        match &self.sending {
-            Some(sending) if sending.is_cut => SendEnd::Aborted,
-            Some(Sending { length, is_bodiless, total, .. })
-                if is_whole
-                    || *is_bodiless
-                    || total.is_some()
-                    || *length == Some(self.record.bytes) =>
-            {
-                SendEnd::Complete
-            }
-            _ if is_closed_by_us => SendEnd::Aborted,
-            _ => SendEnd::ClientLeft,
-        }
+        let is_ours = self.context.connection.is_cut();
+        let Some(sending) = &self.sending else {
+            return if is_ours { SendEnd::Aborted } else { SendEnd::ClientLeft };
+        };
+        let CallRecord { facts, bytes, .. } = &self.record;
+        sending.end(is_whole || sending.is_whole(facts, *bytes), is_ours)
     }
 }
 

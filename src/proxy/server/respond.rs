@@ -114,9 +114,8 @@ impl Outgoing {
     /// Counts the result of a poll, and concludes the call if nothing follows.
     fn count(&mut self, frame: Option<&Frame<Bytes>>) {
         let Some(call) = &mut self.call else { return };
-        let bytes = frame.and_then(Frame::data_ref).map_or(0, Bytes::len);
         let is_last = frame.is_none() || self.body.is_end_stream();
-        call.count_sent(bytes, is_last);
+        call.count_sent(frame.and_then(Frame::data_ref), is_last);
         if is_last {
             self.conclude();
         }
@@ -125,6 +124,11 @@ impl Outgoing {
     /// Concludes the call.
     fn conclude(&mut self) {
         let Some(mut call) = self.call.take() else { return };
+        if let ResponseBody::Answer(AnswerBody::Replay(body)) = &self.body
+            && body.is_handed_over()
+        {
+            call.count_sent(None, true);
+        }
         let fault = match &mut self.body {
             ResponseBody::Fault(body) => Some(body.end()),
             _ => None,
@@ -229,8 +233,9 @@ pub(super) fn send(
     control: ResponseControl,
     mut call: Option<Box<OpenCall>>,
 ) -> Response<OutBody> {
-    let (status, length) = (response.status(), response.body().size_hint().exact());
-    call.iter_mut().for_each(|call| call.begin_sending(status, length));
+    let (head, length) =
+        ((response.status(), response.headers()), response.body().size_hint().exact());
+    call.iter_mut().for_each(|call| call.begin_sending(head, length));
     let (cut, before_reset) = (None, None);
     response.map(|body| OutBody(Box::new(Outgoing { body, call, control, cut, before_reset })))
 }

@@ -3,6 +3,7 @@
 mod bad;
 mod chaos;
 mod declare;
+mod delivered;
 mod engine;
 mod entry_times;
 mod fallback;

@@ -95,6 +95,7 @@ impl FaultBody {
                 && let Some(BodyStep::Behind(data)) = self.ahead.take()
             {
                 self.control.send_behind(data);
+                self.ahead = self.next_step();
             }
             if let Some(BodyStep::End) = self.ahead {
                 (self.ahead, self.over) = (None, Some(Ok(())));
@@ -209,6 +210,10 @@ impl Body for FaultBody {
             }
             let frame = ready!(Pin::new(&mut this.body).poll_frame(cx));
             this.feed(frame);
+            if this.ended.is_none() && this.body.is_end_stream() {
+                // The last bytes are then known as such when they are sent.
+                this.feed(None);
+            }
         }
     }
 

@@ -1,0 +1,127 @@
+//! The sending of an answer: how much of it was sent, and how that ended.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, StatusCode};
+
+use loomrec_engine::RequestSummary;
+use loomrec_provider::{Framing, is_stream_finished};
+use loomrec_recording::encoding;
+use loomrec_telemetry::call_record::SendEnd;
+
+/// How many of the last bytes of a stream are kept at most, apart from the chunk that they begin in.
+/// The last event of a stream may hold the whole answer.
+const MOST_KEPT: usize = 256 << 10;
+
+/// The sending of an answer.
+#[derive(Debug, Default)]
+pub(super) struct Sending {
+    /// The length of the body, if it is known.
+    length: Option<u64>,
+    /// Whether the answer has no body by its nature.
+    is_bodiless: bool,
+    /// When all of it was sent.
+    pub(super) total: Option<Duration>,
+    is_cut: bool,
+    /// The last bytes of a stream. `None` for other answers.
+    stream: Option<SentStream>,
+}
+
+/// The last bytes that were sent of a stream.
+#[derive(Debug)]
+struct SentStream {
+    media: Box<str>,
+    chunks: VecDeque<Bytes>,
+    bytes: usize,
+    /// Whether the beginning was dropped.
+    is_tail: bool,
+}
+
+impl Sending {
+    /// Begins the answer to `request`, with a body of this length.
+    pub(super) fn begin(
+        request: &RequestSummary,
+        (status, headers): (StatusCode, &HeaderMap),
+        length: Option<u64>,
+    ) -> Self {
+        let is_bodiless = request.method == "HEAD" || matches!(status.as_u16(), 204 | 304);
+        Self { length, is_bodiless, stream: SentStream::begin(headers), ..Self::default() }
+    }
+
+    /// Adds a piece that is sent.
+    pub(super) fn add(&mut self, data: &Bytes) {
+        self.stream.iter_mut().for_each(|stream| stream.add(data));
+    }
+
+    /// Notes that the body ends in a cut.
+    pub(super) fn note_cut(&mut self) {
+        self.is_cut = true;
+    }
+
+    /// Whether the client has its answer, of which this many bytes were sent. A client that closes
+    /// after the end mark of a stream has it, too: what may follow is the end of the framing.
+    pub(super) fn is_whole(&self, request: &RequestSummary, sent: u64) -> bool {
+        self.is_bodiless
+            || self.total.is_some()
+            || self.length == Some(sent)
+            || self.stream.as_ref().is_some_and(|stream| stream.is_finished(request))
+    }
+
+    /// How the sending ended. `is_whole` says whether the client has its answer, and `is_ours` whether
+    /// loomrec ended the connection.
+    pub(super) fn end(&self, is_whole: bool, is_ours: bool) -> SendEnd {
+        match () {
+            () if self.is_cut => SendEnd::Aborted,
+            () if is_whole => SendEnd::Complete,
+            () if is_ours => SendEnd::Aborted,
+            () => SendEnd::ClientLeft,
+        }
+    }
+}
+
+impl SentStream {
+    /// Begins a stream. `None` if the answer is not a stream, or cannot be read.
+    fn begin(headers: &HeaderMap) -> Option<Self> {
+        let media = headers.get(http::header::CONTENT_TYPE)?.to_str().ok()?;
+        let media = media.split(';').next().unwrap_or_default().trim();
+        let is_read = Framing::of_media(media).is_some() && encoding::coding_of(headers).is_none();
+        is_read.then(|| Self {
+            media: media.into(),
+            chunks: VecDeque::new(),
+            bytes: 0,
+            is_tail: false,
+        })
+    }
+
+    fn add(&mut self, data: &Bytes) {
+        self.bytes += data.len();
+        self.chunks.push_back(data.clone());
+        while let Some(first) = self.chunks.front().map(Bytes::len)
+            && self.bytes - first >= MOST_KEPT
+        {
+            self.bytes -= first;
+            self.is_tail = true;
+            self.chunks.pop_front();
+        }
+    }
+
+    /// Whether the end mark of the stream was sent.
+    fn is_finished(&self, request: &RequestSummary) -> bool {
+        let sent: Vec<u8> = self.chunks.iter().flatten().copied().collect();
+        let from = match self.is_tail {
+            false => 0,
+            // Only the framings of lines can be read from their middle.
+            true if !matches!(
+                Framing::of_media(&self.media),
+                Some(Framing::Sse | Framing::Lines)
+            ) =>
+            {
+                return false;
+            }
+            true => sent.iter().position(|byte| *byte == b'\n').map_or(sent.len(), |at| at + 1),
+        };
+        is_stream_finished(request.operation, &self.media, &sent[from..])
+    }
+}
