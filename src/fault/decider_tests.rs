@@ -294,7 +294,7 @@ fn header_comes_before_entry_before_plan_before_chaos() {
         "chaos": { "disconnect": 1.0 },
     });
     let (hang, slow) = (Fault::Hang { max_ms: 1 }, Fault::Slow { delay_ms: 1 });
-    let slow = EntryFaultRule { fault: slow, times: None, attempt: vec![] };
+    let slow = EntryFaultRule { fault: slow, times: None, attempt: vec![], repeats: false };
     let entry = Some(EntryFault { name: "answer", rule: &slow, alone: true });
     let all = FaultDeclarations { header: Some(&hang), entry, ..FaultDeclarations::default() };
     let got = |plan: &Value, declared| {

@@ -20,6 +20,9 @@ pub struct EntryFaultRule {
     pub times: Option<FaultTimes>,
     /// The attempts that get it, from 1; empty for all.
     pub attempt: Vec<u64>,
+    /// Whether a fault beside an answer happens at each call if the entry does not say how often, as
+    /// in AgentLoom.
+    pub repeats: bool,
 }
 
 /// How often a fault happens for each key or step.
@@ -39,20 +42,21 @@ impl EntryFaultRule {
     /// As [`Fault::read`], and if `times` or `attempt` is invalid.
     pub fn read(value: &Value) -> Result<Self, FieldError> {
         let Value::Object(object) = value else {
-            return Ok(Self { fault: Fault::read(value)?, times: None, attempt: Vec::new() });
+            let (fault, attempt) = (Fault::read(value)?, Vec::new());
+            return Ok(Self { fault, times: None, attempt, repeats: false });
         };
         let fields = fields_of(value, "a fault: an object with a type")?;
         let (times, attempt) = (times(fields)?, numbers(fields, "attempt")?);
         let mut own = object.clone();
         own.retain(|name, _| !LIMITS.contains(&name.as_str()));
-        Ok(Self { fault: Fault::read(&Value::Object(own))?, times, attempt })
+        Ok(Self { fault: Fault::read(&Value::Object(own))?, times, attempt, repeats: false })
     }
 
     /// Returns at how many calls the fault happens at most; `None` for no limit. `alone` says
     /// whether the entry has the fault in place of an answer.
     ///
     /// If the entry does not say, a fault in place of an answer happens at every call, and one
-    /// beside an answer at one call, unless its type or `attempt` limits it.
+    /// beside an answer at one call, unless it `repeats`, or its type or `attempt` limits it.
     pub fn limit(&self, alone: bool) -> Option<u32> {
         match self.times {
             Some(FaultTimes::AtMost(times)) => Some(times),
@@ -60,7 +64,7 @@ impl EntryFaultRule {
             None => {
                 let is_limited =
                     matches!(self.fault, Fault::RecoverAfter { .. }) || !self.attempt.is_empty();
-                (!alone && !is_limited).then_some(1)
+                (!alone && !self.repeats && !is_limited).then_some(1)
             }
         }
     }
@@ -90,11 +94,17 @@ mod tests {
         let rule = read(json!({ "type": "hang", "max_ms": 5, "times": 2, "attempt": [1, 3] }));
         let fault = Fault::Hang { max_ms: 5 };
         let times = Some(FaultTimes::AtMost(2));
-        assert_eq!(rule.unwrap(), EntryFaultRule { fault, times, attempt: vec![1, 3] });
+        assert_eq!(
+            rule.unwrap(),
+            EntryFaultRule { fault, times, attempt: vec![1, 3], repeats: false }
+        );
         let rule = read(json!({ "type": "drop", "times": "always", "attempt": 2 })).unwrap();
         assert_eq!((rule.times, rule.attempt), (Some(FaultTimes::Always), vec![2]));
         let rule = read(json!({ "type": "drop", "times": null, "attempt": null })).unwrap();
-        assert_eq!(rule, EntryFaultRule { fault: Fault::Drop, times: None, attempt: vec![] });
+        assert_eq!(
+            rule,
+            EntryFaultRule { fault: Fault::Drop, times: None, attempt: vec![], repeats: false }
+        );
     }
 
     #[test]
@@ -109,6 +119,9 @@ mod tests {
         ] {
             let rule = read(fault.clone()).unwrap();
             assert_eq!((rule.limit(false), rule.limit(true)), (beside, alone), "{fault}");
+            let repeated = EntryFaultRule { repeats: true, ..rule };
+            let beside = beside.filter(|_| fault.get("times").is_some());
+            assert_eq!((repeated.limit(false), repeated.limit(true)), (beside, alone), "{fault}");
         }
     }
 

@@ -102,13 +102,7 @@ fn typed(form: &FaultForm, fields: FieldReader<'_>) -> Result<Fault, FieldError>
         },
         "http_error" => Fault::HttpError(http_error(fields)?),
         "malformed_response" => Fault::MalformedResponse { raw: fields.text("raw")? },
-        "stream_truncate" => Fault::StreamTruncate(Truncation {
-            after: after(fields)?,
-            raise: fields.word("raise", &RAISES)?.unwrap_or_default(),
-            exception: exception(fields),
-            status_code: status(fields)?,
-            message: fields.text("message")?,
-        }),
+        "stream_truncate" => Fault::StreamTruncate(truncation(fields)?),
         "connection_reset" => Fault::ConnectionReset,
         "connection_drop" => Fault::ConnectionDrop,
         "partial_response" => partial_response(fields)?,
@@ -245,10 +239,27 @@ fn size(count: u64) -> usize {
     usize::try_from(count).unwrap_or(usize::MAX)
 }
 
-/// The exception that the field `raise` names, if it is not one of our own words.
-fn exception(fields: FieldReader<'_>) -> Option<&'static str> {
+fn truncation(fields: FieldReader<'_>) -> Result<Truncation, FieldError> {
+    let exception = exception(fields);
+    let raise = match exception {
+        Some((_, raise)) => Some(raise),
+        None => fields.word("raise", &RAISES)?,
+    };
+    Ok(Truncation {
+        after: after(fields)?,
+        raise: raise.unwrap_or_default(),
+        exception: exception.map(|(name, _)| name),
+        status_code: status(fields)?,
+        message: fields.text("message")?,
+    })
+}
+
+/// The exception that the field `raise` names, with its modules (`httpx.ReadError`) or without.
+/// `None` if it is not one of them.
+fn exception(fields: FieldReader<'_>) -> Option<(&'static str, TruncationEnd)> {
     let named = fields.get("raise").and_then(Value::as_str)?;
-    RAISES[OWN_RAISES..].iter().map(|(word, _)| *word).find(|word| *word == named)
+    let name = named.rsplit_once('.').map_or(named, |(_, name)| name);
+    RAISES[OWN_RAISES..].iter().copied().find(|(word, _)| *word == name)
 }
 
 /// The word for how an answer ends early: the name of an exception, if it was given by that.

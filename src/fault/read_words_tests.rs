@@ -12,10 +12,18 @@ fn an_exception_is_a_word_for_what_raises_it() {
         ("TimeoutError", TruncationEnd::Stall),
         ("RuntimeError", TruncationEnd::ErrorEvent),
         ("ProviderError", TruncationEnd::ErrorEvent),
+        ("httpx.ReadError", TruncationEnd::Reset),
+        ("builtins.TimeoutError", TruncationEnd::Stall),
+        ("agentloom.exceptions.ProviderError", TruncationEnd::ErrorEvent),
     ] {
         let fault = Fault::read(&json!({ "type": "stream_truncate", "raise": word })).unwrap();
         let Fault::StreamTruncate(truncate) = fault else { panic!("{fault:?}") };
         assert_eq!(truncate.raise, expected, "{word}");
+        assert_eq!(truncate.exception, word.rsplit('.').next(), "{word}");
+    }
+    for word in ["httpx.reset", "httpx.", "httpx.Error", ".close"] {
+        let read = Fault::read(&json!({ "type": "stream_truncate", "raise": word }));
+        assert!(read.unwrap_err().to_string().starts_with("/raise"), "{word}");
     }
 }
 

@@ -43,6 +43,10 @@ impl DeclaredFault {
         let mut rule =
             EntryFaultRule::read(value).map_err(|error| error.under("/fault").to_string())?;
         let alone = !entry.has_answer();
+        if entry.response.is_none() {
+            // The chunks of words were never recorded, so only text can be counted.
+            rule.fault.count_chunks_by_text();
+        }
         if alone {
             if !rule.attempt.is_empty() {
                 return Err("/fault/attempt needs an answer beside the fault, which the other \
@@ -50,11 +54,16 @@ impl DeclaredFault {
                     .to_owned());
             }
             entry.response = None;
-            // The words are made up. Their chunks were never recorded, so only text can be counted.
             rule.fault.count_chunks_by_text();
             fill(entry, &rule.fault)?;
         }
         Ok(Some(Self { rule: Some(rule), alone, rates }))
+    }
+
+    /// Sets whether a fault beside an answer happens at each call if the entry does not say how
+    /// often.
+    pub fn set_repeats(&mut self, repeats: bool) {
+        self.rule.iter_mut().for_each(|rule| rule.repeats = repeats);
     }
 
     /// Returns the fault, and which calls get it.
@@ -72,7 +81,10 @@ impl DeclaredFault {
         let rates = rates.filter(|rates| !rates.is_empty());
         let declared = fault.is_some() || rates.is_some();
         let alone = fault.is_some() && !answered;
-        let rule = fault.map(|fault| EntryFaultRule { fault, times: None, attempt: Vec::new() });
+        let rule = fault.map(|fault| {
+            let (times, attempt, repeats) = (None, Vec::new(), false);
+            EntryFaultRule { fault, times, attempt, repeats }
+        });
         declared.then_some(Self { rule, alone, rates })
     }
 

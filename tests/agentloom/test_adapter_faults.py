@@ -189,7 +189,7 @@ def test_a_workflow_meets_the_same_faults_at_the_same_steps_in_every_run(faults,
 
 def test_a_retry_gets_the_answer_behind_a_fault(tmp_path, api, streamed):
     path = tmp_path / "once.json"
-    fault = {"type": "http_error", "status_code": 503}
+    fault = {"type": "http_error", "status_code": 503, "times": 1}
     path.write_text(json.dumps({"plan": {"content": "at last", "fault": fault}}), encoding="utf-8")
     watcher = Watcher()
     with LoomrecServer("replay", "-r", str(path)) as server:

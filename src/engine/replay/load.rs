@@ -225,11 +225,14 @@ impl LoadedTakes {
         let origin = TakeOrigin { source, name: at, place, text };
         let span = if self.keeps_end_order { RecordedSpan::from_entry(&entry) } else { None };
         let take = ReplayTake::new((&name, number), origin, under, form, sketch, entry);
-        let take = take.map_err(|why| LoadError::Fault {
+        let mut take = take.map_err(|why| LoadError::Fault {
             file: recording.file_of(&place),
             entry: name.take_key(number),
             why,
         })?;
+        if !recording.meta().is_loomrec() {
+            self.repeat_fault(&mut take);
+        }
         self.spans.extend(span.map(|span| TakeSpan {
             take: self.takes.len() as u32,
             source: source as u32,

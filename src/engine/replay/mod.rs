@@ -22,6 +22,7 @@ mod decode_room;
 mod end_order;
 mod end_turn;
 pub mod engine;
+mod entry_faults;
 mod entry_texts;
 mod exact_requests;
 mod explain;

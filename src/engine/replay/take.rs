@@ -319,6 +319,15 @@ impl ReplayTake {
         !self.outcome.is_failure()
     }
 
+    /// Sets whether a fault beside the words of its entry happens at each call if the entry does not
+    /// say how often.
+    pub(super) fn set_fault_repeats(&mut self, repeats: bool) {
+        let declared = self.details.as_mut().and_then(|details| details.declared_fault.as_mut());
+        if let Some(declared) = declared.filter(|_| self.is_plain) {
+            declared.set_repeats(repeats);
+        }
+    }
+
     /// Returns the same take, marked as one of an entry that cannot be checked.
     pub(super) fn without_check(self) -> Self {
         Self { unchecked: true, ..self }

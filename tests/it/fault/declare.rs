@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::stage::{Stage, recorded, sample, step};
-use crate::support::shape::{chat, chat_answer, chat_streamed};
+use crate::support::shape::{chat, chat_answer, chat_streamed, gemini, message_streamed};
 use crate::support::{Answer, Call, End, Scene, Upstream};
 
 /// A recording of steps, as AgentLoom writes one.
@@ -93,13 +93,63 @@ fn another_fault_does_not_get_the_words_of_an_entry_of_a_fault_alone() {
 
 #[test]
 fn an_entry_of_a_fault_beside_an_answer_has_it_once() {
-    let scene = steps(&json!({ "_version": 2, "plan": {
+    let scene = steps(&json!({ "_version": 2, "_loomrec": { "format": "1.0" }, "plan": {
         "content": "go on", "fault": { "type": "http_error", "status_code": 500 } } }));
     let stage = Stage::of(scene, &["--fail-unused"]);
     assert_eq!(status(&stage, &step("plan", "one")), 500);
     let answer = stage.call(&step("plan", "one")).expect(200);
     assert_eq!(answer.json()["choices"][0]["message"]["content"], "go on");
     assert_eq!(stage.end(0).count("plan").1, 1);
+}
+
+#[test]
+fn the_fault_of_an_entry_of_agentlooms_file_comes_each_time_unless_it_says_otherwise() {
+    let failing = |more: Value| {
+        let mut fault = json!({ "type": "http_error", "status_code": 500 });
+        fault.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        json!({ "content": "go on", "fault": fault })
+    };
+    let scene = steps(&json!({ "_version": 2,
+        "plan": failing(json!({})),
+        "once": failing(json!({ "times": 1 })),
+        "second": failing(json!({ "attempt": 1 })),
+        "turns": [failing(json!({})), { "content": "b" }, failing(json!({}))],
+        "recovers": { "content": "go on", "fault": { "type": "recover_after", "failures": 1,
+            "fault": { "type": "drop" } } } }));
+    let stage = Stage::of(scene, &[]);
+    let seen =
+        |name: &str| -> Vec<u16> { (0..5).map(|_| status(&stage, &step(name, "x"))).collect() };
+    assert_eq!(seen("plan"), [500; 5]);
+    assert_eq!(seen("once"), [500, 200, 200, 200, 200]);
+    assert_eq!(seen("second"), [500, 200, 500, 200, 500]);
+    assert_eq!(seen("turns"), [500, 200, 200, 500, 200]);
+    assert_eq!(seen("recovers"), [500, 200, 200, 200, 200]);
+    stage.end(0);
+}
+
+#[test]
+fn pieces_of_an_entrys_words_are_counted_whatever_the_provider() {
+    let truncate = json!({ "type": "stream_truncate", "after_chunks": 2, "raise": "clean_eof" });
+    let words = "One two three four five six seven eight nine ten.";
+    let scene = steps(&json!({ "_version": 2, "plan": { "content": words, "fault": truncate } }));
+    let stage = Stage::of(scene, &[]);
+    let text = |body: &Value| -> Option<String> {
+        let chat = body.pointer("/choices/0/delta/content");
+        let message = body.pointer("/delta/text");
+        let gemini = body.pointer("/candidates/0/content/parts/0/text");
+        let found = chat.or(message).or(gemini)?.as_str()?;
+        (!found.is_empty()).then(|| found.to_owned())
+    };
+    for call in
+        [chat_streamed("hi"), message_streamed("hi"), gemini("streamGenerateContent?alt=sse", "hi")]
+    {
+        let answer = stage.call(&call.header("x-loomrec-step-id: plan")).expect(200).text();
+        let data = answer.lines().filter_map(|line| line.strip_prefix("data: "));
+        let pieces: Vec<String> =
+            data.filter_map(|data| text(&serde_json::from_str(data).ok()?)).collect();
+        assert_eq!(pieces.len(), 2, "{answer}");
+    }
+    stage.end(0);
 }
 
 #[test]
@@ -247,7 +297,7 @@ fn the_environment_declares_faults_as_the_flags_do() {
 #[test]
 fn a_header_goes_before_an_entry_and_that_before_a_plan_and_that_before_chance() {
     let scene = steps(&json!({ "_version": 2, "plan": {
-        "content": "go on", "fault": { "type": "http_error", "status_code": 512 },
+        "content": "go on", "fault": { "type": "http_error", "status_code": 512, "times": 1 },
         "chaos": { "dropRate": 1 } } }));
     std::fs::write(
         scene.path("plan.json"),

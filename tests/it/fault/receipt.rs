@@ -244,7 +244,7 @@ fn a_receipt_lists_what_was_declared_anywhere() {
     let scene = Scene::new();
     scene.write(
         json!({ "_version": 2,
-            "a": { "content": "a", "fault": { "type": "drop" } },
+            "a": { "content": "a", "fault": { "type": "drop", "times": 1 } },
             "b": { "content": "b" } })
         .to_string(),
     );

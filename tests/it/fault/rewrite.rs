@@ -116,7 +116,9 @@ fn a_tool_call_can_be_made_to_fail_for_each_provider() {
     let fault = json!({ "type": "tool_call_fault", "name": "get_weather",
         "arguments": { "city": "nowhere" } });
     let beside = tools().json()["tool"].as_object().unwrap().clone();
-    let beside: Value = beside.into_iter().chain([("fault".to_owned(), fault.clone())]).collect();
+    let mut once = fault.clone();
+    once["times"] = 1.into();
+    let beside: Value = beside.into_iter().chain([("fault".to_owned(), once)]).collect();
     let scene = Scene::new();
     let entries = json!({ "_version": 2, "alone": { "fault": fault }, "beside": beside });
     scene.write(entries.to_string());
