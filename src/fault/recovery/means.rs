@@ -7,6 +7,10 @@ pub enum RecoveryMeans {
     SameCall,
     /// A call that does the same work at another upstream, provider or model was answered well.
     Fallback,
+    /// A call with the same conversation in another step was answered well.
+    OtherStep,
+    /// A call with the same conversation and other settings was answered well.
+    OtherSettings,
     /// The program said that it reported a clean error.
     CleanError,
     /// The fault struck a connection on which nothing was asked yet, and the next call was answered
@@ -16,13 +20,22 @@ pub enum RecoveryMeans {
 
 impl RecoveryMeans {
     /// All means.
-    pub const ALL: [Self; 4] = [Self::SameCall, Self::Fallback, Self::CleanError, Self::NextCall];
+    pub const ALL: [Self; 6] = [
+        Self::SameCall,
+        Self::Fallback,
+        Self::OtherStep,
+        Self::OtherSettings,
+        Self::CleanError,
+        Self::NextCall,
+    ];
 
     /// The word for journals and receipts.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::SameCall => "same_call",
             Self::Fallback => "fallback",
+            Self::OtherStep => "other_step",
+            Self::OtherSettings => "other_settings",
             Self::CleanError => "clean_error",
             Self::NextCall => "next_call",
         }

@@ -1,13 +1,14 @@
 //! What makes a call the same work as another call elsewhere: the conversation that it asks to go
 //! on, whatever the model, the provider and the settings.
 //!
-//! A program that falls back sends the conversation of the failed call to another model. Its key is
-//! another one, so the two calls are compared by what they ask. The comparison is strict: a call
-//! that merely resembles another is not the same work.
+//! A program that falls back sends the conversation of the failed call to another model, in another
+//! step or with other settings. Its key is another one, so the two calls are compared by what they
+//! ask. The comparison is strict: a call that merely resembles another is not the same work.
 
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
+use super::RecoveryMeans;
 use loomrec_provider::conversation::{self, Conversation};
 use loomrec_provider::{Operation, Provider};
 
@@ -68,26 +69,26 @@ impl WorkIdentity {
         Some(Self { session, step, place, system, dialogue })
     }
 
-    /// Whether a call may do this work at another place: it names the same session, and is sent
-    /// elsewhere. Its body is not read.
-    pub fn may_be_done_by(&self, call: &WorkFacts<'_>) -> bool {
-        let WorkPlace { upstream, provider, model } = &self.place;
-        let is_same_place = upstream == call.upstream
-            && *provider == call.provider
-            && model.as_deref() == call.model;
-        self.session.as_deref() == call.session && !is_same_place
+    /// Whether a call in the session `session` may do this work.
+    pub fn is_in_session(&self, session: Option<&str>) -> bool {
+        self.session.as_deref() == session
     }
 
-    /// Whether `other` does this work at another place: in the same session, at another upstream,
-    /// provider or model. Its conversation is the same, system instructions included. If both calls
-    /// name the same step, the instructions may differ, as a prompt that is written for one model
-    /// does.
-    pub fn is_done_elsewhere_by(&self, other: &Self) -> bool {
-        let is_same_step = self.step.is_some() && self.step == other.step;
-        self.session == other.session
-            && self.place != other.place
+    /// Returns how `other`, which is not the same call, does this work: in the same session, with the
+    /// same conversation, system instructions included. If both calls name the same step, the
+    /// instructions may differ, as a prompt that is written for one model does. `None` if it is other
+    /// work.
+    pub fn means_of(&self, other: &Self) -> Option<RecoveryMeans> {
+        let is_same_step = self.step == other.step;
+        let is_named_step = is_same_step && self.step.is_some();
+        let is_same_work = self.session == other.session
             && self.dialogue == other.dialogue
-            && (is_same_step || self.system == other.system)
+            && (is_named_step || self.system == other.system);
+        is_same_work.then_some(match (self.place == other.place, is_same_step) {
+            (false, _) => RecoveryMeans::Fallback,
+            (true, false) => RecoveryMeans::OtherStep,
+            (true, true) => RecoveryMeans::OtherSettings,
+        })
     }
 }
 

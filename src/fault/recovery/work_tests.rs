@@ -64,11 +64,15 @@ fn asked(system: &str, text: &str) -> Value {
     json!([{ "role": "system", "content": system }, { "role": "user", "content": text }])
 }
 
-fn falls_back(from: &Sample, to: &Sample) -> bool {
+fn means(from: &Sample, to: &Sample) -> Option<RecoveryMeans> {
     let (from, to) = (from.work().unwrap(), to.work().unwrap());
-    let forth = from.is_done_elsewhere_by(&to);
-    assert_eq!(forth, to.is_done_elsewhere_by(&from));
+    let forth = from.means_of(&to);
+    assert_eq!(forth, to.means_of(&from));
     forth
+}
+
+fn falls_back(from: &Sample, to: &Sample) -> bool {
+    means(from, to) == Some(RecoveryMeans::Fallback)
 }
 
 #[test]
@@ -83,11 +87,21 @@ fn same_conversation_at_another_place_is_the_same_work() {
 }
 
 #[test]
-fn same_place_is_no_fallback() {
-    let from = chat("gpt-4o", asked("Be brief.", "Weather?"));
-    let mut other = chat("gpt-4o", asked("Be brief.", "Weather?"));
+fn same_conversation_in_another_step_or_with_other_settings_is_the_same_work() {
+    let ask = || chat("gpt-4o", asked("Be brief.", "Weather?"));
+    let mut other = ask();
     other.body["temperature"] = 0.9.into();
-    assert!(!falls_back(&from, &from) && !falls_back(&from, &other));
+    assert_eq!(means(&ask(), &other), Some(RecoveryMeans::OtherSettings));
+    let step = |step| ask().of(None, Some(step));
+    assert_eq!(means(&step("first"), &step("second")), Some(RecoveryMeans::OtherStep));
+    assert_eq!(means(&step("first"), &ask()), Some(RecoveryMeans::OtherStep));
+    let (first, mut second) = (step("first"), step("second"));
+    second.body["temperature"] = 0.9.into();
+    assert_eq!(means(&first, &second), Some(RecoveryMeans::OtherStep));
+    let bye = chat("gpt-4o", asked("Be brief.", "Bye")).of(None, Some("second"));
+    assert_eq!(means(&first, &bye), None);
+    let instructed = chat("gpt-4o", asked("Be long.", "Weather?"));
+    assert_eq!(means(&first, &instructed.of(None, Some("second"))), None);
 }
 
 #[test]
@@ -99,7 +113,7 @@ fn other_question_is_other_work() {
         json!([{ "role": "user", "content": "Weather?" }]),
         json!([{ "role": "system", "content": "Be brief." }, { "role": "assistant", "content": "Weather?" }]),
     ] {
-        assert!(!falls_back(&from(), &chat("gpt-4o-mini", other.clone())), "{other}");
+        assert_eq!(means(&from(), &chat("gpt-4o-mini", other.clone())), None, "{other}");
     }
     // The boundary between messages counts.
     let user = |texts: [&str; 2]| {

@@ -215,6 +215,8 @@ fn words(means: RecoveryMeans) -> &'static str {
     match means {
         RecoveryMeans::SameCall => "same call",
         RecoveryMeans::Fallback => "fallback",
+        RecoveryMeans::OtherStep => "other step",
+        RecoveryMeans::OtherSettings => "other settings",
         RecoveryMeans::CleanError => "clean error",
         RecoveryMeans::NextCall => "next call",
     }

@@ -100,6 +100,8 @@ fn json_has_every_name_for_every_fault() {
       "recovered_by": {
         "same_call": 1,
         "fallback": 1,
+        "other_step": 0,
+        "other_settings": 0,
         "clean_error": 0,
         "next_call": 0
       }

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::stage::{Over, Stage, silent};
+use super::stage::{Over, Stage, silent, step};
 use crate::support::shape::{chat_answer, message_answer};
 use crate::support::{Answer, Call, Client, Scene, Upstream};
 
@@ -100,6 +100,41 @@ fn answer_of_another_model_to_the_same_question_is_a_recovery() {
             recovered_by(stage, "fallback", noticed_by);
         }
     }
+}
+
+#[test]
+fn answer_to_the_same_question_in_another_step_is_a_recovery() {
+    // AgentLoom's own example of an entry with a fault.
+    let scene = Scene::new();
+    let fault = json!({ "type": "http_error", "status_code": 500 });
+    let entries = json!({ "_version": 2, "first_attempt": { "fault": fault },
+        "second_attempt": { "content": "Hello." } });
+    scene.write(entries.to_string());
+    let stage = Stage::of(scene, &["--recovery", BUDGET, "--journal", "run.jsonl"]);
+    stage.call(&step("first_attempt", "Hi")).expect(500);
+    stage.call(&step("second_attempt", "Hi")).expect(200);
+    recovered_by(stage, "other_step", "error");
+}
+
+#[test]
+fn answer_to_the_same_question_with_other_settings_is_a_recovery() {
+    let chat = |temperature: f64, prompt: &str| {
+        let messages = json!([{ "role": "user", "content": prompt }]);
+        let body = json!({ "model": "gpt", "messages": messages, "temperature": temperature });
+        Call::post("/v1/chat/completions", body.to_string())
+    };
+    let scene = Scene::new();
+    let upstream = Upstream::always(Answer::json(200, chat_answer("Hello.")));
+    scene.recorded(&upstream, &[chat(1.0, "Hi"), chat(0.5, "Hi"), chat(0.5, "Bye")]);
+    let rule = json!({ "match": { "body": { "/temperature": 1.0 } }, "fault": "connection_reset" });
+    std::fs::write(scene.path("plan.json"), json!({ "rules": [rule] }).to_string()).unwrap();
+    let args = ["--faults", "plan.json", "--recovery", BUDGET, "--journal", "run.jsonl"];
+    let stage = Stage::of(scene, &args);
+    silent(&mut stage.server.connect(), &chat(1.0, "Hi"));
+    stage.call(&chat(0.5, "Bye")).expect(200);
+    assert!(!stage.journal().iter().any(|line| line["outcome"] == "recovered"));
+    stage.call(&chat(0.5, "Hi")).expect(200);
+    recovered_by(stage, "other_settings", "cut");
 }
 
 #[test]

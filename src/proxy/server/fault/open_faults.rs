@@ -1,13 +1,13 @@
 //! The faults that have not been recovered from, and what ends them.
 //!
-//! Three things end a fault: a good answer to the same call, a good answer to a call elsewhere that
-//! does the same work, and the program's own word that it reported a clean error. Times come in as
-//! values, in microseconds since 1970.
+//! Three things end a fault: a good answer to the same call, a good answer to another call that does
+//! the same work, and the program's own word that it reported a clean error. Times come in as values,
+//! in microseconds since 1970.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use loomrec_fault::recovery::{RecoveryMeans, WorkFacts, WorkIdentity};
+use loomrec_fault::recovery::{RecoveryMeans, WorkIdentity};
 use loomrec_fault::{CallFault, CallKey};
 
 /// For how many open faults calls elsewhere are looked for. The oldest is forgotten first.
@@ -60,8 +60,9 @@ struct FaultedCallEnd {
 /// A recovery that came before its client was seen to leave the call.
 #[derive(Clone, Copy, Debug)]
 enum HeldRecovery {
-    /// A good answer to a call elsewhere that arrived at this time.
-    Fallback(i64),
+    /// A good answer to another call, which arrived at this time and does the same work by these
+    /// means.
+    Elsewhere(i64, RecoveryMeans),
     /// The program reported a clean error.
     Report,
 }
@@ -96,10 +97,13 @@ impl OpenFaultSet {
         self.faults.insert(fault.id, open);
     }
 
-    /// Whether the work of a call may have to be compared with that of a fault.
-    pub(super) fn may_be_elsewhere(&self, call: &WorkFacts<'_>) -> bool {
-        let mut works = self.works.iter().filter_map(|id| self.faults.get(id)?.work.as_ref());
-        works.any(|work| work.may_be_done_by(call))
+    /// Whether the work of a call with this key may have to be compared with that of a fault.
+    pub(super) fn may_be_elsewhere(&self, key: &CallKey) -> bool {
+        let mut open = self.works.iter().filter_map(|id| self.faults.get(id));
+        open.any(|fault| {
+            let work = fault.work.as_ref().filter(|_| fault.key != *key);
+            work.is_some_and(|work| work.is_in_session(key.session()))
+        })
     }
 
     /// Notes that a call has arrived. Its client has noticed the faults of the same call, and those
@@ -111,7 +115,7 @@ impl OpenFaultSet {
                 notice(&mut self.faults, *id, "again", &mut progress);
             }
         }
-        for id in self.elsewhere(call) {
+        for (id, _) in self.elsewhere(call) {
             let is_over = self.faults.get(&id).is_some_and(|it| it.is_over_before(call.arrived_at));
             if is_over {
                 notice(&mut self.faults, id, "elsewhere", &mut progress);
@@ -143,8 +147,8 @@ impl OpenFaultSet {
         let Some(fault) = self.faults.get_mut(&id) else { return progress };
         fault.over = Some(FaultedCallEnd { at, has_client_left: left });
         let means = match fault.held {
-            Some(HeldRecovery::Fallback(arrived)) if left && at - arrived <= LEAVING => {
-                RecoveryMeans::Fallback
+            Some(HeldRecovery::Elsewhere(arrived, means)) if left && at - arrived <= LEAVING => {
+                means
             }
             Some(HeldRecovery::Report) => RecoveryMeans::CleanError,
             _ => return progress,
@@ -187,12 +191,13 @@ impl OpenFaultSet {
                 }
             }
         }
-        for id in self.elsewhere(call) {
+        for (id, means) in self.elsewhere(call) {
             let Some(fault) = self.faults.get_mut(&id) else { continue };
             if fault.is_over_before(call.arrived_at) {
-                self.end(id, RecoveryMeans::Fallback, &mut progress);
+                self.end(id, means, &mut progress);
             } else if fault.over.is_none() && fault.fired_at < call.arrived_at {
-                fault.held = fault.held.or(Some(HeldRecovery::Fallback(call.arrived_at)));
+                let held = HeldRecovery::Elsewhere(call.arrived_at, means);
+                fault.held = fault.held.or(Some(held));
             }
         }
         progress
@@ -225,14 +230,15 @@ impl OpenFaultSet {
         (progress, waiting)
     }
 
-    /// Returns the faults whose work this call does elsewhere, in their order.
-    fn elsewhere(&self, call: &TrackedCall) -> Vec<u64> {
+    /// Returns the faults of other calls whose work this call does, in their order, and by what
+    /// means.
+    fn elsewhere(&self, call: &TrackedCall) -> Vec<(u64, RecoveryMeans)> {
         let Some(done) = &call.work else { return Vec::new() };
-        let is_done = |id: &&u64| {
-            let work = self.faults.get(id).and_then(|fault| fault.work.as_ref());
-            work.is_some_and(|work| work.is_done_elsewhere_by(done))
+        let done = |id: &u64| {
+            let fault = self.faults.get(id).filter(|fault| fault.key != call.key)?;
+            Some((*id, fault.work.as_ref()?.means_of(done)?))
         };
-        self.works.iter().filter(is_done).copied().collect()
+        self.works.iter().filter_map(done).collect()
     }
 
     /// Ends a fault. A client that was not seen to notice it before has noticed it by now.
@@ -241,7 +247,10 @@ impl OpenFaultSet {
         let noticed_by = match (means, fault.over) {
             (_, Some(FaultedCallEnd { has_client_left: true, .. })) => "left",
             (RecoveryMeans::CleanError, _) => "report",
-            (RecoveryMeans::Fallback, _) => "elsewhere",
+            (
+                RecoveryMeans::Fallback | RecoveryMeans::OtherStep | RecoveryMeans::OtherSettings,
+                _,
+            ) => "elsewhere",
             (RecoveryMeans::SameCall | RecoveryMeans::NextCall, _) => "again",
         };
         notice(&mut self.faults, id, noticed_by, progress);

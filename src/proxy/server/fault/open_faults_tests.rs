@@ -1,3 +1,4 @@
+use loomrec_fault::recovery::WorkFacts;
 use loomrec_fault::{CountedIn, DecidedFault, Fault, FaultSource};
 use loomrec_identity::RequestKey;
 use loomrec_provider::{RequestHead, recognise};

@@ -25,9 +25,9 @@ pub(super) fn note_fault(proxy: &Proxy, connection: u64, fault: &CallFault, call
 
 /// Notes that a call of this key has arrived.
 pub(super) fn note_arrival(proxy: &Proxy, key: CallKey, call: &IncomingCall) -> TrackedCall {
-    let facts = work_facts(call.storable());
-    let is_compared = proxy.faults.watch.change(|open| open.may_be_elsewhere(&facts));
-    let work = is_compared.then(|| WorkIdentity::from_call(&facts)).flatten().map(Arc::new);
+    let is_compared = proxy.faults.watch.change(|open| open.may_be_elsewhere(&key));
+    let work = || WorkIdentity::from_call(&work_facts(call.storable())).map(Arc::new);
+    let work = is_compared.then(work).flatten();
     let call = TrackedCall { key, arrived_at: call.arrived_at, work };
     report(proxy, proxy.faults.watch.change(|open| open.note_arrival(&call)));
     call
