@@ -187,14 +187,22 @@ fn noted(recording: Recording, output: &Output) -> Recording {
     recording
 }
 
-/// Opens a recording to answer from.
+/// Opens a recording to answer from. What a recorder that was killed left in its log is read as well,
+/// and a note names it; a strict replay refuses it, because nobody has reviewed it.
 ///
 /// # Errors
-/// The errors of [`open`]; a log that has not been merged; a file of requests that wait for
-/// answers.
-pub fn source(path: &RecordingLocation) -> Result<ReplaySource, CommandFailure> {
+/// The errors of [`open`]; with `is_strict`, a log that has not been merged; a file of requests that
+/// wait for answers.
+pub fn source(
+    path: &RecordingLocation,
+    is_strict: bool,
+    output: &Output,
+) -> Result<ReplaySource, CommandFailure> {
     let label = path.display().to_string();
-    let recording = Recording::open_reviewed(path)?;
+    let recording = match is_strict {
+        true => Recording::open_reviewed(path)?,
+        false => open(path, output)?,
+    };
     if recording.meta().waits_for() == Some(PendingKind::Answers) {
         return Err(CommandFailure::usage(format!(
             "{label} holds requests without answers, which a replay missed: fetch them with \

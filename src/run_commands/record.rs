@@ -180,7 +180,11 @@ fn replay(
         ..ReplayTerms::default()
     };
     let is_lacking = ground.session.may_lack_recording && !path.as_path().exists();
-    let sources = if is_lacking { Vec::new() } else { vec![serve_setup::source(path)?] };
+    let sources = if is_lacking {
+        Vec::new()
+    } else {
+        vec![serve_setup::source(path, true, &ground.output)?]
+    };
     let matcher = Matcher::new(sources, terms)?;
     ground.counters.bound.start(matcher.bound_pairs());
     Ok(Arc::new(ReplayEngine::new(matcher, Latency::None)))

@@ -236,8 +236,9 @@ fn matcher(
     let rules = ground.rules(&args.serve)?;
     let is_there =
         |at: &&RecordingLocation| !ground.session.may_lack_recording || at.as_path().exists();
+    let open = |at: &RecordingLocation| serve_setup::source(at, args.strict, &ground.output);
     let sources: Result<Vec<ReplaySource>, CommandFailure> =
-        args.recordings.iter().filter(is_there).map(serve_setup::source).collect();
+        args.recordings.iter().filter(is_there).map(open).collect();
     let repeat = args.repeat.or(args.strict.then_some(RepeatPolicy::Error));
     let repeat = repeat.map(|policy| match policy {
         RepeatPolicy::Error => Repeat::Error,

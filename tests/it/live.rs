@@ -149,14 +149,19 @@ fn a_log_that_nobody_holds_is_told_by_readers_and_left_where_it_is() {
 }
 
 #[test]
-fn replay_refuses_a_log_that_nobody_holds_and_names_the_command_that_merges_it() {
+fn replay_reads_a_log_that_nobody_holds_and_a_strict_one_names_the_command_that_merges_it() {
     let scene = killed(&teller());
     let before = scene.files();
-    for more in [&["--strict"][..], &[]] {
-        let args = [&["replay", "-r", "run.json"], more, &["--", "true"]].concat();
-        scene.run(&args).expect(4).says(&["run.json.log", "`loomrec verify --fix run.json`"]);
-        assert!(scene.files() == before, "something was written: {:?}", scene.names());
+    let strict = ["replay", "-r", "run.json", "--strict", "--", "true"];
+    scene.run(&strict).expect(4).says(&["run.json.log", "`loomrec verify --fix run.json`"]);
+    assert!(scene.files() == before, "something was written: {:?}", scene.names());
+    let server = scene.replay(&[]);
+    for text in ["chat-folded", "chat-in-the-log"] {
+        assert!(server.call(&call(text)).expect(200).text().contains(text), "{text}");
     }
+    let parts = ["run.json.log holds 1 takes", "loomrec verify --fix run.json"];
+    server.stop().expect(0).says(&parts);
+    assert!(scene.files() == before, "something was written: {:?}", scene.names());
     merged(&scene);
     assert!(!scene.hidden(".log").exists(), "{:?}", scene.names());
     scene.replayed(&["--strict"], &[call("chat-folded"), call("chat-in-the-log")], 0);
@@ -307,7 +312,7 @@ fn a_folder_that_may_only_be_read_is_listed_and_replayed() {
     let listed = finish(&mut folder.command(&["ls", "run.json", "--json"]), b"").expect(0);
     let rows: Vec<serde_json::Value> = serde_json::from_str(&listed.stdout).unwrap();
     assert_eq!(rows.len(), 2, "{}", listed.stderr);
-    let mut refused = folder.command(&["replay", "-r", "run.json"]);
+    let mut refused = folder.command(&["replay", "--strict", "-r", "run.json"]);
     finish(&mut refused, b"").expect(4).says(&["verify --fix run.json"]);
     assert_eq!(folder.scene.files(), before, "something was written");
     drop(folder);
