@@ -36,12 +36,13 @@ pub struct ReplayArgs {
     #[arg(add = SettingScope::Recording)]
     pub recordings: Vec<RecordingLocation>,
 
-    /// Answer calls that are not recorded from FILE
+    /// Answer calls that are not recorded from FILE, or from the files of a folder
     ///
     /// FILE is a script in JSON or YAML. It answers in order or by rules. A fixture file of aimock is a script too.
+    /// Repeatable.
     #[arg(long, value_name = "FILE", env = "LOOMREC_SCRIPT", add = StrictEffect::WEAKENS)]
     #[arg(add = SettingScope::InputFile)]
-    pub script: Option<PathBuf>,
+    pub script: Vec<PathBuf>,
 
     /// Nothing may weaken the replay: for CI
     ///

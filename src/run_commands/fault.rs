@@ -114,17 +114,17 @@ fn file(path: &Path, args: &ServeArgs) -> Result<FaultPlan, CommandFailure> {
 /// Returns the chaos rates of the flags.
 fn chaos(flags: &FaultArgs) -> Result<ChaosRates, CommandFailure> {
     let rates = [
-        ("drop", flags.chaos_drop),
-        ("malformed", flags.chaos_malformed),
-        ("disconnect", flags.chaos_disconnect),
-        ("rate_limit", flags.chaos_rate_limit),
-        ("latency", flags.chaos_latency),
+        ("drop", "drop", flags.chaos_drop),
+        // The flag is aimock's, and so is the form of its action.
+        ("malformed", "malformedRate", flags.chaos_malformed),
+        ("disconnect", "disconnect", flags.chaos_disconnect),
+        ("rate-limit", "rate_limit", flags.chaos_rate_limit),
+        ("latency", "latency", flags.chaos_latency),
     ];
     let mut members = serde_json::Map::new();
-    for (name, rate) in rates {
+    for (flag, name, rate) in rates {
         let Some(rate) = rate else { continue };
         if !(0.0..=1.0).contains(&rate) {
-            let flag = name.replace('_', "-");
             return Err(CommandFailure::usage(format!(
                 "--chaos-{flag} {rate}: it takes a rate from 0 to 1"
             )));

@@ -40,7 +40,7 @@ pub async fn run(
     settings: &Settings,
     start_sessions: impl FnOnce(SharedReplay) -> StartSessions,
 ) -> Result<u8, CommandFailure> {
-    if args.recordings.is_empty() && args.script.is_none() {
+    if args.recordings.is_empty() && args.script.is_empty() {
         return Err(nothing_to_answer_from(&args, settings));
     }
     script::refuse_beside_strict(&args)?;
@@ -162,7 +162,7 @@ pub(super) fn parts(
     ground: &mut RunContext,
 ) -> Result<ReplaySetup, CommandFailure> {
     latency::check_latency(args)?;
-    let script = args.script.as_deref().map(|path| script::read(path, &args.serve)).transpose()?;
+    let script = script::read(&args.script, &args.serve)?;
     let mut plan = fault::plan(&args.serve, ground.session.plan.as_ref())?;
     let budget = fault::budget(&args.serve.trouble, &plan)?;
     ground.run_values = ground.run_values.with_repository(&args.serve);
@@ -270,7 +270,7 @@ fn miss_policy(args: &ReplayArgs, ground: &RunContext) -> Result<MissPolicy, Com
         true => OnMissFlag::Error,
         false => args.on_miss.or(fallback).unwrap_or(OnMissFlag::Error),
     };
-    if args.script.is_some() && policy != OnMissFlag::Error {
+    if !args.script.is_empty() && policy != OnMissFlag::Error {
         return Err(CommandFailure::usage(
             "--script and --on-miss: the script answers the calls that the recordings do not, and \
              refuses the others; leave one of the two out",

@@ -13,8 +13,17 @@ use loomrec_curation::interchange::{AimockFixture, FixtureBlock, FixtureMatch, T
 use loomrec_identity::typed_field::{FieldError, quoted};
 use loomrec_provider::{Answer, ToolCall, conversation};
 
-/// The most fixtures of a file.
+/// The most fixtures of a script.
 const MOST_FIXTURES: usize = 100_000;
+
+/// Reads fixture files, one after the other: their fixtures are numbered through, and those that
+/// differ in their sequence index alone belong together, in whichever file they are.
+#[derive(Debug, Default)]
+pub(super) struct FixtureReader {
+    /// How many fixtures were read.
+    count: usize,
+    groups: HashMap<FixtureMatch, usize>,
+}
 
 /// The rules of a fixture file.
 #[derive(Debug, Default)]
@@ -24,44 +33,58 @@ pub(super) struct FixtureRules {
     pub(super) notes: Vec<String>,
 }
 
-/// Reads the fixtures of a file.
-///
-/// # Errors
-/// If a fixture has the wrong shape, or its answer cannot be said.
-pub(super) fn read(file: &Map<String, Value>) -> Result<FixtureRules, ScriptError> {
-    let Some(Value::Array(fixtures)) = file.get("fixtures") else {
-        return Err(FieldError::other("fixtures", "expected a list of fixtures").into());
-    };
-    if fixtures.len() > MOST_FIXTURES {
-        let why = format!("a file has at most {MOST_FIXTURES} fixtures");
-        return Err(FieldError::other("fixtures", why).into());
+impl FixtureReader {
+    /// Reads the fixtures of a file.
+    ///
+    /// # Errors
+    /// If a fixture has the wrong shape, or its answer cannot be said.
+    pub(super) fn read(&mut self, file: &Map<String, Value>) -> Result<FixtureRules, ScriptError> {
+        let Some(Value::Array(fixtures)) = file.get("fixtures") else {
+            return Err(FieldError::other("fixtures", "expected a list of fixtures").into());
+        };
+        if self.count + fixtures.len() > MOST_FIXTURES {
+            let why = format!("a script has at most {MOST_FIXTURES} fixtures");
+            return Err(FieldError::other("fixtures", why).into());
+        }
+        let mut read = FixtureRules::default();
+        let others = file.keys().filter(|name| *name != "fixtures" && !name.starts_with('$'));
+        read.notes.extend(others.map(|name| format!("{} of the file", quoted(name))));
+        for (index, value) in fixtures.iter().enumerate() {
+            self.count += 1;
+            self.add(&mut read, index + 1, value)?;
+        }
+        Ok(read)
     }
-    let mut read = FixtureRules::default();
-    let others = file.keys().filter(|name| *name != "fixtures" && !name.starts_with('$'));
-    read.notes.extend(others.map(|name| format!("{} of the file", quoted(name))));
-    let mut groups = HashMap::new();
-    for (index, value) in fixtures.iter().enumerate() {
-        let place = format!("fixture {}", index + 1);
+
+    /// Adds the fixture that has this number in its file.
+    fn add(
+        &mut self,
+        read: &mut FixtureRules,
+        number: usize,
+        value: &Value,
+    ) -> Result<(), ScriptError> {
+        let place = format!("fixture {number}");
         let refuse = |why: String| ScriptError {
             place: format!("{place}: "),
             problem: FieldError::other("", why),
         };
         let fixture = AimockFixture::read(value).map_err(refuse)?;
+        let known = format!("fixture {}", self.count);
         if let Some(why) = unplayable(&fixture, value) {
-            read.notes.push(format!("{place} ({why})"));
-            continue;
+            read.notes.push(format!("{known} ({why})"));
+            return Ok(());
         }
         if !fixture.unplayed.is_empty() {
-            read.notes.push(format!("{} of {place}", fixture.unplayed.join(", ")));
+            read.notes.push(format!("{} of {known}", fixture.unplayed.join(", ")));
         }
-        let order = order(&fixture.rule, &mut groups);
-        let name = format!("fixture#{}", index + 1).into();
+        let order = order(&fixture.rule, &mut self.groups);
+        let name = format!("fixture#{}", self.count).into();
         let faults = DeclaredFault::of_rule(None, true, fixture.chaos.clone());
         let answer = Some(answer(&place, &fixture)?);
         let when = RuleCondition::Fixture(Box::new(fixture.rule));
         read.rules.push(ScriptRule { name, when, order, times: None, answer, faults });
+        Ok(())
     }
-    Ok(read)
 }
 
 /// Returns why a fixture answers no call here.

@@ -23,6 +23,7 @@ mod rule_answer;
 mod rule_condition;
 mod rule_reader;
 mod rule_report;
+mod script_builder;
 mod turn;
 
 use std::sync::{Mutex, PoisonError};
@@ -34,14 +35,13 @@ pub use read::value;
 pub use render::RenderedResponse;
 pub use response_draft::{ResponseDraft, response_format_of};
 pub use rule::{RuleClaim, RuleLookup};
+pub use script_builder::ScriptBuilder;
 pub use turn::{NoScriptedResponse, ScriptTurn};
 
-use aimock_fixture::FixtureRules;
 use entry::{RetryPhase, ScriptEntry};
 use loomrec_provider::Provider;
 use loomrec_recording::normalized_request::NormalizedRequest;
 use progress::{CallLayout, Progress, Turn};
-use read::ScriptParts;
 use rule::ScriptRules;
 
 /// A script, and how far each session has come in it.
@@ -66,21 +66,23 @@ pub struct ScriptedResponse {
 }
 
 impl Script {
-    /// Reads a script.
+    /// Reads a script of one file.
     ///
     /// # Errors
     /// The text is not a script. The error says which call and entry is wrong, and what was
     /// expected.
     pub fn parse(text: &[u8], notation: ScriptNotation) -> Result<Self, ScriptError> {
-        let ScriptParts { calls, streams_from, retry, rules, fixtures } =
-            read::script(text, notation)?;
-        let FixtureRules { rules, notes } = match fixtures {
-            Some(file) => aimock_fixture::read(&file)?,
-            None => FixtureRules { rules: rule_reader::rules(&rules)?, notes: Vec::new() },
-        };
-        let rules = ScriptRules::new(rules);
+        let mut builder = ScriptBuilder::default();
+        builder.add(text, notation)?;
+        Ok(Self::new(builder))
+    }
+
+    /// Returns the script of these files.
+    pub fn new(files: ScriptBuilder) -> Self {
+        let ScriptBuilder { calls, streams_from, retry, rules, notes, .. } = files;
         let layout = CallLayout { calls: calls.len(), streams_from };
-        Ok(Self { calls, layout, retry, rules, notes, progress: Mutex::default() })
+        let rules = ScriptRules::new(rules);
+        Self { calls, layout, retry, rules, notes, progress: Mutex::default() }
     }
 
     /// Returns the number of its calls.

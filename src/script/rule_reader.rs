@@ -36,12 +36,13 @@ const REGEX_SIZE: usize = 1 << 20;
 const STYLE: FieldStyle =
     FieldStyle { place: PlaceForm::Path, null: NullRule::Absent, shown: ShownValue::Always };
 
-/// Reads a list of rules.
+/// Reads a list of rules. `before` is how many rules other files have: rules without a name are
+/// numbered through.
 ///
 /// # Errors
 /// If a rule has an unknown field or a wrong value, answers nothing, or has the name of another.
-pub(super) fn rules(list: &[Value]) -> Result<Vec<ScriptRule>, ScriptError> {
-    if list.len() > MOST_RULES {
+pub(super) fn rules(list: &[Value], before: usize) -> Result<Vec<ScriptRule>, ScriptError> {
+    if before + list.len() > MOST_RULES {
         let why = format!("a script has at most {MOST_RULES} rules, and this one {}", list.len());
         return Err(FieldError::other("rules", why).into());
     }
@@ -49,7 +50,7 @@ pub(super) fn rules(list: &[Value]) -> Result<Vec<ScriptRule>, ScriptError> {
     let mut rules = Vec::with_capacity(list.len());
     for (index, value) in list.iter().enumerate() {
         let number = index + 1;
-        let rule = rule(number, value)?;
+        let rule = rule(number, before + number, value)?;
         if let Some(first) = names.insert(Arc::clone(&rule.name), number) {
             let why =
                 format!("rules {first} and {number} are both named {:?}: rename one", rule.name);
@@ -60,13 +61,14 @@ pub(super) fn rules(list: &[Value]) -> Result<Vec<ScriptRule>, ScriptError> {
     Ok(rules)
 }
 
-fn rule(number: usize, value: &Value) -> Result<ScriptRule, ScriptError> {
+/// Reads a rule with this number in its file, and `unnamed` in the script.
+fn rule(number: usize, unnamed: usize, value: &Value) -> Result<ScriptRule, ScriptError> {
     let refuse = |problem: FieldError| ScriptError { place: format!("rule {number}: "), problem };
     let fields = FieldReader::from_value(value, "", "a rule: an object with an answer", STYLE);
     let fields = fields.and_then(|fields| fields.only("a rule", &RULE).map(|()| fields));
     let fields = fields.map_err(refuse)?;
     let entries = answer(number, fields)?;
-    head(number, fields, entries).map_err(refuse)
+    head(unnamed, fields, entries).map_err(refuse)
 }
 
 /// Reads the entries that a rule answers with, if it has any.
@@ -91,12 +93,12 @@ fn answer(number: usize, fields: FieldReader<'_>) -> Result<Option<Vec<ScriptEnt
 
 /// Reads all else of a rule.
 fn head(
-    number: usize,
+    unnamed: usize,
     fields: FieldReader<'_>,
     entries: Option<Vec<ScriptEntry>>,
 ) -> Result<ScriptRule, FieldError> {
     let name = match fields.text("name")? {
-        None => format!("rule#{number}"),
+        None => format!("rule#{unnamed}"),
         Some(name) => {
             let fits = (1..=LONGEST_NAME).contains(&name.chars().count());
             if !fits || name.contains(char::is_control) {

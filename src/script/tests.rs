@@ -228,4 +228,5 @@ fn ids_are_the_same_on_every_run_and_differ_between_calls() {
     assert_ne!(first, id(&one));
 }
 
+mod files;
 mod form;

@@ -243,3 +243,82 @@ fn a_rule_that_is_wrong_is_refused_at_start_with_its_place() {
     refused(&json!({ "rules": [{ "fault": "slow:5" }] }))
         .says(&["rule 1: fault: slow needs an answer"]);
 }
+
+/// A fixture that answers a message with this text, with these rates.
+fn fixture(text: &str, chaos: Value) -> Value {
+    json!({ "match": { "userMessage": text }, "response": { "content": text }, "chaos": chaos })
+}
+
+#[test]
+fn the_chaos_of_a_fixture_has_aimocks_form() {
+    let ruled = Ruled::new(&json!({ "fixtures": [
+        fixture("broken", json!({ "malformedRate": 1 })),
+        fixture("limited", json!({ "rateLimitRate": 1, "disconnectRate": 1, "latencyMs": 60 })),
+        fixture("late", json!({ "latencyMs": 60 })),
+    ] }));
+    let server = ruled.start(&["--metrics-compat"]);
+    for call in [chat("broken"), chat_streamed("broken")] {
+        let answer = server.call(&call).expect(200);
+        assert_eq!(answer.text(), "{malformed json: <<<chaos>>>");
+    }
+    let began = std::time::Instant::now();
+    let limited = server.call(&chat("limited")).expect(429);
+    assert_eq!(limited.json()["error"]["code"], "chaos_ratelimit");
+    assert_eq!(limited.header("retry-after"), Some("1"));
+    assert_eq!(said(&server.call(&chat("late")).expect(200)), "late");
+    assert!(began.elapsed() >= std::time::Duration::from_millis(120));
+    let count = server.call(&Call::get("/__aimock/fixtures").header("host: localhost")).json();
+    assert_eq!(count, json!({ "count": 3 }));
+    let metrics = server.call(&Call::get("/metrics").header("host: localhost")).text();
+    assert!(metrics.lines().any(|line| line == "aimock_fixtures_loaded 3"), "{metrics}");
+    server.stop().expect(0);
+}
+
+#[test]
+fn the_flag_of_aimock_replaces_a_stream_and_ours_breaks_one() {
+    let ruled = Ruled::new(&json!({ "rules": [{ "answer": "All is well." }] }));
+    for (flags, is_whole) in
+        [(["--chaos-malformed", "1"], true), (["--chaos", "1=malformed"], false)]
+    {
+        let server = ruled.start(&[&flags[..], &["--seed", "1"]].concat());
+        let text = server.call(&chat_streamed("hi")).expect(200).text();
+        assert_eq!(text == "{malformed json: <<<chaos>>>", is_whole, "{text}");
+        assert!(text.contains("{malformed json: <<<chaos>>>"), "{text}");
+        server.stop().expect(0);
+    }
+}
+
+#[test]
+fn files_and_folders_make_up_one_script() {
+    let scene = Scene::new();
+    let write = |name: &str, value: Value| {
+        let path = scene.path(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, value.to_string()).unwrap();
+    };
+    let fixtures = |text: &str| json!({ "fixtures": [fixture(text, json!({}))] });
+    write("all/b.json", fixtures("b"));
+    write("all/a.json", fixtures("a"));
+    write("all/below/c.json", fixtures("c"));
+    write("all/z.txt", json!("no script"));
+    write("rules.yaml", json!({ "rules": [{ "when": { "user": "d" }, "answer": "d" }] }));
+    let args = ["replay", "--script", "all", "--script", "rules.yaml"];
+    let server = Server::start(scene.dir(), &args);
+    for (text, rule) in [("a", "#1"), ("b", "#2"), ("c", "#3"), ("d", "rule#1")] {
+        let answer = server.call(&chat(text)).expect(200);
+        let entry = answer.header("x-loomrec-entry").unwrap().to_owned();
+        assert!(said(&answer) == text && entry.ends_with(rule), "{text}: {entry}");
+    }
+    server.stop().expect(0);
+    let refused = |args: &[&str], words: &[&str]| {
+        let finished = scene.run(&[&["replay"], args].concat()).expect(2);
+        finished.says(words);
+    };
+    std::fs::create_dir(scene.path("empty")).unwrap();
+    refused(&["--script", "empty"], &["empty", "no file whose name ends in"]);
+    write("all/below/d.json", json!({ "fixtures": [{ "match": {} }] }));
+    refused(&["--script", "all"], &["all/below/d.json", "fixture 1"]);
+    write("one.json", json!([[]]));
+    write("two.json", json!([[]]));
+    refused(&["--script", "one.json", "--script", "two.json"], &["two.json", "into one file"]);
+}

@@ -244,8 +244,11 @@ fn reset(proxy: &Proxy, admission: StrictAdmission) {
     proxy.faults.run_time().clear_all(proxy.faults.now_ms());
 }
 
+/// Returns how many fixtures were loaded, in aimock's words: takes of recordings and rules of the
+/// script.
 fn loaded(proxy: &Proxy) -> usize {
-    proxy.engine.replay().map_or(0, |replay| replay.matcher().len())
+    let Some(replay) = proxy.engine.replay() else { return 0 };
+    replay.matcher().len() + replay.script().map_or(0, |script| script.rule_count())
 }
 
 fn not_found(message: &str) -> Response<ResponseBody> {

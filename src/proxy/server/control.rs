@@ -306,10 +306,12 @@ fn script_state(script: &Script, session: Option<&str>) -> Value {
 fn metrics(proxy: &Proxy, request: &Request<()>) -> Response<ResponseBody> {
     let accepted = request.headers().get_all(header::ACCEPT).iter();
     let open = accepted.filter_map(|value| value.to_str().ok()).any(metric::wants_open_metrics);
-    let loaded = proxy.engine.replay().map_or(0, |replay| replay.matcher().len());
+    let replay = proxy.engine.replay();
+    let script = replay.and_then(|replay| replay.script());
     let input = metric::ScrapeInput {
         mode: proxy.engine.mode(),
-        loaded: loaded as u64,
+        loaded: replay.map_or(0, |replay| replay.matcher().len()) as u64,
+        rules: script.map_or(0, |script| script.rule_count()) as u64,
         journal_lost: proxy.telemetry.journal.lost(),
     };
     let telemetry = &proxy.telemetry;

@@ -77,7 +77,7 @@ impl SessionCommand {
                 given.push(("--mode none", args.mode == RecordMode::None));
             }
             Self::Replay(args) => {
-                given.push(("--script", args.script.is_some()));
+                given.push(("--script", !args.script.is_empty()));
                 given.push(("--pending", args.pending.is_some()));
             }
         }

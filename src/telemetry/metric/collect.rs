@@ -323,8 +323,9 @@ impl ScrapeOutput {
                 add(&labels, *count)
             })
         })?;
-        let entries = i64::try_from(self.entries()).map_err(|_| Error)?;
-        out.gauge("aimock_fixtures_loaded", "Takes that were loaded or kept", &[], entries)?;
+        let fixtures = i64::try_from(self.entries() + self.input.rules).map_err(|_| Error)?;
+        let help = "Takes that were loaded or kept, and rules of the script";
+        out.gauge("aimock_fixtures_loaded", help, &[], fixtures)?;
         metrics.aimock.as_ref().map_or(Ok(()), |requests| requested(out, requests))
     }
 }

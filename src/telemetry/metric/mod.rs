@@ -44,6 +44,8 @@ pub struct ScrapeInput {
     pub mode: &'static str,
     /// The number of takes that the run answers from.
     pub loaded: u64,
+    /// The number of rules of the run's script.
+    pub rules: u64,
     /// The number of lines that are missing from the journal's file.
     pub journal_lost: u64,
 }

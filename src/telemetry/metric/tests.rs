@@ -23,7 +23,7 @@ fn metrics(compat: bool) -> (Arc<Metrics>, Arc<RunCounters>) {
 }
 
 fn input(loaded: u64) -> ScrapeInput {
-    ScrapeInput { mode: "replay", loaded, journal_lost: 3 }
+    ScrapeInput { mode: "replay", loaded, rules: 0, journal_lost: 3 }
 }
 
 /// Returns a call for a model, with this outcome and status.

@@ -1,6 +1,6 @@
 //! How a fixture's answer is played: the pace and the end of its stream, and its chaos.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use loomrec_fault::ChaosRates;
 
@@ -51,6 +51,10 @@ const MATCH: [&str; 13] = [
     "hasToolResult",
     "context",
 ];
+
+/// The rates of a fixture.
+const CHAOS: [&str; 5] =
+    ["dropRate", "malformedRate", "rateLimitRate", "disconnectRate", "latencyMs"];
 
 /// The most fields that are named as not played.
 const NAMED: usize = 20;
@@ -156,32 +160,17 @@ fn count(value: &Value, name: &str) -> Result<Option<usize>, String> {
     }
 }
 
-/// Reads aimock's rates as loomrec's. A latency happens to every call there.
+/// Reads aimock's rates. Their actions have aimock's form.
 pub(super) fn chaos(value: &Value) -> Result<ChaosRates, String> {
     let rates = value.as_object().ok_or("`chaos` is not an object")?;
-    let mut ours = Map::new();
-    for (name, value) in rates {
-        let name = match name.as_str() {
-            "dropRate" => "drop",
-            "malformedRate" => "malformed",
-            "disconnectRate" => "disconnect",
-            "rateLimitRate" => "rate_limit",
-            "latencyMs" => {
-                if value.as_u64() != Some(0) {
-                    let latency = json!({ "rate": 1, "delay_ms": value });
-                    ours.insert("latency".to_owned(), latency);
-                }
-                continue;
-            }
-            other => {
-                let other: String = other.chars().take(40).collect();
-                return Err(format!("`chaos` has no rate {other:?}"));
-            }
-        };
-        ours.insert(name.to_owned(), value.clone());
+    if let Some(other) = rates.keys().find(|name| !CHAOS.contains(&name.as_str())) {
+        let other: String = other.chars().take(40).collect();
+        return Err(format!("`chaos` has no rate {other:?}"));
     }
-    let rates = ChaosRates::read(&Value::Object(ours));
-    rates.map_err(|error| error.under("/chaos").to_string())
+    let rates = ChaosRates::read(value).map_err(|error| error.under("/chaos").to_string())?;
+    // No wait is none.
+    let delay_ms = rates.delay_ms.filter(|wait| *wait > 0);
+    Ok(ChaosRates { delay_ms, ..rates })
 }
 
 /// Returns the names of the fields that change nothing in an answer of loomrec.
@@ -206,6 +195,8 @@ pub(super) fn unplayed(fixture: &Map<String, Value>, response: &Map<String, Valu
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn pace(fixture: Value) -> Result<FixturePace, String> {
@@ -236,13 +227,14 @@ mod tests {
     }
 
     #[test]
-    fn rates_of_aimock_are_read_as_ours() {
-        let rates = json!({ "dropRate": 0.5, "rateLimitRate": 1, "latencyMs": 30 });
-        let ours =
-            json!({ "drop": 0.5, "rate_limit": 1.0, "latency": { "rate": 1.0, "delay_ms": 30 } });
-        assert_eq!(chaos(&rates).unwrap().to_json(), ours);
+    fn rates_keep_their_names_and_with_them_their_form() {
+        let rates = json!({ "dropRate": 0.5, "malformedRate": 0.25, "rateLimitRate": 1,
+            "disconnectRate": null, "latencyMs": 30 });
+        let read = json!({ "drop": 0.5, "malformedRate": 0.25, "rateLimitRate": 1.0,
+            "latencyMs": 30 });
+        assert_eq!(chaos(&rates).unwrap().to_json(), read);
         assert!(chaos(&json!({ "latencyMs": 0 })).unwrap().is_empty());
-        assert!(chaos(&json!({ "dropRate": 2 })).unwrap_err().contains("drop"));
+        assert!(chaos(&json!({ "dropRate": 2 })).unwrap_err().contains("dropRate"));
         assert!(chaos(&json!({ "drop": 1 })).unwrap_err().contains("no rate \"drop\""));
     }
 
