@@ -16,6 +16,7 @@ use loomrec_cli::exit::{CommandFailure, NO};
 use loomrec_cli::output::{Output, print};
 use loomrec_cli::output_target::real;
 use loomrec_cli::terminal;
+use loomrec_fault::FaultPlan;
 use loomrec_fault::recovery::RecoveryBudget;
 use loomrec_script as scripts;
 
@@ -93,7 +94,8 @@ pub(super) fn budget_text(text: &str) -> Result<RecoveryBudget, CommandFailure> 
         .map_err(|error| CommandFailure::usage(format!("--recovery {text}: {error}")))
 }
 
-/// Reads `--budget`: as YAML if the file's extension says so, otherwise as JSON.
+/// Reads `--budget`: as YAML if the file's extension says so, otherwise as JSON. The budget is the
+/// file itself, or its member `recovery`.
 ///
 /// # Errors
 /// A file that cannot be read, or is not a budget.
@@ -102,7 +104,16 @@ pub(super) fn budget_file(path: &Path) -> Result<RecoveryBudget, CommandFailure>
         |why: &dyn Display| CommandFailure::usage(format!("--budget {}: {why}", path.display()));
     let text = loomrec_os::read_input(path, LARGEST_BUDGET).map_err(|error| wrong(&error))?;
     let value = scripts::value(&text, script::notation(path)).map_err(|why| wrong(&why))?;
-    RecoveryBudget::read(&value).map_err(|error| wrong(&error))
+    // A suite of mcptest, or its block `recovery` alone.
+    let Some(block) = value.get("recovery") else {
+        return RecoveryBudget::read(&value).map_err(|error| wrong(&error));
+    };
+    if value.as_object().is_some_and(|top| top.len() == 1) {
+        let read = RecoveryBudget::read(block);
+        return read.map_err(|error| wrong(&format_args!("/recovery: {error}")));
+    }
+    let plan = FaultPlan::parse(&value).map_err(|error| wrong(&error))?;
+    plan.recovery.ok_or_else(|| wrong(&"it has no budget"))
 }
 
 #[cfg(test)]

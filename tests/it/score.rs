@@ -209,6 +209,31 @@ fn marks_of_ones_own_are_scored() {
 }
 
 #[test]
+fn an_observation_and_a_budget_of_mcptest_are_read_as_they_are() {
+    let scene = scene("");
+    let observed = r#"{ "call_start_ms": 0, "detected_ms": 2000, "recovered_ms": 2600,
+        "timeout_budget_ms": 1500 }"#;
+    std::fs::write(scene.path("seen.json"), observed).unwrap();
+    let matcher = "recovery:\n  max_detection_ms: 3000\n  max_recovery_ms: 5000\n";
+    std::fs::write(scene.path("budget.yml"), matcher).unwrap();
+    let suite = format!("faults: [{{ name: dead, kind: hang }}]\n{matcher}");
+    std::fs::write(scene.path("suite.yml"), suite).unwrap();
+    for budget in ["budget.yml", "suite.yml"] {
+        let args = ["score", "seen.json", "--budget", budget, "--json"];
+        let report = json_output(&scene.run(&args).expect(0));
+        assert_eq!(report["budget"]["max_recovery_ms"], 5000, "{report:#}");
+        // The observation's own budget says what is clean.
+        assert_eq!(report["faults"][0]["clean_timeout"], false, "{report:#}");
+    }
+    std::fs::write(scene.path("budget.yml"), "recovery: { max: 1 }\n").unwrap();
+    let refused = scene.run(&["score", "seen.json", "--budget", "budget.yml"]).expect(2);
+    assert!(refused.stderr.contains("budget.yml: /recovery: max: unknown"), "{}", refused.stderr);
+    std::fs::write(scene.path("budget.yml"), "faults: []\nrecovery: null\n").unwrap();
+    let refused = scene.run(&["score", "seen.json", "--budget", "budget.yml"]).expect(2);
+    assert!(refused.stderr.contains("budget.yml"), "{}", refused.stderr);
+}
+
+#[test]
 fn journal_or_marks_may_come_on_stdin() {
     let scored = |input: &str| {
         let scene = Scene::new();

@@ -97,12 +97,7 @@ fn rule(number: usize, value: &Value) -> Result<Option<FaultRule>, FieldError> {
     let kind = kind.as_deref().map(str::trim).ok_or_else(|| {
         FieldError::other("/kind", "a fault of a suite needs it: the fault, such as hang")
     })?;
-    let target = match fields.text("target")? {
-        Some(text) => Some(FaultTarget::read(&text).ok_or_else(|| {
-            fields.wrong("target", "the name of a server (an upstream) or of a tool (a step)")
-        })?),
-        None => None,
-    };
+    let target = FaultTarget::read(fields)?;
     if kind == "none" {
         return Ok(None);
     }

@@ -44,18 +44,36 @@ fn suite_is_read_as_rules() {
 
 #[test]
 fn target_becomes_an_upstream_or_a_step() {
-    let restricted = |text: &str| {
+    let read = |target: Value| {
+        let fault = json!({ "target": target });
+        FaultTarget::read(fields_of(&fault, "a fault").unwrap())
+    };
+    let restricted = |target: Value| {
         let mut when = RuleMatch::default();
-        let target = FaultTarget::read(text).unwrap();
-        target.restrict(&mut when, |name| name == "openai");
+        read(target).unwrap().unwrap().restrict(&mut when, |name| name == "openai");
         (when.upstream.join(","), when.step_id.join(","))
     };
     let pair = |upstream: &str, step: &str| (upstream.to_owned(), step.to_owned());
-    assert_eq!(restricted("openai"), pair("openai", ""));
-    assert_eq!(restricted("search"), pair("", "search"));
-    assert_eq!(restricted("tool:openai"), pair("", "openai"));
-    assert_eq!(restricted("server:search"), pair("search", ""));
-    assert_eq!(FaultTarget::read("tool: "), None);
+    assert_eq!(restricted(json!("openai")), pair("openai", ""));
+    assert_eq!(restricted(json!("search")), pair("", "search"));
+    assert_eq!(restricted(json!("tool:openai")), pair("", "openai"));
+    assert_eq!(restricted(json!("server:search")), pair("search", ""));
+    assert_eq!(restricted(json!({ "tool": "search" })), pair("", "search"));
+    assert_eq!(restricted(json!({ "server": "search" })), pair("search", ""));
+    let both = json!({ "server": "search", "tool": "query" });
+    assert_eq!(restricted(both), pair("search", "query"));
+    assert_eq!(read(Value::Null), Ok(None));
+    for (target, place) in [
+        (json!("tool: "), "/target: expected the name"),
+        (json!({}), "/target: expected the name"),
+        (json!(["search"]), "/target: expected the name"),
+        (json!({ "tool": " " }), "/target/tool: expected a name"),
+        (json!({ "tools": "x" }), "/target/tools: unknown field"),
+        (json!({ "server": 1 }), "/target/server: expected"),
+    ] {
+        let error = read(target.clone()).unwrap_err().to_string();
+        assert!(error.starts_with(place), "{target}: {error}");
+    }
 }
 
 #[test]
@@ -116,7 +134,7 @@ fn refusal_names_the_place() {
     );
     refused(
         &fault(json!({ "kind": "hang", "target": "" })),
-        "/faults/1/target: expected the name of a server (an upstream) or of a tool (a step), not \
+        "/faults/1/target: expected the name of a server (an upstream) or of a tool (a step), or an object with server, tool or both, not \
          \"\"",
     );
     refused(

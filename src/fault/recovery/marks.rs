@@ -9,8 +9,15 @@ use super::{FaultTimeline, RecoveryMeans};
 use crate::field::fields_of;
 use loomrec_identity::typed_field::{FieldError, FieldReader, FieldResult};
 
-const FIELDS: [&str; 6] =
-    ["name", "started_ms", "call_start_ms", "detected_ms", "recovered_ms", "recovered_by"];
+const FIELDS: [&str; 7] = [
+    "name",
+    "started_ms",
+    "call_start_ms",
+    "detected_ms",
+    "recovered_ms",
+    "timeout_budget_ms",
+    "recovered_by",
+];
 /// The latest time, in milliseconds.
 const LATEST: f64 = 1e15;
 
@@ -26,13 +33,16 @@ pub struct FaultMarks {
 }
 
 impl FaultMarks {
-    /// Reads a list of marks: objects with `started_ms` (mcptest's name `call_start_ms` will do),
-    /// and optionally `name`, `detected_ms`, `recovered_ms` and `recovered_by`. Times are
-    /// milliseconds on one clock.
+    /// Reads a list of marks, or one: objects with `started_ms` (mcptest's name `call_start_ms` will
+    /// do), and optionally `name`, `detected_ms`, `recovered_ms`, `timeout_budget_ms` and
+    /// `recovered_by`. Times are milliseconds on one clock.
     ///
     /// # Errors
     /// The first mark that is invalid, with its place.
     pub fn read_all(value: &Value) -> Result<Vec<Self>, FieldError> {
+        if value.get("call_start_ms").or(value.get("started_ms")).is_some() {
+            return Ok(vec![Self::read(1, value)?]);
+        }
         let expected = "a list of marks: objects with started_ms";
         let list = value.as_array().ok_or_else(|| {
             let found = loomrec_identity::typed_field::shown_value(value);
@@ -62,7 +72,13 @@ impl FaultMarks {
         let means = RecoveryMeans::ALL.map(|means| (means.as_str(), means));
         Ok(Self {
             name: fields.text("name")?.unwrap_or_else(|| number.to_string()),
-            times: FaultTimeline { start, detected, recovered, only_delays: false },
+            times: FaultTimeline {
+                start,
+                detected,
+                recovered,
+                timeout_budget: time(fields, "timeout_budget_ms")?,
+                only_delays: false,
+            },
             means: fields.word("recovered_by", &means)?,
         })
     }
@@ -100,6 +116,27 @@ mod tests {
         );
         assert_eq!((second.name.as_str(), second.times.start), ("2", ms(10.0)));
         assert_eq!((second.times.detected, second.times.recovered), (None, None));
+    }
+
+    #[test]
+    fn observation_of_mcptest_is_read_as_it_is() {
+        let read = FaultMarks::read_all(&json!({
+            "call_start_ms": 100, "detected_ms": 2100, "recovered_ms": null,
+            "timeout_budget_ms": 1500,
+        }));
+        let verdict = judge([read.unwrap().remove(0).times], None);
+        let report = verdict.scores[0].report.to_json();
+        assert_eq!(
+            report,
+            json!({
+                "time_to_detection_ms": 2000.0, "time_to_recovery_ms": null,
+                "user_visible_hang_ms": 2000.0, "recovered": false, "clean_timeout": false,
+            })
+        );
+        // Without any mark, the hang is the observation's own budget.
+        let read = FaultMarks::read_all(&json!([{ "call_start_ms": 0, "timeout_budget_ms": 700 }]));
+        let verdict = judge([read.unwrap().remove(0).times], None);
+        assert_eq!(verdict.total.user_visible_hang, Duration::from_millis(700));
     }
 
     #[test]

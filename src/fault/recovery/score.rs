@@ -76,6 +76,8 @@ pub struct FaultTimeline {
     pub detected: Option<Duration>,
     /// When the program had recovered.
     pub recovered: Option<Duration>,
+    /// The longest time to notice this fault; `None` for that of the run's budget.
+    pub timeout_budget: Option<Duration>,
     /// Whether the call got its true answer all the same, so that there is nothing to recover from.
     pub only_delays: bool,
 }
@@ -235,6 +237,7 @@ impl ScoreTotal {
 ///     start: Duration::from_millis(100),
 ///     detected: Some(Duration::from_millis(2600)),
 ///     recovered: Some(Duration::from_millis(3100)),
+///     timeout_budget: None,
 ///     only_delays: false,
 /// };
 /// let verdict = judge([fault], Some(&budget));
@@ -251,17 +254,19 @@ pub fn judge(
     budget: Option<&RecoveryBudget>,
 ) -> RecoveryVerdict {
     let max_detection = budget.and_then(|budget| budget.max_detection);
-    let timeout_budget = max_detection.unwrap_or(DEFAULT_DETECTION);
+    let of_run = max_detection.unwrap_or(DEFAULT_DETECTION);
     let mut total = ScoreTotal::default();
     let judged = |marks: FaultTimeline| {
-        let FaultTimeline { start, detected, recovered, only_delays } = marks;
+        let FaultTimeline { start, detected, recovered, timeout_budget, only_delays } = marks;
+        let is_limited = budget.is_some() || timeout_budget.is_some();
+        let timeout_budget = timeout_budget.unwrap_or(of_run);
         let report = FaultObservation { start, detected, recovered, timeout_budget }.report();
         let missed = match budget.filter(|_| !only_delays) {
             Some(budget) => missed(&report, budget, timeout_budget),
             None => Vec::new(),
         };
         let ended = report.recovered || report.time_to_detection.is_some();
-        let known = !only_delays && (ended || budget.is_some());
+        let known = !only_delays && (ended || is_limited);
         let hang = Some(report.user_visible_hang).filter(|_| known);
         let score = FaultScore { report, hang, counts: !only_delays, missed };
         if score.counts {

@@ -82,6 +82,7 @@ fn marks(start: u64, detected: Option<u64>, recovered: Option<u64>) -> FaultTime
         start: ms(start),
         detected: detected.map(ms),
         recovered: recovered.map(ms),
+        timeout_budget: None,
         only_delays: false,
     }
 }
@@ -221,6 +222,7 @@ proptest! {
             start: *start,
             detected: *detected,
             recovered: *recovered,
+            timeout_budget: None,
             only_delays: false,
         });
         let passes = seen.iter().all(|(start, detected, recovered)| {
@@ -244,6 +246,7 @@ proptest! {
             start: *start,
             detected: *detected,
             recovered: *recovered,
+            timeout_budget: None,
             only_delays: false,
         });
         let budget = |more: Duration| RecoveryBudget {

@@ -186,7 +186,8 @@ impl Reading {
             // A client that gave up did not get the delayed answer, so the fault did more than
             // delay.
             let only_delays = fault.marks.only_delays && !given_up.contains(&id);
-            fault.marks = FaultTimeline { start, detected, recovered, only_delays };
+            fault.marks =
+                FaultTimeline { start, detected, recovered, timeout_budget: None, only_delays };
             found.incidents.push(fault);
         }
         let marks = noticed.values().map(Vec::len).chain(recovered.values().map(Vec::len));

@@ -1,4 +1,4 @@
-//! Marks of one's own in place of a journal: a JSON list, or a YAML file.
+//! Marks of one's own in place of a journal: a JSON list, one object, or a YAML file.
 
 use std::io::Read as _;
 use std::path::Path;
@@ -12,6 +12,9 @@ use loomrec_script::{self as scripts, ScriptNotation};
 /// The most bytes of a list of marks, and of what is read from stdin.
 const MOST: u64 = 64 << 20;
 
+/// The member of an observation that mcptest scores.
+const OBSERVED: &[u8] = b"\"call_start_ms\"";
+
 /// What there is to score.
 pub(super) enum ScoredInput {
     /// A journal in a file.
@@ -23,7 +26,7 @@ pub(super) enum ScoredInput {
 }
 
 /// Finds out what a file holds, and reads it unless it is a journal: a list of marks begins with
-/// `[`, or its file is YAML. `-` is stdin.
+/// `[`, a single one says when its call started, or the file is YAML. `-` is stdin.
 ///
 /// # Errors
 /// A file that cannot be read; marks that are invalid; lines that no journal has.
@@ -33,7 +36,7 @@ pub(super) fn read(path: &Path) -> Result<ScoredInput, CommandFailure> {
     let failed = |error: std::io::Error| {
         CommandFailure::new(RECORDING, format!("failed to read {}: {error}", path.display()))
     };
-    if !is_stdin && notation == ScriptNotation::Json && !begins_like_a_list(path).map_err(failed)? {
+    if !is_stdin && notation == ScriptNotation::Json && !holds_marks(path).map_err(failed)? {
         return Ok(ScoredInput::Journal);
     }
     let mut text = Vec::new();
@@ -48,7 +51,7 @@ pub(super) fn read(path: &Path) -> Result<ScoredInput, CommandFailure> {
     if text.len() as u64 > MOST {
         return Err(wrong(format!("it is larger than {} MiB", MOST >> 20)));
     }
-    if is_stdin && !text.trim_ascii_start().starts_with(b"[") {
+    if is_stdin && !begins_like_marks(&text) {
         return lines(&text).map(ScoredInput::Lines).map_err(wrong);
     }
     let value = scripts::value(&text, notation).map_err(wrong)?;
@@ -56,8 +59,8 @@ pub(super) fn read(path: &Path) -> Result<ScoredInput, CommandFailure> {
     Ok(ScoredInput::Marks((1..).zip(marks).map(|(id, marks)| incident(id, marks)).collect()))
 }
 
-/// Whether the first character of a file, apart from white space, is a bracket.
-fn begins_like_a_list(path: &Path) -> std::io::Result<bool> {
+/// Whether a file begins like marks.
+fn holds_marks(path: &Path) -> std::io::Result<bool> {
     // A journal may have older parts only; its reader reports a file that is missing, and a folder.
     // What is read of a pipe would be lost to it.
     if !std::fs::metadata(path).is_ok_and(|status| status.is_file()) {
@@ -65,7 +68,14 @@ fn begins_like_a_list(path: &Path) -> std::io::Result<bool> {
     }
     let mut beginning = Vec::new();
     loomrec_os::open_input(path)?.take(4096).read_to_end(&mut beginning)?;
-    Ok(beginning.trim_ascii_start().starts_with(b"["))
+    Ok(begins_like_marks(&beginning))
+}
+
+/// Whether a text begins like a list, or like one observation of mcptest.
+fn begins_like_marks(text: &[u8]) -> bool {
+    let text = text.trim_ascii_start();
+    let beginning = &text[..text.len().min(4096)];
+    text.starts_with(b"[") || beginning.windows(OBSERVED.len()).any(|part| part == OBSERVED)
 }
 
 /// Reads lines of a journal.

@@ -271,6 +271,52 @@ fn a_suite_of_mcptest_is_a_plan() {
     assert_eq!(rules.len(), 1, "no agent injects the others: {rules:?}");
 }
 
+/// A suite in the form in which mcptest's documentation writes one: targets are objects, and the
+/// agent's matcher has the budget.
+const DOCUMENTED: &str = "
+servers:
+  openai: { command: [./server] }
+faults:
+  - name: search is dead
+    target: { tool: search }
+    kind: hang
+  - name: backend wakes up
+    target: { server: openai }
+    kind: recover-after:1
+    fault: http_error:503
+  - name: summary is dead
+    target: { server: openai, tool: summarize }
+    kind: wedged
+agents:
+  - name: survives a dead search
+    inject: [search is dead, summary is dead]
+    recovery:
+      max_detection_ms: 3000
+      max_recovery_ms: 5000
+      require_clean_timeout: true
+";
+
+#[test]
+fn a_suite_in_the_form_of_mcptests_documentation_is_a_plan() {
+    let scene = mcptest(&["search", "summarize", "write"], &json!([]));
+    std::fs::write(scene.path("suite.yml"), DOCUMENTED).unwrap();
+    let stage = Stage::of(scene, &["--faults", "suite.yml"]);
+    stage.call(&step("write", "x")).expect(200);
+    for name in ["search", "summarize"] {
+        let mut client = stage.server.connect();
+        client.send(&step(name, "x"));
+        assert!(client.is_quiet_for(std::time::Duration::from_millis(60)), "{name}");
+    }
+    let over = stage.end(1);
+    let recovery = &over.receipt["recovery"];
+    assert_eq!(recovery["total"]["missed"], 2, "{recovery:#}");
+    assert_eq!(recovery["budget"]["require_clean_timeout"], true);
+    let scene = mcptest(&["search"], &json!([]));
+    std::fs::write(scene.path("suite.yml"), DOCUMENTED).unwrap();
+    let refused = scene.run(&["replay", "-r", "run.json", "--faults", "suite.yml"]).expect(2);
+    refused.says(&["summary is dead", "step id \"summarize\""]);
+}
+
 #[test]
 fn a_suite_that_names_what_is_not_there_is_refused_with_its_place() {
     let refused = |suite: &str, parts: &[&str]| {
