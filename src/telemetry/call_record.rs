@@ -94,6 +94,8 @@ pub struct CallRecord {
     pub attempt: Option<u64>,
     /// The caller's own span, if it names one and spans are made.
     pub parent: Option<Box<ParentSpan>>,
+    /// The workflow that the call names, if metrics need it.
+    pub workflow: Option<Box<str>>,
     /// The request for aimock's journal, if there is one.
     pub journaled: Option<Box<JournaledRequest>>,
 }
@@ -128,6 +130,7 @@ impl CallRecord {
             fault: None,
             attempt: None,
             parent: None,
+            workflow: None,
             journaled: None,
         }
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import urllib.request
 
 import pytest
 from agentloom.exceptions import ProviderError
@@ -65,6 +66,20 @@ def test_a_workflow_that_loomrec_recorded_replays_in_loomrec_by_its_steps(record
     asked = {call["step_id"]: call["messages"] for call in link.calls}
     assert asked == {step: [{"role": "user", "content": step}] for step in STEPS}
     assert link.mismatches == []
+
+
+def test_the_metrics_name_the_workflow_of_each_call(recording, api, streamed):
+    with LoomrecServer("replay", "--metrics-compat", "-r", str(recording)) as server:
+        for name in ("first run", "zweiter Prüflauf"):
+            flow = workflow(api.model, *STEPS, stream=streamed, name=name)
+            made = engine(flow, gateway(api.provider()))
+            attach(made, server.url)
+            run(made)
+        metrics = urllib.request.urlopen(f"{server.url}/metrics").read().decode()
+    lines = [line for line in metrics.splitlines() if line.startswith("agentloom_mock_replays_total")]
+    for name, count in (("first run", 3), ("zweiter Prüflauf", 3), ("flow", 0)):
+        labels = f'{{workflow="{name}",matched_by="step_id"}}'
+        assert f"agentloom_mock_replays_total{labels} {count}" in lines, lines
 
 
 def test_a_workflow_that_loomrec_recorded_replays_in_agentlooms_mock(recording, api, streamed):

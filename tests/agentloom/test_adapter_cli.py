@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from loomrec.agentloom import attach
@@ -13,6 +14,10 @@ from loomrec.server import LoomrecServer, find_binary
 
 from conftest import KEY
 from workflows import OPENAI, Watcher, answer_to, engine, errors, gateway, held, run, workflow
+
+
+#: The recordings with a fault each, and the workflow beside them.
+EXAMPLES = Path(__file__).resolve().parents[2] / "recordings" / "faults"
 
 
 def flow_file(folder, model: str, *steps, **config):
@@ -100,3 +105,25 @@ def test_a_miss_in_a_subworkflow_fails_its_step_at_once(tmp_path):
     assert errors(result).keys() == {"sub"}
     assert errors(result)["sub"].startswith("RecordingMismatchError: ")
     assert result.step_results["own"].output == "own"
+
+
+def example_faults() -> list[str]:
+    """The examples that a complete answer meets: AgentLoom retries after each of them."""
+    return [
+        "http_error", "rate_limit", "drop", "connection_reset", "connection_drop", "disconnect",
+        "timeout", "malformed_response", "malformed", "recover_after", "bad_encoding", "wrong_length",
+        "slow", "plain",
+    ]
+
+
+@pytest.mark.parametrize("fault", example_faults())
+def test_the_workflow_beside_the_fault_examples_recovers(fault, tmp_path):
+    receipt = tmp_path / "receipt.json"
+    through = [
+        find_binary(), "replay", "-q", "-r", str(EXAMPLES / f"{fault}.json"), "--receipt", str(receipt), "--",
+    ]
+    done = agentloom(tmp_path, "run", EXAMPLES / "workflow.yaml", "--lite", through=through)
+    assert done["step_results"]["umbrella"]["output"] == "Yes, take an umbrella."
+    fired = json.loads(receipt.read_text(encoding="utf-8"))["faults"]
+    expected = {"plain": 0, "recover_after": 2}.get(fault, 1)
+    assert (fired or {}).get("fired", 0) == expected

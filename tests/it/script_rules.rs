@@ -271,6 +271,11 @@ fn the_chaos_of_a_fixture_has_aimocks_form() {
     assert_eq!(count, json!({ "count": 3 }));
     let metrics = server.call(&Call::get("/metrics").header("host: localhost")).text();
     assert!(metrics.lines().any(|line| line == "aimock_fixtures_loaded 3"), "{metrics}");
+    for (path, status) in [("/health", "ok"), ("/ready", "ready")] {
+        // Load balancers name any host.
+        let probe = Call::get(path).header("host: balancer.test");
+        assert_eq!(server.call(&probe).expect(200).json(), json!({ "status": status }));
+    }
     server.stop().expect(0);
 }
 

@@ -20,6 +20,10 @@ const PREFIX: &str = "/__aimock/";
 /// aimock's other path for its journal.
 const REQUESTS: &str = "/v1/_requests";
 
+/// aimock's paths for load balancers.
+const HEALTH: &str = "/health";
+const READY: &str = "/ready";
+
 /// The rates that aimock has.
 const RATES: [&str; 4] = ["dropRate", "malformedRate", "disconnectRate", "rateLimitRate"];
 /// Its delay.
@@ -30,7 +34,21 @@ const JOURNAL: [&str; 8] =
 
 /// Whether a path is one of aimock's control endpoints.
 pub(super) fn is_aimock(path: &str) -> bool {
-    path.starts_with(PREFIX) || path == REQUESTS
+    path.starts_with(PREFIX) || path == REQUESTS || is_probe(path)
+}
+
+/// Whether a path is one that load balancers ask. Anybody may, as in aimock.
+pub(super) fn is_probe(path: &str) -> bool {
+    path == HEALTH || path == READY
+}
+
+/// Answers such a request.
+pub(super) fn probe(method: &Method, path: &str) -> Response<ResponseBody> {
+    match (method, path) {
+        (&Method::GET | &Method::HEAD, HEALTH) => reply(StatusCode::OK, &json!({ "status": "ok" })),
+        (&Method::GET | &Method::HEAD, _) => reply(StatusCode::OK, &json!({ "status": "ready" })),
+        _ => not_found("Not found"),
+    }
 }
 
 /// A refusal in aimock's words.

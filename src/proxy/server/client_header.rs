@@ -3,6 +3,7 @@
 use http::HeaderMap;
 
 use loomrec_engine::ClientEffect;
+use loomrec_recording::redact::{CallCredentials, is_clean};
 
 /// A header that tells loomrec something.
 #[derive(Clone, Copy, Debug)]
@@ -15,12 +16,20 @@ pub struct ClientHeader {
     pub effect: ClientEffect,
 }
 
+/// The header that names the workflow of a call.
+const WORKFLOW: &str = "x-loomrec-workflow";
+
+/// The most bytes of a workflow's name.
+const LONGEST_WORKFLOW: usize = 128;
+
 /// The headers that tell loomrec something.
-pub const CLIENT_HEADERS: [ClientHeader; 7] = [
+pub const CLIENT_HEADERS: [ClientHeader; 8] = [
     // Each session gets each take once, which the verdict says.
     named("x-loomrec-session", ClientEffect::Harmless),
     // It chooses among the takes of the same request.
     named("x-loomrec-step-id", ClientEffect::Harmless),
+    // A label of metrics.
+    named(WORKFLOW, ClientEffect::Harmless),
     named("x-loomrec-token", ClientEffect::Harmless),
     named("x-loomrec-fault", ClientEffect::Weakens),
     beginning("x-loomrec-chaos-", ClientEffect::Weakens),
@@ -35,6 +44,14 @@ const fn named(name: &'static str, effect: ClientEffect) -> ClientHeader {
 
 const fn beginning(name: &'static str, effect: ClientEffect) -> ClientHeader {
     ClientHeader { name, is_prefix: true, effect }
+}
+
+/// Returns the name of the workflow that a call belongs to. A name that is too long, or holds a secret
+/// of the call, counts as absent.
+pub(super) fn workflow(headers: &HeaderMap, secrets: &CallCredentials) -> Option<Box<str>> {
+    let value = headers.get(WORKFLOW)?.as_bytes().trim_ascii();
+    let is_name = (1..=LONGEST_WORKFLOW).contains(&value.len()) && is_clean(value, secrets);
+    is_name.then(|| String::from_utf8_lossy(value).into())
 }
 
 /// Returns the first header of a call that weakens a strict replay, by its name in the table.

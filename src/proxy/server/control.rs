@@ -65,6 +65,9 @@ pub(super) async fn handle(
         Some(asked) => inspect(caller, asked, &request).await,
         None if is_probe(&request, LIVE) => json_reply(StatusCode::OK, &json!({ "status": "ok" })),
         None if is_probe(&request, READY) => readiness(caller.proxy.faults.is_stopping()),
+        None if aimock_route::is_probe(request.uri().path()) => {
+            aimock_route::probe(request.method(), request.uri().path())
+        }
         None => match refusal(caller, &request).await {
             Some(refusal) => {
                 // A connection whose request was not read to its end cannot be used again.

@@ -71,7 +71,9 @@ pub const CONTROL_ENDPOINTS: [ControlEndpoint; 22] = [
 ];
 
 /// aimock's endpoints, in runs that speak its words.
-pub const AIMOCK_ENDPOINTS: [ControlEndpoint; 11] = [
+pub const AIMOCK_ENDPOINTS: [ControlEndpoint; 13] = [
+    reads("/health", ""),
+    reads("/ready", ""),
     reads("/__aimock/health", ""),
     reads("/__aimock/fixtures", ""),
     reads("/__aimock/chaos", ""),

@@ -18,7 +18,7 @@ use super::exchange_slot::ExchangeSlot;
 use super::fault::{self, FaultBodyEnd, FaultSettlement};
 use super::protocol_upgrade::WEBSOCKET_NOTICE;
 use super::sending::Sending;
-use super::{Proxy, UserNotice};
+use super::{Proxy, UserNotice, client_header};
 use loomrec_engine::record::OnRecorded;
 use loomrec_engine::replay::RecordingMismatchError;
 use loomrec_engine::upstream::AmbiguousFraming;
@@ -69,8 +69,11 @@ impl OpenCall {
         let proxy = &*context.proxy;
         let parent =
             if proxy.telemetry.spans.is_on() { ParentSpan::of(headers, secrets) } else { None };
+        let is_compat = proxy.telemetry.metrics.is_compat();
+        let workflow = is_compat.then(|| client_header::workflow(headers, secrets)).flatten();
         let record = CallRecord {
             attempt: attempt(headers),
+            workflow,
             parent: parent.map(Box::new),
             ..CallRecord::new(arrival.micros, request, proxy.engine.mode())
         };

@@ -185,15 +185,23 @@ impl ScrapeOutput {
         })
     }
 
-    /// Writes the same under AgentLoom's name. It has one word for several of ours.
+    /// Writes the same under AgentLoom's name. It has one word for several of ours. Calls that name no
+    /// workflow are those of `workflow`.
     fn agentloom_replays(&self, out: &mut Families<'_>, workflow: &str) -> Result {
-        let mut by_word: BTreeMap<&str, u64> = BTreeMap::new();
-        for (by, replays) in MATCHED_BY.iter().zip(&self.metrics.replays) {
-            *by_word.entry(agentlooms_matched_by(by)).or_default() += value(replays);
+        let metrics = &*self.metrics;
+        let mut counts: BTreeMap<(String, &str), u64> = BTreeMap::new();
+        let counted = metrics.replays.iter().zip(&metrics.named_replays);
+        for (by, (replays, named)) in MATCHED_BY.iter().zip(counted) {
+            let (word, named) = (agentlooms_matched_by(by), named.all());
+            let unnamed = value(replays).saturating_sub(named.values().sum());
+            *counts.entry((workflow.to_owned(), word)).or_default() += unnamed;
+            for ([name], replays) in named {
+                *counts.entry((name, word)).or_default() += replays;
+            }
         }
         out.counters("agentloom_mock_replays", REPLAYS, |add| {
-            by_word.into_iter().try_for_each(|(by, replays)| {
-                add(&[("workflow", workflow), ("matched_by", by)], replays)
+            counts.iter().try_for_each(|((workflow, by), replays)| {
+                add(&[("workflow", workflow), ("matched_by", by)], *replays)
             })
         })
     }
@@ -237,7 +245,7 @@ impl ScrapeOutput {
     fn faults(&self, out: &mut Families<'_>) -> Result {
         let metrics = &*self.metrics;
         out.counters("loomrec_faults", "Faults that happened", |add| {
-            let faults = metrics.faults.all();
+            let faults = metrics.faults.sum(|[kind, source, _]| [kind, source]);
             faults.iter().try_for_each(|([kind, source], count)| {
                 add(&[("type", kind), ("source", source)], *count)
             })
@@ -297,10 +305,14 @@ impl ScrapeOutput {
         let models = metrics.models();
         self.captures(out, "agentloom_recording_captures", &models)?;
         latencies(out, "agentloom_recording_latency_seconds", &models)?;
-        let faults = metrics.faults.sum(|[kind, _]| [kind]);
+        let faults = metrics.faults.sum(|[kind, _, workflow]| [workflow, kind]);
         out.counters("agentloom_mock_faults", "Faults that happened", |add| {
-            faults.iter().try_for_each(|([kind], count)| {
-                add(&[("workflow", &metrics.about.workflow), ("fault_type", kind)], *count)
+            faults.iter().try_for_each(|([workflow, kind], count)| {
+                let workflow = match workflow.as_str() {
+                    "" => &metrics.about.workflow,
+                    named => named,
+                };
+                add(&[("workflow", workflow), ("fault_type", kind)], *count)
             })
         })?;
         let theirs = |action: &str| match action {

@@ -31,7 +31,8 @@ use time_histogram::{LONG, SHORT, TimeHistogram};
 /// Facts about a run that accompany its numbers.
 #[derive(Clone, Debug, Default)]
 pub struct RunInfo {
-    /// The recording's name without folder and extension: AgentLoom's workflow.
+    /// The recording's name without folder and extension: AgentLoom's workflow for calls that name
+    /// none.
     pub workflow: String,
     /// Whether metrics are also written under AgentLoom's and aimock's names.
     pub compat: bool,
@@ -59,11 +60,14 @@ pub struct Metrics {
     /// Requests by source and status. Status 0 means no status.
     requests: Box<[AtomicU64]>,
     replays: [AtomicU64; MATCHED_BY.len()],
+    /// Those of them whose calls name a workflow, by its name.
+    named_replays: [LabelCounter<1>; MATCHED_BY.len()],
     /// Recorded and served answers by outcome.
     answers: [AtomicU64; ANSWERS.len()],
     models: ModelTable,
     overhead: TimeHistogram,
-    faults: LabelCounter<2>,
+    /// Faults by type, source, and the workflow that their call names.
+    faults: LabelCounter<3>,
     triggered: LabelCounter<3>,
     bypassed: LabelCounter<4>,
     open: AtomicI64,
@@ -82,6 +86,7 @@ impl Metrics {
             about,
             requests: (0..SOURCES.len() * STATUSES).map(|_| AtomicU64::default()).collect(),
             replays: Default::default(),
+            named_replays: std::array::from_fn(|_| LabelCounter::new()),
             answers: Default::default(),
             models: ModelTable::new(),
             overhead: TimeHistogram::new(SHORT),
@@ -111,6 +116,9 @@ impl Metrics {
         count(&self.requests[source * STATUSES + status.min(STATUSES - 1)]);
         if let Some(by) = seen.matched_by().and_then(|by| find(&MATCHED_BY, by)) {
             count(&self.replays[by]);
+            if let Some(workflow) = &seen.workflow {
+                self.named_replays[by].add([workflow]);
+            }
         }
         if let Some(outcome) = seen.answer() {
             count(&self.answers[outcome as usize]);
@@ -141,9 +149,9 @@ impl Metrics {
         }
     }
 
-    /// Adds a fault that happened.
-    pub fn fault(&self, kind: &str, source: &str) {
-        self.faults.add([kind, source]);
+    /// Adds a fault that happened to a call of this workflow, if it names one.
+    pub fn fault(&self, kind: &str, source: &str, workflow: Option<&str>) {
+        self.faults.add([kind, source, workflow.unwrap_or_default()]);
     }
 
     /// Adds a chaos action that happened: where its rate was declared, and what would have answered

@@ -79,7 +79,7 @@ fn fill(metrics: &Metrics, counters: &RunCounters) {
     let mut forwarded = seen(Provider::COHERE, "command", CallOutcome::Forwarded, Some(200));
     (forwarded.waited, forwarded.total) = (Duration::from_millis(7), Duration::from_millis(102));
     metrics.record(&forwarded);
-    metrics.fault("hang", "plan");
+    metrics.fault("hang", "plan", None);
     metrics.chaos("rate_limit", "header", "fixture");
     metrics.chaos("rate_limit", "header", "proxy");
     metrics.bypass("malformed", "plan", "proxy", "too_short");
@@ -145,6 +145,11 @@ fn scrape_tells_what_was_counted() {
 fn other_names_stand_beside_ours_when_they_are_asked_for() {
     let (metrics, counters) = metrics(true);
     fill(&metrics, &counters);
+    metrics.fault("hang", "plan", Some("research"));
+    let mut named = seen(Provider::OPEN_AI, "gpt", CallOutcome::Placeholder, Some(200));
+    named.workflow = Some("research".into());
+    named.origin = Some(AnswerOrigin::Placeholder);
+    metrics.record(&named);
     let mut sent = seen(Provider::OPEN_AI, "gpt", CallOutcome::Served { entry: None }, Some(200));
     (sent.end, sent.total) = (SendEnd::Complete, Duration::from_millis(30));
     metrics.record(&sent);
@@ -154,6 +159,10 @@ fn other_names_stand_beside_ours_when_they_are_asked_for() {
         ("agentloom_mock_replays_total{workflow=\"agent\",matched_by=\"prompt_hash\"}", 1.0),
         ("loomrec_replays_total{matched_by=\"request_hash\"}", 1.0),
         ("agentloom_mock_faults_total{workflow=\"agent\",fault_type=\"hang\"}", 1.0),
+        ("agentloom_mock_faults_total{workflow=\"research\",fault_type=\"hang\"}", 1.0),
+        ("agentloom_mock_replays_total{workflow=\"research\",matched_by=\"default\"}", 1.0),
+        ("agentloom_mock_replays_total{workflow=\"agent\",matched_by=\"default\"}", 0.0),
+        ("loomrec_faults_total{type=\"hang\",source=\"plan\"}", 2.0),
         (&format!("agentloom_recording_latency_seconds_count{{{CLAUDE}}}"), 1.0),
         ("aimock_chaos_triggered_total{action=\"rateLimit\",source=\"proxy\"}", 1.0),
         (
@@ -162,9 +171,9 @@ fn other_names_stand_beside_ours_when_they_are_asked_for() {
         ),
         ("loomrec_replays_total{matched_by=\"step_id\"}", 1.0),
         ("aimock_requests_total{method=\"POST\",path=\"{unknown}\",status=\"200\"}", 1.0),
-        ("aimock_requests_total{method=\"POST\",path=\"{unknown}\",status=\"destroyed\"}", 6.0),
-        (&format!("aimock_request_duration_seconds_bucket{{le=\"0.05\",{AIMOCKS}}}"), 6.0),
-        (&format!("aimock_request_duration_seconds_count{{{AIMOCKS}}}"), 7.0),
+        ("aimock_requests_total{method=\"POST\",path=\"{unknown}\",status=\"destroyed\"}", 7.0),
+        (&format!("aimock_request_duration_seconds_bucket{{le=\"0.05\",{AIMOCKS}}}"), 7.0),
+        (&format!("aimock_request_duration_seconds_count{{{AIMOCKS}}}"), 8.0),
     ] {
         assert_eq!(value(&text, series), expected, "{series}");
     }

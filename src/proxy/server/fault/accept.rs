@@ -28,7 +28,7 @@ pub(in crate::server) async fn apply_to_connection(
     let (at, fault) = (arrival(&proxy.clock), Arc::clone(&reported));
     proxy.telemetry.journal.add_connection_fault(ConnectionFault { at, connection: number, fault });
     recovery_tracker::note_fault(&proxy, number, &reported, &tracked);
-    proxy.telemetry.metrics.fault(decided.fault.name(), decided.source.as_str());
+    proxy.telemetry.metrics.fault(decided.fault.name(), decided.source.as_str(), None);
     let wait = match decided.fault {
         Fault::Timeout { after_ms } => after_ms,
         Fault::Hang { max_ms } | Fault::Wedged { max_ms } => max_ms,

@@ -29,6 +29,8 @@ pub(super) struct ActiveFault {
     pub(super) chaos: Option<ChaosAction>,
     /// Whether its entry has it in place of an answer.
     pub(super) is_alone: bool,
+    /// The workflow that the call names.
+    pub(super) workflow: Option<Box<str>>,
     /// Why it cannot happen to the answer, once that is known.
     pub(super) obstacle: Option<FaultObstacle>,
     /// What became of it.
@@ -87,6 +89,7 @@ impl ActiveFault {
             proxy,
             chaos: None,
             is_alone: false,
+            workflow: None,
             obstacle: None,
             outcome: Arc::default(),
             order,
@@ -106,7 +109,8 @@ impl ActiveFault {
             self.proxy.faults.decider.fired(&self.decided);
             recovery_tracker::note_fault(&self.proxy, self.connection, &self.reported, &self.call);
             let DecidedFault { fault, rule, source, .. } = &self.decided;
-            self.proxy.telemetry.metrics.fault(fault.name(), source.as_str());
+            let workflow = self.workflow.as_deref();
+            self.proxy.telemetry.metrics.fault(fault.name(), source.as_str(), workflow);
             if let Some(chaos) = self.chaos {
                 self.proxy.telemetry.metrics.chaos(rule, chaos.source, chaos.front);
             }

@@ -79,6 +79,7 @@ pub(in crate::server) async fn answer(
     recovery_tracker::find_work(&mut tracked, call.storable());
     let mut fault = ActiveFault::new(proxy, decided, tracked, caller.number, order);
     (fault.chaos, fault.is_alone) = (chaos, is_alone);
+    fault.workflow = open.record().workflow.clone();
     open.record().fault = Some(Arc::clone(&fault.reported));
     proxy.faults.pause(fault.decided.delay_ms).await;
     let is_live = found.is_err() && proxy.engine.goes_upstream();

@@ -27,6 +27,8 @@ class ProviderCall:
     model: str
     #: What `provider.calls` holds of it; completed when the call is over.
     entry: dict[str, Any]
+    #: The workflow that runs; a label of AgentLoom's metrics.
+    workflow: str | None = None
     path: str | None = None
     sent_at: datetime = field(default_factory=lambda: datetime.now(timezone.utc))
     status: int | None = None
@@ -44,6 +46,9 @@ async def send_step(request: httpx.Request) -> None:
     call.sent_at = datetime.now(timezone.utc)
     if call.step_id:
         request.headers["x-loomrec-step-id"] = call.step_id
+    if call.workflow:
+        request.headers.encoding = "utf-8"
+        request.headers["x-loomrec-workflow"] = " ".join(call.workflow.split())
     # Without a key AgentLoom sends `Bearer `, which no HTTP client may send.
     if request.headers.get("authorization", "").strip() == "Bearer":
         request.headers["authorization"] = "Bearer loomrec-replay-stand-in"

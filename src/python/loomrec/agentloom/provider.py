@@ -14,7 +14,9 @@ from loomrec.agentloom.call import CURRENT_CALL, CURRENT_STEP, ProviderCall
 from loomrec.agentloom.fault_exception import fault_exception
 from loomrec.agentloom.journal_reader import JournalReader
 from loomrec.agentloom.mismatch import RecordingMismatchError
-from loomrec.agentloom.workflow_scope import MISMATCH_SCOPE, LoomrecBackedProvider, observer_in_force
+from loomrec.agentloom.workflow_scope import (
+    MISMATCH_SCOPE, UNKNOWN, LoomrecBackedProvider, observer_in_force,
+)
 from loomrec.journal import JournalLine
 
 logger = logging.getLogger("loomrec.agentloom")
@@ -130,7 +132,8 @@ class LoomrecProvider(LoomrecBackedProvider):
             "matched_by": "default", "outcome": None, "fault": None,
         }
         self.calls.append(entry)
-        return ProviderCall(self.name, step_id, model, entry)
+        workflow = observer_in_force(self._observer, self._workflow_name)[1]
+        return ProviderCall(self.name, step_id, model, entry, None if workflow == UNKNOWN else workflow)
 
     async def _fail(self, call: ProviderCall, error: Exception) -> None:
         """Raises what a call that failed is to raise, if that is not the error itself.

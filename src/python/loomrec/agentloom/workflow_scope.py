@@ -49,10 +49,10 @@ class MismatchScope:
 MISMATCH_SCOPE: ContextVar[MismatchScope | None] = ContextVar("loomrec_scope", default=None)
 
 #: AgentLoom's name of a workflow that nobody names.
-_UNKNOWN = "unknown"
+UNKNOWN = "unknown"
 
 #: The engine's or the gateway's observer, and the workflow's name.
-_OBSERVED: ContextVar[tuple[Any | None, str]] = ContextVar("loomrec_observed", default=(None, _UNKNOWN))
+_OBSERVED: ContextVar[tuple[Any | None, str]] = ContextVar("loomrec_observed", default=(None, UNKNOWN))
 
 
 def observer_in_force(observer: Any | None, workflow_name: str | None) -> tuple[Any | None, str]:
@@ -96,7 +96,7 @@ async def _execute_step(original: Callable[..., Any], engine: Any, step_id: str)
     started = time.monotonic()
     with contextlib.ExitStack() as values:
         _enter(values, CURRENT_STEP, step_id)
-        if _OBSERVED.get()[1] == _UNKNOWN:
+        if _OBSERVED.get()[1] == UNKNOWN:
             # A subworkflow's engine has no observer: its calls are those of the outer workflow.
             _enter(values, _OBSERVED, (engine.observer, engine.workflow.name))
         if MISMATCH_SCOPE.get() is not None or not _is_loomrec(engine.provider_gateway):

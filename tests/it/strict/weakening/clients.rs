@@ -214,6 +214,7 @@ fn no_header_of_a_call_weakens_a_strict_replay_unless_a_typed_flag_allows_it() {
     let values = |name: &str| match name {
         "x-loomrec-session" => vec!["x-loomrec-session: other"],
         "x-loomrec-step-id" => vec!["x-loomrec-step-id: plan"],
+        "x-loomrec-workflow" => vec!["x-loomrec-workflow: other"],
         "x-loomrec-token" => vec!["x-loomrec-token: token"],
         "x-test-id" => vec!["x-test-id: t"],
         "x-loomrec-fault" => {
