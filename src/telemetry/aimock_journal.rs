@@ -148,8 +148,9 @@ fn response(request: &JournaledRequest, call: &CallRecord, status: u16) -> Value
     let mut out = Map::new();
     out.insert("status".to_owned(), status.into());
     // Where chaos took its place, the entry that would have answered is named all the same.
-    let in_place_of = request.chaos.as_ref().and_then(|chaos| chaos.entry.as_deref());
-    let entry = call.entry().or(in_place_of).map(|entry| json!({ "entry": entry }));
+    let in_place_of = || request.chaos.as_ref().and_then(|chaos| chaos.entry.clone());
+    let answered = call.entry().map(str::to_owned).or_else(|| call.script_turn());
+    let entry = answered.or_else(in_place_of).map(|entry| json!({ "entry": entry }));
     out.insert("fixture".to_owned(), entry.unwrap_or(Value::Null));
     let fault = call.fault.as_ref().filter(|fault| fault.source == FaultSource::Chaos);
     // aimock's latency is no action.

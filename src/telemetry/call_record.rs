@@ -195,6 +195,14 @@ impl CallRecord {
         }
     }
 
+    /// Returns the name of what answered the call of a script.
+    pub fn script_turn(&self) -> Option<String> {
+        match &self.outcome {
+            CallOutcome::Scripted { turn: Some(turn) } => Some(turn.label()),
+            _ => None,
+        }
+    }
+
     /// Returns the name of the entry that answered the call.
     pub fn entry(&self) -> Option<&str> {
         match &self.outcome {
