@@ -69,12 +69,14 @@ def test_a_workflow_that_loomrec_recorded_replays_in_loomrec_by_its_steps(record
 
 
 def test_the_metrics_name_the_workflow_of_each_call(recording, api, streamed):
-    with LoomrecServer("replay", "--metrics-compat", "-r", str(recording)) as server:
+    # The second run makes the calls of the first one again.
+    arguments = ("replay", "--repeat", "last", "--metrics-compat", "-r", str(recording))
+    with LoomrecServer(*arguments) as server:
         for name in ("first run", "zweiter Prüflauf"):
             flow = workflow(api.model, *STEPS, stream=streamed, name=name)
             made = engine(flow, gateway(api.provider()))
             attach(made, server.url)
-            run(made)
+            assert outputs(run(made)) == ANSWERS
         metrics = urllib.request.urlopen(f"{server.url}/metrics").read().decode()
     lines = [line for line in metrics.splitlines() if line.startswith("agentloom_mock_replays_total")]
     for name, count in (("first run", 3), ("zweiter Prüflauf", 3), ("flow", 0)):
