@@ -8,15 +8,12 @@ use serde::{Deserialize, Serialize};
 use super::address::RemoteAddress;
 use super::content_hash::ContentHash;
 use super::listed_segment::ListedSegment;
-use super::object_access::{ObjectAccess, note_text};
+use super::object_access::{LARGEST_OBJECT, ObjectAccess, note_text};
 use super::recorder_file::RecorderFile;
 use super::remote_error::RemoteError;
 
 /// The most bytes of a segment. One is cut at 8 MiB, but its last call may be as large as any.
 const LARGEST_SEGMENT: u64 = 2 << 30;
-
-/// The most bytes of an object that is read whole: an entry or a manifest, compressed.
-const LARGEST_OBJECT: u64 = 1 << 30;
 
 /// The most bytes of a reference, a tag or the file of a recorder.
 const LARGEST_NOTE: u64 = 64 << 10;
@@ -163,12 +160,12 @@ impl RecordingBucket {
         Ok(states)
     }
 
-    /// Creates the object of an entry, if it is not there, or is old.
+    /// Makes sure that the object of an entry is there and right. One that is old is written again.
     ///
     /// # Errors
     /// The store fails.
     pub async fn put_entry(&self, hash: &ContentHash, packed: Vec<u8>) -> Result<(), RemoteError> {
-        self.objects.ensure(&self.entry_path(hash), packed).await
+        self.objects.ensure(&self.entry_path(hash), hash, packed).await
     }
 
     /// Reads the object of an entry, as it is stored.
@@ -185,7 +182,21 @@ impl RecordingBucket {
         self.objects.path(&format!("objects/{}/{digits}", &digits[..2]))
     }
 
-    /// Creates the object of a manifest, if it is not there, or is old.
+    /// Returns the error of an entry whose object cannot be used.
+    pub(crate) fn unusable_entry(
+        &self,
+        hash: &ContentHash,
+        problem: impl Into<String>,
+    ) -> RemoteError {
+        RemoteError::Object {
+            path: self.entry_path(hash).to_string(),
+            url: self.objects.url.clone(),
+            problem: problem.into(),
+        }
+    }
+
+    /// Makes sure that the object of a manifest is there and right. One that is old is written
+    /// again.
     ///
     /// # Errors
     /// The store fails.
@@ -194,7 +205,7 @@ impl RecordingBucket {
         hash: &ContentHash,
         packed: Vec<u8>,
     ) -> Result<(), RemoteError> {
-        self.objects.ensure(&self.manifest_path(hash), packed).await
+        self.objects.ensure(&self.manifest_path(hash), hash, packed).await
     }
 
     /// Reads the object of a manifest, as it is stored. `None` if there is no such state.
@@ -258,7 +269,8 @@ impl RecordingBucket {
         self.objects.path(&format!("runs/{id}/recorder.json"))
     }
 
-    /// Creates a segment. Returns false if one with this number is there already.
+    /// Makes sure that a segment is there. Only its recorder calls this, so other bytes under its
+    /// name are damaged, and are replaced.
     ///
     /// # Errors
     /// The store fails. The segment may have been created or not.
@@ -266,8 +278,16 @@ impl RecordingBucket {
         &self,
         segment: &ListedSegment,
         bytes: Bytes,
-    ) -> Result<bool, RemoteError> {
-        self.objects.create(&self.objects.path(&segment.name()), bytes).await
+    ) -> Result<(), RemoteError> {
+        let path = self.objects.path(&segment.name());
+        if self.objects.create(&path, bytes.clone()).await? {
+            return Ok(());
+        }
+        match self.get_segment(segment).await? {
+            Some(found) if found != bytes => self.objects.replace(&path, bytes).await,
+            // The answer to an earlier attempt was lost, and it may have been merged since.
+            _ => Ok(()),
+        }
     }
 
     /// Reads a segment; `None` if it has been removed since it was listed.

@@ -1,9 +1,9 @@
 //! Compaction: segments are merged into a new state, which the reference then names.
 //!
 //! Objects come first, then the manifest, then the reference, which is moved only if it is still
-//! what was read. Segments are removed after that. So a crash at any point loses nothing, and the
-//! next compaction goes on from there. What is merged is noted in the manifest, so nothing is
-//! merged twice.
+//! what was read. Segments are removed after that, once their objects are known to be right. So a
+//! crash at any point loses nothing, and the next compaction goes on from there. What is merged is
+//! noted in the manifest, so nothing is merged twice.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -15,6 +15,7 @@ use super::bucket::RecordingBucket;
 use super::content_hash::ContentHash;
 use super::listed_segment::ListedSegment;
 use super::local_cache::LocalCache;
+use super::merged_segments::check_merged;
 use super::merged_state::{MergedState, merge_new};
 use super::object_access::PARALLEL;
 use super::packed_text::pack_text;
@@ -47,29 +48,62 @@ pub async fn compact(
     bucket: &RecordingBucket,
     cache: &LocalCache,
 ) -> Result<CompactedState, RemoteError> {
+    let mut damaged: Option<ContentHash> = None;
     for _ in 0..TRIES {
         let merged = merge_new(bucket, cache).await?;
         let size = state_size(&merged.manifest);
         if merged.new.is_empty() {
-            bucket.remove_segments(&merged.merged, &[]).await?;
-            refuse_other_rules(bucket, &merged)?;
+            release_segments(bucket, &merged, &[]).await?;
             let manifest = merged.from.map(|from| from.state.manifest);
             return Ok(CompactedState { manifest, size, segments: 0 });
         }
-        upload_new(bucket, cache, &merged).await?;
+        if let Some(hash) = upload_new(bucket, cache, &merged).await? {
+            // The next attempt takes it from its segment again.
+            refuse_damage_again(bucket, damaged.replace(hash.clone()), &hash)?;
+            continue;
+        }
         if !bucket.move_ref(merged.from.as_ref(), &merged.hash).await? {
             let pause = rand::rng().random_range(0..JITTER_MS);
             tokio::time::sleep(Duration::from_millis(pause)).await;
             continue;
         }
-        let done: Vec<ListedSegment> = merged.merged.iter().chain(&merged.new).cloned().collect();
-        // The files of their recorders stay: a recorder may go on.
-        bucket.remove_segments(&done, &[]).await?;
-        refuse_other_rules(bucket, &merged)?;
+        release_segments(bucket, &merged, &merged.new).await?;
         let segments = merged.new.len() as u64;
         return Ok(CompactedState { manifest: Some(merged.hash), size, segments });
     }
     Err(RemoteError::Contended { url: bucket.url().to_owned() })
+}
+
+/// Removes segments whose objects are right: those of this compaction, and those that a killed one
+/// has merged. The files of their recorders stay: a recorder may go on.
+async fn release_segments(
+    bucket: &RecordingBucket,
+    merged: &MergedState,
+    new: &[ListedSegment],
+) -> Result<(), RemoteError> {
+    let left = check_merged(bucket, &merged.manifest, &merged.merged).await?;
+    let done: Vec<ListedSegment> = new.iter().chain(&left.whole).cloned().collect();
+    bucket.remove_segments(&done, &[]).await?;
+    if let Some(error) = RemoteError::join_objects(left.problems) {
+        return Err(error);
+    }
+    refuse_other_rules(bucket, merged)
+}
+
+/// Fails if an object was damaged in the cache, written again, and damaged again.
+fn refuse_damage_again(
+    bucket: &RecordingBucket,
+    before: Option<ContentHash>,
+    now: &ContentHash,
+) -> Result<(), RemoteError> {
+    match before.as_ref() == Some(now) {
+        false => Ok(()),
+        true => Err(bucket.unusable_entry(
+            now,
+            "the cache of this machine has damaged it twice; let LOOMREC_CACHE name a folder on \
+             another disk",
+        )),
+    }
 }
 
 fn refuse_other_rules(bucket: &RecordingBucket, merged: &MergedState) -> Result<(), RemoteError> {
@@ -80,24 +114,26 @@ fn refuse_other_rules(bucket: &RecordingBucket, merged: &MergedState) -> Result<
     Err(RemoteError::OtherRules { url: bucket.url().to_owned(), recorders })
 }
 
-/// Uploads the objects of the new segments, and the manifest.
+/// Uploads the objects of the new segments, and the manifest. Each is checked first. Returns an
+/// object that is damaged or missing in the cache, if there is one; the manifest is not uploaded
+/// then.
 async fn upload_new(
     bucket: &RecordingBucket,
     cache: &LocalCache,
     merged: &MergedState,
-) -> Result<(), RemoteError> {
+) -> Result<Option<ContentHash>, RemoteError> {
     let objects: BTreeSet<&ContentHash> = merged.objects.iter().collect();
     let uploads = objects.into_iter().map(|hash| async move {
-        let packed = cache.object(hash).ok_or_else(|| RemoteError::Object {
-            path: bucket.entry_path(hash).to_string(),
-            url: bucket.url().to_owned(),
-            problem: "it has gone from the cache of this machine; try again".to_owned(),
-        })?;
-        bucket.put_entry(hash, packed).await
+        let Some(packed) = cache.object(hash) else { return Ok(Some(hash.clone())) };
+        bucket.put_entry(hash, packed).await.map(|()| None)
     });
-    futures_util::stream::iter(uploads).buffer_unordered(PARALLEL).try_collect::<()>().await?;
+    let uploads = futures_util::stream::iter(uploads).buffer_unordered(PARALLEL);
+    let damaged: Vec<Option<ContentHash>> = uploads.try_collect().await?;
+    if let Some(hash) = damaged.into_iter().flatten().next() {
+        return Ok(Some(hash));
+    }
     let packed = pack_text(&merged.text).map_err(RemoteError::at("the text of a manifest"))?;
-    bucket.put_manifest(&merged.hash, packed).await
+    bucket.put_manifest(&merged.hash, packed).await.map(|()| None)
 }
 
 #[cfg(test)]

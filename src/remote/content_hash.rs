@@ -21,9 +21,12 @@ pub struct ContentHashError;
 impl ContentHash {
     /// Returns the hash of these bytes.
     pub fn from_bytes(bytes: &[u8]) -> Self {
-        let digits: String =
-            Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
-        Self(digits)
+        Self::from_digest(Sha256::new_with_prefix(bytes))
+    }
+
+    /// Returns the hash of what a digest has read.
+    pub(crate) fn from_digest(digest: Sha256) -> Self {
+        Self(digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
     }
 
     /// Reads `sha256:` and the digits.

@@ -15,12 +15,9 @@ use super::local_cache::LocalCache;
 use super::manifest::{ManifestTake, StateManifest};
 use super::merged_state::{MergedState, merge_new};
 use super::object_access::PARALLEL;
-use super::packed_text::unpack_text;
+use super::packed_text::{LARGEST_ENTRY, check_text, unpack_text};
 use super::remote_error::RemoteError;
 use super::state_loader::{load_manifest, read_meta, takes_in_order};
-
-/// The most bytes of an entry's text, whatever its manifest says.
-const LARGEST_ENTRY: u64 = 1 << 30;
 
 /// The callback for progress: how many objects are there, and how many are needed.
 pub type OnFetchProgress = Arc<dyn Fn(u64, u64) + Send + Sync>;
@@ -144,16 +141,49 @@ impl StateFetcher {
             return Ok(FetchedState { is_offline: false, ..state });
         }
         let takes = takes_in_order(manifest);
-        let fetched = self.fetch_missing(bucket, &takes).await?;
         let staged = self.cache.stage_recording(&hash)?;
-        let written = self.write_recording(bucket, manifest, &takes, &staged);
+        let written = self.fetch_and_write(bucket, manifest, &takes, &staged).await;
         if written.is_err() {
             // What is left of it is never read.
             let _ = std::fs::remove_file(&staged);
         }
-        written?;
+        let fetched = written?;
         let recording = self.cache.keep_recording(&hash, &staged)?;
         Ok(FetchedState { recording, manifest: hash, is_offline: false, age: None, fetched })
+    }
+
+    /// Writes the recording of a state. Objects that are missing or damaged in the cache are
+    /// downloaded. Returns how many were.
+    async fn fetch_and_write(
+        &self,
+        bucket: &RecordingBucket,
+        manifest: &StateManifest,
+        takes: &[&ManifestTake],
+        staged: &std::path::Path,
+    ) -> Result<u64, RemoteError> {
+        let fetched = self.fetch_missing(bucket, takes).await?;
+        match self.write_recording(bucket, manifest, takes, staged) {
+            Err(_) if self.drop_damaged(takes) => {}
+            written => return written.map(|()| fetched),
+        }
+        let again = self.fetch_missing(bucket, takes).await?;
+        self.write_recording(bucket, manifest, takes, staged)?;
+        Ok(fetched + again)
+    }
+
+    /// Removes the objects of these takes that are damaged in the cache. Returns whether one was, or
+    /// is missing.
+    fn drop_damaged(&self, takes: &[&ManifestTake]) -> bool {
+        let mut has_damaged = false;
+        for take in takes {
+            let limit = take.bytes.min(LARGEST_ENTRY);
+            let packed = self.cache.unchecked_object(&take.object);
+            if packed.is_none_or(|packed| check_text(&packed, &take.object, limit).is_err()) {
+                self.cache.drop_object(&take.object);
+                has_damaged = true;
+            }
+        }
+        has_damaged
     }
 
     /// Downloads the objects that the cache does not have. Each is checked against its hash.
@@ -170,7 +200,7 @@ impl StateFetcher {
         let downloads = missing.into_iter().map(|take| {
             let (bucket, cache) = (bucket.clone(), self.cache.clone());
             let (hash, bytes) = (take.object.clone(), take.bytes);
-            // A task for each, so that their texts are unpacked by all processors.
+            // A task for each, so that all processors work on them.
             tokio::spawn(async move { download(&bucket, &cache, &hash, bytes).await })
         });
         let mut downloads = futures_util::stream::iter(downloads).buffer_unordered(PARALLEL);
@@ -203,27 +233,19 @@ impl StateFetcher {
         loomrec_store::create(staged, &meta, entries, true).map(drop)
     }
 
-    /// Reads an entry from the cache. If its object there is damaged, it is removed.
+    /// Reads an entry from the cache.
     fn read_entry(
         &self,
         bucket: &RecordingBucket,
         take: &ManifestTake,
     ) -> Result<(EntryName, Entry), RemoteError> {
-        let failed = |problem: String| RemoteError::Object {
-            path: bucket.entry_path(&take.object).to_string(),
-            url: bucket.url().to_owned(),
-            problem,
-        };
+        let failed = |problem: String| bucket.unusable_entry(&take.object, problem);
         let packed = self
             .cache
-            .object(&take.object)
+            .unchecked_object(&take.object)
             .ok_or_else(|| failed("it has gone from the cache".to_owned()))?;
-        let text = unpack_text(&packed, &take.object, take.bytes.min(LARGEST_ENTRY)).map_err(
-            |problem| {
-                self.cache.drop_object(&take.object);
-                failed(format!("in the cache of this machine, {problem}; try again"))
-            },
-        )?;
+        let text = unpack_text(&packed, &take.object, take.bytes.min(LARGEST_ENTRY))
+            .map_err(|problem| failed(format!("in the cache of this machine, {problem}")))?;
         let entry = Entry::read(&text).map_err(|error| match error {
             EntryReadError::Json(error) => failed(error.to_string()),
             EntryReadError::Entry(error) => failed(error.to_string()),
@@ -261,12 +283,13 @@ async fn download(
     bytes: u64,
 ) -> Result<(), RemoteError> {
     let packed = bucket.get_entry(hash).await?;
-    unpack_text(&packed, hash, bytes.min(LARGEST_ENTRY)).map_err(|problem| {
-        RemoteError::Object {
-            path: bucket.entry_path(hash).to_string(),
-            url: bucket.url().to_owned(),
-            problem,
-        }
-    })?;
-    cache.put_object(hash, &packed)
+    // Its file is synced, which may take a while.
+    let (bucket, cache, hash) = (bucket.clone(), cache.clone(), hash.clone());
+    let kept = tokio::task::spawn_blocking(move || {
+        check_text(&packed, &hash, bytes.min(LARGEST_ENTRY))
+            .map_err(|problem| bucket.unusable_entry(&hash, problem))?;
+        cache.put_object(&hash, &packed)
+    });
+    let kept = kept.await.map_err(|error| std::io::Error::other(error.to_string()));
+    kept.map_err(RemoteError::at("the cache"))?
 }

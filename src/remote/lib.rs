@@ -14,6 +14,7 @@ mod fetch;
 mod listed_segment;
 mod local_cache;
 mod manifest;
+mod merged_segments;
 mod merged_state;
 mod object_access;
 mod packed_text;

@@ -11,12 +11,9 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use super::content_hash::ContentHash;
-use super::packed_text::{pack_text, unpack_text};
+use super::packed_text::{LARGEST_ENTRY, LARGEST_MANIFEST, check_text, pack_text, unpack_text};
 use super::remote_error::RemoteError;
 use super::whole_file::write_whole;
-
-/// The most bytes of a manifest's text.
-pub(crate) const LARGEST_MANIFEST: u64 = 512 << 20;
 
 /// The folder of the cache. It can be deleted at any time.
 #[derive(Clone, Debug)]
@@ -47,14 +44,36 @@ impl LocalCache {
         Self { folder }
     }
 
-    /// Returns the packed text of an object, if it is there.
-    pub fn object(&self, hash: &ContentHash) -> Option<Vec<u8>> {
-        fs::read(self.object_path(hash)).ok()
+    /// Returns the packed text of an object, if it is there. It has not been checked.
+    pub fn unchecked_object(&self, hash: &ContentHash) -> Option<Vec<u8>> {
+        loomrec_os::read_input(&self.object_path(hash), LARGEST_ENTRY).ok()
     }
 
-    /// Whether an object is there.
+    /// Returns the packed text of an object, if it is there and right. A damaged one is removed.
+    pub fn object(&self, hash: &ContentHash) -> Option<Vec<u8>> {
+        let packed = self.unchecked_object(hash)?;
+        let is_right = check_text(&packed, hash, LARGEST_ENTRY).is_ok();
+        if !is_right {
+            self.drop_object(hash);
+        }
+        is_right.then_some(packed)
+    }
+
+    /// Whether an object is there. Its bytes are not checked.
     pub fn has_object(&self, hash: &ContentHash) -> bool {
         self.object_path(hash).is_file()
+    }
+
+    /// Keeps the object of a text, unless it is there and right.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn keep_text(&self, hash: &ContentHash, text: &[u8]) -> Result<(), RemoteError> {
+        if self.object(hash).is_some() {
+            return Ok(());
+        }
+        let packed = pack_text(text).map_err(RemoteError::at("a text"))?;
+        self.put_object(hash, &packed)
     }
 
     /// Keeps an object.

@@ -12,7 +12,6 @@ use super::content_hash::ContentHash;
 use super::listed_segment::ListedSegment;
 use super::local_cache::LocalCache;
 use super::manifest::{ManifestRecorder, ManifestTake, StateManifest};
-use super::packed_text::pack_text;
 use super::recorder_file::RecorderFile;
 use super::remote_error::RemoteError;
 use super::segment::{SegmentContents, read_segment};
@@ -191,10 +190,7 @@ async fn read_all(
             read_segment(bucket.url(), &segment, &bytes)?;
         let mut described = Vec::with_capacity(takes.len());
         for (take, text) in takes {
-            if !cache.has_object(&take.object) {
-                let packed = pack_text(&text).map_err(RemoteError::at("a text"))?;
-                cache.put_object(&take.object, &packed)?;
-            }
+            cache.keep_text(&take.object, &text)?;
             described.push(take);
         }
         let takes = described;

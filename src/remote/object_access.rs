@@ -16,12 +16,17 @@ use object_store::{
 use serde::{Deserialize, Serialize};
 
 use super::address::RemoteAddress;
+use super::content_hash::ContentHash;
+use super::packed_text::{LARGEST_TEXT, check_text};
 use super::remote_error::RemoteError;
 use failure::StoreFailure;
 
 /// An object that is older than this is written again if it is needed again. A collection of
 /// garbage removes only objects that are much older.
 const RENEWED: Duration = Duration::from_secs(24 * 3600);
+
+/// The most bytes of an object that is read whole: an entry or a manifest, compressed.
+pub(crate) const LARGEST_OBJECT: u64 = 1 << 30;
 
 /// How many requests are sent at the same time.
 pub(crate) const PARALLEL: usize = 32;
@@ -94,25 +99,41 @@ impl ObjectAccess {
         Path::from(format!("{}/{part}", self.root))
     }
 
-    /// Makes sure that an object is there whose name is the hash of its text. One that is old is
-    /// written again, so that a collection of garbage finds it young.
-    pub(crate) async fn ensure(&self, path: &Path, bytes: Vec<u8>) -> Result<(), RemoteError> {
-        let bytes = Bytes::from(bytes);
-        if self.create(path, bytes.clone()).await? {
+    /// Makes sure that an object is there whose text has this hash. One that is damaged is written
+    /// again, and one that is old, so that a collection of garbage finds it young.
+    pub(crate) async fn ensure(
+        &self,
+        path: &Path,
+        hash: &ContentHash,
+        packed: Vec<u8>,
+    ) -> Result<(), RemoteError> {
+        let packed = Bytes::from(packed);
+        if self.create(path, packed.clone()).await? || self.is_right_and_young(path, hash).await? {
             return Ok(());
         }
-        let found = self.store.head(path).await;
-        match found {
-            Ok(found) => {
-                let age = SystemTime::now().duration_since(found.last_modified.into());
-                if age.is_ok_and(|age| age < RENEWED) {
-                    return Ok(());
-                }
-            }
-            // It has just been removed.
-            Err(Error::NotFound { .. }) => {}
-            Err(error) => return Err(self.failed("read", &error)),
-        }
+        self.replace(path, packed).await
+    }
+
+    /// Whether an object has a text of this hash, and need not be renewed.
+    async fn is_right_and_young(
+        &self,
+        path: &Path,
+        hash: &ContentHash,
+    ) -> Result<bool, RemoteError> {
+        let found = match self.get_if_there(path, LARGEST_OBJECT).await {
+            // It has more bytes than any that loomrec writes.
+            Err(RemoteError::Object { .. }) => return Ok(false),
+            found => found?,
+        };
+        // It may just have been removed.
+        let Some((packed, meta)) = found else { return Ok(false) };
+        let age = SystemTime::now().duration_since(meta.last_modified.into());
+        let is_young = age.is_ok_and(|age| age < RENEWED);
+        Ok(is_young && check_text(&packed, hash, LARGEST_TEXT).is_ok())
+    }
+
+    /// Writes an object, whatever is there.
+    pub(crate) async fn replace(&self, path: &Path, bytes: Bytes) -> Result<(), RemoteError> {
         let written = self.store.put(path, bytes.into()).await;
         written.map(drop).map_err(|error| self.failed("write to", &error))
     }

@@ -5,8 +5,21 @@ use std::io::{self, Read as _, Write as _};
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
+use sha2::{Digest as _, Sha256};
 
 use super::content_hash::ContentHash;
+
+/// The most bytes of an entry's text, whatever its manifest says.
+pub(crate) const LARGEST_ENTRY: u64 = 1 << 30;
+
+/// The most bytes of the text of a manifest.
+pub(crate) const LARGEST_MANIFEST: u64 = 512 << 20;
+
+/// The most bytes of any text.
+pub(crate) const LARGEST_TEXT: u64 = LARGEST_ENTRY;
+
+/// How many bytes of a text are checked at a time.
+const PIECE: usize = 64 << 10;
 
 /// Compresses a text.
 ///
@@ -27,15 +40,49 @@ pub fn unpack_text(packed: &[u8], hash: &ContentHash, limit: u64) -> Result<Vec<
     GzDecoder::new(packed)
         .take(limit.saturating_add(1))
         .read_to_end(&mut text)
-        .map_err(|error| format!("its bytes are damaged ({error})"))?;
+        .map_err(|error| damaged(&error))?;
     if text.len() as u64 > limit {
-        return Err(format!("it has more than {limit} bytes"));
+        return Err(too_long(limit));
     }
-    let found = ContentHash::from_bytes(&text);
-    if found != *hash {
-        return Err(format!("its bytes have the hash {found}"));
-    }
+    expect_hash(&ContentHash::from_bytes(&text), hash)?;
     Ok(text)
+}
+
+/// Checks an object as [`unpack_text`] does, without its text in memory.
+///
+/// # Errors
+/// Those of [`unpack_text`].
+pub fn check_text(packed: &[u8], hash: &ContentHash, limit: u64) -> Result<(), String> {
+    let mut text = GzDecoder::new(packed).take(limit.saturating_add(1));
+    let (mut found, mut length) = (Sha256::new(), 0);
+    let mut piece = vec![0; PIECE];
+    loop {
+        let read = text.read(&mut piece).map_err(|error| damaged(&error))?;
+        if read == 0 {
+            break;
+        }
+        length += read as u64;
+        found.update(&piece[..read]);
+    }
+    if length > limit {
+        return Err(too_long(limit));
+    }
+    expect_hash(&ContentHash::from_digest(found), hash)
+}
+
+fn damaged(error: &io::Error) -> String {
+    format!("its bytes are damaged ({error})")
+}
+
+fn too_long(limit: u64) -> String {
+    format!("it has more than {limit} bytes")
+}
+
+fn expect_hash(found: &ContentHash, expected: &ContentHash) -> Result<(), String> {
+    match found == expected {
+        true => Ok(()),
+        false => Err(format!("its bytes have the hash {found}")),
+    }
 }
 
 #[cfg(test)]
@@ -48,9 +95,16 @@ mod tests {
         let hash = ContentHash::from_bytes(&text);
         let packed = pack_text(&text).unwrap();
         assert_eq!(unpack_text(&packed, &hash, 900).unwrap(), text);
-        assert!(unpack_text(&packed, &hash, 899).unwrap_err().contains("more than 899"));
-        assert!(unpack_text(&packed[..20], &hash, 900).unwrap_err().contains("damaged"));
+        assert_eq!(check_text(&packed, &hash, 900), Ok(()));
         let other = pack_text(b"other").unwrap();
-        assert!(unpack_text(&other, &hash, 900).unwrap_err().contains("have the hash"));
+        for (packed, limit, problem) in [
+            (&packed[..], 899, "more than 899"),
+            (&packed[..20], 900, "damaged"),
+            (&other, 900, "have the hash"),
+        ] {
+            let refused = unpack_text(packed, &hash, limit).unwrap_err();
+            assert!(refused.contains(problem), "{refused}");
+            assert_eq!(check_text(packed, &hash, limit), Err(refused));
+        }
     }
 }

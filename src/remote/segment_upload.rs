@@ -250,7 +250,6 @@ async fn upload_waiting(
     for segment in spool.waiting()? {
         let bytes = std::fs::read(&segment.path).map_err(RemoteError::at(&segment.path))?;
         let name = ListedSegment { recorder: spool.recorder.clone(), number: segment.number };
-        // One that is there already is this one: its answer was lost.
         bucket.put_segment(&name, bytes.into()).await?;
         spool.mark_sent(&segment)?;
         *sent += 1;

@@ -5,9 +5,9 @@ use loomrec_recording::RecordingMeta;
 
 use super::bucket::RecordingBucket;
 use super::content_hash::ContentHash;
-use super::local_cache::{LARGEST_MANIFEST, LocalCache};
+use super::local_cache::LocalCache;
 use super::manifest::{ManifestTake, StateManifest};
-use super::packed_text::unpack_text;
+use super::packed_text::{LARGEST_MANIFEST, unpack_text};
 use super::remote_error::RemoteError;
 use super::take_order::visible_takes;
 

@@ -7,7 +7,9 @@ import json
 
 import pytest
 
-from machine import calls, expected
+from machine import KillAt, calls, contents, expected
+from process import wait_until
+from proxy import puts
 
 URL_NAME = "agent"
 TWO_CALLS = calls(count=2)
@@ -183,3 +185,125 @@ def test_manifest_with_a_lying_hash(pushed, make_machine, bucket):
     assert outcome.code == 4, outcome.stderr
     assert not outcome.has_started
     assert lie in outcome.stderr
+
+
+def spoil_objects(machine, how="a flipped bit"):
+    """Damages every object in the cache of a machine."""
+    paths = [path for path in machine.cache.glob("objects/*/*") if path.is_file()]
+    assert paths
+    for path in paths:
+        spoil(path, how)
+
+
+def assert_all_there(make_machine, bucket, label="call", count=2):
+    assert contents(make_machine().pull(bucket.url())) == expected(label, range(count))
+
+
+@pytest.mark.parametrize("how", ["a flipped bit", "truncated", "empty"])
+def test_compact_does_not_upload_what_its_cache_has_damaged(machine, make_machine, bucket, how):
+    """The segment has the right bytes, and is removed only once the objects are right."""
+    assert machine.record(bucket.url(), "--run", "r", client=TWO_CALLS).code == 0
+    machine.pull(bucket.url())
+    spoil_objects(machine, how)
+    outcome = machine.run("compact", bucket.url())
+    assert outcome.code == 0, outcome.stderr
+    assert bucket.segments() == []
+    assert_all_there(make_machine, bucket)
+
+
+def test_record_does_not_upload_what_its_cache_has_damaged(machine, make_machine, bucket):
+    recorder = machine.start_recorder(bucket.url(), client=calls(count=3, pause=[2]))
+    recorder.wait_for_pause()
+    wait_until(lambda: bucket.segments() != [], "the upload of a segment")
+    machine.pull(bucket.url())
+    spoil_objects(machine)
+    recorder.go_on()
+    outcome = recorder.wait()
+    assert outcome.code == 0, outcome.stderr
+    assert_all_there(make_machine, bucket, count=3)
+
+
+@pytest.mark.parametrize("how", DAMAGES)
+def test_compact_mends_objects_that_a_killed_one_has_uploaded(machine, make_machine, bucket, proxy, how):
+    assert machine.record(bucket.url(), "--run", "r", client=TWO_CALLS).code == 0
+    kill = KillAt(puts("/manifests/"))
+    proxy.rules.before.append(kill)
+    kill.wait_for_end_of(make_machine().start("compact", bucket.url()))
+    proxy.forget()
+    for key in bucket.keys("agent/objects/"):
+        damage(bucket, key, how)
+    outcome = make_machine().run("compact", bucket.url())
+    assert outcome.code == 0, outcome.stderr
+    assert_all_there(make_machine, bucket)
+
+
+@pytest.fixture
+def merged_and_left(machine, make_machine, bucket, proxy):
+    """A recording whose segment is merged, and was not removed, since the compaction was killed."""
+    assert machine.record(bucket.url(), "--run", "r", client=TWO_CALLS).code == 0
+    kill = KillAt(lambda request: request.method in ("DELETE", "POST"))
+    proxy.rules.before.append(kill)
+    kill.wait_for_end_of(make_machine().start("compact", bucket.url()))
+    proxy.forget()
+    assert len(bucket.segments()) == 1
+    return bucket
+
+
+@pytest.mark.parametrize("how", DAMAGES)
+def test_merged_segment_mends_its_objects_before_it_is_removed(merged_and_left, make_machine, how):
+    bucket = merged_and_left
+    damage(bucket, bucket.keys("agent/objects/")[0], how)
+    outcome = make_machine().run("compact", bucket.url())
+    assert outcome.code == 0, outcome.stderr
+    assert bucket.segments() == []
+    assert_all_there(make_machine, bucket)
+
+
+def test_merged_segment_that_is_damaged_is_removed_if_its_objects_are_right(merged_and_left, make_machine):
+    bucket = merged_and_left
+    bucket.put(bucket.segments()[0], b"damaged")
+    outcome = make_machine().run("compact", bucket.url())
+    assert outcome.code == 0, outcome.stderr
+    assert bucket.segments() == []
+    assert_all_there(make_machine, bucket)
+
+
+def test_merged_segment_that_is_damaged_stays_if_an_object_is_not_right(merged_and_left, make_machine):
+    bucket = merged_and_left
+    segment, lost = bucket.segments()[0], bucket.keys("agent/objects/")[0]
+    content = bucket.get(segment)
+    bucket.put(segment, content[:-4])
+    bucket.delete(lost)
+    outcome = make_machine().run("compact", bucket.url())
+    assert outcome.code == 5, outcome.stderr
+    assert lost in outcome.stderr
+    assert len(outcome.error_lines) == 1, outcome.stderr
+    assert bucket.segments() == [segment]
+
+
+def test_recorder_replaces_its_segment_that_the_store_has_damaged(machine, make_machine, bucket, proxy):
+    """The answer to its upload was lost, and the bytes that the store kept are not those that were sent."""
+    kill = KillAt(puts(r"/runs/.*/\d+$"))
+    proxy.rules.after.append(kill)
+    recorder = machine.start_recorder(bucket.url(), "--run", "r", client=calls(count=3, pause=[2]))
+    recorder.wait_for_pause()
+    kill.wait_for_end_of(recorder)
+    proxy.forget()
+    segment = bucket.segments()[0]
+    bucket.put(segment, bucket.get(segment)[:-4])
+    outcome = machine.run("compact", bucket.url())
+    assert outcome.code == 0, outcome.stderr
+    assert_all_there(make_machine, bucket)
+
+
+@pytest.mark.parametrize("how", ["a flipped bit", "truncated", "empty", "removed"])
+def test_damaged_object_of_the_cache_does_not_fail_a_start(pushed, make_machine, how):
+    other = make_machine()
+    assert replay(other, pushed.path("agent.remote.json")).code == 0
+    spoil_objects(other, how)
+    for path in other.cache.glob("recordings/*"):
+        path.unlink()
+    outcome = replay(other, pushed.path("agent.remote.json"))
+    assert outcome.code == 0, outcome.stderr
+    assert_right(outcome)
+    assert "its bytes are damaged" not in outcome.stderr, outcome.stderr
