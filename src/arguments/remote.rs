@@ -78,6 +78,12 @@ pub struct CompactArgs {
     /// Also give the new state this tag; a tag never moves
     #[arg(long, value_name = "NAME")]
     pub tag: Option<String>,
+    /// If segments of a recorder are lost: merge those that come after them
+    #[arg(long)]
+    pub skip_missing: bool,
+    /// If the newest state is not known any more: first make this state, sha256:HASH, the newest
+    #[arg(long, value_name = "STATE")]
+    pub restore: Option<String>,
 }
 
 /// `loomrec gc`.

@@ -1,5 +1,8 @@
 //! The objects of one remote recording: what is read, created and moved in its bucket.
 
+use std::collections::BTreeMap;
+use std::time::SystemTime;
+
 use bytes::Bytes;
 use object_store::path::Path;
 use object_store::{Error, ObjectMeta, PutMode, PutOptions, UpdateVersion};
@@ -77,7 +80,7 @@ impl RecordingBucket {
     /// # Errors
     /// The store fails, or the object is no reference.
     pub async fn read_ref(&self) -> Result<Option<VersionedRef>, RemoteError> {
-        let path = self.objects.path("ref");
+        let path = self.ref_path();
         let Some((bytes, meta)) = self.objects.get_if_there(&path, LARGEST_NOTE).await? else {
             return Ok(None);
         };
@@ -105,7 +108,7 @@ impl RecordingBucket {
             Some(from) => PutMode::Update(from.version.clone()),
             None => PutMode::Create,
         };
-        let path = self.objects.path("ref");
+        let path = self.ref_path();
         let options = PutOptions { mode, ..PutOptions::default() };
         match self.objects.store.put_opts(&path, note_text(&state).into(), options).await {
             Ok(_) => Ok(true),
@@ -115,6 +118,21 @@ impl RecordingBucket {
             }
             Err(error) => Err(self.objects.failed("write to", &error)),
         }
+    }
+
+    /// Lets the reference name a state, whatever is there. For one that is lost or damaged.
+    ///
+    /// # Errors
+    /// The store fails.
+    pub(crate) async fn replace_ref(&self, to: &ContentHash) -> Result<(), RemoteError> {
+        let format = REF_FORMAT.to_owned();
+        let state = StateRef { format, manifest: to.clone(), generation: 1 };
+        self.objects.replace(&self.ref_path(), note_text(&state).into()).await
+    }
+
+    /// Returns the path of the reference, for messages too.
+    pub(crate) fn ref_path(&self) -> Path {
+        self.objects.path("ref")
     }
 
     /// Returns the state that a tag names; `None` if there is no such tag.
@@ -300,19 +318,18 @@ impl RecordingBucket {
         Ok(found.map(|(bytes, _)| bytes))
     }
 
-    /// Lists the segments, sorted by recorder and number.
+    /// Lists the segments, sorted by recorder and number, each with the time at which it was written.
     ///
     /// # Errors
     /// The store fails.
-    pub async fn list_segments(&self) -> Result<Vec<ListedSegment>, RemoteError> {
+    pub async fn list_segments(&self) -> Result<BTreeMap<ListedSegment, SystemTime>, RemoteError> {
         let listed = self.objects.list("runs").await?;
-        let name = |meta: &ObjectMeta| {
+        let segment = |meta: &ObjectMeta| {
             let parts = meta.location.prefix_match(&self.objects.path("runs"))?;
-            ListedSegment::parse(&parts.map(|part| part.as_ref().to_owned()).collect::<Vec<_>>())
+            let parts: Vec<String> = parts.map(|part| part.as_ref().to_owned()).collect();
+            Some((ListedSegment::parse(&parts)?, meta.last_modified.into()))
         };
-        let mut segments: Vec<_> = listed.iter().filter_map(name).collect();
-        segments.sort();
-        Ok(segments)
+        Ok(listed.iter().filter_map(segment).collect())
     }
 
     /// Lists the objects below a part of the recording.

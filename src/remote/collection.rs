@@ -8,9 +8,12 @@ use object_store::path::Path;
 
 use super::bucket::RecordingBucket;
 use super::content_hash::ContentHash;
+use super::listed_segment::ListedSegment;
 use super::local_cache::LocalCache;
-use super::manifest::ManifestRecorder;
+use super::lost_ref::read_newest;
+use super::manifest::StateManifest;
 use super::remote_error::RemoteError;
+use super::segment_plan::{GapChoice, plan_segments, refuse_gaps};
 use super::state_loader::load_manifest;
 
 /// Objects that are younger than this stay: someone may be about to name them.
@@ -57,11 +60,11 @@ pub async fn find_garbage(
     keep: Duration,
 ) -> Result<GarbageList, RemoteError> {
     let mut garbage = GarbageList::default();
-    let newest = bucket.read_ref().await?.map(|newest| newest.state.manifest);
+    let newest = read_newest(bucket, cache).await?.map(|newest| newest.state.manifest);
     let mut kept: HashSet<ContentHash> = bucket.tagged_states().await?.into_iter().collect();
     kept.extend(newest.clone());
     for object in bucket.list("manifests").await? {
-        let Some(hash) = hash_of(&object.location) else { continue };
+        let Some(hash) = ContentHash::of_path(&object.location) else { continue };
         if kept.contains(&hash) || is_younger(&object, keep.max(GRACE)) {
             kept.insert(hash);
         } else {
@@ -70,38 +73,42 @@ pub async fn find_garbage(
     }
     garbage.states = kept.len();
     let mut needed: HashSet<ContentHash> = HashSet::new();
-    let mut merged = Vec::new();
+    let mut newest_manifest = StateManifest::default();
     for hash in &kept {
         let manifest = load_manifest(bucket, cache, hash).await?;
-        needed.extend(manifest.takes.into_iter().map(|take| take.object));
+        needed.extend(manifest.takes.iter().map(|take| take.object.clone()));
         if Some(hash) == newest.as_ref() {
-            merged = manifest.recorders;
+            newest_manifest = manifest;
         }
     }
     for object in bucket.list("objects").await? {
-        let is_needed = hash_of(&object.location).is_none_or(|hash| needed.contains(&hash));
+        let is_needed =
+            ContentHash::of_path(&object.location).is_none_or(|hash| needed.contains(&hash));
         if !is_needed && !is_younger(&object, GRACE) {
             garbage.add(object);
         }
     }
-    add_segments(bucket, &merged, &mut garbage).await?;
+    add_segments(bucket, &newest_manifest, &mut garbage).await?;
     Ok(garbage)
 }
 
 /// Adds the segments that are merged, and the files of recorders that have no segments.
 async fn add_segments(
     bucket: &RecordingBucket,
-    merged: &[ManifestRecorder],
+    newest: &StateManifest,
     garbage: &mut GarbageList,
 ) -> Result<(), RemoteError> {
     let listed = bucket.list_segments().await?;
-    let needed: HashSet<&str> = listed.iter().map(|segment| segment.recorder.as_str()).collect();
+    let needed: HashSet<String> = listed.keys().map(|segment| segment.recorder.clone()).collect();
+    let plan = plan_segments(newest, listed, GapChoice::Refuse, SystemTime::now());
+    refuse_gaps(bucket.url(), &plan.gaps)?;
     for object in bucket.list("runs").await? {
         let parts: Vec<&str> = object.location.as_ref().rsplitn(3, '/').collect();
         let [file, recorder, ..] = parts[..] else { continue };
-        let known = merged.iter().find(|known| known.id == recorder);
         let is_garbage = match file.parse::<u32>() {
-            Ok(number) => known.is_some_and(|known| number <= known.segments),
+            Ok(number) => {
+                newest.has_segment(&ListedSegment { recorder: recorder.to_owned(), number })
+            }
             Err(_) => file == "recorder.json" && !needed.contains(recorder),
         };
         if is_garbage && !is_younger(&object, GRACE) {
@@ -109,11 +116,6 @@ async fn add_segments(
         }
     }
     Ok(())
-}
-
-/// Reads the hash in the last part of a path.
-fn hash_of(path: &Path) -> Option<ContentHash> {
-    ContentHash::parse(&format!("sha256:{}", path.filename()?)).ok()
 }
 
 fn is_younger(object: &ObjectMeta, age: Duration) -> bool {

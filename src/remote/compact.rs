@@ -20,6 +20,7 @@ use super::merged_state::{MergedState, merge_new};
 use super::object_access::PARALLEL;
 use super::packed_text::pack_text;
 use super::remote_error::RemoteError;
+use super::segment_plan::{GapChoice, refuse_gaps};
 use super::state_loader::{StateSize, state_size};
 
 /// How often a compaction is repeated if others move the reference.
@@ -43,14 +44,16 @@ pub struct CompactedState {
 ///
 /// # Errors
 /// The store fails, or an object cannot be used: nothing is lost, and the next compaction goes on.
-/// [`RemoteError::OtherRules`] if segments were left out; the others are merged.
+/// [`RemoteError::Gap`] and [`RemoteError::OtherRules`] if segments were left out; the others are
+/// merged.
 pub async fn compact(
     bucket: &RecordingBucket,
     cache: &LocalCache,
+    choice: GapChoice,
 ) -> Result<CompactedState, RemoteError> {
     let mut damaged: Option<ContentHash> = None;
     for _ in 0..TRIES {
-        let merged = merge_new(bucket, cache).await?;
+        let merged = merge_new(bucket, cache, choice).await?;
         let size = state_size(&merged.manifest);
         if merged.new.is_empty() {
             release_segments(bucket, &merged, &[]).await?;
@@ -87,6 +90,7 @@ async fn release_segments(
     if let Some(error) = RemoteError::join_objects(left.problems) {
         return Err(error);
     }
+    refuse_gaps(bucket.url(), &merged.gaps)?;
     refuse_other_rules(bucket, merged)
 }
 

@@ -177,7 +177,7 @@ fn bucket(inner: &Arc<InMemory>, left: i64, seed: i64) -> RecordingBucket {
 /// Returns the text of the newest state after a last compaction.
 async fn final_text(inner: &Arc<InMemory>, cache: &LocalCache) -> Vec<u8> {
     let whole = bucket(inner, i64::MAX, 0);
-    let done = compact(&whole, cache).await.unwrap();
+    let done = compact(&whole, cache, GapChoice::Refuse).await.unwrap();
     assert!(whole.list_segments().await.unwrap().is_empty());
     load_manifest(&whole, cache, &done.manifest.unwrap()).await.unwrap().to_text()
 }
@@ -222,7 +222,7 @@ proptest! {
                 let (one, other) = (bucket(&inner, *crash, seed), bucket(&inner, *crash * 2, seed + 3));
                 let (cache_of_one, cache_of_other) = (cache(&format!("a{number}")), cache(&format!("b{number}")));
                 // Both may be killed.
-                let _ = tokio::join!(compact(&one, &cache_of_one), compact(&other, &cache_of_other));
+                let _ = tokio::join!(compact(&one, &cache_of_one, GapChoice::Refuse), compact(&other, &cache_of_other, GapChoice::Refuse));
                 // A segment that was merged and removed is uploaded again by one whose answer was lost.
                 if let Some(again) = segments.iter().find(|segment| !waiting.iter().any(|left| left.name == segment.name)) {
                     upload(&whole, again).await;

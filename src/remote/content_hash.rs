@@ -42,6 +42,11 @@ impl ContentHash {
         }
     }
 
+    /// Reads the digits in the last part of an object's path.
+    pub(crate) fn of_path(path: &object_store::path::Path) -> Option<Self> {
+        Self::parse(&format!("{PREFIX}{}", path.filename()?)).ok()
+    }
+
     /// Returns the 64 digits.
     pub fn digits(&self) -> &str {
         &self.0

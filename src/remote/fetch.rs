@@ -17,6 +17,7 @@ use super::merged_state::{MergedState, merge_new};
 use super::object_access::PARALLEL;
 use super::packed_text::{LARGEST_ENTRY, check_text, unpack_text};
 use super::remote_error::RemoteError;
+use super::segment_plan::{GapChoice, refuse_gaps};
 use super::state_loader::{load_manifest, read_meta, takes_in_order};
 
 /// The callback for progress: how many objects are there, and how many are needed.
@@ -265,7 +266,8 @@ async fn merge_existing(
     bucket: &RecordingBucket,
     cache: &LocalCache,
 ) -> Result<MergedState, RemoteError> {
-    let merged = merge_new(bucket, cache).await?;
+    let merged = merge_new(bucket, cache, GapChoice::Refuse).await?;
+    refuse_gaps(bucket.url(), &merged.gaps)?;
     if merged.from.is_none() && merged.new.is_empty() {
         return Err(RemoteError::NotFound {
             what: "a recording".to_owned(),

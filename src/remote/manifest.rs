@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::content_hash::ContentHash;
+use super::listed_segment::ListedSegment;
 pub use text::ManifestError;
 
 /// A state of a remote recording.
@@ -37,8 +38,21 @@ pub struct ManifestRecorder {
     pub started_at: String,
     /// When it recorded its last call.
     pub last_at: String,
-    /// Its first segments, which are merged.
+    /// The number of the last segment that is merged. All before it are merged, too, but those in
+    /// `missing`.
     pub segments: u32,
+    /// The segments that were lost when later ones were merged, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<u32>,
+}
+
+impl ManifestRecorder {
+    /// Notes that a segment is merged, and that those before it are missing that are not.
+    fn add_segment(&mut self, number: u32) {
+        self.missing.extend(self.segments + 1..number);
+        self.missing.retain(|&missing| missing != number);
+        self.segments = self.segments.max(number);
+    }
 }
 
 /// A take of a remote recording.
@@ -76,7 +90,15 @@ fn is_false(value: &bool) -> bool {
 }
 
 impl StateManifest {
-    /// Returns how many segments of a recorder are merged.
+    /// Whether a segment is merged.
+    pub(crate) fn has_segment(&self, segment: &ListedSegment) -> bool {
+        let known = self.find_recorder(&segment.recorder).map(|at| &self.recorders[at]);
+        known.is_some_and(|known| {
+            segment.number <= known.segments && !known.missing.contains(&segment.number)
+        })
+    }
+
+    /// Returns the number of the last segment of a recorder that is merged; 0 if there is none.
     pub fn merged_segments(&self, recorder: &str) -> u32 {
         self.find_recorder(recorder).map_or(0, |at| self.recorders[at].segments)
     }
@@ -85,18 +107,22 @@ impl StateManifest {
         self.recorders.binary_search_by(|known| known.id.as_str().cmp(id)).ok()
     }
 
-    /// Adds the takes of recorders' next segments. Each recorder has the number of its last one.
+    /// Adds the takes of segments. Each has a recorder, with the number of that segment.
     pub fn add_segments(&mut self, recorders: Vec<ManifestRecorder>, takes: Vec<ManifestTake>) {
         for recorder in recorders {
             match self.find_recorder(&recorder.id) {
                 Some(at) => {
                     let known = &mut self.recorders[at];
-                    known.segments = known.segments.max(recorder.segments);
+                    known.add_segment(recorder.segments);
                     if recorder.last_at > known.last_at {
                         known.last_at = recorder.last_at;
                     }
                 }
-                None => self.recorders.push(recorder),
+                None => {
+                    let mut added = ManifestRecorder { segments: 0, ..recorder };
+                    added.add_segment(recorder.segments);
+                    self.recorders.push(added);
+                }
             }
             self.recorders.sort_by(|one, other| one.id.cmp(&other.id));
         }

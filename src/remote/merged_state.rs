@@ -2,6 +2,7 @@
 //! not merged into it yet.
 
 use std::collections::BTreeMap;
+use std::time::SystemTime;
 
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use loomrec_identity::IdentityRules;
@@ -11,10 +12,12 @@ use super::bucket::{RecordingBucket, VersionedRef};
 use super::content_hash::ContentHash;
 use super::listed_segment::ListedSegment;
 use super::local_cache::LocalCache;
+use super::lost_ref::read_newest;
 use super::manifest::{ManifestRecorder, ManifestTake, StateManifest};
 use super::recorder_file::RecorderFile;
 use super::remote_error::RemoteError;
 use super::segment::{SegmentContents, read_segment};
+use super::segment_plan::{GapChoice, SegmentGap, SegmentPlan, plan_segments};
 use super::state_loader::{load_manifest, read_meta};
 
 /// How many segments are downloaded at the same time. Each is in memory.
@@ -36,6 +39,8 @@ pub(crate) struct MergedState {
     pub(crate) merged: Vec<ListedSegment>,
     /// The objects of the new segments. They are in the cache.
     pub(crate) objects: Vec<ContentHash>,
+    /// The gaps in the segments of recorders. What comes after them is left out.
+    pub(crate) gaps: Vec<SegmentGap>,
     /// The recorders whose segments have other rules. Their segments are left out.
     pub(crate) other_rules: Vec<String>,
 }
@@ -47,16 +52,17 @@ pub(crate) struct MergedState {
 pub(crate) async fn merge_new(
     bucket: &RecordingBucket,
     cache: &LocalCache,
+    choice: GapChoice,
 ) -> Result<MergedState, RemoteError> {
     for _ in 0..TRIES {
-        let from = bucket.read_ref().await?;
+        let from = read_newest(bucket, cache).await?;
         let listed = bucket.list_segments().await?;
         let now = bucket.read_ref().await?;
         let generation = |at: &Option<VersionedRef>| at.as_ref().map(|at| at.state.clone());
         if generation(&from) != generation(&now) {
             continue;
         }
-        if let Some(merged) = merge_listed(bucket, cache, now, listed).await? {
+        if let Some(merged) = merge_listed(bucket, cache, now, listed, choice).await? {
             return Ok(merged);
         }
     }
@@ -68,13 +74,15 @@ async fn merge_listed(
     bucket: &RecordingBucket,
     cache: &LocalCache,
     from: Option<VersionedRef>,
-    listed: Vec<ListedSegment>,
+    listed: BTreeMap<ListedSegment, SystemTime>,
+    choice: GapChoice,
 ) -> Result<Option<MergedState>, RemoteError> {
     let mut manifest = match &from {
         Some(from) => load_manifest(bucket, cache, &from.state.manifest).await?,
         None => StateManifest::default(),
     };
-    let (merged, next) = next_segments(&manifest, listed);
+    let SegmentPlan { merged, next, gaps } =
+        plan_segments(&manifest, listed, choice, SystemTime::now());
     let mut about = match &from {
         Some(_) => Some(read_meta(bucket, &manifest)?),
         None => None,
@@ -106,7 +114,21 @@ async fn merge_listed(
     other_rules.dedup();
     let text = manifest.to_text();
     let hash = ContentHash::from_bytes(&text);
-    Ok(Some(MergedState { from, manifest, text, hash, new, merged, objects, other_rules }))
+    Ok(Some(MergedState { from, manifest, text, hash, new, merged, objects, gaps, other_rules }))
+}
+
+/// Returns the rules of the newest state; `None` if there is no state yet. No entry is
+/// downloaded.
+///
+/// # Errors
+/// The store fails, or the manifest cannot be used.
+pub async fn newest_rules(
+    bucket: &RecordingBucket,
+    cache: &LocalCache,
+) -> Result<Option<IdentityRules>, RemoteError> {
+    let Some(newest) = read_newest(bucket, cache).await? else { return Ok(None) };
+    let manifest = load_manifest(bucket, cache, &newest.state.manifest).await?;
+    Ok(Some(read_meta(bucket, &manifest)?.rules().clone()))
 }
 
 /// Returns how many segments a state does not have.
@@ -117,30 +139,8 @@ pub(crate) async fn count_unmerged(
     bucket: &RecordingBucket,
     manifest: &StateManifest,
 ) -> Result<usize, RemoteError> {
-    let (_, next) = next_segments(manifest, bucket.list_segments().await?);
-    Ok(next.len())
-}
-
-/// Returns the segments that are merged, and those to merge next: for each recorder those without
-/// a gap, because a listing may miss one that was created while it was made.
-fn next_segments(
-    manifest: &StateManifest,
-    listed: Vec<ListedSegment>,
-) -> (Vec<ListedSegment>, Vec<ListedSegment>) {
-    let mut ends: BTreeMap<String, u32> = BTreeMap::new();
-    let (mut merged, mut next) = (Vec::new(), Vec::new());
-    for segment in listed {
-        let end = ends
-            .entry(segment.recorder.clone())
-            .or_insert_with(|| manifest.merged_segments(&segment.recorder));
-        if segment.number == *end + 1 {
-            *end += 1;
-            next.push(segment);
-        } else if segment.number <= *end {
-            merged.push(segment);
-        }
-    }
-    (merged, next)
+    let listed = bucket.list_segments().await?;
+    Ok(listed.keys().filter(|segment| !manifest.has_segment(segment)).count())
 }
 
 /// A segment that was read. Its objects are in the cache.
@@ -158,7 +158,14 @@ impl ReadSegment {
         let RecorderFile { run, started_at, .. } = self.recorder.clone();
         let last_at = times.max().filter(|&last| *last > started_at).unwrap_or(&started_at).clone();
         let ListedSegment { recorder, number } = self.segment.clone();
-        ManifestRecorder { id: recorder, run, started_at, last_at, segments: number }
+        ManifestRecorder {
+            id: recorder,
+            run,
+            started_at,
+            last_at,
+            segments: number,
+            missing: Vec::new(),
+        }
     }
 }
 

@@ -209,10 +209,11 @@ impl ObjectAccess {
         if found == known {
             return Ok(());
         }
-        Err(RemoteError::Object {
+        Err(RemoteError::OtherFormat {
             path: path.to_string(),
             url: self.url.clone(),
-            problem: format!("its format is {found:?}; this version reads {known:?}"),
+            found: found.to_owned(),
+            known: known.to_owned(),
         })
     }
 

@@ -12,6 +12,8 @@ use super::bucket::RecordingBucket;
 use super::content_hash::ContentHash;
 use super::fetch::OnFetchProgress;
 use super::local_cache::LocalCache;
+use super::lost_ref::read_newest;
+use super::lost_reference::LostReference;
 use super::manifest::StateManifest;
 use super::merged_state::count_unmerged;
 use super::object_access::PARALLEL;
@@ -61,7 +63,10 @@ pub async fn push(
     tag: Option<&str>,
     on_progress: &OnFetchProgress,
 ) -> Result<PushedState, RemoteError> {
-    let from = bucket.read_ref().await?;
+    let (from, lost) = match read_newest(bucket, cache).await {
+        Err(RemoteError::LostRef(lost)) => (None, Some(lost)),
+        newest => (newest?, None),
+    };
     let earlier = match &from {
         Some(from) => load_manifest(bucket, cache, &from.state.manifest).await?,
         None => StateManifest::default(),
@@ -92,6 +97,11 @@ pub async fn push(
     let uploaded = upload(bucket, recording, &known, &mut manifest, on_progress).await?;
     let text = manifest.to_text();
     let hash = ContentHash::from_bytes(&text);
+    if let Some(lost) = lost
+        && !is_first_push(&lost, &hash)
+    {
+        return Err(RemoteError::LostRef(lost));
+    }
     // Pushing what is the newest state already is no conflict.
     if !is_expected(base) && found != Some(&hash) {
         return Err(moved());
@@ -111,6 +121,12 @@ pub async fn push(
         bucket.write_tag(tag, &hash).await?;
     }
     Ok(PushedState { manifest: hash, size: state_size(&manifest), uploaded })
+}
+
+/// Whether the only state of the bucket is the one that is pushed: its first push was killed before
+/// it wrote the reference.
+fn is_first_push(lost: &LostReference, pushed: &ContentHash) -> bool {
+    lost.states == 1 && lost.newest == pushed.to_string()
 }
 
 /// Adds the takes of a recording to the manifest, and uploads the objects that are not known.

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use loomrec_store::StoreError;
 
 use super::address::AddressError;
+use super::lost_reference::LostReference;
 use super::manifest::ManifestError;
 
 /// Why a remote recording cannot be used. Messages read after "failed to".
@@ -112,6 +113,21 @@ pub enum RemoteError {
         /// What is wrong with it.
         problem: String,
     },
+    /// Another version of loomrec wrote an object.
+    #[error(
+        "use the object {path} of {url}: its format is {found:?}, and this version of loomrec \
+         reads {known:?}; use the version that wrote it"
+    )]
+    OtherFormat {
+        /// The object's path in the bucket.
+        path: String,
+        /// The recording.
+        url: String,
+        /// The format that it names.
+        found: String,
+        /// The format that this version reads.
+        known: String,
+    },
     /// Several objects are not what their names say.
     #[error("use {count} objects of {url}: {problems}; {hint}", hint = OBJECT_HINT)]
     Objects {
@@ -153,6 +169,32 @@ pub enum RemoteError {
         url: String,
         /// How many segments.
         segments: usize,
+    },
+    /// Segments are missing although later ones of their recorder are there.
+    #[error(
+        "merge the segments of {url}: the store does not have {gaps}, and has later ones; if a \
+         machine still has them, run `loomrec compact {url}` there, else `loomrec compact {url} \
+         --skip-missing` merges what is there"
+    )]
+    Gap {
+        /// The recording.
+        url: String,
+        /// The missing segments.
+        gaps: String,
+    },
+    /// The reference is lost or damaged although there are states.
+    #[error(transparent)]
+    LostRef(Box<LostReference>),
+    /// The reference is to be restored, and is not lost.
+    #[error(
+        "restore the newest state of {url}: it is known, and is {found}; --restore is for a \
+         reference that is missing or damaged"
+    )]
+    RefPresent {
+        /// The recording.
+        url: String,
+        /// The newest state.
+        found: String,
     },
     /// A tag names another state already.
     #[error("give {url} the tag {tag}: it names another state already, and tags never move")]

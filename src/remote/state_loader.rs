@@ -1,6 +1,5 @@
 //! The manifests of states, from the cache or the store, and what they say of a recording.
 
-use loomrec_identity::IdentityRules;
 use loomrec_recording::RecordingMeta;
 
 use super::bucket::RecordingBucket;
@@ -51,20 +50,6 @@ pub async fn load_manifest(
     };
     StateManifest::parse(&text)
         .map_err(|source| RemoteError::Manifest { url: bucket.url().to_owned(), source })
-}
-
-/// Returns the rules of the newest state; `None` if there is no state yet. No entry is
-/// downloaded.
-///
-/// # Errors
-/// The store fails, or the manifest cannot be used.
-pub async fn newest_rules(
-    bucket: &RecordingBucket,
-    cache: &LocalCache,
-) -> Result<Option<IdentityRules>, RemoteError> {
-    let Some(newest) = bucket.read_ref().await? else { return Ok(None) };
-    let manifest = load_manifest(bucket, cache, &newest.state.manifest).await?;
-    Ok(Some(read_meta(bucket, &manifest)?.rules().clone()))
 }
 
 /// Returns the takes of a state, in the order of its recording.

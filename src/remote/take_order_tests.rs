@@ -25,6 +25,7 @@ fn recorder(id: &str, run: Option<&str>, from: u32, to: u32) -> ManifestRecorder
         started_at: time(from),
         last_at: time(to),
         segments: 1,
+        missing: Vec::new(),
     }
 }
 

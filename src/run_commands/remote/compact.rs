@@ -1,7 +1,9 @@
 //! The `loomrec compact` command.
 
 use loomrec_remote::address::parse_tag;
-use loomrec_remote::{RecordingBucket, RemoteAddress, upload_leftovers};
+use loomrec_remote::{
+    ContentHash, GapChoice, RecordingBucket, RemoteAddress, restore_ref, upload_leftovers,
+};
 
 use super::failure::writing;
 use super::folders;
@@ -23,12 +25,20 @@ pub async fn run(args: &CompactArgs) -> Result<u8, CommandFailure> {
     let tag = args.tag.as_deref().map(parse_tag).transpose().map_err(usage)?;
     install_crypto_provider();
     let bucket = RecordingBucket::connect(&address).map_err(writing)?;
+    if let Some(state) = &args.restore {
+        let state = ContentHash::parse(state)
+            .map_err(|error| CommandFailure::usage(format!("--restore: {error}")))?;
+        restore_ref(&bucket, &folders::cache(), &state).await.map_err(writing)?;
+        output.info(&format!("{address}: the newest state is {state} again"));
+    }
     let left = upload_leftovers(&bucket, &folders::state()).await.map_err(writing)?;
     if left > 0 {
         output
             .info(&format!("{address}: segments uploaded that ended recorders left here: {left}"));
     }
-    let done = loomrec_remote::compact(&bucket, &folders::cache()).await.map_err(writing)?;
+    let choice = if args.skip_missing { GapChoice::Skip } else { GapChoice::Refuse };
+    let done =
+        loomrec_remote::compact(&bucket, &folders::cache(), choice).await.map_err(writing)?;
     let Some(manifest) = done.manifest else {
         output.info(&format!("{address}: there is nothing to merge"));
         return Ok(0);

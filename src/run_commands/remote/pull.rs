@@ -1,6 +1,6 @@
 //! The `loomrec pull` command.
 
-use loomrec_remote::{PointerFile, RecordingBucket, StateSelector};
+use loomrec_remote::{GapChoice, PointerFile, RecordingBucket, StateSelector};
 
 use super::failure::{reading, writing};
 use super::fetcher::fetcher;
@@ -39,7 +39,9 @@ pub async fn run(args: &PullArgs) -> Result<u8, CommandFailure> {
     if args.update {
         let bucket = RecordingBucket::connect(&name.address).map_err(reading)?;
         // A pointer names a state that is in the store, so what is not merged is merged first.
-        let merged = loomrec_remote::compact(&bucket, &fetcher.cache).await.map_err(writing)?;
+        let merged = loomrec_remote::compact(&bucket, &fetcher.cache, GapChoice::Refuse)
+            .await
+            .map_err(writing)?;
         if let Some(manifest) = merged.manifest {
             let name = loomrec_remote::RemoteName {
                 state: StateSelector::Manifest(manifest.clone()),

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use loomrec_remote::{
-    OnUploadEvent, RecorderFile, RecordingBucket, RemoteError, RemoteName, SegmentUploader,
-    StateFetcher, StateSelector, UploadEvent, UploadResult, UploadSpool, compact, newest_rules,
-    upload_leftovers,
+    GapChoice, OnUploadEvent, RecorderFile, RecordingBucket, RemoteError, RemoteName,
+    SegmentUploader, StateFetcher, StateSelector, UploadEvent, UploadResult, UploadSpool, compact,
+    newest_rules, upload_leftovers,
 };
 
 use super::failure::{reading, writing};
@@ -105,7 +105,7 @@ impl RemoteRecording {
         if receipt.left > 0 || !self.merges {
             return receipt;
         }
-        match compact(&self.bucket, &self.fetcher.cache).await {
+        match compact(&self.bucket, &self.fetcher.cache, GapChoice::Refuse).await {
             Ok(done) => {
                 receipt.manifest = done.manifest.map(|hash| hash.to_string());
                 // Its segments are merged, and it creates no more. If it stays, gc removes it.
