@@ -240,12 +240,24 @@ impl RecordingBucket {
         self.objects.path(&format!("manifests/{}", hash.digits()))
     }
 
-    /// Creates the file of a recorder, which shows that this identity may write.
+    /// Creates the file of a recorder, if it is not there. This shows that this identity may write.
     ///
     /// # Errors
     /// The store fails or refuses.
     pub async fn put_recorder(&self, id: &str, file: &RecorderFile) -> Result<(), RemoteError> {
         self.objects.create(&self.recorder_path(id), note_text(file)).await.map(drop)
+    }
+
+    /// Writes the file of a recorder again, so that a collection of garbage finds it young.
+    ///
+    /// # Errors
+    /// The store fails or refuses.
+    pub(crate) async fn renew_recorder(
+        &self,
+        id: &str,
+        file: &RecorderFile,
+    ) -> Result<(), RemoteError> {
+        self.objects.replace(&self.recorder_path(id), note_text(file).into()).await
     }
 
     /// Reads the file of a recorder; `None` if it is not there.

@@ -3,8 +3,10 @@
 use std::collections::HashSet;
 use std::time::{Duration, SystemTime};
 
+use loomrec_recording::timestamp::timestamp;
 use object_store::ObjectMeta;
 use object_store::path::Path;
+use time::OffsetDateTime;
 
 use super::bucket::RecordingBucket;
 use super::content_hash::ContentHash;
@@ -92,7 +94,8 @@ pub async fn find_garbage(
     Ok(garbage)
 }
 
-/// Adds the segments that are merged, and the files of recorders that have no segments.
+/// Adds the segments that are merged, and the files of recorders that have no segments and are not
+/// alive: they have not written for a while, nor renewed their files.
 async fn add_segments(
     bucket: &RecordingBucket,
     newest: &StateManifest,
@@ -100,6 +103,11 @@ async fn add_segments(
 ) -> Result<(), RemoteError> {
     let listed = bucket.list_segments().await?;
     let needed: HashSet<String> = listed.keys().map(|segment| segment.recorder.clone()).collect();
+    let alive_since = timestamp_before(GRACE);
+    let has_written = |recorder: &str| {
+        let known = newest.recorders.iter().find(|known| known.id == recorder);
+        known.is_some_and(|known| known.last_at > alive_since)
+    };
     let plan = plan_segments(newest, listed, GapChoice::Refuse, SystemTime::now());
     refuse_gaps(bucket.url(), &plan.gaps)?;
     for object in bucket.list("runs").await? {
@@ -109,13 +117,21 @@ async fn add_segments(
             Ok(number) => {
                 newest.has_segment(&ListedSegment { recorder: recorder.to_owned(), number })
             }
-            Err(_) => file == "recorder.json" && !needed.contains(recorder),
+            Err(_) => {
+                file == "recorder.json" && !needed.contains(recorder) && !has_written(recorder)
+            }
         };
         if is_garbage && !is_younger(&object, GRACE) {
             garbage.add(object);
         }
     }
     Ok(())
+}
+
+/// Returns a time that is this long ago, as recordings write it.
+fn timestamp_before(age: Duration) -> String {
+    let then = OffsetDateTime::now_utc() - age;
+    timestamp(i64::try_from(then.unix_timestamp_nanos() / 1000).unwrap_or_default())
 }
 
 fn is_younger(object: &ObjectMeta, age: Duration) -> bool {

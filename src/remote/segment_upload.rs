@@ -20,6 +20,9 @@ const TICK: Duration = Duration::from_millis(250);
 /// A log is cut when its oldest call is about this old.
 const CUT_AGE: Duration = Duration::from_secs(2);
 
+/// How often a recorder shows that it is alive. A collection of garbage waits seven times as long.
+const RENEWAL: Duration = Duration::from_secs(24 * 3600);
+
 /// The first and the longest pause after an upload that failed.
 const PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(10)];
 
@@ -72,6 +75,7 @@ impl SegmentUploader {
             uploaded: Arc::clone(&uploaded),
             is_interrupted: false,
             began: None,
+            renewed: tokio::time::Instant::now(),
         };
         let recorder = spool.recorder.clone();
         let task = tokio::spawn(running.run(spool, stopped));
@@ -153,6 +157,8 @@ struct RunningUploads {
     is_interrupted: bool,
     /// When there was first something in the log.
     began: Option<Instant>,
+    /// When the file of the recorder was last written.
+    renewed: tokio::time::Instant,
 }
 
 impl RunningUploads {
@@ -167,7 +173,7 @@ impl RunningUploads {
             let mut sent = 0;
             // Stopping does not wait for a request: it is sent again, which does no harm.
             let done = tokio::select! {
-                done = upload_waiting(&self.bucket, &spool, &mut sent) => done,
+                done = self.upload(&spool, &mut sent) => done,
                 _ = stop.changed() => Ok(()),
             };
             self.uploaded.fetch_add(sent, Ordering::Relaxed);
@@ -176,6 +182,15 @@ impl RunningUploads {
             }
             pause = self.note(done, sent, pause);
         }
+    }
+
+    /// Uploads the segments that wait, and shows that the recorder is alive.
+    async fn upload(&mut self, spool: &UploadSpool, sent: &mut u64) -> Result<(), RemoteError> {
+        if self.renewed.elapsed() >= RENEWAL {
+            self.bucket.renew_recorder(&spool.recorder, &spool.file).await?;
+            self.renewed = tokio::time::Instant::now();
+        }
+        upload_waiting(&self.bucket, spool, sent).await
     }
 
     /// Cuts the log on a thread that may block.
@@ -247,7 +262,12 @@ async fn upload_waiting(
     spool: &UploadSpool,
     sent: &mut u64,
 ) -> Result<(), RemoteError> {
-    for segment in spool.waiting()? {
+    let waiting = spool.waiting()?;
+    if !waiting.is_empty() {
+        // Without it nobody can merge the segments, and it may have been removed.
+        bucket.put_recorder(&spool.recorder, &spool.file).await?;
+    }
+    for segment in waiting {
         let bytes = std::fs::read(&segment.path).map_err(RemoteError::at(&segment.path))?;
         let name = ListedSegment { recorder: spool.recorder.clone(), number: segment.number };
         bucket.put_segment(&name, bytes.into()).await?;
@@ -264,11 +284,6 @@ async fn upload_all(
     sent: &mut u64,
 ) -> Result<(), RemoteError> {
     spool.cut()?;
-    if spool.waiting()?.is_empty() {
-        return Ok(());
-    }
-    // It may have been removed since the recorder began.
-    bucket.put_recorder(&spool.recorder, &spool.file).await?;
     upload_waiting(bucket, spool, sent).await
 }
 
@@ -284,4 +299,29 @@ pub async fn upload_leftovers(bucket: &RecordingBucket, state: &Path) -> Result<
         spool.remove()?;
     }
     Ok(sent)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recorder_file::RecorderFile;
+    use object_store::ObjectStoreExt as _;
+    use object_store::memory::InMemory;
+    use object_store::path::Path;
+
+    #[tokio::test(start_paused = true)]
+    async fn idle_recorder_renews_its_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Arc::new(InMemory::new());
+        let bucket = RecordingBucket::in_store(Arc::clone(&store) as _);
+        let file = RecorderFile::new(None, "2026-01-01T00:00:00.000000Z".to_owned());
+        let spool = UploadSpool::create(folder.path(), bucket.url(), file).unwrap();
+        let path = Path::from(format!("agent/runs/{}/recorder.json", spool.recorder));
+        let uploader = SegmentUploader::start(bucket, spool, Arc::new(|_| {}));
+        tokio::time::sleep(RENEWAL / 2).await;
+        assert!(store.head(&path).await.is_err());
+        tokio::time::sleep(RENEWAL).await;
+        assert!(store.head(&path).await.is_ok());
+        uploader.finish(Duration::ZERO, &(Arc::new(|_| {}) as _), std::future::pending()).await;
+    }
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from machine import calls, contents, entries, expected
+from process import wait_until
 from proxy import OldObjects, puts
 
 
@@ -118,6 +119,36 @@ def test_other_recordings_in_the_bucket_are_left_alone(machine, make_machine, bu
     assert {key: after.get(key) for key in others} == others
     for name in ("agent/below", "agent2", "other"):
         assert len(entries(make_machine().pull(bucket.url(name)))) == 3
+
+
+@pytest.mark.parametrize("has_written", [True, False], ids=["has written", "idle"])
+def test_recorder_that_is_alive_is_not_cut_off(machine, make_machine, bucket, proxy, has_written):
+    """Its file is old here, and all that it has written is merged."""
+    assert make_machine().record(bucket.url(), client=calls("first")).code == 0
+    pauses = [2] if has_written else [0]
+    recorder = machine.start_recorder(bucket.url(), client=calls("live", 6, pause=[*pauses, 4]))
+    recorder.wait_for_pause()
+    if has_written:
+        wait_until(lambda: bucket.segments() != [], "the upload of a segment")
+        assert make_machine().run("compact", bucket.url()).code == 0
+    files = bucket.keys("agent/runs/")
+    assert [file.rpartition("/")[2] for file in files] == ["recorder.json"]
+    proxy.rules.change.append(OldObjects(bucket.keys()))
+    outcome = make_machine().run("gc", bucket.url(), "--apply", "--keep", "0d")
+    assert outcome.code == 0, outcome.stderr
+    assert bucket.keys("agent/runs/") == (files if has_written else [])
+    proxy.forget()
+    recorder.go_on()
+    recorder.wait_for_pause()
+    wait_until(lambda: bucket.segments() != [], "the upload of a segment")
+    # Anybody can read and merge what it uploads.
+    recorded = {**expected("first", range(3)), **expected("live", range(4))}
+    assert contents(make_machine().pull(bucket.url())) == recorded
+    assert make_machine().run("compact", bucket.url()).code == 0
+    recorder.go_on()
+    outcome = recorder.wait()
+    assert outcome.code == 0, outcome.stderr
+    assert contents(make_machine().pull(bucket.url())) == {**recorded, **expected("live", range(6))}
 
 
 def test_gc_of_nothing_says_so(machine, bucket):
