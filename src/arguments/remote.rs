@@ -36,6 +36,10 @@ pub struct PushArgs {
     /// Replace the newest state even if the pointer file names another one
     #[arg(long)]
     pub force: bool,
+    /// Change no state: restore objects that are missing or damaged in the store, from RECORDING,
+    /// from the cache of this machine and from segments
+    #[arg(long, conflicts_with_all = ["tag", "force"])]
+    pub repair: bool,
 }
 
 /// `loomrec pull`.

@@ -30,9 +30,13 @@ pub struct VerifyArgs {
     )]
     pub files: Vec<RecordingLocation>,
     /// Fix problems that need no decision: keys and hashes, summaries, known credentials,
-    /// formatting, numbers of takes, a leftover log; report each fix
+    /// formatting, numbers of takes, a leftover log; report each fix. In an object store: restore
+    /// objects from the cache of this machine and from segments
     #[arg(long)]
     pub fix: bool,
+    /// Of a recording in an object store: read every object; without it, they are only listed
+    #[arg(long)]
+    pub deep: bool,
     /// With --fix: recompute the hash if it does not match its request
     #[arg(long, requires = "fix")]
     pub rehash: bool,

@@ -143,6 +143,18 @@ impl RecordingBucket {
         self.read_tag_at(&self.objects.path(&format!("tags/{tag}"))).await
     }
 
+    /// Returns the state that a tag names.
+    ///
+    /// # Errors
+    /// As [`Self::read_tag`], or there is no such tag.
+    pub async fn tagged_state(&self, tag: &str) -> Result<ContentHash, RemoteError> {
+        self.read_tag(tag).await?.ok_or_else(|| RemoteError::NotFound {
+            what: format!("the tag {tag}"),
+            url: self.objects.url.clone(),
+            hint: "check its name",
+        })
+    }
+
     async fn read_tag_at(&self, path: &Path) -> Result<Option<ContentHash>, RemoteError> {
         let Some((bytes, _)) = self.objects.get_if_there(path, LARGEST_NOTE).await? else {
             return Ok(None);
@@ -238,6 +250,12 @@ impl RecordingBucket {
     /// Returns the path of a manifest's object, for messages too.
     pub fn manifest_path(&self, hash: &ContentHash) -> Path {
         self.objects.path(&format!("manifests/{}", hash.digits()))
+    }
+
+    /// Returns the error of a manifest that cannot be used.
+    pub(crate) fn unusable_manifest(&self, hash: &ContentHash, problem: String) -> RemoteError {
+        let path = self.manifest_path(hash).to_string();
+        RemoteError::Object { path, url: self.objects.url.clone(), problem }
     }
 
     /// Creates the file of a recorder, if it is not there. This shows that this identity may write.

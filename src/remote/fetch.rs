@@ -68,11 +68,7 @@ impl StateFetcher {
         match (known, &name.state) {
             (Some(hash), _) => self.fetch_known(&bucket, hash).await,
             (None, StateSelector::Tag(tag)) => {
-                let hash = bucket.read_tag(tag).await?.ok_or_else(|| RemoteError::NotFound {
-                    what: format!("the tag {tag}"),
-                    url: url.clone(),
-                    hint: "check its name",
-                })?;
+                let hash = bucket.tagged_state(tag).await?;
                 self.cache.note_tag(&url, tag, &hash)?;
                 self.fetch_known(&bucket, hash).await
             }

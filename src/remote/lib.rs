@@ -7,6 +7,8 @@
 
 pub mod address;
 mod bucket;
+mod bucket_check;
+mod bucket_repair;
 mod collection;
 mod compact;
 mod content_hash;
@@ -34,6 +36,8 @@ mod whole_file;
 
 pub use address::{RemoteAddress, RemoteName, StateSelector};
 pub use bucket::RecordingBucket;
+pub use bucket_check::{BucketCheck, CheckDepth, check_bucket};
+pub use bucket_repair::repair_bucket;
 pub use collection::{GarbageList, find_garbage};
 pub use compact::{CompactedState, compact};
 pub use content_hash::ContentHash;

@@ -9,11 +9,12 @@ use std::collections::HashMap;
 use futures_util::{StreamExt as _, TryStreamExt as _};
 
 use super::bucket::RecordingBucket;
+use super::bucket_check::check_entry;
 use super::content_hash::ContentHash;
 use super::listed_segment::ListedSegment;
 use super::manifest::{ManifestTake, StateManifest};
 use super::object_access::PARALLEL;
-use super::packed_text::{LARGEST_ENTRY, check_text, pack_text};
+use super::packed_text::pack_text;
 use super::remote_error::RemoteError;
 use super::segment::read_segment;
 
@@ -82,22 +83,8 @@ async fn check_recorder(
 ) -> Result<Vec<RemoteError>, RemoteError> {
     let recorder = Some(segment.recorder.as_str());
     let takes = manifest.takes.iter().filter(|take| take.recorder.as_deref() == recorder);
-    let checks = takes.map(|take| check_object(bucket, &take.object));
+    let checks = takes.map(|take| check_entry(bucket, &take.object, take.bytes));
     let checks = futures_util::stream::iter(checks).buffer_unordered(PARALLEL);
     let found: Vec<Option<RemoteError>> = checks.try_collect().await?;
     Ok(found.into_iter().flatten().collect())
-}
-
-/// Returns what is wrong with an object of an entry.
-async fn check_object(
-    bucket: &RecordingBucket,
-    hash: &ContentHash,
-) -> Result<Option<RemoteError>, RemoteError> {
-    match bucket.get_entry(hash).await {
-        Ok(packed) => Ok(check_text(&packed, hash, LARGEST_ENTRY)
-            .err()
-            .map(|problem| bucket.unusable_entry(hash, problem))),
-        Err(error @ RemoteError::Object { .. }) => Ok(Some(error)),
-        Err(error) => Err(error),
-    }
 }

@@ -1,14 +1,16 @@
 //! The upload of a recording as the newest state.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use loomrec_recording::EntryName;
 use loomrec_recording::redact::{CallCredentials, is_clean};
 use loomrec_store::Recording;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use super::bucket::RecordingBucket;
+use super::bucket_check::listed_entries;
 use super::content_hash::ContentHash;
 use super::fetch::OnFetchProgress;
 use super::local_cache::LocalCache;
@@ -37,6 +39,23 @@ pub struct SecretFree<'a> {
     pub recording: &'a Recording,
     /// The secrets.
     pub secrets: &'a CallCredentials,
+}
+
+impl SecretFree<'_> {
+    /// Fails if the text of an entry holds a secret.
+    pub(crate) fn refuse_secrets(
+        &self,
+        bucket: &RecordingBucket,
+        name: &EntryName,
+        text: &[u8],
+    ) -> Result<(), RemoteError> {
+        match is_clean(text, self.secrets) {
+            true => Ok(()),
+            false => {
+                Err(RemoteError::Secret { url: bucket.url().to_owned(), name: name.to_string() })
+            }
+        }
+    }
 }
 
 /// What a push did.
@@ -71,7 +90,7 @@ pub async fn push(
         Some(from) => load_manifest(bucket, cache, &from.state.manifest).await?,
         None => StateManifest::default(),
     };
-    let known: HashSet<&ContentHash> = earlier.takes.iter().map(|take| &take.object).collect();
+    let known = Arc::new(known_entries(bucket, &earlier).await?);
     let mut manifest = StateManifest {
         about: recording.recording.meta().keys().clone(),
         // A segment that was merged before must not be merged again.
@@ -123,59 +142,75 @@ pub async fn push(
     Ok(PushedState { manifest: hash, size: state_size(&manifest), uploaded })
 }
 
+/// Returns the objects that a state names and the bucket has, with their lengths in bytes.
+async fn known_entries(
+    bucket: &RecordingBucket,
+    state: &StateManifest,
+) -> Result<HashMap<ContentHash, u64>, RemoteError> {
+    if state.takes.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let named: HashSet<&ContentHash> = state.takes.iter().map(|take| &take.object).collect();
+    let mut known = listed_entries(bucket).await?;
+    known.retain(|hash, _| named.contains(hash));
+    Ok(known)
+}
+
 /// Whether the only state of the bucket is the one that is pushed: its first push was killed before
 /// it wrote the reference.
 fn is_first_push(lost: &LostReference, pushed: &ContentHash) -> bool {
     lost.states == 1 && lost.newest == pushed.to_string()
 }
 
-/// Adds the takes of a recording to the manifest, and uploads the objects that are not known.
+/// Adds the takes of a recording to the manifest, and uploads the objects that are not known, or
+/// known with another length. Returns how many that were.
 async fn upload(
     bucket: &RecordingBucket,
-    SecretFree { recording, secrets }: &SecretFree<'_>,
-    known: &HashSet<&ContentHash>,
+    recording: &SecretFree<'_>,
+    known: &Arc<HashMap<ContentHash, u64>>,
     manifest: &mut StateManifest,
     on_progress: &OnFetchProgress,
 ) -> Result<u64, RemoteError> {
-    let total = recording.most_takes() as u64;
+    let total = recording.recording.most_takes() as u64;
     let room = Arc::new(Semaphore::new(PARALLEL));
-    let mut uploads: JoinSet<Result<(), RemoteError>> = JoinSet::new();
-    let mut sent: HashSet<ContentHash> = HashSet::new();
-    for stored in recording.entries() {
+    let mut uploads: JoinSet<Result<bool, RemoteError>> = JoinSet::new();
+    let mut seen: HashSet<ContentHash> = HashSet::new();
+    let mut uploaded = 0;
+    for stored in recording.recording.entries() {
         let stored = stored?;
         let (take, text) = describe_take(&stored.name, &stored.entry);
-        if !is_clean(&text, secrets) {
-            let (url, name) = (bucket.url().to_owned(), stored.name.to_string());
-            return Err(RemoteError::Secret { url, name });
-        }
+        recording.refuse_secrets(bucket, &stored.name, &text)?;
         let hash = take.object.clone();
         manifest.takes.push(take);
         on_progress(manifest.takes.len() as u64, total);
-        if known.contains(&hash) || !sent.insert(hash.clone()) {
+        if !seen.insert(hash.clone()) {
             continue;
         }
         // The semaphore is never closed.
         let Ok(permit) = Arc::clone(&room).acquire_owned().await else { break };
-        let bucket = bucket.clone();
+        let (bucket, known) = (bucket.clone(), Arc::clone(known));
         uploads.spawn(async move {
             let packed = pack_text(&text).map_err(RemoteError::at("the text of an entry"))?;
-            bucket.put_entry(&hash, packed).await?;
+            let is_known = known.get(&hash) == Some(&(packed.len() as u64));
+            if !is_known {
+                bucket.put_entry(&hash, packed).await?;
+            }
             drop(permit);
-            Ok(())
+            Ok(!is_known)
         });
         while let Some(done) = uploads.try_join_next() {
-            finished(done)?;
+            uploaded += u64::from(finished(done)?);
         }
     }
     while let Some(done) = uploads.join_next().await {
-        finished(done)?;
+        uploaded += u64::from(finished(done)?);
     }
-    Ok(sent.len() as u64)
+    Ok(uploaded)
 }
 
 fn finished(
-    done: Result<Result<(), RemoteError>, tokio::task::JoinError>,
-) -> Result<(), RemoteError> {
+    done: Result<Result<bool, RemoteError>, tokio::task::JoinError>,
+) -> Result<bool, RemoteError> {
     done.map_err(|error| std::io::Error::other(error.to_string()))
         .map_err(RemoteError::at("the upload of an object"))?
 }

@@ -248,8 +248,9 @@ pub enum RemoteError {
 const NAMED_OBJECTS: usize = 20;
 
 /// What to do about an object that cannot be used.
-const OBJECT_HINT: &str = "nothing of this state was used; push the recording again, or name \
-                           another state";
+const OBJECT_HINT: &str = "nothing of this state was used; `loomrec verify --fix` with its name \
+                           restores what this machine or a segment has, `loomrec push --repair` \
+                           what a recording has";
 
 impl RemoteError {
     /// Creates the error of a local file, for `map_err`.
@@ -285,6 +286,11 @@ impl RemoteError {
     /// Whether the store could not be reached, so that a later attempt may succeed.
     pub fn is_unreachable(&self) -> bool {
         matches!(self, Self::Unreachable { .. })
+    }
+
+    /// Whether an object is missing or damaged.
+    pub fn is_about_objects(&self) -> bool {
+        matches!(self, Self::Object { .. } | Self::Objects { .. } | Self::Manifest { .. })
     }
 
     /// Whether the command line or the pointer file names something impossible.

@@ -37,13 +37,8 @@ pub async fn load_manifest(
                 url: bucket.url().to_owned(),
                 hint: "it may have been removed by loomrec gc",
             })?;
-            let text = unpack_text(&packed, hash, LARGEST_MANIFEST).map_err(|problem| {
-                RemoteError::Object {
-                    path: bucket.manifest_path(hash).to_string(),
-                    url: bucket.url().to_owned(),
-                    problem,
-                }
-            })?;
+            let text = unpack_text(&packed, hash, LARGEST_MANIFEST)
+                .map_err(|problem| bucket.unusable_manifest(hash, problem))?;
             cache.put_manifest(hash, &text)?;
             text
         }

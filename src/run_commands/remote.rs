@@ -1,5 +1,6 @@
 //! Recordings in object stores, as commands use them.
 
+mod check;
 mod compact;
 mod failure;
 mod fetcher;

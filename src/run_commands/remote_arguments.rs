@@ -31,7 +31,6 @@ pub fn refuse_local_use(command: &mut Command) -> Result<(), CommandFailure> {
             return refuse_sessions(&args.recording);
         }
         Command::Replay(args) => return args.recordings.iter().try_for_each(refuse_sessions),
-        Command::Verify(args) if args.fix => "--fix",
         Command::Noise(args) if args.apply => "--apply",
         _ => return Ok(()),
     };

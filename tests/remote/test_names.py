@@ -120,7 +120,6 @@ CHANGING = [
     ["accept", "NAME"],
     ["reject", "NAME"],
     ["rerecord", "NAME", "--yes"],
-    ["verify", "--fix", "NAME"],
     ["noise", "NAME", "agent.json", "--apply"],
     ["import", "agent.json", "--into", "NAME"],
     ["merge", "-o", "NAME", "agent.json", "agent.json"],

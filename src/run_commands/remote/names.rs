@@ -3,6 +3,7 @@
 
 use loomrec_remote::{FetchedState, PointerFile, RemoteName, StateFetcher, StateSelector};
 
+use super::check::{BucketCheckFlags, check};
 use super::failure::reading;
 use super::fetcher::fetcher;
 use crate::args::{Command, LogFormat};
@@ -24,12 +25,21 @@ pub async fn localize(command: &mut Command) -> Result<(), CommandFailure> {
     };
     let (format, is_quiet) = match command {
         Command::Replay(args) => (args.serve.log_format, args.serve.quiet),
+        Command::Verify(args) => (LogFormat::Human, args.quiet),
         _ => (LogFormat::Human, false),
     };
     let output = Output::new(format, is_quiet, false);
     let fetcher = fetcher(&output, is_stale_ok);
+    let flags = match command {
+        Command::Verify(args) => Some(BucketCheckFlags::from_args(args)),
+        _ => None,
+    };
     for location in read_recordings(command) {
         if location.is_remote() {
+            if let Some(flags) = flags {
+                let name = read_name(location)?;
+                check(&name, !location.is_url(), flags, &fetcher.cache, &output).await?;
+            }
             *location = fetch(location, &fetcher).await?;
             report(location, &output);
         }

@@ -3,8 +3,12 @@
 use std::path::Path;
 
 use loomrec_remote::address::parse_tag;
-use loomrec_remote::{PointerFile, PushBase, RecordingBucket, RemoteAddress, SecretFree, push};
+use loomrec_remote::{
+    ContentHash, LocalCache, PointerFile, PushBase, RecordingBucket, RemoteAddress, SecretFree,
+    push,
+};
 
+use super::check::restore;
 use super::failure::writing;
 use super::fetcher::fetcher;
 use crate::args::{LogFormat, PushArgs};
@@ -13,6 +17,7 @@ use loomrec_cli::exit::CommandFailure;
 use loomrec_cli::output::Output;
 use loomrec_cli::serve_setup;
 use loomrec_engine::upstream::install_crypto_provider;
+use loomrec_store::Recording;
 
 /// Runs the command.
 ///
@@ -47,6 +52,10 @@ pub async fn run(args: &PushArgs) -> Result<u8, CommandFailure> {
     install_crypto_provider();
     let bucket = RecordingBucket::connect(&address).map_err(writing)?;
     let fetcher = fetcher(&output, false);
+    if args.repair {
+        let state = base_state(&base);
+        return repair(&bucket, &fetcher.cache, &recording, state, &output).await;
+    }
     let secrets = store_secrets();
     let recording = SecretFree { recording: &recording, secrets: &secrets };
     let pushed =
@@ -69,6 +78,31 @@ pub async fn run(args: &PushArgs) -> Result<u8, CommandFailure> {
         path.display()
     ));
     Ok(0)
+}
+
+/// Returns the state that the pointer file names.
+fn base_state(base: &PushBase) -> Option<&ContentHash> {
+    match base {
+        PushBase::State(state) => state.as_ref(),
+        PushBase::Any => None,
+    }
+}
+
+/// Restores the objects of all named states, and of the one that the pointer file names.
+async fn repair(
+    bucket: &RecordingBucket,
+    cache: &LocalCache,
+    recording: &Recording,
+    pinned: Option<&ContentHash>,
+    output: &Output,
+) -> Result<u8, CommandFailure> {
+    let secrets = store_secrets();
+    let recording = SecretFree { recording, secrets: &secrets };
+    let named = restore(bucket, cache, Some(&recording), None, output).await;
+    if let Some(pinned) = pinned {
+        restore(bucket, cache, Some(&recording), Some(pinned), output).await.map_err(writing)?;
+    }
+    named.map(|()| 0).map_err(writing)
 }
 
 /// Returns where to push: the URL that was given, or that of the pointer file.
