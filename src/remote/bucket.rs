@@ -195,7 +195,7 @@ impl RecordingBucket {
     /// # Errors
     /// The store fails.
     pub async fn put_entry(&self, hash: &ContentHash, packed: Vec<u8>) -> Result<(), RemoteError> {
-        self.objects.ensure(&self.entry_path(hash), hash, packed).await
+        self.objects.ensure(&self.entry_path(hash), hash, packed.into()).await
     }
 
     /// Reads the object of an entry, as it is stored.
@@ -226,16 +226,18 @@ impl RecordingBucket {
     }
 
     /// Makes sure that the object of a manifest is there and right. One that is old is written
-    /// again.
+    /// again. Proves that the store has conditional writes, before the reference is moved.
     ///
     /// # Errors
-    /// The store fails.
+    /// The store fails, or has no conditional writes.
     pub async fn put_manifest(
         &self,
         hash: &ContentHash,
         packed: Vec<u8>,
     ) -> Result<(), RemoteError> {
-        self.objects.ensure(&self.manifest_path(hash), hash, packed).await
+        let (path, packed) = (self.manifest_path(hash), Bytes::from(packed));
+        self.objects.ensure(&path, hash, packed.clone()).await?;
+        self.objects.prove_conditions(&path, packed).await
     }
 
     /// Reads the object of a manifest, as it is stored. `None` if there is no such state.
@@ -256,6 +258,15 @@ impl RecordingBucket {
     pub(crate) fn unusable_manifest(&self, hash: &ContentHash, problem: String) -> RemoteError {
         let path = self.manifest_path(hash).to_string();
         RemoteError::Object { path, url: self.objects.url.clone(), problem }
+    }
+
+    /// Creates the file of a recorder that begins. Proves that the store has conditional writes.
+    ///
+    /// # Errors
+    /// The store fails or refuses, or has no conditional writes.
+    pub async fn begin_recorder(&self, id: &str, file: &RecorderFile) -> Result<(), RemoteError> {
+        self.put_recorder(id, file).await?;
+        self.objects.prove_conditions(&self.recorder_path(id), note_text(file).into()).await
     }
 
     /// Creates the file of a recorder, if it is not there. This shows that this identity may write.

@@ -1,6 +1,7 @@
 //! Access to the objects of one remote recording: they are created, read, listed and removed, and
 //! the errors of their store are explained.
 
+mod conditions;
 mod connect;
 mod failure;
 
@@ -105,9 +106,8 @@ impl ObjectAccess {
         &self,
         path: &Path,
         hash: &ContentHash,
-        packed: Vec<u8>,
+        packed: Bytes,
     ) -> Result<(), RemoteError> {
-        let packed = Bytes::from(packed);
         if self.create(path, packed.clone()).await? || self.is_right_and_young(path, hash).await? {
             return Ok(());
         }
@@ -225,6 +225,7 @@ impl ObjectAccess {
                 RemoteError::Denied { action, url, reason, hint }
             }
             StoreFailure::NoCredentials => RemoteError::NoCredentials { url },
+            StoreFailure::NoConditions => RemoteError::NoConditions { url, endpoint },
             StoreFailure::NoPlainHttp => RemoteError::PlainHttp { url, endpoint },
             StoreFailure::Other(problem) => {
                 RemoteError::Unreachable { url, endpoint, problem, hint: self.hint }

@@ -85,6 +85,18 @@ pub enum RemoteError {
         /// The entry.
         name: String,
     },
+    /// The store has no conditional writes.
+    #[error(
+        "write to {url}: the store at {endpoint} has no conditional writes (If-None-Match and \
+         If-Match), so machines that write at the same time would lose calls; use a store that has \
+         them: docs/remote.md names some"
+    )]
+    NoConditions {
+        /// The recording.
+        url: String,
+        /// The address of the store.
+        endpoint: String,
+    },
     /// There is no such bucket.
     #[error("find the bucket of {url}: the store at {endpoint} has none of this name")]
     NoBucket {

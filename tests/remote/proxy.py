@@ -77,6 +77,8 @@ class Rules:
 
     #: Answers in the store's place.
     refuse: list[tuple[Callable[[Request], bool], Answer]] = field(default_factory=list)
+    #: Headers that the store does not get to see.
+    strip: set[str] = field(default_factory=set)
     #: Called before a request is passed on. If it returns true, the connection is cut.
     before: list[Callable[[Request], bool | None]] = field(default_factory=list)
     #: Called when the store has answered. If it returns true, the connection is cut before the answer.
@@ -271,7 +273,8 @@ class _Handler(BaseHTTPRequestHandler):
     def _pass_on(self, request: Request, body: bytes) -> Answer:
         if self._store is None:
             self._store = http.client.HTTPConnection("127.0.0.1", self._proxy.target_port, timeout=60)
-        headers = {name: value for name, value in self.headers.items() if name.lower() not in _OF_THE_CONNECTION}
+        unseen = _OF_THE_CONNECTION | self._proxy.rules.strip
+        headers = {name: value for name, value in self.headers.items() if name.lower() not in unseen}
         try:
             self._store.request(request.method, request.target, body or None, {"content-length": "0", **headers}
                                 if request.method in ("PUT", "POST") else headers)

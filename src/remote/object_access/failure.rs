@@ -17,6 +17,9 @@ pub(super) enum StoreFailure {
     },
     /// No credentials are set, and this machine has no role that gives some.
     NoCredentials,
+    /// It does not know a header of the request. loomrec sends none but those of conditions that a
+    /// store may not know.
+    NoConditions,
     /// The address begins with `http://`, and that is not allowed.
     NoPlainHttp,
     /// Anything else, in one line.
@@ -39,6 +42,9 @@ const WRONG: [&str; 5] = [
 /// The codes of buckets that do not exist.
 const NO_BUCKET: [&str; 2] = ["NoSuchBucket", "ContainerNotFound"];
 
+/// The codes of requests with a condition, from stores that have none.
+const NOT_IMPLEMENTED: [&str; 1] = ["NotImplemented"];
+
 /// The addresses that machines of a cloud get the credentials of their role from.
 const METADATA: [&str; 4] =
     ["latest/api/token", "latest/meta-data", "computeMetadata", "metadata/identity"];
@@ -53,6 +59,9 @@ impl StoreFailure {
         let known = |codes: &[&str]| codes.contains(&code.as_str());
         if known(&NO_BUCKET) {
             return Self::NoBucket;
+        }
+        if known(&NOT_IMPLEMENTED) || matches!(error, Error::NotImplemented { .. }) {
+            return Self::NoConditions;
         }
         if known(&EXPIRED) {
             let hint = "the credentials have expired: get new ones, such as a new \

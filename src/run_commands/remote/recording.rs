@@ -147,8 +147,9 @@ async fn begin_spool(
     let now = timestamp::timestamp(i64::try_from(now).unwrap_or_default());
     let file = RecorderFile::new(args.run.clone(), now);
     let spool = UploadSpool::create(&state, bucket.url(), file).map_err(writing)?;
-    if let Err(error) = bucket.put_recorder(&spool.recorder, &spool.file).await {
-        // Nothing is in it yet.
+    if let Err(error) = bucket.begin_recorder(&spool.recorder, &spool.file).await {
+        // Nothing is in them yet.
+        let _ = bucket.remove_segments(&[], std::slice::from_ref(&spool.recorder)).await;
         let _ = spool.remove();
         return Err(writing(error));
     }
