@@ -36,8 +36,11 @@ pub struct FileStatus {
     pub mode: u32,
     /// The number of the user that owns it.
     pub owner: u32,
-    /// When its bytes last changed, in nanoseconds since 1970.
+    /// When its bytes last changed, in nanoseconds since 1970. Its owner can set this time.
     pub modified: i128,
+    /// When its bytes or its status last changed, in nanoseconds since 1970. Nobody can set this
+    /// time but by the system's clock.
+    pub changed: i128,
 }
 
 /// What kinds of files there are.
@@ -122,7 +125,8 @@ impl FileStatus {
     }
 
     fn from_metadata(metadata: &Metadata) -> Self {
-        let seconds = i128::from(metadata.mtime());
+        let time =
+            |seconds: i64, nanos: i64| i128::from(seconds) * 1_000_000_000 + i128::from(nanos);
         Self {
             id: FileId { device: metadata.dev(), inode: metadata.ino() },
             kind: FileKind::from_type(metadata.file_type()),
@@ -130,7 +134,8 @@ impl FileStatus {
             names: metadata.nlink(),
             mode: metadata.mode() & 0o777,
             owner: metadata.uid(),
-            modified: seconds * 1_000_000_000 + i128::from(metadata.mtime_nsec()),
+            modified: time(metadata.mtime(), metadata.mtime_nsec()),
+            changed: time(metadata.ctime(), metadata.ctime_nsec()),
         }
     }
 }

@@ -1,7 +1,6 @@
 //! The objects of one remote recording: what is read, created and moved in its bucket.
 
-use std::collections::BTreeMap;
-use std::time::SystemTime;
+mod recorders;
 
 use bytes::Bytes;
 use object_store::path::Path;
@@ -10,13 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use super::address::RemoteAddress;
 use super::content_hash::ContentHash;
-use super::listed_segment::ListedSegment;
 use super::object_access::{LARGEST_OBJECT, ObjectAccess, note_text};
-use super::recorder_file::RecorderFile;
 use super::remote_error::RemoteError;
-
-/// The most bytes of a segment. One is cut at 8 MiB, but its last call may be as large as any.
-const LARGEST_SEGMENT: u64 = 2 << 30;
 
 /// The most bytes of a reference, a tag or the file of a recorder.
 const LARGEST_NOTE: u64 = 64 << 10;
@@ -260,119 +254,6 @@ impl RecordingBucket {
         RemoteError::Object { path, url: self.objects.url.clone(), problem }
     }
 
-    /// Creates the file of a recorder that begins. Proves that the store has conditional writes.
-    ///
-    /// # Errors
-    /// The store fails or refuses, or has no conditional writes.
-    pub async fn begin_recorder(&self, id: &str, file: &RecorderFile) -> Result<(), RemoteError> {
-        self.put_recorder(id, file).await?;
-        self.objects.prove_conditions(&self.recorder_path(id), note_text(file).into()).await
-    }
-
-    /// Creates the file of a recorder, if it is not there. This shows that this identity may write.
-    ///
-    /// # Errors
-    /// The store fails or refuses.
-    pub async fn put_recorder(&self, id: &str, file: &RecorderFile) -> Result<(), RemoteError> {
-        self.objects.create(&self.recorder_path(id), note_text(file)).await.map(drop)
-    }
-
-    /// Writes the file of a recorder again, so that a collection of garbage finds it young.
-    ///
-    /// # Errors
-    /// The store fails or refuses.
-    pub(crate) async fn renew_recorder(
-        &self,
-        id: &str,
-        file: &RecorderFile,
-    ) -> Result<(), RemoteError> {
-        self.objects.replace(&self.recorder_path(id), note_text(file).into()).await
-    }
-
-    /// Reads the file of a recorder; `None` if it is not there.
-    ///
-    /// # Errors
-    /// The store fails, or the file has another form.
-    pub async fn read_recorder(&self, id: &str) -> Result<Option<RecorderFile>, RemoteError> {
-        let path = self.recorder_path(id);
-        let Some((bytes, _)) = self.objects.get_if_there(&path, LARGEST_NOTE).await? else {
-            return Ok(None);
-        };
-        let file: RecorderFile = self.objects.read_note(&path, &bytes)?;
-        self.objects.check_format(&path, &file.format, RecorderFile::FORMAT)?;
-        Ok(Some(file))
-    }
-
-    /// Returns the error of a recorder whose file is missing although it has segments.
-    pub(crate) fn missing_recorder(&self, id: &str) -> RemoteError {
-        RemoteError::Object {
-            path: self.recorder_path(id).to_string(),
-            url: self.objects.url.clone(),
-            problem: "the store does not have it, but segments of this recorder".to_owned(),
-        }
-    }
-
-    /// Returns by how many seconds the clock of the store is ahead of this machine's, from the file
-    /// of a recorder that was created just now.
-    ///
-    /// # Errors
-    /// The store fails.
-    pub async fn clock_difference(&self, recorder: &str) -> Result<i64, RemoteError> {
-        let before = time::OffsetDateTime::now_utc();
-        let found = self.objects.get_if_there(&self.recorder_path(recorder), LARGEST_NOTE).await?;
-        let written = found.map(|(_, meta)| meta.last_modified.timestamp());
-        Ok(written.map_or(0, |written| written - before.unix_timestamp()))
-    }
-
-    fn recorder_path(&self, id: &str) -> Path {
-        self.objects.path(&format!("runs/{id}/recorder.json"))
-    }
-
-    /// Makes sure that a segment is there. Only its recorder calls this, so other bytes under its
-    /// name are damaged, and are replaced.
-    ///
-    /// # Errors
-    /// The store fails. The segment may have been created or not.
-    pub async fn put_segment(
-        &self,
-        segment: &ListedSegment,
-        bytes: Bytes,
-    ) -> Result<(), RemoteError> {
-        let path = self.objects.path(&segment.name());
-        if self.objects.create(&path, bytes.clone()).await? {
-            return Ok(());
-        }
-        match self.get_segment(segment).await? {
-            Some(found) if found != bytes => self.objects.replace(&path, bytes).await,
-            // The answer to an earlier attempt was lost, and it may have been merged since.
-            _ => Ok(()),
-        }
-    }
-
-    /// Reads a segment; `None` if it has been removed since it was listed.
-    ///
-    /// # Errors
-    /// The store fails.
-    pub async fn get_segment(&self, segment: &ListedSegment) -> Result<Option<Bytes>, RemoteError> {
-        let found =
-            self.objects.get_if_there(&self.objects.path(&segment.name()), LARGEST_SEGMENT).await?;
-        Ok(found.map(|(bytes, _)| bytes))
-    }
-
-    /// Lists the segments, sorted by recorder and number, each with the time at which it was written.
-    ///
-    /// # Errors
-    /// The store fails.
-    pub async fn list_segments(&self) -> Result<BTreeMap<ListedSegment, SystemTime>, RemoteError> {
-        let listed = self.objects.list("runs").await?;
-        let segment = |meta: &ObjectMeta| {
-            let parts = meta.location.prefix_match(&self.objects.path("runs"))?;
-            let parts: Vec<String> = parts.map(|part| part.as_ref().to_owned()).collect();
-            Some((ListedSegment::parse(&parts)?, meta.last_modified.into()))
-        };
-        Ok(listed.iter().filter_map(segment).collect())
-    }
-
     /// Lists the objects below a part of the recording.
     ///
     /// # Errors
@@ -387,19 +268,5 @@ impl RecordingBucket {
     /// The store fails. Some may be removed.
     pub async fn remove(&self, paths: Vec<Path>) -> Result<(), RemoteError> {
         self.objects.remove(paths).await
-    }
-
-    /// Removes segments, and the files of recorders.
-    ///
-    /// # Errors
-    /// As [`Self::remove`].
-    pub async fn remove_segments(
-        &self,
-        segments: &[ListedSegment],
-        recorders: &[String],
-    ) -> Result<(), RemoteError> {
-        let segments = segments.iter().map(|segment| self.objects.path(&segment.name()));
-        let recorders = recorders.iter().map(|id| self.recorder_path(id));
-        self.objects.remove(segments.chain(recorders).collect()).await
     }
 }

@@ -193,7 +193,7 @@ proptest! {
         seed in 0..1000_i64,
     ) {
         let folder = tempfile::tempdir().unwrap();
-        let cache = |name: &str| LocalCache::new(folder.path().join(name));
+        let cache = |name: &str| LocalCache::new(folder.path().join(name), None);
         let segments = make_segments(folder.path(), sizes);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
         let (expected, found) = runtime.block_on(async {

@@ -10,6 +10,7 @@ use loomrec_recording::{Entry, EntryName};
 
 use super::address::{RemoteName, StateSelector};
 use super::bucket::RecordingBucket;
+use super::composed_recording::is_of_state;
 use super::content_hash::ContentHash;
 use super::local_cache::LocalCache;
 use super::manifest::{ManifestTake, StateManifest};
@@ -111,9 +112,17 @@ impl StateFetcher {
         Ok(FetchedState { age: Some(seen.age), ..state })
     }
 
-    /// Returns a state whose recording is in the cache.
+    /// Returns a state whose recording is in the cache. It is one that this machine has composed,
+    /// or its entries are those of its manifest.
     fn cached_state(&self, hash: &ContentHash) -> Option<FetchedState> {
-        let recording = self.cache.recording(hash)?;
+        let recording = self.cache.unchecked_recording(hash)?;
+        if !self.cache.is_noted(hash) {
+            let manifest = StateManifest::parse(&self.cache.manifest(hash)?).ok()?;
+            if !is_of_state(&recording, &manifest).unwrap_or(false) {
+                return None;
+            }
+            self.cache.note_recording(hash);
+        }
         let manifest = hash.clone();
         Some(FetchedState { recording, manifest, is_offline: true, age: None, fetched: 0 })
     }
@@ -123,8 +132,10 @@ impl StateFetcher {
         bucket: &RecordingBucket,
         hash: ContentHash,
     ) -> Result<FetchedState, RemoteError> {
+        let is_cached = self.cache.manifest(&hash).is_some();
         let manifest = load_manifest(bucket, &self.cache, &hash).await?;
-        self.compose(bucket, hash, &manifest).await
+        let state = self.compose(bucket, hash, &manifest).await?;
+        Ok(FetchedState { is_offline: is_cached && state.fetched == 0, ..state })
     }
 
     /// Composes the recording of a state. Objects that the cache does not have are downloaded.

@@ -11,6 +11,7 @@ mod bucket_check;
 mod bucket_repair;
 mod collection;
 mod compact;
+mod composed_recording;
 mod content_hash;
 mod fetch;
 mod listed_segment;

@@ -1,14 +1,13 @@
 //! The cache on this machine: objects, manifests, and the recordings that were composed of them.
 
 use std::fs;
-use std::io::{self, Read as _};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use loomrec_os::FileId;
+use loomrec_os::FileStatus;
 use rand::RngExt as _;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
 
 use super::content_hash::ContentHash;
 use super::packed_text::{LARGEST_ENTRY, LARGEST_MANIFEST, check_text, pack_text, unpack_text};
@@ -19,6 +18,9 @@ use super::whole_file::write_whole;
 #[derive(Clone, Debug)]
 pub struct LocalCache {
     folder: PathBuf,
+    /// The folder of what this machine notes of its cache, which nobody else can write. Without it,
+    /// recordings are checked at each start.
+    notes: Option<PathBuf>,
 }
 
 /// The newest state of a recording that this machine has seen.
@@ -39,9 +41,9 @@ struct SeenText {
 }
 
 impl LocalCache {
-    /// Uses a folder. It is created when something is put into it.
-    pub fn new(folder: PathBuf) -> Self {
-        Self { folder }
+    /// Uses a folder, and one for notes. They are created when something is put into them.
+    pub fn new(folder: PathBuf, notes: Option<PathBuf>) -> Self {
+        Self { folder, notes }
     }
 
     /// Returns the packed text of an object, if it is there. It has not been checked.
@@ -116,21 +118,31 @@ impl LocalCache {
         self.folder.join("manifests").join(hash.digits())
     }
 
-    /// Returns the path of the recording of a state, if it is there and unchanged.
-    pub fn recording(&self, hash: &ContentHash) -> Option<PathBuf> {
-        let path = self.recording_path(hash);
-        let noted = fs::read_to_string(sum_path(&path)).ok()?;
-        let (sum, version) = noted.split_once('\n')?;
-        if version.trim_end() == version_of(&path).ok()? {
-            return Some(path);
+    /// Returns the path of the recording of a state, if it is there. It has not been checked.
+    pub fn unchecked_recording(&self, hash: &ContentHash) -> Option<PathBuf> {
+        Some(self.recording_path(hash)).filter(|path| path.is_file())
+    }
+
+    /// Whether the recording of a state is still the file that was noted.
+    pub fn is_noted(&self, hash: &ContentHash) -> bool {
+        let noted = self.composed_note(hash).and_then(|note| fs::read_to_string(note).ok());
+        let version = version_of(&self.recording_path(hash)).ok();
+        noted.is_some() && noted == version
+    }
+
+    /// Notes that the recording of a state has been composed of its objects, or checked against its
+    /// manifest.
+    pub fn note_recording(&self, hash: &ContentHash) {
+        let version = version_of(&self.recording_path(hash)).ok();
+        if let (Some(note), Some(version)) = (self.composed_note(hash), version) {
+            // If this fails, the next start checks the recording again.
+            let _ = write_whole(&note, version.as_bytes());
         }
-        // It was changed, or only copied: then its bytes are the same.
-        let is_same = hash_file(&path).ok()? == sum;
-        is_same.then(|| {
-            // If this fails, the next start hashes it again.
-            let _ = note_sum(&path, sum);
-            path
-        })
+    }
+
+    /// Returns the path of the note. It is not in the cache: a cache may come from another machine.
+    fn composed_note(&self, hash: &ContentHash) -> Option<PathBuf> {
+        self.notes.as_ref().map(|notes| notes.join("composed").join(hash.digits()))
     }
 
     /// Returns a path to compose the recording of a state at, before [`Self::keep_recording`].
@@ -144,19 +156,18 @@ impl LocalCache {
         Ok(folder.join(name))
     }
 
-    /// Puts a composed recording in its place, and notes its hash.
+    /// Puts a composed recording in its place, and notes that it is right.
     ///
     /// # Errors
-    /// A file cannot be read or written.
+    /// The file cannot be renamed.
     pub fn keep_recording(
         &self,
         hash: &ContentHash,
         staged: &Path,
     ) -> Result<PathBuf, RemoteError> {
         let path = self.recording_path(hash);
-        let sum = hash_file(staged).map_err(RemoteError::at(staged))?;
         fs::rename(staged, &path).map_err(RemoteError::at(&path))?;
-        note_sum(&path, &sum).map_err(RemoteError::at(sum_path(&path)))?;
+        self.note_recording(hash);
         Ok(path)
     }
 
@@ -210,35 +221,10 @@ impl LocalCache {
     }
 }
 
-fn sum_path(recording: &Path) -> PathBuf {
-    recording.with_extension("sha256")
-}
-
-/// Notes the hash of a recording, and the version of the file that has it.
-fn note_sum(recording: &Path, sum: &str) -> io::Result<()> {
-    let text = format!("{sum}\n{}\n", version_of(recording)?);
-    write_whole(&sum_path(recording), text.as_bytes())
-}
-
-/// Returns a text that changes when a file is written or replaced: its length, its time and its
+/// Returns a text that changes when a file is written or replaced: its length, its times and its
 /// number in the file system.
 fn version_of(path: &Path) -> io::Result<String> {
-    let file = fs::File::open(path)?;
-    let metadata = file.metadata()?;
-    let changed = metadata.modified()?.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    let FileId { device, inode } = FileId::from_file(&file)?;
-    Ok(format!("{} {} {device} {inode}", metadata.len(), changed.as_nanos()))
-}
-
-fn hash_file(path: &Path) -> io::Result<String> {
-    let mut file = fs::File::open(path)?;
-    let mut hash = Sha256::new();
-    let mut buffer = vec![0; 256 << 10];
-    loop {
-        let length = file.read(&mut buffer)?;
-        if length == 0 {
-            return Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect());
-        }
-        hash.update(&buffer[..length]);
-    }
+    let FileStatus { id, length, modified, changed, .. } =
+        FileStatus::from_file(&fs::File::open(path)?)?;
+    Ok(format!("{length} {modified} {changed} {} {}\n", id.device, id.inode))
 }

@@ -7,7 +7,7 @@ use loomrec_remote::LocalCache;
 
 /// Returns the cache.
 pub(super) fn cache() -> LocalCache {
-    LocalCache::new(UserFolder::CACHE.path())
+    LocalCache::new(UserFolder::CACHE.path(), UserFolder::STATE.private_path())
 }
 
 /// Returns the folder of what was recorded and not uploaded.
