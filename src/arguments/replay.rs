@@ -36,10 +36,10 @@ pub struct ReplayArgs {
     #[arg(add = SettingScope::Recording)]
     pub recordings: Vec<RecordingLocation>,
 
-    /// Answer calls that are not recorded from FILE, or from the files of a folder
+    /// Answer calls that are not recorded from a script
     ///
-    /// FILE is a script in JSON or YAML. It answers in order or by rules. A fixture file of aimock is a script too.
-    /// Repeatable.
+    /// FILE is a script in JSON or YAML, or a folder with such files. A script answers in order or
+    /// by rules. A fixture file of aimock is a script too. Repeatable.
     #[arg(long, value_name = "FILE", env = "LOOMREC_SCRIPT", add = StrictEffect::WEAKENS)]
     #[arg(add = SettingScope::InputFile)]
     pub script: Vec<PathBuf>,
@@ -153,7 +153,7 @@ pub struct ReplayArgs {
     #[arg(add = SettingScope::Run)]
     pub fail_unused: bool,
 
-    /// Keep calls that are not recorded [FILE by default: in the folder .loomrec beside the recording]
+    /// Keep calls that are not recorded, by default in the folder .loomrec
     ///
     /// `loomrec rerecord RECORDING --pending` fetches their answers.
     #[arg(
