@@ -41,7 +41,7 @@ class Moto:
         self.port = free_port()
         line = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(self.port)]
         self._process = start_process(line, folder / "moto.log")
-        wait_until(lambda: is_listening(self.port), "moto", process=self._process)
+        wait_until(lambda: is_listening(self.port), "moto", process=self._process, log=folder / "moto.log")
 
     def close(self) -> None:
         kill_group(self._process)
@@ -50,12 +50,12 @@ class Moto:
 class SeaweedFs:
     """SeaweedFS: a real store with authentication, and conditional writes across its gateways.
 
-    With one gateway it is `weed mini`, which starts fast; with more, `weed server` and a process for
-    each further gateway. It survives `kill` and `start`.
+    It is `weed server`, and a process for each further gateway. It survives `kill` and `start`.
     """
 
     def __init__(self, folder: Path, *, gateways: int = 1) -> None:
         self._folder = folder
+        self._log = folder / "weed.log"
         (folder / "data").mkdir(parents=True, exist_ok=True)
         self._config = folder / "s3.json"
         self._config.write_text(json.dumps({"identities": [
@@ -75,20 +75,21 @@ class SeaweedFs:
     def start(self) -> None:
         """Starts the server with the first gateway, then the other gateways."""
         self._run(self._server_line)
-        wait_until(self._is_ready, "SeaweedFS", process=self._processes[0])
+        wait_until(self._is_ready, "SeaweedFS", process=self._processes[0], log=self._log)
         for port in self.ports[1:]:
             self._run(["s3", f"-filer=127.0.0.1:{self._filer}", f"-port={port}", f"-port.grpc={port + 10_000}",
                        "-port.iceberg=0", "-port.lance=0", f"-config={self._config}", "-ip.bind=127.0.0.1"])
-            wait_until(lambda port=port: is_listening(port), "SeaweedFS' gateway", process=self._processes[-1])
+            wait_until(lambda port=port: is_listening(port), "SeaweedFS' gateway", process=self._processes[-1],
+                       log=self._log)
 
     def _make_server_line(self, master: int, volume: int) -> list[str]:
-        line = [f"-dir={self._folder / 'data'}", "-ip=127.0.0.1", "-ip.bind=127.0.0.1",
+        return ["server", f"-dir={self._folder / 'data'}", "-ip=127.0.0.1", "-ip.bind=127.0.0.1",
                 f"-master.port={master}", "-master.telemetry=false", f"-volume.port={volume}",
                 f"-filer.port={self._filer}", f"-s3.port={self.port}", f"-s3.config={self._config}",
-                "-s3.port.iceberg=0", "-s3.port.lance=0"]
-        if len(self.ports) == 1:
-            return ["mini", *line, f"-admin.port={free_port(10_000)}", "-admin.ui=false", "-webdav=false"]
-        return ["server", *line, "-s3", "-volume.max=20", "-master.volumeSizeLimitMB=64"]
+                "-s3", "-s3.port.iceberg=0", "-s3.port.lance=0",
+                "-master.volumeSizeLimitMB=64", "-volume.max=20",
+                # By default it refuses writes to a disk that is nearly full.
+                "-volume.minFreeSpace=1MiB"]
 
     def kill(self) -> None:
         """Kills the server and its gateways, as a crash of the machine would."""
@@ -101,7 +102,7 @@ class SeaweedFs:
     def _run(self, line: list[str]) -> None:
         weed = Path(sys.executable).with_name("weed")
         self._processes.append(start_process([str(weed), f"-logdir={self._folder}", *line],
-                                             self._folder / "weed.log", folder=self._folder))
+                                             self._log, folder=self._folder))
 
     def _is_ready(self) -> bool:
         if not is_listening(self.port):

@@ -36,13 +36,19 @@ def kill_group(process: subprocess.Popen, number: int = signal.SIGKILL) -> None:
 
 
 def wait_until(condition: Callable[[], bool], what: str, patience: float = PATIENCE,
-               process: subprocess.Popen | None = None) -> None:
-    """Returns once the condition holds. Fails when time is up, or if the process has ended."""
+               process: subprocess.Popen | None = None, log: Path | None = None) -> None:
+    """Returns once the condition holds. Fails, with the end of the process' log, when time is up, or
+    if the process has ended.
+    """
     end = time.monotonic() + patience
     while not condition():
-        assert process is None or process.poll() is None, f"{what}: the process has ended"
-        assert time.monotonic() < end, f"{what}: not within {patience} s"
+        assert process is None or process.poll() is None, f"{what}: the process has ended{_end_of(log)}"
+        assert time.monotonic() < end, f"{what}: not within {patience} s{_end_of(log)}"
         time.sleep(0.02)
+
+
+def _end_of(log: Path | None) -> str:
+    return "" if log is None else f". Its log ends:\n{log.read_text(errors='replace')[-3000:]}"
 
 
 def is_listening(port: int) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -42,7 +43,7 @@ def change(path):
     with open(path, "r+b") as file:
         file.write(changed)
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
-    for other in path.parent.iterdir():
+    for other in filter(Path.is_file, path.parent.rglob("*")):
         text = other.read_bytes()
         other.write_bytes(text.replace(hashlib.sha256(content).hexdigest().encode(),
                                        hashlib.sha256(changed).hexdigest().encode()))
