@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::address::RemoteAddress;
 use super::content_hash::ContentHash;
 use super::object_access::{LARGEST_OBJECT, ObjectAccess, note_text};
+use super::packed_text::{LARGEST_MANIFEST, packed_limit};
 use super::remote_error::RemoteError;
 
 /// The most bytes of a reference, a tag or the file of a recorder.
@@ -192,12 +193,13 @@ impl RecordingBucket {
         self.objects.ensure(&self.entry_path(hash), hash, packed.into()).await
     }
 
-    /// Reads the object of an entry, as it is stored.
+    /// Reads the object of an entry, as it is stored. `bytes` is the length of its text.
     ///
     /// # Errors
-    /// The store fails, or does not have it.
-    pub async fn get_entry(&self, hash: &ContentHash) -> Result<Bytes, RemoteError> {
-        self.objects.get(&self.entry_path(hash), LARGEST_OBJECT).await
+    /// The store fails, does not have it, or has more bytes than the text can need.
+    pub async fn get_entry(&self, hash: &ContentHash, bytes: u64) -> Result<Bytes, RemoteError> {
+        let limit = packed_limit(bytes).min(LARGEST_OBJECT);
+        self.objects.get(&self.entry_path(hash), limit).await
     }
 
     /// Returns the path of an entry's object, for messages too.
@@ -239,7 +241,7 @@ impl RecordingBucket {
     /// # Errors
     /// The store fails.
     pub async fn get_manifest(&self, hash: &ContentHash) -> Result<Option<Bytes>, RemoteError> {
-        let found = self.objects.get_if_there(&self.manifest_path(hash), LARGEST_OBJECT).await?;
+        let found = self.objects.get_if_there(&self.manifest_path(hash), LARGEST_MANIFEST).await?;
         Ok(found.map(|(bytes, _)| bytes))
     }
 

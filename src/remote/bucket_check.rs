@@ -11,7 +11,7 @@ use super::local_cache::LocalCache;
 use super::lost_ref::read_newest;
 use super::manifest::StateManifest;
 use super::object_access::PARALLEL;
-use super::packed_text::{LARGEST_ENTRY, LARGEST_MANIFEST, check_text, unpack_text};
+use super::packed_text::{LARGEST_ENTRY, LARGEST_MANIFEST, check_text};
 use super::remote_error::RemoteError;
 use super::segment_plan::{GapChoice, plan_segments, refuse_gaps};
 
@@ -77,8 +77,7 @@ pub async fn check_bucket(
             Ok(manifest) => Some(manifest),
             Err(problem) => {
                 check.manifests.insert(state.clone(), problem);
-                let text = cache.manifest(state);
-                text.and_then(|text| StateManifest::parse(&text).ok())
+                cache.manifest(state)
             }
         };
         let Some(manifest) = manifest else {
@@ -128,11 +127,10 @@ async fn read_manifest(
         Err(error @ RemoteError::Object { .. }) => return Ok(Err(error)),
         Err(error) => return Err(error),
     };
-    let text = match unpack_text(&packed, hash, LARGEST_MANIFEST) {
-        Ok(text) => text,
-        Err(problem) => return Ok(Err(unusable(problem))),
-    };
-    Ok(StateManifest::parse(&text).map_err(|error| unusable(error.to_string())))
+    if let Err(problem) = check_text(&packed, hash, LARGEST_MANIFEST) {
+        return Ok(Err(unusable(problem)));
+    }
+    Ok(StateManifest::from_packed(&packed).map_err(|error| unusable(error.to_string())))
 }
 
 /// Returns the objects that are not listed, or are empty.
@@ -180,7 +178,7 @@ pub(crate) async fn check_entry(
     hash: &ContentHash,
     bytes: u64,
 ) -> Result<Option<RemoteError>, RemoteError> {
-    match bucket.get_entry(hash).await {
+    match bucket.get_entry(hash, bytes).await {
         Ok(packed) => Ok(check_text(&packed, hash, bytes.min(LARGEST_ENTRY))
             .err()
             .map(|problem| bucket.unusable_entry(hash, problem))),

@@ -6,6 +6,7 @@ use super::bucket_check::BucketCheck;
 use super::content_hash::ContentHash;
 use super::local_cache::LocalCache;
 use super::manifest::StateManifest;
+use super::packed_manifest::pack_manifest;
 use super::packed_text::pack_text;
 use super::push::SecretFree;
 use super::remote_error::RemoteError;
@@ -47,8 +48,8 @@ async fn repair_from_cache(
     }
     let manifests: Vec<ContentHash> = check.manifests.keys().cloned().collect();
     for hash in manifests {
-        if let Some(text) = cache.manifest(&hash) {
-            put_manifest(bucket, &hash, &text, check).await?;
+        if let Some(packed) = cache.packed_manifest(&hash) {
+            put_manifest(bucket, &hash, packed, check).await?;
         }
     }
     Ok(())
@@ -57,10 +58,9 @@ async fn repair_from_cache(
 async fn put_manifest(
     bucket: &RecordingBucket,
     hash: &ContentHash,
-    text: &[u8],
+    packed: Vec<u8>,
     check: &mut BucketCheck,
 ) -> Result<(), RemoteError> {
-    let packed = pack_text(text).map_err(RemoteError::at("the text of a manifest"))?;
     bucket.put_manifest(hash, packed).await?;
     check.manifests.remove(hash);
     Ok(())
@@ -101,7 +101,10 @@ async fn repair_from_recording(
     let text = manifest.to_text();
     let hash = ContentHash::from_bytes(&text);
     match check.manifests.contains_key(&hash) {
-        true => put_manifest(bucket, &hash, &text, check).await,
+        true => {
+            let packed = pack_manifest(bucket.url(), &text)?;
+            put_manifest(bucket, &hash, packed, check).await
+        }
         false => Ok(()),
     }
 }

@@ -18,7 +18,7 @@ use super::local_cache::LocalCache;
 use super::merged_segments::check_merged;
 use super::merged_state::{MergedState, merge_new};
 use super::object_access::PARALLEL;
-use super::packed_text::pack_text;
+use super::packed_manifest::pack_manifest;
 use super::remote_error::RemoteError;
 use super::segment_plan::{GapChoice, refuse_gaps};
 use super::state_loader::{StateSize, state_size};
@@ -136,7 +136,7 @@ async fn upload_new(
     if let Some(hash) = damaged.into_iter().flatten().next() {
         return Ok(Some(hash));
     }
-    let packed = pack_text(&merged.text).map_err(RemoteError::at("the text of a manifest"))?;
+    let packed = pack_manifest(bucket.url(), &merged.text)?;
     bucket.put_manifest(&merged.hash, packed).await.map(|()| None)
 }
 

@@ -1,10 +1,8 @@
 //! The download of a state, and the recording that is composed of it.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::StreamExt as _;
 use loomrec_recording::entry::EntryReadError;
 use loomrec_recording::{Entry, EntryName};
 
@@ -15,14 +13,12 @@ use super::content_hash::ContentHash;
 use super::local_cache::LocalCache;
 use super::manifest::{ManifestTake, StateManifest};
 use super::merged_state::{MergedState, merge_new};
-use super::object_access::PARALLEL;
-use super::packed_text::{LARGEST_ENTRY, check_text, unpack_text};
+use super::object_download::{OnFetchProgress, download_objects};
+use super::packed_manifest::pack_manifest;
+use super::packed_text::{LARGEST_ENTRY, LARGEST_RECORDING, check_text, unpack_text};
 use super::remote_error::RemoteError;
 use super::segment_plan::{GapChoice, refuse_gaps};
 use super::state_loader::{load_manifest, read_meta, takes_in_order};
-
-/// The callback for progress: how many objects are there, and how many are needed.
-pub type OnFetchProgress = Arc<dyn Fn(u64, u64) + Send + Sync>;
 
 /// A state that is on this machine.
 #[derive(Clone, Debug)]
@@ -92,7 +88,7 @@ impl StateFetcher {
             }
             Err(error) => return Err(error),
         };
-        self.cache.put_manifest(&merged.hash, &merged.text)?;
+        self.cache.put_manifest(&merged.hash, &pack_manifest(bucket.url(), &merged.text)?)?;
         self.cache.note_seen(bucket.url(), &merged.hash)?;
         self.compose(bucket, merged.hash, &merged.manifest).await
     }
@@ -117,7 +113,7 @@ impl StateFetcher {
     fn cached_state(&self, hash: &ContentHash) -> Option<FetchedState> {
         let recording = self.cache.unchecked_recording(hash)?;
         if !self.cache.is_noted(hash) {
-            let manifest = StateManifest::parse(&self.cache.manifest(hash)?).ok()?;
+            let manifest = self.cache.manifest(hash)?;
             if !is_of_state(&recording, &manifest).unwrap_or(false) {
                 return None;
             }
@@ -132,7 +128,7 @@ impl StateFetcher {
         bucket: &RecordingBucket,
         hash: ContentHash,
     ) -> Result<FetchedState, RemoteError> {
-        let is_cached = self.cache.manifest(&hash).is_some();
+        let is_cached = self.cache.packed_manifest(&hash).is_some();
         let manifest = load_manifest(bucket, &self.cache, &hash).await?;
         let state = self.compose(bucket, hash, &manifest).await?;
         Ok(FetchedState { is_offline: is_cached && state.fetched == 0, ..state })
@@ -149,6 +145,7 @@ impl StateFetcher {
             return Ok(FetchedState { is_offline: false, ..state });
         }
         let takes = takes_in_order(manifest);
+        refuse_size(bucket, &takes)?;
         let staged = self.cache.stage_recording(&hash)?;
         let written = self.fetch_and_write(bucket, manifest, &takes, &staged).await;
         if written.is_err() {
@@ -204,29 +201,7 @@ impl StateFetcher {
             takes.iter().copied().filter(|take| !self.cache.has_object(&take.object)).collect();
         missing.sort_by(|one, other| one.object.cmp(&other.object));
         missing.dedup_by(|one, other| one.object == other.object);
-        let total = missing.len() as u64;
-        let downloads = missing.into_iter().map(|take| {
-            let (bucket, cache) = (bucket.clone(), self.cache.clone());
-            let (hash, bytes) = (take.object.clone(), take.bytes);
-            // A task for each, so that all processors work on them.
-            tokio::spawn(async move { download(&bucket, &cache, &hash, bytes).await })
-        });
-        let mut downloads = futures_util::stream::iter(downloads).buffer_unordered(PARALLEL);
-        let (mut done, mut damaged) = (0, Vec::new());
-        while let Some(downloaded) = downloads.next().await {
-            let ended = downloaded.map_err(|error| std::io::Error::other(error.to_string()));
-            match ended.map_err(RemoteError::at("the download of an object"))? {
-                // All of them are found, so that `verify` can name them.
-                Err(error @ RemoteError::Object { .. }) => damaged.push(error),
-                downloaded => downloaded?,
-            }
-            done += 1;
-            (self.on_progress)(done, total);
-        }
-        if let Some(error) = RemoteError::join_objects(damaged) {
-            return Err(error);
-        }
-        Ok(done)
+        download_objects(bucket, &self.cache, missing, &self.on_progress).await
     }
 
     fn write_recording(
@@ -268,6 +243,20 @@ impl StateFetcher {
     }
 }
 
+/// Fails if the entries of a state have more bytes than a recording can have.
+fn refuse_size(bucket: &RecordingBucket, takes: &[&ManifestTake]) -> Result<(), RemoteError> {
+    let bytes = takes.iter().fold(0, |sum: u64, take| sum.saturating_add(take.bytes));
+    match bytes > LARGEST_RECORDING {
+        false => Ok(()),
+        true => Err(RemoteError::TooLarge {
+            what: "the entries of the state".to_owned(),
+            url: bucket.url().to_owned(),
+            bytes,
+            limit: LARGEST_RECORDING,
+        }),
+    }
+}
+
 /// Reads the newest state, which must be there.
 async fn merge_existing(
     bucket: &RecordingBucket,
@@ -283,22 +272,4 @@ async fn merge_existing(
         });
     }
     Ok(merged)
-}
-
-async fn download(
-    bucket: &RecordingBucket,
-    cache: &LocalCache,
-    hash: &ContentHash,
-    bytes: u64,
-) -> Result<(), RemoteError> {
-    let packed = bucket.get_entry(hash).await?;
-    // Its file is synced, which may take a while.
-    let (bucket, cache, hash) = (bucket.clone(), cache.clone(), hash.clone());
-    let kept = tokio::task::spawn_blocking(move || {
-        check_text(&packed, &hash, bytes.min(LARGEST_ENTRY))
-            .map_err(|problem| bucket.unusable_entry(&hash, problem))?;
-        cache.put_object(&hash, &packed)
-    });
-    let kept = kept.await.map_err(|error| std::io::Error::other(error.to_string()));
-    kept.map_err(RemoteError::at("the cache"))?
 }

@@ -10,7 +10,8 @@ use rand::RngExt as _;
 use serde::{Deserialize, Serialize};
 
 use super::content_hash::ContentHash;
-use super::packed_text::{LARGEST_ENTRY, LARGEST_MANIFEST, check_text, pack_text, unpack_text};
+use super::manifest::StateManifest;
+use super::packed_text::{LARGEST_ENTRY, LARGEST_MANIFEST, check_text, pack_text};
 use super::remote_error::RemoteError;
 use super::whole_file::write_whole;
 
@@ -98,20 +99,24 @@ impl LocalCache {
         self.folder.join("objects").join(&digits[..2]).join(digits)
     }
 
-    /// Returns the text of a manifest, if it is there and right.
-    pub fn manifest(&self, hash: &ContentHash) -> Option<Vec<u8>> {
-        let packed = fs::read(self.manifest_path(hash)).ok()?;
-        unpack_text(&packed, hash, LARGEST_MANIFEST).ok()
+    /// Returns the packed text of a manifest, if it is there and right.
+    pub fn packed_manifest(&self, hash: &ContentHash) -> Option<Vec<u8>> {
+        let packed = loomrec_os::read_input(&self.manifest_path(hash), LARGEST_MANIFEST).ok()?;
+        check_text(&packed, hash, LARGEST_MANIFEST).is_ok().then_some(packed)
     }
 
-    /// Keeps the text of a manifest.
+    /// Returns a manifest, if it is there and right.
+    pub fn manifest(&self, hash: &ContentHash) -> Option<StateManifest> {
+        StateManifest::from_packed(&self.packed_manifest(hash)?).ok()
+    }
+
+    /// Keeps the packed text of a manifest.
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn put_manifest(&self, hash: &ContentHash, text: &[u8]) -> Result<(), RemoteError> {
+    pub fn put_manifest(&self, hash: &ContentHash, packed: &[u8]) -> Result<(), RemoteError> {
         let path = self.manifest_path(hash);
-        let packed = pack_text(text).map_err(RemoteError::at(&path))?;
-        write_whole(&path, &packed).map_err(RemoteError::at(path))
+        write_whole(&path, packed).map_err(RemoteError::at(path))
     }
 
     fn manifest_path(&self, hash: &ContentHash) -> PathBuf {

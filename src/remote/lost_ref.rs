@@ -11,7 +11,7 @@ use super::listed_segment::ListedSegment;
 use super::local_cache::LocalCache;
 use super::lost_reference::LostReference;
 use super::manifest::StateManifest;
-use super::packed_text::pack_text;
+use super::packed_manifest::pack_manifest;
 use super::remote_error::RemoteError;
 use super::state_loader::load_manifest;
 
@@ -102,7 +102,7 @@ pub async fn restore_ref(
     }
     let text = load_manifest(bucket, cache, state).await?.to_text();
     // It may be in the cache only.
-    let packed = pack_text(&text).map_err(RemoteError::at("the text of a manifest"))?;
+    let packed = pack_manifest(bucket.url(), &text)?;
     bucket.put_manifest(state, packed).await?;
     bucket.replace_ref(state).await
 }

@@ -12,11 +12,17 @@ use super::content_hash::ContentHash;
 /// The most bytes of an entry's text, whatever its manifest says.
 pub(crate) const LARGEST_ENTRY: u64 = 1 << 30;
 
-/// The most bytes of the text of a manifest.
-pub(crate) const LARGEST_MANIFEST: u64 = 512 << 20;
+/// The most bytes of the text of a manifest: about 900,000 takes.
+pub(crate) const LARGEST_MANIFEST: u64 = 256 << 20;
+
+/// The most bytes of the entries of a state, as of a recording on disk.
+pub(crate) const LARGEST_RECORDING: u64 = 4 << 30;
 
 /// The most bytes of any text.
 pub(crate) const LARGEST_TEXT: u64 = LARGEST_ENTRY;
+
+/// The most bytes of a text for each byte of its compressed form.
+const LARGEST_RATIO: u64 = 1032;
 
 /// How many bytes of a text are checked at a time.
 const PIECE: usize = 64 << 10;
@@ -31,12 +37,19 @@ pub fn pack_text(text: &[u8]) -> io::Result<Vec<u8>> {
     encoder.finish()
 }
 
+/// Returns the most bytes that a text of this length can have when it is compressed.
+pub(crate) fn packed_limit(text: u64) -> u64 {
+    text.saturating_add(text / 64).saturating_add(1 << 10)
+}
+
 /// Returns the text of an object.
 ///
 /// # Errors
 /// What is wrong with the object: it is cut, damaged, longer than `limit`, or has another hash.
 pub fn unpack_text(packed: &[u8], hash: &ContentHash, limit: u64) -> Result<Vec<u8>, String> {
-    let mut text = Vec::new();
+    // Without room for all of it, the vector would be copied while it grows.
+    let most = limit.min(packed.len() as u64 * LARGEST_RATIO).saturating_add(1);
+    let mut text = Vec::with_capacity(usize::try_from(most).unwrap_or_default());
     GzDecoder::new(packed)
         .take(limit.saturating_add(1))
         .read_to_end(&mut text)

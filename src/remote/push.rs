@@ -12,13 +12,14 @@ use tokio::task::JoinSet;
 use super::bucket::RecordingBucket;
 use super::bucket_check::listed_entries;
 use super::content_hash::ContentHash;
-use super::fetch::OnFetchProgress;
 use super::local_cache::LocalCache;
 use super::lost_ref::read_newest;
 use super::lost_reference::LostReference;
 use super::manifest::StateManifest;
 use super::merged_state::count_unmerged;
 use super::object_access::PARALLEL;
+use super::object_download::OnFetchProgress;
+use super::packed_manifest::pack_manifest;
 use super::packed_text::pack_text;
 use super::remote_error::RemoteError;
 use super::segment::describe_take;
@@ -130,9 +131,9 @@ pub async fn push(
     {
         return Err(RemoteError::TagTaken { url: bucket.url().to_owned(), tag: tag.to_owned() });
     }
-    let packed = pack_text(&text).map_err(RemoteError::at("the text of a manifest"))?;
+    let packed = pack_manifest(bucket.url(), &text)?;
+    cache.put_manifest(&hash, &packed)?;
     bucket.put_manifest(&hash, packed).await?;
-    cache.put_manifest(&hash, &text)?;
     if found != Some(&hash) && !bucket.move_ref(from.as_ref(), &hash).await? {
         return Err(RemoteError::Contended { url: bucket.url().to_owned() });
     }

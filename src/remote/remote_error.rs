@@ -150,6 +150,18 @@ pub enum RemoteError {
         /// The path of each, and what is wrong with it: at most 20 of them.
         problems: String,
     },
+    /// A state is too large.
+    #[error("use {url}: {what} would have {bytes} bytes; the most is {limit}")]
+    TooLarge {
+        /// What is too large.
+        what: String,
+        /// The recording.
+        url: String,
+        /// How many bytes it has.
+        bytes: u64,
+        /// The most that it may have.
+        limit: u64,
+    },
     /// A manifest cannot be read.
     #[error("read the manifest of {url}")]
     Manifest {

@@ -6,7 +6,7 @@ use super::bucket::RecordingBucket;
 use super::content_hash::ContentHash;
 use super::local_cache::LocalCache;
 use super::manifest::{ManifestTake, StateManifest};
-use super::packed_text::{LARGEST_MANIFEST, unpack_text};
+use super::packed_text::{LARGEST_MANIFEST, check_text};
 use super::remote_error::RemoteError;
 use super::take_order::visible_takes;
 
@@ -28,8 +28,8 @@ pub async fn load_manifest(
     cache: &LocalCache,
     hash: &ContentHash,
 ) -> Result<StateManifest, RemoteError> {
-    let text = match cache.manifest(hash) {
-        Some(text) => text,
+    let packed = match cache.packed_manifest(hash) {
+        Some(packed) => packed,
         None => {
             let packed = bucket.get_manifest(hash).await?;
             let packed = packed.ok_or_else(|| RemoteError::NotFound {
@@ -37,13 +37,13 @@ pub async fn load_manifest(
                 url: bucket.url().to_owned(),
                 hint: "it may have been removed by loomrec gc",
             })?;
-            let text = unpack_text(&packed, hash, LARGEST_MANIFEST)
+            check_text(&packed, hash, LARGEST_MANIFEST)
                 .map_err(|problem| bucket.unusable_manifest(hash, problem))?;
-            cache.put_manifest(hash, &text)?;
-            text
+            cache.put_manifest(hash, &packed)?;
+            packed.into()
         }
     };
-    StateManifest::parse(&text)
+    StateManifest::from_packed(&packed)
         .map_err(|source| RemoteError::Manifest { url: bucket.url().to_owned(), source })
 }
 

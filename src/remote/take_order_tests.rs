@@ -2,6 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::content_hash::ContentHash;
+use crate::packed_text::pack_text;
 
 fn take(name: &str, recorder: Option<&str>, at: u32) -> ManifestTake {
     ManifestTake {
@@ -116,9 +117,9 @@ fn take_of_a_step_replaces_one_with_the_same_request() {
 fn manifest_of_a_newer_format_is_refused() {
     let text = StateManifest::default().to_text();
     let newer = String::from_utf8(text).unwrap().replace("manifest/1", "manifest/2");
-    let error = StateManifest::parse(newer.as_bytes()).unwrap_err();
+    let error = StateManifest::from_packed(&pack_text(newer.as_bytes()).unwrap()).unwrap_err();
     assert!(error.to_string().contains("manifest/2"), "{error}");
-    assert!(StateManifest::parse(b"[]").is_err());
+    assert!(StateManifest::from_packed(&pack_text(b"[]").unwrap()).is_err());
 }
 
 proptest! {
@@ -162,7 +163,7 @@ proptest! {
         }
         let text = forward.to_text();
         prop_assert_eq!(&text, &shuffled.to_text());
-        let read = StateManifest::parse(&text).unwrap();
+        let read = StateManifest::from_packed(&pack_text(&text).unwrap()).unwrap();
         prop_assert_eq!(read.to_text(), text);
         prop_assert_eq!(seconds(&read), seconds(&forward));
     }

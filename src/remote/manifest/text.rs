@@ -1,12 +1,20 @@
 //! The text of a manifest, one take in each line.
 
+use std::io::{BufReader, Read as _};
+
+use flate2::read::GzDecoder;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::value::RawValue;
+
+use crate::packed_text::LARGEST_MANIFEST;
 
 use super::{ManifestRecorder, ManifestTake, StateManifest};
 
 /// The format that this version writes and reads.
 const FORMAT: &str = "loomrec-manifest/1";
+
+/// The most bytes of the member `about`.
+const LARGEST_ABOUT: usize = 8 << 20;
 
 /// What is wrong with the text of a manifest.
 #[derive(Debug, thiserror::Error)]
@@ -21,11 +29,17 @@ pub enum ManifestError {
         /// The format that it names.
         found: String,
     },
+    /// What it says of the recording is too long. Values need many times the memory of their text.
+    #[error("its member about has {bytes} bytes; the most is {LARGEST_ABOUT}")]
+    About {
+        /// How many bytes it has.
+        bytes: usize,
+    },
 }
 
 #[derive(Deserialize)]
 struct ManifestText {
-    about: Map<String, Value>,
+    about: Box<RawValue>,
     recorders: Vec<ManifestRecorder>,
     takes: Vec<ManifestTake>,
 }
@@ -36,17 +50,24 @@ struct ManifestFormat {
 }
 
 impl StateManifest {
-    /// Reads the text of a manifest.
+    /// Reads a manifest from its packed text, which is never in memory as a whole. Its hash has been
+    /// checked.
     ///
     /// # Errors
     /// The text has another form, or is of a newer format.
-    pub fn parse(text: &[u8]) -> Result<Self, ManifestError> {
-        let ManifestFormat { format } = serde_json::from_slice(text)?;
+    pub fn from_packed(packed: &[u8]) -> Result<Self, ManifestError> {
+        let text = || BufReader::new(GzDecoder::new(packed).take(LARGEST_MANIFEST));
+        let ManifestFormat { format } = serde_json::from_reader(text())?;
         if format != FORMAT {
             return Err(ManifestError::Format { found: format });
         }
-        let read: ManifestText = serde_json::from_slice(text)?;
-        let mut manifest = Self { about: read.about, recorders: read.recorders, takes: Vec::new() };
+        let read: ManifestText = serde_json::from_reader(text())?;
+        let about = read.about.get();
+        if about.len() > LARGEST_ABOUT {
+            return Err(ManifestError::About { bytes: about.len() });
+        }
+        let about = serde_json::from_str(about)?;
+        let mut manifest = Self { about, recorders: read.recorders, takes: Vec::new() };
         manifest.recorders.sort_by(|one, other| one.id.cmp(&other.id));
         let (pushed, recorded): (Vec<_>, Vec<_>) =
             read.takes.into_iter().partition(|take| take.recorder.is_none());
