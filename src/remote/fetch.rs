@@ -58,7 +58,9 @@ impl StateFetcher {
             StateSelector::Tag(tag) => self.cache.tag(&url, tag),
             StateSelector::Newest => None,
         };
-        if let Some(state) = known.as_ref().and_then(|hash| self.cached_state(hash)) {
+        if let Some(hash) = &known
+            && let Some(state) = self.cached_state(hash)?
+        {
             return Ok(state);
         }
         let bucket = RecordingBucket::connect(&name.address)?;
@@ -101,7 +103,7 @@ impl StateFetcher {
         let Some(seen) = self.cache.seen(bucket.url()) else {
             return Err(RemoteError::NothingSeen { problem: Box::new(error) });
         };
-        let state = match self.cached_state(&seen.manifest) {
+        let state = match self.cached_state(&seen.manifest)? {
             Some(state) => state,
             None => self.fetch_known(bucket, seen.manifest).await?,
         };
@@ -110,17 +112,17 @@ impl StateFetcher {
 
     /// Returns a state whose recording is in the cache. It is one that this machine has composed,
     /// or its entries are those of its manifest.
-    fn cached_state(&self, hash: &ContentHash) -> Option<FetchedState> {
-        let recording = self.cache.unchecked_recording(hash)?;
+    fn cached_state(&self, hash: &ContentHash) -> Result<Option<FetchedState>, RemoteError> {
+        let Some(recording) = self.cache.unchecked_recording(hash)? else { return Ok(None) };
         if !self.cache.is_noted(hash) {
-            let manifest = self.cache.manifest(hash)?;
+            let Some(manifest) = self.cache.manifest(hash) else { return Ok(None) };
             if !is_of_state(&recording, &manifest).unwrap_or(false) {
-                return None;
+                return Ok(None);
             }
             self.cache.note_recording(hash);
         }
         let manifest = hash.clone();
-        Some(FetchedState { recording, manifest, is_offline: true, age: None, fetched: 0 })
+        Ok(Some(FetchedState { recording, manifest, is_offline: true, age: None, fetched: 0 }))
     }
 
     async fn fetch_known(
@@ -141,7 +143,7 @@ impl StateFetcher {
         hash: ContentHash,
         manifest: &StateManifest,
     ) -> Result<FetchedState, RemoteError> {
-        if let Some(state) = self.cached_state(&hash) {
+        if let Some(state) = self.cached_state(&hash)? {
             return Ok(FetchedState { is_offline: false, ..state });
         }
         let takes = takes_in_order(manifest);

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use loomrec_os::FileStatus;
+use loomrec_store::{LeftoverFile, RecordingLocation, leftovers};
 use rand::RngExt as _;
 use serde::{Deserialize, Serialize};
 
@@ -124,8 +125,16 @@ impl LocalCache {
     }
 
     /// Returns the path of the recording of a state, if it is there. It has not been checked.
-    pub fn unchecked_recording(&self, hash: &ContentHash) -> Option<PathBuf> {
-        Some(self.recording_path(hash)).filter(|path| path.is_file())
+    ///
+    /// # Errors
+    /// A log beside it cannot be removed.
+    pub fn unchecked_recording(&self, hash: &ContentHash) -> Result<Option<PathBuf>, RemoteError> {
+        let path = self.recording_path(hash);
+        if !path.is_file() {
+            return Ok(None);
+        }
+        remove_logs(&path)?;
+        Ok(Some(path))
     }
 
     /// Whether the recording of a state is still the file that was noted.
@@ -164,13 +173,14 @@ impl LocalCache {
     /// Puts a composed recording in its place, and notes that it is right.
     ///
     /// # Errors
-    /// The file cannot be renamed.
+    /// The file cannot be renamed, or a log beside it cannot be removed.
     pub fn keep_recording(
         &self,
         hash: &ContentHash,
         staged: &Path,
     ) -> Result<PathBuf, RemoteError> {
         let path = self.recording_path(hash);
+        remove_logs(&path)?;
         fs::rename(staged, &path).map_err(RemoteError::at(&path))?;
         self.note_recording(hash);
         Ok(path)
@@ -224,6 +234,17 @@ impl LocalCache {
         let written = text.and_then(|text| write_whole(path, &text));
         written.map_err(RemoteError::at(path))
     }
+}
+
+/// Removes logs beside a recording of the cache. Nothing records there, so they are not loomrec's
+/// own, and a reader would take their calls for those of the recording.
+fn remove_logs(recording: &Path) -> Result<(), RemoteError> {
+    for leftover in leftovers(&RecordingLocation::from(recording))? {
+        if let LeftoverFile::Log { path, .. } = leftover {
+            fs::remove_file(&path).map_err(RemoteError::at(&path))?;
+        }
+    }
+    Ok(())
 }
 
 /// Returns a text that changes when a file is written or replaced: its length, its times and its

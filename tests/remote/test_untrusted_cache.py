@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from machine import calls, expected
+from machine import CLIENT, calls, expected, read_acks
 
 TWO_CALLS = calls(count=2)
 
@@ -88,3 +88,22 @@ def test_right_cache_from_elsewhere_needs_no_store(warm, make_machine, pointer, 
         outcome = other.replay(pointer, client=TWO_CALLS)
         assert_right(outcome)
         assert outcome.remote[0]["offline"] is True
+
+
+def test_calls_of_a_log_beside_a_recording_of_the_cache_are_not_served(warm, pointer, make_machine, upstream):
+    upstream.edition = 7
+    other = make_machine()
+    recorder = other.start("record", "-r", "agent.json", "--upstream", f"openai={upstream.url}", "--",
+                           *CLIENT, *calls(count=3, pause=[2]))
+    recorder.wait_for_pause()
+    recorder.kill()
+    log = (other.work / ".loomrec" / "agent.json.log").read_bytes()
+    assert b"edition 7" in log
+    for path in warm.cache.glob("recordings/*.json"):
+        (path.parent / ".loomrec").mkdir(exist_ok=True)
+        (path.parent / ".loomrec" / f"{path.name}.log").write_bytes(log)
+    for flags in (["--strict"], []):
+        outcome = warm.run("replay", *flags, "-r", pointer, "--", *CLIENT, "--acks", "acks", *TWO_CALLS)
+        assert outcome.code == 0, outcome.stderr
+        assert {ack["answer"] for ack in read_acks(warm.path("acks"))} == set(expected("call", range(2)).values())
+    assert not list(warm.cache.rglob("*.log"))
