@@ -17,10 +17,8 @@ const INTO_CONFLICTS: [&str; 2] = ["output", "force"];
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Formats: vcr (VCR.py and pytest-recording, YAML), vcr-json (the same in JSON), har (browsers,
-Playwright, mitmproxy), agentloom, aimock (fixtures), openai-batch (the answers of a batch, with
---requests), openai-chat (JSONL for fine-tuning), otel (spans in OTLP JSON, with the conventions
-of OpenInference or OpenTelemetry). The format is detected from the beginning of each file;
---from sets it.
+Playwright, mitmproxy), agentloom, aimock (fixtures), openai-chat (JSONL for fine-tuning). The
+format is detected from the beginning of each file; --from sets it.
 
 Credentials are never imported. Calls to hosts that are not upstreams are left out and counted;
 use --upstream to name your own addresses, as for record.
@@ -32,7 +30,6 @@ Examples:
   loomrec import tests/cassettes/*.yaml -o recordings/agent.json
   loomrec import --from har traffic.har -o recordings/web.json --upstream openai=http://127.0.0.1:9999/v1
   loomrec import new.yaml --into recordings/agent.json
-  loomrec import --requests batch_in.jsonl batch_out.jsonl -o recordings/batch.json
   loomrec import fixtures/recorded/*.json --requests recordings/.loomrec/agent.json.pending -o recordings/agent.json
   loomrec replay --strict -r recordings/agent.json -- pytest")]
 pub struct ImportArgs {
@@ -42,8 +39,8 @@ pub struct ImportArgs {
     /// The format of the files [default: detected from their beginning]
     #[arg(long, value_name = "FORMAT")]
     pub from: Option<String>,
-    /// The requests, if the files hold only answers: the request file of an OpenAI batch; for
-    /// aimock fixtures, a recording or the requests that a replay missed (replay --pending)
+    /// The requests that aimock fixtures answer: a recording, or what a replay missed (replay
+    /// --pending)
     #[arg(long, value_name = "FILE")]
     pub requests: Option<PathBuf>,
     /// The requested model, if a file does not name it (openai-chat)
@@ -106,8 +103,7 @@ pub struct ImportArgs {
 #[command(after_help = "\
 Formats: vcr (a cassette of VCR.py, YAML), vcr-json (the same in JSON), har (HAR 1.2, for any
 viewer; importing it restores the same recording), agentloom (version 2, without the fields that
-only loomrec has), aimock (fixtures), openai-batch (requests, or answers with --answers),
-openai-chat (conversations for fine-tuning), otel (spans in OTLP JSON, one per line).
+only loomrec has), aimock (fixtures), openai-chat (conversations for fine-tuning).
 
 Exit code 0 if calls were exported, 1 if there were none.
 
@@ -127,9 +123,6 @@ pub struct ExportArgs {
     /// Replace an existing file
     #[arg(long, requires = "output")]
     pub force: bool,
-    /// Write the answers of a batch instead of its requests (openai-batch)
-    #[arg(long)]
-    pub answers: bool,
     /// The address to write for an upstream's calls: NAME=URL, or one URL for everything
     /// (repeatable)
     #[arg(long, value_name = "[NAME=]URL", env = "LOOMREC_UPSTREAM", value_delimiter = ' ')]

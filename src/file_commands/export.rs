@@ -31,15 +31,6 @@ pub fn run(args: &ExportArgs) -> Result<u8, CommandFailure> {
     }
     let recording = serve_setup::open(&args.file, &output)?;
     let writer = ExportWriter::new(format, &addresses);
-    let writer = match (args.answers, format) {
-        (false, _) => writer,
-        (true, ForeignFormat::OpenAiBatch) => writer.answers(),
-        (true, _) => {
-            return Err(CommandFailure::usage(
-                "--answers: only openai-batch has answers in a file of their own",
-            ));
-        }
-    };
     let (transfer, target) = match &args.output {
         Some(path) => (to_file(path, args.force, &recording, writer)?, path.display().to_string()),
         None => (to_stdout(&recording, writer)?, "stdout".to_owned()),

@@ -269,12 +269,10 @@ impl Reader<'_> {
         }
         match (rules, &self.args.requests) {
             (Some(rules), Some(requests)) => self.apply(rules, &requests.into()),
-            (None, Some(requests)) if beside.requests.is_none() => {
-                Err(CommandFailure::usage(format!(
-                    "--requests {}: none of the files needs a file of requests",
-                    requests.display()
-                )))
-            }
+            (None, Some(requests)) => Err(CommandFailure::usage(format!(
+                "--requests {}: none of the files needs a file of requests",
+                requests.display()
+            ))),
             _ => Ok(()),
         }
     }
@@ -309,21 +307,10 @@ impl Reader<'_> {
             (None, None) => return Err(failed(unknown(&beginning))),
         };
         let mut input = Cursor::new(beginning).chain(input);
-        if let Some(requests) = &self.args.requests {
-            if format == ForeignFormat::Aimock {
-                let several = if self.args.files.len() > 1 { label } else { "" };
-                let rules = rules.get_or_insert_with(FixtureList::default);
-                return rules
-                    .read(several, &mut input)
-                    .map_err(|error| read_failure(label, &error));
-            }
-            if format == ForeignFormat::OpenAiBatch && beside.requests.is_none() {
-                let label = requests.display().to_string();
-                let file = loomrec_os::open_input(requests);
-                let mut file = file.map_err(|error| unreadable(&label, &error.to_string()))?;
-                let read = interchange::read_requests(&mut file);
-                beside.requests = Some(read.map_err(|error| read_failure(&label, &error))?);
-            }
+        if self.args.requests.is_some() && format == ForeignFormat::Aimock {
+            let several = if self.args.files.len() > 1 { label } else { "" };
+            let rules = rules.get_or_insert_with(FixtureList::default);
+            return rules.read(several, &mut input).map_err(|error| read_failure(label, &error));
         }
         beside.attached = attached_file::files_beside(path);
         let done =

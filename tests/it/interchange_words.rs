@@ -1,5 +1,5 @@
 //! Tests of `import` and `export` for formats that keep words, lines or spans: files of AgentLoom,
-//! aimock, OpenAI's batches and examples, and OpenTelemetry.
+//! aimock, and OpenAI's examples.
 
 use serde_json::{Value, json};
 
@@ -39,67 +39,6 @@ fn replays(scene: &Scene) {
     assert!(answer.text().contains("Grüße"), "{}", answer.text());
     assert!(server.call(&chat_streamed("hello, hi")).text().contains("data: "));
     server.stop().expect(0);
-}
-
-#[test]
-fn batch_comes_back_with_its_requests() {
-    let scene = chats();
-    let export = |out: &str, more: &[&str]| {
-        let args = [&["export", "--to", "openai-batch", "run.json", "-o", out], more].concat();
-        let ran = run(&scene, &args);
-        assert_eq!(ran.code, 0, "{}", ran.stderr);
-    };
-    export("in.jsonl", &[]);
-    export("out.jsonl", &["--answers"]);
-    let asked = std::fs::read_to_string(scene.path("in.jsonl")).unwrap();
-    assert!(asked.lines().count() == 2 && !asked.contains("\"stream\""), "{asked}");
-    let ran = run(&scene, &["import", "out.jsonl", "-o", "back.json"]);
-    assert_eq!(ran.code, 1, "{}", ran.stderr);
-    assert!(ran.stderr.contains("line 1: its request is in another file"), "{}", ran.stderr);
-    let ran = run(&scene, &["import", "out.jsonl", "--requests", "in.jsonl", "-o", "back.json"]);
-    assert_eq!(ran.code, 0, "{}", ran.stderr);
-    assert_eq!(kept_parts(&scene, "back.json"), kept_parts(&scene, "run.json"));
-    std::fs::rename(scene.path("back.json"), scene.path("run.json")).unwrap();
-    replays(&scene);
-}
-
-#[test]
-fn spans_come_back_as_the_calls_they_are_of() {
-    let scene = chats();
-    let ran = run(&scene, &["export", "--to", "otel", "run.json", "-o", "spans.jsonl"]);
-    assert_eq!(ran.code, 0, "{}", ran.stderr);
-    let text = std::fs::read_to_string(scene.path("spans.jsonl")).unwrap();
-    let again = run(&scene, &["export", "--to", "otel", "run.json"]);
-    assert_eq!(again.stdout, text, "ids are not the same again");
-    for line in text.lines() {
-        let line: Value = serde_json::from_str(line).unwrap();
-        let span = &line["resourceSpans"][0]["scopeSpans"][0]["spans"][0];
-        assert_eq!(span["traceId"].as_str().unwrap().len(), 32);
-        let keys: Vec<_> = span["attributes"].as_array().unwrap().iter().collect();
-        for name in
-            ["llm.input_messages.0.message.content", "gen_ai.output.messages", "input.value"]
-        {
-            assert!(keys.iter().any(|pair| pair["key"] == name), "{name}: {span}");
-        }
-    }
-    let ran = run(&scene, &["import", "spans.jsonl", "-o", "back.json"]);
-    assert_eq!(ran.code, 0, "{}", ran.stderr);
-    let known = |path: &str| {
-        let mut known: Vec<String> = entries(&scene.path(path))
-            .iter()
-            .map(|(_, e)| {
-                format!(
-                    "{} {} {}",
-                    e["request"]["body"]["messages"], e["content"], e["recorded_at"]
-                )
-            })
-            .collect();
-        known.sort();
-        known
-    };
-    assert_eq!(known("back.json"), known("run.json"));
-    std::fs::rename(scene.path("back.json"), scene.path("run.json")).unwrap();
-    replays(&scene);
 }
 
 #[test]
@@ -206,12 +145,8 @@ fn file_that_cannot_be_read_is_named_with_the_place() {
     for (format, text, told) in [
         ("agentloom", "", "EOF"),
         ("aimock", "{\"fixtures\": [{\"match\": {}, ", "line 1"),
-        ("openai-batch", "{\"custom_id\": \"a\"}\n{\"custom_id\": 7}", "line 2"),
-        ("openai-batch", "{\"custom_id\": \"a\", \"custom_id\": \"b\"}", "duplicate field"),
         ("openai-chat", "\n\n{\"messages\": \"x\"}", "line 3"),
         ("openai-chat", &format!("{{\"messages\": {deep}"), "recursion limit"),
-        ("otel", "{\"resourceSpans\": 7}", "invalid type"),
-        ("otel", &format!("{{\"resourceSpans\": {deep}"), "nested too deeply"),
         ("agentloom", "{\"a\": {}, \"a\": {}}", "twice"),
         ("aimock", "{\"fixtures\": [], \"fixtures\": []}", "twice"),
     ] {
@@ -225,8 +160,6 @@ fn file_that_cannot_be_read_is_named_with_the_place() {
     std::fs::write(scene.path("a.json"), "{\"_version\": 2, \"a\": {\"content\": \"b\"}}").unwrap();
     let unused = run(&scene, &["import", "a.json", "--requests", "x", "-o", "r.json"]);
     assert_eq!(unused.code, 2, "{}", unused.stderr);
-    let answers = run(&scene, &["export", "--to", "har", "a.json", "--answers"]);
-    assert_eq!(answers.code, 2, "{}", answers.stderr);
 }
 
 #[test]
@@ -234,15 +167,16 @@ fn memory_is_bounded_when_one_thing_has_no_end() {
     for (head, what) in [
         ("{\"_version\": 2, \"a\": {\"content\": \"", "agentloom"),
         ("{\"fixtures\": [{\"match\": {\"userMessage\": \"", "aimock"),
-        ("{\"custom_id\": \"", "openai-batch"),
-        ("{\"resourceSpans\": [{\"scopeSpans\": [{\"spans\": [{\"name\": \"", "otel"),
+        ("{\"messages\": [{\"role\": \"", "openai-chat"),
     ] {
         let (code, said, peak) = feed(head, &"x".repeat(1 << 20), false);
         assert_eq!(code, 4, "{what}: {said}");
         assert!(said.contains("one exchange takes more than 128 MiB"), "{what}: {said}");
         assert!(peak < 700 << 10, "{what}: {peak} kB");
     }
-    let line = format!("{}\n", json!({ "custom_id": "a", "error": "y".repeat(2000) })).repeat(200);
+    let line =
+        format!("{}\n", json!({ "messages": [{ "role": "user", "content": "y".repeat(2000) }] }))
+            .repeat(200);
     let (code, said, peak) = feed("", &line, true);
     assert_eq!(code, 1, "{said}");
     assert!(peak < 100 << 10, "{peak} kB");

@@ -10,11 +10,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use serde_json::{Value, json};
 
-use super::{
-    BatchRequests, CompanionFiles, EntryImporter, FoundItem, ImportRefusal, SkipCause,
-    UpstreamAddresses, read_requests, read_with,
-};
-use good_file::{GoodFile, cassettes, hars, whole, words};
+use super::{EntryImporter, FoundItem, ImportRefusal, SkipCause, UpstreamAddresses, read};
+use good_file::{GoodFile, cassettes, hars, words};
 use loomrec_identity::IdentityRules;
 use loomrec_recording::Entry;
 use loomrec_recording::cost::PriceTable;
@@ -31,12 +28,7 @@ fn answer_of(entry: &Entry) -> Vec<u8> {
     }
 }
 
-fn import(
-    maker: EntryMaker<'_>,
-    good: &GoodFile,
-    file: &Value,
-    requests: Option<&Value>,
-) -> Imported {
+fn import(maker: EntryMaker<'_>, good: &GoodFile, file: &Value) -> Imported {
     let (addresses, rules) = (UpstreamAddresses::default(), IdentityRules::default());
     let importer = EntryImporter {
         maker,
@@ -46,13 +38,8 @@ fn import(
         all: false,
         any_length: false,
     };
-    let requests: Option<BatchRequests> = match requests {
-        Some(requests) => Some(read_requests(&mut requests.to_string().as_bytes()).ok()?),
-        None => None,
-    };
-    let beside = CompanionFiles { requests, ..CompanionFiles::default() };
     let (mut imported, mut is_lost) = (Vec::new(), false);
-    let done = read_with(good.format, &mut file.to_string().as_bytes(), &beside, &mut |item| {
+    let done = read(good.format, &mut file.to_string().as_bytes(), &mut |item| {
         let made = match item {
             FoundItem::Exchange(exchange) => importer.entry(*exchange),
             FoundItem::Words(words) => importer.words(*words),
@@ -195,8 +182,8 @@ fn import_of_a_changed_body_ends_well_only_with_the_bytes_of_the_good_file() {
     let prices = PriceTable::builtin();
     let maker = EntryMaker { redactor: &redactor, prices: &prices, max: 1 << 20 };
     let (mut tried, mut decoded, mut wrong) = (0, 0, Vec::new());
-    for good in hars().into_iter().chain(cassettes()).chain(whole()).chain(words()) {
-        let truth = import(maker, &good, &good.file, good.requests.as_ref());
+    for good in hars().into_iter().chain(cassettes()).chain(words()) {
+        let truth = import(maker, &good, &good.file);
         let truth = truth.unwrap_or_else(|| panic!("{} is not imported", good.name));
         let mut check = |what: String, imported: Imported| {
             tried += 1;
@@ -210,24 +197,7 @@ fn import_of_a_changed_body_ends_well_only_with_the_bytes_of_the_good_file() {
             }
         };
         for (what, file) in variants(&good, &good.file) {
-            check(what, import(maker, &good, &file, good.requests.as_ref()));
-        }
-        if let Some(requests) = &good.requests {
-            let pointers = GoodFile {
-                bodies: vec!["/body".to_owned()],
-                format: good.format,
-                name: good.name.clone(),
-                file: Value::Null,
-                requests: None,
-                bytes: None,
-                is_prose: false,
-            };
-            for (what, requests) in variants(&pointers, requests) {
-                check(
-                    format!("requests {what}"),
-                    import(maker, &good, &good.file, Some(&requests)),
-                );
-            }
+            check(what, import(maker, &good, &file));
         }
     }
     assert!(tried > 3500 && decoded > 1000, "{tried} tried, {decoded} decoded");

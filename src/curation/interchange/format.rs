@@ -17,12 +17,8 @@ pub enum ForeignFormat {
     AgentLoom,
     /// Fixtures of aimock.
     Aimock,
-    /// A file of an OpenAI batch: requests or answers.
-    OpenAiBatch,
     /// Conversations for OpenAI's fine-tuning.
     OpenAiChat,
-    /// OpenTelemetry spans, in OTLP's JSON.
-    Otel,
 }
 
 /// A name that is not a format, or not one for this direction.
@@ -40,16 +36,8 @@ fn hint(meant: Option<&str>) -> String {
 
 impl ForeignFormat {
     /// All formats.
-    pub const ALL: [Self; 8] = [
-        Self::Vcr,
-        Self::VcrJson,
-        Self::Har,
-        Self::AgentLoom,
-        Self::Aimock,
-        Self::OpenAiBatch,
-        Self::OpenAiChat,
-        Self::Otel,
-    ];
+    pub const ALL: [Self; 6] =
+        [Self::Vcr, Self::VcrJson, Self::Har, Self::AgentLoom, Self::Aimock, Self::OpenAiChat];
 
     /// Returns its name for `--from` and `--to`.
     pub fn name(self) -> &'static str {
@@ -59,9 +47,7 @@ impl ForeignFormat {
             Self::Har => "har",
             Self::AgentLoom => "agentloom",
             Self::Aimock => "aimock",
-            Self::OpenAiBatch => "openai-batch",
             Self::OpenAiChat => "openai-chat",
-            Self::Otel => "otel",
         }
     }
 
@@ -73,9 +59,7 @@ impl ForeignFormat {
             Self::Har => "a HAR file",
             Self::AgentLoom => "an AgentLoom recording",
             Self::Aimock => "aimock's fixtures",
-            Self::OpenAiBatch => "a file of an OpenAI batch",
             Self::OpenAiChat => "chat JSONL",
-            Self::Otel => "OpenTelemetry spans",
         }
     }
 
@@ -109,19 +93,13 @@ impl ForeignFormat {
                 Some(Self::Aimock)
             } else if begins("messages") {
                 Some(Self::OpenAiChat)
-            } else if begins("resourceSpans") || begins("resource_spans") {
-                Some(Self::Otel)
             } else if has("_loomrec") {
                 // It is a loomrec recording, or a HAR file that mentions loomrec.
                 (has("entries") && has("log")).then_some(Self::Har)
             } else if begins("_version") {
                 Some(Self::AgentLoom)
-            } else if has("custom_id") {
-                Some(Self::OpenAiBatch)
             } else if has("interactions") || has("http_interactions") {
                 Some(Self::VcrJson)
-            } else if has("resourceSpans") || has("scopeSpans") || is_span(&has) {
-                Some(Self::Otel)
             } else if has("entries") && has("log") {
                 Some(Self::Har)
             } else if has("fixtures") && has("match") {
@@ -134,20 +112,11 @@ impl ForeignFormat {
                 None
             };
         }
-        if text.starts_with('[') {
-            let has = |key: &str| text.contains(&format!("\"{key}\""));
-            return is_span(&has).then_some(Self::Otel);
-        }
         let starts = |line: &str| {
             ["interactions:", "http_interactions:"].iter().any(|key| line.starts_with(key))
         };
         text.lines().any(starts).then_some(Self::Vcr)
     }
-}
-
-/// Whether a text has the members of a span.
-fn is_span(has: &dyn Fn(&str) -> bool) -> bool {
-    has("attributes") && (has("spanId") || has("span_id") || has("context"))
 }
 
 impl fmt::Display for ForeignFormat {
@@ -170,10 +139,7 @@ mod tests {
         assert_eq!(of("{\"_version\": 2}"), Some(ForeignFormat::AgentLoom));
         assert_eq!(of("{\"_version\": 2, \"_loomrec\": {}}"), None);
         assert_eq!(of("{\n  \"fixtures\": ["), Some(ForeignFormat::Aimock));
-        assert_eq!(of("{\"id\": \"b\", \"custom_id\": \"a\""), Some(ForeignFormat::OpenAiBatch));
         assert_eq!(of("{\"messages\": [{\"role\""), Some(ForeignFormat::OpenAiChat));
-        assert_eq!(of("{\"resourceSpans\": ["), Some(ForeignFormat::Otel));
-        assert_eq!(of("[{\"context\": {}, \"attributes\": {}"), Some(ForeignFormat::Otel));
         assert_eq!(of(""), None);
         assert_eq!(of("a: interactions:"), None);
     }
@@ -184,7 +150,7 @@ mod tests {
         assert_eq!(
             ForeignFormat::named("harr").unwrap_err().to_string(),
             "use the format \"harr\" (did you mean har?); the formats are vcr, vcr-json, \
-             har, agentloom, aimock, openai-batch, openai-chat, otel"
+             har, agentloom, aimock, openai-chat"
         );
     }
 }

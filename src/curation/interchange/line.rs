@@ -1,13 +1,11 @@
 //! Files with a JSON text on each line.
 
 use std::io::{BufRead, BufReader, Read};
-use std::ops::ControlFlow;
 
 use serde::de::DeserializeOwned;
 
-use super::bounded::{BoundedReader, LIMIT, ReadMeter};
-use super::format::ForeignFormat;
-use super::read_context::{ReadContext, ReadError, ReadProblem};
+use super::bounded::LIMIT;
+use super::read_context::ReadProblem;
 
 /// One line of a file.
 pub(super) struct FileLine<'a> {
@@ -49,23 +47,6 @@ impl FileLines {
             }
         }
     }
-
-    /// As [`Self::visit`], for a file that is not read for its exchanges.
-    pub(super) fn each(
-        format: ForeignFormat,
-        input: impl Read,
-        mut visit: impl FnMut(&FileLine<'_>) -> Result<bool, ReadProblem>,
-    ) -> Result<(), ReadError> {
-        let meter = ReadMeter::default();
-        let mut go_on = |_| ControlFlow::Continue(());
-        let finder = ReadContext::new(&mut go_on, meter.clone(), "");
-        let input = BoundedReader::new(input, meter);
-        let done = Self::visit(input, |line| {
-            finder.passed();
-            visit(line)
-        });
-        finder.ended(format, done)
-    }
 }
 
 impl FileLine<'_> {
@@ -82,11 +63,6 @@ impl FileLine<'_> {
             let told = told.split(" at line 1 column").next().unwrap_or_default();
             ReadProblem::Form(format!("line {}, column {}: {told}", self.number, error.column()))
         })
-    }
-
-    /// Returns its text.
-    pub(super) fn text(&self) -> Result<&str, ReadProblem> {
-        std::str::from_utf8(self.bytes).map_err(|_| self.problem("it is not UTF-8"))
     }
 
     /// Returns an error in this line.

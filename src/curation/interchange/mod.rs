@@ -25,8 +25,7 @@ mod import;
 mod length;
 mod lenient;
 mod line;
-mod openai;
-mod otel;
+mod openai_chat;
 mod read;
 mod read_context;
 mod response_body;
@@ -40,14 +39,13 @@ pub use aimock::{
     AimockFixture, FixtureBlock, FixtureList, FixtureMatch, FixturePace, RequestContent, TurnRule,
 };
 pub use attached_files::AttachedFiles;
-pub use companion::{BatchRequests, CompanionFiles};
+pub use companion::CompanionFiles;
 pub use exchange::{
     ForeignExchange, ForeignRequest, ForeignResponse, FoundItem, NamedEntry, OwnDetails,
     ResponseContent, SkipCause, SkippedItem, TextAnswer, TextExchange,
 };
 pub use format::{ForeignFormat, UnknownFormat};
 pub use import::{EntryImporter, ImportRefusal, ImportedEntry};
-pub use openai::read_requests;
 pub use read::{read, read_with};
 pub use read_context::ReadError;
 pub use write::{EntryToWrite, ExportWriter, WrittenEntry};

@@ -8,7 +8,7 @@ use super::companion::CompanionFiles;
 use super::exchange::FoundItem;
 use super::format::ForeignFormat;
 use super::read_context::{ReadContext, ReadError};
-use super::{agentloom, aimock, har, openai, otel, vcr};
+use super::{agentloom, aimock, har, openai_chat, vcr};
 
 /// Finds the exchanges of a file in order, until `visit` wants no more.
 ///
@@ -42,9 +42,7 @@ pub fn read_with(
         ForeignFormat::Har => har::read(input, beside, &mut finder),
         ForeignFormat::AgentLoom => agentloom::read(input, &mut finder),
         ForeignFormat::Aimock => aimock::read(input, &mut finder),
-        ForeignFormat::OpenAiBatch => openai::read_batch(input, beside, &mut finder),
-        ForeignFormat::OpenAiChat => openai::read_chat(input, beside, &mut finder),
-        ForeignFormat::Otel => otel::read(input, &mut finder),
+        ForeignFormat::OpenAiChat => openai_chat::read(input, beside, &mut finder),
     };
     finder.ended(format, done)
 }
@@ -55,8 +53,7 @@ fn noun(format: ForeignFormat) -> &'static str {
         ForeignFormat::Vcr | ForeignFormat::VcrJson => "interaction",
         ForeignFormat::Har | ForeignFormat::AgentLoom => "entry",
         ForeignFormat::Aimock => "fixture",
-        ForeignFormat::Otel => "span",
-        ForeignFormat::OpenAiBatch | ForeignFormat::OpenAiChat => "",
+        ForeignFormat::OpenAiChat => "",
     }
 }
 
@@ -81,11 +78,8 @@ mod tests {
         let aimock = "{\"fixtures\":[{\"match\":{\"userMessage\":\"a\",\"model\":\"m\",\"turnIndex\":0,\
                       \"hasToolResult\":false},\"response\":{\"toolCalls\":[{\"name\":\"f\"}]}}]}";
         let chat = "{\"messages\":[{\"role\":\"user\"},{\"role\":\"assistant\",\"content\":[]}],\
-                    \"model\":\"m\"}\n{\"custom_id\":\"a\",\"response\":{\"status_code\":1}}";
-        let span = "{\"spans\":[{\"startTimeUnixNano\":\"99\",\"attributes\":[{\"key\":\
-                    \"gen_ai.prompt.0.role\",\"value\":{\"stringValue\":\"user\"}},{\"key\":\
-                    \"gen_ai.request.model\",\"value\":{\"arrayValue\":{\"values\":[]}}}]}]}";
-        let files = vec![yaml, har, json, loom, aimock, chat, span];
+                    \"model\":\"m\"}\n{\"messages\":[]}";
+        let files = vec![yaml, har, json, loom, aimock, chat];
         (prop::sample::select(files), prop::collection::vec(change, 0..6)).prop_map(
             |(text, changes)| {
                 let mut bytes = text.as_bytes().to_vec();

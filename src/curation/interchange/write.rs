@@ -9,7 +9,7 @@ use super::agentloom::TurnCounter;
 use super::aimock::MatchCounter;
 use super::format::ForeignFormat;
 use super::vcr::{Cassette, Notation};
-use super::{har, openai, otel};
+use super::{har, openai_chat};
 use loomrec_recording::{Entry, ResponseEnd};
 
 /// Writes a file, one entry at a time.
@@ -18,8 +18,6 @@ pub struct ExportWriter<'a> {
     format: ForeignFormat,
     addresses: &'a UpstreamAddresses,
     count: usize,
-    /// Whether a batch's answers are written instead of its requests.
-    answers: bool,
     turns: TurnCounter,
     matches: MatchCounter,
 }
@@ -28,13 +26,7 @@ impl<'a> ExportWriter<'a> {
     /// Returns a writer of a format. Calls get the addresses of their upstreams.
     pub fn new(format: ForeignFormat, addresses: &'a UpstreamAddresses) -> Self {
         let (turns, matches) = (TurnCounter::default(), MatchCounter::default());
-        Self { format, addresses, count: 0, answers: false, turns, matches }
-    }
-
-    /// Writes the answers of a batch instead of its requests.
-    pub fn answers(mut self) -> Self {
-        self.answers = true;
-        self
+        Self { format, addresses, count: 0, turns, matches }
     }
 
     /// Whether entries must be written in the order that [`ExportWriter::survey`] determines.
@@ -60,9 +52,7 @@ impl<'a> ExportWriter<'a> {
             ),
             ForeignFormat::AgentLoom => "{\n  \"_version\": 2".to_owned(),
             ForeignFormat::Aimock => "{\"fixtures\":[".to_owned(),
-            ForeignFormat::OpenAiBatch | ForeignFormat::OpenAiChat | ForeignFormat::Otel => {
-                String::new()
-            }
+            ForeignFormat::OpenAiChat => String::new(),
         }
     }
 
@@ -105,17 +95,10 @@ impl<'a> ExportWriter<'a> {
             (ForeignFormat::VcrJson, Some(response)) => cassette(Notation::Json, response)?,
             (ForeignFormat::Har, Some(response)) => har::entry(sent, &url, request, response),
             (ForeignFormat::Aimock, _) => self.matches.entry(sent, request)?,
-            (ForeignFormat::OpenAiBatch, Some(response)) if self.answers => {
-                openai::batch_answer(sent, request, response)?
-            }
-            (ForeignFormat::OpenAiBatch, _) if !self.answers => {
-                openai::batch_request(sent, request)?
-            }
             (ForeignFormat::OpenAiChat, response) => {
                 let status = response.map_or(200, |response| response.status);
-                openai::chat_example(entry, request, status)?
+                openai_chat::entry(entry, request, status)?
             }
-            (ForeignFormat::Otel, _) => otel::span(sent, &url, request)?,
             _ => return Err(words()),
         };
         let between = match (self.format, self.count) {

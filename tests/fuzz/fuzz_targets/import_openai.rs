@@ -4,7 +4,4 @@ use libfuzzer_sys::fuzz_target;
 use loomrec_curation::interchange::ForeignFormat;
 use loomrec_fuzz::import;
 
-fuzz_target!(|data: &[u8]| import::check(
-    &[ForeignFormat::OpenAiBatch, ForeignFormat::OpenAiChat],
-    data
-));
+fuzz_target!(|data: &[u8]| import::check(&[ForeignFormat::OpenAiChat], data));

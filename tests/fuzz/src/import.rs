@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use loomrec_curation::interchange::{
     EntryImporter, EntryToWrite, ExportWriter, ForeignExchange, ForeignFormat, FoundItem,
-    ImportedEntry, UpstreamAddresses, read, read_requests,
+    ImportedEntry, UpstreamAddresses, read,
 };
 use loomrec_identity::IdentityRules;
 use loomrec_recording::cost::PriceTable;
@@ -23,9 +23,6 @@ static PRICES: LazyLock<PriceTable> = LazyLock::new(PriceTable::builtin);
 pub fn check(formats: &[ForeignFormat], data: &[u8]) {
     let _ = ForeignFormat::of(data);
     for format in formats {
-        if *format == ForeignFormat::OpenAiBatch {
-            let _ = read_requests(&mut &*data);
-        }
         let first = gather(*format, data);
         let second = gather(*format, data);
         assert_eq!(first.len(), second.len(), "a file always holds the same");

@@ -21,7 +21,6 @@ pub(super) struct GoodFile {
     pub(super) format: ForeignFormat,
     pub(super) name: String,
     pub(super) file: Value,
-    pub(super) requests: Option<Value>,
     pub(super) bodies: Vec<String>,
     /// The bytes of the answer, if they are no text.
     pub(super) bytes: Option<Vec<u8>>,
@@ -59,7 +58,6 @@ pub(super) fn hars() -> Vec<GoodFile> {
                 format: ForeignFormat::Har,
                 name: format!("HAR of {kind}, size {size}, packed {is_packed}"),
                 file: json!({"log": {"version": "1.2", "entries": [entry]}}),
-                requests: None,
                 bodies: [
                     "request/postData/text",
                     "request/postData",
@@ -99,7 +97,6 @@ pub(super) fn cassettes() -> Vec<GoodFile> {
                     format,
                     name: format!("{format} of {kind}, packed {is_packed}"),
                     file: json!({"interactions": [interaction], "version": 1}),
-                    requests: None,
                     bodies: ["request/body", "response/body/string", "response/body", "response"]
                         .map(|place| format!("/interactions/0/{place}"))
                         .to_vec(),
@@ -119,7 +116,6 @@ pub(super) fn cassettes() -> Vec<GoodFile> {
             format,
             name: format!("{format} of parsed bodies"),
             file: json!({"interactions": [parsed], "version": 1}),
-            requests: None,
             bodies: ["request/parsed_body", "response/parsed_body"]
                 .map(|place| format!("/interactions/0/{place}"))
                 .to_vec(),
@@ -135,46 +131,14 @@ fn good_file(format: ForeignFormat, file: Value, bodies: &[&str]) -> GoodFile {
         format,
         name: format.to_string(),
         file,
-        requests: None,
         bodies: bodies.iter().map(|body| (*body).to_owned()).collect(),
         bytes: None,
         is_prose: true,
     }
 }
 
-/// Other formats whose bodies are whole.
-pub(super) fn whole() -> Vec<GoodFile> {
-    let asked: Value = serde_json::from_str(ASKED).unwrap();
-    let said: Value = serde_json::from_str(SAID).unwrap();
-    let batch = json!({"custom_id": "a", "error": null,
-        "response": {"status_code": 200, "request_id": "r", "body": said}});
-    let lines = json!({"custom_id": "a", "method": "POST", "url": "/v1/chat/completions",
-        "body": asked});
-    let batch = GoodFile {
-        requests: Some(lines),
-        is_prose: false,
-        ..good_file(ForeignFormat::OpenAiBatch, batch, &["/response", "/response/body"])
-    };
-    let span = json!({"name": "x", "attributes": {"openinference.span.kind": "LLM",
-        "llm.system": "openai", "input.value": ASKED, "output.value": SAID}});
-    let span = GoodFile {
-        is_prose: false,
-        ..good_file(
-            ForeignFormat::Otel,
-            json!([span]),
-            &["/0/attributes/input.value", "/0/attributes/output.value", "/0/attributes"],
-        )
-    };
-    vec![batch, span]
-}
-
 /// Formats that hold only words.
 pub(super) fn words() -> Vec<GoodFile> {
-    let talk = json!({"name": "x", "attributes": {"gen_ai.operation.name": "chat",
-        "gen_ai.request.model": "m",
-        "gen_ai.input.messages": [{"role": "user", "parts": [{"type": "text", "content": "hi"}]}],
-        "gen_ai.output.messages": [{"role": "assistant",
-            "parts": [{"type": "text", "content": "Hello"}]}]}});
     let call = json!({"id": "c", "type": "function",
         "function": {"name": "f", "arguments": "{}"}});
     let mut called = json!({"model": "m", "messages": [{"role": "user", "content": "hi"},
@@ -185,17 +149,6 @@ pub(super) fn words() -> Vec<GoodFile> {
         "turnIndex": 0, "hasToolResult": false}, "response": {"content": "Hello"}}]});
     let loom = json!({"_version": 2, "ask": {"content": "Hello", "model": "m"}});
     vec![
-        good_file(
-            ForeignFormat::Otel,
-            json!([talk]),
-            &[
-                "/0/attributes/gen_ai.input.messages",
-                "/0/attributes/gen_ai.output.messages",
-                "/0/attributes/gen_ai.output.messages/0/parts",
-                "/0/attributes/gen_ai.output.messages/0/parts/0/content",
-                "/0/attributes/gen_ai.output.messages/0/parts/0/type",
-            ],
-        ),
         good_file(ForeignFormat::OpenAiChat, chat, &["/messages", "/messages/1/content"]),
         good_file(
             ForeignFormat::OpenAiChat,

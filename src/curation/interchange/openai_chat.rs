@@ -4,12 +4,11 @@ use std::io::Read;
 
 use serde_json::{Map, Value, json};
 
-use super::super::companion::CompanionFiles;
-use super::super::exchange::{ForeignRequest, FoundItem, SkippedItem, TextAnswer, TextExchange};
-use super::super::line::{FileLine, FileLines};
-use super::super::read_context::{ReadContext, ReadProblem};
-use super::super::write::WrittenEntry;
-use super::body;
+use super::companion::CompanionFiles;
+use super::exchange::{ForeignRequest, FoundItem, SkippedItem, TextAnswer, TextExchange};
+use super::line::{FileLine, FileLines};
+use super::read_context::{ReadContext, ReadProblem};
+use super::write::WrittenEntry;
 use loomrec_provider::Answer;
 use loomrec_provider::conversation::{self, Conversation};
 use loomrec_recording::{Entry, RecordedRequest};
@@ -18,7 +17,7 @@ use loomrec_recording::{Entry, RecordedRequest};
 const URL: &str = "https://api.openai.com/v1/chat/completions";
 
 /// Reads a file of conversations.
-pub(in super::super) fn read(
+pub(super) fn read(
     input: impl Read,
     beside: &CompanionFiles,
     finder: &mut ReadContext<'_>,
@@ -80,7 +79,7 @@ fn words(
             method: "POST".to_owned(),
             url: URL.to_owned(),
             headers: vec![("content-type".to_owned(), "application/json".to_owned())],
-            body: body(&Value::Object(asked)),
+            body: Value::Object(asked).to_string().into(),
             size: None,
         },
         said: TextAnswer::Answer(answer),
@@ -119,7 +118,7 @@ fn is_words(message: &Value) -> bool {
 ///
 /// # Errors
 /// If the entry is not a conversation. The error says why.
-pub(in super::super) fn entry(
+pub(super) fn entry(
     entry: &Entry,
     request: &RecordedRequest,
     status: u16,
@@ -151,3 +150,7 @@ pub(in super::super) fn entry(
     ];
     Ok(WrittenEntry { text: format!("{}\n", json!(line)), lost })
 }
+
+#[cfg(test)]
+#[path = "openai_chat_tests.rs"]
+mod tests;

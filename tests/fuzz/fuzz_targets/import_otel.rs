@@ -1,7 +1,0 @@
-#![no_main]
-
-use libfuzzer_sys::fuzz_target;
-use loomrec_curation::interchange::ForeignFormat;
-use loomrec_fuzz::import;
-
-fuzz_target!(|data: &[u8]| import::check(&[ForeignFormat::Otel], data));
