@@ -48,7 +48,4 @@ pub struct DiffArgs {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
-    /// Do not use a pager ($PAGER, or less) on a terminal
-    #[arg(long)]
-    pub no_pager: bool,
 }

@@ -18,7 +18,7 @@ pub(super) use block::{Block, raw};
 use call::{CallState, CallSummary, ComparedCall};
 use loomrec_cli::exit::{CommandFailure, NO, UNEXPECTED};
 use loomrec_cli::output::{Output, stdout_failure};
-use loomrec_cli::pager::Pager;
+use loomrec_cli::result_output::ResultOutput;
 use loomrec_cli::serve_setup;
 use loomrec_curation::comparison::{
     self, CallDigest, CallPair, ComparedSide, ComparisonRow, DiffScope, ShownDifferences, rows,
@@ -61,7 +61,7 @@ pub fn run(args: &DiffArgs) -> Result<u8, CommandFailure> {
         (_, _, true) => Form::Stat,
         _ => Form::Human,
     };
-    work.show(form, Pager::open(matches!(form, Form::Human | Form::Stat) && !args.no_pager))
+    work.show(form)
 }
 
 /// The format of the result.
@@ -83,24 +83,25 @@ struct Work {
 
 impl Work {
     /// Writes the changes. Returns the exit code, which says whether there are any.
-    fn show(&self, form: Form, mut pager: Pager) -> Result<u8, CommandFailure> {
+    fn show(&self, form: Form) -> Result<u8, CommandFailure> {
+        let mut out = ResultOutput::open();
         let mut writer = Writer::new(form, &self.old.label, &self.new.label);
         let mut total = DiffTotals::default();
         let mut shown = ShownDifferences::default();
-        let mut goes_on = pager.write(&writer.head()).map_err(stdout_failure)?;
+        let mut is_read = out.write(&writer.head()).map_err(stdout_failure)?;
         let pairs = paired(&self.old, &self.new, &self.scope.rules)?;
         for row in rows(self.old.known.len(), self.new.known.len(), &pairs) {
             let call = self.call(row, &mut shown)?;
             total.add(&call);
-            // After the reader has closed stdout, the comparison goes on for the exit code.
-            if goes_on && let Some(text) = writer.call(&call) {
-                goes_on = pager.write(&text).map_err(stdout_failure)?;
+            // After the reader has closed stdout, the comparison continues for the exit code.
+            if is_read && let Some(text) = writer.call(&call) {
+                is_read = out.write(&text).map_err(stdout_failure)?;
             }
         }
-        if goes_on {
-            pager.write(&writer.end(&total)).map_err(stdout_failure)?;
+        if is_read {
+            out.write(&writer.end(&total)).map_err(stdout_failure)?;
         }
-        pager.finish().map_err(stdout_failure)?;
+        out.finish().map_err(stdout_failure)?;
         Ok(if total.is_same() { 0 } else { NO })
     }
 

@@ -17,7 +17,7 @@ use contents::RecordingContents;
 use earlier_take::{ContinuedTake, ContinuedTakes};
 use loomrec_cli::exit::{CommandFailure, NO, UNEXPECTED, USAGE};
 use loomrec_cli::output::{Output, print, stdout_failure};
-use loomrec_cli::pager::Pager;
+use loomrec_cli::result_output::ResultOutput;
 use loomrec_cli::{serve_setup, terminal};
 use loomrec_identity::IdentityRules;
 use loomrec_recording::redact::Redactor;
@@ -52,7 +52,7 @@ pub fn run(args: &ShowArgs) -> Result<u8, CommandFailure> {
 /// shows.
 fn review(recording: &Recording, is_full: bool) -> Result<u8, CommandFailure> {
     let redactor = redactor()?;
-    let mut out = Pager::open(false);
+    let mut out = ResultOutput::open();
     let takes = match is_full {
         true => None,
         false => Some(ContinuedTakes::of(recording)?),

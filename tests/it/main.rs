@@ -101,6 +101,7 @@ mod live;
 #[cfg(test)]
 mod logged;
 #[cfg(test)]
+mod long_results;
 mod long_runs;
 #[cfg(test)]
 mod maintenance;
@@ -132,7 +133,6 @@ mod other_user;
 #[cfg(test)]
 mod output_files;
 #[cfg(test)]
-mod pager;
 #[cfg(test)]
 mod personal_values;
 #[cfg(test)]

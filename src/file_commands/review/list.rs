@@ -6,7 +6,7 @@ use super::changes::{ReviewDesk, is_there};
 use super::view::{View, command, typed};
 use loomrec_cli::exit::CommandFailure;
 use loomrec_cli::output::{Output, stdout_failure};
-use loomrec_cli::pager::Pager;
+use loomrec_cli::result_output::ResultOutput;
 use loomrec_cli::{serve_setup, terminal};
 use loomrec_recording::PendingKind;
 use loomrec_store::RecordingLocation;
@@ -18,7 +18,7 @@ use loomrec_store::RecordingLocation;
 pub(super) fn print(desk: &ReviewDesk) -> Result<(), CommandFailure> {
     let view = View::of(desk)?;
     let all = desk.open_changes();
-    let mut out = Pager::open(false);
+    let mut out = ResultOutput::open();
     let (mut takes, mut conflicts) = (false, 0);
     for (index, change) in all.iter().enumerate() {
         let reason = terminal::line(&desk.reasons[*change]).into_owned();
