@@ -6,7 +6,6 @@
 //! guesses, and a second [`check`] does not report what it has repaired.
 
 mod answer;
-mod entropy;
 mod entry;
 mod entry_place;
 mod field;
@@ -78,8 +77,6 @@ pub enum ProblemKind {
     Fault,
     /// A credential of a known shape.
     Secret,
-    /// A text that looks like a credential.
-    Entropy,
     /// Values that tell who recorded a call, and on which machine.
     Personal,
     /// An unknown field.
@@ -110,7 +107,6 @@ impl ProblemKind {
             Self::Failed => "failed",
             Self::Fault => "fault",
             Self::Secret => "secret",
-            Self::Entropy => "entropy",
             Self::Personal => "personal",
             Self::Field => "field",
             Self::Spelling => "spelling",

@@ -1,13 +1,10 @@
 //! Finds credentials in an entry, and reports their places without showing them.
 
-use std::ops::Range;
-
 use super::answer::DecodedBody;
-use super::entropy;
 use super::{Problem, ProblemKind, Severity};
 use loomrec_identity::Json;
 use loomrec_identity::pointer_token;
-use loomrec_recording::redact::{CleanedEntry, EntryPart, FoundSecret, Redactor, UnkeptReason};
+use loomrec_recording::redact::{CleanedEntry, EntryPart, Redactor, UnkeptReason};
 use loomrec_recording::{Chunk, ChunkLayout, Entry};
 
 /// The most problems that are reported for one entry.
@@ -16,8 +13,6 @@ const MOST: usize = 50;
 /// Searches for credentials, and records their places.
 pub(super) struct SecretSearch<'a> {
     redactor: &'a Redactor,
-    /// Whether `redact` would find nothing. Then only random-looking texts are searched for.
-    is_clean: bool,
     found: Vec<Problem>,
 }
 
@@ -32,10 +27,12 @@ impl<'a> SecretSearch<'a> {
         found: &mut Vec<Problem>,
     ) {
         let is_clean = cleaned.changed.is_empty() && cleaned.left.is_none();
-        let mut search = SecretSearch { redactor, is_clean, found: Vec::new() };
-        search.request(entry, text);
-        search.summary(entry);
-        search.response(entry, body, text);
+        let mut search = SecretSearch { redactor, found: Vec::new() };
+        if !is_clean {
+            search.request(entry, text);
+            search.summary(entry);
+            search.response(entry, body, text);
+        }
         search.found.truncate(MOST);
         search.rest(cleaned, found);
         found.append(&mut search.found);
@@ -72,19 +69,18 @@ impl<'a> SecretSearch<'a> {
         let Some(request) = &entry.request else { return };
         self.plain("/request/method", request.method.as_bytes());
         self.plain("/request/path", request.path.as_bytes());
-        self.either("/request/query", request.query.as_bytes(), Some(false));
+        self.plain("/request/query", request.query.as_bytes());
         for (name, value) in &request.headers {
             self.plain("/request/headers", name.as_bytes());
             self.plain(&format!("/request/headers{}", pointer_token(name)), value.as_bytes());
         }
-        self.body("/request", request.content_type(), &request.body, text, true);
+        self.body("/request", request.content_type(), &request.body, text);
     }
 
     fn summary(&mut self, entry: &Entry) {
         let texts = [("/content", &entry.content), ("/session", &entry.session)];
         for (pointer, text) in texts {
-            let text = text.as_deref().unwrap_or_default();
-            self.either(pointer, text.as_bytes(), Some(false));
+            self.plain(pointer, text.as_deref().unwrap_or_default().as_bytes());
         }
         let words = [
             ("/model", &entry.model),
@@ -103,13 +99,13 @@ impl<'a> SecretSearch<'a> {
             let pointer = format!("/tool_calls/{at}/name");
             self.plain(&pointer, call.name.as_bytes());
             let pointer = format!("/tool_calls/{at}/arguments");
-            self.json(&pointer, &call.arguments.to_string(), true);
+            self.json(&pointer, &call.arguments.to_string());
         }
         if let Some(fault) = &entry.fault {
-            self.json("/fault", &fault.to_string(), false);
+            self.json("/fault", &fault.to_string());
         }
         for (name, value) in &entry.extra {
-            self.json(&pointer_token(name), &value.to_string(), false);
+            self.json(&pointer_token(name), &value.to_string());
         }
     }
 
@@ -122,10 +118,7 @@ impl<'a> SecretSearch<'a> {
         let whole = response.payload.layout() != ChunkLayout::Chunks;
         let Some(body) = body else { return };
         if whole && !body.plain.is_decoded && body.framing.is_none() {
-            return self.body("/response", body.media, &body.plain.bytes, text, false);
-        }
-        if self.is_clean {
-            return;
+            return self.body("/response", body.media, &body.plain.bytes, text);
         }
         for secret in self.redactor.find_in_payload(body.framing, body.media, &body.plain.bytes) {
             let pointer = match (body.plain.is_decoded, whole) {
@@ -135,83 +128,42 @@ impl<'a> SecretSearch<'a> {
                     format!("/response/chunks/{chunk}/1")
                 }
             };
-            self.add(ProblemKind::Secret, pointer, &masked(&secret.text));
+            self.add(pointer, &secret.text);
         }
     }
 
     /// Searches the body of a request or a response at the pointer `at`.
-    fn body(&mut self, at: &str, media: &str, bytes: &[u8], text: &str, chance: bool) {
-        let known = match self.is_clean {
-            true => Vec::new(),
-            false => self.redactor.find_in_body(media, bytes),
-        };
-        let suspects = if chance { entropy::find(bytes) } else { Vec::new() };
-        if known.is_empty() && suspects.is_empty() {
+    fn body(&mut self, at: &str, media: &str, bytes: &[u8], text: &str) {
+        let secrets = self.redactor.find_in_body(media, bytes);
+        if secrets.is_empty() {
             return;
         }
         let form = form(at, text);
         let json = if form == "body" { loomrec_identity::parse(bytes).ok() } else { None };
         let base = bytes.as_ptr() as usize;
-        let place = |range: &Range<usize>| {
-            json.as_ref().and_then(|json| leaf(json, base + range.start)).unwrap_or_default()
-        };
-        for secret in &known {
-            let (pointer, _) = place(&(secret.at..secret.at));
-            self.add(ProblemKind::Secret, format!("{at}/{form}{pointer}"), &masked(&secret.text));
+        for secret in &secrets {
+            let pointer = json.as_ref().and_then(|json| leaf(json, base + secret.at));
+            let pointer = pointer.unwrap_or_default();
+            self.add(format!("{at}/{form}{pointer}"), &secret.text);
         }
-        let known: Vec<Range<usize>> = known.iter().map(FoundSecret::range).collect();
-        for range in suspects.iter().filter(|range| !overlaps(range, &known)) {
-            let (pointer, name) = place(range);
-            if !entropy::is_open(&name.to_ascii_lowercase()) {
-                let masked = masked(&bytes[range.clone()]);
-                self.add(ProblemKind::Entropy, format!("{at}/{form}{pointer}"), &masked);
-            }
-        }
-    }
-
-    /// Searches a text only for known shapes.
-    fn plain(&mut self, pointer: &str, bytes: &[u8]) {
-        self.either(pointer, bytes, None);
     }
 
     /// Searches a JSON text value by value.
-    fn json(&mut self, pointer: &str, text: &str, chance: bool) {
-        let bytes = text.as_bytes();
-        let known = match self.is_clean {
-            true => Vec::new(),
-            false => self.redactor.find_in_body("application/json", bytes),
-        };
-        for secret in &known {
-            self.add(ProblemKind::Secret, pointer.to_owned(), &masked(&secret.text));
-        }
-        let known: Vec<Range<usize>> = known.iter().map(FoundSecret::range).collect();
-        let suspects = if chance { entropy::find(bytes) } else { Vec::new() };
-        for range in suspects.into_iter().filter(|range| !overlaps(range, &known)) {
-            self.add(ProblemKind::Entropy, pointer.to_owned(), &masked(&bytes[range]));
+    fn json(&mut self, pointer: &str, text: &str) {
+        for secret in self.redactor.find_in_body("application/json", text.as_bytes()) {
+            self.add(pointer.to_owned(), &secret.text);
         }
     }
 
-    /// Searches a text for known shapes and, if `chance` is given, for random-looking texts.
-    fn either(&mut self, pointer: &str, bytes: &[u8], chance: Option<bool>) {
-        let known = if self.is_clean { Vec::new() } else { self.redactor.find(bytes) };
-        for range in &known {
-            self.add(ProblemKind::Secret, pointer.to_owned(), &masked(&bytes[range.clone()]));
-        }
-        let suspects = if chance.is_some() { entropy::find(bytes) } else { Vec::new() };
-        for range in suspects.into_iter().filter(|range| !overlaps(range, &known)) {
-            self.add(ProblemKind::Entropy, pointer.to_owned(), &masked(&bytes[range]));
+    /// Searches a text.
+    fn plain(&mut self, pointer: &str, bytes: &[u8]) {
+        for range in self.redactor.find(bytes) {
+            self.add(pointer.to_owned(), &bytes[range]);
         }
     }
 
-    fn add(&mut self, kind: ProblemKind, pointer: String, masked: &str) {
-        if kind == ProblemKind::Secret {
-            return self.add_known(pointer, format!("a credential: {masked}"), true);
-        }
-        let text = format!("this may be a credential: {masked}");
-        let remedy =
-            "if it is a credential, revoke it, take it out, and record with --redact REGEX";
-        let problem = Problem::of_file(kind, Severity::Warning, text);
-        self.found.push(problem.at(pointer, None).helped(remedy));
+    fn add(&mut self, pointer: String, secret: &[u8]) {
+        self.add_known(pointer, format!("a credential: {}", masked(secret)), true);
     }
 
     /// Adds what `redact` would remove. It is not `mendable` if `redact` cannot remove it.
@@ -241,10 +193,6 @@ fn is_in(part: EntryPart, problem: &Problem) -> bool {
     }
 }
 
-fn overlaps(range: &Range<usize>, known: &[Range<usize>]) -> bool {
-    known.iter().any(|known| known.start < range.end && range.start < known.end)
-}
-
 /// Returns enough of a secret to find it: its first characters, at most a quarter.
 pub(super) fn masked(secret: &[u8]) -> String {
     let shown = secret.iter().take((secret.len() / 4).min(4));
@@ -265,26 +213,21 @@ fn form(at: &str, text: &str) -> &'static str {
     ["body", "text", "base64"].into_iter().find(stands).unwrap_or("body")
 }
 
-/// Returns the pointer to the string at a memory address, and the name of its member.
-fn leaf(json: &Json<'_>, address: usize) -> Option<(String, String)> {
+/// Returns the pointer to the string at a memory address.
+fn leaf(json: &Json<'_>, address: usize) -> Option<String> {
     let holds = |text: &loomrec_identity::JsonStr<'_>| {
         let (source, _) = text.source();
         (text.offset()..text.offset() + source.len().max(1)).contains(&address)
     };
     match json {
-        Json::String(text) => holds(text).then(Default::default),
-        Json::Array(items) => items.iter().enumerate().find_map(|(at, item)| {
-            let (below, name) = leaf(item, address)?;
-            Some((format!("/{at}{below}"), name))
-        }),
+        Json::String(text) => holds(text).then(String::new),
+        Json::Array(items) => items
+            .iter()
+            .enumerate()
+            .find_map(|(at, item)| Some(format!("/{at}{}", leaf(item, address)?))),
         Json::Object(members) => members.iter().find_map(|(key, value)| {
-            let name = || key.as_str().into_owned();
-            if holds(key) {
-                return Some((pointer_token(&name()), String::new()));
-            }
-            let (below, inner) = leaf(value, address)?;
-            let own = if inner.is_empty() { name() } else { inner };
-            Some((format!("{}{below}", pointer_token(&name())), own))
+            let below = if holds(key) { String::new() } else { leaf(value, address)? };
+            Some(format!("{}{below}", pointer_token(&key.as_str())))
         }),
         _ => None,
     }

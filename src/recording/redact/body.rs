@@ -31,11 +31,6 @@ pub struct FoundSecret {
 }
 
 impl FoundSecret {
-    /// Returns its range in the body.
-    pub fn range(&self) -> Range<usize> {
-        self.at..self.at + self.text.len()
-    }
-
     /// Converts search matches in a text to secrets, each at its position.
     pub(super) fn each(found: Vec<SearchMatch>, text: &[u8]) -> Vec<Self> {
         let is_new = |edit: &SourceEdit| {
