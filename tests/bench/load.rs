@@ -92,8 +92,6 @@ pub struct Sample {
     pub boundaries: bool,
     /// Processor time of the system for each call.
     pub cost: Duration,
-    /// Processor time of the load generator for each call.
-    pub load_cost: Duration,
     /// The share of time for which the load generator's threads were busy.
     pub load_share: f64,
 }
@@ -171,7 +169,6 @@ impl Load {
         let mut sample = Sample::of(&answers, expected.boundaries, elapsed);
         let calls = answers.len().max(1) as f64;
         sample.cost = cost.div_f64(calls);
-        sample.load_cost = spent.div_f64(calls);
         sample.load_share = spent.as_secs_f64() / (elapsed.as_secs_f64() * threads as f64);
         Ok(sample)
     }

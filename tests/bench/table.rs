@@ -15,6 +15,9 @@ use crate::system::System;
 use crate::target::{self, Bound, Target};
 use crate::verify::Verified;
 
+/// The tenths of the calls whose costs the table of growth has, from 0.
+const SHOWN_TENTHS: [usize; 4] = [0, 1, 4, 9];
+
 /// Everything that a run found.
 #[derive(Default)]
 pub struct Findings {
@@ -69,7 +72,7 @@ pub fn render(machine: &str, wants: impl Fn(&str) -> bool, findings: &Findings) 
     if let Some(compared) = &findings.compared {
         text.push_str(&conversation(compared));
     }
-    text.push_str(&shares(findings));
+    text.push_str(&busiest(findings));
     text
 }
 
@@ -141,8 +144,8 @@ fn table(outcome: &Outcome) -> String {
     let rounds = results.iter().filter_map(|(_, own)| own.as_ref().ok().map(Vec::len)).max();
     let mut text = format!(
         "\n### {} \u{b7} {} \u{b7} {connections} at a time \u{b7} {} rounds\n\n\
-         | system | requests/s | ratio | p50 us | added | p99 us | first byte us | added | \
-         cpu us | load us | answer |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|---|\n",
+         | system | requests/s | ratio | p50 us | added | p99 us | first byte us | cpu us | \
+         answer |\n|---|--:|--:|--:|--:|--:|--:|--:|---|\n",
         workload.name,
         workload.what,
         rounds.unwrap_or(0),
@@ -153,7 +156,7 @@ fn table(outcome: &Outcome) -> String {
             Err(reason) => add(
                 &mut text,
                 format_args!(
-                    "| {} | left out: {} | | | | | | | | | |\n",
+                    "| {} | left out: {} | | | | | | | |\n",
                     shown(*system),
                     clean(reason)
                 ),
@@ -167,33 +170,33 @@ fn table(outcome: &Outcome) -> String {
 fn row(outcome: &Outcome, system: System, own: &[Sample]) -> String {
     let first = outcome.results.first().map_or(system, |(first, _)| *first);
     let (direct, reference) = (outcome.of(first), outcome.of(outcome.workload.reference));
-    let added = |time: fn(&Sample) -> Duration| match system == first {
+    let of = |time: fn(&Sample) -> Duration| median(own.iter().map(|one| micros(time(one))));
+    let added = match system == first {
         true => String::new(),
         false => {
             let pairs = own.iter().zip(direct);
-            let added = median(pairs.map(|(a, b)| micros(time(a)) - micros(time(b))));
+            let added = median(pairs.map(|(a, b)| micros(a.p50) - micros(b.p50)));
             format!("{added:+.0}")
         }
     };
-    let of = |time: fn(&Sample) -> Duration| median(own.iter().map(|one| micros(time(one))));
     format!(
-        "| {} | {} | {} | {:.0} | {} | {:.0} | {:.0} | {} | {:.0} | {:.1} | {} |\n",
+        "| {} | {} | {} | {:.0} | {added} | {:.0} | {:.0} | {:.0} | {} |\n",
         shown(system),
         thousands(median(own.iter().map(|sample| sample.per_second))),
         ratio(median(own.iter().zip(reference).map(|(a, b)| a.per_second / b.per_second))),
         of(|sample| sample.p50),
-        added(|sample| sample.p50),
         of(|sample| sample.p99),
         of(|sample| sample.first),
-        added(|sample| sample.first),
         of(|sample| sample.cost),
-        of(|sample| sample.load_cost),
         answer(system, own),
     )
 }
 
-/// Describes the answers in a few words.
+/// Describes the answers in a few words: as the bare server sends them, or what they kept.
 fn answer(system: System, samples: &[Sample]) -> String {
+    if system.is_exact() && samples.iter().all(|sample| sample.boundaries) {
+        return "as sent".to_owned();
+    }
     let fewest = samples.iter().map(|sample| sample.chunks.0).min().unwrap_or(0);
     let most = samples.iter().map(|sample| sample.chunks.1).max().unwrap_or(0);
     let chunks = match (fewest, most) {
@@ -202,16 +205,14 @@ fn answer(system: System, samples: &[Sample]) -> String {
         (fewest, most) => format!("{fewest}\u{2013}{most} chunks"),
     };
     let bytes = if system.is_exact() { "exact" } else { "same words" };
-    let kept = if samples.iter().all(|sample| sample.boundaries) { "" } else { ", not as sent" };
-    format!("{bytes}, {chunks}{kept}")
+    format!("{bytes}, {chunks}")
 }
 
 fn grown(results: &growth::Results) -> String {
     let mut text = "\n### growth \u{b7} distinct calls into one new recording \u{b7} 16 at a time \
-                    \u{b7} microseconds per call, by tenths of the calls\n\n\
-                    | system | calls | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | last / second | \
-                    peak MB | to end, s |\n\
-                    |---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n"
+                    \u{b7} microseconds per call, in some tenths of the calls\n\n\
+                    | system | calls | 1 | 2 | 5 | 10 | last / second | peak MB | to end, s |\n\
+                    |---|--:|--:|--:|--:|--:|--:|--:|--:|\n"
         .to_owned();
     for (system, result) in results {
         let name = shown(*system);
@@ -220,15 +221,12 @@ fn grown(results: &growth::Results) -> String {
             Ok(_) => continue,
             Err(reason) => {
                 let reason = clean(reason);
-                add(
-                    &mut text,
-                    format_args!("| {name} | left out: {reason} |{}\n", " |".repeat(13)),
-                );
+                add(&mut text, format_args!("| {name} | left out: {reason} |{}\n", " |".repeat(7)));
                 continue;
             }
         };
         add(&mut text, format_args!("| {name} | {} |", all[0].calls));
-        for block in 0..growth::BLOCKS {
+        for block in SHOWN_TENTHS {
             let costs = all.iter().filter_map(|grown| grown.blocks.get(block).copied());
             let cost = median(costs.map(micros));
             match cost.is_nan() {
@@ -274,29 +272,21 @@ fn started(starts: &[Sized]) -> String {
     text
 }
 
-/// Formats how busy the load generator was with the fastest system. If it was always busy, it would
-/// be the limit itself.
-fn shares(findings: &Findings) -> String {
-    let mut text = String::new();
-    for outcome in &findings.outcomes {
+/// Says how busy the load generator was at the most, over the fastest systems of the workloads. If
+/// it was always busy, it would be the limit itself.
+fn busiest(findings: &Findings) -> String {
+    let share = |outcome: &Outcome| {
         let samples = outcome.of(outcome.workload.reference);
-        if samples.is_empty() {
-            continue;
-        }
         let share = median(samples.iter().map(|sample| sample.load_share * 100.0));
-        let Outcome { workload, connections, .. } = outcome;
-        let name = workload.reference.name();
-        add(
-            &mut text,
-            format_args!("| {} | {connections} | {name} | {share:.0} % |\n", workload.name),
-        );
-    }
-    if text.is_empty() {
-        return text;
-    }
+        (!samples.is_empty()).then_some((share, outcome.workload.name, outcome.connections))
+    };
+    let shares = findings.outcomes.iter().filter_map(share);
+    let Some((share, name, connections)) = shares.max_by(|(a, ..), (b, ..)| a.total_cmp(b)) else {
+        return String::new();
+    };
     format!(
-        "\n### The load generator itself\n\n| workload | connections | calling | at work |\n\
-         |---|--:|---|--:|\n{text}"
+        "\nThe load generator's threads worked at most {share:.0} % of the time ({name}, \
+         {connections} connections).\n"
     )
 }
 
