@@ -197,17 +197,25 @@ HEADINGS = {
 
 
 def render(seen: dict[str, dict]) -> str:
-    """The tables, for people."""
+    """The tables, for people. Faults that every SDK meets in the same way share a row."""
     sdks = list(PROGRAMS)
     lines = ["Seen with " + ", ".join(f"{sdk} {version}" for sdk, version in versions().items()) + "."]
     for ask, heading in HEADINGS.items():
         lines += ["", f"### {heading}", "", f"| fault | {' | '.join(sdks)} |", "|---" * (len(sdks) + 1) + "|"]
+        rows: dict[str, list[str]] = {}
         for case in CASES:
             if case.ask == ask:
-                mark = " *" if case.timeout else ""
                 cells = [_cell(sdk, seen[sdk][case.name]) for sdk in sdks]
-                lines.append(f"| `{case.fault}`{mark} | {' | '.join(cells)} |")
+                cells = [cells[0], *(_unless_same(*pair) for pair in zip(cells, cells[1:]))]
+                name = f"`{case.fault}`" + (" *" if case.timeout else "")
+                rows.setdefault(" | ".join(cells), []).append(name)
+        lines += [f"| {', '.join(names)} | {cells} |" for cells, names in rows.items()]
     return "\n".join(lines)
+
+
+def _unless_same(left: str, cell: str) -> str:
+    """A cell, or `same` in place of words that stand to its left."""
+    return "same" if cell == left and cell.startswith("**no error**") else cell
 
 
 def _cell(sdk: str, did: dict) -> str:
@@ -217,9 +225,7 @@ def _cell(sdk: str, did: dict) -> str:
         what = f"`{did['raises'].removeprefix(sdk.split('-')[0] + '.')}`"
     else:
         what = "the answer" if did["answer"] == "whole" else f"**no error**: {did['answer']}"
-    tries = f", {did['attempts']} attempts" if did["attempts"] > 1 else ""
-    seconds = round(did["ms"] / 500) / 2
-    return f"{what}{tries}" + (f", {seconds:g} s" if seconds else "")
+    return what + (f" ×{did['attempts']}" if did["attempts"] > 1 else "")
 
 
 def in_document(tables: str) -> str:

@@ -25,7 +25,7 @@ def test_each_fault_is_met_as_it_is_known_to_be(sdk, loomrec, upstream, tmp_path
     assert list(known) == list(seen), "run tests/sdk/run --write-faults"
     for case in faults.CASES:
         did, expected = dict(seen[case.name]), dict(known[case.name])
-        # Times are told to people; they are this machine's.
+        # Times are this machine's.
         del did["ms"], expected["ms"]
         assert did == expected, f"{case.name}: {always[case.name]}"
         assert always[case.name]["then"].get("got") == plain[case.ask], f"{case.name}: no recovery"
