@@ -1,6 +1,6 @@
 //! What each command says of each failure, as docs/failed-answers.md shows it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 
 use serde_json::Value;
@@ -158,9 +158,16 @@ fn verdicts(form: &CallForm) -> Vec<Verdicts> {
     found
 }
 
-/// The rows of all calls, made on several threads.
-fn table() -> String {
-    let forms = call_form::all();
+impl Verdicts {
+    /// Its cells in the table.
+    fn cells(&self) -> String {
+        let Self { record, rerecord, stats, ls, verify, exit_code } = self;
+        format!("`{record}` | {rerecord} | {stats} | `{ls}` | {verify} | {exit_code}")
+    }
+}
+
+/// The verdicts of all calls, made on several threads, in the order of the calls.
+fn verdicts_of_all(forms: &[CallForm]) -> Vec<Vec<Verdicts>> {
     let (next, rows) = (Mutex::new(0..forms.len()), Mutex::new(BTreeMap::new()));
     std::thread::scope(|scope| {
         let work = || {
@@ -174,26 +181,59 @@ fn table() -> String {
         let workers: Vec<_> = (0..4).map(|_| scope.spawn(work)).collect();
         workers.into_iter().for_each(|worker| worker.join().unwrap());
     });
-    let mut text = "| provider | operation | form | failure | record | rerecord | stats | ls | \
-                    verify | exit code of record |\n|---|---|---|---|---|---|---|---|---|---|\n"
-        .to_owned();
-    for (at, found) in rows.into_inner().unwrap() {
-        let form = &forms[at];
-        for ((failure, _), it) in failures(form).into_iter().zip(found) {
-            let cells = [
-                form.provider,
-                form.operation.name(),
-                form.form_name(),
-                failure.name(),
-                &format!("`{}`, the good take stays", it.record),
-                &it.rerecord,
-                &it.stats,
-                &format!("`{}`", it.ls),
-                &it.verify,
-                &it.exit_code.to_string(),
-            ];
-            text += &format!("| {} |\n", cells.join(" | "));
+    rows.into_inner().unwrap().into_values().collect()
+}
+
+/// The calls that can fail in a form, by the cells of their verdicts.
+fn calls_by_cells<'f>(
+    failure: FailureForm,
+    forms: &'f [CallForm],
+    found: &[Vec<Verdicts>],
+) -> Vec<(String, Vec<&'f CallForm>)> {
+    let mut groups: Vec<(String, Vec<&CallForm>)> = Vec::new();
+    for (form, verdicts) in forms.iter().zip(found) {
+        let place = failures(form).iter().position(|(it, _)| *it == failure);
+        let Some(place) = place else { continue };
+        let cells = verdicts[place].cells();
+        match groups.iter_mut().find(|(other, _)| *other == cells) {
+            Some((_, calls)) => calls.push(form),
+            None => groups.push((cells, vec![form])),
         }
+    }
+    groups
+}
+
+/// Two tables: what is said of each failure, with a row for the calls of which the same is said,
+/// and the calls.
+fn table() -> String {
+    let forms = call_form::all();
+    let found = verdicts_of_all(&forms);
+    let mut text =
+        "| failure | of | record | rerecord | stats | ls | verify | exit code of record |\n\
+                    |---|---|---|---|---|---|---|---|\n"
+            .to_owned();
+    for failure in FailureForm::ALL {
+        let groups = calls_by_cells(failure, &forms, &found);
+        let is_whole = groups.len() == 1;
+        for (cells, calls) in groups {
+            let name = |form: &&CallForm| match (is_whole, form.framing.is_some()) {
+                (true, true) => "streams".to_owned(),
+                (true, false) => "complete answers".to_owned(),
+                (false, _) => {
+                    format!("{} {} ({})", form.provider, form.operation.name(), form.form_name())
+                }
+            };
+            let names: BTreeSet<String> = calls.iter().map(name).collect();
+            let names = names.into_iter().collect::<Vec<_>>().join(", ");
+            text += &format!("| {} | {names} | {cells} |\n", failure.name());
+        }
+    }
+    text += "\n| provider | operation | forms |\n|---|---|---|\n";
+    let same = |a: &CallForm, b: &CallForm| (a.provider, a.operation) == (b.provider, b.operation);
+    for calls in forms.chunk_by(same) {
+        let names: Vec<&str> = calls.iter().map(CallForm::form_name).collect();
+        let (provider, operation) = (calls[0].provider, calls[0].operation.name());
+        text += &format!("| {provider} | {operation} | {} |\n", names.join(", "));
     }
     text
 }
