@@ -6,7 +6,7 @@ const BEGIN: &str = "<!-- secrets: begin -->\n";
 const END: &str = "<!-- secrets: end -->";
 
 /// The table of a run: `removed` if the output has the mark in place of the secret, `absent` if it
-/// has nothing from that place.
+/// has nothing from that place. Places of which the same holds share a row.
 fn table() -> String {
     let mut chance = Chance::of(15);
     let marks = |cases: &[Case]| {
@@ -25,12 +25,19 @@ fn table() -> String {
         OUTPUTS.join(" | "),
         "---|".repeat(OUTPUTS.len())
     );
+    let mut rows: Vec<(String, Vec<&str>)> = Vec::new();
     for place in PLACES {
         let mut case = Case::new(place, &mut chance);
         case.spelled.clone_from(&case.secret);
         let found = marks(&[case]);
-        let words = found.map(|count| if count > 0 { "removed" } else { "absent" });
-        text.push_str(&format!("| {place} | {} |\n", words.join(" | ")));
+        let cells = found.map(|count| if count > 0 { "removed" } else { "absent" }).join(" | ");
+        match rows.iter_mut().find(|(other, _)| *other == cells) {
+            Some((_, places)) => places.push(place),
+            None => rows.push((cells, vec![place])),
+        }
+    }
+    for (cells, places) in rows {
+        text.push_str(&format!("| {} | {cells} |\n", places.join(", ")));
     }
     text
 }
