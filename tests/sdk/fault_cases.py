@@ -189,10 +189,9 @@ def versions() -> dict[str, str]:
 
 
 HEADINGS = {
-    "complete": "Complete answers",
-    "tool": "Complete answers that call a tool",
-    "streamed": "Streams",
-    "tool_streamed": "Streams that call a tool",
+    "Complete answers": ("complete",),
+    "Streams": ("streamed",),
+    "Answers that call a tool": ("tool", "tool_streamed"),
 }
 
 
@@ -200,14 +199,15 @@ def render(seen: dict[str, dict]) -> str:
     """The tables, for people. Faults that every SDK meets in the same way share a row."""
     sdks = list(PROGRAMS)
     lines = ["Seen with " + ", ".join(f"{sdk} {version}" for sdk, version in versions().items()) + "."]
-    for ask, heading in HEADINGS.items():
+    for heading, asks in HEADINGS.items():
         lines += ["", f"### {heading}", "", f"| fault | {' | '.join(sdks)} |", "|---" * (len(sdks) + 1) + "|"]
         rows: dict[str, list[str]] = {}
         for case in CASES:
-            if case.ask == ask:
+            if case.ask in asks:
                 cells = [_cell(sdk, seen[sdk][case.name]) for sdk in sdks]
                 cells = [cells[0], *(_unless_same(*pair) for pair in zip(cells, cells[1:]))]
                 name = f"`{case.fault}`" + (" *" if case.timeout else "")
+                name += " in a stream" if case.ask == "tool_streamed" else ""
                 rows.setdefault(" | ".join(cells), []).append(name)
         lines += [f"| {', '.join(names)} | {cells} |" for cells, names in rows.items()]
     return "\n".join(lines)
