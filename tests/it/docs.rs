@@ -305,9 +305,9 @@ fn every_dependency_has_its_reason() {
     let tables = texts.flat_map(|text| text.split("dependencies]").skip(1));
     let tables = tables.map(|table| table.split("\n[").next().unwrap_or_default());
     let names = tables.flat_map(|table| captures(r"(?m)^([a-z0-9_-]+)(?: =|\.)", table));
-    // The members need no reason here, because decision 0054 gives it.
+    // The members need no reason here, because docs/architecture.md gives it.
     let names: Vec<&str> = names.filter(|name| !name.starts_with("loomrec-")).collect();
-    let reasons = read("docs/decisions/0008-dependencies.md");
+    let reasons = read("docs/decisions/dependencies.md");
     assert!(names.contains(&"tokio") && names.contains(&"proptest"), "{names:?}");
     for name in names {
         assert!(reasons.contains(&format!("`{name}`")), "no reason is given for {name}");

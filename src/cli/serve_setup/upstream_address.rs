@@ -64,7 +64,7 @@ pub(super) fn parse_address(flag: &str, address: &str) -> Result<Url, CommandFai
 /// Why the text is no URL, for a message.
 pub fn parse_url(text: &str) -> Result<Url, String> {
     Url::parse(text).map_err(|error| match error {
-        // The tables for other letters are not built in (docs/decisions/0090-default-build.md).
+        // The tables for other letters are not built in (docs/decisions/size-and-build.md).
         ParseError::IdnaError if !text.is_ascii() => {
             "the host has letters beyond ASCII; write it as DNS has it, xn--…".to_owned()
         }
