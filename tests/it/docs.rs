@@ -314,6 +314,24 @@ fn every_dependency_has_its_reason() {
     }
 }
 
+/// The pages of decisions stay few and short: a decision goes on its topic's page.
+#[test]
+fn decisions_are_few_short_pages_that_the_index_names() {
+    let index = read("docs/decisions/README.md");
+    let (mut pages, mut words) = (0, 0);
+    for document in documents() {
+        let Ok(page) = document.strip_prefix("docs/decisions") else { continue };
+        let page = page.to_str().unwrap();
+        pages += 1;
+        words += read(document.to_str().unwrap()).split_whitespace().count();
+        let named = page == "README.md" || index.contains(&format!("]({page})"));
+        assert!(named, "docs/decisions/README.md does not name {page}");
+    }
+    assert!(pages > 20, "only {pages} pages were found: the search is broken");
+    assert!(pages <= 30, "{pages} pages of decisions, at most 30");
+    assert!(words <= 12_000, "{words} words of decisions, at most 12,000");
+}
+
 /// The anchors of a document's headings.
 fn anchors(text: &str) -> BTreeSet<String> {
     let slug = |heading: &str| {
