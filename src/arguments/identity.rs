@@ -46,11 +46,8 @@ pub struct IdentityArgs {
 
     /// Compare what the program makes anew in each run by its kind (repeatable)
     ///
-    /// PLACE is system, user or tool, for the texts of that role, or a JSON pointer to an id in the
-    /// request's body, where * is any member or element. FRAME is text that the program itself
-    /// writes, from the start of the string, around typed holes, as in
-    /// 'system: Today is {{day}}. Session {{uuid}}'. It applies only if no recorded request is
-    /// exactly the same.
+    /// PLACE is system, user or tool, or a JSON pointer. FRAME is the program's text around typed
+    /// holes: 'system: Today is {{day}}.'
     #[arg(
         long,
         value_name = "PLACE: FRAME",
@@ -63,9 +60,7 @@ pub struct IdentityArgs {
 
     /// How results of tools are compared
     ///
-    /// With by-call, a tool's result in a request is not compared if its call, with name and
-    /// arguments, is in the same request: for tools whose results are never the same, such as a
-    /// listing with times. The rule applies only if no recorded request is exactly the same.
+    /// by-call is for tools whose results are never the same.
     #[arg(
         long,
         value_name = "HOW",
@@ -93,6 +88,6 @@ pub struct IdentityArgs {
 pub enum ToolResultPolicy {
     /// As any other part of a request
     Exact,
-    /// By the call that they are the result of
+    /// Not at all if their call is in the same request
     ByCall,
 }

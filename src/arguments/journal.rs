@@ -35,7 +35,7 @@ pub struct JournalArgs {
     /// Only calls of this session
     #[arg(long, value_name = "SESSION")]
     pub session: Option<String>,
-    /// Only calls whose answer came from this source
+    /// Only calls answered from this source
     #[arg(long, value_enum)]
     pub source: Option<SourceArgument>,
     /// Only calls at this time or later: 2026-01-31T12:00:00Z, or 90s, 10m, 2h, 7d ago
@@ -65,7 +65,7 @@ pub enum SourceArgument {
     Default,
     /// A fault instead of an answer
     Fault,
-    /// No source: the call was missed or refused, or the client disconnected first
+    /// The call was missed or refused, or the client left first
     None,
 }
 

@@ -183,7 +183,7 @@ pub enum Command {
     Compact(CompactArgs),
     /// Remove what no state of a recording in an object store needs.
     Gc(GcArgs),
-    /// Create a recording from another tool's files: cassettes, HAR, fixtures, JSONL, spans.
+    /// Create a recording from another tool's files: cassettes, HAR, fixtures, JSONL.
     Import(ImportArgs),
     /// Write a recording in another tool's format.
     Export(ExportArgs),

@@ -39,7 +39,7 @@ pub struct MergeArgs {
         value_hint = ValueHint::AnyPath,
     )]
     pub files: Vec<RecordingLocation>,
-    /// What to keep for a call if recordings have different answers
+    /// Which answers to keep if they differ
     #[arg(long, value_enum, default_value_t = OnConflict::Fail, env = "LOOMREC_ON_CONFLICT")]
     #[arg(add = SettingScope::Run)]
     pub on_conflict: OnConflict,
@@ -80,23 +80,23 @@ pub struct GitMergeArgs {
     /// The recording's name in messages (%P)
     #[arg(value_name = "PATH")]
     pub path: Option<PathBuf>,
-    /// What to keep for a call if both sides changed it in different ways
+    /// Which answers to keep if they differ
     #[arg(long, value_enum, default_value_t = OnConflict::Fail, env = "LOOMREC_ON_CONFLICT")]
     #[arg(add = SettingScope::Run)]
     pub on_conflict: OnConflict,
 }
 
-/// What to keep for a call with a conflict.
+/// Which answers of a call to keep in a conflict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum OnConflict {
-    /// Report the conflict, and exit with code 1
+    /// Report the conflict (exit code 1)
     Fail,
-    /// The answers of the first recording that has the call; in git, ours
+    /// Those of the first recording; in git, ours
     #[value(alias = "ours")]
     First,
-    /// The answers of the last recording that has the call; in git, theirs
+    /// Those of the last recording; in git, theirs
     #[value(alias = "theirs")]
     Last,
-    /// All answers, as takes one after the other
+    /// All, as takes
     Both,
 }

@@ -146,7 +146,7 @@ upstreams are combined. In loomrec.toml, set any flag that has an environment va
   [replay]
   latency = \"replay\"")]
 pub struct ConfigArgs {
-    /// Show only the settings of this command: record or replay
+    /// Show only the settings of this command
     #[arg(value_parser = ["record", "replay"])]
     pub command: Option<String>,
     /// Also show the flags that have their defaults; --json always has them

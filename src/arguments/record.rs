@@ -22,8 +22,8 @@ Environment variables, and all other flags: loomrec record --help-all")]
 pub struct RecordArgs {
     /// The recording to write: FILE or FOLDER/
     ///
-    /// A folder has one file for each call. s3://BUCKET/NAME, gs://… and az://… record into an
-    /// object store, together with any number of other machines.
+    /// A folder has one file for each call. With {session} in its name: a recording for each
+    /// session. s3://BUCKET/NAME, gs://… and az://… are in an object store.
     #[arg(
         short,
         long,
@@ -54,6 +54,8 @@ pub struct RecordArgs {
     pub run: Option<String>,
 
     /// Forward the client's accept-encoding, so that answers may be recorded compressed
+    ///
+    /// Without it, loomrec asks for uncompressed answers.
     #[arg(long, env = "LOOMREC_KEEP_ENCODING", value_parser = FalseyValueParser::new())]
     #[arg(add = SettingScope::Run)]
     pub keep_encoding: bool,
@@ -92,8 +94,8 @@ pub struct RecordArgs {
 
     /// Do not look for connections of CMD that go to a known provider and not to loomrec
     ///
-    /// Without this flag, loomrec is CMD's proxy for https connections (HTTPS_PROXY). It passes all
-    /// of them on, and names the providers among them: no replay can answer such calls.
+    /// Without it, loomrec is CMD's https proxy (HTTPS_PROXY), passes each connection on, and names
+    /// the providers: no replay can answer such calls.
     #[arg(long, env = "LOOMREC_NO_GUARD", value_parser = FalseyValueParser::new())]
     #[arg(add = SettingScope::OUTSIDE)]
     pub no_guard: bool,
@@ -116,12 +118,12 @@ pub enum DurableAt {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "snake_case")]
 pub enum RecordMode {
-    /// Every call; each take replaces one earlier take of the same request
+    /// Every call; a take replaces an earlier one
     All,
-    /// Only calls that have no recorded take left; new takes are added
+    /// Calls without a recorded take left
     NewEpisodes,
-    /// Every call if there is no recording yet; otherwise none
+    /// Every call, or none if there is a recording
     Once,
-    /// None, as in replay
+    /// None
     None,
 }

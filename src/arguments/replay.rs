@@ -22,8 +22,8 @@ Environment variables, and all other flags: loomrec replay --help-all")]
 pub struct ReplayArgs {
     /// A recording to answer from (repeatable)
     ///
-    /// A file, a folder, a pointer file (NAME.remote.json), or a recording in an object store:
-    /// s3://BUCKET/NAME, with @sha256:HASH or @TAG for one of its states.
+    /// A file, a folder, a pointer file (NAME.remote.json) or s3://BUCKET/NAME, with @sha256:HASH or
+    /// @TAG for one of its states. With {session} in its name: a recording for each session.
     #[arg(
         short,
         long = "recording",
@@ -38,17 +38,16 @@ pub struct ReplayArgs {
 
     /// Answer calls that are not recorded from a script
     ///
-    /// FILE is a script in JSON or YAML, or a folder with such files. A script answers in order or
-    /// by rules. A fixture file of aimock is a script too. Repeatable.
+    /// FILE is a script in JSON or YAML, a fixture file of aimock, or a folder of them. Without a
+    /// recording, it answers every call. Repeatable.
     #[arg(long, value_name = "FILE", env = "LOOMREC_SCRIPT", add = StrictEffect::WEAKENS)]
     #[arg(add = SettingScope::InputFile)]
     pub script: Vec<PathBuf>,
 
     /// Nothing may weaken the replay: for CI
     ///
-    /// Calls that are not recorded are refused without it, too. With it, each take is served once,
-    /// entries that cannot be checked are refused, and no environment variable, setting or
-    /// recording can weaken this.
+    /// Calls that are not recorded are refused without it, too. With it, entries that cannot be
+    /// checked are refused, and no variable, setting or recording can weaken the replay.
     #[arg(long, add = StrictEffect::Harmless)]
     pub strict: bool,
 
@@ -64,8 +63,7 @@ pub struct ReplayArgs {
     /// With --strict: let control calls and headers of calls change answers, rules or progress, and
     /// report each
     ///
-    /// Without it, the control endpoints refuse what would weaken the replay, and a call whose
-    /// headers ask for a fault is refused.
+    /// Without it, these are refused.
     #[arg(long, requires = "strict", add = StrictEffect::WEAKENS)]
     pub allow_control: bool,
 
@@ -144,6 +142,8 @@ pub struct ReplayArgs {
     pub end_order: Option<EndOrderFlag>,
 
     /// Fail if a recorded take was never requested
+    ///
+    /// Takes that no client got do not count. Calls and rules of a script do.
     #[arg(
         long,
         env = "LOOMREC_FAIL_UNUSED",
@@ -180,8 +180,8 @@ pub struct ReplayArgs {
 
     /// Do not look for connections of CMD that go to a known provider and not to loomrec
     ///
-    /// Without this flag, loomrec is CMD's proxy for https connections (HTTPS_PROXY). It refuses
-    /// those to providers, which fails the run, and passes all others on.
+    /// Without it, loomrec is CMD's https proxy (HTTPS_PROXY), and refuses connections to
+    /// providers, which fails the run.
     #[arg(
         long,
         env = "LOOMREC_NO_GUARD",
@@ -234,20 +234,20 @@ pub enum OnMissFlag {
 /// The answer to a repeated call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum RepeatPolicy {
-    /// A RecordingMismatchError with the reason exhausted
+    /// A RecordingMismatchError (exhausted)
     Error,
     /// The last take again
     Last,
-    /// All takes again, from the first
+    /// All takes again
     Cycle,
 }
 
 /// The order in which answers to calls at the same time end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum EndOrderFlag {
-    /// That of the recorded run: an answer waits for those that ended first there, for 5 s at most
+    /// That of the recorded run; answers wait, for 5 s at most
     Recorded,
-    /// Each answer ends as soon as it can
+    /// None: each ends when it can
     Any,
 }
 
@@ -260,7 +260,7 @@ pub enum LatencyModel {
     Constant,
     /// After a random time around --latency-ms (see --seed)
     Normal,
-    /// The same with the numbers of AgentLoom's mock provider, which it draws call by call
+    /// The same with the numbers of AgentLoom's mock provider
     Agentloom,
     /// Each chunk at its recorded time
     Replay,

@@ -34,7 +34,8 @@ pub struct RerecordArgs {
     )]
     pub file: Option<RecordingLocation>,
 
-    /// Send the requests that `loomrec replay --pending` kept, instead of recorded requests
+    /// Send the requests that `loomrec replay --pending` kept, instead of recorded requests; name the
+    /// recording before this flag
     #[arg(
         long,
         value_name = "FILE",
@@ -58,7 +59,7 @@ pub struct RerecordArgs {
     pub model: Vec<String>,
 
     /// Change a value before sending: NAME=VALUE for a member of the body, /JSON/POINTER=VALUE for
-    /// any place (repeatable)
+    /// any place; VALUE is JSON, or else text (repeatable)
     #[arg(long, value_name = "PLACE=VALUE")]
     pub set: Vec<String>,
     /// The address of an upstream: NAME=URL, or one URL for everything (repeatable)
@@ -125,7 +126,7 @@ pub struct RerecordArgs {
     #[arg(short, long, env = "LOOMREC_YES", value_parser = FalseyValueParser::new())]
     #[arg(add = SettingScope::OUTSIDE)]
     pub yes: bool,
-    /// Print what would be sent and what it may cost, and exit
+    /// Print what would be sent and what it may cost, and exit; keys may be missing
     #[arg(long)]
     pub dry_run: bool,
     /// Print what was done as JSON on stdout

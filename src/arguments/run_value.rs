@@ -9,9 +9,8 @@ use super::{SettingScope, StrictEffect};
 pub struct RunValueArgs {
     /// Bind the paths of the run, so that a replay elsewhere matches
     ///
-    /// Keeps the working directory, the home directory and the directory for temporary files with
-    /// each request that holds them. In a replay, this run's paths take their place, in the request
-    /// and in the answer. The requests of known agents are bound without it.
+    /// The paths are the working directory, the home directory and the one for temporary files. The
+    /// requests of known agents are bound without it.
     #[arg(
         long,
         env = "LOOMREC_BIND",
@@ -23,9 +22,8 @@ pub struct RunValueArgs {
 
     /// A value that differs in each run, such as a temporary path (repeatable)
     ///
-    /// In replay, a request that has this run's path where the recorded one has the recorded path of
-    /// the same name is answered, with this run's path in the answer. A VALUE that is no path from
-    /// the root is bound in holes of rules only: {{var:NAME}}.
+    /// A path is bound in every request and its answer, any other value in holes of rules only:
+    /// {{var:NAME}}.
     #[arg(
         long = "var",
         value_name = "NAME=VALUE",

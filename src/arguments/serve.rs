@@ -155,7 +155,8 @@ pub struct ServeArgs {
     #[command(flatten)]
     pub sessions: SessionArgs,
 
-    /// Allow callers with this token to use /__loomrec/ from anywhere (header x-loomrec-token)
+    /// Allow callers with this token to use /__loomrec/ from anywhere (header x-loomrec-token); all
+    /// callers must then send it
     #[arg(
         long,
         value_name = "TOKEN",

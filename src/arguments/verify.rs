@@ -9,9 +9,9 @@ use loomrec_store::RecordingLocation;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Checks for values of the wrong type, hashes that do not match their requests, summaries that
-contradict the recorded answers, incomplete answers, credentials (known formats; long random
-strings are warnings), unknown fields, and leftover files beside the recording. Without --fix,
-nothing is changed, and --fix never guesses.
+contradict the recorded answers, incomplete answers, credentials of known formats, unknown
+fields, and leftover files beside the recording. Without --fix, nothing is changed, and --fix
+never guesses.
 
 Exit code 0 if there are no errors (warnings are printed), 1 if there are errors, 4 if a file
 cannot be read as a recording at all (see loomrec salvage), 5 if --fix could not write one.
@@ -40,7 +40,7 @@ pub struct VerifyArgs {
     /// With --fix: recompute the hash if it does not match its request
     #[arg(long, requires = "fix")]
     pub rehash: bool,
-    /// Treat warnings as errors
+    /// Treat warnings as errors; notes stay notes
     #[arg(long)]
     pub strict: bool,
     /// Print only errors
