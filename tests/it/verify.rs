@@ -194,7 +194,7 @@ fn a_hook_of_git_keeps_a_broken_recording_out() {
         command.current_dir(scene.dir()).env("PATH", path).output().unwrap()
     };
     git(&["init", "-q", "."]);
-    let page = include_str!("../../docs/cli.md");
+    let page = include_str!("../../docs/commands-on-files.md");
     let hook = page.split_once("<!-- hook -->\n```bash\n").unwrap().1.split_once("```").unwrap().0;
     let place = scene.path(".git/hooks/pre-commit");
     std::fs::create_dir_all(place.parent().unwrap()).unwrap();

@@ -1,4 +1,4 @@
-//! The table of `docs/cli.md` that says what each flag and each request of a client can do to a strict
+//! The table of `docs/strict.md` that says what each flag and each request of a client can do to a strict
 //! replay. It is made of loomrec's own tables.
 
 use loomrec_arguments::StrictEffect;
@@ -79,7 +79,7 @@ fn table() -> String {
 
 #[test]
 fn document_says_what_each_flag_and_request_can_do() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/cli.md");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/strict.md");
     let document = std::fs::read_to_string(path).unwrap();
     let (front, rest) = document.split_once(BEGIN).unwrap();
     let (held, back) = rest.split_once(END).unwrap();
