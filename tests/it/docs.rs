@@ -77,28 +77,22 @@ fn captures<'t>(pattern: &str, text: &'t str) -> Vec<&'t str> {
     regex.captures_iter(text).map(|found| found.get(1).unwrap().as_str()).collect()
 }
 
-/// The flags of a subcommand, long and short, each with its variable if it has one.
-fn flags(command: &str) -> BTreeMap<String, Option<String>> {
+/// The flags of a subcommand, long and short.
+fn flags(command: &str) -> BTreeSet<String> {
     let binary = env!("CARGO_BIN_EXE_loomrec");
     let ask = if ["record", "replay"].contains(&command) { "--help-all" } else { "--help" };
     let help = Command::new(binary).args(command.split(' ')).arg(ask).output().unwrap().stdout;
     let help = String::from_utf8(help).unwrap();
     let options = help.split_once("Options:").expect("options").1;
-    let mut flags = BTreeMap::new();
-    let mut last = String::new();
+    let mut flags = BTreeSet::new();
     for line in options.lines() {
         let spelled = line.trim_start();
         if line.starts_with("  ") && spelled.starts_with('-') && line.len() - spelled.len() <= 6 {
-            for flag in captures(r"(?:^|, )(--?[a-z][a-z-]*)", spelled) {
-                flags.insert(flag.to_owned(), None);
-                last = flag.to_owned();
-            }
-        }
-        for variable in captures(r"\[env: (LOOMREC_[A-Z_]+)", line) {
-            flags.insert(last.clone(), Some(variable.to_owned()));
+            let named = captures(r"(?:^|, )(--?[a-z][a-z-]*)", spelled);
+            flags.extend(named.into_iter().map(str::to_owned));
         }
     }
-    assert!(flags.contains_key("--help"), "{help}");
+    assert!(flags.contains("--help"), "{help}");
     flags
 }
 
@@ -164,7 +158,7 @@ fn command_lines_in_the_documents_name_flags_that_exist() {
         for line in code(&read(document.to_str().unwrap())) {
             let Some((command, flags)) = given(&line) else { continue };
             for flag in flags {
-                let exists = known[command.as_str()].contains_key(&flag);
+                let exists = known[command.as_str()].contains(&flag);
                 assert!(exists, "{}: {command} has no {flag}: {line}", document.display());
                 seen += 1;
             }
@@ -175,7 +169,7 @@ fn command_lines_in_the_documents_name_flags_that_exist() {
 
 #[test]
 fn flags_in_running_text_are_flags_of_some_command() {
-    let mut known: BTreeSet<String> = COMMANDS.iter().flat_map(|c| flags(c).into_keys()).collect();
+    let mut known: BTreeSet<String> = COMMANDS.iter().flat_map(|c| flags(c)).collect();
     // Flags of other programs.
     known.extend(["--release", "--locked", "--path", "--lib", "--test"].map(str::to_owned));
     known.extend(
@@ -240,31 +234,6 @@ fn flags_in_running_text_are_flags_of_some_command() {
 }
 
 #[test]
-fn every_flag_stands_in_the_reference_with_its_variable() {
-    let reference = read("docs/cli.md");
-    let rows: Vec<&str> = reference.lines().filter(|line| line.starts_with("| ")).collect();
-    for command in COMMANDS {
-        for (flag, variable) in flags(command) {
-            if ["--help", "-h", "--help-all"].contains(&flag.as_str()) {
-                continue;
-            }
-            let spelled = Regex::new(&format!(r"`{}[ `]", regex::escape(&flag))).unwrap();
-            let cell = |row: &&&str| spelled.is_match(row.split('|').nth(1).unwrap_or(""));
-            let row = rows.iter().find(cell);
-            let row = row.unwrap_or_else(|| panic!("docs/cli.md has no row for {command} {flag}"));
-            if let Some(variable) = variable {
-                assert!(row.contains(&format!("`{variable}`")), "{variable} is not in: {row}");
-            }
-        }
-    }
-    let known: BTreeSet<String> =
-        COMMANDS.iter().flat_map(|c| flags(c).into_values().flatten()).collect();
-    for name in captures(r"`(LOOMREC_[A-Z_]+)`", &reference) {
-        assert!(known.contains(name) || name == "LOOMREC_URL", "no flag has {name}");
-    }
-}
-
-#[test]
 fn every_exit_code_is_explained() {
     let source = read("src/cli/exit.rs");
     let table = read("docs/exit-codes.md");
@@ -289,9 +258,12 @@ fn every_variable_set_for_a_command_is_listed() {
     assert!(names.len() > 20, "{printed}");
     let keys = read("src/provider/directory/upstreams.rs");
     let keys = captures(r#""([A-Z_]+_API_KEY)""#, &keys);
-    let reference = read("docs/cli.md");
-    for name in names.into_iter().chain(keys) {
-        assert!(reference.contains(&format!("`{name}`")), "docs/cli.md lacks {name}");
+    for (page, names) in [("docs/wrapped-commands.md", names), ("docs/commands-on-files.md", keys)]
+    {
+        let text = read(page);
+        for name in names {
+            assert!(text.contains(&format!("`{name}`")), "{page} lacks {name}");
+        }
     }
 }
 

@@ -17,6 +17,8 @@ mod cassette_bodies;
 #[cfg(test)]
 mod ci;
 #[cfg(test)]
+mod cli_reference;
+#[cfg(test)]
 mod client_ids;
 #[cfg(test)]
 mod compressed;
