@@ -110,7 +110,7 @@ pub struct RecordArgs {
 pub enum DurableAt {
     /// It survives the end of loomrec, even by SIGKILL
     Process,
-    /// It survives a power cut: loomrec waits for the disk
+    /// It survives a power cut; recorders wait for the disk and each other
     Power,
 }
 

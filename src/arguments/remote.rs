@@ -65,7 +65,7 @@ pub struct PullArgs {
     /// Replace an existing recording
     #[arg(long, requires = "output")]
     pub force: bool,
-    /// Make the pointer file name the newest state
+    /// Make the pointer file name the newest state, after a merge of segments
     #[arg(long)]
     pub update: bool,
 }
@@ -82,7 +82,7 @@ pub struct CompactArgs {
     /// Also give the new state this tag; a tag never moves
     #[arg(long, value_name = "NAME")]
     pub tag: Option<String>,
-    /// If segments of a recorder are lost: merge those that come after them
+    /// If segments of a recorder are lost: merge those that come after them, and note what is missing
     #[arg(long)]
     pub skip_missing: bool,
     /// If the newest state is not known any more: first make this state, sha256:HASH, the newest
@@ -103,7 +103,7 @@ pub struct GcArgs {
     /// Keep all states that are younger than this, such as 30d or 12h
     #[arg(long, value_name = "TIME", default_value = "90d", value_parser = duration)]
     pub keep: Duration,
-    /// Remove the objects
+    /// Remove the objects; without it, their paths are printed on stdout
     #[arg(long)]
     pub apply: bool,
 }

@@ -101,7 +101,8 @@ pub struct ServeArgs {
     #[arg(add = SettingScope::OUTPUT_FILE)]
     pub journal: Option<PathBuf>,
 
-    /// Start a new journal file above this size, such as 64MiB; older ones are FILE.1, FILE.2, …
+    /// Start a new journal file above this size (500000, 512KiB, 64MiB, 1GiB); older ones are FILE.1,
+    /// FILE.2, …
     #[arg(
         long,
         value_name = "SIZE",
