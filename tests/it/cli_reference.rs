@@ -95,6 +95,29 @@ impl CommandHelp {
     fn all(&self) -> impl Iterator<Item = &FlagHelp> {
         self.arguments.iter().chain(&self.flags).chain(&self.faults)
     }
+
+    /// Adds an item of a section: its first line, and the paragraphs under it.
+    fn add(&mut self, section: &str, head: &str, paragraphs: &[String]) {
+        if ["-h, --help", "--help-all", "-V, --version"].contains(&head) {
+            return;
+        }
+        let spelled: Vec<String> =
+            head.split(", ").map(|name| format!("`{}`", plain(name))).collect();
+        let variable = paragraphs.iter().find_map(|line| line.strip_prefix("[env: "));
+        let variable = variable.map(|rest| rest.split(['=', ']']).next().unwrap());
+        let flag = FlagHelp {
+            spelled: spelled.join(", "),
+            variable: variable.map(|name| format!("`{name}`")).unwrap_or_default(),
+            meaning: meaning(paragraphs),
+        };
+        assert!(!flag.meaning.is_empty(), "{head}");
+        match section {
+            "Arguments" => self.arguments.push(flag),
+            "Options" => self.flags.push(flag),
+            "Faults" => self.faults.push(flag),
+            other => panic!("no table is made of {other:?}"),
+        }
+    }
 }
 
 /// Returns the help of a command, with each paragraph on one line.
@@ -106,6 +129,8 @@ fn help(command: &str) -> CommandHelp {
     parse_help(&text)
 }
 
+/// Reads a help, in which the items of a section are indented by at most six columns, and their
+/// paragraphs by more.
 fn parse_help(text: &str) -> CommandHelp {
     let mut found = CommandHelp::default();
     let mut lines = text.lines();
@@ -141,30 +166,6 @@ fn parse_help(text: &str) -> CommandHelp {
         }
     }
     found
-}
-
-impl CommandHelp {
-    fn add(&mut self, section: &str, head: &str, paragraphs: &[String]) {
-        if ["-h, --help", "--help-all", "-V, --version"].contains(&head) {
-            return;
-        }
-        let spelled: Vec<String> =
-            head.split(", ").map(|name| format!("`{}`", plain(name))).collect();
-        let variable = paragraphs.iter().find_map(|line| line.strip_prefix("[env: "));
-        let variable = variable.map(|rest| rest.split(['=', ']']).next().unwrap());
-        let flag = FlagHelp {
-            spelled: spelled.join(", "),
-            variable: variable.map(|name| format!("`{name}`")).unwrap_or_default(),
-            meaning: meaning(paragraphs),
-        };
-        assert!(!flag.meaning.is_empty(), "{head}");
-        match section {
-            "Arguments" => self.arguments.push(flag),
-            "Options" => self.flags.push(flag),
-            "Faults" => self.faults.push(flag),
-            other => panic!("no table is made of {other:?}"),
-        }
-    }
 }
 
 /// Returns a flag or an argument without the brackets around its value.
