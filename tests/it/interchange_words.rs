@@ -21,16 +21,6 @@ fn chats() -> Scene {
     scene
 }
 
-/// The parts of each call that every conversion keeps.
-fn kept_parts(scene: &Scene, path: &str) -> Vec<[Value; 3]> {
-    let held = entries(&scene.path(path)).into_iter();
-    let mut parts: Vec<_> = held
-        .map(|(_, e)| [e["request_hash"].clone(), e["content"].clone(), e["model"].clone()])
-        .collect();
-    parts.sort_by_key(|part| part[0].to_string());
-    parts
-}
-
 #[track_caller]
 fn replays(scene: &Scene) {
     let server = scene.replay(&["--strict", "--fail-unused"]);
