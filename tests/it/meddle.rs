@@ -6,7 +6,6 @@ use std::fs;
 use std::io::Write as _;
 use std::time::{Duration, Instant};
 
-use crate::support::chance::{rounds, skipped};
 use crate::support::gate::PATIENCE;
 use crate::support::ledger::{check, kept, mark, teller};
 use crate::support::loomrec::{Process, command};
@@ -270,9 +269,6 @@ fn a_lock_that_is_held_is_waited_for_and_then_taken() {
 
 #[test]
 fn a_lock_that_stays_held_is_given_up_with_its_holders_name() {
-    if rounds(0, 1) == 0 {
-        return skipped("a_lock_that_stays_held", "it waits 30 s; PROOF=full makes it");
-    }
     let (scene, upstream) = (Scene::new(), teller());
     let server = scene.record(&upstream, &[]);
     let guard = hold(&scene);

@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::{receipt, recorded, replaying};
 use crate::support::Scene;
+use crate::support::chance::skipped;
 use crate::support::loomrec::finish;
 
 /// The host of a provider, and one that does not exist.
@@ -102,7 +103,7 @@ fn gives_up_at_once(scene: &Scene, name: &str, words: &[&str]) {
 fn installed(place: &str, name: &str) -> Option<PathBuf> {
     let found = Path::new(env!("CARGO_MANIFEST_DIR")).join(".cache/sdk").join(place);
     if !found.exists() {
-        eprintln!("SKIPPED {name}: scripts/test sdk installs it");
+        skipped(name, "tests/sdk/run --install installs it");
         return None;
     }
     Some(found)
