@@ -30,8 +30,8 @@ use loomrec_arguments::Command;
 use loomrec_cli::CommandFuture;
 use loomrec_cli::settings::Settings;
 use loomrec_file_commands::{
-    accept, config, convert, diff, export, generate, import, journal, ls, merge, noise, pending,
-    prune, redact, review, rules, salvage, show, stats, trust, verify,
+    accept, config, convert, diff, export, generate, import, journal, ls, merge, noise, prune,
+    redact, review, rules, salvage, show, stats, trust, verify,
 };
 use loomrec_run_commands::commands as run;
 
@@ -64,11 +64,9 @@ fn dispatch<'a>(
             Command::Review(args) => review::run(&args).await,
             Command::Accept(args) => accept::accept(&args),
             Command::Reject(args) => accept::reject(&args),
-            Command::Pending(args) => pending::run(&args),
             Command::Verify(args) => verify::run(&args),
             Command::Salvage(args) => salvage::run(&args),
             Command::Merge(args) => merge::run(&args),
-            Command::GitMerge(args) => merge::git::run(&args),
             Command::Prune(args) => prune::run(&args),
             Command::Redact(args) => redact::run(&args),
             Command::Convert(args) => convert::run(&args),

@@ -10,7 +10,7 @@ use loomrec_store::RecordingLocation;
 #[command(after_help = "\
 TO is a folder if it ends in / or if a folder of that name exists; otherwise it is a file. In
 a folder, every entry has its own file: branches that record different calls merge without
-conflict, and a code review shows one call per file. Commands accept both forms, except git-merge:
+conflict, and a code review shows one call per file. Commands accept both forms, except merge --git:
 git itself merges the files of a folder one by one.
 
 Examples:

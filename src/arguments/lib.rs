@@ -56,7 +56,7 @@ pub use interchange::{ExportArgs, ImportArgs};
 pub use journal::{JournalArgs, SourceArgument, TimeArgument};
 pub use limit::LimitArgs;
 pub use log_format::LogFormat;
-pub use merge::{GitMergeArgs, MergeArgs, OnConflict};
+pub use merge::{MergeArgs, OnConflict};
 pub use noise::NoiseArgs;
 pub use prune::PruneArgs;
 pub use reading::{
@@ -67,7 +67,7 @@ pub use redact::RedactArgs;
 pub use remote::{CompactArgs, GcArgs, PullArgs, PushArgs, RemoteArgs};
 pub use replay::{EndOrderFlag, LatencyModel, OnMissFlag, RepeatPolicy, ReplayArgs};
 pub use rerecord::RerecordArgs;
-pub use review::{AcceptArgs, DecideArgs, PendingArgs, RejectArgs, ReviewArgs};
+pub use review::{AcceptArgs, DecideArgs, RejectArgs, ReviewArgs};
 pub use rules::RulesArgs;
 pub use run_value::RunValueArgs;
 pub use salvage::SalvageArgs;
@@ -153,22 +153,18 @@ pub enum Command {
     Stats(StatsArgs),
     /// Send recorded requests again, and keep the new answers apart until you review them.
     Rerecord(RerecordArgs),
-    /// Review the pending changes to a recording, and accept or reject each of them.
+    /// Review the pending changes to a recording, and accept or reject each of them; or list them.
     Review(ReviewArgs),
     /// Accept pending changes: all of them, or by key.
     Accept(AcceptArgs),
     /// Reject pending changes: all of them, or by key.
     Reject(RejectArgs),
-    /// List the requests that have no answer yet, and the new answers that are not reviewed yet.
-    Pending(PendingArgs),
     /// Check recordings for problems, and fix those that can be fixed without a decision.
     Verify(VerifyArgs),
     /// Save the readable part of a damaged recording or log in a new recording.
     Salvage(SalvageArgs),
-    /// Merge recordings into one, call by call.
+    /// Merge recordings into one, call by call, also as git's merge driver.
     Merge(MergeArgs),
-    /// Merge two versions of a recording, as git's merge driver.
-    GitMerge(GitMergeArgs),
     /// Remove takes that are no longer needed from a recording.
     Prune(PruneArgs),
     /// Remove credentials, and text that matches your rules, from recordings.

@@ -1,6 +1,4 @@
-//! The flags of `loomrec merge` and `loomrec git-merge`.
-
-use std::path::PathBuf;
+//! The flags of `loomrec merge`.
 
 use clap::{Args, ValueEnum, ValueHint};
 
@@ -16,6 +14,16 @@ Answers are the same if diff finds no difference that counts. A call with differ
 several recordings is a conflict: nothing is written and the exit code is 1, unless --on-conflict
 resolves it.
 
+With --git, this is git's merge driver for recordings. Set it up once in the repository, and once
+on each machine:
+  echo 'recordings/*.json merge=loomrec' >> .gitattributes
+  git config merge.loomrec.name 'loomrec recordings'
+  git config merge.loomrec.driver 'loomrec merge --git %O %A %B %P'
+If both sides added takes, theirs follow ours. In a conflict, ours keeps its own answer, all other
+calls are merged, the exit code is 1, and git marks the file. To resolve the conflict:
+  LOOMREC_ON_CONFLICT=last git checkout --merge FILE && git add FILE     # theirs
+  git add FILE                                                           # ours
+
 Examples:
   loomrec merge -o all.json a.json b.json
   loomrec merge -o a.json a.json b.json --on-conflict last     # b's answers win
@@ -26,10 +34,15 @@ pub struct MergeArgs {
         short,
         long,
         value_name = "OUT",
+        required_unless_present = "git",
         value_parser = local_location(),
         value_hint = ValueHint::AnyPath,
     )]
-    pub output: RecordingLocation,
+    pub output: Option<RecordingLocation>,
+    /// Act as git's merge driver: the FILEs are the common ancestor (%O), ours (%A), which gets the
+    /// result, theirs (%B), and the recording's name for messages (%P)
+    #[arg(long, conflicts_with_all = ["output", "unite_rules", "force", "json"])]
+    pub git: bool,
     /// The recordings to merge
     #[arg(
         value_name = "FILE",
@@ -52,38 +65,6 @@ pub struct MergeArgs {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
-}
-
-/// `loomrec git-merge`.
-#[derive(Debug, Args)]
-#[command(after_help = "\
-git's merge driver for recordings. Set it up once in the repository, and once on each machine:
-  echo 'recordings/*.json merge=loomrec' >> .gitattributes
-  git config merge.loomrec.name 'loomrec recordings'
-  git config merge.loomrec.driver 'loomrec git-merge %O %A %B %P'
-
-Each call is merged separately. If both sides added takes, theirs follow ours. A call that both
-sides changed in different ways is a conflict: OURS keeps its own answer, all other calls are
-merged, the exit code is 1, and git marks the file. To resolve the conflict:
-  LOOMREC_ON_CONFLICT=last git checkout --merge FILE && git add FILE     # theirs
-  git add FILE                                                           # ours")]
-pub struct GitMergeArgs {
-    /// The common ancestor (%O). git passes an empty file if the two sides have no common ancestor
-    #[arg(value_name = "BASE", value_parser = local_location(), value_hint = ValueHint::AnyPath)]
-    pub base: RecordingLocation,
-    /// Our side (%A); the result is written here
-    #[arg(value_name = "OURS", value_parser = local_location(), value_hint = ValueHint::AnyPath)]
-    pub ours: RecordingLocation,
-    /// Their side (%B)
-    #[arg(value_name = "THEIRS", value_parser = local_location(), value_hint = ValueHint::AnyPath)]
-    pub theirs: RecordingLocation,
-    /// The recording's name in messages (%P)
-    #[arg(value_name = "PATH")]
-    pub path: Option<PathBuf>,
-    /// Which answers to keep if they differ
-    #[arg(long, value_enum, default_value_t = OnConflict::Fail, env = "LOOMREC_ON_CONFLICT")]
-    #[arg(add = SettingScope::Run)]
-    pub on_conflict: OnConflict,
 }
 
 /// Which answers of a call to keep in a conflict.

@@ -1,28 +1,37 @@
-//! The flags of `loomrec review`, `accept`, `reject` and `pending`.
+//! The flags of `loomrec review`, `accept` and `reject`.
 
-use clap::{Args, ValueHint};
+use clap::{ArgGroup, Args, ValueHint};
 
 use super::location::local_location;
 use loomrec_store::RecordingLocation;
 
 /// `loomrec review`.
 #[derive(Debug, Args)]
+#[command(group = ArgGroup::new("listing").args(["list", "check"]).multiple(true))]
 #[command(after_help = "\
 Keys: a accept, r reject, s skip (the change stays pending); A, R, S the same for all remaining
 changes; d raw JSON on or off; b previous change; space, j, k scroll; ? help; q quit. Decisions
 made before q or Ctrl-C are applied, and no others. Without a terminal, the changes are printed,
 each with the commands that accept and reject it.
 
+Two things can be pending, and --list shows both: requests without an answer (from replay
+--pending), and new answers that are not reviewed yet (FILE.new, from rerecord).
+
 Exit code 0; with --check, 1 if anything is pending.
 
 Examples:
   loomrec review recordings/agent.json
   loomrec review recordings/agent.json --new tried.json     # from rerecord -o tried.json
-  loomrec review recordings/agent.json --check              # in CI")]
+  loomrec review --list
+  loomrec review recordings/*.json --check                  # in CI")]
 pub struct ReviewArgs {
-    /// The recording (may be left out if the settings name one)
+    /// The recording; with --list, several [default: that of the settings; with --list, also those
+    /// in this folder and in recordings/]
     #[arg(value_name = "FILE", value_parser = local_location(), value_hint = ValueHint::AnyPath)]
-    pub file: RecordingLocation,
+    pub files: Vec<RecordingLocation>,
+    /// The recording of the settings, if --list is given and no FILE is.
+    #[arg(skip)]
+    pub configured: Option<RecordingLocation>,
     /// The file with the pending changes [default: FILE.new]
     #[arg(
         short = 'o',
@@ -32,12 +41,15 @@ pub struct ReviewArgs {
         value_hint = ValueHint::AnyPath,
     )]
     pub new: Option<RecordingLocation>,
-    /// Print what is pending, and exit 1 if there is anything
-    #[arg(long)]
-    pub check: bool,
-    /// Print what is pending, even on a terminal
+    /// List what is pending, and review nothing
     #[arg(long)]
     pub list: bool,
+    /// As --list, and exit 1 if anything is pending
+    #[arg(long)]
+    pub check: bool,
+    /// Print the list as JSON
+    #[arg(long, requires = "listing")]
+    pub json: bool,
 }
 
 /// `loomrec accept` and `loomrec reject`.
@@ -97,39 +109,4 @@ pub struct RejectArgs {
     /// The changes to reject.
     #[command(flatten)]
     pub decide: DecideArgs,
-}
-
-/// `loomrec pending`.
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Two things can be pending: requests without an answer (from replay --pending), and
-new answers that are not reviewed yet (FILE.new, from rerecord).
-
-Exit code 0; with --check, 1 if anything is pending.
-
-Examples:
-  loomrec pending
-  loomrec pending recordings/*.json --check                 # in CI")]
-pub struct PendingArgs {
-    /// The recordings [default: that of the settings, and those in this folder and in recordings/]
-    #[arg(value_name = "FILE", value_parser = local_location(), value_hint = ValueHint::AnyPath)]
-    pub files: Vec<RecordingLocation>,
-    /// The recording of the settings, if no FILE is given.
-    #[arg(skip)]
-    pub configured: Option<RecordingLocation>,
-    /// The file with the pending changes; only with a single FILE [default: FILE.new]
-    #[arg(
-        short = 'o',
-        long = "new",
-        value_name = "FILE.new",
-        value_parser = local_location(),
-        value_hint = ValueHint::AnyPath,
-    )]
-    pub new: Option<RecordingLocation>,
-    /// Exit 1 if anything is pending
-    #[arg(long)]
-    pub check: bool,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
 }

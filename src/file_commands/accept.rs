@@ -192,6 +192,6 @@ fn unknown(desk: &ReviewDesk, error: &NoChoice) -> CommandFailure {
     for key in keys.iter().take(NAMED) {
         text.push_str(&format!("\n  {}", terminal::line(&quoted(key))));
     }
-    text.push_str(&format!("\n  {} lists them", command(desk, "pending")));
+    text.push_str(&format!("\n  {} lists them", command(desk, "review --list")));
     CommandFailure::usage(text)
 }

@@ -12,7 +12,6 @@ pub mod journal;
 pub mod ls;
 pub mod merge;
 pub mod noise;
-pub mod pending;
 pub mod prune;
 pub mod redact;
 pub mod review;

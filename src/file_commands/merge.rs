@@ -1,6 +1,6 @@
 //! The `loomrec merge` command: merges several recordings into one, call by call.
 
-pub mod git;
+mod git;
 mod report;
 mod side;
 
@@ -11,7 +11,7 @@ use loomrec_cli::{output_target, terminal};
 use loomrec_curation::merge::{self, ConflictChoice};
 use loomrec_identity::IdentityRules;
 use report::MergeReport;
-use side::{MergeSide, MergeSides, SideNames};
+use side::{MergeSide, MergeSides, SideNames, conflict_choice, same_purpose};
 
 /// Runs the command.
 ///
@@ -19,12 +19,13 @@ use side::{MergeSide, MergeSides, SideNames};
 /// Rules that differ, or an output that exists (2); a recording that is missing, damaged or too new
 /// (4); an output that cannot be written, or that is being recorded into (5).
 pub fn run(args: &MergeArgs) -> Result<u8, CommandFailure> {
+    let Some(target) = &args.output else { return git::run(&args.files, args.on_conflict) };
     let output = Output::new(LogFormat::Human, false, false);
-    output_target::refuse_within("-o", args.output.as_path(), &args.files)?;
+    output_target::refuse_within("-o", target.as_path(), &args.files)?;
     let opened: Result<Vec<MergeSide>, CommandFailure> = args
         .files
         .iter()
-        .map(|path| match output_target::is_same_file(path.as_path(), args.output.as_path()) {
+        .map(|path| match output_target::is_same_file(path.as_path(), target.as_path()) {
             true => MergeSide::open_to_change(path, &output),
             false => MergeSide::open(path, &output),
         })
@@ -33,11 +34,11 @@ pub fn run(args: &MergeArgs) -> Result<u8, CommandFailure> {
     let rules = rules(&opened, args.unite_rules)?;
     same_purpose(&opened)?;
     let sides = MergeSides::new(opened, rules)?;
-    let mut report = MergeReport::new(args.output.as_path(), &sides);
+    let mut report = MergeReport::new(target.as_path(), &sides);
     let mut names = sides.names(0).clone();
     let mut meta = sides.meta(0).keys().clone();
     for file in 1..args.files.len() {
-        names = together(&sides, names, file, prefer(args.on_conflict), &mut report)?;
+        names = together(&sides, names, file, conflict_choice(args.on_conflict), &mut report)?;
         let (merged, conflicts) =
             merge::keys(&serde_json::Map::new(), &meta, sides.meta(file).keys());
         report.meta(conflicts);
@@ -50,8 +51,8 @@ pub fn run(args: &MergeArgs) -> Result<u8, CommandFailure> {
             || args
                 .files
                 .iter()
-                .any(|file| output_target::is_same_file(file.as_path(), args.output.as_path()));
-        sides.write(&args.output, &names, meta, over)?;
+                .any(|file| output_target::is_same_file(file.as_path(), target.as_path()));
+        sides.write(target, &names, meta, over)?;
         report.written = true;
     }
     if args.json {
@@ -85,16 +86,6 @@ fn together(
     Ok(names)
 }
 
-/// Returns how conflicts are decided. A merge that is to fail on conflicts goes on all the same, so
-/// that all conflicts are reported.
-fn prefer(on_conflict: OnConflict) -> ConflictChoice {
-    match on_conflict {
-        OnConflict::Fail | OnConflict::First => ConflictChoice::First,
-        OnConflict::Last => ConflictChoice::Last,
-        OnConflict::Both => ConflictChoice::Both,
-    }
-}
-
 /// Returns the rules for the keys of all recordings.
 fn rules(sides: &[MergeSide], unite: bool) -> Result<IdentityRules, CommandFailure> {
     let mut rules = IdentityRules::default();
@@ -120,17 +111,4 @@ fn rules(sides: &[MergeSide], unite: bool) -> Result<IdentityRules, CommandFailu
         }
     }
     Ok(rules)
-}
-
-/// Refuses to merge recordings with pending changes.
-fn same_purpose(sides: &[MergeSide]) -> Result<(), CommandFailure> {
-    let waits = |side: &MergeSide| side.meta().and_then(|meta| meta.waits_for());
-    let odd = sides.iter().find(|side| waits(side) != waits(&sides[0]));
-    odd.map_or(Ok(()), |odd| {
-        Err(CommandFailure::usage(format!(
-            "{} and {} cannot be merged: one of them holds changes that wait for their review",
-            sides[0].label(),
-            odd.label()
-        )))
-    })
 }

@@ -13,6 +13,7 @@ mod list;
 mod screen;
 mod session;
 mod view;
+mod waiting;
 
 use std::io::{self, IsTerminal as _};
 
@@ -20,10 +21,10 @@ use super::args::{LogFormat, ReviewArgs};
 pub(super) use apply::{AppliedReview, ReviewFailure, Verdict};
 pub(super) use changes::{ReviewDesk, is_there};
 use loomrec_cli::CommandFuture;
-use loomrec_cli::exit::{CommandFailure, NO};
+use loomrec_cli::exit::CommandFailure;
 use loomrec_cli::output::{Output, print};
 use loomrec_cli::terminal;
-pub(super) use view::{View, command, key, typed};
+pub(super) use view::{command, key, typed};
 
 /// Runs the command.
 ///
@@ -36,25 +37,29 @@ pub fn run(args: &ReviewArgs) -> CommandFuture<'_> {
 }
 
 async fn review(args: &ReviewArgs) -> Result<u8, CommandFailure> {
-    let output = Output::new(LogFormat::Human, false, false);
-    let only_looks = args.check || args.list;
-    let is_terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
-    let open = if only_looks || !is_terminal { ReviewDesk::look } else { ReviewDesk::open };
-    let desk = open(&args.file, args.new.as_ref(), &output)?;
-    let desk = desk.filter(|desk| !args.check || !desk.open_changes().is_empty());
-    let Some(desk) = desk else {
-        let requests = list::requests(&args.file, &output)?;
-        print(&list::nothing(&args.file, requests))?;
-        return Ok(if args.check && requests > 0 { NO } else { 0 });
+    if args.list || args.check {
+        return waiting::print_list(args);
+    }
+    let [file] = args.files.as_slice() else {
+        return Err(CommandFailure::usage(
+            "name the recording: loomrec review FILE; --list takes several",
+        ));
     };
-    if desk.open_changes().is_empty() && !only_looks {
+    let output = Output::new(LogFormat::Human, false, false);
+    let is_terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
+    let open = if is_terminal { ReviewDesk::open } else { ReviewDesk::look };
+    let Some(desk) = open(file, args.new.as_ref(), &output)? else {
+        let requests = list::requests(file, &output)?;
+        return print(&list::nothing(file, requests));
+    };
+    if desk.open_changes().is_empty() {
         // All changes were already applied.
         let done = desk.apply(&vec![None; desk.changes.len()])?;
         return print(&summary(&desk, done));
     }
-    if !is_terminal || only_looks {
+    if !is_terminal {
         list::print(&desk)?;
-        return Ok(if args.check { NO } else { 0 });
+        return Ok(0);
     }
     let is_able = std::env::var_os("TERM").is_some_and(|term| !term.is_empty() && term != "dumb");
     let ended = match is_able {

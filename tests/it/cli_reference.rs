@@ -16,18 +16,15 @@ const CELL_WORDS: usize = 40;
 const GROUPS: [(&str, &[&str]); 7] = [
     ("Record and replay", &["record", "replay", "demo"]),
     ("Look at recordings and runs", &["ls", "show", "stats", "diff", "journal", "ui", "score"]),
-    ("Renew answers", &["rerecord", "review", "accept", "reject", "pending"]),
-    (
-        "Change and check recordings",
-        &["verify", "salvage", "merge", "git-merge", "prune", "redact", "convert"],
-    ),
+    ("Renew answers", &["rerecord", "review", "accept", "reject"]),
+    ("Change and check recordings", &["verify", "salvage", "merge", "prune", "redact", "convert"]),
     ("Find rules", &["noise", "rules"]),
     ("Object stores and other tools", &["push", "pull", "compact", "gc", "import", "export"]),
     ("Settings and setup", &["config", "trust", "doctor", "generate completions", "generate man"]),
 ];
 
 /// The pages that say more of a command.
-const PAGES: [(&str, &str); 32] = [
+const PAGES: [(&str, &str); 30] = [
     ("record", "guide.md"),
     ("replay", "strict.md"),
     ("ls", "commands-on-files.md#ls-and-show"),
@@ -41,11 +38,9 @@ const PAGES: [(&str, &str); 32] = [
     ("review", "care.md#review"),
     ("accept", "care.md#review"),
     ("reject", "care.md#review"),
-    ("pending", "commands-on-files.md#review-accept-reject-pending"),
     ("verify", "commands-on-files.md#verify"),
     ("salvage", "commands-on-files.md#salvage"),
     ("merge", "commands-on-files.md#merge"),
-    ("git-merge", "git.md#merge"),
     ("prune", "commands-on-files.md#prune"),
     ("redact", "commands-on-files.md#redact"),
     ("convert", "commands-on-files.md#convert"),

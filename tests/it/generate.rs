@@ -25,7 +25,7 @@ fn bash_completes_commands_flags_and_values() {
     let scene = generated("bash");
     for (words, wanted, unwanted) in [
         (&["loomrec", "re"][..], &["record", "replay", "redact"][..], "merge"),
-        (&["loomrec", "git-"], &["git-merge"], "record"),
+        (&["loomrec", "me"], &["merge"], "record"),
         (&["loomrec", "replay", "--on-"], &["--on-miss", "--on-expired"], "--strict"),
         (&["loomrec", "merge", "--on-conflict", ""], &["first", "last", "both", "fail"], "--json"),
         (&["loomrec", "generate", "completions", ""], &["bash", "zsh", "fish"], "record"),

@@ -18,7 +18,7 @@ impl Repository {
         new.git(&["init", "-q", "-b", "main"]);
         new.git(&["config", "user.name", "A"]);
         new.git(&["config", "user.email", "a@b.c"]);
-        let driver = format!("{} git-merge %O %A %B %P", env!("CARGO_BIN_EXE_loomrec"));
+        let driver = format!("{} merge --git %O %A %B %P", env!("CARGO_BIN_EXE_loomrec"));
         new.git(&["config", "merge.loomrec.driver", &driver]);
         let attributes = "*.json merge=loomrec\n";
         std::fs::write(new.0.path(".gitattributes"), attributes).unwrap();

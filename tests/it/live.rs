@@ -145,7 +145,7 @@ fn a_log_that_nobody_holds_is_told_by_readers_and_left_where_it_is() {
     }
     said(&["verify", "run.json"]);
     said(&["doctor", "run.json"]);
-    said(&["pending", "run.json"]);
+    said(&["review", "--list", "run.json"]);
 }
 
 #[test]

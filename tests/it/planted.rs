@@ -45,7 +45,7 @@ type Command = (&'static str, &'static [usize]);
 const READ: &[usize] = &[0, 1];
 
 /// Every command that takes a recording.
-const COMMANDS: [Command; 34] = [
+const COMMANDS: [Command; 33] = [
     ("record -r FILE --upstream openai=http://127.0.0.1:9 -- true", &[0, 1, 2, 3]),
     (
         "record -r FILE --mode new_episodes --upstream openai=http://127.0.0.1:9 -- true",
@@ -67,7 +67,7 @@ const COMMANDS: [Command; 34] = [
     ("salvage .loomrec/FILE.log -o saved.json", &[0]),
     ("merge -o merged.json FILE other.json", READ),
     ("merge -o FILE FILE other.json", READ),
-    ("git-merge other.json FILE other.json FILE", READ),
+    ("merge --git other.json FILE other.json FILE", READ),
     ("prune FILE --upstream openai", READ),
     ("prune FILE --upstream openai --apply", &[0, 1, 2, 3]),
     ("redact FILE --redact Hello", &[0, 1, 4, 6, 7]),
@@ -81,7 +81,6 @@ const COMMANDS: [Command; 34] = [
     ("review FILE --list", &[0, 1, 6, 7]),
     ("accept FILE", &[0, 1, 6]),
     ("reject FILE", &[0, 1, 6]),
-    ("pending FILE", &[0, 1, 6, 7]),
     ("doctor FILE", READ),
 ];
 
@@ -243,9 +242,9 @@ fn no_command_follows_a_symlink_in_the_place_of_a_file_beside_a_recording() {
 
 #[test]
 fn no_command_follows_a_symlink_beside_a_recording_that_is_a_folder() {
-    // `git-merge` only accepts files.
+    // `merge --git` only accepts files.
     let commands: Vec<Command> =
-        COMMANDS.into_iter().filter(|(line, _)| !line.starts_with("git-merge")).collect();
+        COMMANDS.into_iter().filter(|(line, _)| !line.starts_with("merge --git")).collect();
     check_all("run/", &commands, &[Symlink]);
 }
 
@@ -273,7 +272,7 @@ fn no_command_follows_a_link_in_the_place_of_the_hidden_folder() {
         let ground = Ground::new(name);
         let commands = COMMANDS.iter().filter(|(line, _)| {
             let passes = line.starts_with("salvage") || line.starts_with("doctor");
-            !(passes || name == "run/" && line.starts_with("git-merge"))
+            !(passes || name == "run/" && line.starts_with("merge --git"))
         });
         for (line, _) in commands {
             ground.reset(&sample);
@@ -293,8 +292,8 @@ fn no_command_follows_a_link_in_the_place_of_the_hidden_folder() {
 fn links_among_the_files_of_a_folder_are_refused_by_name() {
     let (sample, ground) = (sample(), Ground::new("run/"));
     for plant in [Symlink, HardLink, Dangling] {
-        for (line, _) in COMMANDS.iter().filter(|(line, _)| !line.starts_with("git-merge")) {
-            let reads = !["salvage .loomrec/FILE.log", "pending", "doctor"]
+        for (line, _) in COMMANDS.iter().filter(|(line, _)| !line.starts_with("merge --git")) {
+            let reads = !["salvage .loomrec/FILE.log", "review FILE --", "doctor"]
                 .iter()
                 .any(|word| line.starts_with(word));
             ground.reset(&sample);
@@ -313,7 +312,7 @@ fn links_among_the_files_of_a_folder_are_refused_by_name() {
 #[test]
 fn temporary_file_within_a_folder_is_never_written_through() {
     let (sample, ground) = (sample(), Ground::new("run/"));
-    for (line, _) in COMMANDS.iter().filter(|(line, _)| !line.starts_with("git-merge")) {
+    for (line, _) in COMMANDS.iter().filter(|(line, _)| !line.starts_with("merge --git")) {
         ground.reset(&sample);
         ground.plant("run/.0.fold.loomrec-tmp", Symlink);
         ground.plant("run/.1.fold.loomrec-tmp", Symlink);

@@ -1,4 +1,4 @@
-//! Tests of `review`, `accept`, `reject` and `pending`: pending changes and their decisions.
+//! Tests of `review`, `accept` and `reject`: pending changes and their decisions.
 
 mod bad;
 mod decide;

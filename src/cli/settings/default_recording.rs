@@ -20,7 +20,7 @@ const READERS: [(&str, &str); 13] = [
     ("prune", FILE),
     ("redact", FILES),
     ("reject", FILE),
-    ("review", FILE),
+    ("review", FILES),
     ("salvage", FILE),
     ("show", FILE),
     ("stats", FILES),
@@ -141,8 +141,8 @@ pub fn add_default_recording(
     let [only] = named.as_slice() else { return };
     let Ok(only) = RecordingLocation::parse(only.clone()) else { return };
     let is_typed = matches.subcommand().is_some_and(|(_, sub)| {
-        sub.try_contains_id(FILE).is_ok()
-            && sub.value_source(FILE) == Some(ValueSource::CommandLine)
+        let is_typed = |id: &str| sub.value_source(id) == Some(ValueSource::CommandLine);
+        [FILE, FILES].into_iter().any(|id| sub.try_contains_id(id).is_ok() && is_typed(id))
     });
     let key = |file: &RecordingLocation| {
         let key = file.as_path().to_str().filter(|_| is_typed && !is_recording(file.as_path()));
@@ -166,10 +166,13 @@ pub fn add_default_recording(
         {
             args.file.get_or_insert(only);
         }
-        args::Command::Pending(args) if args.new.is_some() && args.files.is_empty() => {
-            args.files.push(only);
+        // A list also has the recordings that are found.
+        args::Command::Review(args)
+            if (args.list || args.check) && args.new.is_none() && !is_typed =>
+        {
+            args.files.clear();
+            args.configured = Some(only);
         }
-        args::Command::Pending(args) if args.files.is_empty() => args.configured = Some(only),
         _ => {}
     }
 }

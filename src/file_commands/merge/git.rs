@@ -1,5 +1,4 @@
-//! The `loomrec git-merge` command: merges the two sides of a recording in git, against their
-//! common base.
+//! `loomrec merge --git`: merges the two sides of a recording in git, against their common base.
 //!
 //! The result goes into our side's file. In a conflict that no flag decides, our side's answer is
 //! kept, and the exit code makes git mark the file.
@@ -9,29 +8,42 @@ use std::path::Path;
 use serde_json::Map;
 
 use super::report::{MergeReport, counted};
-use super::side::{MergeSide, MergeSides, SideNames};
-use super::{prefer, same_purpose};
-use crate::args::{GitMergeArgs, LogFormat, OnConflict};
+use super::side::{MergeSide, MergeSides, SideNames, conflict_choice, same_purpose};
+use crate::args::{LogFormat, OnConflict};
 use loomrec_cli::exit::{CommandFailure, NO};
 use loomrec_cli::output::Output;
 use loomrec_cli::terminal;
 use loomrec_curation::merge::{self, ConflictChoice};
 use loomrec_identity::IdentityRules;
+use loomrec_store::RecordingLocation;
 
 /// The indexes of our side, their side and the base in `MergeSides`.
 const OURS: usize = 0;
 const THEIRS: usize = 1;
 const BASE: usize = 2;
 
-/// Runs the command.
+/// Merges as git asks: `files` are the base, ours, theirs, and the recording's name for messages.
+/// Returns the exit code.
 ///
 /// # Errors
-/// Rules that both sides have changed (1); a side that is damaged or too new (4); our side cannot
-/// be written (5).
-pub fn run(args: &GitMergeArgs) -> Result<u8, CommandFailure> {
+/// Another number of files, or a folder (2); rules that both sides have changed (1); a side that is
+/// damaged or too new (4); our side cannot be written (5).
+pub(super) fn run(
+    files: &[RecordingLocation],
+    on_conflict: OnConflict,
+) -> Result<u8, CommandFailure> {
+    let (base, ours, theirs, name) = match files {
+        [base, ours, theirs] => (base, ours, theirs, ours),
+        [base, ours, theirs, name] => (base, ours, theirs, name),
+        _ => {
+            return Err(CommandFailure::usage(
+                "--git takes what git passes: loomrec merge --git %O %A %B %P",
+            ));
+        }
+    };
     let output = Output::new(LogFormat::Human, false, false);
-    let label = args.path.as_deref().unwrap_or(args.ours.as_path()).display().to_string();
-    for side in [&args.base, &args.ours, &args.theirs] {
+    let label = name.display().to_string();
+    for side in [base, ours, theirs] {
         if side.as_path().is_dir() {
             return Err(CommandFailure::usage(format!(
                 "{}: git merges the files of a folder one by one; loomrec merge takes folders",
@@ -50,15 +62,15 @@ pub fn run(args: &GitMergeArgs) -> Result<u8, CommandFailure> {
         Ok(side.map_err(told)?.named(label.clone()))
     };
     let opened = vec![
-        named(MergeSide::open(&args.ours, &output), "ours")?,
-        named(MergeSide::open(&args.theirs, &output), "theirs")?,
-        named(MergeSide::open_base(&args.base, &output), "base")?,
+        named(MergeSide::open(ours, &output), "ours")?,
+        named(MergeSide::open(theirs, &output), "theirs")?,
+        named(MergeSide::open_base(base, &output), "base")?,
     ];
     same_purpose(&opened[..BASE])?;
     let rules = rules(&label, &opened)?;
     let sides = MergeSides::new(opened, rules)?;
     let mut report = MergeReport::new(Path::new(&label), &sides);
-    let names = names(&sides, prefer(args.on_conflict), &mut report)?;
+    let names = names(&sides, conflict_choice(on_conflict), &mut report)?;
     report.count(&names);
     let (base, theirs) = match sides.is_empty(BASE) {
         true => (Map::new(), sides.meta(THEIRS).keys().clone()),
@@ -70,9 +82,9 @@ pub fn run(args: &GitMergeArgs) -> Result<u8, CommandFailure> {
         message: format!("{label}: {}", failure.message),
         ..failure
     };
-    sides.write(&args.ours, &names, keys, true).map_err(named)?;
+    sides.write(ours, &names, keys, true).map_err(named)?;
     report.written = true;
-    let failed = args.on_conflict == OnConflict::Fail && report.has_conflicts();
+    let failed = on_conflict == OnConflict::Fail && report.has_conflicts();
     report_merge(&label, &report, failed, &output);
     Ok(if failed { NO } else { 0 })
 }

@@ -5,13 +5,14 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
+use crate::args::OnConflict;
 use crate::ls::{QUESTION, question_of};
 use loomrec_cli::exit::{CommandFailure, RECORDING};
 use loomrec_cli::output::Output;
 use loomrec_cli::output_target::is_same_file;
 use loomrec_cli::serve_setup;
 use loomrec_curation::comparison::{self, DiffScope};
-use loomrec_curation::merge::{MergeTake, TakePosition};
+use loomrec_curation::merge::{ConflictChoice, MergeTake, TakePosition};
 use loomrec_identity::IdentityRules;
 use loomrec_recording::rekey::NoRequest;
 use loomrec_recording::{Entry, EntryName, RecordingMeta};
@@ -273,6 +274,29 @@ impl MergeSides {
 /// Returns the failure for a key that cannot be recomputed.
 fn no_request(label: &str, error: &NoRequest) -> CommandFailure {
     CommandFailure::new(RECORDING, format!("failed to read {label}: failed to {error}"))
+}
+
+/// Returns how conflicts are decided. A merge that is to fail on conflicts continues, so
+/// that all conflicts are reported.
+pub(super) fn conflict_choice(on_conflict: OnConflict) -> ConflictChoice {
+    match on_conflict {
+        OnConflict::Fail | OnConflict::First => ConflictChoice::First,
+        OnConflict::Last => ConflictChoice::Last,
+        OnConflict::Both => ConflictChoice::Both,
+    }
+}
+
+/// Refuses to merge recordings with pending changes.
+pub(super) fn same_purpose(sides: &[MergeSide]) -> Result<(), CommandFailure> {
+    let waits = |side: &MergeSide| side.meta().and_then(|meta| meta.waits_for());
+    let odd = sides.iter().find(|side| waits(side) != waits(&sides[0]));
+    odd.map_or(Ok(()), |odd| {
+        Err(CommandFailure::usage(format!(
+            "{} and {} cannot be merged: one of them holds changes that wait for their review",
+            sides[0].label(),
+            odd.label()
+        )))
+    })
 }
 
 #[cfg(test)]

@@ -8,11 +8,10 @@ use super::{File, files_under};
 const NEUTRAL: [&str; 3] = ["ALL", "OTHER", "UNKNOWN"];
 
 /// Files that may use one, and why.
-const ALLOWED: [(&str, &str); 4] = [
+const ALLOWED: [(&str, &str); 3] = [
     ("run_commands/demo/agent.rs", "the demo's program speaks one API"),
     ("run_commands/demo/stage.rs", "the demo's program speaks one API"),
     ("curation/interchange/agentloom/write.rs", "AgentLoom replays an empty answer of chat alone"),
-    ("curation/interchange/openai/batch.rs", "OpenAI's batches take these endpoints"),
 ];
 
 /// The constant of a provider or operation in a path.

@@ -30,8 +30,11 @@ fn files_that_are_not_what_they_should_be_are_named() {
         (before.as_bytes(), 2, "loomrec diff run.json run.json.new"),
     ] {
         std::fs::write(scene.path("run.json.new"), text).unwrap();
-        for args in [&["review", "run.json"][..], &["accept", "run.json"], &["pending", "run.json"]]
-        {
+        for args in [
+            &["review", "run.json"][..],
+            &["accept", "run.json"],
+            &["review", "--list", "run.json"],
+        ] {
             scene.run(args).expect(code).says(&[says]);
         }
         assert_eq!(std::fs::read(scene.path("run.json.new")).unwrap(), text);
@@ -75,7 +78,7 @@ fn thousands_of_changes_are_decided_in_one_go() {
     write(&scene.recording(), &old);
     write(&scene.path("run.json.new"), &fresh);
     let start = Instant::now();
-    scene.run(&["pending", "--check"]).expect(1);
+    scene.run(&["review", "--check"]).expect(1);
     let listed = scene.run(&["review", "run.json"]).expect(0).stdout;
     assert!(listed.contains("2000 changes wait"));
     scene.run(&["reject", "run.json", "step0007"]).expect(0);

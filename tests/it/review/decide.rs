@@ -116,7 +116,7 @@ fn key_that_names_no_change_is_refused_with_the_nearest() {
     let before = scene.files();
     scene.run(&["accept", "run.json", "greet", "gret"]).expect(2).says(&["\"gret\"", "greet"]);
     scene.run(&["reject", "run.json", "ab"]).expect(2).says(&["4 digits"]);
-    scene.run(&["accept", "run.json", "greet#2"]).expect(2).says(&["pending"]);
+    scene.run(&["accept", "run.json", "greet#2"]).expect(2).says(&["review", "--list"]);
     // The key is in the recording, and has no pending change.
     let kept = takes(&scene)[2].0.clone();
     scene.run(&["accept", "run.json", &kept]).expect(2).says(&["no change"]);
@@ -203,7 +203,7 @@ fn change_is_a_conflict_when_what_it_replaces_is_another_now() {
         assert!(said.contains("4 changes wait, 1 of them in conflict"), "{said}");
         scene.run(&["accept", "run.json"]).expect(1).says(&["1 change is in conflict", "--force"]);
         assert_eq!(scene.files(), before);
-        let told_of = scene.run(&["pending", "run.json", "--json"]).expect(0).stdout;
+        let told_of = scene.run(&["review", "--list", "run.json", "--json"]).expect(0).stdout;
         let state = if gone { "conflict_gone" } else { "conflict_changed" };
         let told_of: Value = serde_json::from_str(&told_of).unwrap();
         assert_eq!(told_of["files"][0]["changes"][0]["state"], state);
@@ -225,7 +225,7 @@ fn crash_between_the_two_files_leaves_nothing_to_be_done_twice() {
         let after = scene.text();
         // The recording is written, and the pending file still exists.
         std::fs::write(scene.path("run.json.new"), waiting).unwrap();
-        scene.run(&["pending", "--check"]).expect(0);
+        scene.run(&["review", "--check"]).expect(0);
         let said = scene.run(then).expect(0).stdout;
         assert!(said.contains("4 accepted before"), "{said}");
         assert_eq!((accepted_letters(&scene).as_str(), scene.text()), (wanted, after));
@@ -270,7 +270,7 @@ fn requests_that_were_answered_wait_no_longer() {
     other["request_hash"] = json!("ab".repeat(32));
     file.insert("later".into(), other);
     write(&scene.path("run.json.pending"), &file);
-    let said = scene.run(&["pending"]).expect(0).stdout;
+    let said = scene.run(&["review", "--list"]).expect(0).stdout;
     assert!(said.contains("run.json: 4 changes wait for their review: loomrec review run.json\n"));
     // Two of them already have their answers.
     let fetch = "run.json: 1 request waits for its answer: \
@@ -280,7 +280,7 @@ fn requests_that_were_answered_wait_no_longer() {
     let left = std::fs::read_to_string(scene.path("run.json.pending")).unwrap();
     let left: Value = serde_json::from_str(&left).unwrap();
     assert_eq!(entries(&left).map(|(name, _)| name).collect::<Vec<_>>(), ["later"]);
-    scene.run(&["pending", "--check"]).expect(1);
+    scene.run(&["review", "--check"]).expect(1);
     let said = scene.run(&["review", "run.json", "--check"]).expect(1).stdout;
     assert!(
         said.contains("1 request waits for its answer: loomrec rerecord run.json --pending"),
@@ -299,12 +299,12 @@ fn requests_that_were_answered_wait_no_longer() {
 #[test]
 fn what_is_pending_is_told_and_checked() {
     let scene = Scene::new();
-    assert_eq!(scene.run(&["pending", "--check"]).expect(0).stdout, "nothing is pending\n");
+    assert_eq!(scene.run(&["review", "--check"]).expect(0).stdout, "nothing is pending\n");
     let scene = sample();
     // Another program's files with such names are ignored.
     std::fs::write(scene.path("other.new"), "not json").unwrap();
     std::fs::write(scene.path("big.pending"), "{}").unwrap();
-    let said = scene.run(&["pending"]).expect(0).stdout;
+    let said = scene.run(&["review", "--list"]).expect(0).stdout;
     assert!(
         said.contains("4 changes wait")
             && said
@@ -312,9 +312,9 @@ fn what_is_pending_is_told_and_checked() {
         "{said}"
     );
     assert!(!said.contains("other") && !said.contains("big"), "{said}");
-    scene.run(&["pending", "--check"]).expect(1);
+    scene.run(&["review", "--check"]).expect(1);
     scene.run(&["review", "run.json", "--check"]).expect(1);
-    let told_of = scene.run(&["pending", "run.json", "--json"]).expect(0).stdout;
+    let told_of = scene.run(&["review", "--list", "run.json", "--json"]).expect(0).stdout;
     let told_of: Value = serde_json::from_str(&told_of).unwrap();
     assert_eq!(
         (&told_of["pending"], &told_of["files"][0]["new"]),
@@ -331,7 +331,7 @@ fn what_is_pending_is_told_and_checked() {
     for name in ["run.json", "run.json.new"] {
         std::fs::rename(scene.path(name), scene.path("recordings").join(name)).unwrap();
     }
-    let said = scene.run(&["pending"]).expect(0).stdout;
+    let said = scene.run(&["review", "--list"]).expect(0).stdout;
     assert!(said.contains("loomrec review recordings/run.json"), "{said}");
 }
 
@@ -339,7 +339,7 @@ fn what_is_pending_is_told_and_checked() {
 fn changes_of_a_recording_that_is_gone_do_not_hide_others() {
     let scene = sample();
     std::fs::copy(scene.path("run.json.new"), scene.path("gone.json.new")).unwrap();
-    let said = scene.run(&["pending", "--check"]).expect(1);
+    let said = scene.run(&["review", "--check"]).expect(1);
     assert!(said.stdout.contains("loomrec review run.json"), "{}", said.stdout);
     said.says(&["gone.json.new", "gone.json does not exist"]);
 }
@@ -349,7 +349,7 @@ fn changes_that_cannot_be_read_are_not_taken_for_none() {
     let scene = sample();
     let text = std::fs::read_to_string(scene.path("run.json.new")).unwrap();
     std::fs::write(scene.path("run.json.new"), &text[..text.len() / 2]).unwrap();
-    scene.run(&["pending", "--check"]).expect(4).says(&["run.json.new", "cut"]);
+    scene.run(&["review", "--check"]).expect(4).says(&["run.json.new", "cut"]);
 }
 
 #[test]
@@ -359,13 +359,13 @@ fn changes_may_wait_under_another_name() {
     scene.run(&["review", "run.json", "--check"]).expect(0);
     let said = scene.run(&["review", "run.json", "--new", "tried it.json"]).expect(0).stdout;
     assert!(said.contains("loomrec accept run.json --new 'tried it.json' greet\n"), "{said}");
-    scene.run(&["pending", "run.json", "-o", "tried it.json", "--check"]).expect(1);
+    scene.run(&["review", "run.json", "-o", "tried it.json", "--check"]).expect(1);
     scene.run(&["accept", "run.json", "-o", "tried it.json", "greet"]).expect(0);
     assert_eq!(accepted_letters(&scene), ".a...");
     scene.run(&["reject", "run.json", "-o", "tried it.json"]).expect(0);
     assert!(!scene.path("tried it.json").exists());
     scene.run(&["reject", "run.json", "-o", "tried it.json"]).expect(4).says(&["tried it.json"]);
-    scene.run(&["pending", "-o", "x.json"]).expect(2);
+    scene.run(&["review", "--list", "-o", "x.json"]).expect(2);
 }
 
 #[test]

@@ -75,7 +75,7 @@ fn changed_prompt_goes_through_the_three_commands_beside_the_folder() {
         "\n    git add run/ && git commit\n",
     ]);
     assert_eq!(scene.names(), [".git", "run", "run.pending"]);
-    let told = scene.run(&["pending"]).expect(0).stdout;
+    let told = scene.run(&["review", "--list"]).expect(0).stdout;
     assert!(told.contains("run: 1 request waits for its answer"), "{told}");
     rerecord(&scene, &upstream, &["--pending", "run.pending", "run/"], 0).says(&["run.new"]);
     // If it is not named, it is the recording beside the pending file.
@@ -83,11 +83,12 @@ fn changed_prompt_goes_through_the_three_commands_beside_the_folder() {
     assert_eq!(scene.names(), [".git", "run", "run.new", "run.pending"]);
     assert_eq!(files(&scene), before);
     for named in ["run", "run/", "./run/."] {
-        let told = scene.run(&["pending", named, "--json"]).expect(0).stdout;
+        let told = scene.run(&["review", "--list", named, "--json"]).expect(0).stdout;
         let told = json(&told);
         assert_eq!(told["pending"], 1, "{named}: {told}");
         assert!(!told["files"][0]["new"].as_str().unwrap().contains("/.new"), "{told}");
-        let told = scene.run(&["review", named, "--check"]).expect(1).stdout;
+        scene.run(&["review", named, "--check"]).expect(1);
+        let told = scene.run(&["review", named]).expect(0).stdout;
         assert!(told.contains("two, changed") && told.contains("loomrec accept"), "{told}");
     }
     let told = scene.run(&["accept", "run/"]).expect(0).stdout;
@@ -112,7 +113,8 @@ fn rejected_change_leaves_the_folder_as_it_was() {
     rerecord(&scene, &upstream, &["run/", "--only", "Plan/2", "--set", "/temperature=0"], 0);
     assert_eq!(scene.names(), ["run", "run.new"]);
     // From within the folder, and by its absolute path.
-    let within = finish(&mut command(&scene.recording(), &["pending", "."]), b"").expect(0);
+    let within =
+        finish(&mut command(&scene.recording(), &["review", "--list", "."]), b"").expect(0);
     assert!(within.stdout.contains("2 changes wait"), "{}", within.stdout);
     let whole = scene.recording().display().to_string();
     scene.run(&["reject", &whole, "Plan/2#1"]).expect(0);
@@ -149,7 +151,7 @@ fn nothing_is_written_among_the_entries_nor_a_folder_where_a_file_belongs() {
         }
     }
     scene.run(&["import", "run/", "-o", "x.json"]).expect(2).says(&["is a folder"]);
-    scene.run(&["git-merge", "run", "run", "run"]).expect(2).says(&["one by one"]);
+    scene.run(&["merge", "--git", "run", "run", "run"]).expect(2).says(&["one by one"]);
     scene.run(&["score", "run/"]).expect(4).says(&["--journal"]);
     fs::remove_dir(scene.path("there")).unwrap();
     assert_eq!((scene.names(), files(&scene)), before);

@@ -1,14 +1,15 @@
-//! The `loomrec pending` command: lists what waits beside recordings, which are requests for
-//! answers and answers for review.
+//! `loomrec review --list`: what waits beside recordings, which are requests for answers and answers
+//! for review.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::args::{LogFormat, PendingArgs};
-use super::ls::{QUESTION, question_of};
-use super::review::{ReviewDesk, View, command, is_there};
+use super::super::args::{LogFormat, ReviewArgs};
+use super::super::ls::{QUESTION, question_of};
+use super::changes::{ReviewDesk, is_there};
+use super::view::{View, command};
 use loomrec_cli::exit::{CommandFailure, NO};
 use loomrec_cli::output::{Output, print};
 use loomrec_cli::terminal::quoted;
@@ -23,12 +24,12 @@ const FOLDERS: [&str; 2] = ["", "recordings"];
 /// How many lines of one kind are shown to people for a file.
 const SHOWN: usize = 20;
 
-/// Runs the command.
+/// Prints what waits. Returns the exit code.
 ///
 /// # Errors
 /// A recording, or the file of pending items beside it, that is missing, damaged or too new (4), or
 /// that is not of the expected kind (2).
-pub fn run(args: &PendingArgs) -> Result<u8, CommandFailure> {
+pub(super) fn print_list(args: &ReviewArgs) -> Result<u8, CommandFailure> {
     if args.new.is_some() && args.files.len() != 1 {
         return Err(CommandFailure::usage(
             "--new names the changes of one FILE: name just that one",
