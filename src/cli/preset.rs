@@ -1,7 +1,8 @@
 //! Presets: what a coding agent needs to be recorded and replayed, as data.
 //!
-//! A preset applies if CMD is one of its programs. It has the variables and arguments without which
-//! the program cannot be recorded or calls other hosts. The rules for its requests are those of the
+//! A preset has the variables and arguments without which a program cannot be recorded or calls other
+//! hosts. Its variables are set for every CMD, because a script may start the program; its arguments
+//! and its file apply if CMD is the program. The rules for its requests are those of the
 //! [`ClientPreset`] of the same name. A preset never touches the user's files.
 
 use std::ffi::OsString;
@@ -11,7 +12,7 @@ use tempfile::TempDir;
 
 use super::args::ServeArgs;
 use super::exit::{CommandFailure, UNEXPECTED};
-use loomrec_identity::{ClientPreset, NormalizeRule};
+use loomrec_identity::{ClientPreset, NormalizeRule, spelling};
 
 /// What a program needs, as data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +25,7 @@ pub struct Preset {
     pub programs: &'static [&'static str],
     /// The rules of a preset of `loomrec.toml`.
     pub rules: &'static [&'static str],
-    /// Variables for CMD, unless the user has set them.
+    /// Variables for CMD, whatever it starts, unless the user has set them.
     pub variables: &'static [(&'static str, &'static str)],
     /// Arguments for CMD, before its own. `{openai}` is the value of `OPENAI_BASE_URL`.
     pub arguments: &'static [&'static str],
@@ -60,6 +61,7 @@ pub const PRESETS: [Preset; 18] = [
         name: "claude-code",
         programs: &["claude"],
         // Otherwise it calls its provider for other things than the model, and not through loomrec.
+        // The variable changes its prompts, too.
         variables: &[("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")],
         ..PLAIN
     },
@@ -138,6 +140,13 @@ fn private_folder() -> std::io::Result<PathBuf> {
     Ok(folder)
 }
 
+/// Returns what is wrong with a name that none of these presets has.
+pub fn no_such_preset(name: &str, names: &[&str]) -> String {
+    let meant = spelling::nearest(name, names);
+    let meant = meant.map(|meant| format!("did you mean {meant}? ")).unwrap_or_default();
+    format!("there is no preset {name}: {meant}the presets are {}", names.join(", "))
+}
+
 /// A preset that is applied in a run.
 #[derive(Debug)]
 pub struct AppliedPreset {
@@ -202,14 +211,10 @@ impl AppliedPreset {
         Ok(Some(Self { preset, folder: Some(folder) }))
     }
 
-    /// Returns the variables for CMD that the user has not set.
-    pub fn variables(&self, is_set: impl Fn(&str) -> bool) -> Vec<(String, String)> {
-        let own = self.preset.variables.iter().copied();
-        let own = own.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        let file = self.folder.as_ref().zip(self.preset.file).map(|(folder, (name, _))| {
-            (name.to_owned(), folder.path().join("settings.json").display().to_string())
-        });
-        own.chain(file).filter(|(name, _)| !is_set(name)).collect()
+    /// Returns the variable that names the preset's file.
+    pub fn file_variable(&self) -> Option<(String, String)> {
+        let (folder, (name, _)) = self.folder.as_ref().zip(self.preset.file)?;
+        Some((name.to_owned(), folder.path().join("settings.json").display().to_string()))
     }
 
     /// Returns the arguments for CMD, with the address that OpenAI's SDK gets.

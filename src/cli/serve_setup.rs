@@ -36,7 +36,7 @@ use loomrec_store::{Recording, RecordingLocation};
 use loomrec_telemetry::journal::{self, Journal, JournalRotation};
 use loomrec_telemetry::metric::RunInfo;
 
-pub use identity::rules;
+pub use identity::{rule_of_results, rules};
 pub use known_clients::known_clients;
 pub use listener_tls::listener_tls;
 pub use public_url::{PublicUrl, UrlScheme, local_note, local_url, origin};

@@ -10,7 +10,7 @@ use tokio::process::{Child, Command};
 use url::Url;
 
 use super::exit::{CANNOT_RUN, CommandFailure, NOT_FOUND, UNEXPECTED};
-use super::preset::AppliedPreset;
+use super::preset::{AppliedPreset, PRESETS};
 use loomrec_os::{ProcessSignal, SignalStream};
 use loomrec_provider::directory::{self, BaseUrlVariable, OTHER_CREDENTIALS, SAME_KEY, UPSTREAMS};
 use loomrec_recording::KeyVariables;
@@ -114,7 +114,18 @@ impl CommandEnvironment {
         Self { variables, guard: Vec::new(), arguments: Vec::new() }
     }
 
-    /// Adds what a preset has, except for variables in `skip`.
+    /// Adds the variables without which known agents call around loomrec, except for those that are
+    /// set, or in `skip`. A script, `npx` or an SDK may start an agent, so CMD does not matter.
+    #[must_use]
+    pub fn with_agents(mut self, current: &BTreeMap<String, String>, skip: &[String]) -> Self {
+        let is_set = |name: &str| current.contains_key(name) || skip.iter().any(|it| it == name);
+        let all = PRESETS.iter().flat_map(|preset| preset.variables);
+        let missing = all.filter(|(name, _)| !is_set(name));
+        self.variables.extend(missing.map(|(name, text)| ((*name).into(), (*text).into())));
+        self
+    }
+
+    /// Adds what a preset has for its own program, except for a variable in `skip`.
     #[must_use]
     pub fn with_preset(
         mut self,
@@ -123,7 +134,7 @@ impl CommandEnvironment {
         skip: &[String],
     ) -> Self {
         let is_set = |name: &str| current.contains_key(name) || skip.iter().any(|it| it == name);
-        self.variables.extend(preset.variables(is_set));
+        self.variables.extend(preset.file_variable().filter(|(name, _)| !is_set(name)));
         let openai = self.variables.iter().find(|(name, _)| name == "OPENAI_BASE_URL");
         let openai = openai.map_or("", |(_, value)| value);
         self.arguments = preset.arguments(openai);

@@ -11,11 +11,12 @@ use super::blocking;
 use super::credential::{CredentialCache, RequestCredentials};
 use super::known_clients::KnownClients;
 use super::parsed_request::{ParsedRequest, RedactedRequest};
+use super::repository_watch::RepositoryWatch;
 use super::request_cache::RequestCache;
 use super::route::Route;
 use crate::replay::Matcher;
 use crate::request_summary::RequestSummary;
-use loomrec_identity::{IdentityRules, QueryRules};
+use loomrec_identity::{ClientPreset, IdentityRules, QueryRules};
 use loomrec_provider::directory;
 use loomrec_recording::encoding::coding_of;
 use loomrec_recording::entry::RecordedRequest;
@@ -65,6 +66,8 @@ pub struct RequestObserver {
     step_header: Option<String>,
     /// The clients whose requests have rules.
     clients: KnownClients,
+    /// Reads the state of CMD's repository.
+    repository: Option<RepositoryWatch>,
     /// What was observed of earlier requests.
     pub memo: RequestCache,
 }
@@ -76,8 +79,18 @@ impl RequestObserver {
         let named = rules.iter().flat_map(|rules| rules.headers().iter().cloned()).collect();
         let (credentials, memo) = (CredentialCache::default(), RequestCache::default());
         let (credential_params, step_header) = (Vec::new(), None);
-        let clients = KnownClients::default();
-        Self { redactor, rules, named, credentials, credential_params, step_header, clients, memo }
+        let (clients, repository) = (KnownClients::default(), None);
+        Self {
+            redactor,
+            rules,
+            named,
+            credentials,
+            credential_params,
+            step_header,
+            clients,
+            repository,
+            memo,
+        }
     }
 
     /// Remembers few requests: there may be many such observers.
@@ -111,6 +124,23 @@ impl RequestObserver {
     pub fn with_clients(mut self, clients: KnownClients) -> Self {
         self.clients = clients;
         self
+    }
+
+    /// Reads the state of a repository when a request may have one that is not known.
+    #[must_use]
+    pub fn with_repository(mut self, repository: Option<RepositoryWatch>) -> Self {
+        self.repository = repository;
+        self
+    }
+
+    /// Whether a request may take long to be observed, because git is called for it.
+    pub fn may_read_repository(&self, head: &ParsedHead, body: &[u8]) -> bool {
+        self.repository.is_some()
+            && match head.client {
+                RequestClient::Known(preset) => preset.finds_repository(),
+                RequestClient::ByInstructions => ClientPreset::may_open(body),
+                RequestClient::Unknown => false,
+            }
     }
 
     /// Treats the users and passwords in the addresses of upstreams as credentials of every
@@ -210,6 +240,9 @@ impl RequestObserver {
             observed.step.clone_from(step);
             observed.client = *client;
             observed.placeholders = placeholders.clone();
+            if let Some(repository) = &self.repository {
+                repository.look_at(&observed);
+            }
             if let Some(matcher) = recorded {
                 matcher.bind(&mut observed);
             }

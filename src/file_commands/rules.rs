@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use super::args::RulesArgs;
 use loomrec_cli::exit::CommandFailure;
 use loomrec_cli::output::print;
-use loomrec_cli::preset::{PRESETS, Preset};
-use loomrec_identity::{ClientPreset, spelling};
+use loomrec_cli::preset::{PRESETS, Preset, no_such_preset};
+use loomrec_identity::ClientPreset;
 
 /// Runs the command.
 ///
@@ -32,12 +32,7 @@ pub fn run(args: &RulesArgs, of_project: &[Preset]) -> Result<u8, CommandFailure
 
 fn unknown(name: &str, all: &[Preset]) -> CommandFailure {
     let names: Vec<&str> = all.iter().map(|preset| preset.name).collect();
-    let meant = spelling::nearest(name, &names);
-    let meant = meant.map(|meant| format!("did you mean {meant}? ")).unwrap_or_default();
-    CommandFailure::usage(format!(
-        "there is no preset {name}: {meant}the presets are {}",
-        names.join(", ")
-    ))
+    CommandFailure::usage(no_such_preset(name, &names))
 }
 
 /// Returns the line of a preset in the list.
@@ -61,6 +56,8 @@ fn page(preset: &Preset) -> String {
             lines.iter().for_each(|line| text.push_str(&format!("  {line}\n")));
         }
     };
+    let client = ClientPreset::named(name).filter(|_| !preset.is_of_project);
+    list("Tested with:", client.map(|it| it.tested_with().join(", ")).into_iter().collect());
     let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
     let rules = preset.rules();
     list("Rules, as --normalize takes them:", rules.iter().map(ToString::to_string).collect());
@@ -81,6 +78,7 @@ fn to_json(preset: &Preset) -> Value {
         "version": client.map(|client| client.version),
         "user_agents": client.map(|client| client.user_agents),
         "openings": client.map(|client| client.openings),
+        "tested_with": client.map(|client| client.tested_with()),
         "programs": preset.programs,
         "rules": preset.rules().iter().map(ToString::to_string).collect::<Value>(),
         "variables": variables.collect::<Value>(),

@@ -9,15 +9,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
+use super::bound_pieces::{BoundPieces, FoundText, RequestRun};
 use super::bound_rules::{BoundRules, RequestTexts};
-use super::bound_text::{BoundPieces, FoundText, RequestRun, write_bound};
+use super::bound_text::write_bound;
 use super::digest::sha256_hex;
 use super::json::Json;
 use super::key::{RequestKey, canonical_text};
 use super::request_parts::RequestParts;
 use super::rules::IdentityRules;
 use super::run_binding::{BoundPair, RunBinding};
-use super::run_values::RunValues;
+use super::run_values::{RunValues, is_of_repository};
 
 /// A request as it is looked up under a binding.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,6 +52,13 @@ impl fmt::Display for BoundValues {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let count = |(name, count): (&String, &usize)| format!("{name}={count}");
         f.write_str(&self.values.iter().chain(&self.ids).map(count).collect::<Vec<_>>().join(", "))
+    }
+}
+
+impl BoundRequest {
+    /// Whether a value of a repository was found in it.
+    pub fn has_repository(&self) -> bool {
+        self.values.keys().any(|name| is_of_repository(name))
     }
 }
 

@@ -14,13 +14,25 @@ pub struct BoundRules {
     /// The ids of calls that recorded answers gave. A client repeats them as they are.
     pub(super) given: Arc<HashSet<String>>,
     pub(super) has_roles: bool,
+    finds_repository: bool,
+}
+
+/// Where the result of a tool is, in a request that also has its call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolResultPlace {
+    /// The message, the block or the item that is the result of one call.
+    pub element: JsonPointer,
+    /// What the tool gave, in that element.
+    pub content: JsonPointer,
+    /// The number of the call among those of the request.
+    pub call: usize,
 }
 
 /// What a provider knows of the texts in a request.
 #[derive(Clone, Debug, Default)]
 pub struct RequestTexts {
-    /// The places of results of tools whose calls are in the request.
-    pub tool_results: Vec<JsonPointer>,
+    /// The results of tools whose calls are in the request.
+    pub tool_results: Vec<ToolResultPlace>,
     /// The places of texts, and whose they are.
     pub roles: Vec<(TextRole, JsonPointer)>,
 }
@@ -29,12 +41,18 @@ impl BoundRules {
     /// Returns these rules. `given` are ids of calls that recorded answers gave.
     pub fn new(rules: Vec<NormalizeRule>, given: Arc<HashSet<String>>) -> Self {
         let has_roles = rules.iter().any(|rule| rule.role().is_some());
-        Self { rules, given, has_roles }
+        let finds_repository = rules.iter().any(NormalizeRule::finds_repository);
+        Self { rules, given, has_roles, finds_repository }
     }
 
     /// The rules.
     pub fn rules(&self) -> &[NormalizeRule] {
         &self.rules
+    }
+
+    /// Whether a rule finds a value of a repository.
+    pub fn finds_repository(&self) -> bool {
+        self.finds_repository
     }
 
     /// Whether the texts of roles are needed.
@@ -43,7 +61,8 @@ impl BoundRules {
     }
 
     /// Whether the places of results of tools are needed.
-    pub fn compares_tool_calls(&self) -> bool {
-        self.rules.iter().any(NormalizeRule::is_of_tool_results)
+    pub fn needs_tool_results(&self) -> bool {
+        let is_one = |rule: &NormalizeRule| rule.is_of_tool_results() || rule.is_of_result_order();
+        self.rules.iter().any(is_one)
     }
 }

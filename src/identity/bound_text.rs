@@ -1,10 +1,11 @@
 //! The text that a request's key under a binding is made of: the canonical text of its body, in
 //! which a recorded request has this run's values, and what the rules find is written as its kind.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::ops::Range;
 
+use super::bound_pieces::{BoundPieces, FoundText, FoundValue, RequestRun};
 use super::bound_rules::{BoundRules, RequestTexts};
 use super::canonical::{self, write_string};
 use super::frame::FoundHole;
@@ -12,67 +13,15 @@ use super::hole::{HoleComparison, HoleKind};
 use super::json::Json;
 use super::json_text::JsonStr;
 use super::key::keeps_member;
+use super::normalize::NormalizeRule;
 use super::place::PlaceToken;
 use super::request_parts::RequestParts;
+use super::result_order::{ResultOrder, ResultRun, is_of_position};
 use super::rule_place::TextRole;
 use super::rules::{IdentityRules, ScopedRules};
-use super::run_binding::RunBinding;
-use super::run_values::RunValues;
 
 /// Begins and ends what is written as its kind. Canonical text is ASCII, so it has no such byte.
 const MARK: u8 = 0xfe;
-
-/// The run that a request is from.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum RequestRun<'b> {
-    /// The recorded one: this run's values take the place of recorded ones.
-    Recorded(&'b RunBinding),
-    /// This one.
-    Here(&'b RunValues),
-}
-
-impl<'b> RequestRun<'b> {
-    /// Returns the values of the run.
-    fn values(self) -> &'b RunValues {
-        match self {
-            Self::Recorded(binding) => binding.recorded(),
-            Self::Here(values) => values,
-        }
-    }
-}
-
-/// What was written as its kind.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct FoundText {
-    /// The rule that found it.
-    pub(super) rule: u16,
-    /// The hash of the text.
-    pub(super) hash: u64,
-    /// The value that it is.
-    pub(super) value: Option<FoundValue>,
-}
-
-/// A value in a hole.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct FoundValue {
-    /// Its name.
-    pub(super) name: Box<str>,
-    /// The forms of the value that the text is.
-    pub(super) forms: u32,
-}
-
-/// What was written in another way than in the canonical text.
-#[derive(Debug, Default)]
-pub(super) struct BoundPieces {
-    /// How often each value was found, by name.
-    pub(super) values: BTreeMap<String, usize>,
-    /// How often each path was replaced by another one, by name.
-    pub(super) replaced: BTreeMap<String, usize>,
-    /// What the rules found.
-    pub(super) found: Vec<FoundText>,
-    /// Whether a text holds a path that cannot be bound.
-    pub(super) is_unclear: bool,
-}
 
 /// Appends the text of a body. The members that only choose the delivery are left out, and the
 /// results of tools if there is a rule for them.
@@ -86,13 +35,15 @@ pub(super) fn write_bound(
     out: &mut Vec<u8>,
 ) -> BoundPieces {
     let by_call = rules.rules.iter().position(|rule| rule.is_of_tool_results());
-    let results = texts.tool_results.iter().filter_map(|place| body.pointer(place)).map(address);
+    let results = texts.tool_results.iter();
+    let results = results.filter_map(|result| body.pointer(&result.content)).map(Json::address);
     let roles = texts.roles.iter();
-    let roles = roles.filter_map(|(role, place)| Some((address(body.pointer(place)?), *role)));
+    let roles = roles.filter_map(|(role, place)| Some((body.pointer(place)?.address(), *role)));
     let mut writer = BoundWriter {
         rules,
         run,
         by_call: by_call.map(|rule| (rule, results.collect())),
+        order: ResultOrder::new(rules, body, texts),
         roles: if rules.has_roles { roles.collect() } else { HashMap::new() },
         pieces: BoundPieces::default(),
         numbers: HashMap::new(),
@@ -109,11 +60,6 @@ pub(super) fn write_bound(
         None => writer.value(body, &identity.ignored(), &places, out),
     }
     writer.pieces
-}
-
-/// Returns where a value is in memory, by which it is found again.
-fn address(value: &Json<'_>) -> usize {
-    std::ptr::from_ref(value).addr()
 }
 
 /// Returns the number of a rule as it is kept with a request.
@@ -135,6 +81,8 @@ struct BoundWriter<'b> {
     pieces: BoundPieces,
     /// The rule for results of tools, and the addresses of the results.
     by_call: Option<(usize, HashSet<usize>)>,
+    /// The results of tools whose order is not compared.
+    order: Option<ResultOrder>,
     /// The roles of texts, by their addresses.
     roles: HashMap<usize, TextRole>,
     /// The numbers of the ids so far, by kind and text.
@@ -160,34 +108,81 @@ impl BoundWriter<'_> {
         out: &mut Vec<u8>,
     ) {
         if let Some((rule, results)) = &self.by_call
-            && results.contains(&address(value))
+            && results.contains(&value.address())
         {
             let rule = *rule;
             return self.write_tool_result(rule, value, out);
         }
         match value {
             Json::String(text) => {
-                let role = self.roles.get(&address(value)).copied();
+                let role = self.roles.get(&value.address()).copied();
                 self.string(*text, role, places, out);
             }
             Json::Number(digits) => self.number(value, digits, places, out),
-            Json::Array(items) => {
-                out.push(b'[');
-                for (index, item) in items.iter().enumerate() {
-                    match ignored.element(index) {
-                        Some(inner) => {
-                            let below = self.below(places, &index.to_string());
-                            self.value(item, &inner, &below, out);
-                        }
-                        None => out.extend_from_slice(b"null"),
-                    }
-                    out.extend_from_slice(b", ");
-                }
-                out.push(b']');
-            }
+            Json::Array(items) => self.elements(items, ignored, places, out),
             Json::Object(members) => self.members(members.iter(), ignored, places, out),
             Json::Null | Json::Bool(_) => canonical::write(value, out),
         }
+    }
+
+    /// Appends the elements of a list. Results of tools that follow each other are written in the
+    /// order of their calls, if there is a rule for that.
+    fn elements(
+        &mut self,
+        items: &[Json<'_>],
+        ignored: &ScopedRules<'_>,
+        places: &[PlaceReached],
+        out: &mut Vec<u8>,
+    ) {
+        let runs = self.order.as_ref().map_or_else(Vec::new, |order| order.runs(items));
+        let mut runs = runs.iter().peekable();
+        let mut order = (0..items.len()).collect::<Vec<_>>();
+        out.push(b'[');
+        for position in 0..items.len() {
+            if let Some(run) = runs.next_if(|run| run.start == position) {
+                self.write_order(run, &mut order, out);
+            }
+            match ignored.element(position) {
+                Some(inner) => {
+                    let below = self.below(places, &position.to_string());
+                    let pair = [&items[order[position]], &items[position]];
+                    self.element(pair, &inner, &below, out);
+                }
+                None => out.extend_from_slice(b"null"),
+            }
+            out.extend_from_slice(b", ");
+        }
+        out.push(b']');
+    }
+
+    /// Writes that results of tools follow, and sets the order in which they are written.
+    fn write_order(&mut self, run: &ResultRun, order: &mut [usize], out: &mut Vec<u8>) {
+        let Some(rule) = self.order.as_ref().map(|order| order.rule) else { return };
+        let sorted = run.sorted();
+        order[run.start..run.start + sorted.len()].copy_from_slice(&sorted);
+        self.write_mark((rule, None), NormalizeRule::RESULT_ORDER, &run.text(), out);
+    }
+
+    /// Appends an element. What belongs to its position comes from the element that is `there`.
+    fn element(
+        &mut self,
+        [item, there]: [&Json<'_>; 2],
+        ignored: &ScopedRules<'_>,
+        places: &[PlaceReached],
+        out: &mut Vec<u8>,
+    ) {
+        match (item.as_object(), there.as_object()) {
+            (Some(own), Some(other)) if self.is_ordered(item) => {
+                self.members(own.iter().filter(|it| !is_of_position(it.0)), ignored, places, out);
+                self.members(other.iter().filter(|it| is_of_position(it.0)), ignored, places, out);
+            }
+            _ => self.value(item, ignored, places, out),
+        }
+    }
+
+    /// Whether an element is a result of a tool whose order is not compared.
+    fn is_ordered(&self, item: &Json<'_>) -> bool {
+        self.order.as_ref().is_some_and(|order| order.has(item))
     }
 
     fn members<'j>(
@@ -370,7 +365,7 @@ impl BoundWriter<'_> {
     fn write_tool_result(&mut self, rule: usize, result: &Json<'_>, out: &mut Vec<u8>) {
         let mut text = Vec::new();
         canonical::write(result, &mut text);
-        self.write_mark((rule, None), super::normalize::NormalizeRule::TOOL_RESULT, &text, out);
+        self.write_mark((rule, None), NormalizeRule::TOOL_RESULT, &text, out);
     }
 
     /// Writes a name in place of a text that a rule found. `found` is the rule, and the value that

@@ -10,7 +10,7 @@ use aho_corasick::AhoCorasick;
 use super::normalize::NormalizeRule;
 
 /// The rules for the requests of a known client.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct ClientPreset {
     /// Its name.
     pub name: &'static str,
@@ -59,16 +59,24 @@ const TEXTS: [PresetText; 18] = [
     },
     PresetText {
         name: "claude-code",
-        version: 2,
+        version: 3,
         user_agents: &["claude-cli/"],
         openings: &[],
         rules: &[
             r#"/metadata/user_id: {"device_id":"{{hex64}}",{{any}}"session_id":"{{uuid}}"}"#,
             r#"/metadata/user_id: user_{{hex64}}_account_{{any}}_session_{{uuid}}"#,
+            r#"tool-results: any-order"#,
+            r#"tool: Async agent launched successfully.{{any}}\nagentId: {{hex17}} (internal ID - do not mention to user. Use SendMessage with to: '{{hex17}}', summary: '"#,
+            r#"tool: Async agent launched successfully.{{any}}\noutput_file: {{any}}/claude-{{count}}/{{any}}/{{uuid}}/tasks/{{hex17}}.output\n"#,
+            r#"tool: agentId: {{hex17}} (use SendMessage with to: '{{hex17}}', summary: '{{any}}\n<usage>subagent_tokens: {{any}}\nduration_ms: {{duration}}</usage>"#,
+            r#"user: <system-reminder>\n[SYSTEM NOTIFICATION - NOT USER INPUT]\n{{any}}\n<task-notification>\n<task-id>{{hex17}}</task-id>\n{{any}}<output-file>{{any}}/claude-{{count}}/{{any}}/{{uuid}}/tasks/{{hex17}}.output</output-file>\n"#,
+            r#"user: <system-reminder>\n[SYSTEM NOTIFICATION - NOT USER INPUT]\n{{any}}<duration_ms>{{duration}}</duration_ms></usage>\n</task-notification>"#,
             r#"user: <system-reminder>\nAs you answer the user's questions,{{any}}\nToday's date is {{day}}.\n"#,
             r#"user: <system-reminder>\nAs you answer the user's questions,{{any}}\n\nStatus:\n{{git_status}}\n\nRecent commits:\n{{git_commits}}\n\nClaude Code attached"#,
             r#"system: # Environment\nYou have been invoked in the following environment:{{any}}\n - OS Version: Linux {{os_release}}\n"#,
             r#"system: # Environment\nYou have been invoked in the following environment:{{any}}\nToday's date is {{day}}."#,
+            r#"system: The following deferred tools are now available via ToolSearch.{{any}}\n - OS Version: Linux {{os_release}}\n"#,
+            r#"system: The following deferred tools are now available via ToolSearch.{{any}}\nToday's date is {{day}}."#,
             r#"system: \nYou are an interactive agent that helps users{{any}}\n - OS Version: Linux {{os_release}}\n"#,
             r#"system: \nYou are an interactive agent that helps users{{any}}\n\nStatus:\n{{git_status}}\n\nRecent commits:\n{{git_commits}}"#,
         ],
@@ -301,6 +309,11 @@ impl ClientPreset {
     /// rules hold.
     pub fn of_entry(text: &str) -> Option<&'static Self> {
         Self::named(text.split(' ').next()?)
+    }
+
+    /// Whether a rule finds a value of a repository.
+    pub fn finds_repository(&self) -> bool {
+        self.rules.iter().any(NormalizeRule::finds_repository)
     }
 
     /// Returns its name and its version, as an entry has them.

@@ -7,6 +7,7 @@ use super::json::Json;
 use super::json_pointer::JsonPointer;
 use super::json_text::JsonStr;
 use super::normalize::NormalizeRule;
+use super::rule_place::TextRole;
 use super::rules::IdentityRules;
 use super::run_binding::RunBinding;
 
@@ -14,17 +15,19 @@ impl IdentityRules {
     /// Returns the recorded value at `pointer`, in canonical text, with what the rules for what
     /// clients make anew find in it replaced by what they find in the value of this call, one after
     /// the other, and by this run's values. So the two begin to differ where nothing explains it, and
-    /// are equal if everything is explained. `None` if no rule finds anything.
+    /// are equal if everything is explained. `None` if no rule finds anything. `role` is that of the
+    /// text, if it is one, and the values are the recorded one and that of this call.
     pub fn explained(
         &self,
         pointer: &str,
-        recorded: &str,
-        now: &str,
+        role: Option<TextRole>,
+        [recorded, now]: [&str; 2],
         runs: &RunBinding,
     ) -> Option<String> {
         let place = pointer.trim_start_matches("body").trim_start_matches("/json");
         let place = JsonPointer::parse(place).ok()?;
-        let is_here = |rule: &&NormalizeRule| rule.is_at(&place) || rule.role().is_some();
+        let is_here =
+            |rule: &&NormalizeRule| rule.is_at(&place) || (role.is_some() && rule.role() == role);
         let mut rules = self.normalize().iter().filter(is_here);
         let text = |text: &str| serde_json::from_str::<String>(text).ok();
         match (text(recorded), text(now)) {
@@ -88,7 +91,8 @@ mod tests {
         let rules = IdentityRules::default().with_normalize(rules);
         let runs = RunBinding::new(&RunValues::default(), &RunValues::default());
         let renames = |pointer: &str, recorded: &str, now: &str| {
-            rules.explained(pointer, recorded, now, &runs).as_deref() == Some(now)
+            let role = pointer.starts_with("/t").then_some(TextRole::Tool);
+            rules.explained(pointer, role, [recorded, now], &runs).as_deref() == Some(now)
         };
         let text = |uuid: &str, hex: &str, rest: &str| format!("\"x-{uuid}-{hex} {rest}\"");
         let (one, other) = ("0190a5b2-7c1d-7e3f-8a9b-0c1d2e3f4a5b", "f".repeat(32));
@@ -103,9 +107,14 @@ mod tests {
         assert!(!renames("/m", "1795392426", "1795392427"));
         assert!(renames("/t/0", "\"Took 1; a\"", "\"Took 22; a\""));
         // What is left is what no rule explains.
-        let renamed = rules.explained("/t/0", "\"Took 1; cat\"", "\"Took 22; dog\"", &runs);
+        let (tool, texts) = (Some(TextRole::Tool), ["\"Took 1; cat\"", "\"Took 22; dog\""]);
+        let renamed = rules.explained("/t/0", tool, texts, &runs);
         assert_eq!(renamed.as_deref(), Some("\"Took 22; cat\""));
-        assert_eq!(rules.explained("/t", "\"cat\"", "\"dog\"", &runs), None);
+        assert_eq!(rules.explained("/t", tool, ["\"cat\"", "\"dog\""], &runs), None);
+        // A rule for texts of one role explains nothing in those of another, or in no text.
+        for role in [Some(TextRole::User), Some(TextRole::System), None] {
+            assert_eq!(rules.explained("/t/0", role, texts, &runs), None, "{role:?}");
+        }
     }
 
     #[test]
@@ -121,7 +130,8 @@ mod tests {
         let (old, new) = (values("2026-11-23", "/src/app"), values("2026-12-04", "/ci/b7"));
         let runs = RunBinding::new(&old, &new);
         let now = "\"Today is December 4, 2026 in /ci/b7, b7, /ci/b7/root. Be loud.\"";
-        let of = |was: &str| rules.explained("/messages/0/content", was, now, &runs);
+        let system = Some(TextRole::System);
+        let of = |was: &str| rules.explained("/messages/0/content", system, [was, now], &runs);
         let recorded = "\"Today is November 23, 2026 in /src/app, app, /src/app/root. Be kind.\"";
         let expected = now.replace("loud", "kind");
         assert_eq!(of(recorded).as_deref(), Some(expected.as_str()));
@@ -129,7 +139,8 @@ mod tests {
         assert_eq!(of(&recorded.replace("23", "22")), None);
         // The same day in another form.
         let iso = now.replace("December 4, 2026", "2026-12-04");
-        assert_eq!(rules.explained("/messages/0/content", recorded, &iso, &runs), None);
+        let explained = rules.explained("/messages/0/content", system, [recorded, &iso], &runs);
+        assert_eq!(explained, None);
         // This run's path is in it already.
         let recorded = "\"Today is November 23, 2026 in /ci/b7, app, /ci/b7/root. Be kind.\"";
         assert_eq!(of(recorded).as_deref(), Some(expected.as_str()));

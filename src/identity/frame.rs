@@ -1,9 +1,9 @@
 //! Frames: literal text that a program writes itself, from the start of a string, around typed
 //! holes.
 //!
-//! `Chunk ID: {{hex6}}\nWall time: {{duration}}\n` is a frame with two holes. `{{any}}` stands for
-//! text that is compared as it is; the literal after it must be there exactly once. A frame holds
-//! for a string as a whole, or for nothing in it.
+//! `Chunk ID: {{hex6}}\nWall time: {{duration}}\n` is a frame with two holes. `{{any}}` is text that is
+//! compared as it is; the literal after it, with the hole after that, must be there exactly once. A
+//! frame holds for a string as a whole, or for nothing in it.
 
 use std::fmt;
 use std::ops::Range;
@@ -136,11 +136,13 @@ impl Frame {
         name.is_some_and(|name| name.chars().filter(char::is_ascii_alphabetic).count() > 1)
     }
 
-    /// Whether each of its holes has so many characters of text right before it. The first one of an
-    /// id may begin the string.
+    /// Whether each of its holes has so many characters of text right before it, or one if it is a
+    /// long id. The first one of an id may begin the string.
     pub fn has_text_before_holes(&self, fewest: usize) -> bool {
         let is_before = |pair: &[FramePart]| match pair {
-            [FramePart::Literal(text), FramePart::Hole(_)] => text.chars().count() >= fewest,
+            [FramePart::Literal(text), FramePart::Hole(kind)] => {
+                text.chars().count() >= if kind.is_long_id() { 1 } else { fewest }
+            }
             [_, FramePart::Hole(_)] => false,
             _ => true,
         };
@@ -149,6 +151,21 @@ impl Frame {
             _ => true,
         };
         begins && self.parts.windows(2).all(is_before)
+    }
+
+    /// Whether a string has what the frame begins with, and the text before its first hole of such a
+    /// kind.
+    pub(super) fn reaches(&self, string: &str, is_one: impl Fn(&HoleKind) -> bool) -> bool {
+        let is_hole = |part: &FramePart| matches!(part, FramePart::Hole(kind) if is_one(kind));
+        let Some(at) = self.parts.iter().position(is_hole) else { return false };
+        let has = |part: Option<&FramePart>, has: fn(&str, &str) -> bool| match part {
+            Some(FramePart::Literal(text)) => has(string, text),
+            _ => false,
+        };
+        has(self.parts.first(), |string, text| string.starts_with(text))
+            && has(at.checked_sub(1).map(|at| &self.parts[at]), |string, text| {
+                string.contains(text)
+            })
     }
 
     /// Returns where the holes are in a string, if the frame holds and none is a value.
@@ -171,53 +188,75 @@ impl Frame {
     ) -> Option<Vec<FoundHole<'_>>> {
         let mut found = Vec::new();
         let mut at = 0;
-        let mut parts = self.parts.iter().peekable();
-        while let Some(part) = parts.next() {
+        for (number, part) in self.parts.iter().enumerate() {
             match part {
                 FramePart::Literal(text) => {
                     string[at..].strip_prefix(text.as_str())?;
                     at += text.len();
                 }
-                FramePart::Any => {
-                    let Some(FramePart::Literal(text)) = parts.peek() else { break };
-                    at += only_place(&string[at..], text)?;
-                }
+                FramePart::Any => at += self.only_place(number + 1, &string[at..], texts)?,
                 FramePart::Hole(kind) => {
-                    let next = match parts.peek() {
-                        Some(FramePart::Literal(text)) => Some(text.as_str()),
-                        _ => None,
-                    };
-                    let is_last = next.is_none();
-                    let ends = |length: usize| {
-                        let rest = &string[at + length..];
-                        match next {
-                            Some(text) => rest.starts_with(text),
-                            None => rest.is_empty() || (!self.is_whole() && is_free(rest)),
-                        }
-                    };
-                    let is_here =
-                        |text: &String| string[at..].starts_with(text.as_str()) && ends(text.len());
-                    let length = match kind.is_value() {
-                        true => texts(kind).into_iter().find(is_here)?.len(),
-                        false => kind.length_at(&string[at..], &ends)?,
-                    };
+                    let length = self.hole_length(number, &string[at..], texts)?;
                     found.push(FoundHole { range: at..at + length, kind });
                     at += length;
-                    if is_last {
-                        break;
-                    }
                 }
             }
         }
         Some(found)
     }
+
+    /// Returns the length of the hole that is a part of the frame, at the start of a string; `None` if
+    /// the string does not begin with such a text.
+    fn hole_length(
+        &self,
+        number: usize,
+        string: &str,
+        texts: &dyn Fn(&HoleKind) -> Vec<String>,
+    ) -> Option<usize> {
+        let Some(FramePart::Hole(kind)) = self.parts.get(number) else { return None };
+        let next = match self.parts.get(number + 1) {
+            Some(FramePart::Literal(text)) => Some(text.as_str()),
+            _ => None,
+        };
+        let ends = |length: usize| {
+            let rest = &string[length..];
+            match next {
+                Some(text) => rest.starts_with(text),
+                None => rest.is_empty() || (!self.is_whole() && is_free(rest)),
+            }
+        };
+        let is_here = |text: &String| string.starts_with(text.as_str()) && ends(text.len());
+        match kind.is_value() {
+            true => texts(kind).into_iter().find(is_here).map(|text| text.len()),
+            false => kind.length_at(string, &ends),
+        }
+    }
+
+    /// Returns where the text after `{{any}}` is in a string, with the hole after it, if there is one;
+    /// `None` if it is not there, or more than once.
+    fn only_place(
+        &self,
+        number: usize,
+        string: &str,
+        texts: &dyn Fn(&HoleKind) -> Vec<String>,
+    ) -> Option<usize> {
+        let Some(FramePart::Literal(text)) = self.parts.get(number) else { return Some(0) };
+        let has_hole = matches!(self.parts.get(number + 1), Some(FramePart::Hole(_)));
+        let is_one = |at: &usize| {
+            let after = at + text.len();
+            !has_hole || self.hole_length(number + 1, &string[after..], texts).is_some()
+        };
+        let mut places = places_of(string, text).filter(is_one);
+        let place = places.next()?;
+        places.next().is_none().then_some(place)
+    }
 }
 
-/// Returns where a text is; `None` if it is not there, or more than once.
-fn only_place(string: &str, text: &str) -> Option<usize> {
-    let at = string.find(text)?;
+/// Returns all places of a text in a string, also those that overlap.
+fn places_of<'t>(string: &'t str, text: &'t str) -> impl Iterator<Item = usize> + 't {
     let step = text.chars().next().map_or(1, char::len_utf8);
-    (!string[at + step..].contains(text)).then_some(at)
+    let next = move |from: usize| string.get(from..)?.find(text).map(|at| from + at);
+    std::iter::successors(next(0), move |at| next(at + step))
 }
 
 /// Whether what was found does not go on in the rest of a string.
@@ -295,11 +334,25 @@ mod tests {
         assert_eq!(holes(frame, long).unwrap(), ["Friday, November 27, 2026"]);
         for other in [
             "<env>\nToday's date: 2026-11-28\n</env>",
-            "<env>\nToday's date: 2026-11-27\nToday's date: 2026-11-27\n</env>",
+            "<env>\nToday's date: 2026-11-27\n</env>\nToday's date: 2026-11-27\n</env>",
             "<env>\nToday's date: 2026-11-27.\n</env>",
         ] {
             assert_eq!(holes(frame, other), None, "{other}");
         }
+    }
+
+    #[test]
+    fn text_after_any_is_found_by_the_hole_after_it() {
+        let frame = "output: {{any}}/{{uuid}}/tasks/{{hex17}}.output\\n";
+        let (uuid, hex) = ("0190a5b2-7c1d-7e3f-8a9b-0c1d2e3f4a5b", "add39c6c91e2e327f");
+        let text = format!("output: /tmp/claude-0/-srv-app/{uuid}/tasks/{hex}.output\nDo not");
+        assert_eq!(holes(frame, &text).unwrap(), [uuid, hex]);
+        // Two places, or none.
+        assert_eq!(holes(frame, &text.replace("/tmp", &format!("/{uuid}/tasks/x"))), None);
+        assert_eq!(holes(frame, &text.replace(uuid, "x")), None);
+        let frame = "<env>{{any}}\\nDay: {{day}}\\n</env>";
+        let text = "<env>\nDay: 2026-11-26\n\nDay: 2026-11-27\n</env>";
+        assert_eq!(holes(frame, text).unwrap(), ["2026-11-27"]);
     }
 
     #[test]

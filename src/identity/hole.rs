@@ -172,6 +172,11 @@ impl HoleKind {
         }
     }
 
+    /// Whether it is an id that nobody writes by hand.
+    pub fn is_long_id(&self) -> bool {
+        self.comparison() == HoleComparison::Id && self.is_unmistakable()
+    }
+
     /// Whether a text as a whole is of this kind, which is not a value.
     pub fn is_text(&self, text: &str) -> bool {
         self.length_at(text, &|length| length == text.len()).is_some()

@@ -55,6 +55,11 @@ impl<'a> Json<'a> {
         members.get(at).map(|(_, value)| value)
     }
 
+    /// Where the value is in memory, by which it is found again as long as nothing moves it.
+    pub(super) fn address(&self) -> usize {
+        std::ptr::from_ref(self).addr()
+    }
+
     /// The members of an object, sorted by key.
     pub fn as_object(&self) -> Option<&[(JsonStr<'a>, Json<'a>)]> {
         match self {

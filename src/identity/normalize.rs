@@ -15,6 +15,7 @@ use super::json_pointer::{JsonPointer, PointerError};
 use super::place::{PlacePattern, PlaceToken};
 use super::rule_place::{ROLES, RulePlace, TextRole};
 use super::rule_refusal::{self, RuleRefusal};
+use super::run_values::{self, RunValues};
 
 /// A rule.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -26,6 +27,8 @@ enum RuleForm {
     Frame { place: RulePlace, frame: Frame },
     /// The result of a tool whose call is in the same request.
     ToolResult,
+    /// The order of results of tools whose calls are in the same request.
+    ResultOrder,
     /// A reference to a call of a tool.
     Reference(PlacePattern),
     /// A rule of an earlier version, which no longer holds.
@@ -34,6 +37,9 @@ enum RuleForm {
 
 /// The rule for results of tools, as it is written in a recording.
 const TOOL_RESULTS: &str = "tool-results: by-call";
+
+/// The rule for the order of results of tools, as it is written in a recording.
+const RESULT_ORDER: &str = "tool-results: any-order";
 
 /// Why a text is not a rule.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -72,6 +78,9 @@ impl NormalizeRule {
     /// The name under which results of tools that were not compared are counted.
     pub const TOOL_RESULT: &str = "tool-result";
 
+    /// The name under which results of tools in another order are counted.
+    pub const RESULT_ORDER: &str = "result-order";
+
     /// What a rule for references to calls finds.
     pub const REFERENCE: &str = "reference";
 
@@ -81,8 +90,10 @@ impl NormalizeRule {
     /// [`NormalizeError`] if it has no such form, or could reach people's words, the payload of a
     /// tool or a member of the protocol.
     pub fn parse(text: &str) -> Result<Self, NormalizeError> {
-        if text == TOOL_RESULTS {
-            return Ok(Self::tool_results_by_call());
+        match text {
+            TOOL_RESULTS => return Ok(Self::tool_results_by_call()),
+            RESULT_ORDER => return Ok(Self::tool_results_in_any_order()),
+            _ => {}
         }
         let form = || NormalizeError::Form { text: shortened(text) };
         let (place, finds) = text.split_once(": ").ok_or_else(form)?;
@@ -113,6 +124,12 @@ impl NormalizeRule {
         Self(RuleForm::ToolResult)
     }
 
+    /// Returns the rule that compares results of tools that follow each other in the order of their
+    /// calls.
+    pub const fn tool_results_in_any_order() -> Self {
+        Self(RuleForm::ResultOrder)
+    }
+
     /// Returns the rule for references to calls of tools at a place.
     pub fn reference(place: PlacePattern) -> Self {
         Self(RuleForm::Reference(place))
@@ -122,6 +139,7 @@ impl NormalizeRule {
     pub fn counted_as(&self) -> String {
         match &self.0 {
             RuleForm::ToolResult => Self::TOOL_RESULT.to_owned(),
+            RuleForm::ResultOrder => Self::RESULT_ORDER.to_owned(),
             RuleForm::Reference(_) => Self::REFERENCE.to_owned(),
             RuleForm::Earlier(_) => "earlier".to_owned(),
             RuleForm::Frame { frame, .. } => {
@@ -136,9 +154,26 @@ impl NormalizeRule {
         self.0 == RuleForm::ToolResult
     }
 
+    /// Whether it is the rule for the order of results of tools.
+    pub fn is_of_result_order(&self) -> bool {
+        self.0 == RuleForm::ResultOrder
+    }
+
     /// Whether it is a rule for references to calls.
     pub fn is_reference(&self) -> bool {
         matches!(self.0, RuleForm::Reference(_))
+    }
+
+    /// Whether it finds a value of a repository.
+    pub fn finds_repository(&self) -> bool {
+        self.frame().is_some_and(|frame| frame.kinds().any(is_repository))
+    }
+
+    /// Whether a text has a state of a repository that is in none of these values.
+    pub fn has_other_state(&self, text: &str, known: &[RunValues]) -> bool {
+        let Some(frame) = self.frame() else { return false };
+        frame.reaches(text, is_repository)
+            && known.iter().all(|values| frame.holes_of(text, values).is_none())
     }
 
     /// Whether it finds ids or measurements, and not only values of the run.
@@ -146,7 +181,7 @@ impl NormalizeRule {
         match &self.0 {
             RuleForm::Frame { frame, .. } => frame.kinds().any(|kind| !kind.is_value()),
             RuleForm::Reference(_) => true,
-            RuleForm::ToolResult | RuleForm::Earlier(_) => false,
+            RuleForm::ToolResult | RuleForm::ResultOrder | RuleForm::Earlier(_) => false,
         }
     }
 
@@ -201,6 +236,10 @@ impl NormalizeRule {
     }
 }
 
+fn is_repository(kind: &HoleKind) -> bool {
+    kind.value_name().is_some_and(run_values::is_of_repository)
+}
+
 /// Returns a text as an error shows it.
 fn shortened(text: &str) -> String {
     const SHOWN: usize = 200;
@@ -214,6 +253,7 @@ impl fmt::Display for NormalizeRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             RuleForm::ToolResult => f.write_str(TOOL_RESULTS),
+            RuleForm::ResultOrder => f.write_str(RESULT_ORDER),
             RuleForm::Earlier(text) => f.write_str(text),
             RuleForm::Reference(place) => write!(f, "{place}: {}", Self::REFERENCE),
             RuleForm::Frame { place, frame } => {
@@ -239,6 +279,7 @@ mod tests {
             "/input/*/id: msg_{{uuid}}",
             "system: <env>{{any}}\\nToday: {{day}}\\n",
             TOOL_RESULTS,
+            RESULT_ORDER,
         ] {
             assert_eq!(NormalizeRule::parse(text).unwrap().to_string(), text);
         }

@@ -199,6 +199,9 @@ mod tests {
             ("user: <env>Today is {{date}}", "ok"),
             ("tool: Chunk ID: {{hex6}}\\n", "ok"),
             ("tool: Chunk ID: {{hex6}}\\n{{duration}}", "needs text of the program"),
+            ("tool: File {{any}}/{{uuid}}/{{hex17}}.output", "ok"),
+            ("tool: File {{any}}/{{hex6}}", "needs text of the program"),
+            ("tool: File {{any}}/{{count}}", "needs text of the program"),
         ] {
             let said = match NormalizeRule::parse(rule) {
                 Ok(_) => "ok".to_owned(),

@@ -1,12 +1,14 @@
 //! The search for the values of a run in a request that is recorded.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use super::bound_rules::{BoundRules, RequestTexts};
 use super::frame::Frame;
 use super::hole::HoleKind;
 use super::json::Json;
 use super::normalize::NormalizeRule;
+use super::repository_states::RepositoryStates;
 use super::request_parts::RequestParts;
 use super::rules::IdentityRules;
 use super::run_binding::RunBinding;
@@ -36,6 +38,8 @@ pub struct RunValueFinder {
     is_for_all: bool,
     /// The rules of the recording.
     rules: Vec<NormalizeRule>,
+    /// The states of the repository after the start of the run.
+    states: Arc<RepositoryStates>,
 }
 
 impl RunValueFinder {
@@ -45,7 +49,7 @@ impl RunValueFinder {
         let to_itself =
             |values: &RunValues| (!values.is_empty()).then(|| RunBinding::new(values, values));
         let (all, asked) = (to_itself(values), to_itself(asked));
-        Self { all, asked, is_for_all, rules: Vec::new() }
+        Self { all, asked, is_for_all, rules: Vec::new(), states: Arc::default() }
     }
 
     /// Returns a finder of the values that an entry has, which stay with it if they are in its
@@ -69,6 +73,11 @@ impl RunValueFinder {
         Self { rules: rules.to_vec(), asked, ..self }
     }
 
+    /// Returns a finder that also looks for the states that the repository had later in the run.
+    pub fn with_states(self, states: &Arc<RepositoryStates>) -> Self {
+        Self { states: Arc::clone(states), ..self }
+    }
+
     /// Whether values are looked for in a request of a known client, or of another.
     pub fn is_for(&self, is_known_client: bool) -> bool {
         self.binding(is_known_client).is_some()
@@ -81,7 +90,7 @@ impl RunValueFinder {
     /// The rules for a request with these rules of its client.
     pub fn rules_with(&self, of_client: &[NormalizeRule]) -> BoundRules {
         let rules = self.rules.iter().chain(of_client).cloned().collect();
-        BoundRules::new(rules, std::sync::Arc::default())
+        BoundRules::new(rules, Arc::default())
     }
 
     /// Returns the values that are in a request: paths in any string, all others in the holes of the
@@ -95,12 +104,29 @@ impl RunValueFinder {
         texts: &RequestTexts,
     ) -> RunValues {
         let Some(binding) = self.binding(is_known_client) else { return RunValues::default() };
-        let identity = IdentityRules::default();
-        let found = rules.values_of(binding, parts, body, &identity, texts);
-        let is_found =
-            |name: &str| found.contains_key(name) || found.keys().any(|of| follows(of, name));
-        let mut values = binding.here().clone();
-        values.retain(|name, _| is_found(name));
-        values
+        let values = values_in(binding, rules, parts, body, texts);
+        if values.has_repository() || !rules.finds_repository() {
+            return values;
+        }
+        let later = self.states.of_run(binding.here()).into_iter();
+        let mut later = later
+            .map(|state| values_in(&RunBinding::new(&state, &state), rules, parts, body, texts));
+        later.find(RunValues::has_repository).unwrap_or(values)
     }
+}
+
+/// Returns the values of a run that are in a request. `binding` binds them to themselves.
+fn values_in(
+    binding: &RunBinding,
+    rules: &BoundRules,
+    parts: &RequestParts<'_>,
+    body: &Json<'_>,
+    texts: &RequestTexts,
+) -> RunValues {
+    let found = rules.values_of(binding, parts, body, &IdentityRules::default(), texts);
+    let is_found =
+        |name: &str| found.contains_key(name) || found.keys().any(|of| follows(of, name));
+    let mut values = binding.here().clone();
+    values.retain(|name, _| is_found(name));
+    values
 }

@@ -114,6 +114,27 @@ impl RunValues {
         self.0.iter().map(|(name, text)| (name.as_str(), text.as_str()))
     }
 
+    /// Returns the values that are those of a repository.
+    pub(super) fn of_repository(&self) -> Self {
+        let mut state = self.clone();
+        state.retain(|name, _| is_of_repository(name));
+        state
+    }
+
+    /// Whether there is a value of a repository.
+    pub(super) fn has_repository(&self) -> bool {
+        self.0.keys().any(|name| is_of_repository(name))
+    }
+
+    /// Returns these values, with others in the place of those of the same name.
+    pub(super) fn with(&self, others: &Self) -> Self {
+        let mut values = self.clone();
+        for (name, text) in others.iter() {
+            values.set(name, text);
+        }
+        values
+    }
+
     /// Returns the values that are paths.
     pub(super) fn paths(&self) -> Self {
         let mut paths = self.clone();
@@ -195,7 +216,7 @@ impl RunValues {
             }
             // Some programs do not look at `TZ`.
             TIMEZONE => vec![text(TIMEZONE), text(SYSTEM_TIMEZONE)],
-            _ if name.starts_with("git_") => {
+            _ if is_of_repository(name) => {
                 // Some programs mark each line as untrusted.
                 let marked = |text: String| format!("git: {}", text.replace('\n', "\ngit: "));
                 let is_clean = name == GIT_STATUS && self.get(name) == Some(CLEAN);
@@ -214,12 +235,17 @@ pub(super) fn is_path(text: &str) -> bool {
     text.starts_with('/') && has_name && (SHORTEST..=LONGEST).contains(&text.len()) && !is_escaped
 }
 
+/// Whether a value is one of a repository.
+pub(super) fn is_of_repository(name: &str) -> bool {
+    name.starts_with("git_")
+}
+
 /// Whether a value of this name can be this text.
 fn is_of_name(name: &str, text: &str) -> bool {
     match name {
         DAY | UTC_DAY => date_of(text).is_some(),
         _ if PATHS.contains(&name) => is_path(text),
-        _ if name.starts_with("git_") => text.len() <= LONGEST_PRINTED,
+        _ if is_of_repository(name) => text.len() <= LONGEST_PRINTED,
         _ => !text.is_empty() && text.len() <= LONGEST && !text.chars().any(char::is_control),
     }
 }
@@ -294,91 +320,5 @@ fn weekday_forms(date: Date) -> [String; 2] {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn values(all: &[(&str, &str)]) -> RunValues {
-        all.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect()
-    }
-
-    fn forms(all: &[(&str, &str)], name: &str) -> Vec<String> {
-        let forms = values(all).path_forms();
-        forms.into_iter().filter(|form| form.name == name).map(|form| form.text).collect()
-    }
-
-    fn in_hole(all: &[(&str, &str)], name: &str) -> Vec<String> {
-        values(all).hole_texts(name).into_iter().flatten().collect()
-    }
-
-    #[test]
-    fn day_is_written_as_programs_write_it() {
-        assert_eq!(
-            in_hole(&[("day", "2026-11-03")], "day"),
-            [
-                "2026-11-03 (Tuesday)",
-                "Tuesday, 2026-11-03",
-                "2026-11-03",
-                "Tuesday, November 3, 2026",
-                "Tue Nov 03 2026",
-                "11/03/2026",
-                "11/3/2026",
-                "November 3, 2026",
-                "3 November 2026"
-            ]
-        );
-        for (day, weekday) in [
-            ("2026-11-23", "Monday"),
-            ("2024-02-29", "Thursday"),
-            ("2000-01-01", "Saturday"),
-            ("1970-01-01", "Thursday"),
-            ("2027-03-01", "Monday"),
-        ] {
-            assert_eq!(in_hole(&[("day", day)], "weekday")[0], weekday, "{day}");
-        }
-    }
-
-    #[test]
-    fn directories_have_a_form_as_one_name_and_home_one_relative_to_the_other() {
-        let here = [("cwd", "/home/ann/my.app"), ("home", "/home/ann"), ("tmpdir", "/tmp")];
-        assert_eq!(
-            forms(&here, "cwd"),
-            ["/home/ann/my.app", "-home-ann-my.app", "-home-ann-my-app"]
-        );
-        assert_eq!(forms(&here, "tmpdir"), ["/tmp"]);
-        assert_eq!(forms(&here, "home"), ["/home/ann"]);
-        assert_eq!(in_hole(&here, "home"), ["/home/ann", ".."]);
-        let apart = [("cwd", "/build/1/app"), ("home", "/ci-home")];
-        assert_eq!(in_hole(&apart, "home"), ["/ci-home", "../../../ci-home"]);
-        assert_eq!(in_hole(&apart, "folder"), ["app"]);
-    }
-
-    #[test]
-    fn values_that_their_name_cannot_have_are_not_set() {
-        let mut values = RunValues::default();
-        for (name, text) in [
-            ("cwd", "/"),
-            ("cwd", "//"),
-            ("cwd", "/."),
-            ("home", "."),
-            ("home", ""),
-            ("pwd", "relative/path"),
-            ("tmpdir", "/a \"b\""),
-            ("day", "today"),
-            ("day", "2026-13-01"),
-            ("utc_day", "2026-1-1"),
-            ("user", ""),
-            ("host", "a\nb"),
-        ] {
-            assert!(!values.set(name, text), "{name} {text}");
-        }
-        assert!(values.is_empty());
-        assert!(values.set("git_status", " M a\n?? \"b\""));
-        values.remove("git_status");
-        for at in 0..MOST_VALUES {
-            assert!(values.set(format!("v{at}"), "text"));
-        }
-        assert!(!values.set("more", "text"));
-        assert!(values.set("v0", "other"));
-        assert_eq!(values.get("v0"), Some("other"));
-    }
-}
+#[path = "tests/run_values.rs"]
+mod tests;

@@ -15,7 +15,7 @@ use super::answer_shape::AnswerShape;
 use super::conversation::Conversation;
 use super::framing::{EventFrame, Framing};
 use super::tool_result::FindToolResults;
-use loomrec_identity::{AdapterInputs, Json, JsonPointer};
+use loomrec_identity::{AdapterInputs, Json, ToolResultPlace};
 
 /// A JSON object.
 pub(super) type ObjectView = Map<String, Value>;
@@ -252,7 +252,7 @@ impl Operation {
 
     /// The places of the results of tools in a request with this body, if the request also has the
     /// calls that they are the results of.
-    pub fn tool_results(self, body: &Json<'_>) -> Vec<JsonPointer> {
+    pub fn tool_results(self, body: &Json<'_>) -> Vec<ToolResultPlace> {
         self.0.tool_results.map_or_else(Vec::new, |find| find(body))
     }
 }

@@ -1,30 +1,37 @@
 //! The results of tools in a request, and whether the request also has their calls.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::HashMap;
 
-use loomrec_identity::{Json, JsonPointer};
+use loomrec_identity::{Json, JsonPointer, ToolResultPlace};
 
 /// Finds the places of tool results in a request's body.
-pub(super) type FindToolResults = fn(&Json<'_>) -> Vec<JsonPointer>;
+pub(super) type FindToolResults = fn(&Json<'_>) -> Vec<ToolResultPlace>;
 
-/// The calls of tools so far, and the places of their results.
+/// The calls of tools so far, by their ids, each with its number, and the places of their results.
 #[derive(Default)]
 struct ToolResults<'j> {
-    called: HashSet<Cow<'j, str>>,
-    found: Vec<JsonPointer>,
+    called: HashMap<Cow<'j, str>, usize>,
+    found: Vec<ToolResultPlace>,
 }
 
 impl<'j> ToolResults<'j> {
     /// Notes a call, by its id, or by its name in a format without ids.
     fn call(&mut self, id: Option<Cow<'j, str>>) {
-        self.called.extend(id);
+        let number = self.called.len();
+        if let Some(id) = id {
+            self.called.entry(id).or_insert(number);
+        }
     }
 
-    /// Notes the place of a result if its call is known.
-    fn result(&mut self, id: Option<&Cow<'j, str>>, place: &str) {
-        if id.is_some_and(|id| self.called.contains(id)) {
-            self.found.extend(JsonPointer::parse(place).ok());
+    /// Notes a result if its call is known: the place of its element, and that of what the tool gave
+    /// in it.
+    fn result(&mut self, id: Option<&Cow<'j, str>>, element: &str, content: &str) {
+        let Some(call) = id.and_then(|id| self.called.get(id)).copied() else { return };
+        let places =
+            (JsonPointer::parse(element), JsonPointer::parse(&format!("{element}{content}")));
+        if let (Ok(element), Ok(content)) = places {
+            self.found.push(ToolResultPlace { element, content, call });
         }
     }
 }
@@ -40,7 +47,7 @@ fn list<'v, 'j>(value: &'v Json<'j>, name: &str) -> impl Iterator<Item = (usize,
 
 /// Results in messages: those of the role `tool`, as OpenAI's chat has them, and those in blocks of
 /// content, as Anthropic and Bedrock have them.
-pub(super) fn in_messages(body: &Json<'_>) -> Vec<JsonPointer> {
+pub(super) fn in_messages(body: &Json<'_>) -> Vec<ToolResultPlace> {
     let mut results = ToolResults::default();
     for (at, message) in list(body, "messages") {
         for (_, call) in list(message, "tool_calls") {
@@ -50,7 +57,7 @@ pub(super) fn in_messages(body: &Json<'_>) -> Vec<JsonPointer> {
         }
         if word(message, &["role"]).as_deref() == Some("tool") {
             let id = word(message, &["tool_call_id", "tool_name", "name"]);
-            results.result(id.as_ref(), &format!("/messages/{at}/content"));
+            results.result(id.as_ref(), &format!("/messages/{at}"), "/content");
         }
         for (part, block) in list(message, "content") {
             in_block(block, &format!("/messages/{at}/content/{part}"), &mut results);
@@ -65,19 +72,18 @@ fn in_block<'j>(block: &Json<'j>, place: &str, results: &mut ToolResults<'j>) {
         Some("tool_use") => results.call(word(block, &["id"])),
         Some("tool_result") => {
             let id = word(block, &["tool_use_id"]);
-            results.result(id.as_ref(), &format!("{place}/content"));
+            results.result(id.as_ref(), place, "/content");
         }
         _ => {
             results.call(converse("toolUse"));
-            let place = format!("{place}/toolResult/content");
-            results.result(converse("toolResult").as_ref(), &place);
+            results.result(converse("toolResult").as_ref(), place, "/toolResult/content");
         }
     }
 }
 
 /// Results among the items of OpenAI's Responses. A request that continues a stored response does
 /// not repeat the calls in it. The id of that response, which is compared, stands for them.
-pub(super) fn in_items(body: &Json<'_>) -> Vec<JsonPointer> {
+pub(super) fn in_items(body: &Json<'_>) -> Vec<ToolResultPlace> {
     let mut results = ToolResults::default();
     let continues = |name| body.get(name).is_some_and(|it| !matches!(it, Json::Null));
     let has_stored_calls = continues("previous_response_id") || continues("conversation");
@@ -89,7 +95,7 @@ pub(super) fn in_items(body: &Json<'_>) -> Vec<JsonPointer> {
                 if has_stored_calls {
                     results.call(id.clone());
                 }
-                results.result(id.as_ref(), &format!("/input/{at}/output"));
+                results.result(id.as_ref(), &format!("/input/{at}"), "/output");
             }
             _ => {}
         }
@@ -98,7 +104,7 @@ pub(super) fn in_items(body: &Json<'_>) -> Vec<JsonPointer> {
 }
 
 /// Results among the parts of Gemini's contents, whose calls may have no ids.
-pub(super) fn in_parts(body: &Json<'_>) -> Vec<JsonPointer> {
+pub(super) fn in_parts(body: &Json<'_>) -> Vec<ToolResultPlace> {
     let mut results = ToolResults::default();
     for (at, content) in list(body, "contents") {
         for (index, part) in list(content, "parts") {
@@ -107,8 +113,8 @@ pub(super) fn in_parts(body: &Json<'_>) -> Vec<JsonPointer> {
             }
             for name in ["functionResponse", "function_response"] {
                 let id = part.get(name).and_then(|result| word(result, &["id", "name"]));
-                let place = format!("/contents/{at}/parts/{index}/{name}/response");
-                results.result(id.as_ref(), &place);
+                let place = format!("/contents/{at}/parts/{index}");
+                results.result(id.as_ref(), &place, &format!("/{name}/response"));
             }
         }
     }
@@ -121,7 +127,7 @@ mod tests {
 
     fn found(find: FindToolResults, body: &str) -> Vec<String> {
         let json = loomrec_identity::parse(body.as_bytes()).unwrap();
-        find(&json).iter().map(ToString::to_string).collect()
+        find(&json).iter().map(|found| found.content.to_string()).collect()
     }
 
     #[test]
@@ -156,6 +162,27 @@ mod tests {
         for find in [in_messages, in_items, in_parts] {
             assert!(found(find, "{}").is_empty() && found(find, "[1]").is_empty());
         }
+    }
+
+    #[test]
+    fn result_has_its_element_and_the_number_of_its_call() {
+        let of = |find: FindToolResults, body: &str| -> Vec<(String, usize)> {
+            let json = loomrec_identity::parse(body.as_bytes()).unwrap();
+            find(&json).into_iter().map(|found| (found.element.to_string(), found.call)).collect()
+        };
+        let blocks = r#"{"messages": [{"content": [{"type": "tool_use", "id": "a"},
+            {"type": "tool_use", "id": "b"}, {"toolUse": {"toolUseId": "c"}}]}, {"content": [
+            {"toolResult": {"toolUseId": "c"}}, {"type": "tool_result", "tool_use_id": "b"},
+            {"type": "tool_result", "tool_use_id": "a"}]}]}"#;
+        let places = [0, 1, 2].map(|part| format!("/messages/1/content/{part}"));
+        let numbered = |calls: &[usize]| -> Vec<(String, usize)> {
+            places.iter().cloned().zip(calls.iter().copied()).collect()
+        };
+        assert_eq!(of(in_messages, blocks), numbered(&[2, 1, 0]));
+        let items = r#"{"input": [{"type": "function_call", "call_id": "a"},
+            {"type": "function_call", "call_id": "b"},
+            {"type": "function_call_output", "call_id": "b"}]}"#;
+        assert_eq!(of(in_items, items), [("/input/2".to_owned(), 1)]);
     }
 
     #[test]

@@ -236,6 +236,16 @@ impl RecordedRequest {
         loomrec_identity::parse(&self.body).map(|body| text_roles(&body)).unwrap_or_default()
     }
 
+    /// Whether a text in this request has a state of a repository that is in none of these values.
+    pub fn has_other_state(&self, rules: &[NormalizeRule], known: &[RunValues]) -> bool {
+        let Ok(body) = loomrec_identity::parse(&self.body) else { return false };
+        text_roles(&body).iter().any(|(role, place)| {
+            let mut of_role = rules.iter().filter(|rule| rule.role() == Some(*role));
+            let text = body.pointer(place).and_then(Json::as_str);
+            text.is_some_and(|text| of_role.any(|rule| rule.has_other_state(&text, known)))
+        })
+    }
+
     /// Returns the values of a run that are in this request.
     pub fn run_values(
         &self,
@@ -325,7 +335,7 @@ pub fn bound_rules(
 /// Returns what these rules need to know of the texts of a request.
 fn request_texts(call: &RecognisedCall, rules: &BoundRules, body: &Json<'_>) -> RequestTexts {
     let results = || call.operation.tool_results(body);
-    let tool_results = if rules.compares_tool_calls() { results() } else { Vec::new() };
+    let tool_results = if rules.needs_tool_results() { results() } else { Vec::new() };
     let roles = if rules.has_roles() { text_roles(body) } else { Vec::new() };
     RequestTexts { tool_results, roles }
 }

@@ -10,9 +10,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 
 use super::args::{
-    HEADER as WITHOUT, NORMALIZE, PARAMETER, RecordArgs, ReplayArgs, ServeArgs, ToolResultPolicy,
-    TrustedSetting,
+    HEADER as WITHOUT, NORMALIZE, PARAMETER, RecordArgs, ReplayArgs, ServeArgs, TrustedSetting,
 };
+use loomrec_cli::serve_setup;
 use loomrec_cli::settings::trusted_text;
 use loomrec_cli::terminal;
 use loomrec_engine::replay::{FaultyTake, Matcher, Repeat, SourceTerms};
@@ -136,8 +136,7 @@ impl InForce {
         rules.extend(typed(&identity.ignore_header, WITHOUT, "--ignore-header"));
         rules.extend(typed(&identity.identity_header, WITH, "--identity-header"));
         rules.extend(typed_as_is(&identity.normalize, "--normalize"));
-        if identity.tool_results == Some(ToolResultPolicy::ByCall) {
-            let rule = NormalizeRule::tool_results_by_call();
+        if let Some(rule) = identity.tool_results.and_then(serve_setup::rule_of_results) {
             rules.push((format!("{NORMALIZE}{rule}"), "--tool-results".to_owned()));
         }
         let params = identity.credential_param.iter().filter(|name| !name.is_empty());
@@ -244,9 +243,14 @@ impl InForce {
     fn rule_parts(&self) -> Vec<String> {
         let mut parts = Vec::new();
         let adds = |(rule, _): &&(String, String)| rule.starts_with(WITH);
-        let by_call = format!("{NORMALIZE}{}", NormalizeRule::tool_results_by_call());
-        let is_by_call = |(rule, _): &&(String, String)| *rule == by_call;
-        let renames = |rule: &&(String, String)| rule.0.starts_with(NORMALIZE) && !is_by_call(rule);
+        let of_results = [
+            (NormalizeRule::tool_results_by_call(), "results of tools compared by their calls"),
+            (NormalizeRule::tool_results_in_any_order(), "results of tools compared in any order"),
+        ];
+        let of_results = of_results.map(|(rule, text)| (format!("{NORMALIZE}{rule}"), text));
+        let renames = |(rule, _): &&(String, String)| {
+            rule.starts_with(NORMALIZE) && of_results.iter().all(|(known, _)| known != rule)
+        };
         let others = |rule: &&(String, String)| !adds(rule) && !rule.0.starts_with(NORMALIZE);
         let of = |is: &dyn Fn(&&(String, String)) -> bool| -> Vec<_> {
             self.rules.iter().filter(|rule| is(rule)).collect()
@@ -259,8 +263,9 @@ impl InForce {
             few if few.len() <= RENAMES_NAMED => parts.extend(named(title, few)),
             many => parts.push(format!("{title}: what {} rules find", many.len())),
         }
-        if let [(_, from), ..] = of(&is_by_call).as_slice() {
-            parts.push(format!("results of tools compared by their calls ({from})"));
+        for (known, text) in &of_results {
+            let found = self.rules.iter().find(|(rule, _)| rule == known);
+            parts.extend(found.map(|(_, from)| format!("{text} ({from})")));
         }
         parts
     }

@@ -176,6 +176,7 @@ fn replay(
     let terms = ReplayTerms {
         rules: Some(rules),
         run_values: Some(&values.all),
+        repository: Some(&values.states),
         is_of_session: ground.session.may_lack_recording,
         ..ReplayTerms::default()
     };

@@ -250,6 +250,7 @@ fn matcher(
         rules: Some(&rules),
         repeat,
         run_values: Some(&ground.run_values.all),
+        repository: Some(&ground.run_values.states),
         ignores_presets: args.serve.run_values.no_preset,
         refuse_unchecked,
         allow_messages: args.allow_unchecked,

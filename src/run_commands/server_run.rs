@@ -268,6 +268,10 @@ impl RunContext {
             single: routes.single.is_some() || routes.unnamed,
             known: &self.upstreams.given,
         });
+        if args.run_values.no_preset {
+            return environment;
+        }
+        let environment = environment.with_agents(&self.current, &args.no_env);
         match &self.preset {
             None => environment,
             Some(preset) => environment.with_preset(preset, &self.current, &args.no_env),

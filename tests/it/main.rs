@@ -162,6 +162,8 @@ mod redact;
 #[cfg(test)]
 mod replay;
 #[cfg(test)]
+mod repository_states;
+#[cfg(test)]
 mod rerecord;
 #[cfg(test)]
 mod review;

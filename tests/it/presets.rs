@@ -1,12 +1,14 @@
 //! Tests of the presets for coding agents, with a program of their names.
 
+use std::collections::BTreeMap;
 use std::fs;
 
+use loomrec_identity::ClientPreset;
 use serde_json::{Value, json};
 
 use crate::support::loomrec::{command, finish};
-use crate::support::shape::message_answer;
-use crate::support::{Answer, Finished, Scene, Upstream};
+use crate::support::shape::{MESSAGES, message_answer, message_body};
+use crate::support::{Answer, Call, Finished, Scene, Upstream};
 
 /// An agent's program: it says what it was given, and calls with the header of its SDK and an id of
 /// its own.
@@ -44,11 +46,11 @@ fn preset_of_a_known_program_is_applied_and_said() {
     let ended = agent(&scene, "claude", &record).expect(0);
     assert_eq!(ended.stdout, "['exec', 'do it'] 1\nNone\nmessage\n");
     ended.says(&[
-        "loomrec: preset claude-code 2: 8 rules, CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1 \
+        "loomrec: preset claude-code 3: 16 rules, CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1 \
          (--no-preset)",
     ]);
     // The entry keeps the preset. Its rules are loomrec's, and not written into the recording.
-    assert_eq!(scene.takes()[0].1["preset"], "claude-code 2");
+    assert_eq!(scene.takes()[0].1["preset"], "claude-code 3");
     assert_eq!(scene.json()["_loomrec"]["identity"].get("normalize"), None);
     let replay = ["replay", "--strict", "-r", scene.name()];
     agent(&scene, "claude", &replay).expect(0).says(&["1 of them with this run's ids"]);
@@ -73,12 +75,34 @@ fn preset_gives_arguments_and_settings_that_the_program_needs() {
     let start = "['-c', 'model_provider=loomrec', '-c', 'model_providers.loomrec.name=OpenAI', \
                  '-c', 'model_providers.loomrec.base_url=http://127.0.0.1:";
     assert!(ended.stdout.starts_with(start), "{}", ended.stdout);
-    assert!(ended.stdout.contains("=false', 'exec', 'do it'] None\n"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("=false', 'exec', 'do it'] 1\n"), "{}", ended.stdout);
     let ended = agent(&scene, "gemini", &record).expect(0);
-    assert_eq!(ended.stdout, "['exec', 'do it'] None\ngemini-api-key\nmessage\n");
+    assert_eq!(ended.stdout, "['exec', 'do it'] 1\ngemini-api-key\nmessage\n");
     agent(&scene, "cline", &record).expect(0).says(&["run cline auth -p openai"]);
     let ended = agent(&scene, "other", &record).expect(0);
     assert!(!ended.stderr.contains("preset"), "{}", ended.stderr);
+}
+
+#[test]
+fn variables_of_known_agents_are_set_whatever_starts_them() {
+    let scene = Scene::new();
+    let upstream = Upstream::always(Answer::json(200, message_answer("fine")));
+    let to = format!("anthropic={}", upstream.url());
+    let record = ["record", "-r", scene.name(), "--upstream", &to];
+    let replay = ["replay", "--strict", "-r", scene.name()];
+    let said = |ended: &Finished| ended.stdout.lines().next().map(str::to_owned).unwrap();
+    for line in [&record[..], &replay] {
+        let name = "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC";
+        let ended = agent(&scene, "script", line);
+        assert_eq!(said(&ended), "['exec', 'do it'] 1", "{}", ended.stderr);
+        for flags in [&["--no-preset"][..], &["--no-env", name]] {
+            let ended = agent(&scene, "script", &[line, flags].concat());
+            assert_eq!(said(&ended), "['exec', 'do it'] None", "{}", ended.stderr);
+        }
+    }
+    // They are printed for a shell, too.
+    let text = scene.run(&[&replay[..], &["--print-env"]].concat()).expect(0).stdout;
+    assert!(text.contains("export CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC='1'\n"), "{text}");
 }
 
 #[test]
@@ -109,7 +133,8 @@ fn presets_are_listed_and_shown() {
     assert_eq!(names, all);
     let page = scene.run(&["rules", "claude-code"]).expect(0).stdout;
     for part in [
-        "claude-code 2, for claude\n\nRules, as --normalize takes them:\n",
+        "claude-code 3, for claude\n\nTested with:\n  2.1.332, 2.1.197\n\nRules, as --normalize takes \
+         them:\n",
         "\n  /metadata/user_id: user_{{hex64}}_account_{{any}}_session_{{uuid}}\n",
         "\nVariables:\n  CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1\n",
     ] {
@@ -119,7 +144,49 @@ fn presets_are_listed_and_shown() {
     assert_eq!(serde_json::from_str::<Value>(&json).unwrap()["user_agents"][0], "codex_exec/");
     scene.run(&["rules", "claude"]).expect(2).says(&["there is no preset claude: "]);
     let ended = scene.run(&["replay", "-r", "run.json", "--preset", "claude"]).expect(2);
-    ended.says(&["--preset claude: there is no such preset: did you mean claude-code?"]);
+    ended.says(&["--preset: there is no preset claude: did you mean claude-code?"]);
+}
+
+#[test]
+fn presets_name_the_versions_that_they_were_tested_with() {
+    let programs = include_str!("../agents/programs.txt");
+    let mut tested: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for line in programs.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        let mut words = line.split(' ');
+        let name = words.next().unwrap().split('@').next().unwrap();
+        let package = words.nth(1).unwrap();
+        let (_, version) = package.rsplit_once("==").or_else(|| package.rsplit_once('@')).unwrap();
+        tested.entry(name).or_default().push(version);
+    }
+    for preset in ClientPreset::all() {
+        assert_eq!(preset.tested_with(), tested[preset.name], "{}", preset.name);
+    }
+}
+
+#[test]
+fn miss_of_a_known_agent_names_its_preset() {
+    let upstream = Upstream::always(Answer::json(200, message_answer("fine")));
+    let ask = |prompt: &str, agent: &str| {
+        let call = Call::post(MESSAGES, message_body(prompt).to_string());
+        call.header("anthropic-version: 2023-06-01").header(&format!("user-agent: {agent}"))
+    };
+    let agents = ["claude-cli/2.1.332 (external, cli)", "ours/1"];
+    for (agent, has_note) in agents.into_iter().zip([true, false]) {
+        let scene = Scene::new();
+        scene.recorded(&upstream, &[ask("Count the files in the folder.", agent)]);
+        let server = scene.replay(&["--strict", "--receipt", "receipt.json"]);
+        let missed = server.call(&ask("Count the lines in the folder.", agent)).expect(422).text();
+        server.stop().expect(1);
+        let note = "compared under the preset claude-code 3, which was tested with claude-code \
+                    2.1.332 and 2.1.197";
+        assert_eq!(missed.contains(note), has_note, "{missed}");
+        let receipt = fs::read(scene.path("receipt.json")).unwrap();
+        let receipt: Value = serde_json::from_slice(&receipt).unwrap();
+        let preset = &receipt["mismatches"][0]["nearest"]["preset"];
+        let expected = json!({"name": "claude-code", "version": 3,
+                              "tested_with": ["2.1.332", "2.1.197"]});
+        assert_eq!(*preset, if has_note { expected } else { Value::Null });
+    }
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! Tests of `--tool-results by-call`: a tool's result is not compared if its call is in the request.
+//! Tests of `--tool-results`: a tool's result is not compared if its call is in the request, and
+//! results that follow each other are compared in the order of their calls.
 
 use std::fs;
 
@@ -122,4 +123,152 @@ fn strict_replay_sets_the_rule_of_the_environment_aside() {
     assert!(ended.stderr.contains("tool-results (loomrec.toml:2)"), "{}", ended.stderr);
     let ended = scene.run(&["replay", "-r", scene.name(), "--tool-results", "never"]).expect(2);
     assert!(ended.stderr.contains("by-call"), "{}", ended.stderr);
+}
+
+/// The calls that ran at the same time, and what each gave.
+const PARALLEL: [(&str, &str); 3] = [("toolu_a", "one"), ("toolu_b", "two"), ("toolu_c", "three")];
+
+/// A request with these results of three calls. The last block is marked for the cache, as Claude Code
+/// does it.
+fn with_parallel(results: &[(&str, &str)]) -> Value {
+    let calls = PARALLEL.map(|(id, _)| {
+        json!({"type": "tool_use", "id": id, "name": "sh", "input": {"command": format!("run {id}")}})
+    });
+    let mut blocks: Vec<Value> = results
+        .iter()
+        .map(|(id, text)| {
+            json!({"tool_use_id": id, "type": "tool_result", "content": text, "is_error": false})
+        })
+        .collect();
+    blocks.last_mut().unwrap()["cache_control"] = json!({"type": "ephemeral"});
+    json!({"model": "claude-sonnet-4-20250514", "max_tokens": 64, "messages": [
+        {"role": "user", "content": "Run them."}, {"role": "assistant", "content": calls},
+        {"role": "user", "content": blocks}]})
+}
+
+fn sent_by(agent: &str, body: &Value) -> Call {
+    let call = Call::post(MESSAGES, body.to_string()).header("anthropic-version: 2023-06-01");
+    call.header(&format!("user-agent: {agent}"))
+}
+
+const CLAUDE_CODE: &str = "claude-cli/2.1.332 (external, cli)";
+
+#[test]
+fn results_of_claude_code_are_compared_in_the_order_of_their_calls() {
+    let scene = Scene::new();
+    let upstream = Upstream::always(Answer::json(200, message_answer("done")));
+    let recorded = || sent_by(CLAUDE_CODE, &with_parallel(&PARALLEL));
+    scene.recorded(&upstream, &[recorded(), recorded(), recorded(), recorded()]);
+    let server = scene.replay(&["--strict", "--receipt", "receipt.json"]);
+    let [one, two, three] = PARALLEL;
+    for order in [[three, one, two], [two, one, three], [three, two, one]] {
+        let answer = server.call(&sent_by(CLAUDE_CODE, &with_parallel(&order))).expect(200);
+        assert_eq!(answer.header("x-loomrec-bound"), Some("result-order=1"));
+    }
+    server.call(&recorded()).expect(200);
+    let ended = server.stop().expect(0);
+    let said = "4 served, 3 of them with tool results in another order";
+    assert!(ended.stderr.contains(said), "{}", ended.stderr);
+    let receipt = fs::read(scene.path("receipt.json")).unwrap();
+    let receipt: Value = serde_json::from_slice(&receipt).unwrap();
+    let rule = json!([{"rule": "tool-results: any-order", "calls": 3}]);
+    assert_eq!(receipt["bound"]["rules"], rule);
+}
+
+#[test]
+fn result_of_another_call_is_a_miss_in_any_order() {
+    let scene = Scene::new();
+    let upstream = Upstream::always(Answer::json(200, message_answer("done")));
+    scene.recorded(&upstream, &[sent_by(CLAUDE_CODE, &with_parallel(&PARALLEL))]);
+    let server = scene.replay(&["--strict"]);
+    let [one, two, three] = PARALLEL;
+    let swapped = [("toolu_b", "one"), ("toolu_a", "two"), three];
+    for results in [
+        &swapped[..],
+        &[("toolu_a", "two"), ("toolu_b", "one"), three],
+        &[three, one],
+        &[three, one, two, one],
+        &[three, three, one],
+        &[("toolu_d", "three"), one, two],
+        &[three, one, ("toolu_b", "two.")],
+    ] {
+        server.call(&sent_by(CLAUDE_CODE, &with_parallel(results))).expect(422);
+    }
+    // The mark for the cache belongs to the position.
+    let mut unmarked = with_parallel(&[three, one, two]);
+    unmarked["messages"][2]["content"][2].as_object_mut().unwrap().remove("cache_control");
+    server.call(&sent_by(CLAUDE_CODE, &unmarked)).expect(422);
+    // A failure of one tool, and calls in another order.
+    let mut failed = with_parallel(&[three, one, two]);
+    failed["messages"][2]["content"][0]["is_error"] = json!(true);
+    server.call(&sent_by(CLAUDE_CODE, &failed)).expect(422);
+    let mut asked = with_parallel(&[three, one, two]);
+    asked["messages"][1]["content"].as_array_mut().unwrap().swap(0, 1);
+    server.call(&sent_by(CLAUDE_CODE, &asked)).expect(422);
+    // The miss names what differs, and not the order.
+    let body = with_parallel(&[three, one, ("toolu_b", "zwei")]);
+    let missed = server.call(&sent_by(CLAUDE_CODE, &body)).expect(422).text();
+    assert!(
+        missed.contains("/messages/2/content/2/content") && missed.contains("zwei"),
+        "{missed}"
+    );
+    assert!(!missed.contains("/messages/2/content/0"), "{missed}");
+    assert!(!missed.contains("/messages/2/content/1"), "{missed}");
+    server.stop().expect(1);
+}
+
+#[test]
+fn order_of_results_is_compared_for_other_programs_unless_asked() {
+    let scene = Scene::new();
+    let upstream = Upstream::always(Answer::json(200, message_answer("done")));
+    scene.recorded(&upstream, &[sent_by("ours/1", &with_parallel(&PARALLEL))]);
+    let [one, two, three] = PARALLEL;
+    let other = sent_by("ours/1", &with_parallel(&[three, one, two]));
+    let server = scene.replay(&["--strict"]);
+    server.call(&other).expect(422);
+    server.stop().expect(1);
+    let server = scene.replay(&["--strict", "--tool-results", "any-order"]);
+    server.call(&other).expect(200);
+    let ended = server.stop().expect(0);
+    let said = "results of tools compared in any order (--tool-results)";
+    assert!(ended.stderr.contains(said), "{}", ended.stderr);
+}
+
+#[test]
+fn results_in_any_order_are_found_in_each_format() {
+    let chat = |results: [usize; 2]| {
+        let result = |at: usize| json!({"role": "tool", "tool_call_id": format!("call_{at}"), "content": format!("r{at}")});
+        let calls = [0, 1].map(|at| {
+            json!({"id": format!("call_{at}"), "type": "function",
+                   "function": {"name": "f", "arguments": "{}"}})
+        });
+        let asked = json!({"role": "assistant", "content": null, "tool_calls": calls});
+        let messages: Vec<Value> = [json!({"role": "user", "content": "Go."}), asked]
+            .into_iter()
+            .chain(results.map(result))
+            .collect();
+        Call::post(CHAT, json!({"model": "gpt-4o-mini", "messages": messages}).to_string())
+    };
+    let responses = |results: [usize; 2]| {
+        let call = |at: usize| {
+            json!({"type": "function_call", "call_id": format!("call_{at}"), "name": "f",
+                   "arguments": "{}"})
+        };
+        let result = |at: usize| {
+            json!({"type": "function_call_output", "call_id": format!("call_{at}"),
+                   "output": format!("r{at}")})
+        };
+        let items: Vec<Value> = [0, 1].map(call).into_iter().chain(results.map(result)).collect();
+        let body = json!({"model": "gpt-4o-mini", "input": items});
+        Call::post("/openai/v1/responses", body.to_string())
+    };
+    let upstream = Upstream::always(Answer::json(200, chat_answer("done")));
+    for request in [&chat as &dyn Fn([usize; 2]) -> Call, &responses] {
+        let scene = Scene::new();
+        scene.recorded(&upstream, &[request([0, 1])]);
+        let server = scene.replay(&["--strict", "--tool-results", "any-order"]);
+        server.call(&request([1, 0])).expect(200);
+        server.call(&request([1, 1])).expect(422);
+        server.stop().expect(1);
+    }
 }

@@ -38,7 +38,15 @@ pub fn rules(args: &IdentityArgs) -> Result<IdentityRules, CommandFailure> {
     };
     let normalize = args.normalize.iter().filter(|text| !text.is_empty());
     let normalize = normalize.map(rule).collect::<Result<Vec<_>, _>>()?;
-    let by_call = (args.tool_results == Some(ToolResultPolicy::ByCall))
-        .then(NormalizeRule::tool_results_by_call);
-    Ok(rules.with_normalize(normalize).with_normalize(by_call))
+    let of_results = args.tool_results.and_then(rule_of_results);
+    Ok(rules.with_normalize(normalize).with_normalize(of_results))
+}
+
+/// Returns the rule of `--tool-results`; `None` if results are compared as all else.
+pub fn rule_of_results(policy: ToolResultPolicy) -> Option<NormalizeRule> {
+    match policy {
+        ToolResultPolicy::Exact => None,
+        ToolResultPolicy::ByCall => Some(NormalizeRule::tool_results_by_call()),
+        ToolResultPolicy::AnyOrder => Some(NormalizeRule::tool_results_in_any_order()),
+    }
 }

@@ -1,17 +1,19 @@
 //! The values that vary from run to run: read from the system, and from flags.
 
 use std::collections::BTreeMap;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use time::{Date, OffsetDateTime, UtcOffset};
 
 use super::repository::set_repository;
 use crate::args::{RunValueArgs, ServeArgs};
 use crate::exit::CommandFailure;
+use crate::preset::no_such_preset;
+use loomrec_engine::RepositoryWatch;
 use loomrec_identity::run_values::{
     CWD, DAY, GIT_STATUS, HOME, SYSTEM_TIMEZONE, TIMEZONE, UTC_DAY,
 };
-use loomrec_identity::{ClientPreset, NormalizeRule, RunValueFinder, RunValues, spelling};
+use loomrec_identity::{ClientPreset, NormalizeRule, RepositoryStates, RunValueFinder, RunValues};
 
 /// The names of the values that are read from the system.
 const NAMES: [&str; 15] = [
@@ -49,6 +51,8 @@ pub struct RunValueTerms {
     asked: RunValues,
     /// Whether all values are bound in every request.
     is_for_all: bool,
+    /// The states of the repository after the start of the run.
+    pub states: Arc<RepositoryStates>,
 }
 
 impl RunValueTerms {
@@ -57,12 +61,27 @@ impl RunValueTerms {
     #[must_use]
     pub fn with_repository(&self, args: &ServeArgs) -> Self {
         let mut values = self.clone();
-        if !args.cmd.is_empty() && !args.run_values.no_preset {
+        if has_repository(args) {
             set_repository(&mut values.all);
             let without = args.run_values.no_run_value.iter();
             without.for_each(|name| _ = values.all.remove(name));
         }
         values
+    }
+
+    /// Returns what reads the state of the repository that CMD runs in when a request may have another
+    /// one than that at the start.
+    pub fn repository_watch(&self, args: &ServeArgs) -> Option<RepositoryWatch> {
+        let start = self.with_repository(args).all;
+        start.get(GIT_STATUS).filter(|_| has_repository(args))?;
+        let without = args.run_values.no_run_value.clone();
+        let read = move || {
+            let mut state = RunValues::default();
+            set_repository(&mut state);
+            without.iter().for_each(|name| _ = state.remove(name));
+            state
+        };
+        Some(RepositoryWatch::new(start, Arc::clone(&self.states), read))
     }
 
     /// Returns what finds the values in requests that are recorded under these rules.
@@ -73,8 +92,15 @@ impl RunValueTerms {
     /// The same for requests beside recorded ones. `binds_all` says whether paths were bound in all
     /// of those.
     pub fn finder_as_recorded(&self, rules: &[NormalizeRule], binds_all: bool) -> RunValueFinder {
-        RunValueFinder::new(&self.all, &self.asked, self.is_for_all || binds_all).with_rules(rules)
+        RunValueFinder::new(&self.all, &self.asked, self.is_for_all || binds_all)
+            .with_rules(rules)
+            .with_states(&self.states)
     }
+}
+
+/// Whether the values of CMD's repository are looked for.
+fn has_repository(args: &ServeArgs) -> bool {
+    !args.cmd.is_empty() && !args.run_values.no_preset
 }
 
 /// Returns the values of this run: those of the system and those of `--var`, without those of
@@ -89,12 +115,7 @@ pub fn run_values(
 ) -> Result<RunValueTerms, CommandFailure> {
     if let Some(name) = args.preset.as_deref().filter(|name| ClientPreset::named(name).is_none()) {
         let names: Vec<&str> = ClientPreset::all().iter().map(|preset| preset.name).collect();
-        let meant = spelling::nearest(name, &names);
-        let meant = meant.map(|meant| format!("did you mean {meant}? ")).unwrap_or_default();
-        return Err(CommandFailure::usage(format!(
-            "--preset {name}: there is no such preset: {meant}the presets are {}",
-            names.join(", ")
-        )));
+        return Err(CommandFailure::usage(format!("--preset: {}", no_such_preset(name, &names))));
     }
     let (mut values, mut asked) = (of_system(environment), RunValues::default());
     let vars = args.vars.iter().filter(|text| !text.is_empty());
@@ -122,7 +143,7 @@ pub fn run_values(
             )));
         }
     }
-    Ok(RunValueTerms { all: values, asked, is_for_all: args.bind })
+    Ok(RunValueTerms { all: values, asked, is_for_all: args.bind, states: Arc::default() })
 }
 
 fn is_name(name: &str) -> bool {

@@ -12,12 +12,12 @@ use std::sync::Arc;
 use bytes::Bytes;
 use foldhash::fast::RandomState;
 use http::HeaderValue;
-use memchr::memmem;
 
+use super::call_references::{has_other_ids, refers_to_calls};
 use loomrec_identity::run_values::CWD;
 use loomrec_identity::{
     BoundPair, BoundRequest, BoundRules, BoundValues, ClientPreset, IdentityRules, NormalizeRule,
-    RunBinding, RunValues,
+    RepositoryStates, RunBinding, RunValues,
 };
 use loomrec_provider::{Operation, RecognisedCall};
 use loomrec_recording::body::Chunk;
@@ -32,22 +32,13 @@ const MOST_SCOPES: usize = 32;
 /// The most sets of recorded values.
 const MOST_BINDINGS: usize = 4096;
 
-/// What a body has that refers to calls of tools.
-const REFERENCES: [&[u8]; 7] = [
-    b"\"tool_call_id\"",
-    b"\"tool_use_id\"",
-    b"\"call_id\"",
-    b"\"toolUseId\"",
-    b"\"functionResponse\"",
-    b"\"function_response\"",
-    b"\"tool_results\"",
-];
-
 /// The requests of all recordings that may be bound.
 #[derive(Debug, Default)]
 pub(super) struct BoundRequests {
     /// This run's values.
     here: RunValues,
+    /// The states of the repository after the start of the run.
+    states: Arc<RepositoryStates>,
     scopes: Vec<BindingScope>,
     bindings: HashMap<RunValues, Arc<RunBinding>>,
     conflicts: Vec<BindingConflict>,
@@ -139,6 +130,16 @@ impl BoundRequests {
     /// Returns an empty collection for a run with these values.
     pub(super) fn new(here: RunValues) -> Self {
         Self { here, ..Self::default() }
+    }
+
+    /// Returns a collection that also knows the states that the repository had later in the run.
+    pub(super) fn with_states(self, states: Option<&Arc<RepositoryStates>>) -> Self {
+        Self { states: states.cloned().unwrap_or_default(), ..self }
+    }
+
+    /// Adds the state of the repository in these values.
+    pub(super) fn add_state(&self, values: &RunValues) {
+        self.states.add(values);
     }
 
     /// Returns a collection that compares requests of known clients as any others.
@@ -261,7 +262,7 @@ impl BoundRequests {
     }
 
     /// Returns the preset whose rules hold for an entry.
-    fn preset_of(&self, entry: &Entry) -> Option<&'static ClientPreset> {
+    pub(super) fn preset_of(&self, entry: &Entry) -> Option<&'static ClientPreset> {
         entry.preset.as_deref().filter(|_| !self.ignores_presets).and_then(ClientPreset::of_entry)
     }
 
@@ -272,8 +273,13 @@ impl BoundRequests {
         entry: &Entry,
         rules: &IdentityRules,
     ) -> (IdentityRules, RunBinding) {
+        (self.rules_of(entry, rules), RunBinding::new(&entry.run_values, &self.here))
+    }
+
+    /// Returns the rules of an entry's recording, with those of its preset.
+    pub(super) fn rules_of(&self, entry: &Entry, rules: &IdentityRules) -> IdentityRules {
         let of_preset = self.preset_of(entry).into_iter().flat_map(|preset| &preset.rules).cloned();
-        (rules.with_normalize(of_preset), RunBinding::new(&entry.run_values, &self.here))
+        rules.with_normalize(of_preset)
     }
 
     /// Returns an entry with this run's paths in its request, so that a difference to a request of
@@ -334,7 +340,14 @@ impl BoundRequests {
                 return None;
             }
             let BindingScope { identity, rules, .. } = scope;
-            observed.request.bound_here(&observed.call, rules, &self.here, identity)
+            let NormalizedRequest { request, call, .. } = observed;
+            let with = |values: &RunValues| request.bound_here(call, rules, values, identity);
+            let at_start = with(&self.here);
+            if !rules.finds_repository() || at_start.as_ref().is_none_or(has_repository) {
+                return at_start;
+            }
+            let states = self.states.of_run(&self.here);
+            states.iter().filter_map(with).find(has_repository).or(at_start)
         };
         self.scopes.iter().map(look_up).collect()
     }
@@ -380,21 +393,6 @@ impl BoundRequests {
     }
 }
 
-/// Whether a body may refer to calls of tools.
-fn refers_to_calls(body: &[u8]) -> bool {
-    REFERENCES.iter().any(|name| memmem::find(body, name).is_some())
-}
-
-/// Whether a body may refer to a call by an id that no recorded answer gave.
-fn has_other_ids(body: &[u8], given: &HashSet<String>) -> bool {
-    let is_other = |name: &[u8]| {
-        memmem::find_iter(body, name).any(|at| {
-            let rest = body[at + name.len()..].trim_ascii_start();
-            let value = rest.strip_prefix(b":").map(<[u8]>::trim_ascii_start);
-            let Some(text) = value.and_then(|value| value.strip_prefix(b"\"")) else { return true };
-            let end = memchr::memchr(b'"', text).unwrap_or(text.len());
-            !std::str::from_utf8(&text[..end]).is_ok_and(|id| given.contains(id))
-        })
-    };
-    REFERENCES.iter().any(|name| is_other(name))
+fn has_repository(request: &BoundRequest) -> bool {
+    request.has_repository()
 }

@@ -106,7 +106,9 @@ impl LoadedTakes {
             Self { faults_use_takes, keeps_end_order, is_of_session, ..Self::default() };
         matcher.adapter.allows_messages = terms.allow_messages;
         let here = terms.run_values.cloned().unwrap_or_default();
-        matcher.bound = BoundRequests::new(here).without_presets(terms.ignores_presets);
+        matcher.bound = BoundRequests::new(here)
+            .with_states(terms.repository)
+            .without_presets(terms.ignores_presets);
         matcher.reserve(sources.iter().map(|source| source.recording.most_takes()).sum());
         for (index, source) in sources.iter().enumerate() {
             let meta = source.recording.meta();

@@ -8,8 +8,8 @@ use serde_json::Value;
 use super::matcher::Matcher;
 use super::reason::MissReason;
 use super::take::ReplayTake;
-use loomrec_identity::RequestKey;
 use loomrec_identity::printable;
+use loomrec_identity::{ClientPreset, RequestKey};
 
 /// How many characters of a value a message shows.
 const SHOWN: usize = 60;
@@ -51,6 +51,8 @@ pub struct NearestCall {
     pub outside_key: HeaderDelta,
     /// Whether rules for ids, times and the like can explain all differences.
     pub is_noise: bool,
+    /// The preset under whose rules its request is compared.
+    pub preset: Option<&'static ClientPreset>,
 }
 
 /// Names of headers that only one of two calls has. None of them is part of a key.
@@ -135,10 +137,23 @@ impl RecordingMismatchError {
             },
             self.remedy(),
         ));
-        for note in self.header_notes() {
+        for note in self.preset_note().into_iter().chain(self.header_notes()) {
             text.push_str(&format!("; {note}"));
         }
         printable::line(&text).into_owned()
+    }
+
+    /// Returns a note on the preset that the nearest call was compared under: another version of its
+    /// agent may write other texts.
+    pub fn preset_note(&self) -> Option<String> {
+        let nearest = self.nearest.as_ref().filter(|nearest| !nearest.differences.is_empty())?;
+        let preset = nearest.preset?;
+        let versions = preset.tested_with().join(" and ");
+        Some(format!(
+            "compared under the preset {}, which was tested with {} {versions}",
+            preset.text(),
+            preset.name
+        ))
     }
 
     /// Returns notes on the headers that did not count, in a few words each.
@@ -188,6 +203,11 @@ impl RecordingMismatchError {
                     "recorded": difference.recorded,
                     "now": difference.now,
                 })).collect::<Vec<_>>(),
+                "preset": near.preset.map(|preset| serde_json::json!({
+                    "name": preset.name,
+                    "version": preset.version,
+                    "tested_with": preset.tested_with(),
+                })),
                 "headers_not_in_key": {
                     "only_now": near.outside_key.only_now,
                     "only_recorded": near.outside_key.only_recorded,
@@ -242,8 +262,8 @@ impl NearestCall {
         let recording = matcher.labels[take.source()].clone();
         let (name, outside_key) = (matcher.name_of(take).to_string(), HeaderDelta::default());
         let request_hash = RequestKey::parse(&name);
-        let (take, is_noise) = (take.number(), false);
-        Self { name, take, recording, request_hash, differences, outside_key, is_noise }
+        let (take, is_noise, preset) = (take.number(), false, None);
+        Self { name, take, recording, request_hash, differences, outside_key, is_noise, preset }
     }
 
     /// Returns the call in a few words.

@@ -17,6 +17,7 @@ mod adapter_match;
 mod binding;
 pub mod body;
 mod bound_requests;
+mod call_references;
 mod client_hold;
 mod decode_room;
 mod end_order;

@@ -4,6 +4,7 @@
 //! So this blocks on files, and must not run on a serving thread.
 
 use std::cmp::Reverse;
+use std::collections::HashMap;
 
 use serde_json::Value;
 
@@ -11,11 +12,11 @@ use super::matcher::Matcher;
 use super::mismatch::{HIDDEN, HeaderDelta, NearestCall, RequestDifference, bounded};
 use super::reason::MissReason;
 use super::take::ReplayTake;
-use super::tool_results::without_results;
+use super::tool_results::{in_order_of, without_results};
 use loomrec_curation::noise;
 use loomrec_identity::likeness::RequestWords;
 use loomrec_identity::{
-    IdentityRules, RequestDelta, RequestParts, RunBinding, header, request_delta,
+    IdentityRules, RequestDelta, RequestParts, RunBinding, TextRole, header, request_delta,
 };
 use loomrec_recording::normalized_request::NormalizedRequest;
 use loomrec_recording::similarity::RequestSketch;
@@ -82,7 +83,11 @@ pub(super) fn nearest(
     );
     let deltas = request_delta::request_deltas(&request.parts(&call), &now, rules, MOST_COMPARED);
     let (of_entry, runs) = matcher.bound.explanation(&entry, rules);
-    let unexplained = |delta| unexplained(delta, &of_entry, &runs);
+    let roles = shared_roles(request, &observed.request);
+    let unexplained = |delta: RequestDelta| {
+        let role = roles.get(&delta.pointer).copied();
+        unexplained(delta, role, &of_entry, &runs)
+    };
     let mut deltas: Vec<_> = deltas.into_iter().filter_map(unexplained).collect();
     let is_noise = !is_elsewhere && noise::are_of_known_kinds(&deltas);
     if deltas.is_empty() && !is_elsewhere && reason == MissReason::Unknown {
@@ -99,20 +104,34 @@ pub(super) fn nearest(
         outside_key,
         request_hash,
         is_noise,
+        preset: matcher.bound.preset_of(&entry),
         ..NearestCall::of(matcher, found, differences)
     };
     Some((is_alike && !is_elsewhere && !matcher.is_used(index), nearest))
 }
 
+/// Returns the roles of the texts that are texts of the same role in both requests, by their places.
+fn shared_roles(recorded: &RecordedRequest, now: &RecordedRequest) -> HashMap<String, TextRole> {
+    let roles = |request: &RecordedRequest| -> HashMap<String, TextRole> {
+        let roles = request.text_roles().into_iter();
+        roles.map(|(role, place)| (place.to_string(), role)).collect()
+    };
+    let now = roles(now);
+    let mut shared = roles(recorded);
+    shared.retain(|place, role| now.get(place) == Some(role));
+    shared
+}
+
 /// Returns what rules and the values of the two runs leave of a difference: the values begin to
-/// differ where nothing explains it. `None` if all of it is explained.
+/// differ where nothing explains it. `None` if all of it is explained. `role` is that of the text.
 fn unexplained(
     mut delta: RequestDelta,
+    role: Option<TextRole>,
     rules: &IdentityRules,
     runs: &RunBinding,
 ) -> Option<RequestDelta> {
     if let (Some(recorded), Some(now)) = (&delta.recorded, &delta.now) {
-        let explained = rules.explained(&delta.pointer, recorded, now, runs);
+        let explained = rules.explained(&delta.pointer, role, [recorded, now], runs);
         delta.recorded = explained.or(delta.recorded);
     }
     (delta.recorded != delta.now).then_some(delta)
@@ -181,7 +200,11 @@ fn each(
         }
         let Some(entry) = matcher.entry(take) else { continue };
         let mut entry = matcher.bound.in_this_run(entry);
-        entry.request = entry.request.map(|request| without_results(request, rules));
+        let of_entry = matcher.bound.rules_of(&entry, rules);
+        let comparable = |request| {
+            in_order_of(without_results(request, rules), &request_now, of_entry.normalize())
+        };
+        entry.request = entry.request.map(comparable);
         let Some(request) = &entry.request else { continue };
         read += length;
         let call = request.recognise();

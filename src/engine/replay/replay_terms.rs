@@ -1,7 +1,9 @@
 //! How recordings are replayed, beside what they say themselves.
 
+use std::sync::Arc;
+
 use super::pool::Repeat;
-use loomrec_identity::{IdentityRules, RunValues};
+use loomrec_identity::{IdentityRules, RepositoryStates, RunValues};
 
 /// How recordings are replayed, beside what they say themselves.
 #[derive(Clone, Copy, Debug, Default)]
@@ -13,6 +15,8 @@ pub struct ReplayTerms<'a> {
     pub repeat: Option<Repeat>,
     /// The values of this run. Recorded requests that hold others are bound to them.
     pub run_values: Option<&'a RunValues>,
+    /// The states of the repository after the start of this run.
+    pub repository: Option<&'a Arc<RepositoryStates>>,
     /// Whether the requests of known clients are compared as any others.
     pub ignores_presets: bool,
     /// Whether entries that cannot be checked are refused.

@@ -37,6 +37,7 @@ pub fn superseded_takes(
         }
         if is_new(&entry) {
             new_names.insert(stored.name);
+            bound.add_state(&entry.run_values);
             let upstream = entry.upstream.clone().unwrap_or_default();
             let request = entry.request.clone().filter(|_| !entry.is_lesser_take());
             new.extend(request.map(|request| NormalizedRequest::new(upstream, request, &[])));

@@ -1,13 +1,18 @@
-//! Requests without the results of tools, for the explanation of a miss: what is not compared must
-//! not be shown as a difference.
+//! Requests without what is not compared of the results of tools, for the explanation of a miss: it
+//! must not be shown as a difference.
+
+use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
-use loomrec_identity::IdentityRules;
+use loomrec_identity::{IdentityRules, JsonPointer, NormalizeRule, ToolResultPlace};
 use loomrec_recording::RecordedRequest;
 
 /// Stands in the place of a result.
 const NOT_COMPARED: &str = "(not compared)";
+
+/// The member of a result that belongs to its position.
+const OF_POSITION: &str = "cache_control";
 
 /// Returns a request with a mark in the place of each result that these rules do not compare.
 pub(super) fn without_results(
@@ -23,11 +28,62 @@ pub(super) fn without_results(
 }
 
 fn marked(request: &RecordedRequest) -> Option<Vec<u8>> {
-    let call = request.recognise();
-    let places = call.operation.tool_results(&request.parts(&call).json()?);
     let mut body: Value = serde_json::from_slice(&request.body).ok()?;
-    for place in &places {
-        *body.pointer_mut(&place.to_string())? = Value::from(NOT_COMPARED);
+    for place in results(request)? {
+        *body.pointer_mut(&place.content.to_string())? = Value::from(NOT_COMPARED);
     }
     serde_json::to_vec(&body).ok()
+}
+
+fn results(request: &RecordedRequest) -> Option<Vec<ToolResultPlace>> {
+    let call = request.recognise();
+    Some(call.operation.tool_results(&request.parts(&call).json()?))
+}
+
+/// Returns a recorded request with its results of tools in the order of those in another request, if
+/// these rules do not compare the order.
+pub(super) fn in_order_of(
+    mut recorded: RecordedRequest,
+    now: &RecordedRequest,
+    rules: &[NormalizeRule],
+) -> RecordedRequest {
+    if rules.iter().any(NormalizeRule::is_of_result_order)
+        && let Some(body) = reordered(&recorded, now)
+    {
+        recorded.body = body.into();
+    }
+    recorded
+}
+
+fn reordered(recorded: &RecordedRequest, now: &RecordedRequest) -> Option<Vec<u8>> {
+    let mut body: Value = serde_json::from_slice(&recorded.body).ok()?;
+    let (recorded, now) = (results(recorded)?, results(now)?);
+    let places: HashSet<&JsonPointer> = recorded.iter().map(|result| &result.element).collect();
+    let by_call: HashMap<usize, &JsonPointer> =
+        now.iter().map(|result| (result.call, &result.element)).collect();
+    let mut moved: HashMap<&JsonPointer, Value> = HashMap::new();
+    for ToolResultPlace { element, call, .. } in &recorded {
+        let is_one =
+            |place: &&JsonPointer| places.contains(place) && list_of(place) == list_of(element);
+        // A result that the other request has elsewhere stays where it is.
+        let place = by_call.get(call).copied().filter(is_one).unwrap_or(element);
+        let result = body.pointer(&element.to_string())?.clone();
+        if moved.insert(place, result).is_some() {
+            return None;
+        }
+    }
+    for (place, mut result) in moved {
+        let there = body.pointer_mut(&place.to_string())?;
+        let members = result.as_object_mut()?;
+        members.remove(OF_POSITION);
+        let of_position = there.get(OF_POSITION).cloned();
+        members.extend(of_position.map(|value| (OF_POSITION.to_owned(), value)));
+        *there = result;
+    }
+    serde_json::to_vec(&body).ok()
+}
+
+/// Returns the place of the list that an element is in.
+fn list_of(element: &JsonPointer) -> &[String] {
+    element.tokens().split_last().map_or(&[], |(_, list)| list)
 }

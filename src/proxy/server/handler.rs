@@ -364,7 +364,7 @@ async fn observe(proxy: &Arc<Proxy>, head: Arc<ParsedHead>, body: &Bytes) -> Arc
         let recorded = proxy.engine.replay().map(|replay| replay.matcher());
         Arc::new(proxy.observer.observe(head, body, recorded))
     };
-    if !head.has_slow_body(body) {
+    if !head.has_slow_body(body) && !proxy.observer.may_read_repository(&head, body) {
         return observe(proxy, &head, body);
     }
     let (proxy, body) = (Arc::clone(proxy), body.clone());

@@ -131,10 +131,15 @@ fn bound_words(bound: &BoundReceipt) -> String {
         (0, _) | (_, []) => String::new(),
         (calls, names) => format!(", {calls} of them with this run's {}", names.join(", ")),
     };
+    let any_order = NormalizeRule::tool_results_in_any_order().to_string();
+    let in_other_order = bound.rules.iter().find(|(rule, calls)| *rule == any_order && *calls > 0);
+    let order = in_other_order.map_or_else(String::new, |(_, calls)| {
+        format!(", {calls} of them with tool results in another order")
+    });
     match bound.tool_results {
-        0 => calls,
-        1 => format!("{calls}, 1 tool result not compared"),
-        results => format!("{calls}, {results} tool results not compared"),
+        0 => calls + &order,
+        1 => format!("{calls}{order}, 1 tool result not compared"),
+        results => format!("{calls}{order}, {results} tool results not compared"),
     }
 }
 

@@ -23,7 +23,9 @@ impl RunContext {
         shared: &SharedRun,
         role: ProxyRole<'_>,
     ) -> Proxy {
-        let observer = engines.observer(&self.redactor, args);
+        let observer = engines
+            .observer(&self.redactor, args)
+            .with_repository(self.run_values.repository_watch(args));
         let observer = observer.with_addresses(self.upstreams.routes.addresses());
         let (rules, declared) = (engines.rules(), engines.declare_faults());
         let recordings: Vec<PathBuf> =

@@ -1,0 +1,104 @@
+//! Tests of the state of a repository in the requests of a known agent: that of the start of a run, and
+//! those that a sub-agent or a second process finds later.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::support::loomrec::{command, finish};
+use crate::support::shape::message_answer;
+use crate::support::{Answer, Finished, Scene, Upstream};
+
+/// An agent that writes the state of its repository into a prompt: that of its start, that after it
+/// has written a file, and the first one again. `lie` is a state that the repository never had.
+const AGENT: &str = r#"
+import json, os, subprocess, sys, urllib.error, urllib.request
+def git(*words):
+    return subprocess.run(["git", *words], stdout=subprocess.PIPE, text=True).stdout.rstrip("\n")
+def state():
+    return git("status", "--short") or "(clean)", git("log", "--oneline", "-n", "5")
+def ask(state):
+    text = ("<system-reminder>\nAs you answer the user's questions, you can use this.\n\nStatus:\n%s"
+            "\n\nRecent commits:\n%s\n\nClaude Code attached this context." % state)
+    body = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": [
+        {"type": "text", "text": text}, {"type": "text", "text": "Go."}]}]}
+    headers = {"content-type": "application/json", "x-api-key": "none",
+               "user-agent": "claude-cli/2.1.332 (external, cli)"}
+    url = os.environ["ANTHROPIC_BASE_URL"] + "/v1/messages"
+    request = urllib.request.Request(url, json.dumps(body).encode(), headers)
+    try:
+        print(urllib.request.urlopen(request).headers.get("x-loomrec-bound"))
+    except urllib.error.HTTPError as error:
+        print(error.code)
+first = state()
+ask(first)
+open("made.txt", "w").write("made")
+ask(("?? lie.txt", first[1]) if sys.argv[1:] == ["lie"] else state())
+ask(first)
+"#;
+
+/// A repository with one commit and these untracked files.
+fn repository(scene: &Scene, name: &str, message: &str, untracked: &[&str]) -> PathBuf {
+    let folder = scene.path(name);
+    std::fs::create_dir_all(&folder).unwrap();
+    let git = |words: &[&str]| {
+        let mut git = Command::new("git");
+        git.current_dir(&folder).args(["-c", "user.name=A", "-c", "user.email=a@b.c"]);
+        assert!(git.args(words).status().unwrap().success(), "git {words:?}");
+    };
+    git(&["init", "-q", "-b", "main"]);
+    std::fs::write(folder.join("README.md"), message).unwrap();
+    git(&["add", "."]);
+    git(&["commit", "-q", "-m", message]);
+    for file in untracked {
+        std::fs::write(folder.join(file), "").unwrap();
+    }
+    folder
+}
+
+fn run(scene: &Scene, folder: &Path, args: &[&str], said: &[&str]) -> Finished {
+    let agent = scene.path("agent.py");
+    std::fs::write(&agent, AGENT).unwrap();
+    let recording = scene.recording();
+    let words = ["-r", recording.to_str().unwrap()];
+    let cmd = ["--", "python3", agent.to_str().unwrap()];
+    finish(&mut command(folder, &[&args[..1], &words, &args[1..], &cmd, said].concat()), b"")
+}
+
+#[test]
+fn states_that_the_repository_has_later_are_values_of_the_run() {
+    let scene = Scene::new();
+    let upstream = Upstream::always(Answer::json(200, message_answer("fine")));
+    let to = format!("anthropic={}", upstream.url());
+    let recorded = repository(&scene, "recorded", "Begin", &["note.txt"]);
+    run(&scene, &recorded, &["record", "--upstream", &to], &[]).expect(0);
+    let takes = scene.takes();
+    let statuses: Vec<_> =
+        takes.iter().map(|(_, take)| take["run_values"]["git_status"].as_str().unwrap()).collect();
+    assert!(statuses.contains(&"?? note.txt"), "{statuses:?}");
+    assert!(statuses.contains(&"?? made.txt\n?? note.txt"), "{statuses:?}");
+    let other = repository(&scene, "other", "Another one", &[]);
+    let ended = run(&scene, &other, &["replay", "--strict"], &[]).expect(0);
+    let bound = "git_commits=1, git_status=1";
+    assert_eq!(ended.stdout, format!("{bound}\n{bound}\n{bound}\n"));
+}
+
+#[test]
+fn state_that_the_repository_never_had_is_a_miss() {
+    let scene = Scene::new();
+    let upstream = Upstream::always(Answer::json(200, message_answer("fine")));
+    let to = format!("anthropic={}", upstream.url());
+    let recorded = repository(&scene, "recorded", "Begin", &["note.txt"]);
+    let record = ["record", "--upstream", &to];
+    run(&scene, &recorded, &record, &[]).expect(0);
+    let other = repository(&scene, "other", "Another one", &[]);
+    let ended = run(&scene, &other, &["replay", "--strict"], &["lie"]);
+    let bound = "git_commits=1, git_status=1";
+    assert_eq!(ended.stdout, format!("{bound}\n422\n{bound}\n"), "{}", ended.stderr);
+    assert_eq!(ended.code, 1, "{}", ended.stderr);
+    // In a recorded run, it is no value of the run.
+    std::fs::remove_file(scene.recording()).unwrap();
+    run(&scene, &recorded, &record, &["lie"]).expect(0);
+    let has_status = |take: &serde_json::Value| !take["run_values"]["git_status"].is_null();
+    let kept: Vec<bool> = scene.takes().iter().map(|(_, take)| has_status(take)).collect();
+    assert_eq!(kept.iter().filter(|kept| **kept).count(), 2, "{kept:?}");
+}
