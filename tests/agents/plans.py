@@ -123,11 +123,17 @@ class Plan:
         is_json = '"title"' in self.raw.replace('\\"', '"')
         return json.dumps({"title": "Write a file"}) if is_json else "Write a file"
 
+    def subtask(self) -> int | None:
+        """Returns the number of the sub-agent whose request it is."""
+        if self.conversation.user_said(PROMPT_STARTS):
+            return None
+        numbers = (number for number in range(3)
+                   if self.conversation.user_said(f"{SUBTASK} {number}:"))
+        return next(numbers, None)
+
     def use_tools(self) -> None:
         step = self.conversation.results
-        is_subtask = self.conversation.user_said(f"{SUBTASK} ") \
-            and not self.conversation.user_said(PROMPT_STARTS)
-        steps = [Step.SHELL] if is_subtask else STEPS[self.script]
+        steps = STEPS[self.script] if self.subtask() is None else [Step.SHELL]
         at = 0
         for one in steps:
             calls = self.play(one)

@@ -9,10 +9,18 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from plans import Plan, Script
 from wire_formats import anthropic, anthropic_whole, chat, chat_whole, gemini, responses
+
+#: The scripts with several conversations at the same time. What their agent sends depends on which
+#: of them ends first, and on what has ended when it asks again. So the model thinks about as long as a
+#: real one, and longer in each further sub-agent, in seconds.
+CONCURRENT = (Script.SUBAGENT_1, Script.SUBAGENTS_3)
+THINKING = 0.5
+THINKING_MORE = 1.5
 
 
 class Upstream:
@@ -81,6 +89,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.owner.bodies.append(raw)
         self.owner.clients.append(client)
         plan = self.owner.plan(body)
+        if self.owner.script in CONCURRENT:
+            time.sleep(THINKING + THINKING_MORE * (plan.subtask() or 0))
         if path.endswith("/messages"):
             self.answer(body, anthropic(body, plan), anthropic_whole(body, plan))
         elif path.endswith("/messages/count_tokens"):

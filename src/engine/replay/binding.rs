@@ -43,6 +43,11 @@ impl Matcher {
         self.bound.client_rules().map(ToString::to_string).collect()
     }
 
+    /// Whether requests of agents that have rules were recorded.
+    pub(super) fn has_known_agents(&self) -> bool {
+        self.bound.client_rules().any(|rule| !rule.is_reference())
+    }
+
     /// Returns why rules of recordings hold for nothing, for each that does.
     pub fn refused_rules(&self) -> impl Iterator<Item = String> {
         let all = self.terms().flat_map(|terms| terms.rules.normalize().to_vec());

@@ -73,6 +73,9 @@ pub(super) enum ObstacleKind {
     MissingCall {
         /// How long it may take to come.
         grace: Duration,
+        /// How long after its end the waiting answer had gone on in the recorded run; zero if it had
+        /// gone on before that end.
+        gap: Duration,
     },
 }
 
@@ -149,10 +152,12 @@ impl EndOrder {
             return None;
         }
         let next = self.to_come(place, time, &cluster).next();
-        let (position, lag) = next.map(|(position, it)| (position, recorded_lag(it, from)))?;
+        let (position, member) = next.map(|(position, it)| (position, *it))?;
         cluster.awaited.entry(position).or_default().push(sender);
-        let grace = self.limits.grace(lag);
-        Some(EndObstacle { gone, kind: ObstacleKind::MissingCall { grace } })
+        let grace = self.limits.grace(recorded_lag(&member, from));
+        let gap = u64::try_from(time - member.span.ended).unwrap_or_default();
+        let gap = Duration::from_micros(gap);
+        Some(EndObstacle { gone, kind: ObstacleKind::MissingCall { grace, gap } })
     }
 
     /// Notes that a call has waited for so long, and that what it waited for has not come. No other
@@ -167,8 +172,10 @@ impl EndOrder {
         drop(absent);
     }
 
-    /// Returns the members, with their positions, whose calls have not come, and whose answers had
-    /// ended after the call at `place` arrived and before `time`.
+    /// Returns the members, with their positions, whose calls have not come, and which had arrived
+    /// before `time`, and had not ended when the call at `place` arrived. A program may put what came
+    /// at the same time into one request, so that a call which had arrived before an end must not
+    /// arrive after it.
     fn to_come<'a>(
         &'a self,
         place: &OverlapPlace,
@@ -177,9 +184,9 @@ impl EndOrder {
     ) -> impl Iterator<Item = (u32, &'a ClusterMember)> + use<'a> {
         let (members, from) = (self.recorded.members(place.cluster), place.span.arrived);
         let first = members.partition_point(|member| member.span.ended <= from);
-        let had_ended = (first as u32..).zip(&members[first..]).take(MOST_LOOKED_AT);
-        let had_ended = had_ended.take_while(move |(_, it)| it.span.ended < time);
-        had_ended.filter(|(position, _)| !cluster.is_settled(*position))
+        let overlapping = (first as u32..).zip(&members[first..]).take(MOST_LOOKED_AT);
+        overlapping
+            .filter(move |(position, it)| it.span.arrived < time && !cluster.is_settled(*position))
     }
 
     /// Notes that an answer goes on although an earlier one has not ended.

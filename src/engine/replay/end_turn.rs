@@ -109,7 +109,10 @@ impl EndTurn {
     /// Takes account of a wait that has ended.
     fn note(&mut self, end: WaitEnd, time: i64, waited: Duration) {
         match end {
-            WaitEnd::Gone(ObstacleKind::OpenCall { gap }) => {
+            // A call that comes may have ended before this one is polled again.
+            WaitEnd::Gone(
+                ObstacleKind::OpenCall { gap } | ObstacleKind::MissingCall { gap, .. },
+            ) => {
                 let moment = gap.min(self.order.limits().between_ends);
                 self.wait = Some(TurnWait::new(WaitReason::Moment, moment));
             }
@@ -120,7 +123,7 @@ impl EndTurn {
             WaitEnd::TimeUp(ObstacleKind::MissingCall { .. }) => {
                 self.order.stop_expecting(&self.place, time, waited);
             }
-            WaitEnd::Gone(ObstacleKind::MissingCall { .. }) | WaitEnd::MomentOver => {}
+            WaitEnd::MomentOver => {}
         }
     }
 
@@ -161,7 +164,7 @@ impl TurnWait {
     fn for_it(EndObstacle { gone, kind }: EndObstacle, patience: Duration) -> Self {
         let most = match kind {
             ObstacleKind::OpenCall { .. } => patience,
-            ObstacleKind::MissingCall { grace } => grace.min(patience),
+            ObstacleKind::MissingCall { grace, .. } => grace.min(patience),
         };
         Self::new(WaitReason::Obstacle(gone, kind), most)
     }

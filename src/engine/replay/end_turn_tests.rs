@@ -84,6 +84,41 @@ fn answer_waits_a_moment_for_calls_that_are_still_to_come() {
 }
 
 #[test]
+fn moment_between_ends_is_kept_after_a_call_that_came_and_ended_at_once() {
+    let order = order(&[(0, 2_000_000), (1, 1_000_000)]);
+    let mut a = arrive(&order, 0, None);
+    let runtime = runtime();
+    let _in = runtime.enter();
+    assert!(!may_end(&mut a));
+    drop(arrive(&order, 1, None));
+    assert!(!may_end(&mut a));
+    runtime.block_on(end(&mut a));
+    assert_eq!(order.broken(), 0);
+}
+
+#[test]
+fn answer_waits_a_moment_for_calls_that_had_arrived_before_its_end() {
+    // C had arrived before A and B ended, and ended last.
+    let order = order(&[(0, 2_000_000), (1, 3_000_000), (1_000_000, 4_000_000)]);
+    let (mut a, mut b) = (arrive(&order, 0, None), arrive(&order, 1, None));
+    let runtime = runtime();
+    let _in = runtime.enter();
+    assert_eq!([&mut a, &mut b].map(may_end), [false, false]);
+    let mut c = arrive(&order, 2, None);
+    runtime.block_on(end(&mut a));
+    assert_eq!([&mut b, &mut c].map(may_end), [false, false]);
+    drop(a);
+    runtime.block_on(end(&mut b));
+    drop(b);
+    runtime.block_on(end(&mut c));
+    // A call that arrived after the end is not waited for.
+    let order = self::order(&[(0, 2_000_000), (1, 4_000_000), (3_000_000, 5_000_000)]);
+    let (mut a, mut b) = (arrive(&order, 0, None), arrive(&order, 1, None));
+    assert_eq!([&mut a, &mut b].map(may_end), [true, false]);
+    assert_eq!(order.broken(), 0);
+}
+
+#[test]
 fn calls_that_never_come_hold_one_answer_for_a_moment_and_no_other() {
     let runtime = runtime();
     let _in = runtime.enter();

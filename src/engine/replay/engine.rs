@@ -95,8 +95,7 @@ impl ReplayEngine {
     pub fn new(matcher: Matcher, latency: Latency) -> Self {
         let (explaining, room) = (Arc::new(Semaphore::new(EXPLAINED)), DecodeRoom::default());
         let (placeholder, placeholders) = (Arc::from(PLACEHOLDER), AtomicU32::new(0));
-        let (script, end_order) =
-            (None, EndOrder::new(&matcher.recorded.ends, OrderLimits::default()));
+        let (script, end_order) = (None, end_order(&matcher));
         Self { matcher, latency, script, explaining, room, placeholder, placeholders, end_order }
     }
 
@@ -111,7 +110,7 @@ impl ReplayEngine {
             room: self.room.clone(),
             placeholder: Arc::clone(&self.placeholder),
             placeholders: AtomicU32::new(0),
-            end_order: EndOrder::new(&self.matcher.recorded.ends, OrderLimits::default()),
+            end_order: end_order(&self.matcher),
         }
     }
 
@@ -374,6 +373,12 @@ impl ReplayEngine {
         response.headers_mut().insert(MATCHED_BY, HeaderValue::from_static("default"));
         Ok(response)
     }
+}
+
+/// Returns the order in which the answers of a run, or of a session, end.
+fn end_order(matcher: &Matcher) -> Option<Arc<EndOrder>> {
+    let limits = OrderLimits::with_agents(matcher.has_known_agents());
+    EndOrder::new(&matcher.recorded.ends, limits)
 }
 
 /// Returns an answer as a response whose body follows `schedule`.

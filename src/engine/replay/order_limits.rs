@@ -33,6 +33,15 @@ impl Default for OrderLimits {
 }
 
 impl OrderLimits {
+    /// Returns the limits of a run in which agents that loomrec knows are replayed, or none. An agent
+    /// with sub-agents works for a while on each answer before it notes that it has ended.
+    pub(super) fn with_agents(has_agents: bool) -> Self {
+        let limits = Self::default();
+        let between_ends =
+            if has_agents { Duration::from_millis(100) } else { limits.between_ends };
+        Self { between_ends, ..limits }
+    }
+
     /// Returns how long an answer waits for a call to come that took so long in the recorded run.
     pub(super) fn grace(&self, recorded_lag: Duration) -> Duration {
         (2 * recorded_lag.min(self.longest_wait) + self.late).min(self.longest_wait)
