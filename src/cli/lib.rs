@@ -10,6 +10,7 @@ pub mod markdown;
 pub mod output;
 pub mod output_target;
 pub mod preset;
+pub mod preset_file;
 pub mod prices;
 pub mod pricing;
 pub mod result_output;

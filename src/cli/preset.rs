@@ -12,7 +12,9 @@ use tempfile::TempDir;
 
 use super::args::ServeArgs;
 use super::exit::{CommandFailure, UNEXPECTED};
+use super::preset_file::{IgnoreList, PresetFile};
 use loomrec_identity::{ClientPreset, NormalizeRule, spelling};
+use loomrec_store::RecordingLocation;
 
 /// What a program needs, as data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,8 +31,8 @@ pub struct Preset {
     pub variables: &'static [(&'static str, &'static str)],
     /// Arguments for CMD, before its own. `{openai}` is the value of `OPENAI_BASE_URL`.
     pub arguments: &'static [&'static str],
-    /// A file that a variable names: the variable and the content.
-    pub file: Option<(&'static str, &'static str)>,
+    /// A file that a variable names.
+    pub file: Option<PresetFile>,
     /// What the user has to do.
     pub note: Option<&'static str>,
 }
@@ -53,10 +55,24 @@ pub const PRESETS: [Preset; 18] = [
         name: "aider",
         programs: &["aider"],
         variables: &[("AIDER_ANALYTICS_DISABLE", "true"), ("AIDER_CHECK_UPDATE", "false")],
-        note: Some("keep recordings out of the prompt: echo recordings/ >> .aiderignore"),
+        // It lists the files that git tracks.
+        file: Some(PresetFile::IgnoreList(IgnoreList {
+            variable: "AIDER_AIDERIGNORE",
+            own: ".aiderignore",
+            settings: &[".aider.conf.yml"],
+            option: "aiderignore",
+        })),
         ..PLAIN
     },
-    Preset { name: "cecli", programs: &["cecli"], ..PLAIN },
+    Preset {
+        name: "cecli",
+        programs: &["cecli"],
+        note: Some(
+            "cecli lists the files that git tracks: list the recording in .cecli.ignore before it \
+             is committed, with all that .gitignore has, which cecli then does not read",
+        ),
+        ..PLAIN
+    },
     Preset {
         name: "claude-code",
         programs: &["claude"],
@@ -91,6 +107,10 @@ pub const PRESETS: [Preset; 18] = [
             "model_providers.loomrec.wire_api=responses",
             "-c",
             "model_providers.loomrec.supports_websockets=false",
+            // With plugins, it asks GitHub for new ones at each start, and chatgpt.com if it cannot
+            // reach GitHub.
+            "-c",
+            "features.plugins=false",
         ],
         ..PLAIN
     },
@@ -101,13 +121,13 @@ pub const PRESETS: [Preset; 18] = [
         programs: &["gemini"],
         // With a base URL alone it chooses a way to authenticate that ends the program. Its skills
         // are in the prompt in the order in which a search finds them.
-        note: None,
-        file: Some((
-            "GEMINI_CLI_SYSTEM_SETTINGS_PATH",
-            "{\"security\": {\"auth\": {\"selectedType\": \"gemini-api-key\"}}, \
-             \"skills\": {\"enabled\": false}, \"privacy\": {\"usageStatisticsEnabled\": false}, \
-             \"general\": {\"enableAutoUpdate\": false}}\n",
-        )),
+        file: Some(PresetFile::Settings {
+            variable: "GEMINI_CLI_SYSTEM_SETTINGS_PATH",
+            content: "{\"security\": {\"auth\": {\"selectedType\": \"gemini-api-key\"}}, \
+                      \"skills\": {\"enabled\": false}, \
+                      \"privacy\": {\"usageStatisticsEnabled\": false}, \
+                      \"general\": {\"enableAutoUpdate\": false}}\n",
+        }),
         ..PLAIN
     },
     Preset { name: "gptme", programs: &["gptme"], ..PLAIN },
@@ -124,7 +144,7 @@ pub const PRESETS: [Preset; 18] = [
     },
     Preset { name: "openhands", programs: &["openhands"], ..PLAIN },
     Preset { name: "pi", programs: &["pi"], ..PLAIN },
-    Preset { name: "qwen-code", programs: &["qwen"], note: None, ..PLAIN },
+    Preset { name: "qwen-code", programs: &["qwen"], ..PLAIN },
 ];
 
 /// Returns a folder that no other user can write to, nor the folders above it: Gemini CLI reads no
@@ -189,23 +209,25 @@ impl Preset {
 }
 
 impl AppliedPreset {
-    /// Applies a preset: writes its file, if it has one.
+    /// Applies a preset in a run with these recordings: writes its file, if it has one.
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn new(preset: Option<Preset>) -> Result<Option<Self>, CommandFailure> {
+    pub fn new(
+        preset: Option<Preset>,
+        recordings: &[RecordingLocation],
+    ) -> Result<Option<Self>, CommandFailure> {
         let Some(preset) = preset else { return Ok(None) };
-        let Some((_, content)) = preset.file else {
-            return Ok(Some(Self { preset, folder: None }));
-        };
+        let file = preset.file.and_then(|file| Some((file, file.content(recordings)?)));
+        let Some((file, content)) = file else { return Ok(Some(Self { preset, folder: None })) };
         let write = || {
             let parent = private_folder()?;
             let folder = tempfile::Builder::new().prefix("loomrec-preset-").tempdir_in(parent)?;
-            std::fs::write(folder.path().join("settings.json"), content)?;
+            std::fs::write(folder.path().join(file.name()), content)?;
             Ok::<_, std::io::Error>(folder)
         };
         let folder = write().map_err(|error| {
-            let text = format!("failed to write the settings of the preset: {error}");
+            let text = format!("failed to write the file of the preset: {error}");
             CommandFailure::new(UNEXPECTED, text)
         })?;
         Ok(Some(Self { preset, folder: Some(folder) }))
@@ -213,8 +235,8 @@ impl AppliedPreset {
 
     /// Returns the variable that names the preset's file.
     pub fn file_variable(&self) -> Option<(String, String)> {
-        let (folder, (name, _)) = self.folder.as_ref().zip(self.preset.file)?;
-        Some((name.to_owned(), folder.path().join("settings.json").display().to_string()))
+        let (folder, file) = self.folder.as_ref().zip(self.preset.file)?;
+        Some((file.variable().to_owned(), folder.path().join(file.name()).display().to_string()))
     }
 
     /// Returns the arguments for CMD, with the address that OpenAI's SDK gets.
@@ -225,7 +247,7 @@ impl AppliedPreset {
 
     /// Returns the line that says what is applied.
     pub fn text(&self) -> String {
-        let Preset { name, variables, arguments, file, note, .. } = self.preset;
+        let Preset { name, variables, arguments, note, .. } = self.preset;
         let mut parts = Vec::new();
         match self.preset.rules().len() {
             0 => {}
@@ -233,7 +255,7 @@ impl AppliedPreset {
             count => parts.push(format!("{count} rules")),
         }
         let named = variables.iter().copied().map(|(name, value)| format!("{name}={value}"));
-        parts.extend(named.chain(file.map(|(name, _)| name.to_owned())));
+        parts.extend(named.chain(self.file_variable().map(|(name, _)| name)));
         if !arguments.is_empty() {
             parts.push(format!("arguments {}", arguments.join(" ")));
         }

@@ -6,6 +6,7 @@ use super::args::RulesArgs;
 use loomrec_cli::exit::CommandFailure;
 use loomrec_cli::output::print;
 use loomrec_cli::preset::{PRESETS, Preset, no_such_preset};
+use loomrec_cli::preset_file::PresetFile;
 use loomrec_identity::ClientPreset;
 
 /// Runs the command.
@@ -65,7 +66,8 @@ fn page(preset: &Preset) -> String {
     list("Variables:", variables.map(|(name, value)| format!("{name}={value}")).collect());
     list("Arguments, before the program's own:", owned(preset.arguments));
     let file = preset.file.into_iter();
-    list("A file:", file.map(|(name, text)| format!("{name}: {}", text.trim_end())).collect());
+    let line = |file: PresetFile| format!("{}: {}", file.variable(), file.text());
+    list("A file:", file.map(line).collect());
     list("By hand:", preset.note.into_iter().map(str::to_owned).collect());
     text
 }
@@ -83,7 +85,7 @@ fn to_json(preset: &Preset) -> Value {
         "rules": preset.rules().iter().map(ToString::to_string).collect::<Value>(),
         "variables": variables.collect::<Value>(),
         "arguments": preset.arguments,
-        "file": preset.file.map(|(variable, text)| json!({ "variable": variable, "text": text })),
+        "file": preset.file.map(|file| json!({ "variable": file.variable(), "text": file.text() })),
         "note": preset.note,
     })
 }

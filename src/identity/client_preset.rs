@@ -37,7 +37,7 @@ struct PresetText {
 const TEXTS: [PresetText; 18] = [
     PresetText {
         name: "aider",
-        version: 2,
+        version: 3,
         user_agents: &[],
         openings: &["Act as an expert software developer.\nAlways use best practices when coding."],
         rules: &[
@@ -92,7 +92,7 @@ const TEXTS: [PresetText; 18] = [
     },
     PresetText {
         name: "codex",
-        version: 2,
+        version: 3,
         user_agents: &["codex_exec/", "codex_cli_rs/", "codex-tui/", "codex_sdk_ts/"],
         openings: &[],
         rules: &[
@@ -106,7 +106,7 @@ const TEXTS: [PresetText; 18] = [
             r#"/client_metadata/x-codex-turn-metadata: {{any}}"session_id":"{{uuid}}""#,
             r#"/client_metadata/x-codex-turn-metadata: {{any}}"thread_id":"{{uuid}}""#,
             r#"/client_metadata/x-codex-turn-metadata: {{any}}"turn_id":"{{uuid}}""#,
-            r#"/client_metadata/x-codex-turn-metadata: {{any}}"window_id":"{{uuid}}""#,
+            r#"/client_metadata/x-codex-turn-metadata: {{any}}"window_id":"{{uuid}}:"#,
             r#"/client_metadata/x-codex-turn-metadata: {{any}}"context_window_id":"{{uuid}}""#,
             r#"/client_metadata/x-codex-turn-metadata: {{any}}"root_turn_id":"{{uuid}}""#,
             r#"/client_metadata/x-codex-turn-metadata: {{any}}"workspaces":{"{{cwd}}":{{git_state}}}"#,
@@ -160,11 +160,12 @@ const TEXTS: [PresetText; 18] = [
     },
     PresetText {
         name: "gptme",
-        version: 1,
+        version: 2,
         user_agents: &[],
         openings: &["You are gptme v"],
         rules: &[
             r#"system: ## System Information\n{{any}}\n**Local date:** {{day}} UTC"#,
+            r#"system: ## System Information\n{{any}}\n## Git Status\n\n**Branch:** {{git_overview}}\n\n<budget:"#,
             r#"system: You are gptme v{{any}}\n## Current Project: {{folder}}\n"#,
         ],
     },

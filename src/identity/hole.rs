@@ -82,12 +82,13 @@ const KINDS: [(&str, HoleKind); 10] = [
 ];
 
 /// The values of a run that a hole may have.
-pub(super) const VALUES: [&str; 13] = [
+pub(super) const VALUES: [&str; 14] = [
     "cwd",
     "day",
     "folder",
     "git_branch",
     "git_commits",
+    "git_overview",
     "git_status",
     "home",
     "host",

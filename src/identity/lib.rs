@@ -33,6 +33,7 @@ pub mod printable;
 pub mod query;
 mod question;
 pub mod reader;
+pub mod repository_forms;
 mod repository_states;
 pub mod request_delta;
 pub mod request_parts;

@@ -8,6 +8,7 @@ use super::frame::Frame;
 use super::hole::HoleKind;
 use super::json::Json;
 use super::normalize::NormalizeRule;
+use super::repository_forms::{GIT_BRANCH, GIT_OVERVIEW, GIT_STATUS};
 use super::repository_states::RepositoryStates;
 use super::request_parts::RequestParts;
 use super::rules::IdentityRules;
@@ -16,10 +17,12 @@ use super::run_values::{CWD, DAY, HOME, RunValues, SYSTEM_TIMEZONE, TIMEZONE, UT
 
 /// Whether a value follows from another one.
 fn follows(value: &str, from: &str) -> bool {
-    const FOLLOWS: [(&str, &str); 6] = [
+    const FOLLOWS: [(&str, &str); 8] = [
         ("weekday", DAY),
         ("weekday", UTC_DAY),
         ("folder", CWD),
+        (GIT_OVERVIEW, GIT_BRANCH),
+        (GIT_OVERVIEW, GIT_STATUS),
         (DAY, UTC_DAY),
         (HOME, CWD),
         (TIMEZONE, SYSTEM_TIMEZONE),

@@ -12,6 +12,9 @@ use std::collections::BTreeMap;
 use time::{Date, Month};
 
 use super::hole::HoleKind;
+use super::repository_forms::{
+    GIT_BRANCH, GIT_OVERVIEW, GIT_STATUS, REPOSITORY_FORMS, overview, repository_forms,
+};
 
 /// The working directory.
 pub const CWD: &str = "cwd";
@@ -25,19 +28,13 @@ pub const UTC_DAY: &str = "utc_day";
 pub const TIMEZONE: &str = "timezone";
 /// The time zone of the system.
 pub const SYSTEM_TIMEZONE: &str = "system_timezone";
-/// The state of the repository.
-pub const GIT_STATUS: &str = "git_status";
-/// Its value where nothing has changed, as some programs write it.
-pub const CLEAN: &str = "(clean)";
-/// What other programs write there.
-const CLEAN_IN_WORDS: &str = "Working tree clean";
 /// The day of the week, which follows from the day.
 const WEEKDAY: &str = "weekday";
 /// The last name of the working directory, which follows from it.
 const FOLDER: &str = "folder";
 
 /// The values that follow from others, and are not stored.
-pub(super) const DERIVED: [&str; 2] = [FOLDER, WEEKDAY];
+pub(super) const DERIVED: [&str; 3] = [FOLDER, GIT_OVERVIEW, WEEKDAY];
 
 /// The names of the paths that are read from the system.
 const PATHS: [&str; 4] = [CWD, HOME, "pwd", "tmpdir"];
@@ -216,13 +213,11 @@ impl RunValues {
             }
             // Some programs do not look at `TZ`.
             TIMEZONE => vec![text(TIMEZONE), text(SYSTEM_TIMEZONE)],
-            _ if is_of_repository(name) => {
-                // Some programs mark each line as untrusted.
-                let marked = |text: String| format!("git: {}", text.replace('\n', "\ngit: "));
-                let is_clean = name == GIT_STATUS && self.get(name) == Some(CLEAN);
-                let in_words = if is_clean { Some(CLEAN_IN_WORDS.to_owned()) } else { text(name) };
-                vec![text(name), text(name).map(marked), in_words]
-            }
+            GIT_OVERVIEW => vec![overview(self.get(GIT_BRANCH), self.get(GIT_STATUS))],
+            _ if is_of_repository(name) => match self.get(name) {
+                Some(text) => repository_forms(name, text).map(Some).into(),
+                None => vec![None; REPOSITORY_FORMS],
+            },
             _ => vec![text(name)],
         }
     }

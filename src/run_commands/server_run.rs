@@ -189,7 +189,7 @@ impl RunContext {
                 true => key_variables(&current),
                 false => KeyVariables::default(),
             },
-            preset: AppliedPreset::new(preset)?.map(Arc::new),
+            preset: AppliedPreset::new(preset, recordings)?.map(Arc::new),
             step_header: serve_setup::step_header(args)?,
             counters: Arc::new(counters),
             session_counters: None,

@@ -75,8 +75,9 @@ def replay_all(run: AgentRun, row: Row, is_inside: bool, args: argparse.Namespac
 
 
 def can_change(run: AgentRun, change: str) -> bool:
-    """Whether a change can be tried. aider calls no tool."""
-    return run.recipe.has_changes and not (change == "result" and run.recipe.name == "aider")
+    """Whether a change can be tried. aider calls no tool, and gptme's prompt has README.md."""
+    is_unclear = change == "result" and run.recipe.name in ("aider", "gptme")
+    return run.recipe.has_changes and not is_unclear
 
 
 def add(row: Row, column: str, reason: str) -> None:

@@ -36,6 +36,8 @@ class Recipe:
     screen: list[tuple[str, str]] = field(default_factory=list)
     #: Whether a changed word, result and argument are tried, too.
     has_changes: bool = True
+    #: Whether the model names files by their paths from the root, where the agent told it them.
+    has_full_paths: bool = True
 
 
 ANTHROPIC = {"ANTHROPIC_API_KEY": "sk-ant-api03-" + "x" * 80}
@@ -85,7 +87,9 @@ OTHERS = [
                  'COPILOT_PROVIDER_TYPE=openai COPILOT_PROVIDER_API_KEY="$OPENAI_API_KEY"'),
     Recipe("mistral-vibe", 'vibe --auto-approve -p "$PROMPT"', keys=MISTRAL,
            setup=settings("vibe.toml", "~/.vibe/config.toml")),
-    Recipe("gptme", 'gptme --non-interactive --model openai/gpt-4o "$PROMPT"', keys=OPENAI),
+    # It cuts commands of more than 100 characters, so that they hold a part of a path.
+    Recipe("gptme", 'gptme --non-interactive --model openai/gpt-4o "$PROMPT"', keys=OPENAI,
+           has_full_paths=False),
     Recipe("pi", 'pi --provider anthropic --model claude-sonnet-4-5 -p "$PROMPT"', keys=ANTHROPIC,
            setup=settings("pi.json", "~/.pi/agent/models.json")),
     Recipe("grok-cli", 'grok --prompt "$PROMPT"', keys=OPENAI,

@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod access;
 #[cfg(test)]
+mod agent_requests;
+#[cfg(test)]
 mod agentloom;
 #[cfg(test)]
 mod agentloom_hash;

@@ -44,6 +44,10 @@ impl Run {
         }
         match kind {
             "folder" => name(self.value("cwd")),
+            "git_overview" if self == Self::Recorded => {
+                "`main`\n\n````\nM src/a.rs\n?? notes.txt\n````".to_owned()
+            }
+            "git_overview" => "`ci/7` (clean)".to_owned(),
             "weekday" if self == Self::Recorded => "Monday".to_owned(),
             "weekday" => "Friday".to_owned(),
             kind => self.value(kind).to_owned(),

@@ -17,6 +17,8 @@ import json, os, sys, urllib.request, uuid
 print(sys.argv[1:], os.environ.get("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC"))
 settings = os.environ.get("GEMINI_CLI_SYSTEM_SETTINGS_PATH")
 print(settings and json.load(open(settings))["security"]["auth"]["selectedType"])
+ignored = os.environ.get("AIDER_AIDERIGNORE")
+if ignored: print(open(ignored).read().split())
 body = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "hi"}]}
 device, agent = "a" * 64, {"claude": "claude-cli/2.1", "our-agent": "ours/1"}
 body["metadata"] = {"user_id": "user_%s_account__session_%s" % (device, uuid.uuid4())}
@@ -106,6 +108,35 @@ fn variables_of_known_agents_are_set_whatever_starts_them() {
 }
 
 #[test]
+fn preset_hides_the_recording_beside_what_the_user_ignores() {
+    let scene = Scene::new();
+    let upstream = Upstream::always(Answer::json(200, message_answer("fine")));
+    let to = format!("anthropic={}", upstream.url());
+    let record = ["record", "-r", scene.name(), "--upstream", &to];
+    let said = |args: &[&str]| {
+        let ended = agent(&scene, "aider", args);
+        (ended.stdout, ended.stderr)
+    };
+    // Outside of a repository, it lists no files.
+    assert_eq!(said(&record).0, "['exec', 'do it'] None\nNone\nmessage\n");
+    fs::create_dir(scene.path(".git")).unwrap();
+    fs::write(scene.path(".aiderignore"), "secret.txt").unwrap();
+    let both = format!("['secret.txt', '/{}']", scene.name());
+    // The id that this program makes anew is a miss in a replay.
+    for args in [&record[..], &["replay", "--strict", "-r", scene.name()]] {
+        let (stdout, stderr) = said(args);
+        assert!(stdout.contains(&both), "{stdout}");
+        assert!(stderr.contains("AIDER_CHECK_UPDATE=false, AIDER_AIDERIGNORE (--no"), "{stderr}");
+    }
+    assert_eq!(fs::read_to_string(scene.path(".aiderignore")).unwrap(), "secret.txt");
+    // A list that the settings name is not replaced.
+    fs::write(scene.path(".aider.conf.yml"), "aiderignore: other.txt\n").unwrap();
+    let (stdout, stderr) = said(&record);
+    assert!(!stdout.contains("secret.txt"), "{stdout}");
+    assert!(!stderr.contains("AIDER_AIDERIGNORE"), "{stderr}");
+}
+
+#[test]
 fn presets_are_listed_and_shown() {
     let scene = Scene::new();
     let list = scene.run(&["rules"]).expect(0).stdout;
@@ -140,6 +171,11 @@ fn presets_are_listed_and_shown() {
     ] {
         assert!(page.contains(part), "{page}");
     }
+    let page = scene.run(&["rules", "aider"]).expect(0).stdout;
+    assert!(
+        page.ends_with("\nA file:\n  AIDER_AIDERIGNORE: .aiderignore, and the recording\n"),
+        "{page}"
+    );
     let json = scene.run(&["rules", "codex", "--json"]).expect(0).stdout;
     assert_eq!(serde_json::from_str::<Value>(&json).unwrap()["user_agents"][0], "codex_exec/");
     scene.run(&["rules", "claude"]).expect(2).says(&["there is no preset claude: "]);

@@ -4,11 +4,11 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use loomrec_identity::RunValues;
-use loomrec_identity::run_values::{CLEAN, GIT_STATUS};
+use loomrec_identity::repository_forms::{CLEAN, GIT_BRANCH, GIT_STATUS};
 
 /// The values, each with the arguments of git that print it.
 const VALUES: [(&str, &[&str]); 3] = [
-    ("git_branch", &["rev-parse", "--abbrev-ref", "HEAD"]),
+    (GIT_BRANCH, &["rev-parse", "--abbrev-ref", "HEAD"]),
     ("git_commits", &["log", "--oneline", "-n", "5"]),
     (GIT_STATUS, &["status", "--short"]),
 ];

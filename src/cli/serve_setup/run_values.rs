@@ -10,16 +10,15 @@ use crate::args::{RunValueArgs, ServeArgs};
 use crate::exit::CommandFailure;
 use crate::preset::no_such_preset;
 use loomrec_engine::RepositoryWatch;
-use loomrec_identity::run_values::{
-    CWD, DAY, GIT_STATUS, HOME, SYSTEM_TIMEZONE, TIMEZONE, UTC_DAY,
-};
+use loomrec_identity::repository_forms::{GIT_BRANCH, GIT_STATUS};
+use loomrec_identity::run_values::{CWD, DAY, HOME, SYSTEM_TIMEZONE, TIMEZONE, UTC_DAY};
 use loomrec_identity::{ClientPreset, NormalizeRule, RepositoryStates, RunValueFinder, RunValues};
 
 /// The names of the values that are read from the system.
 const NAMES: [&str; 15] = [
     CWD,
     DAY,
-    "git_branch",
+    GIT_BRANCH,
     "git_commits",
     GIT_STATUS,
     HOME,
