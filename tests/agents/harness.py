@@ -6,6 +6,7 @@ See `run` for how to call it, `recipes.py` for the agents, `conditions.py` for t
 from __future__ import annotations
 
 import argparse
+import json
 import shutil
 import sys
 import tempfile
@@ -93,10 +94,12 @@ def keep_requests(run: AgentRun, work: Path) -> None:
         return
     folder = work / "requests" / run.base.name
     folder.mkdir(parents=True, exist_ok=True)
-    for number, body in enumerate(run.upstream.bodies):
-        (folder / f"{number}.json").write_bytes(body)
-    clients = "\n".join(dict.fromkeys(run.upstream.clients))
-    (folder / "user-agents.txt").write_text(f"{clients}\n")
+    with (folder / "requests.jsonl").open("w") as requests:
+        for number, (body, (path, headers)) in enumerate(zip(run.upstream.bodies,
+                                                             run.upstream.heads)):
+            (folder / f"{number}.json").write_bytes(body)
+            one = {"path": path, "headers": headers, "body": body.decode(errors="replace")}
+            requests.write(json.dumps(one) + "\n")
 
 
 def chosen(args: argparse.Namespace) -> list[tuple[Recipe, Program]]:

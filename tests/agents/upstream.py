@@ -30,8 +30,8 @@ class Upstream:
         self.directory, self.script = directory, script
         self.calls: list[str] = []
         self.bodies: list[bytes] = []
-        #: The user-agent header of each request with a body.
-        self.clients: list[str] = []
+        #: The path and the headers of each request with a body.
+        self.heads: list[tuple[str, dict[str, str]]] = []
         upstream = self
 
         class Handler(_Handler):
@@ -87,7 +87,7 @@ class _Handler(BaseHTTPRequestHandler):
         client = self.headers.get("user-agent", "")
         self.owner.calls.append(f"POST {path} {len(raw)} {client[:20]}")
         self.owner.bodies.append(raw)
-        self.owner.clients.append(client)
+        self.owner.heads.append((self.path, dict(self.headers.items())))
         plan = self.owner.plan(body)
         if self.owner.script in CONCURRENT:
             time.sleep(THINKING + THINKING_MORE * (plan.subtask() or 0))
