@@ -20,13 +20,14 @@ const MOST_LINES: usize = 20;
 /// Returns the forms of what git printed.
 pub(super) fn repository_forms(name: &str, text: &str) -> [String; REPOSITORY_FORMS] {
     let is_clean = name == GIT_STATUS && text == CLEAN;
+    // The first line of a state may begin with a space, which most programs cut off.
+    let trimmed = text.trim();
     [
         text.to_owned(),
         // Some programs mark each line as untrusted.
-        format!("git: {}", text.replace('\n', "\ngit: ")),
+        format!("git: {}", trimmed.replace('\n', "\ngit: ")),
         if is_clean { CLEAN_IN_WORDS } else { text }.to_owned(),
-        // The first line of a state may begin with a space, which most programs cut off.
-        text.trim().to_owned(),
+        trimmed.to_owned(),
     ]
 }
 
@@ -52,7 +53,7 @@ mod tests {
     fn state_is_written_as_programs_write_it() {
         assert_eq!(
             repository_forms(GIT_STATUS, " M a\n?? b"),
-            [" M a\n?? b", "git:  M a\ngit: ?? b", " M a\n?? b", "M a\n?? b"]
+            [" M a\n?? b", "git: M a\ngit: ?? b", " M a\n?? b", "M a\n?? b"]
         );
         assert_eq!(repository_forms(GIT_STATUS, CLEAN)[2], "Working tree clean");
         assert_eq!(repository_forms(GIT_BRANCH, CLEAN)[2], CLEAN);
