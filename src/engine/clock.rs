@@ -6,14 +6,29 @@ use time::OffsetDateTime;
 
 pub use loomrec_recording::timestamp::timestamp;
 
-/// Returns the time now in microseconds since 1970. It is later than every time returned before, so
-/// that arrival times order the calls of a process.
-pub fn arrival(clock: &AtomicI64) -> i64 {
-    let micros = OffsetDateTime::now_utc().unix_timestamp_nanos() / 1000;
-    let now = i64::try_from(micros).unwrap_or(i64::MAX - 1);
-    let next = |last: i64| now.max(last + 1);
-    match clock.fetch_update(Ordering::AcqRel, Ordering::Acquire, |last| Some(next(last))) {
-        Ok(last) | Err(last) => next(last),
+/// The clock of arrivals. It is that of this machine, or one that differs from it by a fixed time.
+#[derive(Debug, Default)]
+pub struct ArrivalClock {
+    last: AtomicI64,
+    /// By how many microseconds it is ahead of this machine's.
+    ahead: i64,
+}
+
+impl ArrivalClock {
+    /// Creates a clock that is ahead of this machine's by so many microseconds.
+    pub fn new(ahead: i64) -> Self {
+        Self { last: AtomicI64::default(), ahead }
+    }
+
+    /// Returns the time now in microseconds since 1970. It is later than every time returned before,
+    /// so that arrival times order the calls of a process.
+    pub fn arrival(&self) -> i64 {
+        let micros = OffsetDateTime::now_utc().unix_timestamp_nanos() / 1000;
+        let now = i64::try_from(micros).unwrap_or(i64::MAX - 1).saturating_add(self.ahead);
+        let next = |last: i64| now.max(last + 1);
+        match self.last.fetch_update(Ordering::AcqRel, Ordering::Acquire, |last| Some(next(last))) {
+            Ok(last) | Err(last) => next(last),
+        }
     }
 }
 
@@ -33,10 +48,20 @@ mod tests {
 
     #[test]
     fn arrival_times_are_unique_and_rising() {
-        let clock = AtomicI64::new(0);
-        let times: Vec<i64> = (0..1000).map(|_| arrival(&clock)).collect();
+        let clock = ArrivalClock::default();
+        let times: Vec<i64> = (0..1000).map(|_| clock.arrival()).collect();
         assert!(times.windows(2).all(|pair| pair[0] < pair[1]));
-        assert_eq!(clock.load(Ordering::Relaxed), times[999]);
+        assert_eq!(clock.last.load(Ordering::Relaxed), times[999]);
+    }
+
+    #[test]
+    fn clock_that_is_ahead_differs_by_that_time() {
+        const HOUR: i64 = 3_600_000_000;
+        let here = ArrivalClock::default().arrival();
+        for ahead in [HOUR, -HOUR] {
+            let there = ArrivalClock::new(ahead).arrival();
+            assert!((there - here - ahead).abs() < HOUR / 60, "{here} {there}");
+        }
     }
 
     #[test]

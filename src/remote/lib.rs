@@ -33,6 +33,7 @@ mod segment;
 mod segment_plan;
 mod segment_upload;
 mod state_loader;
+mod store_clock;
 mod take_order;
 mod upload_spool;
 mod whole_file;

@@ -4,6 +4,7 @@
 mod conditions;
 mod connect;
 mod failure;
+mod store_link;
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -20,7 +21,9 @@ use super::address::RemoteAddress;
 use super::content_hash::ContentHash;
 use super::packed_text::{LARGEST_TEXT, check_text};
 use super::remote_error::RemoteError;
+use super::store_clock::{StoreClock, machine_time};
 use failure::StoreFailure;
+use store_link::StoreLink;
 
 /// An object that is older than this is written again if it is needed again. A collection of
 /// garbage removes only objects that are much older.
@@ -42,6 +45,7 @@ pub(crate) struct ObjectAccess {
     /// The address of the store, for messages.
     endpoint: String,
     hint: &'static str,
+    link: Arc<StoreLink>,
 }
 
 impl ObjectAccess {
@@ -56,6 +60,7 @@ impl ObjectAccess {
             url,
             endpoint: client.endpoint,
             hint: client.hint,
+            link: client.link,
         })
     }
 
@@ -68,7 +73,13 @@ impl ObjectAccess {
             url: "memory://agent".to_owned(),
             endpoint: "memory".to_owned(),
             hint: "none",
+            link: StoreLink::new("memory"),
         }
+    }
+
+    /// Returns what the answers of the store show of its clock.
+    pub(crate) fn clock(&self) -> &StoreClock {
+        &self.link.clock
     }
 
     /// Lists the objects below a part of the recording.
@@ -223,6 +234,11 @@ impl ObjectAccess {
             StoreFailure::NoBucket => RemoteError::NoBucket { url, endpoint },
             StoreFailure::Denied { reason, hint } => {
                 RemoteError::Denied { action, url, reason, hint }
+            }
+            StoreFailure::ClockSkew => {
+                let (machine, store) = self.clock().times(machine_time());
+                let store = store.unwrap_or_else(|| "another time".to_owned());
+                RemoteError::ClockSkew { url, machine, store }
             }
             StoreFailure::NoCredentials => RemoteError::NoCredentials { url },
             StoreFailure::NoConditions => RemoteError::NoConditions { url, endpoint },

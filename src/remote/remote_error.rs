@@ -56,6 +56,19 @@ pub enum RemoteError {
         /// What helps.
         hint: &'static str,
     },
+    /// The store refuses requests of this machine because of its clock.
+    #[error(
+        "use {url}: the store refuses requests because of the clock of this machine, which shows \
+         {machine} while that of the store shows {store}; set the clock"
+    )]
+    ClockSkew {
+        /// The recording.
+        url: String,
+        /// The time of this machine's clock.
+        machine: String,
+        /// The time of the store's clock.
+        store: String,
+    },
     /// There are no credentials.
     #[error(
         "find the credentials for {url}: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (or those of \

@@ -57,12 +57,15 @@ async fn run_recorder(
 ) -> Result<u8, CommandFailure> {
     let preset = Preset::of(&args.serve, &settings.presets);
     let recordings = std::slice::from_ref(&args.recording);
-    let ground = RunContext::read(&args.serve, recordings, preset)?;
+    let mut ground = RunContext::read(&args.serve, recordings, preset)?;
     if args.serve.print_env {
         return ground.print_environment(&args.serve, &StandInKeys::None);
     }
     let output = ground.output.clone();
     let remote = RemoteRecording::begin(&mut args, &output).await?;
+    if let Some(remote) = &remote {
+        ground.clock = Arc::clone(&remote.clock);
+    }
     let (engines, in_force) = engines(&args, &ground, remote.as_ref())?;
     let (run_values, began) = (ground.run_values.all.clone(), OffsetDateTime::now_utc());
     let ran = ground.run(&args.serve, engines, None).await?;

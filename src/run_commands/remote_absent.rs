@@ -1,10 +1,13 @@
 //! Stands in for the module `remote` in builds without the feature of that name: recordings in
 //! object stores are refused.
 
+use std::sync::Arc;
+
 use super::args::{Command, CompactArgs, GcArgs, PullArgs, PushArgs, RecordArgs};
 use super::receipt::UploadReceipt;
 use loomrec_cli::exit::CommandFailure;
 use loomrec_cli::output::Output;
+use loomrec_engine::clock::ArrivalClock;
 use loomrec_identity::IdentityRules;
 use loomrec_store::RecordingLocation;
 
@@ -23,6 +26,8 @@ pub(super) struct AbsentRecording {
     pub(super) rules: Option<IdentityRules>,
     /// The recording that answers calls.
     pub(super) answers: Option<RecordingLocation>,
+    /// The clock of the calls.
+    pub(super) clock: Arc<ArrivalClock>,
     never: std::convert::Infallible,
 }
 

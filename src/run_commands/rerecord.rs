@@ -19,7 +19,6 @@ mod route;
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::AtomicI64;
 use std::time::{Duration, SystemTime};
 
 use tokio::sync::watch;
@@ -33,7 +32,7 @@ use loomrec_cli::exit::{CommandFailure, NO, NOT_KEPT, UNEXPECTED};
 use loomrec_cli::output::{Output, print};
 use loomrec_cli::settings::trusted_text;
 use loomrec_cli::{prices, terminal};
-use loomrec_engine::clock::{arrival, timestamp_of};
+use loomrec_engine::clock::{ArrivalClock, timestamp_of};
 use loomrec_engine::record::rerecord::{RerecordLimits, RerecordSender};
 use loomrec_engine::record::writer::{KeepPolicy, RecordWriter};
 use loomrec_engine::record::{RecordConfig, RecordEngine, RecordOutcome};
@@ -308,8 +307,8 @@ impl Work {
         // These metrics are never scraped.
         let metrics = Arc::new(Metrics::new(RunInfo::default()));
         let (recorder, place) = self.recorder(args, path, (counters, &metrics), &notify)?;
-        let clock = AtomicI64::new(0);
-        let stamp = Arc::new(move || timestamp_of(arrival(&clock), place));
+        let clock = ArrivalClock::default();
+        let stamp = Arc::new(move || timestamp_of(clock.arrival(), place));
         let limits = RerecordLimits {
             at_once: args.concurrency,
             tries: args.tries,

@@ -30,6 +30,7 @@ use loomrec_cli::wrapped_command::{
     CommandEnvironment, EnvironmentSource, StandInKeys, key_variables,
 };
 use loomrec_cli::{serve_setup, terminal};
+use loomrec_engine::clock::ArrivalClock;
 use loomrec_engine::observe::RequestObserver;
 use loomrec_engine::replay::MissedRequests;
 use loomrec_engine::{Engine, Forwarding, OnExplainedMiss, RunStrictness, Strictness};
@@ -86,6 +87,8 @@ pub struct RunContext {
     recent_misses: Arc<RecentMisses>,
     /// The run's recordings.
     recordings: Vec<RecordingLocation>,
+    /// The clock of arrivals.
+    pub clock: Arc<ArrivalClock>,
     /// What a session adds to the run. Empty outside of sessions.
     pub session: SessionTerms,
 }
@@ -199,6 +202,7 @@ impl RunContext {
             bar,
             recent_misses: Arc::default(),
             recordings: recordings.to_vec(),
+            clock: Arc::default(),
             session: SessionTerms::default(),
         })
     }
@@ -331,7 +335,7 @@ impl RunContext {
             access: self.access.clone().listening_at(own),
             connections: Arc::new(open_files::limit(args, engines.engine.goes_upstream())),
             strictness: Arc::new(RunStrictness::new(engines.strictness)),
-            clock: Arc::default(),
+            clock: Arc::clone(&self.clock),
             origin: origin.clone(),
             guard: guard::variables(guard.as_ref(), &args.no_env),
         };

@@ -19,7 +19,6 @@ use super::session::{self, EntryRefusal};
 use super::{
     Proxy, aimock_request, browser_request, control, cors, protocol_upgrade, refused_connection,
 };
-use loomrec_engine::clock::arrival;
 use loomrec_engine::observe::{ParsedHead, STEP_HEADER};
 use loomrec_engine::replay::WithheldAnswer;
 use loomrec_engine::route::{Route, RouteError};
@@ -226,7 +225,7 @@ fn refuse(
     let message = clean(&refusal.message);
     let (method, path) = (clean(parts.method.as_str()), clean(parts.uri.path()));
     let summary = RequestSummary::refused(&method, &path, refusal.provider);
-    let arrival = CallArrival { instant: Instant::now(), micros: arrival(&proxy.clock) };
+    let arrival = CallArrival { instant: Instant::now(), micros: proxy.clock.arrival() };
     let mut call = OpenCall::new(caller, arrival, Arc::new(summary), &parts.headers, &secrets);
     let mut response = respond::error(refusal.provider, refusal.status, refusal.kind, &message);
     protocol_upgrade::name_protocol(&mut response);
@@ -291,7 +290,7 @@ async fn read(
             return Err(refusal(place.provider, status, kind, message));
         }
     };
-    let arrival = CallArrival { instant: Instant::now(), micros: arrival(&proxy.clock) };
+    let arrival = CallArrival { instant: Instant::now(), micros: proxy.clock.arrival() };
     let parsed = parse(caller, parts, &body, placed).await?;
     let (method, headers) = (parts.method.clone(), std::mem::take(&mut parts.headers));
     let (summary, secrets) = (Arc::clone(&parsed.summary), &parsed.redacted.secrets);

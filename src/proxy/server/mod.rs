@@ -47,7 +47,6 @@ pub mod socket;
 mod unflushed_end;
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicI64;
 use std::time::Duration;
 
 use http::HeaderName;
@@ -62,6 +61,7 @@ pub use exchange_report::report_exchange;
 use fault::FaultContext;
 use limit::ConnectionLimit;
 pub use listener_tls::{ListenerTls, ListenerTlsError};
+use loomrec_engine::clock::ArrivalClock;
 use loomrec_engine::observe::RequestObserver;
 use loomrec_engine::route::RouteTable;
 use loomrec_engine::{Engine, RunStrictness};
@@ -116,7 +116,7 @@ pub struct Proxy {
     pub notify: OnNotice,
     /// The last arrival time that was assigned, in microseconds since 1970. All sessions of a server
     /// share it.
-    pub clock: Arc<AtomicI64>,
+    pub clock: Arc<ArrivalClock>,
 }
 
 impl Proxy {

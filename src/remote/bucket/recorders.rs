@@ -1,7 +1,7 @@
 //! The objects of recorders in a bucket: their files and their segments.
 
 use std::collections::BTreeMap;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use object_store::ObjectMeta;
@@ -12,9 +12,18 @@ use crate::listed_segment::ListedSegment;
 use crate::object_access::note_text;
 use crate::recorder_file::RecorderFile;
 use crate::remote_error::RemoteError;
+use crate::store_clock::{ClockBounds, machine_time};
 
 /// The most bytes of a segment. One is cut at 8 MiB, but its last call may be as large as any.
 const LARGEST_SEGMENT: u64 = 2 << 30;
+
+/// Clocks that differ by less than this agree, in microseconds. The dates of answers are in seconds.
+const AGREEMENT: i64 = 1_000_000;
+
+/// How well the difference of clocks that do not agree is measured, in microseconds, and with how
+/// many requests at most.
+const PRECISION: i64 = 50_000;
+const CLOCK_REQUESTS: usize = 8;
 
 impl RecordingBucket {
     /// Creates the file of a recorder that begins. Proves that the store has conditional writes.
@@ -69,16 +78,23 @@ impl RecordingBucket {
         }
     }
 
-    /// Returns by how many seconds the clock of the store is ahead of this machine's, from the file
-    /// of a recorder that was created just now.
-    ///
-    /// # Errors
-    /// The store fails.
-    pub async fn clock_difference(&self, recorder: &str) -> Result<i64, RemoteError> {
-        let before = time::OffsetDateTime::now_utc();
-        let found = self.objects.get_if_there(&self.recorder_path(recorder), LARGEST_NOTE).await?;
-        let written = found.map(|(_, meta)| meta.last_modified.timestamp());
-        Ok(written.map_or(0, |written| written - before.unix_timestamp()))
+    /// Returns by how many microseconds the clock of the store is ahead of this machine's. 0 if they
+    /// agree, or if the answers of the store have no date. If they do not agree, this takes some
+    /// requests, which are a second apart at most.
+    pub async fn clock_ahead(&self) -> i64 {
+        let clock = self.objects.clock();
+        let differing = || clock.bounds().filter(|bounds| bounds.exceed(AGREEMENT));
+        for _ in 0..CLOCK_REQUESTS {
+            let Some(bounds) = differing().filter(|bounds| bounds.width() > PRECISION) else {
+                break;
+            };
+            let pause = bounds.wait_for_next(machine_time());
+            tokio::time::sleep(Duration::from_micros(pause)).await;
+            // Every answer has a date, also that there is no reference. If the store fails now, what
+            // is known has to do.
+            let _ = self.read_ref().await;
+        }
+        differing().map_or(0, ClockBounds::middle)
     }
 
     fn recorder_path(&self, id: &str) -> Path {

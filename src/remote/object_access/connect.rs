@@ -8,6 +8,7 @@ use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
 use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
 use object_store::{BackoffConfig, ClientConfigKey, ObjectStore, RetryConfig};
 
+use super::store_link::{LinkConnector, StoreLink};
 use crate::address::RemoteAddress;
 
 /// A client, and what messages say of its store.
@@ -15,6 +16,7 @@ pub(super) struct StoreClient {
     pub(super) store: Arc<dyn ObjectStore>,
     pub(super) endpoint: String,
     pub(super) hint: &'static str,
+    pub(super) link: Arc<StoreLink>,
 }
 
 /// How long a request may take, and how long a connection may take to open.
@@ -23,16 +25,22 @@ const TIMEOUTS: [(ClientConfigKey, &str); 2] =
 
 /// Connects to the store of a recording.
 pub(super) fn connect(address: &RemoteAddress) -> Result<StoreClient, object_store::Error> {
+    let link = StoreLink::new(address.bucket());
     match address.scheme() {
-        "gs" => google(address),
-        "az" => azure(address),
-        _ => amazon(address),
+        "gs" => google(address, link),
+        "az" => azure(address, link),
+        _ => amazon(address, link),
     }
 }
 
-fn amazon(address: &RemoteAddress) -> Result<StoreClient, object_store::Error> {
-    let mut builder =
-        AmazonS3Builder::from_env().with_bucket_name(address.bucket()).with_retry(retries());
+fn amazon(
+    address: &RemoteAddress,
+    link: Arc<StoreLink>,
+) -> Result<StoreClient, object_store::Error> {
+    let mut builder = AmazonS3Builder::from_env()
+        .with_bucket_name(address.bucket())
+        .with_retry(retries())
+        .with_http_connector(LinkConnector(Arc::clone(&link)));
     for (key, value) in TIMEOUTS {
         builder = builder.with_config(AmazonS3ConfigKey::Client(key), value);
     }
@@ -40,32 +48,40 @@ fn amazon(address: &RemoteAddress) -> Result<StoreClient, object_store::Error> {
     let named = variables.into_iter().find_map(|name| std::env::var(name).ok());
     let store = Arc::new(builder.build()?);
     let endpoint = named.map_or_else(|| "Amazon S3".to_owned(), without_user);
-    Ok(StoreClient { store, endpoint, hint: "AWS_ENDPOINT_URL names another address" })
+    Ok(StoreClient { store, endpoint, hint: "AWS_ENDPOINT_URL names another address", link })
 }
 
-fn google(address: &RemoteAddress) -> Result<StoreClient, object_store::Error> {
+fn google(
+    address: &RemoteAddress,
+    link: Arc<StoreLink>,
+) -> Result<StoreClient, object_store::Error> {
     let mut builder = GoogleCloudStorageBuilder::from_env()
         .with_bucket_name(address.bucket())
-        .with_retry(retries());
+        .with_retry(retries())
+        .with_http_connector(LinkConnector(Arc::clone(&link)));
     for (key, value) in TIMEOUTS {
         builder = builder.with_config(GoogleConfigKey::Client(key), value);
     }
     let store = Arc::new(builder.build()?);
     let hint = "check the network of this machine";
-    Ok(StoreClient { store, endpoint: "Google Cloud Storage".to_owned(), hint })
+    Ok(StoreClient { store, endpoint: "Google Cloud Storage".to_owned(), hint, link })
 }
 
-fn azure(address: &RemoteAddress) -> Result<StoreClient, object_store::Error> {
+fn azure(
+    address: &RemoteAddress,
+    link: Arc<StoreLink>,
+) -> Result<StoreClient, object_store::Error> {
     let mut builder = MicrosoftAzureBuilder::from_env()
         .with_container_name(address.bucket())
-        .with_retry(retries());
+        .with_retry(retries())
+        .with_http_connector(LinkConnector(Arc::clone(&link)));
     for (key, value) in TIMEOUTS {
         builder = builder.with_config(AzureConfigKey::Client(key), value);
     }
     let named = std::env::var("AZURE_STORAGE_ENDPOINT").ok().map(without_user);
     let store = Arc::new(builder.build()?);
     let endpoint = named.unwrap_or_else(|| "Azure Blob Storage".to_owned());
-    Ok(StoreClient { store, endpoint, hint: "AZURE_STORAGE_ENDPOINT names another address" })
+    Ok(StoreClient { store, endpoint, hint: "AZURE_STORAGE_ENDPOINT names another address", link })
 }
 
 /// Returns a URL without the user and the password that it may have.

@@ -15,6 +15,8 @@ pub(super) enum StoreFailure {
         /// What helps.
         hint: &'static str,
     },
+    /// The clocks of this machine and of the store differ too much.
+    ClockSkew,
     /// No credentials are set, and this machine has no role that gives some.
     NoCredentials,
     /// It does not know a header of the request. loomrec sends none but those of conditions that a
@@ -39,6 +41,9 @@ const WRONG: [&str; 5] = [
     "InvalidSecurity",
 ];
 
+/// The codes of requests whose time is too far from that of the store.
+const SKEWED: [&str; 2] = ["RequestTimeTooSkewed", "RequestInTheFuture"];
+
 /// The codes of buckets that do not exist.
 const NO_BUCKET: [&str; 2] = ["NoSuchBucket", "ContainerNotFound"];
 
@@ -62,6 +67,9 @@ impl StoreFailure {
         }
         if known(&NOT_IMPLEMENTED) || matches!(error, Error::NotImplemented { .. }) {
             return Self::NoConditions;
+        }
+        if known(&SKEWED) {
+            return Self::ClockSkew;
         }
         if known(&EXPIRED) {
             let hint = "the credentials have expired: get new ones, such as a new \

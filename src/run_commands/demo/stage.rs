@@ -2,7 +2,6 @@
 //! or environment.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicI64;
 use std::time::Duration;
 
 use tokio::net::TcpListener;
@@ -138,7 +137,7 @@ impl DemoServer {
             },
             inspector: Inspector::new(Vec::new(), None, Arc::default()),
             notify: silent(),
-            clock: Arc::new(AtomicI64::new(0)),
+            clock: Arc::default(),
         });
         let listener = TcpListener::bind("127.0.0.1:0").await;
         let listener = listener.map_err(|error| broken(&error.to_string()))?;

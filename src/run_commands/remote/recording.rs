@@ -18,13 +18,14 @@ use crate::stop_signals::StopSignals;
 use loomrec_cli::exit::CommandFailure;
 use loomrec_cli::output::Output;
 use loomrec_cli::store_note::store_note;
+use loomrec_engine::clock::{ArrivalClock, timestamp};
 use loomrec_engine::upstream::install_crypto_provider;
 use loomrec_identity::IdentityRules;
-use loomrec_recording::timestamp;
 use loomrec_store::{RecordingLocation, RemoteOrigin};
 
-/// The clocks of this machine and of the store may differ by this many seconds.
-const CLOCK_DIFFERENCE: u64 = 5;
+/// A difference between the clocks of this machine and of the store is told from here on, in
+/// seconds.
+const TOLD_DIFFERENCE: u64 = 5;
 
 /// The uploads of a run, and what it found in the store.
 pub(crate) struct RemoteRecording {
@@ -32,6 +33,8 @@ pub(crate) struct RemoteRecording {
     pub(crate) rules: Option<IdentityRules>,
     /// The recording that answers calls, if the mode uses one.
     pub(crate) answers: Option<RecordingLocation>,
+    /// The clock of the calls: that of the store, which is the same for all recorders.
+    pub(crate) clock: Arc<ArrivalClock>,
     bucket: RecordingBucket,
     fetcher: StateFetcher,
     uploader: SegmentUploader,
@@ -74,7 +77,10 @@ impl RemoteRecording {
             args.recording = answers.clone();
             return Ok(None);
         }
-        let spool = begin_spool(args, &bucket, output).await?;
+        let ahead = bucket.clock_ahead().await;
+        tell_difference(ahead, output);
+        let clock = Arc::new(ArrivalClock::new(ahead));
+        let spool = begin_spool(args, &bucket, &clock, output).await?;
         let origin = RemoteOrigin {
             name: args.recording.display().to_string(),
             url: name.address.to_string(),
@@ -86,7 +92,17 @@ impl RemoteRecording {
         let uploader = SegmentUploader::start(bucket.clone(), spool, Arc::clone(&on_event));
         let patience = Duration::from_secs(args.flush_timeout);
         let merges = args.run.is_none();
-        Ok(Some(Self { rules, answers, bucket, fetcher, uploader, on_event, patience, merges }))
+        Ok(Some(Self {
+            rules,
+            answers,
+            clock,
+            bucket,
+            fetcher,
+            uploader,
+            on_event,
+            patience,
+            merges,
+        }))
     }
 
     /// Uploads the rest, once the recorder has ended, and merges what all recorders have uploaded.
@@ -140,12 +156,11 @@ async fn answers(
 async fn begin_spool(
     args: &RecordArgs,
     bucket: &RecordingBucket,
+    clock: &ArrivalClock,
     output: &Output,
 ) -> Result<UploadSpool, CommandFailure> {
     let state = folders::state();
-    let now = time::OffsetDateTime::now_utc().unix_timestamp_nanos() / 1000;
-    let now = timestamp::timestamp(i64::try_from(now).unwrap_or_default());
-    let file = RecorderFile::new(args.run.clone(), now);
+    let file = RecorderFile::new(args.run.clone(), timestamp(clock.arrival()));
     let spool = UploadSpool::create(&state, bucket.url(), file).map_err(writing)?;
     if let Err(error) = bucket.begin_recorder(&spool.recorder, &spool.file).await {
         // Nothing is in them yet.
@@ -153,7 +168,6 @@ async fn begin_spool(
         let _ = spool.remove();
         return Err(writing(error));
     }
-    warn_of_clock(bucket, &spool, output).await;
     match upload_leftovers(bucket, &state).await {
         Ok(0) => {}
         Ok(left) => output.disclose(&format!(
@@ -165,16 +179,15 @@ async fn begin_spool(
     Ok(spool)
 }
 
-/// Warns if the clocks of this machine and of the store differ: takes are ordered by time.
-async fn warn_of_clock(bucket: &RecordingBucket, spool: &UploadSpool, output: &Output) {
-    // If the store fails now, the uploads say so.
-    let ahead = bucket.clock_difference(&spool.recorder).await.unwrap_or(0);
-    if ahead.unsigned_abs() > CLOCK_DIFFERENCE {
-        let seconds = ahead.unsigned_abs();
+/// Says that calls get the time of the store, if this machine's clock is wrong. `ahead` is by how
+/// many microseconds the store's clock is ahead.
+fn tell_difference(ahead: i64, output: &Output) {
+    let seconds = ahead.unsigned_abs().div_ceil(1_000_000);
+    if seconds >= TOLD_DIFFERENCE {
         let side = if ahead > 0 { "behind" } else { "ahead of" };
         output.warning(&format!(
-            "the clock of this machine is {seconds} s {side} that of the store: the takes of \
-             several machines may be in the wrong order"
+            "the clock of this machine is {seconds} s {side} that of the store: calls are recorded \
+             with the time of the store"
         ));
     }
 }

@@ -47,6 +47,7 @@ impl RunContext {
             bar: None,
             recent_misses: Arc::default(),
             recordings: vec![recording.clone()],
+            clock: Arc::clone(&self.clock),
             session,
         })
     }

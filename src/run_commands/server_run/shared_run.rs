@@ -1,9 +1,9 @@
 //! What the proxies of one server share.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicI64;
 
 use loomrec_engine::RunStrictness;
+use loomrec_engine::clock::ArrivalClock;
 use loomrec_proxy::server::access::AccessPolicy;
 use loomrec_proxy::server::limit::ConnectionLimit;
 use loomrec_proxy::server::session::SessionTable;
@@ -25,7 +25,7 @@ pub struct SharedRun {
     /// Whether what clients ask for may weaken the replay.
     pub strictness: Arc<RunStrictness>,
     /// The clock of arrivals.
-    pub clock: Arc<AtomicI64>,
+    pub clock: Arc<ArrivalClock>,
     /// The URL under which clients reach the server.
     pub origin: String,
     /// The variables that lead `https` connections to the guard, for the programs of a framework.

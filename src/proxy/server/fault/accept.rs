@@ -7,7 +7,6 @@ use tokio::net::TcpStream;
 
 use super::super::{Proxy, socket};
 use super::recovery_tracker;
-use loomrec_engine::clock::arrival;
 use loomrec_fault::{CallFault, CallKey, DecidedFault, Fault};
 use loomrec_telemetry::call_record::SendEnd;
 use loomrec_telemetry::journal::ConnectionFault;
@@ -25,7 +24,7 @@ pub(in crate::server) async fn apply_to_connection(
     let key = CallKey::Connection;
     let tracked = recovery_tracker::note_connection(&proxy);
     let reported = Arc::new(CallFault::new(id, &decided, key));
-    let (at, fault) = (arrival(&proxy.clock), Arc::clone(&reported));
+    let (at, fault) = (proxy.clock.arrival(), Arc::clone(&reported));
     proxy.telemetry.journal.add_connection_fault(ConnectionFault { at, connection: number, fault });
     recovery_tracker::note_fault(&proxy, number, &reported, &tracked);
     proxy.telemetry.metrics.fault(decided.fault.name(), decided.source.as_str(), None);

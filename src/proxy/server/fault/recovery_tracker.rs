@@ -8,7 +8,6 @@ use serde_json::json;
 use super::super::Proxy;
 use super::open_faults::{FaultProgress, TrackedCall};
 use loomrec_engine::IncomingCall;
-use loomrec_engine::clock::arrival;
 use loomrec_fault::recovery::{RecoveryMeans, WorkFacts, WorkIdentity};
 use loomrec_fault::{CallFault, CallKey};
 use loomrec_recording::normalized_request::NormalizedRequest;
@@ -55,7 +54,7 @@ fn work_facts(observed: &NormalizedRequest) -> WorkFacts<'_> {
 /// Notes that a connection on which nothing was asked has come. Its client has noticed the faults of
 /// the connections before it.
 pub(super) fn note_connection(proxy: &Proxy) -> TrackedCall {
-    let arrived_at = arrival(&proxy.clock);
+    let arrived_at = proxy.clock.arrival();
     let call = TrackedCall { key: CallKey::Connection, arrived_at, work: None };
     report(proxy, proxy.faults.watch.change(|open| open.note_arrival(&call)));
     call
@@ -73,7 +72,7 @@ pub(in crate::server) fn note_client_left(proxy: &Proxy, connection: u64) {
 
 /// Notes that the call of a fault, or its connection, is over, and how it ended.
 pub(in crate::server) fn note_over(proxy: &Proxy, fault: &CallFault, end: SendEnd) {
-    let (at, left) = (arrival(&proxy.clock), end == SendEnd::ClientLeft);
+    let (at, left) = (proxy.clock.arrival(), end == SendEnd::ClientLeft);
     let noticed_by = match end {
         // The end of the connection tells of it.
         SendEnd::ClientLeft => None,
@@ -150,7 +149,7 @@ fn report(proxy: &Proxy, progress: Vec<FaultProgress>) {
 
 /// Writes a line of the journal about a fault, and returns its time.
 fn mark(proxy: &Proxy, fault: u64, what: &'static str, by: Option<&'static str>) -> i64 {
-    let at = arrival(&proxy.clock);
+    let at = proxy.clock.arrival();
     let mark = FaultMark { at, fault, what, by, at_ms: proxy.faults.now_ms() };
     proxy.faults.watch.keep(|| mark.to_json());
     proxy.telemetry.journal.mark(mark);
