@@ -4,7 +4,7 @@ mod recorders;
 
 use bytes::Bytes;
 use object_store::path::Path;
-use object_store::{Error, ObjectMeta, PutMode, PutOptions, UpdateVersion};
+use object_store::{Error, ObjectMeta, PutMode, UpdateVersion};
 use serde::{Deserialize, Serialize};
 
 use super::address::RemoteAddress;
@@ -104,9 +104,8 @@ impl RecordingBucket {
             None => PutMode::Create,
         };
         let path = self.ref_path();
-        let options = PutOptions { mode, ..PutOptions::default() };
-        match self.objects.store.put_opts(&path, note_text(&state).into(), options).await {
-            Ok(_) => Ok(true),
+        match self.objects.put(&path, note_text(&state).into(), mode).await {
+            Ok(()) => Ok(true),
             // An earlier attempt may have moved it, and its answer may have been lost.
             Err(Error::Precondition { .. } | Error::AlreadyExists { .. }) => {
                 Ok(self.read_ref().await?.is_some_and(|now| now.state == state))
@@ -191,6 +190,19 @@ impl RecordingBucket {
     /// The store fails.
     pub async fn put_entry(&self, hash: &ContentHash, packed: Vec<u8>) -> Result<(), RemoteError> {
         self.objects.ensure(&self.entry_path(hash), hash, packed.into()).await
+    }
+
+    /// Makes sure that the object of an entry that is listed is right, and young. Returns whether it
+    /// was written again.
+    ///
+    /// # Errors
+    /// The store fails.
+    pub(crate) async fn renew_entry(
+        &self,
+        hash: &ContentHash,
+        packed: Vec<u8>,
+    ) -> Result<bool, RemoteError> {
+        self.objects.renew(&self.entry_path(hash), hash, packed.into()).await
     }
 
     /// Reads the object of an entry, as it is stored. `bytes` is the length of its text.

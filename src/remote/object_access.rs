@@ -4,7 +4,13 @@
 mod conditions;
 mod connect;
 mod failure;
+mod patient_body;
+mod request_room;
+#[cfg(test)]
+mod slow_link_tests;
 mod store_link;
+mod store_silence;
+mod whole_read;
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -23,7 +29,10 @@ use super::packed_text::{LARGEST_TEXT, check_text};
 use super::remote_error::RemoteError;
 use super::store_clock::{StoreClock, machine_time};
 use failure::StoreFailure;
+pub(crate) use request_room::PARALLEL;
 use store_link::StoreLink;
+use store_silence::may_succeed_alone;
+use whole_read::read_whole;
 
 /// An object that is older than this is written again if it is needed again. A collection of
 /// garbage removes only objects that are much older.
@@ -32,8 +41,9 @@ const RENEWED: Duration = Duration::from_secs(24 * 3600);
 /// The most bytes of an object that is read whole: an entry or a manifest, compressed.
 pub(crate) const LARGEST_OBJECT: u64 = 1 << 30;
 
-/// How many requests are sent at the same time.
-pub(crate) const PARALLEL: usize = 32;
+/// How often a request is sent that was silent while others were under way. Each time, half as many
+/// are.
+const SILENT_TRIES: usize = 6;
 
 /// The objects below the name of a recording.
 #[derive(Clone, Debug)]
@@ -88,7 +98,7 @@ impl ObjectAccess {
     /// The store fails.
     pub(crate) async fn list(&self, part: &str) -> Result<Vec<ObjectMeta>, RemoteError> {
         let prefix = self.path(part);
-        let listed = self.store.list(Some(&prefix)).try_collect().await;
+        let listed = self.try_patiently(|| self.store.list(Some(&prefix)).try_collect()).await;
         listed.map_err(|error| self.failed("list", &error))
     }
 
@@ -98,7 +108,7 @@ impl ObjectAccess {
     /// The store fails. Some may be removed.
     pub(crate) async fn remove(&self, paths: Vec<Path>) -> Result<(), RemoteError> {
         let removals = paths.into_iter().map(|path| async move {
-            match self.store.delete(&path).await {
+            match self.try_patiently(|| self.store.delete(&path)).await {
                 Ok(()) | Err(Error::NotFound { .. }) => Ok(()),
                 Err(error) => Err(self.failed("delete from", &error)),
             }
@@ -119,10 +129,23 @@ impl ObjectAccess {
         hash: &ContentHash,
         packed: Bytes,
     ) -> Result<(), RemoteError> {
-        if self.create(path, packed.clone()).await? || self.is_right_and_young(path, hash).await? {
-            return Ok(());
+        match self.create(path, packed.clone()).await? {
+            true => Ok(()),
+            false => self.renew(path, hash, packed).await.map(drop),
         }
-        self.replace(path, packed).await
+    }
+
+    /// Writes an object again whose text has not this hash, or that is old. Returns whether it was.
+    pub(crate) async fn renew(
+        &self,
+        path: &Path,
+        hash: &ContentHash,
+        packed: Bytes,
+    ) -> Result<bool, RemoteError> {
+        if self.is_right_and_young(path, hash).await? {
+            return Ok(false);
+        }
+        self.replace(path, packed).await.map(|()| true)
     }
 
     /// Whether an object has a text of this hash, and need not be renewed.
@@ -145,8 +168,30 @@ impl ObjectAccess {
 
     /// Writes an object, whatever is there.
     pub(crate) async fn replace(&self, path: &Path, bytes: Bytes) -> Result<(), RemoteError> {
-        let written = self.store.put(path, bytes.into()).await;
-        written.map(drop).map_err(|error| self.failed("write to", &error))
+        let written = self.put(path, bytes, PutMode::Overwrite).await;
+        written.map_err(|error| self.failed("write to", &error))
+    }
+
+    /// Writes an object in a mode. If it is written under a condition, an attempt whose answer was
+    /// lost may have met it.
+    pub(crate) async fn put(&self, path: &Path, bytes: Bytes, mode: PutMode) -> Result<(), Error> {
+        let options = PutOptions { mode, ..PutOptions::default() };
+        let write = || self.store.put_opts(path, bytes.clone().into(), options.clone());
+        self.try_patiently(write).await.map(drop)
+    }
+
+    /// Sends a request again if it was silent while others were under way.
+    async fn try_patiently<T, F>(&self, request: impl Fn() -> F) -> Result<T, Error>
+    where
+        F: Future<Output = Result<T, Error>>,
+    {
+        for _ in 1..SILENT_TRIES {
+            match request().await {
+                Err(error) if may_succeed_alone(&error) => {}
+                answered => return answered,
+            }
+        }
+        request().await
     }
 
     /// Creates an object. Returns false if it is there already.
@@ -155,9 +200,8 @@ impl ObjectAccess {
         path: &Path,
         bytes: impl Into<Bytes>,
     ) -> Result<bool, RemoteError> {
-        let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
-        match self.store.put_opts(path, bytes.into().into(), options).await {
-            Ok(_) => Ok(true),
+        match self.put(path, bytes.into(), PutMode::Create).await {
+            Ok(()) => Ok(true),
             Err(Error::AlreadyExists { .. } | Error::Precondition { .. }) => Ok(false),
             Err(error) => Err(self.failed("write to", &error)),
         }
@@ -177,7 +221,7 @@ impl ObjectAccess {
         path: &Path,
         limit: u64,
     ) -> Result<Option<(Bytes, ObjectMeta)>, RemoteError> {
-        let found = match self.store.get_opts(path, GetOptions::default()).await {
+        let found = match self.try_patiently(|| self.read_at_most(path, limit)).await {
             Ok(found) => found,
             Err(error @ Error::NotFound { .. }) => {
                 return match StoreFailure::from_error(&error) {
@@ -187,16 +231,30 @@ impl ObjectAccess {
             }
             Err(error) => return Err(self.failed("read", &error)),
         };
-        let meta = found.meta.clone();
-        if meta.size > limit {
+        let (bytes, meta) = found;
+        let Some(bytes) = bytes else {
             return Err(RemoteError::Object {
                 path: path.to_string(),
                 url: self.url.clone(),
                 problem: format!("it has {} bytes; the most is {limit}", meta.size),
             });
-        }
-        let bytes = found.bytes().await.map_err(|error| self.failed("read", &error))?;
+        };
         Ok(Some((bytes, meta)))
+    }
+
+    /// Reads an object. Returns no bytes if it has more than `limit`.
+    async fn read_at_most(
+        &self,
+        path: &Path,
+        limit: u64,
+    ) -> Result<(Option<Bytes>, ObjectMeta), Error> {
+        let answer = self.store.get_opts(path, GetOptions::default()).await?;
+        let meta = answer.meta.clone();
+        let bytes = match meta.size > limit {
+            true => None,
+            false => Some(read_whole(&*self.store, path, answer).await?),
+        };
+        Ok((bytes, meta))
     }
 
     pub(crate) fn read_note<T: for<'a> Deserialize<'a>>(

@@ -143,18 +143,38 @@ pub async fn push(
     Ok(PushedState { manifest: hash, size: state_size(&manifest), uploaded })
 }
 
-/// Returns the objects that a state names and the bucket has, with their lengths in bytes.
+/// The objects of entries that a bucket has.
+struct KnownEntries {
+    /// Those that its newest state names, whether they are there or not.
+    named: HashSet<ContentHash>,
+    /// Those that are there, with their lengths in bytes.
+    listed: HashMap<ContentHash, u64>,
+}
+
+impl KnownEntries {
+    /// Makes sure that an object is there. Returns whether it was uploaded.
+    async fn put(
+        &self,
+        bucket: &RecordingBucket,
+        hash: &ContentHash,
+        packed: Vec<u8>,
+    ) -> Result<bool, RemoteError> {
+        match self.listed.get(hash) {
+            Some(&bytes) if self.named.contains(hash) && bytes == packed.len() as u64 => Ok(false),
+            // A push that was stopped may have left it.
+            Some(_) => bucket.renew_entry(hash, packed).await,
+            None => bucket.put_entry(hash, packed).await.map(|()| true),
+        }
+    }
+}
+
+/// Returns what a bucket has, and what of it a state names.
 async fn known_entries(
     bucket: &RecordingBucket,
     state: &StateManifest,
-) -> Result<HashMap<ContentHash, u64>, RemoteError> {
-    if state.takes.is_empty() {
-        return Ok(HashMap::new());
-    }
-    let named: HashSet<&ContentHash> = state.takes.iter().map(|take| &take.object).collect();
-    let mut known = listed_entries(bucket).await?;
-    known.retain(|hash, _| named.contains(hash));
-    Ok(known)
+) -> Result<KnownEntries, RemoteError> {
+    let named = state.takes.iter().map(|take| take.object.clone()).collect();
+    Ok(KnownEntries { named, listed: listed_entries(bucket).await? })
 }
 
 /// Whether the only state of the bucket is the one that is pushed: its first push was killed before
@@ -168,7 +188,7 @@ fn is_first_push(lost: &LostReference, pushed: &ContentHash) -> bool {
 async fn upload(
     bucket: &RecordingBucket,
     recording: &SecretFree<'_>,
-    known: &Arc<HashMap<ContentHash, u64>>,
+    known: &Arc<KnownEntries>,
     manifest: &mut StateManifest,
     on_progress: &OnFetchProgress,
 ) -> Result<u64, RemoteError> {
@@ -176,15 +196,16 @@ async fn upload(
     let room = Arc::new(Semaphore::new(PARALLEL));
     let mut uploads: JoinSet<Result<bool, RemoteError>> = JoinSet::new();
     let mut seen: HashSet<ContentHash> = HashSet::new();
-    let mut uploaded = 0;
+    let (mut uploaded, mut done) = (0, 0);
+    on_progress(0, total);
     for stored in recording.recording.entries() {
         let stored = stored?;
         let (take, text) = describe_take(&stored.name, &stored.entry);
         recording.refuse_secrets(bucket, &stored.name, &text)?;
         let hash = take.object.clone();
         manifest.takes.push(take);
-        on_progress(manifest.takes.len() as u64, total);
         if !seen.insert(hash.clone()) {
+            done += 1;
             continue;
         }
         // The semaphore is never closed.
@@ -192,19 +213,20 @@ async fn upload(
         let (bucket, known) = (bucket.clone(), Arc::clone(known));
         uploads.spawn(async move {
             let packed = pack_text(&text).map_err(RemoteError::at("the text of an entry"))?;
-            let is_known = known.get(&hash) == Some(&(packed.len() as u64));
-            if !is_known {
-                bucket.put_entry(&hash, packed).await?;
-            }
+            let is_new = known.put(&bucket, &hash, packed).await?;
             drop(permit);
-            Ok(!is_known)
+            Ok(is_new)
         });
-        while let Some(done) = uploads.try_join_next() {
-            uploaded += u64::from(finished(done)?);
+        while let Some(upload) = uploads.try_join_next() {
+            uploaded += u64::from(finished(upload)?);
+            done += 1;
+            on_progress(done, total);
         }
     }
-    while let Some(done) = uploads.join_next().await {
-        uploaded += u64::from(finished(done)?);
+    while let Some(upload) = uploads.join_next().await {
+        uploaded += u64::from(finished(upload)?);
+        done += 1;
+        on_progress(done, total);
     }
     Ok(uploaded)
 }

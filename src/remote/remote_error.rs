@@ -44,6 +44,12 @@ pub enum RemoteError {
         /// The variable that sets the address.
         hint: &'static str,
     },
+    /// The store does not answer an upload.
+    #[error("send the segments to {url}: the store does not answer")]
+    Silent {
+        /// The recording.
+        url: String,
+    },
     /// The store refuses the credentials, or what they are used for.
     #[error("{action} {url}: the store answers {reason}; {hint}")]
     Denied {

@@ -23,6 +23,9 @@ const CUT_AGE: Duration = Duration::from_secs(2);
 /// How often a recorder shows that it is alive. A collection of garbage waits seven times as long.
 const RENEWAL: Duration = Duration::from_secs(24 * 3600);
 
+/// The speed of a link at which the end of a recorder still waits for its segments, in bytes a second.
+const SLOW_LINK: u64 = 16 << 10;
+
 /// The first and the longest pause after an upload that failed.
 const PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(10)];
 
@@ -129,17 +132,20 @@ async fn upload_patiently(
     on_event: &OnUploadEvent,
     result: &mut UploadResult,
 ) -> bool {
-    let deadline = Instant::now() + patience;
+    let mut deadline = Instant::now() + patience;
     let mut pause = PAUSES[0];
     loop {
-        let attempt = upload_all(bucket, spool, &mut result.uploaded);
-        let problem = match tokio::time::timeout_at((deadline + PAUSES[0]).into(), attempt).await {
-            Ok(Ok(())) => return true,
-            Ok(Err(error)) => error.chain(),
-            Err(_) => "send the segments: the store does not answer".to_owned(),
-        };
-        if result.problem.replace(problem).is_none() {
+        let before = result.uploaded;
+        let limit = deadline.saturating_duration_since(Instant::now()) + PAUSES[0];
+        let attempt = upload_all(bucket, spool, &mut result.uploaded, limit).await;
+        let Err(error) = attempt else { return true };
+        if result.problem.replace(error.chain()).is_none() {
             on_event(UploadEvent::Waiting(patience));
+        }
+        if result.uploaded > before {
+            // Over a slow link, segments arrive one after the other.
+            deadline = Instant::now() + patience;
+            pause = PAUSES[0];
         }
         if Instant::now() + pause > deadline {
             return false;
@@ -190,7 +196,7 @@ impl RunningUploads {
             self.bucket.renew_recorder(&spool.recorder, &spool.file).await?;
             self.renewed = tokio::time::Instant::now();
         }
-        upload_waiting(&self.bucket, spool, sent).await
+        upload_waiting(&self.bucket, spool, sent, Duration::MAX).await
     }
 
     /// Cuts the log on a thread that may block.
@@ -256,25 +262,38 @@ async fn wait_for(mut shared: Arc<UploadSpool>) -> UploadSpool {
     }
 }
 
-/// Uploads the segments that wait, in order. `sent` counts them, also if one fails.
+/// Uploads the segments that wait, in order. `sent` counts them, also if one fails. Each may take
+/// `limit`, and as long as a slow link needs.
 async fn upload_waiting(
     bucket: &RecordingBucket,
     spool: &UploadSpool,
     sent: &mut u64,
+    limit: Duration,
 ) -> Result<(), RemoteError> {
     let waiting = spool.waiting()?;
     if !waiting.is_empty() {
         // Without it nobody can merge the segments, and it may have been removed.
-        bucket.put_recorder(&spool.recorder, &spool.file).await?;
+        within(limit, bucket, bucket.put_recorder(&spool.recorder, &spool.file)).await?;
     }
     for segment in waiting {
         let bytes = std::fs::read(&segment.path).map_err(RemoteError::at(&segment.path))?;
         let name = ListedSegment { recorder: spool.recorder.clone(), number: segment.number };
-        bucket.put_segment(&name, bytes.into()).await?;
+        let limit = limit.saturating_add(Duration::from_secs(bytes.len() as u64 / SLOW_LINK));
+        within(limit, bucket, bucket.put_segment(&name, bytes.into())).await?;
         spool.mark_sent(&segment)?;
         *sent += 1;
     }
     Ok(())
+}
+
+/// Waits for an upload, up to a limit.
+async fn within(
+    limit: Duration,
+    bucket: &RecordingBucket,
+    upload: impl Future<Output = Result<(), RemoteError>>,
+) -> Result<(), RemoteError> {
+    let silent = |_| RemoteError::Silent { url: bucket.url().to_owned() };
+    tokio::time::timeout(limit, upload).await.map_err(silent)?
 }
 
 /// Cuts the log of a recorder that has ended, and uploads everything.
@@ -282,9 +301,10 @@ async fn upload_all(
     bucket: &RecordingBucket,
     spool: &UploadSpool,
     sent: &mut u64,
+    limit: Duration,
 ) -> Result<(), RemoteError> {
     spool.cut()?;
-    upload_waiting(bucket, spool, sent).await
+    upload_waiting(bucket, spool, sent, limit).await
 }
 
 /// Uploads what ended recorders of a recording have left on this machine. Returns how many segments
@@ -295,7 +315,7 @@ async fn upload_all(
 pub async fn upload_leftovers(bucket: &RecordingBucket, state: &Path) -> Result<u64, RemoteError> {
     let mut sent = 0;
     for spool in UploadSpool::leftovers(state, bucket.url())? {
-        upload_all(bucket, &spool, &mut sent).await?;
+        upload_all(bucket, &spool, &mut sent, Duration::MAX).await?;
         spool.remove()?;
     }
     Ok(sent)

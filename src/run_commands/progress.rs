@@ -19,6 +19,20 @@ pub fn line() -> Arc<ProgressBar> {
     Arc::new(bar)
 }
 
+/// Creates a live line that is drawn once it is shown.
+#[cfg(feature = "remote")]
+pub fn hidden_line() -> Arc<ProgressBar> {
+    let line = line();
+    line.set_draw_target(ProgressDrawTarget::hidden());
+    line
+}
+
+/// Draws a hidden line on stderr from now on.
+#[cfg(feature = "remote")]
+pub fn show(line: &ProgressBar) {
+    line.set_draw_target(ProgressDrawTarget::stderr());
+}
+
 /// Creates a progress bar on stderr for this many calls.
 pub fn bar(calls: u64) -> Arc<ProgressBar> {
     let bar = ProgressBar::with_draw_target(Some(calls), ProgressDrawTarget::stderr());

@@ -10,6 +10,7 @@ mod names;
 mod pull;
 mod push;
 mod recording;
+mod transfer_notice;
 
 pub use compact::run as compact;
 pub use garbage::run as gc;

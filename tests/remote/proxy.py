@@ -9,6 +9,7 @@ import re
 import socket
 import struct
 import threading
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -44,6 +45,8 @@ class Answer:
     status: int
     headers: list[tuple[str, str]]
     body: bytes
+    #: The connection is cut after so many bytes of the body.
+    cut_after: int | None = None
 
 
 def s3_error(status: int, code: str, message: str) -> Answer:
@@ -71,6 +74,24 @@ def puts(pattern: str) -> Callable[[Request], bool]:
     return lambda request: request.method == "PUT" and re.search(pattern, request.key) is not None
 
 
+class Throttle:
+    """A slow link: all connections together pass on so many bytes a second, in each direction."""
+
+    PIECE = 8192
+
+    def __init__(self, bytes_per_second: int) -> None:
+        self._rate = bytes_per_second
+        self._lock = threading.Lock()
+        self._free_at = {"up": 0.0, "down": 0.0}
+
+    def wait(self, direction: str, count: int) -> None:
+        """Returns when the link has passed on so many bytes."""
+        with self._lock:
+            free_at = max(self._free_at[direction], time.monotonic()) + count / self._rate
+            self._free_at[direction] = free_at
+        time.sleep(max(0.0, free_at - time.monotonic()))
+
+
 @dataclass
 class Rules:
     """What the proxy does to requests, besides passing them on."""
@@ -85,6 +106,8 @@ class Rules:
     after: list[Callable[[Request], bool | None]] = field(default_factory=list)
     #: Change the answer.
     change: list[Callable[[Request, Answer], Answer]] = field(default_factory=list)
+    #: Passes on the bodies of requests and answers.
+    throttle: Throttle | None = None
 
 
 class OldObjects:
@@ -262,13 +285,32 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _read_body(self) -> bytes:
         if self.headers.get("transfer-encoding", "").lower() != "chunked":
-            return self.rfile.read(int(self.headers.get("content-length", 0)))
+            return self._read(int(self.headers.get("content-length", 0)))
         pieces = []
         while size := int(self.rfile.readline().split(b";")[0], 16):
-            pieces.append(self.rfile.read(size))
+            pieces.append(self._read(size))
             self.rfile.readline()
         self.rfile.readline()
         return b"".join(pieces)
+
+    def _read(self, size: int) -> bytes:
+        content = self.rfile.read(size)
+        throttle = self._proxy.rules.throttle
+        if throttle is not None:
+            # Read at once: over a slow link, the sender's buffers take all of it, and its bytes are acknowledged.
+            for at in range(0, size, throttle.PIECE):
+                throttle.wait("up", min(throttle.PIECE, size - at))
+        return content
+
+    def _write(self, content: bytes) -> None:
+        throttle = self._proxy.rules.throttle
+        if throttle is None:
+            self.wfile.write(content)
+            return
+        for at in range(0, len(content), throttle.PIECE):
+            piece = content[at:at + throttle.PIECE]
+            throttle.wait("down", len(piece))
+            self.wfile.write(piece)
 
     def _pass_on(self, request: Request, body: bytes) -> Answer:
         if self._store is None:
@@ -296,7 +338,11 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.end_headers()
         if self.command != "HEAD":
-            self.wfile.write(answer.body)
+            self._write(answer.body[:answer.cut_after])
+            if answer.cut_after is not None and answer.cut_after < len(answer.body):
+                self.wfile.flush()
+                self.connection.shutdown(socket.SHUT_WR)
+                self.close_connection = True
 
     def _cut(self) -> None:
         _reset(self.connection)

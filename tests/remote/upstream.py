@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import random
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -14,6 +16,11 @@ def answer_text(prompt: str, edition: int = 1) -> str:
     return f"edition {edition} answers: {prompt}"
 
 
+def noise(seed: str, length: int) -> str:
+    """Returns letters that follow from a seed, and look random."""
+    return base64.b64encode(random.Random(seed).randbytes(length * 3 // 4)).decode()
+
+
 class Upstream:
     """A listener on loopback. Counts the calls that it has answered, by prompt."""
 
@@ -21,6 +28,7 @@ class Upstream:
         self.edition = 1
         self.is_failing = False
         self.padding = 0  # how many characters each answer has at its end
+        self.noise = 0  # how many more, which no compression makes smaller than three quarters
         self.prompts: list[str] = []
         self._server = _Server(("127.0.0.1", 0), _Handler)
         self._server.upstream = self
@@ -54,7 +62,7 @@ class _Handler(BaseHTTPRequestHandler):
         prompt = body["messages"][-1]["content"]
         upstream = self.server.upstream
         upstream.prompts.append(prompt)
-        text = answer_text(prompt, upstream.edition) + "." * upstream.padding
+        text = answer_text(prompt, upstream.edition) + "." * upstream.padding + noise(prompt, upstream.noise)
         status = "500 Internal Server Error" if upstream.is_failing else "200 OK"
         answer = _stream(text) if body.get("stream") else _whole(text)
         kind = "text/event-stream" if body.get("stream") else "application/json"

@@ -5,7 +5,7 @@
 
 use bytes::Bytes;
 use object_store::path::Path;
-use object_store::{Error, PutMode, PutOptions, UpdateVersion};
+use object_store::{Error, PutMode, UpdateVersion};
 
 use super::ObjectAccess;
 use crate::remote_error::RemoteError;
@@ -26,11 +26,10 @@ impl ObjectAccess {
         let other =
             UpdateVersion { e_tag: Some(NO_TAG.to_owned()), version: Some(NO_VERSION.to_owned()) };
         for mode in [PutMode::Create, PutMode::Update(other)] {
-            let options = PutOptions { mode, ..PutOptions::default() };
-            match self.store.put_opts(path, bytes.clone().into(), options).await {
+            match self.put(path, bytes.clone(), mode).await {
                 Err(Error::AlreadyExists { .. } | Error::Precondition { .. }) => {}
                 Err(error) => return Err(self.failed("write to", &error)),
-                Ok(_) => {
+                Ok(()) => {
                     let (url, endpoint) = (self.url.clone(), self.endpoint.clone());
                     return Err(RemoteError::NoConditions { url, endpoint });
                 }

@@ -19,9 +19,8 @@ pub(super) struct StoreClient {
     pub(super) link: Arc<StoreLink>,
 }
 
-/// How long a request may take, and how long a connection may take to open.
-const TIMEOUTS: [(ClientConfigKey, &str); 2] =
-    [(ClientConfigKey::Timeout, "60s"), (ClientConfigKey::ConnectTimeout, "5s")];
+/// How long a connection may take to open.
+const CONNECT_TIMEOUT: (ClientConfigKey, &str) = (ClientConfigKey::ConnectTimeout, "5s");
 
 /// Connects to the store of a recording.
 pub(super) fn connect(address: &RemoteAddress) -> Result<StoreClient, object_store::Error> {
@@ -37,13 +36,12 @@ fn amazon(
     address: &RemoteAddress,
     link: Arc<StoreLink>,
 ) -> Result<StoreClient, object_store::Error> {
-    let mut builder = AmazonS3Builder::from_env()
+    let builder = AmazonS3Builder::from_env()
         .with_bucket_name(address.bucket())
         .with_retry(retries())
         .with_http_connector(LinkConnector(Arc::clone(&link)));
-    for (key, value) in TIMEOUTS {
-        builder = builder.with_config(AmazonS3ConfigKey::Client(key), value);
-    }
+    let (key, value) = CONNECT_TIMEOUT;
+    let builder = builder.with_config(AmazonS3ConfigKey::Client(key), value);
     let variables = ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT"];
     let named = variables.into_iter().find_map(|name| std::env::var(name).ok());
     let store = Arc::new(builder.build()?);
@@ -55,13 +53,12 @@ fn google(
     address: &RemoteAddress,
     link: Arc<StoreLink>,
 ) -> Result<StoreClient, object_store::Error> {
-    let mut builder = GoogleCloudStorageBuilder::from_env()
+    let builder = GoogleCloudStorageBuilder::from_env()
         .with_bucket_name(address.bucket())
         .with_retry(retries())
         .with_http_connector(LinkConnector(Arc::clone(&link)));
-    for (key, value) in TIMEOUTS {
-        builder = builder.with_config(GoogleConfigKey::Client(key), value);
-    }
+    let (key, value) = CONNECT_TIMEOUT;
+    let builder = builder.with_config(GoogleConfigKey::Client(key), value);
     let store = Arc::new(builder.build()?);
     let hint = "check the network of this machine";
     Ok(StoreClient { store, endpoint: "Google Cloud Storage".to_owned(), hint, link })
@@ -71,13 +68,12 @@ fn azure(
     address: &RemoteAddress,
     link: Arc<StoreLink>,
 ) -> Result<StoreClient, object_store::Error> {
-    let mut builder = MicrosoftAzureBuilder::from_env()
+    let builder = MicrosoftAzureBuilder::from_env()
         .with_container_name(address.bucket())
         .with_retry(retries())
         .with_http_connector(LinkConnector(Arc::clone(&link)));
-    for (key, value) in TIMEOUTS {
-        builder = builder.with_config(AzureConfigKey::Client(key), value);
-    }
+    let (key, value) = CONNECT_TIMEOUT;
+    let builder = builder.with_config(AzureConfigKey::Client(key), value);
     let named = std::env::var("AZURE_STORAGE_ENDPOINT").ok().map(without_user);
     let store = Arc::new(builder.build()?);
     let endpoint = named.unwrap_or_else(|| "Azure Blob Storage".to_owned());

@@ -1,14 +1,23 @@
-//! The way to a store: what its answers show of its clock.
+//! The way to a store: how many requests it bears, how long they may be silent, and what answers show
+//! of the store's clock.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use object_store::ClientOptions;
 use object_store::client::{
-    HttpClient, HttpConnector, HttpError, HttpRequest, HttpResponse, HttpService, ReqwestConnector,
+    HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse,
+    HttpResponseBody, HttpService, ReqwestConnector,
 };
 
+use super::patient_body::PatientBody;
+use super::request_room::{PARALLEL, RequestPlace, RequestRoom};
+use super::store_silence::{StoreSilence, answer_patience};
 use crate::store_clock::{StoreClock, machine_time};
+
+/// How long a request for credentials may take.
+const CREDENTIALS: Duration = Duration::from_secs(60);
 
 /// The way to the store of a bucket.
 #[derive(Debug)]
@@ -16,11 +25,13 @@ pub(crate) struct StoreLink {
     bucket: String,
     /// The store's clock.
     pub(crate) clock: StoreClock,
+    room: Arc<RequestRoom>,
 }
 
 impl StoreLink {
     pub(super) fn new(bucket: &str) -> Arc<Self> {
-        Arc::new(Self { bucket: bucket.to_owned(), clock: StoreClock::default() })
+        let (clock, room) = (StoreClock::default(), RequestRoom::new(PARALLEL));
+        Arc::new(Self { bucket: bucket.to_owned(), clock, room })
     }
 
     /// Whether a request goes to the bucket. Others ask for credentials, from other machines.
@@ -37,29 +48,63 @@ pub(super) struct LinkConnector(pub(super) Arc<StoreLink>);
 
 impl HttpConnector for LinkConnector {
     fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
-        let client = ReqwestConnector::default().connect(options)?;
-        Ok(HttpClient::new(LinkedClient { client, link: Arc::clone(&self.0) }))
+        // A limit on whole requests would be one on the size of what is sent over a slow link.
+        let options = options.clone().with_timeout_disabled();
+        let client = ReqwestConnector::default().connect(&options)?;
+        Ok(LinkedClient::connect(client, &self.0))
     }
 }
 
 /// A client that sends its requests over a link.
 #[derive(Debug)]
-struct LinkedClient {
+pub(super) struct LinkedClient {
     client: HttpClient,
     link: Arc<StoreLink>,
+}
+
+impl LinkedClient {
+    /// Returns a client that sends its requests over a link.
+    pub(super) fn connect(client: HttpClient, link: &Arc<StoreLink>) -> HttpClient {
+        HttpClient::new(Self { client, link: Arc::clone(link) })
+    }
+
+    /// Sends a request to the bucket that has its place.
+    async fn send(
+        &self,
+        request: HttpRequest,
+        place: &RequestPlace,
+    ) -> Result<HttpResponse, HttpError> {
+        let patience = answer_patience(request.body().content_length());
+        let (sent, began) = (machine_time(), Instant::now());
+        let silent = |after| StoreSilence::new(after, place.note_timeout()).into_error();
+        let response = match tokio::time::timeout(patience, self.client.execute(request)).await {
+            Ok(Ok(response)) => response,
+            Ok(Err(error)) if error.kind() == HttpErrorKind::Timeout => {
+                return Err(silent(began.elapsed()));
+            }
+            Ok(Err(error)) => return Err(error),
+            Err(_) => return Err(silent(patience)),
+        };
+        place.note_answer();
+        let date = response.headers().get(http::header::DATE);
+        if let Some(date) = date.and_then(|date| date.to_str().ok()) {
+            self.link.clock.note_answer(sent, machine_time(), date);
+        }
+        Ok(response)
+    }
 }
 
 #[async_trait]
 impl HttpService for LinkedClient {
     async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
-        let is_for_bucket = self.link.is_for_bucket(request.uri());
-        let sent = machine_time();
-        let response = self.client.execute(request).await?;
-        let date = response.headers().get(http::header::DATE);
-        if let Some(date) = date.filter(|_| is_for_bucket).and_then(|date| date.to_str().ok()) {
-            self.link.clock.note_answer(sent, machine_time(), date);
+        if !self.link.is_for_bucket(request.uri()) {
+            let answer = tokio::time::timeout(CREDENTIALS, self.client.execute(request)).await;
+            return answer
+                .unwrap_or_else(|_| Err(StoreSilence::new(CREDENTIALS, false).into_error()));
         }
-        Ok(response)
+        let place = self.link.room.enter().await;
+        let response = self.send(request, &place).await?;
+        Ok(response.map(|body| HttpResponseBody::new(PatientBody::new(body, place))))
     }
 }
 

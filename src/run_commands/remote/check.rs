@@ -6,6 +6,7 @@ use loomrec_remote::{
 };
 
 use super::failure::reading;
+use super::transfer_notice::TransferNotice;
 use crate::args::VerifyArgs;
 use loomrec_cli::exit::CommandFailure;
 use loomrec_cli::output::Output;
@@ -41,9 +42,10 @@ pub(super) async fn check(
     output: &Output,
 ) -> Result<(), CommandFailure> {
     install_crypto_provider();
-    match check_objects(name, flags, cache, output).await {
+    let notice = TransferNotice::start(output, &name.address.to_string());
+    match check_objects(name, flags, cache, &notice.output(output)).await {
         Err(error) if is_pointer && !flags.is_deep && !error.is_about_objects() => {
-            output.warning(&format!(
+            notice.output(output).warning(&format!(
                 "{}: the store was not checked: failed to {}",
                 name.address,
                 error.chain()

@@ -7,6 +7,7 @@ use loomrec_remote::{
 
 use super::failure::writing;
 use super::folders;
+use super::transfer_notice::TransferNotice;
 use crate::args::{CompactArgs, LogFormat};
 use loomrec_cli::exit::CommandFailure;
 use loomrec_cli::output::Output;
@@ -25,20 +26,22 @@ pub async fn run(args: &CompactArgs) -> Result<u8, CommandFailure> {
     let tag = args.tag.as_deref().map(parse_tag).transpose().map_err(usage)?;
     install_crypto_provider();
     let bucket = RecordingBucket::connect(&address).map_err(writing)?;
+    let notice = TransferNotice::start(&output, bucket.url());
+    let shown = notice.output(&output);
     if let Some(state) = &args.restore {
         let state = ContentHash::parse(state)
             .map_err(|error| CommandFailure::usage(format!("--restore: {error}")))?;
         restore_ref(&bucket, &folders::cache(), &state).await.map_err(writing)?;
-        output.info(&format!("{address}: the newest state is {state} again"));
+        shown.info(&format!("{address}: the newest state is {state} again"));
     }
     let left = upload_leftovers(&bucket, &folders::state()).await.map_err(writing)?;
     if left > 0 {
-        output
-            .info(&format!("{address}: segments uploaded that ended recorders left here: {left}"));
+        shown.info(&format!("{address}: segments uploaded that ended recorders left here: {left}"));
     }
     let choice = if args.skip_missing { GapChoice::Skip } else { GapChoice::Refuse };
     let done =
         loomrec_remote::compact(&bucket, &folders::cache(), choice).await.map_err(writing)?;
+    drop(notice);
     let Some(manifest) = done.manifest else {
         output.info(&format!("{address}: there is nothing to merge"));
         return Ok(0);

@@ -4,6 +4,7 @@ use loomrec_remote::{RecordingBucket, RemoteAddress, find_garbage};
 
 use super::failure::writing;
 use super::folders;
+use super::transfer_notice::TransferNotice;
 use crate::args::{GcArgs, LogFormat};
 use loomrec_cli::exit::CommandFailure;
 use loomrec_cli::output::{Output, print};
@@ -20,7 +21,9 @@ pub async fn run(args: &GcArgs) -> Result<u8, CommandFailure> {
         .map_err(|error| CommandFailure::usage(format!("failed to {error}")))?;
     install_crypto_provider();
     let bucket = RecordingBucket::connect(&address).map_err(writing)?;
+    let notice = TransferNotice::start(&output, bucket.url());
     let garbage = find_garbage(&bucket, &folders::cache(), args.keep).await.map_err(writing)?;
+    drop(notice);
     let paths: String = garbage.paths().map(|path| format!("{path}\n")).collect();
     let (count, bytes, states) = (garbage.paths().len(), garbage.bytes, garbage.states);
     print(&terminal::block(&paths))?;

@@ -5,7 +5,8 @@ use loomrec_remote::{FetchedState, PointerFile, RemoteName, StateFetcher, StateS
 
 use super::check::{BucketCheckFlags, check};
 use super::failure::reading;
-use super::fetcher::fetcher;
+use super::fetcher::{fetcher, fetcher_with};
+use super::transfer_notice::TransferNotice;
 use crate::args::{Command, LogFormat};
 use crate::remote_arguments::read_recordings;
 use loomrec_cli::exit::CommandFailure;
@@ -29,7 +30,7 @@ pub async fn localize(command: &mut Command) -> Result<(), CommandFailure> {
         _ => (LogFormat::Human, false),
     };
     let output = Output::new(format, is_quiet, false);
-    let fetcher = fetcher(&output, is_stale_ok);
+    let fetcher = fetcher(is_stale_ok);
     let flags = match command {
         Command::Verify(args) => Some(BucketCheckFlags::from_args(args)),
         _ => None,
@@ -40,7 +41,7 @@ pub async fn localize(command: &mut Command) -> Result<(), CommandFailure> {
                 let name = read_name(location)?;
                 check(&name, !location.is_url(), flags, &fetcher.cache, &output).await?;
             }
-            *location = fetch(location, &fetcher).await?;
+            *location = fetch(location, &fetcher, &output).await?;
             report(location, &output);
         }
     }
@@ -66,10 +67,12 @@ pub(super) fn read_name(location: &RecordingLocation) -> Result<RemoteName, Comm
 pub(super) async fn fetch(
     location: &RecordingLocation,
     fetcher: &StateFetcher,
+    output: &Output,
 ) -> Result<RecordingLocation, CommandFailure> {
     let name = read_name(location)?;
     install_crypto_provider();
-    let state = fetcher.fetch(&name).await.map_err(reading)?;
+    let notice = TransferNotice::start(output, &name.address.to_string());
+    let state = fetcher_with(fetcher, &notice).fetch(&name).await.map_err(reading)?;
     Ok(located(location.display().to_string(), &name, state))
 }
 

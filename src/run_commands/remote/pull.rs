@@ -3,8 +3,9 @@
 use loomrec_remote::{GapChoice, PointerFile, RecordingBucket, StateSelector};
 
 use super::failure::{reading, writing};
-use super::fetcher::fetcher;
+use super::fetcher::{fetcher, fetcher_with};
 use super::names;
+use super::transfer_notice::TransferNotice;
 use crate::args::{LogFormat, PullArgs};
 use loomrec_cli::exit::CommandFailure;
 use loomrec_cli::output::Output;
@@ -33,7 +34,8 @@ pub async fn run(args: &PullArgs) -> Result<u8, CommandFailure> {
         name.state = StateSelector::Newest;
     }
     install_crypto_provider();
-    let fetcher = fetcher(&output, false);
+    let notice = TransferNotice::start(&output, &name.address.to_string());
+    let fetcher = fetcher_with(&fetcher(false), &notice);
     let mut state = fetcher.fetch(&name).await.map_err(reading)?;
     let text = args.recording.display().to_string();
     if args.update {
@@ -54,6 +56,7 @@ pub async fn run(args: &PullArgs) -> Result<u8, CommandFailure> {
             pointer.write(args.recording.as_path()).map_err(writing)?;
         }
     }
+    drop(notice);
     let manifest = state.manifest.to_string();
     let here = names::located(text.clone(), &name, state);
     match &args.output {

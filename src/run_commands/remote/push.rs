@@ -10,7 +10,8 @@ use loomrec_remote::{
 
 use super::check::restore;
 use super::failure::writing;
-use super::fetcher::fetcher;
+use super::folders;
+use super::transfer_notice::TransferNotice;
 use crate::args::{LogFormat, PushArgs};
 use crate::store_secrets::store_secrets;
 use loomrec_cli::exit::CommandFailure;
@@ -51,17 +52,18 @@ pub async fn run(args: &PushArgs) -> Result<u8, CommandFailure> {
     };
     install_crypto_provider();
     let bucket = RecordingBucket::connect(&address).map_err(writing)?;
-    let fetcher = fetcher(&output, false);
+    let cache = folders::cache();
+    let notice = TransferNotice::start(&output, bucket.url());
     if args.repair {
         let state = base_state(&base);
-        return repair(&bucket, &fetcher.cache, &recording, state, &output).await;
+        return repair(&bucket, &cache, &recording, state, &notice.output(&output)).await;
     }
     let secrets = store_secrets();
     let recording = SecretFree { recording: &recording, secrets: &secrets };
-    let pushed =
-        push(&bucket, &fetcher.cache, &recording, &base, tag.as_deref(), &fetcher.on_progress)
-            .await
-            .map_err(writing)?;
+    let pushed = push(&bucket, &cache, &recording, &base, tag.as_deref(), &notice.on_progress())
+        .await
+        .map_err(writing)?;
+    drop(notice);
     let pointer = PointerFile {
         address,
         manifest: pushed.manifest.clone(),

@@ -10,7 +10,8 @@ use loomrec_remote::{
 };
 
 use super::failure::{reading, writing};
-use super::fetcher::fetcher;
+use super::fetcher::{fetcher, fetcher_with};
+use super::transfer_notice::TransferNotice;
 use super::{folders, names};
 use crate::args::{RecordArgs, RecordMode};
 use crate::receipt::UploadReceipt;
@@ -40,6 +41,7 @@ pub(crate) struct RemoteRecording {
     uploader: SegmentUploader,
     on_event: OnUploadEvent,
     patience: Duration,
+    output: Output,
     /// Whether the recorder merges the segments in the end.
     merges: bool,
 }
@@ -68,7 +70,8 @@ impl RemoteRecording {
         }
         install_crypto_provider();
         let bucket = RecordingBucket::connect(&name.address).map_err(writing)?;
-        let fetcher = fetcher(output, false);
+        let notice = TransferNotice::start(output, bucket.url());
+        let fetcher = fetcher_with(&fetcher(false), &notice);
         let rules = newest_rules(&bucket, &fetcher.cache).await.map_err(reading)?;
         let answers = answers(args, &name, &bucket, &fetcher).await?;
         if let Some(answers) = &answers
@@ -78,9 +81,10 @@ impl RemoteRecording {
             return Ok(None);
         }
         let ahead = bucket.clock_ahead().await;
-        tell_difference(ahead, output);
+        tell_difference(ahead, &notice.output(output));
         let clock = Arc::new(ArrivalClock::new(ahead));
-        let spool = begin_spool(args, &bucket, &clock, output).await?;
+        let spool = begin_spool(args, &bucket, &clock, &notice.output(output)).await?;
+        drop(notice);
         let origin = RemoteOrigin {
             name: args.recording.display().to_string(),
             url: name.address.to_string(),
@@ -101,6 +105,7 @@ impl RemoteRecording {
             uploader,
             on_event,
             patience,
+            output: output.clone(),
             merges,
         }))
     }
@@ -115,6 +120,7 @@ impl RemoteRecording {
                 Err(_) => std::future::pending().await,
             }
         };
+        let _notice = TransferNotice::start(&self.output, &url);
         let finished = self.uploader.finish(self.patience, &self.on_event, interrupted);
         let UploadResult { uploaded, left, problem } = finished.await;
         let mut receipt = UploadReceipt { url, uploaded, left, problem, ..Default::default() };
