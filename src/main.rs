@@ -51,6 +51,11 @@ fn dispatch<'a>(
     line: &'a clap::Command,
 ) -> CommandFuture<'a> {
     Box::pin(async move {
+        if let Command::Ls(args) = &command
+            && let Some(code) = run::list(args).await?
+        {
+            return Ok(code);
+        }
         run::localize(&mut command).await?;
         match command {
             Command::Record(args) => run::record(args, settings).await,

@@ -10,7 +10,8 @@ use loomrec_store::RecordingLocation;
 /// `loomrec ls`.
 #[derive(Debug, Args)]
 pub struct LsArgs {
-    /// The recording (may be left out if the settings name one)
+    /// The recording (may be left out if the settings name one), or a prefix of an object store,
+    /// s3://BUCKET/PREFIX/, to list the recordings below it
     #[arg(value_parser = location(), value_hint = ValueHint::AnyPath)]
     pub file: RecordingLocation,
     /// Recompute the costs with these prices per model (JSON)

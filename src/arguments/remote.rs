@@ -95,7 +95,8 @@ pub struct CompactArgs {
 #[command(after_help = "\
 Examples:
   loomrec gc s3://my-bucket/loomrec/agent           # shows what would be removed
-  loomrec gc s3://my-bucket/loomrec/agent --apply")]
+  loomrec gc s3://my-bucket/loomrec/agent --apply --keep-pointers .
+  loomrec gc s3://my-bucket/loomrec/agent --purge   # after a leak: docs/remote.md")]
 pub struct GcArgs {
     /// The remote recording: s3://BUCKET/NAME, gs://BUCKET/NAME or az://CONTAINER/NAME
     #[arg(value_name = "URL")]
@@ -103,6 +104,16 @@ pub struct GcArgs {
     /// Keep all states that are younger than this, such as 30d or 12h
     #[arg(long, value_name = "TIME", default_value = "90d", value_parser = duration)]
     pub keep: Duration,
+    /// Keep the states that pointer files below this folder name. Can be repeated
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub keep_pointers: Vec<PathBuf>,
+    /// Keep the newest state alone, however young the others are, with tags or without: for content
+    /// that must not stay
+    #[arg(long, conflicts_with_all = ["keep", "keep_pointers"])]
+    pub purge: bool,
+    /// Remove the whole recording
+    #[arg(long, conflicts_with_all = ["keep", "keep_pointers", "purge"])]
+    pub delete: bool,
     /// Remove the objects; without it, their paths are printed on stdout
     #[arg(long)]
     pub apply: bool,

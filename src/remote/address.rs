@@ -91,6 +91,28 @@ impl RemoteAddress {
         Ok(Self { scheme, bucket: bucket.to_owned(), name: name.to_owned() })
     }
 
+    /// Reads `SCHEME://BUCKET/PREFIX/`. The name is the prefix without its last `/`, and empty for a
+    /// whole bucket.
+    ///
+    /// # Errors
+    /// As [`Self::parse`].
+    pub(crate) fn parse_prefix(text: &str) -> Result<Self, AddressError> {
+        let trimmed = text.strip_suffix('/').unwrap_or(text);
+        let has_name = trimmed.split_once("://").is_some_and(|(_, rest)| rest.contains('/'));
+        if has_name {
+            return Self::parse(trimmed).map_err(|error| AddressError::new(text, error.problem));
+        }
+        // A bucket alone is read as that of a recording.
+        let of_recording = Self::parse(&format!("{trimmed}/all"));
+        let of_recording = of_recording.map_err(|error| AddressError::new(text, error.problem))?;
+        Ok(Self { name: String::new(), ..of_recording })
+    }
+
+    /// Returns the URL of another recording in the same bucket.
+    pub(crate) fn beside(&self, name: &str) -> String {
+        format!("{}://{}/{name}", self.scheme, self.bucket)
+    }
+
     /// Returns the scheme: `s3`, `gs` or `az`.
     pub fn scheme(&self) -> &'static str {
         self.scheme

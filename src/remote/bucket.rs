@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::address::RemoteAddress;
 use super::content_hash::ContentHash;
 use super::object_access::{LARGEST_OBJECT, ObjectAccess, note_text};
+use super::object_name::ObjectName;
 use super::packed_text::{LARGEST_MANIFEST, packed_limit};
 use super::remote_error::RemoteError;
 
@@ -177,11 +178,26 @@ impl RecordingBucket {
     /// # Errors
     /// The store fails, or an object is no tag.
     pub async fn tagged_states(&self) -> Result<Vec<ContentHash>, RemoteError> {
-        let mut states = Vec::new();
+        Ok(self.tags().await?.into_iter().map(|(_, state)| state).collect())
+    }
+
+    /// Returns the objects of all tags, each with its state.
+    ///
+    /// # Errors
+    /// The store fails, or an object is no tag.
+    pub(crate) async fn tags(&self) -> Result<Vec<(ObjectMeta, ContentHash)>, RemoteError> {
+        let mut tags = Vec::new();
         for meta in self.objects.list("tags").await? {
-            states.extend(self.read_tag_at(&meta.location).await?);
+            let state = self.read_tag_at(&meta.location).await?;
+            tags.extend(state.map(|state| (meta, state)));
         }
-        Ok(states)
+        Ok(tags)
+    }
+
+    /// Returns what an object of this recording is; `None` if it is no object of it.
+    pub(crate) fn object_name(&self, path: &Path) -> Option<ObjectName> {
+        let (name, object) = ObjectName::split(path.as_ref())?;
+        (Path::from(name) == self.objects.path("")).then_some(object)
     }
 
     /// Makes sure that the object of an entry is there and right. One that is old is written again.

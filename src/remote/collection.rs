@@ -29,6 +29,17 @@ pub struct GarbageList {
     pub bytes: u64,
     /// How many states are kept.
     pub states: usize,
+    /// The states that pointer files name, and that the store does not have.
+    pub gone: Vec<ContentHash>,
+}
+
+/// Which states are kept, besides the newest one and those with tags.
+#[derive(Clone, Debug, Default)]
+pub struct GarbageTerms {
+    /// Those that are younger than this.
+    pub keep: Duration,
+    /// Those that pointer files name.
+    pub pinned: Vec<ContentHash>,
 }
 
 impl GarbageList {
@@ -37,7 +48,7 @@ impl GarbageList {
         self.paths.iter().map(AsRef::as_ref)
     }
 
-    fn add(&mut self, object: ObjectMeta) {
+    pub(crate) fn add(&mut self, object: ObjectMeta) {
         self.bytes += object.size;
         self.paths.push(object.location);
     }
@@ -51,38 +62,43 @@ impl GarbageList {
     }
 }
 
-/// Finds what no state needs: all but the newest state, those with tags, and those that are younger
-/// than `keep`.
+/// Finds what no state needs: all but the newest state, those with tags, and those of `terms`.
 ///
 /// # Errors
 /// The store fails, or the manifest of a state that is kept cannot be used.
 pub async fn find_garbage(
     bucket: &RecordingBucket,
     cache: &LocalCache,
-    keep: Duration,
+    terms: &GarbageTerms,
 ) -> Result<GarbageList, RemoteError> {
     let mut garbage = GarbageList::default();
     let newest = read_newest(bucket, cache).await?.map(|newest| newest.state.manifest);
     let mut kept: HashSet<ContentHash> = bucket.tagged_states().await?.into_iter().collect();
-    kept.extend(newest.clone());
+    kept.extend(newest.iter().chain(&terms.pinned).cloned());
     for object in bucket.list("manifests").await? {
         let Some(hash) = ContentHash::of_path(&object.location) else { continue };
-        if kept.contains(&hash) || is_younger(&object, keep.max(GRACE)) {
+        if kept.contains(&hash) || is_younger(&object, terms.keep.max(GRACE)) {
             kept.insert(hash);
         } else {
             garbage.add(object);
         }
     }
-    garbage.states = kept.len();
     let mut needed: HashSet<ContentHash> = HashSet::new();
     let mut newest_manifest = StateManifest::default();
     for hash in &kept {
-        let manifest = load_manifest(bucket, cache, hash).await?;
+        let manifest = match load_manifest(bucket, cache, hash).await {
+            Err(RemoteError::NotFound { .. }) if terms.pinned.contains(hash) => {
+                garbage.gone.push(hash.clone());
+                continue;
+            }
+            manifest => manifest?,
+        };
         needed.extend(manifest.takes.iter().map(|take| take.object.clone()));
         if Some(hash) == newest.as_ref() {
             newest_manifest = manifest;
         }
     }
+    garbage.states = kept.len() - garbage.gone.len();
     for object in bucket.list("objects").await? {
         let is_needed =
             ContentHash::of_path(&object.location).is_none_or(|hash| needed.contains(&hash));

@@ -270,7 +270,8 @@ async fn merge_existing(
         return Err(RemoteError::NotFound {
             what: "a recording".to_owned(),
             url: bucket.url().to_owned(),
-            hint: "check the name, or push or record one first",
+            hint: "check the name (`loomrec ls` of it with a / at its end lists what is below it), or \
+                   push or record one first",
         });
     }
     Ok(merged)

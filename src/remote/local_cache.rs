@@ -95,6 +95,13 @@ impl LocalCache {
         let _ = fs::remove_file(self.object_path(hash));
     }
 
+    /// Removes a state: its manifest, and the recording that was composed of it.
+    pub fn drop_state(&self, hash: &ContentHash) {
+        // What is not there need not be removed.
+        let _ = fs::remove_file(self.manifest_path(hash));
+        let _ = fs::remove_file(self.recording_path(hash));
+    }
+
     fn object_path(&self, hash: &ContentHash) -> PathBuf {
         let digits = hash.digits();
         self.folder.join("objects").join(&digits[..2]).join(digits)

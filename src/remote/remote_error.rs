@@ -213,6 +213,17 @@ pub enum RemoteError {
         /// How many segments.
         segments: usize,
     },
+    /// Recorders have uploaded calls that are not merged, and may hold what is to be removed.
+    #[error(
+        "purge {url}: recorders have uploaded calls that no state has yet (segments: {segments}); \
+         run `loomrec compact {url}`, see what it merged, and purge again"
+    )]
+    UnmergedPurge {
+        /// The recording.
+        url: String,
+        /// How many segments.
+        segments: usize,
+    },
     /// Segments are missing although later ones of their recorder are there.
     #[error(
         "merge the segments of {url}: the store does not have {gaps}, and has later ones; if a \

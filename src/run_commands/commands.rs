@@ -4,8 +4,8 @@
 //! generated in this crate, at its optimization level, and not in the root package.
 
 use super::args::{
-    Command, CompactArgs, DemoArgs, DoctorArgs, GcArgs, PullArgs, PushArgs, RecordArgs, ReplayArgs,
-    RerecordArgs, UiArgs,
+    Command, CompactArgs, DemoArgs, DoctorArgs, GcArgs, LsArgs, PullArgs, PushArgs, RecordArgs,
+    ReplayArgs, RerecordArgs, UiArgs,
 };
 use super::{demo, doctor, remote, remote_arguments, rerecord, session, ui};
 use loomrec_cli::CommandFuture;
@@ -23,6 +23,11 @@ pub fn localize(command: &mut Command) -> CommandFuture<'_, ()> {
         remote_arguments::refuse_local_use(command)?;
         remote::localize(command).await
     })
+}
+
+/// Lists the recordings of a bucket, if that is what `loomrec ls` names.
+pub fn list(args: &LsArgs) -> CommandFuture<'_, Option<u8>> {
+    Box::pin(remote::list(args))
 }
 
 /// Runs `loomrec record`.

@@ -6,6 +6,7 @@ mod failure;
 mod fetcher;
 mod folders;
 mod garbage;
+mod listing;
 mod names;
 mod pull;
 mod push;
@@ -14,6 +15,7 @@ mod transfer_notice;
 
 pub use compact::run as compact;
 pub use garbage::run as gc;
+pub use listing::run as list;
 pub use names::localize;
 pub use pull::run as pull;
 pub use push::run as push;

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::args::{Command, CompactArgs, GcArgs, PullArgs, PushArgs, RecordArgs};
+use super::args::{Command, CompactArgs, GcArgs, LsArgs, PullArgs, PushArgs, RecordArgs};
 use super::receipt::UploadReceipt;
 use loomrec_cli::exit::CommandFailure;
 use loomrec_cli::output::Output;
@@ -55,6 +55,15 @@ pub async fn localize(command: &mut Command) -> Result<(), CommandFailure> {
         .into_iter()
         .any(|location| location.is_remote());
     if is_remote { Err(absent()) } else { Ok(()) }
+}
+
+/// Lists nothing: [`localize`] refuses what is in an object store.
+///
+/// # Errors
+/// None.
+#[expect(clippy::unused_async, reason = "the same calls as with the feature")]
+pub async fn list(_args: &LsArgs) -> Result<Option<u8>, CommandFailure> {
+    Ok(None)
 }
 
 /// Refuses `loomrec push`.

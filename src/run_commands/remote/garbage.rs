@@ -1,6 +1,9 @@
 //! The `loomrec gc` command.
 
-use loomrec_remote::{RecordingBucket, RemoteAddress, find_garbage};
+use loomrec_remote::{
+    ContentHash, GarbageList, GarbageTerms, RecordingBucket, RemoteAddress, find_garbage,
+    find_pointers, find_purgeable, find_recording,
+};
 
 use super::failure::writing;
 use super::folders;
@@ -14,27 +17,130 @@ use loomrec_engine::upstream::install_crypto_provider;
 /// Runs the command.
 ///
 /// # Errors
-/// A name that is wrong (2), or a store that cannot be used (5).
+/// A name that is wrong, or a folder without pointer files (2); a store that cannot be used (5).
 pub async fn run(args: &GcArgs) -> Result<u8, CommandFailure> {
     let output = Output::new(LogFormat::Human, false, false);
     let address = RemoteAddress::parse(&args.url)
         .map_err(|error| CommandFailure::usage(format!("failed to {error}")))?;
+    let terms = GarbageTerms { keep: args.keep, pinned: pinned(args, &address)? };
     install_crypto_provider();
     let bucket = RecordingBucket::connect(&address).map_err(writing)?;
-    let notice = TransferNotice::start(&output, bucket.url());
-    let garbage = find_garbage(&bucket, &folders::cache(), args.keep).await.map_err(writing)?;
-    drop(notice);
-    let paths: String = garbage.paths().map(|path| format!("{path}\n")).collect();
-    let (count, bytes, states) = (garbage.paths().len(), garbage.bytes, garbage.states);
-    print(&terminal::block(&paths))?;
-    let what = format!("objects: {count}, of {bytes} bytes; states that are kept: {states}");
-    if args.apply {
-        garbage.remove(&bucket).await.map_err(writing)?;
-        output.info(&format!("{address}: removed {what}"));
-    } else if count == 0 {
-        output.info(&format!("{address}: there is nothing to remove; {what}"));
-    } else {
-        output.info(&format!("{address}: --apply removes {what}"));
+    match (args.purge, args.delete) {
+        (true, _) => purge(args, &bucket, &output).await?,
+        (_, true) => delete(args, &bucket, &output).await?,
+        _ => collect(args, &bucket, &terms, &output).await?,
     }
     Ok(0)
+}
+
+/// Returns the states that pointer files name.
+fn pinned(args: &GcArgs, address: &RemoteAddress) -> Result<Vec<ContentHash>, CommandFailure> {
+    let mut pinned = Vec::new();
+    for folder in &args.keep_pointers {
+        let refused = |problem: &str| {
+            CommandFailure::usage(format!("--keep-pointers {}: {problem}", folder.display()))
+        };
+        if !folder.is_dir() {
+            return Err(refused("it is no folder"));
+        }
+        let found = find_pointers(folder, address).map_err(writing)?;
+        if found.is_empty() {
+            return Err(refused(&format!("no pointer file below it names {address}")));
+        }
+        pinned.extend(found.into_iter().map(|(_, state)| state));
+    }
+    Ok(pinned)
+}
+
+/// Removes what no state needs.
+async fn collect(
+    args: &GcArgs,
+    bucket: &RecordingBucket,
+    terms: &GarbageTerms,
+    output: &Output,
+) -> Result<(), CommandFailure> {
+    let notice = TransferNotice::start(output, bucket.url());
+    let garbage = find_garbage(bucket, &folders::cache(), terms).await.map_err(writing)?;
+    drop(notice);
+    for state in &garbage.gone {
+        output.warning(&format!(
+            "{}: a pointer file names {state}, and the store does not have it",
+            bucket.url()
+        ));
+    }
+    let states = garbage.states;
+    show(&garbage)?;
+    let what = format!("{}; states that are kept: {states}", size(&garbage));
+    if args.apply {
+        garbage.remove(bucket).await.map_err(writing)?;
+        output.info(&format!("{}: removed {what}", bucket.url()));
+    } else if garbage.paths().len() == 0 {
+        output.info(&format!("{}: there is nothing to remove; {what}", bucket.url()));
+    } else {
+        output.info(&format!("{}: --apply removes {what}", bucket.url()));
+    }
+    Ok(())
+}
+
+/// Removes what the newest state does not need, and says what names it.
+async fn purge(
+    args: &GcArgs,
+    bucket: &RecordingBucket,
+    output: &Output,
+) -> Result<(), CommandFailure> {
+    let (url, cache) = (bucket.url(), folders::cache());
+    let notice = TransferNotice::start(output, url);
+    let list = find_purgeable(bucket, &cache).await.map_err(writing)?;
+    drop(notice);
+    show(&list.garbage)?;
+    for (state, written) in &list.states {
+        output.info(&format!("{url}: what pins {state} (written {written}) breaks"));
+    }
+    for tag in &list.tags {
+        output.info(&format!("{url}: the tag {tag} goes"));
+    }
+    if list.replaced > 0 {
+        output.warning(&format!(
+            "{url}: takes that others replace stay in the newest state: {}; pull it, push it with \
+             --force, and purge again",
+            list.replaced
+        ));
+    }
+    let what = format!("{}; states: {}", size(&list.garbage), list.states.len());
+    if args.apply {
+        list.remove(bucket, &cache).await.map_err(writing)?;
+        output.info(&format!("{url}: removed {what}"));
+    } else {
+        output.info(&format!("{url}: --apply removes {what}"));
+    }
+    Ok(())
+}
+
+/// Removes a recording.
+async fn delete(
+    args: &GcArgs,
+    bucket: &RecordingBucket,
+    output: &Output,
+) -> Result<(), CommandFailure> {
+    let notice = TransferNotice::start(output, bucket.url());
+    let all = find_recording(bucket).await.map_err(writing)?;
+    drop(notice);
+    show(&all)?;
+    let what = format!("the whole recording: {}", size(&all));
+    if args.apply {
+        all.remove(bucket).await.map_err(writing)?;
+        output.info(&format!("{}: removed {what}", bucket.url()));
+    } else {
+        output.info(&format!("{}: --apply removes {what}", bucket.url()));
+    }
+    Ok(())
+}
+
+fn show(garbage: &GarbageList) -> Result<(), CommandFailure> {
+    let paths: String = garbage.paths().map(|path| format!("{path}\n")).collect();
+    print(&terminal::block(&paths)).map(drop)
+}
+
+fn size(garbage: &GarbageList) -> String {
+    format!("objects: {}, of {} bytes", garbage.paths().len(), garbage.bytes)
 }

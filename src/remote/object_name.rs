@@ -1,0 +1,79 @@
+//! The names of a recording's objects.
+
+use super::content_hash::ContentHash;
+
+/// What an object of a recording is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ObjectName {
+    /// The reference.
+    Ref,
+    /// A tag.
+    Tag,
+    /// The manifest of a state.
+    Manifest,
+    /// An entry.
+    Entry,
+    /// The file of a recorder.
+    Recorder,
+    /// A segment of a recorder.
+    Segment,
+}
+
+impl ObjectName {
+    /// Splits the path of an object into the name of its recording and what it is. Returns `None` if
+    /// it is no object of a recording.
+    pub(crate) fn split(path: &str) -> Option<(&str, Self)> {
+        let (rest, last) = path.rsplit_once('/')?;
+        if last == "ref" {
+            return Some((rest, Self::Ref));
+        }
+        let (before, folder) = rest.rsplit_once('/')?;
+        match folder {
+            "tags" => return Some((before, Self::Tag)),
+            "manifests" if is_hash(last) => return Some((before, Self::Manifest)),
+            _ => {}
+        }
+        let (name, kind) = before.rsplit_once('/')?;
+        match kind {
+            "objects" if is_hash(last) && last.starts_with(folder) && folder.len() == 2 => {
+                Some((name, Self::Entry))
+            }
+            "runs" if last == "recorder.json" => Some((name, Self::Recorder)),
+            "runs" if last.len() >= 6 && last.bytes().all(|byte| byte.is_ascii_digit()) => {
+                Some((name, Self::Segment))
+            }
+            _ => None,
+        }
+    }
+}
+
+fn is_hash(text: &str) -> bool {
+    ContentHash::parse(&format!("sha256:{text}")).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn path_is_split_into_the_recording_and_the_object() {
+        let digits = "ab".repeat(32);
+        for (path, expected) in [
+            ("team/agent/ref".to_owned(), Some(("team/agent", ObjectName::Ref))),
+            ("agent/tags/v1".to_owned(), Some(("agent", ObjectName::Tag))),
+            (format!("agent/manifests/{digits}"), Some(("agent", ObjectName::Manifest))),
+            (format!("a/b/objects/ab/{digits}"), Some(("a/b", ObjectName::Entry))),
+            ("agent/runs/r1/recorder.json".to_owned(), Some(("agent", ObjectName::Recorder))),
+            ("agent/runs/r1/000001".to_owned(), Some(("agent", ObjectName::Segment))),
+            ("agent/runs/r1/1".to_owned(), None),
+            ("agent/notes.txt".to_owned(), None),
+            (format!("agent/objects/cd/{digits}"), None),
+            (format!("agent/manifests/{}", &digits[1..]), None),
+            (format!("manifests/{digits}"), None),
+            ("ref".to_owned(), None),
+            (String::new(), None),
+        ] {
+            assert_eq!(ObjectName::split(&path), expected, "{path}");
+        }
+    }
+}
