@@ -59,10 +59,6 @@ pub struct IdentityArgs {
     pub normalize: Vec<String>,
 
     /// How results of tools are compared
-    ///
-    /// by-call is for tools whose results are never the same, any-order for programs that run several
-    /// tools at the same time: results that follow each other are compared in the order of their
-    /// calls.
     #[arg(
         long,
         value_name = "HOW",
@@ -92,6 +88,6 @@ pub enum ToolResultPolicy {
     Exact,
     /// Not at all if their call is in the same request
     ByCall,
-    /// As they are, in the order of their calls
+    /// In the order of their calls
     AnyOrder,
 }

@@ -114,30 +114,26 @@ impl CommandEnvironment {
         Self { variables, guard: Vec::new(), arguments: Vec::new() }
     }
 
-    /// Adds the variables without which known agents call around loomrec, except for those that are
-    /// set, or in `skip`. A script, `npx` or an SDK may start an agent, so CMD does not matter.
+    /// Adds the variables without which known agents call around loomrec, since a script, `npx` or an
+    /// SDK may start an agent, and what the preset of CMD has for its own program. Variables that are
+    /// set, or in `skip`, are left out.
     #[must_use]
-    pub fn with_agents(mut self, current: &BTreeMap<String, String>, skip: &[String]) -> Self {
-        let is_set = |name: &str| current.contains_key(name) || skip.iter().any(|it| it == name);
-        let all = PRESETS.iter().flat_map(|preset| preset.variables);
-        let missing = all.filter(|(name, _)| !is_set(name));
-        self.variables.extend(missing.map(|(name, text)| ((*name).into(), (*text).into())));
-        self
-    }
-
-    /// Adds what a preset has for its own program, except for a variable in `skip`.
-    #[must_use]
-    pub fn with_preset(
+    pub fn with_agents(
         mut self,
-        preset: &AppliedPreset,
+        of_command: Option<&AppliedPreset>,
         current: &BTreeMap<String, String>,
         skip: &[String],
     ) -> Self {
         let is_set = |name: &str| current.contains_key(name) || skip.iter().any(|it| it == name);
-        self.variables.extend(preset.file_variable().filter(|(name, _)| !is_set(name)));
-        let openai = self.variables.iter().find(|(name, _)| name == "OPENAI_BASE_URL");
-        let openai = openai.map_or("", |(_, value)| value);
-        self.arguments = preset.arguments(openai);
+        let all = PRESETS.iter().flat_map(|preset| preset.variables);
+        let missing = all.filter(|(name, _)| !is_set(name));
+        self.variables.extend(missing.map(|(name, text)| ((*name).into(), (*text).into())));
+        if let Some(preset) = of_command {
+            self.variables.extend(preset.file_variable().filter(|(name, _)| !is_set(name)));
+            let openai = self.variables.iter().find(|(name, _)| name == "OPENAI_BASE_URL");
+            let openai = openai.map_or("", |(_, value)| value);
+            self.arguments = preset.arguments(openai);
+        }
         self
     }
 

@@ -25,6 +25,7 @@ use loomrec_cli::exit::CommandFailure;
 use loomrec_cli::output::{Output, print};
 use loomrec_cli::terminal;
 pub(super) use view::{command, key, typed};
+pub use waiting::print_list;
 
 /// Runs the command.
 ///
@@ -38,7 +39,7 @@ pub fn run(args: &ReviewArgs) -> CommandFuture<'_> {
 
 async fn review(args: &ReviewArgs) -> Result<u8, CommandFailure> {
     if args.list || args.check {
-        return waiting::print_list(args);
+        return print_list(args);
     }
     let [file] = args.files.as_slice() else {
         return Err(CommandFailure::usage(

@@ -275,11 +275,7 @@ impl RunContext {
         if args.run_values.no_preset {
             return environment;
         }
-        let environment = environment.with_agents(&self.current, &args.no_env);
-        match &self.preset {
-            None => environment,
-            Some(preset) => environment.with_preset(preset, &self.current, &args.no_env),
-        }
+        environment.with_agents(self.preset.as_deref(), &self.current, &args.no_env)
     }
 
     /// Prints the variables as shell commands.

@@ -112,7 +112,7 @@ fn miss_rules_and_commands_see_the_text_of_a_compressed_request() {
         let shown = scene.run(args).expect(0).stdout;
         assert!(shown.contains("the first question"), "{args:?}: {shown}");
     }
-    let pending = scene.run(&["pending", "run.json"]).expect(0).stdout;
+    let pending = scene.run(&["review", "--list", "run.json"]).expect(0).stdout;
     assert!(pending.contains("the other question"), "{pending}");
 }
 

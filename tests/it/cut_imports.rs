@@ -160,18 +160,9 @@ fn password_in_an_address_comes_over_nowhere() {
         "response": {"status": {"code": 200}, "body": {"string": answer},
             "headers": {"content-type": ["application/json"]}},
     }]});
-    let span = json!({"resourceSpans": [{"scopeSpans": [{"spans": [{"name": "x", "attributes": [
-        {"key": "openinference.span.kind", "value": {"stringValue": "LLM"}},
-        {"key": "url.full", "value": {"stringValue": URI}},
-        {"key": "input.value", "value": {"stringValue": asked}},
-        {"key": "output.value", "value": {"stringValue": answer}},
-    ]}]}]}]});
-    for (name, text) in [
-        ("c.yaml", yaml),
-        ("c.har", entry.to_string()),
-        ("c.json", json.to_string()),
-        ("spans.json", span.to_string()),
-    ] {
+    for (name, text) in
+        [("c.yaml", yaml), ("c.har", entry.to_string()), ("c.json", json.to_string())]
+    {
         let scene = Scene::new();
         std::fs::write(scene.path(name), text.replace(URI, &uri)).unwrap();
         let ran = loomrec::run(scene.dir(), &["import", name, "-o", "r.json"]);

@@ -138,20 +138,3 @@ fn cassette_without_a_body_is_a_loss_unless_the_exchange_says_that_there_is_none
     assert_eq!(server.call(&chat("hi")).status, 204);
     server.stop();
 }
-
-#[test]
-fn calls_of_a_batch_without_their_bodies_are_losses() {
-    let scene = Scene::new();
-    let request = json!({"custom_id": "a", "method": "POST", "url": "/v1/chat/completions",
-        "body": serde_json::from_str::<Value>(ASKED).unwrap()});
-    std::fs::write(scene.path("in.jsonl"), request.to_string()).unwrap();
-    for response in
-        [json!({"status_code": 200}), json!({"status_code": 200, "body": null}), Value::Null]
-    {
-        let line = json!({"custom_id": "a", "response": response, "error": null});
-        std::fs::write(scene.path("out.jsonl"), line.to_string()).unwrap();
-        let import = ["import", "out.jsonl", "--requests", "in.jsonl", "-o", "run.json"];
-        let ran = run(&scene, &import).expect(1);
-        assert!(ran.stderr.contains("left out: line 1: "), "{}", ran.stderr);
-    }
-}

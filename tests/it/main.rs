@@ -106,6 +106,7 @@ mod live;
 mod logged;
 #[cfg(test)]
 mod long_results;
+#[cfg(test)]
 mod long_runs;
 #[cfg(test)]
 mod maintenance;

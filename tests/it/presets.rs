@@ -118,7 +118,7 @@ fn preset_hides_the_recording_beside_what_the_user_ignores() {
         (ended.stdout, ended.stderr)
     };
     // Outside of a repository, it lists no files.
-    assert_eq!(said(&record).0, "['exec', 'do it'] None\nNone\nmessage\n");
+    assert_eq!(said(&record).0, "['exec', 'do it'] 1\nNone\nmessage\n");
     fs::create_dir(scene.path(".git")).unwrap();
     fs::write(scene.path(".aiderignore"), "secret.txt").unwrap();
     let both = format!("['secret.txt', '/{}']", scene.name());

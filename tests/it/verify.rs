@@ -130,21 +130,15 @@ fn every_problem_is_told_with_its_place_and_what_helps() {
 fn credentials_are_found_and_never_shown() {
     let scene = sample();
     let key = key();
-    let secret = "q7Zt2LmX9aRf4KpW8sVd1NcY6hBj3Gu5";
     edit(&scene, "\"three\"", &format!("\"use {key} please\""));
-    edit(&scene, "\"five\"", &format!("\"api_key={secret}\""));
     edit(&scene, "\\\"Bon\\\"", &format!("\\\"{key}\\\""));
     for args in [&["verify", "run.json"][..], &["verify", "run.json", "--json"]] {
         let ended = scene.run(args).expect(1);
         let said = format!("{}{}", ended.stdout, ended.stderr);
-        assert!(!said.contains(&key[..12]) && !said.contains(&secret[..8]), "{said}");
+        assert!(!said.contains(&key[..12]), "{said}");
     }
     let found = places(&json_output(&scene, &[], 1)).join("\n");
-    for part in [
-        "/request/body/messages/0/content",
-        "/response/chunks/",
-        "/request/body/contents/0/parts/0/text",
-    ] {
+    for part in ["/request/body/messages/0/content", "/response/chunks/"] {
         assert!(found.contains(part), "{part} not in\n{found}");
     }
     assert!(found.contains("secret"), "{found}");
@@ -159,9 +153,11 @@ fn warning_fails_only_if_it_is_asked_to_count() {
     let text = text.replacen("\"latency_ms\"", "\"latency\": 1, \"latency_ms\"", 1);
     std::fs::write(scene.path("run.json"), text).unwrap();
     let warned = json_output(&scene, &[], 0);
-    assert_eq!((&warned["errors"], &warned["warnings"]), (&json!(0), &json!(1)));
-    assert_eq!(warned["problems"][0]["kind"], "field");
-    assert_eq!(json_output(&scene, &["--strict"], 1)["errors"], 1);
+    assert_eq!(warned["errors"], 0, "{warned}");
+    let kinds: Vec<_> =
+        warned["problems"].as_array().unwrap().iter().map(|it| &it["kind"]).collect();
+    assert_eq!(kinds, ["spelling", "field"]);
+    assert_eq!(json_output(&scene, &["--strict"], 1)["errors"], warned["warnings"]);
     assert_eq!(scene.run(&["verify", "-q", "run.json"]).expect(0).stdout, "");
 }
 

@@ -29,7 +29,7 @@ const SHOWN: usize = 20;
 /// # Errors
 /// A recording, or the file of pending items beside it, that is missing, damaged or too new (4), or
 /// that is not of the expected kind (2).
-pub(super) fn print_list(args: &ReviewArgs) -> Result<u8, CommandFailure> {
+pub fn print_list(args: &ReviewArgs) -> Result<u8, CommandFailure> {
     if args.new.is_some() && args.files.len() != 1 {
         return Err(CommandFailure::usage(
             "--new names the changes of one FILE: name just that one",

@@ -15,8 +15,8 @@ fuzz_target!(|data: &[u8]| -> Corpus {
     let beside =
         if kind % 2 == 0 { ".loomrec/recording.json.pending" } else { "recording.json.new" };
     let folder = scratch::lay_out(&[(NAME, RECORDING), (beside, rest)]);
-    commands::run("pending", NAME);
-    commands::run("pending --json", NAME);
+    commands::run("review --list", NAME);
+    commands::run("review --list --json", NAME);
     verifying::is_sound(&folder.join(beside));
     commands::run("ls", beside);
     let mut expected = [(NAME.to_owned(), RECORDING.to_vec()), (beside.to_owned(), rest.to_vec())];

@@ -8,7 +8,7 @@ use clap::Parser as _;
 use loomrec_arguments::{Cli, Command};
 use loomrec_cli::exit::CommandFailure;
 use loomrec_file_commands::{
-    diff, journal, ls, noise, pending, prune, redact, salvage, show, stats, verify,
+    diff, journal, ls, noise, prune, redact, review, salvage, show, stats, verify,
 };
 use loomrec_run_commands::commands::score;
 
@@ -55,7 +55,7 @@ fn run_parsed(command: &Command) -> Result<u8, CommandFailure> {
         Command::Diff(args) => diff::run(args),
         Command::Noise(args) => noise::run(args),
         Command::Stats(args) => stats::run(args),
-        Command::Pending(args) => pending::run(args),
+        Command::Review(args) if args.list => review::print_list(args),
         Command::Verify(args) => verify::run(args),
         Command::Salvage(args) => salvage::run(args),
         Command::Prune(args) => prune::run(args),
