@@ -88,9 +88,15 @@ NAMES = [
 ]
 
 
+#: What `ls` lists the recordings of.
+BUCKETS = ["s3://bucket", "s3://bucket/", "s3://bucket/a/", "gs://bucket"]
+
+
 @pytest.mark.parametrize("command", ["ls", "replay", "record"])
 def test_malformed_name(machine, proxy, command):
     for name in NAMES:
+        if command == "ls" and name in BUCKETS:
+            continue
         line = ["ls", name] if command == "ls" else [command, "-r", name, "--", "touch", "marker"]
         outcome = machine.run(*line)
         assert outcome.code == 2, (line, outcome.code, outcome.stderr)
