@@ -12,10 +12,13 @@ from proxy import any_request, is_write
 def test_recorders_whose_uploads_lose_their_answers(make_machine, bucket, proxy, every):
     proxy.cut_every(every, is_write)
     machines = [make_machine() for _ in range(3)]
-    running = [machine.start_recorder(bucket.url(), client=calls(f"r{number}", 6, pause=[3]))
-               for number, machine in enumerate(machines)]
-    for recorder in running:
+    running = []
+    for number, machine in enumerate(machines):
+        # One after the other: a recorder that begins gives up if it loses five answers in a row.
+        recorder = machine.start_recorder(bucket.url(), client=calls(f"r{number}", 6, pause=[3]))
         recorder.wait_for_pause()
+        running.append(recorder)
+    for recorder in running:
         recorder.go_on()
     for recorder in running:
         outcome = recorder.wait()
