@@ -22,7 +22,7 @@ const ROOM: u32 = 16 << 10;
 /// The callback for progress: how many objects are there, and how many are needed.
 pub type OnFetchProgress = Arc<dyn Fn(u64, u64) + Send + Sync>;
 
-/// Downloads objects, each of which is checked against its hash. Returns how many.
+/// Downloads objects, and checks each against its hash. Returns how many there were.
 ///
 /// # Errors
 /// The store fails, or objects cannot be used: all of them are named. Those that have arrived stay.
@@ -47,6 +47,7 @@ pub(crate) async fn download_objects(
     });
     let mut downloads = futures_util::stream::iter(downloads).buffer_unordered(PARALLEL);
     let (mut done, mut damaged) = (0, Vec::new());
+    on_progress(done, total);
     while let Some(downloaded) = downloads.next().await {
         let ended = downloaded.map_err(|error| std::io::Error::other(error.to_string()));
         match ended.map_err(RemoteError::at("the download of an object"))? {

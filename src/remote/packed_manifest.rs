@@ -6,7 +6,7 @@ use super::remote_error::RemoteError;
 /// Compresses the text of a manifest.
 ///
 /// # Errors
-/// [`RemoteError::TooLarge`] if nobody could read it.
+/// [`RemoteError::TooLarge`] if readers would refuse it.
 pub(crate) fn pack_manifest(url: &str, text: &[u8]) -> Result<Vec<u8>, RemoteError> {
     let bytes = text.len() as u64;
     if bytes > LARGEST_MANIFEST {

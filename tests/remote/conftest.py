@@ -20,6 +20,11 @@ from upstream import Upstream  # noqa: E402
 _numbers = itertools.count(1)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Starts the tests of slow links first: they wait for minutes, which the others can fill."""
+    items.sort(key=lambda item: item.path.name != "test_slow_links.py")
+
+
 @pytest.fixture(scope="session")
 def moto(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Moto]:
     """moto's server, for all tests of this process."""

@@ -45,7 +45,7 @@ class Answer:
     status: int
     headers: list[tuple[str, str]]
     body: bytes
-    #: The connection is cut after so many bytes of the body.
+    #: After how many bytes of the body the connection is cut.
     cut_after: int | None = None
 
 
@@ -75,7 +75,7 @@ def puts(pattern: str) -> Callable[[Request], bool]:
 
 
 class Throttle:
-    """A slow link: all connections together pass on so many bytes a second, in each direction."""
+    """A slow link, whose speed all connections share. Each direction has its own."""
 
     PIECE = 8192
 

@@ -19,9 +19,10 @@ use tokio::time::Instant;
 use super::store_link::{LinkedClient, StoreLink};
 use super::{ObjectAccess, PARALLEL};
 
-/// A store that gets so many bytes a second, all requests together.
+/// A store behind a slow link, whose requests share its speed.
 #[derive(Debug)]
 struct SlowStore {
+    /// In bytes a second.
     speed: usize,
     under_way: AtomicUsize,
     requests: AtomicUsize,
@@ -93,8 +94,7 @@ fn behind_link(speed: usize) -> (ObjectAccess, Arc<SlowStore>) {
     (ObjectAccess { link, ..access }, store)
 }
 
-/// Creates so many objects of 600 KB, all at the same time. Returns the first
-/// error.
+/// Creates `count` objects of 600 KB at the same time. Returns the first error.
 async fn create(access: &ObjectAccess, count: usize) -> Option<String> {
     let creations = (0..count).map(|number| async move {
         let path = Path::from(format!("agent/objects/{number}"));

@@ -32,7 +32,7 @@ impl StoreSilence {
     }
 }
 
-/// Returns how long an answer to a request with a body of so many bytes may take to begin.
+/// Returns how long an answer may take to begin, if its request has a body of `body` bytes.
 pub(super) fn answer_patience(body: usize) -> Duration {
     LONGEST_SILENCE + Duration::from_secs(body as u64 / SLOWEST_UPLOAD)
 }

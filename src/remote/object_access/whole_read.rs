@@ -1,4 +1,4 @@
-//! The download of one object, which goes on where it was after its connection has ended.
+//! The download of one object, which continues where it stopped if its connection ends.
 
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt as _;
@@ -19,6 +19,11 @@ pub(super) async fn read_whole(
         let before = arrived.len();
         let failed = loop {
             match stream.next().await {
+                Some(Ok(bytes)) if (arrived.len() + bytes.len()) as u64 > meta.size => {
+                    let longer =
+                        format!("{path} has more than the {} bytes of its head", meta.size);
+                    return Err(Error::Generic { store: "object store", source: longer.into() });
+                }
                 Some(Ok(bytes)) => arrived.extend_from_slice(&bytes),
                 Some(Err(error)) => break error,
                 None => return Ok(arrived.freeze()),

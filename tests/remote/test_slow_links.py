@@ -1,8 +1,4 @@
-"""Slow links: requests may take as long as they like while bytes move, and what arrived stays.
-
-Not part of the suite: run it with `tests/remote/run slow_links.py`. The pull of 32 objects over a slow link does
-not end within its time yet.
-"""
+"""Slow links: requests may take as long as they like while bytes move, and what arrived stays."""
 
 from __future__ import annotations
 
@@ -22,8 +18,8 @@ from proxy import Throttle
 from upstream import answer_text, noise
 
 COUNT = 32
-#: gzip makes it about 600 KB.
-LENGTH = 800_000
+#: An entry has the answer twice, as it came and as text, which makes about 600 KB of gzip.
+LENGTH = 400_000
 SLOW = 150_000
 #: What 32 objects of 600 KB take over such a link, and again as much.
 PATIENCE = 300
@@ -95,6 +91,7 @@ def test_push_that_was_stopped_goes_on_with_what_arrived(large, make_machine, bu
     stop_at(proxy, lambda: large.start("push", "agent.json", bucket.url()), "/objects/", "PUT", 9)
     wait_until(lambda: len(bucket.keys("agent/objects/")) >= 8, "the objects that the store has got")
     arrived = bucket.keys("agent/objects/")
+    proxy.requests.clear()
     outcome = large.run("push", "agent.json", bucket.url())
     assert outcome.code == 0, outcome.stderr
     again = [request.key for request in proxy.requests if request.method == "PUT" and request.key in arrived]
