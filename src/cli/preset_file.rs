@@ -76,8 +76,9 @@ impl PresetFile {
 }
 
 impl IgnoreList {
-    /// Returns the user's list with the recordings that are in the repository around `cwd`. `None`
-    /// if there are none, or if the user's settings name another list.
+    /// Returns the user's list, with the recordings that are in the repository around `cwd` added to
+    /// it. Returns `None` if no recording is in that repository, or if the user's settings name
+    /// another list.
     fn content(
         &self,
         recordings: &[RecordingLocation],

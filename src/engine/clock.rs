@@ -15,7 +15,7 @@ pub struct ArrivalClock {
 }
 
 impl ArrivalClock {
-    /// Creates a clock that is ahead of this machine's by so many microseconds.
+    /// Creates a clock that is `ahead` microseconds ahead of this machine's.
     pub fn new(ahead: i64) -> Self {
         Self { last: AtomicI64::default(), ahead }
     }
