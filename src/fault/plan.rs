@@ -45,7 +45,7 @@ pub struct FaultPlan {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
     /// A problem in a rule.
-    #[error("rule {number}{}: {problem}", Name(name.as_deref()))]
+    #[error("rule {number}{}: {problem}", RuleName(name.as_deref()))]
     Rule {
         /// The number of the rule, from 1.
         number: usize,
@@ -72,9 +72,9 @@ pub enum PlanError {
     Whole(FieldError),
 }
 
-struct Name<'a>(Option<&'a str>);
+struct RuleName<'a>(Option<&'a str>);
 
-impl std::fmt::Display for Name<'_> {
+impl std::fmt::Display for RuleName<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.0 {
             None => Ok(()),

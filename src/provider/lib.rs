@@ -34,6 +34,7 @@ mod gemini;
 mod json_rpc;
 mod json_view;
 mod mode;
+mod needs_merge;
 mod ollama;
 mod openai;
 mod operation;

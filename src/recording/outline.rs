@@ -8,7 +8,7 @@ mod place;
 mod problem;
 mod recording_outline;
 
-use member::Kind;
+use member::MemberKind;
 pub use member::{MemberRole, OutlineMember};
 pub use recording_outline::RecordingOutline;
 
@@ -294,9 +294,9 @@ impl RecordingOutline {
         member: &OutlineMember,
     ) -> Option<impl Iterator<Item = Range<u64>> + use<'a>> {
         let (alone, items) = match member.kind {
-            Kind::Object => (Some(member.value.clone()), &[][..]),
-            Kind::List if self.is_step(member) => (None, self.items_in(&member.value)),
-            Kind::List | Kind::Other => return None,
+            MemberKind::Object => (Some(member.value.clone()), &[][..]),
+            MemberKind::List if self.is_step(member) => (None, self.items_in(&member.value)),
+            MemberKind::List | MemberKind::Other => return None,
         };
         Some(alone.into_iter().chain(items.iter().cloned()))
     }

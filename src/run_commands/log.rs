@@ -32,18 +32,18 @@ pub fn start(filter: Option<&str>, output: &Output) -> Result<(), CommandFailure
              levels by target, such as loomrec::call=info,loomrec::fault=debug"
         ))
     })?;
-    let lines = Lines { output: output.clone() };
+    let lines = LogLayer { output: output.clone() };
     tracing::subscriber::set_global_default(Registry::default().with(chosen).with(lines)).map_err(
         |error| CommandFailure::new(UNEXPECTED, format!("failed to start the log: {error}")),
     )
 }
 
 /// Writes an event as a line.
-struct Lines {
+struct LogLayer {
     output: Output,
 }
 
-impl<S: Subscriber> Layer<S> for Lines {
+impl<S: Subscriber> Layer<S> for LogLayer {
     fn on_event(&self, event: &Event<'_>, _context: Context<'_, S>) {
         let meta = event.metadata();
         if !is_ours(meta.target()) {

@@ -124,7 +124,7 @@ fn one(
     rules: Option<&IdentityRules>,
     lock: &mut RecordingLock,
     log: &File,
-) -> Result<(Next, Option<FileVersion>, Vec<StoreEvent>), StoreError> {
+) -> Result<(StagedCompaction, Option<FileVersion>, Vec<StoreEvent>), StoreError> {
     let at_log = |source| StoreError::read(paths.folding.clone(), source);
     let mut aside = Vec::new();
     for _ in 0..TRIES {
@@ -168,7 +168,7 @@ enum Committed {
 }
 
 /// A compaction that only has to be committed.
-struct Next {
+struct StagedCompaction {
     /// The number of entries of the log in it.
     entries: usize,
     /// The number of these that are left out, because their calls failed.
@@ -187,7 +187,7 @@ fn prepare(
     rules: Option<&IdentityRules>,
     log: &File,
     aside: &[FramePlace],
-) -> Result<Next, StoreError> {
+) -> Result<StagedCompaction, StoreError> {
     let source = RecordingSnapshot::compacting(paths, log, aside)?;
     let failed = |source| StoreError::read(paths.target.clone(), source);
     let before = match &source {
@@ -203,7 +203,7 @@ fn prepare(
     let entries = source.as_ref().map_or(0, RecordingSnapshot::logged);
     let plan = source.map(|source| source.plan).unwrap_or_default();
     let LogMerge { failures, replacements, .. } = plan;
-    Ok(Next { entries, failures, replacements, before, staged })
+    Ok(StagedCompaction { entries, failures, replacements, before, staged })
 }
 
 /// Copies the frames that are left out into a separate file.
@@ -242,7 +242,7 @@ fn commit(
     paths: &RecordingPaths,
     disk: &Disk,
     lock: &mut RecordingLock,
-    next: &Next,
+    next: &StagedCompaction,
 ) -> Result<Committed, StoreError> {
     let replaced =
         paths.backend.replace_compacted(&next.staged, &next.before, paths, lock, disk)?;

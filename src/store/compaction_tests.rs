@@ -3,7 +3,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use super::*;
-use crate::disk::failing::{Failure, Plan};
+use crate::disk::failing::{DiskFailure, Plan};
 use crate::log::{self, fingerprint};
 use crate::reader::{Recording, load};
 use loomrec_identity::{JsonPointer, RequestKey};
@@ -350,7 +350,7 @@ proptest! {
     }
 
     #[test]
-    fn fold_that_fails_at_any_point_loses_and_doubles_nothing(filed in prop::collection::vec(any_frame(), 0..4), logged in prop::collection::vec(any_frame(), 1..4), how in prop::sample::select(&[Failure::Error, Failure::Short, Failure::Full, Failure::Crash][..])) {
+    fn fold_that_fails_at_any_point_loses_and_doubles_nothing(filed in prop::collection::vec(any_frame(), 0..4), logged in prop::collection::vec(any_frame(), 1..4), how in prop::sample::select(&[DiskFailure::Error, DiskFailure::Short, DiskFailure::Full, DiskFailure::Crash][..])) {
         for at in 0.. {
             let folder = Folder::with(&written(&cassette_of(&filed)));
             folder.log(&folder.paths.log, &logged);

@@ -19,10 +19,10 @@ const MODE: u32 = 0o600;
 
 /// The storage that recordings are on.
 #[derive(Clone, Debug)]
-pub(super) struct Disk(Kind);
+pub(super) struct Disk(DiskKind);
 
 #[derive(Clone, Debug)]
-enum Kind {
+enum DiskKind {
     Real,
     #[cfg(test)]
     Failing(failing::Plan),
@@ -40,13 +40,13 @@ enum DiskChange<'a> {
 impl Disk {
     /// Returns the real disk.
     pub(super) fn real() -> Self {
-        Self(Kind::Real)
+        Self(DiskKind::Real)
     }
 
     /// Returns a disk that fails as planned.
     #[cfg(test)]
     pub(super) fn failing(plan: &failing::Plan) -> Self {
-        Self(Kind::Failing(plan.clone()))
+        Self(DiskKind::Failing(plan.clone()))
     }
 
     /// Creates a folder and its missing parents.
@@ -170,12 +170,12 @@ impl Disk {
 
     fn may(&self, what: &'static str) -> io::Result<()> {
         match &self.0 {
-            Kind::Real => {
+            DiskKind::Real => {
                 let _ = what;
                 Ok(())
             }
             #[cfg(test)]
-            Kind::Failing(plan) => plan.meet(DiskChange::Other(what)),
+            DiskKind::Failing(plan) => plan.meet(DiskChange::Other(what)),
         }
     }
 
@@ -185,9 +185,9 @@ impl Disk {
         bytes: &[u8],
     ) -> io::Result<()> {
         match &self.0 {
-            Kind::Real => write(bytes),
+            DiskKind::Real => write(bytes),
             #[cfg(test)]
-            Kind::Failing(plan) => plan.meet(DiskChange::Write(write, bytes)),
+            DiskKind::Failing(plan) => plan.meet(DiskChange::Write(write, bytes)),
         }
     }
 }

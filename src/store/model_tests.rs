@@ -132,7 +132,7 @@ impl World {
     }
 
     fn open(&mut self, who: usize, dies: usize) {
-        let plan = Plan::new(dies, Failure::Crash);
+        let plan = Plan::new(dies, DiskFailure::Crash);
         let disk = Disk::failing(&plan);
         let rules = IdentityRules::default();
         match RecordingAppender::open_on(disk, &self.folder.path, &RunChoice::New, &rules) {

@@ -18,11 +18,11 @@ const ONCE: usize = 256;
 
 /// The credentials of a run, for any number of threads.
 #[derive(Debug, Default)]
-pub(super) struct SecretGuard(Mutex<Known>);
+pub(super) struct SecretGuard(Mutex<SeenCredentials>);
 
 /// What is known about them.
 #[derive(Debug, Default)]
-struct Known {
+struct SeenCredentials {
     /// Shared, so that several entries can be searched at the same time.
     lasting: Arc<CallCredentials>,
     /// The turn in which each of them was used last.
@@ -59,12 +59,12 @@ impl SecretGuard {
         is_clean(packed, &lasting) && (covered || is_still_clean(packed, own))
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, SeenCredentials> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Known {
+impl SeenCredentials {
     /// Notes the use of a request's credentials. Returns whether all of them are watched, and all
     /// watched ones.
     fn note_use(&mut self, own: &CallCredentials) -> (bool, Arc<CallCredentials>) {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::*;
 use crate::AppenderEvent;
 use crate::disk::Disk;
-use crate::disk::failing::{Failure, Plan};
+use crate::disk::failing::{DiskFailure, Plan};
 use crate::{LogItem, RunChoice, load};
 use loomrec_identity::IdentityRules;
 use loomrec_recording::{Entry, EntryName};
@@ -52,7 +52,7 @@ fn a_compaction_comes_by_itself_and_one_that_failed_is_reported_and_tried_again(
     let plan = Plan::counting();
     let (appender, reported) = start(&path, &plan);
     append(&appender, "a");
-    plan.fail_now(Failure::Full);
+    plan.fail_now(DiskFailure::Full);
     let failure = reported.recv_timeout(PATIENCE).unwrap();
     assert!(failure.starts_with("CompactionFailed(\"write "), "{failure}");
     assert_eq!(steps_in_file(&path), 0);

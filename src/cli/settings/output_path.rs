@@ -25,7 +25,7 @@ const VERSION_CONTROL: [&str; 9] =
 
 /// What is written.
 #[derive(Clone, Copy)]
-enum Output {
+enum OutputKind {
     /// A file, and how it begins if its writer does not check that.
     File(Option<&'static str>),
     /// A recording, which may be a folder.
@@ -63,10 +63,10 @@ pub fn check_files(
         };
         match SettingScope::of(arg) {
             SettingScope::OutputFile { beginning } => {
-                project.check_output(settings, entry, Output::File(beginning))?;
+                project.check_output(settings, entry, OutputKind::File(beginning))?;
             }
             SettingScope::Recording if line.name == "record" => {
-                project.check_output(settings, entry, Output::Recording)?;
+                project.check_output(settings, entry, OutputKind::Recording)?;
             }
             SettingScope::InputFile => project.check_input(settings, entry)?,
             _ => {}
@@ -74,7 +74,7 @@ pub fn check_files(
     }
     match recording_setting(settings) {
         Some(entry) if changes_default(line.name, line.matches) => {
-            project.check_output(settings, entry, Output::Recording)
+            project.check_output(settings, entry, OutputKind::Recording)
         }
         _ => Ok(()),
     }
@@ -92,7 +92,7 @@ impl ProjectFolders {
         &self,
         settings: &Settings,
         entry: &Setting,
-        output: Output,
+        output: OutputKind,
     ) -> Result<(), CommandFailure> {
         let files = entry.values.iter().filter(|value| {
             // A recording in an object store needs the user's trust instead.
@@ -114,7 +114,7 @@ impl ProjectFolders {
     }
 
     /// Returns what is wrong with a path for an output.
-    fn problem(&self, path: &Path, output: Output) -> Option<&'static str> {
+    fn problem(&self, path: &Path, output: OutputKind) -> Option<&'static str> {
         let end = destination(path);
         let within = |end: &PathBuf| self.roots.iter().filter(|root| end.starts_with(root)).min();
         let Some((root, end)) = end.and_then(|end| Some((within(&end)?, end))) else {
@@ -129,12 +129,14 @@ impl ProjectFolders {
         let Ok(Some(status)) = FileStatus::at_path(path) else { return None };
         let is_plain = status.kind == FileKind::Regular && status.names == 1;
         match output {
-            Output::Recording if is_plain || status.kind == FileKind::Directory => None,
-            Output::Recording | Output::File(_) if !is_plain => Some("is not a regular file"),
-            Output::File(Some(beginning)) if status.length > 0 && !begins(path, beginning) => {
+            OutputKind::Recording if is_plain || status.kind == FileKind::Directory => None,
+            OutputKind::Recording | OutputKind::File(_) if !is_plain => {
+                Some("is not a regular file")
+            }
+            OutputKind::File(Some(beginning)) if status.length > 0 && !begins(path, beginning) => {
                 Some("names a file that loomrec has not written")
             }
-            Output::Recording | Output::File(_) => None,
+            OutputKind::Recording | OutputKind::File(_) => None,
         }
     }
 
@@ -237,7 +239,7 @@ mod tests {
         std::os::unix::fs::symlink("out", at("link")).unwrap();
         std::os::unix::fs::symlink("single.md", at("link.md")).unwrap();
         let project = ProjectFolders { current: root.clone(), roots: vec![root.clone()] };
-        let output = Output::File(Some("### loomrec "));
+        let output = OutputKind::File(Some("### loomrec "));
         for (path, problem) in [
             (".git/hooks/pre-commit", Some("is in a folder of version control")),
             ("sub/.GIT/new", Some("is in a folder of version control")),
@@ -257,6 +259,6 @@ mod tests {
         ] {
             assert_eq!(project.problem(&at(path), output), problem, "{path}");
         }
-        assert_eq!(project.problem(&at("out"), Output::Recording), None);
+        assert_eq!(project.problem(&at("out"), OutputKind::Recording), None);
     }
 }

@@ -20,7 +20,7 @@ pub(super) fn members(text: &str) -> Option<Vec<(Cow<'_, str>, &str)>> {
 
         fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
             let mut members = Vec::new();
-            while let Some((key, value)) = map.next_entry::<Name<'de>, &RawValue>()? {
+            while let Some((key, value)) = map.next_entry::<MemberName<'de>, &RawValue>()? {
                 members.push((key.0, value.get()));
             }
             Ok(members)
@@ -32,7 +32,7 @@ pub(super) fn members(text: &str) -> Option<Vec<(Cow<'_, str>, &str)>> {
 
 /// A member's name, borrowed if it contains no escape.
 #[derive(serde::Deserialize)]
-struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
+struct MemberName<'a>(#[serde(borrow)] Cow<'a, str>);
 
 /// Returns the item at `index` of a list's text.
 fn item(text: &str, index: usize) -> Option<&str> {

@@ -54,9 +54,9 @@ struct Pace {
 }
 
 /// Keeps an answer alive as long as parts of its body are in use.
-struct Held(Arc<ReadyResponse>);
+struct HeldResponse(Arc<ReadyResponse>);
 
-impl AsRef<[u8]> for Held {
+impl AsRef<[u8]> for HeldResponse {
     fn as_ref(&self) -> &[u8] {
         &self.0.bytes
     }
@@ -71,7 +71,7 @@ impl ReplayBody {
     ) -> Self {
         let bytes = match answer.pieces.len() {
             0..=FEW => answer.bytes.clone(),
-            _ => Bytes::from_owner(Held(Arc::clone(&answer))),
+            _ => Bytes::from_owner(HeldResponse(Arc::clone(&answer))),
         };
         let pace = schedule.map(|schedule| Box::new(Pace { schedule, arrived, timer: None }));
         Self { answer, bytes, sent: 0, done: 0, pace, hold: None, turn: None, over: false }

@@ -23,7 +23,7 @@ struct Kept {
 
 /// What happens to a matcher.
 #[derive(Clone, Copy, Debug)]
-enum Event {
+enum PoolEvent {
     Call(Kept),
     /// A call whose take turns out not to fit it.
     GivenBack(Kept),
@@ -206,11 +206,11 @@ fn kept() -> impl Strategy<Value = Kept> {
     })
 }
 
-fn event() -> impl Strategy<Value = Event> {
+fn event() -> impl Strategy<Value = PoolEvent> {
     prop_oneof![
-        30 => kept().prop_map(Event::Call),
-        5 => kept().prop_map(Event::GivenBack),
-        1 => prop_oneof![Just(None), (0_u8..3).prop_map(Some)].prop_map(Event::Reset),
+        30 => kept().prop_map(PoolEvent::Call),
+        5 => kept().prop_map(PoolEvent::GivenBack),
+        1 => prop_oneof![Just(None), (0_u8..3).prop_map(Some)].prop_map(PoolEvent::Reset),
     ]
 }
 
@@ -230,8 +230,8 @@ proptest! {
         let mut plain = Plain { matcher: &matcher, repeat, used: HashMap::new() };
         for event in events {
             let call = match event {
-                Event::Call(call) | Event::GivenBack(call) => observed(call),
-                Event::Reset(session) => {
+                PoolEvent::Call(call) | PoolEvent::GivenBack(call) => observed(call),
+                PoolEvent::Reset(session) => {
                     let session = name("session", session);
                     matcher.reset(session.as_deref());
                     match session {
@@ -245,7 +245,7 @@ proptest! {
             let found = matcher.find(&call);
             let index = found.as_ref().map(|hit| hit.index).map_err(|reason| *reason);
             prop_assert_eq!(index, expected, "{:?}", call);
-            if let (Event::GivenBack(_), Ok(hit)) = (event, &found) {
+            if let (PoolEvent::GivenBack(_), Ok(hit)) = (event, &found) {
                 matcher.release(hit.index(), call.session.as_deref());
                 plain.used.get_mut(&call.session).unwrap()[hit.index] = false;
             }

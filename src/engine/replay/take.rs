@@ -49,7 +49,7 @@ pub struct ReplayTake {
     pub(super) under: TakeLabels,
     /// Fields that only some takes have.
     details: Option<Box<Details>>,
-    held: Held,
+    held: HeldAnswer,
     served: AtomicU32,
 }
 
@@ -76,7 +76,7 @@ struct Details {
 
 /// What is kept of an entry, to answer with it and to read it again.
 #[derive(Debug)]
-enum Held {
+enum HeldAnswer {
     /// Its answer, and where its entry can be read again.
     Ready(Box<(TakeAnswer, TakeRef)>),
     /// The place of its text.
@@ -150,8 +150,8 @@ impl ReplayTake {
             under,
             details: (!details.is_empty()).then(|| Box::new(details)),
             held: match text {
-                Some(text) => Held::Text(text),
-                None => Held::Ready(Box::new((answer, place))),
+                Some(text) => HeldAnswer::Text(text),
+                None => HeldAnswer::Ready(Box::new((answer, place))),
             },
             served: AtomicU32::new(0),
         })
@@ -190,8 +190,8 @@ impl ReplayTake {
     /// Returns the entry, from its text or read again; `None` if that is no longer possible.
     pub(super) fn entry(&self, recording: &Recording, texts: &EntryTexts) -> Option<Entry> {
         match &self.held {
-            Held::Ready(ready) => recording.entry(&ready.1).ok(),
-            Held::Text(place) => Entry::read(texts.get(*place)).ok(),
+            HeldAnswer::Ready(ready) => recording.entry(&ready.1).ok(),
+            HeldAnswer::Text(place) => Entry::read(texts.get(*place)).ok(),
         }
     }
 
@@ -211,8 +211,8 @@ impl ReplayTake {
     ) -> Result<TakeDelivery, DeliveryError> {
         let read;
         let answer = match &self.held {
-            Held::Ready(ready) => &ready.0,
-            Held::Text(place) => {
+            HeldAnswer::Ready(ready) => &ready.0,
+            HeldAnswer::Text(place) => {
                 read = answer_of(texts.get(*place), &name())?;
                 &read
             }

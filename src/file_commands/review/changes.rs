@@ -38,12 +38,12 @@ pub(crate) struct ReviewDesk {
     pub(super) changes_at: Vec<TakeRef>,
     /// The state of each change in relation to the recording.
     pub(crate) standings: Vec<ChangeStanding>,
-    failed: Failed,
+    failed: FailedCalls,
 }
 
 /// Which takes and changes are of failed calls.
 #[derive(Debug, Default)]
-struct Failed {
+struct FailedCalls {
     held: Vec<bool>,
     changes: Vec<bool>,
 }
@@ -88,7 +88,8 @@ impl ReviewDesk {
         }
         let waiting = open(&place)?;
         check(file, &place, &recording, &waiting)?;
-        let (mut held, mut held_at, mut failed_calls) = (Vec::new(), Vec::new(), Failed::default());
+        let (mut held, mut held_at, mut failed_calls) =
+            (Vec::new(), Vec::new(), FailedCalls::default());
         for stored in recording.entries() {
             let stored = stored?;
             held.push(ReplacedTake::of(&stored.name, stored.take, &stored.entry));

@@ -22,7 +22,7 @@ use crate::operation::ResponseFormat;
 use crate::{Answer, TokenUsage, ToolCall, tool_result};
 
 pub(super) use answer_place::of as shape;
-pub(super) use merge::{Event, events};
+pub(super) use merge::{ConverseEvent, events};
 pub(super) use split::split;
 
 pub(crate) static ROW: OperationRow = OperationRow {

@@ -118,8 +118,8 @@ fn merge(native: NativeEvents) -> Option<MergedStream> {
         Some(Shape::Anthropic) => messages::ROW.merge?(Framing::Sse, &chunk::sse(events)),
         Some(Shape::Nova) => {
             converse::events(events.into_iter().flatten().map(|(name, data)| match data {
-                Value::Object(data) => converse::Event::Told(name, data),
-                _ => converse::Event::Failed,
+                Value::Object(data) => converse::ConverseEvent::Told(name, data),
+                _ => converse::ConverseEvent::Failed,
             }))
         }
         Some(Shape::Chat) => merge_chat(events),

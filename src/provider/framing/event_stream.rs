@@ -34,7 +34,7 @@ const TEXT: u8 = 7;
 pub(super) fn read(bytes: &[u8]) -> StreamEvent<'_> {
     let failed = StreamEvent { failed: true, ..StreamEvent::empty() };
     let Some((headers, payload)) = parts(bytes) else { return failed };
-    let Some(kind) = Kind::of(headers) else { return failed };
+    let Some(kind) = MessageKind::of(headers) else { return failed };
     let data = (!payload.is_empty()).then_some(Cow::Borrowed(payload));
     StreamEvent { name: kind.name, data, failed: kind.failed, ..StreamEvent::empty() }
 }
@@ -48,12 +48,12 @@ fn parts(message: &[u8]) -> Option<(&[u8], &[u8])> {
 }
 
 /// The kind of a message, according to its headers.
-struct Kind<'a> {
+struct MessageKind<'a> {
     name: Option<&'a str>,
     failed: bool,
 }
 
-impl<'a> Kind<'a> {
+impl<'a> MessageKind<'a> {
     /// Returns `None` if the headers do not parse.
     fn of(mut headers: &'a [u8]) -> Option<Self> {
         let (mut event, mut exception, mut code, mut message) = (None, None, None, None);

@@ -12,7 +12,7 @@ pub struct OutlineMember {
     /// The range of its value.
     pub value: Range<u64>,
     /// The kind of its value.
-    pub(super) kind: Kind,
+    pub(super) kind: MemberKind,
     /// Whether everything before the value is written as loomrec writes it.
     pub tidy: bool,
     /// Its role.
@@ -21,7 +21,7 @@ pub struct OutlineMember {
 
 /// The kind of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum MemberKind {
     Object,
     /// A list of objects.
     List,

@@ -1,6 +1,6 @@
 //! A compact form of a top-level member.
 
-use super::{Kind, MemberRole, OutlineMember};
+use super::{MemberKind, MemberRole, OutlineMember};
 use crate::scan::{FoundMember, ValueShape};
 
 /// Replaces the name of a member that is metadata.
@@ -13,7 +13,7 @@ pub(super) struct PackedMember {
     /// The offset of its key: the lower bits, and the upper ones.
     at: u32,
     at_high: u16,
-    kind: Kind,
+    kind: MemberKind,
     tidy: bool,
     line: u32,
     /// The distance from its key to its value, and the length of the value.
@@ -57,7 +57,7 @@ impl PackedMember {
 
     /// Whether its value is a list of objects.
     pub(super) fn is_list(&self) -> bool {
-        self.kind == Kind::List
+        self.kind == MemberKind::List
     }
 
     pub(super) fn take(&self) -> u32 {
@@ -85,9 +85,9 @@ impl PackedMember {
 impl OutlineMember {
     pub(super) fn of(found: &FoundMember, role: MemberRole) -> Self {
         let kind = match found.shape {
-            ValueShape::Object => Kind::Object,
-            ValueShape::List(_) => Kind::List,
-            ValueShape::Other => Kind::Other,
+            ValueShape::Object => MemberKind::Object,
+            ValueShape::List(_) => MemberKind::List,
+            ValueShape::Other => MemberKind::Other,
         };
         let (at, line, value, tidy) = (found.at, found.line, found.value.clone(), found.tidy);
         Self { at, line, value, kind, tidy, role }
@@ -104,7 +104,8 @@ mod tests {
         let at = 0x1234_5678_9abc;
         for role in [MemberRole::Meta(3), MemberRole::Takes { name: 7, take: 1_000_000 }] {
             let value = at + 70..at + 90;
-            let member = OutlineMember { at, line: 12, value, kind: Kind::List, tidy: true, role };
+            let member =
+                OutlineMember { at, line: 12, value, kind: MemberKind::List, tidy: true, role };
             let named = match role {
                 MemberRole::Meta(key) => (META, key),
                 MemberRole::Takes { name, take } => (name as u32, take),

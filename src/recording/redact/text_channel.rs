@@ -171,7 +171,7 @@ impl EventStrings {
     /// Returns whether the event is complete JSON.
     fn read_event(&mut self, source: &[u8], range: Range<usize>) -> bool {
         let json = &source[range.clone()];
-        let mut event = Event { json, containers: Vec::new(), open: Vec::new(), name: None };
+        let mut event = ChannelEvent { json, containers: Vec::new(), open: Vec::new(), name: None };
         let mut waiting = Vec::new();
         let mut tokens = JsonTokens::new(json);
         let placed = |text: JsonText| JsonText {
@@ -241,7 +241,7 @@ fn string_length(text: &[u8]) -> Option<(usize, bool)> {
 }
 
 /// An event that is being read.
-struct Event<'a> {
+struct ChannelEvent<'a> {
     json: &'a [u8],
     containers: Vec<ChannelContainer>,
     open: Vec<usize>,
@@ -249,7 +249,7 @@ struct Event<'a> {
     name: Option<JsonText>,
 }
 
-impl Event<'_> {
+impl ChannelEvent<'_> {
     /// Handles the beginning of a container, which `depth` includes. The elements of an array share
     /// one channel, unless an index distinguishes them.
     fn open(&mut self, depth: usize) {

@@ -162,7 +162,7 @@ impl RequestSources {
         choice: &mut RerecordFilter,
         gathering: &mut Gathering<'_>,
     ) -> Result<(), CommandFailure> {
-        let mut known = Known::of(&self.file)?;
+        let mut known = KnownTakes::of(&self.file)?;
         let recorded = std::mem::take(&mut known.recorded);
         gathering.collected.destinations.set_recorded(recorded);
         for stored in pending.entries() {
@@ -199,13 +199,13 @@ impl RequestSources {
 }
 
 /// What a recording holds.
-struct Known {
+struct KnownTakes {
     takes: HashMap<(EntryName, usize), TakeRef>,
     keys: HashSet<(EntryName, RequestKey)>,
     recorded: RecordedOrigins,
 }
 
-impl Known {
+impl KnownTakes {
     fn of(file: &Recording) -> Result<Self, CommandFailure> {
         let (mut takes, mut keys) = (HashMap::new(), HashSet::new());
         let mut recorded = RecordedOrigins::default();

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::disk::Disk;
-use crate::disk::failing::{Failure, Plan};
+use crate::disk::failing::{DiskFailure, Plan};
 use crate::log::{self, fingerprint};
 use crate::paths::RecordingPaths;
 use crate::{Recording, compaction};
@@ -114,7 +114,7 @@ fn fold_that_moves_takes_from_file_to_file_loses_none_wherever_it_dies() {
         let all: Vec<String> = (1..=filed.len() + logged.len()).map(|n| n.to_string()).collect();
         for at in 0.. {
             let paths = fold_that_shifts(&path, filed, logged);
-            let plan = Plan::new(at, Failure::Crash);
+            let plan = Plan::new(at, DiskFailure::Crash);
             let compacted = compaction::run(&paths, &Disk::failing(&plan), &rules, true, None);
             assert_eq!(words(&path), all, "seen after change {at} of {:?}", plan.done());
             compaction::run(&paths, &Disk::real(), &rules, true, None).unwrap();

@@ -11,7 +11,7 @@ pub(crate) struct Plan(Arc<Mutex<State>>);
 
 /// How storage fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Failure {
+pub(crate) enum DiskFailure {
     /// That one change is not done.
     Error,
     /// That one change finds no space left; half of a write arrives.
@@ -27,20 +27,20 @@ pub(crate) enum Failure {
 struct State {
     seen: usize,
     at: usize,
-    how: Failure,
+    how: DiskFailure,
     /// The changes that were done, or failed, in order.
     done: Vec<&'static str>,
 }
 
 impl Plan {
     /// Returns a plan that fails at the change `at`, counted from 0.
-    pub(crate) fn new(at: usize, how: Failure) -> Self {
+    pub(crate) fn new(at: usize, how: DiskFailure) -> Self {
         Self(Arc::new(Mutex::new(State { seen: 0, at, how, done: Vec::new() })))
     }
 
     /// Returns a plan that never fails, and counts.
     pub(crate) fn counting() -> Self {
-        Self::new(usize::MAX, Failure::Error)
+        Self::new(usize::MAX, DiskFailure::Error)
     }
 
     /// Whether there were enough changes for it to fail.
@@ -60,7 +60,7 @@ impl Plan {
     }
 
     /// Fails everything from now on.
-    pub(crate) fn fail_now(&self, how: Failure) {
+    pub(crate) fn fail_now(&self, how: DiskFailure) {
         let mut state = self.0.lock().unwrap();
         (state.at, state.how) = (state.seen, how);
     }
@@ -75,16 +75,19 @@ impl Plan {
             });
             let now = state.seen - 1;
             let lasts = match state.how {
-                Failure::Full => {
+                DiskFailure::Full => {
                     !matches!(change, DiskChange::Other("set length" | "remove" | "rename"))
                 }
-                how => how == Failure::Crash,
+                how => how == DiskFailure::Crash,
             };
             (now == state.at || (lasts && now > state.at), (state.how, now == state.at))
         };
         match change {
             DiskChange::Write(write, bytes) if fails => {
-                if matches!(how, (Failure::Short | Failure::Full | Failure::Crash, true)) {
+                if matches!(
+                    how,
+                    (DiskFailure::Short | DiskFailure::Full | DiskFailure::Crash, true)
+                ) {
                     write(&bytes[..bytes.len() / 2])?;
                 }
                 Err(error(how.0))
@@ -96,9 +99,9 @@ impl Plan {
     }
 }
 
-fn error(how: Failure) -> io::Error {
+fn error(how: DiskFailure) -> io::Error {
     match how {
-        Failure::Short | Failure::Full => io::ErrorKind::StorageFull.into(),
-        Failure::Error | Failure::Crash => io::Error::other("storage fails"),
+        DiskFailure::Short | DiskFailure::Full => io::ErrorKind::StorageFull.into(),
+        DiskFailure::Error | DiskFailure::Crash => io::Error::other("storage fails"),
     }
 }

@@ -2,7 +2,7 @@
 
 use super::tests::{contents, entry, folder, step};
 use super::*;
-use crate::disk::failing::{Failure, Plan};
+use crate::disk::failing::{DiskFailure, Plan};
 use crate::load;
 
 /// Returns an entry with a time, as all recorded entries have one: it is stored once, however often
@@ -93,12 +93,12 @@ fn check(path: &Path, outcome: &Outcome, at: &str) {
     }
 }
 
-fn fail_everywhere(how: Failure, durability: Durability) {
+fn fail_everywhere(how: DiskFailure, durability: Durability) {
     fail_everywhere_at("r.json", how, durability);
     fail_everywhere_at("r/", how, durability);
 }
 
-fn fail_everywhere_at(name: &str, how: Failure, durability: Durability) {
+fn fail_everywhere_at(name: &str, how: DiskFailure, durability: Durability) {
     let mut at = 0;
     loop {
         let dir = tempfile::tempdir().unwrap();
@@ -113,7 +113,7 @@ fn fail_everywhere_at(name: &str, how: Failure, durability: Durability) {
             check(&path, &outcome, &where_);
             return;
         }
-        if how != Failure::Crash {
+        if how != DiskFailure::Crash {
             // One failure causes at most one error, and the rest goes on.
             assert!(outcome.errors.len() <= 1, "{where_}: {outcome:?}");
         }
@@ -134,19 +134,19 @@ fn fail_everywhere_at(name: &str, how: Failure, durability: Durability) {
 
 #[test]
 fn nothing_acknowledged_is_lost_when_any_one_change_fails() {
-    fail_everywhere(Failure::Error, Durability::Process);
-    fail_everywhere(Failure::Error, Durability::Power);
+    fail_everywhere(DiskFailure::Error, Durability::Process);
+    fail_everywhere(DiskFailure::Error, Durability::Power);
 }
 
 #[test]
 fn nothing_acknowledged_is_lost_when_any_one_write_is_short() {
-    fail_everywhere(Failure::Short, Durability::Process);
+    fail_everywhere(DiskFailure::Short, Durability::Process);
 }
 
 #[test]
 fn nothing_acknowledged_is_lost_when_the_process_dies_at_any_change() {
-    fail_everywhere(Failure::Crash, Durability::Process);
-    fail_everywhere(Failure::Crash, Durability::Power);
+    fail_everywhere(DiskFailure::Crash, Durability::Process);
+    fail_everywhere(DiskFailure::Crash, Durability::Power);
 }
 
 #[test]
@@ -179,7 +179,7 @@ fn full_disk_is_named_with_its_remedy_and_recording_resumes_when_there_is_space(
     let mut recorder =
         RecordingAppender::open_on(Disk::failing(&plan), &path, &RunChoice::New, &rules).unwrap();
     recorder.append(vec![(step("a"), timed(1))], true).unwrap();
-    plan.fail_now(Failure::Full);
+    plan.fail_now(DiskFailure::Full);
     let mut texts = Vec::new();
     for number in 2..5 {
         let error = recorder.append(vec![(step("b"), timed(number))], true).unwrap_err();
@@ -204,7 +204,7 @@ fn fold_that_fails_leaves_everything_in_the_log_and_is_done_later() {
     let mut recorder =
         RecordingAppender::open_on(Disk::failing(&plan), &path, &RunChoice::New, &rules).unwrap();
     recorder.append(vec![(step("a"), timed(1))], true).unwrap();
-    plan.fail_now(Failure::Full);
+    plan.fail_now(DiskFailure::Full);
     let job = recorder.start_compaction();
     let error = recorder.compaction_done(job.run()).unwrap_err();
     assert_eq!(error.class(), crate::ErrorClass::NotKept);

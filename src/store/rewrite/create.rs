@@ -39,7 +39,7 @@ pub fn create<E: From<StoreError>>(
     write_from(entries, |entries| {
         write(path, &paths, meta, entries, &before).map_err(|failed| match failed {
             // It did not exist before, and now it does.
-            Failed::Store(StoreError::Changed { .. }) if !over => exists().into(),
+            CreateFailure::Store(StoreError::Changed { .. }) if !over => exists().into(),
             failed => failed,
         })
     })
@@ -101,13 +101,13 @@ impl Recording {
 }
 
 /// Why a recording was not created.
-enum Failed {
+enum CreateFailure {
     Store(StoreError),
     /// The source of the entries failed. It keeps its error.
     Source,
 }
 
-impl From<StoreError> for Failed {
+impl From<StoreError> for CreateFailure {
     fn from(error: StoreError) -> Self {
         Self::Store(error)
     }
@@ -116,13 +116,13 @@ impl From<StoreError> for Failed {
 /// Passes entries to `write` with their errors set aside: so it is compiled once for all sources.
 fn write_from<E: From<StoreError>>(
     entries: impl Iterator<Item = Made<E>>,
-    write: impl FnOnce(&mut dyn Iterator<Item = Made<Failed>>) -> Result<usize, Failed>,
+    write: impl FnOnce(&mut dyn Iterator<Item = Made<CreateFailure>>) -> Result<usize, CreateFailure>,
 ) -> Result<usize, E> {
     let mut source_error = None;
     let mut entries = entries.map(|made| {
         made.map_err(|error| {
             source_error = Some(error);
-            Failed::Source
+            CreateFailure::Source
         })
     });
     let written = write(&mut entries);
@@ -130,9 +130,9 @@ fn write_from<E: From<StoreError>>(
     match (written, source_error) {
         (_, Some(error)) => Err(error),
         (Ok(count), None) => Ok(count),
-        (Err(Failed::Store(error)), None) => Err(error.into()),
+        (Err(CreateFailure::Store(error)), None) => Err(error.into()),
         // A source that fails sets its error.
-        (Err(Failed::Source), None) => Ok(0),
+        (Err(CreateFailure::Source), None) => Ok(0),
     }
 }
 
@@ -142,9 +142,9 @@ fn write(
     path: &Path,
     paths: &RecordingPaths,
     meta: &RecordingMeta,
-    entries: &mut dyn Iterator<Item = Made<Failed>>,
+    entries: &mut dyn Iterator<Item = Made<CreateFailure>>,
     before: &BaseVersion,
-) -> Result<usize, Failed> {
+) -> Result<usize, CreateFailure> {
     // The files of a folder are removed only if all of them are a recording.
     let mut base = paths.backend.replaced_snapshot(path)?;
     let outline = base.outline(path)?.unwrap_or_else(|| RecordingOutline::empty(meta.clone()));

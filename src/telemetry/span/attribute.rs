@@ -59,17 +59,17 @@ fn name(facts: &RequestSummary) -> Cow<'static, str> {
 }
 
 /// The failure of a call.
-struct Failure {
+struct SpanFailure {
     /// The kind of failure.
     kind: Cow<'static, str>,
     /// Whether the span is marked as failed: a client's mistake is not an error of the server.
     is_ours: bool,
 }
 
-fn failure(seen: &CallRecord) -> Option<Failure> {
+fn failure(seen: &CallRecord) -> Option<SpanFailure> {
     let status = seen.status.map(|status| status.as_u16());
     let failed = status.is_none_or(|status| status >= 400) || seen.end == SendEnd::Aborted;
-    let ours = |kind: Cow<'static, str>| Some(Failure { kind, is_ours: true });
+    let ours = |kind: Cow<'static, str>| Some(SpanFailure { kind, is_ours: true });
     match (&seen.outcome, seen.fault.as_deref(), status) {
         (CallOutcome::Missed(_), ..) => ours("RecordingMismatchError".into()),
         (
@@ -79,10 +79,10 @@ fn failure(seen: &CallRecord) -> Option<Failure> {
             | CallOutcome::Unscripted { .. }),
             ..,
         ) => ours(outcome.as_str().into()),
-        (CallOutcome::Left, ..) => Some(Failure { kind: "client_left".into(), is_ours: false }),
+        (CallOutcome::Left, ..) => Some(SpanFailure { kind: "client_left".into(), is_ours: false }),
         (_, Some(fault), _) if failed => ours(fault.kind.into()),
         (_, _, Some(status)) if status >= 400 => {
-            Some(Failure { kind: status.to_string().into(), is_ours: status >= 500 })
+            Some(SpanFailure { kind: status.to_string().into(), is_ours: status >= 500 })
         }
         _ if seen.end == SendEnd::Aborted => ours("aborted".into()),
         _ => {

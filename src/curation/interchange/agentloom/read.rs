@@ -23,15 +23,15 @@ pub(in super::super) fn read(
     finder: &mut ReadContext<'_>,
 ) -> Result<(), ReadProblem> {
     let mut deserializer = serde_json::Deserializer::from_reader(BufReader::new(input));
-    deserializer.deserialize_map(File { finder })?;
+    deserializer.deserialize_map(EntryFile { finder })?;
     Ok(deserializer.end()?)
 }
 
-struct File<'f, 'a> {
+struct EntryFile<'f, 'a> {
     finder: &'f mut ReadContext<'a>,
 }
 
-impl<'de> Visitor<'de> for File<'_, '_> {
+impl<'de> Visitor<'de> for EntryFile<'_, '_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

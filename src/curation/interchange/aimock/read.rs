@@ -30,15 +30,15 @@ pub(super) fn fixtures(
     visit: &mut dyn FnMut(AimockFixture) -> Result<bool, String>,
 ) -> Result<(), ReadProblem> {
     let mut deserializer = serde_json::Deserializer::from_reader(BufReader::new(input));
-    deserializer.deserialize_map(File { visit })?;
+    deserializer.deserialize_map(FixtureFile { visit })?;
     Ok(deserializer.end()?)
 }
 
-struct File<'v> {
+struct FixtureFile<'v> {
     visit: &'v mut dyn FnMut(AimockFixture) -> Result<bool, String>,
 }
 
-impl<'de> Visitor<'de> for File<'_> {
+impl<'de> Visitor<'de> for FixtureFile<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

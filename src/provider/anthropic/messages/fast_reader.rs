@@ -11,11 +11,9 @@ use serde_json::Value;
 
 use crate::framing::{Framing, events};
 use crate::json_view::{JsonView, text};
+use crate::needs_merge::NeedsMerge;
 use crate::{Answer, ToolCall};
 use loomrec_identity::Json;
-
-/// An event that can only be understood by merging.
-struct NeedsMerge;
 
 /// One content block so far.
 struct BlockDraft<'a> {

@@ -8,7 +8,7 @@ use crate::framing::{self, Framing};
 use crate::operation::{MergedStream, ObjectView};
 
 /// One event of a stream.
-pub(in crate::bedrock) enum Event {
+pub(in crate::bedrock) enum ConverseEvent {
     /// Its name and its data.
     Told(String, ObjectView),
     /// An exception, or bytes that are no event.
@@ -16,27 +16,31 @@ pub(in crate::bedrock) enum Event {
 }
 
 /// The events in the bytes of a stream.
-pub(super) fn framed(framing: Framing, bytes: &[u8]) -> impl Iterator<Item = Event> {
+pub(super) fn framed(framing: Framing, bytes: &[u8]) -> impl Iterator<Item = ConverseEvent> {
     framing::events(framing, bytes).filter_map(|event| {
         if event.failed {
-            return Some(Event::Failed);
+            return Some(ConverseEvent::Failed);
         }
         match (event.name, event.json()) {
-            (Some(name), Some(Value::Object(data))) => Some(Event::Told(name.to_owned(), data)),
+            (Some(name), Some(Value::Object(data))) => {
+                Some(ConverseEvent::Told(name.to_owned(), data))
+            }
             (_, None) if event.data.is_none() && event.finished => None,
-            _ => Some(Event::Failed),
+            _ => Some(ConverseEvent::Failed),
         }
     })
 }
 
 /// Merges events; `None` if none of them belongs to an answer.
-pub(in crate::bedrock) fn events(events: impl Iterator<Item = Event>) -> Option<MergedStream> {
+pub(in crate::bedrock) fn events(
+    events: impl Iterator<Item = ConverseEvent>,
+) -> Option<MergedStream> {
     let mut merged = MergedStream { body: ObjectView::new(), ended: false, failed: false };
     let mut message = ObjectView::new();
     let mut blocks: BTreeMap<u64, ConverseBlock> = BTreeMap::new();
     let mut seen = false;
     for event in events {
-        let Event::Told(name, mut data) = event else {
+        let ConverseEvent::Told(name, mut data) = event else {
             merged.failed = true;
             continue;
         };

@@ -9,11 +9,9 @@ use std::collections::BTreeMap;
 
 use crate::framing::{Framing, events};
 use crate::json_view::JsonView;
+use crate::needs_merge::NeedsMerge;
 use crate::{Answer, ToolCall};
 use loomrec_identity::Json;
-
-/// A chunk that can only be understood by merging.
-struct NeedsMerge;
 
 /// The answer so far.
 #[derive(Default)]

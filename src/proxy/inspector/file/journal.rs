@@ -25,13 +25,13 @@ const DELETED: usize = 4;
 #[derive(Debug)]
 pub struct JournalParts {
     path: PathBuf,
-    lines: RwLock<Lines>,
+    lines: RwLock<LinePositions>,
     end: Mutex<End>,
 }
 
 /// The positions of the lines.
 #[derive(Debug, Default)]
-struct Lines {
+struct LinePositions {
     spots: Vec<Spot>,
     /// The files that contain them, the oldest first. `None` for a file that was closed.
     files: Vec<Option<Arc<File>>>,
@@ -61,7 +61,7 @@ impl End {
     }
 }
 
-impl Lines {
+impl LinePositions {
     /// Continues with another file. Closes the oldest deleted files.
     fn go_on(&mut self, file: &Arc<File>) {
         self.files.push(Some(Arc::clone(file)));

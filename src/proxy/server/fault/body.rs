@@ -41,7 +41,7 @@ pub struct FaultBody {
 }
 
 /// The result of one step.
-enum Next {
+enum StepResult {
     /// These bytes are sent.
     Data(Bytes),
     /// The body is over.
@@ -86,7 +86,7 @@ impl FaultBody {
     }
 
     /// Takes the next step of the fault.
-    fn step(&mut self) -> Next {
+    fn step(&mut self) -> StepResult {
         let step = self.next_step();
         if let Some(BodyStep::Send(data)) = step {
             // A reader that knows the body's length does not poll beyond it.
@@ -100,7 +100,7 @@ impl FaultBody {
             if let Some(BodyStep::End) = self.ahead {
                 (self.ahead, self.over) = (None, Some(Ok(())));
             }
-            return Next::Data(data);
+            return StepResult::Data(data);
         }
         match step {
             Some(BodyStep::Wait(ms)) => {
@@ -113,11 +113,11 @@ impl FaultBody {
                 self.ahead = Some(BodyStep::Cut(loomrec_fault::ConnectionCut::Close));
             }
             Some(BodyStep::Behind(data)) => self.control.send_behind(data),
-            Some(BodyStep::Cut(cut)) => return Next::End(Err(no_response::cut(cut))),
-            Some(BodyStep::End) => return Next::End(Ok(())),
-            Some(BodyStep::Send(_)) | None => return Next::Nothing,
+            Some(BodyStep::Cut(cut)) => return StepResult::End(Err(no_response::cut(cut))),
+            Some(BodyStep::End) => return StepResult::End(Ok(())),
+            Some(BodyStep::Send(_)) | None => return StepResult::Nothing,
         }
-        Next::Again
+        StepResult::Again
     }
 
     fn next_step(&mut self) -> Option<BodyStep> {
@@ -191,22 +191,22 @@ impl Body for FaultBody {
                 return Poll::Ready(None);
             }
             let next = match (this.step(), this.ended) {
-                (Next::Nothing, Some(end)) => Next::End(end),
+                (StepResult::Nothing, Some(end)) => StepResult::End(end),
                 (next, _) => next,
             };
             match next {
-                Next::Data(data) => {
+                StepResult::Data(data) => {
                     this.sent += data.len() as u64;
                     let is_paced = this.transform.is_paced();
                     this.unflushed = is_paced.then(|| this.control.flush_mark());
                     return Poll::Ready(Some(Ok(Frame::data(data))));
                 }
-                Next::End(end) => {
+                StepResult::End(end) => {
                     this.over = Some(end);
                     return Poll::Ready(end.err().map(Err));
                 }
-                Next::Again => continue,
-                Next::Nothing => {}
+                StepResult::Again => continue,
+                StepResult::Nothing => {}
             }
             let frame = ready!(Pin::new(&mut this.body).poll_frame(cx));
             this.feed(frame);
