@@ -236,9 +236,15 @@ impl OpenCall {
         }
     }
 
-    /// Notes that the answer with this head begins to be sent, with a body of this length.
-    pub(super) fn begin_sending(&mut self, head: (StatusCode, &HeaderMap), length: Option<u64>) {
-        self.sending = Some(Sending::begin(&self.record.facts, head, length));
+    /// Notes that the answer with this head begins to be sent, with a body of this length. `recorded`
+    /// returns the body's bytes if they are known in advance.
+    pub(super) fn begin_sending(
+        &mut self,
+        head: (StatusCode, &HeaderMap),
+        length: Option<u64>,
+        recorded: impl FnOnce() -> Option<Bytes>,
+    ) {
+        self.sending = Some(Sending::begin(&self.record.facts, head, length, recorded));
         if self.record.facts.streamed {
             self.proxy().telemetry.metrics.stream_begins();
         }

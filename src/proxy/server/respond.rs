@@ -41,6 +41,14 @@ impl ResponseBody {
         Self::Answer(AnswerBody::Full(Full::default()))
     }
 
+    /// Returns the bytes of a recorded answer that nothing changes.
+    fn recorded(&self) -> Option<Bytes> {
+        match self {
+            Self::Answer(AnswerBody::Replay(body)) => Some(body.whole()),
+            _ => None,
+        }
+    }
+
     /// Takes the turn of the answer in the order in which answers end.
     fn take_turn(&mut self) -> Option<Box<EndTurn>> {
         match self {
@@ -233,9 +241,10 @@ pub(super) fn send(
     control: ResponseControl,
     mut call: Option<Box<OpenCall>>,
 ) -> Response<OutBody> {
-    let (head, length) =
-        ((response.status(), response.headers()), response.body().size_hint().exact());
-    call.iter_mut().for_each(|call| call.begin_sending(head, length));
+    if let Some(call) = &mut call {
+        let (head, body) = ((response.status(), response.headers()), response.body());
+        call.begin_sending(head, body.size_hint().exact(), || body.recorded());
+    }
     let (cut, before_reset) = (None, None);
     response.map(|body| OutBody(Box::new(Outgoing { body, call, control, cut, before_reset })))
 }

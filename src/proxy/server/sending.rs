@@ -25,34 +25,57 @@ pub(super) struct Sending {
     /// When all of it was sent.
     pub(super) total: Option<Duration>,
     is_cut: bool,
-    /// The last bytes of a stream. `None` for other answers.
+    /// What was sent of a stream. `None` for other answers.
     stream: Option<SentStream>,
 }
 
-/// The last bytes that were sent of a stream.
+/// What was sent of a stream.
 #[derive(Debug)]
 struct SentStream {
     media: Box<str>,
+    text: SentText,
+}
+
+#[derive(Debug)]
+enum SentText {
+    /// All bytes of a recorded answer, of which the first ones were sent.
+    Recorded(Bytes),
+    /// The last bytes that were sent.
+    Tail(StreamTail),
+}
+
+/// The last bytes that were sent of a stream.
+#[derive(Debug, Default)]
+struct StreamTail {
     chunks: VecDeque<Bytes>,
     bytes: usize,
     /// Whether the beginning was dropped.
-    is_tail: bool,
+    is_cut: bool,
 }
 
 impl Sending {
-    /// Begins the answer to `request`, with a body of this length.
+    /// Begins the answer to `request`, with a body of this length. `recorded` returns the body's
+    /// bytes if they are known in advance.
     pub(super) fn begin(
         request: &RequestSummary,
         (status, headers): (StatusCode, &HeaderMap),
         length: Option<u64>,
+        recorded: impl FnOnce() -> Option<Bytes>,
     ) -> Self {
         let is_bodiless = request.method == "HEAD" || matches!(status.as_u16(), 204 | 304);
-        Self { length, is_bodiless, stream: SentStream::begin(headers), ..Self::default() }
+        Self {
+            length,
+            is_bodiless,
+            stream: SentStream::begin(headers, recorded),
+            ..Self::default()
+        }
     }
 
     /// Adds a piece that is sent.
     pub(super) fn add(&mut self, data: &Bytes) {
-        self.stream.iter_mut().for_each(|stream| stream.add(data));
+        if let Some(SentStream { text: SentText::Tail(tail), .. }) = &mut self.stream {
+            tail.add(data);
+        }
     }
 
     /// Notes that the body ends in a cut.
@@ -66,7 +89,7 @@ impl Sending {
         self.is_bodiless
             || self.total.is_some()
             || self.length == Some(sent)
-            || self.stream.as_ref().is_some_and(|stream| stream.is_finished(request))
+            || self.stream.as_ref().is_some_and(|stream| stream.is_finished(request, sent))
     }
 
     /// How the sending ended. `is_whole` says whether the client has its answer, and `is_ours` whether
@@ -83,18 +106,32 @@ impl Sending {
 
 impl SentStream {
     /// Begins a stream. `None` if the answer is not a stream, or cannot be read.
-    fn begin(headers: &HeaderMap) -> Option<Self> {
+    fn begin(headers: &HeaderMap, recorded: impl FnOnce() -> Option<Bytes>) -> Option<Self> {
         let media = headers.get(http::header::CONTENT_TYPE)?.to_str().ok()?;
         let media = media.split(';').next().unwrap_or_default().trim();
         let is_read = Framing::of_media(media).is_some() && encoding::coding_of(headers).is_none();
-        is_read.then(|| Self {
-            media: media.into(),
-            chunks: VecDeque::new(),
-            bytes: 0,
-            is_tail: false,
-        })
+        if !is_read {
+            return None;
+        }
+        let text =
+            recorded().map_or_else(|| SentText::Tail(StreamTail::default()), SentText::Recorded);
+        Some(Self { media: media.into(), text })
     }
 
+    /// Whether the end mark of the stream is among the bytes that were sent, of this number.
+    fn is_finished(&self, request: &RequestSummary, sent: u64) -> bool {
+        let has_end = |text: &[u8]| is_stream_finished(request.operation, &self.media, text);
+        match &self.text {
+            SentText::Recorded(all) => {
+                let sent = usize::try_from(sent).map_or(all.len(), |sent| sent.min(all.len()));
+                has_end(&all[..sent])
+            }
+            SentText::Tail(tail) => tail.readable(&self.media).is_some_and(|text| has_end(&text)),
+        }
+    }
+}
+
+impl StreamTail {
     fn add(&mut self, data: &Bytes) {
         self.bytes += data.len();
         self.chunks.push_back(data.clone());
@@ -102,26 +139,24 @@ impl SentStream {
             && self.bytes - first >= MOST_KEPT
         {
             self.bytes -= first;
-            self.is_tail = true;
+            self.is_cut = true;
             self.chunks.pop_front();
         }
     }
 
-    /// Whether the end mark of the stream was sent.
-    fn is_finished(&self, request: &RequestSummary) -> bool {
-        let sent: Vec<u8> = self.chunks.iter().flatten().copied().collect();
-        let from = match self.is_tail {
-            false => 0,
+    /// Returns the bytes from the first whole event on.
+    fn readable(&self, media: &str) -> Option<Vec<u8>> {
+        let mut text: Vec<u8> = self.chunks.iter().flatten().copied().collect();
+        if self.is_cut {
             // Only the framings of lines can be read from their middle.
-            true if !matches!(
-                Framing::of_media(&self.media),
-                Some(Framing::Sse | Framing::Lines)
-            ) =>
-            {
-                return false;
+            let framing = Framing::of_media(media);
+            let has_lines = matches!(framing, Some(Framing::Sse | Framing::Lines));
+            if !has_lines {
+                return None;
             }
-            true => sent.iter().position(|byte| *byte == b'\n').map_or(sent.len(), |at| at + 1),
-        };
-        is_stream_finished(request.operation, &self.media, &sent[from..])
+            let newline = text.iter().position(|byte| *byte == b'\n');
+            text.drain(..newline.map_or(text.len(), |at| at + 1));
+        }
+        Some(text)
     }
 }
