@@ -11,9 +11,9 @@ use loomrec_provider::{Framing, is_stream_finished};
 use loomrec_recording::encoding;
 use loomrec_telemetry::call_record::SendEnd;
 
-/// How many of the last bytes of a stream are kept at most, apart from the chunk that they begin in.
-/// The last event of a stream may hold the whole answer.
-const MOST_KEPT: usize = 256 << 10;
+/// How many of the last bytes of a stream are read at most, apart from the event or the chunk that they
+/// begin in. The last event of a stream may hold the whole answer.
+const MOST_READ: usize = 256 << 10;
 
 /// The sending of an answer.
 #[derive(Debug, Default)]
@@ -36,6 +36,7 @@ struct SentStream {
     text: SentText,
 }
 
+/// The bytes that were sent, or what they can be found in.
 #[derive(Debug)]
 enum SentText {
     /// All bytes of a recorded answer, of which the first ones were sent.
@@ -124,7 +125,10 @@ impl SentStream {
         match &self.text {
             SentText::Recorded(all) => {
                 let sent = usize::try_from(sent).map_or(all.len(), |sent| sent.min(all.len()));
-                has_end(&all[..sent])
+                let before = &all[..sent.saturating_sub(MOST_READ)];
+                let newline = before.iter().rposition(|byte| *byte == b'\n');
+                let from = newline.filter(|_| has_lines(&self.media)).map_or(0, |at| at + 1);
+                has_end(&all[from..sent])
             }
             SentText::Tail(tail) => tail.readable(&self.media).is_some_and(|text| has_end(&text)),
         }
@@ -136,7 +140,7 @@ impl StreamTail {
         self.bytes += data.len();
         self.chunks.push_back(data.clone());
         while let Some(first) = self.chunks.front().map(Bytes::len)
-            && self.bytes - first >= MOST_KEPT
+            && self.bytes - first >= MOST_READ
         {
             self.bytes -= first;
             self.is_cut = true;
@@ -148,15 +152,63 @@ impl StreamTail {
     fn readable(&self, media: &str) -> Option<Vec<u8>> {
         let mut text: Vec<u8> = self.chunks.iter().flatten().copied().collect();
         if self.is_cut {
-            // Only the framings of lines can be read from their middle.
-            let framing = Framing::of_media(media);
-            let has_lines = matches!(framing, Some(Framing::Sse | Framing::Lines));
-            if !has_lines {
+            if !has_lines(media) {
                 return None;
             }
             let newline = text.iter().position(|byte| *byte == b'\n');
             text.drain(..newline.map_or(text.len(), |at| at + 1));
         }
         Some(text)
+    }
+}
+
+/// Whether a stream of this media type can be read from its middle: it consists of lines.
+fn has_lines(media: &str) -> bool {
+    matches!(Framing::of_media(media), Some(Framing::Sse | Framing::Lines))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use loomrec_provider::{Operation, Provider};
+
+    const END: &[u8] = b"data: [DONE]\n\n";
+
+    /// Whether a stream counts as finished once so many of its bytes were sent.
+    fn is_finished(stream: &[u8], sent: usize, is_recorded: bool) -> bool {
+        let all = Bytes::copy_from_slice(stream);
+        let headers = HeaderMap::from_iter([(
+            http::header::CONTENT_TYPE,
+            "text/event-stream".parse().unwrap(),
+        )]);
+        let recorded = is_recorded.then(|| all.clone());
+        let mut sending =
+            Sending { stream: SentStream::begin(&headers, || recorded), ..Sending::default() };
+        for from in (0..sent).step_by(4096) {
+            sending.add(&all.slice(from..sent.min(from + 4096)));
+        }
+        let mut request =
+            RequestSummary::refused("POST", "/v1/chat/completions", Provider::OPEN_AI);
+        request.operation = Operation::CHAT_COMPLETIONS;
+        sending.is_whole(&request, sent as u64)
+    }
+
+    #[test]
+    fn a_stream_is_finished_at_its_end_mark_however_its_bytes_are_known() {
+        let delta = br#"data: {"object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":"a"}}]}"#;
+        for events in [1, 20, 2 * MOST_READ / delta.len()] {
+            let mut stream = [&delta[..], b"\n\n"].concat().repeat(events);
+            let before = stream.len();
+            stream.extend_from_slice(END);
+            stream.extend_from_slice(b": later\n\n");
+            for is_recorded in [true, false] {
+                for sent in [0, before / 2, before, before + 5] {
+                    assert!(!is_finished(&stream, sent, is_recorded), "{events} {sent}");
+                }
+                for sent in [before + END.len(), stream.len()] {
+                    assert!(is_finished(&stream, sent, is_recorded), "{events} {sent}");
+                }
+            }
+        }
     }
 }
