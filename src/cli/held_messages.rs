@@ -13,11 +13,11 @@ const MOST_BYTES: usize = 1 << 20;
 pub struct HeldMessages {
     /// Whether the terminal is in raw mode.
     is_raw: fn() -> bool,
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<MessageQueue>,
 }
 
 #[derive(Debug, Default)]
-struct Waiting {
+struct MessageQueue {
     messages: Vec<String>,
     bytes: usize,
     left_out: usize,
@@ -81,12 +81,12 @@ impl HeldMessages {
         waiting.release()
     }
 
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+    fn waiting(&self) -> MutexGuard<'_, MessageQueue> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Waiting {
+impl MessageQueue {
     fn release(&mut self) -> ReleasedMessages {
         self.bytes = 0;
         ReleasedMessages {

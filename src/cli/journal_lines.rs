@@ -4,4 +4,4 @@ mod followed_file;
 mod whole_journal;
 
 pub use followed_file::{FollowedFile, NextLine};
-pub use whole_journal::{Read, WholeJournal};
+pub use whole_journal::{JournalRead, WholeJournal};

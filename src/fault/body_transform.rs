@@ -38,13 +38,13 @@ use stop::StoppedBody;
 /// A fault applied to one body.
 #[derive(Debug)]
 pub struct BodyTransform {
-    work: Work,
+    work: BodyChange,
     out: TransformOutput,
 }
 
 /// What is done to the body.
 #[derive(Debug)]
-enum Work {
+enum BodyChange {
     Stop(StoppedBody),
     Pace(PacedBody),
     Garble(EventGarbler),
@@ -71,27 +71,31 @@ impl BodyTransform {
     ) -> Result<Self, FaultObstacle> {
         let work = match fault {
             Fault::StreamTruncate(truncate) => {
-                Work::Stop(StoppedBody::truncated(truncate, format, framing, announced)?)
+                BodyChange::Stop(StoppedBody::truncated(truncate, format, framing, announced)?)
             }
             Fault::StreamStall { after, for_ms } => {
                 let operation = format.operation;
-                Work::Stop(StoppedBody::stalled(*after, *for_ms, operation, framing, announced)?)
+                BodyChange::Stop(StoppedBody::stalled(
+                    *after, *for_ms, operation, framing, announced,
+                )?)
             }
             Fault::Throttle { bytes_per_second } => {
-                Work::Pace(PacedBody::throttle(*bytes_per_second))
+                BodyChange::Pace(PacedBody::throttle(*bytes_per_second))
             }
-            Fault::Slice { bytes, delay_ms } => Work::Pace(PacedBody::slice(*bytes, *delay_ms)),
+            Fault::Slice { bytes, delay_ms } => {
+                BodyChange::Pace(PacedBody::slice(*bytes, *delay_ms))
+            }
             Fault::StreamGarble { chunk, how } => {
                 let framing = framing.ok_or(FaultObstacle::NoStream)?;
-                Work::Garble(EventGarbler::new(*chunk, *how, framing)?)
+                BodyChange::Garble(EventGarbler::new(*chunk, *how, framing)?)
             }
-            Fault::WrongLength { by } => Work::Length(FalseLength::new(*by, announced)?),
-            Fault::BadEncoding => Work::Encoding(FakeEncoding::default()),
+            Fault::WrongLength { by } => BodyChange::Length(FalseLength::new(*by, announced)?),
+            Fault::BadEncoding => BodyChange::Encoding(FakeEncoding::default()),
             Fault::Malformed { whole } => match framing {
                 // aimock replaces no stream that is on its way.
                 Some(_) if *whole => return Err(FaultObstacle::LiveStream),
-                Some(framing) => Work::Garble(EventGarbler::malformed(framing, roll)),
-                None => Work::Replace(ReplacedAnswer),
+                Some(framing) => BodyChange::Garble(EventGarbler::malformed(framing, roll)),
+                None => BodyChange::Replace(ReplacedAnswer),
             },
             Fault::Timeout { .. }
             | Fault::Hang { .. }
@@ -120,12 +124,12 @@ impl BodyTransform {
     /// computed from it.
     pub fn head(&mut self, status: &mut StatusCode, headers: &mut HeaderMap, total: Option<u64>) {
         match &mut self.work {
-            Work::Stop(stop) if stop.ends_well() => drop(headers.remove(CONTENT_LENGTH)),
-            Work::Garble(_) => drop(headers.remove(CONTENT_LENGTH)),
-            Work::Stop(_) | Work::Pace(_) => {}
-            Work::Replace(_) => malformed::head(status, headers),
-            Work::Length(length) => length.head(headers, total),
-            Work::Encoding(_) => encoding::head(headers),
+            BodyChange::Stop(stop) if stop.ends_well() => drop(headers.remove(CONTENT_LENGTH)),
+            BodyChange::Garble(_) => drop(headers.remove(CONTENT_LENGTH)),
+            BodyChange::Stop(_) | BodyChange::Pace(_) => {}
+            BodyChange::Replace(_) => malformed::head(status, headers),
+            BodyChange::Length(length) => length.head(headers, total),
+            BodyChange::Encoding(_) => encoding::head(headers),
         }
     }
 
@@ -135,12 +139,12 @@ impl BodyTransform {
             return;
         }
         match &mut self.work {
-            Work::Stop(stop) => stop.feed(chunk, &mut self.out),
-            Work::Pace(pace) => pace.feed(chunk),
-            Work::Garble(garbler) => garbler.feed(&chunk, &mut self.out),
-            Work::Replace(replaced) => replaced.feed(&mut self.out),
-            Work::Length(length) => length.feed(chunk, &mut self.out),
-            Work::Encoding(encoding) => encoding.feed(chunk, &mut self.out),
+            BodyChange::Stop(stop) => stop.feed(chunk, &mut self.out),
+            BodyChange::Pace(pace) => pace.feed(chunk),
+            BodyChange::Garble(garbler) => garbler.feed(&chunk, &mut self.out),
+            BodyChange::Replace(replaced) => replaced.feed(&mut self.out),
+            BodyChange::Length(length) => length.feed(chunk, &mut self.out),
+            BodyChange::Encoding(encoding) => encoding.feed(chunk, &mut self.out),
         }
     }
 
@@ -150,12 +154,12 @@ impl BodyTransform {
             return;
         }
         match &mut self.work {
-            Work::Stop(stop) => stop.finish(&mut self.out),
-            Work::Pace(pace) => pace.finish(),
-            Work::Garble(garbler) => garbler.finish(&mut self.out),
-            Work::Replace(replaced) => replaced.finish(&mut self.out),
-            Work::Length(length) => length.finish(&mut self.out),
-            Work::Encoding(encoding) => encoding.finish(&mut self.out),
+            BodyChange::Stop(stop) => stop.finish(&mut self.out),
+            BodyChange::Pace(pace) => pace.finish(),
+            BodyChange::Garble(garbler) => garbler.finish(&mut self.out),
+            BodyChange::Replace(replaced) => replaced.finish(&mut self.out),
+            BodyChange::Length(length) => length.finish(&mut self.out),
+            BodyChange::Encoding(encoding) => encoding.finish(&mut self.out),
         }
     }
 
@@ -165,8 +169,8 @@ impl BodyTransform {
             return;
         }
         match &mut self.work {
-            Work::Garble(garbler) => garbler.release(&mut self.out),
-            Work::Length(length) => length.release(&mut self.out),
+            BodyChange::Garble(garbler) => garbler.release(&mut self.out),
+            BodyChange::Length(length) => length.release(&mut self.out),
             _ => {}
         }
     }
@@ -174,7 +178,7 @@ impl BodyTransform {
     /// Returns the next step; `None` until there is more of the true body.
     pub fn step(&mut self) -> Option<BodyStep> {
         if self.out.steps.is_empty()
-            && let Work::Pace(pace) = &mut self.work
+            && let BodyChange::Pace(pace) = &mut self.work
         {
             pace.next(&mut self.out);
         }
@@ -189,18 +193,18 @@ impl BodyTransform {
     /// Returns why the fault has not happened, once the body has ended.
     pub fn obstacle(&self) -> FaultObstacle {
         match &self.work {
-            Work::Stop(stop) => stop.obstacle(),
-            Work::Pace(pace) => pace.obstacle(),
-            Work::Garble(garbler) => garbler.obstacle(),
-            Work::Length(_) => FaultObstacle::TrueLength,
+            BodyChange::Stop(stop) => stop.obstacle(),
+            BodyChange::Pace(pace) => pace.obstacle(),
+            BodyChange::Garble(garbler) => garbler.obstacle(),
+            BodyChange::Length(_) => FaultObstacle::TrueLength,
             // These happen to every body that is read to its end.
-            Work::Replace(_) | Work::Encoding(_) => FaultObstacle::ClientLeft,
+            BodyChange::Replace(_) | BodyChange::Encoding(_) => FaultObstacle::ClientLeft,
         }
     }
 
     /// Whether each piece must be sent by itself, before the next one is taken.
     pub fn is_paced(&self) -> bool {
-        matches!(self.work, Work::Pace(_))
+        matches!(self.work, BodyChange::Pace(_))
     }
 
     /// Whether the last step has been decided, so that no more of the true body is

@@ -15,7 +15,7 @@ use loomrec_cli::{serve_setup, terminal};
 const DEFAULT: &str = "default";
 
 /// One setting of one command.
-struct Row {
+struct SettingRow {
     name: String,
     value: Vec<String>,
     /// Where it comes from, in words for people: one place for all values, or one for each.
@@ -23,7 +23,7 @@ struct Row {
     source: &'static str,
 }
 
-impl Row {
+impl SettingRow {
     /// Returns the row of values that come from these places. Equal places are combined.
     fn from_places(
         name: String,
@@ -79,7 +79,7 @@ pub fn run(
     let mut is_any_set = false;
     for sub in command.get_subcommands().filter(|sub| args.wants(sub.get_name())) {
         let name = sub.get_name();
-        let rows: Vec<Row> = sub
+        let rows: Vec<SettingRow> = sub
             .get_arguments()
             .filter(|arg| arg.get_env().is_some())
             .map(|arg| without_secrets(row(settings, name, arg)))
@@ -90,8 +90,8 @@ pub fn run(
             (row.name.clone(), value)
         });
         document.insert(name.to_owned(), Value::Object(told.collect()));
-        let shown: Vec<&Row> = rows.iter().filter(|row| args.all || row.is_set()).collect();
-        is_any_set |= rows.iter().any(Row::is_set);
+        let shown: Vec<&SettingRow> = rows.iter().filter(|row| args.all || row.is_set()).collect();
+        is_any_set |= rows.iter().any(SettingRow::is_set);
         if !shown.is_empty() {
             table(&mut text, name, &shown);
         }
@@ -112,7 +112,7 @@ pub fn run(
 }
 
 /// Returns a row without the passwords that an upstream's address may contain.
-fn without_secrets(mut row: Row) -> Row {
+fn without_secrets(mut row: SettingRow) -> SettingRow {
     if row.name == "upstream" {
         row.value = row.value.iter().map(|value| serve_setup::without_secrets(value)).collect();
     }
@@ -120,7 +120,7 @@ fn without_secrets(mut row: Row) -> Row {
 }
 
 /// Returns the value that a flag has when it is not given on the command line.
-fn row(settings: &Settings, command: &str, arg: &Arg) -> Row {
+fn row(settings: &Settings, command: &str, arg: &Arg) -> SettingRow {
     let name = arg.get_long().unwrap_or_default().to_owned();
     let variable = arg.get_env().map(|name| name.to_string_lossy().into_owned());
     let variable = variable.unwrap_or_default();
@@ -132,24 +132,24 @@ fn row(settings: &Settings, command: &str, arg: &Arg) -> Row {
         (Some(value), Some(entry)) if adds_up(&name) => {
             let values = std::iter::once(value).chain(entry.values.iter().cloned()).collect();
             let places = std::iter::once(variable).chain(settings.places(entry)).collect();
-            Row::from_places(name, values, places, "environment and file")
+            SettingRow::from_places(name, values, places, "environment and file")
         }
         (Some(value), _) => {
-            Row { name, value: vec![value], from: vec![variable], source: "environment" }
+            SettingRow { name, value: vec![value], from: vec![variable], source: "environment" }
         }
         (None, Some(entry)) => {
             let places = settings.places(entry).collect();
-            Row::from_places(name, entry.values.clone(), places, "file")
+            SettingRow::from_places(name, entry.values.clone(), places, "file")
         }
         (None, None) => {
             let value = arg.get_default_values();
             let value = value.iter().map(|value| value.to_string_lossy().into_owned()).collect();
-            Row { name, value, from: vec![DEFAULT.to_owned()], source: DEFAULT }
+            SettingRow { name, value, from: vec![DEFAULT.to_owned()], source: DEFAULT }
         }
     }
 }
 
-fn table(text: &mut String, command: &str, rows: &[&Row]) {
+fn table(text: &mut String, command: &str, rows: &[&SettingRow]) {
     // Writing to a string never fails.
     let _ = writeln!(text, "\n{command}");
     let lines: Vec<(&str, String, &str)> = rows.iter().flat_map(|row| row.lines()).collect();

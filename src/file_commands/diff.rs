@@ -54,7 +54,7 @@ pub fn run(args: &DiffArgs) -> Result<u8, CommandFailure> {
         .map_err(|error| CommandFailure::new(UNEXPECTED, format!("failed to {error}")))?;
     let old = OpenedRecording::of(&args.old, old, &scope.rules)?;
     let new = OpenedRecording::of(&args.new, new, &scope.rules)?;
-    let work = Work { old, new, scope, redactor };
+    let work = RecordingComparison { old, new, scope, redactor };
     let form = match (args.json, args.markdown, args.stat) {
         (true, ..) => Form::Json,
         (_, true, _) => Form::Markdown,
@@ -74,18 +74,18 @@ enum Form {
 }
 
 /// The comparison of two recordings.
-struct Work {
+struct RecordingComparison {
     old: OpenedRecording,
     new: OpenedRecording,
     scope: DiffScope,
     redactor: Redactor,
 }
 
-impl Work {
+impl RecordingComparison {
     /// Writes the changes. Returns the exit code, which says whether there are any.
     fn show(&self, form: Form) -> Result<u8, CommandFailure> {
         let mut out = ResultOutput::open();
-        let mut writer = Writer::new(form, &self.old.label, &self.new.label);
+        let mut writer = DiffWriter::new(form, &self.old.label, &self.new.label);
         let mut total = DiffTotals::default();
         let mut shown = ShownDifferences::default();
         let mut is_read = out.write(&writer.head()).map_err(stdout_failure)?;
@@ -146,14 +146,14 @@ fn summary(known: &CallDigest, entry: &Entry) -> CallSummary {
 }
 
 /// The writer for each format of the result.
-enum Writer {
+enum DiffWriter {
     Human(human::HumanDiff),
     Json(json::JsonDiff),
     Markdown(markdown::MarkdownDiff),
     Stat(stat::DiffStat),
 }
 
-impl Writer {
+impl DiffWriter {
     fn new(form: Form, old: &str, new: &str) -> Self {
         match form {
             Form::Human => Self::Human(human::HumanDiff::new(old, new)),

@@ -75,7 +75,7 @@ pub fn run(args: &ImportArgs) -> Result<u8, CommandFailure> {
     };
     let (sender, found) = sync_channel(WAITING);
     let transfer = thread::scope(|scope| {
-        let reader = Reader { args, format, addresses: &addresses, output: &output, sender };
+        let reader = ImportReader { args, format, addresses: &addresses, output: &output, sender };
         thread::Builder::new()
             .name("loomrec-import".to_owned())
             .spawn_scoped(scope, move || reader.read_all())
@@ -179,14 +179,14 @@ fn held(recording: &Recording) -> Result<BTreeMap<EntryName, Vec<TakeRef>>, Stor
 }
 
 /// A message of the reading thread.
-enum Found {
+enum ReaderMessage {
     Item { file: String, item: FoundItem },
     Failed(CommandFailure),
 }
 
 /// The entries as they arrive.
 struct Incoming<'a> {
-    found: Receiver<Found>,
+    found: Receiver<ReaderMessage>,
     import: EntryImporter<'a>,
     transfer: TransferTotals,
     /// Whether there are several files, so that places need the file's name.
@@ -199,8 +199,8 @@ impl Iterator for Incoming<'_> {
     fn next(&mut self) -> Option<Self::Item> {
         loop {
             let (file, item) = match self.found.recv().ok()? {
-                Found::Item { file, item } => (file, item),
-                Found::Failed(failure) => return Some(Err(failure)),
+                ReaderMessage::Item { file, item } => (file, item),
+                ReaderMessage::Failed(failure) => return Some(Err(failure)),
             };
             let at = |place: String| match self.several && !file.is_empty() {
                 true => format!("{file}: {place}"),
@@ -239,19 +239,19 @@ impl Iterator for Incoming<'_> {
 }
 
 /// Reads the files until the receiver is dropped.
-struct Reader<'a> {
+struct ImportReader<'a> {
     args: &'a ImportArgs,
     format: Option<ForeignFormat>,
     addresses: &'a UpstreamAddresses,
     output: &'a Output,
-    sender: SyncSender<Found>,
+    sender: SyncSender<ReaderMessage>,
 }
 
-impl Reader<'_> {
+impl ImportReader<'_> {
     fn read_all(self) {
         if let Err(failure) = self.read_each() {
             // A dropped receiver has reported its own failure.
-            drop(self.sender.send(Found::Failed(failure)));
+            drop(self.sender.send(ReaderMessage::Failed(failure)));
         }
     }
 
@@ -349,7 +349,7 @@ impl Reader<'_> {
     }
 
     fn send(&self, item: FoundItem, label: &str) -> ControlFlow<()> {
-        match self.sender.send(Found::Item { file: label.to_owned(), item }) {
+        match self.sender.send(ReaderMessage::Item { file: label.to_owned(), item }) {
             Ok(()) => ControlFlow::Continue(()),
             Err(_) => ControlFlow::Break(()),
         }

@@ -14,7 +14,7 @@ use loomrec_cli::{prices, serve_setup, terminal};
 use loomrec_curation::inspection::LONGEST_QUESTION;
 use loomrec_recording::RecordingMeta;
 use loomrec_store::{Recording, RecordingLocation, StoreError};
-pub(super) use row::{Row, question_of};
+pub(super) use row::{TakeRow, question_of};
 
 /// How many rows are held in memory. For a longer listing, the recording is read twice: for the
 /// widths of the columns, and for the lines.
@@ -80,7 +80,7 @@ fn json(recording: &Recording, pricing: &PriceSource, out: &mut dyn Write) -> Re
     let mut entries = recording.entries();
     let mut before = "[\n  ";
     while let Some(stored) = entries.next() {
-        let row = Row::of(stored?, entries.takes());
+        let row = TakeRow::of(stored?, entries.takes());
         let json = row.to_json(pricing.cost(&row.entry, row.model()));
         // A JSON string contains no raw line feed.
         let text = format!("{json:#}").replace('\n', "\n  ");
@@ -120,7 +120,7 @@ impl Listing<'_> {
             let layout = table.layout(width);
             out.write_all(table.head(&layout).as_bytes())?;
             for stored in self.recording.entries() {
-                let row = Row::of(stored?, 0);
+                let row = TakeRow::of(stored?, 0);
                 let cells = self.cells(&row, self.pricing.cost(&row.entry, row.model()));
                 out.write_all(table.row(&layout, row.is_trouble(), &cells).as_bytes())?;
             }
@@ -130,7 +130,7 @@ impl Listing<'_> {
         Ok(())
     }
 
-    fn cells(&self, row: &Row, cost: Option<f64>) -> Vec<String> {
+    fn cells(&self, row: &TakeRow, cost: Option<f64>) -> Vec<String> {
         let mut cells = row.cells(cost);
         cells.push(row.question(self.question).unwrap_or_else(|| "-".to_owned()));
         cells
@@ -141,7 +141,7 @@ impl Listing<'_> {
         let mut table = Table::new(columns());
         let mut sum = Sum::default();
         for stored in self.recording.entries() {
-            let row = Row::of(stored?, 0);
+            let row = TakeRow::of(stored?, 0);
             let cost = self.pricing.cost(&row.entry, row.model());
             sum.add(&row, cost);
             let cells = self.cells(&row, cost);
@@ -186,7 +186,7 @@ struct Sum {
 }
 
 impl Sum {
-    fn add(&mut self, row: &Row, cost: Option<f64>) {
+    fn add(&mut self, row: &TakeRow, cost: Option<f64>) {
         let usage = row.entry.usage.unwrap_or_default();
         self.calls += 1;
         // The takes of a name are adjacent.

@@ -9,7 +9,7 @@ use std::time::SystemTime;
 use serde_json::{Value, json};
 
 use super::args::{LogFormat, PruneArgs};
-use super::ls::{self, Row};
+use super::ls::{self, TakeRow};
 use loomrec_cli::amount::{age, span};
 use loomrec_cli::exit::CommandFailure;
 use loomrec_cli::output::{Output, print};
@@ -51,7 +51,7 @@ pub fn run(args: &PruneArgs) -> Result<u8, CommandFailure> {
 }
 
 /// A take, and what is reported about it.
-struct Take {
+struct TakeReport {
     number: usize,
     place: TakeRef,
     question: TakeIdentity,
@@ -67,7 +67,7 @@ struct Take {
 
 /// The takes of each name.
 struct Pruned {
-    names: Vec<(EntryName, Vec<Take>)>,
+    names: Vec<(EntryName, Vec<TakeReport>)>,
     /// How many takes have no time of recording, if the time matters.
     undated: usize,
     now: SystemTime,
@@ -80,13 +80,13 @@ impl Pruned {
         args: &PruneArgs,
         used: &UsedTakes,
     ) -> Result<Self, CommandFailure> {
-        let mut names: Vec<(EntryName, Vec<Take>)> = Vec::new();
+        let mut names: Vec<(EntryName, Vec<TakeReport>)> = Vec::new();
         let (mut undated, mut any_used, now) = (0, false, SystemTime::now());
         for stored in recording.entries() {
             let stored = stored?;
             let (name, place) = (stored.name.clone(), stored.place);
             any_used |= used.has(&name, stored.take, &stored.entry);
-            let take = Take::of(stored, place, args, used, now, &mut undated);
+            let take = TakeReport::of(stored, place, args, used, now, &mut undated);
             match names.last_mut() {
                 Some((last, takes)) if *last == name => takes.push(take),
                 _ => names.push((name, vec![take])),
@@ -107,15 +107,15 @@ impl Pruned {
         Ok(Self { names, undated, now })
     }
 
-    fn takes(&self) -> impl Iterator<Item = (&EntryName, &Take)> {
+    fn takes(&self) -> impl Iterator<Item = (&EntryName, &TakeReport)> {
         self.names.iter().flat_map(|(name, takes)| takes.iter().map(move |take| (name, take)))
     }
 
-    fn going(&self) -> impl Iterator<Item = (&EntryName, &Take)> {
+    fn going(&self) -> impl Iterator<Item = (&EntryName, &TakeReport)> {
         self.takes().filter(|(_, take)| take.goes)
     }
 
-    fn held(&self) -> impl Iterator<Item = (&EntryName, &Take)> {
+    fn held(&self) -> impl Iterator<Item = (&EntryName, &TakeReport)> {
         self.takes().filter(|(_, take)| take.held)
     }
 
@@ -199,7 +199,7 @@ impl Pruned {
 
     /// Returns the JSON for programs.
     fn to_json(&self, args: &PruneArgs) -> Value {
-        let take = |(name, take): (&EntryName, &Take)| {
+        let take = |(name, take): (&EntryName, &TakeReport)| {
             json!({
                 "key": name.take_key(take.number),
                 "call": take.call,
@@ -219,12 +219,12 @@ impl Pruned {
         })
     }
 
-    fn age(&self, take: &Take) -> Option<std::time::Duration> {
+    fn age(&self, take: &TakeReport) -> Option<std::time::Duration> {
         age(take.recorded_at.as_deref()?, self.now)
     }
 }
 
-impl Take {
+impl TakeReport {
     fn of(
         stored: StoredEntry,
         place: TakeRef,
@@ -234,7 +234,7 @@ impl Take {
         undated: &mut usize,
     ) -> Self {
         let number = stored.take;
-        let row = Row::of(stored, 0);
+        let row = TakeRow::of(stored, 0);
         let entry = &row.entry;
         let asked = row.call.as_ref().and_then(|call| call.model.as_deref());
         let is_model =

@@ -12,7 +12,7 @@ mod timeline;
 use serde_json::{Map, Value};
 
 use super::args::{LogFormat, ShowArgs};
-use super::ls::{self, Row};
+use super::ls::{self, TakeRow};
 use contents::RecordingContents;
 use earlier_take::{ContinuedTake, ContinuedTakes};
 use loomrec_cli::exit::{CommandFailure, NO, UNEXPECTED, USAGE};
@@ -58,7 +58,7 @@ fn review(recording: &Recording, is_full: bool) -> Result<u8, CommandFailure> {
         false => Some(ContinuedTakes::of(recording)?),
     };
     for (at, stored) in recording.entries().enumerate() {
-        let row = Row::of(stored?, 0);
+        let row = TakeRow::of(stored?, 0);
         let earlier = takes.as_ref().map(|takes| takes.earlier(recording, at, &row)).transpose()?;
         let text = review::text_in_list(&row, &redactor, earlier.flatten().as_ref());
         if !out.write(&text).map_err(stdout_failure)? {
@@ -81,7 +81,7 @@ fn pick(
     recording: &Recording,
     key: Option<&str>,
     is_full: bool,
-) -> Result<(Row, Option<ContinuedTake>), CommandFailure> {
+) -> Result<(TakeRow, Option<ContinuedTake>), CommandFailure> {
     let contents = RecordingContents::of(recording)?;
     let Choice { named, take } = take_choice::choose(&contents, key).map_err(|error| {
         failure(file, &error, |key, columns| question(recording, &contents, key, columns))
@@ -97,7 +97,7 @@ fn pick(
     let standing = take.checked_sub(1).and_then(|at| named.takes.get(at)).ok_or_else(missing)?;
     let (name, place) = (name.clone(), standing.place);
     let entry = recording.entry(&place)?;
-    let row = Row::of(StoredEntry { name, take, entry, place }, takes);
+    let row = TakeRow::of(StoredEntry { name, take, entry, place }, takes);
     let earlier = if is_full { None } else { ContinuedTake::of(recording, &row)? };
     Ok((row, earlier))
 }
@@ -167,7 +167,7 @@ fn failure(
 }
 
 /// Returns the names of the request's headers that are not part of its key.
-fn outside_key(row: &Row, rules: &IdentityRules) -> Vec<String> {
+fn outside_key(row: &TakeRow, rules: &IdentityRules) -> Vec<String> {
     match (&row.entry.request, &row.call) {
         (Some(request), Some(call)) => request.headers_outside_key(call, rules),
         _ => Vec::new(),
@@ -175,7 +175,7 @@ fn outside_key(row: &Row, rules: &IdentityRules) -> Vec<String> {
 }
 
 /// Formats the entry for programs: as in the file, with its key and position.
-fn json(row: &Row, outside_key: &[String]) -> String {
+fn json(row: &TakeRow, outside_key: &[String]) -> String {
     let mut out = Map::new();
     out.insert("key".into(), row.key().into());
     out.insert("take".into(), row.take.into());

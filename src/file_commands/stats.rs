@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::args::{LogFormat, StatsArgs, StatsBy};
-use super::ls::Row;
+use super::ls::TakeRow;
 use loomrec_cli::exit::CommandFailure;
 use loomrec_cli::output::{Output, print};
 use loomrec_cli::pricing::PriceSource;
@@ -67,12 +67,12 @@ impl Stats {
     /// Adds every call of a recording.
     fn add(&mut self, recording: &Recording) -> Result<(), StoreError> {
         for stored in recording.entries() {
-            self.add_row(&Row::of(stored?, 0));
+            self.add_row(&TakeRow::of(stored?, 0));
         }
         Ok(())
     }
 
-    fn add_row(&mut self, row: &Row) {
+    fn add_row(&mut self, row: &TakeRow) {
         let sample = self.sample(row);
         if sample.cost.is_none() && row.entry.usage.is_some() {
             let model = row.model().unwrap_or("a call that names no model");
@@ -90,7 +90,7 @@ impl Stats {
         self.all.add(&sample);
     }
 
-    fn sample(&self, row: &Row) -> CallSample {
+    fn sample(&self, row: &TakeRow) -> CallSample {
         let entry = &row.entry;
         let streamed = row.streamed() == Some(true);
         let chunks = entry.response.as_ref().map(|response| response.payload.chunks());

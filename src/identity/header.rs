@@ -14,7 +14,7 @@ use super::version_header::selects_version;
 
 /// How the value of a header is stored and hashed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Value {
+enum HeaderForm {
     /// As it was sent.
     Clear,
     /// As it was sent if it is an address without user and parameters, else as a digest.
@@ -26,10 +26,10 @@ enum Value {
     Digest,
 }
 
-use Value::{Address, Clear, Digest, Saved};
+use HeaderForm::{Address, Clear, Digest, Saved};
 
 /// Each header, sorted by name: how its value is stored, and what it changes.
-const TABLE: [(&str, Value, &str); 56] = [
+const TABLE: [(&str, HeaderForm, &str); 56] = [
     ("anthropic-beta", Clear, "switches features of the API on"),
     ("anthropic-version", Clear, "the version of the API, and so the answer's shape"),
     ("azureml-model-deployment", Clear, "Azure ML: which deployment answers"),
@@ -133,7 +133,7 @@ const DIGITS: usize = 16;
 
 /// How the value of a header of this name, in lower case, is stored; `None` if the header changes
 /// no answer.
-fn value_of(name: &str) -> Option<Value> {
+fn value_of(name: &str) -> Option<HeaderForm> {
     if is_new_in_third(name) {
         return Some(Clear);
     }
@@ -148,7 +148,7 @@ fn is_new_in_third(name: &str) -> bool {
 }
 
 /// As [`value_of`], in the second version of keys.
-fn value_in_second(name: &str) -> Option<Value> {
+fn value_in_second(name: &str) -> Option<HeaderForm> {
     // The first letters exclude most headers of most requests.
     let begins =
         matches!(name.as_bytes().first()?, b'a' | b'c' | b'e' | b'g' | b'h' | b'o' | b'p' | b'r')

@@ -27,7 +27,7 @@ pub const MAX_VALUES: usize = 8_000_000;
 pub fn parse(bytes: &[u8]) -> Result<Json<'_>, JsonError> {
     let source =
         std::str::from_utf8(bytes).map_err(|error| JsonError::Utf8 { at: error.valid_up_to() })?;
-    let mut reader = Reader { source, at: 0, values: 0 };
+    let mut reader = JsonReader { source, at: 0, values: 0 };
     reader.space();
     let value = reader.value(0)?;
     reader.space();
@@ -37,13 +37,13 @@ pub fn parse(bytes: &[u8]) -> Result<Json<'_>, JsonError> {
     }
 }
 
-struct Reader<'a> {
+struct JsonReader<'a> {
     source: &'a str,
     at: usize,
     values: usize,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> JsonReader<'a> {
     fn value(&mut self, depth: usize) -> Result<Json<'a>, JsonError> {
         self.values += 1;
         if self.values > MAX_VALUES {

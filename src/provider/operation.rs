@@ -68,12 +68,12 @@ pub struct StreamError<'a> {
     pub place: u64,
 }
 
-type Read = fn(&[u8]) -> Option<Answer>;
+type ReadBody = fn(&[u8]) -> Option<Answer>;
 type ReadText = fn(&str, &[u8]) -> Option<Answer>;
 type ReadStream = fn(Framing, &[u8]) -> Option<Answer>;
 type Merge = fn(Framing, &[u8]) -> Option<MergedStream>;
 type Split = fn(&ResponseFormat<'_>, ObjectView) -> Option<Vec<EventFrame>>;
-type Write = fn(&ResponseFormat<'_>, &AnswerDraft<'_>) -> Result<Value, ModeError>;
+type WriteBody = fn(&ResponseFormat<'_>, &AnswerDraft<'_>) -> Result<Value, ModeError>;
 
 /// The properties of an operation: its names, and the functions that read and write its requests
 /// and answers. `None` means that a function is not supported.
@@ -112,7 +112,7 @@ pub(super) struct OperationRow {
     /// Reads a complete body that is not JSON, by its media type.
     pub(super) read_text: Option<ReadText>,
     /// Reads a complete body; returns `None` for bytes that are not such an answer.
-    pub(super) read: Option<Read>,
+    pub(super) read: Option<ReadBody>,
     /// Reads a stream, or what arrived of it.
     pub(super) read_stream: Option<ReadStream>,
     /// Whether an event of a stream carries a piece of the answer's text.
@@ -122,7 +122,7 @@ pub(super) struct OperationRow {
     /// Splits the body of a complete answer into the events of a stream.
     pub(super) split: Option<Split>,
     /// Writes the body of a complete answer from its content.
-    pub(super) write: Option<Write>,
+    pub(super) write: Option<WriteBody>,
     /// The name of a stream's first event, if events have names.
     pub(super) first_event: Option<&'static str>,
     /// Writes the event for an error in a stream.

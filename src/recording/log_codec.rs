@@ -130,7 +130,7 @@ pub fn set_precedence(packed: &mut [u8], precedence: TakePrecedence) {
 /// # Errors
 /// If the bytes that it reads are not those of a packed entry.
 pub fn peek(packed: &[u8]) -> Result<PackedHead, PackedError> {
-    Reader { rest: packed }.prefix().map(|(_, head)| head)
+    PackedReader { rest: packed }.prefix().map(|(_, head)| head)
 }
 
 /// Reads a packed entry as the file would hold it: with rounded times, and a body that arrived
@@ -139,7 +139,7 @@ pub fn peek(packed: &[u8]) -> Result<PackedHead, PackedError> {
 /// # Errors
 /// If the bytes are not a packed entry.
 pub fn unpack(packed: &[u8]) -> Result<(PackedHead, Entry), PackedError> {
-    let mut reader = Reader { rest: packed };
+    let mut reader = PackedReader { rest: packed };
     let (flags, head) = reader.prefix()?;
     let text = reader.run()?;
     let mut entry = Entry::read(text).map_err(|why| match why {
@@ -284,11 +284,11 @@ fn count(length: usize) -> u32 {
 }
 
 /// The part of a packed entry that has not been read yet.
-struct Reader<'a> {
+struct PackedReader<'a> {
     rest: &'a [u8],
 }
 
-impl<'a> Reader<'a> {
+impl<'a> PackedReader<'a> {
     /// Reads the flags, and everything before the entry's head.
     fn prefix(&mut self) -> Result<(u8, PackedHead), PackedError> {
         let [flags] = self.array()?;

@@ -48,7 +48,7 @@ pub enum ValueShape {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum State {
+enum ScanState {
     /// Before the object.
     Start,
     /// After its opening brace.
@@ -70,7 +70,7 @@ enum State {
 /// Finds the members of the top-level object in the pieces that it is fed.
 #[derive(Debug)]
 pub struct MemberScanner {
-    state: State,
+    state: ScanState,
     /// The members whose ends have been read, until they are taken.
     found: Vec<FoundMember>,
     /// Whether a key has been seen.
@@ -85,13 +85,13 @@ pub struct MemberScanner {
     key: Vec<u8>,
     member: FoundMember,
     gap: TokenGap,
-    value: Value,
+    value: ValueProgress,
     utf8: Utf8Checker,
 }
 
 /// The value that is being read.
 #[derive(Debug, Default)]
-struct Value {
+struct ValueProgress {
     depth: usize,
     in_string: bool,
     escaped: bool,
@@ -113,7 +113,7 @@ impl MemberScanner {
     /// Returns a scanner that has read nothing yet.
     pub fn new() -> Self {
         Self {
-            state: State::Start,
+            state: ScanState::Start,
             found: Vec::new(),
             begun: false,
             before: 0,
@@ -122,7 +122,7 @@ impl MemberScanner {
             key: Vec::new(),
             member: blank(),
             gap: TokenGap::default(),
-            value: Value::default(),
+            value: ValueProgress::default(),
             utf8: Utf8Checker::default(),
         }
     }
@@ -134,8 +134,8 @@ impl MemberScanner {
         let mut at = 0;
         while at < piece.len() {
             at = match self.state {
-                State::Key(escaped) => self.key(piece, at, escaped)?,
-                State::Value => self.value(piece, at)?,
+                ScanState::Key(escaped) => self.key(piece, at, escaped)?,
+                ScanState::Value => self.value(piece, at)?,
                 _ => self.between(piece, at)?,
             };
         }
@@ -152,7 +152,7 @@ impl MemberScanner {
     /// Returns the members that have not been taken, after all of the text has been fed.
     pub fn finish(self) -> Result<Vec<FoundMember>, SplitError> {
         match self.state {
-            State::Done if self.utf8.is_whole() => Ok(self.found),
+            ScanState::Done if self.utf8.is_whole() => Ok(self.found),
             _ => Err(SplitError),
         }
     }
@@ -165,20 +165,20 @@ impl MemberScanner {
             return Ok(at + 1);
         }
         self.state = match (self.state, byte) {
-            (State::Start, b'{') => State::First,
-            (State::First | State::Next, b'"') => {
+            (ScanState::Start, b'{') => ScanState::First,
+            (ScanState::First | ScanState::Next, b'"') => {
                 self.count(piece, at);
                 self.begin(at);
-                self.state = State::Key(false);
+                self.state = ScanState::Key(false);
                 return Ok(at);
             }
-            (State::First | State::After, b'}') => State::Done,
-            (State::Colon, b':') => State::Before,
-            (State::Before, _) => {
+            (ScanState::First | ScanState::After, b'}') => ScanState::Done,
+            (ScanState::Colon, b':') => ScanState::Before,
+            (ScanState::Before, _) => {
                 self.begin_value(byte, at);
                 return Ok(at);
             }
-            (State::After, b',') => State::Next,
+            (ScanState::After, b',') => ScanState::Next,
             _ => return Err(SplitError),
         };
         self.gap.push(byte);
@@ -208,7 +208,7 @@ impl MemberScanner {
             }
         }
         self.key.extend_from_slice(&piece[at..]);
-        self.state = State::Key(escaped);
+        self.state = ScanState::Key(escaped);
         Ok(piece.len())
     }
 
@@ -218,7 +218,7 @@ impl MemberScanner {
         write_file_string(&mut tidy, &self.member.key);
         self.member.tidy &= tidy == self.key;
         self.gap = TokenGap::default();
-        self.state = State::Colon;
+        self.state = ScanState::Colon;
         Ok(())
     }
 
@@ -230,8 +230,8 @@ impl MemberScanner {
             b'[' => ValueShape::List(Vec::new()),
             _ => ValueShape::Other,
         };
-        self.value = Value::default();
-        self.state = State::Value;
+        self.value = ValueProgress::default();
+        self.state = ScanState::Value;
     }
 
     fn value(&mut self, piece: &[u8], from: usize) -> Result<usize, SplitError> {
@@ -252,7 +252,7 @@ impl MemberScanner {
         }
         self.found.push(member);
         self.gap = TokenGap::default();
-        self.state = State::After;
+        self.state = ScanState::After;
         Ok(end)
     }
 
@@ -344,7 +344,7 @@ impl MemberScanner {
     }
 }
 
-impl Value {
+impl ValueProgress {
     /// Returns the offset after the string that `at` is in; `None` if its end is not in this piece.
     fn string_end(&mut self, piece: &[u8], mut at: usize) -> Option<usize> {
         loop {

@@ -71,7 +71,7 @@ pub async fn run(args: &RerecordArgs) -> Result<u8, CommandFailure> {
         output.info("nothing drifted in that replay: there is nothing to send");
         return Ok(0);
     };
-    let work = Arc::new(Work::open(args, &origin, &output)?);
+    let work = Arc::new(RerecordWork::open(args, &origin, &output)?);
     let new = NewAnswersFile::open(&origin.new, &output)?;
     let mut choice = RerecordFilter::of(args, SystemTime::now())?;
     let plan = RerecordPlan::at(Arc::new(prices::load(args.prices.as_deref())?));
@@ -264,12 +264,12 @@ async fn until_stopped(
 }
 
 /// The requests to send, and the settings for them.
-struct Work {
+struct RerecordWork {
     sources: RequestSources,
     maker: RequestMaker,
 }
 
-impl Work {
+impl RerecordWork {
     fn open(
         args: &RerecordArgs,
         origin: &OriginFiles,

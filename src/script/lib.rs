@@ -41,7 +41,7 @@ pub use turn::{NoScriptedResponse, ScriptTurn};
 use entry::{RetryPhase, ScriptEntry};
 use loomrec_provider::Provider;
 use loomrec_recording::normalized_request::NormalizedRequest;
-use progress::{CallLayout, Progress, Turn};
+use progress::{CallLayout, Progress, SessionTurn};
 use rule::ScriptRules;
 
 /// A script, and how far each session has come in it.
@@ -139,11 +139,11 @@ impl Script {
         let until = self.retry.as_ref().map(|retry| retry.until);
         let turn = self.with(|progress| progress.turn(session, streamed, until, self.layout));
         let index = match (turn, &self.retry) {
-            (Turn::Later, Some(retry)) => {
+            (SessionTurn::Later, Some(retry)) => {
                 let rendered = RenderedResponse::failure(&retry.failure, observed, shape);
                 return Ok(ScriptedResponse { rendered, turn: None });
             }
-            (Turn::Call(index), _) => index,
+            (SessionTurn::Call(index), _) => index,
             _ => return Err(self.no_response(observed)),
         };
         let call = index + 1;

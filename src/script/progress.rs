@@ -55,7 +55,7 @@ impl CallLayout {
 
 /// The turn of a call in a session.
 #[derive(Debug, PartialEq)]
-pub(super) enum Turn {
+pub(super) enum SessionTurn {
     /// None yet: the call fails temporarily.
     Later,
     /// The scripted call with this index.
@@ -113,25 +113,25 @@ impl Progress {
         streamed: bool,
         until: Option<u64>,
         layout: CallLayout,
-    ) -> Turn {
+    ) -> SessionTurn {
         let cursor = match session {
             None => &mut self.unnamed,
             Some(name) => self.named.entry(name.to_owned()).or_default(),
         };
         cursor.made += 1;
         if until.is_some_and(|until| cursor.made < until) {
-            return Turn::Later;
+            return SessionTurn::Later;
         }
         let list = layout.list_for(streamed);
         let (first, count) = layout.range(list);
         let used = &mut cursor.used[list as usize];
         if *used == count {
-            return Turn::Over;
+            return SessionTurn::Over;
         }
         *used += 1;
         let furthest = &mut self.furthest[list as usize];
         *furthest = (*furthest).max(*used);
-        Turn::Call(first + *used - 1)
+        SessionTurn::Call(first + *used - 1)
     }
 
     /// Gives back call number `call`, from 1, unless the session has gone on since.
@@ -212,8 +212,11 @@ mod tests {
     fn streams_have_a_cursor_of_their_own_where_they_have_calls_of_their_own() {
         let mut progress = Progress::default();
         let mut turn = |streamed| progress.turn(None, streamed, None, BOTH);
-        assert_eq!([turn(true), turn(false)], [Turn::Call(2), Turn::Call(0)]);
-        assert_eq!([turn(true), turn(false), turn(false)], [Turn::Over, Turn::Call(1), Turn::Over]);
+        assert_eq!([turn(true), turn(false)], [SessionTurn::Call(2), SessionTurn::Call(0)]);
+        assert_eq!(
+            [turn(true), turn(false), turn(false)],
+            [SessionTurn::Over, SessionTurn::Call(1), SessionTurn::Over]
+        );
         assert_eq!(progress.reached(), 3);
         let cursor = ScriptCursor { session: None, made: 5, index: 2, stream_index: Some(1) };
         assert_eq!(progress.cursors(9, BOTH), (vec![cursor], 0));
@@ -226,7 +229,7 @@ mod tests {
         let mut turn = |streamed| progress.turn(None, streamed, None, layout);
         assert_eq!(
             [turn(true), turn(false), turn(true)],
-            [Turn::Call(0), Turn::Call(1), Turn::Over]
+            [SessionTurn::Call(0), SessionTurn::Call(1), SessionTurn::Over]
         );
         assert_eq!((layout.count(true), layout.count(false)), (2, 2));
     }
@@ -238,12 +241,12 @@ mod tests {
         progress.turn(Some("a"), true, None, BOTH);
         progress.release(Some("a"), 3, BOTH);
         assert_eq!(progress.reached(), 1);
-        assert_eq!(progress.turn(Some("a"), true, None, BOTH), Turn::Call(2));
+        assert_eq!(progress.turn(Some("a"), true, None, BOTH), SessionTurn::Call(2));
         progress.release(Some("a"), 3, BOTH);
         progress.consume(Some("a"), 3, BOTH);
-        assert_eq!(progress.turn(Some("a"), true, None, BOTH), Turn::Over);
+        assert_eq!(progress.turn(Some("a"), true, None, BOTH), SessionTurn::Over);
         progress.release(Some("a"), 1, BOTH);
-        assert_eq!(progress.turn(Some("a"), false, None, BOTH), Turn::Call(0));
+        assert_eq!(progress.turn(Some("a"), false, None, BOTH), SessionTurn::Call(0));
     }
 
     #[test]

@@ -29,13 +29,13 @@ const TOP: [&str; 8] = [
 ];
 
 /// The entries of each of several calls.
-type Calls = Vec<Vec<ScriptEntry>>;
+type CallEntries = Vec<Vec<ScriptEntry>>;
 
 /// The contents of a script's text.
 #[derive(Debug, Default)]
 pub(super) struct ScriptParts {
     /// The entries of each call: first those of `scripts`, then those of `stream_script`.
-    pub(super) calls: Calls,
+    pub(super) calls: CallEntries,
     /// The index of the first call that is for streams alone; `None` if all are for both.
     pub(super) streams_from: Option<usize>,
     /// The phase in which the first calls fail.
@@ -77,7 +77,7 @@ pub(super) fn script(text: &[u8], notation: ScriptNotation) -> Result<ScriptPart
 }
 
 /// Reads the calls that answer complete calls and, unless there are others for them, streams.
-fn complete(top: FieldReader<'_>) -> Result<Option<Calls>, ScriptError> {
+fn complete(top: FieldReader<'_>) -> Result<Option<CallEntries>, ScriptError> {
     let one = top.list("script", "a list of entries")?;
     let several = top.list("scripts", "a list of calls")?;
     match (one, several) {
@@ -92,7 +92,7 @@ fn complete(top: FieldReader<'_>) -> Result<Option<Calls>, ScriptError> {
 }
 
 /// Reads the calls that answer streams alone: a list of calls, or the entries of one.
-fn streamed(top: FieldReader<'_>) -> Result<Option<Calls>, ScriptError> {
+fn streamed(top: FieldReader<'_>) -> Result<Option<CallEntries>, ScriptError> {
     let Some(list) = top.list("stream_script", "a list of calls, or of entries")? else {
         return Ok(None);
     };
@@ -109,7 +109,7 @@ fn is_tuple(items: &[Value]) -> bool {
 }
 
 /// Adds what the script says of every answer: the tokens, and the id of the request.
-fn tell_each(top: FieldReader<'_>, calls: &mut Calls) -> Result<(), FieldError> {
+fn tell_each(top: FieldReader<'_>, calls: &mut CallEntries) -> Result<(), FieldError> {
     let counts = top.get("usage").map(|counts| response::usage(counts, "usage")).transpose()?;
     let facts = counts.map(ScriptEntry::Usage).into_iter();
     let facts = facts.chain(field::request_id(top)?.map(ScriptEntry::RequestId));
@@ -157,7 +157,7 @@ fn retry(top: FieldReader<'_>) -> FieldResult<RetryPhase> {
 }
 
 /// Reads calls. `what` names one in errors, before its number.
-fn calls(list: &[Value], what: &str) -> Result<Calls, ScriptError> {
+fn calls(list: &[Value], what: &str) -> Result<CallEntries, ScriptError> {
     let call =
         |(index, value): (usize, &Value)| entries(&format!("{what} {}", index + 1), value.clone());
     list.iter().enumerate().map(call).collect()

@@ -6,7 +6,7 @@ use super::*;
 use crate::{RecordingAppender, RunChoice};
 
 #[derive(Clone, Debug)]
-enum Step {
+enum ModelStep {
     /// Opens a recorder whose process dies at its Nth change on disk.
     Open {
         who: usize,
@@ -80,27 +80,29 @@ impl World {
         }
     }
 
-    fn take(&mut self, step: &Step) {
+    fn take(&mut self, step: &ModelStep) {
         match step {
-            Step::Open { who, dies } if self.recorders[*who].is_none() => self.open(*who, *dies),
-            Step::Append { who, batch, replace } => self.append(*who, batch, *replace),
-            Step::Fold { who } => {
+            ModelStep::Open { who, dies } if self.recorders[*who].is_none() => {
+                self.open(*who, *dies)
+            }
+            ModelStep::Append { who, batch, replace } => self.append(*who, batch, *replace),
+            ModelStep::Fold { who } => {
                 if let Some((recorder, plan)) = &mut self.recorders[*who] {
                     let job = recorder.start_compaction();
                     let compacted = recorder.compaction_done(job.run());
                     assert!(compacted.is_ok() || plan.has_failed(), "{compacted:?}");
                 }
             }
-            Step::Close { who } => {
+            ModelStep::Close { who } => {
                 if let Some((mut recorder, plan)) = self.recorders[*who].take() {
                     let closed = recorder.close();
                     assert!(closed.is_ok() || plan.has_failed(), "{closed:?}");
                 }
             }
-            Step::Read => {
+            ModelStep::Read => {
                 let _ = Recording::open_merged(&self.folder.path);
             }
-            Step::Open { .. } => {}
+            ModelStep::Open { .. } => {}
         }
         for recorder in &mut self.recorders {
             // A recorder whose disk is gone is dead. That ends its part in the run.
@@ -175,30 +177,30 @@ impl World {
     }
 }
 
-fn any_step() -> impl Strategy<Value = Step> {
+fn any_step() -> impl Strategy<Value = ModelStep> {
     let who = 0_usize..3;
     let batch = prop::collection::vec((0_u8..4, 0_u8..6), 1..4);
     prop_oneof![
         3 => (who.clone(), prop_oneof![Just(usize::MAX), 0_usize..30])
-            .prop_map(|(who, dies)| Step::Open { who, dies }),
+            .prop_map(|(who, dies)| ModelStep::Open { who, dies }),
         6 => (who.clone(), batch, any::<bool>())
-            .prop_map(|(who, batch, replace)| Step::Append { who, batch, replace }),
-        2 => who.clone().prop_map(|who| Step::Fold { who }),
-        1 => who.prop_map(|who| Step::Close { who }),
-        1 => Just(Step::Read),
+            .prop_map(|(who, batch, replace)| ModelStep::Append { who, batch, replace }),
+        2 => who.clone().prop_map(|who| ModelStep::Fold { who }),
+        1 => who.prop_map(|who| ModelStep::Close { who }),
+        1 => Just(ModelStep::Read),
     ]
 }
 
 /// Returns the world after these steps, when all recorders have closed and readers have read.
-fn after(name: &str, steps: &[Step]) -> World {
+fn after(name: &str, steps: &[ModelStep]) -> World {
     let mut world = World::new(name);
     for step in steps {
         world.take(step);
     }
     for who in 0..3 {
-        world.take(&Step::Close { who });
+        world.take(&ModelStep::Close { who });
     }
-    world.take(&Step::Read);
+    world.take(&ModelStep::Read);
     world
 }
 

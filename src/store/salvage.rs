@@ -188,7 +188,7 @@ impl SalvageResult {
     fn read_text(&mut self, file: &File) -> io::Result<()> {
         let mut source = BufReader::with_capacity(PIECE, log::from(file, 0));
         let mut cutter = MemberCutter::default();
-        let mut text = Text { line: 1, keys: Map::new() };
+        let mut text = OpenText { line: 1, keys: Map::new() };
         let mut begins = None;
         loop {
             let piece = source.fill_buf()?;
@@ -230,7 +230,7 @@ impl SalvageResult {
         self.entries().any(|entry| entry.is_ok_and(|(_, entry)| entry.request.is_some()))
     }
 
-    fn add_cut(&mut self, cut: &CutPiece, text: &mut Text) {
+    fn add_cut(&mut self, cut: &CutPiece, text: &mut OpenText) {
         if cut.bytes.is_empty() {
             let why = "it is longer than any entry".to_owned();
             let (at, bytes, line) = (cut.at, cut.length, Some(text.line));
@@ -356,7 +356,7 @@ fn bytes(file: &File, range: Range<u64>) -> io::Result<Vec<u8>> {
 }
 
 /// The state while a text is read.
-struct Text {
+struct OpenText {
     line: usize,
     keys: Map<String, Value>,
 }

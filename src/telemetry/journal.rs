@@ -35,9 +35,9 @@ const CLOSING_GRACE: Duration = Duration::from_secs(1);
 /// not share a cache line of the processor.
 #[derive(Debug, Default)]
 #[repr(align(64))]
-struct Place(Mutex<Option<NumberedLine>>);
+struct JournalSlot(Mutex<Option<NumberedLine>>);
 
-impl Place {
+impl JournalSlot {
     fn lock(&self) -> MutexGuard<'_, Option<NumberedLine>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -59,7 +59,7 @@ impl OpenConnection {
 pub struct Journal {
     /// The latest lines, each in the slot of its number, so that calls that are answered at the
     /// same time do not wait for each other.
-    recent: Box<[Place]>,
+    recent: Box<[JournalSlot]>,
     /// The bytes that the lines take. Too low for a moment when a line is removed before it is
     /// counted.
     bytes: AtomicIsize,
@@ -81,7 +81,7 @@ impl Journal {
     /// the file.
     pub fn new(file: Option<(JournalFile, OnJournalError)>) -> Self {
         Self {
-            recent: (0..KEPT).map(|_| Place::default()).collect(),
+            recent: (0..KEPT).map(|_| JournalSlot::default()).collect(),
             bytes: AtomicIsize::new(0),
             oldest: AtomicU64::new(1),
             last: AtomicU64::new(0),
@@ -147,7 +147,7 @@ impl Journal {
     }
 
     /// Returns the slot of the line of this number.
-    fn place(&self, number: u64) -> &Place {
+    fn place(&self, number: u64) -> &JournalSlot {
         &self.recent[number as usize % KEPT]
     }
 

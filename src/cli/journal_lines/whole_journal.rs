@@ -9,7 +9,7 @@ use loomrec_telemetry::journal::parts;
 
 /// The result of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Read {
+pub enum JournalRead {
     /// A line, which [`WholeJournal::line`] returns.
     Line,
     /// The incomplete last line of a file whose run was killed.
@@ -41,19 +41,19 @@ impl WholeJournal {
     ///
     /// # Errors
     /// A file that cannot be read; a line that is too long.
-    pub fn read(&mut self) -> Result<Read, CommandFailure> {
+    pub fn read(&mut self) -> Result<JournalRead, CommandFailure> {
         loop {
             if self.over {
-                let Some(path) = self.later.next() else { return Ok(Read::End) };
+                let Some(path) = self.later.next() else { return Ok(JournalRead::End) };
                 self.tail = FollowedFile::open(&path)?;
             }
             let read = match self.tail.next(true)? {
-                NextLine::Line(_) => Read::Line,
-                NextLine::Cut => Read::Cut,
-                NextLine::End => Read::End,
+                NextLine::Line(_) => JournalRead::Line,
+                NextLine::Cut => JournalRead::Cut,
+                NextLine::End => JournalRead::End,
             };
-            self.over = read != Read::Line;
-            if read != Read::End {
+            self.over = read != JournalRead::Line;
+            if read != JournalRead::End {
                 return Ok(read);
             }
         }

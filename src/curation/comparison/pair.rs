@@ -102,7 +102,7 @@ pub fn pairs(
     new: &[CallDigest],
     mut distance: impl FnMut(usize, usize) -> Option<u64>,
 ) -> Vec<CallPair> {
-    let mut work = Work::of(old, new);
+    let mut work = PairingState::of(old, new);
     let step = |known: &CallDigest| known.name.step_id().map(str::to_owned);
     let hash = |known: &CallDigest| known.hash.clone();
     work.equal(PairedBy::StepId, |known| Some((step(known)?, known.session.clone(), hash(known)?)));
@@ -127,7 +127,7 @@ pub fn pairs(
 }
 
 /// The state of the pairing.
-struct Work<'k> {
+struct PairingState<'k> {
     old: &'k [CallDigest],
     new: &'k [CallDigest],
     of_old: Vec<Option<(usize, PairedBy)>>,
@@ -136,7 +136,7 @@ struct Work<'k> {
     new_continued: Vec<Option<ContinuedCall>>,
 }
 
-impl<'k> Work<'k> {
+impl<'k> PairingState<'k> {
     fn of(old: &'k [CallDigest], new: &'k [CallDigest]) -> Self {
         let continued = |known: &[CallDigest]| {
             let histories = known.iter().map(|known| known.history.as_ref());

@@ -41,8 +41,8 @@ impl TwoRuns {
 pub(super) struct AlignedText<'t> {
     pub(super) old: &'t str,
     pub(super) new: &'t str,
-    old_tokens: TextTokens,
-    new_tokens: TextTokens,
+    old_tokens: MaskedTokens,
+    new_tokens: MaskedTokens,
     /// Equal and different tokens. Together they cover both texts.
     hunks: Vec<Hunk>,
 }
@@ -50,8 +50,8 @@ pub(super) struct AlignedText<'t> {
 impl<'t> AlignedText<'t> {
     /// Aligns two texts. Paths of two runs are equal if they have the same name.
     pub(super) fn new(old: &'t str, new: &'t str, runs: Option<&TwoRuns>) -> Self {
-        let old_tokens = TextTokens::new(old, runs.map(|runs| &runs.old));
-        let new_tokens = TextTokens::new(new, runs.map(|runs| &runs.new));
+        let old_tokens = MaskedTokens::new(old, runs.map(|runs| &runs.old));
+        let new_tokens = MaskedTokens::new(new, runs.map(|runs| &runs.new));
         let hunks = aligned(&old_tokens, &new_tokens);
         Self { old, new, old_tokens, new_tokens, hunks }
     }
@@ -96,7 +96,7 @@ impl<'t> AlignedText<'t> {
     /// Finds a place within an equal token.
     fn within(&self, hunk: &Hunk, token: usize, within: usize) -> Option<usize> {
         let other = hunk.new.start + token.checked_sub(hunk.old.start)?;
-        let length = |tokens: &TextTokens, token: usize| tokens.bytes(&(token..token + 1)).len();
+        let length = |tokens: &MaskedTokens, token: usize| tokens.bytes(&(token..token + 1)).len();
         let is_alike = hunk.same
             && hunk.old.contains(&token)
             && (within == 0 || length(&self.old_tokens, token) == length(&self.new_tokens, other));
@@ -105,9 +105,9 @@ impl<'t> AlignedText<'t> {
 }
 
 /// Aligns the lines, and then the tokens of those that differ.
-fn aligned(old: &TextTokens, new: &TextTokens) -> Vec<Hunk> {
+fn aligned(old: &MaskedTokens, new: &MaskedTokens) -> Vec<Hunk> {
     let (old_lines, new_lines) = (old.lines(), new.lines());
-    let texts = |tokens: &TextTokens, lines: &[usize]| -> Vec<Range<usize>> {
+    let texts = |tokens: &MaskedTokens, lines: &[usize]| -> Vec<Range<usize>> {
         lines.windows(2).map(|line| tokens.starts[line[0]].0..tokens.starts[line[1]].0).collect()
     };
     let (old_texts, new_texts) = (texts(old, &old_lines), texts(new, &new_lines));
@@ -133,14 +133,14 @@ fn aligned(old: &TextTokens, new: &TextTokens) -> Vec<Hunk> {
 }
 
 /// The tokens of a text.
-struct TextTokens {
+struct MaskedTokens {
     /// The text with the class of each value in its place.
     masked: String,
     /// Where each token begins, in the masked text and in the text, and where both end.
     starts: Vec<(usize, usize)>,
 }
 
-impl TextTokens {
+impl MaskedTokens {
     fn new(text: &str, binding: Option<&RunBinding>) -> Self {
         let mut tokens = Self { masked: String::with_capacity(text.len()), starts: Vec::new() };
         let mut at = 0;

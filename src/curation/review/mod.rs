@@ -155,7 +155,8 @@ pub fn outcome(
     standings: &[ChangeStanding],
     accepted: &[usize],
 ) -> ReviewOutcome {
-    let mut work = Work { held, ranges: ranges(held), slots: BTreeMap::new(), order: Vec::new() };
+    let mut work =
+        NameChanges { held, ranges: ranges(held), slots: BTreeMap::new(), order: Vec::new() };
     let mut taken = BTreeSet::new();
     // For each take that moved to another name: the old name and the new one.
     let mut instead: Vec<(&EntryName, &EntryName)> = Vec::new();
@@ -180,7 +181,7 @@ pub fn outcome(
 }
 
 /// The state of the work: the names that change.
-struct Work<'a> {
+struct NameChanges<'a> {
     held: &'a [ReplacedTake],
     ranges: BTreeMap<&'a EntryName, Range<usize>>,
     /// Their takes; `None` for a take that was removed.
@@ -189,7 +190,7 @@ struct Work<'a> {
     order: Vec<&'a EntryName>,
 }
 
-impl<'a> Work<'a> {
+impl<'a> NameChanges<'a> {
     fn slots(&mut self, name: &'a EntryName) -> &mut Vec<Option<ReviewSource>> {
         let range = self.ranges.get(name).cloned().unwrap_or(0..0);
         let order = &mut self.order;

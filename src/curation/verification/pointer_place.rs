@@ -10,8 +10,8 @@ use serde_json::value::RawValue;
 /// Returns the members of an object's text in order, including duplicates; `None` for any other
 /// text.
 pub(super) fn members(text: &str) -> Option<Vec<(Cow<'_, str>, &str)>> {
-    struct Members;
-    impl<'de> Visitor<'de> for Members {
+    struct MemberVisitor;
+    impl<'de> Visitor<'de> for MemberVisitor {
         type Value = Vec<(Cow<'de, str>, &'de str)>;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -27,7 +27,7 @@ pub(super) fn members(text: &str) -> Option<Vec<(Cow<'_, str>, &str)>> {
         }
     }
     let mut reader = serde_json::Deserializer::from_str(text);
-    reader.deserialize_map(Members).ok()
+    reader.deserialize_map(MemberVisitor).ok()
 }
 
 /// A member's name, borrowed if it contains no escape.
@@ -36,8 +36,8 @@ struct MemberName<'a>(#[serde(borrow)] Cow<'a, str>);
 
 /// Returns the item at `index` of a list's text.
 fn item(text: &str, index: usize) -> Option<&str> {
-    struct Item(usize);
-    impl<'de> Visitor<'de> for Item {
+    struct ItemFinder(usize);
+    impl<'de> Visitor<'de> for ItemFinder {
         type Value = Option<&'de str>;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -56,7 +56,7 @@ fn item(text: &str, index: usize) -> Option<&str> {
         }
     }
     let mut reader = serde_json::Deserializer::from_str(text);
-    reader.deserialize_seq(Item(index)).ok()?
+    reader.deserialize_seq(ItemFinder(index)).ok()?
 }
 
 /// Returns how many lines below the start of a text the value of a pointer begins. If the value

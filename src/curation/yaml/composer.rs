@@ -45,7 +45,7 @@ pub(crate) enum YamlError {
 pub(crate) struct YamlComposer<R: Read> {
     events: Parser<'static, FallibleBufferedInput<Characters<R>>>,
     /// The values that aliases may repeat, as far as they fit into the limit.
-    anchors: HashMap<usize, Piece>,
+    anchors: HashMap<usize, MeasuredNode>,
     anchors_cost: usize,
     aliases_cost: usize,
     /// The memory limit of one value.
@@ -56,7 +56,7 @@ pub(crate) struct YamlComposer<R: Read> {
 
 /// A value with its memory and its depth.
 #[derive(Clone)]
-struct Piece {
+struct MeasuredNode {
     node: YamlNode,
     cost: usize,
     depth: usize,
@@ -64,7 +64,7 @@ struct Piece {
 
 /// A list or map that is not complete yet.
 struct Open {
-    piece: Piece,
+    piece: MeasuredNode,
     /// A key whose value comes next.
     key: Option<YamlNode>,
     anchor: usize,
@@ -72,11 +72,11 @@ struct Open {
 
 impl Open {
     fn new(node: YamlNode, anchor: usize) -> Self {
-        Self { piece: Piece { node, cost: NODE_COST, depth: 1 }, key: None, anchor }
+        Self { piece: MeasuredNode { node, cost: NODE_COST, depth: 1 }, key: None, anchor }
     }
 
     /// Adds the next value to it.
-    fn push(&mut self, piece: Piece) {
+    fn push(&mut self, piece: MeasuredNode) {
         self.piece.cost += piece.cost;
         self.piece.depth = self.piece.depth.max(piece.depth + 1);
         match &mut self.piece.node {
@@ -136,7 +136,7 @@ impl<R: Read> YamlComposer<R> {
                     room = room.checked_sub(cost).ok_or(YamlError::TooLarge)?;
                     let style = style_of(&text, style, tag.as_deref());
                     let node = YamlNode::scalar(text.into_owned(), style);
-                    self.keep(Piece { node, cost, depth: 0 }, anchor)
+                    self.keep(MeasuredNode { node, cost, depth: 0 }, anchor)
                 }
                 Event::Alias(anchor) => {
                     let piece = self.repeat(anchor, room)?;
@@ -155,10 +155,10 @@ impl<R: Read> YamlComposer<R> {
                 }
                 Event::SequenceEnd | Event::MappingEnd => {
                     let ended = stack.pop();
-                    let Open { piece: Piece { node, cost, depth }, anchor, .. } =
+                    let Open { piece: MeasuredNode { node, cost, depth }, anchor, .. } =
                         ended.ok_or_else(|| self.problem("a list or map ends where none began"))?;
                     let node = merged(node).map_err(|text| self.problem(text))?;
-                    self.keep(Piece { node, cost, depth }, anchor)
+                    self.keep(MeasuredNode { node, cost, depth }, anchor)
                 }
                 _ => return Err(self.problem("it may be cut: a list or map does not end")),
             };
@@ -187,7 +187,7 @@ impl<R: Read> YamlComposer<R> {
     }
 
     /// Stores a value for its aliases, if it has an anchor.
-    fn keep(&mut self, piece: Piece, anchor: usize) -> Piece {
+    fn keep(&mut self, piece: MeasuredNode, anchor: usize) -> MeasuredNode {
         if anchor != 0 {
             self.anchors_cost = self.anchors_cost.saturating_add(piece.cost);
             if self.anchors_cost <= ANCHORS_LIMIT {
@@ -198,7 +198,7 @@ impl<R: Read> YamlComposer<R> {
     }
 
     /// Returns the value of an alias, if it needs at most `room` bytes.
-    fn repeat(&mut self, anchor: usize, room: usize) -> Result<Piece, YamlError> {
+    fn repeat(&mut self, anchor: usize, room: usize) -> Result<MeasuredNode, YamlError> {
         let Some(piece) = self.anchors.get(&anchor) else {
             return Err(self.problem(match self.anchors_cost > ANCHORS_LIMIT {
                 true => MULTIPLIED,

@@ -18,7 +18,7 @@ const BURST: usize = 64;
 const BURST_BYTES: usize = 16 << 10;
 
 /// A message from the pump to the client's body.
-pub(super) enum Part {
+pub(super) enum FeedMessage {
     Data(Bytes),
     Cut(RecordedCut),
     /// The end of the body. It is explicit, so that a pump that died is not mistaken for it.
@@ -34,7 +34,7 @@ pub(super) struct Gauge {
 
 /// The pump's side of the client's queue.
 pub(super) struct ClientFeed {
-    pub(super) parts: mpsc::UnboundedSender<Part>,
+    pub(super) parts: mpsc::UnboundedSender<FeedMessage>,
     gauge: Arc<Gauge>,
     burst: Burst,
 }
@@ -51,7 +51,7 @@ struct Burst {
 
 impl ClientFeed {
     /// Returns a feed and the queue that the client reads.
-    pub(super) fn open() -> (Self, mpsc::UnboundedReceiver<Part>, Arc<Gauge>) {
+    pub(super) fn open() -> (Self, mpsc::UnboundedReceiver<FeedMessage>, Arc<Gauge>) {
         let (parts, receiver) = mpsc::unbounded_channel();
         let gauge = Arc::<Gauge>::default();
         (Self { parts, gauge: Arc::clone(&gauge), burst: Burst::default() }, receiver, gauge)
@@ -70,7 +70,7 @@ impl ClientFeed {
     /// Queues `data`. Returns `false` once the client has left.
     pub(super) fn send(&self, data: Bytes) -> bool {
         self.gauge.bytes.fetch_add(data.len(), Ordering::Relaxed);
-        self.parts.send(Part::Data(data)).is_ok()
+        self.parts.send(FeedMessage::Data(data)).is_ok()
     }
 
     /// Queues `data` if it is the first chunk of a burst, or completes one. Else keeps it for

@@ -77,7 +77,7 @@ pub struct RequestLane<T> {
 pub type TimeSource = Arc<dyn Fn() -> String + Send + Sync>;
 
 /// A request that is being sent.
-type Sending<'a> = Pin<Box<dyn Future<Output = RerecordOutcome> + Send + 'a>>;
+type RerecordFuture<'a> = Pin<Box<dyn Future<Output = RerecordOutcome> + Send + 'a>>;
 
 /// Callback for each exchange that is over.
 pub type OnExchange = Arc<dyn Fn(&RecordOutcome) + Send + Sync>;
@@ -174,7 +174,7 @@ impl RerecordSender {
     }
 
     /// Sends one request, with retries within the limits.
-    pub fn send(&self, order: RerecordRequest) -> Sending<'_> {
+    pub fn send(&self, order: RerecordRequest) -> RerecordFuture<'_> {
         Box::pin(self.send_in_turn(order))
     }
 

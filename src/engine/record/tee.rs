@@ -22,7 +22,7 @@ use tokio::time::{Sleep, sleep};
 
 use super::active_exchange::ActiveExchange;
 use super::capture::{ExchangeCapture, FinishedExchange};
-use super::client_feed::{ClientFeed, Gauge, Part};
+use super::client_feed::{ClientFeed, FeedMessage, Gauge};
 use super::delivery_gauge::DeliveryGauge;
 use super::record_outcome::RecordOutcome;
 use crate::{blocking, upstream};
@@ -41,7 +41,7 @@ pub struct TeeBody {
 
 /// What follows the first chunk.
 enum Rest {
-    Queue { parts: mpsc::UnboundedReceiver<Part>, gauge: Arc<Gauge> },
+    Queue { parts: mpsc::UnboundedReceiver<FeedMessage>, gauge: Arc<Gauge> },
     Cut(RecordedCut),
     Nothing,
 }
@@ -81,13 +81,13 @@ impl Body for TeeBody {
             (None, Rest::Nothing) => return Poll::Ready(None),
             (None, Rest::Cut(cut)) => return Poll::Ready(Some(Err(*cut))),
             (None, Rest::Queue { parts, gauge }) => match ready!(parts.poll_recv(cx)) {
-                Some(Part::Data(data)) => {
+                Some(FeedMessage::Data(data)) => {
                     gauge.bytes.fetch_sub(data.len(), Ordering::Relaxed);
                     gauge.drained.notify_one();
                     data
                 }
-                Some(Part::Cut(cut)) => return Poll::Ready(Some(Err(cut))),
-                Some(Part::End) => {
+                Some(FeedMessage::Cut(cut)) => return Poll::Ready(Some(Err(cut))),
+                Some(FeedMessage::End) => {
                     self.rest = Rest::Nothing;
                     return Poll::Ready(None);
                 }
@@ -223,9 +223,9 @@ impl Pump {
         }
         // The send fails if the client has left.
         drop(self.feed.parts.send(match end {
-            ResponseEnd::UpstreamAbort(cut) => Part::Cut(cut),
-            ResponseEnd::ClientAbort => Part::Cut(RecordedCut::Close),
-            ResponseEnd::Complete | ResponseEnd::Truncated => Part::End,
+            ResponseEnd::UpstreamAbort(cut) => FeedMessage::Cut(cut),
+            ResponseEnd::ClientAbort => FeedMessage::Cut(RecordedCut::Close),
+            ResponseEnd::Complete | ResponseEnd::Truncated => FeedMessage::End,
         }));
     }
 

@@ -37,7 +37,7 @@ pub struct ReplayBody {
     sent: usize,
     /// Pieces returned in full.
     done: usize,
-    pace: Option<Box<Pace>>,
+    pace: Option<Box<DeliveryPace>>,
     /// What follows an answer whose recorded client left before its end.
     hold: Option<Box<ClientHold>>,
     /// Its turn among answers that overlapped in the recorded run.
@@ -47,7 +47,7 @@ pub struct ReplayBody {
 
 /// When the parts of a body are due.
 #[derive(Debug)]
-struct Pace {
+struct DeliveryPace {
     schedule: DeliverySchedule,
     arrived: Instant,
     timer: Option<Pin<Box<Sleep>>>,
@@ -73,7 +73,8 @@ impl ReplayBody {
             0..=FEW => answer.bytes.clone(),
             _ => Bytes::from_owner(HeldResponse(Arc::clone(&answer))),
         };
-        let pace = schedule.map(|schedule| Box::new(Pace { schedule, arrived, timer: None }));
+        let pace =
+            schedule.map(|schedule| Box::new(DeliveryPace { schedule, arrived, timer: None }));
         Self { answer, bytes, sent: 0, done: 0, pace, hold: None, turn: None, over: false }
     }
 
@@ -200,7 +201,7 @@ impl ReplayBody {
     }
 }
 
-impl Pace {
+impl DeliveryPace {
     /// Returns when the piece of this index, or the end after the last one, is due.
     fn due(&self, piece: usize) -> Instant {
         self.arrived + self.schedule.chunks.get(piece).copied().unwrap_or(self.schedule.end)

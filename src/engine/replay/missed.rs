@@ -36,12 +36,12 @@ pub struct MissedRequests {
     place: usize,
     /// The most times that one request is kept: as often as any request was recorded.
     most: usize,
-    state: Mutex<State>,
+    state: Mutex<KeptMisses>,
 }
 
 /// What was kept so far.
 #[derive(Debug)]
-struct State {
+struct KeptMisses {
     /// `None` once it is closed.
     recorder: Option<RecordingAppender>,
     /// How often each request was kept, and in which sessions.
@@ -77,7 +77,7 @@ impl MissedRequests {
         loomrec_store::create(path, &meta, std::iter::empty::<Result<_, StoreError>>(), true)?;
         let recorder = RecordingAppender::open(path, &RunChoice::New, &rules)?;
         let (encoder, place) = (recorder.encoder(false), recorder.place());
-        let state = Mutex::new(State { recorder: Some(recorder), kept: HashMap::new() });
+        let state = Mutex::new(KeptMisses { recorder: Some(recorder), kept: HashMap::new() });
         let most = matcher.groups.iter().map(|group| group.takes().len()).max().unwrap_or(1);
         let path = path.to_owned();
         Ok(Self { path, rules, run_values, encoder, place, most, state })
@@ -93,7 +93,7 @@ impl MissedRequests {
         self.place
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, KeptMisses> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -11,14 +11,14 @@ const NONE: u32 = u32::MAX;
 #[derive(Debug, Default)]
 pub(super) struct StepIndex {
     /// By the step's id. The elements of other names are empty.
-    steps: Vec<Step>,
+    steps: Vec<StepTakes>,
     /// Takes of further recordings.
     more: Vec<Vec<Range<u32>>>,
 }
 
 /// The takes of a step. Those of one recording are contiguous.
 #[derive(Clone, Copy, Debug)]
-struct Step {
+struct StepTakes {
     /// The takes of the first recording that has any: the range `from..to`.
     from: u32,
     to: u32,
@@ -28,7 +28,7 @@ struct Step {
     unchecked: u32,
 }
 
-impl Step {
+impl StepTakes {
     const EMPTY: Self = Self { from: 0, to: 0, more: NONE, unchecked: NONE };
 }
 
@@ -101,15 +101,15 @@ impl StepIndex {
     }
 
     fn runs(&self, step: NameId) -> impl Iterator<Item = Range<u32>> {
-        let step = self.steps.get(step.get() as usize).copied().unwrap_or(Step::EMPTY);
+        let step = self.steps.get(step.get() as usize).copied().unwrap_or(StepTakes::EMPTY);
         let more = self.more.get(step.more as usize).map_or(&[][..], Vec::as_slice);
         std::iter::once(step.from..step.to).chain(more.iter().cloned())
     }
 
-    fn step(&mut self, step: NameId) -> &mut Step {
+    fn step(&mut self, step: NameId) -> &mut StepTakes {
         let at = step.get() as usize;
         if self.steps.len() <= at {
-            self.steps.resize(at + 1, Step::EMPTY);
+            self.steps.resize(at + 1, StepTakes::EMPTY);
         }
         &mut self.steps[at]
     }

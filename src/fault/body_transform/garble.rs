@@ -111,7 +111,7 @@ impl EventGarbler {
     pub(super) fn feed(&mut self, chunk: &Bytes, out: &mut TransformOutput) {
         let mut ends = vec![];
         self.splitter.split(chunk, |EventEnd { at, carries }| ends.push((at, carries)));
-        let mut sending = Sending::new(chunk);
+        let mut sending = GarbledChunk::new(chunk);
         let mut from = 0;
         for (at, carries) in ends {
             if self.wants() {
@@ -141,7 +141,7 @@ impl EventGarbler {
     fn pass(
         &mut self,
         range: std::ops::Range<usize>,
-        sending: &mut Sending<'_>,
+        sending: &mut GarbledChunk<'_>,
         out: &mut TransformOutput,
     ) {
         let part = &sending.chunk[range.clone()];
@@ -296,7 +296,7 @@ fn swapped(
 }
 
 /// What is sent for one chunk of the true body: at most one chunk.
-struct Sending<'a> {
+struct GarbledChunk<'a> {
     chunk: &'a Bytes,
     /// The bytes that have been put together.
     built: Vec<u8>,
@@ -304,7 +304,7 @@ struct Sending<'a> {
     run: std::ops::Range<usize>,
 }
 
-impl<'a> Sending<'a> {
+impl<'a> GarbledChunk<'a> {
     fn new(chunk: &'a Bytes) -> Self {
         Self { chunk, built: vec![], run: 0..0 }
     }

@@ -15,7 +15,7 @@ const PIECES: u64 = 20;
 pub(super) struct PacedBody {
     /// The most bytes in a piece.
     piece: usize,
-    wait: Wait,
+    wait: PaceWait,
     chunks: VecDeque<Bytes>,
     /// Whether a part of the first chunk has been sent and the rest has not.
     within: bool,
@@ -24,7 +24,7 @@ pub(super) struct PacedBody {
 
 /// How long to wait before each piece.
 #[derive(Debug)]
-enum Wait {
+enum PaceWait {
     /// As long as the rate requires.
     Rate { bytes_per_second: u64, sent: u64, waited_ms: u64 },
     /// A fixed time between two pieces.
@@ -36,15 +36,15 @@ impl PacedBody {
     pub(super) fn throttle(bytes_per_second: u64) -> Self {
         let bytes_per_second = bytes_per_second.max(1);
         let piece = usize::try_from(bytes_per_second / PIECES).unwrap_or(usize::MAX);
-        Self::new(piece, Wait::Rate { bytes_per_second, sent: 0, waited_ms: 0 })
+        Self::new(piece, PaceWait::Rate { bytes_per_second, sent: 0, waited_ms: 0 })
     }
 
     /// A body that is sent in slices.
     pub(super) fn slice(bytes: usize, delay_ms: u64) -> Self {
-        Self::new(bytes, Wait::Between { ms: delay_ms, begun: false })
+        Self::new(bytes, PaceWait::Between { ms: delay_ms, begun: false })
     }
 
-    fn new(piece: usize, wait: Wait) -> Self {
+    fn new(piece: usize, wait: PaceWait) -> Self {
         Self { piece: piece.max(1), wait, chunks: VecDeque::new(), within: false, ended: false }
     }
 
@@ -59,8 +59,10 @@ impl PacedBody {
     /// Returns why nothing was delayed or cut.
     pub(super) fn obstacle(&self) -> FaultObstacle {
         match &self.wait {
-            Wait::Between { begun: true, .. } => FaultObstacle::SmallChunks { bytes: self.piece },
-            Wait::Between { .. } | Wait::Rate { .. } => FaultObstacle::Empty,
+            PaceWait::Between { begun: true, .. } => {
+                FaultObstacle::SmallChunks { bytes: self.piece }
+            }
+            PaceWait::Between { .. } | PaceWait::Rate { .. } => FaultObstacle::Empty,
         }
     }
 
@@ -89,7 +91,7 @@ impl PacedBody {
     }
 }
 
-impl Wait {
+impl PaceWait {
     /// How many milliseconds to wait before a piece of this length.
     fn before(&mut self, bytes: usize) -> u64 {
         match self {

@@ -11,7 +11,7 @@ use loomrec_recording::redact::{CallCredentials, Redactor};
 use loomrec_recording::{Entry, EntryName};
 
 /// One side of the comparison: name, take number and entry.
-pub(crate) type Take<'e> = (&'e EntryName, usize, &'e Entry);
+pub(crate) type ComparedTake<'e> = (&'e EntryName, usize, &'e Entry);
 
 /// A compared call, without secrets.
 pub(crate) struct Block(ComparedCall);
@@ -19,8 +19,8 @@ pub(crate) struct Block(ComparedCall);
 impl Block {
     /// Compares two entries that belong to the same call. Without `old`, the call is new.
     pub(crate) fn of(
-        old: Option<Take<'_>>,
-        new: Take<'_>,
+        old: Option<ComparedTake<'_>>,
+        new: ComparedTake<'_>,
         scope: &DiffScope,
         redactor: &Redactor,
     ) -> Self {
@@ -60,7 +60,11 @@ impl Block {
     }
 }
 
-fn summarize(take: Take<'_>, side: &ComparedSide<'_>, rules: &IdentityRules) -> CallSummary {
+fn summarize(
+    take: ComparedTake<'_>,
+    side: &ComparedSide<'_>,
+    rules: &IdentityRules,
+) -> CallSummary {
     CallSummary::of(&CallDigest::of(take.0.clone(), take.1, take.2, rules), side)
 }
 

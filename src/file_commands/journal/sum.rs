@@ -27,10 +27,10 @@ pub(super) struct JournalTotals {
     all: Measure,
     /// By upstream and model.
     groups: BTreeMap<(String, String), Measure>,
-    outcomes: Words,
-    sources: Words,
-    mismatches: Words,
-    faults: Words,
+    outcomes: WordCounts,
+    sources: WordCounts,
+    mismatches: WordCounts,
+    faults: WordCounts,
 }
 
 impl JournalTotals {
@@ -113,9 +113,9 @@ impl JournalTotals {
 
 /// Counts of words.
 #[derive(Debug, Default)]
-struct Words(BTreeMap<String, u64>);
+struct WordCounts(BTreeMap<String, u64>);
 
-impl Words {
+impl WordCounts {
     fn add(&mut self, word: Option<&str>) {
         let Some(word) = word else { return };
         let known = self.0.len() < WORDS || self.0.contains_key(word);
@@ -137,8 +137,8 @@ struct Measure {
     input: u64,
     output: u64,
     cost: f64,
-    total: Times,
-    first_byte: Times,
+    total: TimeSteps,
+    first_byte: TimeSteps,
 }
 
 impl Measure {
@@ -197,12 +197,12 @@ impl Measure {
 
 /// A histogram of times in milliseconds.
 #[derive(Debug, Default)]
-struct Times {
+struct TimeSteps {
     count: u64,
     steps: BTreeMap<i32, u64>,
 }
 
-impl Times {
+impl TimeSteps {
     fn add(&mut self, ms: Option<f64>) {
         let Some(ms) = ms.filter(|ms| ms.is_finite()) else { return };
         // Times below a microsecond count as one microsecond.

@@ -15,7 +15,7 @@ const NOTHING: &str = "-";
 
 /// One take of a recording.
 #[derive(Debug)]
-pub(crate) struct Row {
+pub(crate) struct TakeRow {
     /// The name of its entry.
     pub(crate) name: EntryName,
     /// The number of the take under that name, from 1.
@@ -30,7 +30,7 @@ pub(crate) struct Row {
     pub(crate) judged: JudgedAnswer,
 }
 
-impl Row {
+impl TakeRow {
     /// Creates the row of a take, which is one of `takes`.
     pub(crate) fn of(stored: StoredEntry, takes: usize) -> Self {
         let StoredEntry { name, take, entry, .. } = stored;

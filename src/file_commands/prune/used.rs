@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::args::PruneArgs;
 use loomrec_cli::exit::{CommandFailure, RECORDING};
-use loomrec_cli::journal_lines::{Read, WholeJournal};
+use loomrec_cli::journal_lines::{JournalRead, WholeJournal};
 use loomrec_cli::terminal::path_line;
 use loomrec_recording::{Entry, EntryName};
 use loomrec_store::Recording;
@@ -131,7 +131,7 @@ impl UsedTakes {
     fn add_journal(&mut self, path: &Path) -> Result<(), CommandFailure> {
         let (mut whole, served) = (WholeJournal::open(path)?, self.served.get_or_insert_default());
         let mut numbers = Numbers::default();
-        while whole.read()? != Read::End {
+        while whole.read()? != JournalRead::End {
             let wrong = |why: &str| CommandFailure::usage(format!("{}: {why}", whole.place()));
             let none = "this is not a line of a journal; name the file that --journal wrote";
             let line: Value = serde_json::from_slice(whole.line()).map_err(|_| wrong(none))?;

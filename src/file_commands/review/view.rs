@@ -3,7 +3,7 @@
 use owo_colors::OwoColorize as _;
 
 use super::super::diff::{Block, raw};
-use super::super::ls::{QUESTION, Row};
+use super::super::ls::{QUESTION, TakeRow};
 use super::super::show::review::text as review_text;
 use super::changes::ReviewDesk;
 use loomrec_cli::exit::{CommandFailure, UNEXPECTED};
@@ -72,7 +72,7 @@ impl<'d> View<'d> {
         }
         if old.is_none() {
             let place = desk.changes_at[change];
-            let row = Row::of(StoredEntry { name: name.clone(), take, entry, place }, 0);
+            let row = TakeRow::of(StoredEntry { name: name.clone(), take, entry, place }, 0);
             // The first two lines repeat what the block says.
             let text = review_text(&row, &self.redactor);
             for line in text.trim_end().lines().skip(2) {

@@ -1,6 +1,6 @@
 //! The earlier take of a recording that a shown take continues, and what both have.
 
-use super::super::ls::Row;
+use super::super::ls::TakeRow;
 use loomrec_cli::short_key::short_key;
 use loomrec_curation::history::{CarriedParts, ContinuedCall, RequestHistory, continued_calls};
 use loomrec_recording::EntryName;
@@ -34,7 +34,7 @@ pub(super) struct ContinuedTake {
 
 impl ContinuedTake {
     /// Returns the take that a take of a recording continues.
-    pub(super) fn of(recording: &Recording, row: &Row) -> Result<Option<Self>, StoreError> {
+    pub(super) fn of(recording: &Recording, row: &TakeRow) -> Result<Option<Self>, StoreError> {
         // Most calls of most recordings are no part of a longer conversation.
         if !RequestHistory::of_entry(&row.entry).is_some_and(|history| history.may_continue()) {
             return Ok(None);
@@ -66,7 +66,7 @@ impl ContinuedTakes {
         &self,
         recording: &Recording,
         at: usize,
-        row: &Row,
+        row: &TakeRow,
     ) -> Result<Option<ContinuedTake>, StoreError> {
         let Some(continued) = self.continued.get(at).copied().flatten() else { return Ok(None) };
         let take = &self.takes[continued.earlier];

@@ -2,7 +2,7 @@
 
 use owo_colors::OwoColorize as _;
 
-use super::super::ls::Row;
+use super::super::ls::TakeRow;
 use super::earlier_take::ContinuedTake;
 use super::{damage, pretty, timeline};
 use loomrec_cli::amount::{dollars, milliseconds};
@@ -20,13 +20,13 @@ const DECODED: usize = encoding::LARGEST;
 /// request's headers that are not part of its key. What an `earlier` take of the conversation has
 /// already is left out.
 pub(super) fn text(
-    row: &Row,
+    row: &TakeRow,
     outside_key: &[String],
     earlier: Option<&ContinuedTake>,
     width: Option<usize>,
 ) -> String {
     let entry = &row.entry;
-    let mut page = Page::default();
+    let mut page = DetailPage::default();
     head(&mut page, row);
     if let Some(earlier) = earlier {
         let stored = if earlier.continued.is_stored { ", which its provider holds" } else { "" };
@@ -60,11 +60,11 @@ pub(super) fn text(
 
 /// The text so far.
 #[derive(Default)]
-struct Page {
+struct DetailPage {
     out: String,
 }
 
-impl Page {
+impl DetailPage {
     /// Adds the heading of a section.
     fn title(&mut self, title: &str) {
         self.out.push_str(&format!("\n{}\n", title.bold()));
@@ -106,7 +106,7 @@ impl Page {
 }
 
 /// Adds what the entry is and where it comes from.
-fn head(page: &mut Page, row: &Row) {
+fn head(page: &mut DetailPage, row: &TakeRow) {
     let entry = &row.entry;
     let name = terminal::line(&row.name.to_string()).into_owned();
     page.out.push_str(&format!("{}\n", name.bold()));
@@ -127,7 +127,7 @@ fn head(page: &mut Page, row: &Row) {
 }
 
 fn show_request(
-    page: &mut Page,
+    page: &mut DetailPage,
     request: &RecordedRequest,
     outside_key: &[String],
     earlier: Option<&ContinuedTake>,
@@ -145,7 +145,7 @@ fn show_request(
 }
 
 /// Adds the parts of a request's body that an earlier take does not have.
-fn new_parts(page: &mut Page, request: &RecordedRequest, earlier: &ContinuedTake) {
+fn new_parts(page: &mut DetailPage, request: &RecordedRequest, earlier: &ContinuedTake) {
     let ContinuedTake { continued, key, carried, .. } = earlier;
     let hint = format!(" (turn {}); --full shows them", continued.turn.saturating_sub(1));
     let words = CarriedWords { earlier: key, hint: &hint };
@@ -163,7 +163,7 @@ fn new_parts(page: &mut Page, request: &RecordedRequest, earlier: &ContinuedTake
 }
 
 /// Adds the answer, combined from the form in which it arrived.
-fn answer(page: &mut Page, row: &Row) {
+fn answer(page: &mut DetailPage, row: &TakeRow) {
     let entry = &row.entry;
     let start = page.out.len();
     if let Some(content) = entry.content.as_deref().filter(|content| !content.is_empty()) {
@@ -223,7 +223,7 @@ fn tokens(usage: TokenUsage) -> String {
 
 /// Adds status and headers, the body if the timeline does not show it whole, and notes about what
 /// does not decode.
-fn show_response(page: &mut Page, row: &Row, response: &RecordedResponse) {
+fn show_response(page: &mut DetailPage, row: &TakeRow, response: &RecordedResponse) {
     let status = http::StatusCode::from_u16(response.status).ok();
     let reason = status.and_then(|status| status.canonical_reason()).unwrap_or_default();
     page.line(format!("{} {reason}", response.status).trim_end());
@@ -252,7 +252,7 @@ fn show_response(page: &mut Page, row: &Row, response: &RecordedResponse) {
 }
 
 /// Adds when the bytes arrived and how they ended.
-fn times(page: &mut Page, row: &Row, response: &RecordedResponse, width: Option<usize>) {
+fn times(page: &mut DetailPage, row: &TakeRow, response: &RecordedResponse, width: Option<usize>) {
     let chunks = response.payload.chunks();
     let coded = encoding::coding_in(&response.headers).is_some();
     let media = response.media().to_ascii_lowercase();

@@ -9,7 +9,7 @@
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
-use super::super::ls::Row;
+use super::super::ls::TakeRow;
 use super::earlier_take::ContinuedTake;
 use loomrec_cli::amount::dollars;
 use loomrec_cli::terminal;
@@ -23,13 +23,13 @@ use loomrec_recording::{Entry, RecordedRequest, RecordedResponse};
 const SHOWN: usize = 200;
 
 /// Formats one take.
-pub(crate) fn text(row: &Row, redactor: &Redactor) -> String {
+pub(crate) fn text(row: &TakeRow, redactor: &Redactor) -> String {
     formatted(row, redactor, &row.key(), None, None)
 }
 
 /// Formats one take that is shown alone, without what an earlier take has already.
 pub(super) fn text_of_one(
-    row: &Row,
+    row: &TakeRow,
     redactor: &Redactor,
     earlier: Option<&ContinuedTake>,
 ) -> String {
@@ -39,7 +39,7 @@ pub(super) fn text_of_one(
 
 /// Formats one take of a list of all, without what an earlier take has already.
 pub(super) fn text_in_list(
-    row: &Row,
+    row: &TakeRow,
     redactor: &Redactor,
     earlier: Option<&ContinuedTake>,
 ) -> String {
@@ -56,13 +56,13 @@ pub(super) fn text_in_list(
 }
 
 fn formatted(
-    row: &Row,
+    row: &TakeRow,
     redactor: &Redactor,
     heading: &str,
     continues: Option<&str>,
     earlier: Option<&ContinuedTake>,
 ) -> String {
-    let mut page = Page { out: String::new(), redactor };
+    let mut page = ReviewPage { out: String::new(), redactor };
     let entry = &row.entry;
     page.line("", &format!("== {heading}"));
     let operation = row.call.as_ref().map(|call| call.operation.as_str());
@@ -90,12 +90,12 @@ fn formatted(
 }
 
 /// The text so far.
-struct Page<'r> {
+struct ReviewPage<'r> {
     out: String,
     redactor: &'r Redactor,
 }
 
-impl Page<'_> {
+impl ReviewPage<'_> {
     /// Adds a line.
     fn line(&mut self, indent: &str, text: &str) {
         let clean = self.redactor.redact(text.as_bytes(), &CallCredentials::default());
@@ -178,7 +178,11 @@ impl Page<'_> {
     }
 }
 
-fn add_request(page: &mut Page<'_>, request: &RecordedRequest, earlier: Option<&ContinuedTake>) {
+fn add_request(
+    page: &mut ReviewPage<'_>,
+    request: &RecordedRequest,
+    earlier: Option<&ContinuedTake>,
+) {
     let query = if request.query.is_empty() { "" } else { "?" };
     let target = format!("{} {}{query}{}", request.method, request.path, request.query);
     page.line("  ", &format!("request {target}"));
@@ -194,7 +198,7 @@ fn add_request(page: &mut Page<'_>, request: &RecordedRequest, earlier: Option<&
 }
 
 /// Adds what the answer says. Returns `false` if the entry does not say it.
-fn add_answer(page: &mut Page<'_>, entry: &Entry) -> bool {
+fn add_answer(page: &mut ReviewPage<'_>, entry: &Entry) -> bool {
     let content = entry.content.as_deref().filter(|content| !content.is_empty());
     let has_answer = content.is_some() || !entry.tool_calls.is_empty() || entry.usage.is_some();
     if !has_answer {
@@ -219,7 +223,12 @@ fn add_answer(page: &mut Page<'_>, entry: &Entry) -> bool {
     true
 }
 
-fn add_response(page: &mut Page<'_>, row: &Row, response: &RecordedResponse, has_answer: bool) {
+fn add_response(
+    page: &mut ReviewPage<'_>,
+    row: &TakeRow,
+    response: &RecordedResponse,
+    has_answer: bool,
+) {
     let mode = if row.streamed() == Some(true) { "stream" } else { "whole" };
     let end = row.end_words(response);
     page.line("  ", &format!("response {} {mode} {end}", response.status));

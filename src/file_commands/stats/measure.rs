@@ -38,8 +38,8 @@ pub(super) struct GroupStats {
     usage: TokenUsage,
     cost: f64,
     unpriced: u64,
-    latency: Times,
-    first_chunk: Times,
+    latency: TimeList,
+    first_chunk: TimeList,
 }
 
 impl GroupStats {
@@ -128,9 +128,9 @@ impl GroupStats {
 
 /// Times in milliseconds, in any order.
 #[derive(Clone, Debug, Default)]
-struct Times(Vec<f64>);
+struct TimeList(Vec<f64>);
 
-impl Times {
+impl TimeList {
     /// Returns the percentiles by nearest rank: each is one of the times. `None` if there are no
     /// times.
     fn percentiles(&self) -> [Option<f64>; 3] {
@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn percentiles_are_the_nearest_ranks_whatever_the_order() {
-        let of = |times: &[f64]| Times(times.to_vec()).percentiles();
+        let of = |times: &[f64]| TimeList(times.to_vec()).percentiles();
         assert_eq!(of(&[]), [None; 3]);
         assert_eq!(of(&[7.0]), [Some(7.0); 3]);
         assert_eq!(of(&[3.0, 1.0]), [Some(1.0), Some(3.0), Some(3.0)]);

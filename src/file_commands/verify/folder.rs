@@ -13,7 +13,7 @@ use loomrec_store::{InspectedFile, StoreError};
 
 /// The result for one file.
 #[derive(Default)]
-struct Part {
+struct CheckedFile {
     /// The problems of the file alone.
     report: VerifyReport,
     /// Its keys, with their lines.
@@ -41,11 +41,11 @@ pub(super) fn check(files: &[PathBuf], checker: &EntryChecker, report: &mut Veri
         }
         own.problems.into_iter().for_each(|problem| report.add(problem.in_file(label(at))));
     }
-    let own = |part: &Part| part.own.as_ref().map(|(rules, _)| rules.clone());
+    let own = |part: &CheckedFile| part.own.as_ref().map(|(rules, _)| rules.clone());
     report.rules = parts.iter().find_map(own);
     twice(&parts, label).into_iter().for_each(|problem| report.add(problem));
     disagreeing(&parts, label).into_iter().for_each(|problem| report.add(problem));
-    let of = |(at, part): (usize, &Part)| vec![at; part.keys.len()];
+    let of = |(at, part): (usize, &CheckedFile)| vec![at; part.keys.len()];
     let stand_in: Vec<usize> = parts.iter().enumerate().flat_map(of).collect();
     let keys = parts.iter().flat_map(|part| &part.keys);
     for (key, gap) in gaps(keys.map(|(key, line)| (key.as_str(), *line))) {
@@ -61,8 +61,8 @@ pub(super) fn check(files: &[PathBuf], checker: &EntryChecker, report: &mut Veri
 }
 
 /// Checks one file.
-fn part(path: &Path, checker: &EntryChecker) -> Part {
-    let mut part = Part::default();
+fn part(path: &Path, checker: &EntryChecker) -> CheckedFile {
+    let mut part = CheckedFile::default();
     if let Err(error) = read(path, checker, &mut part) {
         part.report.unreadable = Some(match error {
             // The path is shown beside it.
@@ -73,7 +73,7 @@ fn part(path: &Path, checker: &EntryChecker) -> Part {
     part
 }
 
-fn read(path: &Path, checker: &EntryChecker, part: &mut Part) -> Result<(), StoreError> {
+fn read(path: &Path, checker: &EntryChecker, part: &mut CheckedFile) -> Result<(), StoreError> {
     let file = InspectedFile::open_part(path)?;
     let mut layout = file.part()?;
     entries(&file, &mut layout, checker, &mut part.report)?;
@@ -106,7 +106,7 @@ fn misnamed(path: &Path, key: &str) -> Option<Problem> {
 }
 
 /// Reports keys that are in several files.
-fn twice(parts: &[Part], label: impl Fn(usize) -> String) -> Vec<Problem> {
+fn twice(parts: &[CheckedFile], label: impl Fn(usize) -> String) -> Vec<Problem> {
     let (mut first, mut found) = (HashMap::new(), Vec::new());
     for (at, part) in parts.iter().enumerate() {
         for (key, line) in &part.keys {
@@ -125,7 +125,7 @@ fn twice(parts: &[Part], label: impl Fn(usize) -> String) -> Vec<Problem> {
 }
 
 /// Reports files whose metadata differs from that of the first one.
-fn disagreeing(parts: &[Part], label: impl Fn(usize) -> String) -> Vec<Problem> {
+fn disagreeing(parts: &[CheckedFile], label: impl Fn(usize) -> String) -> Vec<Problem> {
     let mut all = parts.iter().enumerate().filter_map(|(at, part)| Some((at, part.own.as_ref()?)));
     let Some((first, own)) = all.next() else { return Vec::new() };
     all.filter(|(_, other)| *other != own)

@@ -48,14 +48,14 @@ pub(crate) static ROW: OperationRow = OperationRow {
 
 /// The format of a model's JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Shape {
+enum ModelFormat {
     Anthropic,
     Nova,
     Chat,
     CommandR,
 }
 
-impl Shape {
+impl ModelFormat {
     /// The format of a complete answer.
     fn of_body<D: JsonView>(body: &D) -> Option<Self> {
         if body.member("content").is_some_and(|content| content.list().is_some()) {
@@ -85,11 +85,11 @@ impl Shape {
 }
 
 fn read<D: JsonView>(body: &D) -> Option<Answer> {
-    let mut answer = match Shape::of_body(body) {
-        Some(Shape::Anthropic) => messages::complete(body),
-        Some(Shape::Nova) => converse::read(body),
-        Some(Shape::Chat) => chat::complete(body),
-        Some(Shape::CommandR) => cohere::complete(body),
+    let mut answer = match ModelFormat::of_body(body) {
+        Some(ModelFormat::Anthropic) => messages::complete(body),
+        Some(ModelFormat::Nova) => converse::read(body),
+        Some(ModelFormat::Chat) => chat::complete(body),
+        Some(ModelFormat::CommandR) => cohere::complete(body),
         None => plain::read(body),
     }?;
     if answer.finish_reason.is_none() {
@@ -103,7 +103,7 @@ fn read<D: JsonView>(body: &D) -> Option<Answer> {
 fn stream(framing: Framing, bytes: &[u8]) -> Option<Answer> {
     let native = NativeEvents::of(framing, bytes);
     let metrics = native.metrics;
-    let mut answer = if native.events.iter().any(|event| Shape::of_event(event).is_some()) {
+    let mut answer = if native.events.iter().any(|event| ModelFormat::of_event(event).is_some()) {
         read(&Value::Object(merge(native)?.body))
     } else {
         plain::read_stream(&native.events)
@@ -114,16 +114,16 @@ fn stream(framing: Framing, bytes: &[u8]) -> Option<Answer> {
 
 fn merge(native: NativeEvents) -> Option<MergedStream> {
     let NativeEvents { events, failed, .. } = native;
-    let merged = match events.iter().find_map(Shape::of_event) {
-        Some(Shape::Anthropic) => messages::ROW.merge?(Framing::Sse, &chunk::sse(events)),
-        Some(Shape::Nova) => {
+    let merged = match events.iter().find_map(ModelFormat::of_event) {
+        Some(ModelFormat::Anthropic) => messages::ROW.merge?(Framing::Sse, &chunk::sse(events)),
+        Some(ModelFormat::Nova) => {
             converse::events(events.into_iter().flatten().map(|(name, data)| match data {
                 Value::Object(data) => converse::ConverseEvent::Told(name, data),
                 _ => converse::ConverseEvent::Failed,
             }))
         }
-        Some(Shape::Chat) => merge_chat(events),
-        Some(Shape::CommandR) => cohere::ROW.merge?(Framing::Sse, &chunk::sse(events)),
+        Some(ModelFormat::Chat) => merge_chat(events),
+        Some(ModelFormat::CommandR) => cohere::ROW.merge?(Framing::Sse, &chunk::sse(events)),
         None => plain::merge(events),
     };
     let mut merged = merged?;
@@ -158,15 +158,15 @@ fn end_once(choice: &mut ObjectView) {
 fn split(format: &ResponseFormat<'_>, body: ObjectView) -> Option<Vec<EventFrame>> {
     let whole = Value::Object(body);
     let usage = read(&whole)?.usage.unwrap_or_default();
-    let shape = Shape::of_body(&whole);
+    let shape = ModelFormat::of_body(&whole);
     let Value::Object(body) = whole else { return None };
     let events: Vec<Value> = match shape {
-        Some(Shape::Anthropic) => data(messages::ROW.split?(format, body)?),
-        Some(Shape::Nova) => {
+        Some(ModelFormat::Anthropic) => data(messages::ROW.split?(format, body)?),
+        Some(ModelFormat::Nova) => {
             let named = |frame: EventFrame| Some(serde_json::json!({ frame.name?: frame.data? }));
             converse::split(body)?.into_iter().filter_map(named).collect()
         }
-        Some(Shape::Chat) => {
+        Some(ModelFormat::Chat) => {
             let messages = |choice: &Value| choice.get("message").is_some();
             match body.get("choices")?.as_array()?.as_slice() {
                 choices if choices.iter().all(messages) => data(chat::ROW.split?(format, body)?),
@@ -174,7 +174,7 @@ fn split(format: &ResponseFormat<'_>, body: ObjectView) -> Option<Vec<EventFrame
                 _ => return None,
             }
         }
-        Some(Shape::CommandR) => data(cohere::ROW.split?(format, body)?),
+        Some(ModelFormat::CommandR) => data(cohere::ROW.split?(format, body)?),
         None => plain::split(body)?,
     };
     Some(chunk::wrap(events, usage))

@@ -8,7 +8,7 @@ use super::split_state::{EventEnd, OpenEvent};
 /// Finds the ends of elements. The end of the array is the end of an event without data.
 #[derive(Debug, Default)]
 pub(super) struct ArraySplitter {
-    state: State,
+    state: ArrayState,
     /// The array's own bracket has passed.
     opened: bool,
     /// Bytes have passed since the last element ended.
@@ -16,7 +16,7 @@ pub(super) struct ArraySplitter {
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-enum State {
+enum ArrayState {
     /// Before an element, or before the bracket that closes the array.
     #[default]
     Before,
@@ -36,51 +36,51 @@ impl ArraySplitter {
     pub(super) fn next_end(&mut self, bytes: &[u8]) -> Option<EventEnd> {
         for (at, byte) in bytes.iter().copied().enumerate() {
             let ends = is_blank(byte) || byte == b']';
-            if matches!(self.state, State::Plain) && ends {
+            if matches!(self.state, ArrayState::Plain) && ends {
                 // The byte itself belongs to what follows.
                 return Some(self.end(at));
             }
             self.begun = true;
             self.state = match (self.state, byte) {
-                (State::Before, _) => self.begin(byte),
-                (State::Closed, _) if !byte.is_ascii_whitespace() => State::Trailing,
-                (State::Nested(depth), b'"') => State::Text(depth, false),
-                (State::Nested(depth), b'{' | b'[') => State::Nested(depth + 1),
-                (State::Nested(1), b'}' | b']') | (State::Text(0, false), b'"') => {
+                (ArrayState::Before, _) => self.begin(byte),
+                (ArrayState::Closed, _) if !byte.is_ascii_whitespace() => ArrayState::Trailing,
+                (ArrayState::Nested(depth), b'"') => ArrayState::Text(depth, false),
+                (ArrayState::Nested(depth), b'{' | b'[') => ArrayState::Nested(depth + 1),
+                (ArrayState::Nested(1), b'}' | b']') | (ArrayState::Text(0, false), b'"') => {
                     return Some(self.end(at + 1));
                 }
-                (State::Nested(depth), b'}' | b']') => State::Nested(depth - 1),
-                (State::Text(depth, true), _) => State::Text(depth, false),
-                (State::Text(depth, false), b'\\') => State::Text(depth, true),
-                (State::Text(depth, false), b'"') => State::Nested(depth),
+                (ArrayState::Nested(depth), b'}' | b']') => ArrayState::Nested(depth - 1),
+                (ArrayState::Text(depth, true), _) => ArrayState::Text(depth, false),
+                (ArrayState::Text(depth, false), b'\\') => ArrayState::Text(depth, true),
+                (ArrayState::Text(depth, false), b'"') => ArrayState::Nested(depth),
                 (state, _) => state,
             };
         }
         None
     }
 
-    fn begin(&mut self, byte: u8) -> State {
+    fn begin(&mut self, byte: u8) -> ArrayState {
         if is_blank(byte) {
-            return State::Before;
+            return ArrayState::Before;
         }
         let first = !std::mem::replace(&mut self.opened, true);
         match byte {
-            b'[' if first => State::Before,
-            b']' => State::Closed,
-            b'{' | b'[' => State::Nested(1),
-            b'"' => State::Text(0, false),
-            _ => State::Plain,
+            b'[' if first => ArrayState::Before,
+            b']' => ArrayState::Closed,
+            b'{' | b'[' => ArrayState::Nested(1),
+            b'"' => ArrayState::Text(0, false),
+            _ => ArrayState::Plain,
         }
     }
 
     fn end(&mut self, at: usize) -> EventEnd {
-        (self.begun, self.state) = (false, State::Before);
+        (self.begun, self.state) = (false, ArrayState::Before);
         EventEnd { at, carries: true }
     }
 
     pub(super) fn open(&self) -> Option<OpenEvent> {
-        let carries = !matches!(self.state, State::Before | State::Closed);
-        let finished = matches!(self.state, State::Plain | State::Closed);
+        let carries = !matches!(self.state, ArrayState::Before | ArrayState::Closed);
+        let finished = matches!(self.state, ArrayState::Plain | ArrayState::Closed);
         self.begun.then_some(OpenEvent { carries, finished, lost: false })
     }
 }

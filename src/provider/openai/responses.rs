@@ -119,7 +119,7 @@ fn usage<D: JsonView>(usage: &D) -> Option<TokenUsage> {
 
 /// One output item while its deltas arrive.
 #[derive(Default)]
-struct Item {
+struct OutputItem {
     /// The item from its last `added` or `done` event.
     value: Value,
     /// Its text, or its call's arguments.
@@ -152,7 +152,7 @@ fn terminal<D: JsonView>(event: &D) -> Option<Option<Answer>> {
 /// Reads a stream piece by piece.
 fn pieces(bytes: &[u8]) -> Option<Answer> {
     let mut opened: Option<Value> = None;
-    let mut output: BTreeMap<u64, Item> = BTreeMap::new();
+    let mut output: BTreeMap<u64, OutputItem> = BTreeMap::new();
     for event in events(Framing::Sse, bytes) {
         let Some(mut data) = event.json() else {
             continue;
@@ -174,7 +174,7 @@ fn pieces(bytes: &[u8]) -> Option<Answer> {
             "response.output_item.done" => {
                 let value = data.get_mut("item").map(Value::take).unwrap_or_default();
                 let pieces = String::new();
-                output.insert(index, Item { value, pieces });
+                output.insert(index, OutputItem { value, pieces });
             }
             "response.output_text.delta"
             | "response.function_call_arguments.delta"
@@ -189,7 +189,7 @@ fn pieces(bytes: &[u8]) -> Option<Answer> {
 }
 
 /// The answer of a stream without a terminal event; it has neither usage nor finish reason.
-fn cut(opened: Option<&Value>, output: BTreeMap<u64, Item>) -> Answer {
+fn cut(opened: Option<&Value>, output: BTreeMap<u64, OutputItem>) -> Answer {
     let mut answer = Answer {
         model: opened.and_then(|response| text(response, "model")).map(Cow::into_owned),
         ..Answer::default()

@@ -286,18 +286,22 @@ async fn converse<S: ClientStream>(
         let mut is_closing = false;
         loop {
             match next_turn(&mut http, &mut closing, is_closing).await {
-                Turn::Over => return,
+                ConnectionTurn::Over => return,
                 // Nothing of an answer is on its way, at most a part of a request.
-                Turn::Closing if !connection.is_answering() => return,
-                Turn::Closing => {
+                ConnectionTurn::Closing if !connection.is_answering() => return,
+                ConnectionTurn::Closing => {
                     is_closing = true;
                     Pin::new(&mut *http).graceful_shutdown();
                 }
-                Turn::Check => match patience.update(&connection, Instant::now(), silence) {
-                    ConnectionVerdict::Leave => return,
-                    ConnectionVerdict::Rest if !is_closing && begun != connection.idle() => break,
-                    ConnectionVerdict::Rest | ConnectionVerdict::Wait => {}
-                },
+                ConnectionTurn::Check => {
+                    match patience.update(&connection, Instant::now(), silence) {
+                        ConnectionVerdict::Leave => return,
+                        ConnectionVerdict::Rest if !is_closing && begun != connection.idle() => {
+                            break;
+                        }
+                        ConnectionVerdict::Rest | ConnectionVerdict::Wait => {}
+                    }
+                }
             }
         }
         let parts = http.into_parts();
@@ -309,7 +313,7 @@ async fn converse<S: ClientStream>(
 }
 
 /// The next thing to do for a connection.
-enum Turn {
+enum ConnectionTurn {
     /// The connection has ended. That is the client's business, or a recorded cut, which is an
     /// error.
     Over,
@@ -325,19 +329,19 @@ async fn next_turn(
     http: &mut (impl Future + Unpin),
     closing: &mut watch::Receiver<bool>,
     is_closing: bool,
-) -> Turn {
+) -> ConnectionTurn {
     let mut stopping = pin!(closed(closing));
     let mut check = pin!(tokio::time::sleep(CHECK_INTERVAL));
     let mut side = SidePoll::default();
     poll_fn(|cx| {
         if Pin::new(&mut *http).poll(cx).is_ready() {
-            return Poll::Ready(Turn::Over);
+            return Poll::Ready(ConnectionTurn::Over);
         }
         side.poll(cx, |cx| {
             if !is_closing && stopping.as_mut().poll(cx).is_ready() {
-                return Poll::Ready(Turn::Closing);
+                return Poll::Ready(ConnectionTurn::Closing);
             }
-            check.as_mut().poll(cx).map(|()| Turn::Check)
+            check.as_mut().poll(cx).map(|()| ConnectionTurn::Check)
         })
     })
     .await

@@ -49,7 +49,7 @@ where
     }
     let mut first = Bytes::new();
     let mut all: Vec<u8> = Vec::new();
-    let mut pace = Pace::new(patience);
+    let mut pace = ArrivalPace::new(patience);
     while let Some(frame) = pace.next(&mut body).await? {
         // Trailers are not part of the body.
         let Ok(data) = frame.into_data() else { continue };
@@ -75,7 +75,7 @@ pub(super) async fn discard<B>(mut body: B, max: u64, patience: Duration)
 where
     B: Body<Data = Bytes> + Unpin,
 {
-    let mut pace = Pace::new(patience);
+    let mut pace = ArrivalPace::new(patience);
     while let Ok(Some(_)) = pace.next(&mut body).await {
         if pace.read > max {
             return;
@@ -84,7 +84,7 @@ where
 }
 
 /// How fast a body arrives.
-struct Pace {
+struct ArrivalPace {
     patience: Duration,
     /// Bytes that have arrived.
     read: u64,
@@ -92,7 +92,7 @@ struct Pace {
     since: Option<Instant>,
 }
 
-impl Pace {
+impl ArrivalPace {
     fn new(patience: Duration) -> Self {
         Self { patience, read: 0, since: None }
     }
@@ -214,7 +214,7 @@ mod tests {
     async fn body_earns_time_by_its_bytes() {
         let second = Duration::from_secs(1);
         let start = Instant::now();
-        let mut pace = Pace::new(60 * second);
+        let mut pace = ArrivalPace::new(60 * second);
         assert_eq!(pace.time_left(start), (60 * second, BodyReadError::Late));
         assert_eq!(pace.time_left(start + 59 * second), (second, BodyReadError::Slow));
         // One megabyte, which earns 1024 seconds.

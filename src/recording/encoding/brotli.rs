@@ -6,19 +6,23 @@ use brotli_decompressor::{BrotliDecompressStream, BrotliResult, BrotliState, Sta
 
 use super::ending::{cut, damaged, is_at_end};
 
-type State = BrotliState<StandardAlloc, StandardAlloc, StandardAlloc>;
+type BrotliDecoderState = BrotliState<StandardAlloc, StandardAlloc, StandardAlloc>;
 
 /// A brotli stream (RFC 7932).
 pub(super) struct BrotliDecoder<R> {
     input: R,
-    state: Box<State>,
+    state: Box<BrotliDecoderState>,
     is_over: bool,
 }
 
 impl<R: BufRead> BrotliDecoder<R> {
     pub(super) fn new(input: R) -> Self {
         let memory = StandardAlloc::default;
-        Self { input, state: Box::new(State::new(memory(), memory(), memory())), is_over: false }
+        Self {
+            input,
+            state: Box::new(BrotliDecoderState::new(memory(), memory(), memory())),
+            is_over: false,
+        }
     }
 }
 

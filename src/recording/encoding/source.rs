@@ -84,7 +84,8 @@ impl<'a> EncodedPieces<'a> {
 
     /// Builds the chain of decoders. None holds more than its window.
     fn reader(&self, codings: &[ContentCoding], max: usize) -> Box<dyn BufRead + '_> {
-        let mut reader: Box<dyn BufRead + '_> = Box::new(Reader { source: self, at: 0, offset: 0 });
+        let mut reader: Box<dyn BufRead + '_> =
+            Box::new(PieceReader { source: self, at: 0, offset: 0 });
         for (at, coding) in codings.iter().enumerate() {
             let decoder: Box<dyn Read + '_> = match coding {
                 ContentCoding::Gzip => Box::new(GzipDecoder::new(reader)),
@@ -95,7 +96,7 @@ impl<'a> EncodedPieces<'a> {
             };
             let is_last = at + 1 == codings.len();
             let left = if is_last { max } else { max.saturating_add(INNER) };
-            let layer = Layer { source: self, decoder, left, is_over: false };
+            let layer = DecoderLayer { source: self, decoder, left, is_over: false };
             reader = Box::new(BufReader::with_capacity(BUFFER, layer));
         }
         reader
@@ -110,7 +111,7 @@ impl<'a> EncodedPieces<'a> {
 }
 
 /// One decoder. A problem ends it, so that its reader can decode everything that came before.
-struct Layer<'s, 'a> {
+struct DecoderLayer<'s, 'a> {
     source: &'s EncodedPieces<'a>,
     decoder: Box<dyn Read + 's>,
     /// How many more bytes it may return.
@@ -118,7 +119,7 @@ struct Layer<'s, 'a> {
     is_over: bool,
 }
 
-impl Read for Layer<'_, '_> {
+impl Read for DecoderLayer<'_, '_> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         if self.is_over {
             return Ok(0);
@@ -143,13 +144,13 @@ impl Read for Layer<'_, '_> {
 }
 
 /// Reads one piece at a time, and records its index.
-struct Reader<'s, 'a> {
+struct PieceReader<'s, 'a> {
     source: &'s EncodedPieces<'a>,
     at: usize,
     offset: usize,
 }
 
-impl BufRead for Reader<'_, '_> {
+impl BufRead for PieceReader<'_, '_> {
     fn fill_buf(&mut self) -> std::io::Result<&[u8]> {
         while let Some(piece) = self.source.pieces.get(self.at) {
             if self.offset < piece.len() {
@@ -166,7 +167,7 @@ impl BufRead for Reader<'_, '_> {
     }
 }
 
-impl Read for Reader<'_, '_> {
+impl Read for PieceReader<'_, '_> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let data = self.fill_buf()?;
         let length = data.len().min(buffer.len());

@@ -21,11 +21,11 @@ const BLOCK_HEADER: usize = 3;
 pub(super) struct ZstdDecoder<R> {
     input: R,
     decoder: FrameDecoder,
-    place: Place,
+    place: FramePosition,
 }
 
 /// The position of the reader.
-enum Place {
+enum FramePosition {
     Start,
     WithinFrame,
     BetweenFrames,
@@ -39,7 +39,7 @@ enum Place {
 
 impl<R: BufRead> ZstdDecoder<R> {
     pub(super) fn new(input: R) -> Self {
-        Self { input, decoder: FrameDecoder::new(), place: Place::Start }
+        Self { input, decoder: FrameDecoder::new(), place: FramePosition::Start }
     }
 
     /// Reads the header of a frame, or skips a skippable one.
@@ -50,14 +50,14 @@ impl<R: BufRead> ZstdDecoder<R> {
         }
         let mut magic = [0; 4];
         self.input.read_exact(&mut magic)?;
-        self.place = Place::BetweenFrames;
+        self.place = FramePosition::BetweenFrames;
         if magic[1..] == SKIPPABLE {
             let mut length = [0; 4];
             self.input.read_exact(&mut length)?;
             return skip(&mut self.input, u32::from_le_bytes(length).into());
         }
         match self.decoder.reset((&magic[..]).chain(&mut self.input)) {
-            Ok(()) => self.place = Place::WithinFrame,
+            Ok(()) => self.place = FramePosition::WithinFrame,
             Err(_) if self.input.fill_buf()?.is_empty() => return Err(cut()),
             Err(_) => return Err(damaged()),
         }
@@ -80,7 +80,7 @@ impl<R: BufRead> ZstdDecoder<R> {
             let ended = BlockDecodingStrategy::UptoBlocks(1);
             let _unneeded = self.decoder.decode_blocks(&LAST_BLOCK[..], ended);
         }
-        self.place = Place::Failed { problem, padded };
+        self.place = FramePosition::Failed { problem, padded };
     }
 
     /// Whether the checksum at the end of the frame matches the decoded bytes.
@@ -94,15 +94,17 @@ impl<R: BufRead> Read for ZstdDecoder<R> {
     fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
         while !buffer.is_empty() {
             match &self.place {
-                Place::BetweenFrames if is_at_end(&mut self.input)? => return Ok(0),
-                Place::Start | Place::BetweenFrames => self.begin_frame()?,
-                Place::WithinFrame if self.decoder.can_collect() > 0 => {
+                FramePosition::BetweenFrames if is_at_end(&mut self.input)? => return Ok(0),
+                FramePosition::Start | FramePosition::BetweenFrames => self.begin_frame()?,
+                FramePosition::WithinFrame if self.decoder.can_collect() > 0 => {
                     return self.decoder.read(buffer);
                 }
-                Place::WithinFrame if !self.decoder.is_finished() => self.decode_block(),
-                Place::WithinFrame if self.is_sound() => self.place = Place::BetweenFrames,
-                Place::WithinFrame => return Err(damaged()),
-                Place::Failed { problem, padded } => {
+                FramePosition::WithinFrame if !self.decoder.is_finished() => self.decode_block(),
+                FramePosition::WithinFrame if self.is_sound() => {
+                    self.place = FramePosition::BetweenFrames
+                }
+                FramePosition::WithinFrame => return Err(damaged()),
+                FramePosition::Failed { problem, padded } => {
                     let left = self.decoder.can_collect().saturating_sub(*padded);
                     let length = left.min(buffer.len());
                     if length == 0 {

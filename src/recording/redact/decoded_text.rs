@@ -41,7 +41,7 @@ impl Spelling {
 
 /// A piece of decoded text that has one encoding.
 #[derive(Clone, Debug)]
-struct Piece {
+struct DecodedPiece {
     /// Where it ends in the decoded text.
     end: usize,
     source: Range<usize>,
@@ -52,7 +52,7 @@ struct Piece {
 #[derive(Clone, Debug, Default)]
 pub(super) struct DecodedText {
     bytes: Vec<u8>,
-    pieces: Vec<Piece>,
+    pieces: Vec<DecodedPiece>,
 }
 
 /// Decoded bytes and their source bytes. Both have the same length if each byte encodes itself.
@@ -106,7 +106,7 @@ impl DecodedText {
     }
 
     fn close_piece(&mut self, source: Range<usize>, spelling: Spelling) {
-        self.pieces.push(Piece { end: self.bytes.len(), source, spelling });
+        self.pieces.push(DecodedPiece { end: self.bytes.len(), source, spelling });
     }
 
     /// Returns the source ranges of each range of the decoded text. A range across a boundary has
@@ -188,9 +188,9 @@ struct Lengths {
 }
 
 /// Reads the beginning of a source: a literal run (`None`), or one escape and its meaning.
-type Step = fn(&[u8]) -> (Lengths, Option<char>);
+type DecodeStep = fn(&[u8]) -> (Lengths, Option<char>);
 
-fn push_decoded(mut source: &[u8], step: Step, out: &mut Vec<u8>) {
+fn push_decoded(mut source: &[u8], step: DecodeStep, out: &mut Vec<u8>) {
     while !source.is_empty() {
         let (lengths, meant) = step(source);
         match meant {

@@ -36,7 +36,7 @@ enum Before {
 
 use Alphabet::{Alnum, Base64, Hex, Token, Word};
 
-struct Shape {
+struct KeyShape {
     prefix: &'static str,
     alphabet: Alphabet,
     /// The least number of characters after the prefix.
@@ -44,12 +44,12 @@ struct Shape {
     before: Before,
 }
 
-const fn shape(prefix: &'static str, alphabet: Alphabet, least: usize, before: Before) -> Shape {
-    Shape { prefix, alphabet, least, before }
+const fn shape(prefix: &'static str, alphabet: Alphabet, least: usize, before: Before) -> KeyShape {
+    KeyShape { prefix, alphabet, least, before }
 }
 
 /// The keys of services that are likely in a program which calls LLMs.
-const SHAPES: [Shape; 43] = [
+const SHAPES: [KeyShape; 43] = [
     shape("sk-ant-", Token, 20, Before::Anything),
     shape("sk-proj-", Token, 20, Before::Anything),
     shape("sk-svcacct-", Token, 20, Before::Anything),

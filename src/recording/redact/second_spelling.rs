@@ -41,7 +41,7 @@ pub(super) fn second_spellings(text: &[u8], documents: &[Range<usize>]) -> Vec<S
         if !matches!(json.trim_ascii_start().first(), Some(b'{' | b'[')) {
             continue;
         }
-        let mut reader = Reader { json, open: Vec::new(), name: None, found: Vec::new() };
+        let mut reader = SpellingReader { json, open: Vec::new(), name: None, found: Vec::new() };
         let mut tokens = JsonTokens::new(json);
         while let Some(token) = tokens.next() {
             reader.take(token, tokens.position(), tokens.depth());
@@ -84,7 +84,7 @@ struct SpelledContainer {
     waiting: Vec<Range<usize>>,
 }
 
-struct Reader<'a> {
+struct SpellingReader<'a> {
     json: &'a [u8],
     open: Vec<SpelledContainer>,
     /// The name of the member whose value comes next.
@@ -93,7 +93,7 @@ struct Reader<'a> {
     found: Vec<(Range<usize>, &'static str)>,
 }
 
-impl Reader<'_> {
+impl SpellingReader<'_> {
     /// Handles the token that ends at `end`. `depth` is the number of open containers.
     fn take(&mut self, token: JsonToken, end: usize, depth: usize) {
         match token {

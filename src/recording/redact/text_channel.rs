@@ -105,7 +105,7 @@ struct ChannelContainer {
 }
 
 /// A string whose channel is not known yet, since its indexes may come after it.
-struct Waiting {
+struct UnnamedString {
     leaf: usize,
     /// `None` if the event is a string.
     container: Option<usize>,
@@ -193,7 +193,7 @@ impl EventStrings {
                     let name = name.map_or(Cow::Borrowed(&[][..]), |name| name.meaning(json));
                     if !is_index && !is_label(&name) {
                         let (leaf, container) = (self.values.len(), event.open.last().copied());
-                        waiting.push(Waiting { leaf, container, name: hash(&name) });
+                        waiting.push(UnnamedString { leaf, container, name: hash(&name) });
                     }
                     // An index is part of the template: another value means another channel.
                     if !(is_index && self.texts_only) {
@@ -207,7 +207,7 @@ impl EventStrings {
     }
 
     /// Computes the channels of an event's strings, after all its indexes are known.
-    fn name_channels(&mut self, containers: &[ChannelContainer], waiting: &[Waiting]) {
+    fn name_channels(&mut self, containers: &[ChannelContainer], waiting: &[UnnamedString]) {
         let mut named: Vec<TextChannel> = Vec::with_capacity(containers.len());
         for container in containers {
             let above = container.parent.and_then(|parent| named.get(parent).copied());
@@ -217,7 +217,7 @@ impl EventStrings {
                 mix(mix(mix(above.indexed, container.step), container.kind), container.index);
             named.push(TextChannel { indexed, place, name: 0 });
         }
-        for Waiting { leaf, container, name } in waiting {
+        for UnnamedString { leaf, container, name } in waiting {
             let within = container.and_then(|container| named.get(container).copied());
             let within = within.unwrap_or(ROOT);
             let (indexed, place) = (mix(within.indexed, *name), mix(within.place, *name));

@@ -17,7 +17,7 @@ use loomrec_recording::cost::PriceTable;
 
 /// The calls of one model.
 #[derive(Clone, Copy, Debug, Default)]
-struct Row {
+struct ModelRow {
     calls: u64,
     input: u64,
     output: u64,
@@ -30,7 +30,7 @@ struct Row {
 #[derive(Clone, Default)]
 pub(super) struct RerecordPlan {
     prices: Arc<PriceTable>,
-    rows: BTreeMap<(String, String), Row>,
+    rows: BTreeMap<(String, String), ModelRow>,
     oldest: Option<String>,
 }
 
@@ -69,8 +69,8 @@ impl RerecordPlan {
         }
     }
 
-    fn sum(&self) -> Row {
-        self.rows.values().fold(Row::default(), |sum, row| Row {
+    fn sum(&self) -> ModelRow {
+        self.rows.values().fold(ModelRow::default(), |sum, row| ModelRow {
             calls: sum.calls + row.calls,
             input: sum.input + row.input,
             output: sum.output + row.output,
@@ -123,7 +123,7 @@ impl RerecordPlan {
 
     /// Returns the plan as JSON.
     pub(super) fn to_json(&self) -> Value {
-        let row = |((upstream, model), row): (&(String, String), &Row)| {
+        let row = |((upstream, model), row): (&(String, String), &ModelRow)| {
             json!({
                 "upstream": upstream, "model": model, "calls": row.calls,
                 "tokens": { "input": row.input, "output": row.output },

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use loomrec_cli::exit::CommandFailure;
-use loomrec_cli::journal_lines::{Read, WholeJournal};
+use loomrec_cli::journal_lines::{JournalRead, WholeJournal};
 use loomrec_fault::recovery::score::milliseconds;
 use loomrec_fault::recovery::{FaultTimeline, RecoveryMeans};
 
@@ -219,13 +219,13 @@ pub(super) fn read(path: &Path) -> Result<Reading, CommandFailure> {
     let (mut whole, mut reading) = (WholeJournal::open(path)?, Reading::default());
     loop {
         match whole.read()? {
-            Read::Line => {}
+            JournalRead::Line => {}
             // A run that was killed may have left half a line.
-            Read::Cut => {
+            JournalRead::Cut => {
                 reading.cut = true;
                 continue;
             }
-            Read::End => return Ok(reading),
+            JournalRead::End => return Ok(reading),
         }
         let added = match serde_json::from_slice::<Value>(whole.line()) {
             Ok(value) => reading.add(&value),

@@ -12,7 +12,7 @@ const ERROR: [&str; 6] = ["reason", "status", "message", "type", "retry_after_ms
 const LONGEST_RETRY: u64 = 86_400_000;
 
 /// Words for reasons, each with what it means.
-type Words = [(&'static str, FailureReason)];
+type ReasonWords = [(&'static str, FailureReason)];
 
 /// Reads an error at `place`: an object, a reason, or its message alone. Without a reason it is
 /// `otherwise`.
@@ -34,7 +34,7 @@ pub(super) fn read_failure(
 
 /// Reads an error that is named by its reason. `tag` is the entry that it stands in.
 pub(super) fn read_named(value: &Value, tag: &str) -> Result<ScriptFailure, FieldError> {
-    let words: &Words = match tag {
+    let words: &ReasonWords = match tag {
         "stream_error" => &FailureReason::STREAM_WORDS,
         _ => &FailureReason::WORDS,
     };
@@ -51,7 +51,7 @@ pub(super) fn read_named(value: &Value, tag: &str) -> Result<ScriptFailure, Fiel
 
 fn object(
     fields: FieldReader<'_>,
-    words: &Words,
+    words: &ReasonWords,
     otherwise: FailureReason,
 ) -> Result<ScriptFailure, FieldError> {
     fields.only("an error", &ERROR)?;
@@ -92,11 +92,11 @@ fn sends_what_it_says(fields: FieldReader<'_>, failure: &ScriptFailure) -> Resul
     }
 }
 
-fn find(word: &str, words: &Words) -> Option<FailureReason> {
+fn find(word: &str, words: &ReasonWords) -> Option<FailureReason> {
     words.iter().find(|(known, _)| *known == word).map(|(_, reason)| *reason)
 }
 
-fn reason(word: &str, place: &str, words: &Words) -> Result<FailureReason, FieldError> {
+fn reason(word: &str, place: &str, words: &ReasonWords) -> Result<FailureReason, FieldError> {
     let known: Vec<&str> = words.iter().map(|(known, _)| *known).collect();
     find(word, words).ok_or_else(|| FieldError::unknown_word(place, "reason", word, &known))
 }

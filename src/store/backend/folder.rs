@@ -38,13 +38,13 @@ pub(crate) struct FolderSnapshot {
     /// Its name in messages.
     folder: PathBuf,
     /// One for each member of the outline, in the order in which they are read as one text.
-    pieces: Vec<Piece>,
+    pieces: Vec<StampedFile>,
     outline: Option<RecordingOutline>,
 }
 
 /// One of its files.
 #[derive(Clone, Debug)]
-struct Piece {
+struct StampedFile {
     file: OsString,
     stamp: FileVersion,
     /// The place of its first byte.
@@ -199,7 +199,7 @@ impl FolderSnapshot {
         let mut outlines = Vec::with_capacity(parts.len());
         for (file, FolderFile { stamp, outline, .. }) in part::in_order(folder, parts)? {
             outlines.push((from, outline));
-            split.pieces.push(Piece { file, stamp, from });
+            split.pieces.push(StampedFile { file, stamp, from });
             from += stamp.length;
         }
         split.outline = Some(RecordingOutline::joined(meta, outlines));
@@ -277,7 +277,7 @@ impl FolderSnapshot {
         found.map(rename).collect()
     }
 
-    fn piece_at(&self, at: u64) -> Option<&Piece> {
+    fn piece_at(&self, at: u64) -> Option<&StampedFile> {
         let behind = self.pieces.partition_point(|piece| piece.from <= at);
         self.pieces.get(behind.checked_sub(1)?)
     }

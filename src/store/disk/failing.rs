@@ -7,7 +7,7 @@ use super::DiskChange;
 
 /// When the disk fails, and how. Clones share the state.
 #[derive(Clone, Debug)]
-pub(crate) struct Plan(Arc<Mutex<State>>);
+pub(crate) struct Plan(Arc<Mutex<PlanState>>);
 
 /// How storage fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub(crate) enum DiskFailure {
 }
 
 #[derive(Debug)]
-struct State {
+struct PlanState {
     seen: usize,
     at: usize,
     how: DiskFailure,
@@ -35,7 +35,7 @@ struct State {
 impl Plan {
     /// Returns a plan that fails at the change `at`, counted from 0.
     pub(crate) fn new(at: usize, how: DiskFailure) -> Self {
-        Self(Arc::new(Mutex::new(State { seen: 0, at, how, done: Vec::new() })))
+        Self(Arc::new(Mutex::new(PlanState { seen: 0, at, how, done: Vec::new() })))
     }
 
     /// Returns a plan that never fails, and counts.

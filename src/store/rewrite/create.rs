@@ -8,7 +8,7 @@ use crate::state_folder;
 use crate::temporary_file;
 
 /// An entry of a new recording. Each is made when it is needed.
-type Made<E> = Result<(EntryName, Entry), E>;
+type NewEntry<E> = Result<(EntryName, Entry), E>;
 
 /// Creates a recording from entries, in their order. Returns how many there were. With `over`, it
 /// replaces a recording that exists already. If the entries were read from that recording, use
@@ -20,7 +20,7 @@ type Made<E> = Result<(EntryName, Entry), E>;
 pub fn create<E: From<StoreError>>(
     location: impl Into<RecordingLocation>,
     meta: &RecordingMeta,
-    entries: impl Iterator<Item = Made<E>>,
+    entries: impl Iterator<Item = NewEntry<E>>,
     over: bool,
 ) -> Result<usize, E> {
     let location = location.into();
@@ -91,7 +91,7 @@ impl Recording {
     pub fn replace<E: From<StoreError>>(
         &self,
         meta: &RecordingMeta,
-        entries: impl Iterator<Item = Made<E>>,
+        entries: impl Iterator<Item = NewEntry<E>>,
     ) -> Result<usize, E> {
         let path = self.path();
         let paths = paths_of(path)?;
@@ -115,8 +115,10 @@ impl From<StoreError> for CreateFailure {
 
 /// Passes entries to `write` with their errors set aside: so it is compiled once for all sources.
 fn write_from<E: From<StoreError>>(
-    entries: impl Iterator<Item = Made<E>>,
-    write: impl FnOnce(&mut dyn Iterator<Item = Made<CreateFailure>>) -> Result<usize, CreateFailure>,
+    entries: impl Iterator<Item = NewEntry<E>>,
+    write: impl FnOnce(
+        &mut dyn Iterator<Item = NewEntry<CreateFailure>>,
+    ) -> Result<usize, CreateFailure>,
 ) -> Result<usize, E> {
     let mut source_error = None;
     let mut entries = entries.map(|made| {
@@ -142,7 +144,7 @@ fn write(
     path: &Path,
     paths: &RecordingPaths,
     meta: &RecordingMeta,
-    entries: &mut dyn Iterator<Item = Made<CreateFailure>>,
+    entries: &mut dyn Iterator<Item = NewEntry<CreateFailure>>,
     before: &BaseVersion,
 ) -> Result<usize, CreateFailure> {
     // The files of a folder are removed only if all of them are a recording.

@@ -85,7 +85,7 @@ impl LineQueue {
     pub(super) fn start(file: JournalFile, on_error: OnJournalError) -> Self {
         let (tasks, receiver) = sync_channel(LINES);
         let (waiting, counts) = (Arc::<AtomicUsize>::default(), Arc::<LineCounts>::default());
-        let work = Work {
+        let work = JournalThread {
             file,
             on_error,
             waiting: Arc::clone(&waiting),
@@ -147,7 +147,7 @@ impl LineQueue {
 }
 
 /// The state of the thread.
-struct Work {
+struct JournalThread {
     file: JournalFile,
     on_error: OnJournalError,
     waiting: Arc<AtomicUsize>,
@@ -155,7 +155,7 @@ struct Work {
     batch: Vec<u8>,
 }
 
-impl Work {
+impl JournalThread {
     /// Writes lines as they arrive, until the queue is closed.
     fn run(mut self, tasks: &Receiver<Task>) {
         let mut open = true;

@@ -126,7 +126,7 @@ const LABELS: usize = ROUTES.len() + OTHERS.len() + 1;
 
 /// The calls of one method and one label.
 #[derive(Debug)]
-struct Calls {
+struct CallCounts {
     /// Counts by status. Index 0 is [`DESTROYED`].
     statuses: Box<[AtomicU64]>,
     took: TimeHistogram,
@@ -135,7 +135,7 @@ struct Calls {
 /// The counts of all calls. A slot is allocated when its first call is over.
 #[derive(Debug)]
 pub(super) struct AimockRequests {
-    places: Box<[OnceLock<Box<Calls>>]>,
+    places: Box<[OnceLock<Box<CallCounts>>]>,
 }
 
 /// A series: method, path, and their counts.
@@ -144,7 +144,7 @@ pub(super) struct AimockSeries<'a> {
     pub(super) labels: [(&'static str, &'static str); 2],
     /// The durations of its calls.
     pub(super) took: &'a TimeHistogram,
-    calls: &'a Calls,
+    calls: &'a CallCounts,
 }
 
 impl AimockSeries<'_> {
@@ -173,7 +173,7 @@ impl AimockRequests {
         let method = known.unwrap_or(METHODS.len() - 1);
         let calls = self.places[method * LABELS + label(&facts.path)].get_or_init(|| {
             let statuses = (0..STATUSES).map(|_| AtomicU64::default()).collect();
-            Box::new(Calls { statuses, took: TimeHistogram::new(BOUNDS) })
+            Box::new(CallCounts { statuses, took: TimeHistogram::new(BOUNDS) })
         });
         let status = match (seen.end, seen.status) {
             (SendEnd::Complete, Some(status)) => usize::from(status.as_u16()),

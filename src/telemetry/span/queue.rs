@@ -32,12 +32,12 @@ const GATHER: Duration = Duration::from_millis(5);
 const SLACK: Duration = Duration::from_millis(500);
 
 /// A call whose span is to be made, and the bytes that it takes.
-type Waiting = (Arc<CallRecord>, usize);
+type QueuedCall = (Arc<CallRecord>, usize);
 
 /// The queue of calls.
 #[derive(Debug)]
 pub(super) struct SpanQueue {
-    calls: mpsc::Sender<Waiting>,
+    calls: mpsc::Sender<QueuedCall>,
     /// The bytes of the waiting calls.
     waiting: Arc<AtomicUsize>,
     /// How many accepted calls are neither sent nor lost nor left out yet.
@@ -78,7 +78,7 @@ impl SpanQueue {
                 Err(error) => return drop(ready.send(Err(setup(error)))),
             };
             runtime.block_on(async {
-                match Work::new(config, books, stopped, on_error) {
+                match SpanThread::new(config, books, stopped, on_error) {
                     Ok(work) => {
                         drop(ready.send(Ok(())));
                         work.run(receiver).await;
@@ -136,9 +136,9 @@ struct Books {
 
 /// Collects the sampled spans that the SDK makes.
 #[derive(Clone, Debug, Default)]
-struct Made(Arc<Mutex<Vec<SpanData>>>);
+struct MadeSpans(Arc<Mutex<Vec<SpanData>>>);
 
-impl Made {
+impl MadeSpans {
     fn len(&self) -> usize {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
@@ -148,7 +148,7 @@ impl Made {
     }
 }
 
-impl SpanProcessor for Made {
+impl SpanProcessor for MadeSpans {
     fn on_start(&self, _span: &mut Span, _context: &Context) {}
 
     fn on_end(&self, span: SpanData) {
@@ -165,7 +165,7 @@ impl SpanProcessor for Made {
 }
 
 /// The state of the thread.
-struct Work {
+struct SpanThread {
     config: SpanConfig,
     books: Books,
     stop: watch::Receiver<Option<Instant>>,
@@ -174,12 +174,12 @@ struct Work {
     tracer: SdkTracer,
     /// Kept because dropping it would shut the tracer down.
     _provider: SdkTracerProvider,
-    made: Made,
+    made: MadeSpans,
     /// When the first of the gathered spans has to be sent.
     due: Option<Instant>,
 }
 
-impl Work {
+impl SpanThread {
     fn new(
         config: SpanConfig,
         books: Books,
@@ -188,7 +188,7 @@ impl Work {
     ) -> Result<Self, SpanError> {
         let resource = exporter::resource();
         let exporter = exporter::build(&config, &resource)?;
-        let made = Made::default();
+        let made = MadeSpans::default();
         let provider = SdkTracerProvider::builder()
             .with_resource(resource)
             .with_span_processor(made.clone())
@@ -210,7 +210,7 @@ impl Work {
     }
 
     /// Makes and sends spans, until the queue is closed.
-    async fn run(mut self, mut calls: mpsc::Receiver<Waiting>) {
+    async fn run(mut self, mut calls: mpsc::Receiver<QueuedCall>) {
         let mut stop = self.stop.clone();
         loop {
             let due = self.due;
@@ -235,7 +235,7 @@ impl Work {
     }
 
     /// Makes spans of all waiting calls, and sends them when a batch is full.
-    async fn take_all(&mut self, calls: &mut mpsc::Receiver<Waiting>) {
+    async fn take_all(&mut self, calls: &mut mpsc::Receiver<QueuedCall>) {
         // No more than can wait: calls that arrive meanwhile are taken later.
         for _ in 0..self.config.queue {
             let Ok(call) = calls.try_recv() else { return };
@@ -247,7 +247,7 @@ impl Work {
     }
 
     /// Makes the span of a call.
-    fn take(&mut self, (seen, weight): Waiting) {
+    fn take(&mut self, (seen, weight): QueuedCall) {
         self.books.waiting.fetch_sub(weight, Ordering::Relaxed);
         let before = self.made.len();
         attribute::make(&self.tracer, &seen, &self.config.about);

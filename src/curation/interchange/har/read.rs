@@ -31,8 +31,8 @@ pub(in super::super) fn read(
     skip_mark(&mut input).map_err(ReadProblem::Io)?;
     let mut deserializer = serde_json::Deserializer::from_reader(input);
     let attached = &beside.attached;
-    let mut state = State { finder, attached, creator: String::new() };
-    Part { state: &mut state, inside: Inside::File }.deserialize(&mut deserializer)?;
+    let mut state = HarReadState { finder, attached, creator: String::new() };
+    HarSection { state: &mut state, inside: Inside::File }.deserialize(&mut deserializer)?;
     Ok(deserializer.end()?)
 }
 
@@ -44,7 +44,7 @@ fn skip_mark(input: &mut impl std::io::BufRead) -> std::io::Result<()> {
     Ok(())
 }
 
-struct State<'f, 'a> {
+struct HarReadState<'f, 'a> {
     finder: &'f mut ReadContext<'a>,
     attached: &'f AttachedFiles,
     /// The creator of the file, if it has been read already.
@@ -77,8 +77,8 @@ impl<'a> HarSource<'a> {
 }
 
 /// A part of the file that is read as a stream.
-struct Part<'s, 'f, 'a> {
-    state: &'s mut State<'f, 'a>,
+struct HarSection<'s, 'f, 'a> {
+    state: &'s mut HarReadState<'f, 'a>,
     inside: Inside,
 }
 
@@ -89,7 +89,7 @@ enum Inside {
     Entries,
 }
 
-impl<'de> DeserializeSeed<'de> for Part<'_, '_, '_> {
+impl<'de> DeserializeSeed<'de> for HarSection<'_, '_, '_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -100,7 +100,7 @@ impl<'de> DeserializeSeed<'de> for Part<'_, '_, '_> {
     }
 }
 
-impl<'de> Visitor<'de> for Part<'_, '_, '_> {
+impl<'de> Visitor<'de> for HarSection<'_, '_, '_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -122,7 +122,7 @@ impl<'de> Visitor<'de> for Part<'_, '_, '_> {
                 return Err(de::Error::custom(format_args!("`{wanted}` occurs twice")));
             } else if key == wanted {
                 found = true;
-                map.next_value_seed(Part { state: &mut *self.state, inside: next })?;
+                map.next_value_seed(HarSection { state: &mut *self.state, inside: next })?;
             } else if key == "creator" {
                 self.state.creator = map.next_value::<Creator>()?.name.unwrap_or_default();
             } else {

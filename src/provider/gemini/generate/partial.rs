@@ -81,12 +81,12 @@ fn put(args: &mut Value, piece: &Value) -> Option<()> {
 }
 
 /// A step of a path.
-enum Step<'a> {
+enum PathStep<'a> {
     Name(&'a str),
     Index(usize),
 }
 
-impl Step<'_> {
+impl PathStep<'_> {
     /// Returns the place that a step leads to, and creates it if necessary. Lists can only grow by
     /// one element at their end.
     fn within<'v>(&self, value: &'v mut Value) -> Option<&'v mut Value> {
@@ -112,7 +112,7 @@ impl Step<'_> {
 }
 
 /// The steps of a path such as `$.foo.bar[0]['data']`.
-fn steps(path: &str) -> Option<Vec<Step<'_>>> {
+fn steps(path: &str) -> Option<Vec<PathStep<'_>>> {
     let mut rest = path.strip_prefix('$')?;
     let mut steps = vec![];
     while !rest.is_empty() {
@@ -122,7 +122,7 @@ fn steps(path: &str) -> Option<Vec<Step<'_>>> {
         if let Some(name) = rest.strip_prefix('.') {
             let end = name.find(['.', '[']).unwrap_or(name.len());
             let (name, behind) = name.split_at(end);
-            steps.push(Step::Name(Some(name).filter(|name| !name.is_empty())?));
+            steps.push(PathStep::Name(Some(name).filter(|name| !name.is_empty())?));
             rest = behind;
             continue;
         }
@@ -130,11 +130,11 @@ fn steps(path: &str) -> Option<Vec<Step<'_>>> {
         let quote = inside.chars().next().filter(|first| matches!(first, '\'' | '"'));
         if let Some(quote) = quote {
             let (name, behind) = inside[1..].split_once(quote)?;
-            steps.push(Step::Name(name));
+            steps.push(PathStep::Name(name));
             rest = behind.strip_prefix(']')?;
         } else {
             let (index, behind) = inside.split_once(']')?;
-            steps.push(Step::Index(index.parse().ok()?));
+            steps.push(PathStep::Index(index.parse().ok()?));
             rest = behind;
         }
     }

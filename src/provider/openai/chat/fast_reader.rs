@@ -50,10 +50,10 @@ pub(super) fn read(bytes: &[u8]) -> Option<Option<Answer>> {
     Some(builder.seen.then(|| builder.answer()))
 }
 
-type Members<'a> = Vec<(loomrec_identity::JsonStr<'a>, Json<'a>)>;
+type ChunkMembers<'a> = Vec<(loomrec_identity::JsonStr<'a>, Json<'a>)>;
 
 impl<'a> CompletionBuilder<'a> {
-    fn chunk(&mut self, chunk: Members<'a>) -> Result<(), NeedsMerge> {
+    fn chunk(&mut self, chunk: ChunkMembers<'a>) -> Result<(), NeedsMerge> {
         for (name, value) in chunk {
             match (name.as_str().as_ref(), value) {
                 ("choices", Json::Array(choices)) => {
@@ -88,7 +88,7 @@ impl<'a> CompletionBuilder<'a> {
         Ok(())
     }
 
-    fn delta(&mut self, delta: Members<'a>) -> Result<(), NeedsMerge> {
+    fn delta(&mut self, delta: ChunkMembers<'a>) -> Result<(), NeedsMerge> {
         for (name, value) in delta {
             match (name.as_str().as_ref(), value) {
                 ("content" | "tool_calls", Json::Null) => {}

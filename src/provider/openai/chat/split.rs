@@ -37,7 +37,7 @@ pub(crate) fn stream(format: &ResponseFormat<'_>, mut body: ObjectView) -> Optio
         return None;
     };
     let chunks = ChunkStream::of(format, body, "chat.completion.chunk");
-    let mut writer = Writer { chunks, calls_whole: calls_whole(format.upstream) };
+    let mut writer = ChunkWriter { chunks, calls_whole: calls_whole(format.upstream) };
     let choices =
         choices.into_iter().enumerate().map(|(place, choice)| SplitChoice::of(place, choice));
     let mut choices: Vec<SplitChoice> = choices.collect::<Option<_>>()?;
@@ -52,7 +52,7 @@ pub(crate) fn stream(format: &ResponseFormat<'_>, mut body: ObjectView) -> Optio
     Some(writer.chunks.end())
 }
 
-struct Writer {
+struct ChunkWriter {
     chunks: ChunkStream,
     calls_whole: bool,
 }
@@ -107,7 +107,7 @@ fn in_pieces(name: &str, value: &Value) -> bool {
     }
 }
 
-impl Writer {
+impl ChunkWriter {
     fn delta(&mut self, choice: &SplitChoice, delta: Value, logprobs: Value) {
         self.chunks.push(choice.chunk(delta, logprobs, Value::Null));
     }

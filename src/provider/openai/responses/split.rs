@@ -17,7 +17,7 @@ pub(super) fn stream(_: &ResponseFormat<'_>, body: ObjectView) -> Option<Vec<Eve
         _ => "response.completed",
     };
     let opened = opened(&body);
-    let mut writer = Writer { frames: vec![] };
+    let mut writer = EventWriter { frames: vec![] };
     writer.event("response.created", json!({ "response": opened }));
     writer.event("response.in_progress", json!({ "response": opened }));
     for (place, item) in output.into_iter().enumerate() {
@@ -43,7 +43,7 @@ fn opened(body: &ObjectView) -> ObjectView {
 }
 
 /// A text that comes in pieces.
-struct Text {
+struct SplitText {
     /// The member that holds it.
     slot: &'static str,
     /// The types of the events for its pieces and for its end.
@@ -53,48 +53,48 @@ struct Text {
     logprobs: bool,
 }
 
-const OUTPUT_TEXT: Text = Text {
+const OUTPUT_TEXT: SplitText = SplitText {
     slot: "text",
     delta: "response.output_text.delta",
     done: "response.output_text.done",
     logprobs: true,
 };
-const REFUSAL: Text = Text {
+const REFUSAL: SplitText = SplitText {
     slot: "refusal",
     delta: "response.refusal.delta",
     done: "response.refusal.done",
     logprobs: false,
 };
-const REASONING: Text = Text {
+const REASONING: SplitText = SplitText {
     slot: "text",
     delta: "response.reasoning_text.delta",
     done: "response.reasoning_text.done",
     logprobs: false,
 };
-const SUMMARY: Text = Text {
+const SUMMARY: SplitText = SplitText {
     slot: "text",
     delta: "response.reasoning_summary_text.delta",
     done: "response.reasoning_summary_text.done",
     logprobs: false,
 };
-const ARGUMENTS: Text = Text {
+const ARGUMENTS: SplitText = SplitText {
     slot: "arguments",
     delta: "response.function_call_arguments.delta",
     done: "response.function_call_arguments.done",
     logprobs: false,
 };
-const INPUT: Text = Text {
+const INPUT: SplitText = SplitText {
     slot: "input",
     delta: "response.custom_tool_call_input.delta",
     done: "response.custom_tool_call_input.done",
     logprobs: false,
 };
 
-struct Writer {
+struct EventWriter {
     frames: Vec<EventFrame>,
 }
 
-impl Writer {
+impl EventWriter {
     fn event(&mut self, kind: &'static str, rest: Value) {
         let mut data = json!({ "type": kind, "sequence_number": self.frames.len() });
         add(&mut data, rest);
@@ -164,7 +164,7 @@ impl Writer {
     }
 
     /// Writes the pieces of a text, its annotations, and the whole text.
-    fn text(&mut self, at: &Value, holder: &Value, text: &Text) {
+    fn text(&mut self, at: &Value, holder: &Value, text: &SplitText) {
         let Some(said) = holder.get(text.slot).and_then(Value::as_str) else { return };
         for piece in pieces(said) {
             let mut rest = json!({ "delta": piece });
@@ -190,7 +190,7 @@ impl Writer {
 }
 
 /// A part before its text has come.
-fn emptied(part: &Value, text: Option<&Text>) -> Value {
+fn emptied(part: &Value, text: Option<&SplitText>) -> Value {
     let mut part = part.clone();
     let Some(text) = text else { return part };
     let nothing = [(text.slot, json!("")), ("annotations", json!([])), ("logprobs", json!([]))];

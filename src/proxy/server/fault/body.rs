@@ -17,7 +17,7 @@ use loomrec_engine::AnswerBody;
 use loomrec_fault::{BodyStep, BodyTransform, FaultObstacle};
 use loomrec_recording::entry::RecordedCut;
 
-type Wait = Pin<Box<dyn Future<Output = ()> + Send>>;
+type BodyWait = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// The body of an answer that a fault changes.
 pub struct FaultBody {
@@ -31,7 +31,7 @@ pub struct FaultBody {
     /// The announced length of the body, if the original body has an exact length.
     announced: Option<u64>,
     sent: u64,
-    wait: Option<Wait>,
+    wait: Option<BodyWait>,
     /// Set until everything written so far has gone to the system. Nothing is sent before that.
     unflushed: Option<FlushMark>,
     /// How the engine's body ended.

@@ -13,7 +13,7 @@ use super::active_fault::{ActiveFault, ChaosAction};
 use super::apply::mark_recovered;
 use super::change::change_answer;
 use super::declared::{FaultHeaders, REFUSED};
-use super::declarer::{AnswerDeclarer, Found, is_used_by};
+use super::declarer::{AnswerDeclarer, FoundAnswer, is_used_by};
 use super::no_response::AbandonedCall;
 use super::recovery_tracker;
 use super::substitute::{replace_answer, substitute};
@@ -127,7 +127,7 @@ async fn answer_plainly(
 async fn answer_found(
     proxy: &Proxy,
     call: &IncomingCall,
-    found: Found<'_>,
+    found: FoundAnswer<'_>,
     key: &CallKey,
     open: &mut OpenCall,
 ) -> Response<AnswerBody> {
@@ -235,7 +235,7 @@ fn decide<'a>(
     key: &CallKey,
     CallRates { headers, run_time }: CallRates<'_>,
     parsed: &'a loomrec_engine::ParsedRequest,
-) -> (Option<DecidedFault>, Found<'a>) {
+) -> (Option<DecidedFault>, FoundAnswer<'a>) {
     let proxy = &*caller.proxy;
     let mut turn = proxy.faults.decider.turn(key);
     let mut found = proxy.engine.find(parsed);

@@ -12,7 +12,7 @@ use super::super::respond::ResponseBody;
 use super::super::response_control::ResponseControl;
 use super::active_fault::ActiveFault;
 use super::apply::{apply_to_answer, foresee, looks_inside};
-use super::declarer::{Found, is_fault_alone, is_used_by};
+use super::declarer::{FoundAnswer, is_fault_alone, is_used_by};
 use super::settlement::{DelayedAnswer, FaultSettlement, PendingFault, TakeLease};
 use loomrec_engine::replay::UnexplainedMiss;
 use loomrec_engine::{AnswerBody, IncomingCall};
@@ -25,7 +25,7 @@ pub(super) async fn change_answer(
     mut fault: ActiveFault,
     mut call: Box<IncomingCall>,
     open: &mut OpenCall,
-    mut found: Found<'_>,
+    mut found: FoundAnswer<'_>,
 ) -> Response<ResponseBody> {
     let proxy = &caller.proxy;
     let decided = fault.decided.clone();

@@ -7,7 +7,7 @@ use loomrec_fault::DecidedFault;
 use loomrec_script::DeclaredFault;
 
 /// The take that answers a call, or the miss if no take does.
-pub(super) type Found<'a> = Result<FoundTake<'a>, UnexplainedMiss>;
+pub(super) type FoundAnswer<'a> = Result<FoundTake<'a>, UnexplainedMiss>;
 
 /// What would answer a call, and the faults that it declares.
 pub(super) struct AnswerDeclarer<'a> {
@@ -20,7 +20,7 @@ pub(super) struct AnswerDeclarer<'a> {
 }
 
 impl<'a> AnswerDeclarer<'a> {
-    pub(super) fn of(proxy: &'a Proxy, found: &Found<'a>) -> Self {
+    pub(super) fn of(proxy: &'a Proxy, found: &FoundAnswer<'a>) -> Self {
         let none = Self { name: String::new(), declared: None, answers: false };
         let Some(replay) = proxy.engine.replay() else { return none };
         match found {
@@ -46,7 +46,7 @@ impl<'a> AnswerDeclarer<'a> {
 }
 
 /// Whether the entry that was found has a fault in place of an answer.
-pub(super) fn is_fault_alone(found: &Found<'_>) -> bool {
+pub(super) fn is_fault_alone(found: &FoundAnswer<'_>) -> bool {
     let declared = found.as_ref().ok().and_then(|found| found.matched().take.declared_fault());
     declared.is_some_and(DeclaredFault::is_alone)
 }

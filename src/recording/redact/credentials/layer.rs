@@ -21,7 +21,7 @@ pub(super) enum LayerSpelling {
 
 /// The start of a piece, in the layer and in its source.
 #[derive(Clone, Copy, Debug)]
-struct Piece {
+struct LayerPiece {
     at: usize,
     source: usize,
     spelling: LayerSpelling,
@@ -32,7 +32,7 @@ struct Piece {
 pub(super) struct TextLayer {
     text: Vec<u8>,
     /// The pieces in the order of the text.
-    pieces: Vec<Piece>,
+    pieces: Vec<LayerPiece>,
 }
 
 impl TextLayer {
@@ -49,7 +49,7 @@ impl TextLayer {
     /// Begins a piece whose source begins at `source` and has this encoding. Bytes that are
     /// appended later belong to it.
     pub(super) fn begin(&mut self, source: usize, spelling: LayerSpelling) {
-        self.pieces.push(Piece { at: self.text.len(), source, spelling });
+        self.pieces.push(LayerPiece { at: self.text.len(), source, spelling });
     }
 
     /// Appends bytes to the piece that was begun last.

@@ -68,7 +68,7 @@ impl CredentialSearch {
         if self.is_too_short(text) {
             return false;
         }
-        let stop: Found<'_> = &mut |_| ControlFlow::Break(());
+        let stop: OnMatch<'_> = &mut |_| ControlFlow::Break(());
         if self.passes.iter().any(|pass| pass.each(text, stop).is_break()) {
             return true;
         }
@@ -83,7 +83,7 @@ impl CredentialSearch {
     /// parts encode was searched there. If no credential has a character that JSON escapes, each
     /// would be in the text exactly as in its part.
     pub(super) fn is_match_again(&self, text: &[u8]) -> bool {
-        let stop: Found<'_> = &mut |_| ControlFlow::Break(());
+        let stop: OnMatch<'_> = &mut |_| ControlFlow::Break(());
         self.passes.iter().any(|pass| pass.each(text, stop).is_break())
             || (!self.scope.token
                 && unescape(text, false)
@@ -97,7 +97,7 @@ impl CredentialSearch {
         if self.is_too_short(text) {
             return;
         }
-        let found: Found<'_> = &mut |range| {
+        let found: OnMatch<'_> = &mut |range| {
             ranges.push(range);
             ControlFlow::Continue(())
         };
@@ -113,14 +113,14 @@ impl CredentialSearch {
     }
 
     /// Passes each match to `found` until it breaks off. Returns whether it did.
-    fn visit(&self, text: &[u8], found: Found<'_>) -> bool {
+    fn visit(&self, text: &[u8], found: OnMatch<'_>) -> bool {
         !self.is_too_short(text)
             && (self.passes.iter().any(|pass| pass.each(text, found).is_break())
                 || self.explore_layers(LayerTree::new(text, self.scope), found).is_break())
     }
 
     /// Searches the layers, and passes on each match as a range of the text.
-    fn explore_layers(&self, mut tree: LayerTree, found: Found<'_>) -> ControlFlow<()> {
+    fn explore_layers(&self, mut tree: LayerTree, found: OnMatch<'_>) -> ControlFlow<()> {
         let mut at = 0;
         while let Some(layer) = tree.text(at) {
             let found = &mut |range| found(tree.source_of(at, range));
@@ -133,7 +133,7 @@ impl CredentialSearch {
 }
 
 /// Receives the matches.
-type Found<'a> = &'a mut dyn FnMut(Range<usize>) -> ControlFlow<()>;
+type OnMatch<'a> = &'a mut dyn FnMut(Range<usize>) -> ControlFlow<()>;
 
 impl Pass {
     fn new(patterns: &[Vec<u8>]) -> Self {
@@ -146,7 +146,7 @@ impl Pass {
     }
 
     /// Passes on each match, including overlapping ones.
-    fn each(&self, text: &[u8], found: Found<'_>) -> ControlFlow<()> {
+    fn each(&self, text: &[u8], found: OnMatch<'_>) -> ControlFlow<()> {
         match self {
             Self::Packed(searcher) => {
                 let mut span = Span::from(0..text.len());

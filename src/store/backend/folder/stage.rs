@@ -39,7 +39,7 @@ pub(crate) struct StagedFolder {
 
 /// A file that is to be written.
 #[derive(Debug)]
-struct Write {
+struct FileWrite {
     file: OsString,
     /// The member of the outline that it holds now; `None` if it is new.
     member: Option<usize>,
@@ -50,7 +50,7 @@ struct Write {
     only: Option<usize>,
 }
 
-impl Write {
+impl FileWrite {
     fn own(&self) -> &[TakeRef] {
         match self.only {
             Some(at) => self.takes.get(at..=at).unwrap_or_default(),
@@ -61,8 +61,8 @@ impl Write {
 
 /// The files to write and to remove.
 #[derive(Debug, Default)]
-struct Work {
-    writes: Vec<Write>,
+struct StagedFiles {
+    writes: Vec<FileWrite>,
     removals: Vec<OsString>,
 }
 
@@ -157,7 +157,7 @@ impl StagedFolder {
 fn write_one(
     source: &RecordingSnapshot,
     split: &FolderSnapshot,
-    write: &Write,
+    write: &FileWrite,
     temporary: &Path,
     place: &Path,
     terms: StageTerms<'_>,
@@ -192,7 +192,11 @@ fn write_one(
 }
 
 /// Returns the files to write and to remove for a source's plan.
-fn work(source: &RecordingSnapshot, split: &FolderSnapshot, rules: Option<&IdentityRules>) -> Work {
+fn work(
+    source: &RecordingSnapshot,
+    split: &FolderSnapshot,
+    rules: Option<&IdentityRules>,
+) -> StagedFiles {
     let outline = &source.outline;
     let all = rules.is_some_and(|rules| outline.meta().rules() != rules);
     let keys = outline.members().enumerate();
@@ -204,7 +208,7 @@ fn work(source: &RecordingSnapshot, split: &FolderSnapshot, rules: Option<&Ident
         taken: files.map(|file| file.to_ascii_lowercase()).collect(),
         keys,
         used: HashSet::new(),
-        work: Work::default(),
+        work: StagedFiles::default(),
         all,
     };
     let mut touched = Vec::new();
@@ -237,7 +241,7 @@ struct Planner<'a> {
     keys: HashMap<String, usize>,
     /// The members whose files stay, changed or not.
     used: HashSet<usize>,
-    work: Work,
+    work: StagedFiles,
     /// Whether every file is written again.
     all: bool,
 }
@@ -262,7 +266,7 @@ impl Planner<'_> {
             None => name::free(&key, &mut self.taken).into(),
         };
         let (name, takes) = (name.clone(), takes.to_owned());
-        let write = Write { file, member, name, takes, only };
+        let write = FileWrite { file, member, name, takes, only };
         if let Some(member) = member {
             self.used.insert(member);
             if !self.all && self.standing(member) == write.own() {
@@ -288,14 +292,14 @@ fn standing(source: &RecordingSnapshot, member: usize) -> Vec<TakeRef> {
 /// file. If takes move in a circle, that is not possible. New files are written first, and then the
 /// takes of a name from the last to the first: takes only move towards the end, so a merge of the
 /// same log finds the takes of the run that it was interrupted in before all others.
-fn in_order(writes: Vec<Write>, source: &RecordingSnapshot) -> Vec<Write> {
+fn in_order(writes: Vec<FileWrite>, source: &RecordingSnapshot) -> Vec<FileWrite> {
     let mut goes_to: HashMap<u64, usize> = HashMap::new();
     for (number, write) in writes.iter().enumerate() {
         let kept = write.own().iter().filter(|place| place.origin == EntryOrigin::File);
         goes_to.extend(kept.map(|place| (place.at, number)));
     }
     let before = |number: usize| -> Vec<usize> {
-        let member = writes.get(number).and_then(|write: &Write| write.member);
+        let member = writes.get(number).and_then(|write: &FileWrite| write.member);
         let held = member.map(|member| standing(source, member)).unwrap_or_default();
         let moved = held.iter().filter_map(|place| goes_to.get(&place.at).copied());
         moved.filter(|&other| other != number).collect()
