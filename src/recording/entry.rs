@@ -229,7 +229,8 @@ impl Entry {
     /// Whether no client got anything of its answer. Such a take is served after all others of its
     /// request, and never replaces one that a client got.
     pub fn is_undelivered(&self) -> bool {
-        self.client_left.is_some_and(ClientLeft::got_nothing)
+        let status = self.response.as_ref().map_or(200, |response| response.status);
+        self.client_left.is_some_and(|left| left.got_nothing(status))
     }
 
     /// Whether a take like this never replaces one that a client got and that succeeded.

@@ -218,6 +218,51 @@ fn stream_that_its_client_left_ends_there_for_the_next_client() {
 }
 
 #[test]
+fn head_of_an_error_is_an_answer_that_its_client_got() {
+    let (scene, gate) = (Scene::new(), Gate::new());
+    let body = r#"{"error":{"message":"busy"}}"#;
+    let head = format!(
+        "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\n\
+         content-length: {}\r\n\r\n",
+        body.len()
+    );
+    let upstream = Upstream::script(vec![
+        Answer::default().bytes(head).wait(&gate).bytes(body),
+        Answer::raw(whole("at last")),
+    ]);
+    let server = scene.record(&upstream, &["--receipt", "run.receipt"]);
+    let mut client = server.connect();
+    client.send(&chat("hi"));
+    assert!(client.head().line.starts_with("HTTP/1.1 503"));
+    leave(&server, client);
+    gate.open();
+    assert_eq!(said(&server.call(&chat("hi")).json()), "at last");
+    server.stop().expect(0);
+    let receipt = std::fs::read(scene.path("run.receipt")).unwrap();
+    let receipt: Value = serde_json::from_slice(&receipt).unwrap();
+    assert_eq!((&receipt["recorded"], &receipt["given_up"]), (&json!(2), &json!(0)));
+    let takes = scene.takes();
+    assert_eq!(takes[0].1["client_left"]["bytes"], json!(0), "{}", scene.text());
+
+    // A program that reads no more of the error than its status gets both in their order.
+    for _ in 0..5 {
+        let replay = scene.replay(&["--strict", "--fail-unused"]);
+        let mut client = replay.connect();
+        client.send(&chat("hi"));
+        assert!(client.head().line.starts_with("HTTP/1.1 503"));
+        drop(client);
+        assert_eq!(said(&replay.call(&chat("hi")).json()), "at last");
+        replay.stop().expect(0);
+    }
+
+    // One that waits for the body gets no byte that the recorded client did not get.
+    let replay = scene.replay(&["--strict"]);
+    let answer = replay.call(&chat("hi"));
+    assert_eq!((answer.status, answer.text()), (503, String::new()));
+    replay.stop().expect(1).says(&["recorded incomplete", "left after 0 bytes"]);
+}
+
+#[test]
 fn part_of_a_stream_never_becomes_a_complete_answer() {
     let scene = Scene::new();
     record_an_early_leave(&scene, &[]);

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.server
 import json
 import threading
+import time
 
 import pytest
 
@@ -109,6 +110,9 @@ class _Failing(http.server.BaseHTTPRequestHandler):
         self.send_header("content-type", "application/json")
         self.send_header("content-length", str(len(body)))
         self.end_headers()
+        if self.calls == 1:
+            # The test reads no more of this answer than its status.
+            time.sleep(0.2)
         self.wfile.write(body)
 
     def log_message(self, *_args):

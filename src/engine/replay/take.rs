@@ -72,6 +72,8 @@ struct Details {
     declared_fault: Option<DeclaredFault>,
     /// How much of the answer its client got, if it left before the end.
     client_left: Option<ClientLeft>,
+    /// Whether that was nothing.
+    is_undelivered: bool,
 }
 
 /// What is kept of an entry, to answer with it and to read it again.
@@ -122,6 +124,7 @@ impl ReplayTake {
         let declared_fault = DeclaredFault::of(&mut entry)?;
         let servable = entry.is_servable();
         let details = Details {
+            is_undelivered: entry.is_undelivered(),
             usage: entry.usage.unwrap_or_default(),
             cost_usd: entry.cost_usd.unwrap_or(0.0),
             latency_ms: entry.latency_ms,
@@ -301,7 +304,7 @@ impl ReplayTake {
 
     /// Whether no client got anything of its answer.
     pub fn is_undelivered(&self) -> bool {
-        self.client_left().is_some_and(ClientLeft::got_nothing)
+        self.details.as_ref().is_some_and(|details| details.is_undelivered)
     }
 
     /// Returns the fault and the rates of chaos that its entry declares.

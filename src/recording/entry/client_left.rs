@@ -36,9 +36,14 @@ impl ClientLeft {
         Self { bytes, ..self }
     }
 
-    /// Whether the client got nothing of the body.
-    pub fn got_nothing(self) -> bool {
-        self.bytes.unwrap_or(0) == 0
+    /// Whether the client got nothing to act on of an answer of this status: no byte of its body,
+    /// and not the status of an error either.
+    pub fn got_nothing(self, status: u16) -> bool {
+        match self.bytes {
+            None => true,
+            Some(0) => status < 400,
+            Some(_) => false,
+        }
     }
 }
 
@@ -57,8 +62,12 @@ mod tests {
         assert_eq!([bytes(None), bytes(Some(0)), bytes(Some(2))], [None, Some(0), Some(6)]);
         assert_eq!(bytes(Some(9)), Some(11));
         assert_eq!(ClientLeft::new(1e300, None, &[]).at_ms, LONGEST_MS);
-        let nothing = |sent| ClientLeft::new(2.04, sent, &body).got_nothing();
-        assert_eq!([nothing(None), nothing(Some(0)), nothing(Some(1))], [true, true, false]);
+        let nothing = |status| {
+            [None, Some(0), Some(1)]
+                .map(|sent| ClientLeft::new(2.04, sent, &body).got_nothing(status))
+        };
+        assert_eq!(nothing(200), [true, true, false]);
+        assert_eq!(nothing(503), [true, false, false], "the head of an error is its answer");
     }
 
     #[test]
