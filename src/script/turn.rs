@@ -33,10 +33,7 @@ impl ScriptTurn {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoScriptedResponse {
     /// All calls of the script are used up.
-    #[error(
-        "no scripted response: the script has {calls} calls and this is one more; \
-         add a call to it"
-    )]
+    #[error("no scripted response: the script is used up (calls: {calls}); add a call to it")]
     UsedUp {
         /// How many calls it has.
         calls: usize,
