@@ -1,0 +1,106 @@
+"""MCP's SDK leaves a stream once it has read its response, before the body's end: it has its whole answer."""
+
+import json
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+import loop as ways
+
+WORDS = ("loom", "weft", "warp", "reed", "heddle", "shuttle", "selvage", "bobbin")
+LINE = ways.command("mcp_tools.py", *WORDS)
+DOCUMENT = {"tools": ["look_up"], "said": [f"{word}: part of a loom" for word in WORDS]}
+
+
+def result(message: dict) -> dict:
+    match message["method"]:
+        case "initialize":
+            return {"protocolVersion": message["params"]["protocolVersion"], "capabilities": {"tools": {}},
+                    "serverInfo": {"name": "words", "version": "1"}}
+        case "tools/list":
+            schema = {"type": "object", "required": ["word"], "properties": {"word": {"type": "string"}}}
+            return {"tools": [{"name": "look_up", "description": "Looks a word up.", "inputSchema": schema}]}
+        case _:
+            text = f"{message['params']['arguments']['word']}: part of a loom"
+            return {"content": [{"type": "text", "text": text}]}
+
+
+class Tools(BaseHTTPRequestHandler):
+    """An MCP server that answers in streams, each of which ends some time after its response."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self):
+        message = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        if "id" not in message:
+            return self.bare(202)
+        answer = {"jsonrpc": "2.0", "id": message["id"], "result": result(message)}
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.send_header("transfer-encoding", "chunked")
+        self.end_headers()
+        self.chunk(f"event: message\ndata: {json.dumps(answer)}\n\n")
+        time.sleep(0.1)
+        self.chunk("")
+
+    def do_GET(self):
+        self.bare(405)
+
+    def bare(self, status):
+        self.send_response(status)
+        self.send_header("content-length", "0")
+        self.end_headers()
+
+    def chunk(self, text):
+        data = text.encode()
+        self.wfile.write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def tools():
+    """The address of such a server, as a flag."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Tools)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"--upstream=tools=http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+
+
+def ends(journal) -> list[str]:
+    """How the answers of a run's calls of tools ended."""
+    lines = [json.loads(line) for line in journal.read_text(encoding="utf-8").splitlines()]
+    calls = [line for line in lines if line.get("method") == "POST" and line.get("status") == 200]
+    return [line["end"] for line in calls]
+
+
+def test_client_that_closes_after_its_response_was_answered(loomrec, tools, upstream, tmp_path):
+    recording, journal = tmp_path / "recording.json", tmp_path / "journal.jsonl"
+    recorded = loomrec.record(recording, upstream.url, LINE, tools, "--journal", str(journal))
+    assert recorded.code == 0, recorded.stderr
+    assert recorded.document == DOCUMENT
+    assert recorded.receipt["given_up"] == 0, recorded.receipt
+    assert set(ends(journal)) == {"complete"} and len(ends(journal)) == len(WORDS) + 2
+    assert all("client_left" not in take for take in ways.entries(recording))
+    for _ in range(3):
+        replayed = loomrec.replay(recording, LINE, "--fail-unused")
+        assert replayed.code == 0, replayed.stderr
+        assert replayed.document == DOCUMENT
+
+
+def test_client_that_closes_after_its_response_has_recovered(loomrec, tools, upstream, tmp_path):
+    plan = tmp_path / "plan.json"
+    rule = {"match": {"body": {"/method": "tools/call"}}, "fault": "http_error:503", "times": 1}
+    plan.write_text(json.dumps({"rules": [rule]}), encoding="utf-8")
+    for run in range(8):
+        # The SDK gives each call an id of its own.
+        recorded = loomrec.record(tmp_path / f"recording{run}.json", upstream.url, LINE, tools, "--ignore", "/id",
+                                  "--faults", str(plan), "--recovery", "max_detection_ms=60000")
+        assert recorded.code == 0, recorded.stderr
+        assert recorded.document == DOCUMENT
+        faults = recorded.receipt["recovery"]["faults"]
+        assert len(faults) == len(WORDS), faults
+        assert {fault["recovered_by"] for fault in faults} == {"same_call"}, faults
