@@ -87,7 +87,8 @@ class SeaweedFs:
                 f"-master.port={master}", "-master.telemetry=false", f"-volume.port={volume}",
                 f"-filer.port={self._filer}", f"-s3.port={self.port}", f"-s3.config={self._config}",
                 "-s3", "-s3.port.iceberg=0", "-s3.port.lance=0",
-                "-master.volumeSizeLimitMB=64", "-volume.max=20",
+                # Each bucket takes several volumes, which are empty files at first.
+                "-master.volumeSizeLimitMB=64", "-volume.max=200",
                 # By default it refuses writes to a disk that is nearly full.
                 "-volume.minFreeSpace=1MiB"]
 
