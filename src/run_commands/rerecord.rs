@@ -250,13 +250,13 @@ async fn until_stopped(
     let mut sending = std::pin::pin!(sending);
     tokio::select! {
         () = &mut sending => return,
-        () = signals.first() => {}
+        _ = signals.first() => {}
     }
     stop.send_replace(true);
     output.info("stopping: the answers under way are waited for (Ctrl-C to give them up)");
     tokio::select! {
         () = &mut sending => return,
-        () = signals.first() => {}
+        _ = signals.first() => {}
         () = tokio::time::sleep(GRACE) => {}
     }
     recorder.give_up();

@@ -17,11 +17,11 @@ impl StopSignals {
         })
     }
 
-    /// Returns when the next of them arrives.
-    pub(super) async fn first(&mut self) {
+    /// Returns the next of them when it arrives.
+    pub(super) async fn first(&mut self) -> ProcessSignal {
         tokio::select! {
-            () = self.interrupt.recv() => {}
-            () = self.terminate.recv() => {}
+            () = self.interrupt.recv() => ProcessSignal::Interrupt,
+            () = self.terminate.recv() => ProcessSignal::Terminate,
         }
     }
 }

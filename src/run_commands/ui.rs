@@ -40,7 +40,7 @@ pub async fn run(args: &UiArgs) -> Result<u8, CommandFailure> {
     }
     tokio::select! {
         () = file_inspector::serve(listener, shown) => {}
-        () = stop.first() => {}
+        _ = stop.first() => {}
     }
     Ok(0)
 }

@@ -12,6 +12,7 @@ from conftest import ROOT, TOOLS
 
 WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
 ACTION = ROOT / ".github/actions/loomrec/action.yml"
+KUBERNETES = sorted((ROOT / "docs/kubernetes").glob("*.yaml"))
 IMAGE = ROOT / "scripts/package.Dockerfile"
 SCRIPTS = [*sorted(ACTION.parent.glob("*.sh")), ROOT / "scripts/publish", ROOT / "tests/package/run"]
 
@@ -55,6 +56,23 @@ def test_image_passes_hadolint_and_documents_agree(tmp_path):
     assert len(stages) == 2 and all("\nUSER 65532:65532\nENTRYPOINT" in stage for stage in stages)
     page = (ROOT / "docs/containers.md").read_text()
     assert "```dockerfile\n" + text + "```" in page
+
+
+@pytest.mark.parametrize("file", KUBERNETES, ids=lambda path: path.name)
+def test_kubernetes_examples_meet_the_schema(file, tmp_path):
+    words = [TOOLS / "kubernetes-validate", "--strict", "--quiet"]
+    done = _run(*words, file)
+    assert done.returncode == 0, done.stdout + done.stderr
+    broken = tmp_path / file.name
+    broken.write_text(file.read_text().replace("runAsNonRoot: true", "runAsNobody: true"))
+    assert _run(*words, broken).returncode != 0
+
+
+def test_hub_of_the_example_has_time_to_drain():
+    hub = KUBERNETES[0].read_text()
+    [drain] = re.findall("--session-drain=([0-9]+)", hub)
+    [grace] = re.findall("terminationGracePeriodSeconds: ([0-9]+)", hub)
+    assert int(grace) >= int(drain) + 10
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)

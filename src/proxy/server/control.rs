@@ -64,7 +64,7 @@ pub(super) async fn handle(
     let response = match route::asked(request.uri().path()) {
         Some(asked) => inspect(caller, asked, &request).await,
         None if is_probe(&request, LIVE) => json_reply(StatusCode::OK, &json!({ "status": "ok" })),
-        None if is_probe(&request, READY) => readiness(caller.proxy.faults.is_stopping()),
+        None if is_probe(&request, READY) => readiness(is_about_to_stop(caller)),
         None if aimock_route::is_probe(request.uri().path()) => {
             aimock_route::probe(request.method(), request.uri().path())
         }
@@ -160,6 +160,12 @@ async fn who_calls(caller: &ConnectionContext) -> ControlCaller {
 /// Whether a request only asks whether loomrec serves, at this endpoint.
 fn is_probe(request: &Request<()>, endpoint: &str) -> bool {
     request.uri().path() == endpoint && matches!(*request.method(), Method::GET | Method::HEAD)
+}
+
+/// Whether the stop has begun, or further sessions are refused because it is about to.
+fn is_about_to_stop(caller: &ConnectionContext) -> bool {
+    let is_draining = caller.sessions.as_ref().is_some_and(|sessions| sessions.is_draining());
+    is_draining || caller.proxy.faults.is_stopping()
 }
 
 /// Says whether further calls may come: not once the stop has begun.

@@ -116,7 +116,7 @@ impl RemoteRecording {
         let recorder = self.uploader.recorder().to_owned();
         let interrupted = async {
             match StopSignals::watch() {
-                Ok(mut signals) => signals.first().await,
+                Ok(mut signals) => drop(signals.first().await),
                 Err(_) => std::future::pending().await,
             }
         };

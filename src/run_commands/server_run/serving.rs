@@ -1,6 +1,7 @@
 //! The time in which a run serves: from the first connection to the last exchange on disk.
 
 use std::convert::Infallible;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,10 +14,12 @@ use super::shared_run::SharedRun;
 use crate::args::ServeArgs;
 use crate::stop_signals::StopSignals;
 use crate::{open_files, progress};
+use loomrec_cli::amount::plural;
 use loomrec_cli::exit::{CommandFailure, UNEXPECTED};
 use loomrec_cli::output::Output;
 use loomrec_cli::wrapped_command::{CommandEnvironment, WrappedCommand};
 use loomrec_engine::blocking;
+use loomrec_os::ProcessSignal;
 use loomrec_proxy::server::session::SessionTable;
 use loomrec_proxy::server::{
     self, ConnectionProxy, ListenerTls, OpenConnections, Proxy, RunningServer, ServerConfig,
@@ -67,9 +70,18 @@ pub(super) async fn serve(
     }
     let outcome = if args.cmd.is_empty() {
         open_files::raise();
-        tokio::select! {
-            () = stop_signals.first() => {}
-            () = end_of_stdin(args.stop_with_stdin) => {}
+        let mut stdin_ends = pin!(end_of_stdin(args.stop_with_stdin));
+        let stopped_by = tokio::select! {
+            signal = stop_signals.first() => Some(signal),
+            () = &mut stdin_ends => None,
+        };
+        if let (Some(ProcessSignal::Terminate), Some(sessions)) = (stopped_by, sessions) {
+            let most = Duration::from_secs(args.sessions.session_drain);
+            tokio::select! {
+                () = drain(sessions, most, output) => {}
+                _ = stop_signals.first() => {}
+                () = &mut stdin_ends => {}
+            }
         }
         Ok(None)
     } else {
@@ -88,6 +100,22 @@ pub(super) async fn serve(
     drop(stop);
     finish(serving, (proxy, sessions), output, args.cmd.is_empty()).await.map_err(unexpected)?;
     outcome
+}
+
+/// Refuses further sessions, and waits until those that control calls have begun are over, for this
+/// time at most.
+async fn drain(sessions: &SessionTable, most: Duration, output: &Output) {
+    let open = sessions.begin_drain().await;
+    if open == 0 || most.is_zero() {
+        return;
+    }
+    output.info(&format!(
+        "loomrec: waiting up to {} s for {} to end; a further signal stops now",
+        most.as_secs(),
+        plural(open, "session")
+    ));
+    // Sessions that are still open are ended with the run, which names them.
+    drop(tokio::time::timeout(most, sessions.drained()).await);
 }
 
 /// Returns when stdin ends, if that is to end the run.
@@ -116,7 +144,7 @@ async fn finish(
     };
     tokio::select! {
         () = rest => {}
-        () = hurry.first() => close(proxy, sessions, Duration::ZERO).await,
+        _ = hurry.first() => close(proxy, sessions, Duration::ZERO).await,
         never = announce_wait(&connections, proxy, output, was_signalled) => match never {},
     }
     // Calls that are still open were never answered, which the receipt and the journal say.

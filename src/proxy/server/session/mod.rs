@@ -8,6 +8,7 @@
 
 mod call_entry;
 mod control;
+mod drain;
 mod endpoint;
 mod limits;
 mod open_session;

@@ -1,7 +1,7 @@
 //! The table of open sessions.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -32,6 +32,8 @@ pub struct SessionTable {
     open: Mutex<HashMap<String, Arc<SessionSlot>>>,
     /// How many slots there are, for calls that need no session.
     slots: AtomicUsize,
+    /// Whether no further session is opened.
+    pub(super) is_draining: AtomicBool,
     totals: Mutex<SessionTotals>,
 }
 
@@ -65,7 +67,8 @@ impl SessionTable {
     ) -> Self {
         let (open, slots) = (Mutex::default(), AtomicUsize::new(0));
         let totals = Mutex::new(SessionTotals::new(limits.judge));
-        Self { host, limits, strictness, open, slots, totals }
+        let is_draining = AtomicBool::new(false);
+        Self { host, limits, strictness, open, slots, is_draining, totals }
     }
 
     /// Returns what the command line does for sessions.
@@ -113,6 +116,10 @@ impl SessionTable {
         let mut open = self.open();
         if let Some(slot) = open.get(prefix) {
             return Ok(Arc::clone(slot));
+        }
+        if self.is_draining() {
+            let text = "this server is about to stop: it opens no further session";
+            return Err(SessionRefusal::new(StatusCode::SERVICE_UNAVAILABLE, text));
         }
         let most = self.limits.most;
         if open.len() >= most {
@@ -335,7 +342,7 @@ impl SessionTable {
     }
 
     /// Returns the sessions that are open and not being opened or ended.
-    async fn all(&self) -> Vec<Arc<OpenSession>> {
+    pub(super) async fn all(&self) -> Vec<Arc<OpenSession>> {
         let slots: Vec<_> = self.open().values().cloned().collect();
         let mut sessions = Vec::new();
         for slot in slots {
