@@ -56,7 +56,7 @@ fn dispatch<'a>(
         {
             return Ok(code);
         }
-        run::localize(&mut command).await?;
+        run::localize(&mut command, settings).await?;
         match command {
             Command::Record(args) => run::record(args, settings).await,
             Command::Replay(args) => run::replay(args, settings).await,
@@ -75,8 +75,8 @@ fn dispatch<'a>(
             Command::Prune(args) => prune::run(&args),
             Command::Redact(args) => redact::run(&args),
             Command::Convert(args) => convert::run(&args),
-            Command::Push(args) => run::push(&args).await,
-            Command::Pull(args) => run::pull(&args).await,
+            Command::Push(args) => run::push(&args, settings).await,
+            Command::Pull(args) => run::pull(&args, settings).await,
             Command::Compact(args) => run::compact(&args).await,
             Command::Gc(args) => run::gc(&args).await,
             Command::Import(args) => import::run(&args),

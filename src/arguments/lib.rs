@@ -77,7 +77,7 @@ pub use set_aside::{HEADER, NORMALIZE, PARAMETER, SetAside};
 pub use setting_scope::{SUMMARY_BEGINNING, SettingScope};
 pub use strict_effect::StrictEffect;
 pub use tls::TlsArgs;
-pub use trust::TrustArgs;
+pub use trust::{TrustArgs, TrustGrant};
 pub use ui::UiArgs;
 pub use verify::VerifyArgs;
 
@@ -114,20 +114,20 @@ pub struct Cli {
     #[arg(add = SettingScope::CommandLine)]
     pub config: Option<PathBuf>,
 
-    /// Trust the settings file if this is its SHA-256, as loomrec trust prints it: for CI
-    /// (repeatable)
+    /// Trust the settings file of this SHA-256, as loomrec trust prints it, or pointer files to this
+    /// bucket: for CI (repeatable)
     #[arg(
         long,
         global = true,
-        value_name = "HASH",
-        env = "LOOMREC_TRUST_SETTINGS",
-        value_parser = trust::settings_hash,
+        value_name = "HASH_OR_URL",
+        env = "LOOMREC_TRUST",
+        value_parser = trust::trust_grant,
         value_delimiter = ' ',
         hide_short_help = true,
         add = StrictEffect::Harmless
     )]
     #[arg(add = SettingScope::CommandLine)]
-    pub trust_settings: Vec<String>,
+    pub trust: Vec<TrustGrant>,
 
     /// The command.
     #[command(subcommand)]

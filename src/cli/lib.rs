@@ -9,6 +9,7 @@ pub mod journal_lines;
 pub mod markdown;
 pub mod output;
 pub mod output_target;
+pub mod pointer_trust;
 pub mod preset;
 pub mod preset_file;
 pub mod prices;

@@ -23,15 +23,18 @@ pub use apply::{adds_up, into_command, upstream_name};
 pub use default_recording::{add_default_recording, default_recordings};
 pub use output_path::check_files;
 pub use outward::{CommandLine, OutwardSetting, outward_settings};
+pub use pointed_url::pointed_url;
 pub use setting::Setting;
 pub use setting_type::settable;
 pub use trust::{SettingsTrust, require_trust, trusted_text};
 
 use sha2::{Digest as _, Sha256};
 
+use super::args::TrustGrant;
 use super::exit::CommandFailure;
 use super::preset::Preset;
 use super::trust_store::hex;
+use loomrec_store::BucketUrl;
 
 /// The file's name.
 const NAME: &str = "loomrec.toml";
@@ -49,8 +52,10 @@ pub struct Settings {
     entries: Vec<Setting>,
     /// The path of the file without links, and the SHA-256 of its content ([`content_hash`]).
     identity: Option<(PathBuf, String)>,
-    /// The hashes of settings files that the command line and the environment trust.
-    trusted_hashes: Vec<String>,
+    /// What the command line and the environment trust.
+    granted: Vec<TrustGrant>,
+    /// The URLs of the pointer files that the settings name.
+    pointed: Vec<String>,
 }
 
 impl Settings {
@@ -78,7 +83,8 @@ impl Settings {
         let bytes = loomrec_os::read_input(&path, LARGEST).map_err(|error| failed(&error))?;
         let text = String::from_utf8(bytes).map_err(|error| failed(&error))?;
         let (entries, presets) = parse::parse(&path, &text, command)?;
-        let sha256 = content_hash(&text, &pointed_url::pointed_urls(folder, &entries));
+        let pointed = pointed_url::pointed_urls(folder, &entries);
+        let sha256 = content_hash(&text, &pointed);
         let absolute = folder.join(&path);
         let place = absolute.canonicalize().unwrap_or(absolute);
         Ok(Self {
@@ -86,19 +92,30 @@ impl Settings {
             presets,
             entries,
             identity: Some((place, sha256)),
+            pointed,
             ..Self::default()
         })
     }
 
-    /// Adds the hashes of settings files that the command line and the environment trust.
+    /// Adds what the command line and the environment trust.
     pub fn trust_given(&mut self, matches: &clap::ArgMatches) {
-        let given = matches.try_get_many::<String>("trust_settings").ok().flatten();
-        self.trusted_hashes = given.into_iter().flatten().cloned().collect();
+        let given = matches.try_get_many::<TrustGrant>("trust").ok().flatten();
+        self.granted = given.into_iter().flatten().cloned().collect();
     }
 
     /// Returns the path of the file, without links, and the SHA-256 of its content, in hex.
     pub fn identity(&self) -> Option<(&Path, &str)> {
         self.identity.as_ref().map(|(path, sha256)| (path.as_path(), sha256.as_str()))
+    }
+
+    /// Returns what the command line and the environment trust.
+    pub(super) fn granted(&self) -> &[TrustGrant] {
+        &self.granted
+    }
+
+    /// Returns the buckets of the pointer files that the settings name.
+    pub(super) fn pointed_buckets(&self) -> Vec<BucketUrl> {
+        self.pointed.iter().filter_map(|url| BucketUrl::of_url(url)).collect()
     }
 
     /// Returns all settings, in no particular order.

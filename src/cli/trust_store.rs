@@ -1,4 +1,4 @@
-//! What the user trusts: settings files, each with its content.
+//! What the user trusts: settings files, each with its content, and buckets.
 //!
 //! It is kept outside of projects, in the user's folder for state, a file for each item. The name of
 //! a file is a hash of its item, so that nothing has to be searched, and that processes that trust at
@@ -14,6 +14,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::user_folder::UserFolder;
 use loomrec_os::{FileKind, FileStatus};
+use loomrec_store::BucketUrl;
 
 /// The format of the files.
 const FORMAT: &str = "loomrec-trust/1";
@@ -39,11 +40,20 @@ pub struct TrustedSettings {
     pub sha256: String,
 }
 
+/// Something that the user trusts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TrustedItem {
+    /// A settings file with its content.
+    Settings(TrustedSettings),
+    /// A bucket, for all pointer files.
+    Bucket(BucketUrl),
+}
+
 /// An item in the store.
 #[derive(Clone, Debug)]
 pub struct StoredTrust {
     /// What is trusted.
-    pub item: TrustedSettings,
+    pub item: TrustedItem,
     /// When the user trusted it.
     pub since: SystemTime,
 }
@@ -54,27 +64,50 @@ pub struct TrustStore {
     folder: PathBuf,
 }
 
-impl TrustedSettings {
-    /// Returns the name of the item's file. Another kind of item has another first word.
+impl TrustedItem {
+    /// Returns the name of the item's file.
     fn file_name(&self) -> String {
         let mut hash = Sha256::new();
-        hash.update(b"settings\0");
-        hash.update(self.path.as_os_str().as_encoded_bytes());
-        hash.update(b"\0");
-        hash.update(&self.sha256);
+        match self {
+            Self::Settings(settings) => {
+                hash.update(b"settings\0");
+                hash.update(settings.path.as_os_str().as_encoded_bytes());
+                hash.update(b"\0");
+                hash.update(&settings.sha256);
+            }
+            Self::Bucket(bucket) => {
+                hash.update(b"bucket\0");
+                hash.update(bucket.to_string());
+            }
+        }
         hex(&hash.finalize())
     }
 
+    /// Whether this is a settings file at this path, whatever its content was.
+    pub fn is_of_file(&self, path: &Path) -> bool {
+        matches!(self, Self::Settings(settings) if settings.path == path)
+    }
+
     fn to_json(&self) -> Value {
-        let path = self.path.to_string_lossy();
-        json!({ "format": FORMAT, "settings": path, "sha256": self.sha256 })
+        match self {
+            Self::Settings(TrustedSettings { path, sha256 }) => {
+                json!({ "format": FORMAT, "settings": path.to_string_lossy(), "sha256": sha256 })
+            }
+            Self::Bucket(bucket) => json!({ "format": FORMAT, "bucket": bucket.to_string() }),
+        }
     }
 
     /// Reads what [`Self::to_json`] returned. Of a path that is not UTF-8, it has an approximation.
     fn from_json(value: &Value) -> Option<Self> {
         let text = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
         text("format").filter(|format| format == FORMAT)?;
-        Some(Self { path: text("settings")?.into(), sha256: text("sha256")? })
+        match text("bucket") {
+            Some(url) => BucketUrl::of_url(&url).map(Self::Bucket),
+            None => Some(Self::Settings(TrustedSettings {
+                path: text("settings")?.into(),
+                sha256: text("sha256")?,
+            })),
+        }
     }
 }
 
@@ -90,8 +123,8 @@ impl TrustStore {
     }
 
     /// Whether the user trusts this item. What cannot be read counts as not trusted.
-    pub fn holds(&self, item: &TrustedSettings) -> bool {
-        let is_it = |stored: TrustedSettings| stored.to_json() == item.to_json();
+    pub fn holds(&self, item: &TrustedItem) -> bool {
+        let is_it = |stored: TrustedItem| stored.to_json() == item.to_json();
         self.is_private() && self.read(&item.file_name()).is_some_and(is_it)
     }
 
@@ -115,7 +148,7 @@ impl TrustStore {
     ///
     /// # Errors
     /// If the file cannot be written.
-    pub fn add(&self, item: &TrustedSettings) -> io::Result<()> {
+    pub fn add(&self, item: &TrustedItem) -> io::Result<()> {
         self.create_folder()?;
         self.make_room()?;
         let mut file = tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(&self.folder)?;
@@ -130,7 +163,7 @@ impl TrustStore {
     ///
     /// # Errors
     /// If the folder cannot be read, or a file cannot be removed.
-    pub fn forget(&self, is_chosen: impl Fn(&TrustedSettings) -> bool) -> io::Result<usize> {
+    pub fn forget(&self, is_chosen: impl Fn(&TrustedItem) -> bool) -> io::Result<usize> {
         let mut forgotten = 0;
         for (name, _) in self.names()? {
             if self.read(&name).is_some_and(|item| is_chosen(&item)) {
@@ -195,7 +228,7 @@ impl TrustStore {
     }
 
     /// Reads the file of this name. Returns `None` if it is not the user's alone, or does not hold the item of its name.
-    fn read(&self, name: &str) -> Option<TrustedSettings> {
+    fn read(&self, name: &str) -> Option<TrustedItem> {
         let path = self.folder.join(name);
         let mut options = OpenOptions::new();
         let file = loomrec_os::refuse_links_and_waits(options.read(true)).open(path).ok()?;
@@ -205,7 +238,7 @@ impl TrustStore {
         }
         let mut text = Vec::new();
         file.take(LARGEST).read_to_end(&mut text).ok()?;
-        TrustedSettings::from_json(&serde_json::from_slice(&text).ok()?)
+        TrustedItem::from_json(&serde_json::from_slice(&text).ok()?)
     }
 }
 

@@ -6,8 +6,28 @@ fn store(folder: &Path) -> TrustStore {
     TrustStore { folder: folder.join("state/trust") }
 }
 
-fn settings(number: usize) -> TrustedSettings {
-    TrustedSettings { path: format!("/p/{number}").into(), sha256: hex(&[7; 32]) }
+fn settings(number: usize) -> TrustedItem {
+    settings_of(&format!("/p/{number}"), 7)
+}
+
+fn settings_of(path: &str, byte: u8) -> TrustedItem {
+    TrustedItem::Settings(TrustedSettings { path: path.into(), sha256: hex(&[byte; 32]) })
+}
+
+#[test]
+fn bucket_is_held_until_it_is_forgotten_and_no_other() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = store(dir.path());
+    let bucket = |url: &str| TrustedItem::Bucket(BucketUrl::of_url(url).unwrap());
+    store.add(&bucket("s3://one")).unwrap();
+    store.add(&settings(1)).unwrap();
+    assert!(store.holds(&bucket("s3://one/agent")));
+    for other in ["s3://two", "gs://one", "s3://one."] {
+        assert!(!store.holds(&bucket(other)), "{other}");
+    }
+    assert_eq!(store.items().unwrap().len(), 2);
+    assert_eq!(store.forget(|known| *known == bucket("s3://one")).unwrap(), 1);
+    assert!(!store.holds(&bucket("s3://one")) && store.holds(&settings(1)));
 }
 
 #[test]
@@ -21,7 +41,7 @@ fn item_is_held_for_its_path_and_content_alone_until_it_is_forgotten() {
     store.add(&item).unwrap();
     store.add(&settings(3)).unwrap();
     assert!(store.holds(&item) && store.holds(&settings(3)));
-    let changed = TrustedSettings { path: "/p/1".into(), sha256: hex(&[8; 32]) };
+    let changed = settings_of("/p/1", 8);
     for other in [settings(2), changed] {
         assert!(!store.holds(&other), "{other:?}");
     }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use loomrec_store::REMOTE_SCHEMES;
+use loomrec_store::{BucketUrl, REMOTE_SCHEMES};
 
 use super::content_hash::ContentHash;
 
@@ -15,8 +15,7 @@ const LONGEST_TAG: usize = 128;
 /// The URL of a remote recording, without a state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RemoteAddress {
-    scheme: &'static str,
-    bucket: String,
+    bucket: BucketUrl,
     name: String,
 }
 
@@ -68,27 +67,22 @@ impl RemoteAddress {
     /// The scheme is unknown, or a part is missing or has other characters.
     pub fn parse(text: &str) -> Result<Self, AddressError> {
         let failed = |problem| AddressError::new(text, problem);
-        let known = |scheme: &&&'static str| {
-            text.strip_prefix(**scheme).is_some_and(|rest| rest.starts_with("://"))
-        };
-        let scheme = REMOTE_SCHEMES
-            .iter()
-            .find(known)
+        let (scheme, rest) = text
+            .split_once("://")
+            .filter(|(scheme, _)| REMOTE_SCHEMES.contains(scheme))
             .ok_or_else(|| failed("it must begin with s3://, gs:// or az://"))?;
-        let rest = &text[scheme.len() + 3..];
         let (bucket, name) = rest
             .split_once('/')
             .ok_or_else(|| failed("a bucket and a name are needed, such as s3://BUCKET/NAME"))?;
-        let is_bucket = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
-        if bucket.len() < 3 || bucket.len() > 222 || !bucket.chars().all(is_bucket) {
-            return Err(failed("the name of a bucket has 3 or more letters, digits and - _ ."));
-        }
+        let bucket = BucketUrl::new(scheme, bucket).ok_or_else(|| {
+            failed("the name of a bucket has 3 or more letters, digits and - _ .")
+        })?;
         if name.len() > LONGEST || !name.split('/').all(is_part) {
             return Err(failed(
                 "the name has parts of letters, digits and - _ . + = , with a / between two",
             ));
         }
-        Ok(Self { scheme, bucket: bucket.to_owned(), name: name.to_owned() })
+        Ok(Self { bucket, name: name.to_owned() })
     }
 
     /// Reads `SCHEME://BUCKET/PREFIX/`. The name is the prefix without its last `/`, and empty for a
@@ -110,16 +104,21 @@ impl RemoteAddress {
 
     /// Returns the URL of another recording in the same bucket.
     pub(crate) fn beside(&self, name: &str) -> String {
-        format!("{}://{}/{name}", self.scheme, self.bucket)
+        format!("{}/{name}", self.bucket)
     }
 
     /// Returns the scheme: `s3`, `gs` or `az`.
     pub fn scheme(&self) -> &'static str {
-        self.scheme
+        self.bucket.scheme()
     }
 
     /// Returns the name of the bucket.
     pub fn bucket(&self) -> &str {
+        self.bucket.name()
+    }
+
+    /// Returns the URL of the bucket.
+    pub fn bucket_url(&self) -> &BucketUrl {
         &self.bucket
     }
 
@@ -174,7 +173,7 @@ fn parse_state(text: &str, state: &str) -> Result<StateSelector, AddressError> {
 
 impl fmt::Display for RemoteAddress {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}://{}/{}", self.scheme, self.bucket, self.name)
+        write!(formatter, "{}/{}", self.bucket, self.name)
     }
 }
 

@@ -18,10 +18,10 @@ pub use super::score::run as score;
 ///
 /// # Errors
 /// A command that must not name such a recording; one that cannot be fetched.
-pub fn localize(command: &mut Command) -> CommandFuture<'_, ()> {
+pub fn localize<'a>(command: &'a mut Command, settings: &'a Settings) -> CommandFuture<'a, ()> {
     Box::pin(async {
         remote_arguments::refuse_local_use(command)?;
-        remote::localize(command).await
+        remote::localize(command, settings).await
     })
 }
 
@@ -46,13 +46,13 @@ pub fn rerecord(args: &RerecordArgs) -> CommandFuture<'_> {
 }
 
 /// Runs `loomrec push`.
-pub fn push(args: &PushArgs) -> CommandFuture<'_> {
-    Box::pin(remote::push(args))
+pub fn push<'a>(args: &'a PushArgs, settings: &'a Settings) -> CommandFuture<'a> {
+    Box::pin(remote::push(args, settings))
 }
 
 /// Runs `loomrec pull`.
-pub fn pull(args: &PullArgs) -> CommandFuture<'_> {
-    Box::pin(remote::pull(args))
+pub fn pull<'a>(args: &'a PullArgs, settings: &'a Settings) -> CommandFuture<'a> {
+    Box::pin(remote::pull(args, settings))
 }
 
 /// Runs `loomrec compact`.

@@ -7,6 +7,7 @@ use super::args::{Command, CompactArgs, GcArgs, LsArgs, PullArgs, PushArgs, Reco
 use super::receipt::UploadReceipt;
 use loomrec_cli::exit::CommandFailure;
 use loomrec_cli::output::Output;
+use loomrec_cli::settings::Settings;
 use loomrec_engine::clock::ArrivalClock;
 use loomrec_identity::IdentityRules;
 use loomrec_store::RecordingLocation;
@@ -35,6 +36,7 @@ pub(super) struct AbsentRecording {
 impl AbsentRecording {
     pub(super) async fn begin(
         args: &mut RecordArgs,
+        _settings: &Settings,
         _output: &Output,
     ) -> Result<Option<Self>, CommandFailure> {
         if args.recording.is_remote() { Err(absent()) } else { Ok(None) }
@@ -50,7 +52,7 @@ impl AbsentRecording {
 /// # Errors
 /// Such a recording.
 #[expect(clippy::unused_async, reason = "the same calls as with the feature")]
-pub async fn localize(command: &mut Command) -> Result<(), CommandFailure> {
+pub async fn localize(command: &mut Command, _settings: &Settings) -> Result<(), CommandFailure> {
     let is_remote = super::remote_arguments::read_recordings(command)
         .into_iter()
         .any(|location| location.is_remote());
@@ -71,7 +73,7 @@ pub async fn list(_args: &LsArgs) -> Result<Option<u8>, CommandFailure> {
 /// # Errors
 /// Always.
 #[expect(clippy::unused_async, reason = "the same calls as with the feature")]
-pub async fn push(_args: &PushArgs) -> Result<u8, CommandFailure> {
+pub async fn push(_args: &PushArgs, _settings: &Settings) -> Result<u8, CommandFailure> {
     Err(absent())
 }
 
@@ -80,7 +82,7 @@ pub async fn push(_args: &PushArgs) -> Result<u8, CommandFailure> {
 /// # Errors
 /// Always.
 #[expect(clippy::unused_async, reason = "the same calls as with the feature")]
-pub async fn pull(_args: &PullArgs) -> Result<u8, CommandFailure> {
+pub async fn pull(_args: &PullArgs, _settings: &Settings) -> Result<u8, CommandFailure> {
     Err(absent())
 }
 

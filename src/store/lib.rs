@@ -9,6 +9,7 @@
 
 mod appender_event;
 mod backend;
+mod bucket_url;
 mod compaction;
 mod compaction_job;
 mod compaction_schedule;
@@ -57,6 +58,7 @@ pub use appender_event::{AppenderEvent, OnAppenderEvent};
 pub use backend::digest::sha256;
 pub use backend::folder::name::file_name as safe_file_name;
 pub use backend::parts::{files, is_folder, is_other_folder, misnamed};
+pub use bucket_url::BucketUrl;
 pub use error::StoreError;
 pub use error_class::ErrorClass;
 pub use frame_encoder::{EncodedFrame, FrameEncoder, LogItem};

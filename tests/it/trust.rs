@@ -1,6 +1,7 @@
 //! Tests of settings that lead elsewhere: they hold only from a `loomrec.toml` that the user trusts.
 //! A stranger's server must get no connection before that.
 
+mod buckets;
 mod command;
 mod everything;
 mod files;
@@ -72,7 +73,7 @@ impl Project {
     /// Runs a command that must refuse a setting, and reach nobody.
     #[track_caller]
     fn refuses(&self, args: &[&str], setting: &str) {
-        let says = ["loomrec.toml", setting, "loomrec trust", "LOOMREC_TRUST_SETTINGS="];
+        let says = ["loomrec.toml", setting, "loomrec trust", "LOOMREC_TRUST="];
         self.run(args).expect(2).says(&says);
         assert_eq!(self.stranger.connections(), 0, "{args:?}");
     }

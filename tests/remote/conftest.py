@@ -63,12 +63,14 @@ def bucket(moto: Moto) -> Bucket:
 
 
 @pytest.fixture
-def make_machine(proxy: Proxy, upstream: Upstream, tmp_path: Path) -> Iterator[Callable[..., Machine]]:
-    """Makes machines with empty folders. Their processes end with the test."""
+def make_machine(proxy: Proxy, bucket: Bucket, upstream: Upstream,
+                 tmp_path: Path) -> Iterator[Callable[..., Machine]]:
+    """Makes machines with empty folders, which trust the bucket. Their processes end with the test."""
     machines: list[Machine] = []
 
     def make(keys: Keys | None = WRITER, endpoint: str = proxy.url) -> Machine:
         machine = Machine(tmp_path / f"machine-{len(machines) + 1}", endpoint, upstream.url, keys)
+        machine.environment["LOOMREC_TRUST"] = bucket.url("")
         machines.append(machine)
         return machine
 

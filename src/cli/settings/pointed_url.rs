@@ -22,8 +22,9 @@ struct PointerFields {
 
 /// Returns the URL that a pointer file names. `None` if `named` is no pointer file, and an empty URL
 /// if it cannot be read.
-pub(super) fn pointed_url(folder: &Path, named: &str) -> Option<String> {
-    let location = RecordingLocation::from(Path::new(named));
+pub fn pointed_url(folder: &Path, named: impl AsRef<Path>) -> Option<String> {
+    let named = named.as_ref();
+    let location = RecordingLocation::from(named);
     if !location.is_remote() || location.is_url() {
         return None;
     }

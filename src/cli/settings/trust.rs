@@ -7,9 +7,9 @@ use clap::parser::ValueSource;
 
 use super::Settings;
 use super::outward::{CommandLine, OutwardSetting, outward_settings_in_force};
-use crate::args::{Command, FromSettings, TrustedSetting};
+use crate::args::{Command, FromSettings, TrustGrant, TrustedSetting};
 use crate::exit::CommandFailure;
-use crate::trust_store::{TrustStore, TrustedSettings};
+use crate::trust_store::{TrustStore, TrustedItem, TrustedSettings};
 
 /// Whether the user trusts a settings file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,8 +35,11 @@ impl SettingsTrust {
     /// Returns whether the user trusts the file, by the command line, the environment or the user's
     /// store.
     pub fn of(settings: &Settings) -> Self {
-        let is_given =
-            |(_, sha256): (&Path, &str)| settings.trusted_hashes.iter().any(|hash| hash == sha256);
+        let is_given = |(_, sha256): (&Path, &str)| {
+            let is_it =
+                |hash: &TrustGrant| matches!(hash, TrustGrant::Settings(hash) if hash == sha256);
+            settings.granted.iter().any(is_it)
+        };
         match settings.identity().is_some_and(is_given) {
             true => Self::Trusted,
             false => Self::of_store(settings),
@@ -48,11 +51,11 @@ impl SettingsTrust {
         let Some((path, sha256)) = settings.identity() else { return Self::Untrusted };
         let Some(store) = TrustStore::of_user() else { return Self::Untrusted };
         let item = TrustedSettings { path: path.to_owned(), sha256: sha256.to_owned() };
-        if store.holds(&item) {
+        if store.holds(&TrustedItem::Settings(item)) {
             return Self::Trusted;
         }
         let known = store.items().unwrap_or_default();
-        let is_known = known.iter().any(|stored| stored.item.path == path);
+        let is_known = known.iter().any(|stored| stored.item.is_of_file(path));
         if is_known { Self::Changed } else { Self::Untrusted }
     }
 }
@@ -128,13 +131,14 @@ fn refusal(
         })
         .collect();
     let hash = settings.identity().map_or("", |(_, sha256)| sha256);
-    let other = match settings.trusted_hashes.is_empty() {
-        true => "",
-        false => " (the hash that is given is that of another content)",
+    let is_hash = |grant: &TrustGrant| matches!(grant, TrustGrant::Settings(_));
+    let other = match settings.granted.iter().any(is_hash) {
+        false => "",
+        true => " (the hash that is given is that of another content)",
     };
     CommandFailure::usage(format!(
         "{path} leads calls, keys or recordings elsewhere, or lets others call, and {why}:{lines}\n\
          Read these settings, then run `loomrec trust` once, or leave them out. In CI, set \
-         LOOMREC_TRUST_SETTINGS={hash}{other}"
+         LOOMREC_TRUST={hash}{other}"
     ))
 }

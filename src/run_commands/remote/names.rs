@@ -11,6 +11,8 @@ use crate::args::{Command, LogFormat};
 use crate::remote_arguments::read_recordings;
 use loomrec_cli::exit::CommandFailure;
 use loomrec_cli::output::Output;
+use loomrec_cli::pointer_trust::PointerTrust;
+use loomrec_cli::settings::Settings;
 use loomrec_engine::upstream::install_crypto_provider;
 use loomrec_store::{RecordingLocation, RemoteOrigin};
 
@@ -19,7 +21,8 @@ use loomrec_store::{RecordingLocation, RemoteOrigin};
 ///
 /// # Errors
 /// A name is wrong (2), or a recording cannot be fetched (4).
-pub async fn localize(command: &mut Command) -> Result<(), CommandFailure> {
+pub async fn localize(command: &mut Command, settings: &Settings) -> Result<(), CommandFailure> {
+    let trust = PointerTrust::of(settings);
     let is_stale_ok = match command {
         Command::Replay(args) => args.remote.stale_ok,
         _ => false,
@@ -38,10 +41,10 @@ pub async fn localize(command: &mut Command) -> Result<(), CommandFailure> {
     for location in read_recordings(command) {
         if location.is_remote() {
             if let Some(flags) = flags {
-                let name = read_name(location)?;
+                let name = read_name(location, &trust)?;
                 check(&name, !location.is_url(), flags, &fetcher.cache, &output).await?;
             }
-            *location = fetch(location, &fetcher, &output).await?;
+            *location = fetch(location, &trust, &fetcher, &output).await?;
             report(location, &output);
         }
     }
@@ -51,25 +54,30 @@ pub async fn localize(command: &mut Command) -> Result<(), CommandFailure> {
 /// Reads the name of a remote recording: a URL, or the path of a pointer file.
 ///
 /// # Errors
-/// It is neither, or the pointer file cannot be used.
-pub(super) fn read_name(location: &RecordingLocation) -> Result<RemoteName, CommandFailure> {
+/// It is neither, or the pointer file cannot be used or names a bucket that the user does not trust.
+pub(super) fn read_name(
+    location: &RecordingLocation,
+    trust: &PointerTrust,
+) -> Result<RemoteName, CommandFailure> {
     if location.is_url() {
         let text = location.display().to_string();
         return RemoteName::parse(&text)
             .map_err(|error| CommandFailure::usage(format!("failed to {error}")));
     }
     let pointer = PointerFile::read(location.as_path()).map_err(reading)?;
+    trust.require(location.as_path(), pointer.address.bucket_url())?;
     let state = StateSelector::Manifest(pointer.manifest);
     Ok(RemoteName { address: pointer.address, state })
 }
 
 /// Fetches a remote recording.
-pub(super) async fn fetch(
+async fn fetch(
     location: &RecordingLocation,
+    trust: &PointerTrust,
     fetcher: &StateFetcher,
     output: &Output,
 ) -> Result<RecordingLocation, CommandFailure> {
-    let name = read_name(location)?;
+    let name = read_name(location, trust)?;
     install_crypto_provider();
     let notice = TransferNotice::start(output, &name.address.to_string());
     let state = fetcher_with(fetcher, &notice).fetch(&name).await.map_err(reading)?;

@@ -9,6 +9,8 @@ use super::transfer_notice::TransferNotice;
 use crate::args::{LogFormat, PullArgs};
 use loomrec_cli::exit::CommandFailure;
 use loomrec_cli::output::Output;
+use loomrec_cli::pointer_trust::{PointerTrust, trust_typed};
+use loomrec_cli::settings::Settings;
 use loomrec_cli::{output_target, serve_setup};
 use loomrec_engine::upstream::install_crypto_provider;
 use loomrec_store::{RecordingLocation, StoreError};
@@ -18,7 +20,7 @@ use loomrec_store::{RecordingLocation, StoreError};
 /// # Errors
 /// A name that is wrong, or an output that exists (2); a state that cannot be fetched (4); a file
 /// that cannot be written (5).
-pub async fn run(args: &PullArgs) -> Result<u8, CommandFailure> {
+pub async fn run(args: &PullArgs, settings: &Settings) -> Result<u8, CommandFailure> {
     let output = Output::new(LogFormat::Human, false, false);
     if !args.recording.is_remote() {
         return Err(CommandFailure::usage(format!(
@@ -26,12 +28,15 @@ pub async fn run(args: &PullArgs) -> Result<u8, CommandFailure> {
             args.recording.display()
         )));
     }
-    let mut name = names::read_name(&args.recording)?;
+    let mut name = names::read_name(&args.recording, &PointerTrust::of(settings))?;
     if args.update {
         if args.recording.is_url() {
             return Err(CommandFailure::usage("--update needs a pointer file (NAME.remote.json)"));
         }
         name.state = StateSelector::Newest;
+    }
+    if args.recording.is_url() {
+        trust_typed(name.address.bucket_url());
     }
     install_crypto_provider();
     let notice = TransferNotice::start(&output, &name.address.to_string());

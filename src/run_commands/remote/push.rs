@@ -16,7 +16,9 @@ use crate::args::{LogFormat, PushArgs};
 use crate::store_secrets::store_secrets;
 use loomrec_cli::exit::CommandFailure;
 use loomrec_cli::output::Output;
+use loomrec_cli::pointer_trust::{PointerTrust, trust_typed};
 use loomrec_cli::serve_setup;
+use loomrec_cli::settings::Settings;
 use loomrec_engine::upstream::install_crypto_provider;
 use loomrec_store::Recording;
 
@@ -25,7 +27,7 @@ use loomrec_store::Recording;
 /// # Errors
 /// A recording that cannot be read (4), a name that is wrong (2), a store that cannot be used or a
 /// newest state that the pointer file does not name (5).
-pub async fn run(args: &PushArgs) -> Result<u8, CommandFailure> {
+pub async fn run(args: &PushArgs, settings: &Settings) -> Result<u8, CommandFailure> {
     let output = Output::new(LogFormat::Human, false, false);
     let path = match &args.pointer {
         Some(path) if !PointerFile::is_at(path) => {
@@ -45,6 +47,10 @@ pub async fn run(args: &PushArgs) -> Result<u8, CommandFailure> {
         false => None,
     };
     let address = address(args, &path, pointer.as_ref())?;
+    match args.url {
+        Some(_) => trust_typed(address.bucket_url()),
+        None => PointerTrust::of(settings).require(&path, address.bucket_url())?,
+    }
     let known = pointer.filter(|pointer| pointer.address == address);
     let base = match args.force {
         true => PushBase::Any,

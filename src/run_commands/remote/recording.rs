@@ -18,6 +18,8 @@ use crate::receipt::UploadReceipt;
 use crate::stop_signals::StopSignals;
 use loomrec_cli::exit::CommandFailure;
 use loomrec_cli::output::Output;
+use loomrec_cli::pointer_trust::PointerTrust;
+use loomrec_cli::settings::Settings;
 use loomrec_cli::store_note::store_note;
 use loomrec_engine::clock::{ArrivalClock, timestamp};
 use loomrec_engine::upstream::install_crypto_provider;
@@ -55,12 +57,13 @@ impl RemoteRecording {
     /// A name that is wrong (2); a store that cannot be read (4) or written to (5).
     pub(crate) async fn begin(
         args: &mut RecordArgs,
+        settings: &Settings,
         output: &Output,
     ) -> Result<Option<Self>, CommandFailure> {
         if !args.recording.is_remote() {
             return Ok(None);
         }
-        let name = names::read_name(&args.recording)?;
+        let name = names::read_name(&args.recording, &PointerTrust::of(settings))?;
         if name.state != StateSelector::Newest {
             return Err(CommandFailure::usage(format!(
                 "{} is one state, which never changes: record into {}",

@@ -35,7 +35,7 @@ fn command_shows_what_the_file_asks_for_and_takes_no_silence_for_a_yes() {
     project.run(&["trust", "--forget"]).expect(0);
     project.refuses(&REPLAY, "on-miss");
     let empty = project.run(&["trust", "--list"]).expect(0).stdout;
-    assert_eq!(empty, "you trust no settings file\n");
+    assert_eq!(empty, "you trust no settings file and no bucket\n");
 }
 
 #[test]
@@ -84,16 +84,16 @@ fn ci_trusts_a_file_by_its_hash_alone() {
     let hash = sha256(&project.scene.path("loomrec.toml"));
     let trusting = |value: &str, code: i32| {
         let mut command = project.command(&REPLAY);
-        finish(command.env("LOOMREC_TRUST_SETTINGS", value).env_remove("HOME"), b"").expect(code)
+        finish(command.env("LOOMREC_TRUST", value).env_remove("HOME"), b"").expect(code)
     };
     trusting(&hash, 0);
     trusting(&format!("{} sha256:{}", "0".repeat(64), hash.to_uppercase()), 0);
     trusting(&"0".repeat(64), 2).says(&["another content", &hash]);
     trusting("", 2);
     trusting(&hash[..12], 2).says(&["64 hex digits"]);
-    let flag = [&["--trust-settings", &hash][..], &REPLAY].concat();
+    let flag = [&["--trust", &hash][..], &REPLAY].concat();
     project.run(&flag).expect(0);
-    let behind = [&REPLAY[..4], &["--trust-settings", &hash, "--", "true"]].concat();
+    let behind = [&REPLAY[..4], &["--trust", &hash, "--", "true"]].concat();
     project.run(&behind).expect(0);
     project.settings(&format!("{ASKING}# changed\n"));
     project.run(&flag).expect(2);
@@ -104,8 +104,8 @@ fn ci_trusts_a_file_by_its_hash_alone() {
 fn file_cannot_trust_itself() {
     let project = project();
     for (text, why) in [
-        (format!("trust-settings = []\n{ASKING}"), "there is no setting \"trust-settings\""),
-        (format!("{ASKING}trust-settings = \"x\"\n"), "trust-settings"),
+        (format!("trust = []\n{ASKING}"), "there is no setting \"trust\""),
+        (format!("{ASKING}trust = \"x\"\n"), "trust"),
         (format!("{ASKING}[trust]\nyes = true\n"), "there is no table [trust]"),
     ] {
         project.settings(&text);
@@ -119,12 +119,12 @@ fn home_that_cannot_be_written_is_named_with_the_other_way() {
     for home in ["/proc", "/dev/null"] {
         let mut command = project.command(&["trust", "--yes"]);
         let ended = finish(command.env("HOME", home), b"").expect(3);
-        ended.says(&["failed to keep your trust in", home, "LOOMREC_TRUST_SETTINGS="]);
+        ended.says(&["failed to keep your trust in", home, "LOOMREC_TRUST="]);
         let mut command = project.command(&REPLAY);
         finish(command.env("HOME", home), b"").expect(2).says(&["loomrec trust"]);
     }
     let mut command = project.command(&["trust", "--yes"]);
-    finish(command.env_remove("HOME"), b"").expect(2).says(&["LOOMREC_TRUST_SETTINGS"]);
+    finish(command.env_remove("HOME"), b"").expect(2).says(&["LOOMREC_TRUST"]);
 }
 
 #[test]

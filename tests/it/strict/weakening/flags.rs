@@ -87,7 +87,7 @@ fn run(stage: &Stage, arg: &Arg, value: &str, origin: Origin) -> [Outcome; 2] {
         // The file is trusted, so that nothing but --strict is between it and the replay.
         Origin::Setting => {
             let text = setting(arg, value);
-            variables.push(("LOOMREC_TRUST_SETTINGS".to_owned(), sha256(&text)));
+            variables.push(("LOOMREC_TRUST".to_owned(), sha256(&text)));
             std::fs::write(&file, text).unwrap();
         }
     }
@@ -199,7 +199,7 @@ fn no_table_of_the_settings_weakens_a_strict_replay() {
         "[presets.python3]\nrules = [\"user: umbrella in /city/Paris {{uuid}}\"]\n",
     ] {
         std::fs::write(stage.scene.path("loomrec.toml"), table).unwrap();
-        let trusted = ("LOOMREC_TRUST_SETTINGS".to_owned(), sha256(table));
+        let trusted = ("LOOMREC_TRUST".to_owned(), sha256(table));
         let outcome = stage.replay(&flags, &[trusted], &ALL);
         let weakened = stage.weakened(&outcome);
         assert!(weakened.is_empty(), "{table}: {weakened:?}\n{}", outcome.finished.stderr);
