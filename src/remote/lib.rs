@@ -42,6 +42,14 @@ mod take_order;
 mod upload_spool;
 mod whole_file;
 
+#[cfg(feature = "fuzzing")]
+pub use {
+    listed_segment::ListedSegment,
+    manifest::StateManifest,
+    packed_text::{pack_text, unpack_text},
+    segment::{SegmentContents, read_segment},
+};
+
 pub use address::{RemoteAddress, RemoteName, StateSelector};
 pub use bucket::RecordingBucket;
 pub use bucket_check::{BucketCheck, CheckDepth, check_bucket};

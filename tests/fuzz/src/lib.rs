@@ -5,6 +5,7 @@
 
 pub mod command_line;
 pub mod commands;
+pub mod frames;
 pub mod framing;
 pub mod import;
 pub mod python;
