@@ -12,12 +12,17 @@ from pathlib import Path
 
 import pytest
 
-from conftest import bare_environment, one_package
+from conftest import ROOT, bare_environment, one_package
 from launcher import check_launcher
+from npm_registry import NpmRegistry
 from package_formats.project import version
 from package_formats.target import TARGETS, host_triple
 
 HOST = TARGETS[host_triple()]
+#: Where tests/package/run has installed the package managers.
+MANAGERS = ROOT / ".cache/package/node/node_modules"
+YARN = MANAGERS / "@yarnpkg/cli-dist/bin/yarn.js"
+YARN_CLASSIC = MANAGERS / "yarn/bin/yarn.js"
 
 
 @pytest.fixture
@@ -58,6 +63,67 @@ def test_package_without_its_platform_says_what_to_do(installed):
     done = subprocess.run(words, cwd=project, env=environment, capture_output=True, encoding="utf-8")
     assert done.returncode != 0
     assert f"@loomrec/cli-{HOST.npm}" in done.stderr and "LOOMREC_BIN" in done.stderr
+
+
+def test_platform_without_a_build_is_named(installed):
+    project, environment = installed
+    other = project / "freebsd.js"
+    other.write_text("Object.defineProperty(process, 'platform', { value: 'freebsd' });")
+    words = [str(project / "node_modules/.bin/loomrec"), "--version"]
+    environment = {**environment, "NODE_OPTIONS": f"--require {other}"}
+    done = subprocess.run(words, cwd=project, env=environment, capture_output=True, encoding="utf-8")
+    assert done.returncode == 127
+    assert "@loomrec/cli has no binary for freebsd-" in done.stderr and "LOOMREC_BIN" in done.stderr
+
+
+@pytest.fixture
+def registry():
+    """A registry that has the packages; those of other platforms without a binary."""
+    registry = NpmRegistry()
+    main = one_package("loomrec-cli-[0-9]*.tgz")
+    for package in (one_package(f"loomrec-cli-{HOST.npm}-[0-9]*.tgz"), main):
+        registry.add(package)
+    for target in TARGETS.values():
+        if target != HOST:
+            name = f"@loomrec/cli-{target.npm}"
+            registry.add_empty({"name": name, "version": version(), **target.npm_fields})
+    yield registry
+    registry.close()
+
+
+INSTALLS = {
+    "npm": (["npm", "install", "--no-audit", "--no-fund", "@loomrec/cli"], {}),
+    "yarn-classic": (["node", str(YARN_CLASSIC), "add", "--no-progress", "@loomrec/cli"], {}),
+    # Without zip files in place of folders, as most projects have it.
+    "yarn": (["node", str(YARN), "add", "@loomrec/cli"], {"YARN_NODE_LINKER": "node-modules"}),
+    "yarn-pnp": (["node", str(YARN), "add", "@loomrec/cli"], {"YARN_NODE_LINKER": "pnp"}),
+    "pnpm": (["pnpm", "add", "@loomrec/cli"], {}),
+}
+
+
+@pytest.mark.parametrize("manager", INSTALLS)
+def test_package_managers_install_the_binary_of_this_platform_alone(manager, registry, tmp_path):
+    line, variables = INSTALLS[manager]
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "package.json").write_text('{"name": "sample", "private": true}')
+    environment = {**os.environ, "PATH": f"{MANAGERS}/.bin{os.pathsep}{os.environ['PATH']}", "HOME": str(tmp_path),
+                   "NPM_CONFIG_REGISTRY": registry.url, "NPM_CONFIG_USERCONFIG": str(tmp_path / "npmrc"),
+                   "YARN_REGISTRY": registry.url, "YARN_CACHE_FOLDER": str(tmp_path / "cache"), "YARN_NPM_REGISTRY_SERVER": registry.url,
+                   "YARN_UNSAFE_HTTP_WHITELIST": "127.0.0.1", "YARN_ENABLE_GLOBAL_CACHE": "false",
+                   "YARN_ENABLE_TELEMETRY": "false", "YARN_ENABLE_IMMUTABLE_INSTALLS": "false",
+                   "YARN_NPM_MINIMAL_AGE_GATE": "0", **variables}
+    for name in [name for name in environment if name.startswith("LOOMREC_")]:
+        del environment[name]
+    done = subprocess.run(line, cwd=project, env=environment, capture_output=True, encoding="utf-8")
+    assert done.returncode == 0, done.stdout + done.stderr
+    run = {"yarn-pnp": ["node", str(YARN), "run", "loomrec"]}.get(manager, ["node_modules/.bin/loomrec"])
+    said = subprocess.run([*run, "--version"], cwd=project, env=environment, capture_output=True, encoding="utf-8")
+    assert said.stdout == f"loomrec {version()}\n", said.stdout + said.stderr
+    folders = {path.name for path in project.glob("**/@loomrec/cli-*")}
+    # Yarn Classic does not know which C library a package is for.
+    others = {f"cli-{HOST.npm}-musl"} if manager == "yarn-classic" and HOST.is_linux else set()
+    assert folders == {f"cli-{HOST.npm}"} | others, folders
 
 
 def test_entry_points_of_the_package_can_be_loaded(installed):
