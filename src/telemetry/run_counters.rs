@@ -69,6 +69,8 @@ pub struct RunCounters {
     output_tokens: AtomicU64,
     /// The bits of a floating-point sum of US dollars.
     cost_usd: AtomicU64,
+    /// The same of the answers that were replayed.
+    saved_usd: AtomicU64,
     /// Details behind a lock, which answered calls do not need. Its sums are filled in when it is
     /// read.
     more: Mutex<CounterDetail>,
@@ -103,6 +105,11 @@ impl RunCounters {
     /// Returns the cost so far, in US dollars.
     pub fn cost_usd(&self) -> f64 {
         f64::from_bits(Self::read(&self.cost_usd))
+    }
+
+    /// Returns how much of it replayed answers have saved.
+    pub fn saved_usd(&self) -> f64 {
+        f64::from_bits(Self::read(&self.saved_usd))
     }
 
     /// Returns the number of mismatches so far.
@@ -145,7 +152,9 @@ impl RunCounters {
                     Self::count(&self.by_messages);
                 }
                 let tokens = call.tokens.unwrap_or_default();
-                self.spend(tokens.input, tokens.output, call.cost_usd.unwrap_or_default());
+                let cost_usd = call.cost_usd.unwrap_or_default();
+                self.spend(tokens.input, tokens.output, cost_usd);
+                add_dollars(&self.saved_usd, cost_usd);
             }
             Some(AnswerOrigin::Script { streamed }) => {
                 Self::count(&self.scripted);
@@ -214,11 +223,7 @@ impl RunCounters {
     pub fn spend(&self, input: u64, output: u64, cost_usd: f64) {
         self.input_tokens.fetch_add(input, Ordering::Relaxed);
         self.output_tokens.fetch_add(output, Ordering::Relaxed);
-        let sum = |bits| Some((f64::from_bits(bits) + cost_usd).to_bits());
-        if cost_usd != 0.0 {
-            // The closure always returns a sum, so the update never fails.
-            let _before = self.cost_usd.fetch_update(Ordering::Relaxed, Ordering::Relaxed, sum);
-        }
+        add_dollars(&self.cost_usd, cost_usd);
     }
 
     /// Adds a call that was recorded and failed.
@@ -303,6 +308,15 @@ impl RunCounters {
 
     fn with<T>(&self, work: impl FnOnce(&mut CounterDetail) -> T) -> T {
         work(&mut self.more.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// Adds to a sum of US dollars, which is kept by its bits.
+fn add_dollars(sum: &AtomicU64, dollars: f64) {
+    let add = |bits| Some((f64::from_bits(bits) + dollars).to_bits());
+    if dollars != 0.0 {
+        // The closure always returns a sum, so the update never fails.
+        let _before = sum.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
     }
 }
 

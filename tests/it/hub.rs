@@ -1,6 +1,7 @@
 //! Tests of a hub: sessions that share the recording of a replay.
 
 mod access;
+mod counts;
 mod drain;
 mod expiry;
 

@@ -95,6 +95,21 @@ fn agree(told: &BTreeMap<String, f64>, receipt: &Value) {
 }
 
 #[test]
+fn what_was_spent_is_apart_from_what_was_saved() {
+    let (scene, upstream) = (Scene::new(), upstream());
+    scene.recorded(&upstream, &[chat("one"), chat("two")]);
+    let server = scene.record(&upstream, &["--mode", "new_episodes"]);
+    for prompt in ["one", "two", "three"] {
+        server.call(&chat(prompt)).expect(200);
+    }
+    let told = scraped(&server, 3.0);
+    let dollars = |how: &str| told[&format!("loomrec_cost_usd_total{{how=\"{how}\"}}")];
+    let (spent, saved) = (dollars("spent"), dollars("saved"));
+    assert!(spent > 0.0 && (saved - 2.0 * spent).abs() < 1e-9, "{spent} {saved}");
+    server.stop().expect(0);
+}
+
+#[test]
 fn numbers_are_the_receipts_when_recording_and_when_replaying() {
     let (scene, upstream) = (Scene::new(), upstream());
     let server = scene.record(&upstream, &["--receipt", "receipt.json"]);

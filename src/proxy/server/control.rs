@@ -208,7 +208,7 @@ fn answer(
             }
             json_reply(StatusCode::OK, &health)
         }
-        (&Method::GET | &Method::HEAD, "metrics" | METRICS) => metrics(proxy, request),
+        (&Method::GET | &Method::HEAD, "metrics" | METRICS) => metrics(caller, request),
         (&Method::GET | &Method::HEAD, "mismatches") => {
             let mismatches: Vec<Value> = proxy
                 .telemetry
@@ -312,7 +312,8 @@ fn script_state(script: &Script, session: Option<&str>) -> Value {
 }
 
 /// Returns the metrics of this run, in the format that the scraper asks for.
-fn metrics(proxy: &Proxy, request: &Request<()>) -> Response<ResponseBody> {
+fn metrics(caller: &ConnectionContext, request: &Request<()>) -> Response<ResponseBody> {
+    let proxy = &*caller.proxy;
     let accepted = request.headers().get_all(header::ACCEPT).iter();
     let open = accepted.filter_map(|value| value.to_str().ok()).any(metric::wants_open_metrics);
     let replay = proxy.engine.replay();
@@ -322,6 +323,7 @@ fn metrics(proxy: &Proxy, request: &Request<()>) -> Response<ResponseBody> {
         loaded: replay.map_or(0, |replay| replay.matcher().len()) as u64,
         rules: script.map_or(0, |script| script.rule_count()) as u64,
         journal_lost: proxy.telemetry.journal.lost(),
+        sessions: caller.sessions.as_ref().map(|sessions| sessions.counts()),
     };
     let telemetry = &proxy.telemetry;
     let counters = [Some(&telemetry.counters), telemetry.session_counters.as_ref()];

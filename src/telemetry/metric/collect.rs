@@ -122,6 +122,7 @@ impl Collector for ScrapeOutput {
         self.models(&mut out)?;
         self.faults(&mut out)?;
         self.store(&mut out)?;
+        self.sessions(&mut out)?;
         if self.metrics.about.compat { self.compat(&mut out) } else { Ok(()) }
     }
 }
@@ -227,11 +228,17 @@ impl ScrapeOutput {
             }
             Ok(())
         })?;
-        let help = "US dollars spent, or saved by replaying";
+        let help = "US dollars spent at upstreams, or saved by replaying";
         let mut cost =
             out.out.encode_descriptor("loomrec_cost_usd", help, None, MetricType::Counter)?;
-        let spent: f64 = self.counters.iter().map(|one| one.cost_usd()).sum();
-        cost.encode_counter::<NoLabelSet, f64, f64>(&spent, None)
+        let all: f64 = self.counters.iter().map(|one| one.cost_usd()).sum();
+        let saved: f64 = self.counters.iter().map(|one| one.saved_usd()).sum();
+        for (how, dollars) in [("spent", (all - saved).max(0.0)), ("saved", saved)] {
+            series(&mut cost, &[("how", how)], |one| {
+                one.encode_counter::<NoLabelSet, f64, f64>(&dollars, None)
+            })?;
+        }
+        Ok(())
     }
 
     fn captures(&self, out: &mut Families<'_>, name: &str, models: &[&ModelMetrics]) -> Result {
@@ -261,6 +268,19 @@ impl ScrapeOutput {
             bypassed.iter().try_for_each(|([action, source, why], count)| {
                 add(&[("action", action), ("source", source), ("reason", why)], *count)
             })
+        })
+    }
+
+    /// Writes the metrics of a server's sessions.
+    fn sessions(&self, out: &mut Families<'_>) -> Result {
+        let counts = self.input.sessions.unwrap_or_default();
+        let open = i64::try_from(counts.open).map_err(|_| Error)?;
+        out.gauge("loomrec_sessions_open", "Sessions that are open", &[], open)?;
+        out.counters("loomrec_sessions", "Sessions, by what became of them", |add| {
+            add(&[("event", "begun")], counts.begun)?;
+            add(&[("event", "ended")], counts.ended)?;
+            add(&[("event", "expired")], counts.expired)?;
+            add(&[("event", "refused")], counts.refused)
         })
     }
 

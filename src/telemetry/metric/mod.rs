@@ -49,6 +49,23 @@ pub struct ScrapeInput {
     pub rules: u64,
     /// The number of lines that are missing from the journal's file.
     pub journal_lost: u64,
+    /// The sessions of the server, if it has any.
+    pub sessions: Option<ScrapedSessions>,
+}
+
+/// The numbers of a server's sessions.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ScrapedSessions {
+    /// How many are open.
+    pub open: u64,
+    /// How many have begun.
+    pub begun: u64,
+    /// How many have ended.
+    pub ended: u64,
+    /// How many of them ended because they had no call for too long.
+    pub expired: u64,
+    /// How many were refused.
+    pub refused: u64,
 }
 
 /// The metrics of a run.

@@ -23,7 +23,7 @@ fn metrics(compat: bool) -> (Arc<Metrics>, Arc<RunCounters>) {
 }
 
 fn input(loaded: u64) -> ScrapeInput {
-    ScrapeInput { mode: "replay", loaded, rules: 0, journal_lost: 3 }
+    ScrapeInput { mode: "replay", loaded, rules: 0, journal_lost: 3, sessions: None }
 }
 
 /// Returns a call for a model, with this outcome and status.
@@ -119,7 +119,8 @@ fn scrape_tells_what_was_counted() {
         (&format!("loomrec_upstream_first_byte_seconds_bucket{{le=\"0.25\",{CLAUDE}}}"), 0.0),
         (&format!("loomrec_upstream_first_byte_seconds_bucket{{le=\"0.5\",{CLAUDE}}}"), 1.0),
         ("loomrec_tokens_total{provider=\"openai\",model=\"gpt\",kind=\"output\"}", 5.0),
-        ("loomrec_cost_usd_total", 0.25),
+        ("loomrec_cost_usd_total{how=\"spent\"}", 0.25),
+        ("loomrec_cost_usd_total{how=\"saved\"}", 0.0),
         ("loomrec_request_overhead_seconds_count", 5.0),
         ("loomrec_faults_total{type=\"hang\",source=\"plan\"}", 1.0),
         ("loomrec_chaos_triggered_total{action=\"rate_limit\",source=\"header\"}", 2.0),

@@ -291,3 +291,58 @@ fn promtool_takes_the_configuration_of_the_recipe() {
     // The token's file only exists in the container.
     finish(check.args(["check", "config", "--syntax-only"]).arg(config), b"").expect(0);
 }
+
+/// Series that each alert fires for, and one that none does.
+const ALERTS: &str = r#"
+rule_files: [ALERTS_FILE]
+evaluation_interval: 1m
+tests:
+  - interval: 1m
+    input_series:
+      - { series: 'loomrec_mismatches_total{reason="drifted",instance="hub"}', values: '0 0 1 1' }
+      - { series: 'loomrec_lost_total{instance="hub"}', values: '0 0 0 2' }
+      - { series: 'loomrec_sessions_total{event="refused",instance="hub"}', values: '0 1 1 1' }
+      - { series: 'loomrec_sessions_total{event="begun",instance="hub"}', values: '0 1 2 3' }
+    alert_rule_test:
+      - eval_time: 3m
+        alertname: LoomrecMisses
+        exp_alerts:
+          - exp_labels: { severity: warning, reason: drifted, instance: hub }
+            exp_annotations:
+              summary: "hub: calls without a recorded answer (drifted)"
+              description: GET /__loomrec/mismatches says what differs.
+      - eval_time: 3m
+        alertname: LoomrecExchangesLost
+        exp_alerts:
+          - exp_labels: { severity: critical, instance: hub }
+            exp_annotations:
+              summary: "hub: exchanges could not be recorded"
+              description: The run ends with exit code 5. Its stderr and its receipt say why.
+      - eval_time: 3m
+        alertname: LoomrecSessionsExpired
+        exp_alerts: []
+"#;
+
+#[test]
+fn promtool_takes_the_alerts_and_they_fire() {
+    let test = "promtool_takes_the_alerts_and_they_fire";
+    let Some(promtool) = program("promtool", test) else { return };
+    let rules = root().join("docs/grafana/alerts.yml");
+    finish(Command::new(&promtool).args(["check", "rules"]).arg(&rules), b"").expect(0);
+    let scene = Scene::new();
+    let cases = ALERTS.replace("ALERTS_FILE", rules.to_str().unwrap());
+    std::fs::write(scene.path("alerts_test.yml"), cases).unwrap();
+    let mut check = Command::new(&promtool);
+    finish(check.args(["test", "rules"]).arg(scene.path("alerts_test.yml")), b"").expect(0);
+}
+
+#[test]
+fn alerts_ask_for_metrics_that_there_are() {
+    let (alerts, page) = (read("docs/grafana/alerts.yml"), read("docs/metrics.md"));
+    let names = Regex::new(r"loomrec_\w+").unwrap();
+    let asked: BTreeSet<&str> = names.find_iter(&alerts).map(|found| found.as_str()).collect();
+    assert!(asked.len() > 5, "{asked:?}");
+    for name in asked {
+        assert!(page.contains(&format!("| `{name}`")), "docs/metrics.md has no {name}");
+    }
+}

@@ -196,7 +196,7 @@ fn compare(program: &Path, scene: &Scene, server: Server, calls: &[Call]) {
     for (query, expected) in questions(&receipt) {
         assert_eq!(prometheus.value(&query), Some(expected), "{query}: {receipt:#}");
     }
-    let cost = prometheus.value(&last("loomrec_cost_usd_total")).unwrap();
+    let cost = prometheus.value(&format!("sum({})", last("loomrec_cost_usd_total"))).unwrap();
     assert!((cost - receipt["cost_usd"].as_f64().unwrap()).abs() < 1e-6, "{cost}");
 }
 

@@ -10,6 +10,7 @@ mod call_entry;
 mod control;
 mod drain;
 mod endpoint;
+mod expiry;
 mod limits;
 mod open_session;
 mod request;

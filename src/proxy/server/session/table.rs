@@ -12,10 +12,9 @@ use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
 use super::limits::{OutsideCalls, SessionLimits};
 use super::open_session::OpenSession;
 use super::totals::SessionTotals;
-use super::{
-    OpenedSession, SessionBegin, SessionHost, SessionRefusal, SessionReport, SessionRequest,
-};
+use super::{OpenedSession, SessionHost, SessionRefusal, SessionReport, SessionRequest};
 use loomrec_engine::{RunStrictness, StrictRefusal, blocking};
+use loomrec_telemetry::metric::ScrapedSessions;
 
 /// The version of these endpoints. It grows when a member changes its meaning or goes.
 pub(super) const VERSION: u64 = 1;
@@ -26,7 +25,7 @@ const GRACE: Duration = Duration::from_secs(10);
 /// The sessions of a server.
 pub struct SessionTable {
     host: Arc<dyn SessionHost>,
-    limits: SessionLimits,
+    pub(super) limits: SessionLimits,
     /// That of the run.
     strictness: Arc<RunStrictness>,
     open: Mutex<HashMap<String, Arc<SessionSlot>>>,
@@ -86,11 +85,23 @@ impl SessionTable {
         self.totals.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Returns the numbers of the sessions, for a scrape.
+    pub(crate) fn counts(&self) -> ScrapedSessions {
+        let totals = self.totals.lock().unwrap_or_else(PoisonError::into_inner);
+        ScrapedSessions {
+            open: self.slots.load(Ordering::Relaxed) as u64,
+            begun: totals.opened,
+            ended: totals.ended + totals.abandoned,
+            expired: totals.expired,
+            refused: totals.refused,
+        }
+    }
+
     fn open(&self) -> MutexGuard<'_, HashMap<String, Arc<SessionSlot>>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn change_totals(&self, change: impl FnOnce(&mut SessionTotals)) {
+    pub(super) fn change_totals(&self, change: impl FnOnce(&mut SessionTotals)) {
         change(&mut self.totals.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
@@ -107,7 +118,7 @@ impl SessionTable {
     }
 
     /// Locks the slot of a prefix, if it has one.
-    async fn lock_known(&self, prefix: &str) -> Option<SlotGuard> {
+    pub(super) async fn lock_known(&self, prefix: &str) -> Option<SlotGuard> {
         Some(Arc::clone(&self.find(prefix)?.0).lock_owned().await)
     }
 
@@ -136,7 +147,7 @@ impl SessionTable {
     }
 
     /// Removes the slot of a prefix. The caller holds its lock.
-    fn remove(&self, prefix: &str) {
+    pub(super) fn remove(&self, prefix: &str) {
         let mut open = self.open();
         open.remove(prefix);
         self.slots.store(open.len(), Ordering::Relaxed);
@@ -160,6 +171,7 @@ impl SessionTable {
         prefix: &str,
     ) -> Result<Option<Arc<OpenSession>>, EntryRefusal> {
         let refuse = |refusal: SessionRefusal| {
+            self.change_totals(|totals| totals.refused += 1);
             let SessionRefusal { status, message } = refusal;
             // A recording that cannot be read is no fault of the program.
             let is_busy = status == StatusCode::SERVICE_UNAVAILABLE;
@@ -189,6 +201,14 @@ impl SessionTable {
 
     /// Begins a session for a control call.
     pub(super) async fn begin(
+        &self,
+        request: SessionRequest,
+    ) -> Result<Arc<OpenSession>, SessionRefusal> {
+        let begun = self.begin_uncounted(request).await;
+        begun.inspect_err(|_| self.change_totals(|totals| totals.refused += 1))
+    }
+
+    async fn begin_uncounted(
         &self,
         request: SessionRequest,
     ) -> Result<Arc<OpenSession>, SessionRefusal> {
@@ -287,58 +307,6 @@ impl SessionTable {
         });
         let failed = |why: String| SessionRefusal::new(StatusCode::UNPROCESSABLE_ENTITY, why);
         Ok(SessionEnd { kept: closed.map_err(failed)?, session, report })
-    }
-
-    /// Ends a session without its framework: with its report if the run judges it.
-    async fn end_or_abandon(&self, session: &OpenSession) {
-        match self.limits.judge.judges(session.info.begun_by) {
-            // It may have been ended meanwhile.
-            true => drop(self.end(&session.info.prefix, true).await),
-            false => self.abandon(session).await,
-        }
-    }
-
-    /// Ends the sessions that have had no call for too long.
-    pub async fn end_idle(&self) {
-        for session in self.all().await {
-            let most = match session.info.begun_by {
-                SessionBegin::Call => self.limits.idle,
-                SessionBegin::Control => self.limits.control_idle,
-            };
-            if session.idle_time() >= most {
-                self.end_or_abandon(&session).await;
-            }
-        }
-    }
-
-    /// Ends all sessions: the run is over. What a session of a control call has recorded is left in
-    /// its unfinished file.
-    pub async fn end_all(&self) {
-        for session in self.all().await {
-            self.end_or_abandon(&session).await;
-        }
-    }
-
-    /// Ends a session that its framework has left, and leaves what it recorded where it is.
-    async fn abandon(&self, session: &OpenSession) {
-        let prefix = &session.info.prefix;
-        if let Some(mut place) = self.lock_known(prefix).await
-            && place.as_ref().is_some_and(|open| std::ptr::eq(&**open, session))
-        {
-            *place = None;
-            self.remove(prefix);
-        }
-        if let Some(close) = session.end(Duration::ZERO).await {
-            drop(close);
-            if let Some(record) = session.proxy.engine.record() {
-                // What is not compacted stays in the log.
-                drop(record.finish(Duration::ZERO).await);
-            }
-            self.change_totals(|totals| {
-                totals.calls += session.calls();
-                totals.add_left_open(&session.info);
-            });
-        }
     }
 
     /// Returns the sessions that are open and not being opened or ended.

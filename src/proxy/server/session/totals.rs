@@ -18,6 +18,13 @@ pub struct SessionTotals {
     pub judge: SessionJudge,
     /// How many were opened.
     pub opened: u64,
+    /// How many were not opened: there were too many, the server was about to stop, or the request for
+    /// one was wrong.
+    pub refused: u64,
+    /// How many ended because they had no call for too long.
+    pub expired: u64,
+    /// How many were ended without a report, since their framework had left them.
+    pub abandoned: u64,
     /// How many calls they had.
     pub calls: u64,
     /// How many ended.
@@ -72,6 +79,7 @@ impl SessionTotals {
 
     /// Notes a session that its framework has left.
     pub(super) fn add_left_open(&mut self, info: &SessionInfo) {
+        self.abandoned += 1;
         if self.left_open.len() < MOST_LISTED {
             self.left_open.push(info.clone());
         }

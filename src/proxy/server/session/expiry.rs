@@ -1,0 +1,62 @@
+//! Sessions that end without their framework: they expire, or the run is over.
+
+use std::time::Duration;
+
+use super::SessionBegin;
+use super::open_session::OpenSession;
+use super::table::SessionTable;
+
+impl SessionTable {
+    /// Ends a session without its framework: with its report if the run judges it.
+    async fn end_or_abandon(&self, session: &OpenSession) {
+        match self.limits.judge.judges(session.info.begun_by) {
+            // It may have been ended meanwhile.
+            true => drop(self.end(&session.info.prefix, true).await),
+            false => self.abandon(session).await,
+        }
+    }
+
+    /// Ends the sessions that have had no call for too long.
+    pub async fn end_idle(&self) {
+        for session in self.all().await {
+            let most = match session.info.begun_by {
+                SessionBegin::Call => self.limits.idle,
+                SessionBegin::Control => self.limits.control_idle,
+            };
+            if session.idle_time() >= most {
+                self.change_totals(|totals| totals.expired += 1);
+                self.end_or_abandon(&session).await;
+            }
+        }
+    }
+
+    /// Ends all sessions: the run is over. What a session of a control call has recorded is left in
+    /// its unfinished file.
+    pub async fn end_all(&self) {
+        for session in self.all().await {
+            self.end_or_abandon(&session).await;
+        }
+    }
+
+    /// Ends a session that its framework has left, and leaves what it recorded where it is.
+    async fn abandon(&self, session: &OpenSession) {
+        let prefix = &session.info.prefix;
+        if let Some(mut place) = self.lock_known(prefix).await
+            && place.as_ref().is_some_and(|open| std::ptr::eq(&**open, session))
+        {
+            *place = None;
+            self.remove(prefix);
+        }
+        if let Some(close) = session.end(Duration::ZERO).await {
+            drop(close);
+            if let Some(record) = session.proxy.engine.record() {
+                // What is not compacted stays in the log.
+                drop(record.finish(Duration::ZERO).await);
+            }
+            self.change_totals(|totals| {
+                totals.calls += session.calls();
+                totals.add_left_open(&session.info);
+            });
+        }
+    }
+}
