@@ -74,9 +74,9 @@ class Process:
         return int(re.search(r"VmRSS:\s+(\d+)", status)[1])
 
     def stop(self):
-        """Ends it, and returns its exit code."""
+        """Ends it at once, whatever sessions are open, and returns its exit code."""
         if self.child.poll() is None:
-            self.child.send_signal(signal.SIGTERM)
+            self.child.send_signal(signal.SIGINT)
         try:
             return self.child.wait(20)
         except subprocess.TimeoutExpired:
