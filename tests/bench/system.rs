@@ -168,10 +168,13 @@ impl System {
                 Ok(Launch::loomrec(name, words.into_iter().chain(more)))
             }
             Self::Elsewhere(task) => {
-                let (words, value) = match task {
+                let (mut words, value) = match task {
                     Task::Replay => (replay_words(&recording, "127.0.0.1:0"), Kind::Elsewhere),
                     Task::Record => (record_words(recording, &origin), Kind::Call),
                 };
+                if task == Task::Record {
+                    words.extend(["--normalize", FORM_RULE].map(OsString::from));
+                }
                 let value = format!("form={}", value.form());
                 Ok(Launch::loomrec(name, words.into_iter().chain(["--var".into(), value.into()])))
             }
@@ -185,6 +188,9 @@ impl System {
         }
     }
 }
+
+/// The rule that binds the form that the system prompt asks for.
+const FORM_RULE: &str = "system: You answer in one {{var:form}}.";
 
 /// Returns the path of loomrec's recording in a system's folder.
 pub fn recording(folder: &Path) -> OsString {
