@@ -51,7 +51,7 @@ impl PointerTrust {
 }
 
 /// Whether the user trusts a bucket, by the user's store.
-pub fn holds(bucket: &BucketUrl) -> bool {
+fn holds(bucket: &BucketUrl) -> bool {
     TrustStore::of_user().is_some_and(|store| store.holds(&TrustedItem::Bucket(bucket.clone())))
 }
 

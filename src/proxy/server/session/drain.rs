@@ -20,7 +20,7 @@ impl SessionTable {
 
     /// Opens no further session from now on. Returns how many are open that control calls have begun.
     pub async fn begin_drain(&self) -> usize {
-        self.is_draining.store(true, Ordering::Release);
+        self.refuse_new_slots();
         self.count_begun().await
     }
 

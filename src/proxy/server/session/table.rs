@@ -141,6 +141,12 @@ impl SessionTable {
         Ok(Arc::clone(open.entry(prefix.to_owned()).or_default()))
     }
 
+    /// Gives no prefix a slot from now on. Those that have one are in the table by then.
+    pub(super) fn refuse_new_slots(&self) {
+        let _table = self.open();
+        self.is_draining.store(true, Ordering::Release);
+    }
+
     /// Returns the slot of a prefix, if it has one.
     fn find(&self, prefix: &str) -> Option<Arc<SessionSlot>> {
         self.open().get(prefix).map(Arc::clone)
