@@ -35,6 +35,15 @@ pub enum UploadEvent {
     /// The store cannot be used for now: calls are kept on this machine. Reported once, until an
     /// upload succeeds again.
     Interrupted(String),
+    /// An upload failed, and is tried again.
+    Failed,
+    /// Uploads went on: so many segments were sent, and so many are on this machine only.
+    Progress {
+        /// How many were sent.
+        sent: u64,
+        /// How many wait.
+        left: u64,
+    },
     /// An upload succeeded again.
     Resumed,
     /// The recorder has ended and waits for the store, for up to this time.
@@ -138,7 +147,12 @@ async fn upload_patiently(
         let before = result.uploaded;
         let limit = deadline.saturating_duration_since(Instant::now()) + PAUSES[0];
         let attempt = upload_all(bucket, spool, &mut result.uploaded, limit).await;
+        if result.uploaded > before || attempt.is_err() {
+            let left = spool.waiting().map_or(1, |waiting| waiting.len() as u64);
+            on_event(UploadEvent::Progress { sent: result.uploaded - before, left });
+        }
         let Err(error) = attempt else { return true };
+        on_event(UploadEvent::Failed);
         if result.problem.replace(error.chain()).is_none() {
             on_event(UploadEvent::Waiting(patience));
         }
@@ -183,6 +197,10 @@ impl RunningUploads {
                 _ = stop.changed() => Ok(()),
             };
             self.uploaded.fetch_add(sent, Ordering::Relaxed);
+            if sent > 0 || done.is_err() {
+                let left = spool.waiting().map_or(1, |waiting| waiting.len() as u64);
+                (self.on_event)(UploadEvent::Progress { sent, left });
+            }
             if *stop.borrow() {
                 return spool;
             }
@@ -244,6 +262,7 @@ impl RunningUploads {
                 TICK
             }
             Err(error) => {
+                (self.on_event)(UploadEvent::Failed);
                 self.interrupt(error.chain());
                 (pause * 2).clamp(PAUSES[0], PAUSES[1])
             }

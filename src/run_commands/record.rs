@@ -62,7 +62,7 @@ async fn run_recorder(
         return ground.print_environment(&args.serve, &StandInKeys::None);
     }
     let output = ground.output.clone();
-    let remote = RemoteRecording::begin(&mut args, settings, &output).await?;
+    let remote = RemoteRecording::begin(&mut args, settings, &output, &ground.metrics).await?;
     if let Some(remote) = &remote {
         ground.clock = Arc::clone(&remote.clock);
     }

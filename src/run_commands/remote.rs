@@ -16,6 +16,7 @@ mod transfer_notice;
 pub use compact::run as compact;
 pub use garbage::run as gc;
 pub use listing::run as list;
+pub(super) use names::RecordingNames;
 pub use names::localize;
 pub use pull::run as pull;
 pub use push::run as push;

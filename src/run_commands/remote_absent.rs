@@ -11,8 +11,9 @@ use loomrec_cli::settings::Settings;
 use loomrec_engine::clock::ArrivalClock;
 use loomrec_identity::IdentityRules;
 use loomrec_store::RecordingLocation;
+use loomrec_telemetry::metric::Metrics;
 
-pub(super) use AbsentRecording as RemoteRecording;
+pub(super) use {AbsentNames as RecordingNames, AbsentRecording as RemoteRecording};
 
 fn absent() -> CommandFailure {
     CommandFailure::usage(
@@ -38,12 +39,30 @@ impl AbsentRecording {
         args: &mut RecordArgs,
         _settings: &Settings,
         _output: &Output,
+        _metrics: &Arc<Metrics>,
     ) -> Result<Option<Self>, CommandFailure> {
         if args.recording.is_remote() { Err(absent()) } else { Ok(None) }
     }
 
     pub(super) async fn finish(self) -> UploadReceipt {
         match self.never {}
+    }
+}
+
+/// The recordings that a server reads again while it serves.
+pub(super) struct AbsentNames(Vec<RecordingLocation>);
+
+#[expect(clippy::unused_async, reason = "the same calls as with the feature")]
+impl AbsentNames {
+    pub(super) fn new(recordings: &[RecordingLocation], _settings: &Settings) -> Self {
+        Self(recordings.to_vec())
+    }
+
+    pub(super) async fn locate(
+        &self,
+        _output: &Output,
+    ) -> Result<Vec<RecordingLocation>, CommandFailure> {
+        Ok(self.0.clone())
     }
 }
 

@@ -2,34 +2,36 @@
 
 mod end_order;
 mod latency;
+mod loading;
 mod pending;
 mod refused_rules;
+mod run_receipt;
+mod shared_replay;
 mod unused;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::args::{OnExpired, OnMissFlag, RepeatPolicy, ReplayArgs};
+use super::args::{OnExpired, OnMissFlag, ReplayArgs};
 use super::expiry::ExpiredTakes;
 use super::in_force::InForce;
-use super::receipt::{Receipt, ScriptReceipt, SessionsReceipt};
-use super::server_run::{RunContext, RunEngines, RunResult, SessionTerms, StartSessions};
-use super::{fault, no_call, script, server_run, stand_ins};
+use super::receipt::SessionsReceipt;
+use super::server_run::{RunContext, RunEngines, RunSessions, StartSessions};
+use super::{fault, script, server_run, stand_ins};
 use loomrec_cli::exit::{CommandFailure, NO};
 use loomrec_cli::preset::Preset;
 use loomrec_cli::settings::Settings;
 use loomrec_cli::wrapped_command::StandInKeys;
 use loomrec_cli::{serve_setup, set_aside, usage_hint};
-use loomrec_engine::replay::{
-    Matcher, MissedRequests, Repeat, ReplayEngine, ReplaySource, ReplayTerms,
-};
+use loomrec_engine::replay::{MissedRequests, ReplayEngine};
 use loomrec_engine::{Engine, MissPolicy, Strictness};
 use loomrec_fault::FaultCounters;
 use loomrec_proxy::guard::EscapePolicy;
-use loomrec_store::RecordingLocation;
-use loomrec_telemetry::run_counters::RunCounters;
 
 pub(super) use latency::{draws_waits, latency};
+use loading::{TakesInForce, load_takes};
+pub(super) use run_receipt::receipt;
+pub(super) use shared_replay::{SharedReplay, SharedTakes};
 
 /// Runs the command.
 ///
@@ -38,7 +40,7 @@ pub(super) use latency::{draws_waits, latency};
 pub async fn run(
     mut args: ReplayArgs,
     settings: &Settings,
-    start_sessions: impl FnOnce(SharedReplay) -> StartSessions,
+    start_sessions: impl FnOnce(Arc<SharedReplay>) -> StartSessions,
 ) -> Result<u8, CommandFailure> {
     if args.recordings.is_empty() && args.script.is_empty() {
         return Err(nothing_to_answer_from(&args, settings));
@@ -52,8 +54,9 @@ pub async fn run(
         ReplaySetup::PrintEnvironment(keys) => return ground.print_environment(&args.serve, &keys),
     };
     let output = ground.output.clone();
-    let counters = Arc::<RunCounters>::default();
-    let shared = shared_replay(&args, &ground, &engines, (&in_force, &expired), &counters)?;
+    ground.count_loads(&args.recordings);
+    let shared = SharedReplay::new(&args, settings, &ground, &engines, (&in_force, &expired))?;
+    let shared = shared.map(Arc::new);
     ground.session_counters = shared.as_ref().map(|shared| Arc::clone(&shared.counters));
     if !args.serve.cmd.is_empty() {
         // The program saw this folder when it was recorded. A read-only checkout may lack it.
@@ -61,17 +64,29 @@ pub async fn run(
             .iter()
             .for_each(|at| drop(loomrec_store::create_state_folder(at.as_path())));
     }
-    let ran = ground.run(&args.serve, engines, shared.map(start_sessions)).await?;
+    let sessions = shared.clone().map(|shared| RunSessions {
+        read_again: shared.clone().reader(),
+        start: start_sessions(shared),
+    });
+    let mut ran = ground.run(&args.serve, engines, sessions).await?;
+    let (mut in_force, mut expired) = (in_force, expired);
+    if let Some(newest) = shared.as_ref().map(|shared| shared.takes()) {
+        // The run is judged by the recordings as they were last read.
+        ran.replay = Some(Arc::clone(&newest.engine));
+        args.recordings.clone_from(&newest.recordings);
+        (in_force, expired) = (newest.in_force.clone(), newest.expired.clone());
+    }
     let unshown = ran.proxy.telemetry.counters.unshown_lenient_misses();
     if unshown > 0 {
         output.warning(&format!("{unshown} more calls had no recorded answer"));
     }
     let mut receipt = receipt(&args, &ran);
-    let again = ran.proxy.engine.replay().map(|replay| replay.matcher().served_again());
+    let again = ran.replay.as_ref().map(|replay| replay.matcher().served_again());
     let control = ran.proxy.strictness.admitted();
     receipt.in_force = Some(in_force.with_clients(control, again.unwrap_or_default()));
-    receipt.sessions = ran.sessions.as_ref().map(|table| table.totals()).and_then(|totals| {
-        (totals.opened > 0).then(|| SessionsReceipt::new(totals).with_calls(&counters))
+    receipt.sessions = shared.iter().zip(&ran.sessions).find_map(|(shared, table)| {
+        let totals = table.totals();
+        (totals.opened > 0).then(|| SessionsReceipt::new(totals).with_calls(&shared.counters))
     });
     receipt.notes.extend(receipt.sessions.iter().flat_map(SessionsReceipt::notes));
     receipt.complaints.extend(receipt.sessions.iter().flat_map(SessionsReceipt::complaints));
@@ -105,57 +120,6 @@ pub(super) struct ReplayParts {
     pub(super) expired: Option<ExpiredTakes>,
 }
 
-/// What the sessions of a replay share with its run.
-pub(super) struct SharedReplay {
-    /// The flags of the run.
-    pub(super) args: ReplayArgs,
-    /// The context that those of sessions are made from.
-    pub(super) context: RunContext,
-    /// The engine of the run, whose takes the sessions share.
-    pub(super) engine: Arc<ReplayEngine>,
-    /// What a missed call gets.
-    pub(super) on_miss: MissPolicy,
-    /// What is in force.
-    pub(super) in_force: InForce,
-    /// The takes that are too old.
-    pub(super) expired: Option<ExpiredTakes>,
-    /// The counters that the sessions add up in.
-    pub(super) counters: Arc<RunCounters>,
-    /// What became of the faults of the run.
-    pub(super) fault_counters: Arc<FaultCounters>,
-}
-
-/// Returns what sessions share with a run. `None` if it has no recording, or a script, which has one
-/// place for all calls, or forwards misses, whose connections are counted for the run.
-fn shared_replay(
-    args: &ReplayArgs,
-    ground: &RunContext,
-    engines: &RunEngines,
-    (in_force, expired): (&InForce, &Option<ExpiredTakes>),
-    counters: &Arc<RunCounters>,
-) -> Result<Option<SharedReplay>, CommandFailure> {
-    let Engine::Replay { replay, on_miss, .. } = &engines.engine else { return Ok(None) };
-    let first = args.recordings.first().filter(|_| replay.script().is_none());
-    let Some(first) = first.filter(|_| !matches!(on_miss, MissPolicy::Forward { .. })) else {
-        return match args.serve.sessions.sessions_by_control {
-            false => Ok(None),
-            true => Err(CommandFailure::usage(
-                "--sessions-by-control takes a recording, without --script and --on-miss forward",
-            )),
-        };
-    };
-    Ok(Some(SharedReplay {
-        args: args.clone(),
-        context: ground.for_session(&args.serve, first, SessionTerms::default())?,
-        engine: Arc::clone(replay),
-        on_miss: on_miss.clone(),
-        in_force: in_force.clone(),
-        expired: expired.clone(),
-        counters: Arc::clone(counters),
-        fault_counters: Arc::clone(engines.decider.counters()),
-    }))
-}
-
 /// Loads the recordings and the script.
 pub(super) fn parts(
     args: &ReplayArgs,
@@ -166,15 +130,12 @@ pub(super) fn parts(
     let mut plan = fault::plan(&args.serve, ground.session.plan.as_ref())?;
     let budget = fault::budget(&args.serve.trouble, &plan)?;
     ground.run_values = ground.run_values.with_repository(&args.serve);
-    let (matcher, expired) = matcher(args, ground)?;
-    refused_rules::refuse(args.strict, &matcher, &ground.output)?;
-    let in_force = InForce::of_replay(args, &matcher).with_script(script.as_ref());
+    let TakesInForce { matcher, expired, in_force } = load_takes(args, ground)?;
+    let in_force = in_force.with_script(script.as_ref());
     let in_force = in_force.by_control(&ground.session.rules_by_control);
     let rules: BTreeSet<String> = matcher.normalize_rules().collect();
     ground.counters.bound.start(matcher.bound_pairs());
     ground.counters.bound.start_rules(rules, matcher.client_rules());
-    let recorded: BTreeSet<String> = matcher.upstreams().map(str::to_owned).collect();
-    serve_setup::add_recorded(&mut ground.upstreams, &recorded);
     let stand_in_keys = stand_ins::for_matcher(&matcher);
     if args.serve.print_env {
         return Ok(ReplaySetup::PrintEnvironment(stand_in_keys));
@@ -228,41 +189,6 @@ fn nothing_to_answer_from(args: &ReplayArgs, settings: &Settings) -> CommandFail
     ))
 }
 
-/// Loads every recording, and checks which takes are too old.
-fn matcher(
-    args: &ReplayArgs,
-    ground: &RunContext,
-) -> Result<(Matcher, Option<ExpiredTakes>), CommandFailure> {
-    let rules = ground.rules(&args.serve)?;
-    let is_there =
-        |at: &&RecordingLocation| !ground.session.may_lack_recording || at.as_path().exists();
-    let open = |at: &RecordingLocation| serve_setup::source(at, args.strict, &ground.output);
-    let sources: Result<Vec<ReplaySource>, CommandFailure> =
-        args.recordings.iter().filter(is_there).map(open).collect();
-    let repeat = args.repeat.or(args.strict.then_some(RepeatPolicy::Error));
-    let repeat = repeat.map(|policy| match policy {
-        RepeatPolicy::Error => Repeat::Error,
-        RepeatPolicy::Last => Repeat::Last,
-        RepeatPolicy::Cycle => Repeat::Cycle,
-    });
-    let refuse_unchecked = args.strict && !args.allow_unchecked;
-    let terms = ReplayTerms {
-        rules: Some(&rules),
-        repeat,
-        run_values: Some(&ground.run_values.all),
-        repository: Some(&ground.run_values.states),
-        ignores_presets: args.serve.run_values.no_preset,
-        refuse_unchecked,
-        allow_messages: args.allow_unchecked,
-        faults_use_takes: args.strict,
-        keeps_end_order: args.keeps_end_order(),
-        is_of_session: ground.session.may_lack_recording,
-    };
-    let sources = sources?;
-    let expired = ExpiredTakes::find(&args.expiry, &sources)?;
-    Ok((Matcher::new(sources, terms)?, expired))
-}
-
 /// Returns what a missed call gets. Only the policy `forward` has an HTTP client.
 fn miss_policy(args: &ReplayArgs, ground: &RunContext) -> Result<MissPolicy, CommandFailure> {
     let fallback = args.allow_default_fallback.then_some(OnMissFlag::Default);
@@ -289,105 +215,5 @@ fn miss_policy(args: &ReplayArgs, ground: &RunContext) -> Result<MissPolicy, Com
             let client = serve_setup::upstream_client()?;
             MissPolicy::Forward { client, forwarding: ground.forwarding(false) }
         }
-    })
-}
-
-/// Returns the receipt of the run, with its complaints.
-pub(super) fn receipt(args: &ReplayArgs, ran: &RunResult) -> Receipt {
-    let (proxy, cmd_exit) = (&ran.proxy, ran.cmd_exit);
-    let mut receipt = Receipt::of("replay", &proxy.telemetry.counters, &args.recordings);
-    receipt.cmd_exit = cmd_exit;
-    receipt.upstream_connections = proxy.engine.upstream_connections();
-    let named_all = args.serve.receipt.is_some();
-    let unused = proxy.engine.replay().map(|replay| serve_setup::unused(replay, named_all));
-    let unused = unused.unwrap_or_default();
-    if let Some(matcher) = proxy.engine.replay().map(|replay| replay.matcher()) {
-        receipt.takes = matcher.len();
-        receipt.recorded_ms = matcher.recorded_ms();
-        receipt.unchecked_calls = matcher.unchecked_calls();
-    }
-    receipt.notes.extend(serve_setup::ineffective_rules(&proxy.redactor));
-    receipt.notes.extend(proxy.engine.replay().and_then(|replay| end_order::broken(replay)));
-    receipt.notes.extend(ran.unused_upstreams());
-    let unreachable = receipt.unreachable_text();
-    receipt.add_escapes(&ran.hosts, EscapePolicy::Refuse);
-    let mut complain = |text: String| receipt.complaints.push(text);
-    if receipt.missed > 0 {
-        complain(format!("calls without a recorded answer: {}", receipt.missed));
-    }
-    if receipt.refused > 0 {
-        complain(format!("calls refused: {}", receipt.refused));
-    }
-    if receipt.unreachable > 0 {
-        complain(unreachable);
-    }
-    if args.fail_unused && unused.count > 0 {
-        complain(unused::complaint(&unused));
-        receipt.next.extend(unused::next_steps(args, &receipt));
-    }
-    receipt.script = script_receipt(ran);
-    receipt.complaints.extend(script_complaints(receipt.script.as_ref(), args.fail_unused));
-    let script = receipt.script.as_ref();
-    let (scripted, unscripted) = script.map_or((0, 0), |script| (script.calls, script.unanswered));
-    let answered = receipt.served + receipt.defaulted + receipt.forwarded + scripted;
-    receipt.calls = answered
-        + receipt.faulted
-        + receipt.missed
-        + receipt.refused
-        + receipt.refused_upgrades
-        + receipt.unreachable
-        + unscripted
-        // Includes the faults of connections, whose calls were never read.
-        + proxy.faults.decider().counters().total_fired();
-    receipt.add_unanswered();
-    // Connections that went around loomrec say already where the calls went.
-    let of_sessions = ran.sessions.as_ref().map_or(0, |table| table.totals().calls);
-    let is_empty = receipt.calls == 0 && receipt.escapes.is_empty() && of_sessions == 0;
-    if cmd_exit.is_some() && !args.allow_empty && is_empty {
-        let matcher = proxy.engine.replay().map(|replay| replay.matcher());
-        let upstreams = matcher.into_iter().flat_map(Matcher::upstreams).map(str::to_owned);
-        let upstreams = upstreams.collect();
-        receipt.complaints.push(no_call::explain("nothing was tested", ran, &upstreams, false));
-    }
-    receipt.add_refused_upgrades("nothing was tested", args.allow_empty);
-    receipt.add_faults(&proxy.faults, &args.serve.trouble, ran.budget.as_ref());
-    // With a script alone, there are no takes that could be used.
-    receipt.unused = (!args.recordings.is_empty()).then_some(unused);
-    receipt
-}
-
-/// Returns what is wrong with the use of a script.
-fn script_complaints(script: Option<&ScriptReceipt>, fail_unused: bool) -> Vec<String> {
-    let Some(script) = script else { return Vec::new() };
-    let mut complaints = Vec::new();
-    if script.unanswered > 0 {
-        let count = script.unanswered;
-        complaints.push(format!("calls that the script has no answer for: {count}"));
-    }
-    if fail_unused && script.left > 0 {
-        complaints.push(format!("calls of the script that no call used: {}", script.left));
-    }
-    if fail_unused && !script.unused_rules.is_empty() {
-        let (count, unused) = (script.unused_rules.len(), &script.unused_rules);
-        let named = unused::named(unused, count);
-        complaints.push(format!("rules of the script that no call used: {count}: {named}"));
-    }
-    complaints
-}
-
-/// Returns the receipt's part about the script, if there was one.
-fn script_receipt(ran: &RunResult) -> Option<ScriptReceipt> {
-    let script = ran.proxy.engine.replay()?.script()?;
-    let counters = &ran.proxy.telemetry.counters;
-    Some(ScriptReceipt {
-        calls: RunCounters::read(&counters.scripted),
-        unanswered: RunCounters::read(&counters.unscripted),
-        left: script.left(),
-        of: script.len(),
-        drained: RunCounters::read(&counters.streams_drained),
-        client_left: RunCounters::read(&counters.streams_left),
-        rules: script.rule_count(),
-        unused_rules: script.unused_rules(),
-        not_played: script.notes().to_vec(),
     })
 }

@@ -2,13 +2,14 @@
 //! or a signal comes.
 
 mod proxy_setup;
+mod reload;
+mod run_result;
 mod serving;
 mod session_context;
 mod session_terms;
 mod shared_run;
 
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,18 +19,17 @@ use indicatif::ProgressBar;
 use tokio::net::TcpListener;
 
 use super::args::ServeArgs;
-use super::receipt::{self, Receipt};
-use super::score::write_junit;
+use super::receipt;
 use super::store_secrets::store_secrets;
 use super::{guard, log, open_files, progress, trace};
 use loomrec_cli::exit::{CommandFailure, UNEXPECTED};
 use loomrec_cli::output::{Output, print};
 use loomrec_cli::preset::{AppliedPreset, Preset};
+use loomrec_cli::serve_setup;
 use loomrec_cli::serve_setup::{PublicUrl, UpstreamSettings, UrlScheme};
 use loomrec_cli::wrapped_command::{
     CommandEnvironment, EnvironmentSource, StandInKeys, key_variables,
 };
-use loomrec_cli::{serve_setup, terminal};
 use loomrec_engine::clock::ArrivalClock;
 use loomrec_engine::observe::RequestObserver;
 use loomrec_engine::replay::MissedRequests;
@@ -37,19 +37,20 @@ use loomrec_engine::{Engine, Forwarding, OnExplainedMiss, RunStrictness, Strictn
 use loomrec_fault::FaultDecider;
 use loomrec_fault::recovery::RecoveryBudget;
 use loomrec_identity::IdentityRules;
-use loomrec_proxy::guard::{EscapePolicy, GuardReport};
+use loomrec_proxy::guard::EscapePolicy;
 use loomrec_proxy::inspector::RecentMisses;
 use loomrec_proxy::server::access::AccessPolicy;
-use loomrec_proxy::server::session::SessionTable;
-use loomrec_proxy::server::{self, ListenerTls, OnNotice, Proxy, ServerThreads, UserNotice};
+use loomrec_proxy::server::{self, ListenerTls, OnNotice, ServerThreads, UserNotice};
 use loomrec_recording::KeyVariables;
 use loomrec_recording::redact::Redactor;
 use loomrec_store::RecordingLocation;
 use loomrec_telemetry::metric::Metrics;
 use loomrec_telemetry::run_counters::RunCounters;
+use reload::ServerReload;
+pub use run_result::{RunResult, write_receipt};
 use serving::{Opening, ServerParts, close_telemetry, serve, server_config, with_live_line};
 pub use session_terms::SessionTerms;
-pub use shared_run::{ProxyRole, SharedRun, StartSessions};
+pub use shared_run::{ProxyRole, ReadAgain, RunSessions, SharedRun, StartSessions};
 
 /// What every run needs before its engine is built.
 pub struct RunContext {
@@ -127,34 +128,6 @@ impl RunEngines {
     }
 }
 
-/// The result of a run that has ended.
-pub struct RunResult {
-    /// The state that the run used.
-    pub proxy: Arc<Proxy>,
-    /// The upstreams of requests.
-    upstreams: UpstreamSettings,
-    /// The environment that was set for CMD.
-    pub environment: CommandEnvironment,
-    /// The exit code of CMD.
-    pub cmd_exit: Option<u8>,
-    /// How soon the program had to recover from faults.
-    pub budget: Option<RecoveryBudget>,
-    /// The hosts that CMD connected to through the guard.
-    pub hosts: GuardReport,
-    /// The sessions, if each has a recording.
-    pub sessions: Option<Arc<SessionTable>>,
-    /// The threads that served it, with the connections that ignored the signal to stop: these
-    /// end with the process.
-    _threads: Option<Arc<ServerThreads>>,
-}
-
-impl RunResult {
-    /// Returns a note about upstreams that got no call, if calls were sent upstream.
-    pub fn unused_upstreams(&self) -> Option<String> {
-        self.proxy.engine.goes_upstream().then(|| self.upstreams.unused()).flatten()
-    }
-}
-
 impl RunContext {
     /// Reads the flags that all runs share, for a CMD with this preset.
     ///
@@ -221,6 +194,13 @@ impl RunContext {
     pub fn notify(&self) -> OnNotice {
         let output = self.output.clone();
         Arc::new(move |notice: UserNotice<'_>| output.notice(&notice))
+    }
+
+    /// Counts recordings of object stores that were loaded.
+    pub fn count_loads(&self, recordings: &[RecordingLocation]) {
+        for origin in recordings.iter().filter_map(RecordingLocation::origin) {
+            self.metrics.remote.count_load(origin.fetched == 0);
+        }
     }
 
     /// Returns what builds the requests that go upstream.
@@ -304,16 +284,10 @@ impl RunContext {
         self,
         args: &ServeArgs,
         engines: RunEngines,
-        sessions: Option<StartSessions>,
+        sessions: Option<RunSessions>,
     ) -> Result<RunResult, CommandFailure> {
         let journal = serve_setup::journal(args, self.notify())?;
-        // Done now, not when the run is over: a receipt that cannot be written is an error at once,
-        // and a run that dies leaves no receipt of an older run behind. A pipe is left alone: its
-        // reader would take the closing for the end.
-        let plain = |path: &&PathBuf| !path.exists() || path.is_file();
-        if let Some(path) = args.receipt.as_ref().filter(plain) {
-            serve_setup::create(path, receipt::BEGINNING)?;
-        }
+        begin_receipt(args)?;
         let threads = Arc::new(ServerThreads::start().map_err(no_threads)?);
         let listener = serve_setup::listener(self.address).await?;
         let origin = self.origin(&listener)?;
@@ -336,23 +310,30 @@ impl RunContext {
             guard: guard::variables(guard.as_ref(), &args.no_env),
         };
         let (notices, budget) = (self.notices(&engines), engines.budget);
-        let sessions = sessions.map(|start| start(shared.clone()));
+        let (sessions, read_again) = sessions.map_or((None, None), |sessions| {
+            (Some((sessions.start)(shared.clone())), sessions.read_again)
+        });
         let proxy = Arc::new(self.proxy(args, engines, &shared, ProxyRole::Run));
         let output = &self.output;
         let tls = self.tls.clone();
+        let metrics = Arc::clone(&self.metrics);
+        let reload = ServerReload::new(tls.clone(), args, read_again, metrics, output);
         let server = ServerParts {
             listener,
             tls,
             proxy: &proxy,
             threads: &threads,
             sessions: sessions.as_ref(),
+            reload,
         };
         let work = serve(server, Opening { origin: &origin, notices }, args, &environment, output);
         let cmd_exit = with_live_line(self.bar, self.counters, work).await?;
         let hosts = guard::end(guard).await;
         close_telemetry(&proxy, output).await;
+        let replay = proxy.engine.replay().cloned();
         Ok(RunResult {
             proxy,
+            replay,
             upstreams: self.upstreams,
             environment,
             cmd_exit,
@@ -364,37 +345,18 @@ impl RunContext {
     }
 }
 
+/// Makes sure that the receipt can be written. Done now, not when the run is over: a receipt that
+/// cannot be written is an error at once, and a run that dies leaves no receipt of an older run
+/// behind. A pipe is left alone: its reader would take the closing for the end.
+fn begin_receipt(args: &ServeArgs) -> Result<(), CommandFailure> {
+    let plain = |path: &&PathBuf| !path.exists() || path.is_file();
+    match args.receipt.as_ref().filter(plain) {
+        Some(path) => serve_setup::create(path, receipt::BEGINNING).map(drop),
+        None => Ok(()),
+    }
+}
+
 /// The failure of a run whose threads do not start.
 fn no_threads(error: std::io::Error) -> CommandFailure {
     CommandFailure::new(UNEXPECTED, format!("failed to start the threads of the server: {error}"))
-}
-
-/// Prints the receipt, and writes it to a file if that was requested.
-///
-/// # Errors
-/// A receipt or report that cannot be written.
-pub fn write_receipt(
-    receipt: &Receipt,
-    args: &ServeArgs,
-    output: &Output,
-) -> Result<(), CommandFailure> {
-    match receipt.verdict() {
-        "ok" if receipt.discloses() => output.disclose_report(&receipt.text()),
-        "ok" => output.report(&receipt.text()),
-        _ => output.failed_report(&receipt.text()),
-    }
-    if let (Some(judged), Some(path)) = (&receipt.recovery, &args.trouble.junit) {
-        write_junit(judged, path)?;
-    }
-    let failed = |message: String| CommandFailure::new(UNEXPECTED, message);
-    if let Some(path) = &args.summary {
-        let appended = serve_setup::append(path, &receipt.summary());
-        appended.map_err(|failure| failed(failure.message))?;
-    }
-    let Some(path) = &args.receipt else { return Ok(()) };
-    let text = terminal::json(&format!("{:#}\n", receipt.to_json())).into_owned();
-    let created = serve_setup::create(path, receipt::BEGINNING);
-    let mut file = created.map_err(|failure| failed(failure.message))?;
-    file.write_all(text.as_bytes())
-        .map_err(|error| failed(format!("failed to write {}: {error}", path.display())))
 }

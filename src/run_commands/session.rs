@@ -13,7 +13,7 @@ use std::time::Duration;
 use super::args::{RecordArgs, ReplayArgs};
 use super::in_force::InForce;
 use super::replay::SharedReplay;
-use super::server_run::{RunContext, RunEngines, SessionTerms, StartSessions};
+use super::server_run::{RunContext, RunEngines, RunSessions, SessionTerms, StartSessions};
 use super::{fault, record, replay, server_run, stand_ins};
 use command::SessionCommand;
 use host::CommandHost;
@@ -51,7 +51,7 @@ fn start(host: CommandHost) -> Arc<SessionTable> {
 }
 
 /// Returns what creates the table of sessions that share the recordings of a replay.
-fn start_shared(replay: SharedReplay) -> StartSessions {
+fn start_shared(replay: Arc<SharedReplay>) -> StartSessions {
     let args = replay.args.serve.sessions.clone();
     let idle = Duration::from_secs(args.session_idle);
     let most = usize::try_from(args.max_sessions).unwrap_or(usize::MAX);
@@ -63,7 +63,7 @@ fn start_shared(replay: SharedReplay) -> StartSessions {
     let limits = SessionLimits { most, idle, control_idle: idle, outside, judge };
     Box::new(move |shared| {
         let strictness = Arc::clone(&shared.strictness);
-        let host = SharedHost { replay, shared, hashed: Arc::default() };
+        let host = SharedHost { replay, shared };
         start_table(Arc::new(host), limits, strictness)
     })
 }
@@ -174,7 +174,8 @@ async fn run(
             in_force,
         })
     });
-    let ran = ground.run(&args, engines, Some(start_sessions)).await?;
+    let sessions = RunSessions { start: start_sessions, read_again: None };
+    let ran = ground.run(&args, engines, Some(sessions)).await?;
     let mut receipt = report::of_run(name, &ran, guard, allow_empty);
     receipt.in_force = in_force;
     if is_replay {

@@ -4,6 +4,7 @@ mod access;
 mod counts;
 mod drain;
 mod expiry;
+mod reload;
 
 use std::fs;
 

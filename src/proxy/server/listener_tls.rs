@@ -1,7 +1,7 @@
 //! TLS on the listener: its certificate, and the handshake of each connection.
 
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use rustls::pki_types::pem::{Error as PemError, PemObject as _};
@@ -25,9 +25,9 @@ const PLAIN_REFUSAL: &str = "HTTP/1.1 400 Bad Request\r\ncontent-type: text/plai
                              connection: close\r\n\r\n\
                              loomrec serves this port over TLS: begin the URL with https://\n";
 
-/// The certificate and the key of a listener.
+/// The certificate and the key of a listener. All clones have the same one.
 #[derive(Clone)]
-pub struct ListenerTls(TlsAcceptor);
+pub struct ListenerTls(Arc<RwLock<TlsAcceptor>>);
 
 /// The error of a certificate or a key. Messages read after the name of the file.
 #[derive(Debug, thiserror::Error)]
@@ -85,7 +85,17 @@ impl ListenerTls {
             other => ListenerTlsError::Key(other.to_string()),
         })?;
         config.alpn_protocols = vec![HTTP.to_vec()];
-        Ok(Self(TlsAcceptor::from(Arc::new(config))))
+        Ok(Self(Arc::new(RwLock::new(TlsAcceptor::from(Arc::new(config))))))
+    }
+
+    /// Uses the certificate and the key of `new` for the connections that come from now on.
+    pub fn replace(&self, new: &Self) {
+        let acceptor = new.acceptor();
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = acceptor;
+    }
+
+    fn acceptor(&self) -> TlsAcceptor {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Returns the connection after its handshake. `None` if the handshake fails or takes longer than
@@ -107,7 +117,7 @@ impl ListenerTls {
             return None;
         }
         // rustls sends the alert that says why a handshake fails.
-        self.0.accept(stream).await.ok()
+        self.acceptor().accept(stream).await.ok()
     }
 }
 

@@ -51,6 +51,37 @@ pub async fn localize(command: &mut Command, settings: &Settings) -> Result<(), 
     Ok(())
 }
 
+/// The names of recordings that a server reads again while it serves.
+#[derive(Clone)]
+pub(crate) struct RecordingNames {
+    recordings: Vec<RecordingLocation>,
+    trust: PointerTrust,
+}
+
+impl RecordingNames {
+    /// Keeps the names of recordings that were located once.
+    pub(crate) fn new(recordings: &[RecordingLocation], settings: &Settings) -> Self {
+        Self { recordings: recordings.to_vec(), trust: PointerTrust::of(settings) }
+    }
+
+    /// Returns the places of the recordings now. Remote ones are fetched again.
+    ///
+    /// # Errors
+    /// As [`localize`].
+    pub(crate) async fn locate(
+        &self,
+        output: &Output,
+    ) -> Result<Vec<RecordingLocation>, CommandFailure> {
+        let mut located = self.recordings.clone();
+        for location in &mut located {
+            let Some(origin) = location.origin() else { continue };
+            let named = RecordingLocation::from(std::path::PathBuf::from(&origin.name));
+            *location = fetch(&named, &self.trust, &fetcher(false), output).await?;
+        }
+        Ok(located)
+    }
+}
+
 /// Reads the name of a remote recording: a URL, or the path of a pointer file.
 ///
 /// # Errors

@@ -25,6 +25,7 @@ use loomrec_engine::clock::{ArrivalClock, timestamp};
 use loomrec_engine::upstream::install_crypto_provider;
 use loomrec_identity::IdentityRules;
 use loomrec_store::{RecordingLocation, RemoteOrigin};
+use loomrec_telemetry::metric::Metrics;
 
 /// A difference between the clocks of this machine and of the store is told from here on, in
 /// seconds.
@@ -59,6 +60,7 @@ impl RemoteRecording {
         args: &mut RecordArgs,
         settings: &Settings,
         output: &Output,
+        metrics: &Arc<Metrics>,
     ) -> Result<Option<Self>, CommandFailure> {
         if !args.recording.is_remote() {
             return Ok(None);
@@ -77,6 +79,9 @@ impl RemoteRecording {
         let fetcher = fetcher_with(&fetcher(false), &notice);
         let rules = newest_rules(&bucket, &fetcher.cache).await.map_err(reading)?;
         let answers = answers(args, &name, &bucket, &fetcher).await?;
+        if let Some(origin) = answers.as_ref().and_then(RecordingLocation::origin) {
+            metrics.remote.count_load(origin.fetched == 0);
+        }
         if let Some(answers) = &answers
             && matches!(args.mode, RecordMode::None | RecordMode::Once)
         {
@@ -95,7 +100,7 @@ impl RemoteRecording {
         };
         args.recording =
             RecordingLocation::from_remote(spool.location().as_path().to_owned(), origin);
-        let on_event = on_event(output, &bucket);
+        let on_event = on_event(output, &bucket, metrics);
         let uploader = SegmentUploader::start(bucket.clone(), spool, Arc::clone(&on_event));
         let patience = Duration::from_secs(args.flush_timeout);
         let merges = args.run.is_none();
@@ -201,9 +206,10 @@ fn tell_difference(ahead: i64, output: &Output) {
     }
 }
 
-/// Returns the callback that reports the uploads to the user.
-fn on_event(output: &Output, bucket: &RecordingBucket) -> OnUploadEvent {
+/// Returns the callback that reports the uploads to the user, and counts them.
+fn on_event(output: &Output, bucket: &RecordingBucket, metrics: &Arc<Metrics>) -> OnUploadEvent {
     let (output, url) = (output.clone(), bucket.url().to_owned());
+    let counts = Arc::clone(&metrics.remote);
     Arc::new(move |event| match event {
         UploadEvent::Interrupted(problem) => output.warning(&format!(
             "calls stay on this machine for now: failed to {problem}; loomrec tries again"
@@ -212,6 +218,11 @@ fn on_event(output: &Output, bucket: &RecordingBucket) -> OnUploadEvent {
             "waiting up to {} s for the store of {url}; Ctrl-C stops now, and loses nothing",
             patience.as_secs()
         )),
+        UploadEvent::Failed => counts.count_failed(),
+        UploadEvent::Progress { sent, left } => {
+            counts.add_sent(sent);
+            counts.set_left(left);
+        }
         UploadEvent::Resumed => output.info(&format!("{url}: uploads go on")),
         UploadEvent::Log(note) => output.warning(&store_note(&note)),
     })

@@ -10,6 +10,7 @@ use indicatif::ProgressBar;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
+use super::reload::ServerReload;
 use super::shared_run::SharedRun;
 use crate::args::ServeArgs;
 use crate::stop_signals::StopSignals;
@@ -40,6 +41,8 @@ pub(super) struct ServerParts<'a> {
     pub(super) threads: &'a Arc<ServerThreads>,
     /// The sessions, if each has a recording.
     pub(super) sessions: Option<&'a Arc<SessionTable>>,
+    /// What is read again at a signal.
+    pub(super) reload: ServerReload,
 }
 
 /// The messages that are printed when the server starts to listen.
@@ -50,7 +53,7 @@ pub(super) struct Opening<'a> {
 
 /// Serves until CMD ends or a signal comes. Returns CMD's exit code.
 pub(super) async fn serve(
-    ServerParts { listener, tls, proxy, threads, sessions }: ServerParts<'_>,
+    ServerParts { listener, tls, proxy, threads, sessions, reload }: ServerParts<'_>,
     Opening { origin, notices }: Opening<'_>,
     args: &ServeArgs,
     environment: &CommandEnvironment,
@@ -71,9 +74,11 @@ pub(super) async fn serve(
     let outcome = if args.cmd.is_empty() {
         open_files::raise();
         let mut stdin_ends = pin!(end_of_stdin(args.stop_with_stdin));
+        let mut reloads = pin!(reload.follow());
         let stopped_by = tokio::select! {
             signal = stop_signals.first() => Some(signal),
             () = &mut stdin_ends => None,
+            failed = &mut reloads => return Err(unexpected(failed)),
         };
         if let (Some(ProcessSignal::Terminate), Some(sessions)) = (stopped_by, sessions) {
             let most = Duration::from_secs(args.sessions.session_drain);

@@ -74,6 +74,7 @@ impl RunContext {
         });
         RunResult {
             proxy: Arc::clone(proxy),
+            replay: proxy.engine.replay().cloned(),
             upstreams: self.upstreams.clone(),
             environment,
             cmd_exit: None,

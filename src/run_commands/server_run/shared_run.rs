@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use loomrec_cli::CommandFuture;
 use loomrec_engine::RunStrictness;
 use loomrec_engine::clock::ArrivalClock;
 use loomrec_proxy::server::access::AccessPolicy;
@@ -34,6 +35,17 @@ pub struct SharedRun {
 
 /// Creates the table of sessions for a run that begins.
 pub type StartSessions = Box<dyn FnOnce(SharedRun) -> Arc<SessionTable> + Send>;
+
+/// Reads the recordings of a hub again, and returns the number of their takes.
+pub type ReadAgain = Box<dyn Fn() -> CommandFuture<'static, usize> + Send + Sync>;
+
+/// The sessions of a run that begins.
+pub struct RunSessions {
+    /// Creates their table.
+    pub start: StartSessions,
+    /// Reads the recordings again that they share, if they can change.
+    pub read_again: Option<ReadAgain>,
+}
 
 /// What a proxy is for.
 pub enum ProxyRole<'a> {

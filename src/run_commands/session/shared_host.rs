@@ -1,6 +1,6 @@
 //! What opens sessions of a replay's own recordings: they share the takes that the run has loaded.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use http::StatusCode;
 
@@ -8,8 +8,7 @@ use super::host::{add_request, refusal_of, refuse_connection_rules, with_clients
 use super::report;
 use crate::args::ReplayArgs;
 use crate::fault;
-use crate::receipt::{HashedRecording, Receipt};
-use crate::replay::{self, SharedReplay};
+use crate::replay::{self, SharedReplay, SharedTakes};
 use crate::server_run::{ProxyRole, RunContext, RunEngines, SessionTerms, SharedRun};
 use crate::stand_ins;
 use loomrec_cli::exit::CommandFailure;
@@ -22,15 +21,12 @@ use loomrec_proxy::server::session::{
     CloseSession, OpenedSession, ReportSession, SessionHost, SessionInfo, SessionMode,
     SessionRefusal, SessionRequest, prefix_url,
 };
-use loomrec_store::RecordingLocation;
 
 /// Opens the sessions of a replay.
 pub(super) struct SharedHost {
-    pub(super) replay: SharedReplay,
+    pub(super) replay: Arc<SharedReplay>,
     /// What the proxies of the server share.
     pub(super) shared: SharedRun,
-    /// The recordings with their hashes, read for the first receipt.
-    pub(super) hashed: Arc<OnceLock<Vec<HashedRecording>>>,
 }
 
 impl SessionHost for SharedHost {
@@ -51,8 +47,9 @@ impl SessionHost for SharedHost {
             Some(prefix) => prefix_url(&self.url(), prefix),
             None => self.url(),
         };
-        let keys = stand_ins::for_matcher(self.replay.engine.matcher());
-        self.replay.context.variables(&self.replay.args.serve, &origin, &keys)
+        let takes = self.replay.takes();
+        let keys = stand_ins::for_matcher(takes.engine.matcher());
+        takes.context.variables(&self.replay.args.serve, &origin, &keys)
     }
 
     fn url(&self) -> String {
@@ -93,21 +90,23 @@ impl SharedHost {
         admission: StrictAdmission,
         plan: Option<FaultPlan>,
     ) -> Result<OpenedSession, CommandFailure> {
-        let SharedReplay { args, context, counters, .. } = &self.replay;
+        let SharedReplay { args, counters, .. } = &*self.replay;
+        let takes = self.replay.takes();
         let mut args = args.clone();
         add_request(&mut args.serve, request, admission);
         refuse_connection_rules(&args.serve, plan.as_ref())?;
         // A session may use a part of the recording. The run is judged by the takes that none used.
         args.fail_unused = false;
         let terms = SessionTerms { plan, ..SessionTerms::default() };
-        let ground = context.for_session(&args.serve, &self.recording(), terms)?;
-        let engines = self.engines(request, &args, &ground)?;
+        let ground = takes.context.for_session(&args.serve, &takes.recording(), terms)?;
+        let engines = self.engines(request, &args, &ground, &takes)?;
         let budget = engines.budget;
         let role = ProxyRole::Session(&request.name, Arc::clone(counters));
         let proxy = Arc::new(ground.proxy(&args.serve, engines, &self.shared, role));
-        let report = self.report(args, ground, Arc::clone(&proxy), budget);
+        let info = info(request, &takes);
+        let report = report_of_replay(args, ground, takes, Arc::clone(&proxy), budget);
         let close: CloseSession = Box::new(|_keep| Box::pin(std::future::ready(Ok(false))));
-        Ok(OpenedSession { info: self.info(request), proxy, close, report })
+        Ok(OpenedSession { info, proxy, close, report })
     }
 
     /// Returns an engine over the shared takes, and faults for the session alone.
@@ -116,8 +115,9 @@ impl SharedHost {
         request: &SessionRequest,
         args: &ReplayArgs,
         ground: &RunContext,
+        takes: &SharedTakes,
     ) -> Result<RunEngines, CommandFailure> {
-        let (shared, on_miss) = (&self.replay.engine, self.replay.on_miss.clone());
+        let (shared, on_miss) = (&takes.engine, self.replay.on_miss.clone());
         let mut plan = fault::plan(&args.serve, ground.session.plan.as_ref())?;
         let budget = fault::budget(&args.serve.trouble, &plan)?;
         fault::check_upstreams(&mut plan, &ground.upstreams.routes)?;
@@ -139,48 +139,41 @@ impl SharedHost {
             engine: Engine::Replay { replay, on_miss, on_explained },
             decider,
             budget,
-            stand_in_keys: stand_ins::for_matcher(self.replay.engine.matcher()),
+            stand_in_keys: stand_ins::for_matcher(shared.matcher()),
             notice: None,
             guard: None,
             strictness: replay::strictness(args),
         })
     }
+}
 
-    fn report(
-        &self,
-        mut args: ReplayArgs,
-        ground: RunContext,
-        proxy: Arc<Proxy>,
-        budget: Option<RecoveryBudget>,
-    ) -> ReportSession {
-        let (recordings, hashed) = (std::mem::take(&mut args.recordings), Arc::clone(&self.hashed));
-        let (in_force, expired) = (self.replay.in_force.clone(), self.replay.expired.clone());
-        Arc::new(move || {
-            let mut receipt = replay::receipt(&args, &ground.session_result(&proxy, budget));
-            // Hashed once for all sessions.
-            receipt.recordings = hashed.get_or_init(|| Receipt::hashed(&recordings)).clone();
-            let engine = proxy.engine.replay();
-            receipt.unused = engine.map(|replay| serve_setup::unused(replay, false));
-            receipt.in_force = Some(with_clients(&in_force, &proxy));
-            receipt.add_expired(expired.clone(), false);
-            report::of_session(receipt)
-        })
-    }
+fn report_of_replay(
+    args: ReplayArgs,
+    ground: RunContext,
+    takes: Arc<SharedTakes>,
+    proxy: Arc<Proxy>,
+    budget: Option<RecoveryBudget>,
+) -> ReportSession {
+    let args = ReplayArgs { recordings: Vec::new(), ..args };
+    Arc::new(move || {
+        let mut receipt = replay::receipt(&args, &ground.session_result(&proxy, budget));
+        // Hashed once for all sessions.
+        receipt.recordings = takes.hashed();
+        let engine = proxy.engine.replay();
+        receipt.unused = engine.map(|replay| serve_setup::unused(replay, false));
+        receipt.in_force = Some(with_clients(&takes.in_force, &proxy));
+        receipt.add_expired(takes.expired.clone(), false);
+        report::of_session(receipt)
+    })
+}
 
-    /// Returns the first recording.
-    fn recording(&self) -> RecordingLocation {
-        let first = self.replay.args.recordings.first().cloned();
-        first.unwrap_or_else(|| RecordingLocation::from(std::path::PathBuf::new()))
-    }
-
-    fn info(&self, request: &SessionRequest) -> SessionInfo {
-        SessionInfo {
-            prefix: request.prefix.clone(),
-            name: request.name.clone(),
-            recording: self.recording().display().to_string(),
-            mode: SessionMode::Replay,
-            begun_by: request.begun_by,
-            exists: true,
-        }
+fn info(request: &SessionRequest, takes: &SharedTakes) -> SessionInfo {
+    SessionInfo {
+        prefix: request.prefix.clone(),
+        name: request.name.clone(),
+        recording: takes.recording().display().to_string(),
+        mode: SessionMode::Replay,
+        begun_by: request.begun_by,
+        exists: true,
     }
 }

@@ -1,5 +1,7 @@
 //! The encoding of a run's metrics: each family with its name and its series.
 
+mod server;
+
 use std::collections::BTreeMap;
 use std::fmt::{Error, Result};
 use std::sync::Arc;
@@ -123,6 +125,7 @@ impl Collector for ScrapeOutput {
         self.faults(&mut out)?;
         self.store(&mut out)?;
         self.sessions(&mut out)?;
+        self.remote(&mut out)?;
         if self.metrics.about.compat { self.compat(&mut out) } else { Ok(()) }
     }
 }
@@ -268,19 +271,6 @@ impl ScrapeOutput {
             bypassed.iter().try_for_each(|([action, source, why], count)| {
                 add(&[("action", action), ("source", source), ("reason", why)], *count)
             })
-        })
-    }
-
-    /// Writes the metrics of a server's sessions.
-    fn sessions(&self, out: &mut Families<'_>) -> Result {
-        let counts = self.input.sessions.unwrap_or_default();
-        let open = i64::try_from(counts.open).map_err(|_| Error)?;
-        out.gauge("loomrec_sessions_open", "Sessions that are open", &[], open)?;
-        out.counters("loomrec_sessions", "Sessions, by what became of them", |add| {
-            add(&[("event", "begun")], counts.begun)?;
-            add(&[("event", "ended")], counts.ended)?;
-            add(&[("event", "expired")], counts.expired)?;
-            add(&[("event", "refused")], counts.refused)
         })
     }
 

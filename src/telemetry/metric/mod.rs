@@ -10,6 +10,7 @@ mod collect;
 mod label;
 mod label_counter;
 mod model;
+mod remote_counts;
 mod text;
 mod time_histogram;
 
@@ -25,6 +26,7 @@ use label::{ANSWERS, ENDS, MATCHED_BY, SOURCES, STATUSES, count};
 use label_counter::LabelCounter;
 use loomrec_engine::CallOutcome;
 use model::{ModelMetrics, ModelTable};
+pub use remote_counts::RemoteCounts;
 pub use text::{OPEN_METRICS, PLAIN, wants_open_metrics};
 use time_histogram::{LONG, SHORT, TimeHistogram};
 
@@ -91,8 +93,12 @@ pub struct Metrics {
     ended: [AtomicU64; ENDS.len()],
     append: TimeHistogram,
     fold: TimeHistogram,
+    /// How often the server has read its certificate or recordings again, and failed to.
+    reloads: [AtomicU64; 2],
     /// The counts of spans.
     pub spans: Arc<SpanCounts>,
+    /// The counts of an object store.
+    pub remote: Arc<RemoteCounts>,
 }
 
 impl Metrics {
@@ -114,8 +120,15 @@ impl Metrics {
             ended: Default::default(),
             append: TimeHistogram::new(SHORT),
             fold: TimeHistogram::new(LONG),
+            reloads: Default::default(),
             spans: Arc::default(),
+            remote: Arc::default(),
         }
+    }
+
+    /// Counts an attempt to read the certificate and the recordings again.
+    pub fn note_reload(&self, is_read: bool) {
+        count(&self.reloads[usize::from(!is_read)]);
     }
 
     /// Whether the run also speaks AgentLoom's and aimock's words.

@@ -303,6 +303,8 @@ tests:
       - { series: 'loomrec_lost_total{instance="hub"}', values: '0 0 0 2' }
       - { series: 'loomrec_sessions_total{event="refused",instance="hub"}', values: '0 1 1 1' }
       - { series: 'loomrec_sessions_total{event="begun",instance="hub"}', values: '0 1 2 3' }
+      - { series: 'loomrec_reloads_total{outcome="failed",instance="hub"}', values: '0 0 1 1' }
+      - { series: 'loomrec_remote_segments_left{instance="hub"}', values: '1x15' }
     alert_rule_test:
       - eval_time: 3m
         alertname: LoomrecMisses
@@ -318,6 +320,23 @@ tests:
             exp_annotations:
               summary: "hub: exchanges could not be recorded"
               description: The run ends with exit code 5. Its stderr and its receipt say why.
+      - eval_time: 3m
+        alertname: LoomrecReloadFailed
+        exp_alerts:
+          - exp_labels: { severity: warning, outcome: failed, instance: hub }
+            exp_annotations:
+              summary: "hub: SIGHUP read nothing again"
+              description: The server has the certificate and the recordings that it had before. Its stderr says why.
+      - eval_time: 3m
+        alertname: LoomrecSegmentsLeft
+        exp_alerts: []
+      - eval_time: 12m
+        alertname: LoomrecSegmentsLeft
+        exp_alerts:
+          - exp_labels: { severity: warning, instance: hub }
+            exp_annotations:
+              summary: "hub: recorded calls are not in the object store"
+              description: They are safe on that machine. Its stderr says why the store takes none; loomrec tries again.
       - eval_time: 3m
         alertname: LoomrecSessionsExpired
         exp_alerts: []

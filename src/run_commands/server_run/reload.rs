@@ -1,0 +1,79 @@
+//! What a server reads again at SIGHUP: its certificate, and the recordings of a hub.
+
+use std::io;
+use std::sync::Arc;
+
+use super::shared_run::ReadAgain;
+use crate::args::{ServeArgs, TlsArgs};
+use loomrec_cli::amount::plural;
+use loomrec_cli::exit::CommandFailure;
+use loomrec_cli::output::Output;
+use loomrec_cli::serve_setup;
+use loomrec_os::ProcessSignal;
+use loomrec_proxy::server::ListenerTls;
+use loomrec_telemetry::metric::Metrics;
+
+/// What a server can read again while it serves.
+pub(super) struct ServerReload {
+    tls: Option<(ListenerTls, TlsArgs)>,
+    read_again: Option<ReadAgain>,
+    metrics: Arc<Metrics>,
+    output: Output,
+}
+
+impl ServerReload {
+    /// Creates what follows the signal for a server with these parts.
+    pub(super) fn new(
+        tls: Option<ListenerTls>,
+        args: &ServeArgs,
+        read_again: Option<ReadAgain>,
+        metrics: Arc<Metrics>,
+        output: &Output,
+    ) -> Self {
+        let tls = tls.map(|tls| (tls, args.tls.clone()));
+        Self { tls, read_again, metrics, output: output.clone() }
+    }
+
+    /// Reads again at each signal. If there is nothing to read, the signal keeps its default action,
+    /// which ends the process.
+    ///
+    /// Returns only if the signal cannot be watched.
+    pub(super) async fn follow(self) -> io::Error {
+        if self.tls.is_none() && self.read_again.is_none() {
+            return std::future::pending().await;
+        }
+        let mut hangup = match ProcessSignal::Hangup.watch() {
+            Ok(hangup) => hangup,
+            Err(error) => return error,
+        };
+        loop {
+            hangup.recv().await;
+            let read = self.read().await;
+            self.metrics.note_reload(read.is_ok());
+            match read {
+                Ok(text) => self.output.info(&format!("loomrec: read again: {text}")),
+                Err(failure) => self.output.error(&format!(
+                    "nothing was read again, and everything stays as it was: {}",
+                    failure.message
+                )),
+            }
+        }
+    }
+
+    /// Reads the certificate and the recordings. They change together, or not at all.
+    async fn read(&self) -> Result<String, CommandFailure> {
+        let certificate = match &self.tls {
+            Some((tls, args)) => serve_setup::listener_tls(args)?.map(|new| (tls, new)),
+            None => None,
+        };
+        let mut parts = Vec::new();
+        if let Some(read_again) = &self.read_again {
+            parts.push(plural(read_again().await?, "take"));
+        }
+        if let Some((tls, new)) = certificate {
+            tls.replace(&new);
+            parts.push("the certificate".to_owned());
+        }
+        Ok(parts.join(" and "))
+    }
+}

@@ -1,0 +1,78 @@
+//! The result of a run that has ended, and its receipt.
+
+use std::io::Write as _;
+use std::sync::Arc;
+
+use crate::args::ServeArgs;
+use crate::receipt::{self, Receipt};
+use crate::score::write_junit;
+use loomrec_cli::exit::{CommandFailure, UNEXPECTED};
+use loomrec_cli::output::Output;
+use loomrec_cli::serve_setup::UpstreamSettings;
+use loomrec_cli::wrapped_command::CommandEnvironment;
+use loomrec_cli::{serve_setup, terminal};
+use loomrec_engine::replay::ReplayEngine;
+use loomrec_fault::recovery::RecoveryBudget;
+use loomrec_proxy::guard::GuardReport;
+use loomrec_proxy::server::session::SessionTable;
+use loomrec_proxy::server::{Proxy, ServerThreads};
+
+/// The result of a run that has ended.
+pub struct RunResult {
+    /// The state that the run used.
+    pub proxy: Arc<Proxy>,
+    /// The engine whose takes the run is judged by.
+    pub replay: Option<Arc<ReplayEngine>>,
+    /// The upstreams of requests.
+    pub(super) upstreams: UpstreamSettings,
+    /// The environment that was set for CMD.
+    pub environment: CommandEnvironment,
+    /// The exit code of CMD.
+    pub cmd_exit: Option<u8>,
+    /// How soon the program had to recover from faults.
+    pub budget: Option<RecoveryBudget>,
+    /// The hosts that CMD connected to through the guard.
+    pub hosts: GuardReport,
+    /// The sessions, if each has a recording.
+    pub sessions: Option<Arc<SessionTable>>,
+    /// The threads that served it, with the connections that ignored the signal to stop: these
+    /// end with the process.
+    pub(super) _threads: Option<Arc<ServerThreads>>,
+}
+
+impl RunResult {
+    /// Returns a note about upstreams that got no call, if calls were sent upstream.
+    pub fn unused_upstreams(&self) -> Option<String> {
+        self.proxy.engine.goes_upstream().then(|| self.upstreams.unused()).flatten()
+    }
+}
+
+/// Prints the receipt, and writes it to a file if that was requested.
+///
+/// # Errors
+/// A receipt or report that cannot be written.
+pub fn write_receipt(
+    receipt: &Receipt,
+    args: &ServeArgs,
+    output: &Output,
+) -> Result<(), CommandFailure> {
+    match receipt.verdict() {
+        "ok" if receipt.discloses() => output.disclose_report(&receipt.text()),
+        "ok" => output.report(&receipt.text()),
+        _ => output.failed_report(&receipt.text()),
+    }
+    if let (Some(judged), Some(path)) = (&receipt.recovery, &args.trouble.junit) {
+        write_junit(judged, path)?;
+    }
+    let failed = |message: String| CommandFailure::new(UNEXPECTED, message);
+    if let Some(path) = &args.summary {
+        let appended = serve_setup::append(path, &receipt.summary());
+        appended.map_err(|failure| failed(failure.message))?;
+    }
+    let Some(path) = &args.receipt else { return Ok(()) };
+    let text = terminal::json(&format!("{:#}\n", receipt.to_json())).into_owned();
+    let created = serve_setup::create(path, receipt::BEGINNING);
+    let mut file = created.map_err(|failure| failed(failure.message))?;
+    file.write_all(text.as_bytes())
+        .map_err(|error| failed(format!("failed to write {}: {error}", path.display())))
+}
