@@ -79,7 +79,9 @@ fn run(words: &[&str]) -> Result<(), Fault> {
 fn scale(options: &[&str]) -> Option<Scale> {
     let mut scale = if options.contains(&"--quick") { Scale::quick() } else { Scale::full() };
     // Partial runs and comparisons with an earlier loomrec do not go on the page.
-    scale.writes = !child::Launch::has_earlier();
+    if child::Launch::has_earlier() {
+        scale = scale.compared();
+    }
     let mut options = options.iter();
     while let Some(option) = options.next() {
         // A partial run is not kept as a measurement.

@@ -168,6 +168,13 @@ impl Scale {
         }
     }
 
+    /// Returns the same run beside an earlier loomrec: their difference is small, so it needs twice
+    /// as many rounds.
+    pub fn compared(self) -> Self {
+        let rounds = self.rounds * 2 + 1;
+        Self { rounds, peers: false, writes: false, patience: Duration::MAX, ..self }
+    }
+
     /// Returns how long calls are made before a system is measured. Longer if loomrec has just been
     /// started.
     pub fn warm_up(&self, fresh: bool) -> Duration {

@@ -94,11 +94,14 @@ impl<'a> WorkloadRun<'a> {
         let traced = |system: &System| system.watch().is_some_and(Watch::is_traced);
         let collector = workload.systems.iter().any(traced).then(collect::start).transpose()?;
         let mut run = Self { workload, scale, origin, authority, collector, systems: Vec::new() };
+        let is_compared = Launch::has_earlier();
+        let measures = [workload.systems[0], workload.reference];
         for &system in workload.systems {
             let there = match system {
                 System::Peer(..) => scale.peers,
-                System::Earlier(_) => Launch::has_earlier(),
-                _ => true,
+                System::Earlier(_) => is_compared,
+                // Beside an earlier loomrec, the others only take time.
+                other => !is_compared || other.is_ours() || measures.contains(&other),
             };
             if !there {
                 continue;
