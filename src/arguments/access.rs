@@ -7,8 +7,8 @@ use super::{SettingScope, StrictEffect};
 /// What may call, beside programs on this machine.
 #[derive(Clone, Debug, Default, Args)]
 pub struct AccessArgs {
-    /// Accept calls to this host name, besides localhost and IP addresses: NAME or NAME:PORT,
-    /// such as a container's name (repeatable)
+    /// Accept calls to this host name, besides localhost and IP addresses: NAME or NAME:PORT
+    /// (repeatable)
     #[arg(
         long,
         value_name = "NAME",
@@ -19,8 +19,7 @@ pub struct AccessArgs {
     #[arg(add = SettingScope::OUTSIDE)]
     pub allow_host: Vec<String>,
 
-    /// Accept calls from web pages of this origin, such as http://localhost:3000 for a web app
-    /// under test (repeatable)
+    /// Accept calls from web pages of this origin, such as http://localhost:3000 (repeatable)
     #[arg(
         long,
         value_name = "ORIGIN",

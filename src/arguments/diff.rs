@@ -26,8 +26,8 @@ pub struct DiffArgs {
     /// The new recording
     #[arg(value_name = "B", value_parser = location(), value_hint = ValueHint::AnyPath)]
     pub new: RecordingLocation,
-    /// Ignore a place and everything below it: a JSON pointer into request bodies, or a name
-    /// that diff prints, such as answer/usage, response/headers or step_id (repeatable)
+    /// Ignore a place and everything below it: a JSON pointer into request bodies, or a name that
+    /// diff prints, such as answer/usage (repeatable)
     #[arg(long, value_name = "POINTER")]
     pub ignore: Vec<String>,
     /// Compare only the answers

@@ -10,8 +10,8 @@ use super::{SettingScope, StrictEffect};
 pub struct IdentityArgs {
     /// Do not compare this place in request bodies
     ///
-    /// POINTER is a JSON pointer, such as /metadata/run_id or '/messages/*/id', where * is every
-    /// member or element. Repeatable.
+    /// A JSON pointer: /metadata/run_id, or '/messages/*/id' with * for every member or element.
+    /// Repeatable.
     #[arg(
         long,
         value_name = "POINTER",
@@ -33,7 +33,7 @@ pub struct IdentityArgs {
     #[arg(add = SettingScope::Run)]
     pub identity_header: Vec<String>,
 
-    /// Ignore this request header when comparing requests (repeatable)
+    /// Do not compare this request header (repeatable)
     #[arg(
         long,
         value_name = "NAME",
@@ -68,8 +68,7 @@ pub struct IdentityArgs {
     #[arg(add = SettingScope::Run)]
     pub tool_results: Option<ToolResultPolicy>,
 
-    /// A query parameter that holds a credential: never record its value, and ignore it when
-    /// comparing requests (repeatable)
+    /// A query parameter that holds a credential: neither record nor compare it (repeatable)
     #[arg(
         long,
         value_name = "NAME",

@@ -89,7 +89,7 @@ pub struct ImportArgs {
     #[arg(long, value_name = "REGEX", env = "LOOMREC_REDACT")]
     #[arg(add = SettingScope::Run)]
     pub redact: Vec<String>,
-    /// Prices per model (JSON): override the built-in prices, or replace them if the file says so
+    /// Prices per model (JSON), beside or in place of the built-in ones
     #[arg(long, value_name = "FILE", env = "LOOMREC_PRICES")]
     #[arg(add = SettingScope::InputFile)]
     pub prices: Option<PathBuf>,
@@ -111,7 +111,7 @@ Examples:
   loomrec export --to har recordings/agent.json -o agent.har
   loomrec export --to vcr recordings/agent.json > cassette.yaml")]
 pub struct ExportArgs {
-    /// The recording (may be left out if the settings name one)
+    /// The recording (or that of the settings)
     #[arg(value_name = "RECORDING", value_parser = location(), value_hint = ValueHint::AnyPath)]
     pub file: RecordingLocation,
     /// The format to write

@@ -23,7 +23,7 @@ pub struct JournalArgs {
     /// The journals to read
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
-    /// Only calls that failed: an error, no answer, or an answer that was not sent completely
+    /// Only calls that failed: an error, no answer, or one that was cut
     #[arg(long)]
     pub failed: bool,
     /// Only calls that request this model

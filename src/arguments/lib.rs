@@ -114,8 +114,8 @@ pub struct Cli {
     #[arg(add = SettingScope::CommandLine)]
     pub config: Option<PathBuf>,
 
-    /// Trust the settings file of this SHA-256, as loomrec trust prints it, or pointer files to this
-    /// bucket: for CI (repeatable)
+    /// Trust the settings file of this SHA-256, or pointer files to this bucket: for CI
+    /// (repeatable)
     #[arg(
         long,
         global = true,

@@ -7,8 +7,8 @@ use super::{SettingScope, StrictEffect};
 /// The limits for clients.
 #[derive(Clone, Debug, Default, Args)]
 pub struct LimitArgs {
-    /// Maximum number of open connections; further ones get a 503 [default: as many as the
-    /// system's limit on open files allows, at most 20000]
+    /// Maximum number of open connections; further ones get a 503 [default: by the limit on open
+    /// files, at most 20000]
     #[arg(
         long,
         value_name = "N",

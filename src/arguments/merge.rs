@@ -40,7 +40,7 @@ pub struct MergeArgs {
     )]
     pub output: Option<RecordingLocation>,
     /// Act as git's merge driver: the FILEs are the common ancestor (%O), ours (%A), which gets the
-    /// result, theirs (%B), and the recording's name for messages (%P)
+    /// result, theirs (%B), and a name for messages (%P)
     #[arg(long, conflicts_with_all = ["output", "unite_rules", "force", "json"])]
     pub git: bool,
     /// The recordings to merge

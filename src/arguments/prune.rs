@@ -22,7 +22,7 @@ Examples:
   loomrec prune agent.json --unused run.receipt --apply
   loomrec prune agent.json --older-than 90d --upstream openai --model gpt-4o-mini")]
 pub struct PruneArgs {
-    /// The recording (may be left out if the settings name one)
+    /// The recording (or that of the settings)
     #[arg(value_name = "FILE", value_parser = local_location(), value_hint = ValueHint::AnyPath)]
     pub file: RecordingLocation,
     /// Takes that a complete replay did not use, according to its receipt (repeatable)

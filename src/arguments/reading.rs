@@ -10,14 +10,14 @@ use loomrec_store::RecordingLocation;
 /// `loomrec ls`.
 #[derive(Debug, Args)]
 pub struct LsArgs {
-    /// The recording (may be left out if the settings name one), or a prefix of an object store,
+    /// The recording (or that of the settings), or a prefix of an object store,
     /// s3://BUCKET/PREFIX/, to list the recordings below it
     #[arg(value_parser = location(), value_hint = ValueHint::AnyPath)]
     pub file: RecordingLocation,
     /// Recompute the costs with these prices per model (JSON)
     #[arg(long, value_name = "FILE")]
     pub prices: Option<PathBuf>,
-    /// Do not shorten lines: print all columns, and all that each call asks
+    /// Print all columns, and all that each call asks
     #[arg(short, long, conflicts_with = "json")]
     pub wide: bool,
     /// Print JSON
@@ -28,7 +28,7 @@ pub struct LsArgs {
 /// `loomrec show`.
 #[derive(Debug, Args)]
 pub struct ShowArgs {
-    /// The recording (may be left out if the settings name one)
+    /// The recording (or that of the settings)
     #[arg(value_parser = location(), value_hint = ValueHint::AnyPath)]
     pub file: RecordingLocation,
     /// The entry: a step id, or the beginning of a hash; HASH#2 for its second take. Optional if
@@ -57,7 +57,7 @@ Examples:
   loomrec stats recordings/*.json --by model --json
   loomrec stats run.json --prices mine.json     # what the same tokens cost elsewhere")]
 pub struct StatsArgs {
-    /// The recordings; several are summarized together (may be left out if the settings name one)
+    /// The recordings; several are summarized together (or that of the settings)
     #[arg(
         required = true,
         value_name = "FILE",
@@ -107,8 +107,7 @@ pub struct ScoreArgs {
     /// The journal of a run (--journal), or marks of your own: a JSON list, or a YAML file; `-` for
     /// stdin
     pub journal: PathBuf,
-    /// The limits for each fault: a JSON or YAML file with max_detection_ms, and optionally
-    /// max_recovery_ms and require_clean_timeout
+    /// A JSON or YAML file with max_detection_ms, max_recovery_ms and require_clean_timeout
     #[arg(long, value_name = "FILE")]
     pub budget: Option<PathBuf>,
     /// The budget on one line: max_detection_ms=3000,max_recovery_ms=5000,require_clean_timeout

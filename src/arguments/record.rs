@@ -54,8 +54,6 @@ pub struct RecordArgs {
     pub run: Option<String>,
 
     /// Forward the client's accept-encoding, so that answers may be recorded compressed
-    ///
-    /// Without it, loomrec asks for uncompressed answers.
     #[arg(long, env = "LOOMREC_KEEP_ENCODING", value_parser = FalseyValueParser::new())]
     #[arg(add = SettingScope::Run)]
     pub keep_encoding: bool,
@@ -65,19 +63,17 @@ pub struct RecordArgs {
     #[arg(add = SettingScope::Run)]
     pub durability: DurableAt,
 
-    /// With a recording in an object store: seconds to wait at the end for a store that cannot be
-    /// reached
+    /// Seconds to wait at the end for an object store that cannot be reached
     #[arg(long, value_name = "SECONDS", default_value_t = 30, env = "LOOMREC_FLUSH_TIMEOUT")]
     #[arg(add = SettingScope::Run)]
     pub flush_timeout: u64,
 
-    /// Prices per model (JSON): override the built-in prices, or replace them if the file says so
+    /// Prices per model (JSON), beside or in place of the built-in ones
     #[arg(long, value_name = "FILE", env = "LOOMREC_PRICES")]
     #[arg(add = SettingScope::InputFile)]
     pub prices: Option<PathBuf>,
 
-    /// Record at most this many bytes of one answer; larger answers still reach the client, and are
-    /// marked as truncated
+    /// Record at most this many bytes of one answer; larger ones are marked as truncated
     #[arg(long, value_name = "BYTES", default_value_t = 64 << 20, env = "LOOMREC_MAX_COPY")]
     #[arg(add = SettingScope::Run)]
     pub max_copy: usize,
@@ -92,10 +88,10 @@ pub struct RecordArgs {
     #[arg(add = SettingScope::Run)]
     pub allow_empty: bool,
 
-    /// Do not look for connections of CMD that go to a known provider and not to loomrec
+    /// Do not look for connections of CMD past loomrec to a known provider
     ///
-    /// Without it, loomrec is CMD's https proxy (HTTPS_PROXY), passes each connection on, and names
-    /// the providers: no replay can answer such calls.
+    /// Without it, loomrec is CMD's https proxy, and names such providers: no replay can answer
+    /// these calls.
     #[arg(long, env = "LOOMREC_NO_GUARD", value_parser = FalseyValueParser::new())]
     #[arg(add = SettingScope::OUTSIDE)]
     pub no_guard: bool,

@@ -20,7 +20,7 @@ Examples:
   loomrec redact recordings/*.json                              # what would change
   loomrec redact recordings/*.json --redact 'CUST-[0-9]{6}' --apply")]
 pub struct RedactArgs {
-    /// The recordings (may be left out if the settings name one)
+    /// The recordings (or that of the settings)
     #[arg(
         value_name = "FILE",
         required = true,

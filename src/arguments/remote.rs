@@ -36,8 +36,7 @@ pub struct PushArgs {
     /// Replace the newest state even if the pointer file names another one
     #[arg(long)]
     pub force: bool,
-    /// Change no state: restore objects that are missing or damaged in the store, from RECORDING,
-    /// from the cache of this machine and from segments
+    /// Change no state: restore missing or damaged objects from RECORDING, the cache and segments
     #[arg(long, conflicts_with_all = ["tag", "force"])]
     pub repair: bool,
 }
@@ -107,8 +106,8 @@ pub struct GcArgs {
     /// Keep the states that pointer files below this folder name. Can be repeated
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub keep_pointers: Vec<PathBuf>,
-    /// Keep the newest state alone, however young the others are, with tags or without: for content
-    /// that must not stay
+    /// Keep the newest state alone, also if others are young or have tags: for content that must
+    /// not stay
     #[arg(long, conflicts_with_all = ["keep", "keep_pointers"])]
     pub purge: bool,
     /// Remove the whole recording

@@ -46,13 +46,13 @@ pub struct ReplayArgs {
 
     /// Nothing may weaken the replay: for CI
     ///
-    /// Calls that are not recorded are refused without it, too. With it, entries that cannot be
-    /// checked are refused, and no variable, setting or recording can weaken the replay.
+    /// Entries that cannot be checked are refused, and no variable, setting or recording can weaken
+    /// the replay.
     #[arg(long, add = StrictEffect::Harmless)]
     pub strict: bool,
 
-    /// Answer from entries that cannot be checked, with --strict too, and from those that AgentLoom
-    /// 0.4.0 keyed by their messages alone, and report how many
+    /// Answer from entries that cannot be checked, and from those that AgentLoom 0.4.0 keyed by
+    /// their messages alone
     #[arg(long, add = StrictEffect::WEAKENS)]
     pub allow_unchecked: bool,
 
@@ -60,10 +60,8 @@ pub struct ReplayArgs {
     #[arg(long, requires = "strict", add = StrictEffect::WEAKENS)]
     pub allow_script: bool,
 
-    /// With --strict: let control calls and headers of calls change answers, rules or progress, and
-    /// report each
-    ///
-    /// Without it, these are refused.
+    /// With --strict: let control calls and headers change answers, rules or progress, and report
+    /// each
     #[arg(long, requires = "strict", add = StrictEffect::WEAKENS)]
     pub allow_control: bool,
 
@@ -178,10 +176,9 @@ pub struct ReplayArgs {
     #[arg(add = SettingScope::Run)]
     pub allow_empty: bool,
 
-    /// Do not look for connections of CMD that go to a known provider and not to loomrec
+    /// Do not look for connections of CMD past loomrec to a known provider
     ///
-    /// Without it, loomrec is CMD's https proxy (HTTPS_PROXY), and refuses connections to
-    /// providers, which fails the run.
+    /// Without it, loomrec is CMD's https proxy, and such connections fail the run.
     #[arg(
         long,
         env = "LOOMREC_NO_GUARD",

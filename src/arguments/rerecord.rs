@@ -105,7 +105,7 @@ pub struct RerecordArgs {
     #[arg(long, value_name = "N", default_value_t = 6, env = "LOOMREC_TRIES")]
     #[arg(add = SettingScope::Run)]
     pub tries: u32,
-    /// Maximum wait before sending a request again, whatever Retry-After says
+    /// Maximum wait before sending a request again
     #[arg(long, value_name = "SECONDS", default_value_t = 120, env = "LOOMREC_MAX_WAIT")]
     #[arg(add = SettingScope::Run)]
     pub max_wait: u64,
@@ -113,7 +113,7 @@ pub struct RerecordArgs {
     #[arg(long, value_name = "SECONDS", default_value_t = 600, env = "LOOMREC_TIMEOUT")]
     #[arg(add = SettingScope::Run)]
     pub timeout: u64,
-    /// Prices per model (JSON): override the built-in prices, or replace them if the file says so
+    /// Prices per model (JSON), beside or in place of the built-in ones
     #[arg(long, value_name = "FILE", env = "LOOMREC_PRICES")]
     #[arg(add = SettingScope::InputFile)]
     pub prices: Option<PathBuf>,

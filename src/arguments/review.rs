@@ -55,11 +55,11 @@ pub struct ReviewArgs {
 /// `loomrec accept` and `loomrec reject`.
 #[derive(Debug, Args)]
 pub struct DecideArgs {
-    /// The recording (may be left out if the settings name one)
+    /// The recording (or that of the settings)
     #[arg(value_name = "FILE", value_parser = local_location(), value_hint = ValueHint::AnyPath)]
     pub file: RecordingLocation,
-    /// Changes, by the key of the new entry or of the entry it replaces, as ls shows it: a
-    /// step id or the beginning of a hash for all its takes; KEY#2 for one take [default: all]
+    /// Changes, by the key of the new or the replaced entry: a step id or the beginning of a hash
+    /// for all its takes; KEY#2 for one take [default: all]
     #[arg(value_name = "KEY")]
     pub keys: Vec<String>,
     /// The file with the pending changes [default: FILE.new]

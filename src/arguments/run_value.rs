@@ -9,8 +9,8 @@ use super::{SettingScope, StrictEffect};
 pub struct RunValueArgs {
     /// Bind the paths of the run, so that a replay elsewhere matches
     ///
-    /// The paths are the working directory, the home directory and the one for temporary files. The
-    /// requests of known agents are bound without it.
+    /// They are the working, the home and the temporary directory. Known agents are bound without
+    /// it.
     #[arg(
         long,
         env = "LOOMREC_BIND",
@@ -22,8 +22,7 @@ pub struct RunValueArgs {
 
     /// A value that differs in each run, such as a temporary path (repeatable)
     ///
-    /// A path is bound in every request and its answer, any other value in holes of rules only:
-    /// {{var:NAME}}.
+    /// A path is bound everywhere, any other value in holes of rules: {{var:NAME}}.
     #[arg(
         long = "var",
         value_name = "NAME=VALUE",
@@ -34,7 +33,7 @@ pub struct RunValueArgs {
     #[arg(add = SettingScope::Run)]
     pub vars: Vec<String>,
 
-    /// Do not use this value of the run, such as cwd, home, day, user or host (repeatable)
+    /// Do not use this value of the run, such as cwd or day (repeatable)
     #[arg(
         long,
         value_name = "NAME",
@@ -47,8 +46,7 @@ pub struct RunValueArgs {
 
     /// Apply the preset of this name to all requests
     ///
-    /// A known agent is recognised by the user-agent of its requests; this is for one that is not.
-    /// 'loomrec rules' lists the presets.
+    /// For an agent that is not recognised. 'loomrec rules' lists them.
     #[arg(
         long,
         value_name = "NAME",

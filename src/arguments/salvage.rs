@@ -19,7 +19,7 @@ Examples:
   loomrec salvage recordings/agent.json -o recordings/saved.json
   loomrec salvage recordings/.loomrec/agent.json.log.torn-1 -o torn.json --json")]
 pub struct SalvageArgs {
-    /// The damaged recording or log (may be left out if the settings name one)
+    /// The damaged recording or log (or that of the settings)
     #[arg(value_name = "FILE", value_parser = local_location(), value_hint = ValueHint::AnyPath)]
     pub file: RecordingLocation,
     /// The recording to create

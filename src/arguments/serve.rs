@@ -132,7 +132,7 @@ pub struct ServeArgs {
 
     /// Append the receipt as Markdown to FILE
     ///
-    /// This is for the page of a CI job: --summary "$GITHUB_STEP_SUMMARY"
+    /// In CI: --summary "$GITHUB_STEP_SUMMARY"
     #[arg(long, value_name = "FILE", env = "LOOMREC_SUMMARY", add = StrictEffect::Harmless)]
     #[arg(add = SettingScope::SUMMARY_FILE)]
     pub summary: Option<PathBuf>,
@@ -156,8 +156,7 @@ pub struct ServeArgs {
     #[command(flatten)]
     pub sessions: SessionArgs,
 
-    /// Allow callers with this token to use /__loomrec/ from anywhere (header x-loomrec-token); all
-    /// callers must then send it
+    /// Callers of /__loomrec/ must send this token (header x-loomrec-token), and may be anywhere
     #[arg(
         long,
         value_name = "TOKEN",

@@ -9,7 +9,7 @@ use super::{SettingScope, StrictEffect};
 /// The certificate and the key of the listener.
 #[derive(Clone, Debug, Default, Args)]
 pub struct TlsArgs {
-    /// Serve https with this certificate, in PEM, with the certificates between it and the authority
+    /// Serve https with this certificate and those between it and the authority, in PEM
     #[arg(long, value_name = "FILE", env = "LOOMREC_TLS_CERT", add = StrictEffect::Harmless)]
     #[arg(add = SettingScope::InputFile)]
     pub tls_cert: Option<PathBuf>,

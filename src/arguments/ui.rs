@@ -16,8 +16,7 @@ Examples:
   loomrec ui run.jsonl -r recordings/agent.json
   loomrec ui recordings/ --port 8080 --no-open")]
 pub struct UiArgs {
-    /// The recording to show (may be left out if the settings name one), or a journal that
-    /// --journal wrote
+    /// The recording to show (or that of the settings), or a journal that --journal wrote
     #[arg(value_name = "FILE", value_parser = location(), value_hint = ValueHint::AnyPath)]
     pub file: RecordingLocation,
     /// The recording that holds the journal's calls

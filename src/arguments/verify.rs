@@ -21,7 +21,7 @@ Examples:
   loomrec verify --strict --json recordings/agent.json
   loomrec verify --fix recordings/agent.json && git diff --stat")]
 pub struct VerifyArgs {
-    /// The recordings (may be left out if the settings name one)
+    /// The recordings (or that of the settings)
     #[arg(
         required = true,
         value_name = "FILE",
@@ -29,9 +29,8 @@ pub struct VerifyArgs {
         value_hint = ValueHint::AnyPath,
     )]
     pub files: Vec<RecordingLocation>,
-    /// Fix problems that need no decision: keys and hashes, summaries, known credentials,
-    /// formatting, numbers of takes, a leftover log; report each fix. In an object store: restore
-    /// objects from the cache of this machine and from segments
+    /// Fix problems that need no decision, and report each fix. In an object store: restore objects
+    /// from the cache and from segments
     #[arg(long)]
     pub fix: bool,
     /// Of a recording in an object store: read every object; without it, they are only listed
