@@ -196,6 +196,7 @@ mod selecting_headers;
 mod sessions;
 #[cfg(test)]
 mod setting;
+mod shared_answers;
 #[cfg(test)]
 mod soak;
 #[cfg(test)]

@@ -8,7 +8,7 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use super::*;
-use crate::replay::{Latency, Matcher, ReplayEngine, ReplaySource, ReplayTerms};
+use crate::replay::{Latency, Matcher, Repeat, ReplayEngine, ReplaySource, ReplayTerms};
 use loomrec_recording::RecordedRequest;
 use loomrec_recording::normalized_request::NormalizedRequest;
 use loomrec_store::Recording;
@@ -94,7 +94,8 @@ fn replayer(length: usize, room: DecodeRoom) -> (ReplayEngine, NormalizedRequest
     std::fs::write(&path, file.to_string()).unwrap();
     let recording = Recording::open(&path).unwrap();
     let source = ReplaySource { label: "run".into(), recording };
-    let matcher = Matcher::new(vec![source], ReplayTerms::default()).unwrap();
+    let terms = ReplayTerms { repeat: Some(Repeat::Last), ..ReplayTerms::default() };
+    let matcher = Matcher::new(vec![source], terms).unwrap();
     let request = RecordedRequest {
         method: "POST".into(),
         path: "/v1/chat/completions".into(),
@@ -118,6 +119,25 @@ async fn a_decoded_answer_waits_until_an_earlier_one_has_been_read() {
     let second = second.await.unwrap();
     assert_eq!(second.response.status(), 200);
     drop(second);
+}
+
+#[tokio::test]
+async fn callers_at_one_time_share_a_large_answer_that_was_decoded() {
+    let length = 1 << 20;
+    let room = DecodeRoom::new(WHILE_CHANGING * SMALL, WHILE_CHANGING * length + length / 2);
+    let (replayer, observed) = replayer(length, room);
+    // The first ones find out how large it is. All later calls get the last take.
+    for _ in 0..2 {
+        drop(replayer.answer(&observed, None, Instant::now()).await.unwrap());
+    }
+    let answer = || replayer.answer(&observed, None, Instant::now());
+    let (one, other) = tokio::join!(answer(), answer());
+    let answers = [one.unwrap(), other.unwrap()];
+    let bodies = answers.each_ref().map(|answer| answer.response.body().whole());
+    assert_eq!((bodies[0].len(), bodies[0].as_ptr()), (length, bodies[1].as_ptr()));
+    // Nothing keeps it once they have read it.
+    drop((answers, bodies));
+    drop(replayer.answer(&observed, None, Instant::now()).await.unwrap());
 }
 
 #[tokio::test]

@@ -8,10 +8,13 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 
 use super::body::ReplayBody;
-use super::decode_room::{DecodeRoom, DeliveryError};
+#[cfg(test)]
+use super::decode_room::DecodeRoom;
+use super::decode_room::DeliveryError;
 use super::end_order::EndOrder;
 use super::explain::UnexplainedMiss;
 use super::form_change::FormChange;
+use super::form_maker::FormMaker;
 use super::latency::{DeliverySchedule, Latency, LatencyDraw};
 use super::matched_by::MatchedBy;
 use super::matcher::{Matcher, TakeMatch};
@@ -42,7 +45,7 @@ pub struct ReplayEngine {
     latency: Latency,
     script: Option<Script>,
     explaining: Arc<Semaphore>,
-    room: DecodeRoom,
+    forms: FormMaker,
     /// The text of the placeholder answer.
     placeholder: Arc<str>,
     /// How many calls were answered with the placeholder.
@@ -93,21 +96,21 @@ pub struct WithheldAnswer {
 impl ReplayEngine {
     /// Returns an engine that replays loaded recordings.
     pub fn new(matcher: Matcher, latency: Latency) -> Self {
-        let (explaining, room) = (Arc::new(Semaphore::new(EXPLAINED)), DecodeRoom::default());
+        let (explaining, forms) = (Arc::new(Semaphore::new(EXPLAINED)), FormMaker::default());
         let (placeholder, placeholders) = (Arc::from(PLACEHOLDER), AtomicU32::new(0));
         let (script, end_order) = (None, end_order(&matcher));
-        Self { matcher, latency, script, explaining, room, placeholder, placeholders, end_order }
+        Self { matcher, latency, script, explaining, forms, placeholder, placeholders, end_order }
     }
 
     /// Returns an engine that replays the same takes for a session that begins. None of them is used
-    /// in it. It has no script. Both engines share the room for decoded answers.
+    /// in it. It has no script. Both engines share answers whose form is changed, and the room for them.
     pub fn for_session(&self, name: &str, latency: Latency) -> Self {
         Self {
             matcher: self.matcher.for_session(name),
             latency,
             script: None,
             explaining: Arc::clone(&self.explaining),
-            room: self.room.clone(),
+            forms: self.forms.clone(),
             placeholder: Arc::clone(&self.placeholder),
             placeholders: AtomicU32::new(0),
             end_order: end_order(&self.matcher),
@@ -128,7 +131,7 @@ impl ReplayEngine {
     /// Returns the same engine, with this room for decoded answers.
     #[cfg(test)]
     pub(super) fn with_room(self, room: DecodeRoom) -> Self {
-        Self { room, ..self }
+        Self { forms: FormMaker::new(room), ..self }
     }
 
     /// Returns the script, if there is one.
@@ -218,7 +221,7 @@ impl ReplayEngine {
                     false => Ok(answer),
                     true => {
                         let change = FormChange { answer, kind, binding };
-                        Box::pin(self.change(hit, change, observed)).await
+                        Box::pin(self.forms.change(hit, change, observed)).await
                     }
                 }
             }
@@ -232,23 +235,6 @@ impl ReplayEngine {
         let mut answer = self.hold_at_end(self.paced(hit, ready, arrived), hit, observed);
         answer.response.body_mut().wait_for(hit.turn.take());
         Ok(answer)
-    }
-
-    /// Changes the form of the answer of a take.
-    async fn change(
-        &self,
-        hit: &mut TakeMatch<'_>,
-        change: FormChange,
-        observed: &NormalizedRequest,
-    ) -> Result<Arc<ReadyResponse>, DeliveryError> {
-        let bound = hit.take.decoded_bound().unwrap_or_default();
-        let changed = change.run(observed, &self.room, bound, hit.turn.as_deref_mut()).await;
-        match &changed {
-            Ok(changed) => hit.take.set_decoded_bound(Some(changed.bound)),
-            Err(DeliveryError::TooLarge) => hit.take.set_decoded_bound(None),
-            Err(_) => {}
-        }
-        changed.map(|changed| changed.answer)
     }
 
     /// Returns the answer of a take, and the change that its form needs.

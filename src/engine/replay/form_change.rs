@@ -123,7 +123,7 @@ impl FormChange {
     }
 
     /// Returns the most bytes of the body that is changed, if it decodes to at most `bound`.
-    fn most_bytes(&self, bound: DecodedBound) -> usize {
+    pub(super) fn most_bytes(&self, bound: DecodedBound) -> usize {
         let length = self.answer.bytes.len();
         let is_deflate = |coding: &str| {
             ["gzip", "x-gzip", "deflate"].iter().any(|name| coding.eq_ignore_ascii_case(name))

@@ -28,6 +28,7 @@ mod entry_texts;
 mod exact_requests;
 mod explain;
 mod form_change;
+mod form_maker;
 mod gauss_sequence;
 mod group;
 mod held_call;
