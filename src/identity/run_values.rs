@@ -37,7 +37,7 @@ const FOLDER: &str = "folder";
 pub(super) const DERIVED: [&str; 3] = [FOLDER, GIT_OVERVIEW, WEEKDAY];
 
 /// The names of the paths that are read from the system.
-const PATHS: [&str; 4] = [CWD, HOME, "pwd", "tmpdir"];
+pub const PATHS: [&str; 4] = [CWD, HOME, "pwd", "tmpdir"];
 
 /// The values that tell who recorded a call, and on which machine.
 const PERSONAL: [&str; 3] = [HOME, "host", "user"];

@@ -228,12 +228,16 @@ impl RunContext {
         if self.tls.is_some() { UrlScheme::Https } else { UrlScheme::Http }
     }
 
-    /// Returns the messages to print once the listener is ready.
-    fn notices(&self, engines: &RunEngines) -> Vec<String> {
+    /// Returns the messages to print once the listener is ready. `binds` says whether the values of the
+    /// run are bound in every request.
+    fn notices(&self, engines: &RunEngines, binds: bool) -> Vec<String> {
         let upstreams = engines.engine.goes_upstream().then(|| self.upstreams.destinations());
         let local = serve_setup::local_note(self.address, self.public_url.as_ref());
         let preset = self.preset.as_deref().map(AppliedPreset::text);
-        [preset, engines.notice.clone(), upstreams.flatten(), local].into_iter().flatten().collect()
+        let unusable = self.run_values.unusable_note();
+        let unusable = unusable.filter(|_| binds || preset.is_some());
+        let notices = [preset, unusable, engines.notice.clone(), upstreams.flatten(), local];
+        notices.into_iter().flatten().collect()
     }
 
     /// Returns the environment of a command.
@@ -309,7 +313,7 @@ impl RunContext {
             origin: origin.clone(),
             guard: guard::variables(guard.as_ref(), &args.no_env),
         };
-        let (notices, budget) = (self.notices(&engines), engines.budget);
+        let (notices, budget) = (self.notices(&engines, args.run_values.bind), engines.budget);
         let (sessions, read_again) = sessions.map_or((None, None), |sessions| {
             (Some((sessions.start)(shared.clone())), sessions.read_again)
         });

@@ -1,6 +1,8 @@
 //! Tests of values that vary from run to run: a recording made in one directory, home and day
 //! answers a run in another, if that was asked for.
 
+mod unbound;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;

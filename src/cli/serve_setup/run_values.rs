@@ -9,9 +9,10 @@ use super::repository::set_repository;
 use crate::args::{RunValueArgs, ServeArgs};
 use crate::exit::CommandFailure;
 use crate::preset::no_such_preset;
+use crate::terminal::line;
 use loomrec_engine::RepositoryWatch;
 use loomrec_identity::repository_forms::{GIT_BRANCH, GIT_STATUS};
-use loomrec_identity::run_values::{CWD, DAY, HOME, SYSTEM_TIMEZONE, TIMEZONE, UTC_DAY};
+use loomrec_identity::run_values::{CWD, DAY, HOME, PATHS, SYSTEM_TIMEZONE, TIMEZONE, UTC_DAY};
 use loomrec_identity::{ClientPreset, NormalizeRule, RepositoryStates, RunValueFinder, RunValues};
 
 /// The names of the values that are read from the system.
@@ -52,6 +53,8 @@ pub struct RunValueTerms {
     is_for_all: bool,
     /// The states of the repository after the start of the run.
     pub states: Arc<RepositoryStates>,
+    /// The paths of the system that cannot be bound, with their names.
+    unusable: Vec<(&'static str, String)>,
 }
 
 impl RunValueTerms {
@@ -66,6 +69,14 @@ impl RunValueTerms {
             without.for_each(|name| _ = values.all.remove(name));
         }
         values
+    }
+
+    /// Names the paths that are not bound: the root is in every path, and a relative path in any text.
+    pub fn unusable_note(&self) -> Option<String> {
+        let named = self.unusable.iter().map(|(name, path)| format!("{name} {}", line(path)));
+        let named = named.collect::<Vec<_>>().join(", ");
+        (!named.is_empty())
+            .then(|| format!("not bound: {named} (the root, a relative path, or one with a quote)"))
     }
 
     /// Returns what reads the state of the repository that CMD runs in when a request may have another
@@ -116,7 +127,8 @@ pub fn run_values(
         let names: Vec<&str> = ClientPreset::all().iter().map(|preset| preset.name).collect();
         return Err(CommandFailure::usage(format!("--preset: {}", no_such_preset(name, &names))));
     }
-    let (mut values, mut asked) = (of_system(environment), RunValues::default());
+    let (mut values, mut unusable) = of_system(environment);
+    let mut asked = RunValues::default();
     let vars = args.vars.iter().filter(|text| !text.is_empty());
     for text in vars {
         let (name, value) =
@@ -132,9 +144,11 @@ pub fn run_values(
             )));
         }
         asked.set(name, value);
+        unusable.retain(|(unusable, _)| *unusable != name);
     }
     for name in args.no_run_value.iter().filter(|name| !name.is_empty()) {
         asked.remove(name);
+        unusable.retain(|(unusable, _)| unusable != name);
         if !values.remove(name) && !NAMES.contains(&name.as_str()) {
             return Err(CommandFailure::usage(format!(
                 "--no-run-value {name}: there is no such value; the values are {}",
@@ -142,7 +156,8 @@ pub fn run_values(
             )));
         }
     }
-    Ok(RunValueTerms { all: values, asked, is_for_all: args.bind, states: Arc::default() })
+    let (is_for_all, states) = (args.bind, Arc::default());
+    Ok(RunValueTerms { all: values, asked, is_for_all, states, unusable })
 }
 
 fn is_name(name: &str) -> bool {
@@ -150,8 +165,8 @@ fn is_name(name: &str) -> bool {
     !name.is_empty() && name.len() <= 64 && name.bytes().all(is_part)
 }
 
-/// Returns the values of the system. A value that cannot be looked for is left out.
-fn of_system(environment: &BTreeMap<String, String>) -> RunValues {
+/// Returns the values of the system, and the paths that cannot be looked for.
+fn of_system(environment: &BTreeMap<String, String>) -> (RunValues, Vec<(&'static str, String)>) {
     let variable = |name: &str| environment.get(name).cloned().filter(|text| !text.is_empty());
     let directory = |text: String| match text.trim_end_matches('/') {
         "" => text,
@@ -179,11 +194,14 @@ fn of_system(environment: &BTreeMap<String, String>) -> RunValues {
         (DAY, Some(day(local_date(now, variable("TZ").as_deref())))),
         (UTC_DAY, Some(day(now.date()))),
     ];
-    let mut values = RunValues::default();
+    let (mut values, mut unusable) = (RunValues::default(), Vec::new());
     for (name, text) in all {
-        values.set(name, text.unwrap_or_default());
+        let text = text.unwrap_or_default();
+        if !values.set(name, text.clone()) && PATHS.contains(&name) && !text.is_empty() {
+            unusable.push((name, text));
+        }
     }
-    values
+    (values, unusable)
 }
 
 /// Whether a path names the working directory.
@@ -247,6 +265,29 @@ mod tests {
         let environment = environment.map(|(name, text)| (name.to_owned(), text.to_owned()));
         let read = run_values(&args, &environment.into_iter().collect());
         read.map(|terms| terms.all).map_err(|failure| failure.message)
+    }
+
+    #[test]
+    fn root_and_relative_paths_are_named_and_not_bound() {
+        let note = |vars: &[&str], without: &[&str], home: &str| {
+            let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+            let args = RunValueArgs {
+                vars: owned(vars),
+                no_run_value: owned(without),
+                ..RunValueArgs::default()
+            };
+            let environment = [("HOME", home), ("TMPDIR", "/tmp")];
+            let environment = environment.map(|(name, text)| (name.to_owned(), text.to_owned()));
+            let terms = run_values(&args, &environment.into_iter().collect()).unwrap();
+            assert_eq!(terms.all.get("home").is_none(), terms.unusable_note().is_some());
+            terms.unusable_note()
+        };
+        for home in ["/", "//", ".", "..", "home/ann"] {
+            let named = note(&[], &[], home).unwrap();
+            assert!(named.starts_with("not bound: home "), "{named}");
+        }
+        assert_eq!(note(&[], &[], "/home/ann"), None);
+        assert_eq!(note(&["home=/home/ann"], &[], "/"), None);
     }
 
     #[test]
