@@ -1,4 +1,4 @@
-//! The tables of docs/cli.md, made from the binary's own help.
+//! The lists of flags in docs/cli.md, made from the binary's own help.
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -110,7 +110,7 @@ impl CommandHelp {
             "Arguments" => self.arguments.push(flag),
             "Options" => self.flags.push(flag),
             "Faults" => self.faults.push(flag),
-            other => panic!("no table is made of {other:?}"),
+            other => panic!("no list is made of {other:?}"),
         }
     }
 }
@@ -196,7 +196,7 @@ fn meaning(paragraphs: &[String]) -> String {
     let text = format!("{}{default}", text.trim_end_matches('.'));
     let count = text.split_whitespace().count();
     assert!(count <= CELL_WORDS, "{count} words in one cell are too many: {text}");
-    text.replace('|', "\\|").replace('*', "\\*").replace('<', "&lt;")
+    text.replace('*', "\\*").replace('<', "&lt;")
 }
 
 /// Begins a text with a small letter, unless it begins with a name in capitals.
@@ -225,21 +225,14 @@ fn commands() -> BTreeMap<String, CommandHelp> {
     found
 }
 
-/// Returns a table of flags. It has a column for variables if a flag has one.
-fn table(flags: &[&FlagHelp]) -> String {
-    let has_variables = flags.iter().any(|flag| !flag.variable.is_empty());
-    let mut text = match (flags.is_empty(), has_variables) {
-        (true, _) => return String::new(),
-        (false, true) => "\n| flag | variable | meaning |\n|---|---|---|\n".to_owned(),
-        (false, false) => "\n| flag | meaning |\n|---|---|\n".to_owned(),
+/// Returns a list of flags, each with its variable.
+fn list(flags: &[&FlagHelp]) -> String {
+    let item = |FlagHelp { spelled, variable, meaning }: &FlagHelp| match variable.is_empty() {
+        true => format!("* {spelled}: {meaning}\n"),
+        false => format!("* {spelled} ({variable}): {meaning}\n"),
     };
-    for FlagHelp { spelled, variable, meaning } in flags {
-        text += &match has_variables {
-            true => format!("| {spelled} | {variable} | {meaning} |\n"),
-            false => format!("| {spelled} | {meaning} |\n"),
-        };
-    }
-    text
+    let items: String = flags.iter().map(|flag| item(flag)).collect();
+    if items.is_empty() { items } else { format!("\n{items}") }
 }
 
 /// The flags that several commands have in the same words, with these commands.
@@ -275,24 +268,25 @@ impl Reference {
         Self { commands, shared, of_run }
     }
 
-    fn shared_table(&self) -> String {
-        let mut text =
-            format!("## {SEVERAL}\n\n| flag | of | variable | meaning |\n|---|---|---|---|\n");
+    fn shared_list(&self) -> String {
+        let mut text = format!("## {SEVERAL}\n\n");
         for (FlagHelp { spelled, variable, meaning }, names) in &self.shared {
             let names = match names.len() == self.commands.len() {
                 true => "every command".to_owned(),
-                false => format!("`{}`", names.join("`, `")),
+                false => names.join(", "),
             };
-            text += &format!("| {spelled} | {names} | {variable} | {meaning} |\n");
+            let variable =
+                if variable.is_empty() { String::new() } else { format!(" ({variable})") };
+            text += &format!("* {spelled}{variable} of {names}: {meaning}\n");
         }
         text
     }
 
-    fn run_tables(&self) -> String {
+    fn run_lists(&self) -> String {
         let faults = &self.commands["record"].faults;
         let (faults, others): (Vec<&FlagHelp>, Vec<&FlagHelp>) =
             self.of_run.iter().partition(|flag| faults.contains(flag));
-        let (faults, others) = (table(&faults), table(&others));
+        let (faults, others) = (list(&faults), list(&others));
         format!(
             "\nBoth commands have these flags.\n{others}\n### Faults\n\n\
              Both have these, too. More: [faults.md](faults.md).\n{faults}"
@@ -308,7 +302,7 @@ impl Reference {
         text += &format!("\n\n`{}`\n", command.usage);
         let own =
             |flag: &&FlagHelp| !self.shared.contains_key(*flag) && !self.of_run.contains(flag);
-        text += &table(&command.all().filter(own).collect::<Vec<_>>());
+        text += &list(&command.all().filter(own).collect::<Vec<_>>());
         let is_run = ["record", "replay"].contains(&name);
         let same = command.all().filter(|flag| !is_run && self.of_run.contains(flag));
         let same: Vec<String> = same.map(FlagHelp::name).collect();
@@ -320,11 +314,11 @@ impl Reference {
     }
 
     fn text(&self) -> String {
-        let mut text = self.shared_table();
+        let mut text = self.shared_list();
         for (group, names) in GROUPS {
             text += &format!("\n## {group}\n");
             if names.contains(&"record") {
-                text += &self.run_tables();
+                text += &self.run_lists();
             }
             names.iter().for_each(|name| text += &self.section(name));
         }

@@ -276,6 +276,16 @@ fn decisions_are_few_short_pages_that_the_index_names() {
     assert!(words <= 12_000, "{words} words of decisions, at most 12,000");
 }
 
+/// Who adds to a page looks for what may go.
+#[test]
+fn pages_together_have_at_most_sixty_thousand_words() {
+    let pages = documents().into_iter().filter(|page| page.parent() == Some(Path::new("docs")));
+    let count = |page: PathBuf| read(page.to_str().unwrap()).split_whitespace().count();
+    let words: usize = pages.map(count).sum();
+    assert!(words > 40_000, "only {words} words were found: the search is broken");
+    assert!(words <= 60_000, "{words} words of docs, at most 60,000");
+}
+
 /// The anchors of a document's headings.
 fn anchors(text: &str) -> BTreeSet<String> {
     let slug = |heading: &str| {
