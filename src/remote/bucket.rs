@@ -1,5 +1,6 @@
 //! The objects of one remote recording: what is read, created and moved in its bucket.
 
+mod packs;
 mod recorders;
 
 use bytes::Bytes;
@@ -9,10 +10,11 @@ use serde::{Deserialize, Serialize};
 
 use super::address::RemoteAddress;
 use super::content_hash::ContentHash;
-use super::object_access::{LARGEST_OBJECT, ObjectAccess, note_text};
+use super::object_access::{HashedForm, LARGEST_OBJECT, ObjectAccess, note_text};
 use super::object_name::ObjectName;
 use super::packed_text::{LARGEST_MANIFEST, packed_limit};
 use super::remote_error::RemoteError;
+pub(crate) use packs::EntryListing;
 
 /// The most bytes of a reference, a tag or the file of a recorder.
 const LARGEST_NOTE: u64 = 64 << 10;
@@ -205,7 +207,7 @@ impl RecordingBucket {
     /// # Errors
     /// The store fails.
     pub async fn put_entry(&self, hash: &ContentHash, packed: Vec<u8>) -> Result<(), RemoteError> {
-        self.objects.ensure(&self.entry_path(hash), hash, packed.into()).await
+        self.objects.ensure(&self.entry_path(hash), (hash, HashedForm::Text), packed.into()).await
     }
 
     /// Makes sure that the object of an entry that is listed is right, and young. Returns whether it
@@ -218,7 +220,7 @@ impl RecordingBucket {
         hash: &ContentHash,
         packed: Vec<u8>,
     ) -> Result<bool, RemoteError> {
-        self.objects.renew(&self.entry_path(hash), hash, packed.into()).await
+        self.objects.renew(&self.entry_path(hash), (hash, HashedForm::Text), packed.into()).await
     }
 
     /// Reads the object of an entry, as it is stored. `bytes` is the length of its text.
@@ -260,7 +262,7 @@ impl RecordingBucket {
         packed: Vec<u8>,
     ) -> Result<(), RemoteError> {
         let (path, packed) = (self.manifest_path(hash), Bytes::from(packed));
-        self.objects.ensure(&path, hash, packed.clone()).await?;
+        self.objects.ensure(&path, (hash, HashedForm::Text), packed.clone()).await?;
         self.objects.prove_conditions(&path, packed).await
     }
 

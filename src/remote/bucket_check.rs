@@ -1,35 +1,25 @@
 //! The check of a bucket: whether the objects that its states name are there and right.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::SystemTime;
-
-use futures_util::{StreamExt as _, TryStreamExt as _};
 
 use super::bucket::RecordingBucket;
 use super::content_hash::ContentHash;
+use super::entry_check::{CheckDepth, StateLayout, check_entries};
 use super::local_cache::LocalCache;
 use super::lost_ref::read_newest;
 use super::manifest::StateManifest;
-use super::object_access::PARALLEL;
-use super::packed_text::{LARGEST_ENTRY, LARGEST_MANIFEST, check_text};
+use super::packed_text::{LARGEST_MANIFEST, check_text};
 use super::remote_error::RemoteError;
 use super::segment_plan::{GapChoice, plan_segments, refuse_gaps};
-
-/// How closely objects are looked at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CheckDepth {
-    /// Whether they are listed, and not empty. Manifests are read.
-    Listing,
-    /// Each is read and hashed.
-    Contents,
-}
+use super::state_index::StateIndex;
 
 /// What a check found.
 #[derive(Debug, Default)]
 pub struct BucketCheck {
     /// How many states were checked.
     pub states: usize,
-    /// How many objects of entries they name.
+    /// How many entries they name.
     pub objects: usize,
     /// How many segments of recorders are known to be lost.
     pub missing_segments: usize,
@@ -39,19 +29,22 @@ pub struct BucketCheck {
     pub(crate) entries: BTreeMap<ContentHash, RemoteError>,
     /// The manifests that cannot be used, and why.
     pub(crate) manifests: BTreeMap<ContentHash, RemoteError>,
+    /// The states whose indexes cannot be used, and why.
+    pub(crate) indexes: BTreeMap<ContentHash, RemoteError>,
+    /// Where the entries of each state are.
+    pub(crate) layouts: Vec<StateLayout>,
 }
 
 impl BucketCheck {
     /// Returns how many objects cannot be used.
     pub fn damaged(&self) -> usize {
-        self.entries.len() + self.manifests.len()
+        self.entries.len() + self.manifests.len() + self.indexes.len()
     }
 
     /// Returns the error that names the objects that cannot be used; `None` if all are right.
     pub fn into_error(self) -> Option<RemoteError> {
-        RemoteError::join_objects(
-            self.manifests.into_values().chain(self.entries.into_values()).collect(),
-        )
+        let states = self.manifests.into_values().chain(self.indexes.into_values());
+        RemoteError::join_objects(states.chain(self.entries.into_values()).collect())
     }
 }
 
@@ -71,7 +64,6 @@ pub async fn check_bucket(
         None => named_states(bucket, cache).await?,
     };
     let mut check = BucketCheck { states: states.len(), ..BucketCheck::default() };
-    let mut needed: BTreeMap<ContentHash, u64> = BTreeMap::new();
     for state in &states {
         let manifest = match read_manifest(bucket, state).await? {
             Ok(manifest) => Some(manifest),
@@ -86,13 +78,18 @@ pub async fn check_bucket(
         };
         let missing = manifest.recorders.iter().map(|recorder| recorder.missing.len());
         check.missing_segments = check.missing_segments.max(missing.sum());
-        needed.extend(manifest.takes.into_iter().map(|take| (take.object, take.bytes)));
+        let index = match bucket.read_index(state).await {
+            Err(error @ RemoteError::Object { .. }) => {
+                check.indexes.insert(state.clone(), error);
+                StateIndex::default()
+            }
+            index => index?.unwrap_or_default(),
+        };
+        check.layouts.push(StateLayout::new(state.clone(), index, &manifest));
     }
-    check.objects = needed.len();
-    check.entries = match depth {
-        CheckDepth::Listing => check_listing(bucket, needed).await?,
-        CheckDepth::Contents => check_contents(bucket, needed).await?,
-    };
+    let needed = check.layouts.iter().flat_map(|layout| layout.needed.keys());
+    check.objects = needed.collect::<BTreeSet<_>>().len();
+    check.entries = check_entries(bucket, &check.layouts, depth).await?;
     Ok(check)
 }
 
@@ -131,58 +128,4 @@ async fn read_manifest(
         return Ok(Err(unusable(problem)));
     }
     Ok(StateManifest::from_packed(&packed).map_err(|error| unusable(error.to_string())))
-}
-
-/// Returns the objects that are not listed, or are empty.
-async fn check_listing(
-    bucket: &RecordingBucket,
-    needed: BTreeMap<ContentHash, u64>,
-) -> Result<BTreeMap<ContentHash, RemoteError>, RemoteError> {
-    let listed = listed_entries(bucket).await?;
-    let problem_of = |hash: &ContentHash| match listed.get(hash) {
-        None => Some(bucket.unusable_entry(hash, "the store does not have it")),
-        Some(0) => Some(bucket.unusable_entry(hash, "it is empty")),
-        Some(_) => None,
-    };
-    Ok(needed.into_keys().filter_map(|hash| problem_of(&hash).map(|error| (hash, error))).collect())
-}
-
-/// Returns the objects of entries in a bucket, with their lengths in bytes.
-pub(crate) async fn listed_entries(
-    bucket: &RecordingBucket,
-) -> Result<HashMap<ContentHash, u64>, RemoteError> {
-    let listed = bucket.list("objects").await?;
-    let entry = |object: object_store::ObjectMeta| {
-        Some((ContentHash::of_path(&object.location)?, object.size))
-    };
-    Ok(listed.into_iter().filter_map(entry).collect())
-}
-
-/// Reads the objects. Returns those that are not right.
-async fn check_contents(
-    bucket: &RecordingBucket,
-    needed: BTreeMap<ContentHash, u64>,
-) -> Result<BTreeMap<ContentHash, RemoteError>, RemoteError> {
-    let checks = needed.into_iter().map(|(hash, bytes)| async move {
-        let problem = check_entry(bucket, &hash, bytes).await?;
-        Ok::<_, RemoteError>(problem.map(|problem| (hash, problem)))
-    });
-    let checks = futures_util::stream::iter(checks).buffer_unordered(PARALLEL);
-    let found: Vec<Option<(ContentHash, RemoteError)>> = checks.try_collect().await?;
-    Ok(found.into_iter().flatten().collect())
-}
-
-/// Returns what is wrong with the object of an entry, whose text has at most this many bytes.
-pub(crate) async fn check_entry(
-    bucket: &RecordingBucket,
-    hash: &ContentHash,
-    bytes: u64,
-) -> Result<Option<RemoteError>, RemoteError> {
-    match bucket.get_entry(hash, bytes).await {
-        Ok(packed) => Ok(check_text(&packed, hash, bytes.min(LARGEST_ENTRY))
-            .err()
-            .map(|problem| bucket.unusable_entry(hash, problem))),
-        Err(error @ RemoteError::Object { .. }) => Ok(Some(error)),
-        Err(error) => Err(error),
-    }
 }

@@ -1,16 +1,23 @@
-//! The repair of a bucket: objects that cannot be used are written again, from the cache of this
-//! machine, from segments that are still there, and from a recording.
+//! The repair of a bucket: what cannot be used is written again, from the packs that are there, from
+//! the cache of this machine, from segments that are still there, and from a recording.
+//!
+//! Entries become objects of their own, and leave the indexes that named their packs.
+
+use std::collections::{BTreeSet, HashSet};
 
 use super::bucket::RecordingBucket;
 use super::bucket_check::BucketCheck;
+use super::cached_entries::CachedEntries;
 use super::content_hash::ContentHash;
 use super::local_cache::LocalCache;
 use super::manifest::StateManifest;
+use super::pack_search::search_packs;
 use super::packed_manifest::pack_manifest;
 use super::packed_text::pack_text;
-use super::push::SecretFree;
 use super::remote_error::RemoteError;
+use super::secret_free::SecretFree;
 use super::segment::{describe_take, read_segment};
+use super::state_index::{IndexedPack, StateIndex};
 
 /// Writes objects again that cannot be used. They are taken out of the check, which then has those
 /// that are left. Returns how many were written.
@@ -24,102 +31,160 @@ pub async fn repair_bucket(
     check: &mut BucketCheck,
 ) -> Result<usize, RemoteError> {
     let before = check.damaged();
-    repair_from_cache(bucket, cache, check).await?;
+    let mut repair = BucketRepair { bucket, check, moved: HashSet::new() };
+    if !repair.check.entries.is_empty() {
+        repair.search_packs().await?;
+    }
+    repair.repair_from_cache(cache).await?;
     if let Some(recording) = recording {
-        repair_from_recording(bucket, recording, check).await?;
+        repair.repair_from_recording(recording).await?;
     }
-    if !check.entries.is_empty() {
-        repair_from_segments(bucket, check).await?;
+    if !repair.check.entries.is_empty() {
+        repair.repair_from_segments().await?;
     }
+    repair.write_indexes().await?;
     Ok(before - check.damaged())
 }
 
-async fn repair_from_cache(
-    bucket: &RecordingBucket,
-    cache: &LocalCache,
-    check: &mut BucketCheck,
-) -> Result<(), RemoteError> {
-    let entries: Vec<ContentHash> = check.entries.keys().cloned().collect();
-    for hash in entries {
-        if let Some(packed) = cache.object(&hash) {
-            bucket.put_entry(&hash, packed).await?;
-            check.entries.remove(&hash);
-        }
-    }
-    let manifests: Vec<ContentHash> = check.manifests.keys().cloned().collect();
-    for hash in manifests {
-        if let Some(packed) = cache.packed_manifest(&hash) {
-            put_manifest(bucket, &hash, packed, check).await?;
-        }
-    }
-    Ok(())
+/// A repair under way.
+struct BucketRepair<'a> {
+    bucket: &'a RecordingBucket,
+    check: &'a mut BucketCheck,
+    /// The entries that are objects now.
+    moved: HashSet<ContentHash>,
 }
 
-async fn put_manifest(
-    bucket: &RecordingBucket,
-    hash: &ContentHash,
-    packed: Vec<u8>,
-    check: &mut BucketCheck,
-) -> Result<(), RemoteError> {
-    bucket.put_manifest(hash, packed).await?;
-    check.manifests.remove(hash);
-    Ok(())
-}
-
-async fn put_entry(
-    bucket: &RecordingBucket,
-    hash: &ContentHash,
-    text: &[u8],
-    check: &mut BucketCheck,
-) -> Result<(), RemoteError> {
-    if !check.entries.contains_key(hash) {
-        return Ok(());
-    }
-    let packed = pack_text(text).map_err(RemoteError::at("the text of an entry"))?;
-    bucket.put_entry(hash, packed).await?;
-    check.entries.remove(hash);
-    Ok(())
-}
-
-async fn repair_from_recording(
-    bucket: &RecordingBucket,
-    recording: &SecretFree<'_>,
-    check: &mut BucketCheck,
-) -> Result<(), RemoteError> {
-    let about = recording.recording.meta().keys().clone();
-    let mut manifest = StateManifest { about, ..StateManifest::default() };
-    for stored in recording.recording.entries() {
-        let stored = stored?;
-        let (take, text) = describe_take(&stored.name, &stored.entry);
-        if check.entries.contains_key(&take.object) {
-            recording.refuse_secrets(bucket, &stored.name, &text)?;
-            put_entry(bucket, &take.object, &text, check).await?;
+impl BucketRepair<'_> {
+    /// Finds entries in packs that the index does not name, since it is lost, damaged or old.
+    async fn search_packs(&mut self) -> Result<(), RemoteError> {
+        let lost: BTreeSet<ContentHash> = self.check.entries.keys().cloned().collect();
+        let found = search_packs(self.bucket, &lost).await?;
+        for (hash, packed) in found.salvaged {
+            self.put_packed(&hash, packed).await?;
         }
-        manifest.takes.push(take);
-    }
-    // A state that was pushed is made of the recording alone.
-    let text = manifest.to_text();
-    let hash = ContentHash::from_bytes(&text);
-    match check.manifests.contains_key(&hash) {
-        true => {
-            let packed = pack_manifest(bucket.url(), &text)?;
-            put_manifest(bucket, &hash, packed, check).await
+        let packed = |pack: &IndexedPack| {
+            pack.entries.iter().map(|packed| packed.entry.clone()).collect::<Vec<_>>()
+        };
+        let placed: HashSet<ContentHash> = found.packs.iter().flat_map(packed).collect();
+        for layout in &mut self.check.layouts {
+            let moved: HashSet<ContentHash> =
+                placed.iter().filter(|hash| layout.needed.contains_key(hash)).cloned().collect();
+            if moved.is_empty() {
+                continue;
+            }
+            let packs = StateIndex::from_packs(found.packs.clone());
+            let packs = packs.filtered(|_| true, |hash| moved.contains(hash)).packs().to_vec();
+            layout.index = std::mem::take(&mut layout.index).with_packs(packs, &moved);
+            self.bucket.write_index(&layout.state, &layout.index).await?;
+            self.check.indexes.remove(&layout.state);
         }
-        false => Ok(()),
+        self.check.entries.retain(|hash, _| !placed.contains(hash));
+        Ok(())
     }
-}
 
-async fn repair_from_segments(
-    bucket: &RecordingBucket,
-    check: &mut BucketCheck,
-) -> Result<(), RemoteError> {
-    for segment in bucket.list_segments().await?.into_keys() {
-        let Some(bytes) = bucket.get_segment(&segment).await? else { continue };
-        // One that is damaged has nothing to give.
-        let Ok(read) = read_segment(bucket.url(), &segment, &bytes) else { continue };
-        for (take, text) in read.takes {
-            put_entry(bucket, &take.object, &text, check).await?;
+    async fn repair_from_cache(&mut self, cache: &LocalCache) -> Result<(), RemoteError> {
+        let entries: Vec<ContentHash> = self.check.entries.keys().cloned().collect();
+        let states: BTreeSet<ContentHash> =
+            self.check.layouts.iter().map(|layout| layout.state.clone()).collect();
+        let indexes: Vec<_> = states
+            .iter()
+            .map(|state| cache.index(state))
+            .chain(self.check.layouts.iter().map(|layout| layout.index.clone()))
+            .collect();
+        for hash in entries {
+            let cached = |index| CachedEntries { cache, index }.checked(&hash);
+            if let Some(packed) = indexes.iter().find_map(cached).or_else(|| cache.object(&hash)) {
+                self.put_packed(&hash, packed).await?;
+            }
+        }
+        let manifests: Vec<ContentHash> = self.check.manifests.keys().cloned().collect();
+        for hash in manifests {
+            if let Some(packed) = cache.packed_manifest(&hash) {
+                self.put_manifest(&hash, packed).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn put_manifest(
+        &mut self,
+        hash: &ContentHash,
+        packed: Vec<u8>,
+    ) -> Result<(), RemoteError> {
+        self.bucket.put_manifest(hash, packed).await?;
+        self.check.manifests.remove(hash);
+        Ok(())
+    }
+
+    /// Writes an entry as an object. Its bytes have been checked.
+    async fn put_packed(&mut self, hash: &ContentHash, packed: Vec<u8>) -> Result<(), RemoteError> {
+        self.bucket.put_entry(hash, packed).await?;
+        self.check.entries.remove(hash);
+        self.moved.insert(hash.clone());
+        Ok(())
+    }
+
+    async fn put_text(&mut self, hash: &ContentHash, text: &[u8]) -> Result<(), RemoteError> {
+        if !self.check.entries.contains_key(hash) {
+            return Ok(());
+        }
+        let packed = pack_text(text).map_err(RemoteError::at("the text of an entry"))?;
+        self.put_packed(hash, packed).await
+    }
+
+    async fn repair_from_recording(
+        &mut self,
+        recording: &SecretFree<'_>,
+    ) -> Result<(), RemoteError> {
+        let about = recording.recording.meta().keys().clone();
+        let mut manifest = StateManifest { about, ..StateManifest::default() };
+        for stored in recording.recording.entries() {
+            let stored = stored?;
+            let (take, text) = describe_take(&stored.name, &stored.entry);
+            if self.check.entries.contains_key(&take.object) {
+                recording.refuse_secrets(self.bucket, &stored.name, &text)?;
+                self.put_text(&take.object, &text).await?;
+            }
+            manifest.takes.push(take);
+        }
+        // A state that was pushed is made of the recording alone.
+        let text = manifest.to_text();
+        let hash = ContentHash::from_bytes(&text);
+        match self.check.manifests.contains_key(&hash) {
+            true => {
+                let packed = pack_manifest(self.bucket.url(), &text)?;
+                self.put_manifest(&hash, packed).await
+            }
+            false => Ok(()),
         }
     }
-    Ok(())
+
+    async fn repair_from_segments(&mut self) -> Result<(), RemoteError> {
+        for segment in self.bucket.list_segments().await?.into_keys() {
+            let Some(bytes) = self.bucket.get_segment(&segment).await? else { continue };
+            // One that is damaged has nothing to give.
+            let Ok(read) = read_segment(self.bucket.url(), &segment, &bytes) else { continue };
+            for (take, text) in read.takes {
+                self.put_text(&take.object, &text).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes entries that are objects now out of the indexes, and writes indexes again that were
+    /// damaged, once all of their entries are found.
+    async fn write_indexes(&mut self) -> Result<(), RemoteError> {
+        let BucketCheck { entries, indexes, layouts, .. } = &mut *self.check;
+        for layout in layouts {
+            self.bucket.remove_from_index(&layout.state, &layout.index, &self.moved).await?;
+            let is_whole = !layout.needed.keys().any(|hash| entries.contains_key(hash));
+            if is_whole && indexes.contains_key(&layout.state) {
+                let moved = &self.moved;
+                let index = layout.index.filtered(|_| true, |hash| !moved.contains(hash));
+                self.bucket.write_index(&layout.state, &index).await?;
+                indexes.remove(&layout.state);
+            }
+        }
+        Ok(())
+    }
 }

@@ -8,14 +8,16 @@ use object_store::ObjectMeta;
 use object_store::path::Path;
 use time::OffsetDateTime;
 
-use super::bucket::RecordingBucket;
+use super::bucket::{EntryListing, RecordingBucket};
 use super::content_hash::ContentHash;
 use super::listed_segment::ListedSegment;
 use super::local_cache::LocalCache;
 use super::lost_ref::read_newest;
 use super::manifest::StateManifest;
+use super::object_name::ObjectName;
 use super::remote_error::RemoteError;
 use super::segment_plan::{GapChoice, plan_segments, refuse_gaps};
+use super::state_index::StateIndex;
 use super::state_loader::load_manifest;
 
 /// Objects that are younger than this stay: someone may be about to name them.
@@ -46,6 +48,11 @@ impl GarbageList {
     /// Returns the paths of the objects.
     pub fn paths(&self) -> impl ExactSizeIterator<Item = &str> {
         self.paths.iter().map(AsRef::as_ref)
+    }
+
+    /// Takes objects out that are needed after all.
+    pub(crate) fn keep(&mut self, kept: &HashSet<Path>) {
+        self.paths.retain(|path| !kept.contains(path));
     }
 
     pub(crate) fn add(&mut self, object: ObjectMeta) {
@@ -83,7 +90,8 @@ pub async fn find_garbage(
             garbage.add(object);
         }
     }
-    let mut needed: HashSet<ContentHash> = HashSet::new();
+    let listing = bucket.list_entries().await?;
+    let mut needed = NeededObjects::default();
     let mut newest_manifest = StateManifest::default();
     for hash in &kept {
         let manifest = match load_manifest(bucket, cache, hash).await {
@@ -93,21 +101,64 @@ pub async fn find_garbage(
             }
             manifest => manifest?,
         };
-        needed.extend(manifest.takes.iter().map(|take| take.object.clone()));
+        let index = match bucket.read_index(hash).await {
+            Err(RemoteError::Object { .. }) => StateIndex::default(),
+            index => index?.unwrap_or_default(),
+        };
+        needed.add(&listing, &manifest, &index);
         if Some(hash) == newest.as_ref() {
             newest_manifest = manifest;
         }
     }
     garbage.states = kept.len() - garbage.gone.len();
-    for object in bucket.list("objects").await? {
-        let is_needed =
-            ContentHash::of_path(&object.location).is_none_or(|hash| needed.contains(&hash));
-        if !is_needed && !is_younger(&object, GRACE) {
-            garbage.add(object);
+    for part in ["objects", "packs", "indexes"] {
+        for object in bucket.list(part).await? {
+            let is_needed = match (bucket.object_name(&object.location), object_hash(&object)) {
+                (Some(ObjectName::Entry), Some(hash)) => needed.objects.contains(&hash),
+                (Some(ObjectName::Pack), Some(hash)) => needed.has_pack(&hash),
+                (Some(ObjectName::Index), Some(hash)) => kept.contains(&hash),
+                _ => true,
+            };
+            if !is_needed && !is_younger(&object, GRACE) {
+                garbage.add(object);
+            }
         }
     }
     add_segments(bucket, &newest_manifest, &mut garbage).await?;
     Ok(garbage)
+}
+
+/// What the states need that are kept.
+#[derive(Debug, Default)]
+struct NeededObjects {
+    objects: HashSet<ContentHash>,
+    packs: HashSet<ContentHash>,
+    /// Whether an entry is neither an object nor in a pack of its index, so that each pack may hold
+    /// it: the index is lost, or damaged.
+    is_any_pack: bool,
+}
+
+impl NeededObjects {
+    fn add(&mut self, listing: &EntryListing, manifest: &StateManifest, index: &StateIndex) {
+        for take in &manifest.takes {
+            let pack = index.find(&take.object).map(|(pack, _)| pack);
+            if let Some(pack) = pack.filter(|pack| listing.has_pack(pack)) {
+                self.packs.insert(pack.pack.clone());
+                continue;
+            }
+            self.packs.extend(pack.map(|pack| pack.pack.clone()));
+            self.is_any_pack |= !listing.has_object(&take.object);
+            self.objects.insert(take.object.clone());
+        }
+    }
+
+    fn has_pack(&self, pack: &ContentHash) -> bool {
+        self.is_any_pack || self.packs.contains(pack)
+    }
+}
+
+fn object_hash(object: &ObjectMeta) -> Option<ContentHash> {
+    ContentHash::of_path(&object.location)
 }
 
 /// Adds the segments that are merged, and the files of recorders that have no segments and are not
@@ -129,13 +180,9 @@ async fn add_segments(
     for object in bucket.list("runs").await? {
         let parts: Vec<&str> = object.location.as_ref().rsplitn(3, '/').collect();
         let [file, recorder, ..] = parts[..] else { continue };
-        let is_garbage = match file.parse::<u32>() {
-            Ok(number) => {
-                newest.has_segment(&ListedSegment { recorder: recorder.to_owned(), number })
-            }
-            Err(_) => {
-                file == "recorder.json" && !needed.contains(recorder) && !has_written(recorder)
-            }
+        let is_garbage = match ListedSegment::parse(&[recorder.to_owned(), file.to_owned()]) {
+            Some(segment) => newest.has_segment(&segment),
+            None => file == "recorder.json" && !needed.contains(recorder) && !has_written(recorder),
         };
         if is_garbage && !is_younger(&object, GRACE) {
             garbage.add(object);

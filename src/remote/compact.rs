@@ -1,26 +1,26 @@
 //! Compaction: segments are merged into a new state, which the reference then names.
 //!
-//! Objects come first, then the manifest, then the reference, which is moved only if it is still
-//! what was read. Segments are removed after that, once their objects are known to be right. So a
-//! crash at any point loses nothing, and the next compaction goes on from there. What is merged is
-//! noted in the manifest, so nothing is merged twice.
+//! Entries come first, then the index and the manifest, then the reference, which is moved only if it
+//! is still what was read. Segments are removed after that, once their entries are known to be right.
+//! So a crash at any point loses nothing, and the next compaction goes on from there. What is merged
+//! is noted in the manifest, so nothing is merged twice.
 
-use std::collections::BTreeSet;
+use std::collections::HashSet;
 use std::time::Duration;
 
-use futures_util::{StreamExt as _, TryStreamExt as _};
 use rand::RngExt as _;
 
 use super::bucket::RecordingBucket;
 use super::content_hash::ContentHash;
+use super::entry_check::StateLayout;
 use super::listed_segment::ListedSegment;
 use super::local_cache::LocalCache;
+use super::merge_upload::{MergeBase, upload_merged};
 use super::merged_segments::check_merged;
 use super::merged_state::{MergedState, merge_new};
-use super::object_access::PARALLEL;
-use super::packed_manifest::pack_manifest;
 use super::remote_error::RemoteError;
 use super::segment_plan::{GapChoice, refuse_gaps};
+use super::state_index::StateIndex;
 use super::state_loader::{StateSize, state_size};
 
 /// How often a compaction is repeated if others move the reference.
@@ -55,36 +55,48 @@ pub async fn compact(
     for _ in 0..TRIES {
         let merged = merge_new(bucket, cache, choice).await?;
         let size = state_size(&merged.manifest);
+        let base = MergeBase::read(bucket, &merged).await?;
         if merged.new.is_empty() {
-            release_segments(bucket, &merged, &[]).await?;
+            let index = base.index;
+            release_segments(bucket, &merged, index, &[]).await?;
             let manifest = merged.from.map(|from| from.state.manifest);
             return Ok(CompactedState { manifest, size, segments: 0 });
         }
-        if let Some(hash) = upload_new(bucket, cache, &merged).await? {
-            // The next attempt takes it from its segment again.
-            refuse_damage_again(bucket, damaged.replace(hash.clone()), &hash)?;
-            continue;
-        }
+        let index = match upload_merged(bucket, cache, &merged, base).await? {
+            Ok(index) => index,
+            Err(hash) => {
+                // The next attempt takes it from its segment again.
+                refuse_damage_again(bucket, damaged.replace(hash.clone()), &hash)?;
+                continue;
+            }
+        };
         if !bucket.move_ref(merged.from.as_ref(), &merged.hash).await? {
             let pause = rand::rng().random_range(0..JITTER_MS);
             tokio::time::sleep(Duration::from_millis(pause)).await;
             continue;
         }
-        release_segments(bucket, &merged, &merged.new).await?;
+        release_segments(bucket, &merged, index, &merged.new).await?;
+        cache.keep_segments(bucket.url(), &HashSet::new());
         let segments = merged.new.len() as u64;
         return Ok(CompactedState { manifest: Some(merged.hash), size, segments });
     }
     Err(RemoteError::Contended { url: bucket.url().to_owned() })
 }
 
-/// Removes segments whose objects are right: those of this compaction, and those that a killed one
+/// Removes segments whose entries are right: those of this compaction, and those that a killed one
 /// has merged. The files of their recorders stay: a recorder may go on.
 async fn release_segments(
     bucket: &RecordingBucket,
     merged: &MergedState,
+    index: StateIndex,
     new: &[ListedSegment],
 ) -> Result<(), RemoteError> {
-    let left = check_merged(bucket, &merged.manifest, &merged.merged).await?;
+    let state = match (new.is_empty(), &merged.from) {
+        (true, Some(from)) => &from.state.manifest,
+        _ => &merged.hash,
+    };
+    let layout = StateLayout::new(state.clone(), index, &merged.manifest);
+    let left = check_merged(bucket, &layout, &merged.manifest, &merged.merged).await?;
     let done: Vec<ListedSegment> = new.iter().chain(&left.whole).cloned().collect();
     bucket.remove_segments(&done, &[]).await?;
     if let Some(error) = RemoteError::join_objects(left.problems) {
@@ -116,28 +128,6 @@ fn refuse_other_rules(bucket: &RecordingBucket, merged: &MergedState) -> Result<
     }
     let recorders = merged.other_rules.join(", ");
     Err(RemoteError::OtherRules { url: bucket.url().to_owned(), recorders })
-}
-
-/// Uploads the objects of the new segments, and the manifest. Each is checked first. Returns an
-/// object that is damaged or missing in the cache, if there is one; the manifest is not uploaded
-/// then.
-async fn upload_new(
-    bucket: &RecordingBucket,
-    cache: &LocalCache,
-    merged: &MergedState,
-) -> Result<Option<ContentHash>, RemoteError> {
-    let objects: BTreeSet<&ContentHash> = merged.objects.iter().collect();
-    let uploads = objects.into_iter().map(|hash| async move {
-        let Some(packed) = cache.object(hash) else { return Ok(Some(hash.clone())) };
-        bucket.put_entry(hash, packed).await.map(|()| None)
-    });
-    let uploads = futures_util::stream::iter(uploads).buffer_unordered(PARALLEL);
-    let damaged: Vec<Option<ContentHash>> = uploads.try_collect().await?;
-    if let Some(hash) = damaged.into_iter().flatten().next() {
-        return Ok(Some(hash));
-    }
-    let packed = pack_manifest(bucket.url(), &merged.text)?;
-    bucket.put_manifest(&merged.hash, packed).await.map(|()| None)
 }
 
 #[cfg(test)]

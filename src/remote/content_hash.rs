@@ -44,7 +44,12 @@ impl ContentHash {
 
     /// Reads the digits in the last part of an object's path.
     pub(crate) fn of_path(path: &object_store::path::Path) -> Option<Self> {
-        Self::parse(&format!("{PREFIX}{}", path.filename()?)).ok()
+        Self::from_digits(path.filename()?)
+    }
+
+    /// Reads the 64 digits.
+    pub(crate) fn from_digits(digits: &str) -> Option<Self> {
+        Self::parse(&format!("{PREFIX}{digits}")).ok()
     }
 
     /// Returns the 64 digits.

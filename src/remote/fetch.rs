@@ -3,22 +3,20 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use loomrec_recording::entry::EntryReadError;
-use loomrec_recording::{Entry, EntryName};
-
 use super::address::{RemoteName, StateSelector};
 use super::bucket::RecordingBucket;
 use super::composed_recording::is_of_state;
 use super::content_hash::ContentHash;
+use super::download_progress::OnFetchProgress;
 use super::local_cache::LocalCache;
 use super::manifest::{ManifestTake, StateManifest};
 use super::merged_state::{MergedState, merge_new};
-use super::object_download::{OnFetchProgress, download_objects};
 use super::packed_manifest::pack_manifest;
-use super::packed_text::{LARGEST_ENTRY, LARGEST_RECORDING, check_text, unpack_text};
+use super::packed_text::LARGEST_RECORDING;
+use super::recording_composer::RecordingComposer;
 use super::remote_error::RemoteError;
 use super::segment_plan::{GapChoice, refuse_gaps};
-use super::state_loader::{load_manifest, read_meta, takes_in_order};
+use super::state_loader::{load_manifest, takes_in_order};
 
 /// A state that is on this machine.
 #[derive(Clone, Debug)]
@@ -31,7 +29,7 @@ pub struct FetchedState {
     pub is_offline: bool,
     /// How long ago the store was asked, if it could not be asked now.
     pub age: Option<Duration>,
-    /// How many objects were downloaded.
+    /// How many entries were downloaded.
     pub fetched: u64,
 }
 
@@ -92,7 +90,8 @@ impl StateFetcher {
         };
         self.cache.put_manifest(&merged.hash, &pack_manifest(bucket.url(), &merged.text)?)?;
         self.cache.note_seen(bucket.url(), &merged.hash)?;
-        self.compose(bucket, merged.hash, &merged.manifest).await
+        let base = merged.from.as_ref().map(|from| &from.state.manifest);
+        self.compose(bucket, merged.hash, &merged.manifest, base).await
     }
 
     async fn use_seen(
@@ -132,16 +131,18 @@ impl StateFetcher {
     ) -> Result<FetchedState, RemoteError> {
         let is_cached = self.cache.packed_manifest(&hash).is_some();
         let manifest = load_manifest(bucket, &self.cache, &hash).await?;
-        let state = self.compose(bucket, hash, &manifest).await?;
+        let state = self.compose(bucket, hash.clone(), &manifest, Some(&hash)).await?;
         Ok(FetchedState { is_offline: is_cached && state.fetched == 0, ..state })
     }
 
-    /// Composes the recording of a state. Objects that the cache does not have are downloaded.
+    /// Composes the recording of a state. Entries that the cache does not have are downloaded from
+    /// where the index of `base` says: this state, or the one that segments were merged into.
     async fn compose(
         &self,
         bucket: &RecordingBucket,
         hash: ContentHash,
         manifest: &StateManifest,
+        base: Option<&ContentHash>,
     ) -> Result<FetchedState, RemoteError> {
         if let Some(state) = self.cached_state(&hash)? {
             return Ok(FetchedState { is_offline: false, ..state });
@@ -149,7 +150,9 @@ impl StateFetcher {
         let takes = takes_in_order(manifest);
         refuse_size(bucket, &takes)?;
         let staged = self.cache.stage_recording(&hash)?;
-        let written = self.fetch_and_write(bucket, manifest, &takes, &staged).await;
+        let composer =
+            RecordingComposer { bucket, cache: &self.cache, hash: &hash, base, takes: &takes };
+        let written = composer.fetch_and_write(manifest, &staged, &self.on_progress).await;
         if written.is_err() {
             // What is left of it is never read.
             let _ = std::fs::remove_file(&staged);
@@ -157,91 +160,6 @@ impl StateFetcher {
         let fetched = written?;
         let recording = self.cache.keep_recording(&hash, &staged)?;
         Ok(FetchedState { recording, manifest: hash, is_offline: false, age: None, fetched })
-    }
-
-    /// Writes the recording of a state. Objects that are missing or damaged in the cache are
-    /// downloaded. Returns how many were.
-    async fn fetch_and_write(
-        &self,
-        bucket: &RecordingBucket,
-        manifest: &StateManifest,
-        takes: &[&ManifestTake],
-        staged: &std::path::Path,
-    ) -> Result<u64, RemoteError> {
-        let fetched = self.fetch_missing(bucket, takes).await?;
-        match self.write_recording(bucket, manifest, takes, staged) {
-            Err(_) if self.drop_damaged(takes) => {}
-            written => return written.map(|()| fetched),
-        }
-        let again = self.fetch_missing(bucket, takes).await?;
-        self.write_recording(bucket, manifest, takes, staged)?;
-        Ok(fetched + again)
-    }
-
-    /// Removes the objects of these takes that are damaged in the cache. Returns whether one was, or
-    /// is missing.
-    fn drop_damaged(&self, takes: &[&ManifestTake]) -> bool {
-        let mut has_damaged = false;
-        for take in takes {
-            let limit = take.bytes.min(LARGEST_ENTRY);
-            let packed = self.cache.unchecked_object(&take.object);
-            if packed.is_none_or(|packed| check_text(&packed, &take.object, limit).is_err()) {
-                self.cache.drop_object(&take.object);
-                has_damaged = true;
-            }
-        }
-        has_damaged
-    }
-
-    /// Downloads the objects that the cache does not have. Each is checked against its hash.
-    async fn fetch_missing(
-        &self,
-        bucket: &RecordingBucket,
-        takes: &[&ManifestTake],
-    ) -> Result<u64, RemoteError> {
-        let mut missing: Vec<&ManifestTake> =
-            takes.iter().copied().filter(|take| !self.cache.has_object(&take.object)).collect();
-        missing.sort_by(|one, other| one.object.cmp(&other.object));
-        missing.dedup_by(|one, other| one.object == other.object);
-        download_objects(bucket, &self.cache, missing, &self.on_progress).await
-    }
-
-    fn write_recording(
-        &self,
-        bucket: &RecordingBucket,
-        manifest: &StateManifest,
-        takes: &[&ManifestTake],
-        staged: &std::path::Path,
-    ) -> Result<(), RemoteError> {
-        let meta = read_meta(bucket, manifest)?;
-        let entries = takes.iter().map(|take| self.read_entry(bucket, take));
-        loomrec_store::create(staged, &meta, entries, true).map(drop)
-    }
-
-    /// Reads an entry from the cache.
-    fn read_entry(
-        &self,
-        bucket: &RecordingBucket,
-        take: &ManifestTake,
-    ) -> Result<(EntryName, Entry), RemoteError> {
-        let failed = |problem: String| bucket.unusable_entry(&take.object, problem);
-        let packed = self
-            .cache
-            .unchecked_object(&take.object)
-            .ok_or_else(|| failed("it has gone from the cache".to_owned()))?;
-        let text = unpack_text(&packed, &take.object, take.bytes.min(LARGEST_ENTRY))
-            .map_err(|problem| failed(format!("in the cache of this machine, {problem}")))?;
-        let entry = Entry::read(&text).map_err(|error| match error {
-            EntryReadError::Json(error) => failed(error.to_string()),
-            EntryReadError::Entry(error) => failed(error.to_string()),
-        })?;
-        let name = match EntryName::of_key(&take.name) {
-            (EntryName::Step(id), _) => {
-                EntryName::step(&id).map_err(|error| failed(error.to_string()))?
-            }
-            (name, _) => name,
-        };
-        Ok((name, entry))
     }
 }
 

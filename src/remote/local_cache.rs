@@ -1,5 +1,8 @@
 //! The cache on this machine: objects, manifests, and the recordings that were composed of them.
 
+mod packs;
+mod segments;
+
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -95,8 +98,9 @@ impl LocalCache {
         let _ = fs::remove_file(self.object_path(hash));
     }
 
-    /// Removes a state: its manifest, and the recording that was composed of it.
+    /// Removes a state: its manifest and index, and the recording that was composed of it.
     pub fn drop_state(&self, hash: &ContentHash) {
+        self.drop_index(hash);
         // What is not there need not be removed.
         let _ = fs::remove_file(self.manifest_path(hash));
         let _ = fs::remove_file(self.recording_path(hash));

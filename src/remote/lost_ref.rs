@@ -1,6 +1,6 @@
 //! References that are lost or damaged although the bucket has states.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::SystemTime;
 
 use object_store::ObjectMeta;
@@ -59,9 +59,9 @@ pub(crate) async fn read_newest(
 /// Whether a reference may have named a state. A first compaction that was killed has uploaded a
 /// state, too, but it has removed no segment.
 fn was_named(manifest: &StateManifest, segments: &BTreeMap<ListedSegment, SystemTime>) -> bool {
-    let is_there = |recorder: &str, number: u32| {
-        segments.contains_key(&ListedSegment { recorder: recorder.to_owned(), number })
-    };
+    let there: BTreeSet<(&str, u32)> =
+        segments.keys().map(|segment| (segment.recorder.as_str(), segment.number)).collect();
+    let is_there = |recorder: &str, number: u32| there.contains(&(recorder, number));
     manifest.takes.iter().any(|take| take.recorder.is_none())
         || manifest.recorders.iter().any(|recorder| {
             (1..=recorder.segments).any(|number| {

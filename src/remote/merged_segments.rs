@@ -4,13 +4,13 @@
 //! answer. A segment holds the bytes of its entries, so it mends objects that are damaged or
 //! missing.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use futures_util::{StreamExt as _, TryStreamExt as _};
 
 use super::bucket::RecordingBucket;
-use super::bucket_check::check_entry;
 use super::content_hash::ContentHash;
+use super::entry_check::{CheckDepth, StateLayout, check_entries};
 use super::listed_segment::ListedSegment;
 use super::manifest::{ManifestTake, StateManifest};
 use super::object_access::PARALLEL;
@@ -27,26 +27,36 @@ pub(crate) struct CheckedSegments {
     pub(crate) problems: Vec<RemoteError>,
 }
 
-/// Checks the objects of segments that are merged into a state. One that is damaged or missing is
-/// written again from its segment.
+/// Checks the entries of segments that are merged into a state. One that is damaged or missing is
+/// written again from its segment, as an object.
 ///
 /// # Errors
 /// The store fails.
 pub(crate) async fn check_merged(
     bucket: &RecordingBucket,
+    layout: &StateLayout,
     manifest: &StateManifest,
     segments: &[ListedSegment],
 ) -> Result<CheckedSegments, RemoteError> {
     let mut checked = CheckedSegments::default();
+    let mut layout = layout.clone();
     for segment in segments {
         let Some(bytes) = bucket.get_segment(segment).await? else { continue };
         let problems = match read_segment(bucket.url(), segment, &bytes) {
             Ok(read) => {
-                mend_objects(bucket, manifest, read.takes).await?;
+                mend_entries(bucket, &mut layout, read.takes).await?;
                 Vec::new()
             }
             // Its own takes are not known, so all of its recorder are checked.
-            Err(RemoteError::Object { .. }) => check_recorder(bucket, manifest, segment).await?,
+            Err(RemoteError::Object { .. }) => {
+                let recorder = Some(segment.recorder.as_str());
+                let takes = manifest.takes.iter();
+                let takes = takes.filter(|take| take.recorder.as_deref() == recorder);
+                let entries: HashSet<&ContentHash> = takes.map(|take| &take.object).collect();
+                let layout = layout.only(|hash| entries.contains(hash));
+                let found = check_entries(bucket, &[layout], CheckDepth::Contents).await?;
+                found.into_values().collect()
+            }
             Err(error) => return Err(error),
         };
         match problems.is_empty() {
@@ -57,34 +67,30 @@ pub(crate) async fn check_merged(
     Ok(checked)
 }
 
-/// Mends the objects that a state needs from the texts of a segment.
-async fn mend_objects(
+/// Mends the entries that a state needs from the texts of a segment.
+async fn mend_entries(
     bucket: &RecordingBucket,
-    manifest: &StateManifest,
+    layout: &mut StateLayout,
     takes: Vec<(ManifestTake, Vec<u8>)>,
 ) -> Result<(), RemoteError> {
     let texts: HashMap<ContentHash, Vec<u8>> =
         takes.into_iter().map(|(take, text)| (take.object, text)).collect();
-    let needed = manifest.takes.iter().map(|take| &take.object);
-    let needed: HashMap<&ContentHash, &Vec<u8>> =
-        needed.filter_map(|object| texts.get_key_value(object)).collect();
-    let uploads = needed.into_iter().map(|(hash, text)| async move {
+    let needed = layout.only(|hash| texts.contains_key(hash));
+    let is_packed = |hash: &ContentHash| layout.index.find(hash).is_some();
+    let packed = needed.only(is_packed);
+    let broken = check_entries(bucket, &[packed], CheckDepth::Contents).await?;
+    let mended: HashSet<ContentHash> = broken.into_keys().collect();
+    // Those that should be objects are checked as they are written.
+    let loose = needed.needed.keys().filter(|hash| !is_packed(hash));
+    let wanted: Vec<&ContentHash> = loose.chain(&mended).collect();
+    let uploads = wanted.into_iter().filter_map(|hash| texts.get_key_value(hash));
+    let uploads = uploads.map(|(hash, text)| async move {
         let packed = pack_text(text).map_err(RemoteError::at("the text of an entry"))?;
         bucket.put_entry(hash, packed).await
     });
-    futures_util::stream::iter(uploads).buffer_unordered(PARALLEL).try_collect().await
-}
-
-/// Checks the objects of all takes of a segment's recorder. Returns those that are not right.
-async fn check_recorder(
-    bucket: &RecordingBucket,
-    manifest: &StateManifest,
-    segment: &ListedSegment,
-) -> Result<Vec<RemoteError>, RemoteError> {
-    let recorder = Some(segment.recorder.as_str());
-    let takes = manifest.takes.iter().filter(|take| take.recorder.as_deref() == recorder);
-    let checks = takes.map(|take| check_entry(bucket, &take.object, take.bytes));
-    let checks = futures_util::stream::iter(checks).buffer_unordered(PARALLEL);
-    let found: Vec<Option<RemoteError>> = checks.try_collect().await?;
-    Ok(found.into_iter().flatten().collect())
+    let uploads = futures_util::stream::iter(uploads).buffer_unordered(PARALLEL);
+    uploads.try_collect::<()>().await?;
+    bucket.remove_from_index(&layout.state, &layout.index, &mended).await?;
+    layout.index = layout.index.filtered(|_| true, |hash| !mended.contains(hash));
+    Ok(())
 }

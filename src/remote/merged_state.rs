@@ -1,9 +1,10 @@
 //! The newest state of a recording: the one that the reference names, and the segments that are
 //! not merged into it yet.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::time::SystemTime;
 
+use bytes::Bytes;
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use loomrec_identity::IdentityRules;
 use loomrec_recording::{KeyVariables, RecordingMeta};
@@ -81,6 +82,7 @@ async fn merge_listed(
         Some(from) => load_manifest(bucket, cache, &from.state.manifest).await?,
         None => StateManifest::default(),
     };
+    cache.keep_segments(bucket.url(), &unmerged_hashes(&manifest, &listed));
     let SegmentPlan { merged, next, gaps } =
         plan_segments(&manifest, listed, choice, SystemTime::now());
     let mut about = match &from {
@@ -143,6 +145,15 @@ pub(crate) async fn count_unmerged(
     Ok(listed.keys().filter(|segment| !manifest.has_segment(segment)).count())
 }
 
+/// Returns the hashes of the listed segments that a state does not have.
+fn unmerged_hashes<'a>(
+    manifest: &StateManifest,
+    listed: &'a BTreeMap<ListedSegment, SystemTime>,
+) -> HashSet<&'a ContentHash> {
+    let unmerged = listed.keys().filter(|segment| !manifest.has_segment(segment));
+    unmerged.filter_map(|segment| segment.hash.as_ref()).collect()
+}
+
 /// A segment that was read. Its objects are in the cache.
 struct ReadSegment {
     segment: ListedSegment,
@@ -157,7 +168,7 @@ impl ReadSegment {
         let times = self.takes.iter().filter_map(|take| take.recorded_at.as_ref());
         let RecorderFile { run, started_at, .. } = self.recorder.clone();
         let last_at = times.max().filter(|&last| *last > started_at).unwrap_or(&started_at).clone();
-        let ListedSegment { recorder, number } = self.segment.clone();
+        let ListedSegment { recorder, number, .. } = self.segment.clone();
         ManifestRecorder {
             id: recorder,
             run,
@@ -192,7 +203,7 @@ async fn read_all(
     let files = &files;
     let read = segments.into_iter().map(|segment| async move {
         let Some(recorder) = files.get(&segment.recorder).cloned() else { return Ok(None) };
-        let Some(bytes) = bucket.get_segment(&segment).await? else { return Ok(None) };
+        let Some(bytes) = get_segment(bucket, cache, &segment).await? else { return Ok(None) };
         let SegmentContents { rules, key_variables, takes } =
             read_segment(bucket.url(), &segment, &bytes)?;
         let mut described = Vec::with_capacity(takes.len());
@@ -206,4 +217,24 @@ async fn read_all(
     let read = futures_util::stream::iter(read).buffered(SEGMENTS_AT_ONCE);
     let read: Vec<Option<ReadSegment>> = read.try_collect().await?;
     Ok(read.into_iter().collect())
+}
+
+/// Reads a segment from the cache, or downloads it. Returns `None` if it has been removed since it
+/// was listed.
+async fn get_segment(
+    bucket: &RecordingBucket,
+    cache: &LocalCache,
+    segment: &ListedSegment,
+) -> Result<Option<Bytes>, RemoteError> {
+    let known = segment.hash.as_ref().and_then(|hash| cache.segment(bucket.url(), hash));
+    if let Some(bytes) = known {
+        return Ok(Some(bytes.into()));
+    }
+    let bytes = bucket.get_segment(segment).await?;
+    if let (Some(bytes), Some(hash)) = (&bytes, &segment.hash)
+        && ContentHash::from_bytes(bytes) == *hash
+    {
+        cache.put_segment(bucket.url(), hash, bytes)?;
+    }
+    Ok(bytes)
 }

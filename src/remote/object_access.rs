@@ -12,6 +12,7 @@ mod store_link;
 mod store_silence;
 mod whole_read;
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -19,7 +20,7 @@ use bytes::Bytes;
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use object_store::path::Path;
 use object_store::{
-    Error, GetOptions, ObjectMeta, ObjectStore, ObjectStoreExt as _, PutMode, PutOptions,
+    Error, GetOptions, GetRange, ObjectMeta, ObjectStore, ObjectStoreExt as _, PutMode, PutOptions,
 };
 use serde::{Deserialize, Serialize};
 
@@ -44,6 +45,24 @@ pub(crate) const LARGEST_OBJECT: u64 = 1 << 30;
 /// How often a request is sent that was silent while others were under way. Each time, half as many
 /// are.
 const SILENT_TRIES: usize = 6;
+
+/// What of an object has the hash in its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HashedForm {
+    /// Its text, which is stored compressed.
+    Text,
+    /// Its bytes.
+    Bytes,
+}
+
+impl HashedForm {
+    fn has_hash(self, bytes: &[u8], hash: &ContentHash) -> bool {
+        match self {
+            Self::Text => check_text(bytes, hash, LARGEST_TEXT).is_ok(),
+            Self::Bytes => ContentHash::from_bytes(bytes) == *hash,
+        }
+    }
+}
 
 /// The objects below the name of a recording.
 #[derive(Clone, Debug)]
@@ -121,38 +140,39 @@ impl ObjectAccess {
         Path::from(format!("{}/{part}", self.root))
     }
 
-    /// Makes sure that an object is there whose text has this hash. One that is damaged is written
-    /// again, and one that is old, so that a collection of garbage finds it young.
+    /// Makes sure that an object is there which has this hash. One that is damaged is written again,
+    /// and one that is old, so that a collection of garbage finds it young.
     pub(crate) async fn ensure(
         &self,
         path: &Path,
-        hash: &ContentHash,
-        packed: Bytes,
+        (hash, form): (&ContentHash, HashedForm),
+        bytes: Bytes,
     ) -> Result<(), RemoteError> {
-        match self.create(path, packed.clone()).await? {
+        match self.create(path, bytes.clone()).await? {
             true => Ok(()),
-            false => self.renew(path, hash, packed).await.map(drop),
+            false => self.renew(path, (hash, form), bytes).await.map(drop),
         }
     }
 
-    /// Writes an object again whose text has not this hash, or that is old. Returns whether it was.
+    /// Writes an object again that has not this hash, or is old. Returns whether it was.
     pub(crate) async fn renew(
         &self,
         path: &Path,
-        hash: &ContentHash,
-        packed: Bytes,
+        (hash, form): (&ContentHash, HashedForm),
+        bytes: Bytes,
     ) -> Result<bool, RemoteError> {
-        if self.is_right_and_young(path, hash).await? {
+        if self.is_right_and_young(path, hash, form).await? {
             return Ok(false);
         }
-        self.replace(path, packed).await.map(|()| true)
+        self.replace(path, bytes).await.map(|()| true)
     }
 
-    /// Whether an object has a text of this hash, and need not be renewed.
+    /// Whether an object has this hash, and need not be renewed.
     async fn is_right_and_young(
         &self,
         path: &Path,
         hash: &ContentHash,
+        form: HashedForm,
     ) -> Result<bool, RemoteError> {
         let found = match self.get_if_there(path, LARGEST_OBJECT).await {
             // It has more bytes than any that loomrec writes.
@@ -163,7 +183,7 @@ impl ObjectAccess {
         let Some((packed, meta)) = found else { return Ok(false) };
         let age = SystemTime::now().duration_since(meta.last_modified.into());
         let is_young = age.is_ok_and(|age| age < RENEWED);
-        Ok(is_young && check_text(&packed, hash, LARGEST_TEXT).is_ok())
+        Ok(is_young && form.has_hash(&packed, hash))
     }
 
     /// Writes an object, whatever is there.
@@ -255,6 +275,21 @@ impl ObjectAccess {
             false => Some(read_whole(&*self.store, path, answer).await?),
         };
         Ok((bytes, meta))
+    }
+
+    /// Reads a part of an object. Returns `None` if there is none, or if the store does not give
+    /// this part.
+    pub(crate) async fn get_span(&self, path: &Path, span: Range<u64>) -> Option<Bytes> {
+        let range = Some(GetRange::Bounded(span.clone()));
+        let read = || async {
+            let options = GetOptions { range: range.clone(), ..GetOptions::default() };
+            let answer = self.store.get_opts(path, options).await?;
+            match answer.range == span {
+                true => read_whole(&*self.store, path, answer).await.map(Some),
+                false => Ok(None),
+            }
+        };
+        self.try_patiently(read).await.ok().flatten()
     }
 
     pub(crate) fn read_note<T: for<'a> Deserialize<'a>>(

@@ -1,6 +1,7 @@
 //! The names of a recording's objects.
 
 use super::content_hash::ContentHash;
+use super::listed_segment::SegmentName;
 
 /// What an object of a recording is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,8 +12,12 @@ pub(crate) enum ObjectName {
     Tag,
     /// The manifest of a state.
     Manifest,
+    /// The index of a state.
+    Index,
     /// An entry.
     Entry,
+    /// A pack of entries.
+    Pack,
     /// The file of a recorder.
     Recorder,
     /// A segment of a recorder.
@@ -31,6 +36,8 @@ impl ObjectName {
         match folder {
             "tags" => return Some((before, Self::Tag)),
             "manifests" if is_hash(last) => return Some((before, Self::Manifest)),
+            "indexes" if is_hash(last) => return Some((before, Self::Index)),
+            "packs" if is_hash(last) => return Some((before, Self::Pack)),
             _ => {}
         }
         let (name, kind) = before.rsplit_once('/')?;
@@ -39,9 +46,7 @@ impl ObjectName {
                 Some((name, Self::Entry))
             }
             "runs" if last == "recorder.json" => Some((name, Self::Recorder)),
-            "runs" if last.len() >= 6 && last.bytes().all(|byte| byte.is_ascii_digit()) => {
-                Some((name, Self::Segment))
-            }
+            "runs" if SegmentName::parse(last).is_some() => Some((name, Self::Segment)),
             _ => None,
         }
     }
@@ -62,10 +67,15 @@ mod tests {
             ("team/agent/ref".to_owned(), Some(("team/agent", ObjectName::Ref))),
             ("agent/tags/v1".to_owned(), Some(("agent", ObjectName::Tag))),
             (format!("agent/manifests/{digits}"), Some(("agent", ObjectName::Manifest))),
+            (format!("agent/indexes/{digits}"), Some(("agent", ObjectName::Index))),
+            (format!("agent/packs/{digits}"), Some(("agent", ObjectName::Pack))),
             (format!("a/b/objects/ab/{digits}"), Some(("a/b", ObjectName::Entry))),
             ("agent/runs/r1/recorder.json".to_owned(), Some(("agent", ObjectName::Recorder))),
             ("agent/runs/r1/000001".to_owned(), Some(("agent", ObjectName::Segment))),
+            (format!("agent/runs/r1/000001.{digits}"), Some(("agent", ObjectName::Segment))),
+            (format!("agent/runs/r1/000001.{}", &digits[1..]), None),
             ("agent/runs/r1/1".to_owned(), None),
+            ("agent/packs/1".to_owned(), None),
             ("agent/notes.txt".to_owned(), None),
             (format!("agent/objects/cd/{digits}"), None),
             (format!("agent/manifests/{}", &digits[1..]), None),

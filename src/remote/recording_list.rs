@@ -47,7 +47,7 @@ pub struct ListedRecording {
     pub bytes: u64,
     /// How many states it has.
     pub states: usize,
-    /// How many objects of entries.
+    /// How many objects with entries: packs, and those of one entry.
     pub objects: usize,
     /// How many segments that are not merged, or not removed yet.
     pub segments: usize,
@@ -80,9 +80,9 @@ pub async fn list_recordings(prefix: &RemotePrefix) -> Result<Vec<ListedRecordin
         match part {
             ObjectName::Ref => (listed.has_ref, is_change) = (true, true),
             ObjectName::Manifest => listed.states += 1,
-            ObjectName::Entry => listed.objects += 1,
+            ObjectName::Entry | ObjectName::Pack => listed.objects += 1,
             ObjectName::Segment => (listed.segments, is_change) = (listed.segments + 1, true),
-            ObjectName::Tag | ObjectName::Recorder => {}
+            ObjectName::Tag | ObjectName::Recorder | ObjectName::Index => {}
         }
         if is_change {
             listed.changed = listed.changed.max(Some(object.last_modified.into()));

@@ -236,6 +236,19 @@ pub enum RemoteError {
         /// The missing segments.
         gaps: String,
     },
+    /// A recorder has two segments of one number that differ.
+    #[error(
+        "merge the segments of {url}: {one} and {other} are two segments of one number, so one of \
+         them is not what its recorder has written; remove that one"
+    )]
+    TwinSegments {
+        /// The recording.
+        url: String,
+        /// The path of one.
+        one: String,
+        /// The path of the other.
+        other: String,
+    },
     /// The reference is lost or damaged although there are states.
     #[error(transparent)]
     LostRef(Box<LostReference>),

@@ -33,12 +33,18 @@ pub fn read_segment(
     segment: &ListedSegment,
     bytes: &[u8],
 ) -> Result<SegmentContents, RemoteError> {
-    let object = format!("runs/{}/{:06}", segment.recorder, segment.number);
+    let object = segment.name();
     let damaged = |problem: String| RemoteError::Object {
         path: object.clone(),
         url: url.to_owned(),
         problem,
     };
+    if let Some(hash) = &segment.hash {
+        let found = ContentHash::from_bytes(bytes);
+        if found != *hash {
+            return Err(damaged(format!("its bytes have the hash {found}")));
+        }
+    }
     let path = Path::new(&object);
     let file = spooled(bytes).map_err(RemoteError::at(std::env::temp_dir()))?;
     let opened = SegmentFile::open(file, path).map_err(|error| damaged(error.to_string()))?;

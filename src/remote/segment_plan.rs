@@ -110,7 +110,7 @@ mod tests {
     use crate::manifest::ManifestRecorder;
 
     fn segment(recorder: &str, number: u32) -> ListedSegment {
-        ListedSegment { recorder: recorder.to_owned(), number }
+        ListedSegment { recorder: recorder.to_owned(), number, hash: None }
     }
 
     fn manifest(segments: u32, missing: &[u32]) -> StateManifest {

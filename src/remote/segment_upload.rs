@@ -10,6 +10,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use super::bucket::RecordingBucket;
+use super::content_hash::ContentHash;
 use super::listed_segment::ListedSegment;
 use super::remote_error::RemoteError;
 use super::upload_spool::{CUT_SIZE, UploadSpool};
@@ -296,7 +297,8 @@ async fn upload_waiting(
     }
     for segment in waiting {
         let bytes = std::fs::read(&segment.path).map_err(RemoteError::at(&segment.path))?;
-        let name = ListedSegment { recorder: spool.recorder.clone(), number: segment.number };
+        let hash = Some(ContentHash::from_bytes(&bytes));
+        let name = ListedSegment { recorder: spool.recorder.clone(), number: segment.number, hash };
         let limit = limit.saturating_add(Duration::from_secs(bytes.len() as u64 / SLOW_LINK));
         within(limit, bucket, bucket.put_segment(&name, bytes.into())).await?;
         spool.mark_sent(&segment)?;

@@ -284,7 +284,7 @@ def test_merged_segment_that_is_damaged_stays_if_an_object_is_not_right(merged_a
 
 def test_recorder_replaces_its_segment_that_the_store_has_damaged(machine, make_machine, bucket, proxy):
     """The answer to its upload was lost, and the bytes that the store kept are not those that were sent."""
-    kill = KillAt(puts(r"/runs/.*/\d+$"))
+    kill = KillAt(puts(r"/runs/.*/\d+\.\w+$"))
     proxy.rules.after.append(kill)
     recorder = machine.start_recorder(bucket.url(), "--run", "r", client=calls(count=3, pause=[2]))
     recorder.wait_for_pause()

@@ -45,7 +45,7 @@ def test_next_record_with_the_address_uploads_what_a_killed_recorder_left(machin
 @pytest.mark.parametrize("applied", [False, True], ids=["not applied", "applied"])
 def test_recorder_killed_during_an_upload(machine, make_machine, bucket, proxy, applied):
     """The store may have the segment, and the recorder did not get to know."""
-    kill = KillAt(puts(r"/runs/.*/\d+$"))
+    kill = KillAt(puts(r"/runs/.*/\d+\.\w+$"))
     (proxy.rules.after if applied else proxy.rules.before).append(kill)
     recorder = machine.start_recorder(bucket.url(), client=calls("killed", 2, pause=[1]))
     recorder.wait_for_pause()

@@ -135,7 +135,7 @@ impl RecordingBucket {
     /// Lists the segments, sorted by recorder and number, each with the time at which it was written.
     ///
     /// # Errors
-    /// The store fails.
+    /// The store fails. [`RemoteError::TwinSegments`] if a recorder has two of one number.
     pub async fn list_segments(&self) -> Result<BTreeMap<ListedSegment, SystemTime>, RemoteError> {
         let listed = self.objects.list("runs").await?;
         let segment = |meta: &ObjectMeta| {
@@ -143,7 +143,17 @@ impl RecordingBucket {
             let parts: Vec<String> = parts.map(|part| part.as_ref().to_owned()).collect();
             Some((ListedSegment::parse(&parts)?, meta.last_modified.into()))
         };
-        Ok(listed.iter().filter_map(segment).collect())
+        let listed: BTreeMap<ListedSegment, SystemTime> =
+            listed.iter().filter_map(segment).collect();
+        let mut names = listed.keys().zip(listed.keys().skip(1));
+        match names.find(|(one, other)| one.contradicts(other)) {
+            None => Ok(listed),
+            Some((one, other)) => Err(RemoteError::TwinSegments {
+                url: self.objects.url.clone(),
+                one: self.objects.path(&one.name()).to_string(),
+                other: self.objects.path(&other.name()).to_string(),
+            }),
+        }
     }
 
     /// Removes segments, and the files of recorders.

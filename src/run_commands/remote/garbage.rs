@@ -106,7 +106,14 @@ async fn purge(
             list.replaced
         ));
     }
-    let what = format!("{}; states: {}", size(&list.garbage), list.states.len());
+    let what = match list.rewritten() {
+        0 => format!("{}; states: {}", size(&list.garbage), list.states.len()),
+        packs => format!(
+            "{}; states: {}; packs that are written again without it: {packs}",
+            size(&list.garbage),
+            list.states.len()
+        ),
+    };
     if args.apply {
         list.remove(bucket, &cache).await.map_err(writing)?;
         output.info(&format!("{url}: removed {what}"));

@@ -11,7 +11,7 @@ use loomrec_remote::{ContentHash, ListedSegment, read_segment};
 fuzz_target!(|data: &[u8]| -> Corpus {
     let Some((&kind, rest)) = data.split_first() else { return Corpus::Reject };
     let bytes = frames::log(kind, rest);
-    let segment = ListedSegment { recorder: "fuzz".to_owned(), number: 1 };
+    let segment = ListedSegment { recorder: "fuzz".to_owned(), number: 1, hash: None };
     let Ok(contents) = read_segment("s3://bucket/agent", &segment, &bytes) else {
         return Corpus::Keep;
     };

@@ -1,0 +1,94 @@
+//! The download of entries in packs into the cache.
+
+use std::collections::BTreeMap;
+
+use futures_util::StreamExt as _;
+
+use super::bucket::RecordingBucket;
+use super::content_hash::ContentHash;
+use super::download_progress::{DownloadProgress, DownloadRoom};
+use super::local_cache::LocalCache;
+use super::object_access::PARALLEL;
+use super::pack_read::{PackBytes, PackRead};
+use super::remote_error::RemoteError;
+
+/// Entries that a pack does not have, or has damaged, and why.
+pub(crate) type LostEntries = BTreeMap<ContentHash, String>;
+
+/// Downloads packs, and checks each needed entry against its hash. Returns the entries that could not
+/// be had.
+///
+/// # Errors
+/// The store fails.
+pub(crate) async fn download_packs(
+    bucket: &RecordingBucket,
+    cache: &LocalCache,
+    reads: Vec<PackRead>,
+    progress: &mut DownloadProgress<'_>,
+) -> Result<LostEntries, RemoteError> {
+    let room = DownloadRoom::new();
+    let downloads = reads.into_iter().map(|read| {
+        let (bucket, cache, room) = (bucket.clone(), cache.clone(), room.clone());
+        // A task for each, so that all processors work on them.
+        tokio::spawn(async move {
+            let _room = room.enter(read.room()).await;
+            let entries = read.entries.len();
+            let lost = download(&bucket, &cache, read).await?;
+            Ok::<_, RemoteError>((entries - lost.len(), lost))
+        })
+    });
+    let mut downloads = futures_util::stream::iter(downloads).buffer_unordered(PARALLEL);
+    let mut lost = LostEntries::new();
+    while let Some(downloaded) = downloads.next().await {
+        let ended = downloaded.map_err(|error| std::io::Error::other(error.to_string()));
+        let (done, found) = ended.map_err(RemoteError::at("the download of a pack"))??;
+        lost.extend(found);
+        progress.add(done as u64);
+    }
+    Ok(lost)
+}
+
+async fn download(
+    bucket: &RecordingBucket,
+    cache: &LocalCache,
+    read: PackRead,
+) -> Result<LostEntries, RemoteError> {
+    let path = bucket.pack_path(&read.pack);
+    let bytes = match read.read(bucket).await? {
+        Ok(bytes) => bytes,
+        Err(problem) => {
+            let lost = |hash| (hash, format!("{path}: {problem}"));
+            return Ok(read.entries.into_iter().map(|wanted| lost(wanted.hash)).collect());
+        }
+    };
+    // Files are synced, which may take a while.
+    let cache = cache.clone();
+    let kept = tokio::task::spawn_blocking(move || keep(&cache, &read, &bytes));
+    let kept = kept.await.map_err(|error| std::io::Error::other(error.to_string()));
+    let lost = kept.map_err(RemoteError::at("the cache"))??;
+    Ok(lost.into_iter().map(|(hash, problem)| (hash, format!("{path}: {problem}"))).collect())
+}
+
+/// Keeps a pack if it is whole and right, else its entries that are.
+fn keep(
+    cache: &LocalCache,
+    read: &PackRead,
+    bytes: &PackBytes,
+) -> Result<LostEntries, RemoteError> {
+    let mut lost = LostEntries::new();
+    let mut right = Vec::with_capacity(read.entries.len());
+    for wanted in &read.entries {
+        match bytes.entry(wanted) {
+            Ok(packed) => right.push((&wanted.hash, packed)),
+            Err(problem) => drop(lost.insert(wanted.hash.clone(), problem)),
+        }
+    }
+    if lost.is_empty() && bytes.is_whole(&read.pack) {
+        cache.put_pack(&read.pack, &bytes.bytes)?;
+        return Ok(lost);
+    }
+    for (hash, packed) in right {
+        cache.put_object(hash, packed)?;
+    }
+    Ok(lost)
+}
