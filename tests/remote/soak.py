@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import json
 import random
+import re
 import shutil
 import sys
 import tempfile
@@ -14,9 +16,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from botocore.exceptions import ClientError
+
 from machine import Machine, Running, entries, prompt_of
 from object_store import Bucket, Moto, SeaweedFs
-from proxy import Proxy, is_write
+from proxy import OldObjects, Proxy, is_write
 from upstream import Upstream, answer_text
 
 NAME = "soak/agent"
@@ -39,6 +43,8 @@ def parse_arguments() -> argparse.Namespace:
                         help="the time between two calls of a recorder")
     parser.add_argument("--store-kills", type=int, default=2,
                         help="how often the store is killed, or with moto cut off")
+    parser.add_argument("--damage", type=int, default=0, metavar="N",
+                        help="damage or delete N objects, packs, indexes and segments")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep all files in FOLDER")
     return parser.parse_args()
 
@@ -46,11 +52,11 @@ def parse_arguments() -> argparse.Namespace:
 class Store:
     """The engine with its gateways, each behind a proxy if its answers are to be cut."""
 
-    def __init__(self, engine: str, folder: Path, cut: int) -> None:
+    def __init__(self, engine: str, folder: Path, cut: int, is_proxied: bool) -> None:
         self._engine = SeaweedFs(folder, gateways=2) if engine == "seaweedfs" else Moto(folder)
         ports = getattr(self._engine, "ports", [self._engine.port])
         # moto holds its objects in memory: only its network can fail.
-        self._proxies = [Proxy(port) for port in ports] if cut or engine == "moto" else []
+        self._proxies = [Proxy(port) for port in ports] if cut or is_proxied or engine == "moto" else []
         for proxy in self._proxies if cut else []:
             proxy.cut_every(cut, is_write)
         self.endpoints = [proxy.url for proxy in self._proxies] or [f"http://127.0.0.1:{port}" for port in ports]
@@ -80,10 +86,63 @@ class Store:
         for proxy in self._proxies:
             proxy.forget()
 
+    def age_segments(self) -> None:
+        """Lets gaps last: all segments were written long ago."""
+        for proxy in self._proxies:
+            proxy.rules.change.append(OldObjects(self.bucket.segments(NAME)))
+
     def close(self) -> None:
         for proxy in self._proxies:
             proxy.close()
         self._engine.close()
+
+
+class Damage:
+    """Objects that were damaged or deleted, and what they were."""
+
+    KINDS = ("objects", "packs", "indexes")
+
+    def __init__(self, bucket: Bucket, chance: random.Random) -> None:
+        self._bucket = bucket
+        self._chance = chance
+        self._done: list[tuple[str, bytes, bytes | None]] = []
+
+    def strike(self, is_last: bool) -> bool:
+        """Damages or deletes an object, in the end a segment. The last segment of a recorder is not deleted:
+        nobody could notice that.
+        """
+        # A damaged segment stops all merges, and so nothing else comes to be.
+        kind = "runs" if is_last else self._chance.choice(self.KINDS)
+        keys = self._bucket.segments(NAME) if kind == "runs" else self._bucket.keys(f"{NAME}/{kind}/")
+        is_deleted = self._chance.random() < 0.5
+        if kind == "runs" and is_deleted:
+            folders = [key.rpartition("/")[0] for key in keys]
+            keys = [key for key, folder, after in zip(keys, folders, folders[1:], strict=False) if folder == after]
+        if not keys:
+            return False
+        key = self._chance.choice(sorted(keys))
+        try:
+            content = self._bucket.get(key)
+        except ClientError:  # a compaction has just removed it
+            return False
+        damaged = None
+        if is_deleted:
+            self._bucket.delete(key)
+        else:
+            at = self._chance.randrange(len(content))
+            damaged = content[:at] + bytes([content[at] ^ 0x10]) + content[at + 1:]
+            self._bucket.put(key, damaged)
+        self._done.append((key, content, damaged))
+        return True
+
+    def undo(self) -> Counter:
+        """Puts back what nobody has replaced since. Returns how many of each kind were damaged."""
+        there = set(self._bucket.keys(f"{NAME}/"))
+        for key, content, damaged in reversed(self._done):
+            if (self._bucket.get(key) if key in there else None) == damaged:
+                self._bucket.put(key, content)
+                there.add(key)
+        return Counter(key.removeprefix(f"{NAME}/").partition("/")[0] for key, _, _ in self._done)
 
 
 @dataclass
@@ -143,7 +202,8 @@ class Soak:
         self.chance = random.Random(options.seed)
         self.upstream = Upstream()
         (folder / "store").mkdir(parents=True)
-        self.store = Store(options.engine, folder / "store", options.cut)
+        self.store = Store(options.engine, folder / "store", options.cut, options.damage > 0)
+        self.damage = Damage(self.store.bucket, random.Random(f"{options.seed}/damage"))
         self.url = self.store.bucket.url(NAME)
         count = -(-options.recorders // RECORDERS_OF_A_MACHINE)
         self.machines = [self.make_machine(f"machine-{number}") for number in range(count)]
@@ -162,7 +222,8 @@ class Soak:
         began = time.monotonic()
         arguments = (self.store, self.url, self.options.pace, self.options.seed)
         workers = [threading.Thread(target=recorder.work, args=arguments) for recorder in self.recorders]
-        others = [threading.Thread(target=each) for each in (self.kill_recorders, self.kill_compactions)]
+        others = [threading.Thread(target=each)
+                  for each in (self.kill_recorders, self.kill_compactions, self.damage_store)]
         for thread in workers + others:
             thread.start()
         self.kill_store(workers)  # in this thread: Linux ends the store with the thread that has started it
@@ -201,6 +262,37 @@ class Soak:
                 self.kills["compaction"] += 1
             running.wait(300)
 
+    def damage_store(self) -> None:
+        """Damages objects after equal parts of the calls."""
+        for part in range(1, self.options.damage + 1):
+            while len(self.upstream.prompts) < self.options.calls * part // (self.options.damage + 1):
+                if self.done.wait(0.1):
+                    return
+            self.store.is_there.wait()
+            while not self.damage.strike(part == self.options.damage):
+                if self.done.wait(0.3):
+                    return
+
+    def check_damage(self) -> None:
+        """Nothing was lost without a word. Then undoes the damage, so that all calls are there again."""
+        self.store.age_segments()
+        merges = [machine.start("compact", self.url).wait(600) for machine in self.machines]
+        reader = self.make_machine("damaged-reader")
+        pulled = reader.start("pull", self.url, "-o", "damaged.json").wait(600)
+        checked = reader.start("verify", "--deep", self.url).wait(600)
+        is_named = [bool(re.search(r"/(objects|packs|indexes|runs|manifests)/|runs/", outcome.stderr))
+                    for outcome in (*merges, pulled, checked) if outcome.code]
+        self.expect(all(is_named), "every failure names an object")
+        if pulled.code == 0:
+            found = set(map(prompt_of, entries(json.loads(reader.path("damaged.json").read_bytes()))))
+            lost = [ack["prompt"] for recorder in self.recorders for ack in recorder.acks]
+            self.expect_none("what is lost is named", set(lost) - found)
+        kinds = self.damage.undo()
+        print(f"damaged: {dict(kinds)}; exit codes: compact {[merge.code for merge in merges]}, pull {pulled.code}, "
+              f"verify --deep {checked.code}")
+        repaired = reader.start("verify", "--fix", self.url).wait(600)
+        print(f"verify --fix ended with {repaired.code}")
+
     def kill_store(self, workers: list[threading.Thread]) -> None:
         """Kills the store after equal parts of the calls."""
         parts = self.options.store_kills + 1
@@ -214,6 +306,8 @@ class Soak:
         self.store.stop_cutting()
         unexpected = [ending for recorder in self.recorders for ending in recorder.unexpected]
         self.expect_none("every recorder ends as it should", unexpected)
+        if self.options.damage:
+            self.check_damage()
         began = time.monotonic()
         rounds = self.compact_until_clean()
         print(f"compacted until clean in {rounds} rounds and {time.monotonic() - began:.1f} s")
