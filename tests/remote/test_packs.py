@@ -11,9 +11,9 @@ import zlib
 
 import pytest
 
-from machine import calls, contents, entries, expected
+from machine import KillAt, calls, contents, entries, expected
 from object_store import Bucket
-from proxy import OldObjects
+from proxy import OldObjects, puts
 from test_damage import DAMAGES, damage, spoil
 
 #: Enough calls for a pack.
@@ -169,6 +169,26 @@ def test_damaged_pack_is_named_and_repaired(pushed, make_machine, bucket, how):
     index = json.loads(gzip.decompress(bucket.get(f"agent/indexes/{bucket.manifest_hash()}")))
     named = [entry for pack in index["packs"] for entry, _, _ in pack["entries"]]
     assert not {f"sha256:{digest}" for digest in lost} & set(named)
+
+
+#: Where a compaction is killed: its packs are there, and its segments, too.
+PLACES = {"manifest": puts("/manifests/"), "removal": lambda request: request.method in ("DELETE", "POST")}
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("how", DAMAGED_PACKS)
+def test_segment_mends_its_pack_before_it_is_removed(machine, make_machine, bucket, proxy, how, place):
+    assert machine.record(bucket.url(), "--run", "r", client=CALLS).code == 0
+    kill = KillAt(PLACES[place])
+    proxy.rules.before.append(kill)
+    kill.wait_for_end_of(make_machine().start("compact", bucket.url()))
+    proxy.forget()
+    for key in bucket.keys("agent/packs/"):
+        damage(bucket, key, how)
+    outcome = make_machine().run("compact", bucket.url())
+    assert outcome.code == 0, outcome.stderr
+    assert bucket.segments() == []
+    assert_whole(make_machine, bucket)
 
 
 @pytest.mark.parametrize("how", ["deleted", "empty", "truncated", "not gzip"])
