@@ -88,7 +88,7 @@ def measure(folder: Path, port: int, upstream: Upstream, entries: int, answer_by
         push = timed(lambda: run(machine, "push", "agent.json", bucket.url("agent")))
         shutil.rmtree(machine.cache, ignore_errors=True)
         pull = timed(lambda: run(machine, "pull", machine.path("agent.remote.json")))
-        start = min(start_replay(machine) for _ in range(3))
+        start = min(start_replay(machine) for _ in range(9))
         return [f"{push:.1f} s", f"{pull:.1f} s", f"{start * 1000:.0f} ms"]
     finally:
         machine.end_all()
