@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from botocore.exceptions import ClientError
+from botocore.exceptions import BotoCoreError, ClientError
 
 from machine import Machine, Running, entries, prompt_of
 from object_store import Bucket, Moto, SeaweedFs
@@ -126,13 +126,15 @@ class Damage:
         except ClientError:  # a compaction has just removed it
             return False
         damaged = None
+        if not is_deleted:
+            at = self._chance.randrange(len(content))
+            damaged = content[:at] + bytes([content[at] ^ 0x10]) + content[at + 1:]
+        # Noted first: a store that is killed meanwhile may have done it or not.
+        self._done.append((key, content, damaged))
         if is_deleted:
             self._bucket.delete(key)
         else:
-            at = self._chance.randrange(len(content))
-            damaged = content[:at] + bytes([content[at] ^ 0x10]) + content[at + 1:]
             self._bucket.put(key, damaged)
-        self._done.append((key, content, damaged))
         return True
 
     def undo(self) -> Counter:
@@ -268,10 +270,17 @@ class Soak:
             while len(self.upstream.prompts) < self.options.calls * part // (self.options.damage + 1):
                 if self.done.wait(0.1):
                     return
-            self.store.is_there.wait()
-            while not self.damage.strike(part == self.options.damage):
+            while not self.try_damage(part == self.options.damage):
                 if self.done.wait(0.3):
                     return
+
+    def try_damage(self, is_last: bool) -> bool:
+        """Returns whether something was damaged. The store may be killed meanwhile."""
+        self.store.is_there.wait()
+        try:
+            return self.damage.strike(is_last)
+        except BotoCoreError:
+            return False
 
     def check_damage(self) -> None:
         """Nothing was lost without a word. Then undoes the damage, so that all calls are there again."""
