@@ -15,6 +15,7 @@ use object_store::{ObjectStore as _, ObjectStoreExt as _};
 
 use super::bucket::RecordingBucket;
 use super::bucket_check::check_bucket;
+use super::bucket_repair::repair_bucket;
 use super::compact::compact;
 use super::content_hash::ContentHash;
 use super::download_progress::OnFetchProgress;
@@ -232,4 +233,22 @@ async fn purge_takes_leaked_bytes_out_of_packs() {
     bed.assert_holds("two", &entries).await;
     let list = find_purgeable(&bed.bucket(), &cache).await.unwrap();
     assert_eq!((list.rewritten(), list.garbage.paths().len()), (0, 0));
+}
+
+#[tokio::test]
+async fn purge_refuses_a_state_whose_index_is_lost() {
+    let bed = TestBed::new();
+    let entries = unique_entries(0..20);
+    let (cache, folder) = (bed.cache("one"), bed.folder.path());
+    let state = push_entries(&bed.bucket(), &cache, folder, entries.clone()).await.unwrap();
+    let index = format!("agent/indexes/{}", state.manifest.digits());
+    bed.world.objects.delete(&index.into()).await.unwrap();
+    let refused = find_purgeable(&bed.bucket(), &bed.cache("two")).await.unwrap_err().to_string();
+    assert!(refused.contains("the store does not have it"), "{refused}");
+    let mut check = check_bucket(&bed.bucket(), &cache, None, CheckDepth::Listing).await.unwrap();
+    assert_eq!(check.damaged(), entries.len());
+    repair_bucket(&bed.bucket(), &bed.cache("three"), None, &mut check).await.unwrap();
+    bed.assert_holds("four", &entries).await;
+    let list = find_purgeable(&bed.bucket(), &cache).await.unwrap();
+    assert_eq!(list.garbage.paths().len(), 0);
 }

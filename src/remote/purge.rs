@@ -6,7 +6,7 @@ use super::bucket::{EntryListing, RecordingBucket};
 use super::bucket_check::check_bucket;
 use super::collection::GarbageList;
 use super::content_hash::ContentHash;
-use super::entry_check::{CheckDepth, StateLayout};
+use super::entry_check::{CheckDepth, StateLayout, check_entries};
 use super::entry_writer::EntryWriter;
 use super::local_cache::LocalCache;
 use super::lost_ref::read_newest;
@@ -47,8 +47,9 @@ struct NewestPacks {
 /// Finds what the newest state does not need, however young it is.
 ///
 /// # Errors
-/// The store fails, or there is no newest state. [`RemoteError::UnmergedPurge`] if there are segments
-/// that no state has: they may hold what is to be removed.
+/// The store fails, or there is no newest state, or an entry of it is not found: nothing says which
+/// pack holds it. [`RemoteError::UnmergedPurge`] if there are segments that no state has: they may
+/// hold what is to be removed.
 pub async fn find_purgeable(
     bucket: &RecordingBucket,
     cache: &LocalCache,
@@ -69,6 +70,12 @@ pub async fn find_purgeable(
         bucket.read_index(&newest).await?.unwrap_or_default(),
         &manifest,
     );
+    // A pack whose index is lost looks as if nothing needed it.
+    let layouts = std::slice::from_ref(&layout);
+    let broken = check_entries(bucket, layouts, CheckDepth::Listing).await?;
+    if let Some(error) = RemoteError::join_objects(broken.into_values().collect()) {
+        return Err(error);
+    }
     let index = layout.index.filtered(|_| true, |hash| layout.needed.contains_key(hash));
     let clean: HashSet<&ContentHash> = index
         .packs()
