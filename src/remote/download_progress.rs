@@ -44,7 +44,7 @@ impl DownloadRoom {
         Self(Arc::new(Semaphore::new(ROOM as usize)))
     }
 
-    /// Waits until there is room for so many bytes.
+    /// Waits for the room that this many bytes need.
     pub(crate) async fn enter(&self, bytes: u64) -> Option<OwnedSemaphorePermit> {
         let units = u32::try_from(bytes.div_ceil(UNIT)).unwrap_or(ROOM).clamp(1, ROOM);
         // The semaphore is never closed.

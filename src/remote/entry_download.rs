@@ -32,9 +32,11 @@ pub(crate) struct DownloadedEntries {
     pub(crate) problems: Vec<RemoteError>,
 }
 
-/// An index of the store, or why there is none.
+/// The index of a state, as the store has it.
 struct ReadIndex {
+    /// Empty if the index cannot be read.
     index: StateIndex,
+    /// Why it cannot be read.
     problem: Option<RemoteError>,
 }
 

@@ -277,8 +277,8 @@ impl ObjectAccess {
         Ok((bytes, meta))
     }
 
-    /// Reads a part of an object. Returns `None` if there is none, or if the store does not give
-    /// this part.
+    /// Reads a part of an object. Returns `None` if the store has no such object, or refuses to send
+    /// a part of it.
     pub(crate) async fn get_span(&self, path: &Path, span: Range<u64>) -> Option<Bytes> {
         let range = Some(GetRange::Bounded(span.clone()));
         let read = || async {

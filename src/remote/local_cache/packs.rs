@@ -52,8 +52,8 @@ impl LocalCache {
         self.folder.join("packs").join(pack.digits())
     }
 
-    /// Returns the index that was kept for a state; an empty one if there is none. It says where to
-    /// look, and no more.
+    /// Returns the index that the cache has for a state, or an empty index. It only says where to look
+    /// for entries.
     pub(crate) fn index(&self, state: &ContentHash) -> StateIndex {
         let packed = loomrec_os::read_input(&self.index_path(state), LARGEST_MANIFEST);
         let index = packed.ok().and_then(|packed| StateIndex::from_packed(&packed).ok());
