@@ -1,6 +1,6 @@
 //! The collection of garbage: objects that no state needs.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::time::{Duration, SystemTime};
 
 use loomrec_recording::timestamp::timestamp;
@@ -33,6 +33,8 @@ pub struct GarbageList {
     pub states: usize,
     /// The states that pointer files name, and that the store does not have.
     pub gone: Vec<ContentHash>,
+    /// Names entries of the states that are kept, and that the store does not list.
+    pub lost: Option<RemoteError>,
 }
 
 /// Which states are kept, besides the newest one and those with tags.
@@ -125,6 +127,9 @@ pub async fn find_garbage(
         }
     }
     add_segments(bucket, &newest_manifest, &mut garbage).await?;
+    let lost = needed.lost.iter();
+    let lost = lost.map(|hash| bucket.unusable_entry(hash, "the store does not have it"));
+    garbage.lost = RemoteError::join_objects(lost.collect());
     Ok(garbage)
 }
 
@@ -133,9 +138,9 @@ pub async fn find_garbage(
 struct NeededObjects {
     objects: HashSet<ContentHash>,
     packs: HashSet<ContentHash>,
-    /// Whether an entry is neither an object nor in a pack of its index, so that each pack may hold
-    /// it: the index is lost, or damaged.
-    is_any_pack: bool,
+    /// Entries that are neither objects nor in packs of their index. Each pack may hold them: the
+    /// index may be lost, or damaged.
+    lost: BTreeSet<ContentHash>,
 }
 
 impl NeededObjects {
@@ -147,13 +152,15 @@ impl NeededObjects {
                 continue;
             }
             self.packs.extend(pack.map(|pack| pack.pack.clone()));
-            self.is_any_pack |= !listing.has_object(&take.object);
+            if !listing.has_object(&take.object) {
+                self.lost.insert(take.object.clone());
+            }
             self.objects.insert(take.object.clone());
         }
     }
 
     fn has_pack(&self, pack: &ContentHash) -> bool {
-        self.is_any_pack || self.packs.contains(pack)
+        !self.lost.is_empty() || self.packs.contains(pack)
     }
 }
 

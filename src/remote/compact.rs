@@ -12,7 +12,7 @@ use rand::RngExt as _;
 
 use super::bucket::RecordingBucket;
 use super::content_hash::ContentHash;
-use super::entry_check::StateLayout;
+use super::entry_check::{CheckDepth, StateLayout, check_entries};
 use super::listed_segment::ListedSegment;
 use super::local_cache::LocalCache;
 use super::merge_upload::{MergeBase, upload_merged};
@@ -30,7 +30,7 @@ const TRIES: usize = 100;
 const JITTER_MS: u64 = 200;
 
 /// What a compaction did.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct CompactedState {
     /// The hash of the newest state; `None` if there is nothing in the store.
     pub manifest: Option<ContentHash>,
@@ -38,6 +38,8 @@ pub struct CompactedState {
     pub size: StateSize,
     /// How many segments were merged.
     pub segments: u64,
+    /// Names entries of the state that the store does not list. They were there before.
+    pub lost: Option<RemoteError>,
 }
 
 /// Merges all segments that are in the store.
@@ -58,9 +60,9 @@ pub async fn compact(
         let base = MergeBase::read(bucket, &merged).await?;
         if merged.new.is_empty() {
             let index = base.index;
-            release_segments(bucket, &merged, index, &[]).await?;
+            let lost = release_segments(bucket, &merged, index, &[]).await?;
             let manifest = merged.from.map(|from| from.state.manifest);
-            return Ok(CompactedState { manifest, size, segments: 0 });
+            return Ok(CompactedState { manifest, size, segments: 0, lost });
         }
         let index = match upload_merged(bucket, cache, &merged, base).await? {
             Ok(index) => index,
@@ -75,22 +77,23 @@ pub async fn compact(
             tokio::time::sleep(Duration::from_millis(pause)).await;
             continue;
         }
-        release_segments(bucket, &merged, index, &merged.new).await?;
+        let lost = release_segments(bucket, &merged, index, &merged.new).await?;
         cache.keep_segments(bucket.url(), &HashSet::new());
         let segments = merged.new.len() as u64;
-        return Ok(CompactedState { manifest: Some(merged.hash), size, segments });
+        return Ok(CompactedState { manifest: Some(merged.hash), size, segments, lost });
     }
     Err(RemoteError::Contended { url: bucket.url().to_owned() })
 }
 
 /// Removes segments whose entries are right: those of this compaction, and those that a killed one
-/// has merged. The files of their recorders stay: a recorder may go on.
+/// has merged. The files of their recorders stay: a recorder may go on. Returns what names the
+/// entries of the state that the store does not list.
 async fn release_segments(
     bucket: &RecordingBucket,
     merged: &MergedState,
     index: StateIndex,
     new: &[ListedSegment],
-) -> Result<(), RemoteError> {
+) -> Result<Option<RemoteError>, RemoteError> {
     let state = match (new.is_empty(), &merged.from) {
         (true, Some(from)) => &from.state.manifest,
         _ => &merged.hash,
@@ -103,7 +106,9 @@ async fn release_segments(
         return Err(error);
     }
     refuse_gaps(bucket.url(), &merged.gaps)?;
-    refuse_other_rules(bucket, merged)
+    refuse_other_rules(bucket, merged)?;
+    let lost = check_entries(bucket, std::slice::from_ref(&layout), CheckDepth::Listing).await?;
+    Ok(RemoteError::join_objects(lost.into_values().collect()))
 }
 
 /// Fails if an object was damaged in the cache, written again, and damaged again.

@@ -19,7 +19,7 @@ use super::bucket::RecordingBucket;
 use super::bucket_check::check_bucket;
 use super::bucket_repair::repair_bucket;
 use super::collection::{GarbageTerms, find_garbage};
-use super::compact::compact;
+use super::compact::{CompactedState, compact};
 use super::content_hash::ContentHash;
 use super::entry_check::CheckDepth;
 use super::failing_store::{StoreWorld, bucket};
@@ -87,7 +87,7 @@ impl RecordedHistory {
             HistoryStep::Compact { cache, killed_after } => {
                 let (store, cache) = (bucket(&self.world, killed_after, 0), self.cache(cache));
                 let done = compact(&store, &cache, GapChoice::Refuse).await;
-                (killed_after == ENDLESS, done.map(drop))
+                (killed_after == ENDLESS, refuse_loss(done))
             }
             HistoryStep::CompactTwice { killed_after, seed } => {
                 let one = bucket(&self.world, killed_after, seed);
@@ -97,7 +97,7 @@ impl RecordedHistory {
                     compact(&one, &caches[0], GapChoice::Refuse),
                     compact(&other, &caches[1], GapChoice::Refuse)
                 );
-                (true, done.map(drop))
+                (true, refuse_loss(done))
             }
             HistoryStep::Push { forgotten, added, killed_after } => {
                 (killed_after == ENDLESS, self.push(forgotten, added, killed_after).await)
@@ -172,7 +172,11 @@ impl RecordedHistory {
         let (store, cache) = (self.bucket(), self.cache("gc"));
         let terms = GarbageTerms { keep: Duration::ZERO, pinned: Vec::new() };
         match find_garbage(&store, &cache, &terms).await {
-            Ok(garbage) => garbage.remove(&store).await,
+            Ok(mut garbage) => {
+                let lost = garbage.lost.take();
+                garbage.remove(&store).await?;
+                lost.map_or(Ok(()), Err)
+            }
             Err(error) => Err(error),
         }
     }
@@ -294,11 +298,22 @@ impl RecordedHistory {
         let checked = check_bucket(&store, &self.cache("check"), None, CheckDepth::Contents).await;
         let is_whole = checked.is_ok_and(|check| check.damaged() == 0);
         let compacted = compact(&store, &self.cache("last"), GapChoice::Refuse).await;
-        if is_whole && compacted.is_ok_and(|done| done.manifest.is_some()) {
+        let is_merged = compacted.as_ref().is_ok_and(|done| done.manifest.is_some());
+        let listed = check_bucket(&store, &self.cache("check"), None, CheckDepth::Listing).await;
+        if listed.is_ok_and(|check| !check.entries.is_empty()) {
+            assert!(refuse_loss(compacted).is_err(), "compact says nothing of a hole");
+            assert!(self.collect().await.is_err(), "gc says nothing of a hole");
+        }
+        if is_whole && is_merged {
             let found = fetch_hashes(&store, &self.cache("whole")).await.unwrap();
             assert!(self.acknowledged.keys().all(|hash| found.contains(hash)));
         }
     }
+}
+
+/// Fails as the command does, if the state is not whole.
+fn refuse_loss(done: Result<CompactedState, RemoteError>) -> Result<(), RemoteError> {
+    done?.lost.map_or(Ok(()), Err)
 }
 
 async fn repair(

@@ -35,10 +35,9 @@ impl MergeBase {
         bucket: &RecordingBucket,
         merged: &MergedState,
     ) -> Result<Self, RemoteError> {
-        let is_needed = !(merged.new.is_empty() && merged.merged.is_empty());
         let index = match &merged.from {
-            Some(from) if is_needed => bucket.read_index(&from.state.manifest).await?,
-            _ => None,
+            Some(from) => bucket.read_index(&from.state.manifest).await?,
+            None => None,
         };
         Ok(Self { index: index.unwrap_or_default() })
     }

@@ -298,6 +298,7 @@ impl Receipt {
     pub fn add_upload(&mut self, upload: UploadReceipt) {
         self.complaints.extend(upload.complaint());
         self.notes.extend(upload.note());
+        self.complaints.extend(upload.loss());
         self.upload = Some(upload);
     }
 

@@ -14,7 +14,7 @@ use super::receipt::Receipt;
 use super::remote::RemoteRecording;
 use super::server_run::{RunContext, RunEngines, RunResult};
 use super::{fault, no_call, server_run, stand_ins};
-use loomrec_cli::exit::{CommandFailure, NO, NOT_KEPT, UNUSABLE, USAGE};
+use loomrec_cli::exit::{CommandFailure, NO, NOT_KEPT, RECORDING, UNUSABLE, USAGE};
 use loomrec_cli::preset::Preset;
 use loomrec_cli::serve_setup;
 use loomrec_cli::settings::Settings;
@@ -89,6 +89,7 @@ async fn run_recorder(
         Some(code) if code != 0 => code,
         _ if receipt.unkept > 0 || receipt.more.unfolded.is_some() => NOT_KEPT,
         _ if receipt.upload.as_ref().is_some_and(|upload| upload.left > 0) => NOT_KEPT,
+        _ if receipt.upload.as_ref().is_some_and(|upload| upload.lost.is_some()) => RECORDING,
         _ if receipt.unreachable > 0 && receipt.recorded == 0 => UNUSABLE,
         _ if receipt.missed > 0 || receipt.failed_faults || receipt.all_failed => NO,
         Some(0) if receipt.calls == 0 && !args.allow_empty => NO,

@@ -210,7 +210,7 @@ def test_lost_index_is_made_again_from_the_packs(pushed, make_machine, bucket, h
     before = bucket.contents()
     assert make_machine().run("verify", bucket.url()).code == 4
     outcome = make_machine().run("gc", bucket.url(), "--apply", "--keep", "0d")
-    assert outcome.code == 0 and bucket.contents() == before, outcome.stderr
+    assert outcome.code == 4 and bucket.contents() == before, outcome.stderr
     outcome = make_machine().run("verify", "--fix", bucket.url())
     assert outcome.code == 0, outcome.stderr
     assert bucket.keys("agent/objects/") == []
@@ -220,7 +220,8 @@ def test_lost_index_is_made_again_from_the_packs(pushed, make_machine, bucket, h
 def test_packs_are_kept_while_an_index_is_lost(pushed, make_machine, bucket, proxy):
     bucket.delete(one(bucket, "indexes"))
     proxy.rules.change.append(OldObjects(bucket.keys()))
-    assert make_machine().run("gc", bucket.url(), "--apply", "--keep", "0d").code == 0
+    outcome = make_machine().run("gc", bucket.url(), "--apply", "--keep", "0d")
+    assert outcome.code == 4 and "agent/objects/" in outcome.stderr, outcome.stderr
     assert make_machine().run("verify", "--fix", bucket.url()).code == 0
     assert_whole(make_machine, bucket)
 
@@ -368,3 +369,24 @@ def test_packs_on_a_real_store(seaweedfs, make_machine):
     assert reader.run("verify", bucket.url()).code == 4
     assert machine.run("push", "--repair", "agent.json", bucket.url()).code == 0
     assert contents(make_machine(endpoint=endpoint).pull(bucket.url())) == expected("call", range(COUNT))
+
+
+@pytest.mark.parametrize("kind", ["packs", "indexes"])
+def test_compact_gc_and_record_name_what_the_store_has_lost(pushed, make_machine, bucket, kind):
+    bucket.delete(one(bucket, kind))
+    before = set(bucket.keys("agent/"))
+    for command in (["compact"], ["gc", "--apply"]):
+        outcome = make_machine().run(*command, bucket.url())
+        assert outcome.code == 4, (command, outcome.stderr)
+        assert "agent/objects/" in outcome.stderr and "verify --fix" in outcome.stderr
+    assert set(bucket.keys("agent/")) == before
+    outcome = make_machine().run("gc", "--purge", "--apply", bucket.url())
+    assert outcome.code in (4, 5) and "agent/objects/" in outcome.stderr, outcome.stderr
+    assert set(bucket.keys("agent/")) == before
+    outcome = make_machine().record(bucket.url(), client=calls("later"))
+    assert outcome.code == 4 and "agent/objects/" in outcome.stderr, outcome.stderr
+    assert bucket.segments() == []
+    assert pushed.run("push", "--repair", "agent.json", bucket.url()).code == 0
+    assert make_machine().run("compact", bucket.url()).code == 0
+    both = {**expected("call", range(COUNT)), **expected("later", range(3))}
+    assert contents(make_machine().pull(bucket.url())) == both

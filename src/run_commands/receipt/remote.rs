@@ -19,6 +19,8 @@ pub struct UploadReceipt {
     pub manifest: Option<String>,
     /// Why they could not be merged.
     pub unmerged: Option<String>,
+    /// Names entries of earlier calls that the store has lost.
+    pub lost: Option<String>,
 }
 
 impl UploadReceipt {
@@ -32,6 +34,14 @@ impl UploadReceipt {
                  safe on this machine: run `loomrec compact {url}` here"
             )
         })
+    }
+
+    /// Says that the store has lost calls of earlier runs, if it has.
+    pub fn loss(&self) -> Option<String> {
+        let lost = self.lost.as_ref()?;
+        Some(format!(
+            "this run's calls are merged, but earlier ones are not whole: failed to {lost}"
+        ))
     }
 
     /// Says that the segments are not merged, if they should be.

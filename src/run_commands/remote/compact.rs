@@ -5,7 +5,7 @@ use loomrec_remote::{
     ContentHash, GapChoice, RecordingBucket, RemoteAddress, restore_ref, upload_leftovers,
 };
 
-use super::failure::writing;
+use super::failure::{reading, writing};
 use super::folders;
 use super::transfer_notice::TransferNotice;
 use crate::args::{CompactArgs, LogFormat};
@@ -16,7 +16,7 @@ use loomrec_engine::upstream::install_crypto_provider;
 /// Runs the command.
 ///
 /// # Errors
-/// A name that is wrong (2), or a store that cannot be used (5).
+/// A name that is wrong (2), a store that cannot be used (5), or a state that is not whole (4).
 pub async fn run(args: &CompactArgs) -> Result<u8, CommandFailure> {
     let output = Output::new(LogFormat::Human, false, false);
     let usage = |error: loomrec_remote::address::AddressError| {
@@ -53,5 +53,5 @@ pub async fn run(args: &CompactArgs) -> Result<u8, CommandFailure> {
     output.info(&format!(
         "{address}: segments merged: {segments}; takes: {takes}; newest state: {manifest}"
     ));
-    Ok(0)
+    done.lost.map_or(Ok(0), |lost| Err(reading(lost)))
 }

@@ -5,7 +5,7 @@ use loomrec_remote::{
     find_pointers, find_purgeable, find_recording,
 };
 
-use super::failure::writing;
+use super::failure::{reading, writing};
 use super::folders;
 use super::transfer_notice::TransferNotice;
 use crate::args::{GcArgs, LogFormat};
@@ -17,7 +17,8 @@ use loomrec_engine::upstream::install_crypto_provider;
 /// Runs the command.
 ///
 /// # Errors
-/// A name that is wrong, or a folder without pointer files (2); a store that cannot be used (5).
+/// A name that is wrong, or a folder without pointer files (2); a store that cannot be used (5); a
+/// state that is kept and not whole (4).
 pub async fn run(args: &GcArgs) -> Result<u8, CommandFailure> {
     let output = Output::new(LogFormat::Human, false, false);
     let address = RemoteAddress::parse(&args.url)
@@ -60,7 +61,7 @@ async fn collect(
     output: &Output,
 ) -> Result<(), CommandFailure> {
     let notice = TransferNotice::start(output, bucket.url());
-    let garbage = find_garbage(bucket, &folders::cache(), terms).await.map_err(writing)?;
+    let mut garbage = find_garbage(bucket, &folders::cache(), terms).await.map_err(writing)?;
     drop(notice);
     for state in &garbage.gone {
         output.warning(&format!(
@@ -68,7 +69,7 @@ async fn collect(
             bucket.url()
         ));
     }
-    let states = garbage.states;
+    let (states, lost) = (garbage.states, garbage.lost.take());
     show(&garbage)?;
     let what = format!("{}; states that are kept: {states}", size(&garbage));
     if args.apply {
@@ -79,7 +80,7 @@ async fn collect(
     } else {
         output.info(&format!("{}: --apply removes {what}", bucket.url()));
     }
-    Ok(())
+    lost.map_or(Ok(()), |lost| Err(reading(lost)))
 }
 
 /// Removes what the newest state does not need, and says what names it.

@@ -138,6 +138,7 @@ impl RemoteRecording {
         match compact(&self.bucket, &self.fetcher.cache, GapChoice::Refuse).await {
             Ok(done) => {
                 receipt.manifest = done.manifest.map(|hash| hash.to_string());
+                receipt.lost = done.lost.map(|error| error.chain());
                 // Its segments are merged, and it creates no more. If it stays, gc removes it.
                 let _ = self.bucket.remove_segments(&[], &[recorder]).await;
             }
