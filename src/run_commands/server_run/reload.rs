@@ -13,10 +13,15 @@ use loomrec_os::ProcessSignal;
 use loomrec_proxy::server::ListenerTls;
 use loomrec_telemetry::metric::Metrics;
 
+/// What a hub reads again whose sessions have recordings of their own.
+const NOTHING: &str = "nothing, since each session reads its recording";
+
 /// What a server can read again while it serves.
 pub(super) struct ServerReload {
     tls: Option<(ListenerTls, TlsArgs)>,
     read_again: Option<ReadAgain>,
+    /// Whether it is a hub, which a signal to read again must not end.
+    is_hub: bool,
     metrics: Arc<Metrics>,
     output: Output,
 }
@@ -31,15 +36,16 @@ impl ServerReload {
         output: &Output,
     ) -> Self {
         let tls = tls.map(|tls| (tls, args.tls.clone()));
-        Self { tls, read_again, metrics, output: output.clone() }
+        let is_hub = args.sessions.sessions_by_control;
+        Self { tls, read_again, is_hub, metrics, output: output.clone() }
     }
 
-    /// Reads again at each signal. If there is nothing to read, the signal keeps its default action,
-    /// which ends the process.
+    /// Reads again at each signal. A server that is no hub and has no certificate leaves the signal its
+    /// default action, which ends the process.
     ///
     /// Returns only if the signal cannot be watched.
     pub(super) async fn follow(self) -> io::Error {
-        if self.tls.is_none() && self.read_again.is_none() {
+        if self.tls.is_none() && !self.is_hub {
             return std::future::pending().await;
         }
         let mut hangup = match ProcessSignal::Hangup.watch() {
@@ -67,8 +73,10 @@ impl ServerReload {
             None => None,
         };
         let mut parts = Vec::new();
-        if let Some(read_again) = &self.read_again {
-            parts.push(plural(read_again().await?, "take"));
+        match &self.read_again {
+            Some(read_again) => parts.push(plural(read_again().await?, "take")),
+            None if certificate.is_none() => parts.push(NOTHING.to_owned()),
+            None => {}
         }
         if let Some((tls, new)) = certificate {
             tls.replace(&new);

@@ -112,6 +112,18 @@ fn answer_over_tls(server: &Server, authority: &Authority) -> String {
     TlsClient::connect(server.address, authority).last_call(&call).0
 }
 
+/// Replaces the certificate of a server by one of another authority, which its next client needs.
+#[track_caller]
+fn renew_certificate(scene: &Scene, server: &mut Server) -> Authority {
+    let answer = answer_over_tls(server, Authority::trusted());
+    assert!(answer.contains("re: One"), "{answer}");
+    let renewed = Authority::named("another authority");
+    renewed.write_server(scene.dir());
+    hang_up(server, "read again: the certificate");
+    assert!(answer_over_tls(server, &renewed).contains("re: One"));
+    renewed
+}
+
 #[test]
 fn connections_after_sighup_get_the_new_certificate() {
     let scene = recorded();
@@ -122,12 +134,7 @@ fn connections_after_sighup_get_the_new_certificate() {
     let mut open = TlsClient::connect(server.address, Authority::trusted());
     open.send(&call);
     open.until("re: One");
-    let answer = answer_over_tls(&server, Authority::trusted());
-    assert!(answer.contains("re: One"), "{answer}");
-    let renewed = Authority::named("another authority");
-    renewed.write_server(scene.dir());
-    hang_up(&mut server, "read again: the certificate");
-    assert!(answer_over_tls(&server, &renewed).contains("re: One"));
+    let renewed = renew_certificate(&scene, &mut server);
     // A connection that was open stays so.
     assert!(open.last_call(&call).0.contains("re: One"));
     // A key of another certificate: both stay as they were.
@@ -144,11 +151,20 @@ fn recorder_reads_its_certificate_again() {
     let flags = ["--tls-cert", certificate.as_str(), "--tls-key", &key];
     let upstream = echo();
     let mut server = scene.record(&upstream, &flags);
-    let answer = answer_over_tls(&server, Authority::trusted());
-    assert!(answer.contains("re: One"), "{answer}");
-    let renewed = Authority::named("another authority");
-    renewed.write_server(scene.dir());
-    hang_up(&mut server, "read again: the certificate");
-    assert!(answer_over_tls(&server, &renewed).contains("re: One"));
+    renew_certificate(&scene, &mut server);
     server.stop().expect(0).says(&["2 recorded"]);
+}
+
+#[test]
+fn sessions_with_recordings_of_their_own_read_them_when_they_begin() {
+    let scene = recorded();
+    let own = scene.path("{session}.json");
+    let args = ["replay", "-r", own.to_str().unwrap(), "--sessions-by-control"];
+    let mut server = Server::start(scene.dir(), &args);
+    fs::copy(scene.recording(), scene.path("gw0.json")).unwrap();
+    hang_up(&mut server, "read again: nothing, since each session reads its recording");
+    begin(&server, "gw0");
+    server.call(&in_session("gw0", "One")).expect(200);
+    end(&server, "gw0");
+    server.stop().expect(0);
 }
