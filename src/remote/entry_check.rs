@@ -171,11 +171,11 @@ async fn check_pack(
     let all = |problem: String| {
         read.entries.iter().map(|wanted| (wanted.clone(), problem.clone())).collect()
     };
-    let bytes = match read.read_whole(bucket).await? {
+    let bytes = match read.read(bucket).await? {
         Ok(bytes) => bytes,
         Err(problem) => return Ok(all(problem)),
     };
-    let length = bytes.bytes.len() as u64;
+    let length = bytes.0.len() as u64;
     if length != read.bytes {
         return Ok(all(other_length(length, read.bytes)));
     }

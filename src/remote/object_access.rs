@@ -12,7 +12,6 @@ mod store_link;
 mod store_silence;
 mod whole_read;
 
-use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -20,7 +19,7 @@ use bytes::Bytes;
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use object_store::path::Path;
 use object_store::{
-    Error, GetOptions, GetRange, ObjectMeta, ObjectStore, ObjectStoreExt as _, PutMode, PutOptions,
+    Error, GetOptions, ObjectMeta, ObjectStore, ObjectStoreExt as _, PutMode, PutOptions,
 };
 use serde::{Deserialize, Serialize};
 
@@ -275,21 +274,6 @@ impl ObjectAccess {
             false => Some(read_whole(&*self.store, path, answer).await?),
         };
         Ok((bytes, meta))
-    }
-
-    /// Reads a part of an object. Returns `None` if the store has no such object, or refuses to send
-    /// a part of it.
-    pub(crate) async fn get_span(&self, path: &Path, span: Range<u64>) -> Option<Bytes> {
-        let range = Some(GetRange::Bounded(span.clone()));
-        let read = || async {
-            let options = GetOptions { range: range.clone(), ..GetOptions::default() };
-            let answer = self.store.get_opts(path, options).await?;
-            match answer.range == span {
-                true => read_whole(&*self.store, path, answer).await.map(Some),
-                false => Ok(None),
-            }
-        };
-        self.try_patiently(read).await.ok().flatten()
     }
 
     pub(crate) fn read_note<T: for<'a> Deserialize<'a>>(

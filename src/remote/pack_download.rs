@@ -31,7 +31,7 @@ pub(crate) async fn download_packs(
         let (bucket, cache, room) = (bucket.clone(), cache.clone(), room.clone());
         // A task for each, so that all processors work on them.
         tokio::spawn(async move {
-            let _room = room.enter(read.room()).await;
+            let _room = room.enter(read.bytes).await;
             let entries = read.entries.len();
             let lost = download(&bucket, &cache, read).await?;
             Ok::<_, RemoteError>((entries - lost.len(), lost))
@@ -69,7 +69,7 @@ async fn download(
     Ok(lost.into_iter().map(|(hash, problem)| (hash, format!("{path}: {problem}"))).collect())
 }
 
-/// Keeps a pack if it is whole and right, else its entries that are.
+/// Keeps a pack if it is right, else its entries that are.
 fn keep(
     cache: &LocalCache,
     read: &PackRead,
@@ -83,8 +83,8 @@ fn keep(
             Err(problem) => drop(lost.insert(wanted.hash.clone(), problem)),
         }
     }
-    if lost.is_empty() && bytes.is_whole(&read.pack) {
-        cache.put_pack(&read.pack, &bytes.bytes)?;
+    if lost.is_empty() && bytes.is_right(&read.pack) {
+        cache.put_pack(&read.pack, &bytes.0)?;
         return Ok(lost);
     }
     for (hash, packed) in right {

@@ -1,7 +1,6 @@
-//! The reading of packs: which part of a pack is read, and the entries in it.
+//! The reading of packs, and of the entries in them.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 
 use bytes::Bytes;
 
@@ -10,9 +9,6 @@ use super::content_hash::ContentHash;
 use super::packed_text::{LARGEST_ENTRY, check_text, packed_limit};
 use super::remote_error::RemoteError;
 use super::state_index::StateIndex;
-
-/// A pack is read whole if at least one byte of so many is needed.
-const WHOLE_SHARE: u64 = 4;
 
 /// An entry in a pack that is to be read.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -33,12 +29,9 @@ pub(crate) struct PackRead {
     pub(crate) entries: Vec<WantedEntry>,
 }
 
-/// A part of a pack, or all of it.
+/// The bytes of a pack.
 #[derive(Debug)]
-pub(crate) struct PackBytes {
-    offset: u64,
-    pub(crate) bytes: Bytes,
-}
+pub(crate) struct PackBytes(pub(crate) Bytes);
 
 /// Returns what is to be read from packs to get these entries, each with the length of its text, and
 /// the entries that are in no pack.
@@ -65,25 +58,7 @@ pub(crate) fn group_by_pack<'a>(
 }
 
 impl PackRead {
-    /// Returns the part that is read: from the first needed byte to the last, or all.
-    fn span(&self) -> Range<u64> {
-        let needed: u64 = self.entries.iter().map(|wanted| wanted.length).sum();
-        let first = self.entries.iter().map(|wanted| wanted.offset).min();
-        let last = self.entries.iter().map(WantedEntry::end).max();
-        match (first, last) {
-            (Some(first), Some(last)) if needed.saturating_mul(WHOLE_SHARE) < self.bytes => {
-                first..last
-            }
-            _ => 0..self.bytes,
-        }
-    }
-
-    /// Returns how many bytes are in memory while the pack is read.
-    pub(crate) fn room(&self) -> u64 {
-        self.span().end - self.span().start
-    }
-
-    /// Reads what is needed. The inner error says why there is nothing.
+    /// Reads the pack. The inner error says why there is nothing.
     ///
     /// # Errors
     /// The store fails.
@@ -91,24 +66,8 @@ impl PackRead {
         &self,
         bucket: &RecordingBucket,
     ) -> Result<Result<PackBytes, String>, RemoteError> {
-        let span = self.span();
-        let is_part = span != (0..self.bytes);
-        if is_part && let Some(bytes) = bucket.get_pack_span(&self.pack, span.clone()).await {
-            return Ok(Ok(PackBytes { offset: span.start, bytes }));
-        }
-        self.read_whole(bucket).await
-    }
-
-    /// Reads all of the pack. The inner error says why there is nothing.
-    ///
-    /// # Errors
-    /// The store fails.
-    pub(crate) async fn read_whole(
-        &self,
-        bucket: &RecordingBucket,
-    ) -> Result<Result<PackBytes, String>, RemoteError> {
         match bucket.get_pack(&self.pack).await {
-            Ok(Some(bytes)) => Ok(Ok(PackBytes { offset: 0, bytes })),
+            Ok(Some(bytes)) => Ok(Ok(PackBytes(bytes))),
             Ok(None) => Ok(Err("the store does not have it".to_owned())),
             Err(RemoteError::Object { problem, .. }) => Ok(Err(problem)),
             Err(error) => Err(error),
@@ -123,9 +82,9 @@ impl WantedEntry {
 }
 
 impl PackBytes {
-    /// Whether these are all bytes of a pack.
-    pub(crate) fn is_whole(&self, pack: &ContentHash) -> bool {
-        self.offset == 0 && ContentHash::from_bytes(&self.bytes) == *pack
+    /// Whether these are the bytes of this pack, none of them damaged.
+    pub(crate) fn is_right(&self, pack: &ContentHash) -> bool {
+        ContentHash::from_bytes(&self.0) == *pack
     }
 
     /// Returns an entry, as it is stored. It has been checked against its hash.
@@ -136,11 +95,8 @@ impl PackBytes {
         if wanted.length > packed_limit(wanted.text) {
             return Err(format!("the index gives it {} bytes", wanted.length));
         }
-        let place = |at: u64| at.checked_sub(self.offset).and_then(|at| usize::try_from(at).ok());
-        let packed = match (place(wanted.offset), place(wanted.end())) {
-            (Some(from), Some(to)) => self.bytes.get(from..to),
-            _ => None,
-        };
+        let place = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);
+        let packed = self.0.get(place(wanted.offset)..place(wanted.end()));
         let packed = packed.ok_or("the pack is too short")?;
         check_text(packed, &wanted.hash, wanted.text.min(LARGEST_ENTRY))?;
         Ok(packed)

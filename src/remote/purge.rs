@@ -163,7 +163,7 @@ impl NewestPacks {
         let mut writer = EntryWriter::new(bucket, EntryListing::default());
         for read in self.rewritten {
             let in_pack = |problem: String| format!("{}: {problem}", bucket.pack_path(&read.pack));
-            let bytes = read.read_whole(bucket).await?;
+            let bytes = read.read(bucket).await?;
             for wanted in &read.entries {
                 let packed = match &bytes {
                     Ok(bytes) => bytes.entry(wanted),

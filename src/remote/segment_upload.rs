@@ -38,11 +38,11 @@ pub enum UploadEvent {
     Interrupted(String),
     /// An upload failed, and is tried again.
     Failed,
-    /// Uploads went on: so many segments were sent, and so many are on this machine only.
+    /// An attempt to upload has ended.
     Progress {
-        /// How many were sent.
+        /// How many segments it has sent.
         sent: u64,
-        /// How many wait.
+        /// How many are on this machine only.
         left: u64,
     },
     /// An upload succeeded again.
@@ -129,7 +129,7 @@ impl SegmentUploader {
             let _ = spool.remove();
             return UploadResult { left: 0, problem: None, ..result };
         }
-        result.left = spool.waiting().map_or(1, |waiting| waiting.len() as u64).max(1);
+        result.left = spool.left().max(1);
         result
     }
 }
@@ -149,8 +149,8 @@ async fn upload_patiently(
         let limit = deadline.saturating_duration_since(Instant::now()) + PAUSES[0];
         let attempt = upload_all(bucket, spool, &mut result.uploaded, limit).await;
         if result.uploaded > before || attempt.is_err() {
-            let left = spool.waiting().map_or(1, |waiting| waiting.len() as u64);
-            on_event(UploadEvent::Progress { sent: result.uploaded - before, left });
+            let sent = result.uploaded - before;
+            on_event(UploadEvent::Progress { sent, left: spool.left() });
         }
         let Err(error) = attempt else { return true };
         on_event(UploadEvent::Failed);
@@ -199,8 +199,7 @@ impl RunningUploads {
             };
             self.uploaded.fetch_add(sent, Ordering::Relaxed);
             if sent > 0 || done.is_err() {
-                let left = spool.waiting().map_or(1, |waiting| waiting.len() as u64);
-                (self.on_event)(UploadEvent::Progress { sent, left });
+                (self.on_event)(UploadEvent::Progress { sent, left: spool.left() });
             }
             if *stop.borrow() {
                 return spool;

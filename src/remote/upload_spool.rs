@@ -128,6 +128,11 @@ impl UploadSpool {
         Ok(cut_segment(&self.location(), &segment)?.unwrap_or_default())
     }
 
+    /// Returns how many segments wait to be uploaded; 1 if the folder cannot be read.
+    pub(crate) fn left(&self) -> u64 {
+        self.waiting().map_or(1, |waiting| waiting.len() as u64)
+    }
+
     /// Returns the segments that wait, in order.
     ///
     /// # Errors

@@ -8,7 +8,7 @@ use tokio::sync::Mutex as AsyncMutex;
 
 use super::decode_room::{DecodeRoom, DeliveryError, SMALL};
 use super::end_turn::EndTurn;
-use super::form_change::{ChangeKind, FormChange};
+use super::form_change::{ChangeKind, DecodedBound, FormChange};
 use super::matcher::TakeMatch;
 use super::ready_response::ReadyResponse;
 use loomrec_identity::RunBinding;
@@ -53,13 +53,8 @@ impl FormMaker {
         observed: &NormalizedRequest,
     ) -> Result<Arc<ReadyResponse>, DeliveryError> {
         let bound = hit.take.decoded_bound().unwrap_or_default();
-        let slot = match change.most_bytes(bound) > SMALL {
-            true => self.slot(hit.index, &change),
-            false => None,
-        };
-        let Some(slot) = slot else {
-            return self.make(hit, change, observed).await;
-        };
+        let slot = self.slot(hit.index, &change, bound);
+        let Some(slot) = slot else { return self.make(hit, change, observed).await };
         let mut form = EndTurn::step_aside(hit.turn.as_deref_mut(), slot.lock()).await;
         if let Some(answer) = form.upgrade() {
             return Ok(answer);
@@ -69,9 +64,12 @@ impl FormMaker {
         Ok(answer)
     }
 
-    /// Returns the slot of the form that a change of this take makes. `None` if it is made for one
-    /// call alone.
-    fn slot(&self, take: usize, change: &FormChange) -> Option<Arc<FormSlot>> {
+    /// Returns the slot of the form that a change of this take makes. `None` if it is small, or made
+    /// for one call alone.
+    fn slot(&self, take: usize, change: &FormChange, bound: DecodedBound) -> Option<Arc<FormSlot>> {
+        if change.most_bytes(bound) <= SMALL {
+            return None;
+        }
         let accepted = match &change.kind {
             None => None,
             Some(ChangeKind::Encoding { accepted }) => Some(accepted.clone()),

@@ -1,7 +1,6 @@
 //! The packs of entries in a bucket, and the indexes of states.
 
 use std::collections::{HashMap, HashSet};
-use std::ops::Range;
 
 use bytes::Bytes;
 use object_store::path::Path;
@@ -76,15 +75,6 @@ impl RecordingBucket {
     pub(crate) async fn get_pack(&self, hash: &ContentHash) -> Result<Option<Bytes>, RemoteError> {
         let found = self.objects.get_if_there(&self.pack_path(hash), LARGEST_PACK).await?;
         Ok(found.map(|(bytes, _)| bytes))
-    }
-
-    /// Reads a part of a pack; `None` if the store does not give it.
-    pub(crate) async fn get_pack_span(
-        &self,
-        hash: &ContentHash,
-        span: Range<u64>,
-    ) -> Option<Bytes> {
-        self.objects.get_span(&self.pack_path(hash), span).await
     }
 
     /// Returns the path of a pack, for messages too.

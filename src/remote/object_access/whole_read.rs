@@ -1,5 +1,4 @@
-//! The download of one object, or a part of it, which continues where it stopped if its connection
-//! ends.
+//! The download of one object, which continues where it stopped if its connection ends.
 
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt as _;
@@ -13,16 +12,16 @@ pub(super) async fn read_whole(
     path: &Path,
     answer: GetResult,
 ) -> Result<Bytes, Error> {
-    let (meta, range) = (answer.meta.clone(), answer.range.clone());
-    let length = range.end.saturating_sub(range.start);
+    let meta = answer.meta.clone();
     let mut arrived = BytesMut::new();
     let mut stream = answer.into_stream();
     loop {
         let before = arrived.len();
         let failed = loop {
             match stream.next().await {
-                Some(Ok(bytes)) if (arrived.len() + bytes.len()) as u64 > length => {
-                    let longer = format!("{path} has more than the {length} bytes of its head");
+                Some(Ok(bytes)) if (arrived.len() + bytes.len()) as u64 > meta.size => {
+                    let longer =
+                        format!("{path} has more than the {} bytes of its head", meta.size);
                     return Err(Error::Generic { store: "object store", source: longer.into() });
                 }
                 Some(Ok(bytes)) => arrived.extend_from_slice(&bytes),
@@ -36,7 +35,7 @@ pub(super) async fn read_whole(
         }
         let options = GetOptions {
             if_match: meta.e_tag.clone(),
-            range: Some(GetRange::Bounded(range.start + arrived.len() as u64..range.end)),
+            range: Some(GetRange::Offset(arrived.len() as u64)),
             ..GetOptions::default()
         };
         stream = store.get_opts(path, options).await?.into_stream();
