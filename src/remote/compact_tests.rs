@@ -5,9 +5,9 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::*;
-use crate::failing_store::{StoreWorld, bucket};
-use crate::made_segment::{MadeSegment, make_segments, upload};
 use crate::state_loader::load_manifest;
+use crate::tests::failing_store::{StoreWorld, bucket};
+use crate::tests::made_segment::{MadeSegment, make_segments, upload};
 
 /// Returns the text of the newest state after a last compaction.
 async fn final_text(world: &Arc<StoreWorld>, cache: &LocalCache) -> Vec<u8> {

@@ -18,15 +18,11 @@ mod download_progress;
 mod entry_check;
 mod entry_download;
 mod entry_writer;
-#[cfg(test)]
-mod failing_store;
 mod fetch;
 mod listed_segment;
 mod local_cache;
 mod lost_ref;
 mod lost_reference;
-#[cfg(test)]
-mod made_segment;
 mod manifest;
 mod merge_upload;
 mod merged_segments;
@@ -39,8 +35,6 @@ mod pack_download;
 mod pack_plan;
 mod pack_read;
 mod pack_search;
-#[cfg(test)]
-mod pack_tests;
 mod packed_manifest;
 mod packed_text;
 pub mod pointer;
@@ -60,13 +54,10 @@ mod state_index;
 mod state_loader;
 mod store_clock;
 mod take_order;
+#[cfg(test)]
+mod tests;
 mod upload_spool;
 mod whole_file;
-
-#[cfg(test)]
-mod history_steps;
-#[cfg(test)]
-mod history_tests;
 
 #[cfg(feature = "fuzzing")]
 pub use {

@@ -13,23 +13,23 @@ use loomrec_recording::{Entry, EntryName, RecordingMeta};
 use loomrec_store::{Recording, StoreError};
 use object_store::{ObjectStore as _, ObjectStoreExt as _};
 
-use super::bucket::RecordingBucket;
-use super::bucket_check::check_bucket;
-use super::bucket_repair::repair_bucket;
-use super::compact::compact;
-use super::content_hash::ContentHash;
-use super::download_progress::OnFetchProgress;
-use super::entry_check::CheckDepth;
 use super::failing_store::{FailingStore, StoreWorld, bucket};
-use super::fetch::StateFetcher;
-use super::local_cache::LocalCache;
 use super::made_segment::{make_segment, unique_entry, upload};
-use super::purge::find_purgeable;
-use super::push::{PushBase, PushedState, push};
-use super::remote_error::RemoteError;
-use super::secret_free::SecretFree;
-use super::segment::describe_take;
-use super::segment_plan::GapChoice;
+use crate::bucket::RecordingBucket;
+use crate::bucket_check::check_bucket;
+use crate::bucket_repair::repair_bucket;
+use crate::compact::compact;
+use crate::content_hash::ContentHash;
+use crate::download_progress::OnFetchProgress;
+use crate::entry_check::CheckDepth;
+use crate::fetch::StateFetcher;
+use crate::local_cache::LocalCache;
+use crate::purge::find_purgeable;
+use crate::push::{PushBase, PushedState, push};
+use crate::remote_error::RemoteError;
+use crate::secret_free::SecretFree;
+use crate::segment::describe_take;
+use crate::segment_plan::GapChoice;
 
 pub(super) type NamedEntry = (EntryName, Entry);
 

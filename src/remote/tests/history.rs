@@ -15,26 +15,26 @@ use object_store::path::Path;
 use object_store::{ObjectStore as _, ObjectStoreExt as _};
 use proptest::prelude::*;
 
-use super::bucket::RecordingBucket;
-use super::bucket_check::check_bucket;
-use super::bucket_repair::repair_bucket;
-use super::collection::{GarbageTerms, find_garbage};
-use super::compact::{CompactedState, compact};
-use super::content_hash::ContentHash;
-use super::entry_check::CheckDepth;
 use super::failing_store::{StoreWorld, bucket};
 use super::history_steps::{DamageKind, ENDLESS, HistoryStep, any_step, damaged};
-use super::listed_segment::SegmentName;
-use super::local_cache::LocalCache;
 use super::made_segment::{make_segment, unique_entry, upload};
-use super::object_name::ObjectName;
-use super::pack_search::split_pack;
-use super::pack_tests::{NamedEntry, fetch_hashes, hash_of, make_recording, push_entries};
-use super::purge::find_purgeable;
-use super::remote_error::RemoteError;
-use super::secret_free::SecretFree;
-use super::segment_plan::GapChoice;
-use super::state_loader::load_manifest;
+use super::packs::{NamedEntry, fetch_hashes, hash_of, make_recording, push_entries};
+use crate::bucket::RecordingBucket;
+use crate::bucket_check::check_bucket;
+use crate::bucket_repair::repair_bucket;
+use crate::collection::{GarbageTerms, find_garbage};
+use crate::compact::{CompactedState, compact};
+use crate::content_hash::ContentHash;
+use crate::entry_check::CheckDepth;
+use crate::listed_segment::SegmentName;
+use crate::local_cache::LocalCache;
+use crate::object_name::ObjectName;
+use crate::pack_search::split_pack;
+use crate::purge::find_purgeable;
+use crate::remote_error::RemoteError;
+use crate::secret_free::SecretFree;
+use crate::segment_plan::GapChoice;
+use crate::state_loader::load_manifest;
 
 /// A recording, as the history knows it.
 struct RecordedHistory {

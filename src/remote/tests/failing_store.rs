@@ -17,7 +17,7 @@ use object_store::{
     ObjectStore, PutMultipartOptions, PutOptions, PutPayload, PutResult,
 };
 
-use super::bucket::RecordingBucket;
+use crate::bucket::RecordingBucket;
 
 /// The objects of a store, each with its age.
 #[derive(Debug, Default)]

@@ -5,10 +5,10 @@ use loomrec_identity::IdentityRules;
 use loomrec_recording::{Entry, EntryName};
 use loomrec_store::{RecordingAppender, RecordingLocation, RunChoice, cut_segment};
 
-use super::bucket::RecordingBucket;
-use super::content_hash::ContentHash;
-use super::listed_segment::ListedSegment;
-use super::recorder_file::RecorderFile;
+use crate::bucket::RecordingBucket;
+use crate::content_hash::ContentHash;
+use crate::listed_segment::ListedSegment;
+use crate::recorder_file::RecorderFile;
 
 /// A segment, made by a recorder: the bytes, and how it is named.
 #[derive(Clone)]
