@@ -16,7 +16,7 @@
 //! | `engine` | a call and the engines that answer it: recorded from its upstream, or replayed |
 //! | `script` | scripts: answers by call or by rule; answers in the form that a client needs |
 //! | `remote` | recordings in object stores |
-//! | `store` | recordings on disk: files and folders, log, compaction, locks, salvage |
+//! | `store` | recordings on disk: files and folders, log, compaction, locks |
 //! | `curation` | checking, comparing, merging, reviewing, showing, importing, exporting and repairing recordings |
 //! | `recording` | entries, the file format, redaction, prices |
 //! | `fault` | what can go wrong with an answer, at which calls, and how well a program recovers |
@@ -31,7 +31,7 @@ use loomrec_cli::CommandFuture;
 use loomrec_cli::settings::Settings;
 use loomrec_file_commands::{
     accept, config, convert, diff, export, generate, import, journal, ls, merge, noise, prune,
-    redact, review, rules, salvage, show, stats, trust, verify,
+    redact, review, rules, show, stats, trust, verify,
 };
 use loomrec_run_commands::commands as run;
 
@@ -70,7 +70,6 @@ fn dispatch<'a>(
             Command::Accept(args) => accept::accept(&args),
             Command::Reject(args) => accept::reject(&args),
             Command::Verify(args) => verify::run(&args),
-            Command::Salvage(args) => salvage::run(&args),
             Command::Merge(args) => merge::run(&args),
             Command::Prune(args) => prune::run(&args),
             Command::Redact(args) => redact::run(&args),

@@ -49,66 +49,6 @@ pub struct FaultArgs {
     #[arg(add = SettingScope::Run)]
     pub seed: Option<u64>,
 
-    /// Answer this fraction of calls (0.1 or 10%) with status 500 and the code `chaos_drop`
-    #[arg(
-        long,
-        value_name = "RATE",
-        env = "LOOMREC_CHAOS_DROP",
-        value_parser = rate,
-        help_heading = "Faults",
-        add = StrictEffect::WEAKENS
-    )]
-    #[arg(add = SettingScope::Run)]
-    pub chaos_drop: Option<f64>,
-
-    /// Answer this fraction of calls with a body that cannot be parsed
-    #[arg(
-        long,
-        value_name = "RATE",
-        env = "LOOMREC_CHAOS_MALFORMED",
-        value_parser = rate,
-        help_heading = "Faults",
-        add = StrictEffect::WEAKENS
-    )]
-    #[arg(add = SettingScope::Run)]
-    pub chaos_malformed: Option<f64>,
-
-    /// Reset the connection of this fraction of calls
-    #[arg(
-        long,
-        value_name = "RATE",
-        env = "LOOMREC_CHAOS_DISCONNECT",
-        value_parser = rate,
-        help_heading = "Faults",
-        add = StrictEffect::WEAKENS
-    )]
-    #[arg(add = SettingScope::Run)]
-    pub chaos_disconnect: Option<f64>,
-
-    /// Answer this fraction of calls with status 429
-    #[arg(
-        long,
-        value_name = "RATE",
-        env = "LOOMREC_CHAOS_RATE_LIMIT",
-        value_parser = rate,
-        help_heading = "Faults",
-        add = StrictEffect::WEAKENS
-    )]
-    #[arg(add = SettingScope::Run)]
-    pub chaos_rate_limit: Option<f64>,
-
-    /// Delay the answer of this fraction of calls by one second
-    #[arg(
-        long,
-        value_name = "RATE",
-        env = "LOOMREC_CHAOS_LATENCY",
-        value_parser = rate,
-        help_heading = "Faults",
-        add = StrictEffect::WEAKENS
-    )]
-    #[arg(add = SettingScope::Run)]
-    pub chaos_latency: Option<f64>,
-
     /// Faults for some calls: 0.1=http_error:500
     ///
     /// RATE is a fraction of the calls, 0 to 1, or a percentage. Repeatable.
@@ -156,15 +96,4 @@ pub struct FaultArgs {
     )]
     #[arg(add = SettingScope::OUTPUT_FILE)]
     pub junit: Option<PathBuf>,
-}
-
-/// Reads a rate: a number, or a percentage. Its bounds are checked with those of other rates.
-fn rate(text: &str) -> Result<f64, String> {
-    let text = text.trim();
-    let number = |text: &str| text.trim_end().parse::<f64>().ok();
-    let rate = match text.strip_suffix('%') {
-        Some(percent) => number(percent).map(|percent| percent / 100.0),
-        None => number(text),
-    };
-    rate.ok_or_else(|| "expected a rate from 0 to 1, or a percentage such as 10%".to_owned())
 }

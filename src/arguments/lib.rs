@@ -28,7 +28,6 @@ mod rerecord;
 mod review;
 mod rules;
 mod run_value;
-mod salvage;
 mod serve;
 mod session;
 mod set_aside;
@@ -70,7 +69,6 @@ pub use rerecord::RerecordArgs;
 pub use review::{AcceptArgs, DecideArgs, RejectArgs, ReviewArgs};
 pub use rules::RulesArgs;
 pub use run_value::RunValueArgs;
-pub use salvage::SalvageArgs;
 pub use serve::ServeArgs;
 pub use session::SessionArgs;
 pub use set_aside::{HEADER, NORMALIZE, PARAMETER, SetAside};
@@ -161,8 +159,6 @@ pub enum Command {
     Reject(RejectArgs),
     /// Check recordings for problems, and fix those that can be fixed without a decision.
     Verify(VerifyArgs),
-    /// Save the readable part of a damaged recording or log in a new recording.
-    Salvage(SalvageArgs),
     /// Merge recordings into one, call by call, also as git's merge driver.
     Merge(MergeArgs),
     /// Remove takes that are no longer needed from a recording.

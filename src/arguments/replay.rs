@@ -75,16 +75,6 @@ pub struct ReplayArgs {
     #[arg(add = SettingScope::Outside { unless: Some("error") })]
     pub on_miss: Option<OnMissFlag>,
 
-    /// Same as --on-miss default
-    #[arg(
-        long,
-        env = "LOOMREC_ALLOW_DEFAULT_FALLBACK",
-        value_parser = FalseyValueParser::new(),
-        add = StrictEffect::CONTRADICTS
-    )]
-    #[arg(add = SettingScope::OUTSIDE)]
-    pub allow_default_fallback: bool,
-
     /// The text of --on-miss default, in place of "Mock response"
     #[arg(long, value_name = "TEXT", add = StrictEffect::CONTRADICTS)]
     pub default_response: Option<String>,

@@ -17,13 +17,13 @@ FILE` shows them next to the old answers, and replaces those that you accept. If
 interrupted, run it again to continue. API keys come from the environment variables that the
 providers' SDKs read (OPENAI_API_KEY, ANTHROPIC_API_KEY, …).
 
-Exit code 0 if every call has a new answer, 1 if one has none (the command names it), 2 if a call
-cannot be sent; then nothing is sent.
+Exit code 0 if every call has a new answer, 1 if one has none (the command names it, before it
+asks if it cannot be sent), 2 if no call can be sent.
 
 Examples:
   loomrec rerecord recordings/agent.json --pending          # what replay --pending has kept
-  loomrec rerecord recordings/agent.json --older-than 30d --dry-run
-  loomrec rerecord recordings/agent.json --only plan --only 79c0
+  loomrec rerecord recordings/agent.json --model gpt-4o-mini --dry-run
+  loomrec rerecord recordings/agent.json plan 79c0
   loomrec rerecord recordings/agent.json --set model=gpt-5-mini --set /temperature=0 -o what-if.json")]
 pub struct RerecordArgs {
     /// The recording [default with --pending FILE.pending: FILE; else that of the settings]
@@ -33,6 +33,9 @@ pub struct RerecordArgs {
         value_hint = ValueHint::AnyPath,
     )]
     pub file: Option<RecordingLocation>,
+    /// Only these calls: a step id, or the beginning of a hash; add #N for one take [default: all]
+    #[arg(value_name = "KEY")]
+    pub keys: Vec<String>,
 
     /// Send the requests that `loomrec replay --pending` kept, instead of recorded requests; name the
     /// recording before this flag
@@ -48,12 +51,6 @@ pub struct RerecordArgs {
     /// Send the requests that drifted in the replay with this receipt; it must have used --pending
     #[arg(long, value_name = "RECEIPT")]
     pub drifted: Option<PathBuf>,
-    /// Only this call: a step id, or the beginning of a hash; add #N for one take (repeatable)
-    #[arg(long, value_name = "KEY")]
-    pub only: Vec<String>,
-    /// Only calls recorded at least this long ago (90m, 12h, 30d, 8w), or at an unknown time
-    #[arg(long, value_name = "AGE")]
-    pub older_than: Option<String>,
     /// Only calls that request this model, or that this model answered (repeatable)
     #[arg(long, value_name = "MODEL")]
     pub model: Vec<String>,
@@ -80,9 +77,6 @@ pub struct RerecordArgs {
     /// Send requests even if a secret in them was redacted
     #[arg(long)]
     pub send_redacted: bool,
-    /// Skip calls that cannot be sent, instead of sending none
-    #[arg(long)]
-    pub skip: bool,
 
     /// The file for the new answers [default: FILE.new]
     #[arg(
@@ -93,9 +87,6 @@ pub struct RerecordArgs {
         value_hint = ValueHint::AnyPath,
     )]
     pub output: Option<RecordingLocation>,
-    /// Send calls again that already have new answers, and replace those answers
-    #[arg(long)]
-    pub again: bool,
 
     /// Maximum number of concurrent requests to one upstream
     #[arg(long, value_name = "N", default_value_t = 4, env = "LOOMREC_CONCURRENCY")]

@@ -14,7 +14,7 @@ fields, and leftover files beside the recording. Without --fix, nothing is chang
 never guesses.
 
 Exit code 0 if there are no errors (warnings are printed), 1 if there are errors, 4 if a file
-cannot be read as a recording at all (see loomrec salvage), 5 if --fix could not write one.
+cannot be read as a recording at all, 5 if --fix could not write one.
 
 Examples:
   loomrec verify recordings/*.json

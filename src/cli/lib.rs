@@ -73,7 +73,7 @@ pub fn run(dispatch: Dispatch) -> ExitCode {
     settings.trust_given(&all);
     let strict = StrictFlags::of(&plain, &all, &settings);
     let refused = strict.as_ref().map_or(Ok(()), StrictFlags::refuse_contradictions);
-    if let Err(failure) = refused.and_then(|()| refuse_contradictions(&all)) {
+    if let Err(failure) = refused.and_then(|()| refuse_rules_beside_into(&all)) {
         return fail(&failure);
     }
     // Parsed again, so that a strict replay has nothing of what was set aside.
@@ -89,7 +89,6 @@ pub fn run(dispatch: Dispatch) -> ExitCode {
     add_up(&mut cli.command, &settings, is_taken);
     settings::add_default_recording(&mut cli.command, &matches, &settings);
     if let Command::Replay(args) = &mut cli.command {
-        give_way_to_flags(args, &matches);
         args.set_aside = strict.as_ref().map(StrictFlags::set_aside).unwrap_or_default();
     }
     if let Some((name, matches)) = matches.subcommand() {
@@ -251,29 +250,13 @@ fn rules_of(identity: &mut args::IdentityArgs) -> Vec<(&mut Vec<String>, &'stati
 /// A command's name, its upstreams, and its rules with the names of their flags.
 type Lists<'a> = (&'static str, &'a mut Vec<String>, Vec<(&'a mut Vec<String>, &'static str)>);
 
-/// Refuses flags that contradict each other on one command line, beside those that contradict
-/// `--strict`. A contradicting value from the environment gives way to the flag instead.
-fn refuse_contradictions(matches: &clap::ArgMatches) -> Result<(), CommandFailure> {
-    let replay = match matches.subcommand() {
-        Some(("replay", replay)) => replay,
-        Some(("import", import)) => return refuse_rules_beside_into(import),
-        _ => return Ok(()),
-    };
-    let typed = |name: &str| replay.value_source(name) == Some(ValueSource::CommandLine);
-    match typed("on_miss") && typed("allow_default_fallback") {
-        false => Ok(()),
-        true => Err(CommandFailure::usage(
-            "--on-miss and --allow-default-fallback contradict each other: give one of them",
-        )),
-    }
-}
-
 /// Refuses typed rules together with `--into`: the recording has its own rules, under which its
 /// keys were made.
-fn refuse_rules_beside_into(import: &clap::ArgMatches) -> Result<(), CommandFailure> {
-    if import.value_source("into").is_none() {
-        return Ok(());
-    }
+fn refuse_rules_beside_into(matches: &clap::ArgMatches) -> Result<(), CommandFailure> {
+    let import = match matches.subcommand() {
+        Some(("import", import)) if import.value_source("into").is_some() => import,
+        _ => return Ok(()),
+    };
     let rules = ["ignore", "identity_header", "ignore_header", "normalize"];
     for name in rules.into_iter().chain(["tool_results"]) {
         if import.value_source(name) == Some(ValueSource::CommandLine) {
@@ -285,17 +268,6 @@ fn refuse_rules_beside_into(import: &clap::ArgMatches) -> Result<(), CommandFail
         }
     }
     Ok(())
-}
-
-/// Lets typed flags win: the short form of a miss policy on the command line overrides the
-/// environment's policy.
-fn give_way_to_flags(args: &mut args::ReplayArgs, matches: &clap::ArgMatches) {
-    let source = |name: &str| matches.subcommand().and_then(|(_, sub)| sub.value_source(name));
-    if source("allow_default_fallback") == Some(ValueSource::CommandLine)
-        && source("on_miss") == Some(ValueSource::EnvVariable)
-    {
-        args.on_miss = None;
-    }
 }
 
 /// Prints why a command failed, and returns its exit code.

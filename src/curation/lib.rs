@@ -3,9 +3,8 @@
 //! The folders are readers of recordings that do not import each other. [`verification`] checks a
 //! recording, [`comparison`] and [`merge`] bring two together, [`noise`] finds rules for what
 //! differs between two runs, [`review`] places pending changes, [`inspection`] shows a call,
-//! [`interchange`] imports and exports, [`salvage`] recovers entries from damaged text. [`history`]
-//! is what requests repeat of earlier ones. [`yaml`] reads YAML as JSON, and as the pieces of
-//! cassettes. Everything is pure: no I/O, no clock.
+//! [`interchange`] imports and exports. [`history`] is what requests repeat of earlier ones. [`yaml`]
+//! reads YAML as JSON, and as the pieces of cassettes. Everything is pure: no I/O, no clock.
 
 pub mod comparison;
 pub mod history;
@@ -15,6 +14,5 @@ pub mod interchange;
 pub mod merge;
 pub mod noise;
 pub mod review;
-pub mod salvage;
 pub mod verification;
 pub mod yaml;

@@ -16,7 +16,6 @@ pub mod prune;
 pub mod redact;
 pub mod review;
 pub mod rules;
-pub mod salvage;
 pub mod show;
 pub mod stats;
 mod transfer_report;

@@ -113,31 +113,21 @@ fn file(path: &Path, args: &ServeArgs) -> Result<FaultPlan, CommandFailure> {
 
 /// Returns the chaos rates of the flags.
 fn chaos(flags: &FaultArgs) -> Result<ChaosRates, CommandFailure> {
-    let rates = [
-        ("drop", "drop", flags.chaos_drop),
-        // The flag is aimock's, and so is the form of its action.
-        ("malformed", "malformedRate", flags.chaos_malformed),
-        ("disconnect", "disconnect", flags.chaos_disconnect),
-        ("rate-limit", "rate_limit", flags.chaos_rate_limit),
-        ("latency", "latency", flags.chaos_latency),
-    ];
-    let mut members = serde_json::Map::new();
-    for (flag, name, rate) in rates {
-        let Some(rate) = rate else { continue };
-        if !(0.0..=1.0).contains(&rate) {
-            return Err(CommandFailure::usage(format!(
-                "--chaos-{flag} {rate}: it takes a rate from 0 to 1"
-            )));
+    let (mut rates, mut others) = (serde_json::Map::new(), Vec::new());
+    for text in flags.chaos.iter().filter(|text| !text.is_empty()) {
+        let wrong = |error| CommandFailure::usage(format!("--chaos {text}: {error}"));
+        let (rate, fault) = ChaosRates::parse_named(text).map_err(wrong)?;
+        match text.split_once('=') {
+            // A plan and headers have rates of these names, too, and replace each other's.
+            Some((_, name @ ("drop" | "malformed" | "disconnect" | "rate_limit"))) => {
+                rates.insert(name.to_owned(), json!(rate));
+            }
+            _ => others.push((rate, fault)),
         }
-        members.insert(name.to_owned(), json!(rate));
     }
     let wrong = |error| CommandFailure::usage(format!("--chaos: {error}"));
-    let mut all = ChaosRates::read(&Value::Object(members)).map_err(wrong)?;
-    for text in flags.chaos.iter().filter(|text| !text.is_empty()) {
-        let (rate, fault) = ChaosRates::parse_named(text)
-            .map_err(|error| CommandFailure::usage(format!("--chaos {text}: {error}")))?;
-        all.add(rate, fault);
-    }
+    let mut all = ChaosRates::read(&Value::Object(rates)).map_err(wrong)?;
+    others.into_iter().for_each(|(rate, fault)| all.add(rate, fault));
     Ok(all)
 }
 

@@ -191,11 +191,10 @@ fn nothing_to_answer_from(args: &ReplayArgs, settings: &Settings) -> CommandFail
 
 /// Returns what a missed call gets. Only the policy `forward` has an HTTP client.
 fn miss_policy(args: &ReplayArgs, ground: &RunContext) -> Result<MissPolicy, CommandFailure> {
-    let fallback = args.allow_default_fallback.then_some(OnMissFlag::Default);
     // `--strict` always wins: a policy from the environment has been set aside.
     let policy = match args.strict {
         true => OnMissFlag::Error,
-        false => args.on_miss.or(fallback).unwrap_or(OnMissFlag::Error),
+        false => args.on_miss.unwrap_or(OnMissFlag::Error),
     };
     if !args.script.is_empty() && policy != OnMissFlag::Error {
         return Err(CommandFailure::usage(

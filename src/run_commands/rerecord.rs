@@ -19,7 +19,7 @@ mod route;
 
 use std::io;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use tokio::sync::watch;
 
@@ -73,11 +73,11 @@ pub async fn run(args: &RerecordArgs) -> Result<u8, CommandFailure> {
     };
     let work = Arc::new(RerecordWork::open(args, &origin, &output)?);
     let new = NewAnswersFile::open(&origin.new, &output)?;
-    let mut choice = RerecordFilter::of(args, SystemTime::now())?;
+    let mut choice = RerecordFilter::of(args);
     let plan = RerecordPlan::at(Arc::new(prices::load(args.prices.as_deref())?));
-    let mut collected = work.sources.collect(&work.maker, &mut choice, &new, plan, args.again)?;
-    refuse(args, &collected, &origin)?;
-    report_skipped(&collected, &output);
+    let mut collected = work.sources.collect(&work.maker, &mut choice, &new, plan)?;
+    refuse(&collected, &origin)?;
+    report_left_out(&collected, &output);
     let lanes = std::mem::take(&mut collected.lanes);
     let total: usize = lanes.iter().map(|lane| lane.items.len()).sum();
     let mut report = |counts: &RerecordCounts, counters: &RunCounters, connections: u64| {
@@ -101,7 +101,7 @@ pub async fn run(args: &RerecordArgs) -> Result<u8, CommandFailure> {
         return shown(args, &collected, total, &output, &mut report);
     }
     confirm(args, &collected, total, &output)?;
-    let fresh = new.prepare(&work.maker.rules, &collected.in_the_way)?;
+    let fresh = new.prepare(&work.maker.rules)?;
     let counters = Arc::<RunCounters>::default();
     let progress = Arc::new(RerecordProgress::new(total, &output, Arc::clone(&counters)));
     let sent = work.send(args, &origin.new, lanes, &progress, &counters).await;
@@ -138,10 +138,8 @@ fn shown(
     }
     match (total, collected.done) {
         (0, 0) => output.info("there is nothing to send"),
-        (0, done) => output.info(&format!(
-            "there is nothing to send: the new answers ({done}) are there already; --again sends \
-             them again"
-        )),
+        (0, done) => output
+            .info(&format!("there is nothing to send: the new answers ({done}) are there already")),
         _ => {
             let mut text = format!("{}\nnothing was sent (--dry-run)\n", collected.text());
             for why in &collected.missing_keys {
@@ -150,7 +148,8 @@ fn shown(
                     terminal::line(&why.to_string())
                 ));
             }
-            return print(&text);
+            print(&text)?;
+            return Ok(if collected.unsendable.is_empty() { 0 } else { NO });
         }
     }
     if collected.done > 0 {
@@ -159,34 +158,27 @@ fn shown(
     Ok(0)
 }
 
-/// Refuses a run in which a call could not be sent, or would take the place of another.
-fn refuse(
-    args: &RerecordArgs,
-    collected: &CollectedCalls,
-    origin: &OriginFiles,
-) -> Result<(), CommandFailure> {
+/// Refuses a run in which no call can be sent, or one would take the place of another.
+fn refuse(collected: &CollectedCalls, origin: &OriginFiles) -> Result<(), CommandFailure> {
     if !collected.taken.is_empty() {
         return Err(CommandFailure::usage(format!(
-            "{} holds answers to other requests in the place of {}: look at them with `loomrec \
-             review {}` first, or drop them with --again",
+            "{} holds answers to other requests in the place of {}: review them first, or delete it",
             origin.new.display(),
             names(&collected.taken),
-            origin.file.display()
         )));
     }
-    if collected.unsendable.is_empty() || args.skip {
+    if collected.unsendable.is_empty() || !collected.lanes.is_empty() || collected.done > 0 {
         return Ok(());
     }
-    let mut text = String::from("nothing was sent, because some calls cannot be sent:");
+    let mut text = String::from("nothing was sent, because no call can be sent:");
     for (why, keys) in &collected.unsendable {
         text.push_str(&format!("\n  {}: {why}", names(keys)));
     }
-    text.push_str("\nfix that, choose calls with --only, or leave these out with --skip");
     Err(CommandFailure::usage(text))
 }
 
 /// Reports which calls are left out, and why.
-fn report_skipped(collected: &CollectedCalls, output: &Output) {
+fn report_left_out(collected: &CollectedCalls, output: &Output) {
     for (why, keys) in &collected.unsendable {
         output.warning(&format!("left out: {}: {why}", names(keys)));
     }

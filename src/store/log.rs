@@ -20,7 +20,6 @@
 
 mod damage;
 mod frame;
-pub(super) mod recover;
 mod scan;
 
 pub(super) use frame::{

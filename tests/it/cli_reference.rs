@@ -17,14 +17,14 @@ const GROUPS: [(&str, &[&str]); 7] = [
     ("Record and replay", &["record", "replay", "demo"]),
     ("Look at recordings and runs", &["ls", "show", "stats", "diff", "journal", "ui", "score"]),
     ("Renew answers", &["rerecord", "review", "accept", "reject"]),
-    ("Change and check recordings", &["verify", "salvage", "merge", "prune", "redact", "convert"]),
+    ("Change and check recordings", &["verify", "merge", "prune", "redact", "convert"]),
     ("Find rules", &["noise", "rules"]),
     ("Object stores and other tools", &["push", "pull", "compact", "gc", "import", "export"]),
     ("Settings and setup", &["config", "trust", "doctor", "generate completions", "generate man"]),
 ];
 
 /// The pages that say more of a command.
-const PAGES: [(&str, &str); 30] = [
+const PAGES: [(&str, &str); 29] = [
     ("record", "guide.md"),
     ("replay", "strict.md"),
     ("ls", "commands-on-files.md#ls-and-show"),
@@ -39,7 +39,6 @@ const PAGES: [(&str, &str); 30] = [
     ("accept", "care.md#review"),
     ("reject", "care.md#review"),
     ("verify", "commands-on-files.md#verify"),
-    ("salvage", "commands-on-files.md#salvage"),
     ("merge", "commands-on-files.md#merge"),
     ("prune", "commands-on-files.md#prune"),
     ("redact", "commands-on-files.md#redact"),

@@ -51,13 +51,13 @@ fn commands_that_take_a_recording_take_that_of_the_settings() {
         (&["prune", "--older-than", "1d"], 0, "recs/agent.json: none of its 2 takes"),
         (&["redact"], 0, "recs/agent.json"),
         (&["export", "--to", "har"], 0, "\"log\""),
-        (&["salvage", "-o", "saved.json"], 0, "recs/agent.json: 2 calls saved in saved.json"),
         (&["rerecord", "--dry-run", "--upstream", "http://127.0.0.1:9"], 0, "OPENAI_API_KEY"),
         (&["show"], 2, "recs/agent.json holds 2 keys"),
     ] {
         says(&scene, args, code, part);
     }
     // A recording that is named wins.
+    fs::copy(scene.path("recs/agent.json"), scene.path("saved.json")).unwrap();
     says(&scene, &["ls", "saved.json"], 0, "2 calls");
     says(&scene, &["ls", "none.json"], 4, "none.json");
 }
@@ -78,6 +78,9 @@ fn only_word_is_a_key_unless_it_names_a_recording() {
     says(&scene, &["show", "plan"], 0, "ho");
     says(&scene, &["accept", "plan"], 2, "nothing waits for a review of recs/agent.json");
     says(&scene, &["reject", "plan", &key], 2, "nothing waits for a review of recs/agent.json");
+    let plan = ["rerecord", "plan", &key, "--dry-run", "--upstream", "http://127.0.0.1:9"];
+    says(&scene, &plan, 0, "2 calls");
+    says(&scene, &["rerecord", "plam", "--dry-run"], 1, "plam: there is no such call");
 }
 
 #[test]
@@ -130,6 +133,10 @@ fn recording_outside_of_the_project_is_not_changed_unless_it_is_named() {
     let others = [&["verify", "--fix"][..], &["redact", "--apply"], &["rerecord", "--yes"]];
     for args in [&["accept"][..], &["review"], &prune].into_iter().chain(others) {
         run(args).expect(2).says(&["loomrec.toml:1: recording = ", "leads out of the project"]);
+    }
+    // A key does not name a recording.
+    for args in [&["accept", "plan"][..], &["reject", "plan"], &["rerecord", "plan", "--yes"]] {
+        run(args).expect(2).says(&["leads out of the project"]);
     }
     run(&["verify", "--fix", "../recs/agent.json"]).expect(0);
 }

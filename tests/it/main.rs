@@ -177,7 +177,6 @@ mod rule_ends;
 #[cfg(test)]
 mod run_values;
 #[cfg(test)]
-mod salvage;
 #[cfg(test)]
 mod sample;
 #[cfg(test)]

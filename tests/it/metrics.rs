@@ -149,7 +149,7 @@ fn numbers_are_the_receipts_when_recording_and_when_replaying() {
 fn chaos_is_told_in_our_words_and_in_aimocks() {
     let (scene, upstream) = (Scene::new(), upstream());
     scene.recorded(&upstream, &[chat("hi"), chat_streamed("hi")]);
-    let server = scene.replay(&["--metrics-compat", "--chaos-rate-limit", "1"]);
+    let server = scene.replay(&["--metrics-compat", "--chaos", "1=rate_limit"]);
     server.call(&chat("hi").header("x-aimock-chaos-drop: 1")).expect(500);
     server.call(&chat("hi")).expect(429);
     server.call(&chat("nobody knows")).expect(429);

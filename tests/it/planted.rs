@@ -45,7 +45,7 @@ type Command = (&'static str, &'static [usize]);
 const READ: &[usize] = &[0, 1];
 
 /// Every command that takes a recording.
-const COMMANDS: [Command; 33] = [
+const COMMANDS: [Command; 31] = [
     ("record -r FILE --upstream openai=http://127.0.0.1:9 -- true", &[0, 1, 2, 3]),
     (
         "record -r FILE --mode new_episodes --upstream openai=http://127.0.0.1:9 -- true",
@@ -63,8 +63,6 @@ const COMMANDS: [Command; 33] = [
     ("verify FILE", &[0, 1, 4, 6, 7]),
     ("verify FILE --fix", &[0, 1, 4, 6, 7]),
     ("verify FILE --fix --rehash", &[0, 1, 4, 6, 7]),
-    ("salvage FILE -o saved.json", &[]),
-    ("salvage .loomrec/FILE.log -o saved.json", &[0]),
     ("merge -o merged.json FILE other.json", READ),
     ("merge -o FILE FILE other.json", READ),
     ("merge --git other.json FILE other.json FILE", READ),
@@ -216,9 +214,7 @@ fn check_all(name: &'static str, commands: &[Command], plants: &[Plant]) {
                     if done.code != code || !said.contains(file) {
                         wrong.push(format!("{} and not {code}: {what}", done.code));
                     }
-                } else if !line.starts_with("salvage .loomrec/FILE.log")
-                    && !is_beside(*plant, number)
-                {
+                } else if !is_beside(*plant, number) {
                     // The command does not use this sidecar.
                     if done.code != plain {
                         wrong.push(format!("{} and not {plain}: {what}", done.code));
@@ -271,8 +267,7 @@ fn no_command_follows_a_link_in_the_place_of_the_hidden_folder() {
     for name in ["run.json", "run/"] {
         let ground = Ground::new(name);
         let commands = COMMANDS.iter().filter(|(line, _)| {
-            let passes = line.starts_with("salvage") || line.starts_with("doctor");
-            !(passes || name == "run/" && line.starts_with("merge --git"))
+            !(line.starts_with("doctor") || name == "run/" && line.starts_with("merge --git"))
         });
         for (line, _) in commands {
             ground.reset(&sample);
@@ -293,15 +288,13 @@ fn links_among_the_files_of_a_folder_are_refused_by_name() {
     let (sample, ground) = (sample(), Ground::new("run/"));
     for plant in [Symlink, HardLink, Dangling] {
         for (line, _) in COMMANDS.iter().filter(|(line, _)| !line.starts_with("merge --git")) {
-            let reads = !["salvage .loomrec/FILE.log", "review FILE --", "doctor"]
-                .iter()
-                .any(|word| line.starts_with(word));
+            let reads = !["review FILE --", "doctor"].iter().any(|word| line.starts_with(word));
             ground.reset(&sample);
             ground.plant("run/planted.json", plant);
             let done = ground.run(line);
             let what = format!("{plant:?}, {line}\n{}{}", done.stderr, done.stdout);
             ground.check(&what);
-            if reads && !line.starts_with("salvage") {
+            if reads {
                 assert_eq!(done.code, 4, "{what}");
                 assert!(what.contains("planted.json"), "{what}");
             }
@@ -331,7 +324,6 @@ fn outputs_are_not_written_through_a_link() {
             ("record -r FILE --receipt planted --upstream openai=http://127.0.0.1:9 -- true", 4),
             ("convert FILE planted --force", 4),
             ("merge -o planted FILE other.json --force", 4),
-            ("salvage FILE -o planted --force", 4),
             ("import exported.har -o planted --force", 4),
             // The link itself is replaced.
             ("export --to har FILE -o planted --force", 0),

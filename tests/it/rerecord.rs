@@ -160,12 +160,7 @@ fn keys_go_to_their_upstreams_and_into_no_file() {
 fn same_command_again_asks_for_nothing_that_is_there() {
     let (scene, _) = sample();
     let upstream = speaker("new");
-    let first = json_of(&rerecord(
-        &scene,
-        &upstream,
-        &["run.json", "--yes", "--json", "--only", "plan"],
-        0,
-    ));
+    let first = json_of(&rerecord(&scene, &upstream, &["run.json", "--yes", "--json", "plan"], 0));
     assert_eq!((&first["kept"], upstream.requests()), (&json!(1), 1));
     let rest = json_of(&rerecord(&scene, &upstream, &["run.json", "--yes", "--json"], 0));
     assert_eq!(
@@ -174,12 +169,9 @@ fn same_command_again_asks_for_nothing_that_is_there() {
     );
     rerecord(&scene, &upstream, &["run.json"], 0).says(&["there is nothing to send"]);
     assert_eq!(upstream.requests(), 4);
-    let again = json_of(&rerecord(
-        &scene,
-        &upstream,
-        &["run.json", "--yes", "--json", "--again", "--only", "plan"],
-        0,
-    ));
+    // What was rejected is sent again.
+    scene.run(&["reject", "run.json", "plan"]).expect(0);
+    let again = json_of(&rerecord(&scene, &upstream, &["run.json", "--yes", "--json"], 0));
     assert_eq!((&again["kept"], upstream.requests()), (&json!(1), 5));
     assert_eq!(entries(&scene, "run.json.new").len(), 4);
 }
@@ -197,13 +189,12 @@ fn values_that_are_set_are_sent_and_kept_under_a_key_of_their_own() {
     let upstream = speaker("new");
     let args = [
         "run.json",
+        "plan",
         "--yes",
         "--set",
         "temperature=0",
         "--set",
         "/messages/0/content=other",
-        "--only",
-        "plan",
         "-o",
         "what.json",
     ];
@@ -218,8 +209,8 @@ fn values_that_are_set_are_sent_and_kept_under_a_key_of_their_own() {
     assert_eq!(name, "plan");
     assert_ne!(entry["request_hash"], entry["pending"]["replaces"]["request_hash"]);
     // Pending changes in the same place are not overwritten.
-    let other = [&args[..2], &["--only", "plan", "-o", "what.json"]].concat();
-    rerecord(&scene, &upstream, &other, 2).says(&["in the place of plan", "--again"]);
+    let other = [&args[..3], &["-o", "what.json"]].concat();
+    rerecord(&scene, &upstream, &other, 2).says(&["in the place of plan", "or delete it"]);
     assert_eq!(upstream.requests(), 1);
 }
 
@@ -240,21 +231,19 @@ fn plan_is_shown_and_nothing_is_sent_without_a_yes() {
 }
 
 #[test]
-fn flags_choose_calls() {
+fn keys_and_flags_choose_calls() {
     let (scene, _) = sample();
     let upstream = speaker("new");
     let hash = entries(&scene, "run.json")[0].0[..8].to_owned();
     for (args, calls) in [
-        (&["--only", "plan", "--only", &hash][..], 3),
-        (&["--only", &format!("{hash}#2")], 1),
+        (&["plan", &hash][..], 3),
+        (&[&format!("{hash}#2")], 1),
         (&["--model", "claude-sonnet-4-20250514"], 1),
-        (&["--older-than", "1d"], 0),
-        (&["--older-than", "0s"], 4),
     ] {
         let args = [&["run.json", "--dry-run", "--json"], args].concat();
         let plan = json_of(&rerecord(&scene, &upstream, &args, 0));
         assert_eq!(plan["plan"]["calls"], json!(calls), "{args:?}");
     }
-    rerecord(&scene, &upstream, &["run.json", "--only", "nobody"], 1).says(&["--only nobody"]);
-    rerecord(&scene, &upstream, &["run.json", "--older-than", "soon"], 2).says(&["30d"]);
+    rerecord(&scene, &upstream, &["run.json", "nobody"], 1)
+        .says(&["nobody: there is no such call"]);
 }

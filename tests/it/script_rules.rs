@@ -280,10 +280,10 @@ fn the_chaos_of_a_fixture_has_aimocks_form() {
 }
 
 #[test]
-fn the_flag_of_aimock_replaces_a_stream_and_ours_breaks_one() {
+fn malformed_answer_replaces_a_stream_or_breaks_it() {
     let ruled = Ruled::new(&json!({ "rules": [{ "answer": "All is well." }] }));
     for (flags, is_whole) in
-        [(["--chaos-malformed", "1"], true), (["--chaos", "1=malformed"], false)]
+        [(["--chaos", "1=malformed;whole=true"], true), (["--chaos", "1=malformed"], false)]
     {
         let server = ruled.start(&[&flags[..], &["--seed", "1"]].concat());
         let text = server.call(&chat_streamed("hi")).expect(200).text();

@@ -175,7 +175,7 @@ fn a_typed_fallback_stands_above_a_forward_in_the_environment() {
     let upstream = upstream();
     scene.recorded(&upstream, &[chat("hi")]);
     let live = format!("openai={}", upstream.url());
-    let args = scene.replay_args(&["--allow-default-fallback", "--upstream", &live]);
+    let args = scene.replay_args(&["--on-miss", "default", "--upstream", &live]);
     let mut replay = command(scene.dir(), &args);
     replay.args(["--listen", "127.0.0.1:0"]).env("LOOMREC_ON_MISS", "forward");
     let server = Server::spawn(&mut replay);

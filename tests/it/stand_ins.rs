@@ -218,7 +218,6 @@ fn keys_stay_stated_whatever_changes_the_recording() {
         (&["redact", "run.json", "--redact", "hello", "--apply"][..], "run.json"),
         (&["convert", "run.json", "folder/"], "folder"),
         (&["convert", "folder/", "back.json"], "back.json"),
-        (&["salvage", "run.json", "-o", "saved.json"], "saved.json"),
         (&["merge", "run.json", "back.json", "-o", "merged.json"], "merged.json"),
     ] {
         scene.run(args).expect(0);

@@ -170,7 +170,7 @@ fn several_files_are_all_looked_at() {
     let all = ["verify", "gone.json", "cut.json", "run.json", "good.json"];
     let ended = scene.run(&all).expect(4);
     for part in
-        ["gone.json: ", "cut.json: ", "line ", "run.json:", "good.json: ok, 8 calls", "salvage"]
+        ["gone.json: ", "cut.json: ", "line ", "run.json:", "good.json: ok, 8 calls", "restore it"]
     {
         assert!(ended.stdout.contains(part), "{part:?} not in\n{}", ended.stdout);
     }
@@ -222,7 +222,7 @@ fn file_that_is_no_recording_is_told_by_what_it_is() {
         let said = scene.run(&["verify", name]).expect(4).stdout;
         let line = format!("{name}: error: failed to read {name}: it is not a recording: {told}");
         assert!(said.starts_with(&line) && said.lines().count() == 1, "{said}");
-        assert!(!said.contains("salvage"), "{said}");
+        assert!(!said.contains("restore"), "{said}");
         for command in ["ls", "replay -r", "stats"] {
             let args: Vec<&str> = command.split(' ').chain([name]).collect();
             let ended = scene.run(&args).expect(4);

@@ -12,7 +12,7 @@ use crate::args;
 use loomrec_store::RecordingLocation;
 
 /// The commands whose recording may be left out, with the name of that argument.
-const READERS: [(&str, &str); 13] = [
+const READERS: [(&str, &str); 12] = [
     ("accept", FILE),
     ("export", FILE),
     ("ls", FILE),
@@ -21,12 +21,14 @@ const READERS: [(&str, &str); 13] = [
     ("redact", FILES),
     ("reject", FILE),
     ("review", FILES),
-    ("salvage", FILE),
     ("show", FILE),
     ("stats", FILES),
     ("ui", FILE),
     ("verify", FILES),
 ];
+/// The commands that take keys after the recording. Their first word may be a key of the recording
+/// that the settings name.
+const WITH_KEYS: [&str; 4] = ["accept", "reject", "rerecord", "show"];
 const FILE: &str = "file";
 const FILES: &str = "files";
 
@@ -96,11 +98,11 @@ pub(super) fn changes_default(command: &str, matches: &ArgMatches) -> bool {
     if is_named_by_environment() {
         return false;
     }
-    let source = |name: &str| matches.value_source(name);
     if command == "rerecord" {
         // It writes a file beside the recording.
         let names_pending = matches.get_one::<RecordingLocation>("pending").is_some();
-        return !names_pending && [FILE, "drifted"].into_iter().all(|name| source(name).is_none());
+        let has_receipt = matches.value_source("drifted").is_some();
+        return !names_pending && !has_receipt && !is_typed(command, matches, FILE);
     }
     let argument = READERS.iter().find(|(reader, _)| *reader == command).map(|(_, name)| *name);
     let writer = WRITERS.iter().find(|(writer, _)| *writer == command);
@@ -110,19 +112,24 @@ pub(super) fn changes_default(command: &str, matches: &ArgMatches) -> bool {
         Writes::With(flag) => is_set(flag),
         Writes::Without(flags) => !flags.iter().any(is_set),
     });
-    writes && argument.is_some_and(|name| source(name) == Some(ValueSource::DefaultValue))
+    writes && argument.is_some_and(|name| !is_typed(command, matches, name))
 }
 
 /// Whether a command reads the recording that only the settings file names.
 pub(super) fn is_default_used(command: &str, matches: &ArgMatches) -> bool {
     let reader = READERS.iter().find(|(reader, _)| *reader == command);
     let Some((_, argument)) = reader.filter(|_| !is_named_by_environment()) else { return false };
-    // The first word may be a key of the recording that the settings name.
-    let is_key = ["show", "accept", "reject"].contains(&command)
-        && matches
-            .get_one::<RecordingLocation>(argument)
-            .is_some_and(|word| !is_recording(word.as_path()));
-    is_key || matches.value_source(argument) != Some(ValueSource::CommandLine)
+    !is_typed(command, matches, argument)
+}
+
+/// Whether the command line names the recording itself, and not only a key of it.
+fn is_typed(command: &str, matches: &ArgMatches, argument: &str) -> bool {
+    let is_recording = || {
+        let word = matches.get_one::<RecordingLocation>(argument);
+        word.is_some_and(|word| is_recording(word.as_path()))
+    };
+    matches.value_source(argument) == Some(ValueSource::CommandLine)
+        && (!WITH_KEYS.contains(&command) || is_recording())
 }
 
 fn is_named_by_environment() -> bool {
@@ -164,6 +171,10 @@ pub fn add_default_recording(
         args::Command::Rerecord(args)
             if args.pending.as_ref().is_none_or(Option::is_none) && args.drifted.is_none() =>
         {
+            if let Some(key) = args.file.as_ref().and_then(key) {
+                args.file = None;
+                args.keys.insert(0, key);
+            }
             args.file.get_or_insert(only);
         }
         // A list also has the recordings that are found.

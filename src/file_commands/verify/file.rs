@@ -21,7 +21,7 @@ pub(super) fn unreadable(error: &StoreError) -> String {
     if let StoreError::Format { problem, .. } = error
         && !matches!(**problem, FormatError::NotRecording { .. })
     {
-        text.push_str("; loomrec salvage saves what can be read of it");
+        text.push_str("; restore it from version control or a backup, or record again");
     }
     text
 }

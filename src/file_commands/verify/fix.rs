@@ -75,7 +75,7 @@ pub(super) fn fix(
 /// Describes entries of a log that could not be merged.
 fn set_aside(note: &StoreEvent) -> Problem {
     let problem = Problem::of_file(ProblemKind::Leftover, Severity::Error, store_note(note));
-    problem.helped("loomrec salvage saves what can be read of them; record those calls again")
+    problem.helped("record those calls again, then delete it")
 }
 
 /// Returns the decision about each entry, and what is done to it.

@@ -53,8 +53,7 @@ pub(super) fn check(files: &[PathBuf], checker: &EntryChecker, report: &mut Veri
     }
     if unread > 0 {
         report.unreadable = Some(format!(
-            "{unread} of its {} files cannot be read, and without them it cannot be used; loomrec \
-             salvage saves what can be read of it",
+            "{unread} of its {} files cannot be read, and without them it cannot be used",
             files.len()
         ));
     }

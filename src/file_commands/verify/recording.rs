@@ -124,7 +124,7 @@ fn left(recording: &RecordingLocation, leftover: &LeftoverFile) -> Problem {
         }
         LeftoverFile::Torn { path, bytes } => {
             warning(format!("{} holds {bytes} bytes of calls that were cut", path.display()))
-                .helped("loomrec salvage shows what they are; then delete it")
+                .helped("record those calls again, then delete it")
         }
         LeftoverFile::Waiting { path } => {
             warning(format!("{} holds changes that wait", path.display()))

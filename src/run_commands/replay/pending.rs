@@ -30,7 +30,7 @@ pub(super) fn begin(
     let Some(first) = first else {
         return Err(CommandFailure::usage(
             "--pending keeps the requests that are refused since no recording (-r) answers them: \
-             leave --on-miss and --allow-default-fallback out, and name a recording",
+             leave --on-miss out, and name a recording",
         ));
     };
     let path = &named.clone().unwrap_or_else(|| first.pending_file());

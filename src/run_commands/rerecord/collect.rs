@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::destination::{CallDestinations, RecordedOrigins};
 use super::filter::RerecordFilter;
-use super::new_answers::NewAnswersFile;
+use super::new_answers::{NewAnswersFile, WaitingAnswer};
 use super::plan::RerecordPlan;
 use super::request::{RequestMaker, UnsendableCall};
 use super::route::NoRoute;
@@ -58,8 +58,6 @@ pub(super) struct CollectedCalls {
     pub(super) done: usize,
     /// Calls whose place another new answer has already taken.
     pub(super) taken: Vec<String>,
-    /// New answers in the places of the chosen calls, by their index.
-    pub(super) in_the_way: BTreeSet<usize>,
     /// The plan for the calls that will be sent.
     pub(super) plan: RerecordPlan,
     /// Where they will be sent.
@@ -72,6 +70,11 @@ impl CollectedCalls {
     /// Formats the plan for people: where calls go, how many, and their cost.
     pub(super) fn text(&self) -> String {
         format!("{}{}", self.destinations.text(), self.plan.text())
+    }
+
+    /// Returns how many calls cannot be sent.
+    pub(super) fn unsendable_calls(&self) -> u64 {
+        self.unsendable.values().map(|keys| keys.len() as u64).sum()
     }
 
     /// Returns the plan as JSON.
@@ -117,19 +120,17 @@ impl RequestSources {
     /// Collects the calls to send.
     ///
     /// # Errors
-    /// An entry that cannot be read; an `--only` that matches no name, or several.
+    /// An entry that cannot be read; a key that matches no name, or several.
     pub(super) fn collect(
         &self,
         maker: &RequestMaker,
         choice: &mut RerecordFilter,
         new: &NewAnswersFile,
         plan: RerecordPlan,
-        again: bool,
     ) -> Result<CollectedCalls, CommandFailure> {
         let mut gathering = Gathering {
             maker,
             new,
-            again,
             collected: CollectedCalls { plan, ..CollectedCalls::default() },
             lanes: HashMap::new(),
         };
@@ -229,7 +230,6 @@ impl KnownTakes {
 struct Gathering<'a> {
     maker: &'a RequestMaker,
     new: &'a NewAnswersFile,
-    again: bool,
     collected: CollectedCalls,
     /// The index of each name's lane.
     lanes: HashMap<EntryName, usize>,
@@ -250,15 +250,13 @@ impl Gathering<'_> {
             Ok(made) => made,
             Err(why) => return collected.unsendable.entry(why).or_default().push(label),
         };
-        let (same, other) = self.new.waiting(&pending, &made.name, &made.key);
-        match (same.is_empty() && other.is_empty(), self.again) {
-            (true, _) => {}
-            (false, true) => collected.in_the_way.extend(same.into_iter().chain(other)),
-            (false, false) if !same.is_empty() => {
+        match self.new.waiting(&pending, &made.name, &made.key) {
+            None => {}
+            Some(WaitingAnswer::ToThisRequest) => {
                 collected.done += 1;
                 return;
             }
-            (false, false) => return collected.taken.push(label),
+            Some(WaitingAnswer::ToAnother) => return collected.taken.push(label),
         }
         collected.plan.add(&made, old);
         collected.missing_keys.extend(made.missing_key);

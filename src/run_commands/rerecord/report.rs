@@ -26,7 +26,8 @@ pub(super) struct RerecordReport<'a> {
 impl RerecordReport<'_> {
     /// Whether every call has its new answer.
     pub(super) fn is_ok(&self) -> bool {
-        self.counts.failed.is_empty() && self.left == 0 && !self.is_unkept()
+        let has_all = self.collected.unsendable.is_empty() && self.counts.failed.is_empty();
+        has_all && self.left == 0 && !self.is_unkept()
     }
 
     /// Whether an answer that arrived could not be kept.
@@ -49,6 +50,7 @@ impl RerecordReport<'_> {
             (counts.failed.len() as u64, "failed", false),
             (counts.unkept, "NOT KEPT", false),
             (self.left as u64, "not sent", false),
+            (self.collected.unsendable_calls(), "left out", false),
             (self.collected.done as u64, "were there already", false),
         ] {
             if always || count > 0 {

@@ -116,7 +116,7 @@ impl<'a> DamageFinder<'a> {
         self.spend(end - at);
         let buffer = usize::try_from(end - at).map_or(BUFFER, |bytes| bytes.min(BUFFER));
         let found = next(&mut reader(self.file, at, buffer), len - at)?;
-        Ok(matches!(found, Some(FrameSearch::Frame { .. } | FrameSearch::Newer { .. })))
+        Ok(matches!(found, Some(FrameSearch::Frame { .. } | FrameSearch::Newer)))
     }
 
     /// Returns the extent of the frame at `at`, whose checksum does not match. Its head states the
@@ -198,7 +198,7 @@ fn fill(file: &File, at: u64, buffer: &mut [u8]) -> io::Result<bool> {
 }
 
 /// Finds marks in a file. What was read once is kept for the next search.
-pub(super) struct FrameMarks<'a> {
+struct FrameMarks<'a> {
     file: &'a File,
     buffer: Vec<u8>,
     /// The range of the file that the buffer holds.
@@ -206,13 +206,13 @@ pub(super) struct FrameMarks<'a> {
 }
 
 impl<'a> FrameMarks<'a> {
-    pub(super) fn new(file: &'a File) -> Self {
+    fn new(file: &'a File) -> Self {
         Self { file, buffer: Vec::new(), read: 0..0 }
     }
 
     /// Returns the first mark from `from` on that has room for a head after it, in a log of `len`
     /// bytes. A log that is being written may be longer by now.
-    pub(super) fn find(&mut self, from: u64, len: u64) -> io::Result<Option<u64>> {
+    fn find(&mut self, from: u64, len: u64) -> io::Result<Option<u64>> {
         let mut at = from;
         while at + (BARE as u64) <= len {
             if !self.read.contains(&at) || self.read.end - at < MARK.len() as u64 {

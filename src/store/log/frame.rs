@@ -146,7 +146,7 @@ pub(crate) fn payload(file: &File, frame: FramePlace) -> io::Result<Vec<u8>> {
 
 pub(super) enum FrameSearch {
     Frame { len: u32, name: NameFingerprint, sum: u32 },
-    Newer { len: u32 },
+    Newer,
 }
 
 /// Reads one frame. Returns `None` if no whole frame begins there.
@@ -192,7 +192,7 @@ pub(super) fn next(source: &mut impl BufRead, left: u64) -> io::Result<Option<Fr
         VERSION => {
             FrameSearch::Frame { len, name: NameFingerprint::from_le_bytes(name), sum: number(12) }
         }
-        _ => FrameSearch::Newer { len },
+        _ => FrameSearch::Newer,
     }))
 }
 

@@ -50,16 +50,7 @@ pub(crate) fn scan(file: &File) -> io::Result<LogContents> {
 /// The same, from the beginning of a frame.
 pub(crate) fn scan_from(file: &File, from: u64) -> io::Result<LogContents> {
     let len = file.metadata()?.len();
-    scan_up_to(file, from, len, &mut DamageFinder::new(file, len.saturating_sub(from)))
-}
-
-/// The same, for the first `len` bytes of a log.
-pub(super) fn scan_up_to(
-    file: &File,
-    from: u64,
-    len: u64,
-    damage: &mut DamageFinder<'_>,
-) -> io::Result<LogContents> {
+    let mut damage = DamageFinder::new(file, len.saturating_sub(from));
     let mut scanned = LogContents { whole: from.min(len), len, ..LogContents::default() };
     let mut source = reader(file, from, BUFFER);
     while scanned.whole < len {
@@ -83,7 +74,7 @@ pub(super) fn scan_up_to(
                 }
                 scanned.whole = frame.end();
             }
-            Some(FrameSearch::Newer { .. }) => {
+            Some(FrameSearch::Newer) => {
                 scanned.newer = true;
                 break;
             }

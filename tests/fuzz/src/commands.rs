@@ -7,9 +7,7 @@ use std::rc::Rc;
 use clap::Parser as _;
 use loomrec_arguments::{Cli, Command};
 use loomrec_cli::exit::CommandFailure;
-use loomrec_file_commands::{
-    diff, journal, ls, noise, prune, redact, review, salvage, show, stats, verify,
-};
+use loomrec_file_commands::{diff, journal, ls, noise, prune, redact, review, show, stats, verify};
 use loomrec_run_commands::commands::score;
 
 use crate::scratch;
@@ -57,7 +55,6 @@ fn run_parsed(command: &Command) -> Result<u8, CommandFailure> {
         Command::Stats(args) => stats::run(args),
         Command::Review(args) if args.list => review::print_list(args),
         Command::Verify(args) => verify::run(args),
-        Command::Salvage(args) => salvage::run(args),
         Command::Prune(args) => prune::run(args),
         Command::Redact(args) => redact::run(args),
         Command::Journal(args) => journal::run(args),

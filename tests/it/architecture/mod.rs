@@ -35,16 +35,8 @@ const SHARED_FLOORS: &[(&str, u8)] = &[("loomrec_engine", 3)];
 
 /// The modules of the member `curation` that do not import each other and that its other modules
 /// do not import.
-const READERS: &[&str] = &[
-    "comparison",
-    "inspection",
-    "interchange",
-    "merge",
-    "noise",
-    "review",
-    "salvage",
-    "verification",
-];
+const READERS: &[&str] =
+    &["comparison", "inspection", "interchange", "merge", "noise", "review", "verification"];
 
 /// The members with pure code.
 const PURE_MEMBERS: &[&str] = &["identity", "provider", "fault", "recording", "curation"];

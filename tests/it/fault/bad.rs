@@ -112,10 +112,10 @@ fn flags_that_cannot_be_are_refused_before_listening() {
         (["--fault", "timeout"], ["timeout", "after_ms"]),
         (["--fault", "=drop"], ["no step is named", ""]),
         (["--fault", "slow:5;delay=6"], ["delay", "delay_ms"]),
-        (["--chaos-drop", "1.5"], ["--chaos-drop", "0 to 1"]),
-        (["--chaos-drop", "NaN"], ["--chaos-drop", "0 to 1"]),
-        (["--chaos-malformed", "half"], ["--chaos-malformed", "half"]),
-        (["--chaos-latency=-0.1", "-q"], ["--chaos-latency", "0 to 1"]),
+        (["--chaos", "1.5=drop"], ["--chaos", "0 to 1"]),
+        (["--chaos", "NaN=drop"], ["--chaos", "0 to 1"]),
+        (["--chaos", "half=malformed"], ["--chaos", "half"]),
+        (["--chaos=-0.1=slow:1000", "-q"], ["--chaos", "0 to 1"]),
         (["--chaos", "drop"], ["--chaos", "RATE=FAULT"]),
         (["--chaos", "2=drop"], ["--chaos", "0 to 1"]),
         (["--chaos", "0.5=dorp"], ["dorp", "did you mean \"drop\"?"]),
@@ -127,8 +127,8 @@ fn flags_that_cannot_be_are_refused_before_listening() {
         (["--fault", "reset:2"], ["reset", "did you mean \"connection_reset\"?"]),
         (["--fault", "truncate:2"], ["truncate", "did you mean \"stream_truncate\"?"]),
         (["--fault", "429;time=1"], ["did you mean \"times\"?", "probability"]),
-        (["--chaos-drop", "half%"], ["--chaos-drop", "a percentage such as 10%"]),
-        (["--chaos-drop", "101%"], ["--chaos-drop", "0 to 1"]),
+        (["--chaos", "half%=drop"], ["--chaos", "from 0% to 100%"]),
+        (["--chaos", "101%=drop"], ["--chaos", "0 to 1"]),
     ] {
         refused(&scene, &args, 2).says(&parts);
     }

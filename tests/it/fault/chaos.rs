@@ -40,7 +40,7 @@ fn nth(n: usize) -> Call {
 
 #[test]
 fn half_of_all_calls_are_dropped_with_aimocks_body_and_the_others_answered() {
-    let stage = Stage::of(many(200), &["--chaos-drop", "0.5", "--seed", "7"]);
+    let stage = Stage::of(many(200), &["--chaos", "0.5=drop", "--seed", "7"]);
     let mut client = stage.server.connect();
     let mut dropped = 0;
     for n in 0..200 {
@@ -107,7 +107,7 @@ fn other_actions_have_headers_too() {
 
 #[test]
 fn actions_are_tried_in_order_and_one_befalls_a_call() {
-    let all = ["--chaos-drop", "1", "--chaos-malformed", "1", "--chaos-disconnect", "1"];
+    let all = ["--chaos", "1=drop", "--chaos", "1=malformed", "--chaos", "1=disconnect"];
     let stage = Stage::replay(&[&all[..], &["--repeat", "last"]].concat());
     let call = sample("chat").call;
     assert_eq!(call_result(&stage, &call), "drop");
@@ -133,7 +133,7 @@ fn rates_in_an_entry_stand_over_those_of_the_run() {
             "plain": { "content": "d" } })
         .to_string(),
     );
-    let stage = Stage::of(scene, &["--chaos-malformed", "1", "--seed", "3", "--repeat", "last"]);
+    let stage = Stage::of(scene, &["--chaos", "1=malformed", "--seed", "3", "--repeat", "last"]);
     let of = |name: &str| call_result(&stage, &step(name, "x"));
     assert_eq!([of("always"), of("never"), of("plain")], ["drop", "none", "malformed"]);
     let halves: Vec<String> = (0..60).map(|_| of("half")).collect();
@@ -151,7 +151,7 @@ fn a_plans_rates_stand_under_those_of_flags() {
         "chaos:\n  drop: 1\n  faults:\n    - {name: teapot, rate: 1, fault: http_error:418}\n",
     )
     .unwrap();
-    let stage = Stage::of(scene, &["--faults", "plan.yaml", "--chaos-drop", "0"]);
+    let stage = Stage::of(scene, &["--faults", "plan.yaml", "--chaos", "0=drop"]);
     assert_eq!(stage.call(&nth(0)).expect(418).header("x-loomrec-fault-rule"), Some("teapot"));
     stage.end(0);
 }
@@ -247,7 +247,7 @@ fn the_same_plan_and_seed_give_the_same_faults_at_any_concurrency_in_every_run()
 #[test]
 fn a_seed_that_was_drawn_is_said_and_repeats_the_run() {
     let run = |more: &[&str]| {
-        let args = [&["--chaos-drop", "0.5", "--chaos-disconnect", "0.5"], more].concat();
+        let args = [&["--chaos", "0.5=drop", "--chaos", "0.5=disconnect"], more].concat();
         let stage = Stage::of(many(40), &args);
         let results: Vec<String> = (0..40).map(|n| call_result(&stage, &nth(n))).collect();
         (results, stage.end(0))
@@ -283,7 +283,7 @@ fn chance_in_front_of_an_upstream_leaves_the_recording_true() {
         let body: Value = serde_json::from_slice(&received.body).unwrap();
         Answer::json(200, chat_answer(body["messages"][0]["content"].as_str().unwrap()))
     });
-    let rates = ["--chaos-drop", "0.4", "--chaos-malformed", "0.4", "--seed", "5"];
+    let rates = ["--chaos", "0.4=drop", "--chaos", "0.4=malformed", "--seed", "5"];
     let stage = Stage::record(&upstream, &rates);
     let results: Vec<String> =
         (0..40).map(|n| call_result(&stage, &chat(&format!("prompt {n}")))).collect();

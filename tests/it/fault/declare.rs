@@ -304,7 +304,7 @@ fn a_header_goes_before_an_entry_and_that_before_a_plan_and_that_before_chance()
         r#"{ "rules": [{ "fault": "http_error:513", "times": 1 }] }"#,
     )
     .unwrap();
-    let more = ["--faults", "plan.json", "--chaos-disconnect", "1", "--seed", "1"];
+    let more = ["--faults", "plan.json", "--chaos", "1=disconnect", "--seed", "1"];
     let stage = Stage::of(scene, &more);
     let call = step("plan", "x");
     assert_eq!(status(&stage, &call.clone().header("x-loomrec-fault: http_error:511")), 511);

@@ -375,7 +375,7 @@ fn aimocks_rates_hold_at_every_level() {
             json!({ "content": "fine", "chaos": { "dropRate": 0.9, "malformedRate": 0.0 } });
     }
     scene.write(recording.to_string());
-    let stage = Stage::of(scene, &["--chaos-drop", "0.5", "--seed", "12"]);
+    let stage = Stage::of(scene, &["--chaos", "0.5=drop", "--seed", "12"]);
     let dropped = |kind: &str, header: Option<&str>| {
         let call = |n: usize| {
             let call = step(&format!("{kind}{n}"), "x");

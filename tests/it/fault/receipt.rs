@@ -249,7 +249,7 @@ fn a_receipt_lists_what_was_declared_anywhere() {
         .to_string(),
     );
     let stage =
-        Stage::of(scene, &["--fault", "b=slow:1", "--chaos-drop", "0.000001", "--seed", "4"]);
+        Stage::of(scene, &["--fault", "b=slow:1", "--chaos", "0.000001=drop", "--seed", "4"]);
     stage.call(&step("a", "x")).expect(500);
     stage.call(&step("a", "x")).expect(200);
     stage.call(&step("b", "x").header("x-loomrec-fault: http_error:418")).expect(418);
@@ -306,7 +306,7 @@ fn a_fault_of_a_flag_may_be_short_and_is_reported_as_a_flags() {
         let said = &over.finished.stderr;
         assert!(said.contains(&format!("fault --fault {fault} (flag): fired ")), "{said}");
     }
-    let stage = Stage::replay(&["--chaos-rate-limit", "100%"]);
+    let stage = Stage::replay(&["--chaos", "100%=rate_limit"]);
     stage.call(&chat("complete")).expect(429);
     stage.end(0);
 }

@@ -168,7 +168,7 @@ fn replay(scene: &Scene, cases: &[Case], turn: usize, outputs: &mut Outputs) {
 /// Runs the commands that read the outputs.
 fn read(scene: &Scene, upstream: &Upstream, outputs: &mut Outputs) {
     let key = MARKS.join("-");
-    let args = ["rerecord", "--pending", "run.json.pending", "--yes", "--skip", "--send-redacted"];
+    let args = ["rerecord", "--pending", "run.json.pending", "--yes", "--send-redacted"];
     let mut rerecord = command(scene.dir(), &args);
     rerecord.args(["--upstream", &format!("openai={}", upstream.url())]);
     outputs.add_said("messages and log", finish(rerecord.env("OPENAI_API_KEY", key), b""));

@@ -100,7 +100,7 @@ fn promtool_finds_nothing_wrong_when_labels_are_hostile() {
     let test = "promtool_finds_nothing_wrong_when_labels_are_hostile";
     let Some(promtool) = program("promtool", test) else { return };
     let (scene, upstream) = (Scene::new(), upstream());
-    let server = scene.record(&upstream, &["--metrics-compat", "--chaos-rate-limit", "0.5"]);
+    let server = scene.record(&upstream, &["--metrics-compat", "--chaos", "0.5=rate_limit"]);
     let long = "長".repeat(500);
     let names =
         ["a\"b\\c\nd", "日本語 🤖", "\u{1b}[2J\r\0", "other", "", "{a=\"b\"} 1\n# x", &long];
@@ -130,7 +130,7 @@ fn promtool_finds_nothing_wrong_whatever_a_run_does() {
     for more in [
         &["--metrics-compat"][..],
         &["--fault", "greet=http_error:503"],
-        &["--chaos-rate-limit", "0.5", "--metrics-compat"],
+        &["--chaos", "0.5=rate_limit", "--metrics-compat"],
         &["--on-miss", "default", "--repeat", "last"],
         &["--journal", "run.jsonl", "--log", "info"],
     ] {
@@ -215,6 +215,6 @@ fn prometheus_tells_what_the_receipt_tells() {
         chat("nor this"),
     ];
     compare(&program, &scene, scene.replay(&faulted), &[calls(), more].concat());
-    let chaos = [&receipt[..], &["--chaos-rate-limit", "1"]].concat();
+    let chaos = [&receipt[..], &["--chaos", "1=rate_limit"]].concat();
     compare(&program, &scene, scene.replay(&chaos), &calls());
 }

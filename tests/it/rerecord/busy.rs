@@ -143,7 +143,7 @@ fn answer_that_takes_too_long_is_given_up_and_asked_for_again() {
         0 => Answer::stream().chunk("data: {}\n\n").wait(&waiting).end(),
         _ => Answer::json(200, chat_answer("new")),
     });
-    let args = ["run.json", "--yes", "--only", "plan", "--timeout", "1"];
+    let args = ["run.json", "--yes", "plan", "--timeout", "1"];
     rerecord(&scene, &upstream, &args, 0).says(&["1 retried"]);
     gate.open();
     assert_eq!(entries(&scene, "run.json.new").len(), 1);

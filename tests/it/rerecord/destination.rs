@@ -96,7 +96,8 @@ fn address_of_a_variable_is_used_with_a_yes_and_kept_with_the_new_answer() {
     let (_, entry) = entries(&scene, "run.json.new").remove(0);
     assert_eq!(entry["upstream_origin"], gateway.url());
     // The address that a flag gives is no surprise.
-    let said = finish(&mut prepared(&scene, &gateway, &["run.json", "--yes", "--again"]), b"");
+    let said =
+        finish(&mut prepared(&scene, &gateway, &["run.json", "--yes", "-o", "other.json"]), b"");
     let said = said.expect(0).stderr;
     assert!(!said.contains("goes to"), "{said}");
 }
@@ -124,7 +125,7 @@ fn the_plan_of_a_dry_run_needs_no_key_and_says_which_is_missing() {
     assert!(plan.contains("1 call · ") && plan.ends_with(&end), "{plan}");
     let plan = json_of(&run(&["--dry-run", "--json"]).expect(0))["plan"].clone();
     assert_eq!((&plan["calls"], &plan["missing_keys"]), (&json!(1), &json!([missing])));
-    run(&["--yes"]).expect(2).says(&["nothing was sent, because some calls", missing]);
+    run(&["--yes"]).expect(2).says(&["nothing was sent, because no call", missing]);
     let with_key = finish(&mut without_address(&scene, &["--dry-run", "--json"]), b"").expect(0);
     assert_eq!(json_of(&with_key)["plan"]["missing_keys"], json!([]));
     assert_eq!((upstream.requests(), scene.names()), (1, vec!["run.json".to_owned()]));

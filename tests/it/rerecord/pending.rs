@@ -198,7 +198,6 @@ fn pending_calls_hold_no_key_and_a_killed_replay_leaves_them() {
     // The placeholder in it in place of the key is not sent by default.
     rerecord(&scene, &upstream, &["--pending", PENDING, "--yes"], 2)
         .says(&["its request has [REDACTED]", "--send-redacted"]);
-    rerecord(&scene, &upstream, &["--pending", PENDING, "--yes", "--skip"], 0).says(&["left out"]);
     assert_eq!(upstream.requests(), 0);
     rerecord(&scene, &upstream, &["--pending", PENDING, "--yes", "--send-redacted"], 0);
     assert_eq!(upstream.requests(), 1);
@@ -244,15 +243,23 @@ fn files_that_wait_are_refused_where_they_do_not_belong() {
 }
 
 #[test]
-fn keys_that_are_missing_are_told_before_anything_is_sent() {
+fn calls_whose_key_is_missing_are_left_out_and_named() {
     let scene = recorded(&[chat("a"), message("b"), chat("c")]);
     let upstream = speaker("new");
-    let mut command = prepared(&scene, &upstream, &["run.json", "--yes"]);
-    let told = finish(command.env_remove("ANTHROPIC_API_KEY"), b"").expect(2);
-    assert!(told.stderr.contains("ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN"), "{}", told.stderr);
+    let without_key = |args: &[&str]| {
+        let mut command = prepared(&scene, &upstream, args);
+        finish(command.env_remove("ANTHROPIC_API_KEY"), b"")
+    };
+    let model = without_key(&["run.json", "--yes", "--model", "claude-sonnet-4-20250514"]);
+    model.expect(2).says(&["no call can be sent", "ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN"]);
     assert_eq!((upstream.requests(), scene.names()), (0, vec!["run.json".to_owned()]));
-    let mut command = prepared(&scene, &upstream, &["run.json", "--yes", "--skip"]);
-    finish(command.env_remove("ANTHROPIC_API_KEY"), b"")
-        .expect(0)
-        .says(&["left out", "2 new answers"]);
+    // Without a yes they are named, too, and nothing is sent.
+    without_key(&["run.json"]).expect(2).says(&["left out", "ANTHROPIC_API_KEY"]);
+    assert_eq!(upstream.requests(), 0);
+    let said = without_key(&["run.json", "--yes"]).expect(1);
+    said.says(&["left out", "ANTHROPIC_API_KEY", "failed: 2 new answers", "1 left out"]);
+    let said = json_of(&without_key(&["run.json", "--yes", "--json"]).expect(1));
+    assert_eq!((&said["verdict"], &said["already_there"]), (&json!("failed"), &json!(2)));
+    assert_eq!((said["left_out"].as_array().unwrap().len(), upstream.requests()), (1, 2));
+    rerecord(&scene, &upstream, &["run.json", "--yes"], 0).says(&["1 new answer"]);
 }

@@ -49,8 +49,7 @@ fn question_is_asked_and_a_bar_is_drawn() {
 fn nothing_is_asked_when_the_answer_is_given() {
     let (scene, _) = sample();
     let upstream = speaker("new");
-    let (code, seen) =
-        on_terminal(&scene, &upstream, &["run.json", "--yes", "--only", "plan"], None);
+    let (code, seen) = on_terminal(&scene, &upstream, &["run.json", "--yes", "plan"], None);
     assert_eq!((code, upstream.requests()), (Some(0), 1), "{seen}");
     assert!(!seen.contains("[y/N]"), "{seen}");
 }

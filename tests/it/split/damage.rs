@@ -1,5 +1,4 @@
-//! Tests of a damaged recording that is a folder: what `verify` reports and fixes, and what
-//! `salvage` saves.
+//! Tests of a damaged recording that is a folder: what `verify` reports and fixes.
 
 use std::fs;
 use std::path::PathBuf;
@@ -88,16 +87,6 @@ fn files_that_are_no_recordings_are_told_each_and_the_others_are_looked_at() {
     let before = names(&scene.recording());
     verify(&scene, &["--fix"], 4);
     assert_eq!(names(&scene.recording()), before);
-    let told = scene.run(&["salvage", "run/", "-o", "saved/"]).expect(1).stdout;
-    assert!(
-        told.contains(&format!("{}:", shown(&cut))) && told.contains("run/x.json: lost"),
-        "{told}"
-    );
-    assert!(told.contains("4 calls saved in saved/"), "{told}");
-    scene.run(&["verify", "saved/"]).expect(0);
-    scene.run(&["salvage", "run/", "-o", "run/"]).expect(2).says(&["into itself"]);
-    scene.run(&["salvage", "saved/", "-o", "whole.json"]).expect(0);
-    scene.run(&["diff", "saved/", "whole.json"]).expect(0);
 }
 
 #[test]

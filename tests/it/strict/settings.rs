@@ -19,14 +19,14 @@ fn faults_of_the_settings_are_set_aside_under_strict() {
     let scene = recorded(&[]);
     plan(&scene);
     let settings = format!(
-        "faults = [\"plan.json\"]\nchaos-malformed = 1.0\n[replay]\nfault = ['{RAW}']\n\
+        "faults = [\"plan.json\"]\n[replay]\nfault = ['{RAW}']\n\
          chaos = [\"1=slow:1\"]\nallow-unfired = true\n"
     );
     std::fs::write(scene.path("loomrec.toml"), settings).unwrap();
     let calls = [(chat("hi"), 200), (chat("hi"), 422)];
     let (ended, receipt) = replayed(&scene, &["--strict"], &[], &calls);
     ended.expect(1).says(&["set aside by --strict: faults (", "loomrec.toml:1)", "fault ("]);
-    assert_eq!(receipt["in_force"]["set_aside"].as_array().unwrap().len(), 5);
+    assert_eq!(receipt["in_force"]["set_aside"].as_array().unwrap().len(), 4);
     // Without --strict the project's faults apply.
     let (_, receipt) = replayed(&scene, &[], &[], &[(chat("hi"), 200)]);
     assert_eq!(receipt["faults"]["fired"], 1);
@@ -36,16 +36,8 @@ fn faults_of_the_settings_are_set_aside_under_strict() {
 fn faults_of_variables_are_set_aside_under_strict() {
     let scene = recorded(&[]);
     plan(&scene);
-    let variables = [
-        ("LOOMREC_FAULTS", "plan.json"),
-        ("LOOMREC_FAULT", RAW),
-        ("LOOMREC_CHAOS", "1=slow:1"),
-        ("LOOMREC_CHAOS_DROP", "1"),
-        ("LOOMREC_CHAOS_MALFORMED", "1"),
-        ("LOOMREC_CHAOS_DISCONNECT", "1"),
-        ("LOOMREC_CHAOS_RATE_LIMIT", "1"),
-        ("LOOMREC_CHAOS_LATENCY", "1"),
-    ];
+    let variables =
+        [("LOOMREC_FAULTS", "plan.json"), ("LOOMREC_FAULT", RAW), ("LOOMREC_CHAOS", "1=slow:1")];
     let calls = [(chat("hi"), 200), (chat("hi"), 422)];
     let (ended, receipt) = replayed(&scene, &["--strict"], &variables, &calls);
     let names: Vec<&str> = variables.iter().map(|(name, _)| *name).collect();

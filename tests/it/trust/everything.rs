@@ -110,7 +110,7 @@ fn command_line<'a>(name: &'a str, setting: &str, good: &'a str) -> Vec<&'a str>
     match name {
         "replay" if is_upstream => line.extend(["--on-miss", "forward"]),
         "rerecord" if setting == "yes" => line.push("run.json"),
-        "rerecord" => line.extend(["run.json", "--yes", "--again"]),
+        "rerecord" => line.extend(["run.json", "--yes", "-o", "again.json"]),
         _ => {}
     }
     if !is_upstream && name != "replay" {

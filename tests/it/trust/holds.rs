@@ -149,7 +149,6 @@ fn what_lets_calls_leave_a_replay_needs_trust() {
     for text in [
         "on-miss = \"forward\"",
         "on-miss = \"default\"",
-        "allow-default-fallback = true",
         "no-guard = true",
         "no-env = \"OPENAI_BASE_URL\"",
         "public-url = \"http://page.test\"",

@@ -46,12 +46,7 @@ const VALUES: &[(&str, &[&str])] = &[
     ("faults", &["plan.json"]),
     ("fault", &[r#"malformed_response;raw="{\"made\":\"up\"}""#, "nowhere=slow:1"]),
     ("seed", &["1"]),
-    ("chaos_drop", &["1"]),
-    ("chaos_malformed", &["1"]),
-    ("chaos_disconnect", &["1"]),
-    ("chaos_rate_limit", &["1"]),
-    ("chaos_latency", &["1"]),
-    ("chaos", &["1=slow:1"]),
+    ("chaos", &["1=slow:1", "1=drop"]),
     ("recovery", &["max_detection_ms=60000"]),
     ("junit", &["junit.xml"]),
 ];
