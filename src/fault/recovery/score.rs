@@ -226,29 +226,6 @@ impl ScoreTotal {
 
 /// Judges each fault by the budget, by the rules of mcptest's gate. Any times, in any order, present
 /// or not, give a verdict.
-///
-/// ```
-/// use std::time::Duration;
-///
-/// use loomrec_fault::recovery::{FaultTimeline, RecoveryBudget, RecoveryOutcome, judge};
-///
-/// let budget = RecoveryBudget::parse("max_detection_ms=3000,max_recovery_ms=5000")?;
-/// let fault = FaultTimeline {
-///     start: Duration::from_millis(100),
-///     detected: Some(Duration::from_millis(2600)),
-///     recovered: Some(Duration::from_millis(3100)),
-///     timeout_budget: None,
-///     only_delays: false,
-/// };
-/// let verdict = judge([fault], Some(&budget));
-/// assert_eq!(verdict.outcome(), Some(RecoveryOutcome::Kept));
-/// assert_eq!(verdict.scores[0].report.user_visible_hang, Duration::from_millis(2500));
-///
-/// let never = FaultTimeline { recovered: None, ..fault };
-/// assert_eq!(judge([never], Some(&budget)).outcome(), Some(RecoveryOutcome::Missed));
-/// assert_eq!(judge([], Some(&budget)).outcome(), Some(RecoveryOutcome::NotTested));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 pub fn judge(
     faults: impl IntoIterator<Item = FaultTimeline>,
     budget: Option<&RecoveryBudget>,
