@@ -196,7 +196,8 @@ fn watched(findings: &Findings) -> Vec<Target> {
     targets
 }
 
-/// Returns the targets for each workload's calls per second against those of the earlier loomrec.
+/// Returns the targets for each workload's calls per second and processor time against those of the
+/// earlier loomrec. The bounds of their values hold the true median with 95 %.
 fn earlier(findings: &Findings) -> Vec<Target> {
     let pairs = [
         (System::Replay, System::Earlier(Task::Replay)),
@@ -206,13 +207,16 @@ fn earlier(findings: &Findings) -> Vec<Target> {
     for outcome in &findings.outcomes {
         for (now, before) in pairs.iter().filter(|(_, before)| !outcome.of(*before).is_empty()) {
             let (workload, connections) = (outcome.workload.name, outcome.connections);
-            targets.push(Target {
-                workload,
-                what: format!("{workload}, {connections} connections: against {}", before.name()),
-                bound: Bound::AtLeast(0.95),
-                aim: None,
-                value: against(outcome, *now, *before),
-                but: None,
+            let mut target = |what: &str, bound, rate: fn(&Sample) -> f64| {
+                let before_name = before.name();
+                let what =
+                    format!("{workload}, {connections} connections: {what} against {before_name}");
+                let value = ratios(outcome, *now, *before, rate).map(|all| interval(&all));
+                targets.push(Target { workload, what, bound, aim: None, value, but: None });
+            };
+            target("calls/s", Bound::AtLeast(0.97), |sample| sample.per_second);
+            target("processor time of a call", Bound::AtMost(1.03), |sample| {
+                sample.cost.as_secs_f64()
             });
         }
     }
@@ -279,10 +283,19 @@ fn throughput(outcome: &Outcome, system: System) -> Option<(f64, f64, f64)> {
 
 /// Returns the requests per second divided by those of another system.
 fn against(outcome: &Outcome, system: System, other: System) -> Option<(f64, f64, f64)> {
+    ratios(outcome, system, other, |sample| sample.per_second).map(|all| spread(&all))
+}
+
+/// Returns a rate of each round divided by that of another system.
+fn ratios(
+    outcome: &Outcome,
+    system: System,
+    other: System,
+    rate: fn(&Sample) -> f64,
+) -> Option<Vec<f64>> {
     let (own, base) = (outcome.of(system), outcome.of(other));
-    let rate = |(own, base): (&Sample, &Sample)| own.per_second / base.per_second;
-    let ratios: Vec<f64> = own.iter().zip(base).map(rate).collect();
-    (!ratios.is_empty()).then(|| spread(&ratios))
+    let all: Vec<f64> = own.iter().zip(base).map(|(own, base)| rate(own) / rate(base)).collect();
+    (!all.is_empty()).then_some(all)
 }
 
 /// Returns the time that recording adds to a direct call, divided by the time that the pass-through
@@ -296,6 +309,17 @@ fn added(outcome: &Outcome, time: fn(&Sample) -> f64) -> Option<(f64, f64, f64)>
     };
     let value = over(System::Record) / over(System::PassThrough);
     value.is_finite().then_some((value, value, value))
+}
+
+/// Returns the median, and the bounds of its confidence interval of 95 %: the number of values below
+/// the true median has a binomial distribution.
+fn interval(values: &[f64]) -> (f64, f64, f64) {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let (count, half) = (sorted.len() as f64, 0.98 * (sorted.len() as f64).sqrt());
+    let below = (count / 2.0 - half).floor().max(0.0) as usize;
+    let above = ((count / 2.0 + half).ceil() as usize).min(sorted.len() - 1);
+    (median(values.iter().copied()), sorted[below], sorted[above])
 }
 
 /// Returns the median, the least and the greatest value.
