@@ -59,7 +59,7 @@ const TEXTS: [PresetText; 18] = [
     },
     PresetText {
         name: "claude-code",
-        version: 3,
+        version: 4,
         user_agents: &["claude-cli/"],
         openings: &[],
         rules: &[
@@ -75,6 +75,8 @@ const TEXTS: [PresetText; 18] = [
             r#"user: <system-reminder>\nAs you answer the user's questions,{{any}}\n\nStatus:\n{{git_status}}\n\nRecent commits:\n{{git_commits}}\n\nClaude Code attached"#,
             r#"system: # Environment\nYou have been invoked in the following environment:{{any}}\n - OS Version: Linux {{os_release}}\n"#,
             r#"system: # Environment\nYou have been invoked in the following environment:{{any}}\nToday's date is {{day}}."#,
+            r#"system: Search the web.{{any}}\n- The current month is {{day}} — use this"#,
+            r#"system: \n- Allows Claude to search the web{{any}}\n  - The current month is {{day}}. You MUST use this year"#,
             r#"system: The following deferred tools are now available via ToolSearch.{{any}}\n - OS Version: Linux {{os_release}}\n"#,
             r#"system: The following deferred tools are now available via ToolSearch.{{any}}\nToday's date is {{day}}."#,
             r#"system: \nYou are an interactive agent that helps users{{any}}\n - OS Version: Linux {{os_release}}\n"#,

@@ -16,7 +16,7 @@ pub enum RulePlace {
 /// Whose text it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum TextRole {
-    /// Instructions of the program.
+    /// Instructions of the program, and the descriptions of its tools.
     System,
     /// Messages of the role of the user: what the program wraps around, and what a person wrote.
     User,

@@ -274,7 +274,7 @@ fn relative_path(from: &str, to: &str) -> Option<String> {
 }
 
 /// How many forms a day has.
-const DAY_FORMS: usize = 9;
+const DAY_FORMS: usize = 10;
 
 /// Returns the date that a text such as `2026-11-23` names; `None` if the text names no date.
 fn date_of(text: &str) -> Option<Date> {
@@ -304,6 +304,7 @@ fn day_forms(text: &str) -> Option<[String; DAY_FORMS]> {
         format!("{month}/{day}/{year}"),
         format!("{month_name} {day}, {year}"),
         format!("{day} {month_name} {year}"),
+        format!("{month_name} {year}"),
     ])
 }
 

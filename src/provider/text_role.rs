@@ -26,6 +26,10 @@ const INSTRUCTIONS: [&str; 5] =
 /// Members that are a list of messages.
 const MESSAGES: [&str; 4] = ["messages", "contents", "chat_history", "input"];
 
+/// Members of a tool in which its description is, as a list or as an object.
+const DECLARATIONS: [&str; 4] =
+    ["function", "functionDeclarations", "function_declarations", "toolSpec"];
+
 /// Members of a message that hold its text, as a string or as blocks.
 const TEXTS: [&str; 4] = ["content", "parts", "text", "message"];
 
@@ -45,7 +49,29 @@ pub fn text_roles(body: &Json<'_>) -> Vec<(TextRole, JsonPointer)> {
             of_message(message, &format!("/{name}/{at}"), &mut found);
         }
     }
+    let in_config = body.get("toolConfig").and_then(|config| config.get("tools"));
+    for (tools, place) in [(body.get("tools"), "/tools"), (in_config, "/toolConfig/tools")] {
+        tools.into_iter().for_each(|it| descriptions(it, place, &mut found));
+    }
     found
+}
+
+/// Adds the descriptions of tools, which are instructions of the program. Their names and the
+/// schemas of their arguments are not.
+fn descriptions(tool: &Json<'_>, place: &str, found: &mut Vec<(TextRole, JsonPointer)>) {
+    if let Json::Array(tools) = tool {
+        for (at, tool) in tools.iter().enumerate() {
+            descriptions(tool, &format!("{place}/{at}"), found);
+        }
+    }
+    if let Some(Json::String(_)) = tool.get("description") {
+        let place = JsonPointer::parse(&format!("{place}/description")).ok();
+        found.extend(place.map(|place| (TextRole::System, place)));
+    }
+    for name in DECLARATIONS {
+        let declared = tool.get(name);
+        declared.into_iter().for_each(|it| descriptions(it, &format!("{place}/{name}"), found));
+    }
 }
 
 /// Adds the texts of a message, or of an item of OpenAI's Responses.
@@ -165,6 +191,19 @@ mod tests {
             {"text": "u"}, {"toolResult": {"toolUseId": "1", "content": [{"text": "t"}]}}]}]}"#;
         assert_eq!(roles(bedrock), ["System s", "User u", "Tool t"]);
         assert!(roles("{}").is_empty() && roles("[1]").is_empty());
+    }
+
+    #[test]
+    fn descriptions_of_tools_are_instructions() {
+        let schema = r#"{"description": "x", "properties": {"function": {"description": "x"}}}"#;
+        let tool = format!(r#""name": "x", "description": "d", "input_schema": {schema}"#);
+        let of_messages = format!(r#"{{"tools": [{{{tool}}}, {{"type": "web_search"}}]}}"#);
+        let chat = format!(r#"{{"tools": [{{"type": "function", "function": {{{tool}}}}}]}}"#);
+        let gemini = format!(r#"{{"tools": [{{"functionDeclarations": [{{{tool}}}]}}]}}"#);
+        let bedrock = format!(r#"{{"toolConfig": {{"tools": [{{"toolSpec": {{{tool}}}}}]}}}}"#);
+        for body in [of_messages, chat, gemini, bedrock] {
+            assert_eq!(roles(&body), ["System d"], "{body}");
+        }
     }
 
     #[test]

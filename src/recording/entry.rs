@@ -55,7 +55,7 @@ pub struct Entry {
     /// The scheme, host and port that it was sent to; absent if that is the upstream's public
     /// address.
     pub upstream_origin: Option<String>,
-    /// The preset that it was recorded with, and its version: `claude-code 3`.
+    /// The preset that it was recorded with, and its version: `claude-code 4`.
     pub preset: Option<String>,
     /// The values of its run that are in its request, such as the working directory.
     pub run_values: RunValues,

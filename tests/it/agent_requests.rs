@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::shape::{CHAT, chat_answer};
+use crate::support::shape::{CHAT, MESSAGES, chat_answer};
 use crate::support::{Answer, Call, Scene, Upstream};
 
 /// Returns what an agent sends in a run: the path, its `user-agent` and the body.
@@ -14,6 +14,7 @@ struct Values {
     turn: &'static str,
     moment: f64,
     overview: &'static str,
+    month: &'static str,
 }
 
 const RECORDED: Values = Values {
@@ -21,6 +22,7 @@ const RECORDED: Values = Values {
     turn: "01a220bf-bb66-7d71-9014-848827b51612",
     moment: 1_795_845_766.103_534_5,
     overview: "`main`\n\n````\n?? recordings/\n````",
+    month: "November 2026",
 };
 
 const HERE: Values = Values {
@@ -28,6 +30,7 @@ const HERE: Values = Values {
     turn: "02b33100-c608-7a41-bb3f-1011a5662a21",
     moment: 1_795_999_768.844_741,
     overview: "`ci/7` (clean)",
+    month: "December 2026",
 };
 
 /// A request of Codex 0.171, shortened.
@@ -79,16 +82,41 @@ fn gptme(values: &Values) -> Value {
     })
 }
 
+/// A request of Claude Code 2.1, shortened.
+fn claude_code(values: &Values) -> Value {
+    let month = values.month;
+    let search = format!(
+        "Search the web. Returns result blocks with titles and URLs. US-only.\n\n\
+         - The current month is {month} — use this when searching for recent information.\n\
+         - After answering from results, end with a \"Sources:\" list.\n"
+    );
+    json!({
+        "model": "claude-opus-4-8",
+        "max_tokens": 64,
+        "messages": [{ "role": "user", "content": "Search it." }],
+        "tools": [{
+            "name": "WebSearch",
+            "description": search,
+            "input_schema": {
+                "type": "object",
+                "properties": { "query": { "type": "string", "description": "The query" } },
+            },
+        }],
+    })
+}
+
 /// Records a request, and replays it with the values of another run; each of `changes` is a miss.
 fn replays(path: &str, agent: &str, request: Requests<'_>, changes: &[(&str, &str)]) {
     let call =
         |body: &Value| Call::post(path, body.to_string()).header(&format!("user-agent: {agent}"));
     let (scene, upstream) = (Scene::new(), Upstream::always(Answer::json(200, chat_answer("x"))));
-    let flags = ["--var", "git_branch=main", "--var", "git_status=?? recordings/"];
+    let of_run = ["--var", "git_branch=main", "--var", "git_status=?? recordings/"];
+    let flags = [&of_run[..], &["--var", "day=2026-11-27", "--var", "utc_day=2026-11-27"]].concat();
     let server = scene.record(&upstream, &flags);
     server.call(&call(&request(&RECORDED))).expect(200);
     server.stop().expect(0);
-    let flags = ["--strict", "--var", "git_branch=ci/7", "--var", "git_status=(clean)"];
+    let of_run = ["--strict", "--var", "git_branch=ci/7", "--var", "git_status=(clean)"];
+    let flags = [&of_run[..], &["--var", "day=2026-12-04", "--var", "utc_day=2026-12-04"]].concat();
     let server = scene.replay(&flags);
     server.call(&call(&request(&HERE))).expect(200);
     for (from, to) in changes {
@@ -129,6 +157,27 @@ fn branch_and_state_of_gptme_are_values_of_the_run() {
             ("`ci/7` (clean)", "`main`\\n\\n````\\n?? recordings/\\n````"),
             ("128000", "128001"),
             ("Write", "Read"),
+        ],
+    );
+}
+
+#[test]
+fn month_in_the_description_of_a_tool_is_a_value_of_the_run() {
+    replays(
+        MESSAGES,
+        "claude-cli/2.1.197 (external, cli)",
+        &claude_code,
+        &[
+            ("December 2026", "November 2026"),
+            ("December 2026", "December 2027"),
+            ("December 2026", "2026-12-04"),
+            ("current month", "next month"),
+            ("recent information", "old information"),
+            ("Returns result", "Gives result"),
+            ("Search the web", "Search the net"),
+            ("\"WebSearch\"", "\"WebFind\""),
+            ("The query", "The question"),
+            ("Search it", "Search December 2026"),
         ],
     );
 }

@@ -26,7 +26,8 @@ fn day_is_written_as_programs_write_it() {
             "11/03/2026",
             "11/3/2026",
             "November 3, 2026",
-            "3 November 2026"
+            "3 November 2026",
+            "November 2026"
         ]
     );
     for (day, weekday) in [
