@@ -7,7 +7,7 @@
 //!
 //! | member | what lives there |
 //! |---|---|
-//! | `file_commands` | commands on files: they show, check, compare, change and convert recordings and journals |
+//! | `file_commands` | commands on files: they show, check, compare and change recordings and journals |
 //! | `run_commands` | commands that answer, send or transfer calls |
 //! | `cli` | what all commands share: parsing, settings, output, exit codes, setup of a server, the wrapped command |
 //! | `arguments` | the definition of the command line: commands, flags, the types of their values |
@@ -16,7 +16,7 @@
 //! | `engine` | a call and the engines that answer it: recorded from its upstream, or replayed |
 //! | `script` | scripts: answers by call or by rule; answers in the form that a client needs |
 //! | `remote` | recordings in object stores |
-//! | `store` | recordings on disk: files and folders, log, compaction, locks |
+//! | `store` | recordings on disk: log, compaction, locks |
 //! | `curation` | checking, comparing, merging, reviewing, showing, importing, exporting and repairing recordings |
 //! | `recording` | entries, the file format, redaction, prices |
 //! | `fault` | what can go wrong with an answer, at which calls, and how well a program recovers |
@@ -30,8 +30,8 @@ use loomrec_arguments::Command;
 use loomrec_cli::CommandFuture;
 use loomrec_cli::settings::Settings;
 use loomrec_file_commands::{
-    accept, config, convert, diff, export, generate, import, journal, ls, merge, noise, prune,
-    redact, review, rules, show, stats, trust, verify,
+    accept, config, diff, export, generate, import, journal, ls, merge, noise, prune, redact,
+    review, rules, show, stats, trust, verify,
 };
 use loomrec_run_commands::commands as run;
 
@@ -73,7 +73,6 @@ fn dispatch<'a>(
             Command::Merge(args) => merge::run(&args),
             Command::Prune(args) => prune::run(&args),
             Command::Redact(args) => redact::run(&args),
-            Command::Convert(args) => convert::run(&args),
             Command::Push(args) => run::push(&args, settings).await,
             Command::Pull(args) => run::pull(&args, settings).await,
             Command::Compact(args) => run::compact(&args).await,

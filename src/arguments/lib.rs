@@ -1,7 +1,6 @@
 //! Definitions of the command line. Each command works out what its flags mean together.
 
 mod access;
-mod convert;
 mod diff;
 pub mod duration;
 mod expiry;
@@ -43,7 +42,6 @@ use std::path::PathBuf;
 use clap::{CommandFactory as _, Parser, Subcommand};
 
 pub use access::AccessArgs;
-pub use convert::ConvertArgs;
 pub use diff::DiffArgs;
 pub use expiry::{ExpiryArgs, OnExpired};
 pub use fault::FaultArgs;
@@ -165,8 +163,6 @@ pub enum Command {
     Prune(PruneArgs),
     /// Remove credentials, and text that matches your rules, from recordings.
     Redact(RedactArgs),
-    /// Convert a recording from one file to a folder with one file per call, or back.
-    Convert(ConvertArgs),
     /// Upload a recording to an object store, and write a file that points to it.
     Push(PushArgs),
     /// Download a recording from an object store.

@@ -23,8 +23,7 @@ pub fn location() -> impl TypedValueParser<Value = RecordingLocation> {
     PathBufValueParser::new().try_map(RecordingLocation::parse)
 }
 
-/// Returns the parser of the location of a recording that may be changed: a file or a folder of
-/// this machine.
+/// Returns the parser of the location of a recording that may be changed: a file of this machine.
 pub fn local_location() -> impl TypedValueParser<Value = RecordingLocation> {
     PathBufValueParser::new().try_map(parse_local)
 }

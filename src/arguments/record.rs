@@ -20,10 +20,10 @@ Examples:
 
 Environment variables, and all other flags: loomrec record --help-all")]
 pub struct RecordArgs {
-    /// The recording to write: FILE or FOLDER/
+    /// The recording to write
     ///
-    /// A folder has one file for each call. With {session} in its name: a recording for each
-    /// session. s3://BUCKET/NAME, gs://… and az://… are in an object store.
+    /// With {session} in its name: a recording for each session. s3://BUCKET/NAME, gs://… and az://…
+    /// are in an object store.
     #[arg(
         short,
         long,

@@ -20,7 +20,7 @@ Examples:
 
 The store is found by the usual variables, such as AWS_REGION and AWS_ENDPOINT_URL: docs/remote.md")]
 pub struct PushArgs {
-    /// The recording to upload: a file or a folder
+    /// The recording to upload
     #[arg(value_name = "RECORDING", value_parser = local_location(), value_hint = ValueHint::AnyPath)]
     pub recording: RecordingLocation,
     /// Where to: s3://BUCKET/NAME, gs://BUCKET/NAME or az://CONTAINER/NAME [default: that of the
@@ -52,7 +52,7 @@ pub struct PullArgs {
     /// The remote recording: a pointer file or a URL
     #[arg(value_name = "NAME", value_parser = location(), value_hint = ValueHint::AnyPath)]
     pub recording: RecordingLocation,
-    /// Write the recording to FILE, or to FOLDER/
+    /// Write the recording to FILE
     #[arg(
         short,
         long,

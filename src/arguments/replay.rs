@@ -22,7 +22,7 @@ Environment variables, and all other flags: loomrec replay --help-all")]
 pub struct ReplayArgs {
     /// A recording to answer from (repeatable)
     ///
-    /// A file, a folder, a pointer file (NAME.remote.json) or s3://BUCKET/NAME, with @sha256:HASH or
+    /// A file, a pointer file (NAME.remote.json) or s3://BUCKET/NAME, with @sha256:HASH or
     /// @TAG for one of its states. With {session} in its name: a recording for each session.
     #[arg(
         short,

@@ -312,7 +312,6 @@ pub fn refuse_overwriting(
                 )));
             }
         }
-        output_target::refuse_within(flag, path, recordings)?;
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 //! missing, or the recording is not named. Each hint ends with the line that would do.
 
 use std::ffi::{OsStr, OsString};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
@@ -91,8 +91,7 @@ fn for_stray_word(
         names_recording(command, &line).map(|named| (at, named))
     })?;
     let (before, mut after) = (&words[..at], &words[at..]);
-    let is_recording = named != Some(ValueSource::CommandLine)
-        && (stray.ends_with(".json") || stray.ends_with('/'));
+    let is_recording = named != Some(ValueSource::CommandLine) && stray.ends_with(".json");
     let mut line = before.to_vec();
     if is_recording {
         line.extend(["-r".into(), after[0].clone()]);
@@ -147,17 +146,11 @@ fn found_recording(settings: &Settings) -> Option<String> {
 
 /// Returns the recording in a folder, if there is exactly one.
 fn only_recording(folder: &Path) -> Option<String> {
-    let is_json = |path: &Path| path.extension() == Some(OsStr::new("json")) && path.is_file();
-    let files = |folder: &Path| {
-        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-        entries.map(|entry| entry.path())
-    };
-    let mut found = files(folder).filter_map(|path| {
-        let holds_entries = || path.is_dir() && files(&path).any(|path| is_json(&path));
-        let name = path.display().to_string();
-        if is_json(&path) { Some(name) } else { holds_entries().then(|| format!("{name}/")) }
-    });
-    found.next().filter(|_| found.next().is_none())
+    let is_json = |path: &PathBuf| path.extension() == Some(OsStr::new("json")) && path.is_file();
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut found = entries.map(|entry| entry.path()).filter(is_json);
+    let only = found.next().filter(|_| found.next().is_none());
+    only.map(|path| path.display().to_string())
 }
 
 /// Formats a line for the shell, without credentials.

@@ -26,7 +26,6 @@ pub fn run(args: &ExportArgs) -> Result<u8, CommandFailure> {
     let addresses = UpstreamAddresses::new(serve_setup::addresses(&args.upstream)?);
     let output = Output::new(LogFormat::Human, false, false);
     if let Some(path) = &args.output {
-        output_target::refuse_within("-o", path, [&args.file])?;
         output_target::refuse_folder("-o", &path.into(), "an export is one file")?;
     }
     let recording = serve_setup::open(&args.file, &output)?;

@@ -286,10 +286,7 @@ impl ImportReader<'_> {
     ) -> Result<(), CommandFailure> {
         let failed = |why: String| unreadable(label, &why);
         if path.is_dir() {
-            let text = format!(
-                "{label} is a folder: name the files in it; a recording is used as it is, and \
-                 merged with loomrec merge"
-            );
+            let text = format!("{label} is a folder: name the files in it");
             return Err(CommandFailure::usage(text));
         }
         let mut input: Box<dyn Read> = match path.to_str() {

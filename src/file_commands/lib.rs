@@ -1,9 +1,8 @@
-//! Commands on files: they show, check, compare, change and convert recordings, journals and
-//! settings. None of them answers a call.
+//! Commands on files: they show, check, compare and change recordings, journals and settings. None
+//! of them answers a call.
 
 pub mod accept;
 pub mod config;
-pub mod convert;
 pub mod diff;
 pub mod export;
 pub mod generate;

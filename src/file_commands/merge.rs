@@ -21,7 +21,6 @@ use side::{MergeSide, MergeSides, SideNames, conflict_choice, same_purpose};
 pub fn run(args: &MergeArgs) -> Result<u8, CommandFailure> {
     let Some(target) = &args.output else { return git::run(&args.files, args.on_conflict) };
     let output = Output::new(LogFormat::Human, false, false);
-    output_target::refuse_within("-o", target.as_path(), &args.files)?;
     let opened: Result<Vec<MergeSide>, CommandFailure> = args
         .files
         .iter()

@@ -2,7 +2,6 @@
 
 mod file;
 mod fix;
-mod folder;
 mod human;
 mod json;
 mod recording;

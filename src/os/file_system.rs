@@ -1,29 +1,6 @@
-//! File systems: whether one is on the network, and how to flush one to its device.
+//! File systems: whether one is on the network.
 
-use std::io;
 use std::path::Path;
-
-/// Whether [`sync_file_system`] works on this system.
-pub const CAN_SYNC_FILE_SYSTEM: bool = cfg!(target_os = "linux");
-
-/// Returns once all data written to the file system of a folder is on the device.
-///
-/// # Errors
-/// If the folder cannot be opened or the storage fails; [`io::ErrorKind::Unsupported`] if the
-/// system cannot do this.
-#[cfg(target_os = "linux")]
-pub fn sync_file_system(folder: &Path) -> io::Result<()> {
-    Ok(rustix::fs::syncfs(std::fs::File::open(folder)?)?)
-}
-
-/// The same for systems that cannot do this.
-///
-/// # Errors
-/// Always [`io::ErrorKind::Unsupported`].
-#[cfg(not(target_os = "linux"))]
-pub fn sync_file_system(_folder: &Path) -> io::Result<()> {
-    Err(io::ErrorKind::Unsupported.into())
-}
 
 /// The kind of network file system that a folder is on; `None` if it is on this machine, or the
 /// kind is unknown. Locks on such file systems may not work between machines.

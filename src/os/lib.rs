@@ -16,7 +16,7 @@ pub use file_access::{
     set_creation_mode, set_mode, write_all_at,
 };
 pub use file_status::{FileId, FileKind, FileStatus};
-pub use file_system::{CAN_SYNC_FILE_SYSTEM, network_file_system, sync_file_system};
+pub use file_system::network_file_system;
 pub use input_file::{open_input, read_input};
 pub use process::{
     PAGE_OPENERS, exit_signal, lead_process_group, lower_thread_priority, open_file_maximum,

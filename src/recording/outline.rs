@@ -145,37 +145,18 @@ impl RecordingOutline {
         Self { meta, ..Self::default() }
     }
 
-    /// Joins the outlines of texts that follow each other, each given with its start offset. Each
-    /// text has one member that is not metadata. `meta` replaces the metadata of all texts. The
-    /// takes of a name follow each other.
-    pub fn joined(meta: RecordingMeta, texts: impl IntoIterator<Item = (u64, Self)>) -> Self {
-        let mut joined = Self::empty(meta);
-        for (base, outline) in texts {
-            for member in outline.members() {
-                let MemberRole::Takes { name, take } = member.role else { continue };
-                let Some(name) = outline.name(name) else { continue };
-                let (number, _) = joined.names.insert(&name);
-                joined.members.push(PackedMember::new(&member, base, (number, take)));
-                let items = outline.items_in(&member.value).iter();
-                joined.items.extend(items.map(|item| item.start + base..item.end + base));
-            }
-        }
-        joined.put_in_order();
-        joined
-    }
-
     fn push_meta(&mut self, found: &FoundMember) {
         let role = MemberRole::Meta(self.meta_keys.len());
         self.meta_keys.push(found.key.clone());
         let member = OutlineMember::of(found, role);
-        self.members.push(PackedMember::new(&member, 0, (u32::MAX, self.meta_keys.len() - 1)));
+        self.members.push(PackedMember::new(&member, (u32::MAX, self.meta_keys.len() - 1)));
     }
 
     /// Adds a member that holds takes of a name. Returns whether the name is new.
     fn push(&mut self, found: &FoundMember, name: &EntryName, take: usize) -> bool {
         let (number, is_new) = self.names.insert(name);
         let member = OutlineMember::of(found, MemberRole::Takes { name: number as usize, take });
-        self.members.push(PackedMember::new(&member, 0, (number, take)));
+        self.members.push(PackedMember::new(&member, (number, take)));
         if let ValueShape::List(items) = &found.shape {
             self.items.extend_from_slice(items);
         }
@@ -314,16 +295,6 @@ impl RecordingOutline {
                 u32::try_from(name).is_ok_and(|number| self.names.is_step(number))
             }
             MemberRole::Meta(_) => false,
-        }
-    }
-}
-
-impl OutlineMember {
-    /// Returns the take number in its key; 0 for metadata.
-    pub fn take(&self) -> usize {
-        match self.role {
-            MemberRole::Takes { take, .. } => take,
-            MemberRole::Meta(_) => 0,
         }
     }
 }

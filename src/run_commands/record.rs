@@ -14,11 +14,11 @@ use super::receipt::Receipt;
 use super::remote::RemoteRecording;
 use super::server_run::{RunContext, RunEngines, RunResult};
 use super::{fault, no_call, server_run, stand_ins};
-use loomrec_cli::exit::{CommandFailure, NO, NOT_KEPT, RECORDING, UNUSABLE, USAGE};
+use loomrec_cli::exit::{CommandFailure, NO, NOT_KEPT, RECORDING, UNUSABLE};
 use loomrec_cli::preset::Preset;
-use loomrec_cli::serve_setup;
 use loomrec_cli::settings::Settings;
 use loomrec_cli::wrapped_command::StandInKeys;
+use loomrec_cli::{serve_setup, terminal};
 use loomrec_engine::record::RecordEngine;
 use loomrec_engine::replay::{Latency, Matcher, ReplayEngine, ReplayTerms};
 use loomrec_engine::{Engine, MissPolicy, Strictness};
@@ -105,7 +105,7 @@ pub(super) fn engines(
     remote: Option<&RemoteRecording>,
 ) -> Result<(RunEngines, Option<InForce>), CommandFailure> {
     let path = remote.and_then(|remote| remote.answers.as_ref()).unwrap_or(&args.recording);
-    refuse_other_folder(args)?;
+    refuse_folder(&args.recording)?;
     // What an earlier recorder left in the log is merged before anything is answered from it.
     let exists = args.mode != RecordMode::All && existing(path, ground)?.is_some();
     let rules = ground.rules(&args.serve)?;
@@ -154,19 +154,19 @@ pub(super) fn engines(
     Ok((engines, in_force))
 }
 
-/// Refuses to record into a folder that holds something else than a recording, unless it is named
-/// as one.
-fn refuse_other_folder(args: &RecordArgs) -> Result<(), CommandFailure> {
-    let path = &args.recording;
-    if args.mode == RecordMode::None || !loomrec_store::is_other_folder(path) {
+/// Refuses a path that names a folder, and says how to name a file in it.
+fn refuse_folder(recording: &RecordingLocation) -> Result<(), CommandFailure> {
+    if !recording.names_folder() {
         return Ok(());
     }
-    let text = format!(
-        "{0} is a folder that holds other files: name a file in it, such as -r {0}/agent.json, or \
-         write -r {0}/ to record one file per call into the folder",
-        path.display()
-    );
-    Err(CommandFailure::new(USAGE, text))
+    let file = |name: &str| terminal::quoted(&recording.as_path().join(name).to_string_lossy());
+    Err(CommandFailure::usage(format!(
+        "-r {}: a recording is one file, and this names a folder: name a file in it, such as \
+         -r {}, or -r {} for a recording for each session",
+        recording.display(),
+        file("agent.json"),
+        file("{session}.json"),
+    )))
 }
 
 /// Creates the engine that answers from the recording.

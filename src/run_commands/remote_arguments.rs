@@ -15,7 +15,6 @@ pub(super) fn read_recordings(command: &mut Command) -> Vec<&mut RecordingLocati
         Command::Stats(args) => args.files.iter_mut().collect(),
         Command::Verify(args) => args.files.iter_mut().collect(),
         Command::Merge(args) => args.files.iter_mut().collect(),
-        Command::Convert(args) => vec![&mut args.from],
         Command::Export(args) => vec![&mut args.file],
         Command::Ui(args) => std::iter::once(&mut args.file).chain(&mut args.recording).collect(),
         Command::Doctor(args) => args.files.iter_mut().collect(),

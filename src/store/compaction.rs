@@ -12,20 +12,18 @@ use std::io;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::backend::base::BaseVersion;
-use super::backend::stage::StagedBase;
-use super::backend::stage_terms::StageTerms;
-use super::backend::target::ReplacedFile;
 use super::disk::Disk;
 use super::error::StoreError;
 use super::file_version::FileVersion;
-use super::lock::RecordingLock;
+use super::lock::{self, RecordingLock};
 use super::log::{self, FramePlace, HEAD};
 use super::merge::{LogMerge, TakeReplacement};
 use super::paths::RecordingPaths;
 use super::rotation::{KnownLog, RotatedLog, keep_damaged, rotate};
+use super::run::note_target;
 use super::sidecars;
 use super::snapshot::RecordingSnapshot;
+use super::staged_file::{StageTerms, StagedFile};
 use super::store_event::StoreEvent;
 use loomrec_identity::IdentityRules;
 use loomrec_recording::log_codec;
@@ -38,6 +36,15 @@ const PAUSE: Duration = Duration::from_millis(10);
 
 /// How often a file is read again that others keep replacing.
 const TRIES: usize = 10;
+
+/// The recording's file before a compaction and after it; `None` if there was none.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FileReplacement {
+    /// The version that was read.
+    pub(super) read: Option<FileVersion>,
+    /// The version that is there since.
+    pub(super) written: Option<FileVersion>,
+}
 
 /// The result of a compaction.
 #[derive(Debug, Default)]
@@ -52,8 +59,8 @@ pub(super) struct CompactionResult {
     pub(super) notes: Vec<StoreEvent>,
     /// What it replaced of the takes of earlier runs.
     pub(super) replacements: Vec<TakeReplacement>,
-    /// The file that was read, and the file that replaced it.
-    pub(super) replaced: Option<ReplacedFile>,
+    /// The file that was read, and the file that replaced it; `None` if there was no log.
+    pub(super) replaced: Option<FileReplacement>,
 }
 
 /// Compacts the log, and before it a log whose compaction was interrupted. If another process is
@@ -105,7 +112,8 @@ pub(super) fn compact(
                 done.compacted_entries += next.entries;
                 done.notes.extend(notes);
                 done.replacements.extend(next.replacements);
-                done.replaced = next.before.replaced_by(written, done.replaced);
+                let read = done.replaced.map_or(next.before, |earlier| earlier.read);
+                done.replaced = Some(FileReplacement { read, written });
                 // A busy recorder would never let this end.
                 if !leftover {
                     done.left = fs::symlink_metadata(&paths.log).is_ok_and(|log| log.len() > 0);
@@ -129,7 +137,6 @@ fn one(
     let mut aside = Vec::new();
     for _ in 0..TRIES {
         let next = match prepare(paths, disk, rules, log, &aside) {
-            Err(StoreError::Moved { .. }) => continue,
             Err(error @ StoreError::Log { .. }) if aside.is_empty() => {
                 aside = unreadable(log).map_err(at_log)?;
                 if aside.is_empty() {
@@ -148,8 +155,10 @@ fn one(
             let left_out = (calls > 0).then_some(StoreEvent::Failures { path, calls });
             return Ok((next, written, note.into_iter().chain(left_out).collect()));
         }
-        // Anything left of these is overwritten or removed by the next compaction.
-        next.staged.discard(disk);
+        // What is left of it is overwritten by the next compaction.
+        if let Some(staged) = &next.staged {
+            staged.discard(disk);
+        }
         if let Some(StoreEvent::Damaged { aside, .. }) = &note {
             let _ = disk.remove_if_there(aside);
         }
@@ -176,9 +185,9 @@ struct StagedCompaction {
     /// What it replaces of the takes of earlier runs.
     replacements: Vec<TakeReplacement>,
     /// The version that was read.
-    before: BaseVersion,
-    /// The text that is to take its place.
-    staged: StagedBase,
+    before: Option<FileVersion>,
+    /// The text that is to take its place; `None` if the old text holds everything already.
+    staged: Option<StagedFile>,
 }
 
 fn prepare(
@@ -191,14 +200,13 @@ fn prepare(
     let source = RecordingSnapshot::compacting(paths, log, aside)?;
     let failed = |source| StoreError::read(paths.target.clone(), source);
     let before = match &source {
-        Some(source) => source.base().version().map_err(failed)?,
+        Some(source) => source.version().map_err(failed)?,
         // The log is empty, so nothing was read.
-        None => paths.backend.version()?,
+        None => paths.version()?,
     };
-    paths.backend.sweep_stage(FOLD).map_err(failed)?;
     let staged = match &source {
-        Some(source) if !source.plan.is_empty() => stage(paths, disk, rules, source)?,
-        _ => StagedBase::Nothing,
+        Some(source) if !source.plan.is_empty() => Some(stage(paths, disk, rules, source)?),
+        _ => None,
     };
     let entries = source.as_ref().map_or(0, RecordingSnapshot::logged);
     let plan = source.map(|source| source.plan).unwrap_or_default();
@@ -224,16 +232,16 @@ fn stage(
     disk: &Disk,
     rules: Option<&IdentityRules>,
     source: &RecordingSnapshot,
-) -> Result<StagedBase, StoreError> {
+) -> Result<StagedFile, StoreError> {
     let rules = rules.or(source.rules()).unwrap_or(source.outline.meta().rules()).clone();
     let theirs = source.outline.meta().rules();
     if !theirs.makes_keys_of(&rules) && source.outline.count_names() > 0 {
         return Err(StoreError::other_rules(&paths.target, &rules, theirs));
     }
     let rules = rules.with_normalize(theirs.normalize().to_vec());
-    // Only the process that compacts writes these files, so they need no unique names.
-    let terms = StageTerms { disk, rules: Some(&rules), meta: None, tag: FOLD };
-    paths.backend.stage(source, terms)
+    // Only the process that compacts writes this file, so it needs no unique name.
+    let terms = StageTerms { disk, rules: Some(&rules), tag: FOLD };
+    StagedFile::write(source, &paths.target, terms)
 }
 
 /// Puts the new text in place of the old one, if that is still the version that was read, and
@@ -244,13 +252,22 @@ fn commit(
     lock: &mut RecordingLock,
     next: &StagedCompaction,
 ) -> Result<Committed, StoreError> {
-    let replaced =
-        paths.backend.replace_compacted(&next.staged, &next.before, paths, lock, disk)?;
-    let Some(replaced) = replaced else { return Ok(Committed::Stale) };
+    let _guard = lock.acquire(lock::WAIT)?;
+    if paths.version()? != next.before {
+        return Ok(Committed::Stale);
+    }
+    let mut written = next.before;
+    if let Some(staged) = &next.staged {
+        // Noted before the file is in its place: a file that is there later may be another
+        // process's already.
+        written = staged.version()?;
+        note_target(&paths.run, disk, written.map(FileVersion::id))
+            .map_err(|source| StoreError::write(&paths.run, source))?;
+        staged.commit(disk)?;
+    }
     disk.remove_if_there(&paths.folding)
         .map_err(|source| StoreError::write(paths.folding.clone(), source))?;
-    drop(replaced.guard);
-    Ok(Committed::As(replaced.written))
+    Ok(Committed::As(written))
 }
 
 /// Distinguishes the temporary files of a compaction from others.

@@ -1,12 +1,10 @@
 //! One compaction, as a job that a recorder hands to a thread.
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use foldhash::HashSet;
 
-use super::backend::target::TargetChange;
-use super::compaction::{self, CompactionResult};
+use super::compaction::{self, CompactionResult, FileReplacement};
 use super::disk::Disk;
 use super::error::StoreError;
 use super::log::{NameFingerprint, fingerprint};
@@ -29,16 +27,15 @@ pub(super) struct CompactionJob {
     pub(super) known: Option<KnownLog>,
     /// The names that must be in the recording, if there is doubt.
     pub(super) check: Option<HashSet<NameFingerprint>>,
-    /// The files that the folder held when it was last read.
-    pub(super) files: Vec<OsString>,
 }
 
 /// The outcome of a [`CompactionJob`].
 #[derive(Debug)]
 pub(super) struct CompactionDone {
     pub(super) result: Result<CompactionResult, StoreError>,
-    /// What the compaction found and left; `None` if it failed or that cannot be found out.
-    pub(super) target: Option<TargetChange>,
+    /// The file that it found and the one that it left; `None` if it failed or that cannot be found
+    /// out.
+    pub(super) replaced: Option<FileReplacement>,
     /// The names that should be in the recording and are not.
     pub(super) gone: Vec<NameFingerprint>,
 }
@@ -47,15 +44,18 @@ impl CompactionJob {
     /// Does the work. Blocks until it is done.
     pub(super) fn run(self) -> CompactionDone {
         let result = compaction::run(&self.paths, &self.disk, &self.rules, self.wait, self.known);
-        let replaced = |done: &CompactionResult| {
-            self.paths.backend.observe(done.replaced, &self.files, || names(&self.path))
+        let present = || {
+            let version = self.paths.version().ok()?;
+            Some(FileReplacement { read: version, written: version })
         };
-        let target = result.as_ref().ok().and_then(replaced);
+        // If there was nothing to compact, it is what is there now.
+        let replaced = |done: &CompactionResult| done.replaced.or_else(present);
+        let replaced = result.as_ref().ok().and_then(replaced);
         let gone = match (&result, self.check) {
             (Ok(_), Some(check)) => gone(&self.path, check),
             _ => Vec::new(),
         };
-        CompactionDone { result, target, gone }
+        CompactionDone { result, replaced, gone }
     }
 }
 

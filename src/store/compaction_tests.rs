@@ -10,6 +10,8 @@ use loomrec_identity::{JsonPointer, RequestKey};
 use loomrec_recording::{Entry, EntryName, RecordingDocument, format, log_codec};
 use proptest::prelude::*;
 
+#[path = "commit_tests.rs"]
+mod commit;
 #[path = "model_tests.rs"]
 mod model;
 
@@ -21,12 +23,8 @@ pub(super) struct Folder {
 
 impl Folder {
     fn new() -> Self {
-        Self::called("r.json")
-    }
-
-    fn called(name: &str) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join(name);
+        let path = dir.path().join("r.json");
         let paths = RecordingPaths::of(&path).unwrap().with_state_folder();
         Self { dir, path, paths }
     }

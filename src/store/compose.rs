@@ -83,27 +83,8 @@ pub(super) fn compose(
         composer.new_keys(&meta)?;
     }
     for (name, takes) in &source.plan.new {
-        composer.takes(name, takes, 0..takes.len())?;
+        composer.takes(name, takes)?;
     }
-    composer.finish()
-}
-
-/// Writes the text of a recording with one key: all takes of a step, or the take of a hash that
-/// `only` selects.
-pub(super) fn compose_takes(
-    source: &RecordingSnapshot,
-    meta: &RecordingMeta,
-    name: &EntryName,
-    takes: &[TakeRef],
-    only: Option<usize>,
-    out: &mut impl Write,
-) -> Result<(), ComposeError> {
-    let mut composer = Composer::new(source, out);
-    for (key, value) in meta.keys() {
-        composer.key_and_value(key, value)?;
-    }
-    let range = only.map_or(0..takes.len(), |at| at..at + 1);
-    composer.takes(name, takes, range)?;
     composer.finish()
 }
 
@@ -151,7 +132,7 @@ impl<'a, W: Write> Composer<'a, W> {
                 });
                 if *first == at && !takes.is_empty() {
                     let name = self.source.plan.renamed.get(&name).unwrap_or(&known);
-                    self.takes(name, takes, 0..takes.len())?;
+                    self.takes(name, takes)?;
                 }
                 Ok(())
             }
@@ -161,8 +142,8 @@ impl<'a, W: Write> Composer<'a, W> {
     /// Writes the metadata that the file does not have.
     fn new_keys(&mut self, meta: &RecordingMeta) -> Result<(), ComposeError> {
         let known = self.source.outline.meta().keys();
-        let is_filed = |key: &String| self.source.base().is_one_text() && known.contains_key(key);
-        for (key, value) in meta.keys().iter().filter(|(key, _)| !is_filed(key)) {
+        let is_there = |key: &String| self.source.file().is_some() && known.contains_key(key);
+        for (key, value) in meta.keys().iter().filter(|(key, _)| !is_there(key)) {
             self.key_and_value(key, value)?;
         }
         Ok(())
@@ -177,17 +158,12 @@ impl<'a, W: Write> Composer<'a, W> {
         Ok(self.out.write_all(&text)?)
     }
 
-    /// Writes the takes of a name that are in `range`.
-    fn takes(
-        &mut self,
-        name: &EntryName,
-        takes: &[TakeRef],
-        range: Range<usize>,
-    ) -> Result<(), ComposeError> {
+    /// Writes the takes of a name.
+    fn takes(&mut self, name: &EntryName, takes: &[TakeRef]) -> Result<(), ComposeError> {
         self.flush_copy()?;
         let is_list = format::is_list(name, takes.len());
         let mut text = Vec::new();
-        for (index, place) in takes.iter().enumerate().take(range.end).skip(range.start) {
+        for (index, place) in takes.iter().enumerate() {
             format::begin_take(&mut text, !self.begun, name, index, takes.len());
             self.begun = true;
             if self.is_spelled(place, is_list) {

@@ -134,13 +134,6 @@ impl Disk {
         File::open(path)?.sync_all()
     }
 
-    /// Returns when everything that was written to the file system of a folder is on the device.
-    /// For many files, this is one wait instead of one for each.
-    pub(super) fn sync_system(&self, folder: &Path) -> io::Result<()> {
-        self.may("sync system")?;
-        loomrec_os::sync_file_system(folder)
-    }
-
     /// Renames a file, and replaces whatever has the new name.
     pub(super) fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         self.may("rename")?;

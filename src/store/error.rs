@@ -19,81 +19,38 @@ pub enum StoreError {
         /// The recording.
         path: PathBuf,
     },
-    /// It is a directory, a pipe or the like.
+    /// A path to read names a folder.
+    #[error(
+        "read the recording {}: it names a folder, and a recording is one file; name a file in it",
+        path.display()
+    )]
+    IsFolder {
+        /// The path.
+        path: PathBuf,
+    },
+    /// A path to write names a folder.
+    #[error(
+        "write the recording {}: it names a folder, and a recording is one file; name a file in \
+         it, such as {}",
+        path.display(), path.join("agent.json").display()
+    )]
+    IntoFolder {
+        /// The path.
+        path: PathBuf,
+    },
+    /// It is a pipe, a device or the like.
     #[error("read {}: it is not a file; name the recording itself", path.display())]
     NotAFile {
         /// The path.
         path: PathBuf,
     },
-    /// A file was named as a folder.
-    #[error("use {} as a folder: it is a file; leave out the slash at its end", path.display())]
-    NotAFolder {
-        /// The path.
-        path: PathBuf,
-    },
-    /// A link, a pipe or the like is in the place of a file beside or within a recording.
+    /// A link, a pipe or the like is in the place of a file beside a recording.
     #[error(
-        "open {}: it is {}, and loomrec opens only regular files with one name beside or within a \
-         recording; see where it comes from, then delete it",
+        "open {}: it is {}, and loomrec opens only regular files with one name beside a recording; \
+         see where it comes from, then delete it",
         .0.path.display(), .0.kind
     )]
     Unsafe(UnsafeFileError),
-    /// A directory, a pipe or the like has the name of an entry's file in a recording's folder.
-    #[error(
-        "read {}: in a recording's folder only the files of entries are called *.json, and this is \
-         not a file; move it away",
-        path.display()
-    )]
-    OddFile {
-        /// The path.
-        path: PathBuf,
-    },
-    /// A file in a recording's folder holds no entry, or several.
-    #[error(
-        "read {}: a file in a recording's folder holds one entry, and this one holds {entries}; \
-         name the recording itself, or make a folder of it with `loomrec convert`",
-        path.display()
-    )]
-    NotOneEntry {
-        /// The file.
-        path: PathBuf,
-        /// The number of its keys that are not metadata.
-        entries: usize,
-    },
-    /// Two files in a recording's folder have the same key.
-    #[error(
-        "read {}: it holds the entry {key}, and so does {}; keep one of them",
-        path.display(), other.display()
-    )]
-    TwoFiles {
-        /// One of the files.
-        path: PathBuf,
-        /// The other one.
-        other: PathBuf,
-        /// The key.
-        key: String,
-    },
-    /// Two files in a recording's folder were made under different rules.
-    #[error(
-        "read {}: its `_loomrec` does not agree with that of {}, on the rules of `--ignore` or on \
-         what is pending; all files in a recording's folder have the same",
-        path.display(), other.display()
-    )]
-    Disagree {
-        /// One of the files.
-        path: PathBuf,
-        /// The other one.
-        other: PathBuf,
-    },
-    /// A file in a recording's folder is not the one that was read at first.
-    #[error(
-        "read {}: someone has changed it since the recording was opened; run this again",
-        path.display()
-    )]
-    Moved {
-        /// The file.
-        path: PathBuf,
-    },
     /// It is larger than loomrec reads.
     #[error(
         "read the recording {}: its {bytes} bytes are above the limit of {limit}; split it",
@@ -334,14 +291,22 @@ impl StoreError {
         Self::OtherRules { path: path.to_owned(), ours: words(ours), theirs: words(theirs) }
     }
 
-    /// Returns the error of a file that could not be read.
+    /// Returns the error of a file that could not be read, or of a folder in its place.
     pub(super) fn read(path: impl Into<PathBuf>, source: io::Error) -> Self {
-        Self::of_unsafe(&source).unwrap_or_else(|| Self::Read { path: path.into(), source })
+        let path = path.into();
+        match source.kind() {
+            io::ErrorKind::IsADirectory => Self::IsFolder { path },
+            _ => Self::of_unsafe(&source).unwrap_or(Self::Read { path, source }),
+        }
     }
 
-    /// Returns the error of a file that could not be written.
+    /// Returns the error of a file that could not be written, or of a folder in its place.
     pub(super) fn write(path: impl Into<PathBuf>, source: io::Error) -> Self {
-        Self::of_unsafe(&source).unwrap_or_else(|| Self::Write { path: path.into(), source })
+        let path = path.into();
+        match source.kind() {
+            io::ErrorKind::IsADirectory => Self::IntoFolder { path },
+            _ => Self::of_unsafe(&source).unwrap_or(Self::Write { path, source }),
+        }
     }
 
     /// Returns the error of a lock that could not be taken.

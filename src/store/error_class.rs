@@ -18,14 +18,10 @@ impl StoreError {
     pub fn class(&self) -> ErrorClass {
         match self {
             Self::Missing { .. }
+            | Self::IsFolder { .. }
             | Self::NotAFile { .. }
             | Self::Unsafe(_)
             | Self::Unmerged { .. }
-            | Self::OddFile { .. }
-            | Self::NotOneEntry { .. }
-            | Self::TwoFiles { .. }
-            | Self::Disagree { .. }
-            | Self::Moved { .. }
             | Self::TooLarge { .. }
             | Self::TooHeavyToRead { .. }
             | Self::Format { .. }
@@ -43,7 +39,7 @@ impl StoreError {
             | Self::Leased { .. }
             | Self::Gone { .. }
             | Self::Secret { .. } => ErrorClass::NotKept,
-            Self::NotAFolder { .. } | Self::OtherRules { .. } | Self::Exists { .. } => {
+            Self::IntoFolder { .. } | Self::OtherRules { .. } | Self::Exists { .. } => {
                 ErrorClass::Usage
             }
         }

@@ -25,6 +25,9 @@ pub(super) fn open(path: &Path) -> Result<Option<File>, StoreError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(failed(error)),
     };
+    if metadata.is_dir() {
+        return Err(StoreError::IsFolder { path: path.to_owned() });
+    }
     if !metadata.is_file() {
         return Err(StoreError::NotAFile { path: path.to_owned() });
     }
@@ -34,26 +37,6 @@ pub(super) fn open(path: &Path) -> Result<Option<File>, StoreError> {
         Err(error) => return Err(failed(error)),
     };
     sized(path, file).map(Some)
-}
-
-/// Opens a file in a recording's folder for reading. Returns `None` if it does not exist.
-///
-/// # Errors
-/// As for [`open`], or it is a link or has several names.
-pub(super) fn open_part(path: &Path) -> Result<Option<File>, StoreError> {
-    let opened = regular_file::open_to_read(path).map_err(|source| not_a_part(path, source))?;
-    opened.map(|file| sized(path, file)).transpose()
-}
-
-/// Returns the error of something in a recording's folder that has the name of an entry's file but
-/// cannot be one.
-pub(super) fn not_a_part(path: &Path, source: io::Error) -> StoreError {
-    match StoreError::read(path, source) {
-        StoreError::Unsafe(found) if !found.kind.is_link() => {
-            StoreError::OddFile { path: found.path }
-        }
-        error => error,
-    }
 }
 
 /// Opens a file beside a recording for reading. Returns `None` if it does not exist.

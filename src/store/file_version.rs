@@ -32,11 +32,6 @@ impl FileVersion {
         (self.file.inode, self.length)
     }
 
-    /// Returns what identifies the folder, whatever files are added to it.
-    pub(super) fn id_of_folder(self) -> (u64, u64) {
-        (self.file.inode, 0)
-    }
-
     /// Returns the version from a file's status.
     pub(super) fn from_status(status: &FileStatus) -> Self {
         Self { file: status.id, length: status.length, modified: status.modified }

@@ -67,33 +67,11 @@ impl InspectedFile {
         Ok(Self { path: path.to_owned(), file })
     }
 
-    /// Opens a file in a recording's folder.
-    ///
-    /// # Errors
-    /// As for [`Self::open`], or it is a link or has several names.
-    pub fn open_part(path: &Path) -> Result<Self, StoreError> {
-        let missing = || StoreError::Missing { path: path.to_owned() };
-        let file = file::open_part(path)?.ok_or_else(missing)?;
-        Ok(Self { path: path.to_owned(), file })
-    }
-
     /// Returns where everything in it is, and what is wrong with that.
     ///
     /// # Errors
     /// The file cannot be read, or is not a JSON object.
     pub fn layout(&self) -> Result<FileLayout, StoreError> {
-        self.read().map(LayoutReader::finish)
-    }
-
-    /// Does the same for a file in a recording's folder.
-    ///
-    /// # Errors
-    /// As for [`Self::layout`].
-    pub fn part(&self) -> Result<FileLayout, StoreError> {
-        self.read().map(LayoutReader::finish_part)
-    }
-
-    fn read(&self) -> Result<LayoutReader, StoreError> {
         let (mut scanner, mut reader) = (MemberScanner::new(), LayoutReader::default());
         let mut source = BufReader::with_capacity(PIECE, log::from(&self.file, 0));
         if let Some(error) = other_file(source.fill_buf().map_err(|error| self.failed(error))?) {
@@ -112,7 +90,7 @@ impl InspectedFile {
             source.consume(length);
         };
         match found {
-            Ok(_) => Ok(reader),
+            Ok(_) => Ok(reader.finish()),
             Err(SplitError) => Err(self.no_object()?),
         }
     }

@@ -9,8 +9,8 @@ use super::regular_file;
 
 /// Rejects a link, unless its target holds an entry or says that it is a recording.
 ///
-/// A link may have come with a repository: an empty folder, or a file with other JSON in it, may
-/// belong to anyone.
+/// A link may have come with a repository: a file with other JSON in it may belong to
+/// anyone.
 ///
 /// # Errors
 /// The link is rejected, or its target cannot be read.

@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::paths::{RecordingPaths, beside_recording, hidden_file, pending_file, recording_of};
+use super::paths::{
+    RecordingPaths, beside_recording, hidden_file, names_folder, pending_file, recording_of,
+};
 
 /// The schemes of stores that recordings can be in.
 pub const REMOTE_SCHEMES: [&str; 3] = ["s3", "gs", "az"];
@@ -11,7 +13,7 @@ pub const REMOTE_SCHEMES: [&str; 3] = ["s3", "gs", "az"];
 /// The end of the name of a file that points to a remote recording.
 pub const POINTER_SUFFIX: &str = ".remote.json";
 
-/// Where a recording is: the path of a file or a folder. A user's text is parsed once
+/// Where a recording is: the path of its file. A user's text is parsed once
 /// ([`RecordingLocation::parse`]) and passed on. A path that the program made is a location as it
 /// is.
 ///
@@ -43,8 +45,8 @@ pub struct RemoteOrigin {
 /// The error of a recording that was named by a URL of an unknown kind.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "recordings are in files, folders and object stores (s3://, gs://, az://), not in {scheme}://; \
-     fetch it and name the file"
+    "recordings are in files and object stores (s3://, gs://, az://), not in {scheme}://; fetch it \
+     and name the file"
 )]
 pub struct UrlSchemeError {
     /// The scheme of the URL.
@@ -83,7 +85,12 @@ impl RecordingLocation {
         self.origin.is_none() && self.path.to_str().and_then(url_scheme).is_some()
     }
 
-    /// Returns the path of the file or the folder.
+    /// Whether this is a path, and names a folder: one is there, or the path ends in a slash.
+    pub fn names_folder(&self) -> bool {
+        !self.is_url() && names_folder(&self.path)
+    }
+
+    /// Returns the path of the file.
     pub fn as_path(&self) -> &Path {
         &self.path
     }
@@ -101,8 +108,7 @@ impl RecordingLocation {
         }
     }
 
-    /// Returns the location beside the recording with `suffix` after its name. For a folder, it is
-    /// not within the folder.
+    /// Returns the location beside the recording with `suffix` after its name.
     pub fn beside(&self, suffix: &str) -> Self {
         beside_recording(&self.path, suffix).into()
     }
@@ -202,15 +208,5 @@ mod tests {
         assert!(!here.is_remote());
         assert_eq!(here.display().to_string(), "s3://bucket/agent");
         assert_eq!(here.as_path(), Path::new("/cache/1.json"));
-    }
-
-    #[test]
-    fn what_stands_beside_a_folder_is_not_within_it() {
-        for (path, beside) in [("a/r/", "a/r.new"), ("a/r", "a/r.new"), ("r.json", "r.json.new")] {
-            assert_eq!(
-                RecordingLocation::from(Path::new(path)).beside(".new").as_path(),
-                Path::new(beside)
-            );
-        }
     }
 }

@@ -16,9 +16,9 @@ use loomrec_recording::log_codec::PackedHead;
 use loomrec_recording::outline::RecordingOutline;
 use loomrec_recording::{Entry, EntryName};
 use name_takes::NameTakes;
+pub(super) use named_frame::EntryOrigin;
 use named_frame::NamedFrame;
 pub use named_frame::TakeRef;
-pub(super) use named_frame::{BaseTakes, EntryOrigin};
 
 /// An entry in a log.
 #[derive(Clone, Debug)]
@@ -74,7 +74,7 @@ impl LogMerge {
 pub(super) fn plan<E>(
     outline: &RecordingOutline,
     frames: Vec<LogFrame>,
-    takes_of: impl Fn(usize) -> Result<BaseTakes, E>,
+    takes_of: impl Fn(usize) -> Result<Vec<TakeRef>, E>,
     read: impl Fn(&TakeRef) -> Result<Entry, E>,
 ) -> Result<LogMerge, E> {
     let mut plan = LogMerge::default();
@@ -83,9 +83,8 @@ pub(super) fn plan<E>(
     }
     for (name, frames) in by_name(frames) {
         let known = outline.find_name(&name);
-        let base = known.map_or_else(|| Ok(BaseTakes::default()), &takes_of)?;
-        let before = base.takes.clone();
-        let mut takes = NameTakes::new(base, name.step_id().is_some());
+        let before = known.map_or_else(|| Ok(Vec::new()), &takes_of)?;
+        let mut takes = NameTakes::new(&before, name.step_id().is_some());
         // A log is merged as a whole, as its compaction does.
         for frames in frames.chunk_by(|one, next| one.place.origin == next.place.origin) {
             takes.merge(frames, &read)?;

@@ -36,7 +36,7 @@ fn planned(time: Option<&str>, precedence: impl Fn(usize) -> TakePrecedence) -> 
         Ok(Entry { content, recorded_at, ..Entry::default() })
     };
     let base: Vec<TakeRef> = (0..TAKES).map(|at| place(EntryOrigin::File, at)).collect();
-    let takes_of = |_| Ok(BaseTakes { takes: base.clone(), may_be_between_versions: true });
+    let takes_of = |_| Ok(base.clone());
     let plan = plan(&outline, (0..TAKES).map(frame).collect(), takes_of, read).unwrap();
     (plan.changed.values().map(Vec::len).sum(), reads.get())
 }
@@ -69,7 +69,7 @@ fn takes_of_one_time_without_duplicates_are_read_once_each() {
         Ok(Entry { content, recorded_at, ..Entry::default() })
     };
     let takes =
-        (0..TAKES).map(|at| CompactionTake::in_base(place(EntryOrigin::File, at))).collect();
+        (0..TAKES).map(|at| CompactionTake::in_file(place(EntryOrigin::File, at))).collect();
     let numbers: Vec<_> = distinct(takes, &read).unwrap().into_iter().map(|(at, _)| at).collect();
     assert_eq!(numbers, (0..TAKES).step_by(2).collect::<Vec<_>>());
     assert!(reads.get() <= 4 * TAKES, "{}", reads.get());

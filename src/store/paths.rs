@@ -5,11 +5,11 @@
 //! merged.
 
 use std::ffi::OsString;
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::backend::StoreBackend;
+use super::error::StoreError;
+use super::file_version::FileVersion;
 use super::regular_file;
 use super::state_folder;
 use super::temporary_file;
@@ -20,8 +20,6 @@ use super::temporary_file;
 pub(super) struct RecordingPaths {
     /// The recording, symbolic links followed.
     pub(super) target: PathBuf,
-    /// The back-end that keeps its entries.
-    pub(super) backend: StoreBackend,
     /// Locked briefly by a process that changes any of these.
     pub(super) lock: PathBuf,
     /// The present run of recorders.
@@ -37,31 +35,30 @@ pub(super) struct RecordingPaths {
 }
 
 impl RecordingPaths {
-    /// Returns the paths of the recording that `path` names: a folder if one is there, or if the
-    /// path ends in a slash.
+    /// Returns the paths of the recording that `path` names.
     ///
     /// A link that names a recording is followed to one that exists. A link with the name of a file
     /// beside a recording is not followed, because it may have come with a recording.
     ///
     /// # Errors
-    /// A folder that does not exist; a file with a slash after its name; `UnsafeFileError` for a
-    /// link that leads to nothing or is not followed, and for a hidden folder that is not one.
+    /// The recording's folder does not exist; [`io::ErrorKind::IsADirectory`] for a path that names
+    /// a folder; `UnsafeFileError` for a link that leads to nothing or is not followed, and for a
+    /// hidden folder that is not one.
     pub(super) fn of(path: &Path) -> io::Result<Self> {
-        let slash = path.as_os_str().as_encoded_bytes().ends_with(b"/");
-        // Without the slash: files beside a folder are beside the target of a link.
+        if names_folder(path) {
+            return Err(io::ErrorKind::IsADirectory.into());
+        }
         let plain: PathBuf = path.components().collect();
         let target = temporary_file::resolve(&plain)?;
         if plain.is_symlink() && (!target.exists() || regular_file::is_sidecar_name(&plain)) {
             regular_file::look_at(&plain)?;
         }
-        let backend = StoreBackend::at(&target, slash)?;
         let hidden = state_folder::path_for(&target);
         state_folder::check(&hidden)?;
         let beside = temporary_file::folder(&target).to_owned();
         let state = if is_in_use(&beside, &target) { beside } else { hidden };
         let file = |suffix: &str| in_folder(&state, &target, suffix);
         Ok(Self {
-            backend,
             lock: file(".lock"),
             run: file(".run"),
             log: file(".log"),
@@ -77,6 +74,14 @@ impl RecordingPaths {
     pub(super) fn with_state_folder(self) -> Self {
         state_folder::create(&self.state, &super::disk::Disk::real()).unwrap();
         self
+    }
+
+    /// Returns the version of the recording's file that is there now; `None` if there is none.
+    ///
+    /// # Errors
+    /// The status of the file cannot be read.
+    pub(super) fn version(&self) -> Result<Option<FileVersion>, StoreError> {
+        FileVersion::at(&self.target).map_err(|source| StoreError::write(&self.target, source))
     }
 
     /// Returns the folder that holds the recording.
@@ -96,13 +101,18 @@ impl RecordingPaths {
 
     /// Returns the files of changes that wait for answers, and for review.
     pub(super) fn waiting(&self) -> [PathBuf; 2] {
-        [pending_file(&self.target), beside(&self.target, ".new")]
+        [pending_file(&self.target), beside_recording(&self.target, ".new")]
     }
 
     /// Returns the path of the Nth torn tail of a log, counted from 1.
     pub(super) fn torn(&self, number: usize) -> PathBuf {
         in_folder(&self.state, &self.target, &format!(".log.torn-{number}"))
     }
+}
+
+/// Whether a path names a folder: one is there, or the path ends in a slash.
+pub(super) fn names_folder(path: &Path) -> bool {
+    path.as_os_str().as_encoded_bytes().ends_with(b"/") || path.is_dir()
 }
 
 /// Whether recorders use a folder for the files of a recording, or ended recorders have left some
@@ -114,16 +124,17 @@ fn is_in_use(folder: &Path, target: &Path) -> bool {
 }
 
 /// Returns the path of a file beside a recording, named as the recording is, with `suffix` after
-/// its name. For a folder, it is not within the folder.
+/// its name.
 pub(super) fn beside_recording(path: &Path, suffix: &str) -> PathBuf {
-    beside(&with_name(path), suffix)
+    let mut name = OsString::from(path);
+    name.push(suffix);
+    name.into()
 }
 
 /// Returns the path of a file in the hidden folder beside a recording, named as the recording is,
 /// with `suffix` after its name.
 pub(super) fn hidden_file(path: &Path, suffix: &str) -> PathBuf {
-    let named = with_name(path);
-    in_folder(&state_folder::path_for(&named), &named, suffix)
+    in_folder(&state_folder::path_for(path), path, suffix)
 }
 
 /// Returns the path of the requests that wait for answers: in the hidden folder, unless only an
@@ -143,39 +154,28 @@ pub(super) fn recording_of(path: &Path, suffix: &str) -> Option<PathBuf> {
     (!name.is_empty()).then(|| if is_here { PathBuf::from(name) } else { folder.join(name) })
 }
 
-/// Returns a recording's path with the name of its last part: `.` and the like have none.
-fn with_name(path: &Path) -> PathBuf {
-    let plain: PathBuf = path.components().collect();
-    match plain.file_name() {
-        Some(_) => plain,
-        None => fs::canonicalize(&plain).unwrap_or(plain),
-    }
-}
-
 fn in_folder(folder: &Path, target: &Path, suffix: &str) -> PathBuf {
     let mut name = target.file_name().unwrap_or_default().to_owned();
     name.push(suffix);
     folder.join(name)
 }
 
-fn beside(target: &Path, suffix: &str) -> PathBuf {
-    let mut name = OsString::from(target);
-    name.push(suffix);
-    name.into()
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
-    fn file_beside_a_folder_is_not_within_it() {
-        for (path, beside) in [("a/r/", "a/r.new"), ("a/r", "a/r.new"), ("r.json", "r.json.new")] {
-            assert_eq!(beside_recording(Path::new(path), ".new"), Path::new(beside));
+    fn folder_and_path_with_a_slash_at_its_end_are_no_recording() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("r.json"), "{}").unwrap();
+        fs::create_dir(dir.path().join("folder")).unwrap();
+        for path in ["", "folder", "folder/", "none/", "r.json/"] {
+            let error = RecordingPaths::of(&dir.path().join(path)).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::IsADirectory, "{path}");
         }
-        let here = fs::canonicalize(".").unwrap();
-        let name = format!("{}.new", here.file_name().unwrap().to_str().unwrap());
-        assert_eq!(beside_recording(Path::new("."), ".new"), here.with_file_name(name));
+        assert!(RecordingPaths::of(&dir.path().join("r.json")).is_ok());
     }
 
     #[test]

@@ -9,20 +9,6 @@ use loomrec_os::read_at;
 /// The least that is read at one time if entries are read one after the other.
 const WINDOW: u64 = 256 * 1024;
 
-/// The range of a file among several that are read as one text.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct FileStretch {
-    /// The place of its first byte.
-    pub(super) from: u64,
-    /// The place after its last byte.
-    pub(super) to: u64,
-}
-
-impl FileStretch {
-    /// The range of a file that is read alone.
-    pub(super) const ALONE: Self = Self { from: 0, to: u64::MAX };
-}
-
 /// Bytes that were read last, so that neighbours are read together.
 #[derive(Debug, Default)]
 pub(super) struct ReadBuffer {
@@ -36,21 +22,8 @@ pub(super) struct ReadBuffer {
 }
 
 impl ReadBuffer {
-    /// Whether it holds the bytes of a place.
-    pub(super) fn holds(&self, place: &TakeRef) -> bool {
-        let end = self.at.saturating_add(self.filled as u64);
-        self.origin == Some(place.origin)
-            && place.at >= self.at
-            && place.at.saturating_add(place.length) <= end
-    }
-
-    /// Returns the bytes at a place in a file that has this range.
-    pub(super) fn read(
-        &mut self,
-        file: Option<&File>,
-        stretch: FileStretch,
-        place: &TakeRef,
-    ) -> io::Result<&[u8]> {
+    /// Returns the bytes at a place in its file, which exists if there is a place in it.
+    pub(super) fn read(&mut self, file: Option<&File>, place: &TakeRef) -> io::Result<&[u8]> {
         let behind = place.at.checked_sub(self.at).filter(|_| self.origin == Some(place.origin));
         let held = self.filled as u64;
         let start = match behind {
@@ -59,9 +32,8 @@ impl ReadBuffer {
                 // Only a read next to the last one suggests that more neighbours follow.
                 let near = behind.is_some_and(|start| start <= held.saturating_add(WINDOW));
                 let wanted = if near { place.length.max(WINDOW) } else { place.length };
-                let wanted = wanted.min(stretch.to.saturating_sub(place.at));
                 let file = file.ok_or(io::ErrorKind::NotFound)?;
-                self.fill(file, place, place.at - stretch.from, wanted)?;
+                self.fill(file, place, wanted)?;
                 0
             }
         };
@@ -70,7 +42,7 @@ impl ReadBuffer {
         self.bytes[..self.filled].get(start..end).ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
     }
 
-    fn fill(&mut self, file: &File, place: &TakeRef, at: u64, wanted: u64) -> io::Result<()> {
+    fn fill(&mut self, file: &File, place: &TakeRef, wanted: u64) -> io::Result<()> {
         (self.origin, self.filled) = (None, 0);
         let wanted = usize::try_from(wanted).map_err(|_| io::ErrorKind::OutOfMemory)?;
         // The length comes from a file, so the allocation must be able to fail.
@@ -79,7 +51,7 @@ impl ReadBuffer {
         self.bytes.resize(wanted.max(self.bytes.len()), 0);
         let mut filled = 0;
         while filled < wanted {
-            match read_at(file, &mut self.bytes[filled..wanted], at + filled as u64) {
+            match read_at(file, &mut self.bytes[filled..wanted], place.at + filled as u64) {
                 Ok(0) => break,
                 Ok(read) => filled += read,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

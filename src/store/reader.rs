@@ -4,12 +4,13 @@
 //! [`Recording::entry`] reads one again by its [`TakeRef`]. An open recording stays as it was when
 //! it was opened, even if the file is replaced.
 
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::backend::base::{BaseSnapshot, BaseVersion};
 use super::disk::Disk;
 use super::error::StoreError;
+use super::file_version::FileVersion;
 use super::leftover;
 use super::location::RecordingLocation;
 use super::merge::EntryOrigin;
@@ -27,8 +28,8 @@ use loomrec_recording::{Entry, EntryName, RecordingDocument, RecordingMeta};
 pub struct Recording {
     source: RecordingSnapshot,
     notes: Vec<StoreEvent>,
-    /// The version that was opened.
-    opened: BaseVersion,
+    /// The version of the file that was opened; `None` if there was only a log.
+    opened: Option<FileVersion>,
 }
 
 /// One entry of a recording, and its place.
@@ -122,7 +123,7 @@ impl Recording {
         let missing = || StoreError::Missing { path: path.to_owned() };
         let source = source.ok_or_else(missing)?;
         let failed = |source| StoreError::read(path.to_owned(), source);
-        let opened = source.base().version().map_err(failed)?;
+        let opened = source.version().map_err(failed)?;
         Ok(Self { source, notes: Vec::new(), opened })
     }
 
@@ -188,16 +189,15 @@ impl Recording {
         self.source.path()
     }
 
-    /// Returns the version that was opened.
-    pub(super) fn opened(&self) -> &BaseVersion {
-        &self.opened
+    /// Returns the version of the file that was opened; `None` if there was only a log.
+    pub(super) fn opened(&self) -> Option<FileVersion> {
+        self.opened
     }
 
-    /// Returns its own text and outline; `None` if there is more to the recording than that.
-    pub(super) fn only_base(&self) -> Option<(&BaseSnapshot, &RecordingOutline)> {
-        let base = self.source.base();
-        let alone = self.source.logged() == 0 && !base.is_nothing();
-        alone.then_some((base, &self.source.outline))
+    /// Returns its file and outline; `None` if there is more to the recording than that.
+    pub(super) fn only_file(&self) -> Option<(&File, &RecordingOutline)> {
+        let file = self.source.file().filter(|_| self.source.logged() == 0);
+        file.map(|file| (file, &self.source.outline))
     }
 
     /// Returns the size of its own text in bytes.
@@ -215,7 +215,7 @@ impl Recording {
         names.try_for_each(|name| self.source.takes_of(name).map(drop))
     }
 
-    /// Returns the file that holds an entry, for messages; in a folder, the entry's own file.
+    /// Returns the file that holds an entry, for messages: the recording's own, or a log.
     pub fn file_of(&self, place: &TakeRef) -> PathBuf {
         self.source.file_of(place)
     }
@@ -233,7 +233,6 @@ impl Recording {
 pub(super) fn paths_of(path: &Path) -> Result<RecordingPaths, StoreError> {
     RecordingPaths::of(path).map_err(|source| match source.kind() {
         io::ErrorKind::NotFound => StoreError::Missing { path: path.to_owned() },
-        io::ErrorKind::NotADirectory => StoreError::NotAFolder { path: path.to_owned() },
         _ => StoreError::read(path.to_owned(), source),
     })
 }

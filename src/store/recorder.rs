@@ -3,7 +3,6 @@
 //! Recorded entries go to the log first, which costs the same however large the recording is.
 //! Compactions move them from there into the recording.
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -73,8 +72,6 @@ pub struct RecordingAppender {
     schedule: CompactionSchedule,
     /// The recording's version when it was last known to be right.
     stamp: Option<FileVersion>,
-    /// The files in the recording's folder, if it is one.
-    files: Vec<OsString>,
     /// Whether another process has cut a log short.
     suspicious: bool,
     notes: Vec<StoreEvent>,
@@ -276,7 +273,6 @@ impl RecordingAppender {
             wait,
             known: self.tail.known(),
             check: doubt.then(|| self.own.clone()),
-            files: self.files.clone(),
         }
     }
 
@@ -310,14 +306,11 @@ impl RecordingAppender {
         self.replacements.extend(compacted.replacements);
         self.suspicious = false;
         let mut gone = done.gone;
-        self.stamp = match &done.target {
-            Some(target) => target.left,
+        self.stamp = match &done.replaced {
+            Some(replaced) => replaced.written,
             None => self.stamp_now(),
         };
-        let lost = done.target.and_then(|target| {
-            self.files = target.files;
-            self.lost(target.found, target.names, &mut gone)
-        });
+        let lost = done.replaced.and_then(|replaced| self.lost(replaced.read, &mut gone));
         for name in &gone {
             self.own.remove(name);
         }

@@ -205,10 +205,16 @@ fn missing_file_and_folder_have_their_own_errors() {
     let dir = tempfile::tempdir().unwrap();
     let error = load(dir.path().join("none.json")).unwrap_err();
     assert!(matches!(error, StoreError::Missing { .. }));
-    assert!(
-        matches!(load(dir.path()), Err(StoreError::Missing { .. })),
-        "a folder without entries"
-    );
+    for path in [dir.path().to_owned(), dir.path().join("none/")] {
+        let error = load(&path).unwrap_err();
+        assert!(matches!(error, StoreError::IsFolder { .. }), "{error}");
+        assert_eq!(error.class(), ErrorClass::Unusable);
+        let rules = IdentityRules::default();
+        let error = RecordingAppender::open(&path, &RunChoice::New, &rules).unwrap_err();
+        assert!(matches!(error, StoreError::IntoFolder { .. }), "{error}");
+        assert_eq!(error.class(), ErrorClass::Usage);
+    }
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! Regular files, opened without following links.
 //!
-//! A file beside a recording, or among the files of a folder, may have come with a repository or
-//! from another user. A link there would make loomrec read, empty or overwrite a file elsewhere,
-//! and a named pipe would block it. So each such file is opened here: the last part of its path is
-//! never followed, opening never waits, and the open file must be a regular one with a single name.
+//! A file beside a recording may have come with a repository or from another user. A link there
+//! would make loomrec read, empty or overwrite a file elsewhere, and a named pipe would block it. So
+//! each such file is opened here: the last part of its path is never followed, opening never waits,
+//! and the open file must be a regular one with a single name.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;

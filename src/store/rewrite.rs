@@ -9,10 +9,9 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::path::Path;
 
-use super::backend::base::BaseVersion;
-use super::backend::stage_terms::StageTerms;
 use super::disk::Disk;
 use super::error::StoreError;
+use super::file_version::FileVersion;
 use super::linked;
 use super::lock::{self, RecordingLock};
 use super::merge::{LogMerge, TakeRef};
@@ -22,9 +21,10 @@ use super::run::is_live;
 use super::sidecars;
 use super::snapshot::RecordingSnapshot;
 use super::spool::EntrySpool;
+use super::staged_file::{StageTerms, StagedFile};
 use loomrec_identity::IdentityRules;
 use loomrec_recording::outline::RecordingOutline;
-use loomrec_recording::{Entry, EntryName, RecordingMeta};
+use loomrec_recording::{Entry, EntryName};
 
 mod create;
 
@@ -188,22 +188,22 @@ impl Recording {
         let path = self.path();
         let paths = paths_of(path)?;
         linked::require_recording_behind_link(path)?;
-        let Some((base, outline)) = self.only_base() else {
+        let Some((file, outline)) = self.only_file() else {
             return Err(StoreError::Busy { path: path.to_owned() });
         };
         let failed = |source| StoreError::read(path.to_owned(), source);
         let before = self.opened();
-        if paths.backend.version()? != *before {
+        if paths.version()? != before {
             return Err(StoreError::Changed { path: path.to_owned() });
         }
         let source = RecordingSnapshot::rewriting(
             path,
-            base.try_clone().map_err(failed)?,
+            Some(file.try_clone().map_err(failed)?),
             outline.clone(),
             changes.spool.file().try_clone().map_err(failed)?,
             changes.plan(outline),
         );
-        replace(&paths, &source, changes.rules.as_ref(), None, before)?;
+        replace(&paths, &source, changes.rules.as_ref(), before)?;
         Ok(true)
     }
 
@@ -214,14 +214,14 @@ impl Recording {
     pub fn remove(&self) -> Result<(), StoreError> {
         let path = self.path();
         let paths = paths_of(path)?;
-        if self.only_base().is_none() {
+        if self.only_file().is_none() {
             return Err(StoreError::Busy { path: path.to_owned() });
         }
         let before = self.opened();
         let disk = Disk::real();
         let failed = |source| StoreError::write(paths.target.clone(), source);
         commit(&paths, &disk, before, true, || {
-            paths.backend.remove(before, &disk).map_err(failed)?;
+            disk.remove(&paths.target).map_err(failed)?;
             // These are empty, or belong to no live process.
             [&paths.run, &paths.log, &paths.folding]
                 .into_iter()
@@ -237,17 +237,14 @@ fn replace(
     paths: &RecordingPaths,
     source: &RecordingSnapshot,
     rules: Option<&IdentityRules>,
-    meta: Option<&RecordingMeta>,
-    before: &BaseVersion,
+    before: Option<FileVersion>,
 ) -> Result<(), StoreError> {
     let disk = Disk::real();
-    let failed = |source| StoreError::write(paths.target.clone(), source);
-    // Keeps its files apart from those of other processes that change it, until one of them is
+    // Keeps its file apart from those of other processes that change it, until one of them is
     // refused.
     let tag = format!("{:x}", RandomState::new().build_hasher().finish());
-    paths.backend.prepare(&disk).map_err(failed)?;
-    let terms = StageTerms { disk: &disk, rules, meta, tag: &tag };
-    let staged = paths.backend.stage(source, terms)?;
+    let terms = StageTerms { disk: &disk, rules, tag: &tag };
+    let staged = StagedFile::write(source, &paths.target, terms)?;
     let done = commit(paths, &disk, before, false, || staged.commit(&disk));
     staged.discard(&disk);
     done
@@ -258,7 +255,7 @@ fn replace(
 pub(super) fn commit(
     paths: &RecordingPaths,
     disk: &Disk,
-    before: &BaseVersion,
+    before: Option<FileVersion>,
     last: bool,
     change: impl Fn() -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
@@ -271,7 +268,7 @@ pub(super) fn commit(
         if is_live(&paths.run).map_err(at_lock)? || sidecars::has_leftover(paths)? {
             return Err(StoreError::Busy { path: paths.target.clone() });
         }
-        if paths.backend.version()? != *before {
+        if paths.version()? != before {
             return Err(StoreError::Changed { path: paths.target.clone() });
         }
         change()

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::*;
 use crate::{RecordingAppender, RunChoice, load};
-use loomrec_recording::format;
+use loomrec_recording::{RecordingMeta, format};
 
 const FILE: &str = r#"{
   "_version": 2,
@@ -201,6 +201,19 @@ fn new_recording_is_what_its_entries_make_and_gives_way_only_when_told() {
     assert_eq!(folder.text().as_bytes(), format::write(&cassette));
     assert_eq!(contents(&folder.path), ["x 1", "x#2 3", "y 2"]);
     assert_eq!(folder.names(), ["r.json"]);
+}
+
+#[test]
+fn new_recording_is_not_written_where_a_folder_is() {
+    let folder = Folder::with(FILE);
+    fs::create_dir(folder.dir.path().join("sub")).unwrap();
+    for path in ["sub", "sub/", "new/"] {
+        let none = std::iter::empty::<Result<_, StoreError>>();
+        let path = folder.dir.path().join(path);
+        let refused = create(&path, &RecordingMeta::default(), none, true);
+        assert!(matches!(refused, Err(StoreError::IntoFolder { .. })), "{refused:?}");
+    }
+    assert_eq!(folder.names(), ["r.json", "sub"]);
 }
 
 #[test]

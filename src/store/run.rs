@@ -10,8 +10,7 @@
 //! log that was moved. Those that are still in the log are read from there. Each recorder that
 //! entered adds a line `{"joined":N}`, where N is its place. A line `{"target":[inode,length]}`
 //! says which file the recording is, when a run begins and from each compaction on. Another file is
-//! not of this run. It is `{"target":null}` if there is no file, and `{"target":[inode,0]}` for a
-//! folder.
+//! not of this run. It is `{"target":null}` if there is no file.
 
 use std::collections::VecDeque;
 use std::fs::File;

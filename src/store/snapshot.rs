@@ -4,14 +4,15 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::backend::base::BaseSnapshot;
 use super::error::StoreError;
+use super::file;
+use super::file_version::FileVersion;
 use super::index;
 use super::log::{self, FramePlace, LogContents};
 use super::memory_guard::{TO_READ, has_room};
-use super::merge::{BaseTakes, EntryOrigin, LogFrame, LogMerge, TakeRef, plan};
+use super::merge::{EntryOrigin, LogFrame, LogMerge, TakeRef, plan};
 use super::paths::RecordingPaths;
-use super::read_buffer::{FileStretch, ReadBuffer};
+use super::read_buffer::ReadBuffer;
 use super::regular_file;
 use loomrec_identity::IdentityRules;
 use loomrec_os::FileId;
@@ -31,7 +32,8 @@ const TRIES: usize = 100;
 pub(super) struct RecordingSnapshot {
     /// The recording's name in messages.
     path: PathBuf,
-    base: BaseSnapshot,
+    /// The recording without its logs; `None` if there is nothing yet.
+    file: Option<File>,
     pub(super) outline: RecordingOutline,
     /// The metadata of the recording, with what its logs add to it.
     pub(super) meta: RecordingMeta,
@@ -41,7 +43,7 @@ pub(super) struct RecordingSnapshot {
 
 /// The open files of a recording, before they are read.
 struct Files {
-    base: BaseSnapshot,
+    file: Option<File>,
     /// The older log is first.
     logs: Vec<(PathBuf, File, FileId)>,
 }
@@ -71,9 +73,9 @@ impl RecordingSnapshot {
     ) -> Result<Option<Self>, StoreError> {
         for _ in 0..TRIES {
             let files = Files::open(path, paths, &mut between)?;
-            let Some(Files { base, logs }) = files else { continue };
+            let Some(Files { file, logs }) = files else { continue };
             let logs = logs.into_iter().map(|(path, file, _)| Log::scan(&path, file));
-            return Self::of(path, base, logs.collect::<Result<_, _>>()?, false);
+            return Self::of(path, file, logs.collect::<Result<_, _>>()?, false);
         }
         let detail = io::Error::other("its log is compacted again and again");
         Err(StoreError::read(path.to_owned(), detail))
@@ -93,18 +95,18 @@ impl RecordingSnapshot {
         let failed = |source| StoreError::read(paths.folding.clone(), source);
         let mut log = Log::scan(&paths.folding, log.try_clone().map_err(failed)?)?;
         log.scanned.frames.retain(|frame| !aside.contains(frame));
-        Self::of(&paths.target, paths.backend.snapshot(&paths.target)?, vec![log], true)
+        Self::of(&paths.target, file::open(&paths.target)?, vec![log], true)
     }
 
     fn of(
         path: &Path,
-        mut base: BaseSnapshot,
+        file: Option<File>,
         logs: Vec<Log>,
         strict: bool,
     ) -> Result<Option<Self>, StoreError> {
         let is_empty = |log: &Log| log.scanned.frames.is_empty();
-        let outline = match base.outline(path)? {
-            Some(outline) => outline,
+        let outline = match &file {
+            Some(file) => index::read(path, file)?,
             None if logs.iter().all(is_empty) => return Ok(None),
             None => {
                 let rules = logs.iter().find_map(|log| log.scanned.rules.clone());
@@ -114,28 +116,28 @@ impl RecordingSnapshot {
         let mut meta = outline.meta().clone();
         logs.iter().for_each(|log| meta.add_key_variables(&log.scanned.key_variables));
         let path = path.to_owned();
-        let mut source = Self { path, base, outline, meta, logs, plan: LogMerge::default() };
+        let mut source = Self { path, file, outline, meta, logs, plan: LogMerge::default() };
         let frames = source.frames(strict)?;
         source.plan = plan(
             &source.outline,
             frames,
-            |name| source.base_takes(name),
+            |name| source.takes_of(name),
             |place| source.entry(place, &mut ReadBuffer::default()),
         )?;
         Ok(Some(source))
     }
 
-    /// Returns a recording that is being rewritten: its base, and the entries that are new to it.
+    /// Returns a recording that is being rewritten: its file, and the entries that are new to it.
     pub(super) fn rewriting(
         path: &Path,
-        base: BaseSnapshot,
+        file: Option<File>,
         outline: RecordingOutline,
         new: File,
         plan: LogMerge,
     ) -> Self {
         let spool = Log { path: path.to_owned(), file: new, scanned: LogContents::default() };
         let meta = outline.meta().clone();
-        Self { path: path.to_owned(), base, outline, meta, logs: vec![spool], plan }
+        Self { path: path.to_owned(), file, outline, meta, logs: vec![spool], plan }
     }
 
     /// Returns the recording's name in messages.
@@ -143,14 +145,23 @@ impl RecordingSnapshot {
         &self.path
     }
 
-    /// Returns the recording without its logs.
-    pub(super) fn base(&self) -> &BaseSnapshot {
-        &self.base
+    /// Returns the recording's file, without its logs; `None` if there is nothing yet.
+    pub(super) fn file(&self) -> Option<&File> {
+        self.file.as_ref()
     }
 
-    /// Returns the size of the recording in bytes, without its logs.
+    /// Returns the version of the file; `None` if there is nothing yet.
+    ///
+    /// # Errors
+    /// The status of the file cannot be read.
+    pub(super) fn version(&self) -> io::Result<Option<FileVersion>> {
+        self.file.as_ref().map(FileVersion::of).transpose()
+    }
+
+    /// Returns the size of the file in bytes.
     pub(super) fn size(&self) -> u64 {
-        self.base.size()
+        let metadata = self.file.as_ref().and_then(|file| file.metadata().ok());
+        metadata.map_or(0, |metadata| metadata.len())
     }
 
     /// Returns the rules that the logs' entries were recorded under, if they state them.
@@ -207,19 +218,11 @@ impl RecordingSnapshot {
                 let value = TakeRef::in_file(&member.value);
                 let mut window = ReadBuffer::default();
                 let text = self.text(&value, &mut window)?;
-                return Err(self.not_json(value.at, self.outline.not_entry(&member, text)));
+                return Err(self.not_json(self.outline.not_entry(&member, text)));
             };
             places.extend(takes.map(|take| TakeRef::in_file(&take)));
         }
         Ok(places)
-    }
-
-    /// Returns the takes of a name in the file. Some of a name's files may have been rewritten, one
-    /// after the other.
-    fn base_takes(&self, name: usize) -> Result<BaseTakes, StoreError> {
-        let (takes, members) = (self.takes_of(name)?, self.outline.members_of(name).len());
-        let may_be_between_versions = members > 1 && self.base.may_be_between_versions();
-        Ok(BaseTakes { takes, may_be_between_versions })
     }
 
     /// Reads an entry. Neighbouring entries are best read through one window.
@@ -243,11 +246,10 @@ impl RecordingSnapshot {
                 let range = place.at..place.at + place.length;
                 match why {
                     EntryReadError::Json(error) => {
-                        self.not_json(place.at, self.outline.bad_json(&range, &error))
+                        self.not_json(self.outline.bad_json(&range, &error))
                     }
                     EntryReadError::Entry(problem) => {
-                        let problem = self.outline.bad_entry(&range, problem);
-                        index::unusable(&self.path_at(place.at), problem)
+                        index::unusable(&self.path, self.outline.bad_entry(&range, problem))
                     }
                 }
             }),
@@ -266,36 +268,30 @@ impl RecordingSnapshot {
         place: &TakeRef,
         window: &'a mut ReadBuffer,
     ) -> Result<&'a [u8], StoreError> {
-        let EntryOrigin::Log(number) = place.origin else {
-            return self.base.read(place, window, &self.path);
+        let (path, file) = match place.origin {
+            EntryOrigin::File => (&self.path, self.file.as_ref()),
+            EntryOrigin::Log(number) => match self.logs.get(number) {
+                Some(log) => (&log.path, Some(&log.file)),
+                None => (&self.path, None),
+            },
         };
-        let (path, file) = match self.logs.get(number) {
-            Some(log) => (&log.path, Some(&log.file)),
-            None => (&self.path, None),
-        };
-        let failed = |source| StoreError::read(path, source);
-        window.read(file, FileStretch::ALONE, place).map_err(failed)
+        window.read(file, place).map_err(|source| StoreError::read(path, source))
     }
 
-    /// Returns the file that holds an entry, for messages: one of a folder's, or a log.
+    /// Returns the file that holds an entry, for messages: the recording's own, or a log.
     pub(super) fn file_of(&self, place: &TakeRef) -> PathBuf {
         let log = match place.origin {
-            EntryOrigin::File => return self.path_at(place.at),
+            EntryOrigin::File => None,
             EntryOrigin::Log(number) => self.logs.get(number),
         };
         log.map_or_else(|| self.path.clone(), |log| log.path.clone())
     }
 
-    /// Returns the file that holds a place of the recording itself, for messages.
-    fn path_at(&self, at: u64) -> PathBuf {
-        self.base.path_at(at, &self.path)
-    }
-
-    /// Returns an error in the file's text around a place. If that is not JSON, the error names the
-    /// first place where it is not.
-    fn not_json(&self, at: u64, error: loomrec_recording::FormatError) -> StoreError {
-        let found = self.base.json_problem_at(at);
-        index::unusable(&self.path_at(at), found.unwrap_or(error))
+    /// Returns an error in the file's text. If that is not JSON, the error names the first place
+    /// where it is not.
+    fn not_json(&self, error: loomrec_recording::FormatError) -> StoreError {
+        let found = self.file.as_ref().and_then(|file| index::problem(file).ok().flatten());
+        index::unusable(&self.path, found.unwrap_or(error))
     }
 
     fn damaged(&self, place: &TakeRef, problem: PackedError) -> StoreError {
@@ -323,7 +319,7 @@ impl Files {
         between();
         let older = open_log(&paths.folding)?;
         between();
-        let base = paths.backend.snapshot(path)?;
+        let file = file::open(path)?;
         between();
         let mut logs: Vec<_> = older.into_iter().collect();
         // It may have been moved between the two.
@@ -338,7 +334,7 @@ impl Files {
             Some(&(_, _, id)) => is_at(&paths.log, id)? || is_at(&paths.folding, id)?,
             None => true,
         };
-        Ok(current.then_some(Self { base, logs }))
+        Ok(current.then_some(Self { file, logs }))
     }
 }
 

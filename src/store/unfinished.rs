@@ -53,8 +53,8 @@ pub fn put_in_place(
     if let Ok(there) = fs::metadata(&to.target) {
         fs::set_permissions(&from.target, there.permissions()).map_err(failed)?;
     }
-    let before = to.backend.version()?;
-    commit(&to, &disk, &before, false, || {
+    let before = to.version()?;
+    commit(&to, &disk, before, false, || {
         disk.rename(&from.target, &to.target).map_err(failed)?;
         disk.sync_folder(to.folder()).map_err(failed)
     })

@@ -67,8 +67,6 @@ fn a_missing_recording_is_refused() {
     {
         scene.run(args).expect(4).says(&["gone.json"]);
     }
-    std::fs::create_dir(scene.path("folder.json")).unwrap();
-    scene.run(&["replay", "-r", "folder.json"]).expect(4).says(&["folder.json"]);
     assert!(!scene.path("gone.json").exists());
 }
 
@@ -80,16 +78,13 @@ fn a_recording_that_is_named_by_a_url_is_refused_and_nothing_is_made() {
         &["replay", "-r", url, "--", "true"],
         &["verify", url],
         &["merge", "-o", url, "a.json", "b.json"],
-        &["convert", url, "r/"],
     ] {
         let outcome = run(scene.dir(), args).expect(2);
-        let why =
-            "recordings are in files, folders and object stores (s3://, gs://, az://), not in ";
+        let why = "recordings are in files and object stores (s3://, gs://, az://), not in ";
         assert!(outcome.stderr.contains(why), "{}", outcome.stderr);
     }
     for args in [
-        &["convert", "r.json", "s3://bucket/agent"][..],
-        &["merge", "-o", "gs://bucket/agent", "a.json", "b.json"],
+        &["merge", "-o", "gs://bucket/agent", "a.json", "b.json"][..],
         &["prune", "agent.remote.json"],
         &["verify", "--fix", "az://box/agent"],
         &["record", "-r", "s3://bucket/agent/{session}", "--", "true"],
@@ -339,7 +334,6 @@ fn a_forgotten_separator_or_flag_is_told_with_the_line_that_would_do() {
         (&["record", "pytest", "-q"], both, "record -r recordings/agent.json -- pytest -q"),
         (&["record", "a.json", "true"], both, "record -r a.json -- true"),
         (&["replay", "a.json", "--", "true"], recording, "replay -r a.json -- true"),
-        (&["replay", "runs/"], recording, "replay -r runs/"),
         (&["record", "--", "true"], recording, "record -r recordings/agent.json -- true"),
     ] {
         assert_eq!(told(&scene, args), format!("{what} {line}"), "{args:?}");
@@ -368,8 +362,7 @@ fn a_recording_that_is_not_named_is_proposed() {
     let replay = told(&scene, &["replay", "--", "true"]);
     let line = "with --script FILE: loomrec replay -r recordings/only.json -- true";
     assert!(replay.ends_with(line), "{replay}");
-    std::fs::create_dir_all(scene.path("recordings/split")).unwrap();
-    std::fs::write(scene.path("recordings/split/plan.json"), "").unwrap();
+    std::fs::write(scene.path("recordings/other.json"), "").unwrap();
     assert!(told(&scene, record).ends_with("record -r recordings/agent.json -- true"));
     assert!(told(&scene, &["replay", "--", "true"]).ends_with("with --script FILE"));
     std::fs::write(scene.path("loomrec.toml"), "[replay]\nrecording = \"kept/run.json\"\n")

@@ -17,14 +17,14 @@ const GROUPS: [(&str, &[&str]); 7] = [
     ("Record and replay", &["record", "replay", "demo"]),
     ("Look at recordings and runs", &["ls", "show", "stats", "diff", "journal", "ui", "score"]),
     ("Renew answers", &["rerecord", "review", "accept", "reject"]),
-    ("Change and check recordings", &["verify", "merge", "prune", "redact", "convert"]),
+    ("Change and check recordings", &["verify", "merge", "prune", "redact"]),
     ("Find rules", &["noise", "rules"]),
     ("Object stores and other tools", &["push", "pull", "compact", "gc", "import", "export"]),
     ("Settings and setup", &["config", "trust", "doctor", "generate completions", "generate man"]),
 ];
 
 /// The pages that say more of a command.
-const PAGES: [(&str, &str); 29] = [
+const PAGES: [(&str, &str); 28] = [
     ("record", "guide.md"),
     ("replay", "strict.md"),
     ("ls", "commands-on-files.md#ls-and-show"),
@@ -42,7 +42,6 @@ const PAGES: [(&str, &str); 29] = [
     ("merge", "commands-on-files.md#merge"),
     ("prune", "commands-on-files.md#prune"),
     ("redact", "commands-on-files.md#redact"),
-    ("convert", "commands-on-files.md#convert"),
     ("noise", "commands-on-files.md#noise"),
     ("rules", "binding.md#presets"),
     ("push", "remote.md"),

@@ -88,22 +88,21 @@ fn rules_may_be_given_at_the_replay_alone() {
 
 #[test]
 fn rules_are_added_to_those_of_a_recording() {
-    for scene in [Scene::new(), Scene::split()] {
-        let upstream = Upstream::always(Answer::json(200, chat_answer("fine")));
-        scene.recorded(&upstream, &[with_ids(ONE, "hi"), chat("other")]);
-        let server = scene.record(&upstream, &["--normalize", "/metadata/turn: uuid"]);
-        server.call(&with_ids(ONE, "ho")).expect(200);
-        server.stop().expect(0);
-        let server = scene.record(&upstream, &["--normalize", "/metadata/all/*/id: t_{{uuid}}"]);
-        server.call(&with_ids(ONE, "hu")).expect(200);
-        server.stop().expect(0);
-        let server = scene.replay(&["--strict"]);
-        for prompt in ["hi", "ho", "hu"] {
-            server.call(&with_ids(OTHER, prompt)).expect(200);
-        }
-        server.stop().expect(0);
-        scene.run(&["verify", scene.name()]).expect(0);
+    let scene = Scene::new();
+    let upstream = Upstream::always(Answer::json(200, chat_answer("fine")));
+    scene.recorded(&upstream, &[with_ids(ONE, "hi"), chat("other")]);
+    let server = scene.record(&upstream, &["--normalize", "/metadata/turn: uuid"]);
+    server.call(&with_ids(ONE, "ho")).expect(200);
+    server.stop().expect(0);
+    let server = scene.record(&upstream, &["--normalize", "/metadata/all/*/id: t_{{uuid}}"]);
+    server.call(&with_ids(ONE, "hu")).expect(200);
+    server.stop().expect(0);
+    let server = scene.replay(&["--strict"]);
+    for prompt in ["hi", "ho", "hu"] {
+        server.call(&with_ids(OTHER, prompt)).expect(200);
     }
+    server.stop().expect(0);
+    scene.run(&["verify", scene.name()]).expect(0);
 }
 
 #[test]

@@ -1,8 +1,10 @@
-//! Tests of recordings with very many small entries.
+//! Tests of recordings with very many small entries, and of one entry that is too large.
 
 use std::fmt::Write as _;
+use std::process::Command;
 
 use crate::support::Scene;
+use crate::support::loomrec::finish;
 use crate::support::memory::{measured, peak_of};
 
 /// A fifth of a million entries, because memory grows with their number.
@@ -67,4 +69,23 @@ fn commands_that_list_and_check_hold_few_bytes_of_each_entry() {
         let (most, _) = measured(&scene, &[command, "--json", "run.json"], 0);
         assert!(most < ALLOWED_KB, "{command}: {most} kB of {ALLOWED_KB} kB");
     }
+}
+
+#[test]
+fn entry_that_memory_has_no_room_for_is_refused() {
+    let scene = Scene::new();
+    let words = "word ".repeat(16_000_000);
+    scene.write(format!("{{\"_version\": 2, \"big\": {{\"content\": \"{words}\"}}}}"));
+    let within = |args: &str| {
+        let line = format!("ulimit -v 400000 && exec {} {args}", env!("CARGO_BIN_EXE_loomrec"));
+        let mut shell = Command::new("bash");
+        shell.args(["-c", &line]).current_dir(scene.dir());
+        finish(&mut shell, b"").expect(4)
+    };
+    for args in ["ls run.json", "diff run.json run.json", "merge run.json run.json -o small.json"] {
+        within(args).says(&["run.json", "an entry of 8000", "more memory"]);
+    }
+    let told = within("verify run.json").stdout;
+    assert!(told.contains("run.json") && told.contains("more memory"), "{told}");
+    assert_eq!(scene.names(), ["run.json"]);
 }

@@ -123,6 +123,8 @@ mod modes;
 #[cfg(test)]
 mod mutation;
 #[cfg(test)]
+mod named_folders;
+#[cfg(test)]
 mod noise;
 #[cfg(test)]
 mod order;
@@ -198,8 +200,6 @@ mod setting;
 mod shared_answers;
 #[cfg(test)]
 mod soak;
-#[cfg(test)]
-mod split;
 #[cfg(test)]
 mod stand_ins;
 #[cfg(test)]

@@ -18,11 +18,9 @@ use crate::support::{Answer, Scene, Upstream};
 const CALLS: usize = 25;
 
 /// The commands, with `FILE` for the recording and `UPSTREAM` for the address of the upstream.
-const COMMANDS: [&str; 8] = [
+const COMMANDS: [&str; 6] = [
     "prune FILE --upstream anthropic --apply",
     "redact FILE --redact secret --apply",
-    "convert FILE copy.json --force",
-    "convert FILE copy/ --force",
     "merge -o FILE FILE other.json",
     "verify --fix FILE",
     "accept FILE",
@@ -48,20 +46,15 @@ fn speaker(words: &'static str) -> Upstream {
 
 /// A recording, another one, pending new answers, and calls in the log of a recorder that was
 /// killed.
-fn sample(folder: bool) -> Scene {
-    let scene = if folder { Scene::split() } else { Scene::new() };
+fn sample() -> Scene {
+    let scene = Scene::new();
     let (old, new) = (speaker("old"), speaker("new"));
     let calls = |what: &str| -> Vec<_> {
         let of = |n| [chat(&format!("{what} {n}")), message(&format!("{what} {n}"))];
         (0..CALLS).flat_map(of).collect()
     };
     scene.recorded(&old, &calls("other"));
-    let name = scene.name();
-    scene.run(&["convert", name, "other.json"]).expect(0);
-    match folder {
-        true => fs::remove_dir_all(scene.recording()).unwrap(),
-        false => fs::remove_file(scene.recording()).unwrap(),
-    }
+    fs::rename(scene.recording(), scene.path("other.json")).unwrap();
     scene.recorded(&old, &calls("own"));
     rerecord(&scene, &new).expect(0);
     let server = scene.record(&old, &[]);
@@ -77,7 +70,7 @@ fn sample(folder: bool) -> Scene {
 }
 
 fn rerecord(scene: &Scene, upstream: &Upstream) -> crate::support::Finished {
-    let line = COMMANDS[7].replace("FILE", scene.name()).replace("UPSTREAM", &upstream.url());
+    let line = COMMANDS[5].replace("FILE", scene.name()).replace("UPSTREAM", &upstream.url());
     let words: Vec<&str> = line.split(' ').collect();
     crate::support::loomrec::finish(&mut with_keys(command(scene.dir(), &words)), b"")
 }
@@ -100,18 +93,12 @@ fn copy(from: &Path, to: &Path) {
 
 /// The contents of a recording, with its log: each take's prompt and answer.
 fn held(dir: &Path, name: &str) -> BTreeSet<String> {
-    let name_of = |suffix: &str| format!("{}{suffix}", name.trim_end_matches('/'));
-    let hidden = |suffix: &str| dir.join(".loomrec").join(name_of(suffix));
-    if ![dir.join(name_of("")), hidden(".log"), hidden(".folding")].iter().any(|path| path.exists())
-    {
+    let hidden = |suffix: &str| dir.join(".loomrec").join(format!("{name}{suffix}"));
+    if ![dir.join(name), hidden(".log"), hidden(".folding")].iter().any(|path| path.exists()) {
         return BTreeSet::new();
     }
-    let done = run(dir, &["convert", name, "look.json"]);
-    if done.code == 4 && done.stderr.contains("find the recording") {
-        // A folder that has no file yet.
-        return BTreeSet::new();
-    }
-    done.expect(0);
+    // Merged with itself, it is as it is, with its log.
+    run(dir, &["merge", "-o", "look.json", name, name]).expect(0);
     let text = fs::read_to_string(dir.join("look.json")).unwrap();
     fs::remove_file(dir.join("look.json")).unwrap();
     let json: Value = serde_json::from_str(&text).unwrap();
@@ -146,11 +133,9 @@ impl Work<'_> {
     }
 
     /// Everything that the command may change.
-    fn look(&self, dir: &Path) -> [BTreeSet<String>; 3] {
+    fn look(&self, dir: &Path) -> [BTreeSet<String>; 2] {
         let name = self.sample.name();
-        let new = format!("{}.new", name.trim_end_matches('/'));
-        let copied = if self.line.contains("copy/") { "copy/" } else { "copy.json" };
-        [held(dir, name), held(dir, &new), held(dir, copied)]
+        [held(dir, name), held(dir, &format!("{name}.new"))]
     }
 
     /// Runs it to its end, and then kills it at various moments before that.
@@ -177,7 +162,7 @@ impl Work<'_> {
         killed
     }
 
-    fn check(&self, dir: &Path, before: &[BTreeSet<String>; 3], after: &[BTreeSet<String>; 3]) {
+    fn check(&self, dir: &Path, before: &[BTreeSet<String>; 2], after: &[BTreeSet<String>; 2]) {
         let now = self.look(dir);
         let line = &self.line;
         for ((now, before), after) in now.iter().zip(before).zip(after) {
@@ -195,12 +180,10 @@ impl Work<'_> {
             let lost: Vec<_> = stay.difference(&calls(now)).cloned().collect();
             assert!(lost.is_empty(), "{line}: calls are lost: {lost:?}");
         }
-        if !self.sample.name().ends_with('/') {
-            let whole = now[0] == before[0] || now[0] == after[0];
-            assert!(whole, "{line}: neither the old file nor the new one");
-        }
+        let whole = now[0] == before[0] || now[0] == after[0];
+        assert!(whole, "{line}: neither the old file nor the new one");
         // A take that moves from one file to another is in one of them.
-        let all = |[one, two, _]: &[BTreeSet<String>; 3]| -> BTreeSet<String> { one | two };
+        let all = |[one, two]: &[BTreeSet<String>; 2]| -> BTreeSet<String> { one | two };
         let lost: Vec<_> = all(after)
             .difference(&all(&now))
             .filter(|one| all(before).contains(*one))
@@ -216,12 +199,10 @@ impl Work<'_> {
 
 fn prove(rounds: usize) -> usize {
     let (upstream, mut chance, mut killed) = (speaker("new"), Chance::new(), 0);
-    for folder in [false, true] {
-        let sample = sample(folder);
-        for line in COMMANDS {
-            let work = Work { sample: &sample, line: line.to_owned(), upstream: &upstream };
-            killed += work.prove(rounds, &mut chance);
-        }
+    let sample = sample();
+    for line in COMMANDS {
+        let work = Work { sample: &sample, line: line.to_owned(), upstream: &upstream };
+        killed += work.prove(rounds, &mut chance);
     }
     killed
 }
@@ -244,7 +225,7 @@ fn soak() {
     use std::io::Write as _;
     let _ = writeln!(
         std::io::stdout(),
-        "maintenance: {killed} commands killed, nothing lost ({} commands, files and folders)",
+        "maintenance: {killed} commands killed, nothing lost ({} commands)",
         COMMANDS.len()
     );
 }

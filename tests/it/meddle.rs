@@ -140,58 +140,19 @@ fn a_recording_that_comes_while_there_is_none_yet_is_not_taken_for_a_loss() {
 }
 
 #[test]
-fn a_folder_that_someone_deletes_is_not_called_whole() {
-    for (is_folded, has_more) in [(true, true), (true, false), (false, true), (false, false)] {
-        let (scene, upstream) = (Scene::split(), teller());
-        scene.recorded(&upstream, &[call("chat-earlier"), call("chat-other")]);
-        let server = scene.record(&upstream, &["--receipt", "receipt.json"]);
-        if is_folded {
-            one(&server, "folded");
-            wait_for_fold(&scene);
-        }
-        fs::remove_dir_all(scene.recording()).unwrap();
-        if has_more {
-            one(&server, "after");
-        }
-        let what = format!("folded {is_folded}, more {has_more}");
-        let done = server.stop();
-        assert_eq!(done.code, 5, "{what}: {}", done.stderr);
-        assert!(done.stderr.contains("deleted or replaced"), "{what}: {}", done.stderr);
-        let receipt = receipt(&scene);
-        assert!(receipt["not_kept"].as_u64().unwrap() >= 2, "{what}: {receipt}");
-    }
-}
-
-#[test]
-fn a_file_that_someone_deletes_of_a_folder_is_not_called_whole() {
-    let (scene, upstream) = (Scene::split(), teller());
-    scene.recorded(&upstream, &[call("chat-earlier"), call("chat-other")]);
-    let server = scene.record(&upstream, &[]);
-    one(&server, "after");
-    let first = fs::read_dir(scene.recording()).unwrap().next().unwrap().unwrap();
-    fs::remove_file(first.path()).unwrap();
-    server.stop().expect(5).says(&["deleted or replaced", "1 of the keys"]);
-}
-
-#[test]
 fn recorders_that_fold_beside_each_other_are_not_taken_for_someone_else() {
-    recorders_fold_beside_each_other(&Scene::new());
-    recorders_fold_beside_each_other(&Scene::split());
-}
-
-fn recorders_fold_beside_each_other(scene: &Scene) {
-    let upstream = teller();
+    let (scene, upstream) = (Scene::new(), teller());
     scene.recorded(&upstream, &[call("chat-earlier")]);
     let servers = [scene.record(&upstream, &[]), scene.record(&upstream, &[])];
     let mut marks = BTreeSet::new();
     for n in 0..3 {
         for (who, server) in servers.iter().enumerate() {
             marks.insert(one(server, &format!("call{n}-{who}")));
-            wait_for_fold(scene);
+            wait_for_fold(&scene);
         }
     }
     servers.into_iter().for_each(|server| drop(server.stop().expect(0)));
-    assert!(check(scene, &marks).len() > marks.len());
+    assert!(check(&scene, &marks).len() > marks.len());
 }
 
 #[test]

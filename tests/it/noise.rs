@@ -69,37 +69,36 @@ fn ids_and_times_are_explained_and_the_rules_bind_them() {
         let at = 5 + run as u64;
         [turn(IDS[run], at, "hi"), turn(IDS[run + 2], at, "ho")]
     });
-    for (here, there) in [(Scene::new(), Scene::new()), (Scene::split(), Scene::new())] {
-        here.recorded(&fine(), &runs[0]);
-        there.recorded(&fine(), &runs[1]);
-        let before = here.replayed(&["--strict"], &runs[1], 1);
-        assert!(before.iter().all(|answer| answer.status == 422));
-        let ended = noise(&here, &there, &[]).expect(0);
-        for part in [
-            "2 calls in both: 0 the same, 2 with what is proposed\n",
-            "  --normalize '/metadata/session: uuid'\n      2 calls, 2 places: \"0190a5b2-",
-            "  --normalize '/metadata/turn: uuid'\n",
-            "  --normalize '/metadata/started: epoch'\n      2 calls, 2 places: \"1795392426005\" and",
-            "  --normalize 'system: You run as PGID: {{pid}}. Chunk ID: {{hex6}}, said on {{date}}.'\n",
-            "\nnext: loomrec noise run",
-        ] {
-            assert!(ended.stdout.contains(part), "{part}: {}", ended.stdout);
-        }
-        // Without --apply, nothing is written.
-        here.replayed(&["--strict"], &runs[1], 1);
-        let ended = noise(&here, &there, &["--apply"]).expect(0);
-        assert!(ended.stdout.contains("\nwrote 4 rules into run"), "{}", ended.stdout);
-        here.replayed(&["--strict", "--fail-unused"], &runs[1], 0);
-        here.replayed(&["--strict", "--fail-unused"], &runs[0], 0);
-        here.run(&["verify", here.name()]).expect(0);
-        let ended = noise(&here, &there, &[]).expect(0);
-        assert!(ended.stdout.contains("nothing differs that needs a rule"), "{}", ended.stdout);
-        assert!(
-            ended.stdout.contains("2 with the other run's epoch, pid+hex6+date, uuid"),
-            "{}",
-            ended.stdout
-        );
+    let (here, there) = (Scene::new(), Scene::new());
+    here.recorded(&fine(), &runs[0]);
+    there.recorded(&fine(), &runs[1]);
+    let before = here.replayed(&["--strict"], &runs[1], 1);
+    assert!(before.iter().all(|answer| answer.status == 422));
+    let ended = noise(&here, &there, &[]).expect(0);
+    for part in [
+        "2 calls in both: 0 the same, 2 with what is proposed\n",
+        "  --normalize '/metadata/session: uuid'\n      2 calls, 2 places: \"0190a5b2-",
+        "  --normalize '/metadata/turn: uuid'\n",
+        "  --normalize '/metadata/started: epoch'\n      2 calls, 2 places: \"1795392426005\" and",
+        "  --normalize 'system: You run as PGID: {{pid}}. Chunk ID: {{hex6}}, said on {{date}}.'\n",
+        "\nnext: loomrec noise run",
+    ] {
+        assert!(ended.stdout.contains(part), "{part}: {}", ended.stdout);
     }
+    // Without --apply, nothing is written.
+    here.replayed(&["--strict"], &runs[1], 1);
+    let ended = noise(&here, &there, &["--apply"]).expect(0);
+    assert!(ended.stdout.contains("\nwrote 4 rules into run"), "{}", ended.stdout);
+    here.replayed(&["--strict", "--fail-unused"], &runs[1], 0);
+    here.replayed(&["--strict", "--fail-unused"], &runs[0], 0);
+    here.run(&["verify", here.name()]).expect(0);
+    let ended = noise(&here, &there, &[]).expect(0);
+    assert!(ended.stdout.contains("nothing differs that needs a rule"), "{}", ended.stdout);
+    assert!(
+        ended.stdout.contains("2 with the other run's epoch, pid+hex6+date, uuid"),
+        "{}",
+        ended.stdout
+    );
 }
 
 #[test]

@@ -45,7 +45,7 @@ type Command = (&'static str, &'static [usize]);
 const READ: &[usize] = &[0, 1];
 
 /// Every command that takes a recording.
-const COMMANDS: [Command; 31] = [
+const COMMANDS: [Command; 30] = [
     ("record -r FILE --upstream openai=http://127.0.0.1:9 -- true", &[0, 1, 2, 3]),
     (
         "record -r FILE --mode new_episodes --upstream openai=http://127.0.0.1:9 -- true",
@@ -70,8 +70,7 @@ const COMMANDS: [Command; 31] = [
     ("prune FILE --upstream openai --apply", &[0, 1, 2, 3]),
     ("redact FILE --redact Hello", &[0, 1, 4, 6, 7]),
     ("redact FILE --redact Hello --apply", &[0, 1, 2, 3, 4, 6, 7]),
-    ("convert FILE copied.json", READ),
-    ("convert other.json FILE --force", &[0, 1, 2, 3]),
+    ("import exported.har -o FILE --force", &[0, 1, 2, 3]),
     ("import exported.har --into FILE", &[0, 1, 2, 3]),
     ("export --to har FILE -o out.har", READ),
     ("rerecord FILE --yes --upstream openai=http://127.0.0.1:9", &[0, 1, 6]),
@@ -82,16 +81,17 @@ const COMMANDS: [Command; 31] = [
     ("doctor FILE", READ),
 ];
 
+/// The name of the recording.
+const NAME: &str = "run.json";
+
 /// A recording, its files, and a file elsewhere that links lead to.
 struct Ground {
     dir: tempfile::TempDir,
-    /// The name of the recording.
-    name: &'static str,
 }
 
 impl Ground {
-    fn new(name: &'static str) -> Self {
-        Self { dir: tempfile::tempdir().unwrap(), name }
+    fn new() -> Self {
+        Self { dir: tempfile::tempdir().unwrap() }
     }
 
     fn canary(&self) -> PathBuf {
@@ -111,18 +111,11 @@ impl Ground {
         let at = |name: &str| self.folder().join(name);
         fs::copy(sample.recording(), at("other.json")).unwrap();
         fs::copy(sample.path("exported.har"), at("exported.har")).unwrap();
-        if self.name.ends_with('/') {
-            fs::create_dir(at("run")).unwrap();
-            for file in fs::read_dir(sample.path("folder")).unwrap().flatten() {
-                fs::copy(file.path(), at("run").join(file.file_name())).unwrap();
-            }
-        } else {
-            fs::copy(sample.recording(), at(self.name)).unwrap();
-        }
+        fs::copy(sample.recording(), at(NAME)).unwrap();
     }
 
     fn plant(&self, sidecar: &str, plant: Plant) -> PathBuf {
-        let path = self.folder().join(sidecar.replace("FILE", self.name.trim_end_matches('/')));
+        let path = self.folder().join(sidecar.replace("FILE", NAME));
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         match plant {
             Symlink => symlink(self.canary(), &path).unwrap(),
@@ -135,15 +128,8 @@ impl Ground {
     }
 
     fn run(&self, line: &str) -> crate::support::loomrec::Finished {
-        let name = self.name;
-        let words = line.split(' ').map(|word| match word.strip_prefix("FILE") {
-            _ if word.starts_with(".loomrec/") => word.replace("FILE", name.trim_end_matches('/')),
-            // A sidecar file of a folder is named without the folder's slash.
-            Some(rest) if !rest.is_empty() => format!("{}{rest}", name.trim_end_matches('/')),
-            Some(_) => name.to_owned(),
-            None => word.to_owned(),
-        });
-        run(&self.folder(), &words.collect::<Vec<_>>())
+        let line = line.replace("FILE", NAME);
+        run(&self.folder(), &line.split(' ').collect::<Vec<_>>())
     }
 
     /// Asserts that the targets of links were neither changed nor copied.
@@ -182,19 +168,18 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// A recording of two calls, and the same in other formats.
+/// A recording of two calls, and the same in another format.
 fn sample() -> Scene {
     let scene = Scene::new();
     let upstream = Upstream::start(|_| Answer::json(200, chat_answer("Hello.")));
     scene.recorded(&upstream, &[chat("one"), chat("two")]);
-    scene.run(&["convert", "run.json", "folder/"]).expect(0);
     scene.run(&["export", "--to", "har", "run.json", "-o", "exported.har"]).expect(0);
     scene
 }
 
 /// Runs commands with something planted in place of each sidecar.
-fn check_all(name: &'static str, commands: &[Command], plants: &[Plant]) {
-    let (sample, ground) = (sample(), Ground::new(name));
+fn check_all(commands: &[Command], plants: &[Plant]) {
+    let (sample, ground) = (sample(), Ground::new());
     let mut wrong = Vec::new();
     for (line, uses) in commands {
         ground.reset(&sample);
@@ -233,15 +218,7 @@ fn is_beside(plant: Plant, sidecar: usize) -> bool {
 
 #[test]
 fn no_command_follows_a_symlink_in_the_place_of_a_file_beside_a_recording() {
-    check_all("run.json", &COMMANDS, &[Symlink]);
-}
-
-#[test]
-fn no_command_follows_a_symlink_beside_a_recording_that_is_a_folder() {
-    // `merge --git` only accepts files.
-    let commands: Vec<Command> =
-        COMMANDS.into_iter().filter(|(line, _)| !line.starts_with("merge --git")).collect();
-    check_all("run/", &commands, &[Symlink]);
+    check_all(&COMMANDS, &[Symlink]);
 }
 
 #[test]
@@ -258,71 +235,33 @@ fn no_command_opens_a_hard_link_a_pipe_or_a_directory_beside_a_recording() {
         "prune FILE --upstream openai --a",
         "accept",
     ]);
-    check_all("run.json", &commands, &[HardLink, Pipe, Directory, Dangling]);
+    check_all(&commands, &[HardLink, Pipe, Directory, Dangling]);
 }
 
 #[test]
 fn no_command_follows_a_link_in_the_place_of_the_hidden_folder() {
-    let sample = sample();
-    for name in ["run.json", "run/"] {
-        let ground = Ground::new(name);
-        let commands = COMMANDS.iter().filter(|(line, _)| {
-            !(line.starts_with("doctor") || name == "run/" && line.starts_with("merge --git"))
-        });
-        for (line, _) in commands {
-            ground.reset(&sample);
-            let (elsewhere, link) = (ground.dir.path().join("elsewhere"), ground.folder());
-            symlink(&elsewhere, link.join(".loomrec")).unwrap();
-            let done = ground.run(line);
-            let what = format!("{name}, {line}\n{}{}", done.stderr, done.stdout);
-            assert_eq!(done.code, 4, "{what}");
-            assert!(what.contains(".loomrec: it is a symbolic link"), "{what}");
-            assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 1, "{what}");
-            assert_eq!(fs::read(ground.canary()).unwrap(), CANARY, "{what}");
-        }
-    }
-}
-
-#[test]
-fn links_among_the_files_of_a_folder_are_refused_by_name() {
-    let (sample, ground) = (sample(), Ground::new("run/"));
-    for plant in [Symlink, HardLink, Dangling] {
-        for (line, _) in COMMANDS.iter().filter(|(line, _)| !line.starts_with("merge --git")) {
-            let reads = !["review FILE --", "doctor"].iter().any(|word| line.starts_with(word));
-            ground.reset(&sample);
-            ground.plant("run/planted.json", plant);
-            let done = ground.run(line);
-            let what = format!("{plant:?}, {line}\n{}{}", done.stderr, done.stdout);
-            ground.check(&what);
-            if reads {
-                assert_eq!(done.code, 4, "{what}");
-                assert!(what.contains("planted.json"), "{what}");
-            }
-        }
-    }
-}
-
-#[test]
-fn temporary_file_within_a_folder_is_never_written_through() {
-    let (sample, ground) = (sample(), Ground::new("run/"));
-    for (line, _) in COMMANDS.iter().filter(|(line, _)| !line.starts_with("merge --git")) {
+    let (sample, ground) = (sample(), Ground::new());
+    for (line, _) in COMMANDS.iter().filter(|(line, _)| !line.starts_with("doctor")) {
         ground.reset(&sample);
-        ground.plant("run/.0.fold.loomrec-tmp", Symlink);
-        ground.plant("run/.1.fold.loomrec-tmp", Symlink);
-        ground.run(line);
-        ground.check(line);
+        let (elsewhere, link) = (ground.dir.path().join("elsewhere"), ground.folder());
+        symlink(&elsewhere, link.join(".loomrec")).unwrap();
+        let done = ground.run(line);
+        let what = format!("{line}\n{}{}", done.stderr, done.stdout);
+        assert_eq!(done.code, 4, "{what}");
+        assert!(what.contains(".loomrec: it is a symbolic link"), "{what}");
+        assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 1, "{what}");
+        assert_eq!(fs::read(ground.canary()).unwrap(), CANARY, "{what}");
     }
 }
 
 #[test]
 fn outputs_are_not_written_through_a_link() {
-    let (sample, ground) = (sample(), Ground::new("run.json"));
+    let (sample, ground) = (sample(), Ground::new());
     for plant in [Symlink, HardLink, Dangling] {
         for (line, code) in [
             ("replay -r FILE --allow-empty --receipt planted -- true", 4),
             ("replay -r FILE --allow-empty --journal planted -- true", 4),
             ("record -r FILE --receipt planted --upstream openai=http://127.0.0.1:9 -- true", 4),
-            ("convert FILE planted --force", 4),
             ("merge -o planted FILE other.json --force", 4),
             ("import exported.har -o planted --force", 4),
             // The link itself is replaced.
@@ -343,7 +282,7 @@ fn outputs_are_not_written_through_a_link() {
 
 #[test]
 fn recording_that_a_link_names_is_read_and_changed_where_it_is() {
-    let (sample, ground) = (sample(), Ground::new("run.json"));
+    let (sample, ground) = (sample(), Ground::new());
     ground.reset(&sample);
     let elsewhere = ground.dir.path().join("elsewhere/real.json");
     fs::rename(ground.folder().join("run.json"), &elsewhere).unwrap();
@@ -361,10 +300,10 @@ fn recording_that_a_link_names_is_read_and_changed_where_it_is() {
 
 #[test]
 fn recording_that_is_a_link_to_what_is_no_recording_is_not_written() {
-    let (sample, ground) = (sample(), Ground::new("run.json"));
+    let (sample, ground) = (sample(), Ground::new());
     let elsewhere = ground.dir.path().join("elsewhere");
     let empty = "record -r FILE --upstream openai=http://127.0.0.1:9 -- true";
-    for line in [empty, "convert other.json FILE", "convert other.json FILE --force"] {
+    for line in [empty, "import exported.har -o FILE", "import exported.har -o FILE --force"] {
         for text in [None, Some("{}"), Some("{\n  \"_version\": 2\n}\n")] {
             ground.reset(&sample);
             let target = elsewhere.join("own");
@@ -376,8 +315,8 @@ fn recording_that_is_a_link_to_what_is_no_recording_is_not_written() {
             symlink(&target, ground.folder().join("run.json")).unwrap();
             let done = ground.run(line);
             let what = format!("{line}, {text:?}: {}", done.stderr);
-            // Without --force, the existing file is refused.
-            let code = if text.is_some() && line.ends_with("FILE") { 2 } else { 4 };
+            // A folder is refused, and without --force an existing file.
+            let code = if text.is_none() || line.ends_with("FILE") { 2 } else { 4 };
             assert_eq!(done.code, code, "{what}");
             match text {
                 None => assert_eq!(fs::read_dir(&target).unwrap().count(), 0, "{what}"),

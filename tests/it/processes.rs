@@ -189,28 +189,20 @@ fn recorders_that_join_a_run_by_name_keep_each_others_takes() {
 
 #[test]
 fn a_committed_file_of_a_run_keeps_no_committed_take_in_front() {
-    for (scene, committed) in [(Scene::new(), Scene::new()), (Scene::split(), Scene::split())] {
-        let upstream = teller();
-        committed.recorded(&upstream, &[call("chat-else")]);
-        let server = committed.record(&upstream, &["--run", "ci"]);
-        server.call(&call("chat-shared")).expect(200);
-        server.stop().expect(0);
-        // As git checks them out.
-        if scene.name().ends_with('/') {
-            std::fs::create_dir(scene.recording()).unwrap();
-            for file in std::fs::read_dir(committed.recording()).unwrap().flatten() {
-                std::fs::copy(file.path(), scene.recording().join(file.file_name())).unwrap();
-            }
-        } else {
-            std::fs::copy(committed.recording(), scene.recording()).unwrap();
-        }
-        std::fs::copy(committed.hidden(".run"), scene.planted(".run")).unwrap();
-        let server = scene.record(&upstream, &["--run", "ci"]);
-        let new = server.call(&call("chat-shared")).expect(200).text();
-        server.stop().expect(0);
-        let replayed = scene.replayed(&["--strict"], &[call("chat-shared")], 0);
-        assert_eq!(replayed[0].text(), new, "an old answer stands in front");
-    }
+    let (scene, committed) = (Scene::new(), Scene::new());
+    let upstream = teller();
+    committed.recorded(&upstream, &[call("chat-else")]);
+    let server = committed.record(&upstream, &["--run", "ci"]);
+    server.call(&call("chat-shared")).expect(200);
+    server.stop().expect(0);
+    // As git checks them out.
+    std::fs::copy(committed.recording(), scene.recording()).unwrap();
+    std::fs::copy(committed.hidden(".run"), scene.planted(".run")).unwrap();
+    let server = scene.record(&upstream, &["--run", "ci"]);
+    let new = server.call(&call("chat-shared")).expect(200).text();
+    server.stop().expect(0);
+    let replayed = scene.replayed(&["--strict"], &[call("chat-shared")], 0);
+    assert_eq!(replayed[0].text(), new, "an old answer stands in front");
 }
 
 #[test]

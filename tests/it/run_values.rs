@@ -126,56 +126,53 @@ fn receipt(path: &Path) -> Value {
 
 #[test]
 fn recording_answers_in_another_directory_home_and_day() {
-    for scene in [Scene::new(), Scene::split()] {
-        let (here, there) = recorded(&scene, &BIND, PROMPT);
-        if scene.recording().is_file() {
-            let values = scene.takes()[0].1["run_values"].clone();
-            assert_eq!(values["cwd"], here.path());
-            assert_eq!(values.as_object().unwrap().len(), 4, "{values}");
-        }
-        let (to, journal) = (scene.path("receipt.json"), scene.path("run.jsonl"));
-        let (to_text, journal_text) = (to.to_str().unwrap(), journal.to_str().unwrap());
-        let flags = ["--fail-unused", "--receipt", to_text, "--journal", journal_text];
-        let ended = replayed(&scene, &there, &flags, PROMPT).expect(0);
-        let bound = "bound cwd=2, day=1, home=1\n";
-        let said = format!("cat {}/hello.txt\n", there.path());
-        assert_eq!(ended.stdout, format!("{bound}{said}{bound}{said}"));
-        let bound = format!("this run's values: cwd {} for {}, ", there.path(), here.path());
-        ended.says(&["2 served, 2 of them with this run's cwd, day, home", &bound]);
-        let home = |place: &Place| place.home.to_str().unwrap().to_owned();
-        let (was, is) = (&receipt(&to)["in_force"]["bound"], &receipt(&to)["bound"]["values"]);
-        let day = [&is[1]["recorded"], &is[1]["now"]];
-        assert_ne!(day[0], day[1]);
-        let value = |name: &str, texts: [&str; 2], places: u64| json!({"name": name, "recorded": texts[0], "now": texts[1], "calls": 2, "places": places});
-        let day = day.map(|day| day.as_str().unwrap());
-        assert_eq!((&was[0]["name"], &was[0]["recorded"]), (&json!("cwd"), &json!(here.path())));
-        assert_eq!(
-            receipt(&to)["bound"],
-            json!({
-                "calls": 2,
-                "values": [
-                    value("cwd", [here.path(), there.path()], 4),
-                    value("day", day, 2),
-                    value("home", [&home(&here), &home(&there)], 2),
-                ],
-                "rules": [{"rule": FRAME, "calls": 2}],
-                "tool_results": 0,
-            })
-        );
-        let line: Value =
-            serde_json::from_str(fs::read_to_string(&journal).unwrap().lines().next().unwrap())
-                .unwrap();
-        assert_eq!(
-            (&line["matched_by"], &line["bound"]),
-            (&json!("bound"), &json!("cwd=2, day=1, home=1"))
-        );
-        // Where it was recorded, the bytes are the recorded ones.
-        let file = file(&scene);
-        let mut same = here.command(&["replay", "--strict", "-r", &file], PROMPT);
-        let ended = finish(&mut same, b"").expect(0);
-        let said = format!("bound None\ncat {}/hello.txt\n", here.path());
-        assert_eq!(ended.stdout, said.repeat(2));
-    }
+    let scene = Scene::new();
+    let (here, there) = recorded(&scene, &BIND, PROMPT);
+    let values = scene.takes()[0].1["run_values"].clone();
+    assert_eq!(values["cwd"], here.path());
+    assert_eq!(values.as_object().unwrap().len(), 4, "{values}");
+    let (to, journal) = (scene.path("receipt.json"), scene.path("run.jsonl"));
+    let (to_text, journal_text) = (to.to_str().unwrap(), journal.to_str().unwrap());
+    let flags = ["--fail-unused", "--receipt", to_text, "--journal", journal_text];
+    let ended = replayed(&scene, &there, &flags, PROMPT).expect(0);
+    let bound = "bound cwd=2, day=1, home=1\n";
+    let said = format!("cat {}/hello.txt\n", there.path());
+    assert_eq!(ended.stdout, format!("{bound}{said}{bound}{said}"));
+    let bound = format!("this run's values: cwd {} for {}, ", there.path(), here.path());
+    ended.says(&["2 served, 2 of them with this run's cwd, day, home", &bound]);
+    let home = |place: &Place| place.home.to_str().unwrap().to_owned();
+    let (was, is) = (&receipt(&to)["in_force"]["bound"], &receipt(&to)["bound"]["values"]);
+    let day = [&is[1]["recorded"], &is[1]["now"]];
+    assert_ne!(day[0], day[1]);
+    let value = |name: &str, texts: [&str; 2], places: u64| json!({"name": name, "recorded": texts[0], "now": texts[1], "calls": 2, "places": places});
+    let day = day.map(|day| day.as_str().unwrap());
+    assert_eq!((&was[0]["name"], &was[0]["recorded"]), (&json!("cwd"), &json!(here.path())));
+    assert_eq!(
+        receipt(&to)["bound"],
+        json!({
+            "calls": 2,
+            "values": [
+                value("cwd", [here.path(), there.path()], 4),
+                value("day", day, 2),
+                value("home", [&home(&here), &home(&there)], 2),
+            ],
+            "rules": [{"rule": FRAME, "calls": 2}],
+            "tool_results": 0,
+        })
+    );
+    let line: Value =
+        serde_json::from_str(fs::read_to_string(&journal).unwrap().lines().next().unwrap())
+            .unwrap();
+    assert_eq!(
+        (&line["matched_by"], &line["bound"]),
+        (&json!("bound"), &json!("cwd=2, day=1, home=1"))
+    );
+    // Where it was recorded, the bytes are the recorded ones.
+    let file = file(&scene);
+    let mut same = here.command(&["replay", "--strict", "-r", &file], PROMPT);
+    let ended = finish(&mut same, b"").expect(0);
+    let said = format!("bound None\ncat {}/hello.txt\n", here.path());
+    assert_eq!(ended.stdout, said.repeat(2));
 }
 
 #[test]
@@ -281,39 +278,37 @@ fn path_of_this_run_that_the_recorded_run_did_not_have_is_not_bound() {
 
 #[test]
 fn call_that_a_known_agent_records_again_elsewhere_replaces_its_earlier_take() {
-    for scene in [Scene::new(), Scene::split()] {
-        let at = |place: &str| {
-            ["--preset", "aider", "--var", &format!("place={place}")].map(str::to_owned)
-        };
-        let record = |upstream: &Upstream, place: &str, more: &[&str]| {
-            let flags = at(place);
-            let flags: Vec<&str> =
-                flags.iter().map(String::as_str).chain(more.iter().copied()).collect();
-            scene.record(upstream, &flags)
-        };
-        let answers = ["1", "2", "3", "4"].map(|text| Answer::json(200, chat_answer(text)));
-        let upstream = Upstream::script(answers.into());
-        let server = record(&upstream, "/srv/a", &[]);
-        for prompt in ["in /srv/a", "in /srv/a", "only in /srv/a"] {
-            server.call(&chat(prompt)).expect(200);
-        }
-        server.stop().expect(0);
-        let server = record(&upstream, "/srv/b", &[]);
-        server.call(&chat("in /srv/b")).expect(200);
-        server.stop().expect(0).says(&["1 earlier take replaced: the same calls, recorded in"]);
-        let server = scene.replay(&["--strict", "--fail-unused", "--var", "place=/srv/c"]);
-        let answer = server.call(&chat("only in /srv/c")).expect(200);
-        assert_eq!(answer.json()["choices"][0]["message"]["content"], "3");
-        server.stop().expect(1).says(&["2 of 3 takes unused"]);
-        // A failed call replaces nothing.
-        let failing = Upstream::always(Answer::json(500, "{}"));
-        let server = record(&failing, "/srv/d", &["--keep-failures"]);
-        server.call(&chat("only in /srv/d")).expect(500);
-        server.stop();
-        let server = scene.replay(&["--var", "place=/srv/a"]);
-        server.call(&chat("only in /srv/a")).expect(200);
-        server.stop();
+    let scene = Scene::new();
+    let at =
+        |place: &str| ["--preset", "aider", "--var", &format!("place={place}")].map(str::to_owned);
+    let record = |upstream: &Upstream, place: &str, more: &[&str]| {
+        let flags = at(place);
+        let flags: Vec<&str> =
+            flags.iter().map(String::as_str).chain(more.iter().copied()).collect();
+        scene.record(upstream, &flags)
+    };
+    let answers = ["1", "2", "3", "4"].map(|text| Answer::json(200, chat_answer(text)));
+    let upstream = Upstream::script(answers.into());
+    let server = record(&upstream, "/srv/a", &[]);
+    for prompt in ["in /srv/a", "in /srv/a", "only in /srv/a"] {
+        server.call(&chat(prompt)).expect(200);
     }
+    server.stop().expect(0);
+    let server = record(&upstream, "/srv/b", &[]);
+    server.call(&chat("in /srv/b")).expect(200);
+    server.stop().expect(0).says(&["1 earlier take replaced: the same calls, recorded in"]);
+    let server = scene.replay(&["--strict", "--fail-unused", "--var", "place=/srv/c"]);
+    let answer = server.call(&chat("only in /srv/c")).expect(200);
+    assert_eq!(answer.json()["choices"][0]["message"]["content"], "3");
+    server.stop().expect(1).says(&["2 of 3 takes unused"]);
+    // A failed call replaces nothing.
+    let failing = Upstream::always(Answer::json(500, "{}"));
+    let server = record(&failing, "/srv/d", &["--keep-failures"]);
+    server.call(&chat("only in /srv/d")).expect(500);
+    server.stop();
+    let server = scene.replay(&["--var", "place=/srv/a"]);
+    server.call(&chat("only in /srv/a")).expect(200);
+    server.stop();
 }
 
 #[test]

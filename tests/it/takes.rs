@@ -42,29 +42,28 @@ fn identical_calls_get_their_takes_in_order() {
 
 #[test]
 fn one_test_recorded_again_keeps_the_takes_of_the_others() {
-    for scene in [Scene::new(), Scene::split()] {
-        scene.recorded(&counting(), &calls(&chat("hi"), 4));
-        let again = Upstream::always(Answer::json(200, chat_answer("again")));
-        let server = scene.record(&again, &["--receipt", "receipt.json"]);
-        server.call(&chat("hi")).expect(200);
-        let ended = server.stop().expect(0);
-        let told = ": 1 of 4 earlier takes replaced; 3 kept, which this run did not reach";
-        for told in [told, "loomrec prune "] {
-            assert!(ended.stderr.contains(told), "{told}: {}", ended.stderr);
-        }
-        let receipt: Value =
-            serde_json::from_slice(&std::fs::read(scene.path("receipt.json")).unwrap()).unwrap();
-        assert_eq!(receipt["earlier_takes"], serde_json::json!({"kept": 3, "replaced": 1}));
-        let answers = scene.replayed(&["--strict", "--fail-unused"], &calls(&chat("hi"), 4), 0);
-        assert_eq!(answers.iter().map(content).collect::<Vec<_>>(), ["again", "2", "3", "4"]);
-        // A run that reaches all takes replaces all.
-        let server = scene.record(&again, &[]);
-        calls(&chat("hi"), 4).iter().for_each(|call| drop(server.call(call).expect(200)));
-        let ended = server.stop().expect(0);
-        assert!(!ended.stderr.contains("earlier takes"), "{}", ended.stderr);
-        let answers = scene.replayed(&["--strict", "--fail-unused"], &calls(&chat("hi"), 4), 0);
-        assert_eq!(answers.iter().map(content).collect::<Vec<_>>(), ["again"; 4]);
+    let scene = Scene::new();
+    scene.recorded(&counting(), &calls(&chat("hi"), 4));
+    let again = Upstream::always(Answer::json(200, chat_answer("again")));
+    let server = scene.record(&again, &["--receipt", "receipt.json"]);
+    server.call(&chat("hi")).expect(200);
+    let ended = server.stop().expect(0);
+    let told = ": 1 of 4 earlier takes replaced; 3 kept, which this run did not reach";
+    for told in [told, "loomrec prune "] {
+        assert!(ended.stderr.contains(told), "{told}: {}", ended.stderr);
     }
+    let receipt: Value =
+        serde_json::from_slice(&std::fs::read(scene.path("receipt.json")).unwrap()).unwrap();
+    assert_eq!(receipt["earlier_takes"], serde_json::json!({"kept": 3, "replaced": 1}));
+    let answers = scene.replayed(&["--strict", "--fail-unused"], &calls(&chat("hi"), 4), 0);
+    assert_eq!(answers.iter().map(content).collect::<Vec<_>>(), ["again", "2", "3", "4"]);
+    // A run that reaches all takes replaces all.
+    let server = scene.record(&again, &[]);
+    calls(&chat("hi"), 4).iter().for_each(|call| drop(server.call(call).expect(200)));
+    let ended = server.stop().expect(0);
+    assert!(!ended.stderr.contains("earlier takes"), "{}", ended.stderr);
+    let answers = scene.replayed(&["--strict", "--fail-unused"], &calls(&chat("hi"), 4), 0);
+    assert_eq!(answers.iter().map(content).collect::<Vec<_>>(), ["again"; 4]);
 }
 
 #[test]

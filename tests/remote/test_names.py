@@ -101,8 +101,6 @@ def test_commands_that_read_take_every_kind_of_name(machine, make_machine, url):
         assert other.path("remote.har").read_bytes() == exported
         spoken(other.run("merge", "-o", "merged.json", "--force", name, file))
         assert json.loads(other.path("merged.json").read_bytes()) == json.loads(file.read_bytes())
-        spoken(other.run("convert", name, "converted.json", "--force"))
-        assert json.loads(other.path("converted.json").read_bytes()) == json.loads(file.read_bytes())
 
 
 def test_diff_shows_what_a_recorder_has_changed(make_machine, url, upstream):
@@ -123,7 +121,6 @@ CHANGING = [
     ["noise", "NAME", "agent.json", "--apply"],
     ["import", "agent.json", "--into", "NAME"],
     ["merge", "-o", "NAME", "agent.json", "agent.json"],
-    ["convert", "agent.json", "NAME"],
 ]
 
 

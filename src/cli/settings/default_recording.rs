@@ -188,16 +188,11 @@ pub fn add_default_recording(
     }
 }
 
-/// Whether a word of the command line names a recording, and not a key: there is such a file, or a
-/// folder with entries, or its name is that of a recording.
+/// Whether a word of the command line names a recording, and not a key: there is such a file, or its
+/// name is that of a file or a folder.
 fn is_recording(path: &Path) -> bool {
-    let is_json = |path: &Path| path.extension() == Some(OsStr::new("json"));
-    let has_entries = || {
-        let files = std::fs::read_dir(path).into_iter().flatten().flatten();
-        files.into_iter().any(|file| is_json(&file.path()))
-    };
     let ends_as_folder = path.as_os_str().as_encoded_bytes().ends_with(b"/");
-    is_json(path) || ends_as_folder || path.is_file() || has_entries()
+    path.extension() == Some(OsStr::new("json")) || ends_as_folder || path.is_file()
 }
 
 #[cfg(test)]
@@ -210,11 +205,8 @@ mod tests {
         let path = |name: &str| dir.path().join(name);
         std::fs::write(path("file"), "").unwrap();
         std::fs::create_dir(path("folder")).unwrap();
-        std::fs::create_dir(path("recs")).unwrap();
-        std::fs::write(path("recs/plan.json"), "{}").unwrap();
         for (name, is) in [
             ("file", true),
-            ("recs", true),
             ("none.json", true),
             ("none/", true),
             ("folder", false),

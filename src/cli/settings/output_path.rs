@@ -28,7 +28,7 @@ const VERSION_CONTROL: [&str; 9] =
 enum OutputKind {
     /// A file, and how it begins if its writer does not check that.
     File(Option<&'static str>),
-    /// A recording, which may be a folder.
+    /// A recording.
     Recording,
 }
 
@@ -126,13 +126,14 @@ impl ProjectFolders {
         if path.ancestors().any(|at| self.is_link_within(at)) {
             return Some("leads through a link");
         }
+        let is_recording = matches!(output, OutputKind::Recording);
+        if is_recording && RecordingLocation::from(path).names_folder() {
+            return Some("names a folder, and a recording is one file");
+        }
         let Ok(Some(status)) = FileStatus::at_path(path) else { return None };
         let is_plain = status.kind == FileKind::Regular && status.names == 1;
         match output {
-            OutputKind::Recording if is_plain || status.kind == FileKind::Directory => None,
-            OutputKind::Recording | OutputKind::File(_) if !is_plain => {
-                Some("is not a regular file")
-            }
+            _ if !is_plain => Some("is not a regular file"),
             OutputKind::File(Some(beginning)) if status.length > 0 && !begins(path, beginning) => {
                 Some("names a file that loomrec has not written")
             }
@@ -259,6 +260,10 @@ mod tests {
         ] {
             assert_eq!(project.problem(&at(path), output), problem, "{path}");
         }
-        assert_eq!(project.problem(&at("out"), OutputKind::Recording), None);
+        for path in ["out", "out/", "new/"] {
+            let problem = Some("names a folder, and a recording is one file");
+            assert_eq!(project.problem(&at(path), OutputKind::Recording), problem, "{path}");
+        }
+        assert_eq!(project.problem(&at("out/new.json"), OutputKind::Recording), None);
     }
 }

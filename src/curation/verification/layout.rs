@@ -11,7 +11,7 @@ use loomrec_identity::pointer_token;
 use loomrec_identity::spelling::nearest;
 use loomrec_recording::name_set::NameSet;
 use loomrec_recording::scan::{FoundMember, ValueShape};
-use loomrec_recording::{EntryName, FormatError, PendingKind, RecordingMeta};
+use loomrec_recording::{EntryName, FormatError, RecordingMeta};
 
 /// The known metadata keys.
 const META: [&str; 2] = ["_version", "_loomrec"];
@@ -23,16 +23,10 @@ const IDENTITY: [&str; 5] = ["version", "ignore", "headers", "ignore_headers", "
 pub struct FileLayout {
     /// The problems that were found.
     pub problems: Vec<Problem>,
-    /// The keys that are not metadata.
-    keys: Vec<TakeKey>,
     /// Its entries, in order.
     pub units: EntryPlaces,
     /// The rules that its keys were made under; `None` if its metadata cannot be understood.
     pub rules: Option<IdentityRules>,
-    /// What its entries wait for.
-    pub waits_for: Option<PendingKind>,
-    /// Why its metadata is unusable.
-    pub unusable: Option<FormatError>,
     /// Whether loomrec wrote it.
     pub loomrec: bool,
     /// How many keys are not written as loomrec writes them.
@@ -46,8 +40,6 @@ struct TakeKey {
     name: u32,
     take: u32,
     line: u32,
-    /// The number of keys before it.
-    index: u32,
 }
 
 /// Builds a [`FileLayout`] from members in the order in which they are found.
@@ -57,6 +49,8 @@ pub struct LayoutReader {
     /// The members that are metadata.
     meta: Vec<FoundMember>,
     meta_keys: HashSet<String>,
+    /// The keys that are not metadata.
+    keys: Vec<TakeKey>,
     /// The takes of hashes: the number of the name, and the take.
     takes: HashSet<(u32, u32)>,
 }
@@ -86,26 +80,18 @@ impl LayoutReader {
         if let EntryName::Step(id) = &name {
             layout.step(id, member.line);
         }
-        let index = small(layout.keys.len());
-        layout.keys.push(TakeKey { name: number, take: small_take, line, index });
+        self.keys.push(TakeKey { name: number, take: small_take, line });
         let key = KeyPlace { name: number, at: member.at, line };
         layout.takes(member, key, small_take, name.step_id().is_some());
     }
 
-    /// Returns the layout of a file that holds a part of a recording. Takes may be missing in it.
-    pub fn finish_part(self) -> FileLayout {
-        let Self { mut layout, meta, .. } = self;
+    /// Returns the layout, after all members have been added.
+    pub fn finish(self) -> FileLayout {
+        let Self { mut layout, meta, keys, .. } = self;
         let others = std::mem::take(&mut layout.problems);
         layout.metadata(&meta);
         layout.problems.extend(others);
-        layout
-    }
-
-    /// Returns the layout of a file that holds a whole recording.
-    pub fn finish(self) -> FileLayout {
-        let mut layout = self.finish_part();
-        let gaps = gaps_among(layout.keys.clone(), &layout.units.names);
-        layout.problems.extend(gaps.into_iter().map(|(_, problem)| problem));
+        layout.problems.extend(gaps(keys, &layout.units.names));
         layout
     }
 }
@@ -115,14 +101,6 @@ fn small(number: usize) -> u32 {
 }
 
 impl FileLayout {
-    /// Returns its keys that are not metadata, with their lines.
-    pub fn keys(&self) -> impl Iterator<Item = (String, usize)> {
-        self.keys.iter().filter_map(|key| {
-            let name = self.units.names.get(key.name)?;
-            Some((name.take_key(key.take as usize), key.line as usize))
-        })
-    }
-
     fn metadata(&mut self, found: &[FoundMember]) {
         let mut keys = Map::new();
         let mut lines = BTreeMap::new();
@@ -143,7 +121,6 @@ impl FileLayout {
             Ok(meta) => {
                 self.loomrec = meta.is_loomrec();
                 self.rules = Some(meta.rules().clone());
-                self.waits_for = meta.waits_for();
             }
             Err(error) => {
                 let (pointer, remedy) = match &error {
@@ -158,7 +135,6 @@ impl FileLayout {
                 let problem =
                     Problem::of_file(ProblemKind::Format, Severity::Error, error.to_string());
                 self.problems.push(problem.at(pointer, line).helped(remedy));
-                self.unusable = Some(error);
             }
         }
     }
@@ -225,26 +201,14 @@ impl FileLayout {
     }
 }
 
-/// Checks the take numbers, given every key of a recording and its line: the takes of a hash must
-/// be numbered from 1 without a gap. Returns each problem with the index of its key.
-pub fn gaps<'a>(keys: impl Iterator<Item = (&'a str, usize)>) -> Vec<(usize, Problem)> {
-    let mut names = NameSet::default();
-    let key = |(index, (key, line)): (usize, (&str, usize))| {
-        let (name, take) = EntryName::of_key(key);
-        let name = names.insert(&name).0;
-        TakeKey { name, take: small(take), line: small(line), index: small(index) }
-    };
-    let all = keys.enumerate().map(key).collect();
-    gaps_among(all, &names)
-}
-
-fn gaps_among(mut all: Vec<TakeKey>, names: &NameSet) -> Vec<(usize, Problem)> {
-    all.sort_unstable();
-    all.dedup_by_key(|key| (key.name, key.take));
+/// Checks the take numbers: the takes of a hash must be numbered from 1 without a gap.
+fn gaps(mut keys: Vec<TakeKey>, names: &NameSet) -> Vec<Problem> {
+    keys.sort_unstable();
+    keys.dedup_by_key(|key| (key.name, key.take));
     let mut found = Vec::new();
-    for takes in all.chunk_by(|one, other| one.name == other.name) {
+    for takes in keys.chunk_by(|one, other| one.name == other.name) {
         let gap = takes.iter().zip(1..).find(|(key, number)| key.take != *number);
-        if let Some((&TakeKey { name, take, line, index }, missing)) = gap
+        if let Some((&TakeKey { name, take, line }, missing)) = gap
             && let Some(name) = names.get(name)
         {
             let key = name.take_key(take as usize);
@@ -252,7 +216,7 @@ fn gaps_among(mut all: Vec<TakeKey>, names: &NameSet) -> Vec<(usize, Problem)> {
             let problem = Problem::of_file(ProblemKind::Key, Severity::Warning, text)
                 .at(pointer_token(&key), Some(line as usize))
                 .within(key);
-            found.push((index as usize, problem.helped("--fix renumbers them").mendable()));
+            found.push(problem.helped("--fix renumbers them").mendable());
         }
     }
     found

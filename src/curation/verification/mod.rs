@@ -18,8 +18,7 @@ mod secret;
 
 pub use entry::{CheckedEntry, EntryChecker, check};
 pub use entry_place::{EntryPlace, EntryPlaces};
-pub use layout::LayoutReader;
-pub use layout::{FileLayout, gaps};
+pub use layout::{FileLayout, LayoutReader};
 pub use repair::{MendedEntry, mend};
 
 use std::borrow::Cow;
@@ -85,8 +84,6 @@ pub enum ProblemKind {
     Spelling,
     /// A file that was left next to the recording.
     Leftover,
-    /// A file in a recording's folder whose name does not match its key.
-    Name,
 }
 
 impl ProblemKind {
@@ -111,7 +108,6 @@ impl ProblemKind {
             Self::Field => "field",
             Self::Spelling => "spelling",
             Self::Leftover => "leftover",
-            Self::Name => "name",
         }
     }
 }
@@ -123,8 +119,6 @@ pub struct Problem {
     pub kind: ProblemKind,
     /// Its severity.
     pub severity: Severity,
-    /// The file it is in, if the recording is a folder.
-    pub file: Option<String>,
     /// The label of its entry (`plan`, `plan#2`, `HASH`); `None` for the file as a whole.
     pub key: Option<String>,
     /// Its place: a JSON pointer from the root of the entry, or from the root of the file if it is
@@ -146,7 +140,6 @@ impl Problem {
         Self {
             kind,
             severity,
-            file: None,
             key: None,
             pointer: String::new(),
             line: None,
@@ -169,11 +162,6 @@ impl Problem {
     /// Returns the problem for this entry.
     pub fn within(self, key: impl Into<String>) -> Self {
         Self { key: Some(key.into()), ..self }
-    }
-
-    /// Returns the problem for this file of the recording's folder.
-    pub fn in_file(self, file: impl Into<String>) -> Self {
-        Self { file: Some(file.into()), ..self }
     }
 
     /// Returns the problem, marked as repairable without guessing.

@@ -26,7 +26,7 @@ const BASE: usize = 2;
 /// Returns the exit code.
 ///
 /// # Errors
-/// Another number of files, or a folder (2); rules that both sides have changed (1); a side that is
+/// Another number of files (2); rules that both sides have changed (1); a side that is
 /// damaged or too new (4); our side cannot be written (5).
 pub(super) fn run(
     files: &[RecordingLocation],
@@ -43,14 +43,6 @@ pub(super) fn run(
     };
     let output = Output::new(LogFormat::Human, false, false);
     let label = name.display().to_string();
-    for side in [base, ours, theirs] {
-        if side.as_path().is_dir() {
-            return Err(CommandFailure::usage(format!(
-                "{}: git merges the files of a folder one by one; loomrec merge takes folders",
-                side.display()
-            )));
-        }
-    }
     let named = |side: Result<MergeSide, CommandFailure>,
                  word: &str|
      -> Result<MergeSide, CommandFailure> {

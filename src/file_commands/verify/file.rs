@@ -48,10 +48,7 @@ pub(super) fn entries(
 }
 
 /// Does work on all cores. Returns the result of each piece, in order.
-pub(super) fn on_all_cores<T: Sync, U: Send>(
-    pieces: &[T],
-    work: impl Fn(&T) -> U + Sync,
-) -> Vec<U> {
+fn on_all_cores<T: Sync, U: Send>(pieces: &[T], work: impl Fn(&T) -> U + Sync) -> Vec<U> {
     let next = AtomicUsize::new(0);
     let done = Mutex::new(Vec::with_capacity(pieces.len()));
     let worker = || {

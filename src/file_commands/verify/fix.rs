@@ -65,10 +65,6 @@ pub(super) fn fix(
         changes.set_rules(recording.meta().rules().clone());
     }
     recording.rewrite(&changes)?;
-    // In a folder, the files of fixed keys get new names.
-    for (file, name) in Recording::open(path)?.rename_files()? {
-        done.push(whole(format!("renamed {} to {name}", file.display())));
-    }
     Ok(FixReport { done, lost })
 }
 

@@ -1,8 +1,6 @@
 //! The report for people: one line for each problem, in the style of compilers, with the remedy
 //! below it.
 
-use std::borrow::Cow;
-
 use owo_colors::OwoColorize as _;
 
 use super::verify_report::VerifyReport;
@@ -40,7 +38,6 @@ pub(super) fn file(report: &VerifyReport, quiet: bool) -> String {
 }
 
 fn problem_text(label: &str, problem: &Problem) -> String {
-    let label = problem.file.as_deref().map_or(Cow::Borrowed(label), terminal::line);
     let line = problem.line.map(|line| format!(":{line}")).unwrap_or_default();
     let severity = match problem.severity {
         Severity::Error => "error".red().bold().to_string(),

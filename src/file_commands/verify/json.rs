@@ -33,7 +33,6 @@ fn value(report: &VerifyReport) -> Value {
             json!({
                 "kind": problem.kind.as_str(),
                 "severity": problem.severity.as_str(),
-                "file": problem.file,
                 "key": problem.key,
                 "pointer": problem.pointer,
                 "line": problem.line,

@@ -1,7 +1,6 @@
-//! The check of one recording: a file or a folder, and the sidecar files.
+//! The check of one recording and its sidecar files.
 
 use super::file::{entries, unreadable};
-use super::folder;
 use super::verify_report::VerifyReport;
 use loomrec_curation::verification::{EntryChecker, Problem, ProblemKind, Severity};
 use loomrec_store::{InspectedFile, LeftoverFile, RecordingLocation, StoreError};
@@ -16,10 +15,7 @@ pub(super) fn verify(path: &RecordingLocation, checker: &EntryChecker) -> Verify
         Err(error) => report.unreadable = Some(unreadable(&error)),
         Ok(()) => {}
     }
-    report.problems.sort_by(|one, other| {
-        let place = |problem: &Problem| problem.line.unwrap_or(0);
-        one.file.cmp(&other.file).then(place(one).cmp(&place(other)))
-    });
+    report.problems.sort_by_key(|problem| problem.line.unwrap_or(0));
     report
 }
 
@@ -28,18 +24,13 @@ fn check(
     checker: &EntryChecker,
     report: &mut VerifyReport,
 ) -> Result<(), StoreError> {
-    if let Some(files) = loomrec_store::files(path)? {
-        beside(path, report)?;
-        folder::check(&files, checker, report);
-    } else {
-        let file = InspectedFile::open(path.as_path())?;
-        beside(path, report)?;
-        let mut layout = file.layout()?;
-        entries(&file, &mut layout, checker, report)?;
-        report.foreign += layout.foreign;
-        report.loomrec = layout.loomrec;
-        report.rules = layout.rules.take();
-    }
+    let file = InspectedFile::open(path.as_path())?;
+    beside(path, report)?;
+    let mut layout = file.layout()?;
+    entries(&file, &mut layout, checker, report)?;
+    report.foreign += layout.foreign;
+    report.loomrec = layout.loomrec;
+    report.rules = layout.rules.take();
     terms(report);
     personal(report);
     spelling(report);

@@ -6,13 +6,11 @@ use crate::scan::{FoundMember, ValueShape};
 /// Replaces the name of a member that is metadata.
 const META: u32 = u32::MAX;
 
-/// An [`OutlineMember`] in 28 bytes. A file of a recording has less than 4 GiB, and all files of a
-/// folder less than 256 TiB.
+/// An [`OutlineMember`] in 28 bytes. A recording has at most 4 GiB.
 #[derive(Clone, Debug)]
 pub(super) struct PackedMember {
-    /// The offset of its key: the lower bits, and the upper ones.
+    /// The offset of its key.
     at: u32,
-    at_high: u16,
     kind: MemberKind,
     tidy: bool,
     line: u32,
@@ -30,12 +28,10 @@ fn small(number: impl TryInto<u32>) -> u32 {
 }
 
 impl PackedMember {
-    /// Packs `member`, moved by `base` bytes, with this name and take.
-    pub(super) fn new(member: &OutlineMember, base: u64, (name, take): (u32, usize)) -> Self {
-        let at = member.at + base;
+    /// Packs `member` with this name and take.
+    pub(super) fn new(member: &OutlineMember, (name, take): (u32, usize)) -> Self {
         Self {
-            at: at as u32,
-            at_high: (at >> 32) as u16,
+            at: small(member.at),
             kind: member.kind,
             tidy: member.tidy,
             line: small(member.line),
@@ -47,7 +43,7 @@ impl PackedMember {
     }
 
     pub(super) fn at(&self) -> u64 {
-        u64::from(self.at_high) << 32 | u64::from(self.at)
+        u64::from(self.at)
     }
 
     /// Returns the number of its name; `None` for metadata.
@@ -101,7 +97,7 @@ mod tests {
     #[test]
     fn member_comes_back_as_it_was_packed() {
         assert_eq!(size_of::<PackedMember>(), 28);
-        let at = 0x1234_5678_9abc;
+        let at = 0xfedc_ba98;
         for role in [MemberRole::Meta(3), MemberRole::Takes { name: 7, take: 1_000_000 }] {
             let value = at + 70..at + 90;
             let member =
@@ -110,10 +106,8 @@ mod tests {
                 MemberRole::Meta(key) => (META, key),
                 MemberRole::Takes { name, take } => (name as u32, take),
             };
-            let packed = PackedMember::new(&member, 0, named);
+            let packed = PackedMember::new(&member, named);
             assert_eq!(format!("{:?}", packed.member()), format!("{member:?}"));
-            let moved = PackedMember::new(&member, 5, named).member();
-            assert_eq!((moved.at, moved.value), (at + 5, at + 75..at + 95));
         }
     }
 }

@@ -17,7 +17,10 @@ pub(super) fn check(path: &RecordingLocation, findings: &mut Vec<DoctorFinding>)
         Err(StoreError::Missing { .. }) => return missing(path, findings),
         Err(error) => {
             let text = format!("failed to {}", error.chain());
-            let remedy = "restore it (git checkout), or record it again";
+            let remedy = match error {
+                StoreError::IsFolder { .. } => "name the file with -r",
+                _ => "restore it (git checkout), or record it again",
+            };
             return findings.push(DoctorFinding::wrong(about, text, remedy));
         }
     };

@@ -28,6 +28,9 @@ pub async fn run(args: &PullArgs, settings: &Settings) -> Result<u8, CommandFail
             args.recording.display()
         )));
     }
+    if let Some(to) = &args.output {
+        output_target::refuse_folder("-o", to, "a recording is one file")?;
+    }
     let mut name = names::read_name(&args.recording, &PointerTrust::of(settings))?;
     if args.update {
         if args.recording.is_url() {
@@ -78,7 +81,6 @@ fn write(
     args: &PullArgs,
     output: &Output,
 ) -> Result<(), CommandFailure> {
-    output_target::refuse_within("-o", to.as_path(), [here])?;
     let from = serve_setup::open(here, output)?;
     let entries = from.entries().map(|stored| {
         let stored = stored?;

@@ -34,7 +34,6 @@ pub(super) fn begin(
         ));
     };
     let path = &named.clone().unwrap_or_else(|| first.pending_file());
-    output_target::refuse_within("--pending", path.as_path(), &args.recordings)?;
     let outputs = args.serve.journal.iter().chain(&args.serve.receipt).map(PathBuf::as_path);
     let mut others = args.recordings.iter().map(RecordingLocation::as_path).chain(outputs);
     if others.any(|other| output_target::real(other) == output_target::real(path.as_path())) {
@@ -92,11 +91,7 @@ pub(super) fn end(
     let named = args.pending.as_ref().and_then(Option::as_ref).map(|_| format!(" {pending}"));
     receipt.next.push(format!("  loomrec rerecord {file} --pending{}", named.unwrap_or_default()));
     receipt.next.push(format!("  loomrec review {file}"));
-    receipt.next.push(match recording.as_path().is_dir() {
-        // New files in a folder are committed only after `git add`.
-        true => format!("  git add {file} && git commit"),
-        false => format!("  git commit {file}"),
-    });
+    receipt.next.push(format!("  git commit {file}"));
 }
 
 /// Quotes a path for the shell.

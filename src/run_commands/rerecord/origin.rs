@@ -61,7 +61,6 @@ impl OriginFiles {
                 )));
             }
         }
-        output_target::refuse_within("-o", new.as_path(), [&file])?;
         output_target::refuse_folder("-o", &new, "new answers wait in one file")?;
         Ok(Some(Self { file, pending, new }))
     }

@@ -63,18 +63,8 @@ impl Staging {
     }
 }
 
-/// Refuses to replace a folder, and a file that is no recording of loomrec: a control call names
-/// it.
+/// Refuses to replace what is no recording of loomrec: a control call names it.
 fn refuse_other_file(place: &RecordingLocation) -> Result<(), CommandFailure> {
-    if place.as_path().is_dir() {
-        return Err(CommandFailure::new(
-            RECORDING,
-            format!(
-                "{} is a folder, which no session replaces: name another file",
-                place.display()
-            ),
-        ));
-    }
     match Recording::open_to_inspect(place) {
         Ok(recording) if recording.meta().is_loomrec() => Ok(()),
         Err(StoreError::Missing { .. }) => Ok(()),

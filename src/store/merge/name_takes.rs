@@ -4,16 +4,15 @@ use std::collections::HashMap;
 
 use loomrec_recording::Entry;
 
-use super::named_frame::{BaseTakes, EntryOrigin, NamedFrame, TakeRef};
+use super::named_frame::{EntryOrigin, NamedFrame, TakeRef};
 use super::replacement::{self, ReplacingFrame};
-use super::take::{CompactionTake, distinct, find_each, seat};
+use super::take::{CompactionTake, find_each, seat};
 
 /// The takes of a name.
 pub(super) struct NameTakes {
     takes: Vec<CompactionTake>,
     /// Whether the name is that of a step.
     is_step: bool,
-    may_be_between_versions: bool,
     /// The number of failed takes that were left out.
     pub(super) left_out: usize,
     /// The number of takes of earlier runs that were replaced.
@@ -23,11 +22,11 @@ pub(super) struct NameTakes {
 }
 
 impl NameTakes {
-    pub(super) fn new(base: BaseTakes, is_step: bool) -> Self {
+    /// Returns the takes that the file has of a name.
+    pub(super) fn new(in_file: &[TakeRef], is_step: bool) -> Self {
         Self {
-            takes: base.takes.into_iter().map(CompactionTake::in_base).collect(),
+            takes: in_file.iter().copied().map(CompactionTake::in_file).collect(),
             is_step,
-            may_be_between_versions: base.may_be_between_versions,
             left_out: 0,
             replaced: 0,
             kept: 0,
@@ -46,9 +45,6 @@ impl NameTakes {
     ) -> Result<(), E> {
         let further: Vec<_> = frames.iter().filter(|frame| frame.position().is_none()).collect();
         if further.len() == frames.len() {
-            if self.may_be_between_versions {
-                self.restore(&further, read)?;
-            }
             return further.into_iter().try_for_each(|frame| self.add(frame, read));
         }
         self.replace(frames, read)?;
@@ -57,21 +53,6 @@ impl NameTakes {
         let known = find_each(&mut further, &mut self.takes, read)?;
         let new = further.into_iter().zip(known).filter(|(_, known)| known.is_none());
         self.takes.extend(new.map(|(take, _)| take));
-        Ok(())
-    }
-
-    /// Removes what an interrupted compaction of these frames may have added or doubled.
-    fn restore<E>(
-        &mut self,
-        frames: &[&NamedFrame],
-        read: &impl Fn(&TakeRef) -> Result<Entry, E>,
-    ) -> Result<(), E> {
-        let takes = distinct(std::mem::take(&mut self.takes), read)?;
-        self.takes = takes.into_iter().map(|(_, take)| take).collect();
-        let timed = frames.iter().filter(|frame| frame.time.is_some());
-        let mut timed: Vec<_> = timed.map(|frame| CompactionTake::in_log(frame)).collect();
-        find_each(&mut timed, &mut self.takes, read)?;
-        self.takes.retain(|take| !take.is_matched);
         Ok(())
     }
 

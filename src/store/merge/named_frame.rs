@@ -26,15 +26,6 @@ impl TakeRef {
     }
 }
 
-/// The takes of a name in the file.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct BaseTakes {
-    pub(crate) takes: Vec<TakeRef>,
-    /// Whether an interrupted compaction may have written a part of them: a take that moves from
-    /// one file to the next is then in both.
-    pub(crate) may_be_between_versions: bool,
-}
-
 /// A frame among those of its name.
 #[derive(Clone, Debug)]
 pub(crate) struct NamedFrame {

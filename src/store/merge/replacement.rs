@@ -6,10 +6,9 @@
 //! there is such a take; once one has succeeded, they are kept, and the takes whose places they got
 //! move to the end.
 //!
-//! The places do not depend on how many logs the takes of a run came in, nor on how far an
-//! interrupted compaction of a folder came: an earlier take keeps its place until it is replaced or
-//! moves to the end. The takes of a step are in one file, which is replaced as a whole. There, a
-//! take replaces the first earlier one with the same request, or else the first one.
+//! The places do not depend on how many logs the takes of a run came in: an earlier take keeps its
+//! place until it is replaced or moves to the end. A take of a step replaces the first earlier one
+//! with the same request, or else the first one.
 
 use std::collections::HashSet;
 
@@ -73,14 +72,13 @@ pub(super) fn merge<E>(
     read: &impl Fn(&TakeRef) -> Result<Entry, E>,
 ) -> Result<MergedTakes, E> {
     let mut merged = MergedTakes::default();
-    let base = distinct(base, read)?;
     let (mut frames, others) = split(frames, base.clone(), read)?;
     let has_success = others.iter().any(|take| !take.failed);
     let pending =
         |frame: &PlacedFrame| frame.frame.position.failed && frame.frame.position.takes == 0;
     if has_success && frames.iter().all(pending) {
         merged.left_out = frames.iter().filter(|frame| !frame.is_known).count();
-        merged.old = base.into_iter().map(|(_, take)| take).collect();
+        merged.old = base;
         return Ok(merged);
     }
     let Some(first) = frames.first() else { return Ok(merged) };
@@ -106,7 +104,7 @@ pub(super) fn merge<E>(
 /// Separates the takes that are in the log from the others.
 fn split<E>(
     frames: Vec<ReplacingFrame>,
-    base: Vec<(usize, CompactionTake)>,
+    mut base: Vec<CompactionTake>,
     read: &impl Fn(&TakeRef) -> Result<Entry, E>,
 ) -> Result<(Vec<PlacedFrame>, Vec<EarlierTake>), E> {
     let takes = frames.iter().map(|frame| frame.take.clone()).collect();
@@ -117,7 +115,6 @@ fn split<E>(
         .filter(|(number, _)| kept.binary_search(number).is_ok())
         .map(|(_, frame)| PlacedFrame { frame, is_known: false })
         .collect();
-    let (places, mut base): (Vec<usize>, Vec<CompactionTake>) = base.into_iter().unzip();
     let mut takes: Vec<_> = frames.iter().map(|frame| frame.frame.take.clone()).collect();
     let known = find_each(&mut takes, &mut base, read)?;
     for (frame, known) in frames.iter_mut().zip(known) {
@@ -127,7 +124,7 @@ fn split<E>(
         }
     }
     let mut others = Vec::new();
-    for (place, mut take) in places.into_iter().zip(base) {
+    for (place, mut take) in base.into_iter().enumerate() {
         if !take.is_matched {
             let failed = take.facts(read)?.failed;
             others.push(EarlierTake { place, take, failed });

@@ -37,13 +37,13 @@ pub(super) struct TakeFacts {
 
 impl CompactionTake {
     /// A take of the file.
-    pub(super) fn in_base(place: TakeRef) -> Self {
+    pub(super) fn in_file(place: TakeRef) -> Self {
         Self { place, time: None, is_matched: false, digest: None, facts: None }
     }
 
     /// A take of the log.
     pub(super) fn in_log(frame: &NamedFrame) -> Self {
-        Self { time: Some(frame.time.clone()), ..Self::in_base(frame.place) }
+        Self { time: Some(frame.time.clone()), ..Self::in_file(frame.place) }
     }
 
     /// Returns a copy that no frame was found to be the same as.

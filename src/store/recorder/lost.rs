@@ -1,41 +1,34 @@
 //! The check whether another process deleted or replaced the recording while it is recorded.
 
 use super::*;
-use crate::run::RunTarget;
 
 impl RecordingAppender {
     /// Returns how many names the recording held that are gone, if a compaction found another file
-    /// or folder than this run left, because another process deleted or replaced it. Returns `None`
-    /// if nothing happened. The number may be 0: another recording of the same names holds other
-    /// answers.
+    /// than this run left, because another process deleted or replaced it. Returns `None` if nothing
+    /// happened. The number may be 0: another recording of the same names holds other answers.
     ///
-    /// The names of this recorder that are gone go to `gone`. Reported once. `names` are those that
-    /// the recording holds, if there is doubt already.
+    /// The names of this recorder that are gone go to `gone`. Reported once.
     pub(super) fn lost(
         &mut self,
-        found: RunTarget,
-        names: Option<HashSet<NameFingerprint>>,
+        found: Option<FileVersion>,
         gone: &mut Vec<NameFingerprint>,
     ) -> Option<usize> {
         let run = self.run.as_mut()?;
+        let found = found.map(FileVersion::id);
         // If there was no recording before this compaction, nothing of it can be gone.
         let was_there = run.has_made_any();
         // What cannot be read now proves nothing.
         run.refresh().ok()?;
-        let is_ours = run.has_made(found);
-        if is_ours && names.is_none() {
+        if run.has_made(found) {
             return None;
         }
-        if !is_ours {
-            run.accept(found);
-        }
-        let now = names.or_else(|| compaction_job::names(&self.path))?;
+        run.accept(found);
+        let now = compaction_job::names(&self.path)?;
         *gone = self.own.iter().filter(|name| !now.contains(name)).copied().collect();
         let now: HashSet<u64> = now.into_iter().map(compaction_job::short).collect();
         let mut lost: HashSet<u64> = gone.iter().copied().map(compaction_job::short).collect();
         lost.extend(self.held.iter().filter(|name| !now.contains(name)));
         self.held.retain(|name| now.contains(name));
-        let replaced = !is_ours && was_there;
-        (replaced || !lost.is_empty()).then_some(lost.len())
+        (was_there || !lost.is_empty()).then_some(lost.len())
     }
 }

@@ -246,7 +246,7 @@ fn file_that_is_gone_before_its_fold_has_looked_at_it_is_missed() {
     let done = one.start_compaction().run();
     fs::remove_file(&scene.path).unwrap();
     // A recorder that took this file for the one that it wrote would not notice the loss.
-    assert!(done.target.as_ref().unwrap().left.is_some());
+    assert!(done.replaced.as_ref().unwrap().written.is_some());
     one.compaction_done(done).unwrap();
     let error = one.close().unwrap_err();
     assert!(matches!(error, StoreError::Gone { names: 1, .. }), "{error}");

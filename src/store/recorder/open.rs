@@ -12,16 +12,13 @@ use crate::{
 /// recorder has come and died meanwhile.
 const LEFTOVERS: usize = 8;
 
-/// How often a recording is read again whose files change meanwhile.
-const TRIES: usize = 100;
-
 /// A file of up to this many bytes is read in full before it is added to. Of a larger one, only the
 /// outline is read, so that recording begins soon.
 const READ_THROUGH: u64 = 64 << 20;
 
 impl RecordingAppender {
-    /// Opens a recording for adding to it. Its folder is created here, its file by the first
-    /// compaction. What is there already is read and checked, and what an earlier run left in its
+    /// Opens a recording for adding to it. The folder that it is in is created here, its file by the
+    /// first compaction. What is there already is read and checked, and what an earlier run left in its
     /// log is compacted.
     ///
     /// # Errors
@@ -44,20 +41,12 @@ impl RecordingAppender {
     ) -> Result<Self, StoreError> {
         let failed = |source| StoreError::write(path.to_owned(), source);
         disk.create_folder(temporary_file::folder(path)).map_err(failed)?;
-        let find_paths = || {
-            RecordingPaths::of(path).map_err(|source| match source.kind() {
-                std::io::ErrorKind::NotADirectory => {
-                    StoreError::NotAFolder { path: path.to_owned() }
-                }
-                _ => failed(source),
-            })
-        };
-        let mut paths = find_paths()?;
+        let mut paths = RecordingPaths::of(path).map_err(failed)?;
         linked::require_recording_behind_link(path)?;
         let mut notes = Vec::new();
         if paths.is_old_place() {
             notes.extend(leftover::leave_old_place(path, &paths, &disk)?);
-            paths = find_paths()?;
+            paths = RecordingPaths::of(path).map_err(failed)?;
         }
         let held = check(path, rules)?;
         let mut lock = RecordingLock::new(&paths.lock, &disk);
@@ -77,7 +66,6 @@ impl RecordingAppender {
             schedule: CompactionSchedule::default(),
             stamp: FileVersion::at(&paths.target).map_err(failed)?,
             held,
-            files: paths.backend.file_names().map_err(failed)?,
             suspicious: false,
             rules: rules.clone(),
             paths,
@@ -140,8 +128,6 @@ fn enter(
         }
         sweep(path, paths)?;
         let mut run = RunSeat::enter(&paths.run, disk, choice).map_err(at_run)?;
-        let failed = |source| StoreError::write(&paths.target, source);
-        paths.backend.prepare(disk).map_err(failed)?;
         if run.is_alone() {
             run::note_target(&paths.run, disk, target(paths)?).map_err(at_run)?;
             run.refresh().map_err(at_run)?;
@@ -154,9 +140,9 @@ fn enter(
     }
 }
 
-/// Returns which file or folder the recording is now.
+/// Returns which file the recording is now.
 fn target(paths: &RecordingPaths) -> Result<RunTarget, StoreError> {
-    paths.backend.run_target().map_err(|source| StoreError::write(&paths.target, source))
+    paths.version().map(|version| version.map(FileVersion::id))
 }
 
 /// Removes what killed compactions left behind, unless one is running. Only under the lock.
@@ -169,24 +155,13 @@ fn sweep(path: &Path, paths: &RecordingPaths) -> Result<(), StoreError> {
     if is_compacting {
         return Ok(());
     }
-    paths.backend.sweep(paths.state_folder()).map_err(failed)
+    temporary_file::sweep(paths.state_folder(), &paths.target).map_err(failed)
 }
 
-/// Checks a recording, again as long as others change its files meanwhile. Returns half of the
-/// fingerprint of each name it holds.
+/// Checks a recording and its rules, if it exists. Returns half of the fingerprint of each name it
+/// holds. The entries of a large one are not read: a compaction copies those that it does not change
+/// as they are.
 fn check(path: &Path, rules: &IdentityRules) -> Result<Vec<u64>, StoreError> {
-    for _ in 1..TRIES {
-        match check_once(path, rules) {
-            Err(StoreError::Moved { .. }) => {}
-            done => return done,
-        }
-    }
-    check_once(path, rules)
-}
-
-/// Checks a recording and its rules, if it exists. The entries of a large one are not read: a
-/// compaction copies those that it does not change as they are.
-fn check_once(path: &Path, rules: &IdentityRules) -> Result<Vec<u64>, StoreError> {
     let recording = match Recording::open_to_inspect(path) {
         Ok(recording) => recording,
         Err(StoreError::Missing { .. }) => return Ok(Vec::new()),

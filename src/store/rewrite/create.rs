@@ -1,11 +1,14 @@
 //! The creation of recordings from entries that come from elsewhere, in a new place or in that of
 //! another recording.
 
+use std::fs;
+
 use super::*;
 use crate::error::StoreError;
 use crate::location::RecordingLocation;
 use crate::state_folder;
 use crate::temporary_file;
+use loomrec_recording::RecordingMeta;
 
 /// An entry of a new recording. Each is made when it is needed.
 type NewEntry<E> = Result<(EntryName, Entry), E>;
@@ -30,14 +33,16 @@ pub fn create<E: From<StoreError>>(
     let paths =
         RecordingPaths::of(path).map_err(|source| StoreError::write(path.to_owned(), source))?;
     let exists = || StoreError::Exists { path: path.to_owned() };
-    let before = paths.backend.version()?;
-    if !before.is_nothing() && !over {
+    let before = paths.version()?;
+    if before.is_some() && !over {
         return Err(exists().into());
     }
-    paths.backend.refuse_other(path)?;
+    if fs::metadata(&paths.target).is_ok_and(|metadata| !metadata.is_file()) {
+        return Err(StoreError::NotAFile { path: path.to_owned() }.into());
+    }
     linked::require_recording_behind_link(path)?;
     write_from(entries, |entries| {
-        write(path, &paths, meta, entries, &before).map_err(|failed| match failed {
+        write(path, &paths, meta, entries, before).map_err(|failed| match failed {
             // It did not exist before, and now it does.
             CreateFailure::Store(StoreError::Changed { .. }) if !over => exists().into(),
             failed => failed,
@@ -46,7 +51,7 @@ pub fn create<E: From<StoreError>>(
 }
 
 /// Creates a recording without entries where nothing is, so that its place looks from the start as
-/// it will when there are entries. A recording that is to be a folder is not created.
+/// it will when there are entries.
 ///
 /// # Errors
 /// The storage fails.
@@ -55,7 +60,7 @@ pub fn create_empty(location: &RecordingLocation, rules: &IdentityRules) -> Resu
     let failed = |source| StoreError::write(path.to_owned(), source);
     Disk::real().create_folder(temporary_file::folder(path)).map_err(failed)?;
     let paths = paths_of(path)?;
-    if paths.backend.is_folder() || sidecars::has_leftover(&paths)? {
+    if sidecars::has_leftover(&paths)? {
         return Ok(());
     }
     let none = std::iter::empty::<Result<_, StoreError>>();
@@ -145,11 +150,9 @@ fn write(
     paths: &RecordingPaths,
     meta: &RecordingMeta,
     entries: &mut dyn Iterator<Item = NewEntry<CreateFailure>>,
-    before: &BaseVersion,
+    before: Option<FileVersion>,
 ) -> Result<usize, CreateFailure> {
-    // The files of a folder are removed only if all of them are a recording.
-    let mut base = paths.backend.replaced_snapshot(path)?;
-    let outline = base.outline(path)?.unwrap_or_else(|| RecordingOutline::empty(meta.clone()));
+    let outline = RecordingOutline::empty(meta.clone());
     let mut changes = RecordingChanges::new()?;
     let mut count = 0;
     for made in entries {
@@ -157,13 +160,8 @@ fn write(
         changes.push(&name, TakeChange::Entry(Box::new(entry)))?;
         count += 1;
     }
-    for name in outline.names() {
-        if !changes.known.contains_key(&name) {
-            changes.set(name, Vec::new())?;
-        }
-    }
     let plan = changes.plan(&outline);
-    let source = RecordingSnapshot::rewriting(path, base, outline, changes.spool.into_file(), plan);
-    replace(paths, &source, None, Some(meta), before)?;
+    let source = RecordingSnapshot::rewriting(path, None, outline, changes.spool.into_file(), plan);
+    replace(paths, &source, None, before)?;
     Ok(count)
 }

@@ -241,17 +241,7 @@ fn ten_thousand_calls_are_listed_and_any_of_them_is_told() {
 }
 
 #[test]
-fn a_recording_is_told_in_each_of_its_forms() {
-    let scene = Scene::split();
-    scene.recorded(
-        &Upstream::always(Answer::json(200, chat_answer("hi"))),
-        &[chat("one"), chat("two")],
-    );
-    let folder = scene.recording().display().to_string();
-    let ui = Ui::start(&scene, &[&folder]);
-    assert_eq!(ui.lines("since=0").len(), 2);
-    assert_eq!(message_texts(&ui.details(1)["answer"]), ["hi"]);
-    ui.stop();
+fn a_recording_is_told_with_the_log_of_a_run_that_goes_on() {
     let scene = recording_of(&["one"]);
     let upstream = Upstream::always(Answer::json(200, chat_answer("new")));
     let server = scene.record(&upstream, &["--mode", "new_episodes"]);

@@ -122,7 +122,7 @@ fn folder_or_link_in_the_place_of_a_recording_is_refused_when_a_session_begins()
             let status = if name == "out.json" { 400 } else { 422 };
             let refused = control(&server, "session", &body, status);
             let why = refused["error"].as_str().unwrap();
-            assert!(why.contains("symbolic link") || why.contains("is a folder"), "{why}");
+            assert!(why.contains("symbolic link") || why.contains("names a folder"), "{why}");
         }
     }
     server.call(&in_session("inside", "By a call")).expect(400);

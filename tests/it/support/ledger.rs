@@ -4,7 +4,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::BufReader;
-use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
@@ -93,26 +92,10 @@ fn marked_answer(request: &Received, serial: usize) -> Answer {
     }
 }
 
-/// The marks in the recording's files, each found once and in an entry for its own request.
+/// The marks in the recording, each found once and in an entry for its own request.
 #[track_caller]
 pub(crate) fn kept(scene: &Scene) -> BTreeSet<String> {
-    if !scene.name().ends_with('/') {
-        return marks_of(&scene.recording());
-    }
-    let mut all = BTreeSet::new();
-    for file in std::fs::read_dir(scene.recording()).unwrap() {
-        let path = file.unwrap().path();
-        assert!(path.extension().is_some_and(|end| end == "json"), "{}", path.display());
-        for mark in marks_of(&path) {
-            assert!(all.insert(mark.clone()), "{mark} stands twice, again in {}", path.display());
-        }
-    }
-    all
-}
-
-#[track_caller]
-fn marks_of(path: &Path) -> BTreeSet<String> {
-    let file = BufReader::new(File::open(path).unwrap());
+    let file = BufReader::new(File::open(scene.recording()).unwrap());
     let mut entries = serde_json::Deserializer::from_reader(file);
     let marks = entries.deserialize_map(Marks::default()).unwrap();
     entries.end().unwrap();
@@ -221,8 +204,7 @@ pub(crate) fn check_replay(scene: &Scene, kept: &BTreeSet<String>) {
 /// The files left beside the recording. Torn tails are not counted, because a kill in the middle of
 /// a write leaves one for people to examine.
 pub(crate) fn beside(scene: &Scene) -> Vec<String> {
-    let torn = Regex::new(r"^run(\.json)?\.log\.torn-").unwrap();
-    let own = scene.name().trim_end_matches('/');
+    let torn = Regex::new(r"^run\.json\.log\.torn-").unwrap();
     let names = scene.names().into_iter();
-    names.filter(|name| name != own && !torn.is_match(name)).collect()
+    names.filter(|name| name != scene.name() && !torn.is_match(name)).collect()
 }

@@ -22,11 +22,6 @@ impl Scene {
         Self { dir: TempDir::with_prefix("loomrec-it-").unwrap(), name: "run.json" }
     }
 
-    /// A scene whose recording is a folder.
-    pub(crate) fn split() -> Self {
-        Self { name: "run/", ..Self::new() }
-    }
-
     /// A scene with a recording for each session.
     pub(crate) fn of_sessions() -> Self {
         Self { name: "recordings/{session}.json", ..Self::new() }

@@ -1,24 +1,34 @@
-//! The new text of a recording that is one file, written into the hidden folder beside its place.
+//! The new text of a recording, written into the hidden folder beside its place.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use super::stage_terms::StageTerms;
-use crate::compose::compose;
-use crate::disk::Disk;
-use crate::error::StoreError;
-use crate::file::SIZE_LIMIT;
-use crate::file_version::FileVersion;
-use crate::snapshot::RecordingSnapshot;
-use crate::state_folder;
-use crate::temporary_file;
+use super::compose::compose;
+use super::disk::Disk;
+use super::error::StoreError;
+use super::file::SIZE_LIMIT;
+use super::file_version::FileVersion;
+use super::snapshot::RecordingSnapshot;
+use super::state_folder;
+use super::temporary_file;
+use loomrec_identity::IdentityRules;
 use loomrec_os::{FileKind, FileStatus};
 
 /// A file that only has to be put in its place.
 #[derive(Debug)]
-pub(crate) struct StagedFile {
+pub(super) struct StagedFile {
     temporary: PathBuf,
     place: PathBuf,
+}
+
+/// The terms under which a file is staged.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct StageTerms<'a> {
+    pub(super) disk: &'a Disk,
+    /// The rules under which everything that is written becomes loomrec's.
+    pub(super) rules: Option<&'a IdentityRules>,
+    /// Distinguishes the temporary file from those of others.
+    pub(super) tag: &'a str,
 }
 
 impl StagedFile {
@@ -73,12 +83,18 @@ impl StagedFile {
     }
 
     /// Returns the version that the recording will have.
+    ///
+    /// # Errors
+    /// The file's status cannot be read.
     pub(super) fn version(&self) -> Result<Option<FileVersion>, StoreError> {
         let found = FileVersion::at(&self.temporary);
         found.map_err(|source| StoreError::write(self.place.clone(), source))
     }
 
     /// Puts the file in its place. Only under the recording's lock.
+    ///
+    /// # Errors
+    /// The storage fails. The recording is then unchanged.
     pub(super) fn commit(&self, disk: &Disk) -> Result<(), StoreError> {
         let failed = |source| StoreError::write(self.place.clone(), source);
         disk.rename(&self.temporary, &self.place).map_err(failed)?;

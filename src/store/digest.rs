@@ -1,0 +1,32 @@
+//! The SHA-256 of a recording's file, without its logs.
+
+use std::io::{self, Write};
+
+use sha2::{Digest as _, Sha256};
+
+use super::file;
+use super::location::RecordingLocation;
+use super::paths::RecordingPaths;
+
+/// Returns the SHA-256 of a recording's file, in lower-case hex; `None` if there is none.
+pub fn sha256(location: &RecordingLocation) -> Option<String> {
+    let paths = RecordingPaths::of(location.as_path()).ok()?;
+    let mut file = file::open(&paths.target).ok()??;
+    let mut hash = Sha256::new();
+    io::copy(&mut file, &mut Hasher(&mut hash)).ok()?;
+    Some(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// A writer that feeds bytes to a hash.
+struct Hasher<'a>(&'a mut Sha256);
+
+impl Write for Hasher<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.update(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
