@@ -161,10 +161,12 @@ fn shown(
 /// Refuses a run in which no call can be sent, or one would take the place of another.
 fn refuse(collected: &CollectedCalls, origin: &OriginFiles) -> Result<(), CommandFailure> {
     if !collected.taken.is_empty() {
+        let new = origin.new.display();
         return Err(CommandFailure::usage(format!(
-            "{} holds answers to other requests in the place of {}: review them first, or delete it",
-            origin.new.display(),
+            "{new} holds answers to other requests in the place of {}: review them first (loomrec \
+             review {} --new {new}), or delete it",
             names(&collected.taken),
+            origin.file.display(),
         )));
     }
     if collected.unsendable.is_empty() || !collected.lanes.is_empty() || collected.done > 0 {

@@ -8,7 +8,7 @@ use super::file;
 use super::location::RecordingLocation;
 use super::paths::RecordingPaths;
 
-/// Returns the SHA-256 of a recording's file, in lower-case hex; `None` if there is none.
+/// Returns the SHA-256 of a recording's file as lower-case hex, or `None` if there is no file.
 pub fn sha256(location: &RecordingLocation) -> Option<String> {
     let paths = RecordingPaths::of(location.as_path()).ok()?;
     let mut file = file::open(&paths.target).ok()??;

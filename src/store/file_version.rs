@@ -21,7 +21,7 @@ impl FileVersion {
         FileStatus::from_file(file).map(|status| Self::from_status(&status))
     }
 
-    /// Returns the version of the file at a path; `None` if there is none.
+    /// Returns the version of the file at a path, or `None` if there is no file.
     pub(super) fn at(path: &Path) -> io::Result<Option<Self>> {
         Ok(FileStatus::at_path(path)?.map(|status| Self::from_status(&status)))
     }

@@ -76,7 +76,7 @@ impl RecordingPaths {
         self
     }
 
-    /// Returns the version of the recording's file that is there now; `None` if there is none.
+    /// Returns the current version of the recording's file, or `None` if there is no file.
     ///
     /// # Errors
     /// The status of the file cannot be read.

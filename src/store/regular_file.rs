@@ -116,7 +116,7 @@ pub(super) fn check(path: &Path, status: &FileStatus) -> io::Result<()> {
     UnsafeFileError::find(path, status).map_or(Ok(()), |error| Err(error.into()))
 }
 
-/// Returns the status of the file at a path; `None` if there is none.
+/// Returns the status of the file at a path, or `None` if there is no file.
 ///
 /// # Errors
 /// [`UnsafeFileError`] for anything but a regular file with one name.

@@ -210,7 +210,8 @@ fn values_that_are_set_are_sent_and_kept_under_a_key_of_their_own() {
     assert_ne!(entry["request_hash"], entry["pending"]["replaces"]["request_hash"]);
     // Pending changes in the same place are not overwritten.
     let other = [&args[..3], &["-o", "what.json"]].concat();
-    rerecord(&scene, &upstream, &other, 2).says(&["in the place of plan", "or delete it"]);
+    rerecord(&scene, &upstream, &other, 2)
+        .says(&["in the place of plan", "loomrec review run.json --new what.json"]);
     assert_eq!(upstream.requests(), 1);
 }
 

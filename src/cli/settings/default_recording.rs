@@ -147,12 +147,13 @@ pub fn add_default_recording(
     let named = default_recordings(settings);
     let [only] = named.as_slice() else { return };
     let Ok(only) = RecordingLocation::parse(only.clone()) else { return };
-    let is_typed = matches.subcommand().is_some_and(|(_, sub)| {
-        let is_typed = |id: &str| sub.value_source(id) == Some(ValueSource::CommandLine);
-        [FILE, FILES].into_iter().any(|id| sub.try_contains_id(id).is_ok() && is_typed(id))
+    // The word may be the recording, or a key of it.
+    let has_word = matches.subcommand().is_some_and(|(_, sub)| {
+        let is_word = |id: &str| sub.value_source(id) == Some(ValueSource::CommandLine);
+        [FILE, FILES].into_iter().any(|id| sub.try_contains_id(id).is_ok() && is_word(id))
     });
     let key = |file: &RecordingLocation| {
-        let key = file.as_path().to_str().filter(|_| is_typed && !is_recording(file.as_path()));
+        let key = file.as_path().to_str().filter(|_| has_word && !is_recording(file.as_path()));
         key.map(str::to_owned)
     };
     match command {
@@ -179,7 +180,7 @@ pub fn add_default_recording(
         }
         // A list also has the recordings that are found.
         args::Command::Review(args)
-            if (args.list || args.check) && args.new.is_none() && !is_typed =>
+            if (args.list || args.check) && args.new.is_none() && !has_word =>
         {
             args.files.clear();
             args.configured = Some(only);

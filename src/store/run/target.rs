@@ -1,6 +1,6 @@
 //! The file that a run's recording is, and the limits of the run's file.
 
-/// Which file the recording is: its inode and its length; `None` if there is none.
+/// Which file the recording is: its inode and its length; `None` if there is no file.
 pub(crate) type RunTarget = Option<(u64, u64)>;
 
 /// The most bytes of a line, except the first.
