@@ -1,5 +1,6 @@
 """LiteLLM before three providers; one program, since it is long in loading."""
 
+import gc
 import json
 import os
 import re
@@ -10,10 +11,14 @@ from turns import STEPS, TOOLS, WITH_USAGE, dumped, failures, meaning, openai_ch
 from show import emit
 
 litellm.suppress_debug_info = True
+# LiteLLM leaves an Anthropic stream unread behind its last event. When the collector finds it while
+# httpcore holds the lock of its connections, httpcore waits for that lock for ever.
+gc.disable()
 
 
 def by(model):
     def ask(turn):
+        gc.collect()
         question = {"model": model, "messages": turn.messages, "max_tokens": 99, "num_retries": 0, "max_retries": 0,
                     "extra_headers": turn.headers}
         if turn.tools:
