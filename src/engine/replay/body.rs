@@ -42,6 +42,7 @@ pub struct ReplayBody {
     hold: Option<Box<ClientHold>>,
     /// Its turn among answers that overlapped in the recorded run.
     turn: Option<Box<EndTurn>>,
+    /// Whether nothing follows.
     over: bool,
 }
 
@@ -75,7 +76,10 @@ impl ReplayBody {
         };
         let pace =
             schedule.map(|schedule| Box::new(DeliveryPace { schedule, arrived, timer: None }));
-        Self { answer, bytes, sent: 0, done: 0, pace, hold: None, turn: None, over: false }
+        let mut body =
+            Self { answer, bytes, sent: 0, done: 0, pace, hold: None, turn: None, over: false };
+        body.over = body.has_nothing_left();
+        body
     }
 
     /// Holds the client at the end of the body until it leaves, as its recorded client did. If it
@@ -142,6 +146,7 @@ impl ReplayBody {
                 (0..count).map(|chunk| at(chunk).unwrap_or(pace.schedule.end)).collect();
             pace
         });
+        made.over = made.has_nothing_left();
         made.hold = self.hold;
         Ok(made)
     }
@@ -170,6 +175,12 @@ impl ReplayBody {
     /// answer's end is due.
     pub fn is_handed_over(&self) -> bool {
         self.done == self.answer.pieces.len() && self.answer.is_whole()
+    }
+
+    /// Whether neither bytes nor a wait follow what was handed over.
+    #[inline]
+    fn has_nothing_left(&self) -> bool {
+        self.is_handed_over() && (self.pace.is_none() || self.answer.announced.is_some())
     }
 
     /// Returns the total number of bytes.
@@ -240,6 +251,7 @@ impl Body for ReplayBody {
             ready!(turn.poll_piece(answer, done, cx));
         }
         if let Some(data) = self.next() {
+            self.over = self.has_nothing_left();
             return Poll::Ready(Some(Ok(Frame::data(data))));
         }
         if let Some(hold) = &mut self.hold {
@@ -252,8 +264,7 @@ impl Body for ReplayBody {
     }
 
     fn is_end_stream(&self) -> bool {
-        let nothing_due = self.pace.is_none() || self.answer.announced.is_some();
-        self.over || (self.is_handed_over() && nothing_due)
+        self.over
     }
 
     fn size_hint(&self) -> SizeHint {

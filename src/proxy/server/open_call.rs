@@ -250,19 +250,26 @@ impl OpenCall {
         }
     }
 
-    /// Counts a piece of the body that is sent. Nothing follows the last one.
-    pub(super) fn count_sent(&mut self, data: Option<&Bytes>, is_last: bool) {
-        let data = data.filter(|data| !data.is_empty());
-        let is_first = data.is_some() && self.record.first_byte.is_none();
-        let now = (is_first || is_last).then(|| self.elapsed());
-        if let Some(data) = data {
-            self.record.first_byte = self.record.first_byte.or(now);
-            self.record.bytes += data.len() as u64;
-            self.record.chunks += 1;
-            self.sending.iter_mut().for_each(|sending| sending.add(data));
+    /// Counts a piece of the body that is sent.
+    pub(super) fn count_sent(&mut self, data: &Bytes) {
+        if data.is_empty() {
+            return;
         }
-        if let Some(sending) = self.sending.as_mut().filter(|_| is_last) {
-            sending.total = sending.total.or(now);
+        if self.record.first_byte.is_none() {
+            self.record.first_byte = Some(self.elapsed());
+        }
+        self.record.bytes += data.len() as u64;
+        self.record.chunks += 1;
+        if let Some(sending) = &mut self.sending {
+            sending.add(data);
+        }
+    }
+
+    /// Notes that all of the body is sent.
+    pub(super) fn note_all_sent(&mut self) {
+        let now = self.elapsed();
+        if let Some(sending) = &mut self.sending {
+            sending.total.get_or_insert(now);
         }
     }
 

@@ -122,9 +122,11 @@ impl Outgoing {
     /// Counts the result of a poll, and concludes the call if nothing follows.
     fn count(&mut self, frame: Option<&Frame<Bytes>>) {
         let Some(call) = &mut self.call else { return };
-        let is_last = frame.is_none() || self.body.is_end_stream();
-        call.count_sent(frame.and_then(Frame::data_ref), is_last);
-        if is_last {
+        if let Some(data) = frame.and_then(Frame::data_ref) {
+            call.count_sent(data);
+        }
+        if frame.is_none() || self.body.is_end_stream() {
+            call.note_all_sent();
             self.conclude();
         }
     }
@@ -135,7 +137,7 @@ impl Outgoing {
         if let ResponseBody::Answer(AnswerBody::Replay(body)) = &self.body
             && body.is_handed_over()
         {
-            call.count_sent(None, true);
+            call.note_all_sent();
         }
         let fault = match &mut self.body {
             ResponseBody::Fault(body) => Some(body.end()),
