@@ -1,6 +1,7 @@
 //! Setup of a server from flags: what `record` and `replay` have in common.
 
 mod destinations;
+mod folder_tree;
 mod identity;
 mod known_clients;
 mod listener_tls;

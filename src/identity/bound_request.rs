@@ -15,10 +15,11 @@ use super::bound_text::write_bound;
 use super::digest::sha256_hex;
 use super::json::Json;
 use super::key::{RequestKey, canonical_text};
+use super::repository_forms::is_of_repository;
 use super::request_parts::RequestParts;
 use super::rules::IdentityRules;
 use super::run_binding::{BoundPair, RunBinding};
-use super::run_values::{RunValues, is_of_repository};
+use super::run_values::RunValues;
 
 /// A request as it is looked up under a binding.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -82,10 +82,11 @@ const KINDS: [(&str, HoleKind); 10] = [
 ];
 
 /// The values of a run that a hole may have.
-pub(super) const VALUES: [&str; 14] = [
+pub(super) const VALUES: [&str; 16] = [
     "cwd",
     "day",
     "folder",
+    "folder_tree",
     "git_branch",
     "git_commits",
     "git_overview",
@@ -94,6 +95,7 @@ pub(super) const VALUES: [&str; 14] = [
     "host",
     "os_release",
     "os_version",
+    "short_folder_tree",
     "timezone",
     "user",
     "weekday",

@@ -13,9 +13,10 @@ use super::frame::{Frame, FrameError};
 use super::hole::{HoleComparison, HoleKind};
 use super::json_pointer::{JsonPointer, PointerError};
 use super::place::{PlacePattern, PlaceToken};
+use super::repository_forms::is_of_repository;
 use super::rule_place::{ROLES, RulePlace, TextRole};
 use super::rule_refusal::{self, RuleRefusal};
-use super::run_values::{self, RunValues};
+use super::run_values::RunValues;
 
 /// A rule.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -237,7 +238,7 @@ impl NormalizeRule {
 }
 
 fn is_repository(kind: &HoleKind) -> bool {
-    kind.value_name().is_some_and(run_values::is_of_repository)
+    kind.value_name().is_some_and(is_of_repository)
 }
 
 /// Returns a text as an error shows it.

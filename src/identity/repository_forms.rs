@@ -4,6 +4,10 @@
 pub const GIT_BRANCH: &str = "git_branch";
 /// What `git status --short` prints.
 pub const GIT_STATUS: &str = "git_status";
+/// The tree of the working directory, with up to 200 files and folders.
+pub const FOLDER_TREE: &str = "folder_tree";
+/// The tree with up to 20 files and folders.
+pub const SHORT_FOLDER_TREE: &str = "short_folder_tree";
 /// The branch and the state, in Markdown. It follows from both.
 pub const GIT_OVERVIEW: &str = "git_overview";
 /// The state where nothing has changed, as some programs write it.
@@ -11,11 +15,29 @@ pub const CLEAN: &str = "(clean)";
 /// What other programs write there.
 const CLEAN_IN_WORDS: &str = "Working tree clean";
 
+/// The longest text of what a program prints, such as the state of a repository.
+const LONGEST_PRINTED: usize = 64 << 10;
+
 /// How many forms a text of the repository has.
 pub(super) const REPOSITORY_FORMS: usize = 4;
 
 /// The most lines of the state in an overview.
 const MOST_LINES: usize = 20;
+
+/// Whether a value is one of a repository.
+pub(super) fn is_of_repository(name: &str) -> bool {
+    name.starts_with("git_") || is_tree(name)
+}
+
+/// Whether a value of the repository can be this text.
+pub(super) fn is_repository_text(name: &str, text: &str) -> bool {
+    let is_line = |line: &str| line.contains("───");
+    text.len() <= LONGEST_PRINTED && (!is_tree(name) || text.lines().all(is_line))
+}
+
+fn is_tree(name: &str) -> bool {
+    matches!(name, FOLDER_TREE | SHORT_FOLDER_TREE)
+}
 
 /// Returns the forms of what git printed.
 pub(super) fn repository_forms(name: &str, text: &str) -> [String; REPOSITORY_FORMS] {

@@ -13,7 +13,8 @@ use time::{Date, Month};
 
 use super::hole::HoleKind;
 use super::repository_forms::{
-    GIT_BRANCH, GIT_OVERVIEW, GIT_STATUS, REPOSITORY_FORMS, overview, repository_forms,
+    GIT_BRANCH, GIT_OVERVIEW, GIT_STATUS, REPOSITORY_FORMS, is_of_repository, is_repository_text,
+    overview, repository_forms,
 };
 
 /// The working directory.
@@ -47,9 +48,6 @@ pub const SHORTEST: usize = 3;
 
 /// The longest text of a path or a word.
 pub const LONGEST: usize = 4096;
-
-/// The longest text of what a program prints, such as the state of a repository.
-const LONGEST_PRINTED: usize = 64 << 10;
 
 /// The most values of a run.
 pub const MOST_VALUES: usize = 64;
@@ -230,17 +228,12 @@ pub(super) fn is_path(text: &str) -> bool {
     text.starts_with('/') && has_name && (SHORTEST..=LONGEST).contains(&text.len()) && !is_escaped
 }
 
-/// Whether a value is one of a repository.
-pub(super) fn is_of_repository(name: &str) -> bool {
-    name.starts_with("git_")
-}
-
 /// Whether a value of this name can be this text.
 fn is_of_name(name: &str, text: &str) -> bool {
     match name {
         DAY | UTC_DAY => date_of(text).is_some(),
         _ if PATHS.contains(&name) => is_path(text),
-        _ if is_of_repository(name) => text.len() <= LONGEST_PRINTED,
+        _ if is_of_repository(name) => is_repository_text(name, text),
         _ => !text.is_empty() && text.len() <= LONGEST && !text.chars().any(char::is_control),
     }
 }

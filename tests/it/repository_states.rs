@@ -36,6 +36,30 @@ ask(("?? lie.txt", first[1]) if sys.argv[1:] == ["lie"] else state())
 ask(first)
 "#;
 
+/// An agent that writes the tree of its folder into a prompt, as Gemini CLI does. `lie` is a tree that
+/// the folder never had.
+const TREE_AGENT: &str = r#"
+import json, os, sys, urllib.error, urllib.request
+files = sorted((name for name in os.listdir() if os.path.isfile(name)), key=str.lower)
+if sys.argv[1:] == ["lie"]:
+    files[0] = "lie.txt"
+tree = "".join("├───%s\n" % name for name in files) + "└───.git/..."
+text = ("<session_context>\nThis is the Gemini CLI. We are setting up the context for our chat.\n"
+        "- **Workspace Directories:**\n  - %s\n- **Directory Structure:**\n\nShowing up to 200 items "
+        "(files + folders). Folders or files indicated with ... contain more items not shown, were "
+        "ignored, or the display limit (200 items) was reached.\n\n%s/\n%s\n\n\n</session_context>"
+        % (os.getcwd(), os.getcwd(), tree))
+body = {"contents": [{"role": "user", "parts": [{"text": text}]}, {"role": "user", "parts": [{"text": "Go."}]}]}
+headers = {"content-type": "application/json", "x-goog-api-key": "none", "user-agent": "GeminiCLI/0.61.0"}
+url = os.environ["GOOGLE_GEMINI_BASE_URL"] + "/v1beta/models/gemini-2.5-pro:generateContent"
+request = urllib.request.Request(url, json.dumps(body).encode(), headers)
+try:
+    print(urllib.request.urlopen(request).headers.get("x-loomrec-bound"))
+except urllib.error.HTTPError as error:
+    print(error.code)
+open("made.txt", "w").write("made")
+"#;
+
 /// A repository with one commit and these untracked files.
 fn repository(scene: &Scene, name: &str, message: &str, untracked: &[&str]) -> PathBuf {
     let folder = scene.path(name);
@@ -56,8 +80,12 @@ fn repository(scene: &Scene, name: &str, message: &str, untracked: &[&str]) -> P
 }
 
 fn run(scene: &Scene, folder: &Path, args: &[&str], said: &[&str]) -> Finished {
+    run_agent(AGENT, scene, folder, args, said)
+}
+
+fn run_agent(text: &str, scene: &Scene, folder: &Path, args: &[&str], said: &[&str]) -> Finished {
     let agent = scene.path("agent.py");
-    std::fs::write(&agent, AGENT).unwrap();
+    std::fs::write(&agent, text).unwrap();
     let recording = scene.recording();
     let words = ["-r", recording.to_str().unwrap()];
     let cmd = ["--", "python3", agent.to_str().unwrap()];
@@ -101,4 +129,28 @@ fn state_that_the_repository_never_had_is_a_miss() {
     let has_status = |take: &serde_json::Value| !take["run_values"]["git_status"].is_null();
     let kept: Vec<bool> = scene.takes().iter().map(|(_, take)| has_status(take)).collect();
     assert_eq!(kept.iter().filter(|kept| **kept).count(), 2, "{kept:?}");
+}
+
+#[test]
+fn tree_of_the_folder_is_a_value_of_the_run() {
+    let scene = Scene::new();
+    let answer = r#"{"candidates":[{"content":{"role":"model","parts":[{"text":"fine"}]},"finishReason":"STOP"}]}"#;
+    let upstream = Upstream::always(Answer::json(200, answer));
+    let to = format!("gemini={}", upstream.url());
+    let recorded = repository(&scene, "recorded", "Begin", &["note.txt"]);
+    run_agent(TREE_AGENT, &scene, &recorded, &["record", "--upstream", &to], &[]).expect(0);
+    let takes = scene.takes();
+    let tree = takes[0].1["run_values"]["folder_tree"].as_str().unwrap();
+    assert_eq!(tree, "├───note.txt\n├───README.md\n└───.git/...");
+    // As it was left: the recorded run made a file.
+    let replay = |folder: &Path, said: &[&str]| {
+        run_agent(TREE_AGENT, &scene, folder, &["replay", "--strict"], said)
+    };
+    let bound = "folder_tree=1";
+    assert!(replay(&recorded, &[]).expect(0).stdout.contains(bound));
+    let other = repository(&scene, "other", "Another one", &["a.txt", "b.txt"]);
+    assert!(replay(&other, &[]).expect(0).stdout.contains(bound));
+    // A tree that the folder does not have is a miss.
+    let ended = replay(&other, &["lie"]);
+    assert_eq!((ended.code, ended.stdout.as_str()), (1, "422\n"), "{}", ended.stderr);
 }

@@ -11,14 +11,15 @@ use crate::exit::CommandFailure;
 use crate::preset::no_such_preset;
 use crate::terminal::line;
 use loomrec_engine::RepositoryWatch;
-use loomrec_identity::repository_forms::{GIT_BRANCH, GIT_STATUS};
+use loomrec_identity::repository_forms::{FOLDER_TREE, GIT_BRANCH, GIT_STATUS, SHORT_FOLDER_TREE};
 use loomrec_identity::run_values::{CWD, DAY, HOME, PATHS, SYSTEM_TIMEZONE, TIMEZONE, UTC_DAY};
 use loomrec_identity::{ClientPreset, NormalizeRule, RepositoryStates, RunValueFinder, RunValues};
 
 /// The names of the values that are read from the system.
-const NAMES: [&str; 15] = [
+const NAMES: [&str; 17] = [
     CWD,
     DAY,
+    FOLDER_TREE,
     GIT_BRANCH,
     "git_commits",
     GIT_STATUS,
@@ -27,6 +28,7 @@ const NAMES: [&str; 15] = [
     "os_release",
     "os_version",
     "pwd",
+    SHORT_FOLDER_TREE,
     SYSTEM_TIMEZONE,
     TIMEZONE,
     "tmpdir",
@@ -83,7 +85,7 @@ impl RunValueTerms {
     /// one than that at the start.
     pub fn repository_watch(&self, args: &ServeArgs) -> Option<RepositoryWatch> {
         let start = self.with_repository(args).all;
-        start.get(GIT_STATUS).filter(|_| has_repository(args))?;
+        start.get(GIT_STATUS).or(start.get(FOLDER_TREE)).filter(|_| has_repository(args))?;
         let without = args.run_values.no_run_value.clone();
         let read = move || {
             let mut state = RunValues::default();
@@ -308,7 +310,9 @@ mod tests {
         assert!(read(&["cwd=ab"], &[]).unwrap_err().contains("a path from the root"));
         let said = read(&[], &["hom"]).unwrap_err();
         assert!(
-            said.contains("there is no such value; the values are cwd, day, git_branch"),
+            said.contains(
+                "there is no such value; the values are cwd, day, folder_tree, git_branch"
+            ),
             "{said}"
         );
         assert!(read(&["x=abc"], &["x"]).unwrap().get("x").is_none());

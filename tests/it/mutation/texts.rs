@@ -1,7 +1,7 @@
 //! Texts of the requests of two runs: values, ids and measurements, and what people wrote.
 
 /// The values of the two runs.
-pub(super) const VALUES: [(&str, &str, &str); 13] = [
+pub(super) const VALUES: [(&str, &str, &str); 15] = [
     ("cwd", "/home/ann/src/app", "/builds/7/app-main"),
     ("home", "/home/ann", "/root-ci"),
     ("tmpdir", "/tmp", "/var/tmp"),
@@ -14,6 +14,12 @@ pub(super) const VALUES: [(&str, &str, &str); 13] = [
         "9f8e7d6 Merge\n1a2b3c4 Add the parser",
     ),
     ("git_status", "M src/a.rs\n?? notes.txt", "(clean)"),
+    (
+        "folder_tree",
+        "├───notes.txt\n└───src/\n    └───a.rs",
+        "├───README.md\n├───.git/...\n└───src/\n    └───a.rs",
+    ),
+    ("short_folder_tree", "├───a\n└───b", "└───a"),
     ("host", "annes-laptop", "runner-12"),
     ("os_release", "6.8.0-45-generic", "5.15.0-1074-azure"),
     ("os_version", "6.8.0-45-generic #46-Ubuntu SMP", "5.15.0-1074-azure #83~22 SMP"),
