@@ -158,7 +158,7 @@ const TEXTS: [PresetText; 18] = [
             r#"tool: <untrusted_context>\nOutput: {{any}}\nProcess Group PGID: {{pid}}\n"#,
             r#"user: <session_context>\nThis is the Gemini CLI.{{any}}\nToday's date is {{day}} (formatted"#,
             r#"user: <session_context>\nThis is the Gemini CLI.{{any}}/.gemini/tmp/{{folder}}\n"#,
-            r#"user: <session_context>\nThis is the Gemini CLI.{{any}}\n- **Directory Structure:**\n\nShowing up to {{any}} was reached.\n\n{{cwd}}/\n{{folder_tree}}\n\n"#,
+            r#"user: <session_context>\nThis is the Gemini CLI.{{any}}\n- **Directory Structure:**\n\nShowing up to {{any}}/\n{{folder_tree}}\n\n"#,
         ],
     },
     PresetText {
@@ -259,7 +259,7 @@ const TEXTS: [PresetText; 18] = [
             r#"system: You are Qwen Code{{any}}\ngit: Status:\n{{git_status}}\ngit: Recent commits:\n{{git_commits}}\n```"#,
             r#"tool: Command: {{any}}\nProcess Group PGID: {{pid}}"#,
             r#"user: <system-reminder>\nThis is the Qwen Code.{{any}}\nToday's date is {{day}}.\n"#,
-            r#"user: <system-reminder>\nThis is the Qwen Code.{{any}}\n\nShowing up to 20 items:\n\n{{cwd}}/\n{{short_folder_tree}}\n</system-reminder>"#,
+            r#"user: <system-reminder>\nThis is the Qwen Code.{{any}}\n\nShowing up to 20 items:\n\n{{any}}/\n{{short_folder_tree}}\n</system-reminder>"#,
             r#"user: <system-reminder>\nThe current date is: {{day}}. Note"#,
         ],
     },

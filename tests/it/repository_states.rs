@@ -43,7 +43,7 @@ import json, os, sys, urllib.error, urllib.request
 files = sorted((name for name in os.listdir() if os.path.isfile(name)), key=str.lower)
 if sys.argv[1:] == ["lie"]:
     files[0] = "lie.txt"
-tree = "".join("├───%s\n" % name for name in files) + "└───.git/..."
+tree = "".join("├───%s\n" % name for name in files) + "├───.git/...\n└───.loomrec/"
 text = ("<session_context>\nThis is the Gemini CLI. We are setting up the context for our chat.\n"
         "- **Workspace Directories:**\n  - %s\n- **Directory Structure:**\n\nShowing up to 200 items "
         "(files + folders). Folders or files indicated with ... contain more items not shown, were "
@@ -80,13 +80,18 @@ fn repository(scene: &Scene, name: &str, message: &str, untracked: &[&str]) -> P
 }
 
 fn run(scene: &Scene, folder: &Path, args: &[&str], said: &[&str]) -> Finished {
-    run_agent(AGENT, scene, folder, args, said)
+    let agent = scene.path("agent.py");
+    std::fs::write(&agent, AGENT).unwrap();
+    run_agent(&agent, folder, &scene.recording(), args, said)
 }
 
-fn run_agent(text: &str, scene: &Scene, folder: &Path, args: &[&str], said: &[&str]) -> Finished {
-    let agent = scene.path("agent.py");
-    std::fs::write(&agent, text).unwrap();
-    let recording = scene.recording();
+fn run_agent(
+    agent: &Path,
+    folder: &Path,
+    recording: &Path,
+    args: &[&str],
+    said: &[&str],
+) -> Finished {
     let words = ["-r", recording.to_str().unwrap()];
     let cmd = ["--", "python3", agent.to_str().unwrap()];
     finish(&mut command(folder, &[&args[..1], &words, &args[1..], &cmd, said].concat()), b"")
@@ -138,17 +143,22 @@ fn tree_of_the_folder_is_a_value_of_the_run() {
     let upstream = Upstream::always(Answer::json(200, answer));
     let to = format!("gemini={}", upstream.url());
     let recorded = repository(&scene, "recorded", "Begin", &["note.txt"]);
-    run_agent(TREE_AGENT, &scene, &recorded, &["record", "--upstream", &to], &[]).expect(0);
+    let agent = scene.path("agent.py");
+    std::fs::write(&agent, TREE_AGENT).unwrap();
+    let recording = recorded.join("agent.json");
+    run_agent(&agent, &recorded, &recording, &["record", "--upstream", &to], &[]).expect(0);
+    std::fs::copy(&recording, scene.recording()).unwrap();
     let takes = scene.takes();
     let tree = takes[0].1["run_values"]["folder_tree"].as_str().unwrap();
-    assert_eq!(tree, "├───note.txt\n├───README.md\n└───.git/...");
+    assert_eq!(tree, "├───agent.json\n├───note.txt\n├───README.md\n├───.git/...\n└───.loomrec/");
     // As it was left: the recorded run made a file.
     let replay = |folder: &Path, said: &[&str]| {
-        run_agent(TREE_AGENT, &scene, folder, &["replay", "--strict"], said)
+        run_agent(&agent, folder, &folder.join("agent.json"), &["replay", "--strict"], said)
     };
     let bound = "folder_tree=1";
     assert!(replay(&recorded, &[]).expect(0).stdout.contains(bound));
     let other = repository(&scene, "other", "Another one", &["a.txt", "b.txt"]);
+    std::fs::copy(&recording, other.join("agent.json")).unwrap();
     assert!(replay(&other, &[]).expect(0).stdout.contains(bound));
     // A tree that the folder does not have is a miss.
     let ended = replay(&other, &["lie"]);

@@ -5,6 +5,7 @@
 
 use std::cmp::Ordering;
 use std::collections::{HashSet, VecDeque};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -59,7 +60,7 @@ struct TreeFolder {
 
 /// Sets the trees of a folder.
 pub(super) fn set_folder_trees(values: &mut RunValues, root: &Path) {
-    let ignored = ignored_by_git(root);
+    let ignored = IgnoredPaths::read(root);
     for form in &FORMS {
         if let Some(text) = form.tree_of(root, &ignored) {
             values.set(form.name, text);
@@ -69,7 +70,7 @@ pub(super) fn set_folder_trees(values: &mut RunValues, root: &Path) {
 
 impl TreeForm {
     /// Returns the lines of a tree; `None` if they are not known.
-    fn tree_of(&self, root: &Path, ignored: &HashSet<PathBuf>) -> Option<String> {
+    fn tree_of(&self, root: &Path, ignored: &IgnoredPaths) -> Option<String> {
         if root.join(self.excludes).exists() {
             return None;
         }
@@ -82,7 +83,7 @@ impl TreeForm {
                 continue;
             }
             let (files, subfolders) = names_in(&root.join(&path))?;
-            for name in files.into_iter().filter(|name| !ignored.contains(&path.join(name))) {
+            for name in files.into_iter().filter(|name| !ignored.has(&path, name)) {
                 if count >= self.most {
                     folders[number].has_more_files = true;
                     break;
@@ -96,7 +97,7 @@ impl TreeForm {
                     break;
                 }
                 let inner = path.join(&name);
-                let is_closed = self.closed.contains(&name.as_str()) || ignored.contains(&inner);
+                let is_closed = self.closed.contains(&name.as_str()) || ignored.has(&path, &name);
                 let at = folders.len();
                 folders.push(TreeFolder { name, is_closed, ..TreeFolder::default() });
                 folders[number].folders.push(at);
@@ -175,19 +176,66 @@ fn by_locale(one: &str, other: &str) -> Ordering {
     one.chars().map(rank).cmp(other.chars().map(rank)).then_with(|| cases(one).cmp(&cases(other)))
 }
 
-/// Returns the files and the folders in a folder that git ignores.
-fn ignored_by_git(root: &Path) -> HashSet<PathBuf> {
-    let list = |which: &[&str]| {
-        let mut git = Command::new("git");
-        git.current_dir(root).args(["ls-files", "--ignored", "--exclude-standard", "-z"]);
-        git.args(which).env("GIT_OPTIONAL_LOCKS", "0");
-        let output = git.stdin(Stdio::null()).stderr(Stdio::null()).output().ok();
-        let bytes = output.filter(|output| output.status.success()).map(|output| output.stdout);
-        String::from_utf8(bytes.unwrap_or_default()).unwrap_or_default()
-    };
-    let printed = [list(&["--others", "--directory"]), list(&["--cached"])];
-    let names = printed.iter().flat_map(|text| text.split('\0')).filter(|name| !name.is_empty());
-    names.map(|name| PathBuf::from(name.trim_end_matches('/'))).collect()
+/// What git ignores in a folder.
+#[derive(Default)]
+struct IgnoredPaths {
+    /// Files and folders.
+    paths: HashSet<PathBuf>,
+    /// Folders that are not ignored themselves, and all that is in them is.
+    emptied: HashSet<PathBuf>,
+}
+
+impl IgnoredPaths {
+    fn read(root: &Path) -> Self {
+        let listed = ["--others --directory", "--cached"].map(|which| {
+            let words = "ls-files --ignored --exclude-standard -z".split(' ');
+            printed(root, &words.chain(which.split(' ')).collect::<Vec<_>>(), "")
+        });
+        let (mut files, mut folders) = (Vec::new(), Vec::new());
+        for name in listed.iter().flat_map(|text| names_of(text)) {
+            match name.strip_suffix('/') {
+                Some(folder) => folders.push(folder),
+                None => files.push(name),
+            }
+        }
+        let own = match folders.is_empty() {
+            true => String::new(),
+            false => {
+                let words = ["check-ignore", "--no-index", "--stdin", "-z"];
+                printed(root, &words, &folders.join("\0"))
+            }
+        };
+        let own: HashSet<&str> = names_of(&own).collect();
+        let (ignored, emptied): (Vec<&str>, Vec<&str>) =
+            folders.into_iter().partition(|folder| own.contains(folder));
+        Self {
+            paths: files.into_iter().chain(ignored).map(PathBuf::from).collect(),
+            emptied: emptied.into_iter().map(PathBuf::from).collect(),
+        }
+    }
+
+    fn has(&self, folder: &Path, name: &str) -> bool {
+        self.emptied.contains(folder) || self.paths.contains(&folder.join(name))
+    }
+}
+
+/// Returns the names in a text that ends each with a zero byte.
+fn names_of(text: &str) -> impl Iterator<Item = &str> {
+    text.split('\0').filter(|name| !name.is_empty())
+}
+
+/// Returns what git prints in a folder; nothing where it fails.
+fn printed(folder: &Path, arguments: &[&str], input: &str) -> String {
+    let mut git = Command::new("git");
+    git.current_dir(folder).args(arguments).env("GIT_OPTIONAL_LOCKS", "0");
+    git.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let Ok(mut git) = git.spawn() else { return String::new() };
+    let stdin = git.stdin.take();
+    let output = std::thread::scope(|scope| {
+        scope.spawn(|| stdin.map(|mut stdin| stdin.write_all(input.as_bytes())));
+        git.wait_with_output().ok()
+    });
+    String::from_utf8(output.map(|output| output.stdout).unwrap_or_default()).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -208,16 +256,25 @@ mod tests {
     fn trees_are_those_of_the_programs() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path();
-        for inner in ["src/deep", "node_modules/x", "empty", "out"] {
+        for inner in ["src/deep", "node_modules/x", "empty", "out", "hidden/inner", "hidden/at"] {
             std::fs::create_dir_all(root.join(inner)).unwrap();
         }
         for file in ["README.md", "b.txt", "a.txt", "src/main.rs", "src/deep/x", "out/y", "z.log"] {
             std::fs::write(root.join(file), "").unwrap();
         }
-        let ignored = HashSet::from([PathBuf::from("out"), PathBuf::from("z.log")]);
+        for (file, text) in
+            [(".gitignore", "out\n*.log\n"), ("hidden/.gitignore", "*\n"), ("hidden/inner/a", "")]
+        {
+            std::fs::write(root.join(file), text).unwrap();
+        }
+        assert!(
+            Command::new("git").current_dir(root).args(["init", "-q"]).status().unwrap().success()
+        );
+        let ignored = IgnoredPaths::read(root);
         assert_eq!(
             FORMS[0].tree_of(root, &ignored).unwrap(),
-            "├───a.txt\n├───b.txt\n├───README.md\n├───empty/\n├───node_modules/...\n├───out/...\n\
+            "├───.gitignore\n├───a.txt\n├───b.txt\n├───README.md\n├───.git/...\n├───empty/\n\
+             ├───hidden/\n│   ├───at/...\n│   └───inner/...\n├───node_modules/...\n├───out/...\n\
              └───src/\n    ├───main.rs\n    └───deep/\n        └───x"
         );
         std::fs::write(root.join(".geminiignore"), "").unwrap();
@@ -235,7 +292,7 @@ mod tests {
             std::fs::create_dir(&inner).unwrap();
             std::fs::write(inner.join("file"), "").unwrap();
         }
-        let text = FORMS[1].tree_of(folder.path(), &HashSet::new()).unwrap();
+        let text = FORMS[1].tree_of(folder.path(), &IgnoredPaths::default()).unwrap();
         let lines: Vec<&str> = text.lines().collect();
         let last = ["├───d4/", "│   └───...", "└───..."];
         assert_eq!(

@@ -86,6 +86,10 @@ impl RunValueTerms {
     pub fn repository_watch(&self, args: &ServeArgs) -> Option<RepositoryWatch> {
         let start = self.with_repository(args).all;
         start.get(GIT_STATUS).or(start.get(FOLDER_TREE)).filter(|_| has_repository(args))?;
+        // The folder of loomrec's own files is made after the values were read.
+        if start != self.all {
+            self.states.add(&start);
+        }
         let without = args.run_values.no_run_value.clone();
         let read = move || {
             let mut state = RunValues::default();
