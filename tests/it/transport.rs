@@ -8,17 +8,22 @@ fn upstream() -> Upstream {
 }
 
 #[test]
-fn an_offer_of_http_2_goes_on_in_http_1() {
+fn an_offer_of_another_protocol_is_answered_in_http_1() {
     let (scene, upstream) = (Scene::new(), upstream());
-    let server = scene.record(&upstream, &[]);
-    let call = chat("hi").header("connection: Upgrade, HTTP2-Settings").header("upgrade: h2c");
-    server.call(&call.header("http2-settings: AAMAAABkAAQAoAAAAAIAAAAA")).expect(200);
-    server.call(&chat("hi").header("connection: upgrade").header("upgrade: websocket")).expect(501);
-    server.stop().expect(0);
+    // Java's client, Apache's client, and what is no handshake of a WebSocket.
+    let offer = |named: &str| {
+        let call = chat("hi").header("connection: Upgrade, HTTP2-Settings");
+        call.header(&format!("upgrade: {named}")).header("http2-settings: AAMAAABkAAQAoAAAAAIAAAAA")
+    };
+    let offers = ["h2c", "TLS/1.2", "websocket", "other/1, h2c"].map(offer);
+    scene.recorded(&upstream, &offers);
     let received = upstream.received();
-    assert_eq!(received.len(), 1);
+    assert_eq!(received.len(), offers.len());
     for name in ["upgrade", "http2-settings", "connection"] {
-        assert_eq!(received[0].header(name), None, "{name}");
+        assert!(received.iter().all(|call| call.header(name).is_none()), "{name}");
+    }
+    for answer in scene.replayed(&["--repeat", "last"], &offers, 0) {
+        answer.expect(200);
     }
 }
 

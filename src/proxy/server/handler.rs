@@ -153,7 +153,7 @@ fn admit(proxy: &Proxy, parts: &Parts) -> Result<Option<HeaderValue>, Refusal> {
         message: message.to_owned(),
     };
     if parts.method == Method::CONNECT {
-        let (status, message) = (StatusCode::NOT_IMPLEMENTED, protocol_upgrade::UNSUPPORTED);
+        let (status, message) = (StatusCode::NOT_IMPLEMENTED, protocol_upgrade::NO_TUNNEL);
         return Err(unsupported(Provider::UNKNOWN, status, message));
     }
     let provider = || route(proxy, parts).map_or(Provider::UNKNOWN, |place| place.provider);
@@ -166,10 +166,6 @@ fn admit(proxy: &Proxy, parts: &Parts) -> Result<Option<HeaderValue>, Refusal> {
     })?;
     if protocol_upgrade::is_websocket(parts) {
         let (status, message) = (StatusCode::UPGRADE_REQUIRED, protocol_upgrade::NO_WEBSOCKET);
-        return Err(unsupported(provider(), status, message));
-    }
-    if protocol_upgrade::must_upgrade(&parts.headers) {
-        let (status, message) = (StatusCode::NOT_IMPLEMENTED, protocol_upgrade::UNSUPPORTED);
         return Err(unsupported(provider(), status, message));
     }
     Ok(page.cloned())

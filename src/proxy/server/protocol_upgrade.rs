@@ -1,13 +1,14 @@
-//! Requests for another protocol than HTTP/1.1: WebSockets, tunnels, and others. loomrec records
-//! HTTP calls only, and refuses them.
+//! Requests for another protocol than HTTP/1.1. The handshake of a WebSocket and a tunnel are refused,
+//! since only calls over HTTP are recorded. Every other offer is ignored, and the request is answered
+//! over HTTP/1.1 (RFC 9110, section 7.8): Java's client offers `h2c` on every plain connection, and
+//! Apache's HttpClient 5.4 offers `TLS/1.2`.
 
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header};
 
-/// What is said of every refused request but the handshake of a WebSocket.
-pub(super) const UNSUPPORTED: &str = "loomrec records HTTP calls; tunnels (CONNECT) and protocol \
-                                      upgrades are refused rather than passed by unrecorded: point \
-                                      the client's base URL here and use its HTTP transport";
+/// What the client of a tunnel gets.
+pub(super) const NO_TUNNEL: &str = "loomrec records HTTP calls; a tunnel (CONNECT) is refused rather \
+                                    than passed by unrecorded: point the client's base URL here";
 
 /// What the client of a WebSocket gets.
 pub(super) const NO_WEBSOCKET: &str =
@@ -21,12 +22,6 @@ pub(super) const WEBSOCKET_NOTICE: &str =
 pub(super) fn is_websocket(parts: &Parts) -> bool {
     let is_offered = |offer: &[u8]| offer.eq_ignore_ascii_case(b"websocket");
     parts.method == Method::GET && offers(&parts.headers).any(is_offered)
-}
-
-/// Whether a request asks for another protocol and cannot do without. A request that only offers
-/// HTTP/2 (Java's client does on every plain connection) goes on in HTTP/1.
-pub(super) fn must_upgrade(headers: &HeaderMap) -> bool {
-    offers(headers).any(|offer| !offer.eq_ignore_ascii_case(b"h2c"))
 }
 
 /// Returns the protocols that a request offers.
