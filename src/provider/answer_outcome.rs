@@ -8,7 +8,7 @@
 //! HTTP alone.
 
 mod document;
-mod form;
+pub(crate) mod form;
 mod judged;
 mod progress;
 mod received;

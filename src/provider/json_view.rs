@@ -148,9 +148,31 @@ pub(super) fn nested<'a, D: JsonView>(doc: &'a D, path: &[&str]) -> Option<&'a D
     path.iter().try_fold(doc, |doc, name| doc.member(name))
 }
 
-/// A token count; a missing or negative one is `None`.
+/// A token count: a whole number from 0, also as `11.0` or `"11"`, as gateways in Lua and PHP write
+/// it. Any other one is `None`.
 pub(super) fn count<D: JsonView>(object: &D, name: &str) -> Option<u64> {
-    object.member(name)?.whole()
+    count_of(object.member(name)?)
+}
+
+/// A token count that is this value.
+pub(super) fn count_of<D: JsonView>(value: &D) -> Option<u64> {
+    /// Larger whole numbers are not exact as floats.
+    const MOST: f64 = 9_007_199_254_740_992.0;
+    let as_float = |number: f64| {
+        let is_whole = number.fract() == 0.0 && (0.0..=MOST).contains(&number);
+        // In range, so nothing is lost.
+        is_whole.then_some(number as u64)
+    };
+    value
+        .whole()
+        .or_else(|| value.float().and_then(as_float))
+        .or_else(|| value.string()?.trim().parse().ok())
+}
+
+/// Whether a `usage` object has a token count that cannot be read. Then nothing is known of it.
+pub(super) fn has_unread_count<D: JsonView>(usage: &D, names: &[&str]) -> bool {
+    let is_unread = |value: &D| !value.is_nothing() && count_of(value).is_none();
+    names.iter().filter_map(|name| usage.member(name)).any(is_unread)
 }
 
 /// A string member.

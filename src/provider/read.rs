@@ -1,6 +1,7 @@
 //! Reading an answer with the functions in its operation's row.
 
 use super::answer::Answer;
+use super::answer_outcome::form;
 use super::framing::Framing;
 use super::operation::Operation;
 
@@ -30,12 +31,23 @@ impl Framing {
         (operation.row().framing)(query, None)
     }
 
-    /// The framing of an answer to such a request, by its media type and its first bytes; `None` if
-    /// it is not a stream.
+    /// The framing of an answer to such a request; `None` if it is not a stream. The bytes decide:
+    /// gateways send streams of events as `application/json`, as `text/plain` or without a media
+    /// type. The media type counts where the bytes say nothing, and where the operation's answers
+    /// are not known.
     pub fn answered(operation: Operation, media: &str, body: &[u8]) -> Option<Self> {
-        let array = operation.streams_arrays()
-            && media.eq_ignore_ascii_case("application/json")
-            && body.trim_ascii_start().first() == Some(&b'[');
-        if array { Some(Self::Array) } else { Self::of_media(media) }
+        let by_media = Self::of_media(media);
+        let is_document = form::has_known_form(operation) && form::trimmed(body).starts_with(b"{");
+        form::stream_framing(operation, media, body).or(match by_media {
+            // A stream may have one line.
+            Some(Self::Lines) => Some(Self::Lines),
+            _ if is_document => None,
+            _ => by_media,
+        })
+    }
+
+    /// Whether an answer begins as server-sent events, whatever its media type is.
+    pub fn begins_as_events(operation: Operation, start: &[u8]) -> bool {
+        form::has_known_form(operation) && form::begins_as_events(form::trimmed(start))
     }
 }

@@ -135,6 +135,7 @@ mod otel;
 mod other_form;
 #[cfg(test)]
 mod other_headers;
+mod other_media_types;
 #[cfg(test)]
 mod other_user;
 #[cfg(test)]

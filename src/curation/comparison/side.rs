@@ -32,7 +32,8 @@ impl<'e> ComparedSide<'e> {
     /// Whether its answer was a stream.
     pub(super) fn streamed(&self, response: &RecordedResponse) -> bool {
         let asked = self.call.as_ref().is_some_and(|call| call.streamed);
-        asked || Framing::of_media(media(response)).is_some()
+        let bytes = response.payload.bytes();
+        asked || Framing::answered(self.operation(), media(response), &bytes).is_some()
     }
 
     /// Whether its entry has a summary of the answer.

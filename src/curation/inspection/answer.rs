@@ -7,7 +7,7 @@ use super::request::READ;
 use super::stream;
 use super::talk::{self, ChatMessage};
 use super::text::BodyText;
-use loomrec_provider::{Framing, RecognisedCall, ResponseFormat, stated_error};
+use loomrec_provider::{Framing, Operation, RecognisedCall, ResponseFormat, stated_error};
 use loomrec_recording::{Entry, RecordedCut, RecordedResponse, ResponseEnd, encoding};
 
 /// Returns the answer of an entry as JSON; `None` if it holds none.
@@ -20,7 +20,8 @@ pub(super) fn to_json(entry: &Entry, call: Option<&RecognisedCall>) -> Option<Va
     let is_plain = coding.is_none() || plain.is_some();
     let body = plain.as_deref().unwrap_or(&bytes);
     let media = media(response);
-    let framing = Framing::of_media(&media);
+    let operation = call.map_or(Operation::OTHER, |call| call.operation);
+    let framing = Framing::answered(operation, &media, body);
     let BodyText { text, cut } = match is_plain {
         true => BodyText::of(body),
         false => BodyText { text: format!("({} compressed bytes)", bytes.len()), cut: false },

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::answer::media;
 use super::question::question;
 use super::stream::rounded;
-use loomrec_provider::{Framing, RecognisedCall};
+use loomrec_provider::{Framing, Operation, RecognisedCall};
 use loomrec_recording::{Entry, EntryName, RecordedResponse, ResponseEnd};
 
 /// How many characters of the question a line holds at most.
@@ -73,8 +73,10 @@ pub fn of(seq: Option<u64>, name: &EntryName, take: usize, entry: &Entry) -> Val
 }
 
 fn is_streamed(call: Option<&RecognisedCall>, response: &RecordedResponse) -> bool {
-    let asked = call.is_some_and(|call| call.streamed);
-    asked || Framing::of_media(&media(response)) == Some(Framing::Sse)
+    let operation = call.map_or(Operation::OTHER, |call| call.operation);
+    let is_asked = call.is_some_and(|call| call.streamed);
+    let framing = || Framing::answered(operation, &media(response), &response.payload.bytes());
+    is_asked || framing() == Some(Framing::Sse)
 }
 
 /// Returns the journal's word for an end.

@@ -1,7 +1,7 @@
 //! The form of an answer: streamed or complete, and how a stream is framed. A call gets a take of
 //! its own form as long as one is left.
 
-use loomrec_provider::RecognisedCall;
+use loomrec_provider::{Framing, RecognisedCall};
 use loomrec_recording::entry::{Entry, RecordedRequest, RecordedResponse};
 use loomrec_recording::normalized_request::NormalizedRequest;
 
@@ -61,10 +61,15 @@ impl RecordedMode {
             (None, Some(_)) => is("text/event-stream"),
             (None, None) => false,
         };
-        // Only the media types of JSON and of server-sent events show it. Any other answer counts
-        // as what its request asked for (Ollama's lines of JSON, Bedrock's event stream).
+        // The first bytes of events show it, and the media types of JSON and of events. Any other
+        // answer counts as what its request asked for (Ollama's lines of JSON, Bedrock's event
+        // stream).
+        let begins_as_events = |call: &RecognisedCall| {
+            let start = entry.response.as_ref().map(start_of).unwrap_or_default();
+            Framing::begins_as_events(call.operation, &start)
+        };
         let is_stream = match () {
-            () if is("text/event-stream") => true,
+            () if is("text/event-stream") || call.is_some_and(begins_as_events) => true,
             () if is("application/json") => {
                 streamed && entry.response.as_ref().is_some_and(is_array)
             }
@@ -111,6 +116,13 @@ fn asks_for_events(request: &RecordedRequest) -> bool {
 fn is_array(response: &RecordedResponse) -> bool {
     let mut bytes = response.payload.chunks().iter().flat_map(|chunk| chunk.data.iter());
     bytes.find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[')
+}
+
+/// Returns the first bytes of a response.
+fn start_of(response: &RecordedResponse) -> Vec<u8> {
+    const MOST: usize = 64;
+    let bytes = response.payload.chunks().iter().flat_map(|chunk| chunk.data.iter().copied());
+    bytes.take(MOST).collect()
 }
 
 /// Returns the media type of a response, without parameters.

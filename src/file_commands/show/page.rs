@@ -233,13 +233,13 @@ fn show_response(page: &mut DetailPage, row: &TakeRow, response: &RecordedRespon
     let coding = encoding::coding_in(&response.headers);
     let decoded = coding.as_ref().and_then(|coding| encoding::decode(coding, &bytes, DECODED));
     let plain = decoded.as_deref().unwrap_or(&bytes);
-    let framing = Framing::of_media(&media);
+    let operation = row.call.as_ref().map_or(Operation::OTHER, |call| call.operation);
+    let framing = Framing::answered(operation, &media, plain);
     // In this case the timeline shows the body.
     let told = matches!(framing, Some(Framing::Sse | Framing::EventStream));
     if row.streamed() != Some(true) || !told {
         page.body(plain);
     }
-    let operation = row.call.as_ref().map_or(Operation::OTHER, |call| call.operation);
     // Compressed bytes that do not decode are not checked for events.
     if let (Some(coding), None, false) = (&coding, &decoded, bytes.is_empty()) {
         page.fact("damage", Some(&format!("the body does not decode as {coding}")));
@@ -256,7 +256,9 @@ fn times(page: &mut DetailPage, row: &TakeRow, response: &RecordedResponse, widt
     let chunks = response.payload.chunks();
     let coded = encoding::coding_in(&response.headers).is_some();
     let media = response.media().to_ascii_lowercase();
-    let framing = Framing::of_media(&media).filter(|_| !coded);
+    let operation = row.call.as_ref().map_or(Operation::OTHER, |call| call.operation);
+    let framing = Framing::answered(operation, &media, &response.payload.bytes());
+    let framing = framing.filter(|_| !coded);
     page.title("Timeline");
     if !chunks.is_empty() {
         page.block(&timeline::text(chunks, framing, width));

@@ -10,12 +10,23 @@ use crate::operation::Operation;
 const SSE_FIELDS: [&[u8]; 5] = [b"data:", b"event:", b"id:", b"retry:", b":"];
 
 /// The bytes of a body without a byte order mark and the blanks around them.
-pub(super) fn trimmed(bytes: &[u8]) -> &[u8] {
+pub(crate) fn trimmed(bytes: &[u8]) -> &[u8] {
     bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes).trim_ascii()
 }
 
+/// Whether a body begins as server-sent events.
+pub(crate) fn begins_as_events(start: &[u8]) -> bool {
+    SSE_FIELDS.iter().any(|field| start.starts_with(field))
+}
+
+/// Whether the form of the operation's answers is known: JSON, or a stream of it.
+pub(crate) fn has_known_form(operation: Operation) -> bool {
+    let outcome = &operation.row().outcome;
+    outcome.event.is_some() && outcome.body == ExpectedBody::Json
+}
+
 /// The framing of an answer; `None` if it is not a stream that the operation is known to send.
-pub(super) fn stream_framing(operation: Operation, media: &str, bytes: &[u8]) -> Option<Framing> {
+pub(crate) fn stream_framing(operation: Operation, media: &str, bytes: &[u8]) -> Option<Framing> {
     let row = operation.row();
     row.outcome.event?;
     let start = trimmed(bytes);
@@ -24,7 +35,7 @@ pub(super) fn stream_framing(operation: Operation, media: &str, bytes: &[u8]) ->
         let is_other = matches!(start.first(), Some(b'<' | b'{'));
         return Framing::of_media(media).filter(|_| !is_other);
     }
-    if SSE_FIELDS.iter().any(|field| start.starts_with(field)) {
+    if begins_as_events(start) {
         return Some(Framing::Sse);
     }
     if is_event_stream(bytes) {

@@ -16,7 +16,9 @@ use crate::answer_form::ModeError;
 use crate::answer_outcome::OutcomeRules;
 use crate::event_text::holds_text;
 use crate::framing::Framing;
-use crate::json_view::{self, JsonView, count, items, nested, says, text, text_or_empty};
+use crate::json_view::{
+    self, JsonView, count, has_unread_count, items, nested, says, text, text_or_empty,
+};
 use crate::operation::OperationRow;
 use crate::operation::ResponseFormat;
 use crate::{Answer, TokenUsage, ToolCall, tool_result};
@@ -93,7 +95,7 @@ pub(super) fn read<D: JsonView>(body: &D) -> Option<Answer> {
 }
 
 fn usage<D: JsonView>(usage: &D) -> Option<TokenUsage> {
-    if !usage.is_map() {
+    if !usage.is_map() || has_unread_count(usage, &["inputTokens", "outputTokens"]) {
         return None;
     }
     let told = |name| count(usage, name);

@@ -23,7 +23,7 @@ use super::error::error as error_body;
 use super::usage_names::USAGE;
 use crate::event_text::holds_text;
 use crate::framing::{EventFrame, Framing, events};
-use crate::json_view::{JsonView, items, nested, text, text_or_empty};
+use crate::json_view::{JsonView, count_of, has_unread_count, items, nested, text, text_or_empty};
 use crate::operation::OperationRow;
 use crate::operation::StreamError;
 use crate::{Answer, TokenUsage, ToolCall, json_view, tool_result};
@@ -167,22 +167,24 @@ fn parts_into<D: JsonView>(parts: &[D], answer: &mut Answer) {
     }
 }
 
-/// The counts in the chunks of an answer, if there are any.
+/// The counts in the chunks of an answer, if there are any and they can be read.
 pub(super) fn counts<D: JsonView>(chunks: &[&D]) -> Option<TokenUsage> {
     let told = chunks.iter().filter_map(|chunk| chunk.member("usageMetadata"));
     let counts: Vec<&D> = told.filter(|counts| counts.is_map() && !counts.is_empty_map()).collect();
-    (!counts.is_empty()).then(|| usage(&counts))
+    let names = ["promptTokenCount", "candidatesTokenCount"];
+    let is_read = !counts.is_empty() && !counts.iter().any(|it| has_unread_count(*it, &names));
+    is_read.then(|| usage(&counts))
 }
 
 /// The counts of a stream are cumulative; a chunk may have only some of them.
 fn usage<D: JsonView>(counts: &[&D]) -> TokenUsage {
     let told = |name| counts.iter().rev().find_map(|counts| counts.member(name));
-    let of = |name| told(name).and_then(JsonView::whole).unwrap_or(0);
+    let of = |name| told(name).and_then(count_of).unwrap_or(0);
     let thoughts = of("thoughtsTokenCount");
     // Tokens that a tool of Google's added to the prompt are counted separately.
     let prompt = of("promptTokenCount").saturating_add(of("toolUsePromptTokenCount"));
     let completion = of("candidatesTokenCount").saturating_add(thoughts);
-    let total = told("totalTokenCount").and_then(JsonView::whole);
+    let total = told("totalTokenCount").and_then(count_of);
     TokenUsage {
         prompt_tokens: prompt,
         completion_tokens: completion,

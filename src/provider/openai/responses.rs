@@ -22,7 +22,9 @@ use serde_json::{Value, json};
 
 use crate::event_text::holds_text_of;
 use crate::framing::{EventFrame, Framing, events};
-use crate::json_view::{JsonView, count, items, nested, says, text, text_or_empty};
+use crate::json_view::{
+    JsonView, count, count_of, has_unread_count, items, nested, says, text, text_or_empty,
+};
 use crate::operation::StreamError;
 use crate::operation::{OperationRow, UsageNames};
 use crate::stream_error::usual_kind;
@@ -100,11 +102,11 @@ fn item_into<D: JsonView>(item: &D, answer: &mut Answer) {
 }
 
 fn usage<D: JsonView>(usage: &D) -> Option<TokenUsage> {
-    if !usage.is_map() {
+    if !usage.is_map() || has_unread_count(usage, &["input_tokens", "output_tokens"]) {
         return None;
     }
     let within =
-        |object, name| nested(usage, &[object, name]).and_then(JsonView::whole).unwrap_or_default();
+        |object, name| nested(usage, &[object, name]).and_then(count_of).unwrap_or_default();
     let prompt = count(usage, "input_tokens").unwrap_or(0);
     let completion = count(usage, "output_tokens").unwrap_or(0);
     Some(TokenUsage {

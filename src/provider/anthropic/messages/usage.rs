@@ -1,10 +1,10 @@
 //! The token counts of Anthropic's messages.
 
 use crate::TokenUsage;
-use crate::json_view::{JsonView, count, nested};
+use crate::json_view::{JsonView, count, count_of, has_unread_count, nested};
 
 pub(super) fn usage<D: JsonView>(usage: &D) -> Option<TokenUsage> {
-    if !usage.is_map() {
+    if !usage.is_map() || has_unread_count(usage, &["input_tokens", "output_tokens"]) {
         return None;
     }
     let cached = count(usage, "cache_read_input_tokens").unwrap_or(0);
@@ -17,7 +17,7 @@ pub(super) fn usage<D: JsonView>(usage: &D) -> Option<TokenUsage> {
         completion_tokens: completion,
         total_tokens: prompt.saturating_add(completion),
         reasoning_tokens: nested(usage, &["output_tokens_details", "thinking_tokens"])
-            .and_then(JsonView::whole)
+            .and_then(count_of)
             .unwrap_or(0),
         cached_tokens: cached,
         cache_write_tokens: written,

@@ -111,7 +111,14 @@ impl<'a> CompletionBuilder<'a> {
         if call.get("custom").is_some() {
             return Err(NeedsMerge);
         }
+        let known = std::mem::take(&mut slot.id);
         name_into(&mut slot.id, call.get("id"))?;
+        match (known.is_empty(), slot.id.is_empty()) {
+            (_, true) => slot.id = known,
+            // Two calls under one index.
+            (false, false) if known != slot.id => return Err(NeedsMerge),
+            _ => {}
+        }
         let Some(function) = call.get("function") else { return Ok(()) };
         if !function.is_object() || function.get("input").is_some() {
             return Err(NeedsMerge);

@@ -12,7 +12,8 @@ use crate::operation::MergedStream;
 struct MergedChoice {
     fields: Map<String, Value>,
     message: Map<String, Value>,
-    calls: BTreeMap<u64, Map<String, Value>>,
+    /// The calls, by their index and their number among those of this index.
+    calls: BTreeMap<(u64, usize), Map<String, Value>>,
 }
 
 /// Merges the chunks of a stream; `None` if there is no chunk with `choices`.
@@ -139,9 +140,12 @@ impl MergedChoice {
     }
 
     fn take_call(&mut self, call: Map<String, Value>) {
-        let index =
-            call.get("index").and_then(Value::as_u64).unwrap_or_else(|| self.place_of(&call));
-        let slot = self.calls.entry(index).or_default();
+        let index = call.get("index").and_then(Value::as_u64);
+        let place = match index {
+            Some(index) => self.place_under(index, &call),
+            None => (self.index_of(&call), 0),
+        };
+        let slot = self.calls.entry(place).or_default();
         for (name, value) in call {
             if name != "index" {
                 join_member(slot, name, value);
@@ -149,9 +153,25 @@ impl MergedChoice {
         }
     }
 
+    /// The place of a call with this index. Gateways send parallel calls under one index: another id
+    /// with a name begins another call, and one without an id continues the last.
+    fn place_under(&self, index: u64, call: &Map<String, Value>) -> (u64, usize) {
+        let mut known = self.calls.range((index, 0)..=(index, usize::MAX));
+        let Some((&last, slot)) = known.next_back() else { return (index, 0) };
+        let Some(id) = said(call.get("id")) else { return last };
+        if said(slot.get("id")).is_none_or(|known| known == id) {
+            return last;
+        }
+        if let Some((&place, _)) = known.find(|(_, slot)| said(slot.get("id")) == Some(id)) {
+            return place;
+        }
+        let has_name = said(call.get("function").and_then(|function| function.get("name")));
+        (index, last.1 + usize::from(has_name.is_some()))
+    }
+
     /// The index for a call without one: a new id opens a new call, no id continues the last.
-    fn place_of(&self, call: &Map<String, Value>) -> u64 {
-        let Some((&last, slot)) = self.calls.last_key_value() else {
+    fn index_of(&self, call: &Map<String, Value>) -> u64 {
+        let Some((&(last, _), slot)) = self.calls.last_key_value() else {
             return 0;
         };
         let new = call.get("id").is_some_and(|id| !id.is_null() && Some(id) != slot.get("id"));
@@ -176,6 +196,11 @@ impl MergedChoice {
         choice.insert("finish_reason".to_owned(), finish);
         Value::Object(choice)
     }
+}
+
+/// The text of a string that is not empty.
+fn said(value: Option<&Value>) -> Option<&str> {
+    value?.as_str().filter(|text| !text.is_empty())
 }
 
 /// Sets a member, unless it exists and the new value is null.

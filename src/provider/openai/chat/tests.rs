@@ -117,6 +117,61 @@ fn calls_are_kept_apart_when_they_have_no_index() {
 }
 
 #[test]
+fn calls_under_one_index_are_those_of_their_ids() {
+    let call = |id: &str, name: &str, arguments: &str| {
+        let function = match name {
+            "" => json!({"arguments": arguments}),
+            name => json!({"name": name, "arguments": arguments}),
+        };
+        let call = json!({"index": 0, "id": id, "type": "function", "function": function});
+        chunk(json!({ "tool_calls": [call] }), Value::Null)
+    };
+    let read = |chunks: &[Value]| {
+        let calls = stream(&sse(chunks)).unwrap().tool_calls;
+        let text = |call: &crate::ToolCall| format!("{} {} {}", call.id, call.name, call.arguments);
+        calls.iter().map(text).collect::<Vec<_>>()
+    };
+    let end = || chunk(json!({}), json!("tool_calls"));
+    // In a row, and in turns; an empty id continues the last call, and its own id continues a call.
+    let in_a_row = [call("a", "f", "{\"n\":"), call("", "", "1}"), call("b", "g", "{}"), end()];
+    assert_eq!(read(&in_a_row), [r#"a f {"n":1}"#, "b g {}"]);
+    let in_turns = [
+        call("a", "f", "{\"n\":"),
+        call("b", "g", "{\"m\":"),
+        call("a", "", "1}"),
+        call("b", "g", "2}"),
+        end(),
+    ];
+    assert_eq!(read(&in_turns), [r#"a f {"n":1}"#, r#"b g {"m":2}"#]);
+    // A server that makes a new id for each piece has one call.
+    let renamed = [call("a", "f", "{\"n\":"), call("b", "", "1}"), end()];
+    assert_eq!(read(&renamed), [r#"b f {"n":1}"#]);
+}
+
+#[test]
+fn counts_are_read_as_gateways_write_them() {
+    let with = |usage: Value| {
+        let body = json!({"choices": [{"index": 0, "message": {"content": "hi"}}], "usage": usage});
+        complete(&body).unwrap().usage
+    };
+    for (prompt, completion) in
+        [(json!(11), json!(3)), (json!(11.0), json!(3.0)), (json!("11"), json!(" 3 "))]
+    {
+        let usage = with(json!({"prompt_tokens": prompt, "completion_tokens": completion}));
+        let usage = usage.unwrap();
+        assert_eq!((usage.prompt_tokens, usage.completion_tokens, usage.total_tokens), (11, 3, 14));
+    }
+    for unread in [json!("many"), json!(-1), json!(1.5), json!({})] {
+        assert_eq!(
+            with(json!({"prompt_tokens": unread, "completion_tokens": 3})),
+            None,
+            "{unread}"
+        );
+    }
+    assert!(with(json!({"prompt_tokens": null, "completion_tokens": 3})).is_some());
+}
+
+#[test]
 fn usage_is_found_when_groq_tells_it_beside_the_stream() {
     let mut last = chunk(json!({}), json!("stop"));
     last["x_groq"] = json!({

@@ -1,7 +1,7 @@
 //! The token counts of a chat completion.
 
 use crate::TokenUsage;
-use crate::json_view::{JsonView, count, nested};
+use crate::json_view::{JsonView, count, count_of, has_unread_count, nested};
 
 /// Reads `usage` (Groq: `x_groq.usage`) of a chat, completion or embedding body.
 pub(in crate::openai) fn usage<D: JsonView>(body: &D) -> Option<TokenUsage> {
@@ -9,12 +9,15 @@ pub(in crate::openai) fn usage<D: JsonView>(body: &D) -> Option<TokenUsage> {
         .into_iter()
         .flatten()
         .find(|usage| usage.is_map())
-        .map(counts)
+        .and_then(counts)
 }
 
-/// The counts of a `usage` object.
-pub(super) fn counts<D: JsonView>(usage: &D) -> TokenUsage {
-    let within = |object, name| nested(usage, &[object, name]).and_then(JsonView::whole);
+/// The counts of a `usage` object; `None` if one of them cannot be read.
+pub(super) fn counts<D: JsonView>(usage: &D) -> Option<TokenUsage> {
+    if has_unread_count(usage, &["prompt_tokens", "completion_tokens"]) {
+        return None;
+    }
+    let within = |object, name| nested(usage, &[object, name]).and_then(count_of);
     let prompt = count(usage, "prompt_tokens").unwrap_or(0);
     let mut completion = count(usage, "completion_tokens").unwrap_or(0);
     let reasoning = within("completion_tokens_details", "reasoning_tokens").unwrap_or(0);
@@ -24,7 +27,7 @@ pub(super) fn counts<D: JsonView>(usage: &D) -> TokenUsage {
     if reasoning > 0 && total == Some(beside) {
         completion = completion.saturating_add(reasoning);
     }
-    TokenUsage {
+    Some(TokenUsage {
         prompt_tokens: prompt,
         completion_tokens: completion,
         total_tokens: total.unwrap_or(prompt.saturating_add(completion)),
@@ -33,5 +36,5 @@ pub(super) fn counts<D: JsonView>(usage: &D) -> TokenUsage {
             .or_else(|| count(usage, "prompt_cache_hit_tokens"))
             .unwrap_or(0),
         cache_write_tokens: within("prompt_tokens_details", "cache_write_tokens").unwrap_or(0),
-    }
+    })
 }
