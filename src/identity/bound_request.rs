@@ -15,7 +15,6 @@ use super::bound_text::write_bound;
 use super::digest::sha256_hex;
 use super::json::Json;
 use super::key::{RequestKey, canonical_text};
-use super::repository_forms::is_of_repository;
 use super::request_parts::RequestParts;
 use super::rules::IdentityRules;
 use super::run_binding::{BoundPair, RunBinding};
@@ -53,13 +52,6 @@ impl fmt::Display for BoundValues {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let count = |(name, count): (&String, &usize)| format!("{name}={count}");
         f.write_str(&self.values.iter().chain(&self.ids).map(count).collect::<Vec<_>>().join(", "))
-    }
-}
-
-impl BoundRequest {
-    /// Whether a value of a repository was found in it.
-    pub fn has_repository(&self) -> bool {
-        self.values.keys().any(|name| is_of_repository(name))
     }
 }
 

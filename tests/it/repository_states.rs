@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::support::loomrec::{command, finish};
-use crate::support::shape::message_answer;
+use crate::support::shape::{chat_answer, message_answer};
 use crate::support::{Answer, Finished, Scene, Upstream};
 
 /// An agent that writes the state of its repository into a prompt: that of its start, that after it
@@ -58,6 +58,25 @@ try:
 except urllib.error.HTTPError as error:
     print(error.code)
 open("made.txt", "w").write("made")
+"#;
+
+/// An agent that writes the state of its repository and the tree of its folder into one request, as
+/// Qwen Code does.
+const BOTH_AGENT: &str = r#"
+import json, os, subprocess, urllib.request
+def git(*words):
+    printed = subprocess.run(["git", *words], stdout=subprocess.PIPE, text=True).stdout.strip()
+    return "git: " + (printed or "(clean)").replace("\n", "\ngit: ")
+files = sorted((name for name in os.listdir() if os.path.isfile(name)), key=str.lower)
+tree = "".join("├───%s\n" % name for name in files) + "├───.git/...\n└───.loomrec/"
+state = "git: Status:\n%s\ngit: Recent commits:\n%s" % (git("status", "--short"), git("log", "--oneline", "-n", "5"))
+system = "You are Qwen Code, an interactive agent.\n```\n%s\n```" % state
+user = ("<system-reminder>\nThis is the Qwen Code.\n\nShowing up to 20 items:\n\n%s/\n%s\n</system-reminder>"
+        % (os.getcwd(), tree))
+body = {"model": "m", "messages": [{"role": "system", "content": system}, {"role": "user", "content": user}]}
+headers = {"content-type": "application/json", "authorization": "Bearer none", "user-agent": "QwenCode/0.24.4 (linux)"}
+url = os.environ["OPENAI_BASE_URL"] + "/chat/completions"
+print(urllib.request.urlopen(urllib.request.Request(url, json.dumps(body).encode(), headers)).headers.get("x-loomrec-bound"))
 "#;
 
 /// A repository with one commit and these untracked files.
@@ -163,4 +182,23 @@ fn tree_of_the_folder_is_a_value_of_the_run() {
     // A tree that the folder does not have is a miss.
     let ended = replay(&other, &["lie"]);
     assert_eq!((ended.code, ended.stdout.as_str()), (1, "422\n"), "{}", ended.stderr);
+}
+
+#[test]
+fn one_request_may_have_a_value_of_the_start_and_one_of_later() {
+    let scene = Scene::new();
+    let upstream = Upstream::always(Answer::json(200, chat_answer("fine")));
+    let to = format!("openai={}", upstream.url());
+    let agent = scene.path("agent.py");
+    std::fs::write(&agent, BOTH_AGENT).unwrap();
+    let recorded = repository(&scene, "recorded", "Begin", &["note.txt"]);
+    let recording = recorded.join("agent.json");
+    run_agent(&agent, &recorded, &recording, &["record", "--upstream", &to], &[]).expect(0);
+    // loomrec's own folder is in the tree, but it was not at the start.
+    let other = repository(&scene, "other", "Another one", &[]);
+    std::fs::copy(&recording, other.join("agent.json")).unwrap();
+    let replay = ["replay", "--strict"];
+    let ended = run_agent(&agent, &other, &other.join("agent.json"), &replay, &[]).expect(0);
+    let bound = "git_commits=1, git_status=1, short_folder_tree=1";
+    assert!(ended.stdout.contains(bound), "{}", ended.stdout);
 }

@@ -343,11 +343,12 @@ impl BoundRequests {
             let NormalizedRequest { request, call, .. } = observed;
             let with = |values: &RunValues| request.bound_here(call, rules, values, identity);
             let at_start = with(&self.here);
-            if !rules.finds_repository() || at_start.as_ref().is_none_or(has_repository) {
+            let is_known = |it: &BoundRequest| scope.requests.contains_key(&it.key.to_bytes());
+            if !rules.finds_repository() || at_start.as_ref().is_none_or(is_known) {
                 return at_start;
             }
-            let states = self.states.of_run(&self.here);
-            states.iter().filter_map(with).find(has_repository).or(at_start)
+            // Of several values of the repository, some may be those of the start, and others later.
+            self.states.of_run(&self.here).iter().filter_map(with).find(is_known).or(at_start)
         };
         self.scopes.iter().map(look_up).collect()
     }
@@ -391,8 +392,4 @@ impl BoundRequests {
         }
         found.map(|(groups, bound, _)| (groups, bound))
     }
-}
-
-fn has_repository(request: &BoundRequest) -> bool {
-    request.has_repository()
 }
