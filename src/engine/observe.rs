@@ -20,6 +20,7 @@ use loomrec_identity::{ClientPreset, IdentityRules, QueryRules};
 use loomrec_provider::directory;
 use loomrec_recording::encoding::coding_of;
 use loomrec_recording::entry::RecordedRequest;
+use loomrec_recording::header_text::header_text;
 use loomrec_recording::normalized_request::{NormalizedRequest, RequestClient};
 use loomrec_recording::redact::{CallCredentials, Placeholders, RedactedBody, Redactor};
 use loomrec_recording::request_text::{DecodedRequestBody, may_be_packed};
@@ -187,9 +188,8 @@ impl RequestObserver {
             let value = String::from_utf8_lossy(headers.get(name)?.as_bytes());
             Some(clean(&value)).filter(|_| !value.is_empty())
         };
-        let stored = headers
-            .iter()
-            .map(|(name, value)| (name.as_str(), String::from_utf8_lossy(value.as_bytes())));
+        let stored =
+            headers.iter().map(|(name, value)| (name.as_str(), header_text(value.as_bytes())));
         let query = self.query_rules(&place.upstream).stored(&place.query);
         let target = (place.path.as_str(), &*query);
         let mut numbered = Placeholders::default();

@@ -17,6 +17,7 @@ pub mod entry_name;
 pub mod error;
 pub mod format;
 mod header_names;
+pub mod header_text;
 pub mod interned;
 mod json_style;
 pub mod key_variables;

@@ -7,6 +7,7 @@ use time::format_description::StaticFormatDescription;
 use time::macros::format_description;
 use time::{Duration, OffsetDateTime, PrimitiveDateTime};
 
+use super::header_text::header_bytes;
 use super::redact::HOP_BY_HOP;
 
 /// No provider's answer has more headers than this. HTTP libraries accept about a hundred.
@@ -125,7 +126,7 @@ pub fn keeps_waiting(name: &str, value: &str, now: impl FnOnce() -> OffsetDateTi
 /// Whether the name and the value can be sent as a header.
 pub fn is_sendable(name: &str, value: &str) -> bool {
     http::HeaderName::from_bytes(name.as_bytes()).is_ok()
-        && http::HeaderValue::from_bytes(value.as_bytes()).is_ok()
+        && http::HeaderValue::from_bytes(&header_bytes(value)).is_ok()
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use loomrec_provider::{Framing, ResponseFormat};
 use loomrec_recording::body::Chunk;
 use loomrec_recording::encoding::{self, DecodeError};
 use loomrec_recording::entry::{RecordedResponse, ResponseEnd};
+use loomrec_recording::header_text::header_bytes;
 use loomrec_recording::normalized_request::NormalizedRequest;
 use loomrec_recording::response_header::{MOST_HEADERS, is_replayed, keeps_waiting, leads_away};
 
@@ -45,7 +46,7 @@ impl ResponseDraft {
             let misleads =
                 leads_away(&lower, value) || keeps_waiting(&lower, value, OffsetDateTime::now_utc);
             let name = HeaderName::from_bytes(name.as_bytes());
-            let value = HeaderValue::from_bytes(value.as_bytes());
+            let value = HeaderValue::from_bytes(&header_bytes(value));
             if let (Ok(name), Ok(value)) = (name, value)
                 && is_replayed(name.as_str())
                 && !misleads

@@ -9,6 +9,8 @@ mod agentloom;
 #[cfg(test)]
 mod agentloom_hash;
 #[cfg(test)]
+mod answer_headers;
+#[cfg(test)]
 mod architecture;
 #[cfg(test)]
 mod bad_input;
@@ -32,6 +34,7 @@ mod config;
 mod containers;
 #[cfg(test)]
 mod crash;
+#[cfg(test)]
 mod cut_imports;
 #[cfg(test)]
 mod decoded;
@@ -97,6 +100,7 @@ mod journal;
 mod large_recordings;
 #[cfg(test)]
 mod leaks;
+#[cfg(test)]
 mod limit;
 #[cfg(test)]
 mod listener_tls;
@@ -135,12 +139,12 @@ mod otel;
 mod other_form;
 #[cfg(test)]
 mod other_headers;
+#[cfg(test)]
 mod other_media_types;
 #[cfg(test)]
 mod other_user;
 #[cfg(test)]
 mod output_files;
-#[cfg(test)]
 #[cfg(test)]
 mod personal_values;
 #[cfg(test)]
@@ -180,7 +184,6 @@ mod rule_ends;
 #[cfg(test)]
 mod run_values;
 #[cfg(test)]
-#[cfg(test)]
 mod sample;
 #[cfg(test)]
 mod score;
@@ -198,6 +201,7 @@ mod selecting_headers;
 mod sessions;
 #[cfg(test)]
 mod setting;
+#[cfg(test)]
 mod shared_answers;
 #[cfg(test)]
 mod soak;

@@ -16,6 +16,7 @@ use loomrec_provider::{JudgedAnswer, Operation, is_stream_finished};
 use loomrec_recording::body::Chunk;
 use loomrec_recording::entry::{ClientLeft, Entry, RecordedResponse, ResponseEnd};
 use loomrec_recording::entry_maker::{CompletedExchange, EntryMaker, MadeEntry, UpstreamReply};
+use loomrec_recording::header_text::header_text;
 use loomrec_recording::redact::CallCredentials;
 use loomrec_recording::{EntryName, encoding};
 
@@ -178,13 +179,10 @@ fn millis_since(start: Instant) -> f64 {
     start.elapsed().as_secs_f64() * 1000.0
 }
 
-/// Returns headers as a list, with names in lower case. In a value that is not UTF-8, the invalid
-/// bytes are replaced.
+/// Returns headers as a list, with names in lower case.
 pub fn header_list(headers: &HeaderMap) -> Vec<(String, String)> {
     headers
         .iter()
-        .map(|(name, value)| {
-            (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned())
-        })
+        .map(|(name, value)| (name.as_str().to_owned(), header_text(value.as_bytes()).into_owned()))
         .collect()
 }

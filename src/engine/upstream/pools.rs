@@ -16,6 +16,9 @@ use tokio::runtime::{Handle, Id};
 use super::body::READ_BUFFER;
 use super::connect::UpstreamConnector;
 
+/// The most headers of an answer. hyper's own limit is 100.
+const MOST_HEADERS: usize = 500;
+
 /// A pool of connections to all upstreams.
 type UpstreamPool = Client<UpstreamConnector, Full<Bytes>>;
 
@@ -53,5 +56,6 @@ fn pool(connector: &UpstreamConnector) -> UpstreamPool {
         .timer(TokioTimer::new())
         .pool_timer(TokioTimer::new())
         .http1_read_buf_exact_size(READ_BUFFER)
+        .http1_max_headers(MOST_HEADERS)
         .build(connector.clone())
 }
