@@ -1,5 +1,6 @@
 //! Tests of bad input, which is refused before the server listens, with place and remedy.
 
+use std::io::Write as _;
 use std::net::TcpListener;
 
 use crate::support::shape::{CHAT, chat, chat_answer, message};
@@ -192,12 +193,22 @@ fn an_upstream_that_closes_without_an_answer_is_not_recorded_as_one() {
 #[test]
 fn an_upstream_that_speaks_no_tls_or_no_http_is_a_502() {
     let scene = Scene::new();
-    let upstream = Upstream::always(Answer::raw("SSH-2.0-OpenSSH_9.0\r\n\r\n").close());
-    let tls = format!("openai={}", upstream.url().replace("http:", "https:"));
-    let server = scene.record(&upstream, &["--upstream", &tls]);
+    // It speaks first, as such servers do.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let place = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let _is_written = stream.unwrap().write_all(b"SSH-2.0-OpenSSH_9.0\r\n\r\n");
+        }
+    });
+    let upstreams = [format!("openai=https://{place}"), format!("anthropic=http://{place}")];
+    let none = Upstream::always(Answer::json(200, "{}"));
+    let flags = ["--upstream", &upstreams[0], "--upstream", &upstreams[1]];
+    let server = scene.record(&none, &flags);
     server.call(&chat("hi")).expect(502);
     server.call(&message("hi")).expect(502);
     server.stop();
+    assert_eq!(none.requests(), 0);
 }
 
 #[test]

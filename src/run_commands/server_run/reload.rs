@@ -9,7 +9,7 @@ use loomrec_cli::amount::plural;
 use loomrec_cli::exit::CommandFailure;
 use loomrec_cli::output::Output;
 use loomrec_cli::serve_setup;
-use loomrec_os::ProcessSignal;
+use loomrec_os::{ProcessSignal, SignalStream};
 use loomrec_proxy::server::ListenerTls;
 use loomrec_telemetry::metric::Metrics;
 
@@ -40,18 +40,18 @@ impl ServerReload {
         Self { tls, read_again, is_hub, metrics, output: output.clone() }
     }
 
-    /// Reads again at each signal. A server that is no hub and has no certificate leaves the signal its
-    /// default action, which ends the process.
+    /// Watches the signal from now on. A server that is no hub and has no certificate leaves the
+    /// signal its default action, which ends the process: for it, this returns `None`.
     ///
-    /// Returns only if the signal cannot be watched.
-    pub(super) async fn follow(self) -> io::Error {
-        if self.tls.is_none() && !self.is_hub {
-            return std::future::pending().await;
-        }
-        let mut hangup = match ProcessSignal::Hangup.watch() {
-            Ok(hangup) => hangup,
-            Err(error) => return error,
-        };
+    /// # Errors
+    /// The signal cannot be watched.
+    pub(super) fn watch(&self) -> io::Result<Option<SignalStream>> {
+        (self.tls.is_some() || self.is_hub).then(|| ProcessSignal::Hangup.watch()).transpose()
+    }
+
+    /// Reads again at each signal. Never returns.
+    pub(super) async fn follow(self, hangup: Option<SignalStream>) {
+        let Some(mut hangup) = hangup else { return std::future::pending().await };
         loop {
             hangup.recv().await;
             let read = self.read().await;

@@ -63,6 +63,8 @@ pub(super) async fn serve(
         CommandFailure::new(UNEXPECTED, format!("failed to watch signals or the command: {error}"))
     };
     let mut stop_signals = StopSignals::watch().map_err(unexpected)?;
+    // Before the server says that it listens: a signal may follow at once.
+    let hangup = if args.cmd.is_empty() { reload.watch().map_err(unexpected)? } else { None };
     let (stop, stopped) = oneshot::channel::<()>();
     let answering = ConnectionProxy { proxy: Arc::clone(proxy), sessions: sessions.cloned(), tls };
     let serving = server::start(listener, answering, Arc::clone(threads), stopped);
@@ -74,11 +76,11 @@ pub(super) async fn serve(
     let outcome = if args.cmd.is_empty() {
         open_files::raise();
         let mut stdin_ends = pin!(end_of_stdin(args.stop_with_stdin));
-        let mut reloads = pin!(reload.follow());
+        let mut reloads = pin!(reload.follow(hangup));
         let stopped_by = tokio::select! {
             signal = stop_signals.first() => Some(signal),
             () = &mut stdin_ends => None,
-            failed = &mut reloads => return Err(unexpected(failed)),
+            () = &mut reloads => None,
         };
         if let (Some(ProcessSignal::Terminate), Some(sessions)) = (stopped_by, sessions) {
             let most = Duration::from_secs(args.sessions.session_drain);
