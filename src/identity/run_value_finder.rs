@@ -107,14 +107,17 @@ impl RunValueFinder {
         texts: &RequestTexts,
     ) -> RunValues {
         let Some(binding) = self.binding(is_known_client) else { return RunValues::default() };
-        let values = values_in(binding, rules, parts, body, texts);
-        if values.has_repository() || !rules.finds_repository() {
-            return values;
+        let at_start = values_in(binding, rules, parts, body, texts);
+        if !rules.finds_repository() {
+            return at_start;
         }
-        let later = self.states.of_run(binding.here()).into_iter();
-        let mut later = later
-            .map(|state| values_in(&RunBinding::new(&state, &state), rules, parts, body, texts));
-        later.find(RunValues::has_repository).unwrap_or(values)
+        // The state of which most is in the request; of several, the earlier one in this order.
+        let more = |best: RunValues, state: &RunValues| {
+            let of_state = values_in(&RunBinding::new(state, state), rules, parts, body, texts);
+            let is_more = of_state.repository_count() > best.repository_count();
+            if is_more { of_state } else { best }
+        };
+        self.states.of_run(binding.here()).iter().fold(at_start, more)
     }
 }
 

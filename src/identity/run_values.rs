@@ -116,9 +116,9 @@ impl RunValues {
         state
     }
 
-    /// Whether there is a value of a repository.
-    pub(super) fn has_repository(&self) -> bool {
-        self.0.keys().any(|name| is_of_repository(name))
+    /// Returns the number of values of a repository.
+    pub(super) fn repository_count(&self) -> usize {
+        self.0.keys().filter(|name| is_of_repository(name)).count()
     }
 
     /// Returns these values, with others in the place of those of the same name.

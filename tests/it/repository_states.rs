@@ -8,10 +8,21 @@ use crate::support::loomrec::{command, finish};
 use crate::support::shape::{chat_answer, message_answer};
 use crate::support::{Answer, Finished, Scene, Upstream};
 
+/// What all agents begin with: a call, and what it prints.
+const CALL: &str = r#"
+import json, os, subprocess, sys, urllib.error, urllib.request
+def call(base, path, agent, body):
+    headers = {"content-type": "application/json", "x-api-key": "none", "user-agent": agent}
+    request = urllib.request.Request(os.environ[base] + path, json.dumps(body).encode(), headers)
+    try:
+        print(urllib.request.urlopen(request).headers.get("x-loomrec-bound"))
+    except urllib.error.HTTPError as error:
+        print(error.code)
+"#;
+
 /// An agent that writes the state of its repository into a prompt: that of its start, that after it
 /// has written a file, and the first one again. `lie` is a state that the repository never had.
 const AGENT: &str = r#"
-import json, os, subprocess, sys, urllib.error, urllib.request
 def git(*words):
     return subprocess.run(["git", *words], stdout=subprocess.PIPE, text=True).stdout.rstrip("\n")
 def state():
@@ -21,14 +32,7 @@ def ask(state):
             "\n\nRecent commits:\n%s\n\nClaude Code attached this context." % state)
     body = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": [
         {"type": "text", "text": text}, {"type": "text", "text": "Go."}]}]}
-    headers = {"content-type": "application/json", "x-api-key": "none",
-               "user-agent": "claude-cli/2.1.332 (external, cli)"}
-    url = os.environ["ANTHROPIC_BASE_URL"] + "/v1/messages"
-    request = urllib.request.Request(url, json.dumps(body).encode(), headers)
-    try:
-        print(urllib.request.urlopen(request).headers.get("x-loomrec-bound"))
-    except urllib.error.HTTPError as error:
-        print(error.code)
+    call("ANTHROPIC_BASE_URL", "/v1/messages", "claude-cli/2.1.332 (external, cli)", body)
 first = state()
 ask(first)
 open("made.txt", "w").write("made")
@@ -39,7 +43,6 @@ ask(first)
 /// An agent that writes the tree of its folder into a prompt, as Gemini CLI does. `lie` is a tree that
 /// the folder never had.
 const TREE_AGENT: &str = r#"
-import json, os, sys, urllib.error, urllib.request
 files = sorted((name for name in os.listdir() if os.path.isfile(name)), key=str.lower)
 if sys.argv[1:] == ["lie"]:
     files[0] = "lie.txt"
@@ -50,20 +53,13 @@ text = ("<session_context>\nThis is the Gemini CLI. We are setting up the contex
         "ignored, or the display limit (200 items) was reached.\n\n%s/\n%s\n\n\n</session_context>"
         % (os.getcwd(), os.getcwd(), tree))
 body = {"contents": [{"role": "user", "parts": [{"text": text}]}, {"role": "user", "parts": [{"text": "Go."}]}]}
-headers = {"content-type": "application/json", "x-goog-api-key": "none", "user-agent": "GeminiCLI/0.61.0"}
-url = os.environ["GOOGLE_GEMINI_BASE_URL"] + "/v1beta/models/gemini-2.5-pro:generateContent"
-request = urllib.request.Request(url, json.dumps(body).encode(), headers)
-try:
-    print(urllib.request.urlopen(request).headers.get("x-loomrec-bound"))
-except urllib.error.HTTPError as error:
-    print(error.code)
+call("GOOGLE_GEMINI_BASE_URL", "/v1beta/models/gemini-2.5-pro:generateContent", "GeminiCLI/0.61.0", body)
 open("made.txt", "w").write("made")
 "#;
 
 /// An agent that writes the state of its repository and the tree of its folder into one request, as
 /// Qwen Code does.
 const BOTH_AGENT: &str = r#"
-import json, os, subprocess, urllib.request
 def git(*words):
     printed = subprocess.run(["git", *words], stdout=subprocess.PIPE, text=True).stdout.strip()
     return "git: " + (printed or "(clean)").replace("\n", "\ngit: ")
@@ -74,9 +70,7 @@ system = "You are Qwen Code, an interactive agent.\n```\n%s\n```" % state
 user = ("<system-reminder>\nThis is the Qwen Code.\n\nShowing up to 20 items:\n\n%s/\n%s\n</system-reminder>"
         % (os.getcwd(), tree))
 body = {"model": "m", "messages": [{"role": "system", "content": system}, {"role": "user", "content": user}]}
-headers = {"content-type": "application/json", "authorization": "Bearer none", "user-agent": "QwenCode/0.24.4 (linux)"}
-url = os.environ["OPENAI_BASE_URL"] + "/chat/completions"
-print(urllib.request.urlopen(urllib.request.Request(url, json.dumps(body).encode(), headers)).headers.get("x-loomrec-bound"))
+call("OPENAI_BASE_URL", "/chat/completions", "QwenCode/0.24.4 (linux)", body)
 "#;
 
 /// A repository with one commit and these untracked files.
@@ -100,7 +94,7 @@ fn repository(scene: &Scene, name: &str, message: &str, untracked: &[&str]) -> P
 
 fn run(scene: &Scene, folder: &Path, args: &[&str], said: &[&str]) -> Finished {
     let agent = scene.path("agent.py");
-    std::fs::write(&agent, AGENT).unwrap();
+    std::fs::write(&agent, [CALL, AGENT].concat()).unwrap();
     run_agent(&agent, folder, &scene.recording(), args, said)
 }
 
@@ -163,7 +157,7 @@ fn tree_of_the_folder_is_a_value_of_the_run() {
     let to = format!("gemini={}", upstream.url());
     let recorded = repository(&scene, "recorded", "Begin", &["note.txt"]);
     let agent = scene.path("agent.py");
-    std::fs::write(&agent, TREE_AGENT).unwrap();
+    std::fs::write(&agent, [CALL, TREE_AGENT].concat()).unwrap();
     let recording = recorded.join("agent.json");
     run_agent(&agent, &recorded, &recording, &["record", "--upstream", &to], &[]).expect(0);
     std::fs::copy(&recording, scene.recording()).unwrap();
@@ -190,7 +184,7 @@ fn one_request_may_have_a_value_of_the_start_and_one_of_later() {
     let upstream = Upstream::always(Answer::json(200, chat_answer("fine")));
     let to = format!("openai={}", upstream.url());
     let agent = scene.path("agent.py");
-    std::fs::write(&agent, BOTH_AGENT).unwrap();
+    std::fs::write(&agent, [CALL, BOTH_AGENT].concat()).unwrap();
     let recorded = repository(&scene, "recorded", "Begin", &["note.txt"]);
     let recording = recorded.join("agent.json");
     run_agent(&agent, &recorded, &recording, &["record", "--upstream", &to], &[]).expect(0);

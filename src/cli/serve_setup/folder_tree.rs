@@ -58,11 +58,12 @@ struct TreeFolder {
     is_closed: bool,
 }
 
-/// Sets the trees of a folder.
-pub(super) fn set_folder_trees(values: &mut RunValues, root: &Path) {
-    let ignored = IgnoredPaths::read(root);
+/// Sets the trees of the working directory.
+pub(super) fn set_folder_trees(values: &mut RunValues) {
+    let Ok(root) = std::env::current_dir() else { return };
+    let ignored = IgnoredPaths::read(&root);
     for form in &FORMS {
-        if let Some(text) = form.tree_of(root, &ignored) {
+        if let Some(text) = form.tree_of(&root, &ignored) {
             values.set(form.name, text);
         }
     }

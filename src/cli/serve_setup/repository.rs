@@ -1,9 +1,8 @@
-//! What programs write about the working directory and its repository.
+//! What programs print about the repository of the working directory.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use super::folder_tree::set_folder_trees;
 use loomrec_identity::RunValues;
 use loomrec_identity::repository_forms::{CLEAN, GIT_BRANCH, GIT_STATUS};
 
@@ -14,11 +13,9 @@ const VALUES: [(&str, &[&str]); 3] = [
     (GIT_STATUS, &["status", "--short"]),
 ];
 
-/// Sets the values of the working directory's files, and those of the repository that it is in, if
-/// git knows it.
+/// Sets the values of the repository that the working directory is in, if git knows it.
 pub(super) fn set_repository(values: &mut RunValues) {
     let Ok(cwd) = std::env::current_dir() else { return };
-    set_folder_trees(values, &cwd);
     if !cwd.ancestors().any(|folder| folder.join(".git").exists()) {
         return;
     }

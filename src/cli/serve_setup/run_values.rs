@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use time::{Date, OffsetDateTime, UtcOffset};
 
+use super::folder_tree::set_folder_trees;
 use super::repository::set_repository;
 use crate::args::{RunValueArgs, ServeArgs};
 use crate::exit::CommandFailure;
@@ -84,16 +85,16 @@ impl RunValueTerms {
     /// Returns what reads the state of the repository that CMD runs in when a request may have another
     /// one than that at the start.
     pub fn repository_watch(&self, args: &ServeArgs) -> Option<RepositoryWatch> {
-        let start = self.with_repository(args).all;
-        start.get(GIT_STATUS).or(start.get(FOLDER_TREE)).filter(|_| has_repository(args))?;
-        // The folder of loomrec's own files is made after the values were read.
-        if start != self.all {
-            self.states.add(&start);
+        if !has_repository(args) {
+            return None;
         }
+        let start = self.with_repository(args).all;
         let without = args.run_values.no_run_value.clone();
         let read = move || {
             let mut state = RunValues::default();
             set_repository(&mut state);
+            // Few programs write a tree, so it is read only for a request that has one.
+            set_folder_trees(&mut state);
             without.iter().for_each(|name| _ = state.remove(name));
             state
         };
