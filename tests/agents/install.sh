@@ -1,15 +1,13 @@
-# Installs programs, each into a folder of its own, and builds loomrec. The runners of agents
-# and of frameworks source it.
+# Installs programs, each into a folder of its own. The runners of agents and of frameworks source
+# it.
 
-die() { echo "${runner:?}: $*" >&2; exit 1; }
+. "$(dirname "${BASH_SOURCE[0]}")/../install.sh"
 
 # Installs the programs that a file lists, a line each: name, registry, packages. Sets `cache`
 # to their folder. A program whose packages cannot be installed is not run.
 install_programs() {
-    local list=$1 name registry packages tool
-    for tool in python3 git node npm; do
-        command -v "$tool" >/dev/null || die "$tool is needed and not on the PATH"
-    done
+    local list=$1 name registry packages
+    need python3 git node npm
     mkdir -p "$2"
     # The real path: work trees may share this folder through a link.
     cache=$(cd "$2" && pwd -P)
@@ -22,7 +20,7 @@ install_programs() {
 install_program() {
     local home=$1 registry=$2 packages=$3 stamp try
     stamp="$registry $packages $home $(python3 --version) $(node --version)"
-    if [ -f "$home/.stamp" ] && [ "$(cat "$home/.stamp")" = "$stamp" ]; then return; fi
+    if is_installed "$home" "$stamp"; then return; fi
     rm -rf "$home" && mkdir -p "$home"
     for try in 1 2 3; do
         # shellcheck disable=SC2086
@@ -61,15 +59,4 @@ build_shift_clock() {
     cc -O2 -shared -fPIC -o "$cache/shift_clock.so" "$here/shift_clock.c" -ldl \
         >"$cache/shift_clock.log" 2>&1 || return 0
     export LOOMREC_TEST_SHIFT_CLOCK=$cache/shift_clock.so
-}
-
-# Sets `binary` to LOOMREC_BIN or LOOMREC, or else builds target/debug/loomrec.
-find_binary() {
-    binary=${LOOMREC_BIN:-${LOOMREC:-}}
-    if [ -z "$binary" ]; then
-        (cd "$root" && cargo build-all --quiet --locked)
-        binary=${CARGO_TARGET_DIR:-$root/target}/debug/loomrec
-    fi
-    [ -x "$binary" ] || die "no binary at $binary"
-    binary=$(realpath "$binary")
 }
