@@ -10,14 +10,14 @@ use loomrec_store::RecordingLocation;
 #[command(after_help = "\
 Calls are matched by step id, then by the hash of their requests (takes in order), then by the
 most similar request. IDs and dates that providers generate for each answer are not compared.
-Differences in times and chunk boundaries are shown, but they only count with --times.
+Differences in times and chunk boundaries are shown, but they do not count.
 
 Exit code 0 if there is no difference that counts, 1 if there is one.
 
 Examples:
   loomrec diff old.json new.json
   loomrec diff old.json new.json --stat
-  loomrec diff old.json new.json --answers-only --ignore answer/usage --ignore answer/cost_usd
+  loomrec diff old.json new.json --ignore request --ignore answer/usage --ignore answer/cost_usd
   loomrec diff old.json new.json --markdown > comment.md")]
 pub struct DiffArgs {
     /// The old recording
@@ -26,19 +26,10 @@ pub struct DiffArgs {
     /// The new recording
     #[arg(value_name = "B", value_parser = location(), value_hint = ValueHint::AnyPath)]
     pub new: RecordingLocation,
-    /// Ignore a place and everything below it: a JSON pointer into request bodies, or a name that
-    /// diff prints, such as answer/usage (repeatable)
+    /// Ignore a place and everything below it: a JSON pointer into request bodies, a name that diff
+    /// prints, such as answer/usage, or request (repeatable)
     #[arg(long, value_name = "POINTER")]
     pub ignore: Vec<String>,
-    /// Compare only the answers
-    #[arg(long, conflicts_with = "requests_only")]
-    pub answers_only: bool,
-    /// Compare only the requests
-    #[arg(long)]
-    pub requests_only: bool,
-    /// Count differences in times, chunks and sizes
-    #[arg(long)]
-    pub times: bool,
     /// Print one line for each changed call
     #[arg(long, conflicts_with_all = ["json", "markdown"])]
     pub stat: bool,

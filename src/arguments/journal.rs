@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
@@ -32,12 +32,6 @@ pub struct JournalArgs {
     /// Only calls to this upstream
     #[arg(long, value_name = "NAME")]
     pub upstream: Option<String>,
-    /// Only calls of this session
-    #[arg(long, value_name = "SESSION")]
-    pub session: Option<String>,
-    /// Only calls answered from this source
-    #[arg(long, value_enum)]
-    pub source: Option<SourceArgument>,
     /// Only calls at this time or later: 2026-01-31T12:00:00Z, or 90s, 10m, 2h, 7d ago
     #[arg(long, value_name = "TIME", value_parser = TimeArgument::parse)]
     pub since: Option<TimeArgument>,
@@ -50,23 +44,6 @@ pub struct JournalArgs {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
-}
-
-/// Where an answer came from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum SourceArgument {
-    /// A recording
-    Recording,
-    /// The live upstream
-    Upstream,
-    /// A script
-    Script,
-    /// The placeholder answer
-    Default,
-    /// A fault instead of an answer
-    Fault,
-    /// The call was missed or refused, or the client left first
-    None,
 }
 
 /// A moment, given as a timestamp or as the time that has passed since.

@@ -1,6 +1,7 @@
 //! Definitions of the command line. Each command works out what its flags mean together.
 
 mod access;
+mod detailed_choice;
 mod diff;
 pub mod duration;
 mod expiry;
@@ -42,6 +43,7 @@ use std::path::PathBuf;
 use clap::{CommandFactory as _, Parser, Subcommand};
 
 pub use access::AccessArgs;
+pub use detailed_choice::DetailedChoice;
 pub use diff::DiffArgs;
 pub use expiry::{ExpiryArgs, OnExpired};
 pub use fault::FaultArgs;
@@ -50,7 +52,7 @@ pub use generate::{GenerateArgs, GenerateKind};
 pub use help::HELP_ALL;
 pub use identity::{IdentityArgs, ToolResultPolicy};
 pub use interchange::{ExportArgs, ImportArgs};
-pub use journal::{JournalArgs, SourceArgument, TimeArgument};
+pub use journal::{JournalArgs, TimeArgument};
 pub use limit::LimitArgs;
 pub use log_format::LogFormat;
 pub use merge::{MergeArgs, OnConflict};
@@ -61,7 +63,7 @@ pub use reading::{
 };
 pub use record::{DurableAt, RecordArgs, RecordMode};
 pub use redact::RedactArgs;
-pub use remote::{CompactArgs, GcArgs, PullArgs, PushArgs, RemoteArgs};
+pub use remote::{CompactArgs, GcArgs, KeptStates, PullArgs, PushArgs, RemoteArgs};
 pub use replay::{EndOrderFlag, LatencyModel, OnMissFlag, RepeatPolicy, ReplayArgs};
 pub use rerecord::RerecordArgs;
 pub use review::{AcceptArgs, DecideArgs, RejectArgs, ReviewArgs};

@@ -19,6 +19,20 @@ pub(super) fn listen_address(text: &str) -> Result<SocketAddr, String> {
     })
 }
 
+/// Reads an address that only this machine can reach.
+///
+/// # Errors
+/// A text that is no address, or another one.
+pub(super) fn loopback_address(text: &str) -> Result<SocketAddr, String> {
+    let address = listen_address(text)?;
+    match address.ip().is_loopback() {
+        true => Ok(address),
+        false => Err("other machines could reach it: give a port, or an address of this machine \
+                      such as 127.0.0.1:8080"
+            .to_owned()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -18,8 +18,8 @@ pub struct LsArgs {
     #[arg(long, value_name = "FILE")]
     pub prices: Option<PathBuf>,
     /// Print all columns, and all that each call asks
-    #[arg(short, long, conflicts_with = "json")]
-    pub wide: bool,
+    #[arg(long, conflicts_with = "json")]
+    pub full: bool,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
@@ -102,16 +102,14 @@ Examples:
   loomrec replay -r agent.json --journal run.jsonl -- pytest
   loomrec score run.jsonl
   loomrec score run.jsonl --recovery max_detection_ms=3000,max_recovery_ms=5000
-  loomrec score run.jsonl --budget budget.json --junit recovery.xml")]
+  loomrec score run.jsonl --recovery budget.json --junit recovery.xml")]
 pub struct ScoreArgs {
     /// The journal of a run (--journal), or marks of your own: a JSON list, or a YAML file; `-` for
     /// stdin
     pub journal: PathBuf,
-    /// A JSON or YAML file with max_detection_ms, max_recovery_ms and require_clean_timeout
-    #[arg(long, value_name = "FILE")]
-    pub budget: Option<PathBuf>,
-    /// The budget on one line: max_detection_ms=3000,max_recovery_ms=5000,require_clean_timeout
-    #[arg(long, value_name = "BUDGET", conflicts_with = "budget")]
+    /// The budget: max_detection_ms=3000,max_recovery_ms=5000,require_clean_timeout, or a file with
+    /// these members (.json, .yaml, .yml)
+    #[arg(long, value_name = "BUDGET")]
     pub recovery: Option<String>,
     /// Do not fail if no fault put the budget to the test
     #[arg(long)]

@@ -53,11 +53,6 @@ pub struct RecordArgs {
     #[arg(add = SettingScope::Run)]
     pub run: Option<String>,
 
-    /// Forward the client's accept-encoding, so that answers may be recorded compressed
-    #[arg(long, env = "LOOMREC_KEEP_ENCODING", value_parser = FalseyValueParser::new())]
-    #[arg(add = SettingScope::Run)]
-    pub keep_encoding: bool,
-
     /// How safely an exchange must be stored before the client gets the last byte
     #[arg(long, value_enum, default_value_t = DurableAt::Process, env = "LOOMREC_DURABILITY")]
     #[arg(add = SettingScope::Run)]

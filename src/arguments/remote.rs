@@ -28,8 +28,8 @@ pub struct PushArgs {
     #[arg(value_name = "URL")]
     pub url: Option<String>,
     /// The pointer file to write [default: RECORDING with .remote.json in place of .json]
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub pointer: Option<PathBuf>,
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub output: Option<PathBuf>,
     /// Also give the state this tag; a tag never moves
     #[arg(long, value_name = "NAME")]
     pub tag: Option<String>,
@@ -83,7 +83,7 @@ pub struct CompactArgs {
     pub tag: Option<String>,
     /// If segments of a recorder are lost: merge those that come after them, and note what is missing
     #[arg(long)]
-    pub skip_missing: bool,
+    pub force: bool,
     /// If the newest state is not known any more: first make this state, sha256:HASH, the newest
     #[arg(long, value_name = "STATE")]
     pub restore: Option<String>,
@@ -94,28 +94,47 @@ pub struct CompactArgs {
 #[command(after_help = "\
 Examples:
   loomrec gc s3://my-bucket/loomrec/agent           # shows what would be removed
-  loomrec gc s3://my-bucket/loomrec/agent --apply --keep-pointers .
+  loomrec gc s3://my-bucket/loomrec/agent --apply --keep .
   loomrec gc s3://my-bucket/loomrec/agent --purge   # after a leak: docs/remote.md")]
 pub struct GcArgs {
     /// The remote recording: s3://BUCKET/NAME, gs://BUCKET/NAME or az://CONTAINER/NAME
     #[arg(value_name = "URL")]
     pub url: String,
-    /// Keep all states that are younger than this, such as 30d or 12h
-    #[arg(long, value_name = "TIME", default_value = "90d", value_parser = duration)]
-    pub keep: Duration,
-    /// Keep the states that pointer files below this folder name. Can be repeated
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub keep_pointers: Vec<PathBuf>,
+    /// Keep all states that are younger than this, such as 30d or 12h [default: 90d], or those that
+    /// pointer files below this folder name (repeatable)
+    #[arg(long, value_name = "TIME|DIR", value_parser = KeptStates::parse, value_hint = ValueHint::DirPath)]
+    pub keep: Vec<KeptStates>,
     /// Keep the newest state alone, also if others are young or have tags: for content that must
     /// not stay
-    #[arg(long, conflicts_with_all = ["keep", "keep_pointers"])]
+    #[arg(long, conflicts_with = "keep")]
     pub purge: bool,
     /// Remove the whole recording
-    #[arg(long, conflicts_with_all = ["keep", "keep_pointers", "purge"])]
+    #[arg(long, conflicts_with_all = ["keep", "purge"])]
     pub delete: bool,
     /// Remove the objects; without it, their paths are printed on stdout
     #[arg(long)]
     pub apply: bool,
+}
+
+/// The states that `gc` keeps.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KeptStates {
+    /// Those that are younger than this.
+    Younger(Duration),
+    /// Those that pointer files below this folder name.
+    Pinned(PathBuf),
+}
+
+impl KeptStates {
+    /// Reads a time; any other text is a folder.
+    fn parse(text: &str) -> Result<Self, String> {
+        let is_time = text.starts_with(|first: char| first.is_ascii_digit());
+        match duration(text) {
+            Ok(time) => Ok(Self::Younger(time)),
+            Err(why) if is_time => Err(format!("{why}, or a folder as ./{text}")),
+            Err(_) => Ok(Self::Pinned(text.into())),
+        }
+    }
 }
 
 /// The flags of commands that read remote recordings.

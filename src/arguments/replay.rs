@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::builder::FalseyValueParser;
 use clap::{Args, ValueEnum, ValueHint};
 
+use super::detailed_choice::{DetailedChoice, DetailedChoiceParser};
 use super::location::{local_location, location};
 use super::{ExpiryArgs, RemoteArgs, ServeArgs, SetAside, SettingScope, StrictEffect};
 use loomrec_store::RecordingLocation;
@@ -68,16 +69,13 @@ pub struct ReplayArgs {
     /// The answer to a call that is not recorded [default: error]
     #[arg(
         long,
-        value_enum,
+        value_name = "ANSWER[:TEXT]",
         env = "LOOMREC_ON_MISS",
+        value_parser = DetailedChoiceParser::<OnMissFlag>::new(),
         add = StrictEffect::contradicts_unless("error")
     )]
     #[arg(add = SettingScope::Outside { unless: Some("error") })]
-    pub on_miss: Option<OnMissFlag>,
-
-    /// The text of --on-miss default, in place of "Mock response"
-    #[arg(long, value_name = "TEXT", add = StrictEffect::CONTRADICTS)]
-    pub default_response: Option<String>,
+    pub on_miss: Option<DetailedChoice<OnMissFlag>>,
 
     /// What a call gets when all its takes are used up
     ///
@@ -91,29 +89,21 @@ pub struct ReplayArgs {
     #[arg(add = SettingScope::Run)]
     pub repeat: Option<RepeatPolicy>,
 
-    /// When to send answers and chunks
+    /// When to send answers and chunks, such as constant:200
     #[arg(
         long,
-        value_enum,
-        default_value_t = LatencyModel::None,
+        value_name = "MODEL",
+        default_value = "none",
         env = "LOOMREC_LATENCY",
+        value_parser = DetailedChoiceParser::<LatencyModel>::new(),
         add = StrictEffect::Harmless
     )]
     #[arg(add = SettingScope::Run)]
-    pub latency: LatencyModel,
-
-    /// Milliseconds for the models constant, normal and agentloom, and for entries without recorded times
-    #[arg(
-        long,
-        value_name = "MS",
-        default_value_t = 0.0,
-        env = "LOOMREC_LATENCY_MS",
-        add = StrictEffect::Harmless
-    )]
-    #[arg(add = SettingScope::Run)]
-    pub latency_ms: f64,
+    pub latency: DetailedChoice<LatencyModel>,
 
     /// Divide recorded times by this factor
+    ///
+    /// It also divides the retry-after of recorded answers.
     #[arg(
         long,
         value_name = "X",
@@ -196,6 +186,12 @@ pub struct ReplayArgs {
 }
 
 impl ReplayArgs {
+    /// Returns the text of the answer to calls that are not recorded, if the user chose one.
+    #[must_use]
+    pub fn default_response(&self) -> Option<String> {
+        self.on_miss.as_ref()?.detail.clone()
+    }
+
     /// Whether answers end in the order of the recorded run. A server has clients that know nothing
     /// of each other, so it keeps no order unless it is asked to.
     #[must_use]
@@ -212,7 +208,7 @@ impl ReplayArgs {
 pub enum OnMissFlag {
     /// A RecordingMismatchError
     Error,
-    /// The placeholder answer "Mock response"
+    /// A placeholder answer: default, or default:TEXT [TEXT: Mock response]
     Default,
     /// The live upstream's answer, not recorded
     Forward,
@@ -243,12 +239,12 @@ pub enum EndOrderFlag {
 pub enum LatencyModel {
     /// Immediately
     None,
-    /// After --latency-ms
+    /// After that many milliseconds
     Constant,
-    /// After a random time around --latency-ms (see --seed)
+    /// After a random time around them
     Normal,
-    /// The same with the numbers of AgentLoom's mock provider
+    /// With AgentLoom's numbers
     Agentloom,
-    /// Each chunk at its recorded time
+    /// Each chunk at its recorded time, else after them
     Replay,
 }

@@ -96,10 +96,6 @@ pub struct RerecordArgs {
     #[arg(long, value_name = "N", default_value_t = 6, env = "LOOMREC_TRIES")]
     #[arg(add = SettingScope::Run)]
     pub tries: u32,
-    /// Maximum wait before sending a request again
-    #[arg(long, value_name = "SECONDS", default_value_t = 120, env = "LOOMREC_MAX_WAIT")]
-    #[arg(add = SettingScope::Run)]
-    pub max_wait: u64,
     /// Maximum time for a complete answer
     #[arg(long, value_name = "SECONDS", default_value_t = 600, env = "LOOMREC_TIMEOUT")]
     #[arg(add = SettingScope::Run)]

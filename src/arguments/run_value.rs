@@ -33,37 +33,29 @@ pub struct RunValueArgs {
     #[arg(add = SettingScope::Run)]
     pub vars: Vec<String>,
 
-    /// Do not use this value of the run, such as cwd or day (repeatable)
-    #[arg(
-        long,
-        value_name = "NAME",
-        env = "LOOMREC_NO_RUN_VALUE",
-        value_delimiter = ' ',
-        add = StrictEffect::Harmless
-    )]
-    #[arg(add = SettingScope::Run)]
-    pub no_run_value: Vec<String>,
-
-    /// Apply the preset of this name to all requests
+    /// Apply the preset of this name to all requests, or none to any
     ///
-    /// For an agent that is not recognised. 'loomrec rules' lists them.
+    /// For an agent that is not recognised. 'loomrec rules' lists them. 'none' recognises no agent.
     #[arg(
         long,
         value_name = "NAME",
         env = "LOOMREC_PRESET",
-        conflicts_with = "no_preset",
-        add = StrictEffect::WEAKENS
+        add = StrictEffect::weakens_unless("none")
     )]
     #[arg(add = SettingScope::Run)]
     pub preset: Option<String>,
+}
 
-    /// Do not apply loomrec's presets for known agents
-    #[arg(
-        long,
-        env = "LOOMREC_NO_PRESET",
-        value_parser = clap::builder::FalseyValueParser::new(),
-        add = StrictEffect::Harmless
-    )]
-    #[arg(add = SettingScope::Run)]
-    pub no_preset: bool,
+impl RunValueArgs {
+    /// Whether no agent is recognised.
+    #[must_use]
+    pub fn has_no_preset(&self) -> bool {
+        self.preset.as_deref() == Some("none")
+    }
+
+    /// Returns the name of the preset for all requests.
+    #[must_use]
+    pub fn preset_for_all(&self) -> Option<&str> {
+        self.preset.as_deref().filter(|_| !self.has_no_preset())
+    }
 }

@@ -101,8 +101,8 @@ pub struct ServeArgs {
     #[arg(add = SettingScope::OUTPUT_FILE)]
     pub journal: Option<PathBuf>,
 
-    /// Start a new journal file above this size (500000, 512KiB, 64MiB, 1GiB); older ones are FILE.1,
-    /// FILE.2, …
+    /// Start a new journal file above this size (500000, 512KiB, 64MiB, 1GiB); the three before it
+    /// are FILE.1, FILE.2 and FILE.3
     #[arg(
         long,
         value_name = "SIZE",
@@ -113,17 +113,6 @@ pub struct ServeArgs {
     )]
     #[arg(add = SettingScope::Run)]
     pub journal_max_size: Option<u64>,
-
-    /// How many older files of the journal to keep
-    #[arg(
-        long,
-        value_name = "N",
-        default_value_t = 3,
-        env = "LOOMREC_JOURNAL_KEEP",
-        add = StrictEffect::Harmless
-    )]
-    #[arg(add = SettingScope::Run)]
-    pub journal_keep: u32,
 
     /// Write the receipt as JSON to FILE
     #[arg(long, value_name = "FILE", env = "LOOMREC_RECEIPT", add = StrictEffect::Harmless)]

@@ -1,7 +1,10 @@
 //! The flags of `loomrec ui`.
 
+use std::net::SocketAddr;
+
 use clap::{Args, ValueHint};
 
+use super::listen::loopback_address;
 use super::location::location;
 use loomrec_store::RecordingLocation;
 
@@ -14,7 +17,7 @@ A journal does not hold the text of requests and answers; -r adds it from the re
 Examples:
   loomrec ui recordings/agent.json
   loomrec ui run.jsonl -r recordings/agent.json
-  loomrec ui recordings/ --port 8080 --no-open")]
+  loomrec ui recordings/ --listen 8080 --no-open")]
 pub struct UiArgs {
     /// The recording to show (or that of the settings), or a journal that --journal wrote
     #[arg(value_name = "FILE", value_parser = location(), value_hint = ValueHint::AnyPath)]
@@ -28,9 +31,9 @@ pub struct UiArgs {
         value_hint = ValueHint::AnyPath,
     )]
     pub recording: Option<RecordingLocation>,
-    /// The port on 127.0.0.1 [default: a free port]
-    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
-    pub port: u16,
+    /// The address to listen on, or its port: one of this machine alone [default: a free port]
+    #[arg(long, value_name = "ADDR", value_parser = loopback_address)]
+    pub listen: Option<SocketAddr>,
     /// Do not open a browser
     #[arg(long)]
     pub no_open: bool,

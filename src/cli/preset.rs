@@ -182,10 +182,10 @@ impl Preset {
         Self { name, is_of_project: true, programs: vec![name].leak(), ..PLAIN }
     }
 
-    /// Returns the preset of CMD, unless `--no-preset` is given. Those of the project count before
+    /// Returns the preset of CMD, unless `--preset none` is given. Those of the project count before
     /// those that loomrec has.
     pub fn of(args: &ServeArgs, of_project: &[Self]) -> Option<Self> {
-        let program = args.cmd.first().filter(|_| !args.run_values.no_preset)?;
+        let program = args.cmd.first().filter(|_| !args.run_values.has_no_preset())?;
         let name = Path::new(program).file_name()?.to_str()?;
         let all = of_project.iter().copied().chain(PRESETS);
         all.into_iter().find(|preset| preset.programs.contains(&name))
@@ -263,7 +263,7 @@ impl AppliedPreset {
             if parts.is_empty() { String::new() } else { format!(": {}", parts.join(", ")) };
         let note = note.map(|note| format!("; {note}")).unwrap_or_default();
         let version = self.preset.version_text();
-        format!("loomrec: preset {name} {version}{parts} (--no-preset){note}")
+        format!("loomrec: preset {name} {version}{parts} (--preset none){note}")
     }
 }
 

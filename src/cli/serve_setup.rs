@@ -317,6 +317,9 @@ pub fn refuse_overwriting(
     Ok(())
 }
 
+/// How many older files of a journal are kept.
+const KEPT_JOURNAL_FILES: u32 = 3;
+
 /// Returns the facts about a run that accompany its metrics.
 pub fn about(args: &ServeArgs, recordings: &[RecordingLocation]) -> RunInfo {
     let name = recordings.first().and_then(|recording| recording.as_path().file_stem());
@@ -330,8 +333,9 @@ pub fn about(args: &ServeArgs, recordings: &[RecordingLocation]) -> RunInfo {
 /// A file that cannot be written.
 pub fn journal(args: &ServeArgs, notify: OnNotice) -> Result<Journal, CommandFailure> {
     let Some(path) = &args.journal else { return Ok(Journal::new(None)) };
-    let keep = args.journal_keep;
-    let rotation = args.journal_max_size.map(|max_size| JournalRotation { max_size, keep });
+    let rotation = args
+        .journal_max_size
+        .map(|max_size| JournalRotation { max_size, keep: KEPT_JOURNAL_FILES });
     let file =
         journal::JournalFile::create(path, rotation).map_err(|error| unwritable(path, &error))?;
     let name = path.display().to_string();

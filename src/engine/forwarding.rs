@@ -19,8 +19,6 @@ pub struct Forwarding {
     pub routes: Arc<RouteTable>,
     /// Removes credentials from error messages.
     pub redactor: Arc<Redactor>,
-    /// Whether the client's own `accept-encoding` is passed on, instead of `identity`.
-    pub keep_encoding: bool,
 }
 
 impl Forwarding {
@@ -39,9 +37,8 @@ impl Forwarding {
         for name in ["host", "content-length", "expect"] {
             headers.remove(name);
         }
-        if !self.keep_encoding {
-            headers.insert("accept-encoding", HeaderValue::from_static("identity"));
-        }
+        // Recordings can then be read, whatever the client can decode.
+        headers.insert("accept-encoding", HeaderValue::from_static("identity"));
         let route = call.route();
         let base = self.routes.base(route)?;
         Some(UpstreamRequest {

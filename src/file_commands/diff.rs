@@ -36,9 +36,6 @@ use total::DiffTotals;
 /// (4); a stdout that cannot be written.
 pub fn run(args: &DiffArgs) -> Result<u8, CommandFailure> {
     let mut scope = DiffScope::default();
-    scope.requests = !args.answers_only;
-    scope.answers = !args.requests_only;
-    scope.times = args.times;
     for place in &args.ignore {
         let failure =
             |error| CommandFailure::usage(format!("failed to read --ignore: failed to {error}"));

@@ -39,7 +39,7 @@ pub fn run(args: &LsArgs) -> Result<u8, CommandFailure> {
         true => json(&recording, &pricing, &mut out),
         false => {
             let (recording, pricing) = (&recording, &pricing);
-            let (width, held, question) = match (args.wide, terminal::width()) {
+            let (width, held, question) = match (args.full, terminal::width()) {
                 (true, _) => (None, HELD_WIDE, LONGEST_QUESTION),
                 (false, width) => (width, HELD, width.unwrap_or(QUESTION)),
             };

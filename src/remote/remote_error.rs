@@ -228,7 +228,7 @@ pub enum RemoteError {
     #[error(
         "merge the segments of {url}: the store does not have {gaps}, and has later ones; if a \
          machine still has them, run `loomrec compact {url}` there, else `loomrec compact {url} \
-         --skip-missing` merges what is there"
+         --force` merges what is there"
     )]
     Gap {
         /// The recording.

@@ -254,7 +254,7 @@ pub fn budget(
     planned: &PlannedFaults,
 ) -> Result<Option<RecoveryBudget>, CommandFailure> {
     let text = flags.recovery.as_deref().filter(|text| !text.is_empty());
-    let budget = text.map(score::budget_text).transpose()?.or(planned.plan.recovery);
+    let budget = text.map(score::recovery_budget).transpose()?.or(planned.plan.recovery);
     if budget.is_none() && flags.junit.is_some() {
         return Err(CommandFailure::usage(
             "--junit reports on recovery: give --recovery a budget, or use loomrec score",

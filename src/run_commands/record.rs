@@ -112,7 +112,7 @@ pub(super) fn engines(
     let mut plan = fault::plan(&args.serve, ground.session.plan.as_ref())?;
     let budget = fault::budget(&args.serve.trouble, &plan)?;
     fault::check_upstreams(&mut plan, &ground.upstreams.routes)?;
-    let forwarding = ground.forwarding(args.keep_encoding);
+    let forwarding = ground.forwarding();
     let engine = match (args.mode, exists) {
         (RecordMode::All, _) | (RecordMode::NewEpisodes | RecordMode::Once, false) => {
             Engine::Record { record: recorder(args, ground, rules, remote)?, forwarding }

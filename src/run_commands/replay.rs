@@ -151,7 +151,7 @@ pub(super) fn parts(
         fault::decider(plan, FaultCounters::default(), seed, draws_waits(args), &ground.output);
     let missed = pending::begin(args, &on_miss, &matcher, &ground.run_values)?;
     let replay = ReplayEngine::new(matcher, latency(args, decider.seed()));
-    let replay = replay.with_script(script).with_default_response(args.default_response.clone());
+    let replay = replay.with_script(script).with_default_response(args.default_response());
     let replay = Arc::new(replay);
     let on_explained = ground.miss_sink(missed.clone());
     let engines = RunEngines {
@@ -194,7 +194,7 @@ fn miss_policy(args: &ReplayArgs, ground: &RunContext) -> Result<MissPolicy, Com
     // `--strict` always wins: a policy from the environment has been set aside.
     let policy = match args.strict {
         true => OnMissFlag::Error,
-        false => args.on_miss.unwrap_or(OnMissFlag::Error),
+        false => args.on_miss.as_ref().map_or(OnMissFlag::Error, |answer| answer.word),
     };
     if !args.script.is_empty() && policy != OnMissFlag::Error {
         return Err(CommandFailure::usage(
@@ -202,17 +202,15 @@ fn miss_policy(args: &ReplayArgs, ground: &RunContext) -> Result<MissPolicy, Com
              refuses the others; leave one of the two out",
         ));
     }
-    if args.default_response.is_some() && policy != OnMissFlag::Default && !args.strict {
-        return Err(CommandFailure::usage(
-            "--default-response is the answer of --on-miss default: add that, or leave it out",
-        ));
+    if args.default_response().is_some() && policy != OnMissFlag::Default && !args.strict {
+        return Err(CommandFailure::usage("--on-miss: only default takes a text behind a colon"));
     }
     Ok(match policy {
         OnMissFlag::Error => MissPolicy::Error,
         OnMissFlag::Default => MissPolicy::Placeholder,
         OnMissFlag::Forward => {
             let client = serve_setup::upstream_client()?;
-            MissPolicy::Forward { client, forwarding: ground.forwarding(false) }
+            MissPolicy::Forward { client, forwarding: ground.forwarding() }
         }
     })
 }

@@ -53,6 +53,8 @@ use route::RerecordUpstreams;
 
 /// How long open answers are awaited once nothing more is sent.
 const GRACE: Duration = Duration::from_secs(30);
+/// The longest wait before a request is sent again.
+const LONGEST_RETRY_WAIT: Duration = Duration::from_secs(120);
 /// How many calls a message names.
 const NAMED: usize = 5;
 
@@ -306,7 +308,7 @@ impl RerecordWork {
         let limits = RerecordLimits {
             at_once: args.concurrency,
             tries: args.tries,
-            patience: Duration::from_secs(args.max_wait),
+            patience: LONGEST_RETRY_WAIT,
             timeout: Duration::from_secs(args.timeout),
         };
         let unexpected = |error: io::Error| {

@@ -34,12 +34,9 @@ const LARGEST_BUDGET: u64 = 1 << 20;
 /// A budget that is invalid; a journal that cannot be read, or is not a journal; a result that
 /// cannot be written.
 pub fn run(args: &ScoreArgs) -> Result<u8, CommandFailure> {
-    let budget = match (&args.budget, &args.recovery) {
-        (Some(file), _) => Some(budget_file(file)?),
-        (None, Some(text)) => Some(budget_text(text)?),
-        (None, None) => None,
-    };
-    for taken in [Some(&args.journal), args.budget.as_ref()].into_iter().flatten() {
+    let budget = args.recovery.as_deref().map(recovery_budget).transpose()?;
+    let file = args.recovery.as_deref().and_then(budget_file);
+    for taken in [Some(args.journal.as_path()), file].into_iter().flatten() {
         if args.junit.as_ref().is_some_and(|junit| real(junit) == real(taken)) {
             let name = taken.display();
             return Err(CommandFailure::usage(format!(
@@ -85,23 +82,30 @@ fn incidents(path: &Path) -> Result<Vec<Incident>, CommandFailure> {
     Ok(found.incidents)
 }
 
-/// Reads `--recovery`.
+/// Reads `--recovery`: a budget on one line, or the file that holds it.
 ///
 /// # Errors
-/// A text that is not a budget.
-pub(super) fn budget_text(text: &str) -> Result<RecoveryBudget, CommandFailure> {
-    RecoveryBudget::parse(text)
-        .map_err(|error| CommandFailure::usage(format!("--recovery {text}: {error}")))
+/// A text that is not a budget; a file that cannot be read, or is not a budget.
+pub(super) fn recovery_budget(text: &str) -> Result<RecoveryBudget, CommandFailure> {
+    match budget_file(text) {
+        Some(path) => read_budget(path),
+        None => RecoveryBudget::parse(text)
+            .map_err(|error| CommandFailure::usage(format!("--recovery {text}: {error}"))),
+    }
 }
 
-/// Reads `--budget`: as YAML if the file's extension says so, otherwise as JSON. The budget is the
-/// file itself, or its member `recovery`.
-///
-/// # Errors
-/// A file that cannot be read, or is not a budget.
-pub(super) fn budget_file(path: &Path) -> Result<RecoveryBudget, CommandFailure> {
+/// Returns the file that a budget is in, by its extension.
+fn budget_file(text: &str) -> Option<&Path> {
+    let path = Path::new(text);
+    let extension = path.extension()?.to_str()?;
+    ["json", "yaml", "yml"].contains(&extension).then_some(path)
+}
+
+/// Reads a file as YAML if its extension says so, otherwise as JSON. The budget is the file itself, or
+/// its member `recovery`.
+fn read_budget(path: &Path) -> Result<RecoveryBudget, CommandFailure> {
     let wrong =
-        |why: &dyn Display| CommandFailure::usage(format!("--budget {}: {why}", path.display()));
+        |why: &dyn Display| CommandFailure::usage(format!("--recovery {}: {why}", path.display()));
     let text = loomrec_os::read_input(path, LARGEST_BUDGET).map_err(|error| wrong(&error))?;
     let value = scripts::value(&text, script::notation(path)).map_err(|why| wrong(&why))?;
     // A suite of mcptest, or its block `recovery` alone.

@@ -204,9 +204,9 @@ impl RunContext {
     }
 
     /// Returns what builds the requests that go upstream.
-    pub fn forwarding(&self, keep_encoding: bool) -> Forwarding {
+    pub fn forwarding(&self) -> Forwarding {
         let (routes, redactor) = (Arc::clone(&self.upstreams.routes), Arc::clone(&self.redactor));
-        Forwarding { routes, redactor, keep_encoding }
+        Forwarding { routes, redactor }
     }
 
     /// Returns the callback that keeps explained misses, also in `missed` if they are to be sent
@@ -256,7 +256,7 @@ impl RunContext {
             single: routes.single.is_some() || routes.unnamed,
             known: &self.upstreams.given,
         });
-        if args.run_values.no_preset {
+        if args.run_values.has_no_preset() {
             return environment;
         }
         environment.with_agents(self.preset.as_deref(), &self.current, &args.no_env)

@@ -1,7 +1,7 @@
 //! The `loomrec ui` command: shows a recording or a journal in a browser.
 
 use std::io::IsTerminal as _;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::Ipv4Addr;
 use std::process::Stdio;
 
 use tokio::net::TcpListener;
@@ -24,9 +24,9 @@ use loomrec_proxy::server::file_inspector;
 pub async fn run(args: &UiArgs) -> Result<u8, CommandFailure> {
     let output = Output::new(LogFormat::Human, false, false);
     let shown = open(args, &output)?;
-    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, args.port));
+    let address = args.listen.unwrap_or((Ipv4Addr::LOCALHOST, 0).into());
     let listener = TcpListener::bind(address).await.map_err(|error| {
-        let hint = "; choose another port with --port, or leave it to the system";
+        let hint = "; choose another port with --listen, or leave it to the system";
         CommandFailure::new(UNUSABLE, format!("failed to listen on {address}: {error}{hint}"))
     })?;
     let origin = serve_setup::origin(&listener, serve_setup::UrlScheme::Http)?;

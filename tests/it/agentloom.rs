@@ -215,7 +215,7 @@ fn a_step_that_the_file_does_not_have_is_looked_for_by_its_hash() {
 #[test]
 fn the_waits_of_a_seed_are_agentlooms() {
     let scene = plain(&json!({ "step": entry("step") }));
-    let server = scene.replay(&["--latency", "agentloom", "--latency-ms", "100", "--seed", "42"]);
+    let server = scene.replay(&["--latency", "agentloom:100", "--seed", "42"]);
     let call = chat("x").header("x-loomrec-step-id: step");
     for at_least in [98, 98, 98, 107, 98, 85] {
         let began = Instant::now();
@@ -243,11 +243,11 @@ fn the_latency_models_wait_as_agentlooms_do() {
     };
     let waited = |latency: &[&str]| waited_at("slow", latency);
     // The recorded time, whatever the constant.
-    assert!(waited(&["--latency", "replay", "--latency-ms", "9"]) >= 400);
+    assert!(waited(&["--latency", "replay:9"]) >= 400);
     // The constant, for an answer without a recorded time.
-    assert!(waited_at("untimed", &["--latency", "replay", "--latency-ms", "250"]) >= 250);
+    assert!(waited_at("untimed", &["--latency", "replay:250"]) >= 250);
     // The constant, whatever time was recorded.
-    assert!(waited(&["--latency", "constant", "--latency-ms", "250"]) >= 250);
+    assert!(waited(&["--latency", "constant:250"]) >= 250);
     // At least the mean minus three deviations of a tenth each.
-    assert!(waited(&["--latency", "normal", "--latency-ms", "300"]) >= 200);
+    assert!(waited(&["--latency", "normal:300"]) >= 200);
 }

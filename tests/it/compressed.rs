@@ -74,7 +74,7 @@ fn readable(body: &Value) -> String {
 #[track_caller]
 fn record(scene: &Scene, call: Call, answer: Answer, code: i32) -> String {
     let upstream = Upstream::always(answer);
-    let server = scene.record(&upstream, &["--keep-encoding", "--keep-failures"]);
+    let server = scene.record(&upstream, &["--keep-failures"]);
     server.call(&own(call));
     let said = server.stop().expect(code);
     for (_, bytes) in scene.files() {

@@ -93,12 +93,11 @@ fn a_setting_that_does_not_exist_names_the_nearest() {
     let scene = Scene::new();
     for (text, line, hint) in [
         ("recordng = \"a\"\n", 1, "did you mean \"recording\"?"),
-        ("\n[replay]\nlatency_ms = 3\n", 3, "did you mean \"latency-ms\"?"),
+        ("\n[replay]\nend_order = 3\n", 3, "did you mean \"end-order\"?"),
         ("[repaly]\n", 1, "did you mean \"replay\"?"),
         ("control-token = \"x\"\n", 1, "control-token is a secret, and belongs in no file"),
         ("strict = true\n", 1, "strict is a flag only: nothing but the command line decides"),
         ("[replay]\nstrict = true\n", 2, "run loomrec replay --strict"),
-        ("default-response = \"x\"\n", 1, "give --default-response on the command line"),
         ("seed = [1]\n", 1, "seed: expected one text or number"),
         ("[replay]\nfail-unused = \"yes\"\n", 2, "expected true or false"),
         ("[upstreams]\nopenai = 3\n", 2, "expected an address"),

@@ -146,13 +146,13 @@ fn ls_and_show_tell_what_each_call_asks() {
     assert_eq!(short[1], format!("begin {}日…", "日本 ".repeat(10)));
     assert_eq!(short[2], "tool result: 21 °C");
     assert_eq!(short[3], format!("{}…", "x".repeat(59)));
-    let wide = asks(&["ls", "--wide", "run.json"]);
+    let wide = asks(&["ls", "--full", "run.json"]);
     assert_eq!((&wide[0], &wide[1]), (&short[0], &long));
     assert_eq!(wide[3], format!("{}…", "x".repeat(3999)));
     let told = scene.run(&["ls", "--json", "run.json"]).expect(0).stdout;
     let rows: Vec<Value> = serde_json::from_str(&told).unwrap();
     assert_eq!((&rows[1]["asks"], &rows[2]["asks"]), (&long.into(), &"tool result: 21 °C".into()));
-    scene.run(&["ls", "--wide", "--json", "run.json"]).expect(2);
+    scene.run(&["ls", "--full", "--json", "run.json"]).expect(2);
     let told = scene.run(&["show", "run.json"]).expect(2).stderr;
     assert!(told.contains("loomrec show run.json plan          # a \\u{1b}]0;PWNED"), "{told}");
     assert!(told.contains("  # tool result: 21 °C\n"), "{told}");

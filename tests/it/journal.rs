@@ -163,7 +163,7 @@ fn a_client_that_left_is_told_from_one_that_got_all() {
                            "bytes": events[0].len() });
     says(&line, &expected);
     server.stop().expect(0);
-    let server = scene.replay(&["--latency", "constant", "--latency-ms", "60000"]);
+    let server = scene.replay(&["--latency", "constant:60000"]);
     let mut client = server.connect();
     client.send(&chat_streamed("one"));
     std::thread::sleep(Duration::from_millis(50));
@@ -201,8 +201,7 @@ fn a_call_that_is_open_when_the_run_ends_has_its_line() {
     let all = lines(&scene, "run.jsonl");
     let call = all.iter().find(|line| line["outcome"] == "faulted").unwrap();
     says(call, &json!({ "status": null, "end": "aborted", "source": "fault" }));
-    let server =
-        scene.replay(&[&JOURNAL[..], &["--latency", "constant", "--latency-ms", "60000"]].concat());
+    let server = scene.replay(&[&JOURNAL[..], &["--latency", "constant:60000"]].concat());
     let mut client = server.connect();
     client.send(&chat("one"));
     std::thread::sleep(Duration::from_millis(100));
@@ -258,7 +257,7 @@ fn hostile_names_are_cut_and_stay_one_line() {
 #[test]
 fn a_rotated_journal_keeps_the_latest_parts_and_is_read_as_one() {
     let scene = recording_of(&["one"]);
-    let rotated = ["--repeat", "last", "--journal-max-size", "9KiB", "--journal-keep", "2"];
+    let rotated = ["--repeat", "last", "--journal-max-size", "9KiB"];
     let server = scene.replay(&[&JOURNAL[..], &rotated[..]].concat());
     let mut client = server.connect();
     for _ in 0..100 {
@@ -267,8 +266,8 @@ fn a_rotated_journal_keeps_the_latest_parts_and_is_read_as_one() {
     let health = control(&server, "health");
     server.stop().expect(0);
     assert_eq!(health["journal"]["lines"], 100, "{health:#}");
-    assert!(!scene.path("run.jsonl.3").exists());
-    for name in ["run.jsonl", "run.jsonl.1", "run.jsonl.2"] {
+    assert!(!scene.path("run.jsonl.4").exists());
+    for name in ["run.jsonl", "run.jsonl.1", "run.jsonl.2", "run.jsonl.3"] {
         assert!(scene.path(name).metadata().unwrap().len() <= 9 << 10, "{name}");
     }
     let told = scene.run(&["journal", "run.jsonl", "--json"]).expect(0).stdout;
@@ -278,7 +277,7 @@ fn a_rotated_journal_keeps_the_latest_parts_and_is_read_as_one() {
         .collect();
     assert!(numbers.len() > 20 && numbers.last() == Some(&100), "{numbers:?}");
     assert!(numbers.windows(2).all(|pair| pair[0] + 1 == pair[1]), "{numbers:?}");
-    let globbed = ["journal", "run.jsonl", "run.jsonl.1", "run.jsonl.2", "--json"];
+    let globbed = ["journal", "run.jsonl", "run.jsonl.1", "run.jsonl.2", "run.jsonl.3", "--json"];
     assert_eq!(scene.run(&globbed).expect(0).stdout, told);
 }
 

@@ -49,19 +49,19 @@ fn preset_of_a_known_program_is_applied_and_said() {
     assert_eq!(ended.stdout, "['exec', 'do it'] 1\nNone\nmessage\n");
     ended.says(&[
         "loomrec: preset claude-code 4: 18 rules, CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1 \
-         (--no-preset)",
+         (--preset none)",
     ]);
     // The entry keeps the preset. Its rules are loomrec's, and not written into the recording.
     assert_eq!(scene.takes()[0].1["preset"], "claude-code 4");
     assert_eq!(scene.json()["_loomrec"]["identity"].get("normalize"), None);
     let replay = ["replay", "--strict", "-r", scene.name()];
     agent(&scene, "claude", &replay).expect(0).says(&["1 of them with this run's ids"]);
-    let plain = [&replay[..], &["--no-preset"]].concat();
+    let plain = [&replay[..], &["--preset", "none"]].concat();
     let ended = agent(&scene, "claude", &plain);
     assert_eq!((ended.code, &*ended.stdout), (1, "['exec', 'do it'] None\nNone\n"));
     // Without the preset, a new id is a new request.
     fs::remove_file(scene.recording()).unwrap();
-    agent(&scene, "claude", &[&record[..], &["--no-preset"]].concat()).expect(0);
+    agent(&scene, "claude", &[&record[..], &["--preset", "none"]].concat()).expect(0);
     assert_ne!(agent(&scene, "claude", &plain).code, 0);
     // An entry that was recorded without the preset has no rules of it.
     assert_ne!(agent(&scene, "claude", &replay).code, 0);
@@ -97,7 +97,7 @@ fn variables_of_known_agents_are_set_whatever_starts_them() {
         let name = "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC";
         let ended = agent(&scene, "script", line);
         assert_eq!(said(&ended), "['exec', 'do it'] 1", "{}", ended.stderr);
-        for flags in [&["--no-preset"][..], &["--no-env", name]] {
+        for flags in [&["--preset", "none"][..], &["--no-env", name]] {
             let ended = agent(&scene, "script", &[line, flags].concat());
             assert_eq!(said(&ended), "['exec', 'do it'] None", "{}", ended.stderr);
         }
@@ -126,7 +126,10 @@ fn preset_hides_the_recording_beside_what_the_user_ignores() {
     for args in [&record[..], &["replay", "--strict", "-r", scene.name()]] {
         let (stdout, stderr) = said(args);
         assert!(stdout.contains(&both), "{stdout}");
-        assert!(stderr.contains("AIDER_CHECK_UPDATE=false, AIDER_AIDERIGNORE (--no"), "{stderr}");
+        assert!(
+            stderr.contains("AIDER_CHECK_UPDATE=false, AIDER_AIDERIGNORE (--preset none"),
+            "{stderr}"
+        );
     }
     assert_eq!(fs::read_to_string(scene.path(".aiderignore")).unwrap(), "secret.txt");
     // A list that the settings name is not replaced.
@@ -236,7 +239,7 @@ fn preset_of_the_project_has_rules_for_a_program_of_its_own() {
     let record = ["record", "-r", scene.name(), "--upstream", &to];
     agent(&scene, "our-agent", &record)
         .expect(0)
-        .says(&["loomrec: preset ours of loomrec.toml: 1 rule (--no-preset); log in first"]);
+        .says(&["loomrec: preset ours of loomrec.toml: 1 rule (--preset none); log in first"]);
     assert_eq!(
         scene.json()["_loomrec"]["identity"]["normalize"],
         json!(["/metadata/user_id: {{any}}_session_{{uuid}}"])
@@ -247,7 +250,7 @@ fn preset_of_the_project_has_rules_for_a_program_of_its_own() {
     assert!(listed.contains("of loomrec.toml  for our-agent  rules: 1"), "{listed}");
     // A strict replay takes the rules of the recording alone.
     fs::remove_file(scene.recording()).unwrap();
-    agent(&scene, "our-agent", &[&record[..], &["--no-preset"]].concat()).expect(0);
+    agent(&scene, "our-agent", &[&record[..], &["--preset", "none"]].concat()).expect(0);
     let ended = agent(&scene, "our-agent", &replay);
     assert_ne!(ended.code, 0);
     ended.says(&["set aside by --strict: normalize /metadata/user_id: {{any}}_session_{{uuid}} (presets.ours)"]);

@@ -185,15 +185,13 @@ fn a_placeholder_answers_a_miss_only_when_asked() {
 #[test]
 fn the_placeholder_has_the_text_that_the_user_gives() {
     let scene = recording_of(&["hi"]);
-    let server = scene.replay(&["--on-miss", "default", "--default-response", "Nothing here."]);
+    let server = scene.replay(&["--on-miss", "default:Nothing here."]);
     assert_eq!(content(&server.call(&chat("unknown")).expect(200)), "Nothing here.");
     assert_ne!(content(&server.call(&chat("hi")).expect(200)), "Nothing here.");
     server.stop();
-    for more in [&[][..], &["--on-miss", "error"], &["--strict"]] {
-        let args = [more, &["--default-response", "x"]].concat();
-        let mut line = command(scene.dir(), &scene.replay_args(&args));
-        let done = finish(&mut line, b"").expect(2);
-        assert!(done.stderr.contains("--default-response"), "{}", done.stderr);
+    for args in [&["--on-miss", "error:x"][..], &["--strict", "--on-miss", "default:x"]] {
+        let mut line = command(scene.dir(), &scene.replay_args(args));
+        finish(&mut line, b"").expect(2).says(&["--on-miss"]);
     }
 }
 

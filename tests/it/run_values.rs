@@ -195,17 +195,6 @@ fn anything_else_that_differs_is_a_miss() {
         assert!(!shown.contains("ann/src/app"), "{prompt}: {}", ended.stderr);
         assert_eq!(ended.code, 1, "{prompt}");
     }
-    for name in ["cwd", "day", "home"] {
-        replayed(&scene, &there, &["--no-run-value", name], PROMPT).says(&["status 422"]);
-    }
-}
-
-#[test]
-fn value_that_is_left_out_is_not_recorded() {
-    let scene = Scene::new();
-    let (_, there) = recorded(&scene, &[&BIND[..], &["--no-run-value", "home"]].concat(), PROMPT);
-    assert_eq!(scene.takes()[0].1["run_values"]["home"], Value::Null);
-    replayed(&scene, &there, &[], PROMPT).says(&["status 422"]);
 }
 
 #[test]
@@ -228,7 +217,6 @@ fn value_of_ones_own_is_bound_by_its_name() {
     assert_eq!(replay(&[], "globex").code, 1);
     assert_eq!(replay(&["--var", "customer=globex"], "globex").code, 1);
     assert_eq!(replay(&["--var", "tenant="], "ab").code, 2);
-    assert_eq!(replay(&["--no-run-value", "tenat"], "acme").code, 2);
 }
 
 #[test]
@@ -376,7 +364,7 @@ fn length_and_coding_of_a_bound_answer_are_right() {
         &["content-type: application/json", "content-encoding: gzip"],
         &packed,
     ));
-    let server = scene.record(&upstream, &["--keep-encoding", "--var", "place=/srv/a"]);
+    let server = scene.record(&upstream, &["--var", "place=/srv/a"]);
     let call = |place: &str| {
         Call::post("/openai/v1/chat/completions", chat_body(place).to_string())
             .header("accept-encoding: gzip")

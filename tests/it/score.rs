@@ -49,8 +49,8 @@ fn budget_in_a_file_is_the_same_in_json_and_yaml() {
         .unwrap();
     std::fs::write(scene.path("b.yaml"), "max_detection_ms: 499\nrequire_clean_timeout: true\n")
         .unwrap();
-    score(&scene, &["--budget", "b.json"]).expect(0);
-    score(&scene, &["--budget", "b.yaml"]).expect(1);
+    score(&scene, &["--recovery", "b.json"]).expect(0);
+    score(&scene, &["--recovery", "b.yaml"]).expect(1);
 }
 
 #[test]
@@ -98,13 +98,13 @@ fn budget_that_is_none_is_refused() {
     let scene = scene(JOURNAL);
     let refused = |name: &str, text: &str, why: &str| {
         std::fs::write(scene.path(name), text).unwrap();
-        let ended = score(&scene, &["--budget", name]).expect(2);
+        let ended = score(&scene, &["--recovery", name]).expect(2);
         assert!(ended.stderr.contains(why), "{}", ended.stderr);
     };
     refused(
         "b.json",
         "{\"max_detection_ms\": 1, ",
-        "--budget b.json: not plain JSON: failed to read JSON",
+        "--recovery b.json: not plain JSON: failed to read JSON",
     );
     refused("b.json", r#"{"max_detection_ms":1,"max_detection_ms":2}"#, "a key twice");
     refused("b.json", r#"{"max_detection":1}"#, "did you mean \"max_detection_ms\"?");
@@ -120,8 +120,7 @@ fn budget_that_is_none_is_refused() {
         let ended = score(&scene, &["--recovery", budget]).expect(2);
         assert!(ended.stderr.contains(why), "{}", ended.stderr);
     }
-    score(&scene, &["--budget", "nowhere.json"]).expect(2);
-    score(&scene, &["--budget", "b.json", "--recovery", BUDGET]).expect(2);
+    score(&scene, &["--recovery", "nowhere.json"]).expect(2);
 }
 
 #[test]
@@ -219,17 +218,17 @@ fn an_observation_and_a_budget_of_mcptest_are_read_as_they_are() {
     let suite = format!("faults: [{{ name: dead, kind: hang }}]\n{matcher}");
     std::fs::write(scene.path("suite.yml"), suite).unwrap();
     for budget in ["budget.yml", "suite.yml"] {
-        let args = ["score", "seen.json", "--budget", budget, "--json"];
+        let args = ["score", "seen.json", "--recovery", budget, "--json"];
         let report = json_output(&scene.run(&args).expect(0));
         assert_eq!(report["budget"]["max_recovery_ms"], 5000, "{report:#}");
         // The observation's own budget says what is clean.
         assert_eq!(report["faults"][0]["clean_timeout"], false, "{report:#}");
     }
     std::fs::write(scene.path("budget.yml"), "recovery: { max: 1 }\n").unwrap();
-    let refused = scene.run(&["score", "seen.json", "--budget", "budget.yml"]).expect(2);
+    let refused = scene.run(&["score", "seen.json", "--recovery", "budget.yml"]).expect(2);
     assert!(refused.stderr.contains("budget.yml: /recovery: max: unknown"), "{}", refused.stderr);
     std::fs::write(scene.path("budget.yml"), "faults: []\nrecovery: null\n").unwrap();
-    let refused = scene.run(&["score", "seen.json", "--budget", "budget.yml"]).expect(2);
+    let refused = scene.run(&["score", "seen.json", "--recovery", "budget.yml"]).expect(2);
     assert!(refused.stderr.contains("budget.yml"), "{}", refused.stderr);
 }
 

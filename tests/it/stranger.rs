@@ -246,8 +246,9 @@ fn waits_that_no_run_could_mean_are_refused_before_listening() {
         ("--speed", "-1"),
         ("--speed", "nan"),
         ("--speed", "inf"),
-        ("--latency-ms", "1e300"),
-        ("--latency-ms", "nan"),
+        ("--latency", "constant:1e300"),
+        ("--latency", "normal:nan"),
+        ("--latency", "none:1"),
     ] {
         let flags = format!("{flag}={value}");
         let path = scene.recording();

@@ -83,7 +83,7 @@ fn recorded_times_are_kept_and_speed_divides_them() {
     let slow = timed(&[1_000.0, 600_000.0]);
     lasts(&["--latency", "replay", "--speed", "6000"], &slow);
     lasts(&[], &slow);
-    let constant = ["--latency", "constant", "--latency-ms", "300"];
+    let constant = ["--latency", "constant:300"];
     assert!(lasts(&constant, &slow) >= Duration::from_millis(295));
 }
 

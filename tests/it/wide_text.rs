@@ -55,7 +55,7 @@ fn holds(body: &Value, text: &str) -> bool {
 fn recorded(call: Call, answer: Answer) -> Scene {
     let (scene, upstream) = (Scene::new(), Upstream::always(answer));
     let sent = call.header(&format!("authorization: Bearer {KEY}"));
-    let server = scene.record(&upstream, &["--keep-encoding", "--keep-failures"]);
+    let server = scene.record(&upstream, &["--keep-failures"]);
     server.call(&sent);
     server.stop().expect(0);
     let take = scene.only_take();

@@ -66,7 +66,7 @@ def test_gap_is_an_error_of_every_command(gap, machine, make_machine, bucket, pr
 def test_what_is_there_is_merged_on_request(gap, make_machine, bucket):
     missing, content = gap
     assert make_machine().run("compact", bucket.url()).code == 5
-    outcome = make_machine().run("compact", "--skip-missing", bucket.url())
+    outcome = make_machine().run("compact", "--force", bucket.url())
     assert outcome.code == 0, outcome.stderr
     assert bucket.segments() == []
     rest = {**expected("call", [0, 2]), **expected("other", range(3))}
@@ -88,7 +88,7 @@ def test_young_gap_waits(machine, make_machine, bucket):
     segments = record_segments(machine, bucket)
     content = bucket.get(segments[1])
     bucket.delete(segments[1])
-    for flags in ([], ["--skip-missing"]):
+    for flags in ([], ["--force"]):
         outcome = make_machine().run("compact", bucket.url(), *flags)
         assert outcome.code == 0, outcome.stderr
         assert bucket.segments() == segments[2:]

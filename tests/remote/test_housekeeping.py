@@ -195,7 +195,7 @@ def pinned(machine, bucket, upstream, proxy):
     for edition in (1, 2, 3):
         upstream.edition = edition
         assert machine.record("agent.json").code == 0
-        push(machine, bucket.url(), "--pointer", f"checkout/tests/{edition}.remote.json", "--force")
+        push(machine, bucket.url(), "--output", f"checkout/tests/{edition}.remote.json", "--force")
         if edition > 1:
             (machine.work / f"checkout/tests/{edition}.remote.json").rename(machine.work / f"{edition}.remote.json")
     proxy.rules.change.append(OldObjects(bucket.keys()))
@@ -203,7 +203,7 @@ def pinned(machine, bucket, upstream, proxy):
 
 
 def test_states_of_pointer_files_are_kept(machine, make_machine, bucket, pinned):
-    outcome = machine.run("gc", bucket.url(), "--apply", "--keep", "0d", "--keep-pointers", pinned)
+    outcome = machine.run("gc", bucket.url(), "--apply", "--keep", "0d", "--keep", pinned)
     assert outcome.code == 0 and "states that are kept: 2" in outcome.stderr, outcome.stderr
     assert contents(make_machine().pull(pinned / "tests/1.remote.json")) == expected("call", range(3), 1)
     assert contents(make_machine().pull(bucket.url())) == expected("call", range(3), 3)
@@ -212,7 +212,7 @@ def test_states_of_pointer_files_are_kept(machine, make_machine, bucket, pinned)
 
 def test_pointer_to_a_state_that_is_gone_is_named(machine, make_machine, bucket, pinned):
     assert machine.run("gc", bucket.url(), "--apply", "--keep", "0d").code == 0
-    outcome = make_machine().run("gc", bucket.url(), "--apply", "--keep-pointers", pinned)
+    outcome = make_machine().run("gc", bucket.url(), "--apply", "--keep", pinned)
     assert outcome.code == 0, outcome.stderr
     state = json.loads((pinned / "tests/1.remote.json").read_bytes())["manifest"]
     assert f"a pointer file names {state}, and the store does not have it" in outcome.stderr
@@ -229,8 +229,8 @@ def test_folders_without_usable_pointers_are_refused(machine, bucket, pinned, pr
     if problem == "damaged":
         (folder / "agent.remote.json").write_text("{")
     before = bucket.keys()
-    outcome = machine.run("gc", bucket.url(), "--apply", "--keep", "0d", "--keep-pointers", pinned,
-                          "--keep-pointers", folder)
+    outcome = machine.run("gc", bucket.url(), "--apply", "--keep", "0d", "--keep", pinned,
+                          "--keep", folder)
     text = {"none": "it is no folder", "file": "it is no folder", "empty": "no pointer file below it names s3://",
             "damaged": "agent.remote.json"}[problem]
     assert outcome.code == (5 if problem == "damaged" else 2), outcome.stderr
@@ -239,7 +239,7 @@ def test_folders_without_usable_pointers_are_refused(machine, bucket, pinned, pr
 
 
 @pytest.mark.parametrize("flags", [("--purge", "--delete"), ("--purge", "--keep", "1d"), ("--delete", "--keep", "1d"),
-                                   ("--purge", "--keep-pointers", "."), ("--delete", "--keep-pointers", ".")])
+                                   ("--purge", "--keep", "."), ("--delete", "--keep", ".")])
 def test_flags_that_contradict_each_other(machine, bucket, flags):
     outcome = machine.run("gc", bucket.url(), *flags)
     assert outcome.code == 2 and "cannot be used with" in outcome.stderr, outcome.stderr

@@ -10,7 +10,7 @@ use loomrec_identity::ClientPreset;
 /// it has no `user-agent` of its own.
 pub fn known_clients(args: &ServeArgs) -> KnownClients {
     let values = &args.run_values;
-    if values.no_preset {
+    if values.has_no_preset() {
         return KnownClients::None;
     }
     let of_cmd = || {
@@ -18,6 +18,6 @@ pub fn known_clients(args: &ServeArgs) -> KnownClients {
         let preset = crate::preset::PRESETS.iter().find(|it| it.programs.contains(&program))?;
         ClientPreset::named(preset.name).filter(|preset| preset.user_agents.is_empty())
     };
-    let named = values.preset.as_deref().and_then(ClientPreset::named);
+    let named = values.preset_for_all().and_then(ClientPreset::named);
     named.or_else(of_cmd).map_or(KnownClients::ByHeader, KnownClients::All)
 }

@@ -12,30 +12,8 @@ use crate::exit::CommandFailure;
 use crate::preset::no_such_preset;
 use crate::terminal::line;
 use loomrec_engine::RepositoryWatch;
-use loomrec_identity::repository_forms::{FOLDER_TREE, GIT_BRANCH, GIT_STATUS, SHORT_FOLDER_TREE};
 use loomrec_identity::run_values::{CWD, DAY, HOME, PATHS, SYSTEM_TIMEZONE, TIMEZONE, UTC_DAY};
 use loomrec_identity::{ClientPreset, NormalizeRule, RepositoryStates, RunValueFinder, RunValues};
-
-/// The names of the values that are read from the system.
-const NAMES: [&str; 17] = [
-    CWD,
-    DAY,
-    FOLDER_TREE,
-    GIT_BRANCH,
-    "git_commits",
-    GIT_STATUS,
-    HOME,
-    "host",
-    "os_release",
-    "os_version",
-    "pwd",
-    SHORT_FOLDER_TREE,
-    SYSTEM_TIMEZONE,
-    TIMEZONE,
-    "tmpdir",
-    "user",
-    UTC_DAY,
-];
 
 /// How far local time is ahead of UTC. It can be read only while the process has one thread.
 static LOCAL_TIME: OnceLock<Option<UtcOffset>> = OnceLock::new();
@@ -68,8 +46,6 @@ impl RunValueTerms {
         let mut values = self.clone();
         if has_repository(args) {
             set_repository(&mut values.all);
-            let without = args.run_values.no_run_value.iter();
-            without.for_each(|name| _ = values.all.remove(name));
         }
         values
     }
@@ -89,13 +65,11 @@ impl RunValueTerms {
             return None;
         }
         let start = self.with_repository(args).all;
-        let without = args.run_values.no_run_value.clone();
-        let read = move || {
+        let read = || {
             let mut state = RunValues::default();
             set_repository(&mut state);
             // Few programs write a tree, so it is read only for a request that has one.
             set_folder_trees(&mut state);
-            without.iter().for_each(|name| _ = state.remove(name));
             state
         };
         Some(RepositoryWatch::new(start, Arc::clone(&self.states), read))
@@ -117,20 +91,18 @@ impl RunValueTerms {
 
 /// Whether the values of CMD's repository are looked for.
 fn has_repository(args: &ServeArgs) -> bool {
-    !args.cmd.is_empty() && !args.run_values.no_preset
+    !args.cmd.is_empty() && !args.run_values.has_no_preset()
 }
 
-/// Returns the values of this run: those of the system and those of `--var`, without those of
-/// `--no-run-value`.
+/// Returns the values of this run: those of the system and those of `--var`.
 ///
 /// # Errors
-/// A `--var` that is not NAME=VALUE, or whose value cannot be looked for; an unknown name in
-/// `--no-run-value` or `--preset`.
+/// A `--var` that is not NAME=VALUE, or whose value cannot be looked for; an unknown `--preset`.
 pub fn run_values(
     args: &RunValueArgs,
     environment: &BTreeMap<String, String>,
 ) -> Result<RunValueTerms, CommandFailure> {
-    if let Some(name) = args.preset.as_deref().filter(|name| ClientPreset::named(name).is_none()) {
+    if let Some(name) = args.preset_for_all().filter(|name| ClientPreset::named(name).is_none()) {
         let names: Vec<&str> = ClientPreset::all().iter().map(|preset| preset.name).collect();
         return Err(CommandFailure::usage(format!("--preset: {}", no_such_preset(name, &names))));
     }
@@ -152,16 +124,6 @@ pub fn run_values(
         }
         asked.set(name, value);
         unusable.retain(|(unusable, _)| *unusable != name);
-    }
-    for name in args.no_run_value.iter().filter(|name| !name.is_empty()) {
-        asked.remove(name);
-        unusable.retain(|(unusable, _)| unusable != name);
-        if !values.remove(name) && !NAMES.contains(&name.as_str()) {
-            return Err(CommandFailure::usage(format!(
-                "--no-run-value {name}: there is no such value; the values are {}",
-                NAMES.join(", ")
-            )));
-        }
     }
     let (is_for_all, states) = (args.bind, Arc::default());
     Ok(RunValueTerms { all: values, asked, is_for_all, states, unusable })
@@ -261,13 +223,13 @@ fn day(date: Date) -> String {
 mod tests {
     use super::*;
 
-    fn read(vars: &[&str], without: &[&str]) -> Result<RunValues, String> {
-        let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
-        let args = RunValueArgs {
-            vars: owned(vars),
-            no_run_value: owned(without),
-            ..RunValueArgs::default()
-        };
+    fn with_vars(vars: &[&str]) -> RunValueArgs {
+        let vars = vars.iter().map(|text| (*text).to_owned()).collect();
+        RunValueArgs { vars, ..RunValueArgs::default() }
+    }
+
+    fn read(vars: &[&str]) -> Result<RunValues, String> {
+        let args = with_vars(vars);
         let environment = [("HOME", "/home/ann/"), ("USER", "ann"), ("TZ", "UTC-72")];
         let environment = environment.map(|(name, text)| (name.to_owned(), text.to_owned()));
         let read = run_values(&args, &environment.into_iter().collect());
@@ -276,13 +238,8 @@ mod tests {
 
     #[test]
     fn root_and_relative_paths_are_named_and_not_bound() {
-        let note = |vars: &[&str], without: &[&str], home: &str| {
-            let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
-            let args = RunValueArgs {
-                vars: owned(vars),
-                no_run_value: owned(without),
-                ..RunValueArgs::default()
-            };
+        let note = |vars: &[&str], home: &str| {
+            let args = with_vars(vars);
             let environment = [("HOME", home), ("TMPDIR", "/tmp")];
             let environment = environment.map(|(name, text)| (name.to_owned(), text.to_owned()));
             let terms = run_values(&args, &environment.into_iter().collect()).unwrap();
@@ -290,37 +247,29 @@ mod tests {
             terms.unusable_note()
         };
         for home in ["/", "//", ".", "..", "home/ann"] {
-            let named = note(&[], &[], home).unwrap();
+            let named = note(&[], home).unwrap();
             assert!(named.starts_with("not bound: home "), "{named}");
         }
-        assert_eq!(note(&[], &[], "/home/ann"), None);
-        assert_eq!(note(&["home=/home/ann"], &[], "/"), None);
+        assert_eq!(note(&[], "/home/ann"), None);
+        assert_eq!(note(&["home=/home/ann"], "/"), None);
     }
 
     #[test]
     fn values_are_those_of_the_system_and_of_flags() {
-        let values = read(&["tenant=acme", "user=bob"], &["host"]).unwrap();
+        let values = read(&["tenant=acme", "user=bob"]).unwrap();
         assert_eq!(values.get("home"), Some("/home/ann"));
         assert_eq!(values.get("cwd"), std::env::current_dir().unwrap().to_str());
         assert_eq!((values.get("tenant"), values.get("user")), (Some("acme"), Some("bob")));
-        assert_eq!((values.get("host"), values.get("timezone")), (None, Some("UTC-72")));
+        assert_eq!(values.get("timezone"), Some("UTC-72"));
         assert_eq!(values.get("utc_day").unwrap().len(), 10);
     }
 
     #[test]
     fn flags_that_name_no_value_are_refused() {
-        assert!(read(&["x"], &[]).unwrap_err().starts_with("--var: it takes NAME=VALUE"));
-        assert!(read(&["a b=xxx"], &[]).is_err());
-        assert!(read(&["x="], &[]).unwrap_err().contains("it is empty"));
-        assert!(read(&["cwd=ab"], &[]).unwrap_err().contains("a path from the root"));
-        let said = read(&[], &["hom"]).unwrap_err();
-        assert!(
-            said.contains(
-                "there is no such value; the values are cwd, day, folder_tree, git_branch"
-            ),
-            "{said}"
-        );
-        assert!(read(&["x=abc"], &["x"]).unwrap().get("x").is_none());
+        assert!(read(&["x"]).unwrap_err().starts_with("--var: it takes NAME=VALUE"));
+        assert!(read(&["a b=xxx"]).is_err());
+        assert!(read(&["x="]).unwrap_err().contains("it is empty"));
+        assert!(read(&["cwd=ab"]).unwrap_err().contains("a path from the root"));
     }
 
     #[test]

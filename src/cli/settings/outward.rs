@@ -12,7 +12,9 @@ use super::default_recording::{is_default_used, recording_setting};
 use super::pointed_url::pointed_url;
 use super::setting::Setting;
 use super::setting_type::{SettingType, kind, settable};
-use crate::args::{OnMissFlag, RecordMode, SettingScope, StrictEffect, TrustedSetting};
+use crate::args::{
+    DetailedChoice, OnMissFlag, RecordMode, SettingScope, StrictEffect, TrustedSetting,
+};
 use crate::serve_setup::{addresses, without_secrets};
 use loomrec_provider::directory::is_provider_host;
 use loomrec_store::RecordingLocation;
@@ -33,15 +35,17 @@ impl CommandLine<'_> {
     /// Whether the command may call upstreams.
     fn calls_upstreams(&self) -> bool {
         match self.name {
-            "replay" => self.is_value("on_miss", &OnMissFlag::Forward),
-            "record" => !self.is_value("mode", &RecordMode::None),
+            "replay" => self
+                .value::<DetailedChoice<OnMissFlag>>("on_miss")
+                .is_some_and(|answer| answer.word == OnMissFlag::Forward),
+            "record" => self.value("mode") != Some(&RecordMode::None),
             _ => true,
         }
     }
 
-    /// Whether a flag has this value.
-    fn is_value<T: Clone + PartialEq + Send + Sync + 'static>(&self, id: &str, value: &T) -> bool {
-        self.matches.try_get_one::<T>(id).ok().flatten() == Some(value)
+    /// Returns the value of a flag.
+    fn value<T: Clone + Send + Sync + 'static>(&self, id: &str) -> Option<&T> {
+        self.matches.try_get_one(id).ok().flatten()
     }
 }
 

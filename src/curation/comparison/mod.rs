@@ -5,8 +5,8 @@
 //! changes in a text.
 //!
 //! Properties that change with each recording of the same call (times, the chunks of a stream) are
-//! reported, but do not [count](CallDifference::counts) unless the scope says so. Ids and dates
-//! that a provider generates anew for each answer are not compared.
+//! reported, but do not [count](CallDifference::counts). Ids and dates that a provider
+//! generates anew for each answer are not compared.
 
 mod answer;
 mod body;
@@ -66,7 +66,7 @@ pub fn new_differences(
     if scope.answers {
         let mut found = Vec::new();
         answer::compare(a, b, &mut found);
-        response::compare(a, b, scope, &mut found);
+        response::compare(a, b, &mut found);
         found.truncate(MOST);
         found.retain(|difference| !scope.leaves_out(&difference.place));
         all.differences.append(&mut found);

@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::side::header;
-use super::{CallDifference, CallHalf, ComparedSide, DiffScope, body, value};
+use super::{CallDifference, CallHalf, ComparedSide, body, value};
 use loomrec_recording::{RecordedCut, RecordedResponse, ResponseEnd};
 
 /// Headers that are part of an answer. All others change with each response.
@@ -12,12 +12,7 @@ const HEADERS: [&str; 5] =
     ["content-type", "content-encoding", "location", "retry-after", "x-should-retry"];
 
 /// Adds the differences between two responses.
-pub(super) fn compare(
-    a: &ComparedSide<'_>,
-    b: &ComparedSide<'_>,
-    scope: &DiffScope,
-    found: &mut Vec<CallDifference>,
-) {
+pub(super) fn compare(a: &ComparedSide<'_>, b: &ComparedSide<'_>, found: &mut Vec<CallDifference>) {
     let said = found.iter().all(|difference| difference.part != CallHalf::Answer);
     let latency = |side: &ComparedSide<'_>| side.entry.latency_ms.map(Value::from);
     let (old, new) = match (&a.entry.response, &b.entry.response) {
@@ -27,7 +22,7 @@ pub(super) fn compare(
             let (old, new) = (told(old.is_some()), told(new.is_some()));
             // An entry with a summary only can be served in any form.
             shape(found, false, "response", old, new);
-            return shape(found, scope.times, "answer/latency_ms", latency(a), latency(b));
+            return shape(found, false, "answer/latency_ms", latency(a), latency(b));
         }
     };
     shape(found, true, "response/status", Value::from(old.status), Value::from(new.status));
@@ -46,15 +41,15 @@ pub(super) fn compare(
     }
     if streamed.0 && streamed.1 {
         let chunks = |response: &RecordedResponse| Value::from(response.payload.chunks().len());
-        shape(found, scope.times, "response/chunks", chunks(old), chunks(new));
+        shape(found, false, "response/chunks", chunks(old), chunks(new));
         let first = |response: &RecordedResponse| {
             response.payload.chunks().first().map(|chunk| Value::from(chunk.at_ms))
         };
-        shape(found, scope.times, "response/first_chunk_ms", first(old), first(new));
+        shape(found, false, "response/first_chunk_ms", first(old), first(new));
     }
     let bytes = |response: &RecordedResponse| Value::from(response.payload.len());
-    shape(found, scope.times, "response/bytes", bytes(old), bytes(new));
-    shape(found, scope.times, "answer/latency_ms", latency(a), latency(b));
+    shape(found, false, "response/bytes", bytes(old), bytes(new));
+    shape(found, false, "answer/latency_ms", latency(a), latency(b));
 }
 
 /// Adds a difference if the values differ.

@@ -3,6 +3,9 @@
 use loomrec_identity::spelling;
 use loomrec_identity::{IdentityRules, PlacePattern, PointerError};
 
+/// The place of a whole request.
+const REQUEST: &str = "request";
+
 /// The first parts of places that are not pointers into a request's body.
 const NAMES: [&str; 12] = [
     "method", "target", "query", "header", "body", "upstream", "session", "step_id", "answer",
@@ -16,8 +19,6 @@ pub struct DiffScope {
     pub requests: bool,
     /// Whether answers are compared.
     pub answers: bool,
-    /// Whether times and chunks count.
-    pub times: bool,
     /// Places of request bodies that are left out: by the identity rules of both recordings, and by
     /// the user.
     pub rules: IdentityRules,
@@ -26,16 +27,15 @@ pub struct DiffScope {
 }
 
 impl Default for DiffScope {
-    /// Compares everything. Times are reported, but do not count.
+    /// Compares everything.
     fn default() -> Self {
-        let rules = IdentityRules::default();
-        Self { requests: true, answers: true, times: false, rules, places: Vec::new() }
+        Self { requests: true, answers: true, rules: IdentityRules::default(), places: Vec::new() }
     }
 }
 
 impl DiffScope {
-    /// Leaves a place out: a JSON pointer into request bodies, or the name of another place, as in
-    /// a difference.
+    /// Leaves a place out: a JSON pointer into request bodies, the name of another place, as in a
+    /// difference, or the whole request.
     ///
     /// # Errors
     /// If the text is neither.
@@ -44,10 +44,13 @@ impl DiffScope {
         if place.starts_with('/') || place.is_empty() {
             let pointer = PlacePattern::parse(place).map_err(ScopeError::Pointer)?;
             self.rules = self.rules.with([pointer]);
+        } else if place.trim_end_matches('/') == REQUEST {
+            self.requests = false;
         } else if NAMES.contains(&name) {
             self.places.push(place.trim_end_matches('/').to_owned());
         } else {
-            let meant = spelling::nearest(name, &NAMES).map(str::to_owned);
+            let meant =
+                spelling::nearest(name, &[&NAMES[..], &[REQUEST]].concat()).map(str::to_owned);
             return Err(ScopeError::Place { place: place.to_owned(), meant });
         }
         Ok(())
@@ -72,7 +75,7 @@ pub enum ScopeError {
     /// It is not the name of a place.
     #[error(
         "find the place {place:?}: write a JSON pointer into request bodies (/metadata/run_id), \
-         or a place as diff names it (answer/usage, response/headers, step_id){}",
+         or a place as diff names it (answer/usage, response/headers, step_id, request){}",
         meant.as_ref().map(|meant| format!("; did you mean {meant}?")).unwrap_or_default()
     )]
     Place {

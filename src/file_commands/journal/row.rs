@@ -5,7 +5,7 @@ use serde_json::Value;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-use super::super::args::{JournalArgs, SourceArgument};
+use super::super::args::JournalArgs;
 use loomrec_cli::amount::{dollars, milliseconds};
 use loomrec_cli::terminal::{cut, line};
 use loomrec_engine::AnswerSource;
@@ -196,11 +196,6 @@ impl<'a> RowFilter<'a> {
         let args = self.args;
         let is =
             |sought: &Option<String>, there: &Option<String>| sought.is_none() || sought == there;
-        let source = || match args.source {
-            None => true,
-            Some(SourceArgument::None) => line.source().is_none(),
-            Some(sought) => line.source() == Some(word(sought)),
-        };
         let time = || {
             let at = line.at.as_deref().and_then(micros);
             self.from.is_none_or(|from| at.is_some_and(|at| at >= from))
@@ -209,20 +204,7 @@ impl<'a> RowFilter<'a> {
             && (!args.failed || line.failed())
             && is(&args.model, &line.model)
             && is(&args.upstream, &line.upstream)
-            && is(&args.session, &line.session)
-            && source()
             && time()
-    }
-}
-
-fn word(source: SourceArgument) -> &'static str {
-    match source {
-        SourceArgument::Recording => "recording",
-        SourceArgument::Upstream => "upstream",
-        SourceArgument::Script => "script",
-        SourceArgument::Default => "default",
-        SourceArgument::Fault => "fault",
-        SourceArgument::None => "none",
     }
 }
 

@@ -26,9 +26,9 @@ fn calls_are_found_by_all_that_is_sought() {
         RowFilter::new(&args, from).finds(&call(&more))
     };
     let plain = json!({});
-    let all = ["--model", "gpt-4o", "--upstream", "openai", "--session", "s"];
+    let all = ["--model", "gpt-4o", "--upstream", "openai"];
     assert!(finds(&all, Some(1_769_860_800_000_001), plain.clone()));
-    for words in [["--model", "gpt"], ["--upstream", "x"], ["--session", "t"]] {
+    for words in [["--model", "gpt"], ["--upstream", "x"]] {
         assert!(!finds(&words, None, plain.clone()), "{words:?}");
     }
     assert!(!finds(&[], Some(1_769_860_800_000_002), plain.clone()));
@@ -41,10 +41,6 @@ fn calls_are_found_by_all_that_is_sought() {
     ] {
         assert!(finds(&["--failed"], None, failed.clone()), "{failed}");
     }
-    assert!(finds(&["--source", "recording"], None, plain.clone()));
-    assert!(!finds(&["--source", "upstream"], None, plain));
-    let missed = json!({ "outcome": "missed", "source": null });
-    assert!(finds(&["--source", "none"], None, missed));
 }
 
 #[test]

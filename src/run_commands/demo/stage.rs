@@ -79,11 +79,8 @@ impl DemoServer {
             RecordConfig { max_copy: LIMIT, drain: GRACE, rules, prices, run_values, place };
         let recorder = RecordEngine::new(config, client, writer, Arc::clone(&redactor));
         let routes = Arc::new(routes(Some(base)));
-        let forwarding = Forwarding {
-            routes: Arc::clone(&routes),
-            redactor: Arc::clone(&redactor),
-            keep_encoding: false,
-        };
+        let forwarding =
+            Forwarding { routes: Arc::clone(&routes), redactor: Arc::clone(&redactor) };
         let engine = Engine::Record { record: Arc::new(recorder), forwarding };
         Self::start(routes, redactor, counters, engine).await
     }

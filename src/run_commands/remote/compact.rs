@@ -38,7 +38,7 @@ pub async fn run(args: &CompactArgs) -> Result<u8, CommandFailure> {
     if left > 0 {
         shown.info(&format!("{address}: segments uploaded that ended recorders left here: {left}"));
     }
-    let choice = if args.skip_missing { GapChoice::Skip } else { GapChoice::Refuse };
+    let choice = if args.force { GapChoice::Skip } else { GapChoice::Refuse };
     let done =
         loomrec_remote::compact(&bucket, &folders::cache(), choice).await.map_err(writing)?;
     drop(notice);

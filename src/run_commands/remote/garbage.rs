@@ -1,5 +1,7 @@
 //! The `loomrec gc` command.
 
+use std::time::Duration;
+
 use loomrec_remote::{
     ContentHash, GarbageList, GarbageTerms, RecordingBucket, RemoteAddress, find_garbage,
     find_pointers, find_purgeable, find_recording,
@@ -8,11 +10,14 @@ use loomrec_remote::{
 use super::failure::{reading, writing};
 use super::folders;
 use super::transfer_notice::TransferNotice;
-use crate::args::{GcArgs, LogFormat};
+use crate::args::{GcArgs, KeptStates, LogFormat};
 use loomrec_cli::exit::CommandFailure;
 use loomrec_cli::output::{Output, print};
 use loomrec_cli::terminal;
 use loomrec_engine::upstream::install_crypto_provider;
+
+/// The age up to which all states are kept by default.
+const DEFAULT_AGE: Duration = Duration::from_secs(90 * 24 * 60 * 60);
 
 /// Runs the command.
 ///
@@ -23,7 +28,7 @@ pub async fn run(args: &GcArgs) -> Result<u8, CommandFailure> {
     let output = Output::new(LogFormat::Human, false, false);
     let address = RemoteAddress::parse(&args.url)
         .map_err(|error| CommandFailure::usage(format!("failed to {error}")))?;
-    let terms = GarbageTerms { keep: args.keep, pinned: pinned(args, &address)? };
+    let terms = GarbageTerms { keep: kept_age(args)?, pinned: pinned(args, &address)? };
     install_crypto_provider();
     let bucket = RecordingBucket::connect(&address).map_err(writing)?;
     match (args.purge, args.delete) {
@@ -34,12 +39,26 @@ pub async fn run(args: &GcArgs) -> Result<u8, CommandFailure> {
     Ok(0)
 }
 
+/// Returns the age up to which all states are kept.
+fn kept_age(args: &GcArgs) -> Result<Duration, CommandFailure> {
+    let mut ages = args.keep.iter().filter_map(|kept| match kept {
+        KeptStates::Younger(age) => Some(*age),
+        KeptStates::Pinned(_) => None,
+    });
+    let age = ages.next().unwrap_or(DEFAULT_AGE);
+    match ages.next() {
+        Some(_) => Err(CommandFailure::usage("--keep: give one time; folders can be repeated")),
+        None => Ok(age),
+    }
+}
+
 /// Returns the states that pointer files name.
 fn pinned(args: &GcArgs, address: &RemoteAddress) -> Result<Vec<ContentHash>, CommandFailure> {
     let mut pinned = Vec::new();
-    for folder in &args.keep_pointers {
+    for kept in &args.keep {
+        let KeptStates::Pinned(folder) = kept else { continue };
         let refused = |problem: &str| {
-            CommandFailure::usage(format!("--keep-pointers {}: {problem}", folder.display()))
+            CommandFailure::usage(format!("--keep {}: {problem}", folder.display()))
         };
         if !folder.is_dir() {
             return Err(refused("it is no folder"));

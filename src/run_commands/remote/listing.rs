@@ -38,7 +38,7 @@ pub async fn run(args: &LsArgs) -> Result<Option<u8>, CommandFailure> {
     let text = match args.json {
         true => json_text(&recordings),
         false if recordings.is_empty() => format!("{prefix}: there are no recordings\n"),
-        false => table_text(&recordings, now, if args.wide { None } else { terminal::width() }),
+        false => table_text(&recordings, now, if args.full { None } else { terminal::width() }),
     };
     print(&text).map(Some)
 }

@@ -29,10 +29,10 @@ use loomrec_store::Recording;
 /// newest state that the pointer file does not name (5).
 pub async fn run(args: &PushArgs, settings: &Settings) -> Result<u8, CommandFailure> {
     let output = Output::new(LogFormat::Human, false, false);
-    let path = match &args.pointer {
+    let path = match &args.output {
         Some(path) if !PointerFile::is_at(path) => {
             return Err(CommandFailure::usage(
-                "--pointer: the name of a pointer file ends in .remote.json",
+                "--output: the name of a pointer file ends in .remote.json",
             ));
         }
         Some(path) => path.clone(),

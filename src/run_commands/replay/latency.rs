@@ -13,11 +13,14 @@ const SLOWEST: f64 = 0.001;
 
 /// Refuses a latency that is out of bounds.
 pub(super) fn check_latency(args: &ReplayArgs) -> Result<(), CommandFailure> {
-    let ms = args.latency_ms;
-    if !(0.0..=LONGEST_WAIT_MS).contains(&ms) {
-        return Err(CommandFailure::usage(format!(
-            "--latency-ms {ms}: it takes milliseconds, from 0 to {LONGEST_WAIT_MS} (a day)"
-        )));
+    if let Some(text) = &args.latency.detail
+        && (args.latency.word == LatencyModel::None || milliseconds(text).is_none())
+    {
+        let usage = format!(
+            "--latency: {text:?}: all models but none take milliseconds behind a colon, from 0 to \
+             {LONGEST_WAIT_MS} (a day)"
+        );
+        return Err(CommandFailure::usage(usage));
     }
     if !args.speed.is_finite() || args.speed < SLOWEST {
         let speed = args.speed;
@@ -28,15 +31,20 @@ pub(super) fn check_latency(args: &ReplayArgs) -> Result<(), CommandFailure> {
     Ok(())
 }
 
+/// Reads milliseconds that may be waited for.
+fn milliseconds(text: &str) -> Option<f64> {
+    text.parse().ok().filter(|ms| (0.0..=LONGEST_WAIT_MS).contains(ms))
+}
+
 /// Whether the latency of answers is drawn at random.
 pub fn draws_waits(args: &ReplayArgs) -> bool {
-    matches!(args.latency, LatencyModel::Normal | LatencyModel::Agentloom)
+    matches!(args.latency.word, LatencyModel::Normal | LatencyModel::Agentloom)
 }
 
 /// Returns the latency model.
 pub fn latency(args: &ReplayArgs, seed: u64) -> Latency {
-    let ms = args.latency_ms;
-    match args.latency {
+    let ms = args.latency.detail.as_deref().and_then(milliseconds).unwrap_or(0.0);
+    match args.latency.word {
         LatencyModel::None => Latency::None,
         LatencyModel::Constant => Latency::Constant { ms },
         LatencyModel::Normal => Latency::Normal { ms, seed },

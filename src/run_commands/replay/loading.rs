@@ -61,7 +61,7 @@ fn matcher(
         repeat,
         run_values: Some(&ground.run_values.all),
         repository: Some(&ground.run_values.states),
-        ignores_presets: args.serve.run_values.no_preset,
+        ignores_presets: args.serve.run_values.has_no_preset(),
         refuse_unchecked,
         allow_messages: args.allow_unchecked,
         faults_use_takes: args.strict,

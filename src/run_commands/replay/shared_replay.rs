@@ -147,7 +147,7 @@ fn read_takes(args: ReplayArgs, mut context: RunContext) -> Result<SharedTakes, 
     let TakesInForce { matcher, expired, in_force } = load_takes(&args, &mut context)?;
     // Each session has a latency of its own.
     let engine = ReplayEngine::new(matcher, latency(&args, 0))
-        .with_default_response(args.default_response.clone());
+        .with_default_response(args.default_response());
     let takes = SharedTakes {
         engine: Arc::new(engine),
         context,

@@ -268,7 +268,7 @@ fn a_seed_is_drawn_only_when_something_is_left_to_chance() {
     call_result(&stage, &chat("complete"));
     let said = stage.end(0).finished.stderr;
     assert!(!said.contains("seed"), "{said}");
-    let normal = ["--latency", "normal", "--latency-ms", "1"];
+    let normal = ["--latency", "normal:1"];
     for (more, drawn) in [(&[][..], true), (&["--seed", "4"], false)] {
         let stage = Stage::of(recorded(), &[&normal[..], more].concat());
         stage.call(&chat("complete")).expect(200);

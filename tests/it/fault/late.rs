@@ -151,8 +151,7 @@ fn a_live_call_is_late_no_longer_than_was_asked() {
 #[test]
 fn a_slow_answer_is_later_than_its_pace_would_have_it() {
     let scene = recorded(&[chat("one")]);
-    let stage =
-        Stage::of(scene, &["--latency", "constant", "--latency-ms", "500", "--fault", "slow:400"]);
+    let stage = Stage::of(scene, &["--latency", "constant:500", "--fault", "slow:400"]);
     let began = Instant::now();
     stage.call(&chat("one")).expect(200);
     let took = began.elapsed();

@@ -269,7 +269,7 @@ fn files_that_cannot_be_looked_at_are_refused() {
         (vec!["j.jsonl", "-r", "missing.json"], 4),
         (vec![scene.name(), "-r", scene.name()], 2),
         (vec![], 2),
-        (vec![scene.name(), "--port", "99999"], 2),
+        (vec![scene.name(), "--listen", "99999"], 2),
     ] {
         let all: Vec<&str> = ["ui", "--no-open"].iter().chain(&args).copied().collect();
         let ended = scene.run(&all);
@@ -278,7 +278,7 @@ fn files_that_cannot_be_looked_at_are_refused() {
     }
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
-    scene.run(&["ui", "--no-open", scene.name(), "--port", &port]).expect(6).says(&["--port"]);
+    scene.run(&["ui", "--no-open", scene.name(), "--listen", &port]).expect(6).says(&["--listen"]);
 }
 
 #[test]

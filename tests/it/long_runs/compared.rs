@@ -93,10 +93,14 @@ fn inserted_turn_is_no_change_of_those_after_it() {
         at => text(at - 2),
     });
     let scene = scene(&[("a.json", &old), ("b.json", &new)]);
-    let found = json_of(&scene, &[&DIFF[..], &["--json", "--requests-only"]].concat(), 1);
+    let found = json_of(
+        &scene,
+        &[&DIFF[..], &["--json", "--ignore", "answer", "--ignore", "response"]].concat(),
+        1,
+    );
     let places = places(&found);
     assert!(places.len() < 8, "{places:?}");
-    assert_few_lines(&diff(&scene, &["--requests-only"]));
+    assert_few_lines(&diff(&scene, &["--ignore", "answer", "--ignore", "response"]));
 }
 
 #[test]
@@ -146,7 +150,7 @@ fn change_of_all_calls_is_shown_in_the_first_one() {
     };
     let (old, new) = (calls("gpt-4o", "strict"), calls("gpt-5", "kind"));
     let scene = scene(&[("a.json", &old), ("b.json", &new)]);
-    let shown = diff(&scene, &["--requests-only"]);
+    let shown = diff(&scene, &["--ignore", "answer", "--ignore", "response"]);
     assert_eq!(shown.matches("+ You are a kind judge").count(), 1, "{shown}");
     assert_eq!(shown.matches("\"gpt-5\"").count(), 1, "{shown}");
     assert!(shown.contains("  19 calls changed only as shown above\n"), "{shown}");

@@ -222,7 +222,8 @@ fn all_count_the_same_when_a_storm_is_replayed() {
     let greet = message("hi").header("x-loomrec-step-id: greet");
     scene.recorded(&upstream, &[chat("hi"), chat_streamed("hi"), greet]);
     let flags = ["--repeat", "cycle", "--receipt", "receipt.json", "--journal", "run.jsonl"];
-    let slow = ["--latency", "constant", "--latency-ms", LATE, "--max-body", "8192"];
+    let late = format!("constant:{LATE}");
+    let slow = ["--latency", &late, "--max-body", "8192"];
     let server = scene.replay(&[&flags[..], &slow].concat());
     let saw = storm(&server);
     agree(&scene, server, &saw, 1);

@@ -72,7 +72,7 @@ fn no_command_uses_a_pointer_file_to_a_bucket_that_the_user_does_not_trust() {
         &[&["record", "-r", POINTER][..], &calling()].concat(),
         &["pull", POINTER],
         &["pull", "--update", POINTER],
-        &["push", "agent.json", "--pointer", POINTER],
+        &["push", "agent.json", "--output", POINTER],
         &["push", "--repair", "agent.json"],
         &["ls", POINTER],
         &["show", POINTER, "79c0"],

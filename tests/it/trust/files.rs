@@ -113,7 +113,7 @@ fn input_of_a_file_is_a_regular_file_and_every_input_ends() {
         (&["record", "-r", "run.json", "--prices", "/dev/zero", "--", "true"], 2),
         (&["ls", "run.json", "--prices", "endless.json"], 2),
         (&["stats", "run.json", "--prices", "/dev/zero"], 2),
-        (&["score", "/dev/zero", "--budget", "/dev/zero"], 2),
+        (&["score", "/dev/zero", "--recovery", "/dev/zero"], 2),
         (&["score", "/dev/zero"], 4),
         (&["journal", "/dev/zero"], 4),
         (&["prune", "run.json", "--unused", "/dev/zero"], 4),

@@ -157,14 +157,13 @@ def _latency_words(model: str, milliseconds: float) -> list[str]:
         return ["--latency", "none"]
     # The name of the model that draws AgentLoom's own numbers from a seed.
     flag = "agentloom" if model == "normal" else model
-    return ["--latency", flag, "--latency-ms", f"{milliseconds:.15g}"]
+    return ["--latency", f"{flag}:{milliseconds:.15g}"]
 
 
 def _miss_words(default_response: str | None) -> list[str]:
     if default_response is None:
         return ["--on-miss", "error"]
-    words = ["--on-miss", "default"]
-    return words if default_response == _PLACEHOLDER else [*words, "--default-response", default_response]
+    return ["--on-miss", "default" if default_response == _PLACEHOLDER else f"default:{default_response}"]
 
 
 def mock_provider(workflow: Any, **more: Any) -> MockProvider:
