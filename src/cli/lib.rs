@@ -217,7 +217,7 @@ fn add_up(command: &mut Command, settings: &Settings, is_taken: impl Fn(&str) ->
 }
 
 /// Returns the upstreams and rules of a command that serves.
-fn lists_of<'a>(name: &'static str, serve: &'a mut args::ServeArgs) -> Lists<'a> {
+fn lists_of<'a>(name: &'static str, serve: &'a mut args::ServeArgs) -> CommandLists<'a> {
     let args::ServeArgs { upstream, identity, access, .. } = serve;
     let mut lists = rules_of(identity);
     lists.extend([
@@ -248,7 +248,8 @@ fn rules_of(identity: &mut args::IdentityArgs) -> Vec<(&mut Vec<String>, &'stati
 }
 
 /// A command's name, its upstreams, and its rules with the names of their flags.
-type Lists<'a> = (&'static str, &'a mut Vec<String>, Vec<(&'a mut Vec<String>, &'static str)>);
+type CommandLists<'a> =
+    (&'static str, &'a mut Vec<String>, Vec<(&'a mut Vec<String>, &'static str)>);
 
 /// Refuses typed rules together with `--into`: the recording has its own rules, under which its
 /// keys were made.

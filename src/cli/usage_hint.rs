@@ -21,13 +21,13 @@ const FOLDER: &str = "recordings";
 const EXAMPLE: &str = "recordings/agent.json";
 
 /// What a line lacks, and the line with it.
-struct Correction {
+struct LineCorrection {
     needs_recording: bool,
     needs_separator: bool,
     line: Vec<OsString>,
 }
 
-impl Correction {
+impl LineCorrection {
     /// Returns the hint.
     fn text(&self) -> String {
         let what = match (self.needs_recording, self.needs_separator) {
@@ -54,7 +54,7 @@ pub fn find(
         (ErrorKind::MissingRequiredArgument, Some(ContextValue::Strings(missing))) => {
             let is_recording = |name: &String| name.starts_with("--recording");
             missing.iter().find(|name| is_recording(name))?;
-            Correction {
+            LineCorrection {
                 needs_recording: true,
                 needs_separator: false,
                 line: with_recording(words, &known_recording(settings))?,
@@ -79,7 +79,7 @@ fn for_stray_word(
     words: &[OsString],
     command: &mut Command,
     settings: &Settings,
-) -> Option<Correction> {
+) -> Option<LineCorrection> {
     if stray.starts_with('-') {
         return None;
     }
@@ -106,7 +106,7 @@ fn for_stray_word(
         line.push("--".into());
     }
     line.extend_from_slice(after);
-    Some(Correction { needs_recording: is_recording || named.is_none(), needs_separator, line })
+    Some(LineCorrection { needs_recording: is_recording || named.is_none(), needs_separator, line })
 }
 
 /// Parses a line, and returns where its recording was named, if it was. Returns `None` if the line

@@ -263,13 +263,13 @@ pub struct WrappedCommand {
     /// children too. On a terminal it shares loomrec's group: there the terminal itself signals
     /// every process.
     own_group: bool,
-    signals: Signals,
+    signals: PassedSignals,
 }
 
 /// The signals that are passed on. They are watched from before the command starts, so that none is
 /// missed.
 #[derive(Debug)]
-struct Signals {
+struct PassedSignals {
     interrupt: SignalStream,
     terminate: SignalStream,
     hangup: SignalStream,
@@ -293,7 +293,7 @@ impl WrappedCommand {
                 CommandFailure::new(UNEXPECTED, format!("failed to watch signals: {error}"))
             })
         };
-        let signals = Signals {
+        let signals = PassedSignals {
             interrupt: watch(ProcessSignal::Interrupt)?,
             terminate: watch(ProcessSignal::Terminate)?,
             hangup: watch(ProcessSignal::Hangup)?,

@@ -46,15 +46,15 @@ pub enum CachedRequest {
 pub struct RequestFingerprint(u64);
 
 /// A request, and what was observed of it.
-struct Remembered {
+struct RememberedRequest {
     head: EarlierHead,
     body: Bytes,
     known: Arc<ParsedRequest>,
 }
 
 #[derive(Default)]
-struct Shard {
-    entries: HashMap<u64, Remembered>,
+struct CacheShard {
+    entries: HashMap<u64, RememberedRequest>,
     /// The entries' hashes, oldest first.
     order: VecDeque<u64>,
     bytes: usize,
@@ -62,7 +62,7 @@ struct Shard {
 
 /// The cache of one run.
 pub struct RequestCache {
-    shards: [Mutex<Shard>; SHARDS],
+    shards: [Mutex<CacheShard>; SHARDS],
     /// Hashes of requests that came once. The hash itself decides the slot.
     first_seen: Box<[AtomicU64]>,
     seed: u64,
@@ -102,7 +102,7 @@ fn fingerprint_of(raw: &RequestRef<'_>, target: &str, seed: u64) -> u64 {
     fingerprint
 }
 
-impl Remembered {
+impl RememberedRequest {
     /// Whether `raw` is the same request, in all parts that matter.
     fn is(&self, raw: &RequestRef<'_>, target: &str) -> bool {
         self.head.is(raw, target) && self.body == *raw.body
@@ -145,7 +145,7 @@ impl RequestCache {
     ) {
         let Some(target) = raw.target() else { return };
         let entry =
-            Remembered { head: EarlierHead::of(raw, target), body: raw.body.clone(), known };
+            RememberedRequest { head: EarlierHead::of(raw, target), body: raw.body.clone(), known };
         let size = entry.size();
         if size > SHARD_BYTES / 2 {
             return;
@@ -163,16 +163,16 @@ impl RequestCache {
         shard.entries.insert(fingerprint.0, entry);
     }
 
-    fn shard(&self, fingerprint: u64) -> &Mutex<Shard> {
+    fn shard(&self, fingerprint: u64) -> &Mutex<CacheShard> {
         &self.shards[fingerprint as usize % SHARDS]
     }
 }
 
-impl Shard {
+impl CacheShard {
     /// Removes an entry, but not its place in the order. Returns whether it was there.
     fn remove(&mut self, fingerprint: u64) -> bool {
         let removed = self.entries.remove(&fingerprint);
-        self.bytes -= removed.as_ref().map_or(0, Remembered::size);
+        self.bytes -= removed.as_ref().map_or(0, RememberedRequest::size);
         removed.is_some()
     }
 }

@@ -220,7 +220,7 @@ fn bytes_are_bounded_when_many_requests_are_kept() {
     }
     for shard in &scene.observer.memo.shards {
         let shard = shard.lock().unwrap();
-        let held: usize = shard.entries.values().map(Remembered::size).sum();
+        let held: usize = shard.entries.values().map(RememberedRequest::size).sum();
         assert_eq!((held, shard.order.len()), (shard.bytes, shard.entries.len()));
         assert!(held <= SHARD_BYTES);
     }
@@ -239,7 +239,7 @@ fn body_that_redaction_leaves_alone_counts_once() {
     }
     let shards = scene.observer.memo.shards.iter().map(|shard| shard.lock().unwrap());
     let mut sizes: Vec<usize> = shards
-        .flat_map(|shard| shard.entries.values().map(Remembered::size).collect::<Vec<_>>())
+        .flat_map(|shard| shard.entries.values().map(RememberedRequest::size).collect::<Vec<_>>())
         .collect();
     sizes.sort_unstable();
     assert!(sizes[0] < 110_000, "{sizes:?}");

@@ -11,7 +11,7 @@ use super::read::{garble_word, mode_word, raise_word};
 impl Fault {
     /// Returns the fault as an object; default values are left out.
     pub fn to_json(&self) -> Value {
-        let mut out = Out(Map::new());
+        let mut out = FaultMembers(Map::new());
         out.set("type", self.name());
         match self {
             Self::Timeout { after_ms } => out.set("after_ms", *after_ms),
@@ -66,9 +66,9 @@ impl Fault {
     }
 }
 
-struct Out(Map<String, Value>);
+struct FaultMembers(Map<String, Value>);
 
-impl Out {
+impl FaultMembers {
     fn set(&mut self, name: &str, value: impl Into<Value>) {
         self.0.insert(name.to_owned(), value.into());
     }

@@ -21,7 +21,7 @@ const NAMED: usize = 10;
 /// A key that names no change (2); a conflict, or a failed call that would replace one that
 /// succeeded (1); files that cannot be used (4) or are in use (5).
 pub fn accept(args: &AcceptArgs) -> Result<u8, CommandFailure> {
-    let permit = Permit { conflicts: args.force, failures: args.keep_failures };
+    let permit = AcceptPermit { conflicts: args.force, failures: args.keep_failures };
     run(&args.decide, Verdict::Accept, permit)
 }
 
@@ -30,19 +30,19 @@ pub fn accept(args: &AcceptArgs) -> Result<u8, CommandFailure> {
 /// # Errors
 /// As [`accept`].
 pub fn reject(args: &RejectArgs) -> Result<u8, CommandFailure> {
-    run(&args.decide, Verdict::Reject, Permit { conflicts: true, failures: true })
+    run(&args.decide, Verdict::Reject, AcceptPermit { conflicts: true, failures: true })
 }
 
 /// What is decided without a question.
 #[derive(Clone, Copy)]
-struct Permit {
+struct AcceptPermit {
     /// Changes whose replaced takes have changed since.
     conflicts: bool,
     /// Failed calls that would replace takes that succeeded.
     failures: bool,
 }
 
-fn run(args: &DecideArgs, verdict: Verdict, permit: Permit) -> Result<u8, CommandFailure> {
+fn run(args: &DecideArgs, verdict: Verdict, permit: AcceptPermit) -> Result<u8, CommandFailure> {
     let output = Output::new(LogFormat::Human, false, false);
     let Some(desk) = ReviewDesk::open(&args.file, args.new.as_ref(), &output)? else {
         let file = args.file.display();

@@ -53,17 +53,17 @@ pub fn run(args: &DiffArgs) -> Result<u8, CommandFailure> {
     let new = OpenedRecording::of(&args.new, new, &scope.rules)?;
     let work = RecordingComparison { old, new, scope, redactor };
     let form = match (args.json, args.markdown, args.stat) {
-        (true, ..) => Form::Json,
-        (_, true, _) => Form::Markdown,
-        (_, _, true) => Form::Stat,
-        _ => Form::Human,
+        (true, ..) => DiffForm::Json,
+        (_, true, _) => DiffForm::Markdown,
+        (_, _, true) => DiffForm::Stat,
+        _ => DiffForm::Human,
     };
     work.show(form)
 }
 
 /// The format of the result.
 #[derive(Clone, Copy, Debug)]
-enum Form {
+enum DiffForm {
     Human,
     Json,
     Markdown,
@@ -80,7 +80,7 @@ struct RecordingComparison {
 
 impl RecordingComparison {
     /// Writes the changes. Returns the exit code, which says whether there are any.
-    fn show(&self, form: Form) -> Result<u8, CommandFailure> {
+    fn show(&self, form: DiffForm) -> Result<u8, CommandFailure> {
         let mut out = ResultOutput::open();
         let mut writer = DiffWriter::new(form, &self.old.label, &self.new.label);
         let mut total = DiffTotals::default();
@@ -151,12 +151,12 @@ enum DiffWriter {
 }
 
 impl DiffWriter {
-    fn new(form: Form, old: &str, new: &str) -> Self {
+    fn new(form: DiffForm, old: &str, new: &str) -> Self {
         match form {
-            Form::Human => Self::Human(human::HumanDiff::new(old, new)),
-            Form::Json => Self::Json(json::JsonDiff::new(old, new)),
-            Form::Markdown => Self::Markdown(markdown::MarkdownDiff::new(old, new)),
-            Form::Stat => Self::Stat(stat::DiffStat::new(old, new)),
+            DiffForm::Human => Self::Human(human::HumanDiff::new(old, new)),
+            DiffForm::Json => Self::Json(json::JsonDiff::new(old, new)),
+            DiffForm::Markdown => Self::Markdown(markdown::MarkdownDiff::new(old, new)),
+            DiffForm::Stat => Self::Stat(stat::DiffStat::new(old, new)),
         }
     }
 

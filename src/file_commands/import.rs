@@ -85,7 +85,7 @@ pub fn run(args: &ImportArgs) -> Result<u8, CommandFailure> {
                     format!("failed to start a thread: {error}"),
                 )
             })?;
-        let mut incoming = Incoming {
+        let mut incoming = IncomingEntries {
             found,
             import,
             transfer: TransferTotals::default(),
@@ -145,7 +145,7 @@ fn make(
     path: &RecordingLocation,
     rules: &IdentityRules,
     force: bool,
-    incoming: &mut Incoming<'_>,
+    incoming: &mut IncomingEntries<'_>,
 ) -> Result<(), CommandFailure> {
     let Some(first) = incoming.next() else { return Ok(()) };
     let entries = std::iter::once(first).chain(incoming);
@@ -154,7 +154,7 @@ fn make(
 }
 
 /// Adds entries to a recording. Names that it already holds get further takes.
-fn add(recording: &Recording, incoming: &mut Incoming<'_>) -> Result<(), CommandFailure> {
+fn add(recording: &Recording, incoming: &mut IncomingEntries<'_>) -> Result<(), CommandFailure> {
     let mut held = held(recording)?;
     let mut changes = RecordingChanges::new()?;
     for found in incoming {
@@ -185,7 +185,7 @@ enum ReaderMessage {
 }
 
 /// The entries as they arrive.
-struct Incoming<'a> {
+struct IncomingEntries<'a> {
     found: Receiver<ReaderMessage>,
     import: EntryImporter<'a>,
     transfer: TransferTotals,
@@ -193,7 +193,7 @@ struct Incoming<'a> {
     several: bool,
 }
 
-impl Iterator for Incoming<'_> {
+impl Iterator for IncomingEntries<'_> {
     type Item = Result<(EntryName, Entry), CommandFailure>;
 
     fn next(&mut self) -> Option<Self::Item> {

@@ -32,7 +32,7 @@ const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 /// cannot be written.
 pub fn run(args: &JournalArgs) -> Result<u8, CommandFailure> {
     let output = Output::new(LogFormat::Human, false, false);
-    let mut show = Show::new(args);
+    let mut show = JournalView::new(args);
     let mut read = HashSet::new();
     let mut tails = Vec::new();
     for file in &args.files {
@@ -61,7 +61,7 @@ pub fn run(args: &JournalArgs) -> Result<u8, CommandFailure> {
 fn all_of(
     tail: &mut FollowedFile,
     end: bool,
-    show: &mut Show<'_>,
+    show: &mut JournalView<'_>,
     output: &Output,
 ) -> Result<bool, CommandFailure> {
     loop {
@@ -94,7 +94,7 @@ fn all_of(
 /// Shows new lines as they are written, until the reader of stdout has gone.
 fn follow(
     mut tails: Vec<(PathBuf, FollowedFile)>,
-    show: &mut Show<'_>,
+    show: &mut JournalView<'_>,
     output: &Output,
 ) -> Result<u8, CommandFailure> {
     loop {
@@ -120,7 +120,7 @@ fn follow(
 }
 
 /// The filter and the output of lines.
-struct Show<'a> {
+struct JournalView<'a> {
     sought: RowFilter<'a>,
     sum: Option<JournalTotals>,
     json: bool,
@@ -128,7 +128,7 @@ struct Show<'a> {
     out: BufWriter<io::Stdout>,
 }
 
-impl<'a> Show<'a> {
+impl<'a> JournalView<'a> {
     fn new(args: &'a JournalArgs) -> Self {
         let from = args.since.map(|moment| match moment {
             TimeArgument::At(at) => at,

@@ -43,40 +43,44 @@ pub fn run(args: &LsArgs) -> Result<u8, CommandFailure> {
                 (true, _) => (None, HELD_WIDE, LONGEST_QUESTION),
                 (false, width) => (width, HELD, width.unwrap_or(QUESTION)),
             };
-            let listing = Listing { recording, pricing, held, question };
+            let listing = TakeListing { recording, pricing, held, question };
             listing.write(&args.file, width, &mut out)
         }
     };
     match listed.and_then(|()| Ok(out.flush()?)) {
         Ok(()) => Ok(0),
-        Err(Unlisted::Read(error)) => Err(error.into()),
+        Err(ListingEnd::Read(error)) => Err(error.into()),
         // The reader has closed stdout.
-        Err(Unlisted::Write(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(0),
-        Err(Unlisted::Write(error)) => Err(stdout_failure(error)),
+        Err(ListingEnd::Write(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(0),
+        Err(ListingEnd::Write(error)) => Err(stdout_failure(error)),
     }
 }
 
 /// Why a listing ended early.
 #[derive(Debug)]
-enum Unlisted {
+enum ListingEnd {
     Read(StoreError),
     Write(io::Error),
 }
 
-impl From<StoreError> for Unlisted {
+impl From<StoreError> for ListingEnd {
     fn from(error: StoreError) -> Self {
         Self::Read(error)
     }
 }
 
-impl From<io::Error> for Unlisted {
+impl From<io::Error> for ListingEnd {
     fn from(error: io::Error) -> Self {
         Self::Write(error)
     }
 }
 
 /// Writes the listing for programs: an object for each take, each written as it is read.
-fn json(recording: &Recording, pricing: &PriceSource, out: &mut dyn Write) -> Result<(), Unlisted> {
+fn json(
+    recording: &Recording,
+    pricing: &PriceSource,
+    out: &mut dyn Write,
+) -> Result<(), ListingEnd> {
     let mut entries = recording.entries();
     let mut before = "[\n  ";
     while let Some(stored) = entries.next() {
@@ -92,7 +96,7 @@ fn json(recording: &Recording, pricing: &PriceSource, out: &mut dyn Write) -> Re
 }
 
 /// The listing for people.
-struct Listing<'a> {
+struct TakeListing<'a> {
     recording: &'a Recording,
     pricing: &'a PriceSource,
     /// How many rows are held in memory.
@@ -101,14 +105,14 @@ struct Listing<'a> {
     question: usize,
 }
 
-impl Listing<'_> {
+impl TakeListing<'_> {
     /// Writes the listing, no wider than `width` if possible.
     fn write(
         &self,
         file: &RecordingLocation,
         width: Option<usize>,
         out: &mut dyn Write,
-    ) -> Result<(), Unlisted> {
+    ) -> Result<(), ListingEnd> {
         let (table, sum) = self.measured()?;
         if sum.calls == 0 {
             writeln!(out, "{}: an empty recording, no call was kept", file.display())?;
@@ -137,9 +141,9 @@ impl Listing<'_> {
     }
 
     /// Returns the table and the sum. The table has its rows if there are not too many.
-    fn measured(&self) -> Result<(Table, Sum), StoreError> {
+    fn measured(&self) -> Result<(Table, TakeSum), StoreError> {
         let mut table = Table::new(columns());
-        let mut sum = Sum::default();
+        let mut sum = TakeSum::default();
         for stored in self.recording.entries() {
             let row = TakeRow::of(stored?, 0);
             let cost = self.pricing.cost(&row.entry, row.model());
@@ -173,7 +177,7 @@ fn columns() -> Vec<TableColumn> {
 
 /// The sum of all calls.
 #[derive(Default)]
-struct Sum {
+struct TakeSum {
     calls: usize,
     keys: usize,
     input: u64,
@@ -185,7 +189,7 @@ struct Sum {
     personal: (usize, BTreeSet<&'static str>),
 }
 
-impl Sum {
+impl TakeSum {
     fn add(&mut self, row: &TakeRow, cost: Option<f64>) {
         let usage = row.entry.usage.unwrap_or_default();
         self.calls += 1;
@@ -202,8 +206,8 @@ impl Sum {
 }
 
 /// Returns the last line: calls, tokens, cost, and the identity rules.
-fn summary(sum: &Sum, meta: &RecordingMeta) -> String {
-    let Sum { calls, keys, input, output, cost, unknown, ref personal } = *sum;
+fn summary(sum: &TakeSum, meta: &RecordingMeta) -> String {
+    let TakeSum { calls, keys, input, output, cost, unknown, ref personal } = *sum;
     let under = match keys {
         _ if keys == calls => String::new(),
         1 => " under 1 key".to_owned(),

@@ -40,7 +40,7 @@ pub fn run(args: &PruneArgs) -> Result<u8, CommandFailure> {
         false => serve_setup::open(&args.file, &output)?,
     };
     let used = UsedTakes::read(args, &recording)?;
-    let pruned = Pruned::of(&recording, args, &used)?;
+    let pruned = PrunedTakes::of(&recording, args, &used)?;
     if args.apply && pruned.count() > 0 {
         recording.rewrite(&pruned.changes()?)?;
     }
@@ -66,14 +66,14 @@ struct TakeReport {
 }
 
 /// The takes of each name.
-struct Pruned {
+struct PrunedTakes {
     names: Vec<(EntryName, Vec<TakeReport>)>,
     /// How many takes have no time of recording, if the time matters.
     undated: usize,
     now: SystemTime,
 }
 
-impl Pruned {
+impl PrunedTakes {
     /// Decides about each take.
     fn of(
         recording: &Recording,

@@ -25,7 +25,7 @@ use measure::{CallSample, GroupStats};
 /// written.
 pub fn run(args: &StatsArgs) -> Result<u8, CommandFailure> {
     let table = prices::load(args.prices.as_deref())?;
-    let mut stats = Stats::new(args.by, PriceSource { table, anew: args.prices.is_some() });
+    let mut stats = CallStats::new(args.by, PriceSource { table, anew: args.prices.is_some() });
     let output = Output::new(LogFormat::Human, false, false);
     for file in &args.files {
         stats.add(&serve_setup::open_to_read(file, &output)?)?;
@@ -37,7 +37,7 @@ pub fn run(args: &StatsArgs) -> Result<u8, CommandFailure> {
 }
 
 /// The sums of the calls in recordings.
-struct Stats {
+struct CallStats {
     by: Option<StatsBy>,
     pricing: PriceSource,
     /// The groups, by the values that their calls share, one for each of [`Stats::names`].
@@ -47,7 +47,7 @@ struct Stats {
     unpriced: BTreeMap<String, u64>,
 }
 
-impl Stats {
+impl CallStats {
     fn new(by: Option<StatsBy>, pricing: PriceSource) -> Self {
         let (groups, all, unpriced) = Default::default();
         Self { by, pricing, groups, all, unpriced }

@@ -49,7 +49,7 @@ impl<S: Subscriber> Layer<S> for LogLayer {
         if !is_ours(meta.target()) {
             return;
         }
-        let mut fields = Fields::default();
+        let mut fields = EventFields::default();
         event.record(&mut fields);
         let time = OffsetDateTime::now_utc().format(&Rfc3339).unwrap_or_default();
         let level = meta.level().as_str().to_lowercase();
@@ -64,15 +64,15 @@ fn is_ours(target: &str) -> bool {
 
 /// The fields of an event, in order.
 #[derive(Default)]
-struct Fields(Map<String, Value>);
+struct EventFields(Map<String, Value>);
 
-impl Fields {
+impl EventFields {
     fn set(&mut self, field: &Field, value: Value) {
         self.0.insert(field.name().to_owned(), value);
     }
 }
 
-impl Visit for Fields {
+impl Visit for EventFields {
     fn record_str(&mut self, field: &Field, value: &str) {
         self.set(field, json!(value));
     }

@@ -41,7 +41,7 @@ const SAMPLERS: [&str; 6] = [
 ];
 
 /// The environment. An empty variable counts as unset.
-type Variables = BTreeMap<String, String>;
+type TraceVariables = BTreeMap<String, String>;
 
 /// The configuration of traces, and the warnings about it.
 struct TracedRequest {
@@ -56,7 +56,7 @@ struct TracedRequest {
 /// `own`.
 pub(super) fn start(
     args: &ServeArgs,
-    variables: &Variables,
+    variables: &TraceVariables,
     (routes, metrics): (&RouteTable, &Metrics),
     own: Option<SocketAddr>,
     notify: OnNotice,
@@ -109,7 +109,7 @@ fn is_at(endpoint: &Url, own: SocketAddr) -> bool {
 
 /// Reads the variables. Returns `None` if they turn traces off.
 fn asked(
-    variables: &Variables,
+    variables: &TraceVariables,
     about: SpanDetails,
 ) -> Result<Option<TracedRequest>, CommandFailure> {
     let get = |name: &str| variables.get(name).map(String::as_str).filter(|text| !text.is_empty());
@@ -173,7 +173,7 @@ fn size(number: u64) -> usize {
     usize::try_from(number.min(1 << 20)).unwrap_or(1 << 20)
 }
 
-fn protocol(given: Option<Given<'_>>) -> Result<SpanProtocol, CommandFailure> {
+fn protocol(given: Option<GivenVariable<'_>>) -> Result<SpanProtocol, CommandFailure> {
     match given {
         None | Some((_, "http/protobuf")) => Ok(SpanProtocol::Protobuf),
         Some((_, "grpc")) => Ok(SpanProtocol::Grpc),
@@ -241,12 +241,12 @@ fn sampler(name: Option<&str>, argument: Option<&str>) -> Option<String> {
 }
 
 /// A variable's name and value.
-type Given<'v> = (String, &'v str);
+type GivenVariable<'v> = (String, &'v str);
 
 /// Returns the client certificate for the collector.
 fn identity(
-    certificate: Option<Given<'_>>,
-    key: Option<Given<'_>>,
+    certificate: Option<GivenVariable<'_>>,
+    key: Option<GivenVariable<'_>>,
 ) -> Result<Option<TlsIdentity>, CommandFailure> {
     match (certificate, key) {
         (Some(certificate), Some(key)) => Ok(Some(TlsIdentity {
@@ -263,7 +263,7 @@ fn identity(
 
 /// Returns what is wrong with the headers. The message contains no value, as it may be a
 /// credential.
-fn headers((name, text): Given<'_>) -> Option<String> {
+fn headers((name, text): GivenVariable<'_>) -> Option<String> {
     let is_one = |pair: &str| {
         let (key, value) = pair.split_once('=')?;
         let value = percent_decode_str(value.trim()).decode_utf8().ok()?;
@@ -282,13 +282,13 @@ fn headers((name, text): Given<'_>) -> Option<String> {
 }
 
 /// Returns what is wrong with the compression.
-fn compression((name, text): Given<'_>) -> Option<String> {
+fn compression((name, text): GivenVariable<'_>) -> Option<String> {
     let known = ["gzip", "none"].iter().any(|known| text.eq_ignore_ascii_case(known));
     (!known).then(|| format!("{name}={text}: it takes gzip, or none; none is used"))
 }
 
 /// Reads certificates from the file that a variable names.
-fn certificates(given: &Given<'_>) -> Result<Vec<u8>, CommandFailure> {
+fn certificates(given: &GivenVariable<'_>) -> Result<Vec<u8>, CommandFailure> {
     let pem = read(given)?;
     let all: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
     match all.is_ok_and(|all| !all.is_empty()) {
@@ -298,7 +298,7 @@ fn certificates(given: &Given<'_>) -> Result<Vec<u8>, CommandFailure> {
 }
 
 /// Reads a key from the file that a variable names.
-fn key(given: &Given<'_>) -> Result<Vec<u8>, CommandFailure> {
+fn key(given: &GivenVariable<'_>) -> Result<Vec<u8>, CommandFailure> {
     let pem = read(given)?;
     match PrivateKeyDer::from_pem_slice(&pem) {
         Ok(_) => Ok(pem),
@@ -306,12 +306,12 @@ fn key(given: &Given<'_>) -> Result<Vec<u8>, CommandFailure> {
     }
 }
 
-fn no_pem((name, path): &Given<'_>, what: &str) -> CommandFailure {
+fn no_pem((name, path): &GivenVariable<'_>, what: &str) -> CommandFailure {
     CommandFailure::usage(format!("{name}: {path} holds no PEM of {what}"))
 }
 
 /// Reads the file that a variable names.
-fn read((name, path): &Given<'_>) -> Result<Vec<u8>, CommandFailure> {
+fn read((name, path): &GivenVariable<'_>) -> Result<Vec<u8>, CommandFailure> {
     loomrec_os::read_input(Path::new(path), LARGEST_PEM)
         .map_err(|error| CommandFailure::usage(format!("{name}: failed to read {path}: {error}")))
 }

@@ -78,14 +78,14 @@ pub struct ScriptCursor {
 }
 
 #[derive(Debug, Default)]
-struct Cursor {
+struct ScriptPosition {
     /// Calls made.
     made: u64,
     /// Scripted calls used up, of each list.
     used: [usize; 2],
 }
 
-impl Cursor {
+impl ScriptPosition {
     fn shown(&self, session: Option<&String>, layout: CallLayout) -> ScriptCursor {
         ScriptCursor {
             session: session.cloned(),
@@ -98,8 +98,8 @@ impl Cursor {
 
 #[derive(Debug, Default)]
 pub(super) struct Progress {
-    unnamed: Cursor,
-    named: BTreeMap<String, Cursor>,
+    unnamed: ScriptPosition,
+    named: BTreeMap<String, ScriptPosition>,
     /// The most calls that any session has used up, of each list.
     furthest: [usize; 2],
 }
@@ -165,7 +165,7 @@ impl Progress {
     pub(super) fn reset(&mut self, session: Option<&str>) {
         match session {
             None => {
-                self.unnamed = Cursor::default();
+                self.unnamed = ScriptPosition::default();
                 self.named.clear();
             }
             Some(name) => drop(self.named.remove(name)),
@@ -182,7 +182,7 @@ impl Progress {
     pub(super) fn cursors(&self, most: usize, layout: CallLayout) -> (Vec<ScriptCursor>, usize) {
         let named = self.named.iter().map(|(name, cursor)| (Some(name), cursor));
         let all = [(None, &self.unnamed)].into_iter().chain(named);
-        let shown = |(name, cursor): (Option<&String>, &Cursor)| cursor.shown(name, layout);
+        let shown = |(name, cursor): (Option<&String>, &ScriptPosition)| cursor.shown(name, layout);
         let cursors = all.take(most).map(shown).collect();
         (cursors, (self.named.len() + 1).saturating_sub(most))
     }
@@ -194,7 +194,7 @@ impl Progress {
     }
 
     /// Returns the cursor of a session that has made a call.
-    fn cursor(&mut self, session: Option<&str>) -> Option<&mut Cursor> {
+    fn cursor(&mut self, session: Option<&str>) -> Option<&mut ScriptPosition> {
         match session {
             None => Some(&mut self.unnamed),
             Some(name) => self.named.get_mut(name),

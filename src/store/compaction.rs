@@ -150,7 +150,7 @@ fn one(
             Ok(note) => (commit(paths, disk, lock, &next), note),
             Err(error) => (Err(error), None),
         };
-        if let Ok(Committed::As(written)) = done {
+        if let Ok(CommitOutcome::As(written)) = done {
             let (path, calls) = (paths.target.clone(), next.failures);
             let left_out = (calls > 0).then_some(StoreEvent::Failures { path, calls });
             return Ok((next, written, note.into_iter().chain(left_out).collect()));
@@ -169,7 +169,7 @@ fn one(
 }
 
 /// The outcome of a commit.
-enum Committed {
+enum CommitOutcome {
     /// It is done. This is the recording's file now.
     As(Option<FileVersion>),
     /// The recording is no longer the one that was read.
@@ -251,10 +251,10 @@ fn commit(
     disk: &Disk,
     lock: &mut RecordingLock,
     next: &StagedCompaction,
-) -> Result<Committed, StoreError> {
+) -> Result<CommitOutcome, StoreError> {
     let _guard = lock.acquire(lock::WAIT)?;
     if paths.version()? != next.before {
-        return Ok(Committed::Stale);
+        return Ok(CommitOutcome::Stale);
     }
     let mut written = next.before;
     if let Some(staged) = &next.staged {
@@ -267,7 +267,7 @@ fn commit(
     }
     disk.remove_if_there(&paths.folding)
         .map_err(|source| StoreError::write(paths.folding.clone(), source))?;
-    Ok(Committed::As(written))
+    Ok(CommitOutcome::As(written))
 }
 
 /// Distinguishes the temporary files of a compaction from others.

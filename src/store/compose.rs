@@ -65,7 +65,7 @@ pub(super) fn compose(
         meta.adopt(rules);
     }
     meta.add_key_variables(&source.logged_key_variables());
-    let mut composer = Composer::new(source, out);
+    let mut composer = TakeComposer::new(source, out);
     let members = source.outline.members();
     let count = members.len();
     let meta_end = source
@@ -88,7 +88,7 @@ pub(super) fn compose(
     composer.finish()
 }
 
-struct Composer<'a, W: Write> {
+struct TakeComposer<'a, W: Write> {
     source: &'a RecordingSnapshot,
     out: BufWriter<W>,
     begun: bool,
@@ -99,7 +99,7 @@ struct Composer<'a, W: Write> {
     window: ReadBuffer,
 }
 
-impl<'a, W: Write> Composer<'a, W> {
+impl<'a, W: Write> TakeComposer<'a, W> {
     fn new(source: &'a RecordingSnapshot, out: W) -> Self {
         let out = BufWriter::with_capacity(PIECE as usize, out);
         let (first_of, window) = (HashMap::new(), ReadBuffer::default());

@@ -13,14 +13,14 @@ pub fn sha256(location: &RecordingLocation) -> Option<String> {
     let paths = RecordingPaths::of(location.as_path()).ok()?;
     let mut file = file::open(&paths.target).ok()??;
     let mut hash = Sha256::new();
-    io::copy(&mut file, &mut Hasher(&mut hash)).ok()?;
+    io::copy(&mut file, &mut HashingWriter(&mut hash)).ok()?;
     Some(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 /// A writer that feeds bytes to a hash.
-struct Hasher<'a>(&'a mut Sha256);
+struct HashingWriter<'a>(&'a mut Sha256);
 
-impl Write for Hasher<'_> {
+impl Write for HashingWriter<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.update(bytes);
         Ok(bytes.len())

@@ -37,19 +37,19 @@ pub(super) struct RecordingSnapshot {
     pub(super) outline: RecordingOutline,
     /// The metadata of the recording, with what its logs add to it.
     pub(super) meta: RecordingMeta,
-    logs: Vec<Log>,
+    logs: Vec<OpenedLog>,
     pub(super) plan: LogMerge,
 }
 
 /// The open files of a recording, before they are read.
-struct Files {
+struct OpenFiles {
     file: Option<File>,
     /// The older log is first.
     logs: Vec<(PathBuf, File, FileId)>,
 }
 
 #[derive(Debug)]
-struct Log {
+struct OpenedLog {
     path: PathBuf,
     file: File,
     scanned: LogContents,
@@ -72,9 +72,9 @@ impl RecordingSnapshot {
         mut between: impl FnMut(),
     ) -> Result<Option<Self>, StoreError> {
         for _ in 0..TRIES {
-            let files = Files::open(path, paths, &mut between)?;
-            let Some(Files { file, logs }) = files else { continue };
-            let logs = logs.into_iter().map(|(path, file, _)| Log::scan(&path, file));
+            let files = OpenFiles::open(path, paths, &mut between)?;
+            let Some(OpenFiles { file, logs }) = files else { continue };
+            let logs = logs.into_iter().map(|(path, file, _)| OpenedLog::scan(&path, file));
             return Self::of(path, file, logs.collect::<Result<_, _>>()?, false);
         }
         let detail = io::Error::other("its log is compacted again and again");
@@ -93,7 +93,7 @@ impl RecordingSnapshot {
         aside: &[FramePlace],
     ) -> Result<Option<Self>, StoreError> {
         let failed = |source| StoreError::read(paths.folding.clone(), source);
-        let mut log = Log::scan(&paths.folding, log.try_clone().map_err(failed)?)?;
+        let mut log = OpenedLog::scan(&paths.folding, log.try_clone().map_err(failed)?)?;
         log.scanned.frames.retain(|frame| !aside.contains(frame));
         Self::of(&paths.target, file::open(&paths.target)?, vec![log], true)
     }
@@ -101,10 +101,10 @@ impl RecordingSnapshot {
     fn of(
         path: &Path,
         file: Option<File>,
-        logs: Vec<Log>,
+        logs: Vec<OpenedLog>,
         strict: bool,
     ) -> Result<Option<Self>, StoreError> {
-        let is_empty = |log: &Log| log.scanned.frames.is_empty();
+        let is_empty = |log: &OpenedLog| log.scanned.frames.is_empty();
         let outline = match &file {
             Some(file) => index::read(path, file)?,
             None if logs.iter().all(is_empty) => return Ok(None),
@@ -135,7 +135,7 @@ impl RecordingSnapshot {
         new: File,
         plan: LogMerge,
     ) -> Self {
-        let spool = Log { path: path.to_owned(), file: new, scanned: LogContents::default() };
+        let spool = OpenedLog { path: path.to_owned(), file: new, scanned: LogContents::default() };
         let meta = outline.meta().clone();
         Self { path: path.to_owned(), file, outline, meta, logs: vec![spool], plan }
     }
@@ -305,7 +305,7 @@ impl TakeRef {
     }
 }
 
-impl Files {
+impl OpenFiles {
     /// Opens the log, the log under compaction and the file, in that order, so that nothing that
     /// moves meanwhile is missed. Returns `None` if it has moved too far: if the newest open log
     /// was compacted before the file was opened, the file could hold entries that were recorded
@@ -345,7 +345,7 @@ fn open_log(path: &Path) -> Result<Option<(PathBuf, File, FileId)>, StoreError> 
     Ok(Some((path.to_owned(), file, id)))
 }
 
-impl Log {
+impl OpenedLog {
     fn scan(path: &Path, file: File) -> Result<Self, StoreError> {
         let failed = |source| StoreError::read(path.to_owned(), source);
         let scanned = log::scan(&file).map_err(failed)?;

@@ -33,7 +33,7 @@ const FILE: &str = "file";
 const FILES: &str = "files";
 
 /// When a command changes the recording.
-enum Writes {
+enum RecordingWrites {
     /// Always.
     Always,
     /// With this flag.
@@ -43,14 +43,14 @@ enum Writes {
 }
 
 /// The commands that change the recording.
-const WRITERS: [(&str, Writes); 7] = [
-    ("accept", Writes::Always),
-    ("noise", Writes::With("apply")),
-    ("prune", Writes::With("apply")),
-    ("redact", Writes::With("apply")),
-    ("reject", Writes::Always),
-    ("review", Writes::Without(&["check", "list"])),
-    ("verify", Writes::With("fix")),
+const WRITERS: [(&str, RecordingWrites); 7] = [
+    ("accept", RecordingWrites::Always),
+    ("noise", RecordingWrites::With("apply")),
+    ("prune", RecordingWrites::With("apply")),
+    ("redact", RecordingWrites::With("apply")),
+    ("reject", RecordingWrites::Always),
+    ("review", RecordingWrites::Without(&["check", "list"])),
+    ("verify", RecordingWrites::With("fix")),
 ];
 
 /// Returns the recordings that the environment names, or else the settings file.
@@ -108,9 +108,9 @@ pub(super) fn changes_default(command: &str, matches: &ArgMatches) -> bool {
     let writer = WRITERS.iter().find(|(writer, _)| *writer == command);
     let is_set = |flag: &&str| matches.get_flag(flag);
     let writes = writer.is_some_and(|(_, writes)| match writes {
-        Writes::Always => true,
-        Writes::With(flag) => is_set(flag),
-        Writes::Without(flags) => !flags.iter().any(is_set),
+        RecordingWrites::Always => true,
+        RecordingWrites::With(flag) => is_set(flag),
+        RecordingWrites::Without(flags) => !flags.iter().any(is_set),
     });
     writes && argument.is_some_and(|name| !is_typed(command, matches, name))
 }

@@ -36,13 +36,13 @@ pub(super) struct Gauge {
 pub(super) struct ClientFeed {
     pub(super) parts: mpsc::UnboundedSender<FeedMessage>,
     gauge: Arc<Gauge>,
-    burst: Burst,
+    burst: ChunkBurst,
 }
 
 /// The chunks that arrived right behind one that was queued. Each message to the client wakes its
 /// task, which writes at once. So they are queued together.
 #[derive(Default)]
-struct Burst {
+struct ChunkBurst {
     /// Whether a chunk was queued since the upstream last had nothing.
     has_begun: bool,
     chunks: Vec<Bytes>,
@@ -54,7 +54,7 @@ impl ClientFeed {
     pub(super) fn open() -> (Self, mpsc::UnboundedReceiver<FeedMessage>, Arc<Gauge>) {
         let (parts, receiver) = mpsc::unbounded_channel();
         let gauge = Arc::<Gauge>::default();
-        (Self { parts, gauge: Arc::clone(&gauge), burst: Burst::default() }, receiver, gauge)
+        (Self { parts, gauge: Arc::clone(&gauge), burst: ChunkBurst::default() }, receiver, gauge)
     }
 
     /// Notes that a chunk was handed over already.

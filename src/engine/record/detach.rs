@@ -17,25 +17,25 @@ use super::delivery_gauge::DeliveryGauge;
 use super::tee::{OpenedResponse, TeeBody};
 use crate::upstream::UpstreamError;
 
-type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+type BoxedStage<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// The first stage: waits for the head of the response.
-type Head = Boxed<Result<OpenedResponse, UpstreamError>>;
+type HeadStage = BoxedStage<Result<OpenedResponse, UpstreamError>>;
 
 /// The second stage: stores the response if all of it has arrived, and hands it to the client.
-type Handing = Boxed<Response<TeeBody>>;
+type HandOverStage = BoxedStage<Response<TeeBody>>;
 
 /// The response of an exchange, as a future. If it is dropped early, a new task finishes its work.
 pub(super) struct DetachOnDrop {
-    stage: Stage,
+    stage: DetachStage,
     /// How long to wait for a head after the client has left.
     drain: Duration,
     delivery: Arc<DeliveryGauge>,
 }
 
-enum Stage {
-    Head(Head),
-    Handing(Handing),
+enum DetachStage {
+    Head(HeadStage),
+    Handing(HandOverStage),
     Over,
 }
 
@@ -45,7 +45,7 @@ impl DetachOnDrop {
         drain: Duration,
         delivery: Arc<DeliveryGauge>,
     ) -> Self {
-        Self { stage: Stage::Head(Box::pin(head)), drain, delivery }
+        Self { stage: DetachStage::Head(Box::pin(head)), drain, delivery }
     }
 }
 
@@ -53,28 +53,28 @@ impl Future for DetachOnDrop {
     type Output = Result<Response<TeeBody>, UpstreamError>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        if let Stage::Head(head) = &mut self.stage {
+        if let DetachStage::Head(head) = &mut self.stage {
             let opened = ready!(head.as_mut().poll(cx));
-            self.stage = Stage::Over;
-            self.stage = Stage::Handing(Box::pin(opened?.hand_over()));
+            self.stage = DetachStage::Over;
+            self.stage = DetachStage::Handing(Box::pin(opened?.hand_over()));
         }
-        let Stage::Handing(handing) = &mut self.stage else { return Poll::Pending };
+        let DetachStage::Handing(handing) = &mut self.stage else { return Poll::Pending };
         let response = ready!(handing.as_mut().poll(cx));
-        self.stage = Stage::Over;
+        self.stage = DetachStage::Over;
         Poll::Ready(Ok(response))
     }
 }
 
 impl Drop for DetachOnDrop {
     fn drop(&mut self) {
-        if matches!(self.stage, Stage::Over) {
+        if matches!(self.stage, DetachStage::Over) {
             return;
         }
         self.delivery.leave();
         // Without a runtime the process is ending, and nothing can be awaited.
         let Ok(runtime) = Handle::try_current() else { return };
-        match std::mem::replace(&mut self.stage, Stage::Over) {
-            Stage::Head(head) => {
+        match std::mem::replace(&mut self.stage, DetachStage::Over) {
+            DetachStage::Head(head) => {
                 let drain = self.drain;
                 runtime.spawn(async move {
                     // Dropping the response drops its body too, and the pump drains the rest.
@@ -83,10 +83,10 @@ impl Drop for DetachOnDrop {
                     }
                 });
             }
-            Stage::Handing(handing) => {
+            DetachStage::Handing(handing) => {
                 runtime.spawn(handing);
             }
-            Stage::Over => {}
+            DetachStage::Over => {}
         }
     }
 }

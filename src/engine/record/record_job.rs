@@ -59,9 +59,9 @@ impl std::fmt::Debug for KeepFilter {
 
 /// Callback for the outcome of one exchange. It is called once: with `None`, on drop, if there is
 /// no outcome.
-pub struct OnRecorded(Option<Report>);
+pub struct OnRecorded(Option<OutcomeReport>);
 
-type Report = Box<dyn FnOnce(Option<RecordOutcome>) + Send + Sync>;
+type OutcomeReport = Box<dyn FnOnce(Option<RecordOutcome>) + Send + Sync>;
 
 impl OnRecorded {
     /// Returns a callback that calls `report`.

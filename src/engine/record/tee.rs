@@ -34,13 +34,13 @@ use loomrec_store::LogItem;
 pub struct TeeBody {
     /// The chunk that came with the head.
     first: Option<Bytes>,
-    rest: Rest,
+    rest: RestOfBody,
     remaining: Option<u64>,
     delivery: Arc<DeliveryGauge>,
 }
 
 /// What follows the first chunk.
-enum Rest {
+enum RestOfBody {
     Queue { parts: mpsc::UnboundedReceiver<FeedMessage>, gauge: Arc<Gauge> },
     Cut(RecordedCut),
     Nothing,
@@ -56,8 +56,8 @@ impl TeeBody {
         delivery: Arc<DeliveryGauge>,
     ) -> Self {
         let rest = match end {
-            ResponseEnd::UpstreamAbort(cut) => Rest::Cut(cut),
-            _ => Rest::Nothing,
+            ResponseEnd::UpstreamAbort(cut) => RestOfBody::Cut(cut),
+            _ => RestOfBody::Nothing,
         };
         Self { first, rest, remaining, delivery }
     }
@@ -78,9 +78,9 @@ impl Body for TeeBody {
     ) -> Poll<Option<Result<Frame<Bytes>, RecordedCut>>> {
         let data = match (self.first.take(), &mut self.rest) {
             (Some(data), _) => data,
-            (None, Rest::Nothing) => return Poll::Ready(None),
-            (None, Rest::Cut(cut)) => return Poll::Ready(Some(Err(*cut))),
-            (None, Rest::Queue { parts, gauge }) => match ready!(parts.poll_recv(cx)) {
+            (None, RestOfBody::Nothing) => return Poll::Ready(None),
+            (None, RestOfBody::Cut(cut)) => return Poll::Ready(Some(Err(*cut))),
+            (None, RestOfBody::Queue { parts, gauge }) => match ready!(parts.poll_recv(cx)) {
                 Some(FeedMessage::Data(data)) => {
                     gauge.bytes.fetch_sub(data.len(), Ordering::Relaxed);
                     gauge.drained.notify_one();
@@ -88,7 +88,7 @@ impl Body for TeeBody {
                 }
                 Some(FeedMessage::Cut(cut)) => return Poll::Ready(Some(Err(cut))),
                 Some(FeedMessage::End) => {
-                    self.rest = Rest::Nothing;
+                    self.rest = RestOfBody::Nothing;
                     return Poll::Ready(None);
                 }
                 None => return Poll::Ready(Some(Err(RecordedCut::Close))),
@@ -102,7 +102,7 @@ impl Body for TeeBody {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.first.is_none() && matches!(self.rest, Rest::Nothing)
+        self.first.is_none() && matches!(self.rest, RestOfBody::Nothing)
     }
 
     fn size_hint(&self) -> SizeHint {
@@ -112,7 +112,7 @@ impl Body for TeeBody {
 
 impl Drop for TeeBody {
     fn drop(&mut self) {
-        if matches!(self.rest, Rest::Queue { .. }) {
+        if matches!(self.rest, RestOfBody::Queue { .. }) {
             self.delivery.leave();
         }
     }
@@ -175,25 +175,33 @@ impl OpenedResponse {
     }
 
     /// Returns the client's response and the pump that feeds it.
-    fn tee(self, first: Option<Bytes>) -> (Response<TeeBody>, Pump) {
+    fn tee(self, first: Option<Bytes>) -> (Response<TeeBody>, ResponsePump) {
         self.delivery.pass_head();
         let (mut feed, receiver, gauge) = ClientFeed::open();
         if first.is_some() {
             feed.begin_burst();
         }
         let received = first.as_ref().map_or(0, |data| data.len() as u64);
-        let rest = Rest::Queue { parts: receiver, gauge };
+        let rest = RestOfBody::Queue { parts: receiver, gauge };
         let delivery = Arc::clone(&self.delivery);
         let body = TeeBody { first, rest, remaining: self.announced, delivery };
         let Self { body: upstream, capture, announced, busy, stop, delivery, .. } = self;
-        let pump =
-            Pump { body: upstream, capture, busy, stop, feed, announced, received, delivery };
+        let pump = ResponsePump {
+            body: upstream,
+            capture,
+            busy,
+            stop,
+            feed,
+            announced,
+            received,
+            delivery,
+        };
         (Response::from_parts(self.parts, body), pump)
     }
 }
 
 /// Relays a response to its client and into the recording.
-struct Pump {
+struct ResponsePump {
     body: upstream::UpstreamBody,
     capture: ExchangeCapture,
     busy: ActiveExchange,
@@ -204,7 +212,7 @@ struct Pump {
     delivery: Arc<DeliveryGauge>,
 }
 
-impl Pump {
+impl ResponsePump {
     /// Relays the body to its end, stores the exchange, then sends the last byte to the client.
     async fn run(mut self) {
         let (held, end) = self.relay().await;

@@ -36,7 +36,7 @@ pub struct RecordWriter {
     /// holds the recording meanwhile, so exchanges that finish then are handed to it.
     waits: Arc<AtomicBool>,
     tasks: Mutex<Option<Sender<WriterTask>>>,
-    thread: Mutex<Option<Thread>>,
+    thread: Mutex<Option<WriterThread>>,
 }
 
 /// The exchanges that are ready and not yet written.
@@ -52,7 +52,7 @@ fn writer_stopped_error() -> String {
 }
 
 /// The thread. It returns the result of closing the recording.
-type Thread = JoinHandle<Result<(), String>>;
+type WriterThread = JoinHandle<Result<(), String>>;
 
 /// Which takes of earlier runs are kept if this run records the same request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -197,7 +197,7 @@ impl RecordWriter {
         }
     }
 
-    fn take_thread(&self) -> Option<Thread> {
+    fn take_thread(&self) -> Option<WriterThread> {
         self.thread.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }

@@ -18,12 +18,12 @@ const LARGEST: usize = 64 << 10;
 const MOST: usize = 100_000;
 
 /// The SHA-256 of all that is stored of a request.
-type Print = [u8; 32];
+type RequestPrint = [u8; 32];
 
 /// What recorded requests ask for, and their keys under one set of rules.
 #[derive(Debug, Default)]
 pub(super) struct ExactRequests {
-    requests: HashMap<Print, (u32, RequestKey)>,
+    requests: HashMap<RequestPrint, (u32, RequestKey)>,
     /// What they ask for, each different value once.
     calls: Vec<RecognisedCall>,
     ids: HashMap<RecognisedCall, u32>,
@@ -71,7 +71,7 @@ impl ExactRequests {
 
 /// Returns the hash of a request. Two requests have the same one only if all that is stored of them
 /// is the same: each part follows its length, except the body, which comes last.
-fn print(request: &RecordedRequest) -> Print {
+fn print(request: &RecordedRequest) -> RequestPrint {
     let RecordedRequest { method, path, query, headers, body, .. } = request;
     let mut head = Vec::with_capacity(512);
     let mut add = |part: &str| {

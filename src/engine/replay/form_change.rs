@@ -58,7 +58,7 @@ pub(super) struct ChangedAnswer {
 pub(super) struct DecodedBound(pub(super) u8);
 
 /// The result of a change that was tried within a reservation.
-enum Attempt {
+enum ChangeAttempt {
     /// The answer, which holds what it needs of the reservation.
     Made(Arc<ReadyResponse>),
     /// It has this many bytes, which is more than was reserved.
@@ -106,8 +106,8 @@ impl FormChange {
             let (own, max) = (Arc::clone(&work), bound.bytes());
             let attempt = move || own.0.attempt(&own.1, max, reserved);
             match blocking::run_blocking(attempt).await {
-                Ok(Attempt::Made(answer)) => return Ok(ChangedAnswer { answer, bound }),
-                Ok(Attempt::IsLarger(needed)) => bytes = needed,
+                Ok(ChangeAttempt::Made(answer)) => return Ok(ChangedAnswer { answer, bound }),
+                Ok(ChangeAttempt::IsLarger(needed)) => bytes = needed,
                 Err(DeliveryError::TooLarge) => {
                     bound = bound.next().ok_or(DeliveryError::TooLarge)?;
                     bytes = work.0.most_bytes(bound);
@@ -143,16 +143,16 @@ impl FormChange {
         observed: &NormalizedRequest,
         max: usize,
         mut reserved: ReservedRoom,
-    ) -> Result<Attempt, DeliveryError> {
+    ) -> Result<ChangeAttempt, DeliveryError> {
         let Some(made) = self.make(observed, max)? else {
-            return Ok(Attempt::Made(Arc::clone(&self.answer)));
+            return Ok(ChangeAttempt::Made(Arc::clone(&self.answer)));
         };
         let length = made.bytes.len();
         if !reserved.fits(length) {
-            return Ok(Attempt::IsLarger(length));
+            return Ok(ChangeAttempt::IsLarger(length));
         }
         reserved.shrink_to(length);
-        Ok(Attempt::Made(Arc::new(made.within(reserved))))
+        Ok(ChangeAttempt::Made(Arc::new(made.within(reserved))))
     }
 
     /// Makes the answer in the form that `observed` asks for, of a body that decodes to at most

@@ -19,13 +19,13 @@ use loomrec_identity::RequestKey;
 pub(super) struct TakeGroup {
     first: u32,
     /// Present in groups of several takes only.
-    several: Option<Box<Several>>,
+    several: Option<Box<SeveralTakes>>,
     /// Made by the first call.
-    progress: Mutex<Option<Box<Sessions>>>,
+    progress: Mutex<Option<Box<SessionCursors>>>,
 }
 
 #[derive(Debug)]
-struct Several {
+struct SeveralTakes {
     takes: Vec<u32>,
     /// By session, the positions of the takes that were recorded in it.
     own: BTreeMap<NameId, Vec<u32>>,
@@ -33,7 +33,7 @@ struct Several {
 
 /// How far each session has come in the takes of one key.
 #[derive(Debug, Default)]
-struct Sessions {
+struct SessionCursors {
     unnamed: SessionCursor,
     named: BTreeMap<String, SessionCursor>,
 }
@@ -62,7 +62,7 @@ impl TakeGroup {
         let first = self.first;
         let several = self.several.get_or_insert_with(|| {
             let own = session_of(first).map(|session| (session, vec![0]));
-            Box::new(Several { takes: vec![first], own: own.into_iter().collect() })
+            Box::new(SeveralTakes { takes: vec![first], own: own.into_iter().collect() })
         });
         let position = several.takes.len() as u32;
         several.takes.push(take);
@@ -112,14 +112,14 @@ impl TakeGroup {
 /// Groups by the key of their requests, and by the rules that the key is made under.
 #[derive(Debug, Default)]
 pub(super) struct KeyedGroups {
-    groups: Vec<Keyed>,
+    groups: Vec<KeyedTakes>,
     /// Indexes into `groups`, by their hash.
     numbers: HashTable<u32>,
     hashing: RandomState,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Keyed {
+struct KeyedTakes {
     key: [u8; 32],
     rules: u32,
     group: u32,
@@ -141,10 +141,10 @@ impl KeyedGroups {
             return (group, false);
         }
         let (number, rules) = (self.groups.len() as u32, *rules as u32);
-        let keyed = Keyed { key: key.to_bytes(), rules, group: new() };
+        let keyed = KeyedTakes { key: key.to_bytes(), rules, group: new() };
         self.groups.push(keyed);
         let Self { groups, numbers, hashing } = self;
-        let hash = |keyed: &Keyed| hashing.hash_one((keyed.key, keyed.rules));
+        let hash = |keyed: &KeyedTakes| hashing.hash_one((keyed.key, keyed.rules));
         let of = |&number: &u32| groups.get(number as usize).map_or(0, hash);
         numbers.insert_unique(hash(&keyed), number, of);
         (keyed.group, true)
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn group_of_one_take_is_small() {
-        assert_eq!((size_of::<TakeGroup>(), size_of::<Keyed>()), (32, 40));
+        assert_eq!((size_of::<TakeGroup>(), size_of::<KeyedTakes>()), (32, 40));
     }
 
     #[test]

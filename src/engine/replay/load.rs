@@ -73,7 +73,7 @@ const MOST_SOURCES: usize = 1 << 16;
 
 /// The rules of a recording, as indexes into the matcher's.
 #[derive(Clone, Copy)]
-struct Rules {
+struct RuleIndexes {
     /// The rules that its keys were made under.
     stored: usize,
     /// The rules that requests are compared under.
@@ -126,7 +126,7 @@ impl LoadedTakes {
             if index == 0 {
                 matcher.explaining_rules = effective;
             }
-            let rules = Rules { stored, effective, refuse_unchecked: terms.refuse_unchecked };
+            let rules = RuleIndexes { stored, effective, refuse_unchecked: terms.refuse_unchecked };
             matcher.read(index, rules, &source.recording)?;
         }
         if let (true, Some(rules)) = (sources.is_empty(), terms.rules) {
@@ -147,7 +147,7 @@ impl LoadedTakes {
     fn read(
         &mut self,
         source: usize,
-        rules: Rules,
+        rules: RuleIndexes,
         recording: &Recording,
     ) -> Result<(), LoadError> {
         let small = if recording.most_takes() > LARGE { SMALL } else { 0 };
@@ -183,7 +183,7 @@ impl LoadedTakes {
     fn add_all(
         &mut self,
         (source, recording): (usize, &Recording),
-        rules: Rules,
+        rules: RuleIndexes,
         entries: impl Iterator<Item = Result<LoadedEntry, StoreError>>,
     ) -> Result<(), LoadError> {
         for entry in entries {
@@ -196,14 +196,14 @@ impl LoadedTakes {
     fn add(
         &mut self,
         (source, recording): (usize, &Recording),
-        rules: Rules,
+        rules: RuleIndexes,
         loaded: LoadedEntry,
     ) -> Result<(), LoadError> {
         let LoadedEntry { stored, name: at, text, is_misstated } = loaded;
         let StoredEntry { name, take: number, entry, place } = stored;
         self.recorded_keys.note(&entry);
         let effective = self.rules_for(source, &entry, rules.effective);
-        let rules = Rules { effective, ..rules };
+        let rules = RuleIndexes { effective, ..rules };
         let (call, made) = self.recognise(&entry, rules).unzip();
         let made = made.flatten();
         let unchecked = self.why_unchecked(&name, &entry, call.as_ref(), made.as_ref(), rules);
@@ -290,7 +290,7 @@ impl LoadedTakes {
     fn recognise(
         &mut self,
         entry: &Entry,
-        rules: Rules,
+        rules: RuleIndexes,
     ) -> Option<(RecognisedCall, Option<RequestKey>)> {
         let request = entry.request.as_ref()?;
         // Keys under several sets of rules are made when they are needed.
@@ -310,7 +310,7 @@ impl LoadedTakes {
         entry: &Entry,
         call: Option<&RecognisedCall>,
         made: Option<&RequestKey>,
-        rules: Rules,
+        rules: RuleIndexes,
     ) -> Option<UncheckedReason> {
         let stored = &self.rules[rules.stored];
         let real = entry.request.as_ref().zip(call).map(|(request, call)| {
@@ -328,7 +328,7 @@ impl LoadedTakes {
         entry: &Entry,
         call: Option<&RecognisedCall>,
         made: Option<RequestKey>,
-        rules: Rules,
+        rules: RuleIndexes,
     ) -> Option<(usize, RequestKey)> {
         let named = match name {
             EntryName::Hash(key) => Some(key),

@@ -45,11 +45,11 @@ struct KeptMisses {
     /// `None` once it is closed.
     recorder: Option<RecordingAppender>,
     /// How often each request was kept, and in which sessions.
-    kept: HashMap<(RequestKey, Option<String>), Copies>,
+    kept: HashMap<(RequestKey, Option<String>), MissedCopies>,
 }
 
 #[derive(Debug, Default)]
-struct Copies {
+struct MissedCopies {
     count: usize,
     sessions: BTreeSet<Option<String>>,
 }

@@ -57,16 +57,16 @@ impl PoolKind {
 #[derive(Debug, Default)]
 pub(super) struct SessionCursor {
     /// The used takes, by position among the key's takes.
-    used: Bits,
+    used: BitSet,
     /// How many takes were made unused again in exchange for others.
     exchanged: usize,
     /// Present for keys of many takes only.
-    pools: BTreeMap<PoolKey, Pool>,
+    pools: BTreeMap<PoolKey, TakePool>,
 }
 
 /// The takes that a call may get, in order, and where the unused ones begin.
 #[derive(Debug)]
-struct Pool {
+struct TakePool {
     members: TakeSet,
     /// No member before this one is unused.
     first: usize,
@@ -116,10 +116,10 @@ impl SessionCursor {
     ) -> PoolChoice {
         let mut fresh;
         let pool = if all <= FEW {
-            fresh = Pool::new(members());
+            fresh = TakePool::new(members());
             &mut fresh
         } else {
-            self.pools.entry(key).or_insert_with(|| Pool::new(members()))
+            self.pools.entry(key).or_insert_with(|| TakePool::new(members()))
         };
         let Some(end) = pool.members.len().checked_sub(1) else { return PoolChoice::Empty };
         if let Some(position) = pool.next(&self.used, wanted, take) {
@@ -179,7 +179,7 @@ impl SessionCursor {
     }
 }
 
-impl Pool {
+impl TakePool {
     fn new(members: TakeSet) -> Self {
         let (first_of, last_of) = ([0; RequestedMode::COUNT], [None; RequestedMode::COUNT]);
         Self { members, first: 0, first_of, last_of }
@@ -188,7 +188,7 @@ impl Pool {
     /// Returns the position of the first unused member, of the wanted form if there is one.
     fn next<'t>(
         &mut self,
-        used: &Bits,
+        used: &BitSet,
         wanted: RequestedMode,
         take: impl Fn(usize) -> &'t ReplayTake,
     ) -> Option<usize> {
@@ -277,13 +277,13 @@ impl TakeSet {
 
 /// A growing set of small numbers.
 #[derive(Debug, Default)]
-struct Bits {
+struct BitSet {
     /// The numbers below 64: mostly, that is all of them.
     low: u64,
     high: Vec<u64>,
 }
 
-impl Bits {
+impl BitSet {
     fn get(&self, at: usize) -> bool {
         let word =
             if at < 64 { self.low } else { self.high.get(at / 64 - 1).copied().unwrap_or(0) };

@@ -255,7 +255,7 @@ proptest! {
 
 #[test]
 fn bits_beyond_the_first_word_are_kept() {
-    let mut bits = Bits::default();
+    let mut bits = BitSet::default();
     for at in [0, 63, 64, 1000] {
         assert!(!bits.get(at));
         bits.clear(at);

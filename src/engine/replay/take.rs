@@ -48,7 +48,7 @@ pub struct ReplayTake {
     /// The ids of the names it was recorded under. A name that its entry does not state is `None`.
     pub(super) under: TakeLabels,
     /// Fields that only some takes have.
-    details: Option<Box<Details>>,
+    details: Option<Box<TakeDetails>>,
     held: HeldAnswer,
     served: AtomicU32,
 }
@@ -62,7 +62,7 @@ pub(super) struct TakeDelivery {
 
 /// What an entry may state beside its answer.
 #[derive(Debug, Default)]
-struct Details {
+struct TakeDetails {
     usage: TokenUsage,
     cost_usd: f64,
     latency_ms: Option<f64>,
@@ -123,7 +123,7 @@ impl ReplayTake {
     ) -> Result<Self, String> {
         let declared_fault = DeclaredFault::of(&mut entry)?;
         let servable = entry.is_servable();
-        let details = Details {
+        let details = TakeDetails {
             is_undelivered: entry.is_undelivered(),
             usage: entry.usage.unwrap_or_default(),
             cost_usd: entry.cost_usd.unwrap_or(0.0),
@@ -357,7 +357,7 @@ impl ReplayTake {
     }
 }
 
-impl Details {
+impl TakeDetails {
     fn is_empty(&self) -> bool {
         self.usage == TokenUsage::default()
             && self.cost_usd == 0.0

@@ -17,7 +17,7 @@ const BEGINNINGS: f64 = 4.0;
 pub(super) struct EventGarbler {
     framing: Framing,
     splitter: EventSplitter,
-    how: How,
+    how: GarbleChange,
     /// The index of the event to change, from 0.
     at: usize,
     /// Events that have ended and carried something.
@@ -29,7 +29,7 @@ pub(super) struct EventGarbler {
     /// Where the event itself ends in `waiting`.
     waiting_event: usize,
     /// Which separator is left out after an event that was dropped or lacks its end.
-    joins: Joins,
+    joins: JoinState,
     /// Whether an event was too long to be held.
     gave_up: bool,
     /// Whether the body ended within an event.
@@ -38,7 +38,7 @@ pub(super) struct EventGarbler {
 
 /// Which change is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum How {
+enum GarbleChange {
     One(GarbleKind),
     /// Each event from the first changed one on carries aimock's text.
     Malformed,
@@ -46,7 +46,7 @@ enum How {
 
 /// Whether the next byte that is not blank is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Joins {
+enum JoinState {
     No,
     /// It is left out if it is a comma.
     Comma,
@@ -60,15 +60,15 @@ impl EventGarbler {
         if how == GarbleKind::Checksum && framing != Framing::EventStream {
             return Err(FaultObstacle::NoChecksum);
         }
-        Ok(Self::of(How::One(how), at, framing))
+        Ok(Self::of(GarbleChange::One(how), at, framing))
     }
 
     /// A stream whose events are broken from one on that `roll` selects.
     pub(super) fn malformed(framing: Framing, roll: f64) -> Self {
-        Self::of(How::Malformed, (roll * BEGINNINGS) as usize, framing)
+        Self::of(GarbleChange::Malformed, (roll * BEGINNINGS) as usize, framing)
     }
 
-    fn of(how: How, at: usize, framing: Framing) -> Self {
+    fn of(how: GarbleChange, at: usize, framing: Framing) -> Self {
         Self {
             framing,
             splitter: EventSplitter::new(framing),
@@ -78,7 +78,7 @@ impl EventGarbler {
             held: vec![],
             waiting: vec![],
             waiting_event: 0,
-            joins: Joins::No,
+            joins: JoinState::No,
             gave_up: false,
             ends_in_event: false,
         }
@@ -87,10 +87,13 @@ impl EventGarbler {
     /// Returns why no event was changed.
     pub(super) fn obstacle(&self) -> FaultObstacle {
         let has = self.index as u64 + u64::from(self.ends_in_event);
-        let needs = self.at as u64 + u64::from(self.how == How::One(GarbleKind::Reordered));
+        let needs =
+            self.at as u64 + u64::from(self.how == GarbleChange::One(GarbleKind::Reordered));
         match self.how {
             _ if self.gave_up => FaultObstacle::LargeEvent { mib: HELD >> 20 },
-            How::One(GarbleKind::MissingTerminator) if has > needs => FaultObstacle::NoTerminator,
+            GarbleChange::One(GarbleKind::MissingTerminator) if has > needs => {
+                FaultObstacle::NoTerminator
+            }
             _ => FaultObstacle::TooShort {
                 has,
                 unit: PlaceUnit::Events,
@@ -102,9 +105,9 @@ impl EventGarbler {
 
     /// Whether the current event may have to be changed.
     fn wants(&self) -> bool {
-        let reordered = self.how == How::One(GarbleKind::Reordered);
+        let reordered = self.how == GarbleChange::One(GarbleKind::Reordered);
         let last = self.at.saturating_add(usize::from(reordered));
-        let far = self.how == How::Malformed || self.index <= last;
+        let far = self.how == GarbleChange::Malformed || self.index <= last;
         !self.gave_up && self.index >= self.at && far
     }
 
@@ -145,17 +148,17 @@ impl EventGarbler {
         out: &mut TransformOutput,
     ) {
         let part = &sending.chunk[range.clone()];
-        if self.joins != Joins::No
+        if self.joins != JoinState::No
             && let Some(blank) = part.iter().position(|byte| !byte.is_ascii_whitespace())
         {
             let gone = match self.joins {
-                Joins::End => matches!(part[blank], b',' | b']'),
+                JoinState::End => matches!(part[blank], b',' | b']'),
                 _ => part[blank] == b',',
             };
-            if gone && self.joins == Joins::End {
+            if gone && self.joins == JoinState::End {
                 out.strike();
             }
-            self.joins = Joins::No;
+            self.joins = JoinState::No;
             if gone {
                 sending.pass(range.start..range.start + blank);
                 sending.pass(range.start + blank + 1..range.end);
@@ -181,11 +184,11 @@ impl EventGarbler {
             return vec![];
         }
         match self.how {
-            How::Malformed => {
+            GarbleChange::Malformed => {
                 out.strike();
                 with_data(self.framing, &event, MALFORMED, self.index == 0)
             }
-            How::One(how) => self.garbled(how, event, finished, out),
+            GarbleChange::One(how) => self.garbled(how, event, finished, out),
         }
     }
 
@@ -205,7 +208,7 @@ impl EventGarbler {
                 return vec![];
             }
             GarbleKind::MissingTerminator if framing == Framing::Array => {
-                self.joins = Joins::End;
+                self.joins = JoinState::End;
                 return event;
             }
             GarbleKind::MissingTerminator if parts.end.is_empty() => return event,
@@ -226,7 +229,7 @@ impl EventGarbler {
                 swapped(framing, earlier, between, parts)
             }
             GarbleKind::Dropped if framing == Framing::Array && first => {
-                self.joins = Joins::Comma;
+                self.joins = JoinState::Comma;
                 parts.before.to_vec()
             }
             GarbleKind::Dropped => vec![],
@@ -249,7 +252,7 @@ impl EventGarbler {
             out.send(event.into());
         }
         self.release(out);
-        if self.how == How::Malformed && !out.struck {
+        if self.how == GarbleChange::Malformed && !out.struck {
             // The stream ended before the event that was rolled.
             let before = if open.is_some() { terminator(self.framing) } else { b"" };
             let event = self.extra();

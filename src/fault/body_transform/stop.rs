@@ -19,28 +19,28 @@ pub(super) struct StoppedBody {
     point: BodyPoint,
     /// The place, as it is reported.
     place: StopPlace,
-    then: Then,
+    then: StopAction,
     sent: u64,
     announced: Option<u64>,
 }
 
 /// What happens at the place.
 #[derive(Debug)]
-enum Then {
+enum StopAction {
     Cut(ConnectionCut),
     Stall,
     Pause(u64),
     /// The body ends cleanly, unless it ends there anyway. The flag says whether the place has been
     /// reached at the end of a chunk.
     End(bool),
-    Error(Box<Error>),
+    Error(Box<StreamErrorEvent>),
     /// Nothing; the fault has struck.
     Pass,
 }
 
 /// An error as the last event of a stream.
 #[derive(Debug)]
-struct Error {
+struct StreamErrorEvent {
     framing: Framing,
     frame: EventFrame,
     /// Finds where events end: the error is sent after the end of one.
@@ -60,13 +60,13 @@ impl StoppedBody {
         announced: Option<u64>,
     ) -> Result<Self, FaultObstacle> {
         let then = match truncate.raise {
-            TruncationEnd::Reset => Then::Cut(ConnectionCut::Reset),
-            TruncationEnd::Close => Then::Cut(ConnectionCut::Close),
-            TruncationEnd::Stall => Then::Stall,
-            TruncationEnd::CleanEof => Then::End(false),
+            TruncationEnd::Reset => StopAction::Cut(ConnectionCut::Reset),
+            TruncationEnd::Close => StopAction::Cut(ConnectionCut::Close),
+            TruncationEnd::Stall => StopAction::Stall,
+            TruncationEnd::CleanEof => StopAction::End(false),
             TruncationEnd::ErrorEvent => {
                 let framing = framing.ok_or(FaultObstacle::NoStream)?;
-                Then::Error(Box::new(Error::new(truncate, format, framing)))
+                StopAction::Error(Box::new(StreamErrorEvent::new(truncate, format, framing)))
             }
         };
         let point = BodyPoint::new(truncate.after, format.operation, framing, announced)?;
@@ -82,7 +82,7 @@ impl StoppedBody {
         framing: Option<Framing>,
         announced: Option<u64>,
     ) -> Result<Self, FaultObstacle> {
-        let then = for_ms.map_or(Then::Stall, Then::Pause);
+        let then = for_ms.map_or(StopAction::Stall, StopAction::Pause);
         let point = BodyPoint::new(after, operation, framing, announced)?;
         let place = StopPlace::new("pause", after, framing, announced);
         Ok(Self { point, place, then, sent: 0, announced })
@@ -90,7 +90,7 @@ impl StoppedBody {
 
     /// Whether the fault ends the body cleanly, with another length than the true one.
     pub(super) fn ends_well(&self) -> bool {
-        matches!(self.then, Then::End(_) | Then::Error(_))
+        matches!(self.then, StopAction::End(_) | StopAction::Error(_))
     }
 
     /// Returns why the body did not stop.
@@ -99,10 +99,10 @@ impl StoppedBody {
     }
 
     pub(super) fn feed(&mut self, chunk: Bytes, out: &mut TransformOutput) {
-        if let Then::Error(error) = &mut self.then {
+        if let StopAction::Error(error) = &mut self.then {
             return error.feed(self.point.find(&chunk), &chunk, out);
         }
-        if matches!(self.then, Then::End(true)) {
+        if matches!(self.then, StopAction::End(true)) {
             out.strike();
             return out.last(BodyStep::End);
         }
@@ -113,8 +113,8 @@ impl StoppedBody {
         self.sent += place as u64;
         out.send(chunk.slice(..place));
         match &mut self.then {
-            Then::End(due) if place == chunk.len() => *due = true,
-            Then::End(_) => {
+            StopAction::End(due) if place == chunk.len() => *due = true,
+            StopAction::End(_) => {
                 out.strike();
                 out.last(BodyStep::End);
             }
@@ -129,22 +129,22 @@ impl StoppedBody {
 
     /// Stops the body, unless all announced bytes have been sent: the client would not notice.
     fn strike(&mut self, out: &mut TransformOutput) {
-        let then = std::mem::replace(&mut self.then, Then::Pass);
+        let then = std::mem::replace(&mut self.then, StopAction::Pass);
         if self.announced.is_some_and(|announced| self.sent >= announced) {
             return;
         }
         match then {
-            Then::Cut(cut) => out.last(BodyStep::Cut(cut)),
-            Then::Stall => out.last(BodyStep::Stall),
-            Then::Pause(ms) => out.steps.push_back(BodyStep::Wait(ms)),
-            Then::End(_) | Then::Error(_) | Then::Pass => return,
+            StopAction::Cut(cut) => out.last(BodyStep::Cut(cut)),
+            StopAction::Stall => out.last(BodyStep::Stall),
+            StopAction::Pause(ms) => out.steps.push_back(BodyStep::Wait(ms)),
+            StopAction::End(_) | StopAction::Error(_) | StopAction::Pass => return,
         }
         out.strike();
     }
 
     pub(super) fn finish(&mut self, out: &mut TransformOutput) {
         let here = self.point.end();
-        if let Then::Error(error) = &mut self.then {
+        if let StopAction::Error(error) = &mut self.then {
             error.due |= here;
             error.finish(out);
         } else if here {
@@ -156,7 +156,7 @@ impl StoppedBody {
     }
 }
 
-impl Error {
+impl StreamErrorEvent {
     fn new(truncate: &Truncation, format: &ResponseFormat<'_>, framing: Framing) -> Self {
         let status = truncate.status_code.unwrap_or(ERROR);
         let message = truncate.message.as_deref().unwrap_or(match status {

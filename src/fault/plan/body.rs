@@ -79,7 +79,7 @@ fn same(value: &Value, found: &Json<'_>) -> bool {
         (Value::Null, Json::Null) => true,
         (Value::Bool(one), Json::Bool(other)) => one == other,
         (Value::Number(one), Json::Number(other)) => {
-            Amount::of(&one.to_string()) == Amount::of(other)
+            ExactAmount::of(&one.to_string()) == ExactAmount::of(other)
         }
         (Value::String(one), Json::String(other)) => other.as_str() == one.as_str(),
         (Value::Array(list), Json::Array(items)) => {
@@ -97,7 +97,7 @@ fn same(value: &Value, found: &Json<'_>) -> bool {
 
 /// The exact value of a number: `1`, `1.0` and `10e-1` are equal.
 #[derive(Debug, PartialEq, Eq)]
-struct Amount {
+struct ExactAmount {
     negative: bool,
     /// The digits, without zeros at either end; empty for zero.
     digits: String,
@@ -105,7 +105,7 @@ struct Amount {
     point: i64,
 }
 
-impl Amount {
+impl ExactAmount {
     fn of(text: &str) -> Self {
         let (negative, text) = match text.strip_prefix('-') {
             Some(rest) => (true, rest),
@@ -214,8 +214,8 @@ mod tests {
             zeros in 0..9_usize,
         ) {
             let shifted = format!("{mantissa}{}e-{zeros}", "0".repeat(zeros));
-            prop_assert_eq!(Amount::of(&mantissa.to_string()), Amount::of(&shifted));
-            prop_assert_ne!(Amount::of(&(mantissa + 1).to_string()), Amount::of(&shifted));
+            prop_assert_eq!(ExactAmount::of(&mantissa.to_string()), ExactAmount::of(&shifted));
+            prop_assert_ne!(ExactAmount::of(&(mantissa + 1).to_string()), ExactAmount::of(&shifted));
         }
     }
 }

@@ -37,12 +37,12 @@ pub(super) struct JournalRow {
     answer_reason: Option<String>,
     attempt: Option<u64>,
     pub(super) fault: Option<Value>,
-    mismatch: Option<Mismatch>,
+    mismatch: Option<RowMismatch>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Mismatch {
+struct RowMismatch {
     reason: Option<String>,
 }
 

@@ -24,9 +24,9 @@ const PERCENTILES: [u64; 3] = [50, 90, 99];
 /// The sums of calls.
 #[derive(Debug, Default)]
 pub(super) struct JournalTotals {
-    all: Measure,
+    all: GroupSums,
     /// By upstream and model.
-    groups: BTreeMap<(String, String), Measure>,
+    groups: BTreeMap<(String, String), GroupSums>,
     outcomes: WordCounts,
     sources: WordCounts,
     mismatches: WordCounts,
@@ -131,7 +131,7 @@ impl WordCounts {
 
 /// The sums of a group of calls.
 #[derive(Debug, Default)]
-struct Measure {
+struct GroupSums {
     calls: u64,
     failed: u64,
     input: u64,
@@ -141,7 +141,7 @@ struct Measure {
     first_byte: TimeSteps,
 }
 
-impl Measure {
+impl GroupSums {
     /// Adds a call. The time of a failed call says nothing about the others, so it is not counted.
     fn add(&mut self, call: &JournalRow) {
         self.calls += 1;

@@ -19,7 +19,7 @@ fn listed_holding(text: &str, width: Option<usize>, held: usize) -> String {
     let (recording, pricing) = (parsed(text), PriceSource::builtin());
     let mut out = Vec::new();
     let question = width.unwrap_or(QUESTION);
-    let listing = Listing { recording: &recording, pricing: &pricing, held, question };
+    let listing = TakeListing { recording: &recording, pricing: &pricing, held, question };
     listing.write(&at("run.json"), width, &mut out).unwrap();
     anstream::adapter::strip_str(std::str::from_utf8(&out).unwrap()).to_string()
 }
@@ -143,7 +143,7 @@ fn hostile_names_cannot_reach_the_terminal() {
     let text = r#"{"a\u001b]0;x\u0007\nb": {"content": "", "model": "\u009b31m\u202e"}}"#;
     let (recording, pricing) = (parsed(text), PriceSource::builtin());
     let mut listing = Vec::new();
-    Listing { recording: &recording, pricing: &pricing, held: HELD, question: QUESTION }
+    TakeListing { recording: &recording, pricing: &pricing, held: HELD, question: QUESTION }
         .write(&at("x"), Some(80), &mut listing)
         .unwrap();
     let listing = String::from_utf8(listing).unwrap();

@@ -37,12 +37,12 @@ struct ReceiptFields {
     faulted: u64,
     cmd_exit: Option<i64>,
     unused_entries: Option<Vec<String>>,
-    recordings: Vec<Replayed>,
+    recordings: Vec<ReplayedRecording>,
 }
 
 /// A recording that a receipt names.
 #[derive(Deserialize)]
-struct Replayed {
+struct ReplayedRecording {
     sha256: Option<String>,
 }
 
@@ -52,14 +52,14 @@ const LOST: &str = "does not have all lines of its run, so it does not show whic
 
 /// The numbers of a journal's lines, which may be in any order.
 #[derive(Default)]
-struct Numbers {
+struct JournalNumbers {
     count: u64,
     highest: u64,
     /// Whether a line has no number.
     any_without: bool,
 }
 
-impl Numbers {
+impl JournalNumbers {
     fn add(&mut self, number: Option<u64>) {
         self.count += 1;
         self.highest = self.highest.max(number.unwrap_or(0));
@@ -130,7 +130,7 @@ impl UsedTakes {
 
     fn add_journal(&mut self, path: &Path) -> Result<(), CommandFailure> {
         let (mut whole, served) = (WholeJournal::open(path)?, self.served.get_or_insert_default());
-        let mut numbers = Numbers::default();
+        let mut numbers = JournalNumbers::default();
         while whole.read()? != JournalRead::End {
             let wrong = |why: &str| CommandFailure::usage(format!("{}: {why}", whole.place()));
             let none = "this is not a line of a journal; name the file that --journal wrote";

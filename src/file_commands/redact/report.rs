@@ -15,14 +15,14 @@ pub(super) struct RedactReport {
     applied: bool,
     meta: bool,
     takes: usize,
-    changed: Vec<Changed>,
+    changed: Vec<ChangedTake>,
     left: Vec<(String, String)>,
     merged: Vec<(String, usize)>,
     beside: Vec<String>,
 }
 
 /// A take that changes.
-struct Changed {
+struct ChangedTake {
     /// Its key, without what is removed from it.
     key: String,
     places: Vec<&'static str>,
@@ -52,7 +52,7 @@ impl RedactReport {
             if !take.changed.is_empty() {
                 let places: Vec<_> = take.changed.iter().map(|part| part.as_str()).collect();
                 let rekeyed = take.was != take.name || take.changed.contains(&EntryPart::Request);
-                report.changed.push(Changed { key: key.clone(), places, rekeyed });
+                report.changed.push(ChangedTake { key: key.clone(), places, rekeyed });
             }
             report.left.extend(take.left.map(|why| (key, why.to_string())));
         }
@@ -69,7 +69,7 @@ impl RedactReport {
     fn text(&self) -> String {
         let path = terminal::line(&self.path);
         let mut text = String::new();
-        for Changed { key, places, .. } in &self.changed {
+        for ChangedTake { key, places, .. } in &self.changed {
             text.push_str(&format!("{path}: {}: {}\n", terminal::line(key), places.join(", ")));
         }
         if self.meta {
@@ -111,8 +111,8 @@ impl RedactReport {
     }
 
     fn to_json(&self) -> Value {
-        let changed = |change: &Changed| {
-            let Changed { key, places, rekeyed } = change;
+        let changed = |change: &ChangedTake| {
+            let ChangedTake { key, places, rekeyed } = change;
             json!({ "key": key, "places": places, "rekeyed": rekeyed })
         };
         let merged = |(key, count): &(String, usize)| json!({ "key": key, "keys": count });

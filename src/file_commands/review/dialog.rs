@@ -45,7 +45,7 @@ pub(super) struct ReviewEnd {
 }
 
 /// Signals that end a review.
-struct Outside {
+struct EndSignals {
     interrupt: SignalStream,
     terminate: SignalStream,
     hangup: SignalStream,
@@ -80,7 +80,7 @@ fn watch(signal: ProcessSignal) -> Result<SignalStream, CommandFailure> {
     signal.watch().map_err(unusable)
 }
 
-impl Outside {
+impl EndSignals {
     fn new() -> Result<Self, CommandFailure> {
         Ok(Self {
             interrupt: watch(ProcessSignal::Interrupt)?,
@@ -136,13 +136,13 @@ fn body(view: &View<'_>, session: &ReviewState) -> String {
 }
 
 /// The lines of the screen.
-struct Shown {
+struct ScreenLines {
     /// The input from which the lines were made.
     made_of: Option<(usize, bool, bool, usize)>,
     lines: Vec<String>,
 }
 
-impl Shown {
+impl ScreenLines {
     /// Returns the lines of the text to read, no wider than `width`.
     fn lines(&mut self, view: &View<'_>, session: &ReviewState, width: usize) -> &[String] {
         let made_of = Some((session.at, session.as_json, session.help, width));
@@ -165,7 +165,7 @@ fn draw(
     desk: &ReviewDesk,
     view: &View<'_>,
     session: &ReviewState,
-    shown: &mut Shown,
+    shown: &mut ScreenLines,
 ) -> io::Result<()> {
     let (rows, columns) = ReviewScreen::size();
     let lines = shown.lines(view, session, columns);
@@ -200,13 +200,13 @@ fn draw(
 pub(super) async fn on_screen(desk: &ReviewDesk) -> Result<ReviewEnd, CommandFailure> {
     let view = View::of(desk)?;
     let mut session = session(desk);
-    let mut outside = Outside::new()?;
+    let mut outside = EndSignals::new()?;
     let mut resized = watch(ProcessSignal::WindowChange)?;
     let mut stopped = watch(ProcessSignal::Suspend)?;
     let mut goes_on = watch(ProcessSignal::Continue)?;
     let mut screen = ReviewScreen::take().map_err(unusable)?;
     let (mut typed, mut keys) = (typed(), KeyReader::default());
-    let mut shown = Shown { made_of: None, lines: Vec::new() };
+    let mut shown = ScreenLines { made_of: None, lines: Vec::new() };
     let mut is_away = false;
     let code = 'review: loop {
         if !is_away && draw(&screen, desk, &view, &session, &mut shown).is_err() {
@@ -251,7 +251,7 @@ pub(super) async fn on_screen(desk: &ReviewDesk) -> Result<ReviewEnd, CommandFai
 pub(super) async fn by_line(desk: &ReviewDesk) -> Result<ReviewEnd, CommandFailure> {
     let view = View::of(desk)?;
     let mut session = session(desk);
-    let mut outside = Outside::new()?;
+    let mut outside = EndSignals::new()?;
     let mut typed = typed();
     let mut line = Vec::new();
     let mut shows = true;

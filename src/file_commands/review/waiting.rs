@@ -42,7 +42,7 @@ pub fn print_list(args: &ReviewArgs) -> Result<u8, CommandFailure> {
     };
     let (mut count, mut text, mut all) = (0, String::new(), Vec::new());
     for file in &files {
-        let waits = Waits::of(file, args.new.as_ref(), &output)?;
+        let waits = PendingItems::of(file, args.new.as_ref(), &output)?;
         count += waits.changes.len() + waits.requests.len();
         match args.json {
             true => all.push(waits.to_json()),
@@ -95,18 +95,18 @@ fn is_ours(path: &RecordingLocation) -> bool {
 }
 
 /// The pending items beside one recording.
-struct Waits {
+struct PendingItems {
     file: RecordingLocation,
     new: RecordingLocation,
     pending: RecordingLocation,
-    changes: Vec<Waited>,
-    requests: Vec<Waited>,
+    changes: Vec<PendingItem>,
+    requests: Vec<PendingItem>,
     /// The command that reviews the changes.
     review: String,
 }
 
 /// One pending item.
-struct Waited {
+struct PendingItem {
     key: String,
     reason: String,
     replaces: Option<String>,
@@ -118,7 +118,7 @@ struct Waited {
     asks: Option<String>,
 }
 
-impl Waits {
+impl PendingItems {
     fn of(
         file: &RecordingLocation,
         new: Option<&RecordingLocation>,
@@ -132,7 +132,7 @@ impl Waits {
             for at in desk.open_changes() {
                 let change = &desk.changes[at];
                 let replaces = change.replaces.as_ref();
-                changes.push(Waited {
+                changes.push(PendingItem {
                     key: change.entry.name.take_key(change.entry.take),
                     reason: desk.reasons[at].clone(),
                     replaces: replaces.map(|replaced| replaced.name.take_key(replaced.take)),
@@ -202,7 +202,7 @@ impl Waits {
 
     fn to_json(&self) -> Value {
         let path = |path: &RecordingLocation| path.display().to_string();
-        let change = |waited: &Waited| {
+        let change = |waited: &PendingItem| {
             json!({
                 "key": waited.key,
                 "reason": waited.reason,
@@ -211,7 +211,7 @@ impl Waits {
                 "asks": waited.asks,
             })
         };
-        let request = |waited: &Waited| {
+        let request = |waited: &PendingItem| {
             json!({
                 "key": waited.key,
                 "reason": waited.reason,
@@ -233,7 +233,7 @@ impl Waits {
 fn requests(
     path: &RecordingLocation,
     output: &Output,
-) -> Result<Vec<(ReplacedTake, Waited)>, CommandFailure> {
+) -> Result<Vec<(ReplacedTake, PendingItem)>, CommandFailure> {
     if !is_there(path) {
         return Ok(Vec::new());
     }
@@ -250,7 +250,7 @@ fn requests(
         let pending = PendingChange::of(&stored.entry);
         let replaces = pending.as_ref().and_then(|pending| pending.replaces.as_ref());
         let replaces = replaces.map(|replaced| replaced.name.take_key(replaced.take));
-        let waited = Waited {
+        let waited = PendingItem {
             key: stored.name.take_key(stored.take),
             line: line(&stored.name, stored.take, &stored.entry),
             asks: question_of(&stored.entry, QUESTION),

@@ -9,20 +9,20 @@ fn at(path: &str) -> RecordingLocation {
 /// A recording with a bit of everything, including plain AgentLoom entries.
 const SAMPLE: &str = include_str!("../show/sample.json");
 
-fn stats(by: Option<StatsBy>, prices: Option<&str>, texts: &[&str]) -> Stats {
+fn stats(by: Option<StatsBy>, prices: Option<&str>, texts: &[&str]) -> CallStats {
     let table =
         prices.map_or_else(PriceTable::builtin, |text| PriceTable::with_user_prices(text).unwrap());
-    let mut stats = Stats::new(by, PriceSource { table, anew: prices.is_some() });
+    let mut stats = CallStats::new(by, PriceSource { table, anew: prices.is_some() });
     texts.iter().for_each(|text| stats.add(&parsed(text)).unwrap());
     stats
 }
 
-fn table(stats: &Stats, width: Option<usize>) -> String {
+fn table(stats: &CallStats, width: Option<usize>) -> String {
     let text = stats.text(&[at("run.json")], width);
     anstream::adapter::strip_str(&text).to_string()
 }
 
-fn json_of(stats: &Stats) -> Value {
+fn json_of(stats: &CallStats) -> Value {
     serde_json::from_str(&stats.json(&[at("run.json")])).unwrap()
 }
 

@@ -15,7 +15,7 @@ use time::format_description::well_known::Rfc3339;
 
 use super::earlier::{FoundEarlier, as_called, find_earlier};
 use super::questions::{LineNumbers, short};
-use super::{CallError, CallSelector, Subject};
+use super::{CallError, CallSelector, InspectedSubject};
 pub use journal::{JournalParts, is_journal};
 use loomrec_curation::inspection::{InspectedCall, line};
 use loomrec_store::{Recording, StoreError};
@@ -62,7 +62,7 @@ impl ShownFile {
 
     /// Describes what is shown.
     pub fn about(&self) -> Value {
-        Subject {
+        InspectedSubject {
             kind: if self.journal.is_some() { "journal" } else { "recording" },
             mode: None,
             files: self.files.clone(),

@@ -50,7 +50,7 @@ impl Inspector {
 }
 
 /// What is shown, as the answer to `run` describes it.
-struct Subject<'a> {
+struct InspectedSubject<'a> {
     kind: &'static str,
     mode: Option<&'a str>,
     files: Vec<String>,
@@ -60,7 +60,7 @@ struct Subject<'a> {
     in_force: Option<&'a str>,
 }
 
-impl Subject<'_> {
+impl InspectedSubject<'_> {
     fn to_json(&self) -> Value {
         json!({
             "v": 1,

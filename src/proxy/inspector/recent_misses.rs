@@ -15,11 +15,11 @@ const KEPT_BYTES: usize = 16 << 20;
 /// The latest missed requests, redacted.
 #[derive(Debug, Default)]
 pub struct RecentMisses {
-    kept: Mutex<Kept>,
+    kept: Mutex<KeptMiss>,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct KeptMiss {
     /// Each request with the arrival time of its call, which is unique.
     requests: VecDeque<(i64, RecordedRequest)>,
     bytes: usize,
@@ -51,7 +51,7 @@ impl RecentMisses {
         kept.requests.iter().find(|(known, _)| *known == at).map(|(_, request)| request.clone())
     }
 
-    fn lock(&self) -> MutexGuard<'_, Kept> {
+    fn lock(&self) -> MutexGuard<'_, KeptMiss> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::earlier::{FoundEarlier, as_called, find_earlier};
-use super::{CallError, CallSelector, Inspector, Subject};
+use super::{CallError, CallSelector, InspectedSubject, Inspector};
 use loomrec_curation::inspection::{InspectedCall, line};
 use loomrec_engine::CallOutcome;
 use loomrec_engine::replay::Matcher;
@@ -40,7 +40,7 @@ pub struct RunView<'a> {
 /// Describes what is shown.
 pub fn about(run: RunView<'_>) -> Value {
     let files = run.inspector.recordings.iter();
-    Subject {
+    InspectedSubject {
         kind: "run",
         mode: Some(run.mode),
         files: files.map(|path| path.display().to_string()).collect(),
@@ -71,13 +71,13 @@ pub fn find(run: RunView<'_>, which: &CallSelector) -> Result<Value, CallError> 
 /// Returns the call of a line that is still in memory.
 fn of_line(run: RunView<'_>, seq: u64) -> Result<Value, CallError> {
     let (line, seen) = run.journal.find(seq).ok_or(CallError::NoLine(seq))?;
-    let mut parts = Parts::default();
+    let mut parts = CallParts::default();
     match &seen {
         Some(seen) => parts.fill(run, seen, &line),
         None => parts.why = Some("this line does not describe a call".to_owned()),
     }
     let earlier = earlier(run, seq, &line, &parts);
-    let Parts { entry, request, nearest, why } = &parts;
+    let CallParts { entry, request, nearest, why } = &parts;
     let call = InspectedCall {
         seq: Some(seq),
         line,
@@ -91,7 +91,7 @@ fn of_line(run: RunView<'_>, seq: u64) -> Result<Value, CallError> {
 }
 
 /// Returns the call of the run that this call continues.
-fn earlier(run: RunView<'_>, seq: u64, line: &Value, parts: &Parts) -> Option<FoundEarlier> {
+fn earlier(run: RunView<'_>, seq: u64, line: &Value, parts: &CallParts) -> Option<FoundEarlier> {
     let request = || parts.request.clone().map(of_request);
     let call = parts.entry.clone().or_else(request)?;
     let recording = OnceCell::new();
@@ -120,14 +120,14 @@ fn of_request(request: RecordedRequest) -> Entry {
 
 /// What was found of a call.
 #[derive(Default)]
-struct Parts {
+struct CallParts {
     entry: Option<Entry>,
     request: Option<RecordedRequest>,
     nearest: Option<RecordedRequest>,
     why: Option<String>,
 }
 
-impl Parts {
+impl CallParts {
     fn fill(&mut self, run: RunView<'_>, seen: &CallRecord, line: &Value) {
         let matcher = run.matcher;
         let why = match (&seen.outcome, matcher) {

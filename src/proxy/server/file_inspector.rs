@@ -63,7 +63,7 @@ pub async fn serve(listener: TcpListener, shown: ShownFile) {
         };
         let (state, stuck) = (Arc::clone(&state), Arc::<Notify>::default());
         let peer = Arc::new(ConnectionPeer::new(peer, stream.local_addr().ok()));
-        let caller = Caller { peer, stuck: Arc::clone(&stuck) };
+        let caller = InspectorClient { peer, stuck: Arc::clone(&stuck) };
         let service = service_fn(move |request: Request<Incoming>| {
             let (state, caller, request) = (Arc::clone(&state), caller.clone(), request.map(drop));
             async move { Ok::<_, std::convert::Infallible>(answer(&state, &caller, request).await) }
@@ -85,13 +85,17 @@ pub async fn serve(listener: TcpListener, shown: ShownFile) {
 
 /// The client of a request.
 #[derive(Clone)]
-struct Caller {
+struct InspectorClient {
     peer: Arc<ConnectionPeer>,
     /// Notified when its connection must end because the client does not read.
     stuck: Arc<Notify>,
 }
 
-async fn answer(state: &UiState, caller: &Caller, request: Request<()>) -> Response<InspectorBody> {
+async fn answer(
+    state: &UiState,
+    caller: &InspectorClient,
+    request: Request<()>,
+) -> Response<InspectorBody> {
     let path = if request.uri().path() == "/" { "/__loomrec" } else { request.uri().path() };
     let Some(asked) = route::asked(path) else {
         let why = "there is nothing here: see /__loomrec/";
@@ -126,7 +130,7 @@ async fn answer(state: &UiState, caller: &Caller, request: Request<()>) -> Respo
 }
 
 /// Sends the lines that the query asks for, or all lines if it asks for nothing in particular.
-fn lines(state: &UiState, query: &str, caller: &Caller) -> Response<InspectorBody> {
+fn lines(state: &UiState, query: &str, caller: &InspectorClient) -> Response<InspectorBody> {
     let wanted = match JournalQuery::of(query) {
         Ok(wanted) => wanted.unwrap_or_default(),
         Err(why) => return route::wrong(StatusCode::BAD_REQUEST, &why).map(InspectorBody::Whole),

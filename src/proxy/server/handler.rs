@@ -92,7 +92,7 @@ pub async fn handle(
         Ok(caller) => answer(&caller, response_control, (parts, body), page).await,
         Err(refusal) => {
             read_small(proxy, body).await;
-            let refusal = Refusal::no_session(proxy, &parts, refusal);
+            let refusal = CallRefusal::no_session(proxy, &parts, refusal);
             let (call, response) = refuse(caller, &parts, refusal);
             Ok(respond::send(response, response_control, Some(call)))
         }
@@ -145,8 +145,8 @@ async fn withhold_mismatch(
 }
 
 /// Admits a request, and returns the allowed web origin that it comes from, if any.
-fn admit(proxy: &Proxy, parts: &Parts) -> Result<Option<HeaderValue>, Refusal> {
-    let unsupported = |provider, status, message: &str| Refusal {
+fn admit(proxy: &Proxy, parts: &Parts) -> Result<Option<HeaderValue>, CallRefusal> {
+    let unsupported = |provider, status, message: &str| CallRefusal {
         provider,
         status,
         kind: "UnsupportedTransport",
@@ -158,7 +158,7 @@ fn admit(proxy: &Proxy, parts: &Parts) -> Result<Option<HeaderValue>, Refusal> {
     }
     let provider = || route(proxy, parts).map_or(Provider::UNKNOWN, |place| place.provider);
     let admitted = proxy.config.access.admit(&parts.uri, &parts.headers);
-    let page = admitted.map_err(|denial| Refusal {
+    let page = admitted.map_err(|denial| CallRefusal {
         provider: provider(),
         status: denial.status,
         kind: denial.kind,
@@ -182,14 +182,14 @@ fn name_step(headers: &mut HeaderMap, own: &HeaderName) {
 }
 
 /// Why a request is refused without an engine.
-struct Refusal {
+struct CallRefusal {
     provider: Provider,
     status: StatusCode,
     kind: &'static str,
     message: String,
 }
 
-impl Refusal {
+impl CallRefusal {
     /// Refuses a call that has no session.
     fn no_session(proxy: &Proxy, parts: &Parts, refusal: EntryRefusal) -> Self {
         let EntryRefusal { status, message } = refusal;
@@ -212,7 +212,7 @@ async fn read_small(proxy: &Proxy, body: Incoming) {
 fn refuse(
     caller: &Arc<ConnectionContext>,
     parts: &Parts,
-    refusal: Refusal,
+    refusal: CallRefusal,
 ) -> (Box<OpenCall>, Response<ResponseBody>) {
     let proxy = &*caller.proxy;
     let query = parts.uri.query().unwrap_or_default();
@@ -239,9 +239,9 @@ async fn read(
     caller: &Arc<ConnectionContext>,
     parts: &mut Parts,
     body: Incoming,
-) -> Result<(Box<IncomingCall>, Box<OpenCall>), Refusal> {
+) -> Result<(Box<IncomingCall>, Box<OpenCall>), CallRefusal> {
     let refusal =
-        |provider, status, kind, message: String| Refusal { provider, status, kind, message };
+        |provider, status, kind, message: String| CallRefusal { provider, status, kind, message };
     let proxy = &*caller.proxy;
     // The body of a request that cannot be routed is not read if it is long.
     let early = body.size_hint().exact().is_none_or(|length| length > READ_BEFORE_PLACING);
@@ -298,18 +298,18 @@ async fn read(
 }
 
 /// Returns the route of a request, or the refusal if it has none.
-fn route(proxy: &Proxy, parts: &Parts) -> Result<Route, Refusal> {
+fn route(proxy: &Proxy, parts: &Parts) -> Result<Route, CallRefusal> {
     if parts.uri.authority().is_some_and(|authority| authority.as_str().contains('@')) {
         // RFC 9110, section 4.2.4: clients must not send user information.
         let message = "the request's target holds a user or a password: send them in a header";
-        return Err(Refusal {
+        return Err(CallRefusal {
             provider: Provider::UNKNOWN,
             status: StatusCode::BAD_REQUEST,
             kind: "BadTarget",
             message: message.to_owned(),
         });
     }
-    proxy.routes.route(&parts.method, &parts.uri, &parts.headers).map_err(|error| Refusal {
+    proxy.routes.route(&parts.method, &parts.uri, &parts.headers).map_err(|error| CallRefusal {
         provider: Provider::UNKNOWN,
         status: match error {
             RouteError::Path { .. } => StatusCode::NOT_FOUND,
@@ -327,7 +327,7 @@ async fn parse(
     parts: &Parts,
     body: &Bytes,
     placed: Option<Route>,
-) -> Result<Arc<ParsedRequest>, Refusal> {
+) -> Result<Arc<ParsedRequest>, CallRefusal> {
     let (method, uri, headers) = (&parts.method, &parts.uri, &parts.headers);
     let proxy = &*caller.proxy;
     let (observer, replay) = (&proxy.observer, proxy.engine.replay());

@@ -105,10 +105,10 @@ impl Body for ResponseBody {
 
 /// A body that ends its connection in the way its control says. It is boxed because it is moved
 /// often.
-pub struct OutBody(Box<Outgoing>);
+pub struct OutBody(Box<OutgoingResponse>);
 
 /// A response while it is sent.
-struct Outgoing {
+struct OutgoingResponse {
     body: ResponseBody,
     /// The call that this response answers.
     call: Option<Box<OpenCall>>,
@@ -118,7 +118,7 @@ struct Outgoing {
     before_reset: Option<Pin<Box<Sleep>>>,
 }
 
-impl Outgoing {
+impl OutgoingResponse {
     /// Counts the result of a poll, and concludes the call if nothing follows.
     fn count(&mut self, frame: Option<&Frame<Bytes>>) {
         let Some(call) = &mut self.call else { return };
@@ -186,7 +186,7 @@ impl Outgoing {
     }
 }
 
-impl Drop for Outgoing {
+impl Drop for OutgoingResponse {
     fn drop(&mut self) {
         // The end of the body was never polled: either all of it was sent, or its client has left.
         self.conclude();
@@ -248,5 +248,6 @@ pub(super) fn send(
         call.begin_sending(head, body.size_hint().exact(), || body.recorded());
     }
     let (cut, before_reset) = (None, None);
-    response.map(|body| OutBody(Box::new(Outgoing { body, call, control, cut, before_reset })))
+    response
+        .map(|body| OutBody(Box::new(OutgoingResponse { body, call, control, cut, before_reset })))
 }

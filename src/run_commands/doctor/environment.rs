@@ -10,10 +10,10 @@ use url::Url;
 use super::finding::DoctorFinding;
 use loomrec_provider::directory::UPSTREAMS;
 
-type Environment = BTreeMap<String, String>;
+type VariableMap = BTreeMap<String, String>;
 
 /// Reports where the SDKs' base URL variables point.
-pub(super) fn variables(current: &Environment, findings: &mut Vec<DoctorFinding>) {
+pub(super) fn variables(current: &VariableMap, findings: &mut Vec<DoctorFinding>) {
     let mut seen = false;
     for upstream in UPSTREAMS {
         for variable in upstream.variables {
@@ -61,7 +61,7 @@ fn variable_found(name: &str, value: &str, upstream: &str) -> DoctorFinding {
 }
 
 /// Reports which keys are set, but never their values.
-pub(super) fn keys(current: &Environment, findings: &mut Vec<DoctorFinding>) {
+pub(super) fn keys(current: &VariableMap, findings: &mut Vec<DoctorFinding>) {
     let mut found = Vec::new();
     for key in UPSTREAMS.iter().flat_map(|upstream| upstream.keys) {
         let Some(value) = set(current, key) else { continue };
@@ -86,7 +86,7 @@ pub(super) fn keys(current: &Environment, findings: &mut Vec<DoctorFinding>) {
 }
 
 /// Reports proxies that would keep calls away from loomrec.
-pub(super) fn proxies(current: &Environment, findings: &mut Vec<DoctorFinding>) {
+pub(super) fn proxies(current: &VariableMap, findings: &mut Vec<DoctorFinding>) {
     let either = |name: &str| set(current, name).or_else(|| set(current, &name.to_lowercase()));
     let spared = either("NO_PROXY").unwrap_or_default();
     let local = spared.split(',').map(str::trim).any(|host| matches!(host, "127.0.0.1" | "*"));
@@ -108,7 +108,7 @@ pub(super) fn proxies(current: &Environment, findings: &mut Vec<DoctorFinding>) 
 }
 
 /// Checks the certificates, and whether the default port is free.
-pub(super) fn machine(current: &Environment, findings: &mut Vec<DoctorFinding>) {
+pub(super) fn machine(current: &VariableMap, findings: &mut Vec<DoctorFinding>) {
     for name in ["SSL_CERT_FILE", "AWS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE"] {
         if let Some(path) = set(current, name)
             && !Path::new(path).exists()
@@ -128,7 +128,7 @@ pub(super) fn machine(current: &Environment, findings: &mut Vec<DoctorFinding>) 
     }
 }
 
-pub(super) fn set<'a>(current: &'a Environment, name: &str) -> Option<&'a str> {
+pub(super) fn set<'a>(current: &'a VariableMap, name: &str) -> Option<&'a str> {
     current.get(name).map(String::as_str).filter(|value| !value.trim().is_empty())
 }
 

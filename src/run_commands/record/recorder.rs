@@ -131,10 +131,13 @@ fn rules_to_record(
 }
 
 /// The counters of a run.
-type Counts = (Arc<RunCounters>, Arc<Metrics>);
+type RunCounts = (Arc<RunCounters>, Arc<Metrics>);
 
 /// Returns the callback that passes events of the recording on to people, counters and metrics.
-pub(crate) fn on_appender_event((counters, metrics): Counts, notify: OnNotice) -> OnAppenderEvent {
+pub(crate) fn on_appender_event(
+    (counters, metrics): RunCounts,
+    notify: OnNotice,
+) -> OnAppenderEvent {
     Arc::new(move |event: AppenderEvent<'_>| match event {
         AppenderEvent::Note(note) => report_event(note, &counters, &notify),
         AppenderEvent::CompactionFailed(reason) => notify(UserNotice::Warning(&format!(

@@ -128,7 +128,7 @@ impl RequestSources {
         new: &NewAnswersFile,
         plan: RerecordPlan,
     ) -> Result<CollectedCalls, CommandFailure> {
-        let mut gathering = Gathering {
+        let mut gathering = CallCollection {
             maker,
             new,
             collected: CollectedCalls { plan, ..CollectedCalls::default() },
@@ -161,7 +161,7 @@ impl RequestSources {
         &self,
         pending: &Recording,
         choice: &mut RerecordFilter,
-        gathering: &mut Gathering<'_>,
+        gathering: &mut CallCollection<'_>,
     ) -> Result<(), CommandFailure> {
         let mut known = KnownTakes::of(&self.file)?;
         let recorded = std::mem::take(&mut known.recorded);
@@ -227,7 +227,7 @@ impl KnownTakes {
 }
 
 /// The state of collecting.
-struct Gathering<'a> {
+struct CallCollection<'a> {
     maker: &'a RequestMaker,
     new: &'a NewAnswersFile,
     collected: CollectedCalls,
@@ -235,7 +235,7 @@ struct Gathering<'a> {
     lanes: HashMap<EntryName, usize>,
 }
 
-impl Gathering<'_> {
+impl CallCollection<'_> {
     /// Adds a call. `old` is the entry from which the number of tokens is estimated.
     fn add(
         &mut self,

@@ -32,7 +32,7 @@ impl RecordedOrigins {
 
 /// Where the calls of one upstream go.
 #[derive(Clone, Debug)]
-struct Destination {
+struct UpstreamDestination {
     base: Url,
     /// Whether `--upstream` gives the address.
     is_explicit: bool,
@@ -42,14 +42,14 @@ struct Destination {
 #[derive(Clone, Debug, Default)]
 pub(super) struct CallDestinations {
     recorded: RecordedOrigins,
-    sent: BTreeMap<String, Destination>,
+    sent: BTreeMap<String, UpstreamDestination>,
 }
 
 impl CallDestinations {
     /// Adds a call that is to be sent to this address.
     pub(super) fn add(&mut self, upstream: &str, base: &Url, is_explicit: bool) {
         if !self.sent.contains_key(upstream) {
-            let destination = Destination { base: base.clone(), is_explicit };
+            let destination = UpstreamDestination { base: base.clone(), is_explicit };
             self.sent.insert(upstream.to_owned(), destination);
         }
     }
@@ -60,7 +60,7 @@ impl CallDestinations {
     }
 
     /// Returns the other addresses at which an upstream's calls were recorded.
-    fn others(&self, upstream: &str, destination: &Destination) -> Vec<&str> {
+    fn others(&self, upstream: &str, destination: &UpstreamDestination) -> Vec<&str> {
         let own = destination.base.origin().ascii_serialization();
         let recorded = self.recorded.0.get(upstream).into_iter().flatten();
         recorded.map(String::as_str).filter(|origin| *origin != own).collect()
@@ -68,7 +68,7 @@ impl CallDestinations {
 
     /// Returns the upstreams whose calls go to an address at which they were not recorded, and
     /// which `--upstream` does not give.
-    fn moved(&self) -> impl Iterator<Item = (&str, &Destination, Vec<&str>)> {
+    fn moved(&self) -> impl Iterator<Item = (&str, &UpstreamDestination, Vec<&str>)> {
         let all = self.sent.iter().filter(|(_, destination)| !destination.is_explicit);
         let with = all.map(|(upstream, destination)| {
             (upstream.as_str(), destination, self.others(upstream, destination))
@@ -79,7 +79,7 @@ impl CallDestinations {
     /// Describes the calls that go to another address than they were recorded at, unless
     /// `--upstream` gives that address. Returns `None` if all calls go where they were recorded.
     pub(super) fn difference(&self) -> Option<String> {
-        let part = |(upstream, destination, others): (&str, &Destination, Vec<&str>)| {
+        let part = |(upstream, destination, others): (&str, &UpstreamDestination, Vec<&str>)| {
             let (upstream, others) = (terminal::line(upstream), listed(&others));
             format!("{upstream} goes to {}, but was recorded at {others}", shown(&destination.base))
         };
@@ -89,7 +89,7 @@ impl CallDestinations {
 
     /// Returns the flags that would send calls where they were recorded.
     pub(super) fn flags(&self) -> String {
-        let flag = |(upstream, _, others): (&str, &Destination, Vec<&str>)| {
+        let flag = |(upstream, _, others): (&str, &UpstreamDestination, Vec<&str>)| {
             let upstream = terminal::line(upstream);
             format!("--upstream {upstream}={}", terminal::line(others.first().unwrap_or(&"URL")))
         };
@@ -98,7 +98,7 @@ impl CallDestinations {
 
     /// Formats a line for each upstream.
     pub(super) fn text(&self) -> String {
-        let line = |(upstream, destination): (&String, &Destination)| {
+        let line = |(upstream, destination): (&String, &UpstreamDestination)| {
             let others = self.others(upstream, destination);
             let known = self.recorded.0.contains_key(upstream);
             let recorded = match (known, others.is_empty()) {
@@ -113,7 +113,7 @@ impl CallDestinations {
 
     /// Returns the destinations as JSON.
     pub(super) fn to_json(&self) -> Value {
-        let row = |(upstream, destination): (&String, &Destination)| {
+        let row = |(upstream, destination): (&String, &UpstreamDestination)| {
             json!({
                 "upstream": upstream,
                 "url": shown(&destination.base),

@@ -92,12 +92,12 @@ pub(super) struct RequestMaker {
 }
 
 /// A list of headers.
-type Headers = Vec<(String, String)>;
+type HeaderPairs = Vec<(String, String)>;
 
 /// Credentials, collected once for all requests that carry the same ones.
 #[derive(Default)]
 pub(super) struct KnownCredentials {
-    lists: Vec<(Headers, Arc<CallCredentials>)>,
+    lists: Vec<(HeaderPairs, Arc<CallCredentials>)>,
 }
 
 impl RequestMaker {

@@ -1,6 +1,6 @@
 use super::*;
 
-fn variables(pairs: &[(&str, &str)]) -> Variables {
+fn variables(pairs: &[(&str, &str)]) -> TraceVariables {
     pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
 }
 

@@ -35,7 +35,7 @@ pub(super) struct DamagedTail {
 }
 
 /// The extent of a frame whose checksum does not match.
-enum Extent {
+enum FrameExtent {
     /// It ends here.
     Until(u64),
     /// It goes past the log's end: it was never written in full.
@@ -59,15 +59,15 @@ impl<'a> DamageFinder<'a> {
                 break;
             }
             match self.extent(at, len)? {
-                Extent::Until(end) => {
+                FrameExtent::Until(end) => {
                     behind.damaged.push(at..end);
                     behind.at = end;
                 }
-                Extent::Torn => {
+                FrameExtent::Torn => {
                     behind.torn = true;
                     break;
                 }
-                Extent::Unknown => {
+                FrameExtent::Unknown => {
                     self.search(&mut behind, len)?;
                     break;
                 }
@@ -122,21 +122,25 @@ impl<'a> DamageFinder<'a> {
     /// Returns the extent of the frame at `at`, whose checksum does not match. Its head states the
     /// length, and the lengths within its entry state it again: one damaged byte leaves one of them
     /// right.
-    fn extent(&mut self, at: u64, len: u64) -> io::Result<Extent> {
+    fn extent(&mut self, at: u64, len: u64) -> io::Result<FrameExtent> {
         self.spend(LOOK);
         let claimed = self.claimed_end(at, len)?;
         let measured = self.measured_end(at)?;
         if let (Some(claimed), Some(measured)) = (claimed, measured)
             && claimed == measured
         {
-            return Ok(if claimed <= len { Extent::Until(claimed) } else { Extent::Torn });
+            return Ok(if claimed <= len {
+                FrameExtent::Until(claimed)
+            } else {
+                FrameExtent::Torn
+            });
         }
         for end in [measured, claimed].into_iter().flatten() {
             if self.is_end(end, len)? {
-                return Ok(Extent::Until(end));
+                return Ok(FrameExtent::Until(end));
             }
         }
-        Ok(Extent::Unknown)
+        Ok(FrameExtent::Unknown)
     }
 
     /// Returns where the frame at `at` ends by its head.

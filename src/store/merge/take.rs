@@ -11,7 +11,7 @@ use super::named_frame::{NamedFrame, TakeRef};
 
 /// A hash of an entry. Different entries almost always have different ones, so that each entry is
 /// read once, however many others it is compared with.
-type Digest = u64;
+type EntryDigest = u64;
 
 /// A take of a name.
 #[derive(Clone, Debug)]
@@ -21,7 +21,7 @@ pub(super) struct CompactionTake {
     time: Option<Option<String>>,
     /// Whether a frame was found to be the same entry.
     pub(super) is_matched: bool,
-    digest: Option<Digest>,
+    digest: Option<EntryDigest>,
     facts: Option<TakeFacts>,
 }
 
@@ -102,7 +102,10 @@ impl CompactionTake {
     }
 
     /// Returns the digest of its entry.
-    fn digest<E>(&mut self, read: &impl Fn(&TakeRef) -> Result<Entry, E>) -> Result<Digest, E> {
+    fn digest<E>(
+        &mut self,
+        read: &impl Fn(&TakeRef) -> Result<Entry, E>,
+    ) -> Result<EntryDigest, E> {
         match self.digest {
             Some(known) => Ok(known),
             None => Ok(*self.digest.insert(digest(&read(&self.place)?))),
@@ -110,7 +113,7 @@ impl CompactionTake {
     }
 }
 
-fn digest(entry: &Entry) -> Digest {
+fn digest(entry: &Entry) -> EntryDigest {
     let mut hasher = DefaultHasher::new();
     hasher.write(&entry.to_text());
     hasher.finish()

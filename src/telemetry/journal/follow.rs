@@ -79,18 +79,18 @@ pub struct JournalFollower {
     journal: Arc<Journal>,
     wanted: JournalQuery,
     check: Pin<Box<Sleep>>,
-    pulse: Arc<Pulse>,
+    pulse: Arc<FollowerPulse>,
     /// Counts as one follower while it is held.
     _place: Arc<()>,
 }
 
 /// When a follower was last polled, in milliseconds since it began.
-struct Pulse {
+struct FollowerPulse {
     began: Instant,
     last: AtomicU64,
 }
 
-impl Pulse {
+impl FollowerPulse {
     fn beat(&self) {
         self.last.store(self.began.elapsed().as_millis() as u64, Ordering::Relaxed);
     }
@@ -113,7 +113,7 @@ impl JournalFollower {
         if journal.followers() > MOST {
             return None;
         }
-        let pulse = Arc::new(Pulse { began: Instant::now(), last: AtomicU64::new(0) });
+        let pulse = Arc::new(FollowerPulse { began: Instant::now(), last: AtomicU64::new(0) });
         tokio::spawn(attend(Arc::downgrade(&pulse), abandon, Arc::clone(journal)));
         let check = Box::pin(sleep(CHECK_INTERVAL));
         Some(Self { journal: Arc::clone(journal), wanted, check, pulse, _place: place })
@@ -121,7 +121,7 @@ impl JournalFollower {
 }
 
 /// Ends the connection of a follower that stops reading.
-async fn attend(pulse: Weak<Pulse>, abandon: impl Fn() + Send, journal: Arc<Journal>) {
+async fn attend(pulse: Weak<FollowerPulse>, abandon: impl Fn() + Send, journal: Arc<Journal>) {
     loop {
         tokio::time::sleep(CHECK_INTERVAL * 4).await;
         let Some(pulse) = pulse.upgrade() else { return };

@@ -65,7 +65,7 @@ impl LineCounts {
     }
 }
 
-enum Task {
+enum QueueTask {
     Line(NumberedLine),
     Close,
 }
@@ -73,7 +73,7 @@ enum Task {
 /// The queue of lines.
 #[derive(Debug)]
 pub(super) struct LineQueue {
-    tasks: SyncSender<Task>,
+    tasks: SyncSender<QueueTask>,
     /// The bytes of the waiting lines.
     waiting: Arc<AtomicUsize>,
     counts: Arc<LineCounts>,
@@ -106,7 +106,7 @@ impl LineQueue {
         let (weight, number) = (line.weight, line.number);
         let waiting = self.waiting.fetch_add(weight, Ordering::Relaxed);
         let fits = waiting + weight <= BYTES;
-        if !fits || self.tasks.try_send(Task::Line(line)).is_err() {
+        if !fits || self.tasks.try_send(QueueTask::Line(line)).is_err() {
             self.waiting.fetch_sub(weight, Ordering::Relaxed);
             self.counts.last.fetch_max(number, Ordering::Relaxed);
             self.counts.left_out.fetch_add(1, Ordering::Relaxed);
@@ -121,7 +121,7 @@ impl LineQueue {
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(thread) = thread else { return Ok(()) };
         let until = Instant::now() + PATIENCE;
-        while self.tasks.try_send(Task::Close).is_err() && Instant::now() < until {
+        while self.tasks.try_send(QueueTask::Close).is_err() && Instant::now() < until {
             if thread.is_finished() {
                 break;
             }
@@ -157,7 +157,7 @@ struct JournalThread {
 
 impl JournalThread {
     /// Writes lines as they arrive, until the queue is closed.
-    fn run(mut self, tasks: &Receiver<Task>) {
+    fn run(mut self, tasks: &Receiver<QueueTask>) {
         let mut open = true;
         while open {
             let Ok(task) = tasks.recv() else { return };
@@ -197,8 +197,8 @@ impl JournalThread {
     }
 
     /// Adds a line to the batch. Returns whether there may be more.
-    fn take(&mut self, task: Task) -> bool {
-        let Task::Line(line) = task else { return false };
+    fn take(&mut self, task: QueueTask) -> bool {
+        let QueueTask::Line(line) = task else { return false };
         self.counts.last.fetch_max(line.number, Ordering::Relaxed);
         self.waiting.fetch_sub(line.weight, Ordering::Relaxed);
         let before = self.batch.len();

@@ -33,20 +33,20 @@ pub(super) struct ScrapeOutput {
     pub(super) input: ScrapeInput,
 }
 
-type Labels<'a> = [(&'static str, &'a str)];
+type MetricLabels<'a> = [(&'static str, &'a str)];
 
 /// Writes metric families, one after the other.
-struct Families<'a> {
+struct MetricFamilies<'a> {
     out: DescriptorEncoder<'a>,
 }
 
-impl Families<'_> {
+impl MetricFamilies<'_> {
     /// Writes a family of counters. `each` adds its series.
     fn counters(
         &mut self,
         name: &str,
         help: &str,
-        each: impl FnOnce(&mut dyn FnMut(&Labels<'_>, u64) -> Result) -> Result,
+        each: impl FnOnce(&mut dyn FnMut(&MetricLabels<'_>, u64) -> Result) -> Result,
     ) -> Result {
         let mut family = self.out.encode_descriptor(name, help, None, MetricType::Counter)?;
         each(&mut |labels, value| {
@@ -56,7 +56,7 @@ impl Families<'_> {
         })
     }
 
-    fn gauge(&mut self, name: &str, help: &str, labels: &Labels<'_>, value: i64) -> Result {
+    fn gauge(&mut self, name: &str, help: &str, labels: &MetricLabels<'_>, value: i64) -> Result {
         let mut family = self.out.encode_descriptor(name, help, None, MetricType::Gauge)?;
         series(&mut family, labels, |one| one.encode_gauge(&value))
     }
@@ -82,7 +82,7 @@ impl Families<'_> {
 /// Writes one series of a family. Without labels there are no braces.
 fn series(
     family: &mut MetricEncoder<'_>,
-    labels: &Labels<'_>,
+    labels: &MetricLabels<'_>,
     write: impl FnOnce(&mut MetricEncoder<'_>) -> Result,
 ) -> Result {
     match labels {
@@ -119,7 +119,7 @@ impl Metrics {
 
 impl Collector for ScrapeOutput {
     fn encode(&self, encoder: DescriptorEncoder) -> Result {
-        let mut out = Families { out: encoder };
+        let mut out = MetricFamilies { out: encoder };
         self.calls(&mut out)?;
         self.models(&mut out)?;
         self.faults(&mut out)?;
@@ -137,7 +137,7 @@ impl ScrapeOutput {
     }
 
     /// Writes the metrics of calls and their outcomes.
-    fn calls(&self, out: &mut Families<'_>) -> Result {
+    fn calls(&self, out: &mut MetricFamilies<'_>) -> Result {
         let metrics = &*self.metrics;
         let version = [("version", env!("CARGO_PKG_VERSION")), ("mode", self.input.mode)];
         out.gauge("loomrec_build_info", "Which loomrec this is, and what it does", &version, 1)?;
@@ -180,7 +180,7 @@ impl ScrapeOutput {
         })
     }
 
-    fn replays(&self, out: &mut Families<'_>) -> Result {
+    fn replays(&self, out: &mut MetricFamilies<'_>) -> Result {
         out.counters("loomrec_replays", REPLAYS, |add| {
             MATCHED_BY
                 .iter()
@@ -191,7 +191,7 @@ impl ScrapeOutput {
 
     /// Writes the same under AgentLoom's name. It has one word for several of ours. Calls that name no
     /// workflow are those of `workflow`.
-    fn agentloom_replays(&self, out: &mut Families<'_>, workflow: &str) -> Result {
+    fn agentloom_replays(&self, out: &mut MetricFamilies<'_>, workflow: &str) -> Result {
         let metrics = &*self.metrics;
         let mut counts: BTreeMap<(String, &str), u64> = BTreeMap::new();
         let counted = metrics.replays.iter().zip(&metrics.named_replays);
@@ -211,7 +211,7 @@ impl ScrapeOutput {
     }
 
     /// Writes the metrics by provider and model.
-    fn models(&self, out: &mut Families<'_>) -> Result {
+    fn models(&self, out: &mut MetricFamilies<'_>) -> Result {
         let models = self.metrics.models();
         self.captures(out, "loomrec_captures", &models)?;
         latencies(out, "loomrec_upstream_latency_seconds", &models)?;
@@ -244,7 +244,12 @@ impl ScrapeOutput {
         Ok(())
     }
 
-    fn captures(&self, out: &mut Families<'_>, name: &str, models: &[&ModelMetrics]) -> Result {
+    fn captures(
+        &self,
+        out: &mut MetricFamilies<'_>,
+        name: &str,
+        models: &[&ModelMetrics],
+    ) -> Result {
         out.counters(name, "Exchanges kept", |add| {
             let kept = models.iter().filter(|model| value(&model.captures) > 0);
             kept.into_iter().try_for_each(|model| add(&labels(model), value(&model.captures)))
@@ -252,7 +257,7 @@ impl ScrapeOutput {
     }
 
     /// Writes the metrics of faults.
-    fn faults(&self, out: &mut Families<'_>) -> Result {
+    fn faults(&self, out: &mut MetricFamilies<'_>) -> Result {
         let metrics = &*self.metrics;
         out.counters("loomrec_faults", "Faults that happened", |add| {
             let faults = metrics.faults.sum(|[kind, source, _]| [kind, source]);
@@ -275,7 +280,7 @@ impl ScrapeOutput {
     }
 
     /// Writes the metrics of what was stored or lost.
-    fn store(&self, out: &mut Families<'_>) -> Result {
+    fn store(&self, out: &mut MetricFamilies<'_>) -> Result {
         let metrics = &*self.metrics;
         out.timings(
             "loomrec_store_append_seconds",
@@ -309,7 +314,7 @@ impl ScrapeOutput {
     }
 
     /// Writes some of the metrics under AgentLoom's and aimock's own names.
-    fn compat(&self, out: &mut Families<'_>) -> Result {
+    fn compat(&self, out: &mut MetricFamilies<'_>) -> Result {
         let metrics = &*self.metrics;
         self.agentloom_replays(out, &metrics.about.workflow)?;
         let models = metrics.models();
@@ -353,7 +358,7 @@ impl ScrapeOutput {
 }
 
 /// Writes calls as aimock counts them.
-fn requested(out: &mut Families<'_>, requests: &AimockRequests) -> Result {
+fn requested(out: &mut MetricFamilies<'_>, requests: &AimockRequests) -> Result {
     let all = requests.all();
     out.counters("aimock_requests", "Calls, by what they were for", |add| {
         all.iter().try_for_each(|series| {
@@ -373,7 +378,7 @@ fn labels(model: &ModelMetrics) -> [(&'static str, &str); 2] {
     [("provider", model.provider.name()), ("model", &model.name)]
 }
 
-fn latencies(out: &mut Families<'_>, name: &str, models: &[&ModelMetrics]) -> Result {
+fn latencies(out: &mut MetricFamilies<'_>, name: &str, models: &[&ModelMetrics]) -> Result {
     let help = "From sending to an upstream to the last byte of its answer";
     out.timings(name, help, timed(models, |model| &model.latency))
 }

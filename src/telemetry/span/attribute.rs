@@ -93,9 +93,9 @@ fn failure(seen: &CallRecord) -> Option<SpanFailure> {
 }
 
 /// A growing list of attributes.
-struct Attributes(Vec<KeyValue>);
+struct SpanAttributes(Vec<KeyValue>);
 
-impl Attributes {
+impl SpanAttributes {
     fn put(&mut self, key: &'static str, value: impl Into<Value>) {
         self.0.push(KeyValue::new(key, value));
     }
@@ -116,7 +116,7 @@ fn whole(number: u64) -> i64 {
 }
 
 fn attributes(seen: &CallRecord, about: &SpanDetails) -> Vec<KeyValue> {
-    let mut out = Attributes(Vec::with_capacity(40));
+    let mut out = SpanAttributes(Vec::with_capacity(40));
     of_conventions(&mut out, seen, about);
     ours(&mut out, seen);
     if about.compat {
@@ -126,7 +126,7 @@ fn attributes(seen: &CallRecord, about: &SpanDetails) -> Vec<KeyValue> {
 }
 
 /// Adds the attributes that OpenTelemetry's conventions define.
-fn of_conventions(out: &mut Attributes, seen: &CallRecord, about: &SpanDetails) {
+fn of_conventions(out: &mut SpanAttributes, seen: &CallRecord, about: &SpanDetails) {
     let facts = &*seen.facts;
     out.maybe("gen_ai.operation.name", facts.operation.semantic());
     if let Some(system) = system(facts) {
@@ -159,7 +159,7 @@ fn of_conventions(out: &mut Attributes, seen: &CallRecord, about: &SpanDetails) 
 }
 
 /// Adds loomrec's own attributes.
-fn ours(out: &mut Attributes, seen: &CallRecord) {
+fn ours(out: &mut SpanAttributes, seen: &CallRecord) {
     let facts = &*seen.facts;
     out.put("loomrec.mode", seen.mode);
     out.put("loomrec.outcome", seen.outcome.as_str());
@@ -195,7 +195,7 @@ const RECORDING_NAMES: [[&str; 3]; 2] = [
 ];
 
 /// Adds some attributes under AgentLoom's names.
-fn agentlooms(out: &mut Attributes, seen: &CallRecord) {
+fn agentlooms(out: &mut SpanAttributes, seen: &CallRecord) {
     if let Some(by) = seen.matched_by().map(agentlooms_matched_by) {
         let step = seen.facts.step.as_deref();
         for (matched_by, step_id) in [
@@ -239,7 +239,7 @@ fn events(seen: &CallRecord, start: SystemTime) -> Vec<Event> {
 }
 
 fn fault_of(fault: &CallFault) -> Vec<KeyValue> {
-    let mut out = Attributes(Vec::new());
+    let mut out = SpanAttributes(Vec::new());
     out.put("loomrec.fault_id", whole(fault.id));
     out.put("loomrec.fault_type", fault.kind);
     out.put("loomrec.fault_source", fault.source.as_str());
@@ -250,7 +250,7 @@ fn fault_of(fault: &CallFault) -> Vec<KeyValue> {
 /// Returns why a call was missed, and in which places it differs from the nearest one, but not the
 /// values in those places.
 fn mismatch_of(mismatch: &RecordingMismatchError) -> Vec<KeyValue> {
-    let mut out = Attributes(Vec::new());
+    let mut out = SpanAttributes(Vec::new());
     out.put("loomrec.mismatch_reason", mismatch.reason.as_str());
     let Some(nearest) = &mismatch.nearest else { return out.0 };
     out.put("loomrec.nearest_entry", clip(&nearest.name));

@@ -65,7 +65,7 @@ impl SpanQueue {
         let (finish, done) = oneshot::channel();
         let (ready, built) = std::sync::mpsc::sync_channel(1);
         let patience = config.patience;
-        let books = Books {
+        let books = SpanCounters {
             waiting: Arc::clone(&waiting),
             open: Arc::clone(&open),
             counts: Arc::clone(&counts),
@@ -128,7 +128,7 @@ impl SpanQueue {
 }
 
 /// The counters that the thread updates.
-struct Books {
+struct SpanCounters {
     waiting: Arc<AtomicUsize>,
     open: Arc<AtomicU64>,
     counts: Arc<SpanCounts>,
@@ -167,7 +167,7 @@ impl SpanProcessor for MadeSpans {
 /// The state of the thread.
 struct SpanThread {
     config: SpanConfig,
-    books: Books,
+    books: SpanCounters,
     stop: watch::Receiver<Option<Instant>>,
     on_error: OnSpanError,
     exporter: SpanExporter,
@@ -182,7 +182,7 @@ struct SpanThread {
 impl SpanThread {
     fn new(
         config: SpanConfig,
-        books: Books,
+        books: SpanCounters,
         stop: watch::Receiver<Option<Instant>>,
         on_error: OnSpanError,
     ) -> Result<Self, SpanError> {

@@ -29,7 +29,7 @@ pub(super) struct MissedCall {
 
 /// A missed call and a take that it may replace. The best pair is the least.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Pair {
+struct ReplacedPair {
     /// Whether they have no step in common.
     elsewhere: bool,
     distance: u64,
@@ -79,7 +79,7 @@ fn pairs_of(
     reason: &str,
     observed: &NormalizedRequest,
     matcher: &Matcher,
-    pairs: &mut Vec<Pair>,
+    pairs: &mut Vec<ReplacedPair>,
 ) {
     let found = match reason {
         "drifted" | "unknown" => nearest_call::unused(matcher, observed),
@@ -100,7 +100,7 @@ fn pairs_of(
         if known.source() != 0 || apart_by_step || !(same_step || apart.is_alike) {
             continue;
         }
-        pairs.push(Pair {
+        pairs.push(ReplacedPair {
             elsewhere: !same_step,
             distance: apart.bytes,
             other_session: session.flatten() != known.under.session,
@@ -111,7 +111,7 @@ fn pairs_of(
 }
 
 /// Assigns a take to each call.
-fn assign_takes(calls: &mut [MissedCall], pairs: &[Pair], matcher: &Matcher) {
+fn assign_takes(calls: &mut [MissedCall], pairs: &[ReplacedPair], matcher: &Matcher) {
     let mut taken: HashSet<usize> = HashSet::new();
     let mut given: HashSet<usize> = HashSet::new();
     for pair in pairs {

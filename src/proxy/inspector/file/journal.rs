@@ -26,20 +26,20 @@ const DELETED: usize = 4;
 pub struct JournalParts {
     path: PathBuf,
     lines: RwLock<LinePositions>,
-    end: Mutex<End>,
+    end: Mutex<ReadEnd>,
 }
 
 /// The positions of the lines.
 #[derive(Debug, Default)]
 struct LinePositions {
-    spots: Vec<Spot>,
+    spots: Vec<LinePosition>,
     /// The files that contain them, the oldest first. `None` for a file that was closed.
     files: Vec<Option<Arc<File>>>,
 }
 
 /// The position of a line.
 #[derive(Debug)]
-struct Spot {
+struct LinePosition {
     file: u32,
     length: u32,
     at: u64,
@@ -47,7 +47,7 @@ struct Spot {
 
 /// How far the journal has been read. A reader holds the lock on this while it reads on.
 #[derive(Debug)]
-struct End {
+struct ReadEnd {
     file: Arc<File>,
     /// The offset at which the next line begins.
     at: u64,
@@ -55,7 +55,7 @@ struct End {
     seen: u64,
 }
 
-impl End {
+impl ReadEnd {
     fn before(file: Arc<File>) -> Self {
         Self { file, at: 0, seen: 0 }
     }
@@ -111,7 +111,7 @@ impl JournalParts {
         let journal = Self {
             path: path.to_owned(),
             lines: RwLock::default(),
-            end: Mutex::new(End::before(Arc::clone(&first))),
+            end: Mutex::new(ReadEnd::before(Arc::clone(&first))),
         };
         for file in std::iter::once(Ok(first)).chain(files) {
             journal.read_all(&mut journal.end(), file?)?;
@@ -166,19 +166,19 @@ impl JournalParts {
         Some(line)
     }
 
-    fn end(&self) -> std::sync::MutexGuard<'_, End> {
+    fn end(&self) -> std::sync::MutexGuard<'_, ReadEnd> {
         self.end.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Continues with another file, and indexes its lines.
-    fn read_all(&self, end: &mut End, file: Arc<File>) -> io::Result<()> {
+    fn read_all(&self, end: &mut ReadEnd, file: Arc<File>) -> io::Result<()> {
         self.lines.write().unwrap_or_else(PoisonError::into_inner).go_on(&file);
-        *end = End::before(file);
+        *end = ReadEnd::before(file);
         self.read_on(end)
     }
 
     /// Indexes the complete lines after the current position.
-    fn read_on(&self, end: &mut End) -> io::Result<()> {
+    fn read_on(&self, end: &mut ReadEnd) -> io::Result<()> {
         let mut block = vec![0; BLOCK];
         loop {
             let read = read_at(&end.file, &mut block, end.seen)?;
@@ -191,7 +191,7 @@ impl JournalParts {
                 let behind = end.seen + place as u64;
                 // A longer line is indexed too, but cannot be read at this length.
                 let length = (behind - end.at).min(LONGEST as u64) as u32;
-                lines.spots.push(Spot { file, length, at: end.at });
+                lines.spots.push(LinePosition { file, length, at: end.at });
                 end.at = behind + 1;
             }
             end.seen += read as u64;
@@ -199,7 +199,7 @@ impl JournalParts {
     }
 
     /// Returns the files that follow the one that was read last, if there are any.
-    fn moved(&self, end: &End) -> Option<Vec<PathBuf>> {
+    fn moved(&self, end: &ReadEnd) -> Option<Vec<PathBuf>> {
         let here = FileStatus::from_file(&end.file).ok()?;
         if id_of_target(&self.path)? == here.id {
             // The file was truncated, so it is read from its beginning again.

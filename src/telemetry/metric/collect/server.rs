@@ -3,11 +3,11 @@
 use std::fmt::{Error, Result};
 use std::sync::atomic::Ordering;
 
-use super::{Families, ScrapeOutput};
+use super::{MetricFamilies, ScrapeOutput};
 
 impl ScrapeOutput {
     /// Writes the metrics of a server's sessions.
-    pub(super) fn sessions(&self, out: &mut Families<'_>) -> Result {
+    pub(super) fn sessions(&self, out: &mut MetricFamilies<'_>) -> Result {
         let counts = self.input.sessions.unwrap_or_default();
         let open = i64::try_from(counts.open).map_err(|_| Error)?;
         out.gauge("loomrec_sessions_open", "Sessions that are open", &[], open)?;
@@ -20,7 +20,7 @@ impl ScrapeOutput {
     }
 
     /// Writes the metrics of what a server reads again, and of object stores.
-    pub(super) fn remote(&self, out: &mut Families<'_>) -> Result {
+    pub(super) fn remote(&self, out: &mut MetricFamilies<'_>) -> Result {
         let [read, failed] = &self.metrics.reloads;
         out.counters("loomrec_reloads", "Readings of certificate and recordings again", |add| {
             add(&[("outcome", "ok")], read.load(Ordering::Relaxed))?;
