@@ -216,22 +216,24 @@ pub fn is_digest(value: &str) -> bool {
     })
 }
 
-/// The set of headers that keys are made of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum HeaderGeneration {
+/// What keys are made of, from version to version: which headers, and how the target is spelt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum KeyGeneration {
     /// The set before the table existed: three headers, and none for chat completions.
     First,
     /// The headers of the table and of the rules, and `accept` of two operations.
     Second,
     /// These, conditions, headers that select a version, and `accept` with a single media type.
     Third,
+    /// The same. Percent-encodings of paths and queries that are equal have one spelling.
+    Fourth,
 }
 
-impl HeaderGeneration {
-    /// The set of this version of loomrec.
-    pub(super) const CURRENT: Self = Self::Third;
-    /// The sets of earlier versions.
-    pub(super) const EARLIER: [Self; 2] = [Self::First, Self::Second];
+impl KeyGeneration {
+    /// That of this version of loomrec.
+    pub(super) const CURRENT: Self = Self::Fourth;
+    /// Those of earlier versions.
+    pub(super) const EARLIER: [Self; 3] = [Self::First, Self::Second, Self::Third];
 
     /// Whether a header of this name is part of the key, whatever the request.
     fn counts(self, name: &str, rules: &IdentityRules) -> bool {
@@ -240,7 +242,7 @@ impl HeaderGeneration {
                 return matches!(name, "anthropic-beta" | "anthropic-version" | "openai-beta");
             }
             Self::Second => value_in_second(name).is_some(),
-            Self::Third => changes_answers(name),
+            Self::Third | Self::Fourth => changes_answers(name),
         };
         !matches!(name, "content-type" | "accept")
             && (changes_answers && !rules.ignores_header(name) || rules.names_header(name))
@@ -290,7 +292,9 @@ impl HeaderGeneration {
         match self {
             Self::First => None,
             Self::Second => accept::chosen_format(parts),
-            Self::Third => accept::chosen_format(parts).or_else(|| accept::only_type(parts)),
+            Self::Third | Self::Fourth => {
+                accept::chosen_format(parts).or_else(|| accept::only_type(parts))
+            }
         }
     }
 }
@@ -299,7 +303,7 @@ impl HeaderGeneration {
 /// `rules`. If a chat completion has its plain key, these are all of them. Headers that every
 /// client sends (`content-type`, `accept`) are not listed.
 pub fn stored_outside_key<'a>(parts: &RequestParts<'a>, rules: &IdentityRules) -> Vec<&'a str> {
-    let now = HeaderGeneration::CURRENT;
+    let now = KeyGeneration::CURRENT;
     let is_plain = matches!(parts.form, KeyForm::Chat) && now.is_plain(parts, rules);
     let names = parts.headers.iter().map(|(name, _)| name.as_str());
     let listed = |name: &&str| {

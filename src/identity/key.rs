@@ -15,20 +15,22 @@
 //! the headers that change an answer (see `identity::header`, repeats joined with `,`) and the
 //! media type of `content-type`, as far as they are present. A chat completion with any of the
 //! former takes this form too, because AgentLoom's text cannot hold them. `query` is the stored
-//! query, which holds no credentials. What the rules ignore is removed before the body is used in
+//! query, which holds no credentials; in it and in `target`, equal percent-encodings have one spelling
+//! (see `identity::percent`). What the rules ignore is removed before the body is used in
 //! any other way.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
 use super::canonical::{self, write_text_members};
 use super::digest::{self, HexDigest, sha256_hex};
-use super::header::HeaderGeneration;
+use super::header::KeyGeneration;
 use super::json::Json;
 use super::json_text::JsonStr;
 use super::request_parts::{KeyForm, RequestParts};
 use super::rules::{DELIVERY, IdentityRules};
-use super::{multipart, query};
+use super::{multipart, percent, query};
 
 /// The identity of a request: SHA-256 over its canonical text, as 64 lower-case
 /// hex digits.
@@ -49,14 +51,14 @@ impl RequestKey {
         body: Option<&Json<'_>>,
         rules: &IdentityRules,
     ) -> Self {
-        Self(sha256_hex(&text_of(parts, body, rules, HeaderGeneration::CURRENT)))
+        Self(sha256_hex(&text_of(parts, body, rules, KeyGeneration::CURRENT)))
     }
 
-    /// The keys that this request had before keys covered all headers that change an answer.
-    /// Recordings of that time use them.
-    pub fn of_earlier_versions(parts: &RequestParts<'_>, rules: &IdentityRules) -> [Self; 2] {
+    /// The keys that this request had before keys covered all headers that change an answer, and
+    /// before equal percent-encodings had one spelling. Recordings of that time use them.
+    pub fn of_earlier_versions(parts: &RequestParts<'_>, rules: &IdentityRules) -> [Self; 3] {
         let body = parts.json();
-        HeaderGeneration::EARLIER
+        KeyGeneration::EARLIER
             .map(|version| Self(sha256_hex(&text_of(parts, body.as_ref(), rules, version))))
     }
 
@@ -114,14 +116,14 @@ impl fmt::Debug for RequestKey {
 
 /// The text that a request's key is the SHA-256 of: one line of ASCII.
 pub fn canonical_text(parts: &RequestParts<'_>, rules: &IdentityRules) -> Vec<u8> {
-    text_of(parts, parts.json().as_ref(), rules, HeaderGeneration::CURRENT)
+    text_of(parts, parts.json().as_ref(), rules, KeyGeneration::CURRENT)
 }
 
 fn text_of(
     parts: &RequestParts<'_>,
     body: Option<&Json<'_>>,
     rules: &IdentityRules,
-    generation: HeaderGeneration,
+    generation: KeyGeneration,
 ) -> Vec<u8> {
     let mut out = Vec::with_capacity(parts.body.len() + parts.body.len() / 8 + 256);
     let body = body.filter(|_| parts.offers_json());
@@ -136,7 +138,7 @@ fn text_of(
 
 /// Whether the key is AgentLoom's, made of the body alone.
 pub(super) fn is_chat(parts: &RequestParts<'_>, body: &Json<'_>, rules: &IdentityRules) -> bool {
-    has_chat_body(parts, body) && HeaderGeneration::CURRENT.is_plain(parts, rules)
+    has_chat_body(parts, body) && KeyGeneration::CURRENT.is_plain(parts, rules)
 }
 
 fn has_chat_body(parts: &RequestParts<'_>, body: &Json<'_>) -> bool {
@@ -176,7 +178,7 @@ fn write_chat(body: &Json<'_>, rules: &IdentityRules, out: &mut Vec<u8>) {
 fn write_tagged(
     parts: &RequestParts<'_>,
     body: Option<&Json<'_>>,
-    (rules, generation): (&IdentityRules, HeaderGeneration),
+    (rules, generation): (&IdentityRules, KeyGeneration),
     out: &mut Vec<u8>,
 ) {
     let headers = generation.headers(parts, rules);
@@ -187,9 +189,13 @@ fn write_tagged(
     out.extend_from_slice(b", \"loomrec\": \"request/1\", \"method\": ");
     canonical::write_string(JsonStr::from(parts.method), out);
     out.extend_from_slice(b", \"query\": ");
-    canonical::write_string(JsonStr::from(query_of(parts).as_str()), out);
+    let (query, target) = match generation < KeyGeneration::Fourth {
+        true => (sent_query(parts), sent_target(parts).into()),
+        false => (query_of(parts), target(parts)),
+    };
+    canonical::write_string(JsonStr::from(&*query), out);
     out.extend_from_slice(b", \"target\": ");
-    canonical::write_string(JsonStr::from(target(parts)), out);
+    canonical::write_string(JsonStr::from(&*target), out);
     out.push(b'}');
 }
 
@@ -200,13 +206,13 @@ pub(super) fn write_body(
     rules: &IdentityRules,
     out: &mut Vec<u8>,
 ) {
-    write_body_of(parts, body, (rules, HeaderGeneration::CURRENT), out);
+    write_body_of(parts, body, (rules, KeyGeneration::CURRENT), out);
 }
 
 fn write_body_of(
     parts: &RequestParts<'_>,
     body: Option<&Json<'_>>,
-    (rules, generation): (&IdentityRules, HeaderGeneration),
+    (rules, generation): (&IdentityRules, KeyGeneration),
     out: &mut Vec<u8>,
 ) {
     if parts.body.is_empty() {
@@ -225,7 +231,7 @@ fn write_body_of(
     }
     let content_type = parts.values("content-type").next().unwrap_or_default();
     let is_later = |parts: &[multipart::MultipartPart]| {
-        generation != HeaderGeneration::CURRENT && multipart::is_of_later_keys(parts)
+        generation < KeyGeneration::Third && multipart::is_of_later_keys(parts)
     };
     let found = multipart::parse(content_type, parts.body);
     if let Some(found) = found.filter(|found| !is_later(found)) {
@@ -243,16 +249,26 @@ pub(super) fn headers<'a>(
     parts: &RequestParts<'a>,
     rules: &IdentityRules,
 ) -> Vec<(&'a str, String)> {
-    HeaderGeneration::CURRENT.headers(parts, rules)
+    KeyGeneration::CURRENT.headers(parts, rules)
 }
 
 /// The part of the query that enters the key.
 pub(super) fn query_of(parts: &RequestParts<'_>) -> String {
+    percent::one_spelling(&sent_query(parts)).into_owned()
+}
+
+/// The part of the query that enters the key, as it was sent.
+fn sent_query(parts: &RequestParts<'_>) -> String {
     query::identity(parts.query, delivery(parts))
 }
 
 /// The value of `target` in the tagged form.
-pub(super) fn target<'a>(parts: &RequestParts<'a>) -> &'a str {
+pub(super) fn target<'a>(parts: &RequestParts<'a>) -> Cow<'a, str> {
+    percent::one_spelling(sent_target(parts))
+}
+
+/// The target as it was sent.
+fn sent_target<'a>(parts: &RequestParts<'a>) -> &'a str {
     match parts.form {
         KeyForm::Chat => "chat",
         KeyForm::Tagged { target, .. } => target,

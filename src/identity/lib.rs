@@ -27,6 +27,7 @@ pub mod key;
 pub mod likeness;
 pub mod multipart;
 pub mod normalize;
+mod percent;
 mod place;
 mod preset_versions;
 pub mod printable;

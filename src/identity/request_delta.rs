@@ -126,7 +126,7 @@ fn chat_deltas(
 fn named_texts(parts: &RequestParts<'_>, rules: &IdentityRules) -> Vec<(String, String)> {
     let fixed = [
         ("method".to_owned(), parts.method.to_owned()),
-        ("target".to_owned(), key::target(parts).to_owned()),
+        ("target".to_owned(), key::target(parts).into_owned()),
         ("query".to_owned(), key::query_of(parts)),
     ];
     let headers = key::headers(parts, rules).into_iter();

@@ -164,6 +164,8 @@ impl RecordedRequest {
 pub struct RecordedResponse {
     /// The HTTP status.
     pub status: u16,
+    /// The reason phrase, if it is not the usual one of the status.
+    pub reason: Option<String>,
     /// End-to-end headers in order, with names in lower case and repeats kept.
     pub headers: Vec<(String, String)>,
     /// The bytes and their timing.

@@ -42,6 +42,8 @@ pub struct CompletedExchange {
 pub struct UpstreamReply {
     /// The HTTP status.
     pub status: u16,
+    /// Its reason phrase, if it is not the usual one.
+    pub reason: Option<String>,
     /// Its headers, names in lower case.
     pub headers: Vec<(String, String)>,
     /// The chunks that arrived, with their times.
@@ -105,6 +107,9 @@ impl EntryMaker<'_> {
         let headers = self.redactor.stored_response_headers(&reply.headers, &secrets, placeholders);
         let response = RecordedResponse {
             status: reply.status,
+            reason: reply
+                .reason
+                .map(|reason| self.redactor.redact_text(&reason, &secrets).into_owned()),
             headers,
             payload: ResponsePayload::new(layout, reply.chunks),
             end,

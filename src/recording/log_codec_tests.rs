@@ -57,8 +57,14 @@ fn any_request() -> impl Strategy<Value = RecordedRequest> {
 }
 
 fn any_response() -> impl Strategy<Value = RecordedResponse> {
-    (100_u16..1000, any_headers(), any_payload(), any_end()).prop_map(
-        |(status, headers, payload, end)| RecordedResponse { status, headers, payload, end },
+    (100_u16..1000, any::<Option<String>>(), any_headers(), any_payload(), any_end()).prop_map(
+        |(status, reason, headers, payload, end)| RecordedResponse {
+            status,
+            reason,
+            headers,
+            payload,
+            end,
+        },
     )
 }
 

@@ -123,6 +123,16 @@ pub fn keeps_waiting(name: &str, value: &str, now: impl FnOnce() -> OffsetDateTi
     }
 }
 
+/// Returns the headers that make a client wait a number of seconds or milliseconds, with that number
+/// divided by `speed`, rounded down: some clients read whole numbers only.
+pub fn divided_waits(headers: &http::HeaderMap, speed: f64) -> Vec<(&'static str, String)> {
+    let divided = |(name, _): &(&'static str, f64)| {
+        let wait: f64 = headers.get(*name)?.to_str().ok()?.trim().parse().ok()?;
+        Some((*name, format!("{:.0}", (wait / speed).floor())))
+    };
+    WAITS.iter().filter_map(divided).collect()
+}
+
 /// Whether the name and the value can be sent as a header.
 pub fn is_sendable(name: &str, value: &str) -> bool {
     http::HeaderName::from_bytes(name.as_bytes()).is_ok()

@@ -32,5 +32,11 @@ pub fn build(
         (format.media(), vec![chunk(body)])
     };
     headers.insert(http::header::CONTENT_TYPE, HeaderValue::from_static(media));
-    Ok(ResponseDraft { status: StatusCode::OK, headers, chunks, end: ResponseEnd::Complete })
+    Ok(ResponseDraft {
+        status: StatusCode::OK,
+        reason: None,
+        headers,
+        chunks,
+        end: ResponseEnd::Complete,
+    })
 }

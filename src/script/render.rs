@@ -145,7 +145,7 @@ fn delivery(
         let length: usize = chunks.iter().map(|chunk| chunk.data.len()).sum();
         headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
     }
-    ResponseDraft { status, headers, chunks, end: ResponseEnd::Complete }
+    ResponseDraft { status, reason: None, headers, chunks, end: ResponseEnd::Complete }
 }
 
 /// Returns the raw bytes, which are all of a complete answer.

@@ -18,6 +18,8 @@ use loomrec_recording::response_header::{MOST_HEADERS, is_replayed, keeps_waitin
 pub struct ResponseDraft {
     /// The status.
     pub status: StatusCode,
+    /// The bytes of the reason phrase, if it is not the usual one.
+    pub reason: Option<Vec<u8>>,
     /// The headers, framing included.
     pub headers: HeaderMap,
     /// The chunks with their recorded times.
@@ -56,7 +58,8 @@ impl ResponseDraft {
         }
         let bodiless = head || is_bodiless(status);
         let chunks = if bodiless { Vec::new() } else { response.payload.into_chunks() };
-        let mut delivery = Self { status, headers, chunks, end: response.end };
+        let reason = response.reason.map(String::into_bytes);
+        let mut delivery = Self { status, reason, headers, chunks, end: response.end };
         match bodiless {
             true => delivery.frame_nothing(),
             false => delivery.frame(),
@@ -246,12 +249,9 @@ mod tests {
             (CONTENT_LENGTH, HeaderValue::from(7)),
         ];
         let chunks = chunks.iter().map(|&(at_ms, data)| Chunk { at_ms, data: data.into() });
-        let mut delivery = ResponseDraft {
-            status: StatusCode::OK,
-            headers: headers.into_iter().collect(),
-            chunks: chunks.collect(),
-            end,
-        };
+        let (headers, chunks) = (headers.into_iter().collect(), chunks.collect());
+        let mut delivery =
+            ResponseDraft { status: StatusCode::OK, reason: None, headers, chunks, end };
         delivery.reframe(&observed).map(|()| delivery)
     }
 
@@ -329,8 +329,13 @@ mod tests {
             (http::header::CONTENT_ENCODING, HeaderValue::from_static("gzip")),
         ];
         let headers = headers.into_iter().collect();
-        let mut delivery =
-            ResponseDraft { status: StatusCode::OK, headers, chunks, end: ResponseEnd::Complete };
+        let mut delivery = ResponseDraft {
+            status: StatusCode::OK,
+            reason: None,
+            headers,
+            chunks,
+            end: ResponseEnd::Complete,
+        };
         delivery.decode_unless_accepted(None, 1 << 20).unwrap();
         let expected = [(1.0, "data: {\"a\":1}\n\n"), (2.0, "data: {\"b\":2}\n\n")];
         assert_eq!(sent(&delivery), expected);
@@ -372,7 +377,8 @@ mod tests {
     fn framed(announced: usize, body: &'static str, end: ResponseEnd) -> Option<usize> {
         let headers = [(CONTENT_LENGTH, HeaderValue::from(announced))].into_iter().collect();
         let chunks = vec![Chunk { at_ms: 0.0, data: body.into() }];
-        let mut delivery = ResponseDraft { status: StatusCode::OK, headers, chunks, end };
+        let mut delivery =
+            ResponseDraft { status: StatusCode::OK, reason: None, headers, chunks, end };
         delivery.frame();
         delivery.headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
     }

@@ -146,6 +146,8 @@ mod other_user;
 #[cfg(test)]
 mod output_files;
 #[cfg(test)]
+mod path_spelling;
+#[cfg(test)]
 mod personal_values;
 #[cfg(test)]
 mod pieces;

@@ -26,6 +26,8 @@ pub(super) fn compare(a: &ComparedSide<'_>, b: &ComparedSide<'_>, found: &mut Ve
         }
     };
     shape(found, true, "response/status", Value::from(old.status), Value::from(new.status));
+    let reason = |response: &RecordedResponse| response.reason.clone().map(Value::from);
+    shape(found, true, "response/reason", reason(old), reason(new));
     for name in HEADERS {
         let value = |response| Some(header(response, name)).filter(|value| !value.is_empty());
         let (old, new) = (value(old).map(Value::from), value(new).map(Value::from));

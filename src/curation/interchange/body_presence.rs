@@ -150,7 +150,7 @@ mod tests {
     fn answer(status: u16, pairs: &[(&str, &str)], size: Option<u64>) -> ForeignResponse {
         let content = ResponseContent::Plain(bytes::Bytes::new());
         let headers = headers(pairs);
-        ForeignResponse { status, headers, content, size, end: ResponseEnd::Complete }
+        ForeignResponse { status, reason: None, headers, content, size, end: ResponseEnd::Complete }
     }
 
     #[test]

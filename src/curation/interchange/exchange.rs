@@ -143,6 +143,8 @@ pub struct ForeignRequest {
 pub struct ForeignResponse {
     /// The HTTP status; 0 if there was none.
     pub status: u16,
+    /// The reason phrase. An empty one counts as not known, since HTTP/2 has none.
+    pub reason: Option<String>,
     /// Headers in any case.
     pub headers: Vec<(String, String)>,
     /// The body.

@@ -46,6 +46,7 @@ fn exchange(kind: &str, content: ResponseContent) -> ForeignExchange {
         },
         response: ForeignResponse {
             status: 200,
+            reason: None,
             headers: vec![
                 pair("Content-Type", kind),
                 pair("Content-Length", "9999"),

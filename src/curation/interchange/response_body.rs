@@ -62,7 +62,7 @@ pub(super) fn reply(
     times: ReplyTimes,
     max: usize,
 ) -> Result<UpstreamReply, String> {
-    let ForeignResponse { status, headers, content, end, .. } = response;
+    let ForeignResponse { status, reason, headers, content, end, .. } = response;
     let mut headers = in_lower_case(headers);
     let chunks = match content {
         ResponseContent::Chunks(chunks) => chunks,
@@ -83,7 +83,14 @@ pub(super) fn reply(
             *value = length.to_string();
         }
     }
-    Ok(UpstreamReply { status, headers, chunks, over: false, end })
+    let reason = reason.filter(|reason| !reason.is_empty() && usual_reason(status) != reason);
+    Ok(UpstreamReply { status, reason, headers, chunks, over: false, end })
+}
+
+/// Returns the usual reason phrase of a status; none if there is no such status.
+pub(super) fn usual_reason(status: u16) -> &'static str {
+    let status = http::StatusCode::from_u16(status).ok();
+    status.and_then(|status| status.canonical_reason()).unwrap_or_default()
 }
 
 /// Returns the bytes of a body that the file holds decoded, or that has no coding by its

@@ -192,6 +192,7 @@ fn error(
     let headers = error.headers.into_iter();
     ForeignResponse {
         status: error.status,
+        reason: None,
         headers: headers.map(|(name, value)| (name.to_owned(), value)).collect(),
         content: ResponseContent::Plain(error.body.into()),
         size: None,

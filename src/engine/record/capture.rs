@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use http::HeaderMap;
 use http::response::Parts;
+use hyper::ext::ReasonPhrase;
 
 use super::active_exchange::RecordContext;
 use super::delivery_gauge::DeliveryGauge;
@@ -24,6 +25,7 @@ use loomrec_recording::{EntryName, encoding};
 pub struct ExchangeCapture {
     job: Box<RecordJob>,
     status: u16,
+    reason: Option<String>,
     headers: Vec<(String, String)>,
     chunks: Vec<Chunk>,
     size: usize,
@@ -37,9 +39,12 @@ impl ExchangeCapture {
     pub fn new((job, sent): (Box<RecordJob>, Duration), parts: &Parts, max: usize) -> Self {
         let headers = header_list(&parts.headers);
         let status = parts.status.as_u16();
+        // The parser keeps a phrase only if it is not the usual one.
+        let reason = parts.extensions.get::<ReasonPhrase>();
+        let reason = reason.map(|reason| String::from_utf8_lossy(reason.as_bytes()).into_owned());
         let head = job.arrived.elapsed();
         let times = UpstreamTimes { sent, head, first: None, last: head };
-        Self { job, status, headers, chunks: Vec::new(), size: 0, max, over: false, times }
+        Self { job, status, reason, headers, chunks: Vec::new(), size: 0, max, over: false, times }
     }
 
     /// Adds a chunk that has just arrived. Past the limit, the whole copy is dropped.
@@ -85,7 +90,7 @@ impl ExchangeCapture {
         shared: &RecordContext,
         delivery: &DeliveryGauge,
     ) -> FinishedExchange {
-        let Self { job, status, headers, chunks, max, over, mut times, .. } = self;
+        let Self { job, status, reason, headers, chunks, max, over, mut times, .. } = self;
         let job = *job;
         let arrived = job.arrived;
         times.last = job.arrived.elapsed();
@@ -99,7 +104,7 @@ impl ExchangeCapture {
             latency_ms: Some(millis_since(job.arrived)),
             upstream_origin: job.upstream_origin,
             run_values: job.run_values,
-            reply: UpstreamReply { status, headers, chunks, over, end },
+            reply: UpstreamReply { status, reason, headers, chunks, over, end },
         };
         let (redactor, prices) = (&*shared.redactor, &shared.config.prices);
         let (entry, kept) = match (EntryMaker { redactor, prices, max }).entry(exchange) {

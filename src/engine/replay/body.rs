@@ -120,7 +120,7 @@ impl ReplayBody {
             headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
         }
         let chunks = chunks.into_iter().map(|data| Chunk { at_ms: 0.0, data }).collect();
-        let delivery = ResponseDraft { status: StatusCode::OK, headers, chunks, end };
+        let delivery = ResponseDraft { status: StatusCode::OK, reason: None, headers, chunks, end };
         Self::new(Arc::new(ReadyResponse::of(delivery, None)), None, Instant::now())
     }
 
@@ -292,7 +292,7 @@ mod tests {
             headers.insert(http::header::CONTENT_LENGTH, HeaderValue::from(length));
         }
         let chunks = chunks.iter().map(chunk).collect();
-        let delivery = ResponseDraft { status: StatusCode::OK, headers, chunks, end };
+        let delivery = ResponseDraft { status: StatusCode::OK, reason: None, headers, chunks, end };
         ReplayBody::new(Arc::new(ReadyResponse::of(delivery, None)), None, Instant::now())
     }
 

@@ -265,6 +265,7 @@ impl ReplayEngine {
             false => self.latency.schedule(answer.times(), take.latency_ms(), &draw),
         };
         let mut response = respond(answer, schedule, arrived);
+        self.latency.shorten_waits(response.headers_mut());
         if hit.by != MatchedBy::RequestHash {
             let by = HeaderValue::from_static(hit.by.as_str());
             response.headers_mut().insert(MATCHED_BY, by);
@@ -374,8 +375,12 @@ fn respond(
     arrived: Instant,
 ) -> Response<ReplayBody> {
     let (status, headers) = (answer.status, answer.headers.clone());
+    let reason = answer.reason.clone();
     let mut response = Response::new(ReplayBody::new(answer, schedule, arrived));
     *response.status_mut() = status;
     *response.headers_mut() = headers;
+    if let Some(reason) = reason {
+        response.extensions_mut().insert(reason);
+    }
     response
 }

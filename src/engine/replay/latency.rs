@@ -8,6 +8,7 @@
 use std::fmt::Display;
 use std::time::Duration;
 
+use http::{HeaderMap, HeaderValue};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, Normal};
@@ -15,6 +16,7 @@ use sha2::{Digest, Sha256};
 
 use super::gauss_sequence::GaussSequence;
 use loomrec_recording::body::is_plausible_time;
+use loomrec_recording::response_header::divided_waits;
 
 /// The key that the waits of scripted answers are drawn with.
 const SCRIPT: &str = "script";
@@ -44,7 +46,7 @@ pub enum Latency {
         /// The numbers.
         numbers: GaussSequence,
     },
-    /// Every chunk at its recorded time, divided by `speed`.
+    /// Every chunk at its recorded time, divided by `speed`; waits that an answer asks for, too.
     Replay {
         /// 2.0 is twice as fast.
         speed: f64,
@@ -74,6 +76,19 @@ pub struct DeliverySchedule {
 }
 
 impl Latency {
+    /// Divides the waits before another attempt that the headers of a recorded answer ask for.
+    pub(super) fn shorten_waits(&self, headers: &mut HeaderMap) {
+        let Self::Replay { speed, .. } = self else { return };
+        if *speed == 1.0 {
+            return;
+        }
+        for (name, wait) in divided_waits(headers, *speed) {
+            if let Ok(wait) = HeaderValue::from_str(&wait) {
+                headers.insert(name, wait);
+            }
+        }
+    }
+
     /// Returns the schedule of an answer whose chunks came at `times` (milliseconds since the
     /// request), or `None` if everything is sent at once.
     pub fn schedule(

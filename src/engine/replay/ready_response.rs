@@ -4,6 +4,7 @@
 use bytes::Bytes;
 use http::header::CONTENT_LENGTH;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use hyper::ext::ReasonPhrase;
 
 use super::decode_room::ReservedRoom;
 use loomrec_identity::{RunBinding, UnclearPath};
@@ -26,6 +27,8 @@ pub const ENTRY: HeaderName = HeaderName::from_static("x-loomrec-entry");
 #[derive(Debug)]
 pub(super) struct ReadyResponse {
     pub(super) status: StatusCode,
+    /// The reason phrase, if it is not the usual one.
+    pub(super) reason: Option<ReasonPhrase>,
     /// The headers as they are sent. They say that the answer was found by the request's hash,
     /// unless that is overwritten.
     pub(super) headers: HeaderMap,
@@ -51,7 +54,8 @@ pub(super) struct BodyChunk {
 impl ReadyResponse {
     /// Prepares a response. `label` names its entry.
     pub(super) fn of(delivery: ResponseDraft, label: Option<&HeaderValue>) -> Self {
-        let ResponseDraft { status, mut headers, chunks, end } = delivery;
+        let ResponseDraft { status, reason, mut headers, chunks, end } = delivery;
+        let reason = reason.and_then(|reason| ReasonPhrase::try_from(reason).ok());
         headers.insert(MATCHED_BY, HeaderValue::from_static("request_hash"));
         if let Some(label) = label {
             headers.insert(ENTRY, label.clone());
@@ -67,7 +71,7 @@ impl ReadyResponse {
         let bytes = gathered(&mut headers, &chunks);
         // A copy has exactly the capacity it needs.
         let headers = headers.clone();
-        Self { status, headers, bytes, pieces, end, announced, _room: None }
+        Self { status, reason, headers, bytes, pieces, end, announced, _room: None }
     }
 
     /// Returns the same answer, with the room that was reserved for it.
@@ -104,6 +108,7 @@ impl ReadyResponse {
         });
         ResponseDraft {
             status: self.status,
+            reason: self.reason.as_ref().map(|reason| reason.as_bytes().to_vec()),
             headers: self.headers.clone(),
             chunks: chunks.collect(),
             end: self.end,
@@ -181,6 +186,7 @@ mod tests {
         headers.append(CONTENT_LENGTH, HeaderValue::from_static("6"));
         let delivery = |chunks| ResponseDraft {
             status: StatusCode::OK,
+            reason: None,
             headers: headers.clone(),
             chunks,
             end: ResponseEnd::Complete,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use http::header::{ACCEPT, CONTENT_LENGTH, PROXY_AUTHORIZATION};
+use http::header::{CONTENT_LENGTH, PROXY_AUTHORIZATION};
 use http::{HeaderValue, Method, Request, Response, Version};
 use hyper_util::client::legacy;
 
@@ -102,7 +102,6 @@ impl UpstreamClient {
     ) -> Result<Response<UpstreamBody>, UpstreamError> {
         let uri = target::uri(&forward)?;
         let UpstreamRequest { upstream, base, method, mut headers, body, .. } = forward;
-        headers.entry(ACCEPT).or_insert(HeaderValue::from_static("*/*"));
         if let Some(authorization) = self.proxies.authorization(&uri) {
             headers.insert(PROXY_AUTHORIZATION, authorization);
         }

@@ -49,8 +49,10 @@ static PROVIDER: ProviderRow = ProviderRow {
     ..ProviderRow::UNNAMED
 };
 
-/// The target in a request's key: the path of the complete answer.
+/// The target in a request's key: the path of the complete answer. A colon in the model's id is
+/// percent-encoded: boto3 sends it so, and other clients do not.
 fn target(path: &str, operation: Operation) -> String {
+    let path = &path.replace(':', "%3A");
     if operation == Operation::CONVERSE {
         with_verb(path, "/converse-stream", "/converse")
     } else if operation == Operation::INVOKE {

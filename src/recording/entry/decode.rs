@@ -206,6 +206,7 @@ fn response(value: &Value, whole_at_ms: f64) -> Result<RecordedResponse, FieldEr
     let status = status.ok_or_else(|| fields.wrong("status", expected))?;
     Ok(RecordedResponse {
         status,
+        reason: fields.text("reason")?,
         headers: headers(fields)?,
         payload: ResponsePayload::decode(fields, whole_at_ms)?,
         end: end(fields)?,

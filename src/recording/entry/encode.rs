@@ -144,6 +144,9 @@ fn write_client_left(out: &mut impl ObjectSink, left: ClientLeft) {
 
 fn write_response(out: &mut impl ObjectSink, response: &RecordedResponse) {
     out.count("status", response.status.into());
+    if let Some(reason) = &response.reason {
+        out.text("reason", reason);
+    }
     out.headers("headers", &response.headers);
     let (end, cut) = match response.end {
         ResponseEnd::Complete => ("complete", None),

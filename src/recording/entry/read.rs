@@ -159,11 +159,13 @@ fn request(tokens: &mut TextTokens<'_>) -> Option<RecordedRequest> {
 }
 
 fn response(tokens: &mut TextTokens<'_>) -> Option<RecordedResponse> {
-    let (mut status, mut headers, mut end, mut cut) = (None, None, None, None);
+    let (mut status, mut reason, mut headers) = (None, None, None);
+    let (mut end, mut cut) = (None, None);
     let (mut chunks, mut frames) = (None, None);
     let mut body = StoredBody::default();
     tokens.object(|tokens, key| match key {
         "status" => set(&mut status, tokens.count()),
+        "reason" => set(&mut reason, tokens.text()),
         "headers" => set(&mut headers, pairs(tokens)),
         "end" => set(&mut end, tokens.text()),
         "cut" => set(&mut cut, tokens.text()),
@@ -185,6 +187,7 @@ fn response(tokens: &mut TextTokens<'_>) -> Option<RecordedResponse> {
     };
     Some(RecordedResponse {
         status: u16::try_from(status?).ok().filter(|status| (100..=999).contains(status))?,
+        reason,
         headers: headers.unwrap_or_default(),
         payload: payload(body.bytes()?, chunks, frames)?,
         end,

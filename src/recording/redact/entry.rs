@@ -174,7 +174,9 @@ impl Redactor {
         if let Err(UnkeptReason::Compressed | UnkeptReason::TooLarge) = answer {
             response.clone_from(&before);
         }
-        // Headers are redacted even if the body cannot be.
+        // The head is redacted even if the body cannot be.
+        response.reason =
+            response.reason.take().map(|reason| self.redact_text(&reason, &none).into_owned());
         response.headers = self.stored_response_headers(&response.headers, &none, placeholders);
         let answer = match answer {
             Ok(answer) => answer,

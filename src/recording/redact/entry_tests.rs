@@ -28,6 +28,7 @@ fn entry(asked: &str, chunks: &[&str], media: &str) -> Entry {
     };
     let response = RecordedResponse {
         status: 200,
+        reason: None,
         headers: vec![("content-type".into(), media.into())],
         payload: ResponsePayload::new(ChunkLayout::Chunks, chunks.iter().map(chunk).collect()),
         end: ResponseEnd::Complete,

@@ -13,6 +13,7 @@ fn answered(content: &str, status: u16, time: u32) -> Entry {
     Entry {
         response: Some(RecordedResponse {
             status,
+            reason: None,
             headers: Vec::new(),
             end: ResponseEnd::Complete,
             payload: ResponsePayload::new(ChunkLayout::Whole, vec![chunk]),

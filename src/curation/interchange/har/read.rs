@@ -180,6 +180,7 @@ struct HarRequest {
 #[serde(rename_all = "camelCase")]
 struct HarResponse {
     status: Option<Value>,
+    status_text: Option<String>,
     headers: Option<Vec<HarPair>>,
     content: Option<Box<RawValue>>,
     body_size: Option<Value>,
@@ -294,7 +295,8 @@ impl HarResponse {
         }
         let content = content(held, read.bytes);
         let end = held.and_then(|held| held.end).unwrap_or(ResponseEnd::Complete);
-        Ok(ForeignResponse { status, headers, content, size, end })
+        let reason = self.status_text;
+        Ok(ForeignResponse { status, reason, headers, content, size, end })
     }
 }
 

@@ -5,6 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value, json};
 
+use super::super::response_body::usual_reason;
 use super::super::write::{EntryToWrite, WrittenEntry};
 use super::own;
 use loomrec_recording::{RecordedRequest, RecordedResponse, encoding};
@@ -44,7 +45,7 @@ pub(in super::super) fn entry(
         let shown = text.unwrap_or_default();
         asked["postData"] = json!({ "mimeType": kind, "text": shown, "params": [] });
     }
-    let status = http::StatusCode::from_u16(response.status).ok();
+    let reason = response.reason.as_deref().unwrap_or(usual_reason(response.status));
     let mut out = Map::new();
     let mut set = |name: &str, value: Value| drop(out.insert(name.to_owned(), value));
     set("startedDateTime", entry.recorded_at.as_deref().unwrap_or(LONG_AGO).into());
@@ -54,7 +55,7 @@ pub(in super::super) fn entry(
         "response",
         json!({
             "status": response.status,
-            "statusText": status.and_then(|status| status.canonical_reason()).unwrap_or_default(),
+            "statusText": reason,
             "httpVersion": "HTTP/1.1",
             "cookies": [],
             "headers": headers(&response.headers),

@@ -86,7 +86,7 @@ impl VcrInteraction {
             Err(reason) => return damaged(format!("its request's body {reason}")),
         };
         let status = answered.status.or(answered.status_code);
-        let Some(status) = status.and_then(status_code) else {
+        let Some((status, reason)) = status.and_then(status_line) else {
             return damaged("its status cannot be read".to_owned());
         };
         let content = answered.body.or(answered.content);
@@ -102,6 +102,7 @@ impl VcrInteraction {
             request: ForeignRequest { method, url: uri, headers, body, size: None },
             response: ForeignResponse {
                 status,
+                reason,
                 headers: answer_headers,
                 content: ResponseContent::Wire(content),
                 size: None,
@@ -157,15 +158,21 @@ fn parsed(node: YamlNode) -> VcrBody {
 }
 
 /// Reads `{code: 200, message: OK}` or only the code, with or without quotes.
-fn status_code(status: YamlNode) -> Option<u16> {
-    let code = match status {
+fn status_line(status: YamlNode) -> Option<(u16, Option<String>)> {
+    let (mut code, mut reason) = (None, None);
+    match status {
         YamlNode::Map(..) => {
-            let mut members = members(status, "a status").ok()?;
-            members.swap_remove(members.iter().position(|(name, _)| name == "code")?).1
+            for (name, value) in members(status, "a status").ok()? {
+                match name.as_str() {
+                    "code" => code = Some(value),
+                    "message" if !value.is_null() => reason = text(value, "a reason").ok(),
+                    _ => {}
+                }
+            }
         }
-        code => code,
-    };
-    text(code, "a status").ok()?.trim().parse().ok()
+        value => code = Some(value),
+    }
+    Some((text(code?, "a status").ok()?.trim().parse().ok()?, reason))
 }
 
 /// Returns the bytes of a body, none if the file holds none. A body that the file holds as a value is written again, with the

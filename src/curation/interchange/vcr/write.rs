@@ -4,6 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
+use super::super::response_body::usual_reason;
 use super::super::write::WrittenEntry;
 use loomrec_recording::{RecordedRequest, RecordedResponse, ResponseEnd};
 
@@ -32,8 +33,7 @@ impl Cassette {
         response: &RecordedResponse,
     ) -> Result<WrittenEntry, String> {
         let body = response.payload.bytes();
-        let status = http::StatusCode::from_u16(response.status).ok();
-        let reason = status.and_then(|status| status.canonical_reason()).unwrap_or_default();
+        let reason = response.reason.as_deref().unwrap_or(usual_reason(response.status));
         let mut lost = Vec::new();
         if response.payload.chunks().len() > 1 {
             lost.push("the chunks of streamed answers, and their times");

@@ -46,6 +46,7 @@ fn answer(status: u16, end: ResponseEnd, body: &str, content: &str) -> Entry {
     let chunks = vec![Chunk { at_ms: 1.0, data: Bytes::from(body.to_owned()) }];
     let response = RecordedResponse {
         status,
+        reason: None,
         headers: vec![("retry-after".into(), "2".into())],
         payload: ResponsePayload::new(ChunkLayout::Whole, chunks),
         end,
