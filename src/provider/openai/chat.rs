@@ -29,8 +29,8 @@ use crate::json_view::{JsonView, count, items, says, text, text_or_empty};
 use crate::operation::{MergedStream, OperationRow};
 use crate::{Answer, ToolCall, json_view, tool_result};
 use loomrec_identity::Json;
-pub(super) use merge::merge;
-pub(crate) use merge::merge_chunks;
+pub(crate) use merge::merge;
+pub(super) use merge::merge_chunks;
 pub(crate) use outcome::{OUTCOME, chunk};
 pub(super) use split::usage_in_place;
 pub(crate) use split::{complete as completed, stream as split};
@@ -81,11 +81,10 @@ pub(crate) fn complete<D: JsonView>(body: &D) -> Option<Answer> {
         return Some(answer);
     };
     answer.finish_reason = text(choice, "finish_reason").map(Cow::into_owned);
-    if let Some(legacy) = text(choice, "text") {
-        answer.content = legacy.into_owned();
-    }
-    if let Some(message) = choice.member("message") {
-        message_into(message, &mut answer);
+    match (choice.member("message").filter(|message| message.is_map()), text(choice, "text")) {
+        (Some(message), _) => message_into(message, &mut answer),
+        (None, Some(legacy)) => answer.content = legacy.into_owned(),
+        (None, None) => {}
     }
     Some(answer)
 }
@@ -111,8 +110,8 @@ fn message_into<D: JsonView>(message: &D, answer: &mut Answer) {
     }
     for call in items(message, "tool_calls") {
         // A custom tool takes free text as `input` instead of arguments.
-        let function = call.member("function").or_else(|| call.member("custom"));
-        let Some(function) = function else { continue };
+        let function = ["function", "custom"].iter().filter_map(|kind| call.member(kind));
+        let Some(function) = function.into_iter().find(|named| named.is_map()) else { continue };
         let arguments = function.member("arguments").or_else(|| function.member("input"));
         let (id, name) = (text_or_empty(call, "id"), text_or_empty(function, "name"));
         answer.tool_calls.push(ToolCall::from_doc(&id, &name, arguments));
@@ -123,5 +122,7 @@ fn message_into<D: JsonView>(message: &D, answer: &mut Answer) {
     }
 }
 
+#[cfg(test)]
+mod repeat_tests;
 #[cfg(test)]
 mod tests;

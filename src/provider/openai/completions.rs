@@ -22,10 +22,10 @@ pub(crate) static ROW: OperationRow = OperationRow {
     delivery: true,
     choices: |body| Some(asked_choices(body)),
     read: chat::ROW.read,
-    read_stream: chat::ROW.read_stream,
+    read_stream: Some(|_, bytes| chat::complete(&Value::Object(merge(bytes)?.body))),
     event_has_text: |event| holds_text(event, &["/choices/0/text"]),
     merge: Some(|_, bytes| {
-        let merged = chat::merge(bytes)?;
+        let merged = merge(bytes)?;
         Some(MergedStream { body: complete(merged.body), ..merged })
     }),
     split: Some(split),
@@ -43,6 +43,17 @@ fn asked_choices(body: &Json<'_>) -> usize {
     let prompts = body.get("prompt").and_then(Json::as_array).unwrap_or_default();
     let several = prompts.iter().filter(|prompt| prompt.as_number().is_none()).count();
     chat::asked_choices(body).unwrap_or(1).saturating_mul(several.max(1))
+}
+
+/// Merges chunks by their texts, which Together repeats as deltas.
+fn merge(bytes: &[u8]) -> Option<MergedStream> {
+    chat::merge_chunks(bytes, |chunk| {
+        let choices = chunk.get_mut("choices").and_then(Value::as_array_mut);
+        let choices = choices.into_iter().flatten().filter_map(Value::as_object_mut);
+        for choice in choices.filter(|choice| choice.get("text").is_some_and(Value::is_string)) {
+            choice.retain(|name, _| !matches!(name.as_str(), "delta" | "message"));
+        }
+    })
 }
 
 /// Turns the body of a merged stream into that of a complete answer. Mistral's fill-in-the-middle

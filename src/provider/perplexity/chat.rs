@@ -51,7 +51,7 @@ fn complete<D: JsonView>(body: &D) -> Option<Answer> {
 }
 
 fn merge(bytes: &[u8]) -> Option<MergedStream> {
-    let mut merged = chat::merge_chunks(bytes, keep_what_is_new)?;
+    let mut merged = chat::merge(bytes)?;
     merged.body = chat::completed(merged.body);
     // These only describe the state of the stream.
     for name in ["status", "type"] {
@@ -61,15 +61,6 @@ fn merge(bytes: &[u8]) -> Option<MergedStream> {
         choice.insert("delta".to_owned(), json!({ "role": "assistant", "content": "" }));
     }
     Some(merged)
-}
-
-/// Removes the repeated content of earlier chunks from a chunk.
-fn keep_what_is_new(chunk: &mut Map<String, Value>) {
-    for choice in choices(chunk) {
-        if choice.get("delta").is_some_and(Value::is_object) {
-            choice.shift_remove("message");
-        }
-    }
 }
 
 /// The chunks in the format of OpenAI's chat. The first and the last have the search results; the

@@ -1,4 +1,7 @@
 //! The merging of a stream's chunks, for chat completions and the legacy ones.
+//!
+//! Gateways repeat content in a chunk: beside the `delta`, Perplexity sends all text so far as
+//! `message`, and Together the new text as `text`. Only the delta counts.
 
 use std::collections::BTreeMap;
 
@@ -12,17 +15,19 @@ use crate::operation::MergedStream;
 struct MergedChoice {
     fields: Map<String, Value>,
     message: Map<String, Value>,
+    /// The last message beside a delta: everything so far, as Perplexity repeats it.
+    so_far: Map<String, Value>,
     /// The calls, by their index and their number among those of this index.
     calls: BTreeMap<(u64, usize), Map<String, Value>>,
 }
 
 /// Merges the chunks of a stream; `None` if there is no chunk with `choices`.
-pub(in crate::openai) fn merge(bytes: &[u8]) -> Option<MergedStream> {
+pub(crate) fn merge(bytes: &[u8]) -> Option<MergedStream> {
     merge_chunks(bytes, |_| {})
 }
 
 /// Merges chunks after `edit`, because the chunks of a dialect may repeat earlier content.
-pub(crate) fn merge_chunks(
+pub(in crate::openai) fn merge_chunks(
     bytes: &[u8],
     edit: fn(&mut Map<String, Value>),
 ) -> Option<MergedStream> {
@@ -92,10 +97,14 @@ impl MergedChoice {
             || self.fields.get("error").is_some_and(|error| !error.is_null())
     }
 
+    /// Takes the fields of a choice. With a delta, its message and its text only repeat content.
     fn take(&mut self, fields: Map<String, Value>) {
+        let has_delta = fields.get("delta").is_some_and(Value::is_object);
         for (name, value) in fields {
             match (name.as_str(), value) {
                 ("index", _) => {}
+                ("message", Value::Object(message)) if has_delta => self.so_far = message,
+                ("text", _) if has_delta => {}
                 ("delta" | "message", Value::Object(delta)) => self.take_delta(delta),
                 ("text" | "logprobs", value) => {
                     join(self.fields.entry(name).or_insert(Value::Null), value);
@@ -165,8 +174,9 @@ impl MergedChoice {
         if let Some((&place, _)) = known.find(|(_, slot)| said(slot.get("id")) == Some(id)) {
             return place;
         }
-        let has_name = said(call.get("function").and_then(|function| function.get("name")));
-        (index, last.1 + usize::from(has_name.is_some()))
+        let called = ["function", "custom"].iter().filter_map(|kind| call.get(*kind)?.get("name"));
+        let has_name = called.filter_map(|name| said(Some(name))).next().is_some();
+        (index, last.1 + usize::from(has_name))
     }
 
     /// The index for a call without one: a new id opens a new call, no id continues the last.
@@ -179,9 +189,18 @@ impl MergedChoice {
     }
 
     fn into_value(self, index: u64) -> Value {
-        let Self { mut fields, mut message, calls } = self;
+        let Self { mut fields, mut message, so_far, calls } = self;
         let mut choice = Map::new();
         choice.insert("index".to_owned(), index.into());
+        let is_silent = |content: &Value| content.is_null() || content == "";
+        if message.get("content").is_none_or(is_silent) && calls.is_empty() {
+            // Its deltas said nothing.
+            so_far.into_iter().for_each(|(name, value)| replace(&mut message, name, value));
+        }
+        let is_legacy = message.is_empty() && calls.is_empty();
+        if !is_legacy {
+            fields.shift_remove("text");
+        }
         if !fields.contains_key("text") {
             message.entry("role").or_insert_with(|| Value::from("assistant"));
             message.entry("content").or_insert(Value::Null);
