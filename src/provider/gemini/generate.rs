@@ -13,7 +13,7 @@ mod partial;
 mod split;
 mod write;
 
-use finish::FINISH;
+use finish::{FINISH, finish_word};
 
 use std::borrow::Cow;
 
@@ -143,7 +143,7 @@ pub(crate) fn merge_chunks<D: JsonView>(chunks: &[D]) -> Option<Answer> {
         }
         let is_first = |candidate: &&D| json_view::count(*candidate, "index").unwrap_or(0) == 0;
         let first = items(chunk, "candidates").iter().find(is_first);
-        let reason = first.and_then(|candidate| text(candidate, "finishReason"));
+        let reason = first.and_then(|candidate| finish_word(candidate.member("finishReason")?));
         if let Some(reason) = reason.or_else(|| blocked?.string()) {
             answer.finish_reason = Some(reason.into_owned());
         }

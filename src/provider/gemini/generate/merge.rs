@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use super::finish::finish_word;
 use super::partial::{self, PartHandling};
 use crate::framing::{Framing, events};
 use crate::operation::{MergedStream, ObjectView};
@@ -88,7 +89,7 @@ struct Candidate {
 
 impl Candidate {
     fn finished(&self) -> bool {
-        self.open.is_none() && self.fields.get("finishReason").is_some_and(Value::is_string)
+        self.open.is_none() && self.fields.get("finishReason").and_then(finish_word).is_some()
     }
 
     fn take(&mut self, fields: ObjectView) {

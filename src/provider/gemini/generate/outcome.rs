@@ -1,8 +1,9 @@
 //! How Gemini's answers end and fail: each candidate has a finish reason, or the prompt was blocked.
 
+use super::finish::finish_word;
 use crate::answer_outcome::{AnswerEvent, OutcomeRules, StreamProgress};
 use crate::error_text::error_in;
-use crate::json_view::{count, items, nested, text};
+use crate::json_view::{count, items, nested};
 use loomrec_identity::Json;
 
 pub(super) const OUTCOME: OutcomeRules =
@@ -20,7 +21,7 @@ fn chunk(progress: &mut StreamProgress, json: &Json<'_>) {
         return progress.fail(text);
     }
     for candidate in items(json, "candidates") {
-        let is_finished = text(candidate, "finishReason").is_some();
+        let is_finished = candidate.get("finishReason").and_then(finish_word).is_some();
         progress.choice(count(candidate, "index").unwrap_or(0), is_finished);
     }
     if nested(json, &["promptFeedback", "blockReason"])

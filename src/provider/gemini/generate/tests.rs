@@ -104,3 +104,27 @@ fn nothing_is_read_when_the_body_is_an_error() {
     assert_eq!(whole(b"["), None);
     assert_eq!(stream(b"data: {\"error\":{}}\n\n"), None);
 }
+
+#[test]
+fn finish_reason_that_is_a_number_is_read_as_its_word() {
+    let read = |reason: serde_json::Value| {
+        let body = json!({"candidates": [
+            {"index": 0, "content": {"parts": [{"text": "a"}]}, "finishReason": reason}
+        ]});
+        whole(body.to_string().as_bytes()).unwrap().finish_reason
+    };
+    assert_eq!(read(json!(1)).as_deref(), Some("STOP"));
+    assert_eq!(read(json!(5)).as_deref(), Some("OTHER"));
+    assert_eq!(read(json!(9)).as_deref(), Some("9"), "two APIs differ in its word");
+    assert_eq!((read(json!(0)), read(json!(true))), (None, None));
+    let operation = crate::Operation::GENERATE_CONTENT;
+    let event = |reason: u8| {
+        format!(
+            r#"data: {{"candidates": [{{"content": {{"parts": [{{"text": "a"}}]}}, "finishReason": {reason}}}]}}"#
+        )
+    };
+    let stream = format!("{}\r\n\r\n{}\r\n\r\n", event(0), event(2));
+    assert_eq!(crate::test_calls::ended_well(operation, stream.as_bytes()), Some(true));
+    let answer = crate::test_calls::read(operation, true, stream.as_bytes()).unwrap();
+    assert_eq!(answer.finish_reason.as_deref(), Some("MAX_TOKENS"));
+}
