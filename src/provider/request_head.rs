@@ -17,6 +17,8 @@ pub struct RequestHead<'a> {
     pub body_model: Option<&'a str>,
     /// The body's top-level `stream`, if it is a boolean.
     pub body_stream: Option<bool>,
+    /// Whether the body has a top-level list of `messages`.
+    pub has_messages: bool,
 }
 
 /// A path's segment, percent-decoded; `None` if it is empty.

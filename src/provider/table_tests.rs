@@ -42,6 +42,7 @@ fn provider(operation: Operation, path: &str) -> Provider {
         headers: &[],
         body_model: (operation == Operation::VOYAGE_RERANK).then_some("rerank-2.5"),
         body_stream: None,
+        has_messages: false,
     });
     assert_eq!(call.operation, operation, "{path}");
     call.provider

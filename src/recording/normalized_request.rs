@@ -200,6 +200,7 @@ impl RecordedRequest {
             headers: &self.headers,
             body_model: model.as_deref(),
             body_stream: field("stream").and_then(|value| value.as_bool()),
+            has_messages: field("messages").is_some_and(|value| value.as_array().is_some()),
         })
     }
 

@@ -156,6 +156,7 @@ fn is_call(method: &str, uri: &Uri, headers: &[(String, String)], body: &[u8]) -
         headers,
         body_model: model,
         body_stream: None,
+        has_messages: body.as_ref().is_some_and(|body| body["messages"].is_array()),
     });
     call.operation != Operation::OTHER && call.model.is_some()
 }

@@ -22,6 +22,7 @@ impl Sample {
             headers: &[],
             body_model: model,
             body_stream: None,
+            has_messages: false,
         });
         WorkIdentity::from_call(&WorkFacts {
             session: self.session,

@@ -52,6 +52,8 @@ fn recognise(seen: &RequestHead) -> Option<PathShape> {
     let ends = |suffixes: [&str; 2]| suffixes.iter().any(|suffix| seen.path.ends_with(suffix));
     let operation = match () {
         () if seen.method != "POST" => return None,
+        // A chat in OpenAI's format, such as Writer's: Cohere's v1 has one `message`.
+        () if seen.has_messages && ends(["/v1/chat"; 2]) => return None,
         () if ends(["/v2/chat", "/v1/chat"]) => Operation::COHERE_CHAT,
         () if ends(["/v2/embed", "/v1/embed"]) => Operation::COHERE_EMBED,
         () if ends(["/v2/rerank", "/v1/rerank"]) => Operation::RERANK,

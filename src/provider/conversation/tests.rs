@@ -9,6 +9,7 @@ fn operation(path: &str, headers: &[(String, String)]) -> Operation {
         headers,
         body_model: None,
         body_stream: None,
+        has_messages: false,
     };
     recognise(&seen).operation
 }

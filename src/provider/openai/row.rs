@@ -106,9 +106,15 @@ static BATCHES: OperationRow = OperationRow { name: "Batches", word: "batches", 
 
 const UNREAD: OperationRow = OperationRow { stream_error, ..OperationRow::UNREAD };
 
+/// Where Writer serves chats.
+const WRITER_CHAT: &str = "/v1/chat";
+
 /// Recognises OpenAI's resources; `None` for any other path.
 fn recognise(seen: &RequestHead) -> Option<PathShape> {
     let operation = match seen.method {
+        "POST" if seen.has_messages && seen.path.ends_with(WRITER_CHAT) => {
+            Some(Operation::CHAT_COMPLETIONS)
+        }
         "POST" => posted(seen.path),
         _ => None,
     };
@@ -151,6 +157,10 @@ fn resource(seen: &RequestHead) -> Option<Operation> {
 
 /// The target in a request's key; `None` for AgentLoom's form: a chat without a query.
 fn target(seen: &RequestHead, operation: Operation) -> Option<String> {
+    if seen.path.ends_with(WRITER_CHAT) {
+        // It keeps the key that it had before its answers were supported.
+        return Some(seen.path.to_owned());
+    }
     let is_chat = operation == Operation::CHAT_COMPLETIONS;
     if is_chat && seen.query.is_empty() && deployment(seen.path).is_none() {
         return None;

@@ -8,6 +8,7 @@ fn seen<'a>(method: &'a str, path: &'a str) -> RequestHead<'a> {
         headers: &[],
         body_model: Some("body-model"),
         body_stream: None,
+        has_messages: false,
     }
 }
 
@@ -304,4 +305,17 @@ fn vertex_predictions_are_embeddings_by_the_models_name() {
     }
     assert_eq!(told("imagen-4.0-generate-001").1, Operation::OTHER);
     assert!(!delivery(Operation::EMBED_CONTENT) && !delivery(Operation::OTHER));
+}
+
+#[test]
+fn chat_with_messages_at_coheres_first_path_has_openais_format() {
+    let mut chat = seen("POST", "/v1/chat");
+    assert_eq!(recognise(&chat).operation, Operation::COHERE_CHAT);
+    let before = recognise(&chat).target;
+    chat.has_messages = true;
+    let call = recognise(&chat);
+    assert_eq!((call.provider, call.operation), (Provider::OPEN_AI, Operation::CHAT_COMPLETIONS));
+    assert_eq!(call.target, before, "the key stays");
+    chat.path = "/v2/chat";
+    assert_eq!(recognise(&chat).operation, Operation::COHERE_CHAT);
 }

@@ -86,6 +86,7 @@ mod tests {
             headers: &[],
             body_model: Some(model),
             body_stream: None,
+            has_messages: false,
         };
         let call = recognise(&seen);
         (call.provider, call.operation, call.target)

@@ -241,6 +241,7 @@ fn claude_on_vertex_is_answered_in_both_modes() {
             headers: &[],
             body_model: None,
             body_stream: None,
+            has_messages: false,
         });
         assert_eq!((call.operation, call.streamed), (Operation::MESSAGES, streamed));
         let format = ResponseFormat::of(&call, "vertex", "", body);

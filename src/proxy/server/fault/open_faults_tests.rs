@@ -19,6 +19,7 @@ fn asks(model: &str, question: &str, arrived_at: i64) -> TrackedCall {
         headers: &[],
         body_model: Some(model),
         body_stream: None,
+        has_messages: false,
     });
     let work = WorkIdentity::from_call(&WorkFacts {
         session: None,
