@@ -25,7 +25,7 @@ fn sdk_variables_point_here_and_skipped_ones_stay() {
 
 /// The variables from which SDKs read their base URL, with the path that each expects after
 /// loomrec's address.
-const READ: [(&str, &str); 36] = [
+const READ: [(&str, &str); 39] = [
     ("OPENAI_BASE_URL", "/openai/v1"),
     ("OPENAI_API_BASE", "/openai/v1"),
     ("AZURE_OPENAI_ENDPOINT", "/azure"),
@@ -60,6 +60,9 @@ const READ: [(&str, &str); 36] = [
     ("DEEPSEEK_API_BASE", "/deepseek"),
     ("XAI_API_BASE", "/xai/v1"),
     ("FIREWORKS_API_BASE", "/fireworks/inference/v1"),
+    ("CEREBRAS_BASE_URL", "/cerebras"),
+    ("CEREBRAS_API_BASE", "/cerebras/v1"),
+    ("VERCEL_AI_GATEWAY_API_BASE", "/vercel/v1"),
     ("LITELLM_LOCAL_MODEL_COST_MAP", ""),
     ("LOOMREC_URL", ""),
 ];

@@ -3,7 +3,8 @@
 use http::Uri;
 use url::Url;
 
-use loomrec_provider::{Operation, RequestHead, directory, recognise};
+use loomrec_provider::directory::{self, ProviderHosts};
+use loomrec_provider::{Operation, RecognisedCall, RequestHead, recognise};
 
 /// The name of the upstream if all calls go to one given address and no name is known.
 const UNNAMED: &str = "default";
@@ -84,8 +85,11 @@ impl UpstreamAddresses {
             let path = uri.path().strip_prefix(base).unwrap_or(uri.path());
             return placed(name, path, PlacedBy::Address);
         }
-        match shape.filter(|_| is_call(method, uri, headers, body)) {
-            Some(name) => placed(name, uri.path(), PlacedBy::Shape),
+        let call = model_call(method, uri, headers, body);
+        let provider_host = port.is_none().then(|| ProviderHosts::upstream_at(&host)).flatten();
+        match call.map(|call| (provider_host, shape.unwrap_or_else(|| upstream_like(&call)))) {
+            Some((Some(name), _)) => placed(name, uri.path(), PlacedBy::Address),
+            Some((None, name)) => placed(name, uri.path(), PlacedBy::Shape),
             None => {
                 let port = port.map(|port| format!("-{port}")).unwrap_or_default();
                 let name = format!("{}{port}", host.trim_matches(['[', ']']).replace(':', "-"));
@@ -144,9 +148,14 @@ fn path_after_base<'a>(base: &Url, uri: &'a Uri) -> Option<&'a str> {
     (rest.is_empty() || rest.starts_with('/')).then_some(rest)
 }
 
-/// Whether a request to an unknown host is a call of an LLM. The shape of the path alone would
-/// accept any path named `/models`.
-fn is_call(method: &str, uri: &Uri, headers: &[(String, String)], body: &[u8]) -> bool {
+/// Returns the call that a request to another host makes, if it names a model. The shape of the path
+/// alone would accept any path named `/models`.
+fn model_call(
+    method: &str,
+    uri: &Uri,
+    headers: &[(String, String)],
+    body: &[u8],
+) -> Option<RecognisedCall> {
     let body: Option<serde_json::Value> = serde_json::from_slice(body).ok();
     let model = body.as_ref().and_then(|body| body.get("model")?.as_str());
     let call = recognise::recognise(&RequestHead {
@@ -158,7 +167,13 @@ fn is_call(method: &str, uri: &Uri, headers: &[(String, String)], body: &[u8]) -
         body_stream: None,
         has_messages: body.as_ref().is_some_and(|body| body["messages"].is_array()),
     });
-    call.operation != Operation::OTHER && call.model.is_some()
+    Some(call).filter(|call| call.operation != Operation::OTHER && call.model.is_some())
+}
+
+/// Returns the upstream whose calls are like this one.
+fn upstream_like(call: &RecognisedCall) -> &'static str {
+    let like = directory::UPSTREAMS.iter().find(|known| known.provider == call.provider);
+    like.map_or(UNNAMED, |known| known.name)
 }
 
 fn host_of(uri: &Uri) -> String {
@@ -217,10 +232,25 @@ mod tests {
         let none = UpstreamAddresses::default();
         let shaped = told("anthropic", "/v1/messages", PlacedBy::Shape);
         assert_eq!(place(&none, "http://10.0.0.1:8000/v1/messages"), shaped);
+        let prefixed = "http://10.0.0.1:8000/api/paas/v4/chat/completions";
+        let (name, _, by) = place(&none, prefixed);
+        assert_eq!((name.as_str(), by), ("openai", PlacedBy::Shape));
         let page = told("example.com-8080", "/api/version", PlacedBy::Host);
         assert_eq!(place(&none, "http://example.com:8080/api/version"), page);
         let uri = "https://shop.example/v1/models".parse().unwrap();
         assert_eq!(none.place("GET", &uri, &[], b"").by, PlacedBy::Host);
+    }
+
+    #[test]
+    fn call_to_a_providers_host_is_named_after_the_provider() {
+        let none = UpstreamAddresses::default();
+        let chat = "/api/paas/v4/chat/completions";
+        let url = format!("https://api.z.ai{chat}");
+        assert_eq!(place(&none, &url), told("zhipu", chat, PlacedBy::Address));
+        let writer = told("writer", "/v1/chat", PlacedBy::Address);
+        assert_eq!(place(&none, "https://api.writer.com/v1/chat"), writer);
+        let (_, _, page) = place(&none, "https://api.z.ai/pricing");
+        assert_eq!(page, PlacedBy::Host);
     }
 
     #[test]

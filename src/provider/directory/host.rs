@@ -23,6 +23,10 @@ pub fn upstream_at(
     if host.ends_with(".services.ai.azure.com") && path.starts_with("/anthropic/") {
         return Some(("anthropic-foundry", "/anthropic"));
     }
+    let is_mantle = host.starts_with("bedrock-mantle.") && host.ends_with(".api.aws");
+    if is_mantle && path.starts_with("/anthropic/") {
+        return Some(("anthropic-mantle", "/anthropic"));
+    }
     let hosts = ProviderHosts::find(host).filter(|hosts| hosts.has_known_paths)?;
     Some((hosts.upstream, ""))
 }
@@ -48,9 +52,20 @@ mod tests {
         assert_eq!(at("bedrock-runtime.us-east-1.amazonaws.com", None), Some("bedrock"));
         assert_eq!(at("us-central1-aiplatform.googleapis.com", None), Some("vertex"));
         assert_eq!(at("ai.mongodb.com", None), Some("voyage"));
+        assert_eq!(at("api.cerebras.ai", None), Some("cerebras"));
+        assert_eq!(at("ollama.com", None), Some("ollama-cloud"));
+        assert_eq!(at("ai-gateway.vercel.sh", None), Some("vercel"));
+        assert_eq!(at("router.huggingface.co", None), Some("huggingface"));
+        assert_eq!(at("bedrock-mantle.us-east-1.api.aws", None), Some("bedrock-mantle"));
+        assert_eq!(at("bedrock-mantle.example.com", None), None);
+        assert_eq!(at("api.together.ai", None), Some("together"));
+        assert_eq!(at("api.cohere.ai", None), Some("cohere"));
         assert_eq!(at("example.com", None), None);
         assert_eq!(at("notapi.openai.com", None), None);
         let foundry = upstream_at("a.services.ai.azure.com", None, "/anthropic/v1/messages");
         assert_eq!(foundry, Some(("anthropic-foundry", "/anthropic")));
+        let mantle =
+            upstream_at("bedrock-mantle.eu-west-1.api.aws", None, "/anthropic/v1/messages");
+        assert_eq!(mantle, Some(("anthropic-mantle", "/anthropic")));
     }
 }

@@ -93,7 +93,7 @@ pub const PROVIDER_HOSTS: &[ProviderHosts] = &[
             "**.bedrock-runtime-fips.*.vpce.amazonaws.com",
         ],
     ),
-    other(
+    known(
         "bedrock-mantle",
         &[
             "bedrock-mantle.*.api.aws",
@@ -119,12 +119,8 @@ pub const PROVIDER_HOSTS: &[ProviderHosts] = &[
         ],
     ),
     other(
-        "huggingface",
-        &[
-            "router.huggingface.co",
-            "api-inference.huggingface.co",
-            "**.endpoints.huggingface.cloud",
-        ],
+        "huggingface-inference",
+        &["api-inference.huggingface.co", "**.endpoints.huggingface.cloud"],
     ),
     other(
         "nvidia",
@@ -135,7 +131,7 @@ pub const PROVIDER_HOSTS: &[ProviderHosts] = &[
             "api.nvcf.nvidia.com",
         ],
     ),
-    other("cerebras", &["api.cerebras.ai", "**.api.cerebras.ai"]),
+    known("cerebras", &["**.api.cerebras.ai"]),
     other("sambanova", &["api.sambanova.ai", "**.api.sambanova.ai"]),
     known("groq", &["**.api.groq.com"]),
     other(
@@ -220,14 +216,13 @@ pub const PROVIDER_HOSTS: &[ProviderHosts] = &[
     ),
     other("nomic", &["api-atlas.nomic.ai"]),
     other("novita", &["api.novita.ai"]),
-    other("ollama-cloud", &["ollama.com", "api.ollama.com"]),
+    known("ollama-cloud", &["api.ollama.com"]),
     other("parasail", &["api.parasail.io"]),
     other("portkey", &["api.portkey.ai", "**.api.portkey.ai"]),
     other("reka", &["api.reka.ai"]),
     other("scaleway", &["api.scaleway.ai"]),
     other("stability", &["api.stability.ai"]),
     other("upstage", &["api.upstage.ai"]),
-    other("vercel", &["ai-gateway.vercel.sh"]),
     other("v0", &["api.v0.dev"]),
     other("watsonx", &["**.ml.cloud.ibm.com"]),
     other("writer", &["api.writer.com"]),
