@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::json_view::JsonView;
+use super::lone_half::parse_lossy;
 
 /// Deepest nesting of a tool call's arguments. The reader of recordings stops at 128 levels, some
 /// of which belong to the file itself.
@@ -69,8 +70,8 @@ impl ToolCall {
     /// arguments. A text that is not a JSON object is kept under `_raw`, so that a broken call
     /// stays visible.
     pub(super) fn from_text(id: &str, name: &str, arguments: &str) -> Self {
-        let arguments = match serde_json::from_str(arguments) {
-            Ok(object @ Value::Object(_)) if depth(&object) <= DEPTH_LIMIT => object,
+        let arguments = match parse_lossy(arguments) {
+            Some(object @ Value::Object(_)) if depth(&object) <= DEPTH_LIMIT => object,
             _ if arguments.trim().is_empty() => Value::Object(serde_json::Map::new()),
             _ => serde_json::json!({ "_raw": arguments }),
         };

@@ -51,6 +51,14 @@ pub enum ModeError {
         /// The operation's name.
         operation: &'static str,
     },
+    /// The answer holds half of a character.
+    #[error(
+        "the recorded answer of {operation} holds half of a character (a UTF-16 surrogate without its other half), which cannot be written in the other mode; record this call in both modes"
+    )]
+    HalfCharacter {
+        /// The operation's name.
+        operation: &'static str,
+    },
     /// The operation's answers hold more than words.
     #[error(
         "an answer of {operation} cannot be built from text alone; record this call through loomrec"

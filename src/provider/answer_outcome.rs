@@ -16,6 +16,7 @@ mod rules;
 mod stream;
 
 use super::error_text::stated_error;
+use super::lone_half::readable;
 use super::operation::Operation;
 pub use judged::{AnswerOutcome, JudgedAnswer};
 pub(super) use progress::{AnswerEvent, StreamProgress, typed_events};
@@ -36,7 +37,7 @@ pub fn judge_answer(answer: &ReceivedAnswer<'_>) -> JudgedAnswer {
         return JudgedAnswer::COMPLETE;
     }
     let bytes = match answer.body {
-        ReceivedBody::Plain(bytes) => bytes,
+        ReceivedBody::Plain(bytes) => readable(bytes),
         ReceivedBody::CutCoding => {
             return AnswerOutcome::Unfinished.because("its compressed bytes end early");
         }
@@ -52,9 +53,9 @@ pub fn judge_answer(answer: &ReceivedAnswer<'_>) -> JudgedAnswer {
     if status >= 300 {
         return AnswerOutcome::NotAnAnswer.because(format!("status {status} is a redirect"));
     }
-    match form::stream_framing(answer.operation, answer.media, bytes) {
-        Some(framing) => stream::judge(rules, framing, bytes),
-        None => document::judge(answer, bytes),
+    match form::stream_framing(answer.operation, answer.media, &bytes) {
+        Some(framing) => stream::judge(rules, framing, &bytes),
+        None => document::judge(answer, &bytes),
     }
 }
 
@@ -63,8 +64,9 @@ pub fn judge_answer(answer: &ReceivedAnswer<'_>) -> JudgedAnswer {
 /// is the media type without parameters. `sent` is the beginning of the stream or, of streams in
 /// lines, its last lines.
 pub fn is_stream_finished(operation: Operation, media: &str, sent: &[u8]) -> bool {
-    let framing = form::stream_framing(operation, media, sent);
-    framing.is_some_and(|framing| stream::is_finished(&operation.row().outcome, framing, sent))
+    let sent = readable(sent);
+    let framing = form::stream_framing(operation, media, &sent);
+    framing.is_some_and(|framing| stream::is_finished(&operation.row().outcome, framing, &sent))
 }
 
 /// Returns the failure that an error status is.

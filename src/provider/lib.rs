@@ -33,6 +33,7 @@ pub mod framing;
 mod gemini;
 mod json_rpc;
 mod json_view;
+mod lone_half;
 mod mode;
 mod needs_merge;
 mod ollama;

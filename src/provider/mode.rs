@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::answer_draft::AnswerDraft;
 use super::answer_form::{ModeError, TranscriptFormat};
 use super::framing::{EventFrame, Framing, events};
+use super::lone_half::{HalfMarks, has_lone_half};
 use super::openai::audio;
 use super::operation::ObjectView;
 use super::operation::ResponseFormat;
@@ -21,6 +22,27 @@ use super::{Answer, Operation};
 /// If the operation's streams cannot be converted, or the stream was cut, holds an error, or is not
 /// an answer.
 pub fn to_complete(
+    format: &ResponseFormat<'_>,
+    framing: Framing,
+    stream: &[u8],
+) -> Result<Vec<u8>, ModeError> {
+    let half = ModeError::HalfCharacter { operation: format.operation.name() };
+    let Some((marks, marked)) = HalfMarks::mark(stream) else {
+        return merge(format, framing, stream).map_err(|error| match error {
+            ModeError::Unended if has_lone_half(stream) => half,
+            error => error,
+        });
+    };
+    let body = merge(format, framing, &marked)?;
+    let body = String::from_utf8_lossy(&body);
+    Ok(match format.transcript {
+        TranscriptFormat::Json => marks.written(&body).into_bytes(),
+        _ => marks.written_text(&body).ok_or(half)?.into_bytes(),
+    })
+}
+
+/// Merges a stream in which no half of a character is alone.
+fn merge(
     format: &ResponseFormat<'_>,
     framing: Framing,
     stream: &[u8],
@@ -65,6 +87,23 @@ fn whole(format: &ResponseFormat<'_>, body: Value) -> Result<Vec<u8>, ModeError>
 /// # Errors
 /// If the operation's answers cannot be converted, or the body is not an answer.
 pub fn to_stream(format: &ResponseFormat<'_>, body: &[u8]) -> Result<Vec<Vec<u8>>, ModeError> {
+    // In plain text, nothing is an escape.
+    let marked = (format.transcript == TranscriptFormat::Json).then(|| HalfMarks::mark(body));
+    let Some((marks, marked)) = marked.flatten() else { return split(format, body) };
+    let events = split(format, &marked)?;
+    if format.framing == Framing::EventStream {
+        return Err(ModeError::HalfCharacter { operation: format.operation.name() });
+    }
+    Ok(events.iter().map(|event| written(marks, event)).collect())
+}
+
+/// Writes an event with the halves of its characters.
+fn written(marks: HalfMarks, event: &[u8]) -> Vec<u8> {
+    marks.written(&String::from_utf8_lossy(event)).into_bytes()
+}
+
+/// Splits a body in which no half of a character is alone.
+fn split(format: &ResponseFormat<'_>, body: &[u8]) -> Result<Vec<Vec<u8>>, ModeError> {
     let operation = format.operation.name();
     let not_yet = ModeError::NotYet { operation, recorded: "complete", wanted: "streamed" };
     let split = format.operation.row().split.ok_or(not_yet)?;
@@ -94,6 +133,8 @@ pub fn reframe(
     stream: &[u8],
     whole: bool,
 ) -> Result<Vec<(usize, Vec<u8>)>, ModeError> {
+    let marked = HalfMarks::mark(stream);
+    let stream = marked.as_ref().map_or(stream, |(_, marked)| marked);
     let mut open = !whole;
     let (mut ends, mut frames) = (vec![], vec![]);
     for event in events(from, stream) {
@@ -115,6 +156,9 @@ pub fn reframe(
             None if !open => return Ok(vec![(stream.len(), b"[]".to_vec())]),
             _ => {}
         }
+    }
+    if let Some((marks, _)) = marked {
+        chunks.iter_mut().for_each(|chunk| *chunk = written(marks, chunk));
     }
     Ok(ends.into_iter().zip(chunks).collect())
 }

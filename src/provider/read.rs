@@ -3,6 +3,7 @@
 use super::answer::Answer;
 use super::answer_outcome::form;
 use super::framing::Framing;
+use super::lone_half::HalfMarks;
 use super::operation::Operation;
 
 /// Returns what an answer says; `None` if the operation's answers are not read, or the bytes are
@@ -10,7 +11,32 @@ use super::operation::Operation;
 ///
 /// `framing` is that of a stream, `None` for a complete answer. From a stream that was cut, it
 /// returns what arrived.
+///
+/// Halves of characters are joined with their other halves; those that stay alone are U+FFFD.
 pub fn read(operation: Operation, framing: Option<Framing>, bytes: &[u8]) -> Option<Answer> {
+    let Some((marks, marked)) = HalfMarks::mark(bytes) else {
+        return read_plain(operation, framing, bytes);
+    };
+    let mut answer = read_plain(operation, framing, &marked)?;
+    settle(marks, &mut answer);
+    Some(answer)
+}
+
+/// Removes the stand-ins for halves of characters from what was read.
+fn settle(marks: HalfMarks, answer: &mut Answer) {
+    answer.content = marks.settled(&answer.content);
+    for word in [&mut answer.model, &mut answer.finish_reason].into_iter().flatten() {
+        *word = marks.settled(word);
+    }
+    for call in &mut answer.tool_calls {
+        call.id = marks.settled(&call.id);
+        call.name = marks.settled(&call.name);
+        marks.settle_value(&mut call.arguments);
+    }
+}
+
+/// Reads an answer in which no half of a character is alone.
+fn read_plain(operation: Operation, framing: Option<Framing>, bytes: &[u8]) -> Option<Answer> {
     let row = operation.row();
     match framing {
         Some(framing) => row.read_stream?(framing, bytes),

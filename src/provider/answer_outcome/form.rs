@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::rules::ExpectedBody;
 use crate::framing::{Framing, is_event_stream};
+use crate::lone_half::readable;
 use crate::operation::Operation;
 
 /// The fields with which server-sent events begin, and the beginning of a comment.
@@ -59,5 +60,6 @@ fn has_lines(operation: Operation, media: &str) -> bool {
 
 /// Whether the text is one JSON value, in however many lines.
 fn is_one_document(text: &[u8]) -> bool {
-    loomrec_identity::parse(text).is_ok() || serde_json::from_slice::<Value>(text).is_ok()
+    let text = readable(text);
+    loomrec_identity::parse(&text).is_ok() || serde_json::from_slice::<Value>(&text).is_ok()
 }
