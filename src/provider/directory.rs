@@ -133,10 +133,13 @@ pub fn upstream_for(
     if path.contains("/publishers/") && path.contains("/projects/") {
         return Some("vertex");
     }
-    if under(path, "/v1beta") || (method == "POST" && is_google_verb(path)) {
+    if under(path, "/v1beta")
+        || under(path, "/v1/interactions")
+        || (method == "POST" && is_google_verb(path))
+    {
         return Some("gemini");
     }
-    if any(&["/v1/messages", "/v1/v1/messages", "/messages"]) {
+    if any(&["/v1/messages", "/v1/v1/messages", "/messages", "/v1/complete"]) {
         return Some("anthropic");
     }
     if anthropic && any(&["/v1", "/models"]) {

@@ -88,6 +88,8 @@ pub(super) struct OperationRow {
     /// Whether `stream`, `stream_options` and `alt` only choose the mode of delivery, so that the
     /// key leaves them out.
     pub(super) delivery: bool,
+    /// Whether earlier versions did not know the operation, and so made other keys of its calls.
+    pub(super) was_unknown: bool,
     /// Whether the operation is free of charge.
     pub(super) is_free: bool,
     /// The framing of the streams for a request with this raw query and target.
@@ -185,6 +187,11 @@ impl Operation {
     /// no model is called.
     pub fn semantic(self) -> Option<&'static str> {
         self.0.semantic
+    }
+
+    /// Whether earlier versions did not know the operation, and so made other keys of its calls.
+    pub fn was_unknown(self) -> bool {
+        self.0.was_unknown
     }
 
     /// Whether the operation is free of charge.

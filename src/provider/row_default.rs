@@ -50,6 +50,7 @@ impl OperationRow {
         word: "other",
         semantic: None,
         delivery: false,
+        was_unknown: false,
         is_free: false,
         framing: |_, _| Framing::Sse,
         streams_arrays: false,

@@ -5,7 +5,7 @@ use crate::test_calls::framing;
 use crate::{Framing, Provider, RequestHead, recognise};
 
 /// The operations in the page's order, each with a request for it.
-const ROWS: [(Operation, &str); 26] = [
+const ROWS: [(Operation, &str); 37] = [
     (Operation::CHAT_COMPLETIONS, "/v1/chat/completions"),
     (Operation::COMPLETIONS, "/v1/completions"),
     (Operation::RESPONSES, "/v1/responses"),
@@ -15,14 +15,25 @@ const ROWS: [(Operation, &str); 26] = [
     (Operation::IMAGES, "/v1/images/generations"),
     (Operation::FILES, "/v1/files"),
     (Operation::BATCHES, "/v1/batches"),
+    (Operation::STORED_RESPONSES, "/v1/responses/resp_1"),
+    (Operation::RESPONSES_COUNT_TOKENS, "/v1/responses/input_tokens"),
+    (Operation::COMPACT, "/v1/responses/compact"),
+    (Operation::RUNS, "/v1/threads/thread_1/runs"),
+    (Operation::THREADS, "/v1/threads"),
+    (Operation::ASSISTANTS, "/v1/assistants"),
+    (Operation::MODERATIONS, "/v1/moderations"),
+    (Operation::VIDEOS, "/v1/videos"),
     (Operation::MESSAGES, "/v1/messages"),
     (Operation::COUNT_TOKENS, "/v1/messages/count_tokens"),
     (Operation::MESSAGE_BATCHES, "/v1/messages/batches"),
+    (Operation::TEXT_COMPLETIONS, "/v1/complete"),
     (Operation::GENERATE_CONTENT, "/v1beta/models/gemini-2.5-flash:generateContent"),
     (Operation::EMBED_CONTENT, "/v1beta/models/gemini-embedding-001:batchEmbedContents"),
     (Operation::GEMINI_COUNT_TOKENS, "/v1beta/models/gemini-2.5-flash:countTokens"),
+    (Operation::INTERACTIONS, "/v1beta/interactions"),
     (Operation::CONVERSE, "/model/us.amazon.nova-lite-v1%3A0/converse"),
     (Operation::INVOKE, "/model/us.amazon.nova-lite-v1%3A0/invoke"),
+    (Operation::BEDROCK_COUNT_TOKENS, "/model/us.amazon.nova-lite-v1%3A0/count-tokens"),
     (Operation::COHERE_CHAT, "/v2/chat"),
     (Operation::COHERE_EMBED, "/v2/embed"),
     (Operation::RERANK, "/v2/rerank"),

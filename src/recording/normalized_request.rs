@@ -296,10 +296,20 @@ impl RecordedRequest {
     }
 
     /// Returns the keys that this request had in versions whose keys did not include all headers
-    /// that change an answer, or were made of the compressed bytes of a body.
+    /// that change an answer, were made of the compressed bytes of a body, or did not know the
+    /// operation.
     pub fn earlier_keys(&self, rules: &IdentityRules) -> Vec<RequestKey> {
         let keys = |request: &Self| {
-            RequestKey::of_earlier_versions(&request.parts(&request.recognise()), rules)
+            let call = request.recognise();
+            let parts = request.parts(&call);
+            let mut keys = RequestKey::of_earlier_versions(&parts, rules).to_vec();
+            if let (Some(target), true) = (&call.target, call.operation.was_unknown()) {
+                let form = KeyForm::Tagged { target, delivery: false, known: false };
+                let parts = RequestParts { form, ..parts };
+                keys.extend(RequestKey::of_earlier_versions(&parts, rules));
+                keys.push(RequestKey::of(&parts, rules));
+            }
+            keys
         };
         let as_packed = |packed: &Bytes| Self { body: packed.clone(), ..self.clone() };
         let packed = self.packed.as_ref().map(as_packed);

@@ -1,5 +1,6 @@
 //! Anthropic's Messages API, at any host.
 
+pub(super) mod complete;
 pub(super) mod count_tokens;
 mod error;
 mod limit;

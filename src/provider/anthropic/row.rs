@@ -2,7 +2,7 @@
 
 use super::error::{error, natural};
 use super::usage_names::USAGE;
-use super::{count_tokens, limit, messages};
+use super::{complete, count_tokens, limit, messages};
 use crate::credential::KeyCarrier;
 use crate::error_reason::{ErrorReason, ReasonedError};
 use crate::operation::{Operation, OperationRow};
@@ -18,6 +18,8 @@ impl Provider {
 impl Operation {
     /// `/messages` of Anthropic
     pub const MESSAGES: Self = Self::new(&messages::ROW);
+    /// `/complete` of Anthropic
+    pub const TEXT_COMPLETIONS: Self = Self::new(&complete::ROW);
     /// `/messages/count_tokens` of Anthropic
     pub const COUNT_TOKENS: Self = Self::new(&count_tokens::ROW);
     /// `/messages/batches` of Anthropic, and what is below it
@@ -39,7 +41,12 @@ fn reason(reason: ErrorReason, usual: ReasonedError) -> ReasonedError {
 static PROVIDER: ProviderRow = ProviderRow {
     name: "anthropic",
     semantic: Some("anthropic"),
-    operations: &[Operation::MESSAGES, Operation::COUNT_TOKENS, Operation::MESSAGE_BATCHES],
+    operations: &[
+        Operation::MESSAGES,
+        Operation::COUNT_TOKENS,
+        Operation::MESSAGE_BATCHES,
+        Operation::TEXT_COMPLETIONS,
+    ],
     recognise,
     has_header: |headers| has_header(headers, "anthropic-version"),
     target: |seen, operation| Some(target(seen.path, operation)),
@@ -89,6 +96,7 @@ fn own_path(path: &str) -> Option<Operation> {
         "/v1/messages/count_tokens" | "/messages/count_tokens" | "/v1/v1/messages/count_tokens" => {
             Some(Operation::COUNT_TOKENS)
         }
+        "/v1/complete" => Some(Operation::TEXT_COMPLETIONS),
         _ => None,
     }
 }

@@ -1,7 +1,7 @@
 //! The table rows of Bedrock and its operations, and how its requests are recognised.
 
 use super::error::{error, exception, natural};
-use super::{converse, invoke};
+use super::{converse, count_tokens, invoke};
 use crate::error_reason::{ErrorReason, ReasonedError};
 use crate::operation::Operation;
 use crate::provider_row::{ErrorRow, PathShape, Provider, ProviderRow};
@@ -17,12 +17,14 @@ impl Operation {
     pub const CONVERSE: Self = Self::new(&converse::ROW);
     /// `/model/{id}/invoke` and `/invoke-with-response-stream` of Bedrock
     pub const INVOKE: Self = Self::new(&invoke::ROW);
+    /// `/model/{id}/count-tokens` of Bedrock
+    pub const BEDROCK_COUNT_TOKENS: Self = Self::new(&count_tokens::ROW);
 }
 
 static PROVIDER: ProviderRow = ProviderRow {
     name: "bedrock",
     semantic: Some("aws.bedrock"),
-    operations: &[Operation::CONVERSE, Operation::INVOKE],
+    operations: &[Operation::CONVERSE, Operation::INVOKE, Operation::BEDROCK_COUNT_TOKENS],
     recognise,
     target: |seen, operation| Some(target(seen.path, operation)),
     errors: ErrorRow {
@@ -70,6 +72,7 @@ fn recognise(seen: &RequestHead) -> Option<PathShape> {
     let operation = match verb {
         "converse" | "converse-stream" if post => Operation::CONVERSE,
         "invoke" | "invoke-with-response-stream" if post => Operation::INVOKE,
+        "count-tokens" if post => Operation::BEDROCK_COUNT_TOKENS,
         "count-tokens" | "invoke-with-bidirectional-stream" => Operation::OTHER,
         _ => return None,
     };

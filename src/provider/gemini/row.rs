@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::error::{error, natural};
-use super::{count_tokens, embed, generate};
+use super::{count_tokens, embed, generate, interaction};
 use crate::credential::KeyCarrier;
 use crate::error_reason::{ErrorReason, ReasonedError};
 use crate::framing::Framing;
@@ -21,6 +21,8 @@ impl Operation {
     pub const GENERATE_CONTENT: Self = Self::new(&generate::ROW);
     /// `:embedContent` and `:batchEmbedContents`
     pub const EMBED_CONTENT: Self = Self::new(&embed::ROW);
+    /// `/interactions`, and what is below it
+    pub const INTERACTIONS: Self = Self::new(&interaction::ROW);
     /// `:countTokens`
     pub const GEMINI_COUNT_TOKENS: Self = Self::new(&count_tokens::ROW);
 }
@@ -36,6 +38,7 @@ static PROVIDER: ProviderRow = ProviderRow {
         Operation::GENERATE_CONTENT,
         Operation::EMBED_CONTENT,
         Operation::GEMINI_COUNT_TOKENS,
+        Operation::INTERACTIONS,
     ],
     recognise,
     has_header: |headers| {
@@ -77,6 +80,9 @@ const GATEWAY_PAGE: &str = "<!DOCTYPE html>\n<html lang=en>\n  <title>Error 502 
 
 /// Recognises Gemini and Vertex: `…/models/MODEL:verb`.
 fn recognise(seen: &RequestHead) -> Option<PathShape> {
+    if is_interaction(seen.path) {
+        return Some(PathShape::new(Provider::GEMINI, Operation::INTERACTIONS));
+    }
     // OpenAI's fine-tuned models have colons in their names: GET /models/ft:NAME.
     if seen.method != "POST" {
         return None;
@@ -110,4 +116,14 @@ fn recognise(seen: &RequestHead) -> Option<PathShape> {
     }
     shape.streamed = Some(verb.starts_with("stream"));
     Some(shape)
+}
+
+/// Whether a path is that of interactions, or below it: `/v1beta/interactions/ID`, also below a
+/// project of Vertex.
+fn is_interaction(path: &str) -> bool {
+    let Some((before, below)) = path.split_once("/interactions") else { return false };
+    let versions = ["/v1", "/v1beta", "/v1beta1", "/v1alpha"];
+    let is_google = versions.contains(&before)
+        || before.contains("/projects/") && before.contains("/locations/");
+    is_google && (below.is_empty() || below.starts_with('/'))
 }

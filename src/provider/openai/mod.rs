@@ -12,8 +12,10 @@ mod error;
 mod finish;
 mod limit;
 mod path;
+mod resource;
 pub(super) mod responses;
 mod row;
+mod run;
 mod stream_error;
 
 pub(super) use answer_place::choices as choices_shape;

@@ -49,6 +49,14 @@ static PROVIDER: ProviderRow = ProviderRow {
         Operation::IMAGES,
         Operation::FILES,
         Operation::BATCHES,
+        Operation::STORED_RESPONSES,
+        Operation::RESPONSES_COUNT_TOKENS,
+        Operation::COMPACT,
+        Operation::RUNS,
+        Operation::THREADS,
+        Operation::ASSISTANTS,
+        Operation::MODERATIONS,
+        Operation::VIDEOS,
     ],
     recognise,
     has_path: |path| {
@@ -118,7 +126,10 @@ fn recognise(seen: &RequestHead) -> Option<PathShape> {
         "POST" => posted(seen.path),
         _ => None,
     };
-    let mut shape = PathShape::new(Provider::OPEN_AI, operation.or_else(|| resource(seen))?);
+    let mut shape = PathShape::new(
+        Provider::OPEN_AI,
+        operation.or_else(|| resource(seen)).or_else(|| super::resource::recognise(seen))?,
+    );
     shape.model = deployment(seen.path);
     Some(shape)
 }

@@ -166,7 +166,7 @@ fn anthropic_spellings_are_one_operation() {
 #[test]
 fn messages_elsewhere_need_anthropics_version_header() {
     let path = "/v1/threads/thread_1/messages";
-    assert_eq!(post(path).1, Operation::OTHER);
+    assert_eq!(post(path).1, Operation::THREADS);
     assert_eq!(post(path).0, Provider::OPEN_AI);
     let headers = [("anthropic-version".to_owned(), "2023-06-01".to_owned())];
     let mut gateway = seen("POST", "/api/v1/messages");

@@ -1,0 +1,36 @@
+//! The reader of Bedrock's token counts.
+
+use crate::answer_outcome::OutcomeRules;
+use crate::json_view::{self, JsonView, count};
+use crate::operation::OperationRow;
+use crate::{Answer, TokenUsage};
+
+pub(crate) static ROW: OperationRow = OperationRow {
+    name: "Bedrock's Count Tokens",
+    word: "bedrock_count_tokens",
+    is_free: true,
+    was_unknown: true,
+    read: Some(|bytes| json_view::whole(bytes, |json| read(json), read)),
+    outcome: OutcomeRules::JSON,
+    ..OperationRow::UNREAD
+};
+
+/// Reads a count; `None` if there is none.
+fn read<D: JsonView>(body: &D) -> Option<Answer> {
+    let tokens = count(body, "inputTokens")?;
+    let usage = TokenUsage { prompt_tokens: tokens, total_tokens: tokens, ..TokenUsage::default() };
+    Some(Answer { usage: Some(usage), ..Answer::default() })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Operation;
+    use crate::test_calls::read;
+
+    #[test]
+    fn count_is_the_prompts() {
+        let answer = read(Operation::BEDROCK_COUNT_TOKENS, false, br#"{"inputTokens":12}"#);
+        assert_eq!(answer.unwrap().usage.unwrap().prompt_tokens, 12);
+        assert_eq!(read(Operation::BEDROCK_COUNT_TOKENS, false, br#"{"message":"no"}"#), None);
+    }
+}
