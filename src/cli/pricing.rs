@@ -1,8 +1,8 @@
 //! The cost of recorded calls: recorded, computed from a price table, or unknown.
 
-use super::amount::dollars;
+use super::amount::{dollars, rounded};
 use loomrec_recording::Entry;
-use loomrec_recording::cost::PriceTable;
+use loomrec_recording::cost::{PriceTable, priced_model};
 
 /// Shown for a call with an unknown cost.
 pub const UNKNOWN: &str = "unknown";
@@ -33,7 +33,17 @@ impl PriceSource {
             let recorded = recorded.or_else(|| is_free(entry, model).then_some(0.0));
             return if self.anew { Some(0.0) } else { recorded };
         };
+        if entry.is_free() {
+            return Some(0.0);
+        }
+        let stated = (!self.anew).then(|| entry.stated_cost()).flatten();
+        if stated.is_some() {
+            return stated;
+        }
         let upstream = entry.upstream.as_deref();
+        let asked = || entry.request.as_ref()?.recognise_parsed(None).model;
+        let asked = asked();
+        let model = priced_model(upstream, asked.as_deref(), model);
         let priced = self.table.cost(upstream, model.unwrap_or_default(), &usage)?;
         // A model that was free when it was recorded stays free. Older recordings have 0.0 for
         // models without a price, too.
@@ -56,6 +66,11 @@ pub fn sum_words(known: f64, unknown: u64) -> String {
         (0.0, _) => UNKNOWN.to_owned(),
         _ => format!("≥ {}", dollars(known)),
     }
+}
+
+/// Returns a sum of costs for programs; `None` if all of them are unknown.
+pub fn known_sum(known: f64, unknown: u64) -> Option<f64> {
+    (unknown == 0 || known != 0.0).then(|| rounded(known))
 }
 
 #[cfg(test)]
@@ -87,8 +102,27 @@ mod tests {
     }
 
     #[test]
+    fn cost_that_an_answer_states_is_taken_before_a_price() {
+        let answered = |upstream: &str, cost: serde_json::Value| {
+            let answer = json!({"choices": [], "model": "gpt-4o",
+                "usage": {"prompt_tokens": 5, "completion_tokens": 1, "cost": cost}});
+            let request = json!({"method": "POST", "path": "/v1/chat/completions",
+                "headers": {}, "body": {"model": "gpt-4o"}});
+            json!({"content": "", "model": "gpt-4o", "upstream": upstream, "request": request,
+                "usage": {"prompt_tokens": 5, "completion_tokens": 1, "total_tokens": 6},
+                "response": {"status": 200, "headers": {}, "end": "complete", "body": answer}})
+        };
+        assert_eq!(cost(answered("openrouter", json!(0.25))), Some(0.25));
+        assert_eq!(cost(answered("openrouter", json!(0))), Some(0.0));
+        assert_eq!(cost(answered("openrouter", json!(null))), None);
+        assert_eq!(cost(answered("mine", json!(0.25))), None);
+    }
+
+    #[test]
     fn sum_says_that_a_part_of_it_is_unknown() {
         let told = [sum_words(0.0, 0), sum_words(0.0, 2), sum_words(0.5, 1)];
         assert_eq!(told, ["$0", "unknown", "≥ $0.5000"]);
+        let told = [known_sum(0.0, 0), known_sum(0.0, 2), known_sum(0.5, 1)];
+        assert_eq!(told, [Some(0.0), None, Some(0.5)]);
     }
 }

@@ -30,8 +30,8 @@ pub struct CallResult {
 pub struct RecordedUsage {
     /// The tokens that it used.
     pub tokens: TokenUsage,
-    /// What it cost, in US dollars.
-    pub cost_usd: f64,
+    /// What it cost, in US dollars; `None` if that is unknown.
+    pub cost_usd: Option<f64>,
 }
 
 impl CallResult {

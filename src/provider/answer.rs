@@ -24,6 +24,8 @@ pub struct Answer {
     pub tool_calls: Vec<ToolCall>,
     /// Embedding vectors, for operations that return them as numbers.
     pub embeddings: Vec<Vec<f64>>,
+    /// The cost in US dollars that the answer states, as OpenRouter and Perplexity do.
+    pub cost_usd: Option<f64>,
 }
 
 /// Token counts.

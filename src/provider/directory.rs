@@ -79,6 +79,11 @@ pub fn credential(upstream: &str, path: &str) -> Option<UpstreamCredential> {
 
 const GEMINI_AS_OPENAI: &[KeyPlacement] = &[bearer(GEMINI)];
 
+/// Whether the answers of the upstream of this name state their cost in US dollars.
+pub fn states_cost(upstream: &str) -> bool {
+    matches!(upstream, "openrouter" | "perplexity")
+}
+
 /// Which query parameters are credentials for an upstream of this name, besides those in `named`.
 /// An entry that names no upstream may be of any provider.
 pub fn query_rules<'a>(upstream: Option<&str>, named: &'a [String]) -> QueryRules<'a> {

@@ -81,7 +81,7 @@ impl PriceTable {
         Some((dollars * 1e10).round() / 1e10)
     }
 
-    /// Returns the price of a model: by its full name, or else by its name without the date.
+    /// Returns the price of a model: by its full name, that of an ARN included, or else by its name without the date.
     fn find(&self, upstream: Option<&str>, model: &str) -> Option<&ModelPrice> {
         let named = |name: &str| {
             let places = self.names.get(name)?;
@@ -91,7 +91,24 @@ impl PriceTable {
                     || price.upstream.as_deref() == upstream
             })
         };
+        let model = match model.strip_prefix("arn:") {
+            Some(resource) => resource.rsplit('/').next().unwrap_or(resource),
+            None => model,
+        };
         named(model).or_else(|| named(undated(model)?))
+    }
+}
+
+/// Returns the model by which a call is priced: the one that answered, or the requested one. Bedrock's
+/// requests name the region that the price depends on, and its answers do not.
+pub fn priced_model<'a>(
+    upstream: Option<&str>,
+    asked: Option<&'a str>,
+    answered: Option<&'a str>,
+) -> Option<&'a str> {
+    match upstream {
+        Some("bedrock") => asked.or(answered),
+        _ => answered.or(asked),
     }
 }
 

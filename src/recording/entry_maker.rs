@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use super::body::{Chunk, ChunkLayout, ResponsePayload};
-use super::cost::PriceTable;
+use super::cost::{PriceTable, priced_model};
 use super::entry::{Entry, RecordedResponse, ResponseEnd};
 use super::normalized_request::NormalizedRequest;
 use super::redact::{
@@ -13,7 +13,7 @@ use super::redact::{
 };
 use loomrec_identity::{ClientPreset, RequestKey, RunValueFinder, RunValues};
 use loomrec_provider::{
-    Answer, JudgedAnswer, ReceivedAnswer, ReceivedBody, TransportEnd, judge_answer,
+    Answer, JudgedAnswer, ReceivedAnswer, ReceivedBody, TransportEnd, directory, judge_answer,
 };
 
 /// A completed exchange.
@@ -94,15 +94,15 @@ impl EntryMaker<'_> {
             header(&reply.headers, "content-length").is_some(),
             reply.chunks.len(),
         );
-        let model = answer.model.as_deref().or(observed.call.model.as_deref());
-        let cost = answer
-            .usage
-            .as_ref()
-            .and_then(|usage| self.prices.cost(Some(&observed.upstream), model?, usage));
+        let upstream = Some(observed.upstream.as_str());
+        let model = priced_model(upstream, observed.call.model.as_deref(), answer.model.as_deref());
+        let usage = answer.usage.as_ref();
+        let priced = || self.prices.cost(upstream, model?, usage?);
+        let stated = answer.cost_usd.filter(|_| directory::states_cost(&observed.upstream));
+        let free = observed.call.operation.is_free().then_some(0.0);
+        let cost = free.or(stated).or_else(priced);
         let said_nothing = answer.content.is_empty() && answer.tool_calls.is_empty();
-        let is_free = model.is_none()
-            || observed.call.operation.is_free()
-            || said_nothing && judged.outcome.is_refusal();
+        let is_free = model.is_none() || said_nothing && judged.outcome.is_refusal();
         let placeholders = &mut observed.placeholders;
         let headers = self.redactor.stored_response_headers(&reply.headers, &secrets, placeholders);
         let response = RecordedResponse {

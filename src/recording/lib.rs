@@ -11,6 +11,7 @@ pub mod cost;
 pub mod document;
 pub mod encoding;
 pub mod entry;
+mod entry_cost;
 mod entry_field;
 pub mod entry_maker;
 pub mod entry_name;

@@ -50,7 +50,7 @@ impl Entry {
 }
 
 /// Returns the decoded bytes of a response, as far as they can be decoded.
-fn decoded(response: &RecordedResponse) -> bytes::Bytes {
+pub(super) fn decoded(response: &RecordedResponse) -> bytes::Bytes {
     let recorded = response.payload.bytes();
     match encoding::coding_in(&response.headers) {
         None => recorded,
@@ -63,10 +63,10 @@ fn decoded(response: &RecordedResponse) -> bytes::Bytes {
 }
 
 /// What a response says, to be compared with a summary.
-struct SummaryCheck<'a> {
+pub(super) struct SummaryCheck<'a> {
     bytes: &'a [u8],
     /// The answer as it is read today; an empty one if it cannot be read.
-    answer: Answer,
+    pub(super) answer: Answer,
     framing: Option<Framing>,
     /// The texts of the response, if they were needed.
     texts: OnceCell<Vec<String>>,
@@ -75,7 +75,7 @@ struct SummaryCheck<'a> {
 }
 
 impl<'a> SummaryCheck<'a> {
-    fn new(entry: &Entry, response: &RecordedResponse, bytes: &'a [u8]) -> Self {
+    pub(super) fn new(entry: &Entry, response: &RecordedResponse, bytes: &'a [u8]) -> Self {
         let call = entry.request.as_ref().map(|request| request.recognise());
         let operation = call.as_ref().map_or(Operation::OTHER, |call| call.operation);
         let media = response.headers.iter().find(|(name, _)| name == "content-type");

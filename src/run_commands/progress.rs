@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use loomrec_cli::amount::dollars;
+use loomrec_cli::pricing::sum_words;
 use loomrec_telemetry::run_counters::RunCounters;
 
 /// How often the line is redrawn.
@@ -59,7 +59,7 @@ fn text(counters: &RunCounters) -> String {
     let mut text = format!(
         "{calls} calls · {} tokens · {}",
         more.input_tokens + more.output_tokens,
-        dollars(more.cost_usd)
+        sum_words(more.cost_usd, more.unknown_costs)
     );
     let missed = counters.missed();
     if missed > 0 {
@@ -80,7 +80,7 @@ mod tests {
     fn text_counts_calls_tokens_and_cost() {
         let counters = RunCounters::default();
         RunCounters::count(&counters.recorded);
-        counters.spend(100, 20, 0.5);
+        counters.spend(100, 20, Some(0.5));
         assert_eq!(text(&counters), "1 calls · 120 tokens · $0.5000");
         counters.unkept("disk full");
         assert!(text(&counters).ends_with("1 NOT KEPT"));

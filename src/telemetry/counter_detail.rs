@@ -17,8 +17,10 @@ pub struct CounterDetail {
     pub input_tokens: u64,
     /// Output tokens.
     pub output_tokens: u64,
-    /// Cost in US dollars.
+    /// The sum of the known costs in US dollars.
     pub cost_usd: f64,
+    /// Calls with tokens whose cost is unknown.
+    pub unknown_costs: u64,
     /// Calls that were recorded and failed, by kind of failure.
     pub failed_calls: BTreeMap<CallFailure, u64>,
     /// Models without a known price, with the number of calls they answered. At most

@@ -71,6 +71,8 @@ pub struct RunCounters {
     cost_usd: AtomicU64,
     /// The same of the answers that were replayed.
     saved_usd: AtomicU64,
+    /// Calls with tokens whose cost is unknown.
+    unknown_costs: AtomicU64,
     /// Details behind a lock, which answered calls do not need. Its sums are filled in when it is
     /// read.
     more: Mutex<CounterDetail>,
@@ -93,6 +95,7 @@ impl RunCounters {
             input_tokens: Self::read(&self.input_tokens),
             output_tokens: Self::read(&self.output_tokens),
             cost_usd: f64::from_bits(Self::read(&self.cost_usd)),
+            unknown_costs: Self::read(&self.unknown_costs),
             ..self.with(|more| more.clone())
         }
     }
@@ -152,9 +155,8 @@ impl RunCounters {
                     Self::count(&self.by_messages);
                 }
                 let tokens = call.tokens.unwrap_or_default();
-                let cost_usd = call.cost_usd.unwrap_or_default();
-                self.spend(tokens.input, tokens.output, cost_usd);
-                add_dollars(&self.saved_usd, cost_usd);
+                self.spend(tokens.input, tokens.output, call.cost_usd);
+                add_dollars(&self.saved_usd, call.cost_usd.unwrap_or_default());
             }
             Some(AnswerOrigin::Script { streamed }) => {
                 Self::count(&self.scripted);
@@ -190,7 +192,7 @@ impl RunCounters {
     /// reason.
     pub fn add_exchange(&self, exchange: &RecordOutcome) -> bool {
         let (input, output) = exchange.tokens;
-        self.spend(input, output, exchange.cost_usd.unwrap_or_default());
+        self.spend(input, output, exchange.cost_usd);
         if let (None, Some(model)) = (exchange.cost_usd, &exchange.model)
             && (input, output) != (0, 0)
         {
@@ -219,11 +221,14 @@ impl RunCounters {
         });
     }
 
-    /// Adds tokens and cost.
-    pub fn spend(&self, input: u64, output: u64, cost_usd: f64) {
+    /// Adds tokens and their cost, if it is known.
+    pub fn spend(&self, input: u64, output: u64, cost_usd: Option<f64>) {
         self.input_tokens.fetch_add(input, Ordering::Relaxed);
         self.output_tokens.fetch_add(output, Ordering::Relaxed);
-        add_dollars(&self.cost_usd, cost_usd);
+        add_dollars(&self.cost_usd, cost_usd.unwrap_or_default());
+        if cost_usd.is_none() && (input, output) != (0, 0) {
+            Self::count(&self.unknown_costs);
+        }
     }
 
     /// Adds a call that was recorded and failed.

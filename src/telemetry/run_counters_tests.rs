@@ -35,10 +35,22 @@ fn sums_are_whole_when_several_threads_add_to_them() {
     let counters = RunCounters::default();
     std::thread::scope(|scope| {
         for _ in 0..4 {
-            scope.spawn(|| (0..1000).for_each(|_| counters.spend(2, 3, 0.5)));
+            scope.spawn(|| (0..1000).for_each(|_| counters.spend(2, 3, Some(0.5))));
         }
     });
     let more = counters.more();
     assert_eq!((more.input_tokens, more.output_tokens), (8000, 12000));
     assert!((more.cost_usd - 2000.0).abs() < f64::EPSILON);
+}
+
+#[test]
+fn unknown_cost_of_a_call_with_tokens_is_counted() {
+    let counters = RunCounters::default();
+    counters.spend(0, 0, None);
+    counters.spend(2, 3, Some(0.0));
+    assert_eq!(counters.more().unknown_costs, 0);
+    counters.spend(2, 3, None);
+    counters.spend(2, 3, Some(0.5));
+    let more = counters.more();
+    assert_eq!((more.unknown_costs, more.cost_usd), (1, 0.5));
 }

@@ -59,7 +59,7 @@ pub fn of(seq: Option<u64>, name: &EntryName, take: usize, entry: &Entry) -> Val
         }),
         "input_tokens": entry.usage.map(|usage| usage.prompt_tokens),
         "output_tokens": entry.usage.map(|usage| usage.completion_tokens),
-        "cost_usd": entry.cost_usd,
+        "cost_usd": entry.known_cost(),
         "answered_by": entry.model,
         "kept": true,
         "answer": judged.as_ref().map(|judged| judged.outcome.as_str()),

@@ -7,7 +7,8 @@ use super::exchange::{
     ForeignExchange, ForeignResponse, NamedEntry, ResponseContent, TextAnswer, TextExchange,
 };
 use super::import::{EntryImporter, ImportRefusal, ImportedEntry, refused, step_name};
-use loomrec_provider::{Answer, ErrorRequest, ResponseFormat, TokenUsage};
+use loomrec_provider::{Answer, ErrorRequest, ResponseFormat};
+use loomrec_recording::cost::priced_model;
 use loomrec_recording::entry::CHAOS;
 use loomrec_recording::normalized_request::NormalizedRequest;
 use loomrec_recording::redact::{self, CallCredentials, Placeholders};
@@ -79,8 +80,8 @@ impl EntryImporter<'_> {
         if recorded_at.is_none() {
             lost.push("when calls were made");
         }
+        let cost = self.cost(&observed, &answer);
         let model = answer.model.or(observed.call.model);
-        let cost = self.cost(&observed.upstream, model.as_deref(), answer.usage.as_ref());
         let step = observed.step.as_deref().map(step_name).transpose()?;
         let name = step.unwrap_or_else(|| EntryName::Hash(key.clone()));
         let latency_ms = duration_ms.filter(|ms| ms.is_finite() && *ms >= 0.0);
@@ -108,8 +109,10 @@ impl EntryImporter<'_> {
     }
 
     /// Returns the cost of an answer, if the model's price is known.
-    fn cost(&self, upstream: &str, model: Option<&str>, usage: Option<&TokenUsage>) -> Option<f64> {
-        self.maker.prices.cost(Some(upstream), model?, usage?)
+    fn cost(&self, observed: &NormalizedRequest, answer: &Answer) -> Option<f64> {
+        let upstream = Some(observed.upstream.as_str());
+        let model = priced_model(upstream, observed.call.model.as_deref(), answer.model.as_deref());
+        self.maker.prices.cost(upstream, model?, answer.usage.as_ref()?)
     }
 
     /// Returns an entry that is in the file in the same form as in a loomrec recording.

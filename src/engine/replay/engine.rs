@@ -61,8 +61,8 @@ pub struct ReplayAnswer {
     pub response: Response<ReplayBody>,
     /// The tokens that the recorded call used.
     pub usage: TokenUsage,
-    /// The cost of the recorded call.
-    pub cost_usd: f64,
+    /// The cost of the recorded call; `None` if it is unknown.
+    pub cost_usd: Option<f64>,
     /// How the take was found.
     pub by: MatchedBy,
     /// The number of the take under its name, from 1.

@@ -64,7 +64,8 @@ pub(super) struct TakeDelivery {
 #[derive(Debug, Default)]
 struct TakeDetails {
     usage: TokenUsage,
-    cost_usd: f64,
+    /// `None` if it is unknown.
+    cost_usd: Option<f64>,
     latency_ms: Option<f64>,
     /// What the nearest call is chosen by, if the request is recorded.
     sketch: Option<RequestSketch>,
@@ -126,7 +127,7 @@ impl ReplayTake {
         let details = TakeDetails {
             is_undelivered: entry.is_undelivered(),
             usage: entry.usage.unwrap_or_default(),
-            cost_usd: entry.cost_usd.unwrap_or(0.0),
+            cost_usd: entry.known_cost(),
             latency_ms: entry.latency_ms,
             sketch,
             declared_fault,
@@ -175,9 +176,9 @@ impl ReplayTake {
         self.details.as_ref().map(|details| details.usage).unwrap_or_default()
     }
 
-    /// Returns the cost of the recorded call.
-    pub fn cost_usd(&self) -> f64 {
-        self.details.as_ref().map_or(0.0, |details| details.cost_usd)
+    /// Returns the cost of the recorded call; `None` if it is unknown.
+    pub fn cost_usd(&self) -> Option<f64> {
+        self.details.as_ref().map_or(Some(0.0), |details| details.cost_usd)
     }
 
     /// Returns how long the recorded call took.
@@ -360,7 +361,7 @@ impl ReplayTake {
 impl TakeDetails {
     fn is_empty(&self) -> bool {
         self.usage == TokenUsage::default()
-            && self.cost_usd == 0.0
+            && self.cost_usd == Some(0.0)
             && self.latency_ms.is_none()
             && self.sketch.is_none()
             && self.declared_fault.is_none()

@@ -52,6 +52,7 @@ impl TakeAnswer {
                 finish_reason: entry.finish_reason,
                 tool_calls: entry.tool_calls,
                 embeddings: entry.embeddings,
+                cost_usd: None,
             };
             return Self::Words(Box::new(PlainAnswer { answer, label }));
         };

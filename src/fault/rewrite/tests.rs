@@ -60,6 +60,7 @@ fn answer(arguments: Option<Value>) -> Answer {
             total_tokens: 12,
             ..TokenUsage::default()
         }),
+        cost_usd: None,
         finish_reason: None,
         tool_calls: arguments.into_iter().map(call).collect(),
         embeddings: vec![],

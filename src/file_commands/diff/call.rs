@@ -45,8 +45,8 @@ pub(super) struct CallSummary {
     pub(super) answer: String,
     /// The total number of its tokens.
     pub(super) tokens: u64,
-    /// Its cost.
-    pub(super) cost: f64,
+    /// Its cost; `None` if it is unknown.
+    pub(super) cost: Option<f64>,
 }
 
 impl CallSummary {
@@ -75,7 +75,7 @@ impl CallSummary {
             words: words.join(" "),
             answer: answer(side),
             tokens: entry.usage.map_or(0, |usage| usage.total_tokens),
-            cost: entry.cost_usd.unwrap_or(0.0),
+            cost: entry.known_cost(),
         }
     }
 

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::call::{CallState, ComparedCall};
-use loomrec_cli::amount::{dollars, rounded};
+use loomrec_cli::pricing::{known_sum, sum_words};
 
 /// Counts of calls, and the tokens and costs of both sides.
 #[derive(Debug, Default)]
@@ -18,6 +18,8 @@ pub(super) struct DiffTotals {
     pub(super) only_new: usize,
     tokens: (u64, u64),
     cost: (f64, f64),
+    /// Calls whose cost is unknown.
+    unpriced: (u64, u64),
 }
 
 impl DiffTotals {
@@ -32,11 +34,13 @@ impl DiffTotals {
         self.near += usize::from(call.state == CallState::Same && !call.differences.is_empty());
         if let Some(old) = &call.old {
             self.tokens.0 = self.tokens.0.saturating_add(old.tokens);
-            self.cost.0 += old.cost;
+            self.cost.0 += old.cost.unwrap_or(0.0);
+            self.unpriced.0 += u64::from(old.cost.is_none());
         }
         if let Some(new) = &call.new {
             self.tokens.1 = self.tokens.1.saturating_add(new.tokens);
-            self.cost.1 += new.cost;
+            self.cost.1 += new.cost.unwrap_or(0.0);
+            self.unpriced.1 += u64::from(new.cost.is_none());
         }
     }
 
@@ -78,7 +82,8 @@ impl DiffTotals {
         if before != after {
             parts.push(format!("tokens {before} → {after}"));
         }
-        let (before, after) = (dollars(self.cost.0), dollars(self.cost.1));
+        let before = sum_words(self.cost.0, self.unpriced.0);
+        let after = sum_words(self.cost.1, self.unpriced.1);
         if before != after {
             parts.push(format!("cost {before} → {after}"));
         }
@@ -95,7 +100,10 @@ impl DiffTotals {
             "only_a": self.only_old,
             "only_b": self.only_new,
             "tokens": { "a": self.tokens.0, "b": self.tokens.1 },
-            "cost_usd": { "a": rounded(self.cost.0), "b": rounded(self.cost.1) },
+            "cost_usd": {
+                "a": known_sum(self.cost.0, self.unpriced.0),
+                "b": known_sum(self.cost.1, self.unpriced.1),
+            },
         })
     }
 }

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::row::JournalRow;
-use loomrec_cli::amount::{dollars, milliseconds, rounded};
+use loomrec_cli::amount::milliseconds;
+use loomrec_cli::pricing::{known_sum, sum_words};
 use loomrec_cli::table::{Table, TableColumn};
 use loomrec_cli::terminal::line;
 
@@ -137,6 +138,8 @@ struct GroupSums {
     input: u64,
     output: u64,
     cost: f64,
+    /// Calls with tokens whose cost is unknown.
+    unpriced: u64,
     total: TimeSteps,
     first_byte: TimeSteps,
 }
@@ -148,6 +151,8 @@ impl GroupSums {
         self.input = self.input.saturating_add(call.input_tokens.unwrap_or(0));
         self.output = self.output.saturating_add(call.output_tokens.unwrap_or(0));
         self.cost += call.cost_usd.unwrap_or(0.0);
+        let has_tokens = call.input_tokens.max(call.output_tokens).is_some_and(|count| count > 0);
+        self.unpriced += u64::from(has_tokens && call.cost_usd.is_none());
         if call.failed() {
             self.failed += 1;
             return;
@@ -164,7 +169,7 @@ impl GroupSums {
             some(self.failed),
             self.input.to_string(),
             self.output.to_string(),
-            dollars(self.cost),
+            sum_words(self.cost, self.unpriced),
         ];
         cells.extend(self.total.percentiles().map(time));
         cells.push(time(self.first_byte.percentiles()[0]));
@@ -178,7 +183,7 @@ impl GroupSums {
             failed => format!(", {failed} failed"),
         };
         let (input, output) = (self.input, self.output);
-        let cost = dollars(self.cost);
+        let cost = sum_words(self.cost, self.unpriced);
         format!("{} {calls}{failed} · {input} tokens in, {output} out · {cost}", self.calls)
     }
 
@@ -188,7 +193,8 @@ impl GroupSums {
             "failed": self.failed,
             "input_tokens": self.input,
             "output_tokens": self.output,
-            "cost_usd": rounded(self.cost),
+            "cost_usd": known_sum(self.cost, self.unpriced),
+            "cost_not_known": self.unpriced,
             "total_ms": self.total.to_json(),
             "first_byte_ms": self.first_byte.to_json(),
         })

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use loomrec_cli::amount::{milliseconds, rounded};
-use loomrec_cli::pricing::sum_words;
+use loomrec_cli::amount::milliseconds;
+use loomrec_cli::pricing::{known_sum, sum_words};
 use loomrec_provider::TokenUsage;
 
 /// The percentiles that are shown.
@@ -118,7 +118,7 @@ impl GroupStats {
                 "cache_write": usage.cache_write_tokens,
             },
             // The sum of the known costs. Null if none is known.
-            "cost_usd": (self.unpriced == 0 || self.cost != 0.0).then(|| rounded(self.cost)),
+            "cost_usd": known_sum(self.cost, self.unpriced),
             "unpriced": self.unpriced,
             "latency_ms": self.latency.to_json(),
             "first_chunk_ms": self.first_chunk.to_json(),

@@ -15,7 +15,7 @@ mod split;
 mod usage;
 mod write;
 
-pub(super) use usage::usage;
+pub(super) use usage::{stated_cost, usage};
 
 use std::borrow::Cow;
 
@@ -75,6 +75,7 @@ pub(crate) fn complete<D: JsonView>(body: &D) -> Option<Answer> {
     let mut answer = Answer {
         model: text(body, "model").map(Cow::into_owned),
         usage: usage(body),
+        cost_usd: stated_cost(body),
         ..Answer::default()
     };
     let Some(choice) = first else {

@@ -46,6 +46,7 @@ pub(crate) fn read<D: JsonView>(body: &D) -> Option<Answer> {
     // None at all if one cannot be read: a gap would assign the others to the wrong input.
     let vectors = data.iter().map(|item| vector(item.member("embedding")?));
     Some(Answer {
+        cost_usd: chat::stated_cost(body),
         model: text(body, "model").map(Cow::into_owned),
         usage: chat::usage(body),
         embeddings: vectors.collect::<Option<_>>().unwrap_or_default(),

@@ -20,6 +20,7 @@ use std::collections::BTreeMap;
 use memchr::memmem;
 use serde_json::{Value, json};
 
+use super::chat::stated_cost;
 use crate::event_text::holds_text_of;
 use crate::framing::{EventFrame, Framing, events};
 use crate::json_view::{
@@ -69,6 +70,7 @@ pub(crate) fn complete<D: JsonView>(body: &D) -> Option<Answer> {
         model: text(body, "model").map(Cow::into_owned),
         usage: body.member("usage").and_then(usage),
         finish_reason: finish_reason(body),
+        cost_usd: stated_cost(body),
         ..Answer::default()
     };
     for item in items(body, "output") {

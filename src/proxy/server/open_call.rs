@@ -158,7 +158,7 @@ impl OpenCall {
         if let Some(spent) = spent {
             let (input, output) = (spent.tokens.prompt_tokens, spent.tokens.completion_tokens);
             self.record.tokens = Some(TokenCounts { input, output });
-            self.record.cost_usd = Some(spent.cost_usd);
+            self.record.cost_usd = spent.cost_usd;
         }
         self.record.waited += waited;
         if let Some(due) = due {

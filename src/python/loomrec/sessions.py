@@ -86,9 +86,13 @@ class SessionState:
         return TokenUsage(int(tokens.get("input") or 0), int(tokens.get("output") or 0))
 
     @property
-    def cost_usd(self) -> float:
-        """US dollars: spent if calls were recorded, saved if they were served."""
-        return float(self.receipt.get("cost_usd") or 0.0)
+    def cost_usd(self) -> float | None:
+        """US dollars: spent if calls were recorded, saved if they were served.
+
+        The sum of the known costs; None if no cost is known.
+        """
+        cost = self.receipt.get("cost_usd", 0.0)
+        return None if cost is None else float(cost)
 
     def _count(self, member: str) -> int:
         return int(self.receipt.get(member) or 0)

@@ -206,3 +206,19 @@ fn every_upstream_with_prices_is_one_that_is_known_by_name() {
         assert!(loomrec_provider::KnownUpstream::find(&name).is_some(), "{name}");
     }
 }
+
+#[test]
+fn bedrocks_model_is_priced_by_the_path_which_names_the_region() {
+    let table = PriceTable::builtin();
+    let asked = "us.anthropic.claude-haiku-4-5-20251001-v1:0";
+    let priced = priced_model(Some("bedrock"), Some(asked), Some("claude-haiku-4-5-20251001"));
+    assert_eq!(priced, Some(asked));
+    let usage = usage(1000, 1000);
+    assert_eq!(table.cost(Some("bedrock"), asked, &usage), Some(0.0066));
+    let arn = format!("arn:aws:bedrock:us-east-1:123456789012:inference-profile/{asked}");
+    assert_eq!(table.cost(Some("bedrock"), &arn, &usage), Some(0.0066));
+    let own = "arn:aws:bedrock:us-east-1:123456789012:application-inference-profile/abc";
+    assert_eq!(table.cost(Some("bedrock"), own, &usage), None);
+    let answered = priced_model(Some("openai"), Some("gpt-4o"), Some("gpt-4o-2024-05-13"));
+    assert_eq!(answered, Some("gpt-4o-2024-05-13"));
+}

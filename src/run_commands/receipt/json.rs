@@ -10,6 +10,7 @@ use super::super::score::ScoredFaults;
 use super::FaultReceipt;
 use super::{BoundReceipt, Receipt, ScriptReceipt, SessionsReceipt, remote};
 use loomrec_cli::amount::rounded;
+use loomrec_cli::pricing::known_sum;
 use loomrec_engine::record::CallFailure;
 use loomrec_identity::BoundPair;
 use loomrec_store::RecordingLocation;
@@ -22,11 +23,10 @@ impl Receipt {
         let more = &self.more;
         let locations = self.recordings.iter().map(|(location, _)| location);
         let remote = remote::to_json(locations, self.upload.as_ref());
-        let in_force = self.in_force.as_ref();
-        let in_force = in_force.map(|it| it.to_json(self.unchecked_calls, self.by_messages));
-        let unused = self.unused.as_ref();
-        let undelivered = unused.map_or(0, |it| it.undelivered);
-        let (unused, named) = unused.map_or((0, &[][..]), |it| (it.count, &it.named[..]));
+        let (calls, by_messages) = (self.unchecked_calls, self.by_messages);
+        let in_force = self.in_force.as_ref().map(|it| it.to_json(calls, by_messages));
+        let unused = self.unused.as_ref().map(|it| (it.count, &it.named[..], it.undelivered));
+        let (unused, named, undelivered) = unused.unwrap_or_default();
         json!({
             "loomrec": env!("CARGO_PKG_VERSION"),
             "receipt_version": 1,
@@ -68,7 +68,8 @@ impl Receipt {
             "recorded_ms": rounded(self.recorded_ms),
             "upstream_connections": self.upstream_connections,
             "tokens": { "input": more.input_tokens, "output": more.output_tokens },
-            "cost_usd": rounded(more.cost_usd),
+            "cost_usd": known_sum(more.cost_usd, more.unknown_costs),
+            "cost_not_known": more.unknown_costs,
             "unpriced_models": more.unpriced,
             "upstream_failures": failures_json(&more.upstream_failures),
             "keep_errors": more.keep_errors,

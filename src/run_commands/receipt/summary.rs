@@ -3,8 +3,8 @@
 use super::super::args::SUMMARY_BEGINNING;
 use super::FaultReceipt;
 use super::Receipt;
-use loomrec_cli::amount::dollars;
 use loomrec_cli::markdown::{code, fenced};
+use loomrec_cli::pricing::sum_words;
 use loomrec_cli::terminal;
 use loomrec_engine::replay::RecordingMismatchError;
 
@@ -75,7 +75,7 @@ impl Receipt {
             let (input, output) = (self.more.input_tokens, self.more.output_tokens);
             counts.push(("tokens in, out", format!("{input}, {output}")));
             let spent = if self.recorded > 0 { "spent" } else { "saved" };
-            counts.push((spent, dollars(self.more.cost_usd)));
+            counts.push((spent, sum_words(self.more.cost_usd, self.more.unknown_costs)));
         }
         counts
     }

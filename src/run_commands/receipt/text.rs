@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::super::in_force::InForce;
 use super::FaultReceipt;
 use super::{BoundReceipt, Receipt, ScriptReceipt, SessionsReceipt};
-use loomrec_cli::amount::dollars;
+use loomrec_cli::pricing::sum_words;
 use loomrec_cli::terminal;
 use loomrec_engine::record::CallFailure;
 use loomrec_identity::NormalizeRule;
@@ -99,8 +99,9 @@ impl Receipt {
         parts.push(format!("upstream connections: {}", self.upstream_connections));
         if more.input_tokens + more.output_tokens > 0 {
             let verb = if self.recorded > 0 { "spent" } else { "saved" };
-            let (input, output, cost) = (more.input_tokens, more.output_tokens, more.cost_usd);
-            parts.push(format!("{input} tokens in, {output} out, {} {verb}", dollars(cost)));
+            let (input, output) = (more.input_tokens, more.output_tokens);
+            let cost = sum_words(more.cost_usd, more.unknown_costs);
+            parts.push(format!("{input} tokens in, {output} out, {cost} {verb}"));
         }
         parts
             .extend(self.recordings.iter().map(|(path, sha)| self.recording(path, sha.as_deref())));

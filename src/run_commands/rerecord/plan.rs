@@ -13,7 +13,7 @@ use loomrec_cli::table::{Table, TableColumn};
 use loomrec_cli::terminal;
 use loomrec_provider::TokenUsage;
 use loomrec_recording::Entry;
-use loomrec_recording::cost::PriceTable;
+use loomrec_recording::cost::{PriceTable, priced_model};
 
 /// The calls of one model.
 #[derive(Clone, Copy, Debug, Default)]
@@ -46,14 +46,15 @@ impl RerecordPlan {
         let asked = made.observed.call.model.clone();
         let was = old.request.as_ref().and_then(|request| request.recognise().model);
         // The name of the model that answered has a date, and so its own price.
-        let priced = if asked == was { old.model.clone().or(was) } else { asked.clone() };
-        let model = asked.or_else(|| old.model.clone()).unwrap_or_else(|| "-".to_owned());
+        let answered = old.model.as_deref().filter(|_| asked == was);
+        let priced = priced_model(Some(upstream), asked.as_deref(), answered);
+        let model = asked.clone().or_else(|| old.model.clone()).unwrap_or_else(|| "-".to_owned());
         let row = self.rows.entry((upstream.clone(), model)).or_default();
         row.calls += 1;
         let usage = old.usage.filter(|usage| *usage != TokenUsage::default());
         let cost = usage
             .zip(priced)
-            .and_then(|(usage, priced)| self.prices.cost(Some(upstream), &priced, &usage));
+            .and_then(|(usage, priced)| self.prices.cost(Some(upstream), priced, &usage));
         if let Some(usage) = usage {
             row.input += usage.prompt_tokens;
             row.output += usage.completion_tokens;

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use indicatif::ProgressBar;
 
 use crate::progress;
-use loomrec_cli::amount::dollars;
 use loomrec_cli::output::Output;
+use loomrec_cli::pricing::sum_words;
 use loomrec_cli::terminal;
 use loomrec_engine::record::rerecord::{AnswerChange, RerecordOutcome};
 use loomrec_telemetry::run_counters::RunCounters;
@@ -42,7 +42,8 @@ impl RerecordCounts {
     }
 
     fn text(&self, counters: &RunCounters) -> String {
-        let mut text = dollars(counters.more().cost_usd);
+        let more = counters.more();
+        let mut text = sum_words(more.cost_usd, more.unknown_costs);
         for (count, word) in [
             (self.answer, "changed"),
             (self.retries, "retried"),

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::collect::CollectedCalls;
 use super::progress::RerecordCounts;
-use loomrec_cli::amount::{dollars, rounded};
+use loomrec_cli::pricing::{known_sum, sum_words};
 use loomrec_cli::terminal;
 use loomrec_store::RecordingLocation;
 use loomrec_telemetry::run_counters::CounterDetail;
@@ -59,7 +59,7 @@ impl RerecordReport<'_> {
         }
         parts.push(format!("upstream connections: {}", self.connections));
         if more.input_tokens + more.output_tokens > 0 {
-            let cost = dollars(more.cost_usd);
+            let cost = sum_words(more.cost_usd, more.unknown_costs);
             parts.push(format!(
                 "{} tokens in, {} out, {cost} spent",
                 more.input_tokens, more.output_tokens
@@ -134,7 +134,8 @@ impl RerecordReport<'_> {
             "left_out": left_out(self.collected),
             "stale": self.collected.stale,
             "tokens": { "input": more.input_tokens, "output": more.output_tokens },
-            "cost_usd": rounded(more.cost_usd),
+            "cost_usd": known_sum(more.cost_usd, more.unknown_costs),
+            "cost_not_known": more.unknown_costs,
             "unpriced_models": more.unpriced,
             "keep_errors": more.keep_errors,
             "unfolded": more.unfolded,

@@ -88,7 +88,7 @@ fn fill(metrics: &Metrics, counters: &RunCounters) {
     metrics.stream_ends(SendEnd::ClientLeft);
     metrics.append(Duration::from_micros(30));
     metrics.compaction(Duration::from_millis(30));
-    counters.spend(7, 5, 0.25);
+    counters.spend(7, 5, Some(0.25));
     RunCounters::count(&counters.recorded);
     counters.unkept("disk full");
 }

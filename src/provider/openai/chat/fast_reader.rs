@@ -138,6 +138,7 @@ impl<'a> CompletionBuilder<'a> {
     fn answer(self) -> Answer {
         let body = [("usage", self.usage), ("x_groq", self.groq)];
         let body = body.into_iter().filter_map(|(name, value)| Some((name.into(), value?)));
+        let body = Json::Object(body.collect());
         let tool_calls = self.calls.into_values().filter_map(|call| {
             let (name, arguments) = call.function?;
             Some(ToolCall::from_text(&call.id, &name, arguments.as_deref().unwrap_or_default()))
@@ -145,7 +146,8 @@ impl<'a> CompletionBuilder<'a> {
         Answer {
             content: self.content,
             model: self.model.map(Cow::into_owned),
-            usage: super::usage(&Json::Object(body.collect())),
+            usage: super::usage(&body),
+            cost_usd: super::stated_cost(&body),
             finish_reason: self.finish_reason.map(Cow::into_owned),
             tool_calls: tool_calls.collect(),
             embeddings: Vec::new(),

@@ -256,3 +256,25 @@ fn arguments_nested_too_deep_for_a_recording_are_kept_as_text() {
     assert_eq!(call(&deep(100)).to_string(), deep(100));
     assert_eq!(call(&deep(101)), json!({ "_raw": deep(101) }));
 }
+
+#[test]
+fn stated_cost_is_read_from_the_usage() {
+    let cost = |usage: Value| {
+        let body = json!({"choices": [], "usage": usage});
+        let stream = stream(&sse(&[chunk(json!({"content": "x"}), json!("stop")), body.clone()]));
+        let whole = complete(&body).unwrap().cost_usd;
+        assert_eq!(stream.unwrap().cost_usd, whole);
+        whole
+    };
+    assert_eq!(cost(json!({"prompt_tokens": 8, "cost": 0.0000143})), Some(0.0000143));
+    assert_eq!(cost(json!({"cost": 0})), Some(0.0));
+    assert_eq!(cost(json!({"cost": {"total_cost": 0.005, "request_cost": 0.004}})), Some(0.005));
+    let own_key = |upstream: Value| {
+        cost(json!({"cost": 0.5, "is_byok": true,
+            "cost_details": {"upstream_inference_cost": upstream}}))
+    };
+    assert_eq!((own_key(json!(10)), own_key(Value::Null)), (Some(10.5), None));
+    for unread in [json!({}), json!({"cost": null}), json!({"cost": "1"}), json!({"cost": -1})] {
+        assert_eq!(cost(unread), None);
+    }
+}

@@ -12,6 +12,20 @@ pub(in crate::openai) fn usage<D: JsonView>(body: &D) -> Option<TokenUsage> {
         .and_then(counts)
 }
 
+/// The cost in US dollars that `usage` states: a number, or Perplexity's object. If a caller brings
+/// a key of its own, OpenRouter states its fee, and the provider's cost beside it.
+pub(in crate::openai) fn stated_cost<D: JsonView>(body: &D) -> Option<f64> {
+    let usage = body.member("usage")?;
+    let cost = usage.member("cost")?;
+    let charged = cost.float().or_else(|| cost.member("total_cost")?.float())?;
+    let has_own_key = usage.member("is_byok").is_some_and(JsonView::is_true);
+    let beside = match has_own_key {
+        true => nested(usage, &["cost_details", "upstream_inference_cost"])?.float()?,
+        false => 0.0,
+    };
+    Some(charged + beside).filter(|cost| cost.is_finite() && *cost >= 0.0)
+}
+
 /// The counts of a `usage` object; `None` if one of them cannot be read.
 pub(super) fn counts<D: JsonView>(usage: &D) -> Option<TokenUsage> {
     if has_unread_count(usage, &["prompt_tokens", "completion_tokens"]) {

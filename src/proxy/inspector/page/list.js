@@ -101,7 +101,7 @@ function fillRow(row, index) {
   setText(cells.first, call.first === null || call.first === undefined ? "" : duration(call.first));
   const tokens = call.input || call.output;
   setText(cells.tokens, tokens ? `${short(call.input || 0)} → ${short(call.output || 0)}` : "");
-  setText(cells.cost, call.cost ? money(call.cost) : "");
+  setText(cells.cost, hasUnknownCost(call) ? "unknown" : call.cost ? money(call.cost) : "");
 }
 
 /** How long it took: said, and drawn against the longest that is shown (by roots). */
@@ -152,7 +152,8 @@ function drawSums() {
   $("sum-failed-box").classList.toggle("some", sums.failed > 0);
   setText($("sum-in"), short(sums.input));
   setText($("sum-out"), short(sums.output));
-  setText($("sum-cost"), money(sums.cost));
+  const known = sums.unknown && sums.cost ? `≥ ${money(sums.cost)}` : money(sums.cost);
+  setText($("sum-cost"), sums.unknown && !sums.cost ? "unknown" : known);
   $("totals").classList.toggle("filtered", filtered());
   const gone = state.gone ? `, ${number(state.gone)} older ones let go` : "";
   setText($("shown"), filtered() ? `${number(state.shown.length)} of ${number(all)}${gone}` : `${plural(all, "call")}${gone}`);

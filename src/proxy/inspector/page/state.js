@@ -20,8 +20,8 @@ const state = {
   faults: new Map(),
   filter: { q: "", provider: "", model: "", source: "", status: "", failed: false },
   options: { provider: new Set(), model: new Set(), source: new Set() },
-  sums: { failed: 0, input: 0, output: 0, cost: 0 },
-  shownSums: { failed: 0, input: 0, output: 0, cost: 0 },
+  sums: { failed: 0, input: 0, output: 0, cost: 0, unknown: 0 },
+  shownSums: { failed: 0, input: 0, output: 0, cost: 0, unknown: 0 },
 };
 
 const FAULT_EVENTS = new Set(["fired", "noticed", "recovered", "given_up"]);
@@ -109,11 +109,17 @@ function add(call) {
   return options;
 }
 
+/** Whether a call has tokens whose price is not known. */
+function hasUnknownCost(call) {
+  return call.cost == null && (call.input || call.output) > 0;
+}
+
 function count(sums, call) {
   sums.failed += call.failed ? 1 : 0;
   sums.input += call.input || 0;
   sums.output += call.output || 0;
   sums.cost += call.cost || 0;
+  sums.unknown += hasUnknownCost(call) ? 1 : 0;
 }
 
 /** Lets the oldest go. */
@@ -129,7 +135,7 @@ function startOver() {
   state.bySeq.clear();
   state.faults.clear();
   questions.left.length = 0;
-  state.sums = { failed: 0, input: 0, output: 0, cost: 0 };
+  state.sums = { failed: 0, input: 0, output: 0, cost: 0, unknown: 0 };
   refilter();
 }
 
@@ -148,7 +154,7 @@ const statusClass = (call) => (call.status === null ? "none" : Math.floor(call.s
 /** Goes through all calls anew. */
 function refilter() {
   state.filter.words = state.filter.q.toLowerCase().split(/\s+/).filter(Boolean);
-  state.shownSums = { failed: 0, input: 0, output: 0, cost: 0 };
+  state.shownSums = { failed: 0, input: 0, output: 0, cost: 0, unknown: 0 };
   state.shown = state.calls.filter(matches);
   for (const call of state.shown) count(state.shownSums, call);
 }

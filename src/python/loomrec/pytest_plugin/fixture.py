@@ -43,8 +43,11 @@ class LoomrecFixture:
         return self._on().session.show().usage
 
     @property
-    def cost_usd(self) -> float:
-        """US dollars of the calls so far: spent if they were recorded, saved if replayed."""
+    def cost_usd(self) -> float | None:
+        """US dollars of the calls so far: spent if they were recorded, saved if replayed.
+
+        None if no cost is known.
+        """
         return self._on().session.show().cost_usd
 
     def var(self, name: str, value: str | os.PathLike[str]) -> None:

@@ -40,6 +40,8 @@ class RunSummary:
     #: Folders with tests, relative to the root.
     folders: list[str] = field(default_factory=list)
     deselected: int = 0
+    #: Calls with tokens whose cost is not known.
+    unpriced: int = 0
 
     def add(
         self, nodeid: str, recording: str, result: SessionResult, unused: int, passed: bool = True
@@ -56,6 +58,7 @@ class RunSummary:
         spent, saved = _split_cost(result)
         self.spent_usd += spent
         self.saved_usd += saved
+        self.unpriced += int(result.receipt.get("cost_not_known") or 0)
         self.saved_ms += float(result.receipt.get("recorded_ms") or 0.0)
         if result.recorded and not result.kept:
             self.discarded.append(nodeid)
@@ -93,6 +96,8 @@ class RunSummary:
             yield f"{_tests(self.replayed)} replayed, {saved} saved"
         if self.recorded or self.discarded:
             yield f"{_tests(self.recorded)} recorded (${format_usd(self.spent_usd)} spent)"
+        if self.unpriced:
+            yield f"calls whose cost is not known: {self.unpriced}"
         if self.discarded:
             yield "not recorded, because the test did not pass: " + _names(sorted(self.discarded))
         if self.failed_calls:
@@ -134,9 +139,9 @@ def format_time(milliseconds: float) -> str:
 def _split_cost(result: SessionResult) -> tuple[float, float]:
     """What the calls of a session have cost, and what they would have cost."""
     if not result.recorded:
-        return 0.0, result.cost_usd
+        return 0.0, result.cost_usd or 0.0
     if not result.served:
-        return result.cost_usd, 0.0
+        return result.cost_usd or 0.0, 0.0
     costs = {"recorded": 0.0, "served": 0.0}
     for call in result.calls:
         if call.get("outcome") in costs:
