@@ -135,11 +135,17 @@ pub fn calls(message: &Value) -> Vec<ToolCall> {
 }
 
 pub(super) fn call(call: &Value) -> ToolCall {
-    let function = call.get("function").unwrap_or(call);
+    // A custom tool takes free text as `input` instead of arguments.
+    let named = ["function", "custom"].iter().filter_map(|kind| call.get(*kind));
+    let function = named.into_iter().find(|named| named.is_object()).unwrap_or(call);
     let word = |value: &Value, name: &str| {
         value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
     };
-    tool_call(word(call, "id"), word(function, "name"), function.get("arguments"))
+    tool_call(
+        word(call, "id"),
+        word(function, "name"),
+        function.get("arguments").or_else(|| function.get("input")),
+    )
 }
 
 /// A tool call whose arguments are an object, or text.

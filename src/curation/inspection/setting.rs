@@ -57,7 +57,7 @@ fn names(tool: &Value) -> Vec<String> {
     if let Some(declared) = declared.and_then(Value::as_array) {
         return declared.iter().flat_map(names).collect();
     }
-    let places = ["/function/name", "/name", "/toolSpec/name", "/type"];
+    let places = ["/function/name", "/custom/name", "/name", "/toolSpec/name", "/type"];
     let name = places.iter().find_map(|place| tool.pointer(place)?.as_str());
     let key = || tool.as_object().and_then(|members| members.keys().next().cloned());
     vec![name.map(str::to_owned).or_else(key).unwrap_or_else(|| "?".to_owned())]
@@ -73,6 +73,7 @@ mod tests {
             "model": "m", "messages": [], "temperature": 0.20,
             "generationConfig": { "topK": 3 },
             "tools": [{ "type": "function", "function": { "name": "weather" } },
+                      { "type": "custom", "custom": { "name": "sql" } },
                       { "name": "search" }, { "type": "web_search" }, { "googleSearch": {} },
                       { "functionDeclarations": [{ "name": "a" }, { "name": "b" }] }],
             "toolConfig": { "tools": [{ "toolSpec": { "name": "c" } }] },
@@ -82,7 +83,10 @@ mod tests {
         assert_eq!(rows[0], json!(["model", "m"]));
         assert_eq!(rows[1], json!(["temperature", "0.2"]));
         assert_eq!(rows[2], json!(["generationConfig.topK", "3"]));
-        assert_eq!(rows[3], json!(["tools", "weather, search, web_search, googleSearch, a, b"]));
+        assert_eq!(
+            rows[3],
+            json!(["tools", "weather, sql, search, web_search, googleSearch, a, b"])
+        );
         assert_eq!(rows[4], json!(["toolConfig", "c"]));
         assert!(rows[5][1].as_str().unwrap().len() < 400, "{rows}");
         assert_eq!(rows.as_array().unwrap().len(), 6);

@@ -132,3 +132,27 @@ proptest::proptest! {
         }
     }
 }
+
+#[test]
+fn calls_of_custom_tools_have_their_names_and_their_input() {
+    let call =
+        json!({"id": "c1", "type": "custom", "custom": {"name": "sql", "input": "SELECT 1"}});
+    let chat = json!({"messages": [{"role": "assistant", "tool_calls": [call]}]});
+    let item =
+        json!({"type": "custom_tool_call", "call_id": "c1", "name": "sql", "input": "SELECT 1"});
+    let output = json!({"type": "custom_tool_call_output", "call_id": "c1", "output": "1"});
+    let tools = json!([{"type": "custom", "name": "sql", "description": "d"}]);
+    let responses =
+        json!({"tools": tools, "input": [{"role": "user", "content": "Q"}, item, output]});
+    for (operation, body) in
+        [(Operation::CHAT_COMPLETIONS, chat), (Operation::RESPONSES, responses)]
+    {
+        let told = operation.conversation(body.to_string().as_bytes()).unwrap();
+        assert_eq!(told.unsupported, None);
+        let found: Vec<_> = told.messages.iter().flat_map(calls).collect();
+        assert_eq!(found[0].name, "sql");
+        assert_eq!(found[0].arguments, json!({"_raw": "SELECT 1"}));
+        let tool = json!({"type": "custom", "custom": {"name": "sql", "description": "d"}});
+        assert!(told.tools.iter().all(|told| *told == tool), "{:?}", told.tools);
+    }
+}

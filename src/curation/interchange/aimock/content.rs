@@ -55,7 +55,10 @@ impl RequestContent {
             return Some(Self { model, input: Some(input), ..Self::default() });
         }
         let talk = call.operation.conversation(body)?;
-        let name = |tool: &Value| Some(tool.get("function")?.get("name")?.as_str()?.to_owned());
+        let named = |tool: &Value| {
+            tool.get("function").or_else(|| tool.get("custom"))?.get("name").cloned()
+        };
+        let name = |tool: &Value| Some(named(tool)?.as_str()?.to_owned());
         Some(Self {
             model,
             user: talk.last_user(),

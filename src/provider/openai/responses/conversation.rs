@@ -1,7 +1,7 @@
 //! The conversation in a request for OpenAI's Responses: a text, or a list of items, among them
 //! messages.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::conversation::{self, Conversation, image_part, list, text_part, tool_call, word};
 use crate::operation::ObjectView;
@@ -27,6 +27,13 @@ pub(super) fn read(body: &ObjectView) -> Conversation {
             "function" => {
                 let name = tool.get("name").cloned().unwrap_or_default();
                 out.push_tool(&name, tool.get("description"), tool.get("parameters"));
+            }
+            "custom" => {
+                let members = tool.as_object().into_iter().flatten();
+                let custom = members.filter(|(name, _)| *name != "type");
+                let custom: ObjectView =
+                    custom.map(|(name, value)| (name.clone(), value.clone())).collect();
+                out.tools.push(json!({ "type": "custom", "custom": custom }));
             }
             other => out.note_unsupported(format!("the tool {other}, which is OpenAI's own")),
         }
@@ -56,8 +63,8 @@ fn push_item(item: &Value, out: &mut Conversation) {
             }
             _ => out.note_unsupported("a message without content"),
         },
-        "function_call" => push_call(item, out),
-        "function_call_output" => {
+        "function_call" | "custom_tool_call" => push_call(item, out),
+        "function_call_output" | "custom_tool_call_output" => {
             let text = match item.get("output") {
                 Some(Value::String(text)) => text.clone(),
                 Some(other) => {
@@ -77,7 +84,7 @@ fn push_call(item: &Value, out: &mut Conversation) {
     let call = tool_call(
         word(item, "call_id").to_owned(),
         word(item, "name").to_owned(),
-        item.get("arguments"),
+        item.get("arguments").or_else(|| item.get("input")),
     );
     let last = out.messages.pop_if(|last| conversation::has_role(last, "assistant"));
     let text = last.as_ref().and_then(conversation::text).unwrap_or_default();
