@@ -16,24 +16,26 @@ const INTO_CONFLICTS: [&str; 2] = ["output", "force"];
 /// `loomrec import`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Formats: vcr (VCR.py and pytest-recording, YAML), vcr-json (the same in JSON), har (browsers,
-Playwright, mitmproxy), agentloom, aimock (fixtures), openai-chat (JSONL for fine-tuning). The
-format is detected from the beginning of each file; --from sets it.
+Formats: vcr (VCR.py, pytest-recording, Ruby's and R's vcr, go-vcr), vcr-json (the same in JSON),
+har (browsers, Playwright, mitmproxy, Polly), agentloom, aimock (fixtures), openai-chat (JSONL for
+fine-tuning), httprr (Go), nock, wiremock (mappings). The format is detected from the beginning of
+each file, which may be compressed (.gz); --from sets it.
 
 Credentials are never imported. Calls to hosts that are not upstreams are left out and counted;
 use --upstream to name your own addresses, as for record.
 
-Exit code 0 if calls were imported, 1 if there were none or one was lost, 4 if a file cannot be
-read.
+A bad file does not stop the others. Exit code 0 if calls were imported, 1 if there were none, or
+a call or a file was left out, 4 if no file could be read, or under --strict a single one could not.
 
 Examples:
   loomrec import tests/cassettes/*.yaml -o recordings/agent.json
   loomrec import --from har traffic.har -o recordings/web.json --upstream openai=http://127.0.0.1:9999/v1
+  loomrec import tests/cassettes --per-file tests/recordings
   loomrec import new.yaml --into recordings/agent.json
   loomrec import fixtures/recorded/*.json --requests recordings/.loomrec/agent.json.pending -o recordings/agent.json
   loomrec replay --strict -r recordings/agent.json -- pytest")]
 pub struct ImportArgs {
-    /// The files to read; - for stdin
+    /// The files to read, or folders with them; - for stdin
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// The format of the files [default: detected from their beginning]
@@ -51,7 +53,7 @@ pub struct ImportArgs {
         short,
         long,
         value_name = "OUT",
-        required_unless_present = "into",
+        required_unless_present_any = ["into", "per_file"],
         value_parser = local_location(),
         value_hint = ValueHint::AnyPath,
     )]
@@ -65,9 +67,21 @@ pub struct ImportArgs {
         value_hint = ValueHint::AnyPath,
     )]
     pub into: Option<RecordingLocation>,
+    /// Make a recording of each file in this folder instead, where the plug-in for pytest finds it
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["output", "into", "requests"])]
+    pub per_file: Option<PathBuf>,
     /// Replace an existing recording
     #[arg(long)]
     pub force: bool,
+    /// Write nothing if a file cannot be read or a call is lost
+    #[arg(long)]
+    pub strict: bool,
+    /// Do not assume headers that every SDK sends where a file lacks them
+    #[arg(long)]
+    pub no_assume: bool,
+    /// The value of a placeholder in the files, such as AWS_REGION (repeatable)
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub substitute: Vec<String>,
     /// Also import calls to other hosts; each host becomes an upstream of that name
     #[arg(long)]
     pub all: bool,

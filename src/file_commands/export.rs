@@ -4,6 +4,8 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
+use serde_json::Map;
+
 use super::args::{ExportArgs, LogFormat};
 use super::transfer_report::TransferTotals;
 use loomrec_cli::exit::{CommandFailure, NO, UNEXPECTED};
@@ -20,7 +22,7 @@ use loomrec_store::{Recording, StoreError, StoredEntry};
 /// Invalid flags, or an output file that exists already (2); a recording that cannot be read (4);
 /// an output that cannot be written.
 pub fn run(args: &ExportArgs) -> Result<u8, CommandFailure> {
-    let format = ForeignFormat::named(&args.to);
+    let format = ForeignFormat::to_write(&args.to);
     let format =
         format.map_err(|error| CommandFailure::usage(format!("--to: failed to {error}")))?;
     let addresses = UpstreamAddresses::new(serve_setup::addresses(&args.upstream)?);
@@ -29,17 +31,31 @@ pub fn run(args: &ExportArgs) -> Result<u8, CommandFailure> {
         output_target::refuse_folder("-o", &path.into(), "an export is one file")?;
     }
     let recording = serve_setup::open(&args.file, &output)?;
-    let writer = ExportWriter::new(format, &addresses);
-    let (transfer, target) = match &args.output {
-        Some(path) => (to_file(path, args.force, &recording, writer)?, path.display().to_string()),
-        None => (to_stdout(&recording, writer)?, "stdout".to_owned()),
-    };
-    if args.json {
-        print(&transfer.to_json(&target))?;
-    } else {
+    let target = args.output.as_ref().map(|path| path.display().to_string());
+    let target = target.unwrap_or_else(|| "stdout".to_owned());
+    if let Some(path) = args.output.as_ref().filter(|path| !args.force && path.exists()) {
+        return Err(exists(path));
+    }
+    // What the format cannot hold is said before anything is written.
+    let survey = ExportWriter::new(format, &addresses);
+    let survey = write(io::sink(), &recording, survey, |text| text.into())?;
+    if let (false, Ok(transfer)) = (args.json, survey) {
         output.info(&transfer.text(&target));
     }
+    let writer = ExportWriter::new(format, &addresses);
+    let transfer = match &args.output {
+        Some(path) => to_file(path, args.force, &recording, writer)?,
+        None => to_stdout(&recording, writer)?,
+    };
+    if args.json {
+        print(&transfer.to_json(&target, Map::new()))?;
+    }
     Ok(if transfer.count() == 0 { NO } else { 0 })
+}
+
+fn exists(path: &Path) -> CommandFailure {
+    let label = path.display();
+    CommandFailure::usage(format!("{label} is there already; name another file, or use --force"))
 }
 
 /// Writes a file that only its owner may read, either completely or not at all.
@@ -53,14 +69,6 @@ fn to_file(
     let failed = |error: io::Error| {
         CommandFailure::new(UNEXPECTED, format!("failed to write {label}: {error}"))
     };
-    let exists = || {
-        CommandFailure::usage(format!(
-            "{label} is there already; name another file, or use --force"
-        ))
-    };
-    if !force && path.exists() {
-        return Err(exists());
-    }
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let file = tempfile::Builder::new()
         .prefix(".export.")
@@ -77,7 +85,7 @@ fn to_file(
         false => match file.persist_noclobber(path) {
             Ok(_) => {}
             Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => {
-                return Err(exists());
+                return Err(exists(path));
             }
             Err(error) => return Err(failed(error.error)),
         },

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use loomrec_cli::terminal;
-use loomrec_curation::interchange::{SkipCause, SkippedItem};
+use loomrec_curation::interchange::{ImportNote, SkipCause, SkippedItem};
 
 /// How many items are reported individually. The rest is only counted.
 const TOLD: usize = 1000;
@@ -30,6 +30,12 @@ pub(super) struct TransferTotals {
     /// Calls whose upstream was chosen by the form of their path: host and upstream.
     shaped: BTreeMap<(String, String), usize>,
     lost: BTreeMap<&'static str, usize>,
+    /// Files that could not be read, with the reason.
+    bad_files: Vec<String>,
+    bad_file_count: usize,
+    /// What was added to calls or left in them, by file.
+    notes: BTreeMap<(ImportNote, String), usize>,
+    note_count: usize,
 }
 
 impl TransferTotals {
@@ -66,6 +72,41 @@ impl TransferTotals {
         }
     }
 
+    /// Notes a file that could not be read.
+    pub(super) fn file_problem(&mut self, problem: String) {
+        self.bad_file_count += 1;
+        if self.bad_files.len() < TOLD {
+            self.bad_files.push(problem);
+        }
+    }
+
+    /// Whether a file could not be read.
+    pub(super) fn has_file_problems(&self) -> bool {
+        self.bad_file_count > 0
+    }
+
+    /// Counts what was added to a call of a file, or left in it.
+    pub(super) fn noted(&mut self, file: &str, note: ImportNote) {
+        let key = (note, file.to_owned());
+        self.note_count += usize::from(!self.notes.contains_key(&key));
+        if self.notes.len() < TOLD || self.notes.contains_key(&key) {
+            *self.notes.entry(key).or_default() += 1;
+        }
+    }
+
+    /// Returns a line for each file that could not be read, and for each call that is lost.
+    pub(super) fn problems(&self) -> String {
+        let damaged = self.left.iter().filter(|left| left.cause == SkipCause::Damaged);
+        let damaged = damaged.map(|left| format!("{}: {}", left.place, left.reason));
+        let mut lines: Vec<String> = self.bad_files.iter().cloned().chain(damaged).collect();
+        let all = self.bad_file_count + self.damaged;
+        if all > lines.len() {
+            lines.push(format!("{} more", all - lines.len()));
+        }
+        let lines: Vec<_> = lines.iter().map(|line| terminal::line(line).into_owned()).collect();
+        lines.join("\n")
+    }
+
     /// Returns how many calls were transferred.
     pub(super) fn count(&self) -> usize {
         self.brought
@@ -76,8 +117,8 @@ impl TransferTotals {
         self.damaged
     }
 
-    /// Returns the JSON for programs.
-    pub(super) fn to_json(&self, out: &str) -> String {
+    /// Returns the JSON for programs, with the members of `more`.
+    pub(super) fn to_json(&self, out: &str, more: Map<String, Value>) -> String {
         let left = self.left.iter();
         let left = left.map(|left| {
             let damaged = left.cause == SkipCause::Damaged;
@@ -88,7 +129,7 @@ impl TransferTotals {
             json!({ "host": host, "upstream": upstream, "calls": calls })
         });
         let lost = self.lost.iter().map(|(what, calls)| json!({ "what": what, "calls": calls }));
-        let value = json!({
+        let mut value = json!({
             "output": out,
             "calls": self.brought,
             "left_out": left.collect::<Value>(),
@@ -98,8 +139,27 @@ impl TransferTotals {
             "other_hosts_count": self.foreign,
             "by_shape": shaped.collect::<Value>(),
             "lost": lost.collect::<Value>(),
+            "bad_files": self.bad_files,
+            "bad_files_count": self.bad_file_count,
+            "assumed": self.notes(|note| matches!(note, ImportNote::Assumed(_))),
+            "placeholders": self.notes(|note| !matches!(note, ImportNote::Assumed(_))),
         });
+        if let Some(members) = value.as_object_mut() {
+            members.extend(more);
+        }
         format!("{}\n", terminal::json(&format!("{value:#}")))
+    }
+
+    fn notes(&self, is_wanted: impl Fn(&ImportNote) -> bool) -> Value {
+        let notes = self.notes.iter().filter(|((note, _), _)| is_wanted(note));
+        let notes = notes.map(|((note, file), calls)| {
+            let what = match note {
+                ImportNote::Assumed(header) => header,
+                ImportNote::StandIn(text) | ImportNote::Placeholder(text) => text.as_str(),
+            };
+            json!({ "what": what, "file": file, "calls": calls })
+        });
+        notes.collect()
     }
 
     /// Formats the report for people.
@@ -136,10 +196,37 @@ impl TransferTotals {
         if self.left_count > named {
             line(format!("left out: {} more; --json lists each", self.left_count - named));
         }
+        for problem in &self.bad_files {
+            line(format!("not imported: {problem}"));
+        }
+        if self.bad_file_count > self.bad_files.len() {
+            line(format!("not imported: {} more files", self.bad_file_count - TOLD));
+        }
+        for ((note, file), count) in self.notes.iter().take(SHOWN) {
+            line(note_line(note, file, *count));
+        }
+        if self.note_count > SHOWN {
+            line(format!("{} more of these; --json lists each", self.note_count - SHOWN));
+        }
         for (part, count) in &self.lost {
             line(format!("lost: {part} ({})", calls(*count)));
         }
         text
+    }
+}
+
+fn note_line(note: &ImportNote, file: &str, count: usize) -> String {
+    let file = if file.is_empty() { String::new() } else { format!(" in {file}") };
+    let count = calls(count);
+    match note {
+        ImportNote::Assumed(header) => format!(
+            "assumed{file}: {header}, which is missing there ({count}); --no-assume leaves it out"
+        ),
+        ImportNote::StandIn(text) => format!("stand-in for a placeholder{file}: {text} ({count})"),
+        ImportNote::Placeholder(name) => format!(
+            "placeholder left in an address{file}: <{name}> ({count}); --substitute {name}=VALUE \
+             names what the program sends"
+        ),
     }
 }
 
@@ -166,10 +253,26 @@ mod tests {
         assert!(text.contains("left out: entry 3: a\\u{1b}[31m"), "{text}");
         assert!(text.contains("1 call to other hosts (example.com)"), "{text}");
         assert!(text.ends_with("lost: times (1 call)"), "{text}");
-        let value: Value = serde_json::from_str(&transfer.to_json("r.json")).unwrap();
+        let value: Value = serde_json::from_str(&transfer.to_json("r.json", Map::new())).unwrap();
         assert_eq!(value["calls"], 2);
         assert_eq!(value["left_out"][0]["place"], "entry 3");
         assert_eq!(value["other_hosts"][0]["calls"], 1);
+    }
+
+    #[test]
+    fn bad_files_and_assumptions_are_told_by_file() {
+        let mut transfer = TransferTotals::default();
+        transfer.file_problem("failed to read a.yaml: it is empty".to_owned());
+        transfer.noted("b.yaml", ImportNote::Assumed("a: b"));
+        transfer.noted("b.yaml", ImportNote::Assumed("a: b"));
+        transfer.noted("c.yaml", ImportNote::Placeholder("P".to_owned()));
+        let text = transfer.text("r.json");
+        assert!(text.contains("not imported: failed to read a.yaml: it is empty"), "{text}");
+        assert!(text.contains("assumed in b.yaml: a: b, which is missing there (2 c"), "{text}");
+        assert!(text.contains("<P> (1 call); --substitute P=VALUE"), "{text}");
+        let value: Value = serde_json::from_str(&transfer.to_json("r.json", Map::new())).unwrap();
+        assert_eq!(value["assumed"][0], json!({"what": "a: b", "file": "b.yaml", "calls": 2}));
+        assert_eq!(value["bad_files_count"], 1);
     }
 
     #[test]

@@ -87,6 +87,8 @@ mod identity;
 #[cfg(test)]
 mod import_bodies;
 #[cfg(test)]
+mod import_formats;
+#[cfg(test)]
 mod inspect;
 #[cfg(test)]
 mod inspector;

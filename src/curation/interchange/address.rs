@@ -9,6 +9,9 @@ use loomrec_provider::{Operation, RecognisedCall, RequestHead, recognise};
 /// The name of the upstream if all calls go to one given address and no name is known.
 const UNNAMED: &str = "default";
 
+/// The host of a call whose file names none.
+pub(super) const NO_HOST: &str = "no-host.invalid";
+
 /// The addresses of upstreams: the known ones, and those that the user gives.
 #[derive(Clone, Debug, Default)]
 pub struct UpstreamAddresses {
@@ -81,9 +84,19 @@ impl UpstreamAddresses {
         if let Some(path) = self.single.as_ref().and_then(|base| path_after_base(base, uri)) {
             return placed(shape.unwrap_or(UNNAMED), path, PlacedBy::Address);
         }
+        if host == NO_HOST
+            && let Some(name) = self.only_name()
+        {
+            return placed(name, uri.path(), PlacedBy::Address);
+        }
         if let Some((name, base)) = directory::upstream_at(&host, port, uri.path()) {
             let path = uri.path().strip_prefix(base).unwrap_or(uri.path());
             return placed(name, path, PlacedBy::Address);
+        }
+        // An export writes this host for an upstream without a public address.
+        let named = host.strip_suffix(".invalid").and_then(directory::KnownUpstream::find);
+        if let Some(known) = named {
+            return placed(known.name, uri.path(), PlacedBy::Address);
         }
         let call = model_call(method, uri, headers, body);
         let provider_host = port.is_none().then(|| ProviderHosts::upstream_at(&host)).flatten();
@@ -98,20 +111,36 @@ impl UpstreamAddresses {
         }
     }
 
-    /// Returns the address of an upstream's call: the one that the user gave, the public one, or a
-    /// substitute if neither is known.
-    pub fn url(&self, upstream: &str, path: &str, query: &str) -> String {
+    /// Returns the only upstream that the user named.
+    fn only_name(&self) -> Option<&str> {
+        match self.named.as_slice() {
+            [(name, _)] => Some(name),
+            _ => None,
+        }
+    }
+
+    /// Returns the address of an upstream's call: the one that the user gave, the public one, the
+    /// one that the call was sent to (`origin`), or a substitute if none is known.
+    pub fn url(&self, upstream: &str, origin: Option<&str>, path: &str, query: &str) -> String {
         let given = self.named.iter().find(|(name, _)| name == upstream);
         let given = given.map(|(_, base)| base).or(self.single.as_ref());
         let base = match given {
             Some(base) => base.as_str().trim_end_matches('/').to_owned(),
             None => directory::KnownUpstream::find(upstream)
                 .and_then(|known| known.base)
+                .or(origin.filter(|origin| leads_to(origin, upstream)))
                 .map_or_else(|| format!("https://{}", substitute_host(upstream)), str::to_owned),
         };
         let query = if query.is_empty() { String::new() } else { format!("?{query}") };
         format!("{base}{path}{query}")
     }
+}
+
+/// Whether calls to this origin belong to the upstream by their host alone.
+fn leads_to(origin: &str, upstream: &str) -> bool {
+    let host = Url::parse(origin).ok().and_then(|url| Some(url.host_str()?.to_owned()));
+    let found = host.and_then(|host| directory::upstream_at(&host, None, "/"));
+    found == Some((upstream, ""))
 }
 
 /// Returns a host for an upstream whose address is not known: the upstream's name if it is a host
@@ -262,10 +291,16 @@ mod tests {
             (&UpstreamAddresses::default(), "anthropic"),
             (&UpstreamAddresses::default(), "a.b"),
         ] {
-            let url = addresses.url(upstream, "/v1/x", "a=b");
+            let url = addresses.url(upstream, None, "/v1/x", "a=b");
             let placed = addresses.place("POST", &url.parse().unwrap(), &[], b"");
             assert_eq!((placed.upstream.as_str(), placed.path.as_str()), (upstream, "/v1/x"));
         }
-        assert_eq!(UpstreamAddresses::default().url("azure", "/x", ""), "https://azure.invalid/x");
+        let none = UpstreamAddresses::default();
+        assert_eq!(none.url("azure", None, "/x", ""), "https://azure.invalid/x");
+        let azure = told("azure", "/x", PlacedBy::Address);
+        assert_eq!(place(&none, "https://azure.invalid/x"), azure);
+        let origin = "https://acme.openai.azure.com";
+        assert_eq!(none.url("azure", Some(origin), "/x", ""), format!("{origin}/x"));
+        assert_eq!(none.url("openai", Some("http://a.b"), "/x", ""), "https://api.openai.com/x");
     }
 }

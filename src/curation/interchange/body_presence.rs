@@ -127,6 +127,24 @@ pub(super) fn holds_body(value: &Value) -> bool {
     }
 }
 
+/// Whether a body shows by itself, or by its headers, that it is complete.
+pub(super) fn is_whole(response: &ForeignResponse) -> bool {
+    let headers = in_lower_case(response.headers.clone());
+    let body = match &response.content {
+        ResponseContent::Wire(body) | ResponseContent::Plain(body) => body.as_ref(),
+        ResponseContent::Chunks(_) => return true,
+    };
+    let length = find_value(&headers, "content-length").and_then(|text| text.trim().parse().ok());
+    let is_stream = || {
+        let text = String::from_utf8_lossy(body);
+        text.trim_start().starts_with(['d', 'e', 'i', ':']) && text.ends_with("\n\n")
+    };
+    length == Some(body.len())
+        || serde_json::from_slice::<serde::de::IgnoredAny>(body).is_ok()
+        || is_stream()
+        || encoding::coding_in(&headers).is_some_and(|_| std::str::from_utf8(body).is_err())
+}
+
 /// Whether bodies of this `content-type` are JSON or streams, and thus never empty.
 pub(super) fn is_structured(content_type: &str) -> bool {
     let media = media_of(content_type);

@@ -36,6 +36,8 @@ fn import(maker: EntryMaker<'_>, good: &GoodFile, file: &Value) -> Imported {
         rules: &rules,
         credential_params: &[],
         all: false,
+        assume: true,
+        substitutes: &[],
         any_length: false,
     };
     let (mut imported, mut is_lost) = (Vec::new(), false);

@@ -4,6 +4,9 @@ use std::fmt;
 
 use loomrec_identity::spelling;
 
+/// The first line of a trace of Go's `httprr`.
+pub(super) const HTTPRR_MARK: &str = "httprr trace v1";
+
 /// The format of another tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ForeignFormat {
@@ -19,6 +22,12 @@ pub enum ForeignFormat {
     Aimock,
     /// Conversations for OpenAI's fine-tuning.
     OpenAiChat,
+    /// A recording of Go's `httprr`; only imported.
+    HttpRr,
+    /// A recording of nock; only imported.
+    Nock,
+    /// Stub mappings of WireMock; only imported.
+    WireMock,
 }
 
 /// A name that is not a format, or not one for this direction.
@@ -36,8 +45,20 @@ fn hint(meant: Option<&str>) -> String {
 
 impl ForeignFormat {
     /// All formats.
-    pub const ALL: [Self; 6] =
-        [Self::Vcr, Self::VcrJson, Self::Har, Self::AgentLoom, Self::Aimock, Self::OpenAiChat];
+    pub const ALL: [Self; 9] = [
+        Self::Vcr,
+        Self::VcrJson,
+        Self::Har,
+        Self::AgentLoom,
+        Self::Aimock,
+        Self::OpenAiChat,
+        Self::HttpRr,
+        Self::Nock,
+        Self::WireMock,
+    ];
+
+    /// How many of [`Self::ALL`] can be written, too. They come first.
+    const WRITTEN: usize = 6;
 
     /// Returns its name for `--from` and `--to`.
     pub fn name(self) -> &'static str {
@@ -48,6 +69,9 @@ impl ForeignFormat {
             Self::AgentLoom => "agentloom",
             Self::Aimock => "aimock",
             Self::OpenAiChat => "openai-chat",
+            Self::HttpRr => "httprr",
+            Self::Nock => "nock",
+            Self::WireMock => "wiremock",
         }
     }
 
@@ -60,6 +84,9 @@ impl ForeignFormat {
             Self::AgentLoom => "an AgentLoom recording",
             Self::Aimock => "aimock's fixtures",
             Self::OpenAiChat => "chat JSONL",
+            Self::HttpRr => "a trace of Go's httprr",
+            Self::Nock => "a recording of nock",
+            Self::WireMock => "mappings of WireMock",
         }
     }
 
@@ -68,9 +95,21 @@ impl ForeignFormat {
     /// # Errors
     /// [`UnknownFormat`], with a suggestion and all names.
     pub fn named(name: &str) -> Result<Self, UnknownFormat> {
-        let found = Self::ALL.into_iter().find(|format| format.name().eq_ignore_ascii_case(name));
-        found.ok_or_else(|| {
-            let names = Self::ALL.map(Self::name);
+        Self::named_among(name, &Self::ALL)
+    }
+
+    /// As [`Self::named`], for a file to be written.
+    ///
+    /// # Errors
+    /// As for [`Self::named`].
+    pub fn to_write(name: &str) -> Result<Self, UnknownFormat> {
+        Self::named_among(name, &Self::ALL[..Self::WRITTEN])
+    }
+
+    fn named_among(name: &str, formats: &[Self]) -> Result<Self, UnknownFormat> {
+        let found = formats.iter().find(|format| format.name().eq_ignore_ascii_case(name));
+        found.copied().ok_or_else(|| {
+            let names: Vec<&str> = formats.iter().map(|format| format.name()).collect();
             UnknownFormat {
                 written: name.to_owned(),
                 meant: spelling::nearest(name, &names),
@@ -102,6 +141,8 @@ impl ForeignFormat {
                 Some(Self::VcrJson)
             } else if has("entries") && has("log") {
                 Some(Self::Har)
+            } else if begins("mappings") || is_mapping(&has) {
+                Some(Self::WireMock)
             } else if has("fixtures") && has("match") {
                 Some(Self::Aimock)
             } else if has("messages") && has("role") && has("content") {
@@ -112,11 +153,30 @@ impl ForeignFormat {
                 None
             };
         }
-        let starts = |line: &str| {
-            ["interactions:", "http_interactions:"].iter().any(|key| line.starts_with(key))
-        };
-        text.lines().any(starts).then_some(Self::Vcr)
+        if let Some(items) = text.strip_prefix('[') {
+            let has = |key: &str| items.contains(&format!("\"{key}\""));
+            if has("scope") && has("method") && has("response") {
+                return Some(Self::Nock);
+            }
+            return is_mapping(&has).then_some(Self::WireMock);
+        }
+        if text.starts_with(HTTPRR_MARK) {
+            return Some(Self::HttpRr);
+        }
+        let starts =
+            |keys: &[&str]| text.lines().any(|line| keys.iter().any(|key| line.starts_with(key)));
+        if starts(&["interactions:", "http_interactions:"]) {
+            return Some(Self::Vcr);
+        }
+        // Polly writes HAR in YAML, too.
+        (starts(&["log:"]) && text.contains("entries:")).then_some(Self::Har)
     }
+}
+
+/// Whether a file with these members is a mapping of WireMock.
+fn is_mapping(has: &dyn Fn(&str) -> bool) -> bool {
+    let address = ["url", "urlPath", "urlPattern", "urlPathPattern", "urlPathTemplate"];
+    has("request") && has("response") && address.iter().any(|name| has(name))
 }
 
 impl fmt::Display for ForeignFormat {
@@ -140,6 +200,13 @@ mod tests {
         assert_eq!(of("{\"_version\": 2, \"_loomrec\": {}}"), None);
         assert_eq!(of("{\n  \"fixtures\": ["), Some(ForeignFormat::Aimock));
         assert_eq!(of("{\"messages\": [{\"role\""), Some(ForeignFormat::OpenAiChat));
+        assert_eq!(of("httprr trace v1\n1 2\n"), Some(ForeignFormat::HttpRr));
+        let nock = "[{\"scope\": \"\", \"method\": \"\", \"response\": {}}]";
+        assert_eq!(of(nock), Some(ForeignFormat::Nock));
+        let mapping = "{\"id\": 1, \"request\": {\"url\": \"\"}, \"response\": {}}";
+        assert_eq!(of(mapping), Some(ForeignFormat::WireMock));
+        assert_eq!(of("{\"mappings\": [{"), Some(ForeignFormat::WireMock));
+        assert_eq!(of("---\nlog:\n  entries:\n"), Some(ForeignFormat::Har));
         assert_eq!(of(""), None);
         assert_eq!(of("a: interactions:"), None);
     }
@@ -150,7 +217,8 @@ mod tests {
         assert_eq!(
             ForeignFormat::named("harr").unwrap_err().to_string(),
             "use the format \"harr\" (did you mean har?); the formats are vcr, vcr-json, \
-             har, agentloom, aimock, openai-chat"
+             har, agentloom, aimock, openai-chat, httprr, nock, wiremock"
         );
+        assert!(!ForeignFormat::to_write("nock").unwrap_err().to_string().contains("wiremock"));
     }
 }

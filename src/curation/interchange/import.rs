@@ -8,8 +8,12 @@ use bytes::Bytes;
 use http::Uri;
 use url::Url;
 
-use super::address::{PlacedBy, PlacedCall, UpstreamAddresses};
-use super::exchange::{ForeignExchange, ForeignRequest, OwnDetails, ResponseContent};
+use super::address::{NO_HOST, PlacedBy, PlacedCall, UpstreamAddresses};
+use super::address_placeholder::{FilledAddress, fill, substituted};
+use super::assumption::{ImportNote, assume_request_type, assume_response_type, assume_version};
+use super::exchange::{
+    ForeignExchange, ForeignRequest, ForeignResponse, OwnDetails, ResponseContent,
+};
 use super::header_list::{find_value, in_lower_case};
 use super::length::{OTHER_LENGTH, has_body, other_length, smaller_request, smaller_than_stated};
 use super::response_body::{ReplyTimes, reply};
@@ -21,6 +25,9 @@ use loomrec_recording::normalized_request::NormalizedRequest;
 use loomrec_recording::redact::{self, CallCredentials, Placeholders};
 use loomrec_recording::request_text::DecodedRequestBody;
 use loomrec_recording::{Entry, EntryName, RecordedRequest, encoding, timestamp};
+
+/// Listed as lost if a file does not hold the times of calls.
+const UNKNOWN_TIMES: [&str; 2] = ["when calls were made", "how long answers took"];
 
 /// Headers with a call's session and step.
 const SESSION: &str = "x-loomrec-session";
@@ -44,6 +51,10 @@ pub struct EntryImporter<'a> {
     pub credential_params: &'a [String],
     /// Whether calls to hosts that are not upstreams are imported, too.
     pub all: bool,
+    /// Whether headers that every SDK sends are assumed where a file lacks them.
+    pub assume: bool,
+    /// Values for placeholders, by name.
+    pub substitutes: &'a [(String, String)],
     /// Whether bodies are imported if their length differs from their headers.
     pub any_length: bool,
 }
@@ -61,6 +72,8 @@ pub struct ImportedEntry {
     pub host: String,
     /// The parts that the file does not hold, in a few words each.
     pub lost: Vec<&'static str>,
+    /// What was added to it, or left in it.
+    pub notes: Vec<ImportNote>,
 }
 
 /// Why no entry was made.
@@ -82,7 +95,7 @@ impl EntryImporter<'_> {
     pub fn entry(&self, exchange: ForeignExchange) -> Result<ImportedEntry, ImportRefusal> {
         let ForeignExchange {
             request,
-            response,
+            mut response,
             started,
             first_ms,
             duration_ms,
@@ -91,7 +104,11 @@ impl EntryImporter<'_> {
             ..
         } = exchange;
         let request_size = request.size;
-        let asked = self.asked(request, response.status, own.as_ref())?;
+        let mut asked = self.asked(request, response.status, own.as_ref())?;
+        if self.assume && own.is_none() {
+            let ForeignResponse { headers, content, .. } = &mut response;
+            asked.notes.extend(assume_response_type(headers, content, is_mark));
+        }
         let other = other_length(&asked.method, &asked.headers, &asked.body, &response)
             .or_else(|| smaller_request(&asked.body, request_size));
         self.accept_length(other, &mut lost)?;
@@ -107,11 +124,10 @@ impl EntryImporter<'_> {
         let smaller = smaller_than_stated(&reply, size).filter(|_| guessed);
         self.accept_length(smaller, &mut lost)?;
         let recorded_at = started.as_deref().and_then(timestamp::read);
-        if recorded_at.is_none() && own.is_none() {
-            lost.push("when calls were made");
-        }
-        if duration_ms.is_none() && own.is_none() {
-            lost.push("how long answers took");
+        if own.is_none() {
+            let known = [recorded_at.is_some(), duration_ms.is_some()];
+            let unknown = UNKNOWN_TIMES.into_iter().zip(known).filter(|(_, known)| !known);
+            lost.extend(unknown.map(|(what, _)| what));
         }
         if guessed && reply.chunks.len() > 1 {
             lost.push("the chunks of streamed answers: they are cut at each event");
@@ -136,7 +152,7 @@ impl EntryImporter<'_> {
             let reason = "a credential in it could not be taken out";
             return Err(ImportRefusal::Damaged(reason.to_owned()));
         }
-        Ok(ImportedEntry { name, entry, by, host: asked.host, lost })
+        Ok(ImportedEntry { name, entry, by, host: asked.host, lost, notes: asked.notes })
     }
 
     /// Refuses a body of another length, unless the user wants it.
@@ -160,7 +176,9 @@ impl EntryImporter<'_> {
         status: u16,
         own: Option<&OwnDetails>,
     ) -> Result<ImportedRequest, ImportRefusal> {
-        let ForeignRequest { method, url, headers, body, .. } = request;
+        let ForeignRequest { method, url, headers, body, .. } = self.substituted(request);
+        let FilledAddress { url, mut notes } =
+            fill(&url, self.substitutes).map_err(ImportRefusal::Damaged)?;
         let uri: Uri = url.parse().map_err(|_| refused("its address is not a URL"))?;
         let host = uri.authority().ok_or_else(|| refused("its address names no host"))?;
         // The host may be preceded by a password.
@@ -178,7 +196,11 @@ impl EntryImporter<'_> {
             }
             _ => return Err(refused("its status is not that of an answer")),
         }
-        let headers = in_lower_case(headers);
+        let mut headers = in_lower_case(headers);
+        let assumes = self.assume && own.is_none();
+        if assumes {
+            notes.extend(assume_request_type(&mut headers, &body, is_mark));
+        }
         let body = if encoding::coding_in(&headers).is_some() {
             body
         } else {
@@ -187,7 +209,15 @@ impl EntryImporter<'_> {
                 .map_err(|why| ImportRefusal::Damaged(format!("its request's body {why}")))?
         };
         let placed = self.addresses.place(&method, &uri, &headers, &body);
+        if assumes {
+            notes.extend(assume_version(&mut headers, &placed.upstream, is_mark));
+        }
         let named = own.is_some_and(|own| own.upstream.is_some());
+        if placed.by == PlacedBy::Host && host == NO_HOST {
+            return Err(refused(
+                "its file names no host: name its upstream by --upstream NAME=URL",
+            ));
+        }
         if placed.by == PlacedBy::Host && !named && !self.all {
             return Err(ImportRefusal::Foreign(host));
         }
@@ -198,7 +228,23 @@ impl EntryImporter<'_> {
         if let Some(address) = address_with_user(&uri) {
             secrets.add_address(&address);
         }
-        Ok(ImportedRequest { method, uri, host, headers, body, placed, secrets })
+        Ok(ImportedRequest { method, uri, host, headers, body, placed, secrets, notes })
+    }
+
+    /// Replaces placeholders in the headers and the body of a request by the values of the user.
+    fn substituted(&self, mut request: ForeignRequest) -> ForeignRequest {
+        let Ok(text) = std::str::from_utf8(&request.body) else { return request };
+        if self.substitutes.is_empty() {
+            return request;
+        }
+        let (old, body) = (request.body.len(), substituted(text, self.substitutes));
+        for (name, value) in &mut request.headers {
+            *value = substituted(value, self.substitutes);
+            if name.eq_ignore_ascii_case("content-length") && value.trim().parse() == Ok(old) {
+                *value = body.len().to_string();
+            }
+        }
+        ForeignRequest { body: body.into(), ..request }
     }
 
     /// Returns the recognised request without secrets, and how its upstream was found.
@@ -262,6 +308,7 @@ pub(super) struct ImportedRequest {
     pub(super) body: Bytes,
     placed: PlacedCall,
     pub(super) secrets: CallCredentials,
+    pub(super) notes: Vec<ImportNote>,
 }
 
 /// Returns the name of an entry that is kept under a step id.
@@ -284,6 +331,9 @@ fn stored_origin(
 ) -> Option<String> {
     if let Some(own) = own {
         return own.upstream_origin;
+    }
+    if asked.host == NO_HOST {
+        return None;
     }
     let address = format!("{}://{}", asked.uri.scheme_str()?, asked.host);
     let origin = Url::parse(&address).ok()?.origin().ascii_serialization();

@@ -22,6 +22,8 @@ fn import(exchange: ForeignExchange) -> Result<ImportedEntry, ImportRefusal> {
         rules: &rules,
         credential_params: &[],
         all: false,
+        assume: true,
+        substitutes: &[],
         any_length: false,
     }
     .entry(exchange)

@@ -9,8 +9,10 @@
 //! Only one exchange is held in memory at a time, however large the file is.
 
 mod address;
+mod address_placeholder;
 mod agentloom;
 mod aimock;
+mod assumption;
 mod attached_files;
 mod body_presence;
 #[cfg(test)]
@@ -19,25 +21,33 @@ mod bounded;
 mod companion;
 mod exchange;
 mod format;
+mod go_duration;
+mod gzip;
 mod har;
 mod header_list;
+mod httprr;
 mod import;
 mod length;
 mod lenient;
 mod line;
+mod nock;
 mod openai_chat;
 mod read;
 mod read_context;
 mod response_body;
+mod stored_message;
 mod text_answer;
 mod text_encoding;
+mod value_body;
 mod vcr;
+mod wiremock;
 mod write;
 
 pub use address::{PlacedBy, PlacedCall, UpstreamAddresses};
 pub use aimock::{
     AimockFixture, FixtureBlock, FixtureList, FixtureMatch, FixturePace, RequestContent, TurnRule,
 };
+pub use assumption::ImportNote;
 pub use attached_files::AttachedFiles;
 pub use companion::CompanionFiles;
 pub use exchange::{
@@ -45,6 +55,7 @@ pub use exchange::{
     ResponseContent, SkipCause, SkippedItem, TextAnswer, TextExchange,
 };
 pub use format::{ForeignFormat, UnknownFormat};
+pub use gzip::without_gzip;
 pub use import::{EntryImporter, ImportRefusal, ImportedEntry};
 pub use read::{read, read_with};
 pub use read_context::ReadError;

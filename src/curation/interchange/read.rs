@@ -8,7 +8,7 @@ use super::companion::CompanionFiles;
 use super::exchange::FoundItem;
 use super::format::ForeignFormat;
 use super::read_context::{ReadContext, ReadError};
-use super::{agentloom, aimock, har, openai_chat, vcr};
+use super::{agentloom, aimock, har, httprr, nock, openai_chat, vcr, wiremock};
 
 /// Finds the exchanges of a file in order, until `visit` wants no more.
 ///
@@ -43,6 +43,9 @@ pub fn read_with(
         ForeignFormat::AgentLoom => agentloom::read(input, &mut finder),
         ForeignFormat::Aimock => aimock::read(input, &mut finder),
         ForeignFormat::OpenAiChat => openai_chat::read(input, beside, &mut finder),
+        ForeignFormat::HttpRr => httprr::read(input, &mut finder),
+        ForeignFormat::Nock => nock::read(input, &mut finder),
+        ForeignFormat::WireMock => wiremock::read(input, beside, &mut finder),
     };
     finder.ended(format, done)
 }
@@ -54,6 +57,8 @@ fn noun(format: ForeignFormat) -> &'static str {
         ForeignFormat::Har | ForeignFormat::AgentLoom => "entry",
         ForeignFormat::Aimock => "fixture",
         ForeignFormat::OpenAiChat => "",
+        ForeignFormat::HttpRr | ForeignFormat::Nock => "call",
+        ForeignFormat::WireMock => "mapping",
     }
 }
 
@@ -79,7 +84,11 @@ mod tests {
                       \"hasToolResult\":false},\"response\":{\"toolCalls\":[{\"name\":\"f\"}]}}]}";
         let chat = "{\"messages\":[{\"role\":\"user\"},{\"role\":\"assistant\",\"content\":[]}],\
                     \"model\":\"m\"}\n{\"messages\":[]}";
-        let files = vec![yaml, har, json, loom, aimock, chat];
+        let nock = "[{\"scope\":\"http://a\",\"method\":\"POST\",\"path\":\"/\",\"body\":{\"a\":1},\
+                    \"status\":200,\"response\":[\"7b\"],\"rawHeaders\":[\"a\",\"b\"]}]";
+        let trace = "httprr trace v1\n24 36\nGET http://a/b HTTP/1.1\n\nHTTP/1.1 200 OK\n\
+                     Content-Length: 1\n\nx";
+        let files = vec![yaml, har, json, loom, aimock, chat, nock, trace];
         (prop::sample::select(files), prop::collection::vec(change, 0..6)).prop_map(
             |(text, changes)| {
                 let mut bytes = text.as_bytes().to_vec();

@@ -68,7 +68,7 @@ pub(super) fn reply(
         ResponseContent::Chunks(chunks) => chunks,
         ResponseContent::Plain(body) => {
             let body = decoded(&headers, body, max)?;
-            headers.retain(|(name, _)| name != "content-encoding");
+            forget_coding(&mut headers, &body);
             times.chunks(&headers, body)
         }
         ResponseContent::Wire(body) => {
@@ -93,6 +93,14 @@ pub(super) fn usual_reason(status: u16) -> &'static str {
     status.and_then(|status| status.canonical_reason()).unwrap_or_default()
 }
 
+/// Removes `content-encoding` from a response whose body was decoded. One without a body, such as
+/// that of `HEAD`, keeps it.
+fn forget_coding(headers: &mut Vec<(String, String)>, body: &Bytes) {
+    if !body.is_empty() {
+        headers.retain(|(name, _)| name != "content-encoding");
+    }
+}
+
 /// Returns the bytes of a body that the file holds decoded, or that has no coding by its
 /// headers. Some tools hold the compressed bytes of a text.
 fn decoded(headers: &[(String, String)], body: Bytes, max: usize) -> Result<Bytes, String> {
@@ -109,9 +117,12 @@ fn decoded(headers: &[(String, String)], body: Bytes, max: usize) -> Result<Byte
 fn unpacked(headers: &mut Vec<(String, String)>, body: Bytes, max: usize) -> Result<Bytes, String> {
     let Some(coding) = encoding::coding_in(headers) else {
         let body = decoded(headers, body, max)?;
-        headers.retain(|(name, _)| name != "content-encoding");
+        forget_coding(headers, &body);
         return Ok(body);
     };
+    if body.is_empty() {
+        return Ok(body);
+    }
     let plain = match encoding::decode(&coding, &body, max) {
         Some(plain) => plain.into(),
         // The tool decoded the body already, and left the header.

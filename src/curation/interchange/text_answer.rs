@@ -105,7 +105,7 @@ impl EntryImporter<'_> {
         if !asked.secrets.is_empty() && !redact::is_clean(&entry.to_text(), &asked.secrets) {
             return Err(ImportRefusal::Damaged(UNCLEAN.to_owned()));
         }
-        Ok(ImportedEntry { name, entry, by, host: asked.host, lost })
+        Ok(ImportedEntry { name, entry, by, host: asked.host, lost, notes: asked.notes })
     }
 
     /// Returns the cost of an answer, if the model's price is known.
@@ -148,7 +148,7 @@ impl EntryImporter<'_> {
             return Err(ImportRefusal::Damaged(UNCLEAN.to_owned()));
         }
         let by = super::address::PlacedBy::Address;
-        Ok(ImportedEntry { name, entry, by, host: String::new(), lost })
+        Ok(ImportedEntry { name, entry, by, host: String::new(), lost, notes: Vec::new() })
     }
 
     /// Returns a name without credentials, as `redact` leaves it.

@@ -52,7 +52,10 @@ impl<'a> ExportWriter<'a> {
             ),
             ForeignFormat::AgentLoom => "{\n  \"_version\": 2".to_owned(),
             ForeignFormat::Aimock => "{\"fixtures\":[".to_owned(),
-            ForeignFormat::OpenAiChat => String::new(),
+            ForeignFormat::OpenAiChat
+            | ForeignFormat::HttpRr
+            | ForeignFormat::Nock
+            | ForeignFormat::WireMock => String::new(),
         }
     }
 
@@ -78,7 +81,8 @@ impl<'a> ExportWriter<'a> {
             || "it holds only the text of an answer, without request and response".to_owned();
         let request = entry.request.as_ref().ok_or_else(words)?;
         let upstream = entry.upstream.as_deref().unwrap_or("default");
-        let url = self.addresses.url(upstream, &request.path, &request.query);
+        let origin = entry.upstream_origin.as_deref();
+        let url = self.addresses.url(upstream, origin, &request.path, &request.query);
         let cassette = |notation, response| {
             let mut written = Cassette { notation }.interaction(&url, request, response)?;
             written.lost.push("when calls were made and how long they took");

@@ -8,6 +8,7 @@ use granit_parser::{
 };
 
 use super::node::{CollectionShape, CoreType, ValueStyle, YamlNode, YamlScalar};
+use super::quoted_lines::QuotedLines;
 
 /// The deepest nesting of lists and maps, including aliases.
 const DEPTH_LIMIT: usize = 512;
@@ -93,7 +94,7 @@ impl Open {
 impl<R: Read> YamlComposer<R> {
     /// Returns a reader of values that need at most `room` bytes each.
     pub(crate) fn new(input: R, room: usize) -> Self {
-        let characters = Characters { input: BufReader::new(input), ended: false };
+        let characters = Characters::new(input);
         Self {
             events: Parser::new_from_fallible_iter(characters),
             anchors: HashMap::new(),
@@ -157,7 +158,7 @@ impl<R: Read> YamlComposer<R> {
                     let ended = stack.pop();
                     let Open { piece: MeasuredNode { node, cost, depth }, anchor, .. } =
                         ended.ok_or_else(|| self.problem("a list or map ends where none began"))?;
-                    let node = merged(node).map_err(|text| self.problem(text))?;
+                    let node = merged(node).map_err(|text| self.problem(text))?.with_python_text();
                     self.keep(MeasuredNode { node, cost, depth }, anchor)
                 }
                 _ => return Err(self.problem("it may be cut: a list or map does not end")),
@@ -263,8 +264,18 @@ fn shape_of(tag: Option<&Tag>) -> CollectionShape {
         "" | "!" | "map" | "seq" | "python/dict" | "python/list" | "python/tuple" => {
             CollectionShape::Usual
         }
+        name if is_python_text(name) => CollectionShape::PythonText,
         _ => CollectionShape::Foreign,
     }
+}
+
+/// Whether a tag names a class of Python that is a text, such as `multidict.istr`.
+fn is_python_text(name: &str) -> bool {
+    let class = name
+        .strip_prefix("python/object/apply:")
+        .or_else(|| name.strip_prefix("python/object/new:"))
+        .and_then(|path| path.rsplit('.').next());
+    class.is_some_and(|class| class.to_ascii_lowercase().ends_with("str"))
 }
 
 /// Returns the type that a tag names, without the prefix of YAML's own tags.
@@ -310,9 +321,17 @@ fn merged(node: YamlNode) -> Result<YamlNode, &'static str> {
 struct Characters<R: Read> {
     input: BufReader<R>,
     ended: bool,
+    lines: QuotedLines,
+    /// A character that comes after this many blanks.
+    waiting: Option<(usize, char)>,
 }
 
 impl<R: Read> Characters<R> {
+    fn new(input: R) -> Self {
+        let (input, lines) = (BufReader::new(input), QuotedLines::new());
+        Self { input, ended: false, lines, waiting: None }
+    }
+
     /// Returns the next byte, if there is one.
     fn byte(&mut self) -> Option<Result<u8, ErrorKind>> {
         let mut byte = [0];
@@ -355,11 +374,22 @@ impl<R: Read> Iterator for Characters<R> {
     type Item = Result<char, ErrorKind>;
 
     fn next(&mut self) -> Option<Self::Item> {
+        if let Some((blanks, character)) = self.waiting.take() {
+            let Some(left) = blanks.checked_sub(1) else { return Some(Ok(character)) };
+            self.waiting = Some((left, character));
+            return Some(Ok(' '));
+        }
         if self.ended {
             return None;
         }
         let next = self.character();
         self.ended = !matches!(next, Some(Ok(_)));
+        if let Some(Ok(character)) = next
+            && let Some(left) = self.lines.blanks_before(character).checked_sub(1)
+        {
+            self.waiting = Some((left, character));
+            return Some(Ok(' '));
+        }
         next
     }
 }

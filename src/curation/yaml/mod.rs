@@ -3,15 +3,17 @@
 
 pub(crate) mod composer;
 pub(crate) mod node;
+mod quoted_lines;
 pub(crate) mod scalar;
 
 use std::collections::HashSet;
+use std::io::Read;
 
 use granit_parser::Event;
 use serde_json::Value;
 
 use composer::{YamlComposer, YamlError};
-use node::{YamlNode, YamlScalar};
+use node::{NoValue, YamlNode, YamlScalar};
 use scalar::ScalarSchema;
 
 /// The memory limit of a text, including its aliases.
@@ -30,9 +32,20 @@ pub fn parse(text: &[u8]) -> Result<Value, String> {
     node.into_value(ScalarSchema::HandWritten).map_err(|none| format!("it {}", none.reason()))
 }
 
+/// Reads the only document of a file as a JSON value.
+///
+/// # Errors
+/// The outer error if the file is not YAML, the inner one if JSON cannot represent it.
+pub(crate) fn value_of(
+    input: impl Read,
+    schema: ScalarSchema,
+) -> Result<Result<Value, NoValue>, YamlError> {
+    Ok(document(input)?.into_value(schema))
+}
+
 /// Returns the only document of a text.
-fn document(text: &[u8]) -> Result<YamlNode, YamlError> {
-    let mut composer = YamlComposer::new(text, ROOM);
+fn document(input: impl Read) -> Result<YamlNode, YamlError> {
+    let mut composer = YamlComposer::new(input, ROOM);
     let first = loop {
         match composer.next()? {
             Event::StreamStart | Event::DocumentStart(..) => {}
@@ -53,7 +66,7 @@ fn document(text: &[u8]) -> Result<YamlNode, YamlError> {
 }
 
 /// Returns a key that occurs twice in one map.
-fn repeated_name(node: &YamlNode) -> Option<&str> {
+pub(crate) fn repeated_name(node: &YamlNode) -> Option<&str> {
     match node {
         YamlNode::Scalar(_) => None,
         YamlNode::List(items, _) => items.iter().find_map(repeated_name),

@@ -1,7 +1,7 @@
 //! A value of a cassette as it is written, before its meaning is known: the same scalar without
 //! quotes is a number in one place and a text in another.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
@@ -61,6 +61,8 @@ pub(crate) enum CoreType {
 pub(crate) enum CollectionShape {
     /// It is a plain list or map.
     Usual,
+    /// Its tag names a class of Python that is a text; the text is in the list.
+    PythonText,
     /// Its tag names an object that only the writing program knew.
     Foreign,
 }
@@ -126,9 +128,6 @@ impl YamlNode {
     /// [`NoValue`] if JSON has no equivalent.
     pub(crate) fn into_value(self, schema: ScalarSchema) -> Result<Value, NoValue> {
         match self {
-            Self::List(_, CollectionShape::Foreign) | Self::Map(_, CollectionShape::Foreign) => {
-                Err(NoValue::Foreign)
-            }
             Self::Scalar(scalar) => scalar.into_value(schema),
             Self::List(items, CollectionShape::Usual) => {
                 let items = items.into_iter().map(|item| item.into_value(schema));
@@ -154,6 +153,27 @@ impl YamlNode {
                 }
                 Ok(Value::Object(map))
             }
+            Self::List(..) | Self::Map(..) => Err(NoValue::Foreign),
+        }
+    }
+
+    /// Returns the text of an object of Python that is one: a list of a single text, or a map with
+    /// it in `args`. Other values stay as they are.
+    pub(crate) fn with_python_text(self) -> Self {
+        let items = match &self {
+            Self::List(items, CollectionShape::PythonText) => items,
+            Self::Map(members, CollectionShape::PythonText) => {
+                let is_args = |key: &Self| matches!(key, Self::Scalar(key) if key.text == "args");
+                match members.iter().find(|(key, _)| is_args(key)) {
+                    Some((_, Self::List(items, _))) => items,
+                    _ => return self,
+                }
+            }
+            _ => return self,
+        };
+        match items.as_slice() {
+            [Self::Scalar(one)] => Self::Scalar(one.clone()),
+            _ => self,
         }
     }
 }
@@ -179,22 +199,26 @@ impl YamlScalar {
     }
 }
 
-/// Returns the members of a map whose keys are texts.
+/// Returns the members of a map whose keys are texts. Of a key that occurs twice, the last value
+/// counts, as for PyYAML and Ruby.
 ///
 /// # Errors
-/// If `what` is not a map, or has duplicate keys. The error says which.
+/// If `what` is not a map, or a key is not a text. The error says which.
 pub(crate) fn members(node: YamlNode, what: &str) -> Result<Vec<(String, YamlNode)>, String> {
     let YamlNode::Map(members, _) = node else { return Err(format!("expected {what} as a map")) };
-    let mut seen = HashSet::with_capacity(members.len());
-    let mut named = Vec::with_capacity(members.len());
+    let mut places: HashMap<String, usize> = HashMap::with_capacity(members.len());
+    let mut named: Vec<(String, YamlNode)> = Vec::with_capacity(members.len());
     for (name, value) in members {
         let YamlNode::Scalar(YamlScalar { text: name, .. }) = name else {
             return Err(format!("a name in {what} is not text"));
         };
-        if !seen.insert(name.clone()) {
-            return Err(format!("duplicate name in {what}"));
+        match places.get(&name).and_then(|place| named.get_mut(*place)) {
+            Some(known) => known.1 = value,
+            None => {
+                places.insert(name.clone(), named.len());
+                named.push((name, value));
+            }
         }
-        named.push((name, value));
     }
     Ok(named)
 }

@@ -102,7 +102,7 @@ impl FixtureList {
             place: by,
             request: ForeignRequest {
                 method: request.method.clone(),
-                url: addresses.url(&upstream, &request.path, &request.query),
+                url: addresses.url(&upstream, None, &request.path, &request.query),
                 headers: request.headers.clone(),
                 body: request.body.clone(),
                 size: None,

@@ -19,6 +19,8 @@ use super::super::exchange::{
 use super::super::read_context::{ReadContext, ReadProblem};
 use super::body::{HarBody, HarBytes, HarMessage, HarPair, pairs, posted};
 use super::own;
+use crate::yaml;
+use crate::yaml::scalar::ScalarSchema;
 use loomrec_recording::{ResponseEnd, timestamp};
 
 /// Reads a HAR file.
@@ -29,11 +31,36 @@ pub(in super::super) fn read(
 ) -> Result<(), ReadProblem> {
     let mut input = std::io::BufReader::new(input);
     skip_mark(&mut input).map_err(ReadProblem::Io)?;
-    let mut deserializer = serde_json::Deserializer::from_reader(input);
     let attached = &beside.attached;
-    let mut state = HarReadState { finder, attached, creator: String::new() };
+    let state = HarReadState { finder, attached, creator: String::new() };
+    if is_json(&mut input).map_err(ReadProblem::Io)? {
+        return read_json(serde_json::Deserializer::from_reader(input), state);
+    }
+    // Polly's YAML. It is read as a whole.
+    let file = yaml::value_of(input, ScalarSchema::Core)?;
+    let text = file.map_err(|none| ReadProblem::Form(format!("it {}", none.reason())))?.to_string();
+    read_json(serde_json::Deserializer::from_str(&text), state)
+}
+
+fn read_json<'de, R: serde_json::de::Read<'de>>(
+    mut deserializer: serde_json::Deserializer<R>,
+    mut state: HarReadState<'_, '_>,
+) -> Result<(), ReadProblem> {
     HarSection { state: &mut state, inside: Inside::File }.deserialize(&mut deserializer)?;
     Ok(deserializer.end()?)
+}
+
+/// Whether the first character is that of a JSON object or of other JSON.
+fn is_json(input: &mut impl std::io::BufRead) -> std::io::Result<bool> {
+    loop {
+        let ahead = input.fill_buf()?;
+        let blanks = ahead.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+        match ahead.get(blanks) {
+            Some(first) => return Ok(!matches!(first, b'l' | b'-' | b'#' | b'%')),
+            None if ahead.is_empty() => return Ok(true),
+            None => input.consume(blanks),
+        }
+    }
 }
 
 /// Skips a byte-order mark, with which some tools begin their files.

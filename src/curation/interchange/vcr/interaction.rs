@@ -2,16 +2,17 @@
 
 use bytes::Bytes;
 
-use super::super::body_presence::holds_body;
 use super::super::exchange::{
     ForeignExchange, ForeignRequest, ForeignResponse, FoundItem, ResponseContent, SkippedItem,
 };
+use super::super::go_duration;
 use super::super::text_encoding::{StatedBody, untagged};
+use super::super::value_body::{stated_length, written_again};
 use super::message::{VcrBody, headers, text};
 use crate::yaml::node::{YamlNode, members};
+use crate::yaml::repeated_name;
 use crate::yaml::scalar::ScalarSchema;
 use loomrec_recording::ResponseEnd;
-use loomrec_recording::rebuilt_body::rebuild;
 
 /// An interaction.
 #[derive(Debug, Default)]
@@ -19,7 +20,13 @@ pub(super) struct VcrInteraction {
     request: VcrRequest,
     response: Option<VcrResponse>,
     recorded_at: String,
+    /// Whether a name occurs twice in one of its maps.
+    has_repeated_name: bool,
 }
+
+/// Listed as lost if a name occurs twice in a map.
+const REPEATED: &str = "values of names that occur twice in a map: the last one counts, as for \
+                        the tool";
 
 #[derive(Debug, Default)]
 struct VcrRequest {
@@ -37,19 +44,15 @@ struct VcrResponse {
     status: Option<YamlNode>,
     /// Only in older cassettes made with httpx, which hold only the text.
     status_code: Option<YamlNode>,
+    /// go-vcr's number, beside a `status` such as `200 OK`.
+    code: Option<YamlNode>,
+    /// go-vcr's time for the call.
+    duration: String,
     headers: Vec<(String, String)>,
     body: VcrBody,
     content: VcrBody,
     parsed_body: VcrBody,
 }
-
-/// Listed as lost for a body that the file holds only as a value.
-pub(super) const REBUILT: &str = "the bytes of JSON bodies: the file holds their values, and the \
-                                  bodies are written again";
-
-/// Listed as lost if the length shows that the bytes differ.
-pub(super) const OTHER_LENGTH: &str = "the length of JSON bodies that are written again: no usual \
-                                       spelling has the length in their headers";
 
 impl VcrInteraction {
     /// Reads an interaction.
@@ -57,7 +60,8 @@ impl VcrInteraction {
     /// # Errors
     /// If the file is malformed. The error says what is wrong.
     pub(super) fn from_node(node: YamlNode) -> Result<Self, String> {
-        let mut interaction = Self::default();
+        let has_repeated_name = repeated_name(&node).is_some();
+        let mut interaction = Self { has_repeated_name, ..Self::default() };
         let mut asked = false;
         for (name, node) in members(node, "an interaction")? {
             match name.as_str() {
@@ -80,12 +84,15 @@ impl VcrInteraction {
             return damaged("it holds no response".to_owned());
         };
         let mut lost = Vec::new();
+        if self.has_repeated_name {
+            lost.push(REPEATED);
+        }
         let VcrRequest { method, uri, mut headers, body, parsed_body } = self.request;
         let body = match bytes(body, parsed_body, &mut headers, &mut lost) {
             Ok(body) => body,
             Err(reason) => return damaged(format!("its request's body {reason}")),
         };
-        let status = answered.status.or(answered.status_code);
+        let status = answered.code.or(answered.status).or(answered.status_code);
         let Some((status, reason)) = status.and_then(status_line) else {
             return damaged("its status cannot be read".to_owned());
         };
@@ -110,7 +117,7 @@ impl VcrInteraction {
             },
             started: Some(self.recorded_at).filter(|started| !started.is_empty()),
             first_ms: None,
-            duration_ms: None,
+            duration_ms: go_duration::milliseconds(&answered.duration),
             own: None,
             lost,
         }))
@@ -141,6 +148,8 @@ impl VcrResponse {
             match name.as_str() {
                 "status" if !node.is_null() => answered.status = Some(node),
                 "status_code" if !node.is_null() => answered.status_code = Some(node),
+                "code" if !node.is_null() => answered.code = Some(node),
+                "duration" => answered.duration = text(node, "`duration`")?,
                 "headers" => answered.headers = headers(node)?,
                 "body" => answered.body = VcrBody::from_node(node)?,
                 "content" => answered.content = VcrBody::from_node(node)?,
@@ -157,7 +166,7 @@ fn parsed(node: YamlNode) -> VcrBody {
     VcrBody::from_value(node, ScalarSchema::PyYaml)
 }
 
-/// Reads `{code: 200, message: OK}` or only the code, with or without quotes.
+/// Reads `{code: 200, message: OK}`, only the code, or `200 OK`.
 fn status_line(status: YamlNode) -> Option<(u16, Option<String>)> {
     let (mut code, mut reason) = (None, None);
     match status {
@@ -172,47 +181,31 @@ fn status_line(status: YamlNode) -> Option<(u16, Option<String>)> {
         }
         value => code = Some(value),
     }
-    Some((text(code?, "a status").ok()?.trim().parse().ok()?, reason))
+    let line = text(code?, "a status").ok()?;
+    let line = line.trim();
+    let (code, phrase) = line.split_once(' ').unwrap_or((line, ""));
+    let phrase = Some(phrase).filter(|phrase| !phrase.is_empty()).map(str::to_owned);
+    Some((code.parse().ok()?, reason.or(phrase)))
 }
 
-/// Returns the bytes of a body, none if the file holds none. A body that the file holds as a value is written again, with the
-/// length in its headers if possible. Otherwise the headers get the new length.
+/// Returns the bytes of a body, none if the file holds none. A body that the file holds as a value
+/// is written again.
 fn bytes(
     body: VcrBody,
     parsed: VcrBody,
     headers: &mut Vec<(String, String)>,
     lost: &mut Vec<&'static str>,
 ) -> Result<Bytes, &'static str> {
-    let is_length = |name: &str| name.eq_ignore_ascii_case("content-length");
-    let length = headers.iter().find(|(name, _)| is_length(name));
-    let length = length.and_then(|(_, value)| value.trim().parse().ok());
-    let value = match body.or_only(parsed) {
-        None => return Err("occurs twice: in `body` and in `parsed_body`"),
-        Some(VcrBody::None) => return Ok(Bytes::new()),
-        Some(VcrBody::Unreadable(why)) => return Err(why),
+    match body.or_only(parsed) {
+        None => Err("occurs twice: in `body` and in `parsed_body`"),
+        Some(VcrBody::None) => Ok(Bytes::new()),
+        Some(VcrBody::Unreadable(why)) => Err(why),
         Some(VcrBody::Bytes(bytes)) => {
             let kind = headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-type"));
             let content_type = kind.map_or("", |(_, kind)| kind.as_str());
-            let stated = StatedBody { content_type, length, size: None };
-            return Ok(untagged(&bytes, stated)?.unwrap_or(bytes).into());
+            let stated = StatedBody { content_type, length: stated_length(headers), size: None };
+            Ok(untagged(&bytes, stated)?.unwrap_or(bytes).into())
         }
-        Some(VcrBody::Json(value)) => value,
-    };
-    if !holds_body(&value) && length != Some(value.to_string().len() as u64) {
-        return Ok(Bytes::new());
+        Some(VcrBody::Json(value)) => written_again(&value, headers, lost),
     }
-    let length = length.and_then(|length| usize::try_from(length).ok());
-    let rebuilt = rebuild(&value, length).ok_or("is nested too deeply to be written again")?;
-    lost.push(REBUILT);
-    if !rebuilt.fits {
-        lost.push(OTHER_LENGTH);
-    }
-    for (name, value) in headers.iter_mut() {
-        if is_length(name) {
-            *value = rebuilt.bytes.len().to_string();
-        }
-    }
-    // The body was compressed. Its value is not.
-    headers.retain(|(name, _)| !name.eq_ignore_ascii_case("content-encoding"));
-    Ok(rebuilt.bytes.into())
 }

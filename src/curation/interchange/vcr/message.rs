@@ -87,6 +87,17 @@ const UNKNOWN_MEMBER: VcrBody =
     VcrBody::Unreadable("is not there, but a member of it that is not known");
 const UNKNOWN_ENCODING: VcrBody = VcrBody::Unreadable("is in an encoding that is not known");
 
+/// Members that bodies of LLM calls have, and no tool's description of a body.
+const OF_CALLS: [&str; 6] = ["model", "messages", "contents", "choices", "candidates", "prompt"];
+
+/// Whether a map is the JSON object that was sent, and not a description of it.
+fn is_plain_object(node: &YamlNode) -> bool {
+    let YamlNode::Map(members, _) = node else { return false };
+    members.iter().any(
+        |(key, _)| matches!(key, YamlNode::Scalar(key) if OF_CALLS.contains(&key.text.as_str())),
+    )
+}
+
 impl VcrBody {
     /// Reads a body: `{string: …}` or `{base64_string: …}`, with a sibling `encoding`, which names
     /// a charset in Ruby's cassettes. Cassetter writes `{type: json, content: …}`.
@@ -98,6 +109,9 @@ impl VcrBody {
             node if node.is_null() => return Ok(Self::None),
             YamlNode::Scalar(scalar) => return Ok(Self::from_scalar(scalar)),
             YamlNode::List(..) => return Ok(OBJECT),
+            node if is_plain_object(&node) => {
+                return Ok(Self::from_value(node, ScalarSchema::PyYaml));
+            }
             YamlNode::Map(..) => {}
         }
         let (mut string, mut base64, mut content) = (Self::None, Self::None, None);

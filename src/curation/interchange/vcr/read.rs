@@ -6,7 +6,9 @@ use std::io::Read;
 use granit_parser::{Event, ScalarStyle};
 use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 
+use super::super::body_presence::is_whole;
 use super::super::bounded::LIMIT;
+use super::super::exchange::{ForeignResponse, FoundItem, SkippedItem};
 use super::super::read_context::{ReadContext, ReadProblem};
 use super::interaction::VcrInteraction;
 use super::message::text;
@@ -18,46 +20,83 @@ use crate::yaml::scalar;
 #[derive(Debug, Default)]
 struct Outline {
     found: bool,
+    /// Whether the member that the tools write last is there.
     whole: bool,
+    is_repeated: bool,
+    /// The answer of the last interaction; `None` if it has none.
+    last: Option<ForeignResponse>,
 }
 
+/// Reported for a cassette without the mark of its end.
+const NO_END: &str = "`version` is missing, which VCR.py writes last: if the file was cut, more \
+                      calls are missing";
+
+/// Reported for a second list.
+const SECOND_LIST: &str = "`interactions` occurs twice: all are read, and VCR.py reads the last";
+
 impl Outline {
-    /// Whether the value with this name is the list of interactions.
-    fn is_interactions(&mut self, name: &str) -> Result<bool, &'static str> {
+    /// Whether the value with this name is a list of interactions.
+    fn is_interactions(&mut self, name: &str) -> bool {
         self.whole |= matches!(name, "version" | "recorded_with");
         let is = matches!(name, "interactions" | "http_interactions");
-        if is && self.found {
-            return Err("`interactions` occurs twice");
-        }
+        self.is_repeated |= is && self.found;
         self.found |= is;
-        Ok(is)
+        is
     }
 
     /// Checks the value with another name.
     fn check_member(name: &str, node: YamlNode) -> Result<(), String> {
         match name {
-            "version" if text(node, "`version`")? != "1" => {
-                Err("a cassette's `version` is 1; this is another one".to_owned())
+            "version" if !matches!(text(node, "`version`")?.as_str(), "1" | "2") => {
+                Err("a cassette's `version` is 1, and go-vcr's also 2; this is another one"
+                    .to_owned())
             }
             _ => Ok(()),
         }
     }
 
-    /// Checks that the cassette was complete.
-    fn check_end(&self) -> Result<(), &'static str> {
-        match (self.found, self.whole) {
-            (true, true) => Ok(()),
-            (false, _) => Err("missing field `interactions`"),
-            // YAML that is cut is often still valid YAML.
-            (true, false) => {
-                Err("it may be cut: `version: 1` is missing, which the tools write after the \
-                     interactions; add it if the file is whole")
-            }
+    /// Passes on an interaction.
+    ///
+    /// # Errors
+    /// If the interaction is malformed, or no more is wanted.
+    fn report(&mut self, node: YamlNode, finder: &mut ReadContext<'_>) -> Result<(), String> {
+        let item = VcrInteraction::from_node(node)?.item(finder.place());
+        self.last = match &item {
+            FoundItem::Exchange(exchange) if !self.whole => Some(exchange.response.clone()),
+            _ => None,
+        };
+        if finder.report(item) { Ok(()) } else { Err(NO_MORE.to_owned()) }
+    }
+
+    /// Checks that the cassette was complete. Without a mark of its end, the last answer must be.
+    fn check_end(&self, finder: &mut ReadContext<'_>) -> Result<(), &'static str> {
+        if !self.found {
+            return Err("missing field `interactions`");
         }
+        let is_cut = || match &self.last {
+            Some(last) => !is_whole(last),
+            None => true,
+        };
+        // YAML that is cut is often still valid YAML.
+        if !self.whole && is_cut() {
+            return Err("it may be cut: `version: 1` is missing, which the tools write after the \
+                        interactions; add it if the file is whole");
+        }
+        if !self.whole {
+            finder.report(FoundItem::Left(SkippedItem::no_call("the end".to_owned(), NO_END)));
+        }
+        if self.is_repeated {
+            let place = "the list".to_owned();
+            finder.report(FoundItem::Left(SkippedItem::no_call(place, SECOND_LIST)));
+        }
+        Ok(())
     }
 }
 
 const NO_MORE: &str = "no more is wanted";
+
+const NO_HTTP: &str = "its `interactions` are a map, so it holds no HTTP calls: record the program \
+                       with `loomrec record`";
 
 const NO_LIST: &str = "invalid type, expected a list of interactions";
 
@@ -84,10 +123,10 @@ pub(in super::super) fn read_yaml(
             first => composer.compose(first)?,
         };
         let name = text(name, "a name").map_err(|wrong| composer.problem(&wrong))?;
-        let is = outline.is_interactions(&name).map_err(|wrong| composer.problem(wrong))?;
+        let is = outline.is_interactions(&name);
         let first = composer.next()?;
         if is {
-            read_interactions(&mut composer, first, finder)?;
+            read_interactions(&mut composer, first, &mut outline, finder)?;
         } else {
             let node = composer.compose(first)?;
             Outline::check_member(&name, node).map_err(|wrong| composer.problem(&wrong))?;
@@ -102,12 +141,13 @@ pub(in super::super) fn read_yaml(
             }
         }
     }
-    outline.check_end().map_err(|wrong| ReadProblem::Form(wrong.to_owned()))
+    outline.check_end(finder).map_err(|wrong| ReadProblem::Form(wrong.to_owned()))
 }
 
 fn read_interactions<R: Read>(
     composer: &mut YamlComposer<R>,
     first: Event<'static>,
+    outline: &mut Outline,
     finder: &mut ReadContext<'_>,
 ) -> Result<(), ReadProblem> {
     match &first {
@@ -116,6 +156,7 @@ fn read_interactions<R: Read>(
         Event::Scalar(text, ScalarStyle::Plain, _, None) if scalar::is_null(text) => {
             return Ok(());
         }
+        Event::MappingStart(..) => return Err(composer.problem(NO_HTTP).into()),
         _ => return Err(composer.problem(NO_LIST).into()),
     }
     loop {
@@ -125,12 +166,7 @@ fn read_interactions<R: Read>(
         };
         let began = composer.place();
         let node = composer.compose(first)?;
-        let interaction =
-            VcrInteraction::from_node(node).map_err(|wrong| composer::at(began, &wrong))?;
-        let item = interaction.item(finder.place());
-        if !finder.report(item) {
-            return Err(ReadProblem::Form(NO_MORE.to_owned()));
-        }
+        outline.report(node, finder).map_err(|wrong| composer::at(began, &wrong))?;
     }
 }
 
@@ -166,19 +202,21 @@ impl<'de> Visitor<'de> for CassetteText<'_, '_> {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         let mut outline = Outline::default();
         while let Some(name) = map.next_key::<String>()? {
-            if outline.is_interactions(&name).map_err(de::Error::custom)? {
-                map.next_value_seed(Interactions { finder: &mut *self.finder })?;
+            if outline.is_interactions(&name) {
+                let (finder, outline) = (&mut *self.finder, &mut outline);
+                map.next_value_seed(Interactions { finder, outline })?;
             } else {
                 let node = map.next_value::<YamlNode>()?;
                 Outline::check_member(&name, node).map_err(de::Error::custom)?;
             }
         }
-        outline.check_end().map_err(de::Error::custom)
+        outline.check_end(self.finder).map_err(de::Error::custom)
     }
 }
 
 struct Interactions<'f, 'a> {
     finder: &'f mut ReadContext<'a>,
+    outline: &'f mut Outline,
 }
 
 impl<'de> DeserializeSeed<'de> for Interactions<'_, '_> {
@@ -203,11 +241,7 @@ impl<'de> Visitor<'de> for Interactions<'_, '_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
         while let Some(node) = seq.next_element::<YamlNode>()? {
-            let interaction = VcrInteraction::from_node(node).map_err(de::Error::custom)?;
-            let item = interaction.item(self.finder.place());
-            if !self.finder.report(item) {
-                return Err(de::Error::custom(NO_MORE));
-            }
+            self.outline.report(node, self.finder).map_err(de::Error::custom)?;
         }
         Ok(())
     }

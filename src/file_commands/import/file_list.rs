@@ -1,0 +1,114 @@
+//! The files of an import: those that are named, and those in the folders that are named.
+
+use std::path::{Path, PathBuf};
+
+use loomrec_cli::exit::CommandFailure;
+use loomrec_os::{FileKind, FileStatus};
+
+/// How the names of files end that are read in a folder.
+const ENDINGS: [&str; 7] = [".yaml", ".yml", ".json", ".jsonl", ".har", ".httprr", ".gz"];
+
+/// How deep folders may be nested.
+const DEPTH: usize = 32;
+
+/// How many files a folder may hold.
+const MOST: usize = 1_000_000;
+
+/// A file to read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ImportFile {
+    pub(super) path: PathBuf,
+    /// Its name for people.
+    pub(super) label: String,
+    /// Its path below the folder that was named; `None` if the file itself was.
+    pub(super) below: Option<PathBuf>,
+}
+
+/// Returns the files in order: a folder stands for the files in it and below, by name. Hidden names
+/// and links in it are passed over.
+///
+/// # Errors
+/// If a file is named twice, or a folder cannot be read or holds no file.
+pub(super) fn expand(named: &[PathBuf]) -> Result<Vec<ImportFile>, CommandFailure> {
+    let mut files: Vec<ImportFile> = Vec::new();
+    for path in named {
+        if !path.is_dir() {
+            let label = path.display().to_string();
+            files.push(ImportFile { path: path.clone(), label, below: None });
+            continue;
+        }
+        let before = files.len();
+        walk(path, path, 0, &mut files)?;
+        if files.len() == before {
+            return Err(CommandFailure::usage(format!(
+                "the folder {} holds no file that could be imported ({})",
+                path.display(),
+                ENDINGS.join(", ")
+            )));
+        }
+    }
+    let mut seen = std::collections::HashSet::new();
+    match files.iter().find(|file| !seen.insert(&file.path)) {
+        Some(twice) => Err(CommandFailure::usage(format!("{} is named twice", twice.label))),
+        None => Ok(files),
+    }
+}
+
+fn walk(
+    root: &Path,
+    folder: &Path,
+    depth: usize,
+    files: &mut Vec<ImportFile>,
+) -> Result<(), CommandFailure> {
+    let failed = |why: String| {
+        let text = format!("failed to read the folder {}: {why}", folder.display());
+        CommandFailure::new(loomrec_cli::exit::RECORDING, text)
+    };
+    if depth > DEPTH || files.len() > MOST {
+        return Err(failed("it holds too many files or folders".to_owned()));
+    }
+    let entries = std::fs::read_dir(folder).map_err(|error| failed(error.to_string()))?;
+    let paths: Result<Vec<PathBuf>, _> =
+        entries.map(|entry| entry.map(|entry| entry.path())).collect();
+    let mut paths = paths.map_err(|error| failed(error.to_string()))?;
+    paths.sort();
+    for path in paths {
+        let name = path.file_name().map(|name| name.to_string_lossy().to_ascii_lowercase());
+        let name = name.filter(|name| !name.starts_with('.')).unwrap_or_default();
+        let kind = FileStatus::at_path(&path).ok().flatten().map(|status| status.kind);
+        match kind {
+            Some(FileKind::Directory) if !name.is_empty() => walk(root, &path, depth + 1, files)?,
+            Some(FileKind::Regular) if ENDINGS.iter().any(|ending| name.ends_with(ending)) => {
+                let below = path.strip_prefix(root).ok().map(Path::to_owned);
+                files.push(ImportFile { label: path.display().to_string(), path, below });
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn folder_stands_for_its_files_by_name() {
+        let outer = tempfile::tempdir().unwrap();
+        for name in ["b/x.yaml", "a.json.gz", "b/.hidden.yaml", "b/readme.md", ".git/c.yaml"] {
+            let path = outer.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "").unwrap();
+        }
+        let files = expand(&[outer.path().to_owned()]).unwrap();
+        let below: Vec<_> = files.into_iter().filter_map(|file| file.below).collect();
+        assert_eq!(below, [PathBuf::from("a.json.gz"), PathBuf::from("b/x.yaml")]);
+        let one = outer.path().join("a.json.gz");
+        assert!(expand(&[one.clone(), one]).is_err());
+        assert!(expand(&[outer.path().join(".git/none"), outer.path().join("b")]).is_ok());
+        fs::create_dir(outer.path().join("empty")).unwrap();
+        assert!(expand(&[outer.path().join("empty")]).is_err());
+    }
+}
