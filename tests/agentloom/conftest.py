@@ -3,6 +3,7 @@ server in front of it."""
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import os
 import re
@@ -29,6 +30,11 @@ SAYS = {
     "think": ("42", "stop", (20, 900, 870), None),
     "tool": (None, "tool_calls", (50, 17, 0), [WEATHER]),
 }
+
+
+def pytest_sessionfinish() -> None:
+    """Says where the end of the run hangs, if it does."""
+    faulthandler.dump_traceback_later(60)
 
 
 def chat_answer(prompt: str) -> dict:
