@@ -10,6 +10,7 @@ mod read;
 use price::{LongPromptRates, ModelPrice, TokenRates};
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use loomrec_provider::TokenUsage;
 pub use read::PriceError;
@@ -18,6 +19,8 @@ pub use read::PriceError;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PriceTable {
     models: Vec<ModelPrice>,
+    /// How many of them, from the first, are the user's own.
+    own: usize,
     /// For each name, the indexes of its prices in `models`, in order.
     names: BTreeMap<String, Vec<usize>>,
 }
@@ -34,7 +37,7 @@ impl PriceTable {
     /// # Errors
     /// If the text has another shape, a rate is not a price, or a name is given twice.
     pub fn parse(json: &str) -> Result<Self, PriceError> {
-        Ok(Self::of(read::file(json)?.models))
+        Ok(Self::of(read::file(json)?.models, 0))
     }
 
     /// Returns the prices that a user's table asks for: its own prices ahead of the built-in ones,
@@ -44,21 +47,22 @@ impl PriceTable {
     /// As [`PriceTable::parse`].
     pub fn with_user_prices(json: &str) -> Result<Self, PriceError> {
         let mut user = read::file(json)?;
+        let own = user.models.len();
         if !user.replace {
             user.models.extend(Self::builtin().models);
         }
-        Ok(Self::of(user.models))
+        Ok(Self::of(user.models, own))
     }
 
     /// Returns a table of these prices. If a name has two prices, the first counts.
-    fn of(models: Vec<ModelPrice>) -> Self {
+    fn of(models: Vec<ModelPrice>, own: usize) -> Self {
         let mut names: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         for (place, price) in models.iter().enumerate() {
             for name in &price.names {
                 names.entry(name.clone()).or_default().push(place);
             }
         }
-        Self { models, names }
+        Self { models, own, names }
     }
 
     /// Returns the cost of these tokens in US dollars, to ten decimals; `None` if the price is not
@@ -81,11 +85,12 @@ impl PriceTable {
         Some((dollars * 1e10).round() / 1e10)
     }
 
-    /// Returns the price of a model: by its full name, that of an ARN included, or else by its name without the date.
+    /// Returns the price of a model: by its full name, that of an ARN included, or else by its name
+    /// without the date. The user's prices come before the others, by either name.
     fn find(&self, upstream: Option<&str>, model: &str) -> Option<&ModelPrice> {
-        let named = |name: &str| {
-            let places = self.names.get(name)?;
-            places.iter().filter_map(|place| self.models.get(*place)).find(|price| {
+        let named = |name: &str, layer: &Range<usize>| {
+            let places = self.names.get(name)?.iter().filter(|place| layer.contains(place));
+            places.filter_map(|place| self.models.get(*place)).find(|price| {
                 price.upstream.is_none()
                     || upstream.is_none()
                     || price.upstream.as_deref() == upstream
@@ -95,7 +100,9 @@ impl PriceTable {
             Some(resource) => resource.rsplit('/').next().unwrap_or(resource),
             None => model,
         };
-        named(model).or_else(|| named(undated(model)?))
+        let layers = [0..self.own, self.own..self.models.len()];
+        let of_layer = |layer| named(model, layer).or_else(|| named(undated(model)?, layer));
+        layers.iter().find_map(of_layer)
     }
 }
 

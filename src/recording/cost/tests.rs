@@ -188,6 +188,7 @@ fn a_table_of_the_users_own_stands_above_the_builtin() {
     let million = usage(1_000_000, 0);
     assert_eq!(table.cost(Some("any"), "m", &million), Some(1.0));
     assert_eq!(table.cost(Some("openai"), "gpt-4o", &million), Some(7.0));
+    assert_eq!(table.cost(Some("openai"), "gpt-4o-2024-08-06", &million), Some(7.0));
     assert_eq!(table.cost(Some("openai"), "gpt-4o-mini", &million), Some(0.15));
 }
 
