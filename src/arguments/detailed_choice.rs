@@ -7,12 +7,12 @@ use clap::builder::{EnumValueParser, PossibleValue, TypedValueParser};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Command, Error, ValueEnum};
 
-/// One of several words, and what stands behind its colon.
+/// One of several words, and the text after its colon.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DetailedChoice<E> {
     /// The word.
     pub word: E,
-    /// The text behind the colon.
+    /// The text after the colon.
     pub detail: Option<String>,
 }
 

@@ -28,6 +28,15 @@ pub struct Answer {
     pub cost_usd: Option<f64>,
 }
 
+impl Answer {
+    /// Returns an answer that only counts the tokens of a prompt.
+    pub(super) fn of_counted_prompt(tokens: u64) -> Self {
+        let usage =
+            TokenUsage { prompt_tokens: tokens, total_tokens: tokens, ..TokenUsage::default() };
+        Self { usage: Some(usage), ..Self::default() }
+    }
+}
+
 /// Token counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TokenUsage {

@@ -30,8 +30,8 @@ pub(super) struct HalfMarks {
 }
 
 impl HalfMarks {
-    /// Replaces halves without their other half. `None` if there are none, if they cannot be
-    /// replaced because checksums cover them, or if no block is free.
+    /// Replaces halves without their other half. `None` if every half has its other half, if
+    /// checksums cover the text, or if no block is free.
     pub(super) fn mark(json: &[u8]) -> Option<(Self, Vec<u8>)> {
         let halves = lone_halves(json);
         if halves.is_empty() || is_event_stream(json) {

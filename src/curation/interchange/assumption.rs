@@ -9,7 +9,7 @@ use loomrec_recording::encoding;
 pub enum ImportNote {
     /// A header that the file does not hold.
     Assumed(&'static str),
-    /// A placeholder in a host, with what stands for it.
+    /// A placeholder in a host, and the label that replaces it.
     StandIn(String),
     /// A placeholder that stays in the path or the query.
     Placeholder(String),
@@ -22,8 +22,8 @@ const EVENT_STREAM: &str = "text/event-stream";
 /// The version of Anthropic's API that all its SDKs name.
 const ANTHROPIC_VERSION: &str = "2023-06-01";
 
-/// Adds `content-type` to the headers of a request with a JSON body, if there is none. Names are in
-/// lower case, and `is_mark` tells the words that filters write.
+/// Adds a missing `content-type` to the headers of a request with a JSON body. Names are in lower
+/// case, and `is_mark` recognises the words that filters write.
 pub(super) fn assume_request_type(
     headers: &mut Vec<(String, String)>,
     body: &[u8],

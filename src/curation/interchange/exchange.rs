@@ -155,6 +155,37 @@ pub struct ForeignResponse {
     pub end: ResponseEnd,
 }
 
+impl ForeignResponse {
+    /// Returns a whole response with these bytes, and with nothing else that files state.
+    pub(super) fn whole(status: u16, headers: Vec<(String, String)>, body: Bytes) -> Self {
+        let (content, end) = (ResponseContent::Wire(body), ResponseEnd::Complete);
+        Self { status, reason: None, headers, content, size: None, end }
+    }
+}
+
+impl ForeignExchange {
+    /// Returns an exchange whose times the file does not state.
+    pub(super) fn untimed(place: &str, request: ForeignRequest, response: ForeignResponse) -> Self {
+        Self {
+            place: place.to_owned(),
+            request,
+            response,
+            started: None,
+            first_ms: None,
+            duration_ms: None,
+            own: None,
+            lost: Vec::new(),
+        }
+    }
+
+    /// Returns the exchange with what its file cannot give, each named once.
+    pub(super) fn with_lost(self, mut lost: Vec<&'static str>) -> Self {
+        lost.sort_unstable();
+        lost.dedup();
+        Self { lost, ..self }
+    }
+}
+
 /// A response's body.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ResponseContent {

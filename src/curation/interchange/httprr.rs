@@ -5,12 +5,9 @@ use std::io::{BufRead, BufReader, Read};
 use bytes::Bytes;
 
 use super::bounded::LIMIT;
-use super::exchange::{
-    ForeignExchange, ForeignRequest, ForeignResponse, FoundItem, ResponseContent, SkippedItem,
-};
+use super::exchange::{ForeignExchange, ForeignRequest, ForeignResponse, FoundItem, SkippedItem};
 use super::format::HTTPRR_MARK;
 use super::read_context::{ReadContext, ReadProblem};
-use loomrec_recording::ResponseEnd;
 
 /// The longest line with two lengths.
 const LINE_LIMIT: u64 = 64;
@@ -136,29 +133,11 @@ fn exchange(place: &str, request: &Bytes, response: &Bytes) -> Result<ForeignExc
     };
     let status = answered.first_line.split(' ').nth(1).and_then(|code| code.parse().ok());
     let status = status.ok_or("its status cannot be read")?;
-    Ok(ForeignExchange {
-        place: place.to_owned(),
-        request: ForeignRequest {
-            method,
-            url,
-            headers: asked.headers,
-            body: asked.body,
-            size: None,
-        },
-        response: ForeignResponse {
-            status,
-            reason: answered.first_line.splitn(3, ' ').nth(2).map(str::to_owned),
-            headers: answered.headers,
-            content: ResponseContent::Wire(answered.body),
-            size: None,
-            end: ResponseEnd::Complete,
-        },
-        started: None,
-        first_ms: None,
-        duration_ms: None,
-        own: None,
-        lost: Vec::new(),
-    })
+    let reason = answered.first_line.splitn(3, ' ').nth(2).map(str::to_owned);
+    let request =
+        ForeignRequest { method, url, headers: asked.headers, body: asked.body, size: None };
+    let response = ForeignResponse::whole(status, answered.headers, answered.body);
+    Ok(ForeignExchange::untimed(place, request, ForeignResponse { reason, ..response }))
 }
 
 #[cfg(test)]
@@ -167,6 +146,7 @@ mod tests {
 
     use super::super::{ForeignFormat, read as read_file};
     use super::*;
+    use crate::interchange::exchange::ResponseContent;
 
     fn found(text: &str) -> (Vec<FoundItem>, Result<(), String>) {
         let mut items = Vec::new();

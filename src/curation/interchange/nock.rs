@@ -4,12 +4,9 @@ use std::io::Read;
 
 use serde_json::Value;
 
-use super::exchange::{
-    ForeignExchange, ForeignRequest, ForeignResponse, FoundItem, ResponseContent, SkippedItem,
-};
+use super::exchange::{ForeignExchange, ForeignRequest, ForeignResponse, FoundItem, SkippedItem};
 use super::read_context::{ReadContext, ReadProblem};
 use super::stored_message::{header_value, stored_body, stored_headers};
-use loomrec_recording::ResponseEnd;
 
 /// Said of a call whose request is not in the file.
 const NO_REQUEST: &str = "the file does not hold its request's body, only the answer: record the \
@@ -60,31 +57,10 @@ fn exchange(call: &Value, place: &str) -> Result<ForeignExchange, String> {
     let is_binary = call.get("responseIsBinary").and_then(Value::as_bool).unwrap_or_default();
     let content = stored_body(call.get("response"), is_binary, &mut answer_headers, &mut lost)
         .map_err(|why| format!("its response's body {why}"))?;
-    lost.sort_unstable();
-    lost.dedup();
-    Ok(ForeignExchange {
-        place: place.to_owned(),
-        request: ForeignRequest {
-            method,
-            url: format!("{scope}{path}"),
-            headers,
-            body,
-            size: None,
-        },
-        response: ForeignResponse {
-            status,
-            reason: None,
-            headers: answer_headers,
-            content: ResponseContent::Wire(content),
-            size: None,
-            end: ResponseEnd::Complete,
-        },
-        started: None,
-        first_ms: None,
-        duration_ms: None,
-        own: None,
-        lost,
-    })
+    let url = format!("{scope}{path}");
+    let request = ForeignRequest { method, url, headers, body, size: None };
+    let response = ForeignResponse::whole(status, answer_headers, content);
+    Ok(ForeignExchange::untimed(place, request, response).with_lost(lost))
 }
 
 #[cfg(test)]
@@ -95,6 +71,7 @@ mod tests {
 
     use super::super::{ForeignFormat, read as read_file};
     use super::*;
+    use crate::interchange::exchange::ResponseContent;
 
     fn found(file: &Value) -> Vec<FoundItem> {
         let mut items = Vec::new();

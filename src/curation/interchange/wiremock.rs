@@ -10,12 +10,9 @@ use serde_json::Value;
 use super::address::NO_HOST;
 use super::attached_files::AttachedFiles;
 use super::companion::CompanionFiles;
-use super::exchange::{
-    ForeignExchange, ForeignRequest, ForeignResponse, FoundItem, ResponseContent, SkippedItem,
-};
+use super::exchange::{ForeignExchange, ForeignRequest, ForeignResponse, FoundItem, SkippedItem};
 use super::read_context::{ReadContext, ReadProblem};
 use super::stored_message::{stored_body, stored_headers};
-use loomrec_recording::ResponseEnd;
 
 /// Reads a file of mappings.
 pub(super) fn read(
@@ -64,25 +61,9 @@ fn exchange(
     let content = answer_body(answered, attached, &mut answer_headers, &mut lost)?;
     let status = answered["status"].as_u64().and_then(|status| u16::try_from(status).ok());
     let status = status.ok_or("its status cannot be read")?;
-    lost.sort_unstable();
-    lost.dedup();
-    Ok(ForeignExchange {
-        place: place.to_owned(),
-        request: ForeignRequest { method, url: address(asked)?, headers, body, size: None },
-        response: ForeignResponse {
-            status,
-            reason: None,
-            headers: answer_headers,
-            content: ResponseContent::Wire(content),
-            size: None,
-            end: ResponseEnd::Complete,
-        },
-        started: None,
-        first_ms: None,
-        duration_ms: None,
-        own: None,
-        lost,
-    })
+    let request = ForeignRequest { method, url: address(asked)?, headers, body, size: None };
+    let response = ForeignResponse::whole(status, answer_headers, content);
+    Ok(ForeignExchange::untimed(place, request, response).with_lost(lost))
 }
 
 /// Returns the value that a pattern wants; `None` if several values match it.

@@ -27,7 +27,7 @@ pub(super) struct IncomingEntries<'a> {
     pub(super) file: usize,
 }
 
-/// An entry under its name, or why there is none.
+/// An entry under its name, or the failure that ends the import.
 pub(super) type IncomingEntry = Result<(EntryName, Entry), CommandFailure>;
 
 impl Iterator for IncomingEntries<'_> {

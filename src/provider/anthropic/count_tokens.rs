@@ -3,13 +3,13 @@
 use serde_json::{Value, json};
 
 use super::usage_names::USAGE;
+use crate::Answer;
 use crate::answer_draft::AnswerDraft;
 use crate::answer_form::ModeError;
 use crate::answer_outcome::OutcomeRules;
 use crate::json_view::{self, JsonView, count};
 use crate::operation::OperationRow;
 use crate::operation::ResponseFormat;
-use crate::{Answer, TokenUsage};
 
 pub(crate) static ROW: OperationRow = OperationRow {
     name: "Count Tokens",
@@ -22,11 +22,9 @@ pub(crate) static ROW: OperationRow = OperationRow {
     ..OperationRow::UNREAD
 };
 
-/// Reads a count; `None` if there is none.
+/// Reads a count; `None` if the body holds no count.
 pub(crate) fn read<D: JsonView>(body: &D) -> Option<Answer> {
-    let tokens = count(body, "input_tokens")?;
-    let usage = TokenUsage { prompt_tokens: tokens, total_tokens: tokens, ..TokenUsage::default() };
-    Some(Answer { usage: Some(usage), ..Answer::default() })
+    count(body, "input_tokens").map(Answer::of_counted_prompt)
 }
 
 fn write(_: &ResponseFormat<'_>, draft: &AnswerDraft<'_>) -> Result<Value, ModeError> {
@@ -37,8 +35,8 @@ fn write(_: &ResponseFormat<'_>, draft: &AnswerDraft<'_>) -> Result<Value, ModeE
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Operation;
     use crate::test_calls::{read, write};
+    use crate::{Operation, TokenUsage};
 
     #[test]
     fn a_count_is_the_prompts_when_it_is_read() {

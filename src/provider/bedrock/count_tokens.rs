@@ -1,9 +1,9 @@
 //! The reader of Bedrock's token counts.
 
+use crate::Answer;
 use crate::answer_outcome::OutcomeRules;
 use crate::json_view::{self, JsonView, count};
 use crate::operation::OperationRow;
-use crate::{Answer, TokenUsage};
 
 pub(crate) static ROW: OperationRow = OperationRow {
     name: "Bedrock's Count Tokens",
@@ -15,11 +15,9 @@ pub(crate) static ROW: OperationRow = OperationRow {
     ..OperationRow::UNREAD
 };
 
-/// Reads a count; `None` if there is none.
+/// Reads a count; `None` if the body holds no count.
 fn read<D: JsonView>(body: &D) -> Option<Answer> {
-    let tokens = count(body, "inputTokens")?;
-    let usage = TokenUsage { prompt_tokens: tokens, total_tokens: tokens, ..TokenUsage::default() };
-    Some(Answer { usage: Some(usage), ..Answer::default() })
+    count(body, "inputTokens").map(Answer::of_counted_prompt)
 }
 
 #[cfg(test)]

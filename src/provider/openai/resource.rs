@@ -6,12 +6,12 @@ use std::borrow::Cow;
 
 use super::stream_error::stream_error;
 use super::{responses, run};
+use crate::Answer;
 use crate::answer_outcome::{ExpectedBody, JudgedAnswer, OutcomeRules};
 use crate::error_text::error_in;
 use crate::json_view::{self, JsonView, count, says, text};
 use crate::operation::{Operation, OperationRow};
 use crate::request_head::{RequestHead, has_header};
-use crate::{Answer, TokenUsage};
 use loomrec_identity::Json;
 
 impl Operation {
@@ -115,9 +115,7 @@ pub(super) fn recognise(seen: &RequestHead) -> Option<Operation> {
 
 /// Reads a count of input tokens.
 fn counted<D: JsonView>(body: &D) -> Option<Answer> {
-    let tokens = count(body, "input_tokens")?;
-    let usage = TokenUsage { prompt_tokens: tokens, total_tokens: tokens, ..TokenUsage::default() };
-    Some(Answer { usage: Some(usage), ..Answer::default() })
+    count(body, "input_tokens").map(Answer::of_counted_prompt)
 }
 
 fn moderated<D: JsonView>(body: &D) -> Option<Answer> {

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 use super::super::exchange::{
-    ForeignExchange, ForeignRequest, ForeignResponse, FoundItem, ResponseContent, SkippedItem,
+    ForeignExchange, ForeignRequest, ForeignResponse, FoundItem, SkippedItem,
 };
 use super::super::go_duration;
 use super::super::text_encoding::{StatedBody, untagged};
@@ -12,7 +12,6 @@ use super::message::{VcrBody, headers, text};
 use crate::yaml::node::{YamlNode, members};
 use crate::yaml::repeated_name;
 use crate::yaml::scalar::ScalarSchema;
-use loomrec_recording::ResponseEnd;
 
 /// An interaction.
 #[derive(Debug, Default)]
@@ -102,24 +101,13 @@ impl VcrInteraction {
             Ok(content) => content,
             Err(reason) => return damaged(format!("its response's body {reason}")),
         };
-        lost.sort_unstable();
-        lost.dedup();
+        let request = ForeignRequest { method, url: uri, headers, body, size: None };
+        let response = ForeignResponse::whole(status, answer_headers, content);
+        let response = ForeignResponse { reason, ..response };
         FoundItem::Exchange(Box::new(ForeignExchange {
-            place,
-            request: ForeignRequest { method, url: uri, headers, body, size: None },
-            response: ForeignResponse {
-                status,
-                reason,
-                headers: answer_headers,
-                content: ResponseContent::Wire(content),
-                size: None,
-                end: ResponseEnd::Complete,
-            },
             started: Some(self.recorded_at).filter(|started| !started.is_empty()),
-            first_ms: None,
             duration_ms: go_duration::milliseconds(&answered.duration),
-            own: None,
-            lost,
+            ..ForeignExchange::untimed(&place, request, response).with_lost(lost)
         }))
     }
 }
