@@ -102,10 +102,47 @@ test('says what to do if the package for this platform is missing', async () => 
   try {
     const { code, output } = await run(process.execPath, [launcher, '--version'], { env });
     assert.equal(code, 127, output);
-    assert.match(output, new RegExp(`^loomrec: the package @loomrec/cli-${platformName()}, .* is not installed.*LOOMREC_BIN`));
+    assert.match(output, new RegExp(`^loomrec: the package @loomrec/cli-${platformName()}, .* is not installed.*PATH.*LOOMREC_BIN`));
   } finally {
     fs.renameSync(away, packaged);
   }
+});
+
+test('runs a binary on the PATH if there is no package, and never itself', async () => {
+  const away = `${packaged}-away`;
+  const [scripts, binaries] = ['scripts', 'binaries'].map((name) => path.join(folder, name));
+  for (const name of [scripts, binaries]) fs.mkdirSync(name, { recursive: true });
+  // As npm does it, the launcher is on the PATH under the same name.
+  fs.symlinkSync(launcher, path.join(scripts, 'loomrec'));
+  fs.symlinkSync(fs.realpathSync(process.env.LOOMREC_BIN), path.join(binaries, 'loomrec'));
+  fs.renameSync(packaged, away);
+  try {
+    const both = { ...env, PATH: [scripts, binaries, env.PATH].join(path.delimiter) };
+    const { code, output } = await run(process.execPath, [launcher, '--version'], { env: both });
+    assert.equal(code, 0, output);
+    assert.match(output, /^loomrec \d/);
+    const alone = { ...env, PATH: scripts };
+    const missing = await run(process.execPath, [launcher, '--version'], { env: alone });
+    assert.equal(missing.code, 127, missing.output);
+  } finally {
+    fs.renameSync(away, packaged);
+  }
+});
+
+test('a folder of the checkout can be installed, and finds the binary on the PATH', async () => {
+  const project = path.join(folder, 'checkout');
+  fs.mkdirSync(project, { recursive: true });
+  fs.writeFileSync(path.join(project, 'package.json'), '{ "private": true }');
+  const binaries = path.join(folder, 'of-cargo');
+  fs.mkdirSync(binaries, { recursive: true });
+  fs.symlinkSync(fs.realpathSync(process.env.LOOMREC_BIN), path.join(binaries, 'loomrec'));
+  const words = ['install', '--no-audit', '--no-fund', '--omit=optional', '--install-links', '-D', path.join(root, 'src/node')];
+  const installed = await run('npm', words, { cwd: project, env: { ...env, npm_config_cache: path.join(folder, 'npm') } });
+  assert.equal(installed.code, 0, installed.output);
+  assert.equal(fs.lstatSync(path.join(project, 'node_modules/@loomrec/cli')).isSymbolicLink(), false);
+  const both = { ...env, PATH: [binaries, env.PATH].join(path.delimiter) };
+  const { code, output } = await run(path.join(project, 'node_modules/.bin/loomrec'), ['--version'], { cwd: project, env: both });
+  assert.equal(code, 0, output);
 });
 
 test('LOOMREC_BIN takes precedence, and must name a file', async () => {

@@ -1,6 +1,7 @@
 """The plug-in leaves other projects alone, and says clearly what is wrong."""
 
 import os
+from pathlib import Path
 
 import pytest
 
@@ -30,6 +31,20 @@ def test_mark_alone_is_enough(bare_project, processes):
     done = bare_project.run(*processes)
     assert done.counts == {"passed": 2}, done.stdout + done.stderr
     assert done.said == ["marked tests without a call: tests/test_it.py::test_it"]
+
+
+def test_checkout_needs_two_variables(project, tmp_path):
+    """Nothing is installed but the binary on the PATH: docs/pytest.md, its first lines."""
+    project.leave_out_sdks()
+    binaries = tmp_path / "binaries"
+    binaries.mkdir()
+    (binaries / "loomrec").symlink_to(Path(os.environ["LOOMREC_BIN"]).resolve())
+    source = Path(__file__).parents[2] / "src" / "python"
+    path = os.pathsep.join([str(binaries), os.environ["PATH"]])
+    variables = {"PATH": path, "LOOMREC_BIN": "", "PYTHONPATH": str(source)}
+    done = project.run("-p", "no:randomly", PYTEST_PLUGINS="loomrec.pytest_plugin", **variables)
+    assert done.code == 0, done.stdout
+    assert any("replayed" in line for line in done.said), done.stdout
 
 
 def test_server_that_is_missing_or_does_not_start_is_a_usage_error(project):
