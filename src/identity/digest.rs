@@ -12,6 +12,11 @@ pub(super) fn sha256_hex(bytes: &[u8]) -> HexDigest {
     to_hex(&Sha256::digest(bytes).into())
 }
 
+/// SHA-256 of `bytes` as text, in lower-case hex.
+pub fn sha256_text(bytes: &[u8]) -> String {
+    as_text(&sha256_hex(bytes)).to_owned()
+}
+
 /// A digest in lower-case hex.
 pub(super) fn to_hex(digest: &[u8; 32]) -> HexDigest {
     let mut hex = [0; 64];

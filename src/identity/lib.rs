@@ -58,6 +58,7 @@ pub use bound_request::{BoundRequest, BoundValues};
 pub use bound_rules::{BoundRules, RequestTexts, ToolResultPlace};
 pub use canonical::python_float;
 pub use client_preset::ClientPreset;
+pub use digest::sha256_text;
 pub use error_chain::error_chain;
 pub use frame::{Frame, FrameError};
 pub use hole::{HoleComparison, HoleKind};

@@ -16,6 +16,7 @@ use serde_json::{Map, Value};
 use super::body::ResponsePayload;
 pub use super::entry_field::EntryError;
 use super::header_names::HeaderNames;
+use super::message::RecordedMessage;
 use super::request_text::{is_text_type, unpacked_text};
 pub use client_left::ClientLeft;
 pub use field::{KNOWN_FIELDS, USAGE_FIELDS};
@@ -71,6 +72,8 @@ pub struct Entry {
     pub request: Option<RecordedRequest>,
     /// The response; absent in a plain AgentLoom entry.
     pub response: Option<RecordedResponse>,
+    /// What both sides sent after the response's head, in order; none for most exchanges.
+    pub messages: Vec<RecordedMessage>,
     /// How much of the answer the client got, if it left before the end of it.
     pub client_left: Option<ClientLeft>,
     /// A fault that takes the place of the response, kept unchanged.
@@ -91,8 +94,9 @@ impl Entry {
         let content = self.content.as_ref().map_or(0, String::len);
         let numbers: usize = self.embeddings.iter().map(|row| 8 * row.len()).sum();
         let calls = self.tool_calls.iter().map(|call| &call.arguments);
+        let messages: usize = self.messages.iter().map(|one| one.payload.bytes().len()).sum();
         let values = calls.chain(&self.fault).chain(self.extra.values());
-        request + response + content + numbers + values.map(weight).sum::<usize>()
+        request + response + messages + content + numbers + values.map(weight).sum::<usize>()
     }
 }
 

@@ -23,6 +23,7 @@ mod json_documents;
 mod json_tokens;
 mod key_shape;
 mod mark;
+mod message;
 mod pattern;
 mod placeholder;
 mod redactor;

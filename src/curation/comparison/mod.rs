@@ -17,6 +17,7 @@ mod request;
 mod response;
 mod row;
 pub mod scope;
+mod sent;
 mod shown;
 mod side;
 pub mod text;
@@ -67,6 +68,7 @@ pub fn new_differences(
         let mut found = Vec::new();
         answer::compare(a, b, &mut found);
         response::compare(a, b, &mut found);
+        sent::compare(a, b, &mut found);
         found.truncate(MOST);
         found.retain(|difference| !scope.leaves_out(&difference.place));
         all.differences.append(&mut found);

@@ -14,6 +14,7 @@ mod new_parts;
 pub mod pretty;
 mod question;
 mod request;
+mod sent;
 mod setting;
 mod stream;
 mod talk;

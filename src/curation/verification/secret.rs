@@ -32,6 +32,7 @@ impl<'a> SecretSearch<'a> {
             search.request(entry, text);
             search.summary(entry);
             search.response(entry, body, text);
+            search.messages(entry);
         }
         search.found.truncate(MOST);
         search.rest(cleaned, found);
@@ -52,6 +53,7 @@ impl<'a> SecretSearch<'a> {
             let pointer = match part {
                 EntryPart::Request => "/request",
                 EntryPart::Answer => "/response",
+                EntryPart::Messages => "/messages",
                 EntryPart::AnswerText => "/content",
                 EntryPart::StepId | EntryPart::OtherFields => "",
             };
@@ -132,6 +134,12 @@ impl<'a> SecretSearch<'a> {
         }
     }
 
+    fn messages(&mut self, entry: &Entry) {
+        for (index, message) in entry.messages.iter().enumerate() {
+            self.plain(&format!("/messages/{index}"), message.payload.bytes());
+        }
+    }
+
     /// Searches the body of a request or a response at the pointer `at`.
     fn body(&mut self, at: &str, media: &str, bytes: &[u8], text: &str) {
         let secrets = self.redactor.find_in_body(media, bytes);
@@ -188,8 +196,11 @@ fn is_in(part: EntryPart, problem: &Problem) -> bool {
         EntryPart::StepId => false,
         EntryPart::Request => begins(&["/request/"]),
         EntryPart::Answer => begins(&["/response"]),
+        EntryPart::Messages => begins(&["/messages"]),
         EntryPart::AnswerText => begins(&["/content", "/tool_calls"]),
-        EntryPart::OtherFields => !begins(&["/request", "/response", "/content", "/tool_calls"]),
+        EntryPart::OtherFields => {
+            !begins(&["/request", "/response", "/messages", "/content", "/tool_calls"])
+        }
     }
 }
 

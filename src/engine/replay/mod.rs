@@ -39,6 +39,7 @@ mod loaded_entry;
 mod loaded_takes;
 mod matched_by;
 pub mod matcher;
+pub mod message_script;
 pub mod mismatch;
 pub mod missed;
 mod mode;

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use super::super::body::{LONGEST_MS, ResponsePayload, decode_bytes};
 use super::super::entry_field::{EntryError, STYLE, entry_fields};
 use super::super::header_names::HeaderNames;
+use super::super::message::RecordedMessage;
 use super::field::{KNOWN_FIELDS, USAGE_FIELDS, usage_counts};
 use super::{ClientLeft, Entry, RecordedCut, RecordedRequest, RecordedResponse, ResponseEnd};
 use loomrec_identity::typed_field::{FieldError, FieldReader, FieldResult, value_kind};
@@ -55,6 +56,7 @@ impl Entry {
             request: fields.get("request").map(request).transpose()?,
             client_left: fields.get("client_left").map(client_left).transpose()?,
             response,
+            messages: RecordedMessage::decode_list(fields)?,
             fault: fields.object("fault", "an object")?.cloned().map(Value::Object),
             extra: unknown(map),
             is_ambiguous: false,

@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use super::super::body::{ChunkLayout, ResponsePayload};
 use super::super::entry_field::{finite, milliseconds, rounded};
+use super::super::message::RecordedMessage;
 use super::super::object_writer::{ObjectSink, ObjectWriter};
 use super::field::{ALWAYS_WRITTEN, EntryField, FieldSet, USAGE_FIELDS, usage_counts};
 use super::{ClientLeft, Entry, RecordedCut, RecordedRequest, RecordedResponse, ResponseEnd};
@@ -101,6 +102,10 @@ impl Entry {
             EntryField::Response => {
                 let response = self.response.as_ref()?;
                 out.object(name, |out| write_response(out, response));
+            }
+            EntryField::Messages => {
+                self.messages.first()?;
+                out.value(name, &self.messages.iter().map(RecordedMessage::to_json).collect());
             }
         }
         Some(())

@@ -26,11 +26,12 @@ pub(super) enum EntryField {
     ClientLeft,
     Fault,
     Response,
+    Messages,
 }
 
 impl EntryField {
     /// All fields, in the order in which they are written.
-    pub(super) const ALL: [Self; 21] = [
+    pub(super) const ALL: [Self; 22] = [
         Self::Content,
         Self::Model,
         Self::Usage,
@@ -52,6 +53,7 @@ impl EntryField {
         Self::ClientLeft,
         Self::Fault,
         Self::Response,
+        Self::Messages,
     ];
 
     /// Returns the field with this name.
@@ -83,6 +85,7 @@ impl EntryField {
             Self::ClientLeft => "client_left",
             Self::Fault => "fault",
             Self::Response => "response",
+            Self::Messages => "messages",
         }
     }
 }

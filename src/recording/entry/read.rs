@@ -86,7 +86,8 @@ pub(super) fn quick(text: &str) -> Option<Entry> {
             EntryField::ToolCalls
             | EntryField::Embeddings
             | EntryField::ClientLeft
-            | EntryField::Fault => {
+            | EntryField::Fault
+            | EntryField::Messages => {
                 rest.insert(key.to_owned(), tokens.value()?);
             }
         }
@@ -107,6 +108,7 @@ pub(super) fn quick(text: &str) -> Option<Entry> {
         entry.embeddings = more.embeddings;
         entry.client_left = more.client_left;
         entry.fault = more.fault;
+        entry.messages = more.messages;
     }
     Some(entry)
 }

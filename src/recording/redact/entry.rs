@@ -37,6 +37,8 @@ pub enum EntryPart {
     Request,
     /// The response.
     Answer,
+    /// The messages after its head.
+    Messages,
     /// The summary of the answer, if the response was not changed.
     AnswerText,
     /// Any other field.
@@ -50,6 +52,7 @@ impl EntryPart {
             Self::StepId => "step id",
             Self::Request => "request",
             Self::Answer => "answer",
+            Self::Messages => "messages",
             Self::AnswerText => "answer's text",
             Self::OtherFields => "other fields",
         }
@@ -92,6 +95,10 @@ impl Redactor {
         let left = self.redact_response(&mut clean, &mut placeholders);
         if clean.response != entry.response {
             changed.push(EntryPart::Answer);
+        }
+        self.redact_messages_of(&mut clean, &mut placeholders);
+        if clean.messages != entry.messages {
+            changed.push(EntryPart::Messages);
         }
         self.redact_said(&mut clean, &mut placeholders);
         let said = |entry: &Entry| (entry.content.clone(), entry.tool_calls.clone());
@@ -191,6 +198,14 @@ impl Redactor {
             entry.tool_calls = answer.answer.tool_calls;
         }
         None
+    }
+
+    /// Redacts what both sides sent after the head.
+    fn redact_messages_of(&self, entry: &mut Entry, placeholders: &mut Placeholders) {
+        let none = CallCredentials::default();
+        for message in &mut entry.messages {
+            message.redact(self, &none, placeholders);
+        }
     }
 
     /// Redacts the summary of the answer, and the other fields.

@@ -81,8 +81,10 @@ fn server_holds_nothing_of_sessions_that_have_ended() {
     let (threads, memory) = threads_and_memory(&server);
     assert!(open_files(&server) <= files_before + 4, "{} files", open_files(&server));
     assert!(threads <= threads_before + 4, "{threads} threads, {threads_before} before");
-    // What it may keep is the list of ended sessions, and the journal's latest lines.
-    assert!(memory < memory_before + 16 * 1024, "{memory} KiB, {memory_before} before");
+    // What it may keep is the list of ended sessions, and the journal's latest lines. The allocator
+    // keeps up to 20 MiB more where threads change on a busy machine. A session that stayed open
+    // would hold some 200 KiB, and a thousand of them ten times this limit.
+    assert!(memory < memory_before + 40 * 1024, "{memory} KiB, {memory_before} before");
     server.stop().expect(0);
 }
 
