@@ -136,6 +136,7 @@ impl EntryMaker<'_> {
             request: Some(observed.request),
             response: Some(response),
             client_left: None,
+            messages: Vec::new(),
             fault: None,
             extra: serde_json::Map::new(),
             is_ambiguous: false,

@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 use super::super::entry::{
     ClientLeft, RecordedCut, RecordedRequest, RecordedResponse, ResponseEnd,
 };
+use super::super::message::{MessagePayload, MessageSender, RecordedMessage};
 use super::*;
 use loomrec_identity::RequestKey;
 use loomrec_provider::{TokenUsage, ToolCall};
@@ -68,6 +69,20 @@ fn any_response() -> impl Strategy<Value = RecordedResponse> {
     )
 }
 
+fn any_messages() -> impl Strategy<Value = Vec<RecordedMessage>> {
+    let payload = prop_oneof![
+        any::<String>().prop_map(|text| MessagePayload::Text(text.into())),
+        Just(MessagePayload::Text(r#"{"a": [1.50, "\u00e9"]}"#.into())),
+        any::<Vec<u8>>().prop_map(|bytes| MessagePayload::Binary(bytes.into())),
+        (1000_u16..5000, any::<String>())
+            .prop_map(|(code, reason)| MessagePayload::Close { code, reason }),
+    ];
+    let sender = prop_oneof![Just(MessageSender::Client), Just(MessageSender::Server)];
+    let message = (sender, 0.0..3.6e6, payload)
+        .prop_map(|(sender, at_ms, payload)| RecordedMessage::new(sender, at_ms, payload));
+    prop::collection::vec(message, 0..4)
+}
+
 fn any_calls() -> impl Strategy<Value = Vec<ToolCall>> {
     let call = (any::<String>(), any::<i64>()).prop_map(|(name, number)| ToolCall {
         id: name.clone(),
@@ -96,10 +111,11 @@ pub(crate) fn any_entry() -> impl Strategy<Value = Entry> {
     );
     let numbers = (any::<Option<f64>>(), any::<Option<f64>>(), any::<Option<[u64; 6]>>());
     let lists = (any_calls(), prop::collection::vec(any::<Vec<f64>>(), 0..3));
-    let bodies = (prop::option::of(any_request()), prop::option::of(any_response()));
+    let messages = prop_oneof![4 => Just(Vec::new()), 1 => any_messages()];
+    let bodies = (prop::option::of(any_request()), prop::option::of(any_response()), messages);
     let more = (any::<bool>(), prop_oneof![4 => Just(Map::new()), 1 => any_extra()]);
     (words, numbers, lists, bodies, more).prop_map(
-        |(words, numbers, lists, (request, response), (fault, extra))| Entry {
+        |(words, numbers, lists, (request, response, messages), (fault, extra))| Entry {
             is_ambiguous: false,
             content: words.0,
             model: words.1.clone(),
@@ -131,6 +147,7 @@ pub(crate) fn any_entry() -> impl Strategy<Value = Entry> {
             ended_at: words.3.filter(|time| time.len() % 2 == 0),
             request,
             response,
+            messages,
             client_left: numbers.2.map(|n| ClientLeft {
                 at_ms: (n[1] % 36_000_000) as f64 / 10.0,
                 bytes: Some(n[0]).filter(|bytes| bytes % 3 > 0),

@@ -1,0 +1,148 @@
+//! The messages of a recorded exchange as a script: a server's message is due once the client's
+//! messages before it have arrived, and each of them was the recorded one.
+
+use loomrec_identity::{IdentityRules, deltas, parse};
+use loomrec_recording::{MessagePayload, MessageSender, RecordedMessage};
+
+/// The replay of one exchange's messages.
+#[derive(Clone, Debug)]
+pub struct MessageScript {
+    messages: Vec<RecordedMessage>,
+    next: usize,
+}
+
+/// A client's message that is not the recorded one.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("message {index} of the client is not the recorded one")]
+pub struct MessageMismatch {
+    /// The index of the recorded message among all of its exchange; that after the last if no
+    /// further message of the client was recorded.
+    pub index: usize,
+    /// The recorded message, if there is one.
+    pub recorded: Option<MessagePayload>,
+}
+
+impl MessageScript {
+    /// Begins the replay of these messages.
+    pub fn new(messages: Vec<RecordedMessage>) -> Self {
+        Self { messages, next: 0 }
+    }
+
+    /// Returns the next message of the server that is due, and counts it as sent. `None` until the
+    /// client's next message has arrived, and at the end.
+    pub fn next_due(&mut self) -> Option<&RecordedMessage> {
+        let due = self.messages.get(self.next)?;
+        if due.sender == MessageSender::Client {
+            return None;
+        }
+        self.next += 1;
+        Some(due)
+    }
+
+    /// Whether all messages have been sent and have arrived.
+    pub fn is_at_end(&self) -> bool {
+        self.next == self.messages.len()
+    }
+
+    /// Takes a message of the client, which may come before the server's messages that are due.
+    ///
+    /// # Errors
+    /// [`MessageMismatch`] if it is not the recorded one. The script stays where it is.
+    pub fn accept(&mut self, payload: &MessagePayload) -> Result<(), MessageMismatch> {
+        let rest = self.messages.get(self.next..).unwrap_or_default();
+        let ahead = rest.iter().position(|message| message.sender == MessageSender::Client);
+        let index = ahead.map_or(self.messages.len(), |ahead| self.next + ahead);
+        let recorded = self.messages.get(index).map(|message| &message.payload);
+        if !recorded.is_some_and(|recorded| is_same(recorded, payload)) {
+            return Err(MessageMismatch { index, recorded: recorded.cloned() });
+        }
+        // It came early: the server's messages before it are due still.
+        let arrived = self.messages.remove(index);
+        self.messages.insert(self.next, arrived);
+        self.next += 1;
+        Ok(())
+    }
+}
+
+/// Whether two messages say the same: the same JSON in any spelling, or the same bytes.
+fn is_same(recorded: &MessagePayload, now: &MessagePayload) -> bool {
+    match (recorded, now) {
+        (MessagePayload::Text(old), MessagePayload::Text(new)) => {
+            old == new || is_same_json(old, new)
+        }
+        (old, new) => old == new,
+    }
+}
+
+fn is_same_json(old: &[u8], new: &[u8]) -> bool {
+    let (Ok(old), Ok(new)) = (parse(old), parse(new)) else { return false };
+    deltas(&old, &new, &IdentityRules::default(), 1).is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(text: &'static str) -> MessagePayload {
+        MessagePayload::Text(text.into())
+    }
+
+    fn script() -> MessageScript {
+        let message = |sender, payload| RecordedMessage::new(sender, 1.0, payload);
+        MessageScript::new(vec![
+            message(MessageSender::Server, text("hello")),
+            message(MessageSender::Client, text(r#"{"a": 1, "b": "é"}"#)),
+            message(MessageSender::Server, text("one")),
+            message(MessageSender::Server, text("two")),
+            message(MessageSender::Client, MessagePayload::Binary(b"\x00\xff".as_slice().into())),
+            message(MessageSender::Server, text("three")),
+        ])
+    }
+
+    fn due(script: &mut MessageScript) -> Vec<String> {
+        let bytes =
+            std::iter::from_fn(|| script.next_due().map(|due| due.payload.bytes().to_vec()));
+        bytes.map(|bytes| String::from_utf8(bytes).unwrap()).collect()
+    }
+
+    #[test]
+    fn server_speaks_once_the_messages_before_have_arrived() {
+        let mut script = script();
+        assert_eq!(due(&mut script), ["hello"]);
+        assert_eq!(due(&mut script), [""; 0]);
+        script.accept(&text(r#"{"b":"\u00e9","a":1}"#)).unwrap();
+        assert_eq!(due(&mut script), ["one", "two"]);
+        assert!(!script.is_at_end());
+        script.accept(&MessagePayload::Binary(b"\x00\xff".as_slice().into())).unwrap();
+        assert_eq!(due(&mut script), ["three"]);
+        assert!(script.is_at_end());
+    }
+
+    #[test]
+    fn message_that_comes_before_the_servers_leaves_these_due() {
+        let mut script = script();
+        script.accept(&text(r#"{"a":1,"b":"é"}"#)).unwrap();
+        assert_eq!(due(&mut script), ["hello", "one", "two"]);
+    }
+
+    #[test]
+    fn changed_message_and_one_too_many_are_mismatches() {
+        let mut script = script();
+        for changed in [
+            text(r#"{"a":2,"b":"é"}"#),
+            text(r#"{"a":1,"b":"e"}"#),
+            text(r#"{"a":1}"#),
+            text("hello"),
+            MessagePayload::Binary(br#"{"a": 1, "b": "\u00e9"}"#.as_slice().into()),
+            MessagePayload::Close { code: 1000, reason: String::new() },
+        ] {
+            let mismatch = script.accept(&changed).unwrap_err();
+            assert_eq!(mismatch.index, 1, "{changed:?}");
+        }
+        script.accept(&text(r#"{"a":1,"b":"é"}"#)).unwrap();
+        script.accept(&MessagePayload::Binary(b"\x00\xff".as_slice().into())).unwrap();
+        let further = script.accept(&text("more")).unwrap_err();
+        assert_eq!(further, MessageMismatch { index: 6, recorded: None });
+        assert_eq!(due(&mut script), ["hello", "one", "two", "three"]);
+    }
+}
