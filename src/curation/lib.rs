@@ -2,17 +2,14 @@
 //!
 //! The folders are readers of recordings that do not import each other. [`verification`] checks a
 //! recording, [`comparison`] and [`merge`] bring two together, [`noise`] finds rules for what
-//! differs between two runs, [`review`] places pending changes, [`inspection`] shows a call,
-//! [`interchange`] imports and exports. [`history`] is what requests repeat of earlier ones. [`yaml`]
-//! reads YAML as JSON, and as the pieces of cassettes. Everything is pure: no I/O, no clock.
+//! differs between two runs, [`review`] places pending changes, [`inspection`] shows a call.
+//! [`history`] is what requests repeat of earlier ones. Everything is pure: no I/O, no clock.
 
 pub mod comparison;
 pub mod history;
 mod hunk;
 pub mod inspection;
-pub mod interchange;
 pub mod merge;
 pub mod noise;
 pub mod review;
 pub mod verification;
-pub mod yaml;

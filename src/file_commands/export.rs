@@ -11,7 +11,7 @@ use super::transfer_report::TransferTotals;
 use loomrec_cli::exit::{CommandFailure, NO, UNEXPECTED};
 use loomrec_cli::output::{Output, print, stdout_failure};
 use loomrec_cli::{output_target, serve_setup, terminal};
-use loomrec_curation::interchange::{
+use loomrec_dialect::interchange::{
     EntryToWrite, ExportWriter, ForeignFormat, SkippedItem, UpstreamAddresses,
 };
 use loomrec_store::{Recording, StoreError, StoredEntry};

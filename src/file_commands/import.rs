@@ -23,7 +23,7 @@ use incoming::IncomingEntries;
 use loomrec_cli::exit::{CommandFailure, NO, RECORDING, UNEXPECTED};
 use loomrec_cli::output::{Output, print};
 use loomrec_cli::{prices, serve_setup};
-use loomrec_curation::interchange::{EntryImporter, ForeignFormat, UpstreamAddresses};
+use loomrec_dialect::interchange::{EntryImporter, ForeignFormat, UpstreamAddresses};
 use loomrec_identity::IdentityRules;
 use loomrec_recording::entry_maker::EntryMaker;
 use loomrec_recording::{EntryName, RecordingMeta, encoding};

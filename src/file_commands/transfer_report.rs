@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use loomrec_cli::terminal;
-use loomrec_curation::interchange::{ImportNote, SkipCause, SkippedItem};
+use loomrec_dialect::interchange::{ImportNote, SkipCause, SkippedItem};
 
 /// How many items are reported individually. The rest is only counted.
 const TOLD: usize = 1000;

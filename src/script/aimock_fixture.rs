@@ -9,7 +9,7 @@ use super::read;
 use super::rule::{RuleAnswer, RuleOrder, ScriptRule};
 use super::rule_condition::RuleCondition;
 use crate::declared_fault::DeclaredFault;
-use loomrec_curation::interchange::{AimockFixture, FixtureBlock, FixtureMatch, TextAnswer};
+use loomrec_dialect::interchange::{AimockFixture, FixtureBlock, FixtureMatch, TextAnswer};
 use loomrec_identity::typed_field::{FieldError, quoted};
 use loomrec_provider::{Answer, ToolCall, conversation};
 

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::entry::{RetryPhase, ScriptEntry};
 use super::failure::{FailureReason, ScriptFailure};
 use super::notation::{ScriptError, ScriptNotation};
-use loomrec_curation::yaml;
+use loomrec_dialect::yaml;
 use loomrec_identity::typed_field::{FieldError, FieldReader, FieldResult, value_kind};
 
 use call::read_entries;

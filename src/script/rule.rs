@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::entry::ScriptEntry;
 use super::rule_condition::RuleCondition;
 use crate::declared_fault::DeclaredFault;
-use loomrec_curation::interchange::{FixturePace, RequestContent};
+use loomrec_dialect::interchange::{FixturePace, RequestContent};
 use loomrec_identity::typed_field::quoted;
 use loomrec_provider::Answer;
 use loomrec_recording::normalized_request::NormalizedRequest;

@@ -4,7 +4,7 @@ use super::render::RenderedResponse;
 use super::rule::{RuleAnswer, ScriptRule};
 use crate::plain_answer;
 use crate::response_draft::{ResponseDraft, response_format_of};
-use loomrec_curation::interchange::FixturePace;
+use loomrec_dialect::interchange::FixturePace;
 use loomrec_provider::{Answer, Provider};
 use loomrec_recording::entry::{RecordedCut, ResponseEnd};
 use loomrec_recording::normalized_request::NormalizedRequest;

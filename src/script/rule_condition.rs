@@ -2,7 +2,7 @@
 
 use regex::Regex;
 
-use loomrec_curation::interchange::{FixtureMatch, RequestContent, TurnRule};
+use loomrec_dialect::interchange::{FixtureMatch, RequestContent, TurnRule};
 use loomrec_fault::{CallFacts, CallNumbers, LazyBody, RuleMatch};
 use loomrec_identity::typed_field::quoted;
 use loomrec_recording::normalized_request::NormalizedRequest;

@@ -7,7 +7,7 @@ use std::fs::OpenOptions;
 use std::io::Read as _;
 use std::path::{Component, Path, PathBuf};
 
-use loomrec_curation::interchange::AttachedFiles;
+use loomrec_dialect::interchange::AttachedFiles;
 use loomrec_os::{FileKind, FileStatus};
 
 /// The most bytes of a body.

@@ -7,7 +7,7 @@ use super::file_list::ImportFile;
 use super::match_report::MatchReport;
 use super::reader::ReaderMessage;
 use loomrec_cli::exit::{CommandFailure, NO, RECORDING};
-use loomrec_curation::interchange::{
+use loomrec_dialect::interchange::{
     EntryImporter, FoundItem, ImportRefusal, ImportedEntry, PlacedBy, SkippedItem,
 };
 use loomrec_recording::{Entry, EntryName};

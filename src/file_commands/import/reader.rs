@@ -15,7 +15,7 @@ use super::unknown_file;
 use loomrec_cli::exit::{CommandFailure, RECORDING};
 use loomrec_cli::output::Output;
 use loomrec_cli::serve_setup;
-use loomrec_curation::interchange::{
+use loomrec_dialect::interchange::{
     self, CompanionFiles, FixtureList, ForeignFormat, FoundItem, ResponseContent, SkippedItem,
     UpstreamAddresses,
 };

@@ -1,6 +1,6 @@
 //! What is said of a file whose format is not known: what it is, and what to do with it.
 
-use loomrec_curation::interchange::ForeignFormat;
+use loomrec_dialect::interchange::ForeignFormat;
 
 /// How files of other kinds begin, and what to do with them.
 const BY_BEGINNING: [(&[u8], &str); 8] = [

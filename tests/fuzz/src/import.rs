@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::sync::LazyLock;
 
-use loomrec_curation::interchange::{
+use loomrec_dialect::interchange::{
     EntryImporter, EntryToWrite, ExportWriter, ForeignExchange, ForeignFormat, FoundItem,
     ImportedEntry, UpstreamAddresses, read,
 };

@@ -83,11 +83,11 @@ fn an_engine_does_not_import_the_call_around_it() {
 
 #[test]
 fn readers_of_recordings_stand_apart() {
-    let yaml = ("curation/yaml/mod.rs", "use crate::verification::Problem;");
-    refused(&[yaml], "yaml may not import verification");
-    let merge = ("curation/merge/mod.rs", "use crate::{comparison::pairs, yaml::Node};");
+    let hunk = ("curation/hunk.rs", "use crate::verification::Problem;");
+    refused(&[hunk], "hunk may not import verification");
+    let merge = ("curation/merge/mod.rs", "use crate::{comparison::pairs, hunk::Hunk};");
     refused(&[merge], "merge may not import comparison");
-    let review = ("curation/review/mod.rs", "use crate::yaml::Node; use super::yaml::Node;");
+    let review = ("curation/review/mod.rs", "use crate::hunk::Hunk; use super::hunk::Hunk;");
     assert!(house(&[review]).is_empty());
 }
 

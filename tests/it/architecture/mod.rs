@@ -35,11 +35,11 @@ const SHARED_FLOORS: &[(&str, u8)] = &[("loomrec_engine", 3)];
 
 /// The modules of the member `curation` that do not import each other and that its other modules
 /// do not import.
-const READERS: &[&str] =
-    &["comparison", "inspection", "interchange", "merge", "noise", "review", "verification"];
+const READERS: &[&str] = &["comparison", "inspection", "merge", "noise", "review", "verification"];
 
 /// The members with pure code.
-const PURE_MEMBERS: &[&str] = &["identity", "provider", "fault", "recording", "curation"];
+const PURE_MEMBERS: &[&str] =
+    &["identity", "provider", "fault", "recording", "dialect", "curation"];
 
 /// Packages that a member must not depend on; `dev-dependencies` may have them.
 const FORBIDDEN_PACKAGES: &[(&str, &[&str])] = &[
@@ -48,6 +48,7 @@ const FORBIDDEN_PACKAGES: &[(&str, &[&str])] = &[
     ("fault", PURE_FORBIDS),
     ("recording", PURE_FORBIDS),
     ("curation", PURE_FORBIDS),
+    ("dialect", PURE_FORBIDS),
     ("script", PURE_FORBIDS),
     ("store", &["tokio", "hyper", "hyper-util", "reqwest", "rustls", "socket2", "rustix"]),
     ("engine", &["clap", "indicatif", "reqwest", "opentelemetry", "prometheus-client", "rustix"]),

@@ -11,7 +11,7 @@ const NEUTRAL: [&str; 3] = ["ALL", "OTHER", "UNKNOWN"];
 const ALLOWED: [(&str, &str); 3] = [
     ("run_commands/demo/agent.rs", "the demo's program speaks one API"),
     ("run_commands/demo/stage.rs", "the demo's program speaks one API"),
-    ("curation/interchange/agentloom/write.rs", "AgentLoom replays an empty answer of chat alone"),
+    ("dialect/interchange/agentloom/write.rs", "AgentLoom replays an empty answer of chat alone"),
 ];
 
 /// The constant of a provider or operation in a path.

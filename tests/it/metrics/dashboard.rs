@@ -237,7 +237,7 @@ fn dashboard_is_whole() {
 
 #[track_caller]
 fn yaml(path: &str) -> Value {
-    loomrec_curation::yaml::parse(read(path).as_bytes())
+    loomrec_dialect::yaml::parse(read(path).as_bytes())
         .unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
