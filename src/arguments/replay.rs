@@ -244,7 +244,8 @@ pub enum LatencyModel {
     /// After a random time around them
     Normal,
     /// With AgentLoom's numbers
-    Agentloom,
+    #[value(name = "agentloom")]
+    Sequence,
     /// Each chunk at its recorded time, else after them
     Replay,
 }

@@ -9,6 +9,7 @@ use super::incoming_call::IncomingCall;
 use super::route::RouteTable;
 use crate::record::remove_hop_by_hop;
 use crate::upstream::UpstreamRequest;
+use loomrec_dialect::compat::header_chaos::CHAOS_PREFIX;
 use loomrec_provider::directory;
 use loomrec_recording::redact::Redactor;
 
@@ -28,7 +29,7 @@ impl Forwarding {
         remove_hop_by_hop(&mut headers);
         let is_ours = |name: &&HeaderName| {
             let name = name.as_str();
-            name.starts_with("x-loomrec-") || name.starts_with("x-aimock-chaos-")
+            name.starts_with("x-loomrec-") || name.starts_with(CHAOS_PREFIX)
         };
         let ours: Vec<_> = headers.keys().filter(is_ours).cloned().collect();
         for name in ours {

@@ -92,7 +92,7 @@ impl BodyTransform {
             Fault::WrongLength { by } => BodyChange::Length(FalseLength::new(*by, announced)?),
             Fault::BadEncoding => BodyChange::Encoding(FakeEncoding::default()),
             Fault::Malformed { whole } => match framing {
-                // aimock replaces no stream that is on its way.
+                // A stream that is on its way is not replaced.
                 Some(_) if *whole => return Err(FaultObstacle::LiveStream),
                 Some(framing) => BodyChange::Garble(EventGarbler::malformed(framing, roll)),
                 None => BodyChange::Replace(ReplacedAnswer),

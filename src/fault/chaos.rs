@@ -4,12 +4,11 @@
 //! [`ChaosRates::layered_over`] combines two of them, and [`ChaosRates::roll`] decides about a
 //! call. The caller provides the random numbers: the same numbers give the same faults.
 
-mod aimock;
 mod header;
 
 use serde_json::{Map, Value, json};
 
-use super::field::{aimock_delay, fields_of, milliseconds, one_of, rate};
+use super::field::{LONGEST_LEADING_DELAY, fields_of, leading_delay, milliseconds, one_of, rate};
 use super::kind::{Fault, HttpError};
 use super::text::percentage;
 use loomrec_identity::typed_field::{FieldError, FieldReader, FieldResult, quoted};
@@ -17,16 +16,14 @@ use loomrec_identity::typed_field::{FieldError, FieldReader, FieldResult, quoted
 /// The default delay of a late answer, in milliseconds.
 pub const LATENCY_MS: u64 = 1_000;
 
-pub use header::HeaderChaos;
-
-/// Whose form a fault takes: an action may have a rate under our name or under aimock's.
+/// The form that a fault takes. An action may have a rate under two names, one for each form.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ChaosForm {
-    /// loomrec's: the provider's own 429, a stream that breaks at some event.
+    /// The provider's: its own 429, a stream that breaks at some event.
     #[default]
-    Loomrec,
-    /// aimock's: its own 429, its broken body in place of any answer.
-    Aimock,
+    OfProvider,
+    /// The same for every provider: one 429, one broken body in place of any answer.
+    Uniform,
 }
 
 /// A rate, and the form of the fault that happens at it.
@@ -79,7 +76,7 @@ pub struct ChaosRates {
     pub latency: Option<f64>,
     /// The delay of such an answer; [`LATENCY_MS`] if it is not given.
     pub latency_ms: Option<u64>,
-    /// aimock's latency, in milliseconds: every call waits so long, before any other action.
+    /// In milliseconds: every call waits so long, before any other action.
     pub delay_ms: Option<u64>,
     /// Any other faults, in this order, with unique names.
     pub faults: Vec<NamedFault>,
@@ -97,7 +94,10 @@ pub struct NamedFault {
 }
 
 impl ChaosRates {
-    /// Reads the rates that `value` declares, with our field names or aimock's.
+    /// The largest [`delay_ms`](Self::delay_ms).
+    pub const LONGEST_DELAY_MS: u64 = LONGEST_LEADING_DELAY;
+
+    /// Reads the rates that `value` declares, each with one of its two names.
     ///
     /// # Errors
     /// If there is an unknown field, a rate outside of 0 to 1, an invalid fault, or two faults of
@@ -105,7 +105,7 @@ impl ChaosRates {
     pub fn read(value: &Value) -> Result<Self, FieldError> {
         let fields = fields_of(value, "an object of rates")?;
         fields.only("chaos", &FIELDS)?;
-        let either = |ours, theirs| match one_of(fields, &[ours, theirs])? {
+        let either = |name, other| match one_of(fields, &[name, other])? {
             Some(name) => rate(fields, name),
             None => Ok(None),
         };
@@ -122,7 +122,7 @@ impl ChaosRates {
             rate_limit: formed(fields, "rate_limit", "rateLimitRate")?,
             latency,
             latency_ms,
-            delay_ms: aimock_delay(fields, "latencyMs")?,
+            delay_ms: leading_delay(fields, "latencyMs")?,
             faults: faults(fields)?,
         })
     }
@@ -130,9 +130,10 @@ impl ChaosRates {
     /// The rates as they are declared.
     pub fn to_json(&self) -> Value {
         let mut out = Map::new();
-        let name = |rate: Option<FormedRate>, [ours, theirs]: [&'static str; 2]| match rate {
-            Some(FormedRate { form: ChaosForm::Aimock, .. }) => theirs,
-            _ => ours,
+        let name = |rate: Option<FormedRate>, [of_provider, uniform]: [&'static str; 2]| match rate
+        {
+            Some(FormedRate { form: ChaosForm::Uniform, .. }) => uniform,
+            _ => of_provider,
         };
         let plain = |rate: Option<FormedRate>| rate.map(|formed| formed.rate);
         let malformed = name(self.malformed, ["malformed", "malformedRate"]);
@@ -245,20 +246,20 @@ impl ChaosRates {
         if fires("drop", self.drop) {
             return Some((Fault::Drop, "drop"));
         }
-        if fires("malformed", of_form(self.malformed, ChaosForm::Loomrec)) {
+        if fires("malformed", of_form(self.malformed, ChaosForm::OfProvider)) {
             return Some((Fault::Malformed { whole: false }, "malformed"));
         }
-        if fires("malformed", of_form(self.malformed, ChaosForm::Aimock)) {
+        if fires("malformed", of_form(self.malformed, ChaosForm::Uniform)) {
             return Some((Fault::Malformed { whole: true }, "malformed"));
         }
-        // aimock asks for its own before it asks for a disconnect.
-        if fires("rate_limit", of_form(self.rate_limit, ChaosForm::Aimock)) {
+        // The uniform limit is drawn before a disconnect, the provider's after it.
+        if fires("rate_limit", of_form(self.rate_limit, ChaosForm::Uniform)) {
             return Some((Fault::RateLimit, "rate_limit"));
         }
         if fires("disconnect", self.disconnect) {
             return Some((Fault::Disconnect, "disconnect"));
         }
-        if fires("rate_limit", of_form(self.rate_limit, ChaosForm::Loomrec)) {
+        if fires("rate_limit", of_form(self.rate_limit, ChaosForm::OfProvider)) {
             let retry_after = Some(1.0);
             let error = HttpError { status_code: 429, retry_after, ..HttpError::default() };
             return Some((Fault::HttpError(error), "rate_limit"));
@@ -291,14 +292,14 @@ fn free_name(faults: &[NamedFault], fault: &Fault) -> String {
     names.find(|name| !is_taken(name)).unwrap_or_default()
 }
 
-/// Reads a rate under our name or aimock's; the name decides the form of its fault.
+/// Reads a rate under one of two names; the name decides the form of its fault.
 fn formed(
     fields: FieldReader<'_>,
-    ours: &'static str,
-    theirs: &'static str,
+    of_provider: &'static str,
+    uniform: &'static str,
 ) -> FieldResult<FormedRate> {
-    let Some(name) = one_of(fields, &[ours, theirs])? else { return Ok(None) };
-    let form = if name == theirs { ChaosForm::Aimock } else { ChaosForm::Loomrec };
+    let Some(name) = one_of(fields, &[of_provider, uniform])? else { return Ok(None) };
+    let form = if name == uniform { ChaosForm::Uniform } else { ChaosForm::OfProvider };
     Ok(rate(fields, name)?.map(|rate| FormedRate { rate, form }))
 }
 

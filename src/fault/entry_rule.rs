@@ -20,8 +20,7 @@ pub struct EntryFaultRule {
     pub times: Option<FaultTimes>,
     /// The attempts that get it, from 1; empty for all.
     pub attempt: Vec<u64>,
-    /// Whether a fault beside an answer happens at each call if the entry does not say how often, as
-    /// in AgentLoom.
+    /// Whether a fault beside an answer happens at each call if the entry does not say how often.
     pub repeats: bool,
 }
 

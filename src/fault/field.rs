@@ -11,8 +11,8 @@ use loomrec_identity::typed_field::{
 pub(super) const LONGEST_MS: u64 = 86_400_000;
 /// The largest number of bytes in any field.
 pub(super) const MOST_BYTES: u64 = 1 << 40;
-/// The longest delay that aimock accepts, in milliseconds.
-pub(super) const LONGEST_AIMOCK_DELAY: u64 = 30_000;
+/// The longest wait of every call before any other action, in milliseconds.
+pub(super) const LONGEST_LEADING_DELAY: u64 = 30_000;
 /// What is expected of a time in milliseconds.
 pub(super) const MILLISECONDS: &str = "whole milliseconds, from 0 to 86400000 (a day)";
 
@@ -59,9 +59,9 @@ pub(super) fn milliseconds(fields: FieldReader<'_>, name: &str) -> FieldResult<u
     fields.whole(name, 0..=LONGEST_MS, MILLISECONDS)
 }
 
-/// A delay as aimock takes it.
-pub(super) fn aimock_delay(fields: FieldReader<'_>, name: &str) -> FieldResult<u64> {
-    fields.whole(name, 0..=LONGEST_AIMOCK_DELAY, "whole milliseconds, from 0 to 30000")
+/// The wait of every call before any other action.
+pub(super) fn leading_delay(fields: FieldReader<'_>, name: &str) -> FieldResult<u64> {
+    fields.whole(name, 0..=LONGEST_LEADING_DELAY, "whole milliseconds, from 0 to 30000")
 }
 
 /// A rate from 0 to 1.

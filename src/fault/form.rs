@@ -77,7 +77,7 @@ pub(super) static FORMS: [FaultForm; 22] = [
     form(
         "partial_response",
         None,
-        // Other values of the last two are refused. They are here because AgentLoom writes them.
+        // Other values of the last two are refused. They are here because other programs write them.
         &[("content", Text), ("completion_tokens", Plain), ("finish_reason", Plain)],
     ),
     form("tool_call_fault", Some("mode"), &[("mode", Plain), ("name", Text), ("arguments", Json)]),
@@ -104,7 +104,7 @@ pub(super) static FORMS: [FaultForm; 22] = [
 ];
 
 impl FaultForm {
-    /// Returns the type of this name. mcptest's spelling of `recover_after` is known, too.
+    /// Returns the type of this name. `recover_after` has a second spelling.
     pub(super) fn find(name: &str) -> Option<&'static Self> {
         let name = if name == "recover-after" { "recover_after" } else { name };
         FORMS.iter().find(|form| form.name == name)

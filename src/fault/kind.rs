@@ -18,7 +18,7 @@ pub enum Fault {
         /// The connection is closed after this many milliseconds.
         max_ms: u64,
     },
-    /// The same as `Hang`, under mcptest's name for a server that is stuck.
+    /// The same as `Hang`, under the name of a server that is stuck.
     Wedged {
         /// The connection is closed after this many milliseconds.
         max_ms: u64,
@@ -94,17 +94,16 @@ pub enum Fault {
     },
     /// Announces a body as gzip that does not inflate.
     BadEncoding,
-    /// aimock's: sends a 500 with the code `chaos_drop`.
+    /// Sends a 500 with the code `chaos_drop`.
     Drop,
-    /// aimock's: sends a 429 with the code `chaos_ratelimit`.
+    /// Sends a 429 with the code `chaos_ratelimit`.
     RateLimit,
-    /// aimock's: sends a 200 with a body that does not parse.
+    /// Sends a 200 with a body that does not parse.
     Malformed {
-        /// Whether the body replaces a stream too, as aimock does. Otherwise a stream breaks from
-        /// some event on.
+        /// Whether the body replaces a stream too. Otherwise a stream breaks from some event on.
         whole: bool,
     },
-    /// aimock's: destroys the connection.
+    /// Destroys the connection.
     Disconnect,
 }
 
@@ -301,7 +300,7 @@ impl Fault {
     pub fn depends_on_answer(&self) -> bool {
         match self {
             Self::RecoverAfter { fault, .. } => fault.depends_on_answer(),
-            // Under aimock's name, the stream of an upstream passes.
+            // In the uniform form, the stream of an upstream passes.
             Self::Malformed { .. } => true,
             Self::Slow { .. } => false,
             other => !other.replaces(),

@@ -42,7 +42,7 @@ pub use call_fault::CallFault;
 pub use call_history::CallNumbers;
 pub use call_key::CallKey;
 pub use call_turn::CallTurn;
-pub use chaos::{ChaosForm, ChaosRates, FormedRate, HeaderChaos, NamedFault, RolledChaos};
+pub use chaos::{ChaosForm, ChaosRates, FormedRate, NamedFault, RolledChaos};
 pub use decided_fault::{CountedIn, DecidedFault, EntryFault, FaultDeclarations};
 pub use decider::FaultDecider;
 pub use entry_rule::{EntryFaultRule, FaultTimes};

@@ -53,7 +53,7 @@ pub enum FaultObstacle {
     /// The true length is not known when the head is sent.
     #[error("the length of a live stream is not known before its end")]
     UnknownLength,
-    /// aimock lets a stream of an upstream pass.
+    /// The uniform form lets a stream of an upstream pass.
     #[error("under aimock's name it lets a live stream pass")]
     LiveStream,
     /// The answer is too large to be rewritten.

@@ -207,7 +207,7 @@ fn after(fields: FieldReader<'_>) -> Result<FaultPoint, FieldError> {
     })
 }
 
-/// AgentLoom writes two fields that always have the same value: no tokens, and cut off by its
+/// Two fields that other programs write always have the same value: no tokens, and cut off by its
 /// length.
 fn partial_response(fields: FieldReader<'_>) -> Result<Fault, FieldError> {
     fields.whole("completion_tokens", 0..=0, "0 (no other value is possible)")?;

@@ -22,7 +22,7 @@ pub enum ChaosScope {
     Run,
     /// The calls of a session.
     Session(String),
-    /// The calls that name a test, as aimock's users do.
+    /// The calls that name a test.
     Test(String),
 }
 

@@ -1,9 +1,9 @@
 //! Responses that a fault sends in place of the true answer, or silence and a cut.
 
-mod aimock;
 mod error;
 mod malformed;
 mod response;
+mod uniform_error;
 
 pub use response::SyntheticResponse;
 
@@ -44,7 +44,7 @@ pub fn substitute_for(
             Some(silence(*max_ms, ConnectionCut::Close))
         }
         Fault::ConnectionDrop => Some(silence(0, ConnectionCut::Close)),
-        // aimock destroys the connection, which the client sees as a reset.
+        // A destroyed connection, which the client sees as a reset.
         Fault::ConnectionReset | Fault::Disconnect => Some(silence(0, ConnectionCut::Reset)),
         Fault::HttpError(told) => answer(error::error(told, shape, format, streamed)),
         Fault::StreamTruncate(truncate)
@@ -60,8 +60,10 @@ pub fn substitute_for(
         Fault::MalformedResponse { raw } => {
             answer(malformed::malformed(raw.as_deref(), format, streamed))
         }
-        Fault::Drop => answer(SyntheticResponse::of(500, "application/json", aimock::DROPPED)),
-        Fault::RateLimit => answer(aimock::rate_limit()),
+        Fault::Drop => {
+            answer(SyntheticResponse::of(500, "application/json", uniform_error::DROPPED))
+        }
+        Fault::RateLimit => answer(uniform_error::rate_limit()),
         Fault::Malformed { whole: true } => {
             answer(SyntheticResponse::of(200, "application/json", MALFORMED))
         }

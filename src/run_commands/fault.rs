@@ -92,7 +92,7 @@ pub fn plan(
     Ok(PlannedFaults { plan, places })
 }
 
-/// Whether the text of a `--fault` declares no fault: it is empty, or mcptest's word `none`, perhaps
+/// Whether the text of a `--fault` declares no fault: it is empty, or the word `none`, perhaps
 /// for a step.
 fn declares_none(text: &str) -> bool {
     let step = text.split_once('=').filter(|(step, _)| !step.contains([':', ';']));

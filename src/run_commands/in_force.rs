@@ -15,6 +15,7 @@ use super::args::{
 use loomrec_cli::serve_setup;
 use loomrec_cli::settings::trusted_text;
 use loomrec_cli::terminal;
+use loomrec_dialect::plain_entry::BY_MESSAGES_TOOL;
 use loomrec_engine::replay::{FaultyTake, Matcher, Repeat, SourceTerms};
 use loomrec_identity::{BoundPair, NormalizeRule};
 use loomrec_script::Script;
@@ -304,7 +305,7 @@ impl InForce {
         }
         if self.by_messages > 0 {
             parts.push(format!(
-                "entries that answer by the messages of a call alone, as AgentLoom 0.4.0 does: {} \
+                "entries that answer by the messages of a call alone, as {BY_MESSAGES_TOOL} does: {} \
                  (--allow-unchecked)",
                 self.by_messages
             ));

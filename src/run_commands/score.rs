@@ -108,7 +108,7 @@ fn read_budget(path: &Path) -> Result<RecoveryBudget, CommandFailure> {
         |why: &dyn Display| CommandFailure::usage(format!("--recovery {}: {why}", path.display()));
     let text = loomrec_os::read_input(path, LARGEST_BUDGET).map_err(|error| wrong(&error))?;
     let value = scripts::value(&text, script::notation(path)).map_err(|why| wrong(&why))?;
-    // A suite of mcptest, or its block `recovery` alone.
+    // A suite, or its block `recovery` alone.
     let Some(block) = value.get("recovery") else {
         return RecoveryBudget::read(&value).map_err(|error| wrong(&error));
     };

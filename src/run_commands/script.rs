@@ -53,8 +53,7 @@ fn failed(path: &Path, why: &dyn std::fmt::Display) -> CommandFailure {
     CommandFailure::usage(format!("failed to read the script {}: {why}", path.display()))
 }
 
-/// Adds the files of a folder in the order of their names, and then those of the folders in it, as
-/// aimock reads them.
+/// Adds the files of a folder in the order of their names, and then those of the folders in it.
 fn add_folder(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) -> io::Result<()> {
     let (mut own, mut folders) = (Vec::new(), Vec::new());
     for entry in std::fs::read_dir(folder)? {

@@ -8,10 +8,10 @@
 //! through the calls with its own cursor, which moves on at every call before the entries are looked
 //! at. The answer takes the shape that the client's API needs.
 
-mod aimock_fixture;
 mod declared_fault;
 mod entry;
 mod failure;
+mod fixture_rules;
 mod notation;
 pub mod plain_answer;
 mod progress;

@@ -1,4 +1,4 @@
-//! Answers for entries that hold only what was said, not how it was sent: plain AgentLoom entries,
+//! Answers for entries that hold only what was said, not how it was sent: plain entries,
 //! and the placeholder of `--on-miss default`.
 
 use http::{HeaderMap, HeaderValue, StatusCode};

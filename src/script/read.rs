@@ -42,7 +42,7 @@ pub(super) struct ScriptParts {
     pub(super) retry: Option<RetryPhase>,
     /// The rules, not yet read. They are tried before the calls.
     pub(super) rules: Vec<Value>,
-    /// The text, if it is a fixture file of aimock.
+    /// The text, if it is a fixture file.
     pub(super) fixtures: Option<Map<String, Value>>,
 }
 

@@ -199,8 +199,8 @@ impl ScriptRules {
         *answered
     }
 
-    /// Gives back what a call has counted, because it was not answered after all. aimock counts
-    /// such calls, and so do the rules of its fixtures.
+    /// Gives back what a call has counted, because it was not answered after all. The rules of
+    /// fixtures count such calls all the same.
     pub(super) fn release(&self, session: Option<&str>, claim: &RuleClaim) {
         if self.is_fixture(claim) {
             return;
@@ -231,7 +231,7 @@ impl ScriptRules {
     }
 
     /// Chooses among the rules that may answer a call with so many messages of the model: the
-    /// first. Fixtures with a position in the conversation are chosen as aimock does: the last
+    /// first. Of fixtures with a position in the conversation, that is the one with the last
     /// position that the conversation has reached, before a fixture without one; but a fixture
     /// without one that stands earlier goes before the very position; and the first position to
     /// come only if there is nothing else.

@@ -55,7 +55,7 @@ fn apply_pace(pace: &FixturePace, delivery: &mut ResponseDraft) {
         now += pace.wait_ms(index);
         chunk.at_ms = now;
     }
-    // aimock cuts after an event, so at least one is sent.
+    // The cut is after an event, so at least one is sent.
     let kept = pace.truncate_after.map_or(usize::MAX, |events| events.max(1));
     let in_time =
         |limit: f64| delivery.chunks.iter().take_while(|chunk| chunk.at_ms < limit).count();

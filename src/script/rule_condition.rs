@@ -12,7 +12,7 @@ use loomrec_recording::normalized_request::NormalizedRequest;
 pub(super) enum RuleCondition {
     /// Those of a script.
     Written(Box<WrittenCondition>),
-    /// Those of an aimock fixture.
+    /// Those of a fixture.
     Fixture(Box<FixtureMatch>),
 }
 

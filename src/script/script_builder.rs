@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::aimock_fixture::FixtureReader;
 use super::entry::{RetryPhase, ScriptEntry};
+use super::fixture_rules::FixtureReader;
 use super::notation::{ScriptError, ScriptNotation};
 use super::read::{self, ScriptParts};
 use super::rule::ScriptRule;

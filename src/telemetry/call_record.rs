@@ -1,7 +1,7 @@
 //! The record of a finished call: the facts that the journal writes down and the metrics count.
 //!
 //! It contains no secrets: it is built only from data that may be stored. It holds no body, no
-//! header value and no query string, apart from the request for aimock's journal, which is taken
+//! header value and no query string, apart from the request for the other journal, which is taken
 //! out before the record is kept. No text from a caller in it is longer than
 //! [`LONGEST`](loomrec_engine::LONGEST).
 
@@ -96,7 +96,7 @@ pub struct CallRecord {
     pub parent: Option<Box<ParentSpan>>,
     /// The workflow that the call names, if metrics need it.
     pub workflow: Option<Box<str>>,
-    /// The request for aimock's journal, if there is one.
+    /// The request for the journal in another tool's shape, if there is one.
     pub journaled: Option<Box<JournaledRequest>>,
 }
 

@@ -1,4 +1,4 @@
-//! A request on its way to aimock's journal.
+//! A request on its way to the journal in another tool's shape.
 
 use bytes::Bytes;
 
@@ -20,7 +20,7 @@ pub struct JournaledRequest {
 /// What a fault by chance was put in place of.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JournaledChaos {
-    /// What would have answered the call, in aimock's words: `fixture`, `proxy` or `internal`.
+    /// What would have answered the call: `fixture`, `proxy` or `internal`.
     pub front: &'static str,
     /// The name of the entry that would have answered it.
     pub entry: Option<String>,

@@ -2,9 +2,9 @@
 //!
 //! All of them read the [`CallRecord`] of a call that is over, so they cannot disagree.
 
-pub mod aimock_journal;
 pub mod bound_counts;
 pub mod call_record;
+pub mod compat_journal;
 mod counter_detail;
 pub mod journal;
 pub mod journaled_request;
@@ -16,8 +16,8 @@ pub mod span;
 
 use std::sync::Arc;
 
-use aimock_journal::AimockJournal;
 use call_record::CallRecord;
+use compat_journal::CompatJournal;
 use journal::Journal;
 use metric::Metrics;
 use run_counters::RunCounters;
@@ -38,8 +38,8 @@ pub struct Telemetry {
     pub metrics: Arc<Metrics>,
     /// The journal, with a line for each call.
     pub journal: Arc<Journal>,
-    /// The journal in aimock's shape. Empty unless the run speaks aimock's words.
-    pub aimock: AimockJournal,
+    /// The journal in another tool's shape. Empty unless the run speaks its words.
+    pub compat: CompatJournal,
     /// The spans, one for each call, if tracing is on.
     pub spans: Arc<Spans>,
 }

@@ -27,7 +27,7 @@ const OTHER_MODELS: &str = "other";
 pub struct RunCounters {
     /// Calls answered from a recording.
     pub served: AtomicU64,
-    /// Of these, calls of which only the messages were compared, as in AgentLoom 0.4.0.
+    /// Of these, calls of which only the messages were compared.
     pub by_messages: AtomicU64,
     /// Of these, calls that had this run's values where the recorded ones had others.
     pub bound: BoundCounts,
@@ -151,7 +151,7 @@ impl RunCounters {
                 if let Some(bound) = &take.bound {
                     self.bound.add(bound);
                 }
-                if take.matched_by == MatchedBy::AgentLoomMessages {
+                if take.matched_by == MatchedBy::MessagesHash {
                     Self::count(&self.by_messages);
                 }
                 let tokens = call.tokens.unwrap_or_default();

@@ -75,6 +75,11 @@ impl ForeignFormat {
         }
     }
 
+    /// Whether its files are rules for requests, so that an import can be given the requests.
+    pub fn has_rules(self) -> bool {
+        self == Self::Aimock
+    }
+
     /// Returns the description of a file in it.
     pub fn title(self) -> &'static str {
         match self {

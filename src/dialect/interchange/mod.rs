@@ -16,7 +16,7 @@ mod assumption;
 mod attached_files;
 mod body_presence;
 #[cfg(test)]
-mod body_variants;
+mod body_variants_tests;
 mod bounded;
 mod companion;
 mod exchange;
@@ -45,7 +45,7 @@ mod write;
 
 pub use address::{PlacedBy, PlacedCall, UpstreamAddresses};
 pub use aimock::{
-    AimockFixture, FixtureBlock, FixtureList, FixtureMatch, FixturePace, RequestContent, TurnRule,
+    FixtureBlock, FixtureList, FixtureMatch, FixturePace, ForeignFixture, RequestContent, TurnRule,
 };
 pub use assumption::ImportNote;
 pub use attached_files::AttachedFiles;

@@ -1,8 +1,8 @@
-//! The search by AgentLoom's hashes.
+//! The search by the hashes of adapters.
 //!
-//! AgentLoom hashes what it gives a provider's adapter, so its hash of a call to Anthropic or
-//! Google is not the key of the request. A call whose own key finds nothing is looked up by the
-//! hashes that AgentLoom can have for it, among entries with a hash and no request. Recordings
+//! A plain entry has the hash of what a provider's adapter was given, so its hash of a call to
+//! Anthropic or Google is not the key of the request. A call whose own key finds nothing is looked up by the
+//! hashes that an adapter can have for it, among entries with a hash and no request. Recordings
 //! without such entries are never searched like this.
 
 use super::matched_by::MatchedBy;
@@ -24,13 +24,13 @@ impl Matcher {
         let hashes = observed.request.adapter_hashes(&observed.call, &self.rules);
         let groups = self.adapter_groups(&hashes);
         if !groups.is_empty() {
-            return self.find_in(&groups, query, MatchedBy::AgentLoomHash);
+            return self.find_in(&groups, query, MatchedBy::AdapterHash);
         }
         let groups = match self.adapter.allows_messages {
             true => self.messages_groups(observed),
             false => Vec::new(),
         };
-        self.find_in(&groups, query, MatchedBy::AgentLoomMessages)
+        self.find_in(&groups, query, MatchedBy::MessagesHash)
     }
 
     /// Returns the name of an entry that is known by the messages of `observed` alone, if such

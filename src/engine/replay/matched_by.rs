@@ -1,5 +1,7 @@
 //! What a take was found by.
 
+use loomrec_dialect::plain_entry;
+
 /// How a take was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MatchedBy {
@@ -9,12 +11,11 @@ pub enum MatchedBy {
     RequestHash,
     /// By the request with this run's values in the place of the recorded ones.
     Bound,
-    /// By AgentLoom's hash of what its adapter was given: of the whole request, as AgentLoom sees
-    /// it.
-    AgentLoomHash,
-    /// By the hash of the messages alone, as AgentLoom 0.4.0 makes it. The rest of the request is
+    /// By the hash of what an adapter was given: of the whole request, as the adapter sees it.
+    AdapterHash,
+    /// By the hash of the messages alone. The rest of the request is
     /// unchecked.
-    AgentLoomMessages,
+    MessagesHash,
 }
 
 impl MatchedBy {
@@ -24,8 +25,8 @@ impl MatchedBy {
             Self::StepId => "step_id",
             Self::RequestHash => "request_hash",
             Self::Bound => "bound",
-            Self::AgentLoomHash => "agentloom_hash",
-            Self::AgentLoomMessages => "agentloom_messages",
+            Self::AdapterHash => plain_entry::BY_HASH,
+            Self::MessagesHash => plain_entry::BY_MESSAGES,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::mismatch::{RecordingMismatchError, RequestDifference, short_name};
 use super::reason::MissReason;
+use loomrec_dialect::plain_entry::BY_MESSAGES_TOOL;
 use loomrec_identity::header;
 
 /// What fetches an answer in a session.
@@ -21,7 +22,7 @@ impl RecordingMismatchError {
         if let Some(entry) = &self.same_messages {
             let entry = short_name(entry);
             return format!(
-                "The entry {entry} has the hash of its messages alone, as AgentLoom 0.4.0 makes it: \
+                "The entry {entry} has the hash of its messages alone, as {BY_MESSAGES_TOOL} makes it: \
                  nobody can check model, temperature and tools. Let such entries answer with \
                  `--allow-unchecked`, or fetch an answer that can be checked: {fetch}"
             );

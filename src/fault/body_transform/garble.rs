@@ -40,7 +40,7 @@ pub(super) struct EventGarbler {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum GarbleChange {
     One(GarbleKind),
-    /// Each event from the first changed one on carries aimock's text.
+    /// Each event from the first changed one on carries a text that does not parse.
     Malformed,
 }
 

@@ -1,4 +1,4 @@
-//! aimock's body that does not parse.
+//! The body that does not parse, the same for every provider.
 
 use bytes::Bytes;
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};

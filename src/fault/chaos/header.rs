@@ -2,7 +2,6 @@
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-use super::aimock;
 use super::{ChaosForm, ChaosRates, FormedRate, rate_from_text};
 use crate::field::{LONGEST_MS, MILLISECONDS};
 use crate::kind::Fault;
@@ -12,36 +11,29 @@ const OURS: &str = "x-loomrec-chaos-";
 const OWN: [&str; 7] =
     ["drop", "malformed", "disconnect", "rate-limit", "latency", "latency-ms", "fault"];
 
-/// The rates that the headers of a call declare.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct HeaderChaos {
-    /// The rates.
-    pub rates: ChaosRates,
-    /// A warning for each of aimock's headers that was ignored. The texts quote no value.
-    pub ignored: Vec<&'static str>,
-}
-
 impl ChaosRates {
-    /// Reads the rates in a request's headers: `x-loomrec-chaos-drop` and so on, and aimock's. Ours
-    /// win if both are given. `x-loomrec-chaos-fault: RATE=FAULT` may be given more than once.
+    /// Reads the rates in a request's headers: `x-loomrec-chaos-drop` and so on.
+    /// `x-loomrec-chaos-fault: RATE=FAULT` may be given more than once. Calls `other` with the name
+    /// of each header that is none of these.
     ///
     /// # Errors
-    /// If one of our headers is unknown or given twice, or declares a rate outside of 0 to 1 or an
-    /// invalid fault. The message names the header. An invalid header of aimock's is ignored, as
-    /// aimock does.
-    pub fn of_headers(headers: &HeaderMap) -> Result<HeaderChaos, FieldError> {
-        let (mut own, mut theirs) = (Self::default(), Self::default());
-        let mut ignored = Vec::new();
+    /// If one of the headers is unknown or given twice, or declares a rate outside of 0 to 1 or an
+    /// invalid fault. The message names the header.
+    pub fn from_headers(
+        headers: &HeaderMap,
+        mut other: impl FnMut(&HeaderName),
+    ) -> Result<Self, FieldError> {
+        let mut rates = Self::default();
         for name in headers.keys() {
             let named =
                 |error: FieldError| FieldError::other("", format!("header {name}: {error}"));
             if let Some(action) = name.as_str().strip_prefix(OURS) {
-                own.set(action, headers, name).map_err(named)?;
-            } else if let Some(action) = name.as_str().strip_prefix(aimock::PREFIX) {
-                theirs.set_aimock(action, headers, name, &mut ignored);
+                rates.set(action, headers, name).map_err(named)?;
+            } else {
+                other(name);
             }
         }
-        Ok(HeaderChaos { rates: own.layered_over(&theirs), ignored })
+        Ok(rates)
     }
 
     /// Reads `RATE=FAULT`, such as `0.2=http_error:503`.
@@ -78,7 +70,7 @@ impl ChaosRates {
             return Err(FieldError::other("", "it is given twice"));
         };
         let value = value?;
-        let formed = |rate| FormedRate { rate, form: ChaosForm::Loomrec };
+        let formed = |rate| FormedRate { rate, form: ChaosForm::OfProvider };
         match action {
             "drop" => self.drop = Some(rate_from_text(value)?),
             "malformed" => self.malformed = Some(formed(rate_from_text(value)?)),

@@ -24,18 +24,18 @@ fn headers(given: &[(&'static str, &str)]) -> HeaderMap {
 }
 
 #[test]
-fn rates_are_read_in_our_words_and_in_aimocks() {
+fn rates_are_read_under_either_name() {
     let ours = read(json!({ "drop": 0.5, "malformed": 0, "disconnect": 1, "rate_limit": 0.1 }));
     let theirs = read(json!({
         "dropRate": 0.5, "malformedRate": 0.0, "disconnectRate": 1.0, "rateLimitRate": 0.1,
         "latencyMs": 300,
     }));
     let formed = |rate, form| Some(FormedRate { rate, form });
-    assert_eq!(ours.malformed, formed(0.0, ChaosForm::Loomrec));
-    assert_eq!(ours.rate_limit, formed(0.1, ChaosForm::Loomrec));
+    assert_eq!(ours.malformed, formed(0.0, ChaosForm::OfProvider));
+    assert_eq!(ours.rate_limit, formed(0.1, ChaosForm::OfProvider));
     let expected = ChaosRates {
-        malformed: formed(0.0, ChaosForm::Aimock),
-        rate_limit: formed(0.1, ChaosForm::Aimock),
+        malformed: formed(0.0, ChaosForm::Uniform),
+        rate_limit: formed(0.1, ChaosForm::Uniform),
         delay_ms: Some(300),
         ..ours
     };
@@ -94,10 +94,9 @@ fn faults_of_one_type_have_names_of_their_own() {
 }
 
 #[test]
-fn headers_ask_for_rates_and_ours_win() {
-    let rates = ChaosRates::of_headers(&headers(&[
-        ("x-aimock-chaos-drop", "0.25"),
-        ("x-aimock-chaos-malformed", "1"),
+fn headers_ask_for_rates() {
+    let mut others = Vec::new();
+    let given = headers(&[
         ("x-loomrec-chaos-drop", " 0.5 "),
         ("x-loomrec-chaos-rate-limit", "0"),
         ("x-loomrec-chaos-latency", "1e-1"),
@@ -106,64 +105,19 @@ fn headers_ask_for_rates_and_ours_win() {
         ("x-loomrec-chaos-fault", "0.2=slow;delay_ms=5"),
         ("x-loomrec-fault", "hang"),
         ("authorization", "Bearer x"),
-    ]))
-    .unwrap();
-    assert!(rates.ignored.is_empty());
-    let rates = rates.rates;
+    ]);
+    let rates = ChaosRates::from_headers(&given, |name| others.push(name.to_string())).unwrap();
+    others.sort();
+    assert_eq!(others, ["authorization", "x-loomrec-fault"]);
     let expected = json!({
-        "drop": 0.5, "malformedRate": 1.0, "rate_limit": 0.0,
-        "latency": { "rate": 0.1, "delay_ms": 20 },
+        "drop": 0.5, "rate_limit": 0.0, "latency": { "rate": 0.1, "delay_ms": 20 },
         "faults": [{ "rate": 0.1, "fault": "http_error:503" }, { "rate": 0.2, "fault": "slow:5" }],
     });
     assert_eq!(rates, read(expected));
-    let none = ChaosRates::of_headers(&headers(&[("accept", "*/*")])).unwrap();
-    assert_eq!(none, HeaderChaos::default());
-}
-
-/// The rates that aimock's headers declare, and the warnings about them.
-fn theirs(given: &[(&'static str, &str)]) -> (ChaosRates, Vec<&'static str>) {
-    let HeaderChaos { rates, ignored } = ChaosRates::of_headers(&headers(given)).unwrap();
-    (rates, ignored)
 }
 
 #[test]
-fn aimocks_headers_are_read_as_aimock_reads_them() {
-    let (rates, ignored) = theirs(&[
-        ("x-aimock-chaos-drop", " 1. "),
-        ("x-aimock-chaos-malformed", ".5"),
-        ("x-aimock-chaos-ratelimit", "0.25, 0.250"),
-        ("x-aimock-chaos-latency", ""),
-        ("x-aimock-chaos-latency", "0300"),
-    ]);
-    let expected = json!({
-        "dropRate": 1, "malformedRate": 0.5, "rateLimitRate": 0.25, "latencyMs": 300,
-    });
-    assert_eq!((rates, ignored), (read(expected), vec![]));
-    let (rates, ignored) =
-        theirs(&[("x-aimock-chaos-drop", "0.5"), ("x-aimock-chaos-drop", "0, 0")]);
-    assert_eq!(rates, read(json!({ "drop": 0.5 })));
-    assert_eq!(ignored, ["x-aimock-chaos-drop has several values: the first one counts"]);
-}
-
-#[test]
-fn an_invalid_header_of_aimocks_is_ignored_with_a_warning() {
-    for value in ["1.5", "-0.1", "NaN", "inf", "half", "1e-1", "0x1", "+1", "0.5abc", "."] {
-        let (rates, ignored) = theirs(&[("x-aimock-chaos-drop", value)]);
-        assert!(rates.is_empty(), "{value}");
-        let expected = "x-aimock-chaos-drop was ignored: its value is not a rate from 0 to 1";
-        assert_eq!(ignored, [expected], "{value}");
-    }
-    for value in ["30001", "1.0", "-1", "soon"] {
-        let (rates, ignored) = theirs(&[("x-aimock-chaos-latency", value)]);
-        assert!(rates.is_empty() && ignored.len() == 1, "{value}");
-    }
-    let (rates, ignored) = theirs(&[("x-aimock-chaos-dorp", "1")]);
-    assert!(rates.is_empty());
-    assert!(ignored[0].contains("there are drop, malformed,"), "{ignored:?}");
-}
-
-#[test]
-fn aimocks_actions_are_its_own_and_wait_first() {
+fn uniform_actions_have_their_own_faults_and_wait_first() {
     let rates = read(json!({ "malformedRate": 1, "latencyMs": 20 }));
     let rolled = rates.roll(|_| 0.0).unwrap();
     assert_eq!((rolled.fault, rolled.delay_ms), (Fault::Malformed { whole: true }, 20));
@@ -185,7 +139,7 @@ fn aimocks_actions_are_its_own_and_wait_first() {
 #[test]
 fn header_that_cannot_be_is_named() {
     let told = |given: &[(&'static str, &str)]| {
-        ChaosRates::of_headers(&headers(given)).expect_err("refused").to_string()
+        ChaosRates::from_headers(&headers(given), |_| {}).expect_err("refused").to_string()
     };
     let rate = "a rate, from 0 to 1 or from 0% to 100%";
     for value in ["1.5", "-0.1", "101%", "%", "NaN", "inf", "", "half", "0,5"] {
@@ -236,7 +190,7 @@ fn actions_are_drawn_in_their_order_until_one_happens() {
 
 fn rates() -> impl Strategy<Value = ChaosRates> {
     let rate = || of(prop_oneof![Just(0.0), Just(1.0), 0.0..1.0]);
-    let form = prop_oneof![Just(ChaosForm::Loomrec), Just(ChaosForm::Aimock)];
+    let form = prop_oneof![Just(ChaosForm::OfProvider), Just(ChaosForm::Uniform)];
     let formed = move || {
         (rate(), form.clone()).prop_map(|(rate, form)| rate.map(|rate| FormedRate { rate, form }))
     };

@@ -1,4 +1,4 @@
-//! What a fault of an mcptest suite strikes.
+//! What a fault of a suite strikes.
 
 use serde_json::Value;
 

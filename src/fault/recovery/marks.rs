@@ -33,8 +33,7 @@ pub struct FaultMarks {
 }
 
 impl FaultMarks {
-    /// Reads a list of marks, or one: objects with `started_ms` (mcptest's name `call_start_ms` will
-    /// do), and optionally `name`, `detected_ms`, `recovered_ms`, `timeout_budget_ms` and
+    /// Reads a list of marks, or one: objects with `started_ms` (or `call_start_ms`), and optionally `name`, `detected_ms`, `recovered_ms`, `timeout_budget_ms` and
     /// `recovered_by`. Times are milliseconds on one clock.
     ///
     /// # Errors
@@ -119,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn observation_of_mcptest_is_read_as_it_is() {
+    fn single_observation_is_read_as_it_is() {
         let read = FaultMarks::read_all(&json!({
             "call_start_ms": 100, "detected_ms": 2100, "recovered_ms": null,
             "timeout_budget_ms": 1500,
@@ -159,10 +158,10 @@ mod tests {
     }
 
     proptest! {
-        /// The five numbers and the verdict are those of mcptest, computed here in whole
-        /// milliseconds.
+        /// The five numbers and the verdict follow the rules of docs/recovery.md, computed here in
+        /// whole milliseconds.
         #[test]
-        fn marks_are_scored_as_mcptest_scores_them(
+        fn marks_are_scored_by_the_rules(
             (start, detected, recovered) in (0..9_000_u64, of(0..9_000_u64), of(0..9_000_u64)),
             (most, recovery, clean) in (0..9_000_u64, of(0..9_000_u64), any::<bool>()),
         ) {

@@ -55,7 +55,7 @@ impl FaultObservation {
 }
 
 impl RecoveryReport {
-    /// The report as JSON with mcptest's names; times in milliseconds, rounded to tenths.
+    /// The report as JSON; times in milliseconds, rounded to tenths.
     pub fn to_json(&self) -> Value {
         json!({
             "time_to_detection_ms": self.time_to_detection.map(milliseconds),
@@ -224,7 +224,7 @@ impl ScoreTotal {
     }
 }
 
-/// Judges each fault by the budget, by the rules of mcptest's gate. Any times, in any order, present
+/// Judges each fault by the budget. Any times, in any order, present
 /// or not, give a verdict.
 pub fn judge(
     faults: impl IntoIterator<Item = FaultTimeline>,

@@ -104,7 +104,7 @@ impl ImportReader<'_> {
             let source = source.map(|source| format!(": {source}")).unwrap_or_default();
             format!("{}: failed to {error}{source}", file.label)
         };
-        if self.args.requests.is_some() && format == ForeignFormat::Aimock {
+        if self.args.requests.is_some() && format.has_rules() {
             let several = if self.files.len() > 1 { &file.label } else { "" };
             let rules = rules.get_or_insert_with(FixtureList::default);
             return rules.read(several, &mut input).map_err(wrong);

@@ -9,6 +9,7 @@ use loomrec_cli::amount::{dollars, milliseconds};
 use loomrec_cli::pricing::{PriceSource, UNKNOWN};
 use loomrec_cli::terminal;
 use loomrec_curation::inspection::CarriedWords;
+use loomrec_dialect::plain_entry::TOOL;
 use loomrec_provider::{Framing, JudgedAnswer, Operation, TokenUsage};
 use loomrec_recording::entry::ClientLeft;
 use loomrec_recording::{RecordedCut, RecordedRequest, RecordedResponse, ResponseEnd, encoding};
@@ -51,7 +52,7 @@ pub(super) fn text(
         }
         None if entry.fault.is_none() => {
             page.title("Response");
-            page.line("not recorded: generated from the answer above, as AgentLoom does");
+            page.line(&format!("not recorded: generated from the answer above, as {TOOL} does"));
         }
         None => {}
     }

@@ -2,6 +2,8 @@
 
 use http::HeaderMap;
 
+use loomrec_dialect::compat::header_chaos::CHAOS_PREFIX;
+use loomrec_dialect::compat::test_name::HEADER_NAME;
 use loomrec_engine::ClientEffect;
 use loomrec_recording::redact::{CallCredentials, is_clean};
 
@@ -33,9 +35,9 @@ pub const CLIENT_HEADERS: [ClientHeader; 8] = [
     named("x-loomrec-token", ClientEffect::Harmless),
     named("x-loomrec-fault", ClientEffect::Weakens),
     beginning("x-loomrec-chaos-", ClientEffect::Weakens),
-    beginning("x-aimock-chaos-", ClientEffect::Weakens),
+    beginning(CHAOS_PREFIX, ClientEffect::Weakens),
     // It chooses among rates that a control call has set.
-    named("x-test-id", ClientEffect::Harmless),
+    named(HEADER_NAME, ClientEffect::Harmless),
 ];
 
 const fn named(name: &'static str, effect: ClientEffect) -> ClientHeader {

@@ -15,9 +15,10 @@ use super::inspector_route::{self as route, InspectorPage};
 use super::peer::ControlCaller;
 use super::request_body;
 use super::respond::{self, ResponseBody};
-use super::{Proxy, aimock_route, chaos_route, control_endpoint, session};
+use super::{Proxy, chaos_route, compat_route, control_endpoint, session};
 use crate::inspector;
 use crate::inspector::questions::{self, LineNumbers};
+use loomrec_dialect::compat::control::{is_endpoint, is_probe as is_load_balancer_path};
 use loomrec_engine::{Engine, StrictAdmission};
 use loomrec_script::{Script, ScriptCursor};
 use loomrec_telemetry::journal::follow::{JournalFollower, JournalQuery};
@@ -51,7 +52,7 @@ pub fn is_control(proxy: &Proxy, path: &str) -> bool {
     path.starts_with(PREFIX)
         || path == METRICS
         || route::asked(path).is_some()
-        || (proxy.telemetry.metrics.is_compat() && aimock_route::is_aimock(path))
+        || (proxy.telemetry.metrics.is_compat() && is_endpoint(path))
 }
 
 /// Answers a control request.
@@ -65,8 +66,8 @@ pub(super) async fn handle(
         Some(asked) => inspect(caller, asked, &request).await,
         None if is_probe(&request, LIVE) => json_reply(StatusCode::OK, &json!({ "status": "ok" })),
         None if is_probe(&request, READY) => readiness(is_about_to_stop(caller)),
-        None if aimock_route::is_probe(request.uri().path()) => {
-            aimock_route::probe(request.method(), request.uri().path())
+        None if is_load_balancer_path(request.uri().path()) => {
+            compat_route::probe(request.method(), request.uri().path())
         }
         None => match refusal(caller, &request).await {
             Some(refusal) => {
@@ -104,8 +105,8 @@ async fn admitted(
     if session::is_session_path(path) {
         return session::answer(caller, request, body).await;
     }
-    if aimock_route::is_aimock(path) {
-        return aimock_route::answer(proxy, request, body, admission).await;
+    if is_endpoint(path) {
+        return compat_route::answer(proxy, request, body, admission).await;
     }
     answer(caller, request, admission)
 }

@@ -4,6 +4,7 @@
 use http::Method;
 
 use super::Proxy;
+use loomrec_dialect::compat::control::{CompatEndpoint, ENDPOINTS};
 use loomrec_engine::{ClientEffect, StrictAdmission, StrictRefusal};
 
 /// A control endpoint.
@@ -70,22 +71,18 @@ pub const CONTROL_ENDPOINTS: [ControlEndpoint; 22] = [
     reads("/__loomrec/environment", "[?prefix=PREFIX]"),
 ];
 
-/// aimock's endpoints, in runs that speak its words.
-pub const AIMOCK_ENDPOINTS: [ControlEndpoint; 13] = [
-    reads("/health", ""),
-    reads("/ready", ""),
-    reads("/__aimock/health", ""),
-    reads("/__aimock/fixtures", ""),
-    reads("/__aimock/chaos", ""),
-    weakens("POST", "/__aimock/chaos", ""),
-    weakens("DELETE", "/__aimock/chaos", ""),
-    reads("/__aimock/journal", ""),
-    weakens("POST", "/__aimock/reset", ""),
-    weakens("POST", "/__aimock/reset/fixtures", ""),
-    endpoint("POST", "/__aimock/reset/journal", ClientEffect::Harmless),
-    reads("/v1/_requests", ""),
-    endpoint("DELETE", "/v1/_requests", ClientEffect::Harmless),
-];
+/// The endpoints of another tool, in runs that speak its words.
+pub const COMPAT_ENDPOINTS: [ControlEndpoint; ENDPOINTS.len()] = {
+    let mut endpoints = [reads("", ""); ENDPOINTS.len()];
+    let mut at = 0;
+    while at < endpoints.len() {
+        let CompatEndpoint { method, path, weakens } = ENDPOINTS[at];
+        let effect = if weakens { ClientEffect::Weakens } else { ClientEffect::Harmless };
+        endpoints[at] = endpoint(method, path, effect);
+        at += 1;
+    }
+    endpoints
+};
 
 /// Asks the strictness of the run about a control request. One that no table has weakens.
 ///
@@ -99,7 +96,7 @@ pub(super) fn admit(
     let is_read = matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS);
     let is_it =
         |endpoint: &&ControlEndpoint| endpoint.path == path && endpoint.method == method.as_str();
-    let found = CONTROL_ENDPOINTS.iter().chain(&AIMOCK_ENDPOINTS).find(is_it);
+    let found = CONTROL_ENDPOINTS.iter().chain(&COMPAT_ENDPOINTS).find(is_it);
     let effect = found.map(|endpoint| endpoint.effect);
     match effect {
         Some(ClientEffect::Harmless | ClientEffect::ByMembers) => {

@@ -17,7 +17,7 @@ use super::respond::{self, OutBody, ResponseBody};
 use super::response_control::ResponseControl;
 use super::session::{self, EntryRefusal};
 use super::{
-    Proxy, aimock_request, browser_request, control, cors, protocol_upgrade, refused_connection,
+    Proxy, browser_request, compat_request, control, cors, protocol_upgrade, refused_connection,
 };
 use loomrec_engine::observe::{ParsedHead, STEP_HEADER};
 use loomrec_engine::replay::WithheldAnswer;
@@ -109,7 +109,7 @@ async fn answer(
     let (call, mut response) = match read(caller, &mut parts, body).await {
         Ok((call, mut open)) => {
             if caller.proxy.telemetry.metrics.is_compat() {
-                open.record().journaled = Some(aimock_request::journaled(&call));
+                open.record().journaled = Some(compat_request::journaled(&call));
             }
             let shape = call.error_shape();
             let mut response = fault::answer(caller, &response_control, call, &mut open).await?;

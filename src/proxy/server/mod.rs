@@ -5,13 +5,13 @@
 
 mod accept;
 pub mod access;
-mod aimock_request;
-mod aimock_route;
 mod authority;
 mod browser_request;
 mod chaos_route;
 mod client_header;
 mod client_reset;
+mod compat_request;
+mod compat_route;
 mod connection_activity;
 mod connection_context;
 pub mod control;
@@ -56,7 +56,7 @@ use crate::inspector::run::RunView;
 pub use accept::{ConnectionProxy, OpenConnections, RunningServer, start};
 use access::AccessPolicy;
 pub use client_header::{CLIENT_HEADERS, ClientHeader};
-pub use control_endpoint::{AIMOCK_ENDPOINTS, CONTROL_ENDPOINTS, ControlEndpoint};
+pub use control_endpoint::{COMPAT_ENDPOINTS, CONTROL_ENDPOINTS, ControlEndpoint};
 pub use exchange_report::report_exchange;
 use fault::FaultContext;
 use limit::ConnectionLimit;
@@ -141,7 +141,7 @@ impl Proxy {
             run_counters.iter().for_each(|run| _ = run.add_exchange(exchange));
         }
         if let Some(request) = call.journaled.take() {
-            self.telemetry.aimock.add(*request, call);
+            self.telemetry.compat.add(*request, call);
         }
         self.telemetry.record(call);
     }

@@ -30,7 +30,7 @@ use loomrec_recording::cost::PriceTable;
 use loomrec_recording::redact::Redactor;
 use loomrec_store::RecordingLocation;
 use loomrec_telemetry::Telemetry;
-use loomrec_telemetry::aimock_journal::AimockJournal;
+use loomrec_telemetry::compat_journal::CompatJournal;
 use loomrec_telemetry::journal::Journal;
 use loomrec_telemetry::metric::{Metrics, RunInfo};
 use loomrec_telemetry::run_counters::RunCounters;
@@ -129,7 +129,7 @@ impl DemoServer {
                 session_calls: None,
                 metrics: metrics(),
                 journal: Arc::new(Journal::new(None)),
-                aimock: AimockJournal::default(),
+                compat: CompatJournal::default(),
                 spans: Arc::new(Spans::none()),
             },
             inspector: Inspector::new(Vec::new(), None, Arc::default()),

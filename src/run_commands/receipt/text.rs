@@ -7,6 +7,7 @@ use super::FaultReceipt;
 use super::{BoundReceipt, Receipt, ScriptReceipt, SessionsReceipt};
 use loomrec_cli::pricing::sum_words;
 use loomrec_cli::terminal;
+use loomrec_dialect::plain_entry::BY_MESSAGES_TOOL;
 use loomrec_engine::record::CallFailure;
 use loomrec_identity::NormalizeRule;
 use loomrec_store::RecordingLocation;
@@ -93,7 +94,7 @@ impl Receipt {
         }
         if self.in_force.as_ref().is_some_and(|it| it.by_messages() > 0) {
             let calls = self.by_messages;
-            parts.push(format!("{calls} answered by their messages alone (AgentLoom 0.4.0)"));
+            parts.push(format!("{calls} answered by their messages alone ({BY_MESSAGES_TOOL})"));
         }
         parts.extend(self.script.iter().flat_map(ScriptReceipt::text));
         parts.push(format!("upstream connections: {}", self.upstream_connections));

@@ -38,7 +38,7 @@ fn milliseconds(text: &str) -> Option<f64> {
 
 /// Whether the latency of answers is drawn at random.
 pub fn draws_waits(args: &ReplayArgs) -> bool {
-    matches!(args.latency.word, LatencyModel::Normal | LatencyModel::Agentloom)
+    matches!(args.latency.word, LatencyModel::Normal | LatencyModel::Sequence)
 }
 
 /// Returns the latency model.
@@ -48,7 +48,7 @@ pub fn latency(args: &ReplayArgs, seed: u64) -> Latency {
         LatencyModel::None => Latency::None,
         LatencyModel::Constant => Latency::Constant { ms },
         LatencyModel::Normal => Latency::Normal { ms, seed },
-        LatencyModel::Agentloom => Latency::Sequence { ms, numbers: GaussSequence::new(seed) },
+        LatencyModel::Sequence => Latency::Sequence { ms, numbers: GaussSequence::new(seed) },
         LatencyModel::Replay => Latency::Replay { speed: args.speed, fallback_ms: ms },
     }
 }

@@ -12,7 +12,7 @@ use loomrec_script::{self as scripts, ScriptNotation};
 /// The most bytes of a list of marks, and of what is read from stdin.
 const MOST: u64 = 64 << 20;
 
-/// The member of an observation that mcptest scores.
+/// The member of a single observation.
 const OBSERVED: &[u8] = b"\"call_start_ms\"";
 
 /// What there is to score.
@@ -71,7 +71,7 @@ fn holds_marks(path: &Path) -> std::io::Result<bool> {
     Ok(begins_like_marks(&beginning))
 }
 
-/// Whether a text begins like a list, or like one observation of mcptest.
+/// Whether a text begins like a list, or like one observation.
 fn begins_like_marks(text: &[u8]) -> bool {
     let text = text.trim_ascii_start();
     let beginning = &text[..text.len().min(4096)];

@@ -11,7 +11,7 @@ use loomrec_fault::{DeclaredFaultName, Fault, FaultSource};
 use loomrec_proxy::inspector::Inspector;
 use loomrec_proxy::server::Proxy;
 use loomrec_proxy::server::fault::{AnswerFaults, FaultContext};
-use loomrec_telemetry::aimock_journal::AimockJournal;
+use loomrec_telemetry::compat_journal::CompatJournal;
 use loomrec_telemetry::{SessionCalls, Telemetry};
 
 impl RunContext {
@@ -58,7 +58,7 @@ impl RunContext {
                 session_calls,
                 metrics: Arc::clone(&self.metrics),
                 journal: Arc::clone(&shared.journal),
-                aimock: AimockJournal::default(),
+                compat: CompatJournal::default(),
                 spans: Arc::clone(&shared.spans),
             },
             inspector: Inspector::new(recordings, engines.notice, Arc::clone(&self.recent_misses)),

@@ -13,12 +13,13 @@ use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Registry;
 
-use super::aimock::AimockRequests;
-use super::label::{ANSWERS, ENDS, MATCHED_BY, SOURCES, STATUSES, agentlooms_matched_by};
+use super::label::{ANSWERS, ENDS, MATCHED_BY, SOURCES, STATUSES};
 use super::model::ModelMetrics;
+use super::route_counts::RouteCounts;
 use super::time_histogram::TimeHistogram;
 use super::{Metrics, ScrapeInput, text};
 use crate::run_counters::RunCounters;
+use loomrec_dialect::compat::{journal, metric_name};
 use loomrec_engine::replay::MissReason;
 
 /// The help of the counters of replays.
@@ -189,21 +190,21 @@ impl ScrapeOutput {
         })
     }
 
-    /// Writes the same under AgentLoom's name. It has one word for several of ours. Calls that name no
+    /// Writes the same under another name, which has one word for several of ours. Calls that name no
     /// workflow are those of `workflow`.
-    fn agentloom_replays(&self, out: &mut MetricFamilies<'_>, workflow: &str) -> Result {
+    fn compat_replays(&self, out: &mut MetricFamilies<'_>, workflow: &str) -> Result {
         let metrics = &*self.metrics;
         let mut counts: BTreeMap<(String, &str), u64> = BTreeMap::new();
         let counted = metrics.replays.iter().zip(&metrics.named_replays);
         for (by, (replays, named)) in MATCHED_BY.iter().zip(counted) {
-            let (word, named) = (agentlooms_matched_by(by), named.all());
+            let (word, named) = (metric_name::matched_by(by), named.all());
             let unnamed = value(replays).saturating_sub(named.values().sum());
             *counts.entry((workflow.to_owned(), word)).or_default() += unnamed;
             for ([name], replays) in named {
                 *counts.entry((name, word)).or_default() += replays;
             }
         }
-        out.counters("agentloom_mock_replays", REPLAYS, |add| {
+        out.counters(metric_name::REPLAYS, REPLAYS, |add| {
             counts.iter().try_for_each(|((workflow, by), replays)| {
                 add(&[("workflow", workflow), ("matched_by", by)], *replays)
             })
@@ -313,15 +314,15 @@ impl ScrapeOutput {
         self.input.loaded + self.sum(|one| &one.recorded)
     }
 
-    /// Writes some of the metrics under AgentLoom's and aimock's own names.
+    /// Writes some of the metrics under the names of other tools.
     fn compat(&self, out: &mut MetricFamilies<'_>) -> Result {
         let metrics = &*self.metrics;
-        self.agentloom_replays(out, &metrics.about.workflow)?;
+        self.compat_replays(out, &metrics.about.workflow)?;
         let models = metrics.models();
-        self.captures(out, "agentloom_recording_captures", &models)?;
-        latencies(out, "agentloom_recording_latency_seconds", &models)?;
+        self.captures(out, metric_name::CAPTURES, &models)?;
+        latencies(out, metric_name::LATENCIES, &models)?;
         let faults = metrics.faults.sum(|[kind, _, workflow]| [workflow, kind]);
-        out.counters("agentloom_mock_faults", "Faults that happened", |add| {
+        out.counters(metric_name::FAULTS, "Faults that happened", |add| {
             faults.iter().try_for_each(|([workflow, kind], count)| {
                 let workflow = match workflow.as_str() {
                     "" => &metrics.about.workflow,
@@ -330,37 +331,34 @@ impl ScrapeOutput {
                 add(&[("workflow", workflow), ("fault_type", kind)], *count)
             })
         })?;
-        let theirs = |action: &str| match action {
-            "rate_limit" => "rateLimit".to_owned(),
-            other => other.to_owned(),
-        };
-        // aimock's latency is no action.
         let triggered = metrics.triggered.sum(|[action, _, front]| [action, front]);
-        let triggered = triggered.into_iter().filter(|([action, _], _)| action != "latency");
+        let triggered =
+            triggered.into_iter().filter(|([action, _], _)| action != metric_name::NO_ACTION);
         let triggered: Vec<_> = triggered.collect();
-        out.counters("aimock_chaos_triggered", "Actions of chaos that happened", |add| {
+        out.counters(metric_name::TRIGGERED, "Actions of chaos that happened", |add| {
             triggered.iter().try_for_each(|([action, front], count)| {
-                add(&[("action", &theirs(action)), ("source", front)], *count)
+                add(&[("action", journal::action_word(action)), ("source", front)], *count)
             })
         })?;
         let bypassed = metrics.bypassed.sum(|[action, _, front, why]| [action, front, why]);
-        out.counters("aimock_chaos_bypassed", "Actions of chaos that could not happen", |add| {
+        out.counters(metric_name::BYPASSED, "Actions of chaos that could not happen", |add| {
             bypassed.iter().try_for_each(|([action, front, why], count)| {
-                let labels = [("action", &*theirs(action)), ("source", front), ("reason", why)];
+                let labels =
+                    [("action", journal::action_word(action)), ("source", front), ("reason", why)];
                 add(&labels, *count)
             })
         })?;
         let fixtures = i64::try_from(self.entries() + self.input.rules).map_err(|_| Error)?;
         let help = "Takes that were loaded or kept, and rules of the script";
-        out.gauge("aimock_fixtures_loaded", help, &[], fixtures)?;
-        metrics.aimock.as_ref().map_or(Ok(()), |requests| requested(out, requests))
+        out.gauge(metric_name::LOADED, help, &[], fixtures)?;
+        metrics.routes.as_ref().map_or(Ok(()), |requests| requested(out, requests))
     }
 }
 
-/// Writes calls as aimock counts them.
-fn requested(out: &mut MetricFamilies<'_>, requests: &AimockRequests) -> Result {
+/// Writes calls by route.
+fn requested(out: &mut MetricFamilies<'_>, requests: &RouteCounts) -> Result {
     let all = requests.all();
-    out.counters("aimock_requests", "Calls, by what they were for", |add| {
+    out.counters(metric_name::REQUESTS, "Calls, by what they were for", |add| {
         all.iter().try_for_each(|series| {
             let [method, path] = series.labels;
             let statuses = series.statuses();
@@ -371,7 +369,7 @@ fn requested(out: &mut MetricFamilies<'_>, requests: &AimockRequests) -> Result 
     })?;
     let help = "From a call's arrival to the end of its answer";
     let timed = all.iter().map(|series| (series.labels.to_vec(), series.took));
-    out.timings("aimock_request_duration_seconds", help, timed)
+    out.timings(metric_name::DURATIONS, help, timed)
 }
 
 fn labels(model: &ModelMetrics) -> [(&'static str, &str); 2] {

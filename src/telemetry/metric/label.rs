@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use loomrec_dialect::plain_entry;
 use loomrec_provider::AnswerOutcome;
 
 /// The source of misses and refusals.
@@ -16,19 +17,11 @@ pub(super) const MATCHED_BY: [&str; 7] = [
     "step_id",
     "request_hash",
     "bound",
-    "agentloom_hash",
-    "agentloom_messages",
+    plain_entry::BY_HASH,
+    plain_entry::BY_MESSAGES,
     "script",
     "default",
 ];
-
-/// AgentLoom's word for a value of [`MATCHED_BY`].
-pub(crate) fn agentlooms_matched_by(matched_by: &'static str) -> &'static str {
-    match matched_by {
-        "request_hash" | "bound" | "agentloom_hash" | "agentloom_messages" => "prompt_hash",
-        other => other,
-    }
-}
 
 /// How streams end.
 pub(super) const ENDS: [&str; 3] = ["complete", "client_left", "aborted"];

@@ -5,12 +5,12 @@
 //! [`RunCounters`](super::run_counters::RunCounters) at that time, so that the two never differ.
 //! Values that a client chooses freely, such as a model's name, make a bounded number of labels.
 
-mod aimock;
 mod collect;
 mod label;
 mod label_counter;
 mod model;
 mod remote_counts;
+mod route_counts;
 mod text;
 mod time_histogram;
 
@@ -20,23 +20,21 @@ use std::time::Duration;
 
 use super::call_record::{CallRecord, SendEnd};
 use super::span::SpanCounts;
-#[cfg(feature = "otel")]
-pub(super) use label::agentlooms_matched_by;
 use label::{ANSWERS, ENDS, MATCHED_BY, SOURCES, STATUSES, count};
 use label_counter::LabelCounter;
 use loomrec_engine::CallOutcome;
 use model::{ModelMetrics, ModelTable};
 pub use remote_counts::RemoteCounts;
+use route_counts::RouteCounts;
 pub use text::{OPEN_METRICS, PLAIN, wants_open_metrics};
 use time_histogram::{LONG, SHORT, TimeHistogram};
 
 /// Facts about a run that accompany its numbers.
 #[derive(Clone, Debug, Default)]
 pub struct RunInfo {
-    /// The recording's name without folder and extension: AgentLoom's workflow for calls that name
-    /// none.
+    /// The recording's name without folder and extension: the workflow of calls that name none.
     pub workflow: String,
-    /// Whether metrics are also written under AgentLoom's and aimock's names.
+    /// Whether metrics are also written under the names of other tools.
     pub compat: bool,
 }
 
@@ -74,8 +72,8 @@ pub struct ScrapedSessions {
 #[derive(Debug)]
 pub struct Metrics {
     about: RunInfo,
-    /// Calls as aimock counts them, if its names are written too.
-    aimock: Option<aimock::AimockRequests>,
+    /// Calls by route, if metrics are also written under other names.
+    routes: Option<RouteCounts>,
     /// Requests by source and status. Status 0 means no status.
     requests: Box<[AtomicU64]>,
     replays: [AtomicU64; MATCHED_BY.len()],
@@ -105,7 +103,7 @@ impl Metrics {
     /// Creates the metrics of a new run.
     pub fn new(about: RunInfo) -> Self {
         Self {
-            aimock: about.compat.then(aimock::AimockRequests::new),
+            routes: about.compat.then(RouteCounts::new),
             about,
             requests: (0..SOURCES.len() * STATUSES).map(|_| AtomicU64::default()).collect(),
             replays: Default::default(),
@@ -131,15 +129,15 @@ impl Metrics {
         count(&self.reloads[usize::from(!is_read)]);
     }
 
-    /// Whether the run also speaks AgentLoom's and aimock's words.
+    /// Whether the run also speaks the words of other tools.
     pub fn is_compat(&self) -> bool {
         self.about.compat
     }
 
     /// Adds a call that is over.
     pub fn record(&self, seen: &CallRecord) {
-        if let Some(aimock) = &self.aimock {
-            aimock.add(seen);
+        if let Some(routes) = &self.routes {
+            routes.add(seen);
         }
         let status = seen.status.map_or(0, |status| usize::from(status.as_u16()));
         let source = seen.source() as usize;
@@ -185,7 +183,7 @@ impl Metrics {
     }
 
     /// Adds a chaos action that happened: where its rate was declared, and what would have answered
-    /// the call (aimock's source).
+    /// the call.
     pub fn chaos(&self, action: &str, source: &str, front: &str) {
         self.triggered.add([action, source, front]);
     }

@@ -18,7 +18,7 @@ use super::config::SpanDetails;
 use super::parent::ParentSpan;
 use super::semantic::{method, system};
 use crate::call_record::{CallRecord, SendEnd};
-use crate::metric::agentlooms_matched_by;
+use loomrec_dialect::compat::{metric_name, span_name};
 use loomrec_engine::replay::RecordingMismatchError;
 use loomrec_engine::{CallOutcome, RequestSummary, clip};
 use loomrec_fault::CallFault;
@@ -120,7 +120,7 @@ fn attributes(seen: &CallRecord, about: &SpanDetails) -> Vec<KeyValue> {
     of_conventions(&mut out, seen, about);
     ours(&mut out, seen);
     if about.compat {
-        agentlooms(&mut out, seen);
+        compat(&mut out, seen);
     }
     out.0
 }
@@ -187,31 +187,21 @@ fn ours(out: &mut SpanAttributes, seen: &CallRecord) {
     out.text("loomrec.mismatch_reason", seen.mismatch_reason());
 }
 
-/// AgentLoom's names for the provider, the model and the latency of what was recorded: those of its
-/// development version, and those of its version 0.4.
-const RECORDING_NAMES: [[&str; 3]; 2] = [
-    ["agentloom.recording.provider", "agentloom.recording.model", "agentloom.recording.latency_s"],
-    ["recording.provider", "recording.model", "recording.latency_s"],
-];
-
-/// Adds some attributes under AgentLoom's names.
-fn agentlooms(out: &mut SpanAttributes, seen: &CallRecord) {
-    if let Some(by) = seen.matched_by().map(agentlooms_matched_by) {
+/// Adds some attributes under another tool's names.
+fn compat(out: &mut SpanAttributes, seen: &CallRecord) {
+    if let Some(by) = seen.matched_by().map(metric_name::matched_by) {
         let step = seen.facts.step.as_deref();
-        for (matched_by, step_id) in [
-            ("agentloom.mock.matched_by", "agentloom.mock.step_id"),
-            ("mock.matched_by", "mock.step_id"),
-        ] {
+        for [matched_by, step_id] in span_name::REPLAY {
             out.put(matched_by, by);
             out.text(step_id, step);
         }
     }
-    out.maybe("mock.fault_type", seen.fault.as_deref().map(|fault| fault.kind));
+    out.maybe(span_name::FAULT, seen.fault.as_deref().map(|fault| fault.kind));
     if let Some(exchange) = seen.exchange.as_ref().filter(|exchange| exchange.outcome.is_ok()) {
         let times = &exchange.times;
         let model = seen.facts.model.as_deref().or(seen.answered_by());
         let latency = times.last.saturating_sub(times.sent).as_secs_f64();
-        for [provider_name, model_name, latency_name] in RECORDING_NAMES {
+        for [provider_name, model_name, latency_name] in span_name::RECORDING {
             out.put(provider_name, seen.facts.provider.name());
             out.text(model_name, model);
             out.put(latency_name, latency);

@@ -59,7 +59,7 @@ pub struct TlsIdentity {
 /// What a span contains besides its call.
 #[derive(Clone, Debug, Default)]
 pub struct SpanDetails {
-    /// Whether spans also have attributes under AgentLoom's names.
+    /// Whether spans also have attributes under another tool's names.
     pub compat: bool,
     /// The hosts and ports of upstreams, if they are known.
     pub addresses: BTreeMap<String, (String, u16)>,

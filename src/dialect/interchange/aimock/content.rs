@@ -31,7 +31,7 @@ pub struct RequestContent {
 /// How a fixture's `turnIndex` is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TurnRule {
-    /// As a condition, as aimock does with `AIMOCK_STRICT_TURN_INDEX=1`.
+    /// As a condition.
     Strict,
     /// As a preference among fixtures that match, which the caller applies.
     Preference,

@@ -42,7 +42,7 @@ pub struct FixtureMatch {
 
 /// A fixture.
 #[derive(Clone, Debug, PartialEq)]
-pub struct AimockFixture {
+pub struct ForeignFixture {
     /// When it answers.
     pub rule: FixtureMatch,
     /// Its answer; the error says why it cannot be represented as text.
@@ -72,7 +72,7 @@ pub enum FixtureBlock {
     Call(ToolCall),
 }
 
-impl AimockFixture {
+impl ForeignFixture {
     /// Reads a fixture of a file.
     ///
     /// # Errors

@@ -7,12 +7,13 @@
 mod content;
 mod fixture;
 mod play;
+mod played;
 mod read;
 mod rule;
 mod write;
 
 pub use content::{RequestContent, TurnRule};
-pub use fixture::{AimockFixture, FixtureBlock, FixtureMatch};
+pub use fixture::{FixtureBlock, FixtureMatch, ForeignFixture};
 pub use play::FixturePace;
 pub(super) use read::read;
 pub use rule::FixtureList;

@@ -16,7 +16,7 @@ const FIXTURE: [&str; 11] = [
     "replaySpeed",
     "truncateAfterChunks",
     "disconnectAfterMs",
-    // Hashes of what was recorded, which aimock does not look at either.
+    // Hashes of what was recorded, which are not looked at.
     "metadata",
 ];
 /// The fields of an answer that are read. `role`, and `fallthrough`, are always as they are by
@@ -59,7 +59,7 @@ const CHAOS: [&str; 5] =
 /// The most fields that are named as not played.
 const NAMED: usize = 20;
 
-/// aimock's default number of characters in a piece of a stream.
+/// The default number of characters in a piece of a stream.
 const CHUNK_SIZE: usize = 20;
 
 /// The longest wait, in milliseconds: a day.
@@ -115,7 +115,7 @@ impl FixturePace {
             }
             pace.first_ms = of("ttft")?.unwrap_or(pace.first_ms);
         } else if times.is_object() {
-            // aimock takes a time that it cannot use for none.
+            // A time that cannot be used counts as none.
             let usable = |value: &Value| value.as_f64().filter(|ms| (0.0..=LONGEST).contains(ms));
             let between = times["interChunkDelaysMs"].as_array().into_iter().flatten();
             pace.between_ms = between.filter_map(usable).collect();
@@ -160,7 +160,7 @@ fn count(value: &Value, name: &str) -> Result<Option<usize>, String> {
     }
 }
 
-/// Reads aimock's rates. Their actions have aimock's form.
+/// Reads the rates of a fixture. Their actions have the uniform form.
 pub(super) fn chaos(value: &Value) -> Result<ChaosRates, String> {
     let rates = value.as_object().ok_or("`chaos` is not an object")?;
     if let Some(other) = rates.keys().find(|name| !CHAOS.contains(&name.as_str())) {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::super::exchange::{ForeignRequest, FoundItem, SkippedItem, TextExchange};
 use super::super::read_context::{ReadContext, ReadProblem};
-use super::fixture::{AimockFixture, FixtureMatch};
+use super::fixture::{FixtureMatch, ForeignFixture};
 
 /// The address to which recorded requests are assumed to have gone.
 const URL: &str = "https://api.openai.com/v1/chat/completions";
@@ -27,7 +27,7 @@ pub(in super::super) fn read(
 /// Passes each fixture of a file to `visit`, until it wants no more.
 pub(super) fn fixtures(
     input: impl Read,
-    visit: &mut dyn FnMut(AimockFixture) -> Result<bool, String>,
+    visit: &mut dyn FnMut(ForeignFixture) -> Result<bool, String>,
 ) -> Result<(), ReadProblem> {
     let mut deserializer = serde_json::Deserializer::from_reader(BufReader::new(input));
     deserializer.deserialize_map(FixtureFile { visit })?;
@@ -35,7 +35,7 @@ pub(super) fn fixtures(
 }
 
 struct FixtureFile<'v> {
-    visit: &'v mut dyn FnMut(AimockFixture) -> Result<bool, String>,
+    visit: &'v mut dyn FnMut(ForeignFixture) -> Result<bool, String>,
 }
 
 impl<'de> Visitor<'de> for FixtureFile<'_> {
@@ -64,7 +64,7 @@ impl<'de> Visitor<'de> for FixtureFile<'_> {
 }
 
 struct List<'v> {
-    visit: &'v mut dyn FnMut(AimockFixture) -> Result<bool, String>,
+    visit: &'v mut dyn FnMut(ForeignFixture) -> Result<bool, String>,
 }
 
 impl<'de> DeserializeSeed<'de> for List<'_> {
@@ -84,7 +84,7 @@ impl<'de> Visitor<'de> for List<'_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
         while let Some(value) = seq.next_element::<Value>()? {
-            let fixture = AimockFixture::read(&value).map_err(de::Error::custom)?;
+            let fixture = ForeignFixture::read(&value).map_err(de::Error::custom)?;
             if !(self.visit)(fixture).map_err(de::Error::custom)? {
                 return Err(de::Error::custom("no more is wanted"));
             }
@@ -94,8 +94,8 @@ impl<'de> Visitor<'de> for List<'_> {
 }
 
 /// Returns the call of a fixture that aimock recorded, if its request was a single message.
-fn item(fixture: AimockFixture, place: String) -> FoundItem {
-    let AimockFixture { rule, said, chaos, duration_ms, had_more, mut lost, .. } = fixture;
+fn item(fixture: ForeignFixture, place: String) -> FoundItem {
+    let ForeignFixture { rule, said, chaos, duration_ms, had_more, mut lost, .. } = fixture;
     let left = |reason: String| FoundItem::Left(SkippedItem::no_call(place.clone(), reason));
     let said = match said {
         Ok(said) => said,

@@ -10,7 +10,7 @@ use super::super::exchange::{ForeignRequest, FoundItem, OwnDetails, SkippedItem,
 use super::super::format::ForeignFormat;
 use super::super::read_context::{ReadContext, ReadError, ReadProblem};
 use super::content::{RequestContent, TurnRule};
-use super::fixture::{AimockFixture, FixtureMatch};
+use super::fixture::{FixtureMatch, ForeignFixture};
 use super::read::fixtures;
 use loomrec_identity::RunValues;
 use loomrec_recording::Entry;
@@ -31,7 +31,7 @@ pub struct FixtureList {
 #[derive(Debug)]
 struct Rule {
     place: String,
-    fixture: AimockFixture,
+    fixture: ForeignFixture,
     /// How often it has answered, or another rule that differs only in its sequence index.
     count: u64,
     used: bool,

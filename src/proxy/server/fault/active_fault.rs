@@ -45,7 +45,7 @@ pub(super) struct ActiveFault {
 pub(super) struct ChaosAction {
     /// Where the rate was declared: `header`, `entry`, `control` or `plan`.
     pub(super) source: &'static str,
-    /// What would have answered the call, in aimock's words: `fixture`, `proxy` or `internal`.
+    /// What would have answered the call, as `fixture`, `proxy` or `internal`.
     pub(super) front: &'static str,
 }
 
@@ -60,7 +60,6 @@ fn bypass_label(why: &FaultObstacle) -> &'static str {
         | FaultObstacle::LargeEvent { .. }
         | FaultObstacle::ClientLeft => "too_short",
         FaultObstacle::UnknownLength | FaultObstacle::TrueLength => "no_length",
-        // aimock's word.
         FaultObstacle::LiveStream => "sse_streamed",
         FaultObstacle::NoAnswer
         | FaultObstacle::LargeAnswer { .. }

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use http::Response;
 
+use super::super::Proxy;
 use super::super::connection_context::ConnectionContext;
 use super::super::open_call::OpenCall;
 use super::super::respond::ResponseBody;
 use super::super::response_control::ResponseControl;
-use super::super::{Proxy, aimock_request};
 use super::active_fault::{ActiveFault, ChaosAction};
 use super::apply::mark_recovered;
 use super::change::change_answer;
@@ -17,6 +17,7 @@ use super::declarer::{AnswerDeclarer, FoundAnswer, is_used_by};
 use super::no_response::AbandonedCall;
 use super::recovery_tracker;
 use super::substitute::{replace_answer, substitute};
+use loomrec_dialect::compat::test_name::test_of;
 use loomrec_engine::replay::UnexplainedMiss;
 use loomrec_engine::{AnswerBody, CallOutcome, IncomingCall, error_response};
 use loomrec_fault::{
@@ -107,7 +108,7 @@ fn run_time_rates(proxy: &Proxy, call: &IncomingCall) -> Option<Arc<ChaosRates>>
     let run_time = &proxy.faults.run_time;
     // Most runs set none, so the test of the call is not looked for.
     let test = match run_time.is_set() && proxy.telemetry.metrics.is_compat() {
-        true => aimock_request::test_of(&call.headers, &call.storable().request.query),
+        true => test_of(&call.headers, &call.storable().request.query),
         false => None,
     };
     run_time.rates_for(call.storable().session.as_deref(), test.as_deref())

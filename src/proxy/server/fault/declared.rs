@@ -3,8 +3,9 @@
 use http::{HeaderMap, HeaderName, StatusCode};
 
 use super::super::client_header;
+use loomrec_dialect::compat::header_chaos::{CHAOS_PREFIX, HeaderChaos};
 use loomrec_engine::RunStrictness;
-use loomrec_fault::{ChaosRates, Fault, HeaderChaos};
+use loomrec_fault::{ChaosRates, Fault};
 use loomrec_recording::redact::{CallCredentials, is_clean};
 
 /// The header that declares the fault of one call.
@@ -15,7 +16,7 @@ const FAULT: HeaderName = HeaderName::from_static("x-loomrec-fault");
 pub(super) struct FaultHeaders {
     pub(super) fault: Option<Fault>,
     pub(super) rates: Option<ChaosRates>,
-    /// A warning for each of aimock's headers that was ignored.
+    /// A warning for each header that was ignored.
     pub(super) ignored: Vec<&'static str>,
 }
 
@@ -56,7 +57,7 @@ impl FaultHeaders {
             None => None,
         };
         let HeaderChaos { rates, ignored } =
-            ChaosRates::of_headers(headers).map_err(|error| error.to_string())?;
+            HeaderChaos::read(headers).map_err(|error| error.to_string())?;
         let rates = Some(rates).filter(|rates| !rates.is_empty());
         Ok(Self { fault, rates, ignored })
     }
@@ -64,7 +65,7 @@ impl FaultHeaders {
     /// Whether no header that declares faults contains one of these secrets.
     pub(super) fn are_clean(headers: &HeaderMap, secrets: &CallCredentials) -> bool {
         let declares = |name: &HeaderName| {
-            name.as_str().starts_with("x-loomrec-") || name.as_str().starts_with("x-aimock-chaos-")
+            name.as_str().starts_with("x-loomrec-") || name.as_str().starts_with(CHAOS_PREFIX)
         };
         let mut declared = headers.iter().filter(|(name, _)| declares(name));
         declared.all(|(_, value)| is_clean(value.as_bytes(), secrets))

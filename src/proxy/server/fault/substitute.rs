@@ -19,7 +19,7 @@ use loomrec_fault::{AnswerSubstitute, Fault, SyntheticResponse};
 use loomrec_recording::response_header::{is_replayed, leads_away};
 
 /// Returns what is sent in place of the answer, if the fault does not need the answer. `is_live`
-/// says whether an upstream answers the call: aimock breaks that answer once it is there.
+/// says whether an upstream answers the call: that answer is broken once it is there.
 pub(super) fn substitute(
     fault: &Fault,
     call: &IncomingCall,

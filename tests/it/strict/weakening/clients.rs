@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use loomrec_proxy::server::session::SESSION_MEMBERS;
-use loomrec_proxy::server::{AIMOCK_ENDPOINTS, CLIENT_HEADERS, CONTROL_ENDPOINTS};
+use loomrec_proxy::server::{CLIENT_HEADERS, COMPAT_ENDPOINTS, CONTROL_ENDPOINTS};
 use regex::Regex;
 use serde_json::{Value, json};
 
@@ -167,7 +167,7 @@ fn stage() -> Stage {
 fn no_control_call_weakens_a_strict_replay_unless_a_typed_flag_allows_it() {
     let stage = stage();
     let (mut tried, mut refused) = (0, 0);
-    let endpoints = CONTROL_ENDPOINTS.iter().chain(&AIMOCK_ENDPOINTS);
+    let endpoints = CONTROL_ENDPOINTS.iter().chain(&COMPAT_ENDPOINTS);
     let endpoints: Vec<_> = endpoints.collect();
     for endpoint in &endpoints {
         for body in bodies(endpoint.method, endpoint.path) {

@@ -4,7 +4,7 @@
 use loomrec_arguments::StrictEffect;
 use loomrec_engine::ClientEffect;
 use loomrec_proxy::server::session::SESSION_MEMBERS;
-use loomrec_proxy::server::{AIMOCK_ENDPOINTS, CLIENT_HEADERS, CONTROL_ENDPOINTS};
+use loomrec_proxy::server::{CLIENT_HEADERS, COMPAT_ENDPOINTS, CONTROL_ENDPOINTS};
 
 const BEGIN: &str = "<!-- strict: begin -->\n";
 const END: &str = "<!-- strict: end -->";
@@ -22,7 +22,7 @@ fn flags(is_it: impl Fn(StrictEffect) -> bool) -> String {
 
 /// Returns what clients ask for that weakens a strict replay, as code.
 fn requests() -> String {
-    let endpoints = CONTROL_ENDPOINTS.iter().chain(&AIMOCK_ENDPOINTS);
+    let endpoints = CONTROL_ENDPOINTS.iter().chain(&COMPAT_ENDPOINTS);
     let endpoints = endpoints.filter(|endpoint| endpoint.effect == ClientEffect::Weakens);
     let endpoints = endpoints.map(|endpoint| format!("`{} {}`", endpoint.method, endpoint.path));
     let members = SESSION_MEMBERS.iter().filter(|it| it.effect == ClientEffect::Weakens);

@@ -1,4 +1,4 @@
-//! The errors that aimock sends under chaos.
+//! The errors of chaos that are the same for every provider.
 
 use super::SyntheticResponse;
 

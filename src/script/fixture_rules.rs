@@ -1,4 +1,4 @@
-//! aimock's fixture files as rules of a script.
+//! Fixture files as rules of a script.
 
 use std::collections::HashMap;
 
@@ -9,9 +9,8 @@ use super::read;
 use super::rule::{RuleAnswer, RuleOrder, ScriptRule};
 use super::rule_condition::RuleCondition;
 use crate::declared_fault::DeclaredFault;
-use loomrec_dialect::interchange::{AimockFixture, FixtureBlock, FixtureMatch, TextAnswer};
+use loomrec_dialect::interchange::{FixtureMatch, ForeignFixture, TextAnswer};
 use loomrec_identity::typed_field::{FieldError, quoted};
-use loomrec_provider::{Answer, ToolCall, conversation};
 
 /// The most fixtures of a script.
 const MOST_FIXTURES: usize = 100_000;
@@ -68,9 +67,9 @@ impl FixtureReader {
             place: format!("{place}: "),
             problem: FieldError::other("", why),
         };
-        let fixture = AimockFixture::read(value).map_err(refuse)?;
+        let fixture = ForeignFixture::read(value).map_err(refuse)?;
         let known = format!("fixture {}", self.count);
-        if let Some(why) = unplayable(&fixture, value) {
+        if let Some(why) = fixture.unplayable(value) {
             read.notes.push(format!("{known} ({why})"));
             return Ok(());
         }
@@ -87,23 +86,6 @@ impl FixtureReader {
     }
 }
 
-/// Returns why a fixture answers no call here.
-fn unplayable(fixture: &AimockFixture, value: &Value) -> Option<String> {
-    if let Err(why) = &fixture.said {
-        return Some(why.clone());
-    }
-    if fixture.rule.context.is_some() {
-        return Some("its context is in a header, which rules do not look at".to_owned());
-    }
-    if value.get("response").is_some_and(|said| said.get("transcription").is_some()) {
-        return Some("requests for transcriptions hold no text to match".to_owned());
-    }
-    match fixture.rule.endpoint.as_deref() {
-        None | Some("chat" | "embedding") => None,
-        Some(other) => Some(format!("its endpoint is {}", quoted(other))),
-    }
-}
-
 /// Returns the place of a fixture among those that differ from it in their sequence index alone.
 fn order(rule: &FixtureMatch, groups: &mut HashMap<FixtureMatch, usize>) -> RuleOrder {
     let Some(index) = rule.sequence else { return RuleOrder::Any };
@@ -113,12 +95,12 @@ fn order(rule: &FixtureMatch, groups: &mut HashMap<FixtureMatch, usize>) -> Rule
     RuleOrder::Sequence { group, index }
 }
 
-fn answer(place: &str, fixture: &AimockFixture) -> Result<RuleAnswer, ScriptError> {
+fn answer(place: &str, fixture: &ForeignFixture) -> Result<RuleAnswer, ScriptError> {
     let (said, model) = match &fixture.said {
         Ok(TextAnswer::Answer(answer)) if !answer.embeddings.is_empty() => {
             return Ok(RuleAnswer::Vectors(Box::new(answer.clone())));
         }
-        Ok(TextAnswer::Answer(answer)) => (spoken(answer, fixture), answer.model.clone()),
+        Ok(TextAnswer::Answer(answer)) => (fixture.script_entries(answer), answer.model.clone()),
         Ok(TextAnswer::Error { status, kind, message }) => {
             let mut error = Map::new();
             error.insert("status".to_owned(), (*status).into());
@@ -132,55 +114,4 @@ fn answer(place: &str, fixture: &AimockFixture) -> Result<RuleAnswer, ScriptErro
     };
     let entries = read::entries(place, Value::Array(said))?;
     Ok(RuleAnswer::Paced { entries, model, pace: fixture.pace.clone() })
-}
-
-/// Returns the entries of an answer, its texts in pieces of the fixture's size.
-fn spoken(answer: &Answer, fixture: &AimockFixture) -> Vec<Value> {
-    let mut entries = Vec::new();
-    let size = fixture.pace.chunk_size;
-    if fixture.blocks.is_empty() {
-        entries.extend(pieces(&answer.content, size));
-        entries.extend(answer.tool_calls.iter().map(call));
-    }
-    for block in &fixture.blocks {
-        match block {
-            FixtureBlock::Text(text) => entries.extend(pieces(text, size)),
-            FixtureBlock::Call(tool) => entries.push(call(tool)),
-        }
-    }
-    if let Some(usage) = &answer.usage {
-        entries.push(json!({ "usage": {
-            "prompt_tokens": usage.prompt_tokens,
-            "completion_tokens": usage.completion_tokens,
-            "total_tokens": usage.total_tokens,
-            "reasoning_tokens": usage.reasoning_tokens,
-            "cached_tokens": usage.cached_tokens,
-        } }));
-    }
-    let finish = answer.finish_reason.as_ref().map(|reason| json!({ "finish": reason }));
-    entries.extend(finish);
-    entries
-}
-
-/// Cuts a text into pieces of this many UTF-16 code units, as aimock does, but never within a
-/// character.
-fn pieces(text: &str, size: usize) -> impl Iterator<Item = Value> {
-    let mut rest = text;
-    std::iter::from_fn(move || {
-        let mut units = 0;
-        let end = rest.char_indices().find(|(_, next)| {
-            let is_full = units >= size;
-            units += next.len_utf16();
-            is_full
-        });
-        let end = end.map_or(rest.len(), |(at, _)| at);
-        let (piece, left) = rest.split_at(end);
-        rest = left;
-        (!piece.is_empty()).then(|| json!({ "text": piece }))
-    })
-}
-
-fn call(call: &ToolCall) -> Value {
-    let arguments = conversation::arguments(call);
-    json!({ "tool_call": { "id": call.id, "name": call.name, "arguments": arguments } })
 }

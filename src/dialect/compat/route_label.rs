@@ -1,24 +1,18 @@
-//! Counts of calls in the way of aimock: by method, by the pattern of their path, by status.
+//! The labels of the other tool's metrics of calls: by method, by the pattern of their path, by status.
 //!
-//! A path is labelled with the pattern of one of aimock's routes, so the number of labels is
-//! bounded. The tables here are those of aimock 1.43. Counting needs no lock.
+//! A path is labelled with the pattern of one of its routes, so the number of labels is bounded.
 
 use std::borrow::Cow;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
-
-use super::label::{STATUSES, count};
-use super::time_histogram::TimeHistogram;
-use crate::call_record::{CallRecord, SendEnd};
 
 /// Upper bounds of the histogram, in seconds.
-const BOUNDS: &[f64] = &[0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
+pub const BOUNDS: &[f64] = &[0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
 
-/// Methods with a label of their own. The last stands for any other.
-const METHODS: [&str; 8] = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "UNKNOWN"];
+/// Methods with a label of their own. The last one is for any other.
+pub const METHODS: [&str; 8] =
+    ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "UNKNOWN"];
 
 /// The status label of an answer that was not sent whole.
-const DESTROYED: &str = "destroyed";
+pub const DESTROYED: &str = "destroyed";
 
 /// The label of a path that matches no route.
 const UNKNOWN: &str = "{unknown}";
@@ -122,94 +116,23 @@ const OTHERS: [(&str, &str); 3] = [
 ];
 
 /// The number of labels for paths.
-const LABELS: usize = ROUTES.len() + OTHERS.len() + 1;
+pub const LABELS: usize = ROUTES.len() + OTHERS.len() + 1;
 
-/// The calls of one method and one label.
-#[derive(Debug)]
-struct CallCounts {
-    /// Counts by status. Index 0 is [`DESTROYED`].
-    statuses: Box<[AtomicU64]>,
-    took: TimeHistogram,
-}
-
-/// The counts of all calls. A slot is allocated when its first call is over.
-#[derive(Debug)]
-pub(super) struct AimockRequests {
-    places: Box<[OnceLock<Box<CallCounts>>]>,
-}
-
-/// A series: method, path, and their counts.
-pub(super) struct AimockSeries<'a> {
-    /// The labels of both metric families.
-    pub(super) labels: [(&'static str, &'static str); 2],
-    /// The durations of its calls.
-    pub(super) took: &'a TimeHistogram,
-    calls: &'a CallCounts,
-}
-
-impl AimockSeries<'_> {
-    /// Returns the statuses that have occurred, with their counts.
-    pub(super) fn statuses(&self) -> Vec<(Cow<'static, str>, u64)> {
-        let counts = self.calls.statuses.iter().map(|count| count.load(Ordering::Relaxed));
-        let there = counts.enumerate().filter(|(_, count)| *count > 0);
-        let named = there.map(|(status, count)| match status {
-            0 => (DESTROYED.into(), count),
-            status => (status.to_string().into(), count),
-        });
-        named.collect()
-    }
-}
-
-impl AimockRequests {
-    /// Creates empty counts.
-    pub(super) fn new() -> Self {
-        Self { places: (0..METHODS.len() * LABELS).map(|_| OnceLock::new()).collect() }
-    }
-
-    /// Adds a call that is over.
-    pub(super) fn add(&self, seen: &CallRecord) {
-        let facts = &*seen.facts;
-        let known = METHODS.iter().position(|method| *method == facts.method);
-        let method = known.unwrap_or(METHODS.len() - 1);
-        let calls = self.places[method * LABELS + label(&facts.path)].get_or_init(|| {
-            let statuses = (0..STATUSES).map(|_| AtomicU64::default()).collect();
-            Box::new(CallCounts { statuses, took: TimeHistogram::new(BOUNDS) })
-        });
-        let status = match (seen.end, seen.status) {
-            (SendEnd::Complete, Some(status)) => usize::from(status.as_u16()),
-            _ => 0,
-        };
-        count(&calls.statuses[status.min(STATUSES - 1)]);
-        calls.took.add(seen.total);
-    }
-
-    /// Returns all series that have calls.
-    pub(super) fn all(&self) -> Vec<AimockSeries<'_>> {
-        let there = self.places.iter().enumerate();
-        let series = there.filter_map(|(place, calls)| {
-            let calls = &**calls.get()?;
-            let labels =
-                [("method", METHODS[place / LABELS]), ("path", label_text(place % LABELS))];
-            Some(AimockSeries { labels, took: &calls.took, calls })
-        });
-        series.collect()
-    }
-}
-
-/// Returns the number of a path's label.
-fn label(path: &str) -> usize {
+/// Returns the number of a path's label, below [`LABELS`].
+pub fn label(path: &str) -> usize {
     let path = canonical(path);
     let route = ROUTES.iter().position(|route| is_of(route, &path));
     let other = || OTHERS.iter().position(|(below, _)| path.starts_with(below));
     route.or_else(|| Some(ROUTES.len() + other()?)).unwrap_or(LABELS - 1)
 }
 
-fn label_text(label: usize) -> &'static str {
+/// Returns the text of the label with this number.
+pub fn label_text(label: usize) -> &'static str {
     let other = || OTHERS.get(label - ROUTES.len()).map(|(_, text)| *text);
     ROUTES.get(label).copied().or_else(other).unwrap_or(UNKNOWN)
 }
 
-/// Returns a path as aimock rewrites it before it looks for the route.
+/// Returns a path as it is rewritten before its route is looked for.
 fn canonical(path: &str) -> Cow<'_, str> {
     if AZURE.iter().any(|route| is_of(route, path)) {
         return path.into();
@@ -254,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_have_the_labels_that_aimock_gives_them() {
+    fn paths_have_the_labels_of_their_routes() {
         for (path, expected) in [
             ("/v1/chat/completions", "/v1/chat/completions"),
             ("/openai/v1/chat/completions", "/v1/chat/completions"),
