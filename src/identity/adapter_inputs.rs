@@ -1,6 +1,6 @@
-//! AgentLoom's hashes of a request, computed from what its adapter was given.
+//! The hashes of plain entries: those of a request, computed from what an adapter was given.
 //!
-//! AgentLoom hashes a call before its adapter writes the provider's request. One wire request can
+//! Such an entry has the hash of a call before the adapter wrote the provider's request. One wire request can
 //! come from several inputs: an adapter sends its default where no limit was given, and the same
 //! system text for none and for an empty one. So each part has alternatives, the likeliest first.
 
@@ -16,7 +16,7 @@ use super::rules::IdentityRules;
 /// The most hashes that one request is looked up by.
 pub const MOST_HASHES: usize = 64;
 
-/// What AgentLoom's adapter can have been given, as alternatives for each part.
+/// What an adapter can have been given, as alternatives for each part.
 #[derive(Clone, Debug)]
 pub struct AdapterInputs<'a> {
     /// The lists of messages.
@@ -55,7 +55,7 @@ impl AdapterInputs<'_> {
         hashes
     }
 
-    /// Returns the hash of each list of messages alone, which AgentLoom 0.4.0 uses.
+    /// Returns the hash of each list of messages alone, which older entries have.
     pub fn messages_hashes(&self) -> Vec<RequestKey> {
         let mut hashes: Vec<_> =
             self.messages.iter().map(|list| hash_of(&[&canonical::text(list)])).collect();

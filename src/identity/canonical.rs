@@ -1,7 +1,7 @@
 //! The canonical text of a JSON value: byte for byte what Python writes for
 //! `json.dumps(json.loads(text), sort_keys=True)`.
 //!
-//! AgentLoom's `request_hash` is SHA-256 over that text, so every detail follows it: the separators
+//! The `request_hash` of plain entries is SHA-256 over that text, so every detail follows it: the separators
 //! `", "` and `": "`, keys in code point order, everything outside printable ASCII escaped,
 //! integers in full, floats as Python's `repr`.
 

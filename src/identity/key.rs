@@ -1,7 +1,7 @@
 //! The request key: SHA-256 over a request's canonical text, as 64 lower-case
 //! hex digits.
 //!
-//! A chat completion's text is AgentLoom's: `extra`, `max_tokens`, `messages`,
+//! A chat completion's text is that of plain entries: `extra`, `max_tokens`, `messages`,
 //! `model` and `temperature` of the body. Any other request's is
 //!
 //! ```text
@@ -14,7 +14,7 @@
 //! parses as multipart (see [`multipart`]), else `{"length": n, "sha256": hex}`. `headers` holds
 //! the headers that change an answer (see `identity::header`, repeats joined with `,`) and the
 //! media type of `content-type`, as far as they are present. A chat completion with any of the
-//! former takes this form too, because AgentLoom's text cannot hold them. `query` is the stored
+//! former takes this form too, because the text of plain entries cannot hold them. `query` is the stored
 //! query, which holds no credentials; in it and in `target`, equal percent-encodings have one spelling
 //! (see `identity::percent`). What the rules ignore is removed before the body is used in
 //! any other way.
@@ -136,7 +136,7 @@ fn text_of(
     out
 }
 
-/// Whether the key is AgentLoom's, made of the body alone.
+/// Whether the key is that of plain entries, made of the body alone.
 pub(super) fn is_chat(parts: &RequestParts<'_>, body: &Json<'_>, rules: &IdentityRules) -> bool {
     has_chat_body(parts, body) && KeyGeneration::CURRENT.is_plain(parts, rules)
 }

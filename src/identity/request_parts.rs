@@ -6,7 +6,7 @@ use super::reader;
 /// How the key is formed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyForm<'a> {
-    /// OpenAI-style chat completions: AgentLoom's hash, made of the body alone. A body that is not
+    /// OpenAI-style chat completions: the hash of plain entries, made of the body alone. A body that is not
     /// a plain JSON object has no such hash; its key takes the tagged form with the target `chat`.
     Chat,
     /// All other requests: the domain-tagged form.

@@ -1,6 +1,7 @@
 //! AgentLoom's adapters, turned round: from the request that one sent to what it was given.
 //!
-//! AgentLoom hashes what it gives an adapter. Each operation that an adapter calls has a row that
+//! AgentLoom hashes what it gives an adapter, so the hash in its recordings (plain entries) is not
+//! made of the request that was sent. Each operation that an adapter calls has a row that
 //! reads its request back. A request that no adapter can have sent has none.
 
 use loomrec_identity::{AdapterInputs, Json, JsonMember, JsonStr};
@@ -115,8 +116,8 @@ pub(super) fn block<'a>(media_type: &Json<'a>, data: &Json<'a>) -> Option<Json<'
     ]))
 }
 
-/// Returns the block of an image that the provider fetches. Its media type is not sent: AgentLoom
-/// takes it from the end of the address.
+/// Returns the block of an image that the provider fetches. Its media type is not sent: the
+/// adapter takes it from the end of the address.
 pub(super) fn url_block<'a>(url: &Json<'a>) -> Option<Json<'a>> {
     let address = url.as_str()?.to_ascii_lowercase();
     let known = MEDIA_TYPES.iter().find(|(end, _)| address.ends_with(end));

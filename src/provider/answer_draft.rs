@@ -1,5 +1,5 @@
-//! An answer that is not in the format of any provider yet, to be written in any of them: from an
-//! AgentLoom entry, a script, or as a placeholder.
+//! An answer that is not in the format of any provider yet, to be written in any of them: from a
+//! plain entry, a script, or as a placeholder.
 //!
 //! Fields that the answer does not give are filled in as the SDKs expect them, always in the same
 //! way: ids are made from a seed, times are zero, absent usage counts zero tokens.

@@ -109,7 +109,7 @@ pub(super) struct OperationRow {
     pub(super) conversation: Option<fn(&ObjectView) -> Option<Conversation>>,
     /// The places of the results of tools whose calls are in the same request.
     pub(super) tool_results: Option<FindToolResults>,
-    /// How the requests of AgentLoom's adapter are read back.
+    /// How the requests of an adapter are read back.
     pub(super) adapter: Option<&'static AdapterRow>,
     /// Reads a complete body that is not JSON, by its media type.
     pub(super) read_text: Option<ReadText>,
@@ -235,13 +235,13 @@ impl Operation {
         (self.0.shape)(body)
     }
 
-    /// The headers that AgentLoom's adapter sends and that keys are made of; `None` if it has no
+    /// The headers that the adapter sends and that keys are made of; `None` if it has no
     /// adapter for this operation.
     pub fn adapter_headers(self) -> Option<&'static [(&'static str, &'static str)]> {
         self.0.adapter.map(|adapter| adapter.headers)
     }
 
-    /// What AgentLoom's adapter can have been given to send this body for this model; `None` if it
+    /// What the adapter can have been given to send this body for this model; `None` if it
     /// cannot have sent it.
     pub fn adapter_inputs<'a>(
         self,

@@ -30,7 +30,7 @@ pub struct RecognisedCall {
     /// Whether the answer is requested as a stream.
     pub streamed: bool,
     /// The target in the tagged form of the key (see [`loomrec_identity::KeyForm::Tagged`]); `None`
-    /// if the key has AgentLoom's form for chat.
+    /// if the key has the form of a chat.
     pub target: Option<String>,
 }
 
@@ -91,7 +91,7 @@ pub(super) struct ProviderRow {
     pub(super) has_path: fn(&str) -> bool,
     /// Whether the answer at this path is a stream unless the request says otherwise.
     pub(super) streams_unasked: fn(&str) -> bool,
-    /// The target in a request's key; `None` for AgentLoom's form.
+    /// The target in a request's key; `None` for the form of a chat.
     pub(super) target: fn(&RequestHead<'_>, Operation) -> Option<String>,
     /// How a key is sent to an upstream whose name is unknown.
     pub(super) key_carrier: KeyCarrier,

@@ -1,13 +1,13 @@
-//! The hashes by which AgentLoom knows a request.
+//! The hashes by which plain entries know a request.
 
 use super::entry::RecordedRequest;
 use loomrec_identity::{AdapterInputs, IdentityRules, RequestKey};
 use loomrec_provider::RecognisedCall;
 
 impl RecordedRequest {
-    /// Returns the hashes that AgentLoom may have for this request: of messages, model,
-    /// temperature, limit and further arguments, as its adapter was given them. The likeliest comes
-    /// first. Empty if AgentLoom's adapter cannot have sent the request: if it has a query, or a
+    /// Returns the hashes that a plain entry may have for this request: of messages, model,
+    /// temperature, limit and further arguments, as an adapter was given them. The likeliest comes
+    /// first. Empty if no adapter can have sent the request: if it has a query, or a
     /// header that counts under any of `rules`.
     pub fn adapter_hashes(
         &self,
@@ -17,7 +17,7 @@ impl RecordedRequest {
         self.with_inputs(call, rules, |inputs| inputs.request_hashes())
     }
 
-    /// Returns the hashes that AgentLoom 0.4.0 may have for this request: of its messages alone.
+    /// Returns the hashes that an older plain entry may have for this request: of its messages alone.
     pub fn messages_hashes(
         &self,
         call: &RecognisedCall,

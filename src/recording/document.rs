@@ -24,7 +24,7 @@ impl RecordingDocument {
         &self.meta
     }
 
-    /// Whether loomrec wrote it. Otherwise AgentLoom or a person did.
+    /// Whether loomrec wrote it. Otherwise another tool or a person did.
     pub fn is_loomrec(&self) -> bool {
         self.meta.is_loomrec()
     }

@@ -1,8 +1,7 @@
 //! One recorded exchange.
 //!
-//! [`Entry::to_json`] and [`Entry::parse`] convert it to and from its form in the file. AgentLoom's
-//! fields are read as tolerantly as AgentLoom reads them, loomrec's fields strictly. Fields that
-//! neither knows are kept.
+//! [`Entry::to_json`] and [`Entry::parse`] convert it to and from its form in the file. The
+//! summary fields are read tolerantly, loomrec's fields strictly. Fields that are neither are kept.
 
 mod client_left;
 mod decode;
@@ -24,10 +23,10 @@ use loomrec_identity::{RequestKey, RunValues, multipart};
 use loomrec_provider::{TokenUsage, ToolCall};
 pub use read::EntryReadError;
 
-/// The field of an entry that holds the probabilities of chaos faults, as in aimock's fixtures.
+/// The field of an entry that holds the probabilities of chaos faults.
 pub const CHAOS: &str = "chaos";
 
-/// One recorded exchange: AgentLoom's summary fields, and the exact request and response.
+/// One recorded exchange: summary fields, and the exact request and response.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Entry {
     /// The answer's text.
@@ -49,7 +48,7 @@ pub struct Entry {
     pub embeddings: Vec<Vec<f64>>,
     /// The key of its request.
     pub request_hash: Option<RequestKey>,
-    /// The provider's name, as AgentLoom reads it.
+    /// The provider's name, a summary field.
     pub provider: Option<String>,
     /// The upstream's name.
     pub upstream: Option<String>,
@@ -70,7 +69,7 @@ pub struct Entry {
     pub ended_at: Option<String>,
     /// The request, without secrets.
     pub request: Option<RecordedRequest>,
-    /// The response; absent in a plain AgentLoom entry.
+    /// The response; absent in a plain entry.
     pub response: Option<RecordedResponse>,
     /// What both sides sent after the response's head, in order; none for most exchanges.
     pub messages: Vec<RecordedMessage>,
@@ -213,7 +212,7 @@ impl Entry {
     }
 
     /// Whether a replay may serve it. It must hold a response that a client got, in full or up to a
-    /// known point, or a fault, or neither, as a plain AgentLoom entry.
+    /// known point, or a fault, or neither, as a plain entry.
     pub fn is_servable(&self) -> bool {
         match &self.response {
             Some(response) => self.fault.is_some() || self.can_serve(response),

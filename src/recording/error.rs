@@ -46,7 +46,7 @@ pub enum FormatError {
         /// What it is instead.
         found: String,
     },
-    /// AgentLoom's version is below 2.
+    /// The version of the file is below 2.
     #[error("`_version` is {found}: 2 is the oldest that is understood; record it again")]
     OldVersion {
         /// The version.
@@ -85,7 +85,7 @@ pub enum FormatError {
         /// What the value is instead.
         found: String,
     },
-    /// A request hash has a list, which AgentLoom cannot read.
+    /// A request hash has a list, which the format forbids.
     #[error(
         "line {line}: {key:?} is a list, but the takes of a request hash are `HASH`, `HASH#2`, …; \
          only a step id may have a list"

@@ -1,7 +1,8 @@
 //! The metadata of a recording: its version, its format, the rules that its keys were made under,
 //! and the key variables that the recorded programs had.
 //!
-//! `_version` belongs to AgentLoom, `_loomrec` to loomrec. Any other top-level key that begins with
+//! `_version` belongs to the format of plain recordings (docs/recording-format.md), `_loomrec` to
+//! loomrec. Any other top-level key that begins with
 //! `_` is kept unchanged.
 
 use std::collections::BTreeSet;
@@ -80,7 +81,7 @@ impl RecordingMeta {
     /// Reads the top-level `_` keys of a file.
     ///
     /// # Errors
-    /// If the AgentLoom version is below 2, the loomrec format is too new, or a key has the wrong
+    /// If the version is below 2, the loomrec format is too new, or a key has the wrong
     /// shape.
     pub fn parse(keys: Map<String, Value>) -> Result<Self, FormatError> {
         let fields = FieldReader::new(&keys, "", STYLE);
@@ -132,7 +133,7 @@ impl RecordingMeta {
         &self.rules
     }
 
-    /// Whether loomrec wrote it. Otherwise AgentLoom or a person did.
+    /// Whether loomrec wrote it. Otherwise another tool or a person did.
     pub fn is_loomrec(&self) -> bool {
         self.loomrec
     }
@@ -198,7 +199,7 @@ fn read_key_variables(own: FieldReader<'_>) -> Result<KeyVariables, FieldError> 
     Ok(KeyVariables::known_among(texts))
 }
 
-/// Checks AgentLoom's rule: the version is absent, null, or a whole number of at least 2.
+/// Checks the version: it is absent, null, or a whole number of at least 2.
 fn check_version(fields: FieldReader<'_>) -> Result<(), FormatError> {
     let wrong = |expected, found| bad("/_version", expected, found);
     let digits = match fields.get("_version") {

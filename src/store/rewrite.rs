@@ -175,7 +175,7 @@ impl RecordingChanges {
 
 impl Recording {
     /// Applies changes. Returns whether there were any. The open recording stays as it was. A
-    /// recording of AgentLoom stays one of AgentLoom.
+    /// plain recording stays plain.
     ///
     /// # Errors
     /// [`StoreError::Busy`] while another process records into it, [`StoreError::Changed`] if it is

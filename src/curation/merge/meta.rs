@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use loomrec_recording::RecordingMeta;
 use serde_json::{Map, Value};
 
-/// Keys with a meaning for loomrec or AgentLoom. They are taken from the first recording. Its rules
+/// Keys with a meaning. They are taken from the first recording. Its rules
 /// are handled separately, and the key variables of recorded programs are those of both.
 const OWN: [&str; 2] = ["_version", "_loomrec"];
 

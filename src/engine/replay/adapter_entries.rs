@@ -1,14 +1,14 @@
-//! The entries that AgentLoom's hashes can find.
+//! The entries that the hashes of adapters can find.
 
 use loomrec_recording::{Entry, EntryName};
 
-/// Which entries AgentLoom's hashes can find.
+/// Which entries the hashes of adapters can find.
 #[derive(Debug, Default)]
 pub(super) struct AdapterEntries {
     /// Whether any entry has a hash and no request.
     any: bool,
-    /// How many entries show nothing but the hash that they are kept under. AgentLoom 0.4.0 makes
-    /// it of the messages alone.
+    /// How many entries show nothing but the hash that they are kept under. It may be
+    /// made of the messages alone.
     pub(super) bare: usize,
     /// Whether the hash of the messages alone may find an entry.
     pub(super) allows_messages: bool,

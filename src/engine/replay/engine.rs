@@ -32,7 +32,7 @@ use loomrec_recording::normalized_request::NormalizedRequest;
 use loomrec_script::plain_answer;
 use loomrec_script::{NoScriptedResponse, RuleLookup, Script, ScriptTurn};
 
-/// The text of the placeholder answer unless the user gives another, as in AgentLoom.
+/// The text of the placeholder answer unless the user gives another.
 const PLACEHOLDER: &str = "Mock response";
 
 /// How many misses are explained at one time. Each may hold a few large requests.

@@ -4,8 +4,8 @@ use super::loaded_takes::LoadedTakes;
 use super::take::ReplayTake;
 
 impl LoadedTakes {
-    /// Lets the fault of an entry in AgentLoom's form happen at each call, as there. `take` is not
-    /// added yet. The fault of a turn happens once: the next turns come after it.
+    /// Lets the fault of a plain entry happen at each call. `take` is not added yet. The fault of a
+    /// turn happens once: the next turns come after it.
     pub(super) fn repeat_fault(&mut self, take: &mut ReplayTake) {
         let first = self.takes.last_mut().filter(|_| take.number() > 1);
         match first.filter(|it| it.under == take.under && it.number() + 1 == take.number()) {

@@ -1,5 +1,5 @@
-//! The numbers of `gauss` of Python's `random.Random`, which AgentLoom's mock provider draws its
-//! waits from: one sequence for a run, one number for each call.
+//! The numbers of `gauss` of Python's `random.Random`, which waits are
+//! drawn from: one sequence for a run, one number for each call.
 //!
 //! The seeding and the formula are those of CPython 3.
 

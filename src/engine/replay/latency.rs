@@ -1,9 +1,9 @@
 //! Latency models: how long an answer, and each of its chunks, waits.
 //!
-//! The models and their formulas are AgentLoom's; `replay` adds the recorded time of each chunk.
+//! `replay` adds the recorded time of each chunk.
 //! The same seed gives the same waits to the same calls, whatever else happens: the draw depends on
 //! seed, key, take, and how often the take was served before. Only `Sequence` draws in the order of
-//! the calls, because AgentLoom does.
+//! the calls.
 
 use std::fmt::Display;
 use std::time::Duration;
@@ -38,7 +38,7 @@ pub enum Latency {
         /// The seed.
         seed: u64,
     },
-    /// The same, with AgentLoom's own numbers: each answer in turn waits as the next number of
+    /// The same, with the numbers of [`GaussSequence`]: each answer in turn waits as the next number of
     /// the sequence says, so the order of the calls matters.
     Sequence {
         /// The mean.
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn sequence_waits_as_agentlooms_mock_provider_does() {
+    fn sequence_waits_as_the_numbers_of_python_say() {
         let model = Latency::Sequence { ms: 100.0, numbers: GaussSequence::new(42) };
         let waits = (1..=6).map(|_| {
             let schedule = model.schedule([0.0, 5.0].into_iter(), Some(9.0), &K).unwrap();

@@ -61,7 +61,7 @@ pub struct LoadedTakes {
     pub(super) recorded_keys: RecordedKeys,
     /// The requests that hold values of their run.
     pub(super) bound: BoundRequests,
-    /// The entries that AgentLoom's hashes can find.
+    /// The entries that the hashes of adapters can find.
     pub(super) adapter: AdapterEntries,
     /// Whether any entry declares a fault.
     pub(super) has_declared_fault: bool,

@@ -101,7 +101,7 @@ pub struct RecordingMismatchError {
     pub nearest: Option<NearestCall>,
     /// The names of its headers that are not part of its key.
     pub outside_key: Vec<String>,
-    /// The entry that AgentLoom 0.4.0 would have given it, which knows the messages alone.
+    /// The entry that has the hash of its messages alone.
     pub same_messages: Option<String>,
     /// Whether the call was made in a session that has a recording of its own.
     pub is_of_session: bool,

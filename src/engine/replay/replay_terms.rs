@@ -10,8 +10,8 @@ use loomrec_identity::{IdentityRules, RepositoryStates, RunValues};
 pub struct ReplayTerms<'a> {
     /// Rules that are added to those of each recording.
     pub rules: Option<&'a IdentityRules>,
-    /// What a further identical call gets. `None` for the default: an error, or, for files that
-    /// AgentLoom wrote, the last take again.
+    /// What a further identical call gets. `None` for the default: an error, or, for plain
+    /// files, the last take again.
     pub repeat: Option<Repeat>,
     /// The values of this run. Recorded requests that hold others are bound to them.
     pub run_values: Option<&'a RunValues>,
@@ -21,7 +21,7 @@ pub struct ReplayTerms<'a> {
     pub ignores_presets: bool,
     /// Whether entries that cannot be checked are refused.
     pub refuse_unchecked: bool,
-    /// Whether the messages of a call alone may find an entry, as in AgentLoom 0.4.0.
+    /// Whether the messages of a call alone may find an entry.
     pub allow_messages: bool,
     /// Whether a fault of an entry that does not end its call with an error uses up the take.
     pub faults_use_takes: bool,

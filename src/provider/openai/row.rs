@@ -166,7 +166,7 @@ fn resource(seen: &RequestHead) -> Option<Operation> {
     }
 }
 
-/// The target in a request's key; `None` for AgentLoom's form: a chat without a query.
+/// The target in a request's key; `None` for a chat without a query.
 fn target(seen: &RequestHead, operation: Operation) -> Option<String> {
     if seen.path.ends_with(WRITER_CHAT) {
         // It keeps the key that it had before its answers were supported.

@@ -1,5 +1,5 @@
-//! The reader of entries from JSON values. It reads AgentLoom's fields as tolerantly as AgentLoom
-//! does, and loomrec's fields strictly.
+//! The reader of entries from JSON values. It reads the summary fields as tolerantly as the
+//! tool that defined them, and loomrec's fields strictly.
 
 use bytes::Bytes;
 use serde_json::{Map, Value};
@@ -15,7 +15,7 @@ use loomrec_identity::{RequestKey, RunValues};
 use loomrec_provider::{TokenUsage, ToolCall};
 
 impl Entry {
-    /// Reads one entry. A field of AgentLoom's that is `null` counts as absent.
+    /// Reads one entry. A summary field that is `null` counts as absent.
     ///
     /// # Errors
     /// If a field has the wrong type. The error gives the place of the first such field, what was
@@ -71,7 +71,7 @@ fn unknown(map: &Map<String, Value>) -> Map<String, Value> {
         .collect()
 }
 
-/// Returns a content as text. AgentLoom applies `str(…)` to any content.
+/// Returns a content as text. As Python's `str(…)` makes it of any content.
 fn plain_text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -96,7 +96,7 @@ fn usage(fields: FieldReader<'_>) -> FieldResult<TokenUsage> {
     Ok(Some(counts))
 }
 
-/// Reads a count. AgentLoom applies `int(…)`: whole numbers, truncated floats, and digits in a
+/// Reads a count as Python's `int(…)` does: whole numbers, truncated floats, and digits in a
 /// string.
 fn count(fields: FieldReader<'_>, name: &str) -> Result<u64, FieldError> {
     /// Above this a float is not exact. No count of tokens is that large.
@@ -117,7 +117,7 @@ fn count(fields: FieldReader<'_>, name: &str) -> Result<u64, FieldError> {
     Ok(fields.read(name, "a count of tokens, 0 or more", number)?.unwrap_or(0))
 }
 
-/// Reads a cost. AgentLoom applies `float(…)`: numbers, and numbers in a string.
+/// Reads a cost as Python's `float(…)` does: numbers, and numbers in a string.
 fn cost(fields: FieldReader<'_>) -> FieldResult<f64> {
     let number = |value: &Value| match value {
         Value::String(text) => text.trim().parse().ok(),

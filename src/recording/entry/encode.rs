@@ -29,8 +29,8 @@ impl Entry {
         ObjectWriter::write_head(out, |out| self.write(out));
     }
 
-    /// Returns the entry as it is in the file. `null` is never written: AgentLoom reads a null
-    /// content as the text `None`, and fails on a null count.
+    /// Returns the entry as it is in the file. `null` is never written: other readers take a null
+    /// content for the text `None`, and fail on a null count.
     pub fn to_json(&self) -> Value {
         let mut out = Map::new();
         self.write(&mut out);

@@ -129,7 +129,7 @@ pub const USAGE_FIELDS: [&str; 6] = [
     "cache_write_tokens",
 ];
 
-/// How many counts are written even if they are 0: AgentLoom reads these four.
+/// How many counts are written even if they are 0: other readers need these four.
 pub(super) const ALWAYS_WRITTEN: usize = 4;
 
 /// The values of [`USAGE_FIELDS`].

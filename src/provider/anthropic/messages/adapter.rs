@@ -1,4 +1,4 @@
-//! AgentLoom's adapter for Anthropic, turned round.
+//! The adapter for Anthropic, turned round.
 //!
 //! It takes the system's message out of the list, and sends a limit of 4096 where none was given.
 

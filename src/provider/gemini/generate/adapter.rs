@@ -1,4 +1,4 @@
-//! AgentLoom's adapter for Google, turned round.
+//! The adapter for Google, turned round.
 //!
 //! It takes the system's message out of the list, says `model` for every role but the user's, and
 //! has a text alone as one part.

@@ -1,4 +1,4 @@
-//! AgentLoom's adapter for OpenAI, turned round.
+//! The adapter for OpenAI, turned round.
 //!
 //! What is given as it is sent has the key that every chat completion has. Only attachments and
 //! the tools of a workflow are given in another form.
