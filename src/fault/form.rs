@@ -120,3 +120,15 @@ impl FaultForm {
         FORMS.iter().map(|form| form.name).collect()
     }
 }
+
+impl super::Fault {
+    /// Returns the name of the type that is declared as `word`.
+    pub fn type_named(word: &str) -> Option<&'static str> {
+        FaultForm::find(word).map(|form| form.name)
+    }
+
+    /// Returns the names of all types.
+    pub fn type_names() -> Vec<&'static str> {
+        FaultForm::all()
+    }
+}

@@ -123,7 +123,7 @@ impl CountPer {
         [("key", Self::Key), ("upstream", Self::Upstream)];
 
     /// The word for it.
-    pub(super) fn as_str(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Key => "key",
             Self::Upstream => "upstream",

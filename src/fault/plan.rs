@@ -1,6 +1,7 @@
 //! Fault plans: which calls get which fault, in a separate file that leaves recordings unchanged.
 //!
-//! [`FaultPlan::parse`] reads a plan. It refuses unknown fields, and plans that could never apply.
+//! [`FaultPlan::parse`] reads a plan, [`FaultPlan::parse_with`] one that may also hold [`PlanBlocks`] of
+//! another notation. They refuse unknown fields, and plans that could never apply.
 //! [`RuleMatch::holds`] says whether a rule matches a call; the decider decides which of these
 //! calls get the fault (`times`, `probability`).
 
@@ -8,7 +9,6 @@ mod body;
 mod condition;
 mod flag_rule;
 mod rule;
-mod suite;
 mod target;
 
 use serde_json::Value;
@@ -18,14 +18,15 @@ use super::fault_source::FaultSource;
 use super::field::{count, fields_of, rate};
 use super::kind::Fault;
 use super::recovery::RecoveryBudget;
-use loomrec_identity::typed_field::{FieldError, quoted};
+use loomrec_identity::typed_field::{FieldError, FieldReader, quoted};
 
 pub use body::{ExpectedValue, LazyBody};
 pub use condition::{CallFacts, RuleMatch};
 pub use rule::FaultRule;
 pub use target::FaultTarget;
 
-const PLAN: [&str; 6] = ["seed", "rules", "chaos", "faults", "agents", "recovery"];
+const PLAN: [&str; 3] = ["seed", "rules", "chaos"];
+const RECOVERY: &str = "recovery";
 const RULE: [&str; 5] = ["name", "match", "fault", "times", "probability"];
 
 /// A plan: which calls get which fault.
@@ -39,6 +40,34 @@ pub struct FaultPlan {
     pub chaos: ChaosRates,
     /// How soon a program has to recover from the faults.
     pub recovery: Option<RecoveryBudget>,
+}
+
+/// The blocks of a plan in another notation, and how they are read.
+#[derive(Clone, Copy, Debug)]
+pub struct PlanBlocks {
+    /// The names of the blocks that are read. The first holds the faults.
+    pub names: &'static [&'static str],
+    /// The names of the blocks that are not read. They are known only beside faults.
+    pub unread: &'static [&'static str],
+    /// Reads the faults, as rules.
+    pub rules: fn(FieldReader<'_>) -> Result<Vec<FaultRule>, FieldError>,
+    /// Reads the budget of the whole plan.
+    pub budget: fn(FieldReader<'_>) -> Result<Option<RecoveryBudget>, FieldError>,
+}
+
+impl PlanBlocks {
+    /// No such blocks.
+    const NONE: Self =
+        Self { names: &[], unread: &[], rules: |_| Ok(Vec::new()), budget: own_budget };
+}
+
+/// Reads the block `recovery`.
+fn own_budget(fields: FieldReader<'_>) -> Result<Option<RecoveryBudget>, FieldError> {
+    let read = |value| {
+        RecoveryBudget::read(value)
+            .map_err(|error| FieldError::other(fields.place(RECOVERY), error.to_string()))
+    };
+    fields.get(RECOVERY).map(read).transpose()
 }
 
 /// Why a plan is invalid. Messages read after the plan's name.
@@ -96,10 +125,18 @@ impl FaultPlan {
     /// If there is an unknown field, a value of the wrong type or out of range, or two rules of one
     /// name, or if the plan could never apply.
     pub fn parse(value: &Value) -> Result<Self, PlanError> {
+        Self::parse_with(value, &PlanBlocks::NONE)
+    }
+
+    /// Reads a plan that may also hold the blocks of another notation.
+    ///
+    /// # Errors
+    /// Those of [`Self::parse`], and those of the blocks.
+    pub fn parse_with(value: &Value, blocks: &PlanBlocks) -> Result<Self, PlanError> {
         let fields = fields_of(value, "a plan: an object with rules")?;
-        let is_suite = fields.get("faults").is_some();
-        let others = if is_suite { &suite::OTHER_BLOCKS[..] } else { &[] };
-        fields.only("a plan", &[&PLAN[..], others].concat())?;
+        let has_faults = blocks.names.first().is_some_and(|name| fields.get(name).is_some());
+        let others = if has_faults { blocks.unread } else { &[] };
+        fields.only("a plan", &[&PLAN[..], blocks.names, &[RECOVERY], others].concat())?;
         let seed = fields.whole("seed", 0..=u64::MAX, "a whole number from 0 to 2^64 - 1")?;
         let chaos = match fields.get("chaos") {
             Some(chaos) => ChaosRates::read(chaos).map_err(|error| error.under("/chaos"))?,
@@ -108,15 +145,15 @@ impl FaultPlan {
         let rules = fields.list("rules", "a list of rules")?.unwrap_or_default().iter();
         let rules = rules.enumerate().map(|(at, value)| rule(at + 1, value));
         let mut rules = rules.collect::<Result<Vec<_>, _>>()?;
-        rules.extend(suite::rules(fields)?);
-        let recovery = suite::budget(fields)?;
+        rules.extend((blocks.rules)(fields)?);
+        let recovery = (blocks.budget)(fields)?;
         for (at, rule) in rules.iter().enumerate() {
             if let Some(first) = rules[..at].iter().position(|other| other.name == rule.name) {
                 let (name, first, second) = (rule.name.clone(), first + 1, at + 1);
                 return Err(PlanError::Twice { name, first, second });
             }
         }
-        if rules.is_empty() && chaos.is_empty() && recovery.is_none() && !is_suite {
+        if rules.is_empty() && chaos.is_empty() && recovery.is_none() && !has_faults {
             return Err(PlanError::Empty);
         }
         Ok(Self { seed, rules, chaos, recovery })

@@ -14,6 +14,7 @@ use super::score::{self, ScoredFaults};
 use super::script;
 use loomrec_cli::exit::CommandFailure;
 use loomrec_cli::output::Output;
+use loomrec_dialect::suite::read_plan;
 use loomrec_engine::replay::Matcher;
 use loomrec_engine::route::{RouteTable, UNNAMED};
 use loomrec_fault::recovery::RecoveryBudget;
@@ -108,7 +109,7 @@ fn file(path: &Path, args: &ServeArgs) -> Result<FaultPlan, CommandFailure> {
     };
     let text = loomrec_os::read_input(path, LARGEST_PLAN).map_err(|error| failed(&error))?;
     let value = scripts::value(&text, script::notation(path)).map_err(|why| failed(&why))?;
-    FaultPlan::parse(&value).map_err(|error| failed(&error))
+    read_plan(&value).map_err(|error| failed(&error))
 }
 
 /// Returns the chaos rates of the flags.

@@ -16,7 +16,7 @@ use loomrec_cli::exit::{CommandFailure, NO};
 use loomrec_cli::output::{Output, print};
 use loomrec_cli::output_target::real;
 use loomrec_cli::terminal;
-use loomrec_fault::FaultPlan;
+use loomrec_dialect::suite::read_plan;
 use loomrec_fault::recovery::RecoveryBudget;
 use loomrec_script as scripts;
 
@@ -116,7 +116,7 @@ fn read_budget(path: &Path) -> Result<RecoveryBudget, CommandFailure> {
         let read = RecoveryBudget::read(block);
         return read.map_err(|error| wrong(&format_args!("/recovery: {error}")));
     }
-    let plan = FaultPlan::parse(&value).map_err(|error| wrong(&error))?;
+    let plan = read_plan(&value).map_err(|error| wrong(&error))?;
     plan.recovery.ok_or_else(|| wrong(&"it has no budget"))
 }
 

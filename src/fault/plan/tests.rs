@@ -156,7 +156,7 @@ fn plan_is_refused_when_it_is_for_no_call() {
     refused(
         json!({ "rule": [] }),
         "/rule: unknown field of a plan, \"rule\", did you mean \"rules\"?; \
-         there are: seed, rules, chaos, faults, agents, recovery",
+         there are: seed, rules, chaos, recovery",
     );
     refused(json!({ "seed": -1 }), "/seed: expected a whole number from 0 to 2^64 - 1, not -1");
     refused(json!({ "chaos": { "drop": 2 } }), "/chaos/drop: expected a rate, from 0 to 1, not 2");

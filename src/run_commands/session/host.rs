@@ -18,6 +18,7 @@ use crate::server_run::{ProxyRole, RunContext, RunEngines, SessionTerms, SharedR
 use crate::{fault, record, replay};
 use loomrec_cli::exit::{CommandFailure, NOT_KEPT, RECORDING, USAGE};
 use loomrec_cli::wrapped_command::StandInKeys;
+use loomrec_dialect::suite::read_plan;
 use loomrec_engine::StrictAdmission;
 use loomrec_engine::upstream::UpstreamClient;
 use loomrec_fault::FaultPlan;
@@ -72,7 +73,7 @@ impl SessionHost for CommandHost {
         };
         refuse_names_with_keys(request)?;
         refuse_link(&path)?;
-        let plan = request.faults.as_ref().map(FaultPlan::parse).transpose();
+        let plan = request.faults.as_ref().map(read_plan).transpose();
         let plan = plan.map_err(|error| invalid(format!("faults: {error}")))?;
         let mode = self.mode(request)?;
         let opening = OpeningSession { request, admission, mode, path, plan };

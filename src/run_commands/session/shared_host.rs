@@ -13,6 +13,7 @@ use crate::server_run::{ProxyRole, RunContext, RunEngines, SessionTerms, SharedR
 use crate::stand_ins;
 use loomrec_cli::exit::CommandFailure;
 use loomrec_cli::serve_setup;
+use loomrec_dialect::suite::read_plan;
 use loomrec_engine::{Engine, MissPolicy, StrictAdmission};
 use loomrec_fault::recovery::RecoveryBudget;
 use loomrec_fault::{FaultCounters, FaultPlan};
@@ -37,7 +38,7 @@ impl SessionHost for SharedHost {
     ) -> Result<OpenedSession, SessionRefusal> {
         refuse_members(request)?;
         let invalid = |why: String| SessionRefusal::new(StatusCode::BAD_REQUEST, why);
-        let plan = request.faults.as_ref().map(FaultPlan::parse).transpose();
+        let plan = request.faults.as_ref().map(read_plan).transpose();
         let plan = plan.map_err(|error| invalid(format!("faults: {error}")))?;
         self.open_replay(request, admission, plan).map_err(refusal_of)
     }

@@ -4,6 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::{Corpus, fuzz_target};
+use loomrec_dialect::suite::read_plan;
 use loomrec_fault::{
     CallFacts, CallKey, ChaosRates, Fault, FaultDecider, FaultDeclarations, FaultPlan, LazyBody,
     RuleMatch,
@@ -24,8 +25,8 @@ fuzz_target!(|data: &[u8]| -> Corpus {
     }
     let notation = if kind % 3 == 0 { ScriptNotation::Json } else { ScriptNotation::Yaml };
     let Ok(value) = value(text, notation) else { return Corpus::Keep };
-    let Ok(plan) = FaultPlan::parse(&value) else { return Corpus::Keep };
-    assert_eq!(FaultPlan::parse(&value).ok().as_ref(), Some(&plan), "a plan is read the same");
+    let Ok(plan) = read_plan(&value) else { return Corpus::Keep };
+    assert_eq!(read_plan(&value).ok().as_ref(), Some(&plan), "a plan is read the same");
     for rule in &plan.rules {
         check_fault(&rule.fault);
         let written = rule.when.to_json();

@@ -1,16 +1,15 @@
 use serde_json::json;
 
-use super::super::FaultPlan;
 use super::*;
-use crate::kind::HANG_MS;
+use loomrec_fault::kind::HANG_MS;
 
 fn plan(value: Value) -> FaultPlan {
-    FaultPlan::parse(&value).unwrap_or_else(|error| panic!("{error}: {value}"))
+    read_plan(&value).unwrap_or_else(|error| panic!("{error}: {value}"))
 }
 
 #[track_caller]
 fn refused(value: &Value, message: &str) {
-    assert_eq!(FaultPlan::parse(value).expect_err("refused").to_string(), message);
+    assert_eq!(read_plan(value).expect_err("refused").to_string(), message);
 }
 
 #[test]
@@ -46,7 +45,7 @@ fn suite_is_read_as_rules() {
 fn target_becomes_an_upstream_or_a_step() {
     let read = |target: Value| {
         let fault = json!({ "target": target });
-        FaultTarget::read(fields_of(&fault, "a fault").unwrap())
+        read_target(fields_of(&fault, "a fault").unwrap())
     };
     let restricted = |target: Value| {
         let mut when = RuleMatch::default();
@@ -125,7 +124,7 @@ fn refusal_names_the_place() {
         &fault(json!({ "name": "x" })),
         "/faults/1/kind: a fault of a suite needs it: the fault, such as hang",
     );
-    let error = FaultPlan::parse(&fault(json!({ "kind": "wedgd" }))).unwrap_err().to_string();
+    let error = read_plan(&fault(json!({ "kind": "wedgd" }))).unwrap_err().to_string();
     assert!(error.starts_with("/faults/1/kind: unknown fault \"wedgd\", did you mean \"wedged\"?"));
     refused(
         &fault(json!({ "kind": "slow", "delay": 5 })),
@@ -142,5 +141,14 @@ fn refusal_names_the_place() {
         "/recovery: max_detection: unknown field of a budget, \"max_detection\", did you mean \
          \"max_detection_ms\"?; there are: max_detection_ms, max_recovery_ms, \
          require_clean_timeout",
+    );
+}
+
+#[test]
+fn the_names_of_all_blocks_are_given_for_an_unknown_one() {
+    refused(
+        &json!({ "rule": [] }),
+        "/rule: unknown field of a plan, \"rule\", did you mean \"rules\"?; there are: seed, rules, \
+         chaos, faults, agents, recovery",
     );
 }

@@ -1,26 +1,37 @@
-//! The blocks of an mcptest suite that say what fails and how soon a program has to recover:
-//! `faults`, `agents[].inject` and `recovery`.
+//! Plans of faults that hold the blocks of an mcptest suite, which say what fails and how soon a program
+//! has to recover: `faults`, `agents[].inject` and `recovery`.
 //!
 //! Its faults strike the calls of a server or a tool. Here, a server is an upstream and a tool is a
-//! step: see [`FaultTarget`]. Discovery stays responsive, as in mcptest: only calls of known
-//! operations get a fault. A `recover-after` counts the calls of its upstream.
+//! step: see [`FaultTarget`]. Discovery stays responsive: only calls of known operations
+//! get a fault. A `recover-after` counts the calls of its upstream.
 
 use serde_json::{Map, Value};
 
-use super::condition::RuleMatch;
-use super::rule::FaultRule;
-use super::target::FaultTarget;
-use crate::fault_source::FaultSource;
-use crate::field::fields_of;
-use crate::form::FaultForm;
-use crate::kind::{CountPer, Fault};
-use crate::recovery::RecoveryBudget;
+use loomrec_fault::plan::PlanBlocks;
+use loomrec_fault::recovery::RecoveryBudget;
+use loomrec_fault::{
+    CountPer, Fault, FaultPlan, FaultRule, FaultSource, FaultTarget, PlanError, RuleMatch,
+};
 use loomrec_identity::pointer_token;
-use loomrec_identity::typed_field::{FieldError, FieldReader};
+use loomrec_identity::typed_field::{
+    FieldError, FieldReader, FieldStyle, NullRule, PlaceForm, ShownValue,
+};
 use loomrec_provider::Operation;
 
+/// The style of the fields of plans.
+const STYLE: FieldStyle =
+    FieldStyle { place: PlaceForm::Pointer, null: NullRule::Absent, shown: ShownValue::Always };
+
+/// What a target is expected to be.
+const EXPECTED: &str = "the name of a server (an upstream) or of a tool (a step), or an object with \
+                        server, tool or both";
+
+/// The blocks of a suite.
+const BLOCKS: PlanBlocks =
+    PlanBlocks { names: &["faults", "agents"], unread: &OTHER_BLOCKS, rules, budget };
+
 /// The blocks of a suite that are about other things than faults. They are not read.
-pub(super) const OTHER_BLOCKS: [&str; 10] = [
+const OTHER_BLOCKS: [&str; 10] = [
     "servers",
     "imports",
     "variables",
@@ -33,11 +44,23 @@ pub(super) const OTHER_BLOCKS: [&str; 10] = [
     "corpus",
 ];
 
+/// Reads a plan that may hold the blocks of a suite.
+///
+/// # Errors
+/// Those of [`FaultPlan::parse`], and a block that is invalid.
+pub fn read_plan(value: &Value) -> Result<FaultPlan, PlanError> {
+    FaultPlan::parse_with(value, &BLOCKS)
+}
+
+fn fields_of<'a>(value: &'a Value, expected: &str) -> Result<FieldReader<'a>, FieldError> {
+    FieldReader::from_value(value, "", expected, STYLE)
+}
+
 /// Reads the faults of a suite, as rules. A fault of the kind `none` gives no rule.
 ///
 /// # Errors
 /// The first fault that is invalid, with its place.
-pub(super) fn rules(fields: FieldReader<'_>) -> Result<Vec<FaultRule>, FieldError> {
+fn rules(fields: FieldReader<'_>) -> Result<Vec<FaultRule>, FieldError> {
     let faults = fields.list("faults", "a list of faults")?.unwrap_or_default();
     let injected = injected(fields)?;
     let mut rules = Vec::new();
@@ -97,7 +120,7 @@ fn rule(number: usize, value: &Value) -> Result<Option<FaultRule>, FieldError> {
     let kind = kind.as_deref().map(str::trim).ok_or_else(|| {
         FieldError::other("/kind", "a fault of a suite needs it: the fault, such as hang")
     })?;
-    let target = FaultTarget::read(fields)?;
+    let target = read_target(fields)?;
     if kind == "none" {
         return Ok(None);
     }
@@ -120,13 +143,13 @@ fn rule(number: usize, value: &Value) -> Result<Option<FaultRule>, FieldError> {
 fn fault(kind: &str, value: &Value) -> Result<Fault, FieldError> {
     let under_kind = |error: FieldError| FieldError::other("/kind", error.to_string());
     let word = kind.split([':', ';']).next().unwrap_or_default().trim();
-    let form = FaultForm::find(word).ok_or_else(|| {
-        let mut known = FaultForm::all();
+    let form = Fault::type_named(word).ok_or_else(|| {
+        let mut known = Fault::type_names();
         known.push("none");
         FieldError::unknown_word("/kind", "fault", word, &known)
     })?;
     let mut object = Map::new();
-    object.insert("type".to_owned(), form.name.into());
+    object.insert("type".to_owned(), form.into());
     if word.len() < kind.len() {
         match Fault::parse(kind).map_err(under_kind)?.to_json() {
             Value::Object(declared) => object = declared,
@@ -139,17 +162,67 @@ fn fault(kind: &str, value: &Value) -> Result<Fault, FieldError> {
     {
         object.insert(name.clone(), value.clone());
     }
-    if form.name == "recover_after" && !kind.contains("per=") {
+    if form == "recover_after" && !kind.contains("per=") {
         object.entry("per").or_insert_with(|| CountPer::Upstream.as_str().into());
     }
     Fault::read(&Value::Object(object))
+}
+
+/// Reads the `target` of a fault: a text, or an object with `server`, `tool` or both. `None` if
+/// there is none.
+///
+/// # Errors
+/// If it is neither, or a name is empty.
+fn read_target(fault: FieldReader<'_>) -> Result<Option<FaultTarget>, FieldError> {
+    let wrong = || fault.wrong("target", EXPECTED);
+    match fault.get("target") {
+        None => Ok(None),
+        Some(Value::String(text)) => target_from_text(text).map(Some).ok_or_else(wrong),
+        Some(value @ Value::Object(_)) => {
+            let names = fields_of(value, EXPECTED).and_then(names);
+            let names = names.map_err(|error| error.under("/target"))?;
+            target_from_names(names).map(Some).ok_or_else(wrong)
+        }
+        Some(_) => Err(wrong()),
+    }
+}
+
+fn target_from_names((server, tool): (Option<String>, Option<String>)) -> Option<FaultTarget> {
+    match (server, tool) {
+        (Some(upstream), Some(step)) => Some(FaultTarget::StepAt { step, upstream }),
+        (Some(upstream), None) => Some(FaultTarget::Upstream(upstream)),
+        (None, Some(step)) => Some(FaultTarget::Step(step)),
+        (None, None) => None,
+    }
+}
+
+fn target_from_text(text: &str) -> Option<FaultTarget> {
+    let (kind, name) = match text.split_once(':') {
+        Some(("server" | "upstream", name)) => {
+            (FaultTarget::Upstream as fn(String) -> FaultTarget, name)
+        }
+        Some(("tool" | "step", name)) => (FaultTarget::Step as fn(String) -> FaultTarget, name),
+        _ => (FaultTarget::Named as fn(String) -> FaultTarget, text),
+    };
+    let name = name.trim();
+    (!name.is_empty()).then(|| kind(name.to_owned()))
+}
+
+/// Reads the names of a server and of a tool.
+fn names(target: FieldReader<'_>) -> Result<(Option<String>, Option<String>), FieldError> {
+    target.only("a target", &["server", "tool"])?;
+    let name = |field| match target.text(field)?.map(|name| name.trim().to_owned()) {
+        Some(name) if name.is_empty() => Err(target.wrong(field, "a name")),
+        name => Ok(name),
+    };
+    Ok((name("server")?, name("tool")?))
 }
 
 /// Reads the budget of a plan or a suite: `recovery` at the top or, in a suite, within its agents.
 ///
 /// # Errors
 /// A budget that is invalid; two budgets that differ.
-pub(super) fn budget(fields: FieldReader<'_>) -> Result<Option<RecoveryBudget>, FieldError> {
+fn budget(fields: FieldReader<'_>) -> Result<Option<RecoveryBudget>, FieldError> {
     let mut found = Vec::new();
     if let Some(value) = fields.get("recovery") {
         found.push(("/recovery".to_owned(), value));
