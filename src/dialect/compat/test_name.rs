@@ -6,9 +6,9 @@ use http::{HeaderMap, HeaderName};
 
 use super::control::CompatRefusal;
 
-/// The name of [`HEADER`].
+/// The name of the header that names the test.
 pub const HEADER_NAME: &str = "x-test-id";
-/// The header that names the test.
+/// The header of that name.
 const HEADER: HeaderName = HeaderName::from_static(HEADER_NAME);
 /// The parameter of the query that names it where the header does not.
 const PARAMETER: &str = "testId";
