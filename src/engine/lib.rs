@@ -30,6 +30,7 @@ mod request_cache;
 pub mod request_summary;
 pub mod route;
 mod strictness;
+mod take_lease;
 pub mod upstream;
 
 use std::sync::Arc;
@@ -51,6 +52,7 @@ pub use repository_watch::RepositoryWatch;
 pub use request_cache::CachedRequest;
 pub use request_summary::{LONGEST, RequestSummary, clip};
 pub use strictness::{ClientEffect, RunStrictness, StrictAdmission, StrictRefusal, Strictness};
+pub use take_lease::{KeptLease, TakeLease};
 
 use crate::record::{OnRecorded, RecordEngine};
 use crate::replay::{RecordingMismatchError, ReplayEngine, UnexplainedMiss};
@@ -168,16 +170,15 @@ impl Engine {
         matcher.recorded_key(&redacted.observed).or_else(scrubbed)
     }
 
-    /// Finds the take for a call. The call uses the take up unless it is given back.
+    /// Finds the take for a call, with the lease of it.
     ///
     /// # Errors
     /// A miss if no take answers the call; always, if the run does not replay.
     pub fn find<'a>(&'a self, parsed: &'a ParsedRequest) -> Result<FoundTake<'a>, UnexplainedMiss> {
         let Some(replay) = self.replay() else { return Err(UnexplainedMiss::unknown()) };
-        let mut found = replay_call::find(replay, parsed)?;
+        let found = replay_call::find(replay, parsed)?;
         if self.goes_upstream() && found.matched().take.is_undelivered() {
             // The upstream has an answer, where the recording has one that no client got.
-            found.release();
             return Err(UnexplainedMiss::unknown());
         }
         Ok(found)

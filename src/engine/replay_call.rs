@@ -1,5 +1,6 @@
 //! Calls that a recording answers.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use super::answer_body::AnswerBody;
@@ -7,16 +8,18 @@ use super::call_outcome::{AnswerOrigin, CallOutcome, ServedTake};
 use super::call_result::{CallResult, RecordedUsage};
 use super::incoming_call::IncomingCall;
 use super::parsed_request::ParsedRequest;
+use super::take_lease::TakeLease;
 use crate::replay::{ENTRY, ReplayAnswer, ReplayEngine, TakeMatch, UnexplainedMiss};
 use loomrec_recording::normalized_request::NormalizedRequest;
 
-/// The take that was found for a call, and the request that it was found by.
+/// The take that was found for a call, and the request that it was found by. If it is dropped before
+/// it is delivered, the take is given back.
 pub struct FoundTake<'a> {
     replay: &'a ReplayEngine,
     observed: &'a NormalizedRequest,
     matched: TakeMatch<'a>,
-    /// Whether this call uses the take up.
-    is_held: bool,
+    /// `None` if it was taken out: then its owner ends it.
+    lease: Option<TakeLease<'a>>,
 }
 
 impl<'a> FoundTake<'a> {
@@ -25,27 +28,26 @@ impl<'a> FoundTake<'a> {
         &self.matched
     }
 
-    /// Whether this call uses the take up.
-    pub fn is_held(&self) -> bool {
-        self.is_held
-    }
-
-    /// Hands the take over to a lease. [`FoundTake::release`] does nothing after that.
-    pub fn hand_over(&mut self) {
-        self.is_held = false;
-    }
-
     /// Takes the call out of the order in which answers end, because it does not go as recorded.
     pub fn leave_order(&mut self) {
         self.matched.leave_order();
     }
 
-    /// Gives the take back, so that the session can get it again.
-    pub fn release(&mut self) {
-        self.matched.leave_order();
-        if std::mem::replace(&mut self.is_held, false) {
-            self.replay.release(self.matched.index(), self.observed.session.as_deref());
-        }
+    /// Leaves the take used up, unless it cannot be delivered.
+    pub fn consume(&mut self) {
+        self.lease.iter_mut().for_each(TakeLease::consume);
+    }
+
+    /// Gives the take back, because its entry has a fault and no answer. Returns the miss.
+    pub fn without_answer(mut self) -> UnexplainedMiss {
+        self.leave_order();
+        self.lease.take().into_iter().for_each(TakeLease::release);
+        UnexplainedMiss::without_answer(&self.matched)
+    }
+
+    /// Takes the lease out. `None` if it was taken out before.
+    pub fn take_lease(&mut self) -> Option<TakeLease<'a>> {
+        self.lease.take()
     }
 }
 
@@ -54,13 +56,14 @@ impl<'a> FoundTake<'a> {
 /// # Errors
 /// A miss if no take answers the call.
 pub(super) fn find<'a>(
-    replay: &'a ReplayEngine,
+    replay: &'a Arc<ReplayEngine>,
     parsed: &'a ParsedRequest,
 ) -> Result<FoundTake<'a>, UnexplainedMiss> {
     let redacted = &parsed.redacted;
     let find = |observed: &'a NormalizedRequest| {
         let matched = replay.find(observed)?;
-        Ok(FoundTake { replay, observed, matched, is_held: true })
+        let lease = TakeLease::new(replay, observed.session.as_deref(), matched.index());
+        Ok(FoundTake { replay, observed, matched, lease: Some(lease) })
     };
     // If the body holds the caller's own key, the request was recorded without that key.
     match (find(&redacted.observed), &redacted.scrubbed) {
@@ -69,27 +72,27 @@ pub(super) fn find<'a>(
     }
 }
 
-/// Answers a call with its take, due as if the call had arrived at `arrived`.
+/// Answers a call with its take, due as if the call had arrived at `arrived`. A client that leaves
+/// meanwhile has used the take up.
 ///
 /// # Errors
 /// A miss if the take cannot be sent in the form that the call asks for. The take is given back.
 pub(super) async fn deliver(
     call: &IncomingCall,
-    mut found: FoundTake<'_>,
+    found: FoundTake<'_>,
     arrived: Instant,
 ) -> Result<CallResult, UnexplainedMiss> {
+    let FoundTake { replay, observed, mut matched, mut lease } = found;
+    lease.iter_mut().for_each(TakeLease::consume);
     let accepted = call.accept_encoding();
-    let FoundTake { replay, observed, matched, .. } = &mut found;
     call.set_held(matched.take.is_undelivered());
-    let delivered = replay.deliver(matched, observed, accepted, arrived.into()).await;
+    let delivered = replay.deliver(&mut matched, observed, accepted, arrived.into()).await;
     call.set_held(false);
-    match delivered {
-        Ok(answer) => Ok(served(answer)),
-        Err(miss) => {
-            found.release();
-            Err(miss)
-        }
+    if delivered.is_err() {
+        matched.leave_order();
+        lease.into_iter().for_each(TakeLease::release);
     }
+    delivered.map(served)
 }
 
 fn served(answer: ReplayAnswer) -> CallResult {

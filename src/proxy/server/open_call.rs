@@ -110,14 +110,6 @@ impl OpenCall {
         &mut self.settlement
     }
 
-    /// Settles the fault and the take before the answer is sent. Called when the answer will be
-    /// neither changed nor delayed any more.
-    pub(super) fn settle_now(&mut self) {
-        if let Some(settlement) = self.settlement.take() {
-            settlement.settle(self.proxy(), FaultBodyEnd { is_whole: true, is_changed: false });
-        }
-    }
-
     /// Returns what of the script answers the call.
     pub(super) fn script_turn(&self) -> Option<ScriptTurn> {
         match &self.record.outcome {

@@ -14,7 +14,7 @@ use super::active_fault::ActiveFault;
 use super::body::FaultBody;
 use super::buffer;
 use super::open_faults::TrackedCall;
-use super::settlement::FaultSettlement;
+use super::settlement::{FaultBodyEnd, FaultSettlement};
 use loomrec_engine::replay::ReplayBody;
 use loomrec_engine::{AnswerBody, CallOutcome};
 use loomrec_fault::{BodyTransform, Fault, FaultObstacle};
@@ -67,7 +67,7 @@ pub(super) fn foresee(
     }
     if let Err(why) = obstacle(active, observed, &format, framing, response) {
         if let Some(settlement) = open.settlement() {
-            settlement.consume_lease(proxy);
+            settlement.reclaim(proxy);
         }
         active.note_obstacle(why);
     }
@@ -135,7 +135,7 @@ pub(super) async fn apply_to_answer(
             Ok(response) => {
                 // The call did not get the answer of its take, so the take is given back.
                 if let Some(settlement) = open.settlement() {
-                    settlement.release_lease(&caller.proxy);
+                    settlement.release(&caller.proxy);
                 }
                 response.map(ResponseBody::Answer)
             }
@@ -228,8 +228,9 @@ fn answer_unchanged(
     response: Response<AnswerBody>,
 ) -> Response<ResponseBody> {
     let proxy = &*caller.proxy;
-    let has_lease = open.settlement().as_ref().is_some_and(|it| it.lease.is_some());
-    open.settle_now();
+    let settlement = open.settlement().take();
+    let has_lease = settlement.as_ref().is_some_and(|it| it.lease.is_some());
+    settlement.into_iter().for_each(|it| _ = it.settle(proxy, FaultBodyEnd::UNCHANGED));
     if !has_lease && response.status().as_u16() < 400 {
         proxy.faults.decider.reset_attempts(fault.key());
     }

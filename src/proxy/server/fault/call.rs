@@ -13,13 +13,13 @@ use super::active_fault::{ActiveFault, ChaosAction};
 use super::apply::mark_recovered;
 use super::change::change_answer;
 use super::declared::{FaultHeaders, REFUSED};
-use super::declarer::{AnswerDeclarer, FoundAnswer, is_used_by};
+use super::declarer::{AnswerDeclarer, FoundAnswer, is_used_by, without_answer};
 use super::no_response::AbandonedCall;
 use super::recovery_tracker;
 use super::substitute::{replace_answer, substitute};
 use loomrec_dialect::compat::test_name::test_of;
 use loomrec_engine::replay::UnexplainedMiss;
-use loomrec_engine::{AnswerBody, CallOutcome, IncomingCall, error_response};
+use loomrec_engine::{AnswerBody, CallOutcome, IncomingCall, KeptLease, TakeLease, error_response};
 use loomrec_fault::{
     CallFacts, CallKey, ChaosRates, DecidedFault, EntryFault, FaultDeclarations, FaultSource,
     LazyBody,
@@ -63,8 +63,8 @@ pub(in crate::server) async fn answer(
         true => Some(faults.order.admit(&tracked.key).await),
         false => None,
     };
-    let (decided, found) = decide(caller, &call, &tracked.key, rates, &parsed);
-    let Some(decided) = decided else {
+    let CallDecision { fault, found, lease } = decide(caller, &call, &tracked.key, rates, &parsed);
+    let Some(decided) = fault else {
         drop(order);
         let response = answer_found(proxy, &call, found, &tracked.key, open).await;
         mark_recovered(proxy, &response, tracked, open);
@@ -92,7 +92,7 @@ pub(in crate::server) async fn answer(
             }
             replace_answer(caller, control, &fault, &call, open, found.err(), substitute).await
         }
-        None => Ok(change_answer(caller, control, fault, call, open, found).await),
+        None => Ok(change_answer(caller, control, fault, call, open, (found, lease)).await),
     }
 }
 
@@ -227,6 +227,14 @@ fn refuse(
     response
 }
 
+/// What was found for a call, and what was decided.
+struct CallDecision<'a> {
+    fault: Option<DecidedFault>,
+    found: FoundAnswer<'a>,
+    /// The lease of the take, if it depends on the client whether the call uses it up.
+    lease: Option<KeptLease>,
+}
+
 /// Finds the take of a call and decides its fault. Calls of one key are decided one after the
 /// other, so that the nth call gets the same in every run. A fault that does more than delay gives
 /// the take back.
@@ -236,7 +244,7 @@ fn decide<'a>(
     key: &CallKey,
     CallRates { headers, run_time }: CallRates<'_>,
     parsed: &'a loomrec_engine::ParsedRequest,
-) -> (Option<DecidedFault>, FoundAnswer<'a>) {
+) -> CallDecision<'a> {
     let proxy = &*caller.proxy;
     let mut turn = proxy.faults.decider.turn(key);
     let mut found = proxy.engine.find(parsed);
@@ -274,26 +282,30 @@ fn decide<'a>(
         of_step,
         connection: caller.number,
     };
-    let decided = turn.decide(&facts, declarations);
-    let Ok(found_take) = &mut found else { return (decided, found) };
-    if decided.is_some() {
-        found_take.leave_order();
-    }
-    if decided.is_none() && declared.is_some_and(DeclaredFault::is_alone) {
-        // The entry's fault has come as often as it may, and there is no answer beside it.
-        found_take.release();
-        return (None, Err(UnexplainedMiss::without_answer(found_take.matched())));
-    }
+    let fault = turn.decide(&facts, declarations);
+    let Ok(found_take) = &mut found else { return CallDecision { fault, found, lease: None } };
     let is_good = found_take.matched().take.is_success();
-    match &decided {
-        None if is_good => turn.reset_attempts(),
-        Some(decided) if decided.fault.only_delays() && is_good => turn.reset_attempts(),
-        Some(decided)
-            if !decided.fault.only_delays() && !is_used_by(proxy, found_take, decided) =>
-        {
-            found_take.release();
+    let Some(decided) = &fault else {
+        if declared.is_some_and(DeclaredFault::is_alone) {
+            // The entry's fault has come as often as it may, and there is no answer beside it.
+            found = without_answer(found);
+        } else if is_good {
+            turn.reset_attempts();
         }
-        _ => {}
+        return CallDecision { fault, found, lease: None };
+    };
+    found_take.leave_order();
+    let only_delays = decided.fault.only_delays();
+    if only_delays && is_good {
+        turn.reset_attempts();
     }
-    (decided, found)
+    let lease = match is_used_by(proxy, found_take, decided) {
+        true => {
+            found_take.consume();
+            None
+        }
+        false => found_take.take_lease().map(TakeLease::keep_for_delay),
+    };
+    let lease = if only_delays { lease } else { lease.map(KeptLease::lent) };
+    CallDecision { fault, found, lease }
 }

@@ -12,11 +12,12 @@ use super::super::respond::ResponseBody;
 use super::super::response_control::ResponseControl;
 use super::active_fault::ActiveFault;
 use super::apply::{apply_to_answer, foresee, looks_inside};
-use super::declarer::{FoundAnswer, is_fault_alone, is_used_by};
-use super::settlement::{DelayedAnswer, FaultSettlement, PendingFault, TakeLease};
+use super::declarer::{FoundAnswer, is_fault_alone, without_answer};
+use super::settlement::{DelayedAnswer, FaultBodyEnd, FaultSettlement, LeasedAnswer, PendingFault};
 use loomrec_engine::replay::UnexplainedMiss;
-use loomrec_engine::{AnswerBody, IncomingCall};
+use loomrec_engine::{AnswerBody, IncomingCall, KeptLease};
 use loomrec_fault::{Fault, FaultObstacle};
+use loomrec_script::ScriptTurn;
 
 /// Lets the engine answer a call, and applies the fault to that answer.
 pub(super) async fn change_answer(
@@ -25,23 +26,16 @@ pub(super) async fn change_answer(
     mut fault: ActiveFault,
     mut call: Box<IncomingCall>,
     open: &mut OpenCall,
-    mut found: FoundAnswer<'_>,
+    (mut found, mut lease): (FoundAnswer<'_>, Option<KeptLease>),
 ) -> Response<ResponseBody> {
     let proxy = &caller.proxy;
     let decided = fault.decided.clone();
     if !fault.is_alone && is_fault_alone(&found) {
         // The words of the entry are made up, for its own fault to break.
-        found = found.and_then(|mut found_take| {
-            found_take.release();
-            Err(UnexplainedMiss::without_answer(found_take.matched()))
-        });
+        (found, lease) = (without_answer(found), None);
     }
-    let lease = match &mut found {
-        Ok(found_take) if !is_used_by(proxy, found_take, &decided) => {
-            Some(TakeLease::of_take(found_take))
-        }
-        _ => None,
-    };
+    let is_good = found.as_ref().is_ok_and(|found| found.matched().take.is_success());
+    let lease = lease.map(|lease| LeasedAnswer { lease, is_good });
     *open.settlement() = Some(Box::new(settlement(&fault, lease)));
     let mut delay_ms = 0;
     if let Fault::Slow { delay_ms: by } = decided.fault {
@@ -72,7 +66,9 @@ pub(super) async fn change_answer(
             // keep it from being recorded.
             proxy.faults.pause(delay_ms).await;
             if response.headers().contains_key("x-loomrec-error") {
-                open.settle_now();
+                if let Some(settlement) = open.settlement().take() {
+                    settlement.settle(proxy, FaultBodyEnd::UNCHANGED);
+                }
                 return response.map(ResponseBody::Answer);
             }
             response
@@ -85,7 +81,7 @@ pub(super) async fn change_answer(
 }
 
 /// Returns what is to be settled when the answer of a call with this fault is over.
-fn settlement(fault: &ActiveFault, lease: Option<TakeLease>) -> FaultSettlement {
+fn settlement(fault: &ActiveFault, lease: Option<LeasedAnswer>) -> FaultSettlement {
     let (decided, id) = (fault.decided.clone(), fault.reported.id);
     let delayed = DelayedAnswer { fault: id, was_good: false, has_head: false };
     FaultSettlement {
@@ -108,7 +104,7 @@ async fn answer_without_take(
     miss: UnexplainedMiss,
 ) -> Response<AnswerBody> {
     if let Some(settlement) = open.settlement() {
-        settlement.release_lease(proxy);
+        settlement.release(proxy);
     }
     if proxy.engine.goes_upstream() {
         fault.release_order();
@@ -125,8 +121,11 @@ async fn answer_without_take(
     let (is_delayed, is_unchanged) = (settlement.delayed.is_some(), fault.obstacle.is_some());
     if let Some(scripted) = scripted {
         let is_kept = is_delayed || is_unchanged;
-        let lease = TakeLease::of_script(proxy, fault.key(), scripted, is_good, is_kept);
-        settlement.lease = Some(lease);
+        let lease = scripted_lease(proxy, fault, scripted);
+        let lease = if is_kept { lease } else { lease.map(KeptLease::lent) };
+        // If it is kept, the delayed answer records whether it was good.
+        let is_good = is_good && !is_kept;
+        settlement.lease = lease.map(|lease| LeasedAnswer { lease, is_good });
     }
     if is_unchanged && is_good {
         proxy.faults.decider.reset_attempts(fault.key());
@@ -140,4 +139,10 @@ async fn answer_without_take(
         }
     }
     response
+}
+
+/// Returns the lease of a call or a rule of the script that has answered the call of a fault.
+fn scripted_lease(proxy: &Proxy, fault: &ActiveFault, scripted: ScriptTurn) -> Option<KeptLease> {
+    let replay = proxy.engine.replay()?;
+    Some(KeptLease::of_script(replay, fault.key().session(), scripted))
 }

@@ -51,6 +51,11 @@ pub(super) fn is_fault_alone(found: &FoundAnswer<'_>) -> bool {
     declared.is_some_and(DeclaredFault::is_alone)
 }
 
+/// Returns the miss of a call whose entry has a fault and no answer. The take is given back.
+pub(super) fn without_answer(found: FoundAnswer<'_>) -> FoundAnswer<'_> {
+    found.and_then(|found_take| Err(found_take.without_answer()))
+}
+
 /// Whether a fault uses up the take that it applies to.
 pub(super) fn is_used_by(
     proxy: &Proxy,

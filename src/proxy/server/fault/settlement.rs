@@ -10,9 +10,8 @@ use super::super::Proxy;
 use super::fault_outcome::FaultOutcome;
 use super::open_faults::TrackedCall;
 use super::recovery_tracker;
-use loomrec_engine::FoundTake;
-use loomrec_fault::{CallKey, DecidedFault, FaultObstacle};
-use loomrec_script::ScriptTurn;
+use loomrec_engine::KeptLease;
+use loomrec_fault::{DecidedFault, FaultObstacle};
 
 /// What is to be settled when the answer of a call is over.
 pub(in crate::server) struct FaultSettlement {
@@ -21,7 +20,7 @@ pub(in crate::server) struct FaultSettlement {
     /// The attempt number of the call, from 1.
     pub(super) attempt: u64,
     /// The lease of the take, or of the script's call, that answers the call.
-    pub(super) lease: Option<TakeLease>,
+    pub(super) lease: Option<LeasedAnswer>,
     /// The answer, if its fault delays it.
     pub(super) delayed: Option<DelayedAnswer>,
     /// The number of the fault, if the client gets an error in place of the answer, or at its end.
@@ -38,22 +37,11 @@ pub(super) struct PendingFault {
     pub(super) outcome: Arc<FaultOutcome>,
 }
 
-/// What answers a call, and whether the call has used it up.
-pub(super) struct TakeLease {
-    source: LeasedAnswer,
+/// What answers a call, and the lease of it.
+pub(super) struct LeasedAnswer {
+    pub(super) lease: KeptLease,
     /// Whether the answer is a good one.
-    is_good: bool,
-    /// Whether the call has used it up. A fault that does more than delay gives it back.
-    is_held: bool,
-}
-
-/// The source of an answer.
-#[derive(Clone)]
-enum LeasedAnswer {
-    /// The index of a take in its matcher.
-    Take(usize),
-    /// A call or a rule of the script.
-    Scripted(ScriptTurn),
+    pub(super) is_good: bool,
 }
 
 /// An answer that a fault delays.
@@ -73,6 +61,11 @@ pub(in crate::server) struct FaultBodyEnd {
     pub(in crate::server) is_whole: bool,
     /// Whether a fault changed it.
     pub(in crate::server) is_changed: bool,
+}
+
+impl FaultBodyEnd {
+    /// The end of a body that is sent as it is.
+    pub(super) const UNCHANGED: Self = Self { is_whole: true, is_changed: false };
 }
 
 impl FaultSettlement {
@@ -109,9 +102,15 @@ impl FaultSettlement {
             recovery_tracker::note_answer(proxy, &self.call);
         }
         match self.lease.take() {
-            Some(lease) if body.is_whole && !body.is_changed => self.consume(proxy, &lease),
-            Some(lease) => self.release(proxy, &lease),
-            None => {}
+            Some(LeasedAnswer { lease, is_good }) if body.is_whole && !body.is_changed => {
+                if lease.consume() && is_good {
+                    proxy.faults.decider.reset_attempts(&self.call.key);
+                }
+            }
+            lease => {
+                self.lease = lease;
+                self.release(proxy);
+            }
         }
         match self.delayed.take() {
             None => false,
@@ -129,89 +128,24 @@ impl FaultSettlement {
         }
     }
 
-    /// Gives the take back before there is an answer, because it does not answer the call.
-    pub(super) fn release_lease(&mut self, proxy: &Proxy) {
-        if let Some(lease) = self.lease.take() {
-            self.release(proxy, &lease);
+    /// Gives back what does not answer the call.
+    pub(super) fn release(&mut self, proxy: &Proxy) {
+        if let Some(LeasedAnswer { lease, is_good }) = self.lease.take()
+            && lease.release()
+            && is_good
+        {
+            proxy.faults.decider.restore_attempts(&self.call.key, self.attempt);
         }
     }
 
     /// Uses up what answers the call, because no fault will keep its client from getting it. A client
     /// that leaves before gives it back.
-    pub(super) fn consume_lease(&mut self, proxy: &Proxy) {
-        if let Some(mut lease) = self.lease.take() {
-            self.consume(proxy, &lease);
-            lease.is_held = true;
-            self.lease = Some(lease);
-        }
-    }
-
-    /// Uses up what answered the call, whole and unchanged.
-    fn consume(&self, proxy: &Proxy, lease: &TakeLease) {
-        if lease.is_held {
-            return;
-        }
-        let (session, replay) = (self.call.key.session(), proxy.engine.replay());
-        match (&lease.source, replay) {
-            (LeasedAnswer::Take(take), Some(replay)) => replay.consume(*take, session),
-            (LeasedAnswer::Scripted(turn), Some(replay)) => {
-                replay.script().into_iter().for_each(|script| script.consume(session, turn));
-            }
-            (_, None) => {}
-        }
-        if lease.is_good {
+    pub(super) fn reclaim(&mut self, proxy: &Proxy) {
+        if let Some(LeasedAnswer { lease, is_good }) = &mut self.lease
+            && lease.reclaim()
+            && *is_good
+        {
             proxy.faults.decider.reset_attempts(&self.call.key);
-        }
-    }
-
-    /// Gives back what did not answer the call.
-    fn release(&self, proxy: &Proxy, lease: &TakeLease) {
-        if !lease.is_held {
-            return;
-        }
-        lease.source.release(proxy, self.call.key.session());
-        if lease.is_good {
-            proxy.faults.decider.restore_attempts(&self.call.key, self.attempt);
-        }
-    }
-}
-
-impl TakeLease {
-    /// Takes over the lease of a take from the engine.
-    pub(super) fn of_take(found: &mut FoundTake<'_>) -> Self {
-        let matched = found.matched();
-        let (source, is_good) = (LeasedAnswer::Take(matched.index()), matched.take.is_success());
-        let is_held = found.is_held();
-        found.hand_over();
-        Self { source, is_good, is_held }
-    }
-
-    /// Creates the lease of a call or a rule of the script. If it is not kept, it is given back at
-    /// once: the call is the session's next one again.
-    pub(super) fn of_script(
-        proxy: &Proxy,
-        key: &CallKey,
-        scripted: ScriptTurn,
-        is_good: bool,
-        is_kept: bool,
-    ) -> Self {
-        let source = LeasedAnswer::Scripted(scripted);
-        if !is_kept {
-            source.release(proxy, key.session());
-        }
-        // If it is kept, the delayed answer records whether it was good.
-        Self { source, is_good: is_good && !is_kept, is_held: is_kept }
-    }
-}
-
-impl LeasedAnswer {
-    fn release(&self, proxy: &Proxy, session: Option<&str>) {
-        let Some(replay) = proxy.engine.replay() else { return };
-        match self {
-            Self::Take(take) => replay.release(*take, session),
-            Self::Scripted(turn) => {
-                replay.script().into_iter().for_each(|script| script.release(session, turn));
-            }
         }
     }
 }
