@@ -1,11 +1,10 @@
 //! The engine: answers a call from a recording, from a script, or from its upstream.
 //!
 //! A call comes in as an [`IncomingCall`]: a request that was read, routed and redacted.
-//! [`Engine::answer`] turns it into a [`CallResult`]: the response, and the [`CallOutcome`] that
-//! journals, counters and receipts report. An engine waits only for its upstream: the caller holds
-//! a response back until it is due. It knows nothing about faults: they wrap the engine
-//! (`server::fault`) and call `find`, `deliver` and `answer_unrecorded`, the steps that
-//! [`Engine::answer`] consists of.
+//! [`Engine::find`] finds what answers it, and [`FoundCall::answer`] makes a [`CallResult`] of that:
+//! the response, and the [`CallOutcome`] that journals, counters and receipts report. An engine waits
+//! only for its upstream: the caller holds a response back until it is due. It knows nothing about
+//! faults: they wrap the engine (`server::fault`), and decide what becomes of a [`FoundCall`].
 
 mod answer_body;
 pub mod blocking;
@@ -15,6 +14,7 @@ pub mod clock;
 mod credential;
 pub mod error_response;
 mod forwarding;
+mod found_call;
 mod head_cache;
 mod incoming_call;
 mod known_clients;
@@ -34,28 +34,27 @@ mod take_lease;
 pub mod upstream;
 
 use std::sync::Arc;
-use std::time::Instant;
 
 pub use answer_body::{AnswerBody, PrefixedBody};
 pub use call_outcome::{AnswerOrigin, AnswerSource, CallOutcome, ServedTake};
 pub use call_result::{CallResult, RecordedUsage};
 pub use credential::RequestCredentials;
 pub use forwarding::Forwarding;
+pub use found_call::{AnswerDeclarer, FoundCall, MissedCall};
 pub use head_cache::{HeadCache, RequestRef};
 pub use incoming_call::IncomingCall;
 pub use known_clients::KnownClients;
 pub use miss::{ExplainedMiss, MissPolicy, OnExplainedMiss};
 pub use parsed_request::ParsedRequest;
 pub use parsed_request::RedactedRequest;
-pub use replay_call::FoundTake;
 pub use repository_watch::RepositoryWatch;
 pub use request_cache::CachedRequest;
 pub use request_summary::{LONGEST, RequestSummary, clip};
 pub use strictness::{ClientEffect, RunStrictness, StrictAdmission, StrictRefusal, Strictness};
 pub use take_lease::{KeptLease, TakeLease};
 
-use crate::record::{OnRecorded, RecordEngine};
-use crate::replay::{RecordingMismatchError, ReplayEngine, UnexplainedMiss};
+use crate::record::RecordEngine;
+use crate::replay::ReplayEngine;
 use loomrec_identity::{IdentityRules, RequestKey};
 
 /// The engine that answers the calls of a run.
@@ -145,100 +144,11 @@ impl Engine {
         }
     }
 
-    /// Answers a call. If the call is recorded, `on_recorded` makes the callback for the outcome of
-    /// the exchange.
-    pub async fn answer(
-        &self,
-        call: &IncomingCall,
-        on_recorded: impl FnOnce() -> OnRecorded,
-    ) -> CallResult {
-        let delivered = match self.find(&call.parsed) {
-            Ok(found) => self.deliver(call, found, call.arrived).await,
-            Err(miss) => Err(miss),
-        };
-        match delivered {
-            Ok(result) => result,
-            Err(miss) => self.answer_unrecorded(call, miss, on_recorded).await,
-        }
-    }
-
     /// Returns the key of the recorded request that a call repeats, whatever the rules ignore in it.
     /// Nothing is used up. `None` if no recorded request is the same, or the run does not replay.
     pub fn recorded_key(&self, parsed: &ParsedRequest) -> Option<RequestKey> {
         let (matcher, redacted) = (self.replay()?.matcher(), &parsed.redacted);
         let scrubbed = || matcher.recorded_key(redacted.scrubbed.as_ref()?);
         matcher.recorded_key(&redacted.observed).or_else(scrubbed)
-    }
-
-    /// Finds the take for a call, with the lease of it.
-    ///
-    /// # Errors
-    /// A miss if no take answers the call; always, if the run does not replay.
-    pub fn find<'a>(&'a self, parsed: &'a ParsedRequest) -> Result<FoundTake<'a>, UnexplainedMiss> {
-        let Some(replay) = self.replay() else { return Err(UnexplainedMiss::unknown()) };
-        let found = replay_call::find(replay, parsed)?;
-        if self.goes_upstream() && found.matched().take.is_undelivered() {
-            // The upstream has an answer, where the recording has one that no client got.
-            return Err(UnexplainedMiss::unknown());
-        }
-        Ok(found)
-    }
-
-    /// Answers a call with its take, due as if the call had arrived at `arrived`.
-    ///
-    /// # Errors
-    /// A miss if the take cannot be sent in the form that the call asks for. The take is given
-    /// back.
-    pub async fn deliver(
-        &self,
-        call: &IncomingCall,
-        found: FoundTake<'_>,
-        arrived: Instant,
-    ) -> Result<CallResult, UnexplainedMiss> {
-        replay_call::deliver(call, found, arrived).await
-    }
-
-    /// Looks for the rule of the script that answers a call which no take answers. The rule counts
-    /// the call, and the miss holds the claim to it.
-    pub fn claim_rule(&self, call: &IncomingCall, miss: &mut UnexplainedMiss) {
-        if let Self::Replay { replay, .. } = self
-            && let Some(script) = replay.script()
-        {
-            miss.rule = script.claim(call.storable());
-        }
-    }
-
-    /// Answers a call that the recording does not answer.
-    pub async fn answer_unrecorded(
-        &self,
-        call: &IncomingCall,
-        miss: UnexplainedMiss,
-        on_recorded: impl FnOnce() -> OnRecorded,
-    ) -> CallResult {
-        match self {
-            Self::Record { record, forwarding } | Self::NewEpisodes { record, forwarding, .. } => {
-                live_call::record(record, forwarding, call, on_recorded()).await
-            }
-            Self::Replay { replay, on_miss, on_explained } => {
-                miss::answer(replay, on_miss, on_explained, call, miss).await
-            }
-        }
-    }
-
-    /// Explains a miss that the client does not see because a fault replaced its answer. Returns
-    /// `None` if the call would have been answered in another way.
-    pub async fn explain_hidden_miss(
-        &self,
-        call: &IncomingCall,
-        miss: UnexplainedMiss,
-    ) -> Option<RecordingMismatchError> {
-        match self {
-            Self::Replay { replay, on_miss: MissPolicy::Error, on_explained }
-                if replay.script().is_none() =>
-            {
-                Some(miss::explain(replay, on_explained, call, miss).await)
-            }
-            _ => None,
-        }
     }
 }

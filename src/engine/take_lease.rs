@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use crate::Engine;
 use crate::replay::ReplayEngine;
 use loomrec_script::ScriptTurn;
 
@@ -71,6 +72,14 @@ pub struct KeptLease {
     is_held: bool,
 }
 
+impl Engine {
+    /// Returns the lease of what has just answered a call of this session from the script.
+    pub fn lease_scripted(&self, session: Option<&str>, turn: ScriptTurn) -> Option<KeptLease> {
+        let (replay, answer) = (Arc::clone(self.replay()?), LeasedAnswer::Scripted(turn));
+        Some(KeptLease { replay, session: session.map(Box::from), answer, is_held: true })
+    }
+}
+
 /// What a lease is of.
 enum LeasedAnswer {
     /// The index of a take in its matcher.
@@ -80,16 +89,6 @@ enum LeasedAnswer {
 }
 
 impl KeptLease {
-    /// Creates the lease of what has just answered a call of this session from the script.
-    pub fn of_script(
-        replay: &Arc<ReplayEngine>,
-        session: Option<&str>,
-        scripted: ScriptTurn,
-    ) -> Self {
-        let answer = LeasedAnswer::Scripted(scripted);
-        Self { replay: Arc::clone(replay), session: session.map(Box::from), answer, is_held: true }
-    }
-
     /// Gives the answer back for now: the session can get it while a fault keeps this client from
     /// getting it.
     #[must_use = "a lease that is dropped gives back what it holds"]

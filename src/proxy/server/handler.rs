@@ -9,7 +9,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, Status
 use hyper::body::{Body as _, Incoming};
 
 use super::connection_context::ConnectionContext;
-use super::fault::{self, AbandonedCall};
+use super::fault::{self, AbandonedCall, FaultLayer};
 use super::open_call::{CallArrival, OpenCall};
 use super::peer::CallerStanding;
 use super::request_body::{self, BodyReadError, SLOWEST_RATE};
@@ -112,7 +112,9 @@ async fn answer(
                 open.record().journaled = Some(compat_request::journaled(&call));
             }
             let shape = call.error_shape();
-            let mut response = fault::answer(caller, &response_control, call, &mut open).await?;
+            let (control, open_call) = (&response_control, &mut *open);
+            let faults = FaultLayer { caller, control, open: open_call };
+            let mut response = faults.answer(call).await?;
             if open.record().mismatch().is_some() {
                 response = Box::pin(withhold_mismatch(caller, shape, response)).await;
             }

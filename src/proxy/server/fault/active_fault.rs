@@ -6,10 +6,14 @@ use std::sync::Arc;
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 use super::super::Proxy;
+use super::super::connection_context::ConnectionContext;
+use super::decision::{ChaosAction, FaultDecision};
 use super::fault_outcome::{FaultOutcome, OutcomePermit};
 use super::open_faults::TrackedCall;
 use super::recovery_tracker;
 use loomrec_fault::{CallFault, CallKey, DecidedFault, FaultObstacle};
+use loomrec_telemetry::call_record::CallRecord;
+use loomrec_telemetry::journaled_request::JournaledChaos;
 use loomrec_telemetry::log;
 
 /// The header of an answer that names its fault.
@@ -26,11 +30,11 @@ pub(super) struct ActiveFault {
     pub(super) call: TrackedCall,
     proxy: Arc<Proxy>,
     /// Where the rate of a chaos fault was declared. `None` for other faults.
-    pub(super) chaos: Option<ChaosAction>,
+    chaos: Option<ChaosAction>,
     /// Whether its entry has it in place of an answer.
     pub(super) is_alone: bool,
     /// The workflow that the call names.
-    pub(super) workflow: Option<Box<str>>,
+    workflow: Option<Box<str>>,
     /// Why it cannot happen to the answer, once that is known.
     pub(super) obstacle: Option<FaultObstacle>,
     /// What became of it.
@@ -38,15 +42,6 @@ pub(super) struct ActiveFault {
     /// Held until it is known whether it happens. Meanwhile no other call of its key is decided.
     order: Option<OutcomePermit>,
     connection: u64,
-}
-
-/// An action of chaos, for the metrics.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct ChaosAction {
-    /// Where the rate was declared: `header`, `entry`, `control` or `plan`.
-    pub(super) source: &'static str,
-    /// What would have answered the call, as `fixture`, `proxy` or `internal`.
-    pub(super) front: &'static str,
 }
 
 /// The label of an obstacle in the metrics of chaos.
@@ -69,30 +64,32 @@ fn bypass_label(why: &FaultObstacle) -> &'static str {
 }
 
 impl ActiveFault {
-    /// Creates a fault that was decided for a call on this connection.
-    pub(super) fn new(
-        proxy: &Arc<Proxy>,
-        decided: DecidedFault,
+    /// Begins the fault that was decided for a call, and enters it in the record of the call.
+    pub(super) fn begin(
+        caller: &ConnectionContext,
+        record: &mut CallRecord,
+        FaultDecision { decided, chaos, is_alone, answers, order }: FaultDecision,
         call: TrackedCall,
-        connection: u64,
-        order: Option<OutcomePermit>,
     ) -> Self {
-        let proxy = Arc::clone(proxy);
+        let proxy = Arc::clone(&caller.proxy);
         let reported = CallFault::new(proxy.faults.watch.number(), &decided, call.key.clone());
         let reported = Arc::new(reported);
-        let order = order.filter(|_| decided.fault.depends_on_answer());
+        record.fault = Some(Arc::clone(&reported));
+        if let (Some(chaos), Some(request)) = (chaos, &mut record.journaled) {
+            request.chaos = Some(JournaledChaos { front: chaos.front, entry: answers });
+        }
         Self {
             decided,
             reported,
             call,
             proxy,
-            chaos: None,
-            is_alone: false,
-            workflow: None,
+            chaos,
+            is_alone,
+            workflow: record.workflow.clone(),
             obstacle: None,
             outcome: Arc::default(),
             order,
-            connection,
+            connection: caller.number,
         }
     }
 

@@ -6,18 +6,17 @@ use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use http_body::Body as _;
 
 use super::super::Proxy;
-use super::super::connection_context::ConnectionContext;
 use super::super::open_call::OpenCall;
 use super::super::respond::ResponseBody;
-use super::super::response_control::ResponseControl;
 use super::active_fault::ActiveFault;
 use super::body::FaultBody;
 use super::buffer;
+use super::faulted_call::FaultedCall;
 use super::open_faults::TrackedCall;
 use super::settlement::{FaultBodyEnd, FaultSettlement};
 use loomrec_engine::replay::ReplayBody;
 use loomrec_engine::{AnswerBody, CallOutcome};
-use loomrec_fault::{BodyTransform, Fault, FaultObstacle};
+use loomrec_fault::{BodyTransform, DecidedFault, Fault, FaultObstacle};
 use loomrec_provider::{AnswerOutcome, Framing, ResponseFormat};
 use loomrec_recording::encoding;
 use loomrec_recording::normalized_request::NormalizedRequest;
@@ -49,29 +48,128 @@ pub(super) fn looks_inside(fault: &Fault) -> bool {
     !fault.only_delays() || matches!(fault, Fault::StreamStall { .. })
 }
 
-/// Finds out whether the fault can happen to an answer, as far as that is known before the answer
-/// is sent. From here on, the next call of the key can be decided: if the fault cannot happen, this
-/// call has used up its take.
-pub(super) fn foresee(
-    proxy: &Proxy,
-    active: &mut ActiveFault,
-    open: &mut OpenCall,
-    observed: &NormalizedRequest,
-    response: &Response<AnswerBody>,
-) {
-    let format = response_format(observed);
-    let framing = framing(&format, observed, response.headers());
-    if active.is_alone && framing.is_none() {
-        // The answer behind the fault is made up, so the client must not get the whole of it.
-        active.decided.fault.move_to_default_point();
-    }
-    if let Err(why) = obstacle(active, observed, &format, framing, response) {
-        if let Some(settlement) = open.settlement() {
-            settlement.reclaim(proxy);
+impl FaultedCall<'_> {
+    /// Finds out whether the fault can happen to an answer, as far as that is known before the answer
+    /// is sent. From here on, the next call of the key can be decided: if the fault cannot happen,
+    /// this call has used up its take.
+    pub(super) fn foresee(&mut self, response: &Response<AnswerBody>) {
+        let observed = self.call.storable();
+        let format = response_format(observed);
+        let framing = framing(&format, observed, response.headers());
+        if self.fault.is_alone && framing.is_none() {
+            // The answer behind the fault is made up, so the client must not get the whole of it.
+            self.fault.decided.fault.move_to_default_point();
         }
-        active.note_obstacle(why);
+        if let Err(why) = obstacle(&self.fault, observed, &format, framing, response) {
+            if let Some(settlement) = self.open.settlement() {
+                settlement.reclaim(&self.caller.proxy);
+            }
+            self.fault.note_obstacle(why);
+        }
+        self.fault.release_order();
     }
-    active.release_order();
+
+    /// Applies the fault to the answer of the call.
+    pub(super) async fn apply(mut self, response: Response<AnswerBody>) -> Response<ResponseBody> {
+        match (&self.fault.decided.fault, self.fault.obstacle.take()) {
+            (Fault::Slow { .. }, _) => self.pass_late(response),
+            (_, Some(why)) => self.pass_without_fault(response, why),
+            (Fault::PartialResponse { .. } | Fault::ToolCallFault { .. }, None) => {
+                self.rewrite(response).await
+            }
+            (_, None) => self.transform(response),
+        }
+    }
+
+    /// Passes on an answer that is late.
+    fn pass_late(mut self, mut response: Response<AnswerBody>) -> Response<ResponseBody> {
+        self.fault.label(response.headers_mut());
+        if is_bodiless(self.call.storable(), response.status()) {
+            return self.pass_unchanged(response);
+        }
+        self.set_recovers(response.status());
+        response.map(ResponseBody::Answer)
+    }
+
+    /// Rewrites the answer so that it says something else.
+    async fn rewrite(mut self, response: Response<AnswerBody>) -> Response<ResponseBody> {
+        let observed = self.call.storable();
+        let format = response_format(observed);
+        let framing = framing(&format, observed, response.headers());
+        match rewrite(&format, framing, &mut self.fault, response).await {
+            Ok(response) => {
+                // The call did not get the answer of its take, so the take is given back.
+                if let Some(settlement) = self.open.settlement() {
+                    settlement.release(&self.caller.proxy);
+                }
+                response.map(ResponseBody::Answer)
+            }
+            Err((response, why)) => self.pass_without_fault(response, why),
+        }
+    }
+
+    /// Changes how the body of the answer is sent.
+    fn transform(mut self, response: Response<AnswerBody>) -> Response<ResponseBody> {
+        let observed = self.call.storable();
+        let format = response_format(observed);
+        let framing = framing(&format, observed, response.headers());
+        let announced = response.body().size_hint().exact();
+        let DecidedFault { fault, roll, .. } = &self.fault.decided;
+        let mut changing = match BodyTransform::new(fault, &format, framing, announced, *roll) {
+            Ok(changing) => changing,
+            Err(why) => return self.pass_without_fault(response, why),
+        };
+        let total = match response.body() {
+            AnswerBody::Replay(body) => Some(body.total()),
+            _ => None,
+        };
+        let (mut parts, body) = response.into_parts();
+        changing.head(&mut parts.status, &mut parts.headers, total);
+        self.fault.label(&mut parts.headers);
+        if matches!(fault, Fault::WrongLength { .. }) {
+            // What follows the announced length is sent before the close.
+            parts.headers.insert(http::header::CONNECTION, HeaderValue::from_static("close"));
+        }
+        if fault.only_delays() {
+            self.set_recovers(parts.status);
+        }
+        let faults = Arc::clone(&self.caller.proxy.faults);
+        let body = FaultBody::new(body, changing, self.fault, (faults, self.control.clone()));
+        Response::from_parts(parts, ResponseBody::Fault(Box::new(body)))
+    }
+
+    /// Arranges that the open faults of the call's key end once a good answer was sent whole.
+    fn set_recovers(&mut self, status: StatusCode) {
+        if let Some(settlement) = self.open.settlement() {
+            settlement.recovers = status.as_u16() < 400;
+        }
+    }
+
+    /// Passes on the answer because its fault could not happen. The answer is used up.
+    fn pass_without_fault(
+        mut self,
+        response: Response<AnswerBody>,
+        why: FaultObstacle,
+    ) -> Response<ResponseBody> {
+        self.fault.not_applied(why);
+        if let Some(request) = &mut self.open.record().journaled {
+            request.chaos = None;
+        }
+        self.pass_unchanged(response)
+    }
+
+    /// Settles the call, and passes on its answer.
+    pub(super) fn pass_unchanged(self, response: Response<AnswerBody>) -> Response<ResponseBody> {
+        let proxy = &self.caller.proxy;
+        let settlement = self.open.settlement().take();
+        let has_lease = settlement.as_ref().is_some_and(|it| it.lease.is_some());
+        settlement.into_iter().for_each(|it| _ = it.settle(proxy, FaultBodyEnd::UNCHANGED));
+        if !has_lease && response.status().as_u16() < 400 {
+            proxy.faults.decider.reset_attempts(self.fault.key());
+        }
+        mark_recovered(proxy, &response, self.fault.call.clone(), self.open);
+        response.map(ResponseBody::Answer)
+    }
 }
 
 /// Looks for what keeps a fault from happening to an answer.
@@ -107,73 +205,6 @@ fn obstacle(
     }
 }
 
-/// Applies a fault to the answer of a call.
-pub(super) async fn apply_to_answer(
-    caller: &ConnectionContext,
-    control: &ResponseControl,
-    mut active: ActiveFault,
-    observed: &NormalizedRequest,
-    open: &mut OpenCall,
-    mut response: Response<AnswerBody>,
-) -> Response<ResponseBody> {
-    let format = response_format(observed);
-    let framing = framing(&format, observed, response.headers());
-    let fault = active.decided.fault.clone();
-    if matches!(fault, Fault::Slow { .. }) {
-        active.label(response.headers_mut());
-        if is_bodiless(observed, response.status()) {
-            return answer_unchanged(caller, &active, open, response);
-        }
-        set_recovers(open, response.status());
-        return response.map(ResponseBody::Answer);
-    }
-    if let Some(why) = active.obstacle.take() {
-        return not_applied(caller, active, open, response, why);
-    }
-    if matches!(fault, Fault::PartialResponse { .. } | Fault::ToolCallFault { .. }) {
-        return match rewrite(&format, framing, &mut active, response).await {
-            Ok(response) => {
-                // The call did not get the answer of its take, so the take is given back.
-                if let Some(settlement) = open.settlement() {
-                    settlement.release(&caller.proxy);
-                }
-                response.map(ResponseBody::Answer)
-            }
-            Err((response, why)) => not_applied(caller, active, open, response, why),
-        };
-    }
-    let announced = response.body().size_hint().exact();
-    let changing = BodyTransform::new(&fault, &format, framing, announced, active.decided.roll);
-    let mut changing = match changing {
-        Ok(changing) => changing,
-        Err(why) => return not_applied(caller, active, open, response, why),
-    };
-    let total = match response.body() {
-        AnswerBody::Replay(body) => Some(body.total()),
-        _ => None,
-    };
-    let (mut parts, body) = response.into_parts();
-    changing.head(&mut parts.status, &mut parts.headers, total);
-    active.label(&mut parts.headers);
-    if matches!(fault, Fault::WrongLength { .. }) {
-        // What follows the announced length is sent before the close.
-        parts.headers.insert(http::header::CONNECTION, HeaderValue::from_static("close"));
-    }
-    if fault.only_delays() {
-        set_recovers(open, parts.status);
-    }
-    let faults = Arc::clone(&caller.proxy.faults);
-    let body = FaultBody::new(body, changing, active, (faults, control.clone()));
-    Response::from_parts(parts, ResponseBody::Fault(Box::new(body)))
-}
-
-/// Arranges that the open faults of the call's key end once a good answer was sent whole.
-fn set_recovers(open: &mut OpenCall, status: StatusCode) {
-    if let Some(settlement) = open.settlement() {
-        settlement.recovers = status.as_u16() < 400;
-    }
-}
-
 /// Whether an answer has no body by its nature.
 fn is_bodiless(observed: &NormalizedRequest, status: StatusCode) -> bool {
     observed.request.method == "HEAD" || matches!(status.as_u16(), 204 | 304)
@@ -203,39 +234,6 @@ fn strike(
     }
     while !trial.struck() && trial.step().is_some() {}
     if trial.struck() { Ok(()) } else { Err(trial.obstacle()) }
-}
-
-/// Sends an answer unchanged because its fault could not happen. The answer is used up.
-fn not_applied(
-    caller: &ConnectionContext,
-    mut fault: ActiveFault,
-    open: &mut OpenCall,
-    response: Response<AnswerBody>,
-    why: FaultObstacle,
-) -> Response<ResponseBody> {
-    fault.not_applied(why);
-    if let Some(request) = &mut open.record().journaled {
-        request.chaos = None;
-    }
-    answer_unchanged(caller, &fault, open, response)
-}
-
-/// Settles a call whose answer is sent unchanged, and returns that answer.
-fn answer_unchanged(
-    caller: &ConnectionContext,
-    fault: &ActiveFault,
-    open: &mut OpenCall,
-    response: Response<AnswerBody>,
-) -> Response<ResponseBody> {
-    let proxy = &*caller.proxy;
-    let settlement = open.settlement().take();
-    let has_lease = settlement.as_ref().is_some_and(|it| it.lease.is_some());
-    settlement.into_iter().for_each(|it| _ = it.settle(proxy, FaultBodyEnd::UNCHANGED));
-    if !has_lease && response.status().as_u16() < 400 {
-        proxy.faults.decider.reset_attempts(fault.key());
-    }
-    mark_recovered(proxy, &response, fault.call.clone(), open);
-    response.map(ResponseBody::Answer)
 }
 
 /// Returns how an answer with these headers is framed, or `None` if it is not a stream.

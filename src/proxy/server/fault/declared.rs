@@ -1,15 +1,28 @@
-//! Faults that a call declares itself, in its headers.
+//! Faults that are declared for one call: in its headers, and by rates that are set while the run
+//! goes on.
+
+use std::sync::Arc;
 
 use http::{HeaderMap, HeaderName, StatusCode};
 
-use super::super::client_header;
+use super::super::{Proxy, client_header};
 use loomrec_dialect::compat::header_chaos::{CHAOS_PREFIX, HeaderChaos};
-use loomrec_engine::RunStrictness;
-use loomrec_fault::{ChaosRates, Fault};
+use loomrec_dialect::compat::test_name::test_of;
+use loomrec_engine::{AnswerDeclarer, IncomingCall, RunStrictness};
+use loomrec_fault::{ChaosRates, EntryFault, Fault, FaultDeclarations};
 use loomrec_recording::redact::{CallCredentials, is_clean};
+use loomrec_script::DeclaredFault;
 
 /// The header that declares the fault of one call.
 const FAULT: HeaderName = HeaderName::from_static("x-loomrec-fault");
+
+/// The faults that are declared for one call, whatever answers it.
+#[derive(Debug, Default)]
+pub(super) struct CallDeclarations {
+    pub(super) headers: FaultHeaders,
+    /// The rates that are set for it while the run goes on.
+    pub(super) run_time: Option<Arc<ChaosRates>>,
+}
 
 /// The faults that the headers of a call declare.
 #[derive(Debug, Default)]
@@ -17,7 +30,58 @@ pub(super) struct FaultHeaders {
     pub(super) fault: Option<Fault>,
     pub(super) rates: Option<ChaosRates>,
     /// A warning for each header that was ignored.
-    pub(super) ignored: Vec<&'static str>,
+    ignored: Vec<&'static str>,
+}
+
+impl CallDeclarations {
+    /// Reads what is declared for a call. What its headers cannot declare is warned of.
+    ///
+    /// # Errors
+    /// Says why a header is invalid or refused, without credentials.
+    pub(super) fn read(proxy: &Proxy, call: &IncomingCall) -> Result<Self, String> {
+        let admitted = FaultHeaders::admitted(&call.headers, &proxy.strictness);
+        let headers = admitted.map_err(|why| shown(proxy, call, why))?;
+        headers.ignored.iter().for_each(|text| proxy.faults.warn((*text).to_owned()));
+        Ok(Self { headers, run_time: run_time_rates(proxy, call) })
+    }
+
+    /// Returns them together with the faults of the entry or the rule that would answer the call.
+    pub(super) fn with_those_of<'a>(
+        &'a self,
+        declarer: Option<&'a AnswerDeclarer<'a>>,
+    ) -> FaultDeclarations<'a> {
+        let declared = declarer.and_then(|declarer| declarer.declared);
+        let entry = declarer.zip(declared).and_then(|(AnswerDeclarer { name, .. }, declared)| {
+            Some(EntryFault { name, rule: declared.rule()?, alone: declared.is_alone() })
+        });
+        FaultDeclarations {
+            header: self.headers.fault.as_ref(),
+            header_rates: self.headers.rates.as_ref(),
+            entry,
+            entry_rates: declared.and_then(DeclaredFault::rates),
+            run_time_rates: self.run_time.as_deref(),
+        }
+    }
+}
+
+/// Returns the rates that are set for a call while the run goes on.
+fn run_time_rates(proxy: &Proxy, call: &IncomingCall) -> Option<Arc<ChaosRates>> {
+    let run_time = &proxy.faults.run_time;
+    // Most runs set none, so the test of the call is not looked for.
+    let test = match run_time.is_set() && proxy.telemetry.metrics.is_compat() {
+        true => test_of(&call.headers, &call.storable().request.query),
+        false => None,
+    };
+    run_time.rates_for(call.storable().session.as_deref(), test.as_deref())
+}
+
+/// Returns the text that says why a header is refused. It may quote a part of a value, and a part of a
+/// credential would not be redacted.
+fn shown(proxy: &Proxy, call: &IncomingCall, why: String) -> String {
+    match FaultHeaders::are_clean(&call.headers, call.secrets()) {
+        true => proxy.redactor.redact_text(&why, call.secrets()).into_owned(),
+        false => "a header that declares a fault holds a credential of the call".to_owned(),
+    }
 }
 
 impl FaultHeaders {
@@ -25,10 +89,7 @@ impl FaultHeaders {
     ///
     /// # Errors
     /// Names the header that is invalid or refused, and says why.
-    pub(super) fn admitted(
-        headers: &HeaderMap,
-        strictness: &RunStrictness,
-    ) -> Result<Self, String> {
+    fn admitted(headers: &HeaderMap, strictness: &RunStrictness) -> Result<Self, String> {
         let read = Self::of(headers)?;
         if !read.is_empty() {
             let name = client_header::weakening(headers).unwrap_or("of a fault");
@@ -63,7 +124,7 @@ impl FaultHeaders {
     }
 
     /// Whether no header that declares faults contains one of these secrets.
-    pub(super) fn are_clean(headers: &HeaderMap, secrets: &CallCredentials) -> bool {
+    fn are_clean(headers: &HeaderMap, secrets: &CallCredentials) -> bool {
         let declares = |name: &HeaderName| {
             name.as_str().starts_with("x-loomrec-") || name.as_str().starts_with(CHAOS_PREFIX)
         };

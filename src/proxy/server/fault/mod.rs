@@ -1,9 +1,9 @@
 //! Faults on the wire: the clock, the socket and the bookkeeping for what [`loomrec_fault`]
 //! decides.
 //!
-//! `answer` is called before the engines. It finds the take of the call, has its fault decided, and
-//! passes on, changes or replaces the answer. A fault does not use up the take of its call, unless
-//! it only delays.
+//! The [`FaultLayer`] wraps the engine. It has the engine find the take of a call, has its fault
+//! decided, and passes on, changes or replaces the answer. A fault does not use up the take of its
+//! call, unless it only delays.
 
 mod accept;
 mod active_fault;
@@ -12,9 +12,10 @@ mod body;
 mod buffer;
 mod call;
 mod change;
+mod decision;
 mod declared;
-mod declarer;
 mod fault_outcome;
+mod faulted_call;
 mod no_response;
 mod open_faults;
 mod recovery_state;
@@ -32,7 +33,7 @@ use tokio::sync::watch as signal;
 
 pub(super) use accept::apply_to_connection;
 pub use body::FaultBody;
-pub(super) use call::answer;
+pub(super) use call::FaultLayer;
 use fault_outcome::OutcomeOrder;
 pub use no_response::AbandonedCall;
 pub(super) use no_response::withhold;

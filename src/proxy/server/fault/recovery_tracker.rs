@@ -22,8 +22,9 @@ pub(super) fn note_fault(proxy: &Proxy, connection: u64, fault: &CallFault, call
     watch.add(fault, connection, call, at);
 }
 
-/// Notes that a call of this key has arrived.
-pub(super) fn note_arrival(proxy: &Proxy, key: CallKey, call: &IncomingCall) -> TrackedCall {
+/// Notes that a call has arrived.
+pub(super) fn note_arrival(proxy: &Proxy, call: &IncomingCall) -> TrackedCall {
+    let key = call_key(proxy, call);
     let is_compared = proxy.faults.watch.change(|open| open.may_be_elsewhere(&key));
     let work = || WorkIdentity::from_call(&work_facts(call.storable())).map(Arc::new);
     let work = is_compared.then(work).flatten();
@@ -32,10 +33,23 @@ pub(super) fn note_arrival(proxy: &Proxy, key: CallKey, call: &IncomingCall) -> 
     call
 }
 
+/// Returns the key that repetitions of this call share: that of the recorded request which answers
+/// them, if there is one.
+fn call_key(proxy: &Proxy, call: &IncomingCall) -> CallKey {
+    let observed = call.storable();
+    let recorded = proxy.engine.recorded_key(&call.parsed);
+    CallKey::Request {
+        session: observed.session.clone(),
+        request: recorded.unwrap_or_else(|| observed.key(&proxy.faults.rules)),
+        upstream: observed.upstream.clone(),
+        step: observed.step.clone(),
+    }
+}
+
 /// Completes what is known of a call that gets a fault.
-pub(super) fn find_work(tracked: &mut TrackedCall, observed: &NormalizedRequest) {
+pub(super) fn find_work(tracked: &mut TrackedCall, call: &IncomingCall) {
     if tracked.work.is_none() {
-        tracked.work = WorkIdentity::from_call(&work_facts(observed)).map(Arc::new);
+        tracked.work = WorkIdentity::from_call(&work_facts(call.storable())).map(Arc::new);
     }
 }
 

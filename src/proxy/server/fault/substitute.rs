@@ -5,66 +5,62 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Response, StatusCode};
 
-use super::super::connection_context::ConnectionContext;
-use super::super::open_call::OpenCall;
 use super::super::respond::ResponseBody;
-use super::super::response_control::ResponseControl;
-use super::active_fault::ActiveFault;
 use super::apply::response_format;
+use super::faulted_call::FaultedCall;
 use super::no_response::{self, AbandonedCall};
 use super::settlement::FaultSettlement;
-use loomrec_engine::replay::UnexplainedMiss;
-use loomrec_engine::{AnswerBody, CallOutcome, IncomingCall};
+use loomrec_engine::{AnswerBody, CallOutcome, FoundCall};
 use loomrec_fault::{AnswerSubstitute, Fault, SyntheticResponse};
 use loomrec_recording::response_header::{is_replayed, leads_away};
 
-/// Returns what is sent in place of the answer, if the fault does not need the answer. `is_live`
-/// says whether an upstream answers the call: that answer is broken once it is there.
-pub(super) fn substitute(
-    fault: &Fault,
-    call: &IncomingCall,
-    is_live: bool,
-) -> Option<AnswerSubstitute> {
-    if is_live && matches!(fault, Fault::Malformed { .. }) {
-        return None;
-    }
-    let observed = call.storable();
-    let format = response_format(observed);
-    loomrec_fault::substitute_for(fault, call.error_shape(), &format, observed.call.streamed)
-}
-
-/// Sends what replaces an answer, or nothing at all. A call that no recording answers still counts
-/// as a miss: a fault does not hide it.
-pub(super) async fn replace_answer(
-    caller: &ConnectionContext,
-    control: &ResponseControl,
-    fault: &ActiveFault,
-    call: &IncomingCall,
-    open: &mut OpenCall,
-    miss: Option<UnexplainedMiss>,
-    substitute: AnswerSubstitute,
-) -> Result<Response<ResponseBody>, AbandonedCall> {
-    let proxy = &caller.proxy;
-    open.set_outcome(CallOutcome::Faulted, None);
-    if let Some(miss) = miss
-        && let Some(error) = proxy.engine.explain_hidden_miss(call, miss).await
-    {
-        open.set_hidden_miss(Arc::new(error));
-    }
-    match substitute {
-        AnswerSubstitute::Silence { for_ms, then } => {
-            let cut = no_response::cut(then);
-            Err(no_response::keep(proxy, control, for_ms, cut).await)
+impl FaultedCall<'_> {
+    /// Returns what is sent in place of the answer, if the fault does not need the answer. That
+    /// of an upstream is broken once it is there.
+    pub(super) fn substitute(&self, found: &FoundCall<'_>) -> Option<AnswerSubstitute> {
+        let (fault, call) = (&self.fault.decided.fault, &self.call);
+        let is_live = found.take().is_none() && self.caller.proxy.engine.goes_upstream();
+        if is_live && matches!(fault, Fault::Malformed { .. }) {
+            return None;
         }
-        AnswerSubstitute::Answer(synthetic) => {
-            let mut response = response(synthetic);
-            fault.label(response.headers_mut());
-            open.set_outcome(CallOutcome::Faulted, Some(response.status()));
-            if response.status().as_u16() >= 400 {
-                let settlement = FaultSettlement::error(fault.call.clone(), fault.reported.id);
-                *open.settlement() = Some(Box::new(settlement));
+        let observed = call.storable();
+        let format = response_format(observed);
+        loomrec_fault::substitute_for(fault, call.error_shape(), &format, observed.call.streamed)
+    }
+
+    /// Sends what replaces the answer, or nothing at all. A call that no recording answers still
+    /// counts as a miss: a fault does not hide it.
+    ///
+    /// # Errors
+    /// [`AbandonedCall`] if nothing is sent.
+    pub(super) async fn replace(
+        mut self,
+        found: FoundCall<'_>,
+        substitute: AnswerSubstitute,
+    ) -> Result<Response<ResponseBody>, AbandonedCall> {
+        self.fault.fired();
+        if !self.fault.is_alone {
+            found.release_rule();
+        }
+        self.open.set_outcome(CallOutcome::Faulted, None);
+        if let Some(error) = found.explain(&self.call).await {
+            self.open.set_hidden_miss(Arc::new(error));
+        }
+        match substitute {
+            AnswerSubstitute::Silence { for_ms, then } => {
+                let cut = no_response::cut(then);
+                Err(no_response::keep(&self.caller.proxy, self.control, for_ms, cut).await)
             }
-            Ok(response.map(ResponseBody::Answer))
+            AnswerSubstitute::Answer(synthetic) => {
+                let mut response = response(synthetic);
+                self.fault.label(response.headers_mut());
+                self.open.set_outcome(CallOutcome::Faulted, Some(response.status()));
+                if response.status().as_u16() >= 400 {
+                    let (call, fault) = (self.fault.call.clone(), self.fault.reported.id);
+                    *self.open.settlement() = Some(Box::new(FaultSettlement::error(call, fault)));
+                }
+                Ok(response.map(ResponseBody::Answer))
+            }
         }
     }
 }

@@ -1,0 +1,211 @@
+//! The way from a call to its answer. [`Engine::find`] finds the take of the call, or the miss and the
+//! rule of the script that answers instead. [`FoundCall::answer`] makes the answer of that.
+
+use std::time::Instant;
+
+use super::call_result::CallResult;
+use super::incoming_call::IncomingCall;
+use super::live_call;
+use super::miss;
+use super::parsed_request::ParsedRequest;
+use super::replay_call::{self, FoundTake};
+use super::take_lease::TakeLease;
+use super::{Engine, MissPolicy};
+use crate::record::OnRecorded;
+use crate::replay::{RecordingMismatchError, ReplayTake, UnexplainedMiss};
+use loomrec_fault::DecidedFault;
+use loomrec_recording::EntryName;
+use loomrec_script::{DeclaredFault, Script, ScriptTurn};
+
+/// A call, and what was found for it: a take, which is leased to it, or a miss.
+#[must_use = "the take of a call that is dropped is given back"]
+pub struct FoundCall<'a> {
+    engine: &'a Engine,
+    parsed: &'a ParsedRequest,
+    found: Result<FoundTake<'a>, UnexplainedMiss>,
+}
+
+/// A call that no take answers.
+#[must_use = "a call gets an answer"]
+pub struct MissedCall<'a> {
+    engine: &'a Engine,
+    miss: UnexplainedMiss,
+}
+
+/// What would answer a call, and the faults that it declares.
+pub struct AnswerDeclarer<'a> {
+    /// The name of the entry or the rule.
+    pub name: String,
+    /// The faults that it declares.
+    pub declared: Option<&'a DeclaredFault>,
+}
+
+impl Engine {
+    /// Finds what answers a call. A take is used up, and leased to the call; a rule of the script
+    /// counts the call.
+    pub fn find<'a>(&'a self, parsed: &'a ParsedRequest) -> FoundCall<'a> {
+        let mut found = self.find_take(parsed);
+        if let (Err(miss), Some(script)) = (&mut found, self.script()) {
+            miss.rule = script.claim(parsed.redacted.storable());
+        }
+        FoundCall { engine: self, parsed, found }
+    }
+
+    /// Finds the take for a call.
+    ///
+    /// # Errors
+    /// A miss if no take answers the call; always, if the run does not replay.
+    fn find_take<'a>(
+        &'a self,
+        parsed: &'a ParsedRequest,
+    ) -> Result<FoundTake<'a>, UnexplainedMiss> {
+        let Some(replay) = self.replay() else { return Err(UnexplainedMiss::unknown()) };
+        let found = replay_call::find(replay, parsed)?;
+        if self.goes_upstream() && found.matched().take.is_undelivered() {
+            // The upstream has an answer, where the recording has one that no client got.
+            return Err(UnexplainedMiss::unknown());
+        }
+        Ok(found)
+    }
+
+    /// Returns the script that answers what the recordings do not.
+    fn script(&self) -> Option<&Script> {
+        match self {
+            Self::Replay { replay, .. } => replay.script(),
+            Self::Record { .. } | Self::NewEpisodes { .. } => None,
+        }
+    }
+}
+
+impl<'a> FoundCall<'a> {
+    /// Returns the take that was found.
+    pub fn take(&self) -> Option<&'a ReplayTake> {
+        self.found.as_ref().ok().map(|found| found.matched().take)
+    }
+
+    /// Returns the name of the entry of the take.
+    pub fn entry_name(&self) -> Option<EntryName> {
+        Some(self.engine.replay()?.matcher().name_of(self.take()?))
+    }
+
+    /// Returns what would answer the call, if it is an entry or a rule.
+    pub fn declarer(&self) -> Option<AnswerDeclarer<'a>> {
+        match &self.found {
+            Ok(found) => {
+                let take = found.matched().take;
+                let name = self.engine.replay()?.matcher().key_of(take);
+                Some(AnswerDeclarer { name, declared: take.declared_fault() })
+            }
+            Err(miss) => {
+                let (claim, script) = (miss.rule()?, self.engine.script()?);
+                let declared = script.declared_fault(claim);
+                Some(AnswerDeclarer { name: claim.label(), declared })
+            }
+        }
+    }
+
+    /// Whether the take has a fault in place of an answer.
+    pub fn is_fault_alone(&self) -> bool {
+        let declared = self.take().and_then(ReplayTake::declared_fault);
+        declared.is_some_and(DeclaredFault::is_alone)
+    }
+
+    /// Whether a fault uses up the take.
+    pub fn is_used_by(&self, decided: &DecidedFault) -> bool {
+        let found = self.take().zip(self.engine.replay());
+        found.is_some_and(|(take, replay)| replay.matcher().is_used_by(take, decided))
+    }
+
+    /// Takes the call out of the order in which answers end, because it does not go as recorded.
+    pub fn leave_order(&mut self) {
+        self.found.iter_mut().for_each(FoundTake::leave_order);
+    }
+
+    /// Leaves the take used up, unless it cannot be delivered.
+    pub fn consume(&mut self) {
+        self.found.iter_mut().for_each(FoundTake::consume);
+    }
+
+    /// Takes the lease of the take out, if there is one.
+    pub fn take_lease(&mut self) -> Option<TakeLease<'a>> {
+        self.found.as_mut().ok().and_then(FoundTake::take_lease)
+    }
+
+    /// Returns the same call without its take, whose entry has a fault and no answer. The take is
+    /// given back.
+    pub fn without_take(self) -> Self {
+        let found = self.found.and_then(|found| Err(found.without_answer()));
+        Self { found, ..self }
+    }
+
+    /// Gives back the claim to the rule of the script, whose answer a fault replaces.
+    pub fn release_rule(&self) {
+        let claim = self.found.as_ref().err().and_then(UnexplainedMiss::rule);
+        if let (Some(claim), Some(script)) = (claim, self.engine.script()) {
+            let session = self.parsed.redacted.storable().session.as_deref();
+            script.release(session, &ScriptTurn::Rule(claim.clone()));
+        }
+    }
+
+    /// Answers the call. If it is recorded, `on_recorded` makes the callback for the outcome of the
+    /// exchange.
+    pub async fn answer(
+        self,
+        call: &IncomingCall,
+        on_recorded: impl FnOnce() -> OnRecorded,
+    ) -> CallResult {
+        match self.deliver(call, call.arrived).await {
+            Ok(result) => result,
+            Err(missed) => missed.answer(call, on_recorded).await,
+        }
+    }
+
+    /// Answers the call with its take, due as if the call had arrived at `arrived`.
+    ///
+    /// # Errors
+    /// The missed call if there is no take, or if it cannot be sent in the form that the call asks
+    /// for. That take is given back.
+    pub async fn deliver(
+        self,
+        call: &IncomingCall,
+        arrived: Instant,
+    ) -> Result<CallResult, MissedCall<'a>> {
+        let delivered = match self.found {
+            Ok(found) => replay_call::deliver(call, found, arrived).await,
+            Err(miss) => Err(miss),
+        };
+        delivered.map_err(|miss| MissedCall { engine: self.engine, miss })
+    }
+
+    /// Explains a miss that the client does not see because a fault replaced its answer. Returns
+    /// `None` if the call would have been answered, from a recording or in another way.
+    pub async fn explain(self, call: &IncomingCall) -> Option<RecordingMismatchError> {
+        match (self.engine, self.found) {
+            (Engine::Replay { replay, on_miss: MissPolicy::Error, on_explained }, Err(miss))
+                if replay.script().is_none() =>
+            {
+                Some(miss::explain(replay, on_explained, call, miss).await)
+            }
+            _ => None,
+        }
+    }
+}
+
+impl MissedCall<'_> {
+    /// Answers the call: live, from the script, or as the policy for misses says.
+    pub async fn answer(
+        self,
+        call: &IncomingCall,
+        on_recorded: impl FnOnce() -> OnRecorded,
+    ) -> CallResult {
+        match self.engine {
+            Engine::Record { record, forwarding }
+            | Engine::NewEpisodes { record, forwarding, .. } => {
+                live_call::record(record, forwarding, call, on_recorded()).await
+            }
+            Engine::Replay { replay, on_miss, on_explained } => {
+                miss::answer(replay, on_miss, on_explained, call, self.miss).await
+            }
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! A call that gets a fault, from the decision to its answer.
+
+use http::Response;
+
+use super::super::connection_context::ConnectionContext;
+use super::super::open_call::OpenCall;
+use super::super::respond::ResponseBody;
+use super::super::response_control::ResponseControl;
+use super::active_fault::ActiveFault;
+use super::no_response::AbandonedCall;
+use super::recovery_tracker;
+use loomrec_engine::{FoundCall, IncomingCall, KeptLease};
+
+/// A call that gets a fault.
+pub(super) struct FaultedCall<'a> {
+    pub(super) caller: &'a ConnectionContext,
+    pub(super) control: &'a ResponseControl,
+    pub(super) open: &'a mut OpenCall,
+    pub(super) call: Box<IncomingCall>,
+    pub(super) fault: ActiveFault,
+}
+
+impl FaultedCall<'_> {
+    /// Answers the call: with what replaces its answer, or with the changed or delayed answer.
+    ///
+    /// # Errors
+    /// [`AbandonedCall`] if the fault leaves the call without an answer.
+    pub(super) async fn answer(
+        mut self,
+        found: FoundCall<'_>,
+        lease: Option<KeptLease>,
+    ) -> Result<Response<ResponseBody>, AbandonedCall> {
+        recovery_tracker::find_work(&mut self.fault.call, &self.call);
+        self.caller.proxy.faults.pause(self.fault.decided.delay_ms).await;
+        match self.substitute(&found) {
+            Some(substitute) => self.replace(found, substitute).await,
+            None => Ok(self.change(found, lease).await),
+        }
+    }
+}
