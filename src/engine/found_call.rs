@@ -27,7 +27,7 @@ pub struct FoundCall<'a> {
 
 /// A call that no take answers.
 #[must_use = "a call gets an answer"]
-pub struct MissedCall<'a> {
+pub struct UnrecordedCall<'a> {
     engine: &'a Engine,
     miss: UnexplainedMiss,
 }
@@ -156,25 +156,25 @@ impl<'a> FoundCall<'a> {
     ) -> CallResult {
         match self.deliver(call, call.arrived).await {
             Ok(result) => result,
-            Err(missed) => missed.answer(call, on_recorded).await,
+            Err(unrecorded) => unrecorded.answer(call, on_recorded).await,
         }
     }
 
     /// Answers the call with its take, due as if the call had arrived at `arrived`.
     ///
     /// # Errors
-    /// The missed call if there is no take, or if it cannot be sent in the form that the call asks
+    /// The unrecorded call if there is no take, or if it cannot be sent in the form that the call asks
     /// for. That take is given back.
     pub async fn deliver(
         self,
         call: &IncomingCall,
         arrived: Instant,
-    ) -> Result<CallResult, MissedCall<'a>> {
+    ) -> Result<CallResult, UnrecordedCall<'a>> {
         let delivered = match self.found {
             Ok(found) => replay_call::deliver(call, found, arrived).await,
             Err(miss) => Err(miss),
         };
-        delivered.map_err(|miss| MissedCall { engine: self.engine, miss })
+        delivered.map_err(|miss| UnrecordedCall { engine: self.engine, miss })
     }
 
     /// Explains a miss that the client does not see because a fault replaced its answer. Returns
@@ -191,7 +191,7 @@ impl<'a> FoundCall<'a> {
     }
 }
 
-impl MissedCall<'_> {
+impl UnrecordedCall<'_> {
     /// Answers the call: live, from the script, or as the policy for misses says.
     pub async fn answer(
         self,

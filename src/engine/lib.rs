@@ -40,7 +40,7 @@ pub use call_outcome::{AnswerOrigin, AnswerSource, CallOutcome, ServedTake};
 pub use call_result::{CallResult, RecordedUsage};
 pub use credential::RequestCredentials;
 pub use forwarding::Forwarding;
-pub use found_call::{AnswerDeclarer, FoundCall, MissedCall};
+pub use found_call::{AnswerDeclarer, FoundCall, UnrecordedCall};
 pub use head_cache::{HeadCache, RequestRef};
 pub use incoming_call::IncomingCall;
 pub use known_clients::KnownClients;

@@ -14,7 +14,7 @@ use loomrec_recording::normalized_request::NormalizedRequest;
 
 /// The take that was found for a call, and the request that it was found by. If it is dropped before
 /// it is delivered, the take is given back.
-pub struct FoundTake<'a> {
+pub(super) struct FoundTake<'a> {
     replay: &'a ReplayEngine,
     observed: &'a NormalizedRequest,
     matched: TakeMatch<'a>,
@@ -24,29 +24,29 @@ pub struct FoundTake<'a> {
 
 impl<'a> FoundTake<'a> {
     /// Returns the take.
-    pub fn matched(&self) -> &TakeMatch<'a> {
+    pub(super) fn matched(&self) -> &TakeMatch<'a> {
         &self.matched
     }
 
     /// Takes the call out of the order in which answers end, because it does not go as recorded.
-    pub fn leave_order(&mut self) {
+    pub(super) fn leave_order(&mut self) {
         self.matched.leave_order();
     }
 
     /// Leaves the take used up, unless it cannot be delivered.
-    pub fn consume(&mut self) {
+    pub(super) fn consume(&mut self) {
         self.lease.iter_mut().for_each(TakeLease::consume);
     }
 
     /// Gives the take back, because its entry has a fault and no answer. Returns the miss.
-    pub fn without_answer(mut self) -> UnexplainedMiss {
+    pub(super) fn without_answer(mut self) -> UnexplainedMiss {
         self.leave_order();
         self.lease.take().into_iter().for_each(TakeLease::release);
         UnexplainedMiss::without_answer(&self.matched)
     }
 
     /// Takes the lease out. `None` if it was taken out before.
-    pub fn take_lease(&mut self) -> Option<TakeLease<'a>> {
+    pub(super) fn take_lease(&mut self) -> Option<TakeLease<'a>> {
         self.lease.take()
     }
 }

@@ -1,6 +1,6 @@
 //! Leases of what answers a call: a take, or a call or a rule of the script.
 //!
-//! A take answers one call of a session. [`Engine::find`](crate::Engine::find) uses the take up, and
+//! A take answers one call of a session. [`Engine::find`] uses the take up, and
 //! gives a lease of it, which has three ends: the call consumes the take, gives it back, or keeps it
 //! until it is known what the client gets.
 
@@ -47,7 +47,7 @@ impl<'a> TakeLease<'a> {
         KeptLease {
             replay: Arc::clone(self.replay),
             session: self.session.map(Box::from),
-            answer: LeasedAnswer::Take(self.take),
+            answer: LeaseSource::Take(self.take),
             is_held: true,
         }
     }
@@ -67,7 +67,7 @@ impl Drop for TakeLease<'_> {
 pub struct KeptLease {
     replay: Arc<ReplayEngine>,
     session: Option<Box<str>>,
-    answer: LeasedAnswer,
+    answer: LeaseSource,
     /// Whether the answer is used up. Otherwise it is lent to other calls.
     is_held: bool,
 }
@@ -75,13 +75,13 @@ pub struct KeptLease {
 impl Engine {
     /// Returns the lease of what has just answered a call of this session from the script.
     pub fn lease_scripted(&self, session: Option<&str>, turn: ScriptTurn) -> Option<KeptLease> {
-        let (replay, answer) = (Arc::clone(self.replay()?), LeasedAnswer::Scripted(turn));
+        let (replay, answer) = (Arc::clone(self.replay()?), LeaseSource::Scripted(turn));
         Some(KeptLease { replay, session: session.map(Box::from), answer, is_held: true })
     }
 }
 
 /// What a lease is of.
-enum LeasedAnswer {
+enum LeaseSource {
     /// The index of a take in its matcher.
     Take(usize),
     /// A call or a rule of the script.
@@ -97,43 +97,42 @@ impl KeptLease {
         self
     }
 
-    /// Uses up again what was lent, unless another call has it by now. Returns whether it was lent.
-    pub fn reclaim(&mut self) -> bool {
-        let was_lent = !std::mem::replace(&mut self.is_held, true);
+    /// Uses up again what was lent, unless another call has it by now.
+    pub fn reclaim(&mut self) {
+        if std::mem::replace(&mut self.is_held, true) {
+            return;
+        }
         let session = self.session.as_deref();
         match &self.answer {
-            _ if !was_lent => {}
-            LeasedAnswer::Take(take) => self.replay.consume(*take, session),
-            LeasedAnswer::Scripted(turn) => {
+            LeaseSource::Take(take) => self.replay.consume(*take, session),
+            LeaseSource::Scripted(turn) => {
                 self.replay.script().into_iter().for_each(|script| script.consume(session, turn));
             }
         }
-        was_lent
     }
 
-    /// Leaves the answer used up. Returns whether it was lent.
-    pub fn consume(mut self) -> bool {
-        let was_lent = self.reclaim();
+    /// Leaves the answer used up.
+    pub fn consume(mut self) {
+        self.reclaim();
         self.is_held = false;
-        was_lent
     }
 
-    /// Gives the answer back. Returns whether it was not lent already.
-    pub fn release(mut self) -> bool {
-        self.give_back()
+    /// Gives the answer back.
+    pub fn release(self) {
+        drop(self);
     }
 
-    fn give_back(&mut self) -> bool {
-        let was_held = std::mem::replace(&mut self.is_held, false);
+    fn give_back(&mut self) {
+        if !std::mem::replace(&mut self.is_held, false) {
+            return;
+        }
         let session = self.session.as_deref();
         match &self.answer {
-            _ if !was_held => {}
-            LeasedAnswer::Take(take) => self.replay.release(*take, session),
-            LeasedAnswer::Scripted(turn) => {
+            LeaseSource::Take(take) => self.replay.release(*take, session),
+            LeaseSource::Scripted(turn) => {
                 self.replay.script().into_iter().for_each(|script| script.release(session, turn));
             }
         }
-        was_held
     }
 }
 

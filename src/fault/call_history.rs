@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use foldhash::fast::FixedState;
 use lru::LruCache;
 
+use super::call_attempt::AttemptChange;
 use super::call_key::CallKey;
 
 /// How many shards there are.
@@ -50,14 +51,20 @@ impl CallHistory {
         CallNumbers { call: self.calls, attempt: self.attempts }
     }
 
-    /// Notes that a call was answered well.
-    pub(super) fn reset_attempts(&mut self) {
-        self.before_reset = std::mem::take(&mut self.attempts);
+    /// Changes the attempts of a key.
+    pub(super) fn change_attempts(&mut self, change: AttemptChange) {
+        match change {
+            AttemptChange::Reset => self.before_reset = std::mem::take(&mut self.attempts),
+            AttemptChange::Restore(attempt) => self.attempts = self.attempts.max(attempt),
+        }
     }
 
-    /// Takes back the last reset: its client did not get the answer after all.
-    pub(super) fn restore_attempts(&mut self) {
-        self.attempts = self.attempts.max(self.before_reset);
+    /// Changes the attempts of a step, whose calls have numbers of their own.
+    pub(super) fn change_step_attempts(&mut self, change: AttemptChange) {
+        self.change_attempts(match change {
+            AttemptChange::Reset => change,
+            AttemptChange::Restore(_) => AttemptChange::Restore(self.before_reset),
+        });
     }
 }
 

@@ -3,7 +3,8 @@
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard};
 
-use super::call_history::{CallHistory, CallNumbers, HistoryShard};
+use super::call_attempt::{CallAttempt, CallConclusion};
+use super::call_history::{CallNumbers, HistoryShard};
 use super::call_key::CallKey;
 use super::chance::roll;
 use super::chaos::ChaosRates;
@@ -201,9 +202,17 @@ impl CallTurn<'_> {
         })
     }
 
-    /// Notes that this call is answered well: the next one of its key is a first attempt.
-    pub fn reset_attempts(&mut self) {
-        self.histories.known(self.key).into_iter().for_each(CallHistory::reset_attempts);
-        self.decider.change_step(self.step.as_ref(), CallHistory::reset_attempts);
+    /// Returns the attempt that this call is.
+    pub fn attempt(&self) -> CallAttempt {
+        CallAttempt::new(self.of_key.attempt)
+    }
+
+    /// Takes account of how this call was concluded, before the next one of its key is decided.
+    pub fn conclude(&mut self, attempt: &mut CallAttempt, conclusion: CallConclusion) {
+        if let Some(change) = attempt.conclude(conclusion) {
+            let history = self.histories.known(self.key);
+            history.into_iter().for_each(|history| history.change_attempts(change));
+            self.decider.change_step_attempts(self.step.as_ref(), change);
+        }
     }
 }

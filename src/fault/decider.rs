@@ -12,7 +12,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::call_history::{CallHistories, CallHistory};
+use super::call_attempt::{AttemptChange, CallAttempt, CallConclusion};
+use super::call_history::CallHistories;
 use super::call_key::CallKey;
 use super::chance::roll;
 use super::decided_fault::{CountedIn, DecidedFault, counted_as};
@@ -79,34 +80,22 @@ impl FaultDecider {
         self.plan.rules.is_empty() && self.plan.chaos.is_empty()
     }
 
-    /// Notes that a call of this key was answered well: its next call is a first attempt.
-    pub fn reset_attempts(&self, key: &CallKey) {
+    /// Takes account of how a call of this key was concluded.
+    pub fn conclude(&self, key: &CallKey, attempt: &mut CallAttempt, conclusion: CallConclusion) {
+        let Some(change) = attempt.conclude(conclusion) else { return };
         let mut histories = self.histories.lock(key);
         let Some(history) = histories.known(key) else { return };
-        history.reset_attempts();
-        self.change_step(history.step.as_ref(), CallHistory::reset_attempts);
+        history.change_attempts(change);
+        self.change_step_attempts(history.step.as_ref(), change);
     }
 
-    /// Changes the history of a step, if the call is in one.
-    pub(super) fn change_step(
-        &self,
-        step: Option<&CallKey>,
-        change: impl FnOnce(&mut CallHistory),
-    ) {
+    /// Changes the attempts of a step, if the call is in one.
+    pub(super) fn change_step_attempts(&self, step: Option<&CallKey>, change: AttemptChange) {
         if let Some(step) = step
             && let Some(history) = self.steps.lock(step).known(step)
         {
-            change(history);
+            history.change_step_attempts(change);
         }
-    }
-
-    /// Takes back [`FaultDecider::reset_attempts`]: the client did not get the answer of this
-    /// attempt after all.
-    pub fn restore_attempts(&self, key: &CallKey, attempt: u64) {
-        let mut histories = self.histories.lock(key);
-        let Some(history) = histories.known(key) else { return };
-        history.attempts = history.attempts.max(attempt);
-        self.change_step(history.step.as_ref(), CallHistory::restore_attempts);
     }
 
     /// Returns the fault of the `number`th connection, if it gets one before its first request.

@@ -66,7 +66,7 @@ fn call(decider: &FaultDecider, who: &Who, declared: FaultDeclarations<'_>) -> G
     let facts = facts(who, &mut turn);
     let decided = turn.decide(&facts, declared);
     if decided.as_ref().is_none_or(|decided| decided.fault.only_delays()) {
-        turn.reset_attempts();
+        turn.conclude(&mut turn.attempt(), CallConclusion::Answered { is_good: true });
     }
     decided.map(|got| (got.rule, got.fault, got.call, got.attempt))
 }
@@ -271,8 +271,11 @@ fn attempts_of_a_step_are_restored_when_its_answer_was_not_received() {
     let decider = decider(&json!({ "rules": [
         { "match": { "step_id": "shared", "attempt": 2 }, "fault": { "type": "drop" } },
     ] }));
-    assert_eq!(types(&decider, "x1", 1), ["-"]);
-    decider.restore_attempts(&call_key(&who("x1")), 1);
+    let (who, mut attempt) = (who("x1"), CallAttempt::new(1));
+    let key = call_key(&who);
+    facts(&who, &mut decider.turn(&key));
+    decider.conclude(&key, &mut attempt, CallConclusion::Answered { is_good: true });
+    decider.conclude(&key, &mut attempt, CallConclusion::NotReceived);
     assert_eq!(types(&decider, "x2", 1), ["drop"]);
 }
 

@@ -10,6 +10,7 @@
 mod body_transform;
 mod broken_json;
 mod broken_message;
+mod call_attempt;
 mod call_fault;
 mod call_history;
 mod call_key;
@@ -38,6 +39,7 @@ mod text;
 mod write;
 
 pub use body_transform::{BodyStep, BodyTransform};
+pub use call_attempt::{CallAttempt, CallConclusion};
 pub use call_fault::CallFault;
 pub use call_history::CallNumbers;
 pub use call_key::CallKey;

@@ -112,8 +112,7 @@ async fn answer(
                 open.record().journaled = Some(compat_request::journaled(&call));
             }
             let shape = call.error_shape();
-            let (control, open_call) = (&response_control, &mut *open);
-            let faults = FaultLayer { caller, control, open: open_call };
+            let faults = FaultLayer { caller, control: &response_control, open: &mut open };
             let mut response = faults.answer(call).await?;
             if open.record().mismatch().is_some() {
                 response = Box::pin(withhold_mismatch(caller, shape, response)).await;

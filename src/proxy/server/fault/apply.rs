@@ -13,7 +13,7 @@ use super::body::FaultBody;
 use super::buffer;
 use super::faulted_call::FaultedCall;
 use super::open_faults::TrackedCall;
-use super::settlement::{FaultBodyEnd, FaultSettlement};
+use super::settlement::FaultSettlement;
 use loomrec_engine::replay::ReplayBody;
 use loomrec_engine::{AnswerBody, CallOutcome};
 use loomrec_fault::{BodyTransform, DecidedFault, Fault, FaultObstacle};
@@ -161,12 +161,9 @@ impl FaultedCall<'_> {
     /// Settles the call, and passes on its answer.
     pub(super) fn pass_unchanged(self, response: Response<AnswerBody>) -> Response<ResponseBody> {
         let proxy = &self.caller.proxy;
+        let is_good = response.status().as_u16() < 400;
         let settlement = self.open.settlement().take();
-        let has_lease = settlement.as_ref().is_some_and(|it| it.lease.is_some());
-        settlement.into_iter().for_each(|it| _ = it.settle(proxy, FaultBodyEnd::UNCHANGED));
-        if !has_lease && response.status().as_u16() < 400 {
-            proxy.faults.decider.reset_attempts(self.fault.key());
-        }
+        settlement.into_iter().for_each(|it| it.settle_unchanged(proxy, is_good));
         mark_recovered(proxy, &response, self.fault.call.clone(), self.open);
         response.map(ResponseBody::Answer)
     }

@@ -19,6 +19,7 @@ use super::recovery_tracker;
 use loomrec_engine::{
     AnswerBody, AnswerOrigin, CallOutcome, FoundCall, IncomingCall, error_response,
 };
+use loomrec_fault::{CallAttempt, CallConclusion};
 
 /// The fault layer around the engine, for one call.
 pub(in crate::server) struct FaultLayer<'a> {
@@ -60,7 +61,8 @@ impl FaultLayer<'_> {
         };
         let Self { caller, control, open } = self;
         let fault = ActiveFault::begin(caller, open.record(), fault, tracked);
-        let faulted = FaultedCall { caller, control, open, call, fault };
+        let attempt = decision.attempt;
+        let faulted = FaultedCall { caller, control, open, call, fault, attempt };
         faulted.answer(decision.found, decision.lease).await
     }
 
@@ -80,8 +82,10 @@ impl FaultLayer<'_> {
     ) -> Response<ResponseBody> {
         let (proxy, origin) = (&self.caller.proxy, &self.open.record().origin);
         let is_concluded = is_take_concluded && matches!(origin, Some(AnswerOrigin::Take(_)));
-        if !is_concluded && response.status().as_u16() < 400 {
-            proxy.faults.decider.reset_attempts(&tracked.key);
+        if !is_concluded {
+            let answered = CallConclusion::Answered { is_good: response.status().as_u16() < 400 };
+            let mut attempt = CallAttempt::default();
+            proxy.faults.decider.conclude(&tracked.key, &mut attempt, answered);
         }
         mark_recovered(proxy, &response, tracked, self.open);
         response.map(ResponseBody::Answer)

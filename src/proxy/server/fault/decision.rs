@@ -3,11 +3,13 @@
 use super::super::connection_context::ConnectionContext;
 use super::declared::CallDeclarations;
 use super::fault_outcome::OutcomePermit;
+use super::settlement::LeasedAnswer;
 use loomrec_engine::{
     AnswerDeclarer, FoundCall, IncomingCall, KeptLease, ParsedRequest, TakeLease,
 };
 use loomrec_fault::{
-    CallFacts, CallKey, CallTurn, ChaosRates, DecidedFault, FaultSource, LazyBody,
+    CallAttempt, CallConclusion, CallFacts, CallKey, CallTurn, ChaosRates, DecidedFault,
+    FaultSource, LazyBody,
 };
 use loomrec_script::DeclaredFault;
 
@@ -17,7 +19,10 @@ pub(super) struct CallDecision<'a> {
     pub(super) fault: Option<FaultDecision>,
     pub(super) found: FoundCall<'a>,
     /// The lease of the take, if it depends on what the client gets whether the call uses it up.
-    pub(super) lease: Option<KeptLease>,
+    pub(super) lease: Option<LeasedAnswer>,
+    /// The attempt that the call is. If its client does not get the answer, it has failed after all,
+    /// unless the take is used up all the same.
+    pub(super) attempt: CallAttempt,
     /// Whether the attempts of the key take account of the answer of a take already.
     pub(super) is_take_concluded: bool,
 }
@@ -25,7 +30,8 @@ pub(super) struct CallDecision<'a> {
 impl<'a> CallDecision<'a> {
     /// Returns the decision that a call gets no fault.
     pub(super) fn without_fault(found: FoundCall<'a>) -> Self {
-        Self { fault: None, found, lease: None, is_take_concluded: false }
+        let attempt = CallAttempt::default();
+        Self { fault: None, found, lease: None, attempt, is_take_concluded: false }
     }
 }
 
@@ -150,27 +156,31 @@ fn settle_take<'a>(
     fault: Option<FaultDecision>,
 ) -> CallDecision<'a> {
     let is_good = found.take().is_some_and(|take| take.is_success());
+    let (mut attempt, is_take_concluded) = (turn.attempt(), true);
+    let mut conclude = || {
+        let answered = CallConclusion::Answered { is_good };
+        turn.conclude(&mut attempt, answered);
+    };
     let Some(FaultDecision { decided, .. }) = &fault else {
-        if found.is_fault_alone() {
+        match found.is_fault_alone() {
             // The entry's fault has come as often as it may, and there is no answer beside it.
-            found = found.without_take();
-        } else if is_good {
-            turn.reset_attempts();
+            true => found = found.without_take(),
+            false => conclude(),
         }
-        return CallDecision { fault, found, lease: None, is_take_concluded: true };
+        return CallDecision { fault, found, lease: None, attempt, is_take_concluded };
     };
     found.leave_order();
     let only_delays = decided.fault.only_delays();
-    if only_delays && is_good {
-        turn.reset_attempts();
+    if only_delays {
+        conclude();
     }
-    let lease = match found.is_used_by(decided) {
-        true => {
-            found.consume();
-            None
-        }
-        false => found.take_lease().map(TakeLease::keep_for_delay),
-    };
+    if found.is_used_by(decided) {
+        found.consume();
+        let attempt = turn.attempt();
+        return CallDecision { fault, found, lease: None, attempt, is_take_concluded };
+    }
+    let lease = found.take_lease().map(TakeLease::keep_for_delay);
     let lease = if only_delays { lease } else { lease.map(KeptLease::lent) };
-    CallDecision { fault, found, lease, is_take_concluded: true }
+    let lease = lease.map(|lease| LeasedAnswer { lease, is_good });
+    CallDecision { fault, found, lease, attempt, is_take_concluded }
 }

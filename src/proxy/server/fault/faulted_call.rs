@@ -9,7 +9,9 @@ use super::super::response_control::ResponseControl;
 use super::active_fault::ActiveFault;
 use super::no_response::AbandonedCall;
 use super::recovery_tracker;
-use loomrec_engine::{FoundCall, IncomingCall, KeptLease};
+use super::settlement::LeasedAnswer;
+use loomrec_engine::{FoundCall, IncomingCall};
+use loomrec_fault::CallAttempt;
 
 /// A call that gets a fault.
 pub(super) struct FaultedCall<'a> {
@@ -18,6 +20,8 @@ pub(super) struct FaultedCall<'a> {
     pub(super) open: &'a mut OpenCall,
     pub(super) call: Box<IncomingCall>,
     pub(super) fault: ActiveFault,
+    /// The attempt that the call is.
+    pub(super) attempt: CallAttempt,
 }
 
 impl FaultedCall<'_> {
@@ -28,7 +32,7 @@ impl FaultedCall<'_> {
     pub(super) async fn answer(
         mut self,
         found: FoundCall<'_>,
-        lease: Option<KeptLease>,
+        lease: Option<LeasedAnswer>,
     ) -> Result<Response<ResponseBody>, AbandonedCall> {
         recovery_tracker::find_work(&mut self.fault.call, &self.call);
         self.caller.proxy.faults.pause(self.fault.decided.delay_ms).await;

@@ -11,14 +11,14 @@ use super::fault_outcome::FaultOutcome;
 use super::open_faults::TrackedCall;
 use super::recovery_tracker;
 use loomrec_engine::KeptLease;
-use loomrec_fault::{DecidedFault, FaultObstacle};
+use loomrec_fault::{CallAttempt, CallConclusion, DecidedFault, FaultObstacle};
 
 /// What is to be settled when the answer of a call is over.
 pub(in crate::server) struct FaultSettlement {
     /// The call.
     pub(super) call: TrackedCall,
-    /// The attempt number of the call, from 1.
-    pub(super) attempt: u64,
+    /// The attempt that the call is.
+    pub(super) attempt: CallAttempt,
     /// The lease of the take, or of the script's call, that answers the call.
     pub(super) lease: Option<LeasedAnswer>,
     /// The answer, if its fault delays it.
@@ -48,8 +48,6 @@ pub(super) struct LeasedAnswer {
 pub(super) struct DelayedAnswer {
     /// The number of the fault.
     pub(super) fault: u64,
-    /// Whether the call was counted as answered well, without a take.
-    pub(super) was_good: bool,
     /// Whether the head of the answer was available.
     pub(super) has_head: bool,
 }
@@ -63,18 +61,13 @@ pub(in crate::server) struct FaultBodyEnd {
     pub(in crate::server) is_changed: bool,
 }
 
-impl FaultBodyEnd {
-    /// The end of a body that is sent as it is.
-    pub(super) const UNCHANGED: Self = Self { is_whole: true, is_changed: false };
-}
-
 impl FaultSettlement {
     /// Creates a settlement that only ends the open faults that this call recovers from, after a
     /// whole answer.
     pub(super) fn recovery(call: TrackedCall) -> Self {
         Self {
             call,
-            attempt: 1,
+            attempt: CallAttempt::default(),
             lease: None,
             delayed: None,
             error_of: None,
@@ -101,15 +94,17 @@ impl FaultSettlement {
         if body.is_whole && self.recovers {
             recovery_tracker::note_answer(proxy, &self.call);
         }
+        let is_received = body.is_whole && !body.is_changed;
+        let is_late = self.delayed.is_some() && !body.is_whole;
         match self.lease.take() {
-            Some(LeasedAnswer { lease, is_good }) if body.is_whole && !body.is_changed => {
-                if lease.consume() && is_good {
-                    proxy.faults.decider.reset_attempts(&self.call.key);
-                }
+            Some(LeasedAnswer { lease, is_good }) if is_received => {
+                lease.consume();
+                self.conclude(proxy, CallConclusion::Answered { is_good });
             }
+            None if !is_late => {}
             lease => {
-                self.lease = lease;
-                self.release(proxy);
+                drop(lease);
+                self.conclude(proxy, CallConclusion::NotReceived);
             }
         }
         match self.delayed.take() {
@@ -119,33 +114,40 @@ impl FaultSettlement {
                 false
             }
             Some(delayed) => {
-                if delayed.was_good {
-                    proxy.faults.decider.restore_attempts(&self.call.key, self.attempt);
-                }
                 let has_fired = recovery_tracker::give_up(proxy, delayed.fault);
                 has_fired && !delayed.has_head
             }
         }
     }
 
+    /// Settles a call whose answer is passed on unchanged. `is_good` says whether it is a good one.
+    pub(super) fn settle_unchanged(mut self, proxy: &Proxy, is_good: bool) {
+        if self.lease.is_none() {
+            self.conclude(proxy, CallConclusion::Answered { is_good });
+        }
+        self.settle(proxy, FaultBodyEnd { is_whole: true, is_changed: false });
+    }
+
     /// Gives back what does not answer the call.
     pub(super) fn release(&mut self, proxy: &Proxy) {
-        if let Some(LeasedAnswer { lease, is_good }) = self.lease.take()
-            && lease.release()
-            && is_good
-        {
-            proxy.faults.decider.restore_attempts(&self.call.key, self.attempt);
+        if let Some(LeasedAnswer { lease, .. }) = self.lease.take() {
+            lease.release();
+            self.conclude(proxy, CallConclusion::NotReceived);
         }
     }
 
     /// Uses up what answers the call, because no fault will keep its client from getting it. A client
     /// that leaves before gives it back.
     pub(super) fn reclaim(&mut self, proxy: &Proxy) {
-        if let Some(LeasedAnswer { lease, is_good }) = &mut self.lease
-            && lease.reclaim()
-            && *is_good
-        {
-            proxy.faults.decider.reset_attempts(&self.call.key);
+        if let Some(LeasedAnswer { lease, is_good }) = &mut self.lease {
+            lease.reclaim();
+            let is_good = *is_good;
+            self.conclude(proxy, CallConclusion::Answered { is_good });
         }
+    }
+
+    /// Takes account of how the call was concluded.
+    pub(super) fn conclude(&mut self, proxy: &Proxy, conclusion: CallConclusion) {
+        proxy.faults.decider.conclude(&self.call.key, &mut self.attempt, conclusion);
     }
 }
