@@ -19,7 +19,7 @@ use super::route_counts::RouteCounts;
 use super::time_histogram::TimeHistogram;
 use super::{Metrics, ScrapeInput, text};
 use crate::run_counters::RunCounters;
-use loomrec_dialect::compat::{journal, metric_name};
+use loomrec_dialect::compat::{journal, telemetry_name};
 use loomrec_engine::replay::MissReason;
 
 /// The help of the counters of replays.
@@ -197,14 +197,14 @@ impl ScrapeOutput {
         let mut counts: BTreeMap<(String, &str), u64> = BTreeMap::new();
         let counted = metrics.replays.iter().zip(&metrics.named_replays);
         for (by, (replays, named)) in MATCHED_BY.iter().zip(counted) {
-            let (word, named) = (metric_name::matched_by(by), named.all());
+            let (word, named) = (telemetry_name::matched_by(by), named.all());
             let unnamed = value(replays).saturating_sub(named.values().sum());
             *counts.entry((workflow.to_owned(), word)).or_default() += unnamed;
             for ([name], replays) in named {
                 *counts.entry((name, word)).or_default() += replays;
             }
         }
-        out.counters(metric_name::REPLAYS, REPLAYS, |add| {
+        out.counters(telemetry_name::REPLAYS, REPLAYS, |add| {
             counts.iter().try_for_each(|((workflow, by), replays)| {
                 add(&[("workflow", workflow), ("matched_by", by)], *replays)
             })
@@ -319,10 +319,10 @@ impl ScrapeOutput {
         let metrics = &*self.metrics;
         self.compat_replays(out, &metrics.about.workflow)?;
         let models = metrics.models();
-        self.captures(out, metric_name::CAPTURES, &models)?;
-        latencies(out, metric_name::LATENCIES, &models)?;
+        self.captures(out, telemetry_name::CAPTURES, &models)?;
+        latencies(out, telemetry_name::LATENCIES, &models)?;
         let faults = metrics.faults.sum(|[kind, _, workflow]| [workflow, kind]);
-        out.counters(metric_name::FAULTS, "Faults that happened", |add| {
+        out.counters(telemetry_name::FAULTS, "Faults that happened", |add| {
             faults.iter().try_for_each(|([workflow, kind], count)| {
                 let workflow = match workflow.as_str() {
                     "" => &metrics.about.workflow,
@@ -333,15 +333,15 @@ impl ScrapeOutput {
         })?;
         let triggered = metrics.triggered.sum(|[action, _, front]| [action, front]);
         let triggered =
-            triggered.into_iter().filter(|([action, _], _)| action != metric_name::NO_ACTION);
+            triggered.into_iter().filter(|([action, _], _)| action != telemetry_name::NO_ACTION);
         let triggered: Vec<_> = triggered.collect();
-        out.counters(metric_name::TRIGGERED, "Actions of chaos that happened", |add| {
+        out.counters(telemetry_name::TRIGGERED, "Actions of chaos that happened", |add| {
             triggered.iter().try_for_each(|([action, front], count)| {
                 add(&[("action", journal::action_word(action)), ("source", front)], *count)
             })
         })?;
         let bypassed = metrics.bypassed.sum(|[action, _, front, why]| [action, front, why]);
-        out.counters(metric_name::BYPASSED, "Actions of chaos that could not happen", |add| {
+        out.counters(telemetry_name::BYPASSED, "Actions of chaos that could not happen", |add| {
             bypassed.iter().try_for_each(|([action, front, why], count)| {
                 let labels =
                     [("action", journal::action_word(action)), ("source", front), ("reason", why)];
@@ -350,7 +350,7 @@ impl ScrapeOutput {
         })?;
         let fixtures = i64::try_from(self.entries() + self.input.rules).map_err(|_| Error)?;
         let help = "Takes that were loaded or kept, and rules of the script";
-        out.gauge(metric_name::LOADED, help, &[], fixtures)?;
+        out.gauge(telemetry_name::LOADED, help, &[], fixtures)?;
         metrics.routes.as_ref().map_or(Ok(()), |requests| requested(out, requests))
     }
 }
@@ -358,7 +358,7 @@ impl ScrapeOutput {
 /// Writes calls by route.
 fn requested(out: &mut MetricFamilies<'_>, requests: &RouteCounts) -> Result {
     let all = requests.all();
-    out.counters(metric_name::REQUESTS, "Calls, by what they were for", |add| {
+    out.counters(telemetry_name::REQUESTS, "Calls, by what they were for", |add| {
         all.iter().try_for_each(|series| {
             let [method, path] = series.labels;
             let statuses = series.statuses();
@@ -369,7 +369,7 @@ fn requested(out: &mut MetricFamilies<'_>, requests: &RouteCounts) -> Result {
     })?;
     let help = "From a call's arrival to the end of its answer";
     let timed = all.iter().map(|series| (series.labels.to_vec(), series.took));
-    out.timings(metric_name::DURATIONS, help, timed)
+    out.timings(telemetry_name::DURATIONS, help, timed)
 }
 
 fn labels(model: &ModelMetrics) -> [(&'static str, &str); 2] {

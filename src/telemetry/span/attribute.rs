@@ -18,7 +18,7 @@ use super::config::SpanDetails;
 use super::parent::ParentSpan;
 use super::semantic::{method, system};
 use crate::call_record::{CallRecord, SendEnd};
-use loomrec_dialect::compat::{metric_name, span_name};
+use loomrec_dialect::compat::telemetry_name;
 use loomrec_engine::replay::RecordingMismatchError;
 use loomrec_engine::{CallOutcome, RequestSummary, clip};
 use loomrec_fault::CallFault;
@@ -189,19 +189,19 @@ fn ours(out: &mut SpanAttributes, seen: &CallRecord) {
 
 /// Adds some attributes under another tool's names.
 fn compat(out: &mut SpanAttributes, seen: &CallRecord) {
-    if let Some(by) = seen.matched_by().map(metric_name::matched_by) {
+    if let Some(by) = seen.matched_by().map(telemetry_name::matched_by) {
         let step = seen.facts.step.as_deref();
-        for [matched_by, step_id] in span_name::REPLAY {
+        for [matched_by, step_id] in telemetry_name::SPAN_REPLAY {
             out.put(matched_by, by);
             out.text(step_id, step);
         }
     }
-    out.maybe(span_name::FAULT, seen.fault.as_deref().map(|fault| fault.kind));
+    out.maybe(telemetry_name::SPAN_FAULT, seen.fault.as_deref().map(|fault| fault.kind));
     if let Some(exchange) = seen.exchange.as_ref().filter(|exchange| exchange.outcome.is_ok()) {
         let times = &exchange.times;
         let model = seen.facts.model.as_deref().or(seen.answered_by());
         let latency = times.last.saturating_sub(times.sent).as_secs_f64();
-        for [provider_name, model_name, latency_name] in span_name::RECORDING {
+        for [provider_name, model_name, latency_name] in telemetry_name::SPAN_RECORDING {
             out.put(provider_name, seen.facts.provider.name());
             out.text(model_name, model);
             out.put(latency_name, latency);

@@ -1,4 +1,4 @@
-//! The names and words of the metrics of AgentLoom and of aimock.
+//! The names and words of the metrics of AgentLoom and of aimock, and AgentLoom's attributes of spans.
 
 use crate::plain_entry::{BY_HASH, BY_MESSAGES};
 
@@ -23,6 +23,20 @@ pub const DURATIONS: &str = "aimock_request_duration_seconds";
 
 /// The action of chaos that only waits, which is none here.
 pub const NO_ACTION: &str = "latency";
+
+/// The provider, the model and the latency of what was recorded, for spans: the names of AgentLoom's
+/// development version, and those of its version 0.4.
+pub const SPAN_RECORDING: [[&str; 3]; 2] = [
+    ["agentloom.recording.provider", "agentloom.recording.model", "agentloom.recording.latency_s"],
+    ["recording.provider", "recording.model", "recording.latency_s"],
+];
+
+/// How an answer was found, and the step of its call, for spans: as above.
+pub const SPAN_REPLAY: [[&str; 2]; 2] =
+    [["agentloom.mock.matched_by", "agentloom.mock.step_id"], ["mock.matched_by", "mock.step_id"]];
+
+/// The type of a fault, for spans.
+pub const SPAN_FAULT: &str = "mock.fault_type";
 
 /// Returns the word for how an answer was found. There is one for several of ours.
 pub fn matched_by(ours: &'static str) -> &'static str {
