@@ -1,5 +1,5 @@
 use super::*;
-use crate::replay::{Latency, Matcher, ReplaySource, ReplayTerms};
+use crate::replay::{Latency, Matcher, Repeat, ReplaySource, ReplayTerms};
 use loomrec_recording::RecordedRequest;
 use loomrec_recording::normalized_request::NormalizedRequest;
 use loomrec_store::Recording;
@@ -21,7 +21,8 @@ fn one_take() -> (Arc<ReplayEngine>, NormalizedRequest) {
     std::fs::write(&path, file.to_string()).unwrap();
     let recording = Recording::open(&path).unwrap();
     let sources = vec![ReplaySource { label: "run".into(), recording }];
-    let matcher = Matcher::new(sources, ReplayTerms::default()).unwrap();
+    let terms = ReplayTerms { repeat: Some(Repeat::Error), ..ReplayTerms::default() };
+    let matcher = Matcher::new(sources, terms).unwrap();
     (Arc::new(ReplayEngine::new(matcher, Latency::None)), observed)
 }
 

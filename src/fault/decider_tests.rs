@@ -271,8 +271,7 @@ fn attempts_of_a_step_are_restored_when_its_answer_was_not_received() {
     let decider = decider(&json!({ "rules": [
         { "match": { "step_id": "shared", "attempt": 2 }, "fault": { "type": "drop" } },
     ] }));
-    let (who, mut attempt) = (who("x1"), CallAttempt::new(1));
-    let key = call_key(&who);
+    let (who, key, mut attempt) = (who("x1"), call_key(&who("x1")), CallAttempt::new(1));
     facts(&who, &mut decider.turn(&key));
     decider.conclude(&key, &mut attempt, CallConclusion::Answered { is_good: true });
     decider.conclude(&key, &mut attempt, CallConclusion::NotReceived);
