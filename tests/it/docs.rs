@@ -192,6 +192,7 @@ fn flags_in_running_text_are_flags_of_some_command() {
                 "pytest ",
                 "aws ",
                 "pip ",
+                "npm ",
             ];
             let is_other = other.iter().any(|command| piece.contains(command));
             let script = scripts.iter().find(|(name, _)| piece.contains(name));

@@ -49,6 +49,7 @@ fn a_take_is_told_with_its_request_and_its_answer() {
         "line",
         "request",
         "answer",
+        "exchanged",
         "mismatch",
         "nearest_request",
         "fault",
