@@ -1,7 +1,7 @@
 //! Faults on the wire: the clock, the socket and the bookkeeping for what [`loomrec_fault`]
 //! decides.
 //!
-//! The [`FaultLayer`] wraps the engine. It has the engine find the take of a call, has its fault
+//! The `FaultLayer` wraps the engine. It has the engine find the take of a call, has its fault
 //! decided, and passes on, changes or replaces the answer. A fault does not use up the take of its
 //! call, unless it only delays.
 
