@@ -139,7 +139,7 @@ fn rule(number: usize, value: &Value) -> Result<Option<FaultRule>, FieldError> {
     Ok(Some(FaultRule { name, when, fault, times: None, probability: None, target, source }))
 }
 
-/// Reads the fault: its kind, and the fields that stand beside it.
+/// Reads the fault: its kind, and the other fields of its object.
 fn fault(kind: &str, value: &Value) -> Result<Fault, FieldError> {
     let under_kind = |error: FieldError| FieldError::other("/kind", error.to_string());
     let word = kind.split([':', ';']).next().unwrap_or_default().trim();
@@ -168,8 +168,8 @@ fn fault(kind: &str, value: &Value) -> Result<Fault, FieldError> {
     Fault::read(&Value::Object(object))
 }
 
-/// Reads the `target` of a fault: a text, or an object with `server`, `tool` or both. `None` if
-/// there is none.
+/// Reads the `target` of a fault: a text, or an object with `server`, `tool` or both. Returns
+/// `None` for a fault without a target.
 ///
 /// # Errors
 /// If it is neither, or a name is empty.

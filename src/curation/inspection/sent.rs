@@ -8,7 +8,7 @@ use loomrec_recording::{MessagePayload, RecordedMessage};
 /// The most messages that are shown.
 const MOST: usize = 2000;
 
-/// Returns the messages as JSON; `None` if there are none.
+/// Returns the messages as JSON, or `None` for an empty list.
 pub(super) fn to_json(messages: &[RecordedMessage]) -> Option<Value> {
     let shown = messages.iter().take(MOST).map(of);
     let more = messages.len().saturating_sub(MOST);

@@ -177,7 +177,7 @@ impl From<CompatRefusal> for CompatReply {
 /// Reads the number of entries that a query of [`CompatOperation::ReadLatest`] asks for.
 ///
 /// # Errors
-/// The answer to a number that is none, or 0.
+/// The answer to a value that is 0 or not a number.
 pub fn latest_limit(query: &str) -> Result<usize, CompatReply> {
     let limit = url::form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "limit");
     match limit.filter(|(_, value)| !value.is_empty()) {

@@ -21,7 +21,7 @@ pub const REQUESTS: &str = "aimock_requests";
 /// The times of calls.
 pub const DURATIONS: &str = "aimock_request_duration_seconds";
 
-/// The action of chaos that only waits, which is none here.
+/// The action that only delays an answer. The metrics do not count it.
 pub const NO_ACTION: &str = "latency";
 
 /// The provider, the model and the latency of what was recorded, for spans: the names of AgentLoom's

@@ -14,7 +14,7 @@ const OWN: [&str; 7] =
 impl ChaosRates {
     /// Reads the rates in a request's headers: `x-loomrec-chaos-drop` and so on.
     /// `x-loomrec-chaos-fault: RATE=FAULT` may be given more than once. Calls `other` with the name
-    /// of each header that is none of these.
+    /// of each other header.
     ///
     /// # Errors
     /// If one of the headers is unknown or given twice, or declares a rate outside of 0 to 1 or an

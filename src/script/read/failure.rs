@@ -101,8 +101,8 @@ fn reason(word: &str, place: &str, words: &ReasonWords) -> Result<FailureReason,
     find(word, words).ok_or_else(|| FieldError::unknown_word(place, "reason", word, &known))
 }
 
-/// Returns an error with its reason among the fields that stand beside it, as in
-/// `{:error, reason, fields}`; `None` if these are no fields.
+/// Returns the fields of an error with its reason added, for the form `{:error, reason, fields}`.
+/// Returns `None` if `fields` is not an object.
 pub(super) fn beside_reason(reason: &Value, fields: &Value) -> Option<Value> {
     let mut object = match fields {
         Value::Object(object) => object.clone(),
