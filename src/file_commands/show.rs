@@ -6,6 +6,7 @@ mod earlier_take;
 mod page;
 mod pretty;
 pub(super) mod review;
+mod sent;
 pub(super) mod take_choice;
 mod timeline;
 

@@ -2,9 +2,8 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::test_calls::{format_of, read, to_complete, to_stream};
-use crate::{Framing, ModeError, Operation, ReceivedAnswer, ReceivedBody, TransportEnd};
-use crate::{judge_answer, reframe};
+use crate::test_calls::{format_of, judge, read, to_complete, to_stream};
+use crate::{Framing, ModeError, Operation, reframe};
 
 const CHAT: Operation = Operation::CHAT_COMPLETIONS;
 
@@ -30,16 +29,7 @@ fn chat(text: &str) -> Vec<u8> {
 }
 
 fn judged(body: &[u8], media: &str) -> bool {
-    let answer = ReceivedAnswer {
-        operation: CHAT,
-        method: "POST",
-        status: 200,
-        media,
-        body: ReceivedBody::Plain(body),
-        is_read: false,
-        end: TransportEnd::Complete,
-    };
-    judge_answer(&answer).is_failure()
+    judge(CHAT, media, body).is_failure()
 }
 
 #[test]

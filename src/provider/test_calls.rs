@@ -1,6 +1,9 @@
 //! Calls for the tests: each operation in its usual framing.
 
-use super::{Answer, Framing, ModeError, Operation, ResponseFormat, TranscriptFormat, VectorTypes};
+use super::{
+    Answer, Framing, JudgedAnswer, ModeError, Operation, ReceivedAnswer, ReceivedBody,
+    ResponseFormat, TranscriptFormat, TransportEnd, VectorTypes, judge_answer,
+};
 
 /// The format that a request for `operation` asks for; events if there is a choice.
 pub(super) fn format_of(operation: Operation, usage: bool) -> ResponseFormat<'static> {
@@ -54,4 +57,17 @@ pub(super) fn write(
 pub(super) fn ended_well(operation: Operation, bytes: &[u8]) -> Option<bool> {
     let merge = operation.row().merge?;
     Some(merge(framing(operation), bytes).is_some_and(|merged| merged.ended))
+}
+
+/// Judges a whole answer with status 200 to a POST.
+pub(super) fn judge(operation: Operation, media: &str, bytes: &[u8]) -> JudgedAnswer {
+    judge_answer(&ReceivedAnswer {
+        operation,
+        method: "POST",
+        status: 200,
+        media,
+        body: ReceivedBody::Plain(bytes),
+        is_read: false,
+        end: TransportEnd::Complete,
+    })
 }

@@ -51,6 +51,8 @@ mod docs;
 #[cfg(test)]
 mod end_order;
 #[cfg(test)]
+mod exchange_messages;
+#[cfg(test)]
 mod expiry;
 #[cfg(test)]
 mod failed_answers;

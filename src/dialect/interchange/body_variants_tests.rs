@@ -10,7 +10,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use serde_json::{Value, json};
 
-use super::{EntryImporter, FoundItem, ImportRefusal, SkipCause, UpstreamAddresses, read};
+use super::import::tests::importer;
+use super::{FoundItem, ImportRefusal, SkipCause, UpstreamAddresses, read};
 use good_file::{GoodFile, cassettes, hars, words};
 use loomrec_identity::IdentityRules;
 use loomrec_recording::Entry;
@@ -30,16 +31,7 @@ fn answer_of(entry: &Entry) -> Vec<u8> {
 
 fn import(maker: EntryMaker<'_>, good: &GoodFile, file: &Value) -> Imported {
     let (addresses, rules) = (UpstreamAddresses::default(), IdentityRules::default());
-    let importer = EntryImporter {
-        maker,
-        addresses: &addresses,
-        rules: &rules,
-        credential_params: &[],
-        all: false,
-        assume: true,
-        substitutes: &[],
-        any_length: false,
-    };
+    let importer = importer(maker, &addresses, &rules);
     let (mut imported, mut is_lost) = (Vec::new(), false);
     let done = read(good.format, &mut file.to_string().as_bytes(), &mut |item| {
         let made = match item {

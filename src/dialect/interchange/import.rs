@@ -365,4 +365,4 @@ fn credentials(headers: &[(String, String)]) -> Vec<(String, String)> {
 
 #[cfg(test)]
 #[path = "import_tests.rs"]
-mod tests;
+pub(super) mod tests;

@@ -11,22 +11,30 @@ use loomrec_recording::redact::Redactor;
 
 const KEY: &str = "not-of-a-known-shape-4711";
 
-fn import(exchange: ForeignExchange) -> Result<ImportedEntry, ImportRefusal> {
-    let redactor = Redactor::new(&[]).unwrap();
-    let prices = PriceTable::builtin();
-    let maker = EntryMaker { redactor: &redactor, prices: &prices, max: 1 << 20 };
-    let (addresses, rules) = (UpstreamAddresses::default(), IdentityRules::default());
+/// Returns an importer with the settings of a command line without flags.
+pub(in super::super) fn importer<'a>(
+    maker: EntryMaker<'a>,
+    addresses: &'a UpstreamAddresses,
+    rules: &'a IdentityRules,
+) -> EntryImporter<'a> {
     EntryImporter {
         maker,
-        addresses: &addresses,
-        rules: &rules,
+        addresses,
+        rules,
         credential_params: &[],
         all: false,
         assume: true,
         substitutes: &[],
         any_length: false,
     }
-    .entry(exchange)
+}
+
+fn import(exchange: ForeignExchange) -> Result<ImportedEntry, ImportRefusal> {
+    let redactor = Redactor::new(&[]).unwrap();
+    let prices = PriceTable::builtin();
+    let maker = EntryMaker { redactor: &redactor, prices: &prices, max: 1 << 20 };
+    let (addresses, rules) = (UpstreamAddresses::default(), IdentityRules::default());
+    importer(maker, &addresses, &rules).entry(exchange)
 }
 
 fn exchange(kind: &str, content: ResponseContent) -> ForeignExchange {

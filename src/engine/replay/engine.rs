@@ -163,11 +163,13 @@ impl ReplayEngine {
         &self.matcher
     }
 
-    /// Returns the recorded answer to `observed`, due from `arrived` on.
+    /// Returns the recorded answer to `observed`, due from `arrived` on. A call goes by way of
+    /// [`Engine::find`](crate::Engine::find) in place of this.
     ///
     /// # Errors
     /// An [`UnexplainedMiss`] if the recordings have no answer left for this call; see
     /// [`ReplayEngine::explain`].
+    #[cfg(test)]
     pub async fn answer(
         &self,
         observed: &NormalizedRequest,

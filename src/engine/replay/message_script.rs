@@ -8,7 +8,10 @@ use loomrec_recording::{MessagePayload, MessageSender, RecordedMessage};
 #[derive(Clone, Debug)]
 pub struct MessageScript {
     messages: Vec<RecordedMessage>,
-    next: usize,
+    /// The index of the next message of the server; the number of messages if there is no more.
+    due: usize,
+    /// The index of the next message of the client; the number of messages if there is no more.
+    expected: usize,
 }
 
 /// A client's message that is not the recorded one.
@@ -25,43 +28,48 @@ pub struct MessageMismatch {
 impl MessageScript {
     /// Begins the replay of these messages.
     pub fn new(messages: Vec<RecordedMessage>) -> Self {
-        Self { messages, next: 0 }
+        let due = index_of(MessageSender::Server, &messages, 0);
+        let expected = index_of(MessageSender::Client, &messages, 0);
+        Self { messages, due, expected }
     }
 
     /// Returns the next message of the server that is due, and counts it as sent. `None` until the
     /// client's next message has arrived, and at the end.
     pub fn next_due(&mut self) -> Option<&RecordedMessage> {
-        let due = self.messages.get(self.next)?;
-        if due.sender == MessageSender::Client {
+        let index = self.due;
+        if index == self.messages.len() || self.expected < index {
             return None;
         }
-        self.next += 1;
-        Some(due)
+        self.due = index_of(MessageSender::Server, &self.messages, index + 1);
+        self.messages.get(index)
     }
 
     /// Whether all messages have been sent and have arrived.
     pub fn is_at_end(&self) -> bool {
-        self.next == self.messages.len()
+        let end = self.messages.len();
+        self.due == end && self.expected == end
     }
 
-    /// Takes a message of the client, which may come before the server's messages that are due.
+    /// Takes a message of the client. It may come before messages of the server that are due.
     ///
     /// # Errors
     /// [`MessageMismatch`] if it is not the recorded one. The script stays where it is.
     pub fn accept(&mut self, payload: &MessagePayload) -> Result<(), MessageMismatch> {
-        let rest = self.messages.get(self.next..).unwrap_or_default();
-        let ahead = rest.iter().position(|message| message.sender == MessageSender::Client);
-        let index = ahead.map_or(self.messages.len(), |ahead| self.next + ahead);
+        let index = self.expected;
         let recorded = self.messages.get(index).map(|message| &message.payload);
         if !recorded.is_some_and(|recorded| is_same(recorded, payload)) {
             return Err(MessageMismatch { index, recorded: recorded.cloned() });
         }
-        // It came early: the server's messages before it are due still.
-        let arrived = self.messages.remove(index);
-        self.messages.insert(self.next, arrived);
-        self.next += 1;
+        self.expected = index_of(MessageSender::Client, &self.messages, index + 1);
         Ok(())
     }
+}
+
+/// Returns the index of a sender's first message from this index on; the number of messages if there
+/// is no more.
+fn index_of(sender: MessageSender, messages: &[RecordedMessage], from: usize) -> usize {
+    let rest = messages.get(from..).unwrap_or_default();
+    from + rest.iter().position(|message| message.sender == sender).unwrap_or(rest.len())
 }
 
 /// Whether two messages say the same: the same JSON in any spelling, or the same bytes.

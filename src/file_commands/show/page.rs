@@ -4,7 +4,7 @@ use owo_colors::OwoColorize as _;
 
 use super::super::ls::TakeRow;
 use super::earlier_take::ContinuedTake;
-use super::{damage, pretty, timeline};
+use super::{damage, pretty, sent, timeline};
 use loomrec_cli::amount::{dollars, milliseconds};
 use loomrec_cli::pricing::{PriceSource, UNKNOWN};
 use loomrec_cli::terminal;
@@ -55,6 +55,10 @@ pub(super) fn text(
             page.line(&format!("not recorded: generated from the answer above, as {TOOL} does"));
         }
         None => {}
+    }
+    if !entry.messages.is_empty() {
+        page.title("Messages");
+        entry.messages.iter().for_each(|message| page.line(&pretty::cut(&sent::line(message))));
     }
     page.out
 }

@@ -6,25 +6,13 @@ mod dialects;
 use proptest::prelude::*;
 
 use super::*;
-use crate::test_calls::{format_of, framing, to_stream, write};
+use crate::test_calls::{format_of, framing, judge, to_stream, write};
 use crate::{
     Answer, Framing, Operation, Provider, StreamError, TokenUsage, natural_error, stream_error,
 };
 
-fn received(operation: Operation, media: &str, bytes: &[u8]) -> JudgedAnswer {
-    judge_answer(&ReceivedAnswer {
-        operation,
-        method: "POST",
-        status: 200,
-        media,
-        body: ReceivedBody::Plain(bytes),
-        is_read: false,
-        end: TransportEnd::Complete,
-    })
-}
-
 fn outcome(operation: Operation, media: &str, bytes: &[u8]) -> AnswerOutcome {
-    received(operation, media, bytes).outcome
+    judge(operation, media, bytes).outcome
 }
 
 fn of_events(operation: Operation, events: &[Vec<u8>]) -> AnswerOutcome {
@@ -82,7 +70,7 @@ fn good_answers_are_complete_in_every_form() {
     for (operation, events) in streamed() {
         assert_eq!(of_events(operation, &events), AnswerOutcome::Complete, "{operation:?}");
         for media in ["application/json", "text/plain", "", "text/html"] {
-            let judged = received(operation, media, &events.concat());
+            let judged = judge(operation, media, &events.concat());
             let is_lost = operation == Operation::TRANSCRIPTION;
             assert!(
                 is_lost || judged == JudgedAnswer::COMPLETE,
@@ -190,7 +178,7 @@ fn error_at_any_place_of_a_stream_is_a_failure_of_the_provider() {
             }
             // Nothing but the error.
             let media = framing(operation).media().split(';').next().unwrap();
-            let judged = received(operation, media, &frame);
+            let judged = judge(operation, media, &frame);
             assert_eq!(judged.outcome, AnswerOutcome::FailedByProvider, "{operation:?}");
             assert!(
                 judged.description().contains("Overloaded"),
@@ -219,7 +207,7 @@ fn error_body_under_a_good_status_is_a_failure_of_the_provider() {
             for status in [400, 401, 422, 429, 500, 503] {
                 let error = natural_error(provider, upstream, status, Some("Try again."));
                 for media in ["application/json", "text/event-stream", "text/plain"] {
-                    let judged = received(operation, media, &error.body);
+                    let judged = judge(operation, media, &error.body);
                     let text = String::from_utf8_lossy(&error.body);
                     let is_free = operation == Operation::TRANSCRIPTION && media == "text/plain";
                     assert!(
@@ -350,7 +338,7 @@ proptest! {
     fn any_bytes_have_an_outcome(bytes in prop::collection::vec(any::<u8>(), 0..200), at in 0_usize..27) {
         if let Some(operation) = Operation::all().nth(at) {
             for media in ["", "application/json", "text/event-stream", "application/vnd.amazon.eventstream", "application/x-ndjson"] {
-                let judged = received(operation, media, &bytes);
+                let judged = judge(operation, media, &bytes);
                 prop_assert_eq!(judged.is_failure(), !judged.reason.is_empty());
                 prop_assert!(judged.reason.chars().count() < 300 && !judged.description().contains('\n'));
             }

@@ -6,7 +6,7 @@ use super::*;
 
 fn chat(events: &[&str]) -> JudgedAnswer {
     let text: String = events.iter().map(|data| format!("data: {data}\n\n")).collect();
-    received(Operation::CHAT_COMPLETIONS, "text/event-stream", text.as_bytes())
+    judge(Operation::CHAT_COMPLETIONS, "text/event-stream", text.as_bytes())
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn failures_of_dialects_are_found() {
         assert_eq!(whole, AnswerOutcome::Complete, "{sound}");
     }
     let named = b"event: error\ndata: overloaded\n\n";
-    let judged = received(Operation::CHAT_COMPLETIONS, "text/event-stream", named);
+    let judged = judge(Operation::CHAT_COMPLETIONS, "text/event-stream", named);
     assert_eq!(judged.description(), "the provider reported an error: overloaded");
 }
 
@@ -80,7 +80,7 @@ fn states_of_a_response_are_told_apart() {
         let created = json!({ "type": "response.created", "response": { "error": null } });
         let last = json!({ "type": kind, "response": response });
         let text = format!("event: response.created\ndata: {created}\n\ndata: {last}\n\n");
-        received(Operation::RESPONSES, "text/event-stream", text.as_bytes())
+        judge(Operation::RESPONSES, "text/event-stream", text.as_bytes())
     };
     assert_eq!(
         stream("response.failed").description(),

@@ -1,8 +1,8 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::test_calls::{read, to_complete, to_stream};
-use crate::{Operation, ReceivedAnswer, ReceivedBody, TransportEnd, judge_answer};
+use crate::Operation;
+use crate::test_calls::{judge, read, to_complete, to_stream};
 
 const INTERACTIONS: Operation = Operation::INTERACTIONS;
 
@@ -92,18 +92,7 @@ fn older_revision_is_read_by_its_outputs() {
 
 #[test]
 fn cut_stream_and_failed_interaction_are_no_answers() {
-    let judge = |body: &[u8], media| {
-        let answer = ReceivedAnswer {
-            operation: INTERACTIONS,
-            method: "POST",
-            status: 200,
-            media,
-            body: ReceivedBody::Plain(body),
-            is_read: false,
-            end: TransportEnd::Complete,
-        };
-        judge_answer(&answer).is_failure()
-    };
+    let judge = |body: &[u8], media| judge(INTERACTIONS, media, body).is_failure();
     let (all, events) = (events(), "text/event-stream");
     assert!(!judge(&stream(&all), events));
     let cut: String = String::from_utf8(stream(&all[..9])).unwrap().replace("[DONE]", "");

@@ -57,7 +57,9 @@ pub(super) struct ChaosAction {
     pub(super) front: &'static str,
 }
 
-/// Decides the fault of a call, once it may be decided.
+/// Finds the take of a call and decides its fault, once it may be decided. Calls of one key are
+/// decided one after the other, so that the nth call gets the same in every run. A fault that does
+/// more than delay gives the take back.
 pub(super) async fn decide<'a>(
     caller: &'a ConnectionContext,
     call: &IncomingCall,
@@ -70,25 +72,8 @@ pub(super) async fn decide<'a>(
         true => Some(faults.order.admit(key).await),
         false => None,
     };
-    let mut decision = find_and_decide(caller, call, parsed, key, declarations);
-    if let Some(fault) = &mut decision.fault {
-        fault.order = order.filter(|_| fault.decided.fault.depends_on_answer());
-    }
-    decision
-}
-
-/// Finds the take of a call and decides its fault. Calls of one key are decided one after the
-/// other, so that the nth call gets the same in every run. A fault that does more than delay gives
-/// the take back.
-fn find_and_decide<'a>(
-    caller: &'a ConnectionContext,
-    call: &IncomingCall,
-    parsed: &'a ParsedRequest,
-    key: &CallKey,
-    declarations: &CallDeclarations,
-) -> CallDecision<'a> {
     let engine = &caller.proxy.engine;
-    let mut turn = caller.proxy.faults.decider.turn(key);
+    let mut turn = faults.decider.turn(key);
     let found = engine.find(parsed);
     let declarer = found.declarer();
     let declared = declarer.as_ref().and_then(|declarer| declarer.declared);
@@ -115,9 +100,9 @@ fn find_and_decide<'a>(
         chaos: chaos(&decided, declarations, declarer.as_ref(), engine.goes_upstream()),
         is_alone: decided.source == FaultSource::Entry
             && declared.is_some_and(DeclaredFault::is_alone),
+        order: order.filter(|_| decided.fault.depends_on_answer()),
         decided,
         answers: declarer.map(|declarer| declarer.name),
-        order: None,
     });
     settle_take(&mut turn, found, fault)
 }

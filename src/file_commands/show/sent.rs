@@ -1,0 +1,15 @@
+//! What both sides of an exchange sent after the head, a line for each message.
+
+use loomrec_cli::amount::milliseconds;
+use loomrec_recording::{MessagePayload, RecordedMessage};
+
+/// Returns a message on one line: its sender, its time, what it holds.
+pub(super) fn line(message: &RecordedMessage) -> String {
+    let content = match &message.payload {
+        MessagePayload::Text(text) => String::from_utf8_lossy(text).into_owned(),
+        MessagePayload::Binary(bytes) => format!("({} bytes)", bytes.len()),
+        MessagePayload::Close { code, reason } => format!("close {code} {reason}"),
+    };
+    let (sender, time) = (message.sender.as_str(), milliseconds(message.at_ms));
+    format!("{sender} {time:>8}  {}", content.trim_end())
+}
