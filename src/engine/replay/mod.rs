@@ -1,6 +1,6 @@
 //! Replay: answers from recordings, strictly, without access to the network.
 //!
-//! [`ReplayEngine::answer`] finds the take for a request and turns it into a response of the
+//! [`ReplayEngine::find`] finds the take for a request, `deliver` turns it into a response of the
 //! recorded bytes, boundaries and (if asked) times. If there is no take, it returns an
 //! [`UnexplainedMiss`], which [`ReplayEngine::explain`] turns into a [`RecordingMismatchError`]
 //! that says why.
