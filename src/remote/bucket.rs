@@ -183,6 +183,18 @@ impl RecordingBucket {
         Ok(self.tags().await?.into_iter().map(|(_, state)| state).collect())
     }
 
+    /// Returns all states that the store lists, each with the object of its manifest.
+    ///
+    /// # Errors
+    /// The store fails.
+    pub(crate) async fn listed_states(
+        &self,
+    ) -> Result<Vec<(ContentHash, ObjectMeta)>, RemoteError> {
+        let objects = self.list("manifests").await?.into_iter();
+        let state = |object: ObjectMeta| Some((ContentHash::of_path(&object.location)?, object));
+        Ok(objects.filter_map(state).collect())
+    }
+
     /// Returns the objects of all tags, each with its state.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! The check of a bucket: whether the objects that its states name are there and right.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::time::SystemTime;
 
 use super::bucket::RecordingBucket;
@@ -31,7 +31,7 @@ pub struct BucketCheck {
     pub(crate) manifests: BTreeMap<ContentHash, RemoteError>,
     /// The states whose indexes cannot be used, and why.
     pub(crate) indexes: BTreeMap<ContentHash, RemoteError>,
-    /// Where the entries of each state are.
+    /// Where the entries are of each state that is not whole.
     pub(crate) layouts: Vec<StateLayout>,
 }
 
@@ -48,7 +48,9 @@ impl BucketCheck {
     }
 }
 
-/// Checks the objects of a state, or of the newest one and those with tags.
+/// Checks the objects of a state; without one, those of the newest state and of those with tags. A
+/// check of contents then takes every state that the store lists: pointer files may name it, and
+/// the collection of garbage keeps it until it is old.
 ///
 /// # Errors
 /// The store fails, the reference is lost, or a recorder has a gap. Objects that cannot be used are
@@ -61,36 +63,97 @@ pub async fn check_bucket(
 ) -> Result<BucketCheck, RemoteError> {
     let states = match state {
         Some(state) => BTreeSet::from([state.clone()]),
-        None => named_states(bucket, cache).await?,
+        None => {
+            let mut states = named_states(bucket, cache).await?;
+            if depth == CheckDepth::Contents {
+                states.extend(bucket.listed_states().await?.into_iter().map(|(state, _)| state));
+            }
+            states
+        }
     };
     let mut check = BucketCheck { states: states.len(), ..BucketCheck::default() };
-    for state in &states {
-        let manifest = match read_manifest(bucket, state).await? {
+    let mut seen = SeenEntries::default();
+    let mut layouts = Vec::new();
+    for state in states {
+        layouts.extend(check.read_layout(bucket, cache, state).await?);
+        // The contents of all states can be large: one state after the other is in memory.
+        if depth == CheckDepth::Contents {
+            check.check_layouts(bucket, std::mem::take(&mut layouts), depth, &mut seen).await?;
+        }
+    }
+    check.check_layouts(bucket, layouts, depth, &mut seen).await?;
+    check.objects = seen.entries.len();
+    Ok(check)
+}
+
+/// What a check has seen of earlier states.
+#[derive(Debug, Default)]
+struct SeenEntries {
+    entries: HashSet<ContentHash>,
+    /// The entries that can be used, each with the pack that the index names.
+    usable: HashSet<(ContentHash, Option<ContentHash>)>,
+}
+
+impl BucketCheck {
+    /// Reads what a state names. `None` if its manifest cannot be read.
+    async fn read_layout(
+        &mut self,
+        bucket: &RecordingBucket,
+        cache: &LocalCache,
+        state: ContentHash,
+    ) -> Result<Option<StateLayout>, RemoteError> {
+        let manifest = match read_manifest(bucket, &state).await? {
             Ok(manifest) => Some(manifest),
             Err(problem) => {
-                check.manifests.insert(state.clone(), problem);
-                cache.manifest(state)
+                self.manifests.insert(state.clone(), problem);
+                cache.manifest(&state)
             }
         };
         let Some(manifest) = manifest else {
-            check.is_partial = true;
-            continue;
+            self.is_partial = true;
+            return Ok(None);
         };
         let missing = manifest.recorders.iter().map(|recorder| recorder.missing.len());
-        check.missing_segments = check.missing_segments.max(missing.sum());
-        let index = match bucket.read_index(state).await {
+        self.missing_segments = self.missing_segments.max(missing.sum());
+        let index = match bucket.read_index(&state).await {
             Err(error @ RemoteError::Object { .. }) => {
-                check.indexes.insert(state.clone(), error);
+                self.indexes.insert(state.clone(), error);
                 StateIndex::default()
             }
             index => index?.unwrap_or_default(),
         };
-        check.layouts.push(StateLayout::new(state.clone(), index, &manifest));
+        Ok(Some(StateLayout::new(state, index, &manifest)))
     }
-    let needed = check.layouts.iter().flat_map(|layout| layout.needed.keys());
-    check.objects = needed.collect::<BTreeSet<_>>().len();
-    check.entries = check_entries(bucket, &check.layouts, depth).await?;
-    Ok(check)
+
+    /// Checks the entries of states, and keeps the layouts of those that are not whole.
+    async fn check_layouts(
+        &mut self,
+        bucket: &RecordingBucket,
+        layouts: Vec<StateLayout>,
+        depth: CheckDepth,
+        seen: &mut SeenEntries,
+    ) -> Result<(), RemoteError> {
+        let place = |layout: &StateLayout, hash: &ContentHash| {
+            (hash.clone(), layout.index.find(hash).map(|(pack, _)| pack.pack.clone()))
+        };
+        let unknown: Vec<StateLayout> = layouts
+            .iter()
+            .map(|layout| layout.only(|hash| !seen.usable.contains(&place(layout, hash))))
+            .collect();
+        let damaged = check_entries(bucket, &unknown, depth).await?;
+        for layout in layouts {
+            let is_damaged = |hash: &ContentHash| damaged.contains_key(hash);
+            seen.entries.extend(layout.needed.keys().cloned());
+            let usable = layout.needed.keys().filter(|hash| !is_damaged(hash));
+            seen.usable.extend(usable.map(|hash| place(&layout, hash)));
+            let is_whole = !layout.needed.keys().any(is_damaged);
+            if !is_whole || self.indexes.contains_key(&layout.state) {
+                self.layouts.push(layout);
+            }
+        }
+        self.entries.extend(damaged);
+        Ok(())
+    }
 }
 
 /// Returns the newest state and those with tags.

@@ -33,7 +33,9 @@ pub struct GarbageList {
     pub states: usize,
     /// The states that pointer files name, and that the store does not have.
     pub gone: Vec<ContentHash>,
-    /// Names entries of the states that are kept, and that the store does not list.
+    /// The states that are kept, and that have entries which the store does not list.
+    pub holes: Vec<ContentHash>,
+    /// Names these entries.
     pub lost: Option<RemoteError>,
 }
 
@@ -84,8 +86,7 @@ pub async fn find_garbage(
     let newest = read_newest(bucket, cache).await?.map(|newest| newest.state.manifest);
     let mut kept: HashSet<ContentHash> = bucket.tagged_states().await?.into_iter().collect();
     kept.extend(newest.iter().chain(&terms.pinned).cloned());
-    for object in bucket.list("manifests").await? {
-        let Some(hash) = ContentHash::of_path(&object.location) else { continue };
+    for (hash, object) in bucket.listed_states().await? {
         if kept.contains(&hash) || is_younger(&object, terms.keep.max(GRACE)) {
             kept.insert(hash);
         } else {
@@ -107,7 +108,9 @@ pub async fn find_garbage(
             Err(RemoteError::Object { .. }) => StateIndex::default(),
             index => index?.unwrap_or_default(),
         };
-        needed.add(&listing, &manifest, &index);
+        if !needed.add(&listing, &manifest, &index) {
+            garbage.holes.push(hash.clone());
+        }
         if Some(hash) == newest.as_ref() {
             newest_manifest = manifest;
         }
@@ -144,7 +147,14 @@ struct NeededObjects {
 }
 
 impl NeededObjects {
-    fn add(&mut self, listing: &EntryListing, manifest: &StateManifest, index: &StateIndex) {
+    /// Adds what a state needs. Returns whether the store lists all of it.
+    fn add(
+        &mut self,
+        listing: &EntryListing,
+        manifest: &StateManifest,
+        index: &StateIndex,
+    ) -> bool {
+        let mut is_whole = true;
         for take in &manifest.takes {
             let pack = index.find(&take.object).map(|(pack, _)| pack);
             if let Some(pack) = pack.filter(|pack| listing.has_pack(pack)) {
@@ -154,9 +164,11 @@ impl NeededObjects {
             self.packs.extend(pack.map(|pack| pack.pack.clone()));
             if !listing.has_object(&take.object) {
                 self.lost.insert(take.object.clone());
+                is_whole = false;
             }
             self.objects.insert(take.object.clone());
         }
+        is_whole
     }
 
     fn has_pack(&self, pack: &ContentHash) -> bool {

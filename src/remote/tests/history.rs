@@ -296,7 +296,10 @@ impl RecordedHistory {
             }
         }
         let checked = check_bucket(&store, &self.cache("check"), None, CheckDepth::Contents).await;
-        let is_whole = checked.is_ok_and(|check| check.damaged() == 0);
+        let is_whole = checked.is_ok_and(|check| check.damaged() == 0 && !check.is_partial);
+        if is_whole {
+            self.collect().await.expect("gc names a hole that verify does not find");
+        }
         let compacted = compact(&store, &self.cache("last"), GapChoice::Refuse).await;
         let is_merged = compacted.as_ref().is_ok_and(|done| done.manifest.is_some());
         let listed = check_bucket(&store, &self.cache("check"), None, CheckDepth::Listing).await;

@@ -88,6 +88,13 @@ async fn collect(
             bucket.url()
         ));
     }
+    for state in &garbage.holes {
+        output.warning(&format!(
+            "{url}: the state {state} is kept and is not whole; `loomrec verify --fix {url}` restores \
+             what it can",
+            url = bucket.url()
+        ));
+    }
     let (states, lost) = (garbage.states, garbage.lost.take());
     show(&garbage)?;
     let what = format!("{}; states that are kept: {states}", size(&garbage));
