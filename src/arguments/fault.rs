@@ -23,9 +23,9 @@ pub struct FaultArgs {
     #[arg(add = SettingScope::InputFile)]
     pub faults: Vec<PathBuf>,
 
-    /// One fault: 429, STEP=timeout:5000
+    /// One fault: 429:once, STEP=timeout:5000
     ///
-    /// Without a step, it applies to every call. Repeatable.
+    /// Without a step, it applies to every call, or with `once` to the first. Repeatable.
     #[arg(
         long,
         value_name = "[STEP=]FAULT",

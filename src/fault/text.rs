@@ -35,6 +35,11 @@ pub(super) enum RuleWord {
     Text,
 }
 
+/// The field of a rule that limits how often its fault happens.
+pub(super) const TIMES: (&str, RuleWord) = ("times", RuleWord::Number);
+/// The word for `times=1`.
+const ONCE: &str = "once";
+
 /// The fields of a rule that may follow its fault.
 type RuleWords = [(&'static str, RuleWord)];
 
@@ -117,13 +122,20 @@ pub(super) fn with_rule_words(
             .map_err(|error| FieldError::other("", format!("not a fault in JSON: {error}")))?;
         return Ok((fault, of_rule));
     }
-    let status = text.split(';').next().filter(|head| is_status(head.trim()));
-    let long = status.map(|_| format!("http_error:{text}"));
-    let text = long.as_deref().unwrap_or(text);
     let (head, mut rest) = match text.split_once(';') {
         Some((head, rest)) => (head, Some(rest)),
         None => (text, None),
     };
+    let before_once = head.trim_end().strip_suffix(ONCE).map(str::trim_end);
+    let head = match before_once.and_then(|before| before.strip_suffix(':')) {
+        Some(head) if words.contains(&TIMES) => {
+            of_rule.insert(TIMES.0.to_owned(), 1.into());
+            head
+        }
+        _ => head,
+    };
+    let long = is_status(head.trim()).then(|| format!("http_error:{head}"));
+    let head = long.as_deref().unwrap_or(head);
     let (name, primary) = match head.split_once(':') {
         Some((name, primary)) => (name.trim(), Some(primary.trim())),
         None => (head.trim(), None),
@@ -153,7 +165,8 @@ pub(super) fn with_rule_words(
 }
 
 /// Reads one `field=value` of a rule into `object`, and returns what follows the next `;`. Returns
-/// `None` if the text is about the fault. A percentage alone is the probability.
+/// `None` if the text is about the fault. A percentage alone is the probability, and `once` is
+/// `times=1`.
 fn rule_field<'a>(
     form: &FaultForm,
     text: &'a str,
@@ -165,6 +178,7 @@ fn rule_field<'a>(
     let (name, text) = match part.split_once('=') {
         Some((name, text)) => (name.trim(), text.trim()),
         None if percentage(part).is_some() => ("probability", part),
+        None if part == ONCE => (TIMES.0, "1"),
         None => return Ok(None),
     };
     let is_of_fault = form.fields.iter().any(|(known, _)| *known == name);

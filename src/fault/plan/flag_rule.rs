@@ -13,7 +13,7 @@ use loomrec_identity::typed_field::FieldError;
 /// The fields of a rule that may follow its fault. `body` is a field of a fault, and the step comes
 /// first.
 const WORDS: [(&str, RuleWord); 12] = [
-    ("times", RuleWord::Number),
+    text::TIMES,
     ("probability", RuleWord::Rate),
     ("request_hash", RuleWord::Text),
     ("upstream", RuleWord::Text),
@@ -77,6 +77,10 @@ mod tests {
         );
         assert_eq!(read("drop;0.5%;").probability, Some(0.005));
         assert_eq!(read("drop"), read("*=drop"));
+        for once in ["429:once", "429;once", "http_error:429;once", "429;times=1", "429 : once ;"] {
+            assert_eq!(read(once), read("429;times=1"), "{once}");
+        }
+        assert_eq!(read("plan=timeout:5000;once;model=7b").times, Some(1));
         assert!(read("drop").when.is_empty());
     }
 
@@ -100,7 +104,10 @@ mod tests {
         );
         assert_eq!(told("drop;probability=2"), "/probability: expected a rate, from 0 to 1, not 2");
         assert_eq!(told("drop;101%"), "/probability: expected a rate, from 0 to 1, not 1.01");
-        assert_eq!(told("drop;times=1;times=2"), "/times: it is given twice");
+        for twice in ["drop;times=1;times=2", "drop:once;times=2", "drop:once;once"] {
+            assert_eq!(told(twice), "/times: it is given twice");
+        }
+        assert!(Fault::parse("429:once").is_err(), "a header asks for one call only");
         assert!(told("drop;upstream=").starts_with("/upstream: expected a word"));
         assert_eq!(
             told("10%=429"),
