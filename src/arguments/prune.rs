@@ -14,9 +14,11 @@ use loomrec_store::RecordingLocation;
 #[command(after_help = "\
 Removes the takes that meet all the given criteria. Without --apply, nothing is changed. A take
 is used if any of the receipts or journals says so; a journal does not distinguish the takes of a
-key. Takes of a call are removed only from the end, because the Nth call gets the Nth take.
+key. Takes of a call are removed only from the end, because the Nth call gets the Nth take; KEY#1
+removes just this take, and later calls then get the takes after it.
 
 Examples:
+  loomrec prune agent.json 3f2c9a1b --apply                # one call
   loomrec replay -r agent.json --receipt run.receipt -- pytest
   loomrec prune agent.json --unused run.receipt            # what would be removed
   loomrec prune agent.json --unused run.receipt --apply
@@ -25,6 +27,9 @@ pub struct PruneArgs {
     /// The recording (or that of the settings)
     #[arg(value_name = "FILE", value_parser = local_location(), value_hint = ValueHint::AnyPath)]
     pub file: RecordingLocation,
+    /// These calls: a step id or the beginning of a hash for all takes of it, KEY#2 for one take
+    #[arg(value_name = "KEY")]
+    pub keys: Vec<String>,
     /// Takes that a complete replay did not use, according to its receipt (repeatable)
     #[arg(long, value_name = "RECEIPT")]
     pub unused: Vec<PathBuf>,

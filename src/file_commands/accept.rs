@@ -4,12 +4,11 @@ use std::collections::BTreeSet;
 
 use super::args::{AcceptArgs, DecideArgs, LogFormat, RejectArgs};
 use super::review::{ReviewDesk, Verdict, command, key, summary, typed};
-use super::show::take_choice::{self, Choice, NoChoice};
+use super::show::take_choice::{self, NoChoice};
 use loomrec_cli::exit::{CommandFailure, NO};
 use loomrec_cli::output::{Output, print};
 use loomrec_cli::terminal;
 use loomrec_cli::terminal::quoted;
-use loomrec_recording::EntryName;
 use loomrec_recording::pending::ReplacedTake;
 
 /// How many changes an error message names.
@@ -100,7 +99,8 @@ fn chosen(desk: &ReviewDesk, keys: &[String]) -> Result<BTreeSet<usize>, Command
         let new = take_choice::choose(&waiting, Some(key));
         let mut found = match &new {
             Ok(choice) => {
-                let is_meant = meaning(key, choice);
+                let takes = choice.takes(key);
+                let is_meant = |take: &ReplacedTake| takes.has(&take.name, take.take);
                 changes(desk, |at| is_meant(&desk.changes[at].entry))
             }
             Err(_) => Vec::new(),
@@ -108,10 +108,11 @@ fn chosen(desk: &ReviewDesk, keys: &[String]) -> Result<BTreeSet<usize>, Command
         if found.is_empty()
             && let Ok(choice) = take_choice::choose(&recorded, Some(key))
         {
-            let is_meant = meaning(key, &choice);
+            let takes = choice.takes(key);
             found = changes(desk, |at| {
                 let replaced = desk.standings[at].replaced().map(|held| &desk.held[held]);
-                replaced.or(desk.changes[at].replaces.as_ref()).is_some_and(&is_meant)
+                let replaced = replaced.or(desk.changes[at].replaces.as_ref());
+                replaced.is_some_and(|take| takes.has(&take.name, take.take))
             });
         }
         if found.is_empty() {
@@ -126,19 +127,6 @@ fn chosen(desk: &ReviewDesk, keys: &[String]) -> Result<BTreeSet<usize>, Command
 /// Returns the open changes that fulfil a condition.
 fn changes(desk: &ReviewDesk, is_such: impl Fn(usize) -> bool) -> Vec<usize> {
     desk.open_changes().into_iter().filter(|at| is_such(*at)).collect()
-}
-
-/// Returns a test whether a take is meant. All takes of a name are meant, unless the key gives a
-/// number.
-fn meaning(key: &str, choice: &Choice<'_>) -> impl Fn(&ReplacedTake) -> bool {
-    let name = choice.named.name.clone();
-    let number = key.rsplit_once('#').is_some_and(|(_, number)| number.parse::<usize>().is_ok());
-    let is_whole = match &name {
-        EntryName::Step(id) => id == key,
-        EntryName::Hash(_) => !number,
-    };
-    let take = choice.take;
-    move |other| other.name == name && (is_whole || other.take == take)
 }
 
 /// Returns the refusal of changes in conflict.

@@ -10,6 +10,9 @@ use serde_json::{Value, json};
 
 use super::args::{LogFormat, PruneArgs};
 use super::ls::{self, TakeRow};
+use super::show;
+use super::show::contents::RecordingContents;
+use super::show::take_choice::KeyedTakes;
 use loomrec_cli::amount::{age, span};
 use loomrec_cli::exit::CommandFailure;
 use loomrec_cli::output::{Output, print};
@@ -27,10 +30,11 @@ use used::UsedTakes;
 /// No criterion given, or a receipt or journal without the needed data (2); a recording that is
 /// missing, damaged or too new (4); one that cannot be written, or that is being recorded into (5).
 pub fn run(args: &PruneArgs) -> Result<u8, CommandFailure> {
-    let asked = !args.unused.is_empty() || !args.journal.is_empty() || args.older_than.is_some();
-    if !asked && args.upstream.is_none() && args.model.is_none() {
+    let runs = args.unused.iter().chain(&args.journal);
+    let is_limited = runs.count() > 0 || args.older_than.is_some() || args.upstream.is_some();
+    if !is_limited && args.keys.is_empty() && args.model.is_none() {
         return Err(CommandFailure::usage(
-            "say which takes to prune: those not used in a run (--unused RECEIPT, --journal \
+            "say which takes to prune: those of a KEY (`loomrec ls` lists them), those not used in a run (--unused RECEIPT, --journal \
              JOURNAL), old ones (--older-than 90d), those of an --upstream or a --model",
         ));
     }
@@ -39,8 +43,13 @@ pub fn run(args: &PruneArgs) -> Result<u8, CommandFailure> {
         true => serve_setup::open_to_change(&args.file, &output)?,
         false => serve_setup::open(&args.file, &output)?,
     };
-    let used = UsedTakes::read(args, &recording)?;
-    let pruned = PrunedTakes::of(&recording, args, &used)?;
+    let criteria = PruneCriteria {
+        args,
+        used: UsedTakes::read(args, &recording)?,
+        keyed: keyed_takes(args, &recording)?,
+        now: SystemTime::now(),
+    };
+    let pruned = PrunedTakes::of(&recording, &criteria)?;
     if args.apply && pruned.count() > 0 {
         recording.rewrite(&pruned.changes()?)?;
     }
@@ -50,12 +59,41 @@ pub fn run(args: &PruneArgs) -> Result<u8, CommandFailure> {
     }
 }
 
+/// Which takes go: those that meet all that is given.
+struct PruneCriteria<'a> {
+    args: &'a PruneArgs,
+    used: UsedTakes,
+    /// The takes that the keys name; all if there is no key.
+    keyed: Vec<KeyedTakes>,
+    now: SystemTime,
+}
+
+/// Returns the takes that the keys name.
+fn keyed_takes(args: &PruneArgs, recording: &Recording) -> Result<Vec<KeyedTakes>, CommandFailure> {
+    if args.keys.is_empty() {
+        return Ok(Vec::new());
+    }
+    let contents = RecordingContents::of(recording)?;
+    let takes = |key: &String| {
+        let choice = show::choose("prune", &args.file, recording, &contents, Some(key))?;
+        match choice.takes(key) {
+            takes if takes.take.is_some_and(|at| !(1..=choice.named.takes.len()).contains(&at)) => {
+                Err(show::no_such_take(&args.file, choice.named, choice.take))
+            }
+            takes => Ok(takes),
+        }
+    };
+    args.keys.iter().map(takes).collect()
+}
+
 /// A take, and what is reported about it.
 struct TakeReport {
     number: usize,
     place: TakeRef,
     question: TakeIdentity,
     unwanted: bool,
+    /// Whether a key has its number: it then goes also if a later take of its call stays.
+    is_numbered: bool,
     /// Whether it would go, but a later take of its call stays.
     held: bool,
     goes: bool,
@@ -75,18 +113,14 @@ struct PrunedTakes {
 
 impl PrunedTakes {
     /// Decides about each take.
-    fn of(
-        recording: &Recording,
-        args: &PruneArgs,
-        used: &UsedTakes,
-    ) -> Result<Self, CommandFailure> {
+    fn of(recording: &Recording, criteria: &PruneCriteria<'_>) -> Result<Self, CommandFailure> {
         let mut names: Vec<(EntryName, Vec<TakeReport>)> = Vec::new();
-        let (mut undated, mut any_used, now) = (0, false, SystemTime::now());
+        let (mut undated, mut any_used, used) = (0, false, &criteria.used);
         for stored in recording.entries() {
             let stored = stored?;
             let (name, place) = (stored.name.clone(), stored.place);
             any_used |= used.has(&name, stored.take, &stored.entry);
-            let take = TakeReport::of(stored, place, args, used, now, &mut undated);
+            let take = TakeReport::of(stored, place, criteria, &mut undated);
             match names.last_mut() {
                 Some((last, takes)) if *last == name => takes.push(take),
                 _ => names.push((name, vec![take])),
@@ -95,16 +129,17 @@ impl PrunedTakes {
         if used.has_journal() && !any_used {
             return Err(CommandFailure::usage(format!(
                 "--journal: no call in it was answered from {}; name the journal of a replay of it",
-                terminal::path_line(args.file.as_path())
+                terminal::path_line(criteria.args.file.as_path())
             )));
         }
         for (_, takes) in &mut names {
             let asked: Vec<_> = takes.iter().map(|take| (take.question, take.unwanted)).collect();
             for (take, goes) in takes.iter_mut().zip(take_identity::can_go(&asked)) {
-                (take.goes, take.held) = (goes, take.unwanted && !goes);
+                take.goes = goes || take.unwanted && take.is_numbered;
+                take.held = take.unwanted && !take.goes;
             }
         }
-        Ok(Self { names, undated, now })
+        Ok(Self { names, undated, now: criteria.now })
     }
 
     fn takes(&self) -> impl Iterator<Item = (&EntryName, &TakeReport)> {
@@ -228,22 +263,25 @@ impl TakeReport {
     fn of(
         stored: StoredEntry,
         place: TakeRef,
-        args: &PruneArgs,
-        used: &UsedTakes,
-        now: SystemTime,
+        criteria: &PruneCriteria<'_>,
         undated: &mut usize,
     ) -> Self {
+        let PruneCriteria { args, used, keyed, now } = criteria;
         let number = stored.take;
+        let mut naming = keyed.iter().filter(|takes| takes.has(&stored.name, number)).peekable();
+        let is_named = keyed.is_empty() || naming.peek().is_some();
+        let is_numbered = naming.any(|takes| takes.take.is_some());
         let row = TakeRow::of(stored, 0);
         let entry = &row.entry;
         let asked = row.call.as_ref().and_then(|call| call.model.as_deref());
         let is_model =
             |model: &String| entry.model.as_ref() == Some(model) || asked == Some(model.as_str());
-        let others = !used.has(&row.name, number, entry)
+        let others = is_named
+            && !used.has(&row.name, number, entry)
             && args.upstream.as_ref().is_none_or(|name| entry.upstream.as_ref() == Some(name))
             && args.model.as_ref().is_none_or(is_model);
         let is_old = args.older_than.map(|limit| {
-            let age = entry.recorded_at.as_deref().and_then(|at| age(at, now));
+            let age = entry.recorded_at.as_deref().and_then(|at| age(at, *now));
             age.map(|age| age > limit)
         });
         if others && is_old == Some(None) {
@@ -254,6 +292,7 @@ impl TakeReport {
             place,
             question: TakeIdentity::of(entry),
             unwanted: others && is_old.is_none_or(|old| old == Some(true)),
+            is_numbered,
             held: false,
             goes: false,
             call: row.call_words(),

@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 
 use super::args::{LogFormat, ShowArgs};
 use super::ls::{self, TakeRow};
-use contents::RecordingContents;
+use contents::{ListedEntry, RecordingContents};
 use earlier_take::{ContinuedTake, ContinuedTakes};
 use loomrec_cli::exit::{CommandFailure, NO, UNEXPECTED, USAGE};
 use loomrec_cli::output::{Output, print, stdout_failure};
@@ -84,23 +84,46 @@ fn pick(
     is_full: bool,
 ) -> Result<(TakeRow, Option<ContinuedTake>), CommandFailure> {
     let contents = RecordingContents::of(recording)?;
-    let Choice { named, take } = take_choice::choose(&contents, key).map_err(|error| {
-        failure(file, &error, |key, columns| question(recording, &contents, key, columns))
-    })?;
-    let (name, takes) = (&named.name, named.takes.len());
-    let missing = || {
-        let key = name.take_key(take);
-        let are = if takes == 1 { "is 1 take" } else { "are takes 1 to" };
-        let count = if takes == 1 { String::new() } else { format!(" {takes}") };
-        let text = format!("there is no {key} in {}: there {are}{count} of it", file.display());
-        CommandFailure::new(NO, terminal::line(&text))
-    };
-    let standing = take.checked_sub(1).and_then(|at| named.takes.get(at)).ok_or_else(missing)?;
-    let (name, place) = (name.clone(), standing.place);
+    let Choice { named, take } = choose("show", file, recording, &contents, key)?;
+    let standing = take.checked_sub(1).and_then(|at| named.takes.get(at));
+    let standing = standing.ok_or_else(|| no_such_take(file, named, take))?;
+    let (name, place, takes) = (named.name.clone(), standing.place, named.takes.len());
     let entry = recording.entry(&place)?;
     let row = TakeRow::of(StoredEntry { name, take, entry, place }, takes);
     let earlier = if is_full { None } else { ContinuedTake::of(recording, &row)? };
     Ok((row, earlier))
+}
+
+/// Returns the error for the number of a take that a name does not have.
+pub(super) fn no_such_take(
+    file: &RecordingLocation,
+    named: &ListedEntry,
+    take: usize,
+) -> CommandFailure {
+    let takes = named.takes.len();
+    let are = if takes == 1 { "is 1 take" } else { "are takes 1 to" };
+    let count = if takes == 1 { String::new() } else { format!(" {takes}") };
+    let key = named.name.take_key(take);
+    let text = format!("there is no {key} in {}: there {are}{count} of it", file.display());
+    CommandFailure::new(NO, terminal::line(&text))
+}
+
+/// Returns the take that the key of a command's line names.
+///
+/// # Errors
+/// A key that is not in the recording (1); one that matches several entries, or that is required and
+/// missing (2).
+pub(super) fn choose<'a>(
+    command: &str,
+    file: &RecordingLocation,
+    recording: &Recording,
+    contents: &'a RecordingContents,
+    key: Option<&str>,
+) -> Result<Choice<'a>, CommandFailure> {
+    take_choice::choose(contents, key).map_err(|error| {
+        let question = |key: &str, columns| question(recording, contents, key, columns);
+        failure(command, file, &error, question)
+    })
 }
 
 /// Returns the beginning of what the take of a key asks, in at most this many columns.
@@ -118,6 +141,7 @@ fn question(
 /// Returns the error for a key that names no entry. `question` returns what a key asks, in at most
 /// so many columns.
 fn failure(
+    command: &str,
     file: &RecordingLocation,
     error: &NoChoice,
     question: impl Fn(&str, usize) -> Option<String>,
@@ -125,11 +149,11 @@ fn failure(
     let shown = file.display();
     let (code, text, keys) = match error {
         NoChoice::Empty => {
-            (NO, format!("{shown} is an empty recording: there is nothing to show"), &[][..])
+            (NO, format!("{shown} is an empty recording: there is nothing to {command}"), &[][..])
         }
         NoChoice::Needed { keys } => {
             let count = keys.len();
-            (USAGE, format!("{shown} holds {count} keys: say which one to show"), &keys[..])
+            (USAGE, format!("{shown} holds {count} keys: say which one to {command}"), &keys[..])
         }
         NoChoice::Ambiguous { key, keys } => {
             (USAGE, format!("{key:?} means {} keys of {shown}: add digits", keys.len()), &keys[..])
@@ -147,9 +171,10 @@ fn failure(
         }
     };
     let mut text = terminal::line(&text).into_owned();
-    let command =
-        |key: &String| format!("  loomrec show {shown} {}", terminal::line(&terminal::quoted(key)));
-    let commands: Vec<String> = keys.iter().take(NAMED).map(command).collect();
+    let line = |key: &String| {
+        format!("  loomrec {command} {shown} {}", terminal::line(&terminal::quoted(key)))
+    };
+    let commands: Vec<String> = keys.iter().take(NAMED).map(line).collect();
     let widest = commands.iter().map(|command| terminal::columns(command)).max().unwrap_or(0);
     let room = terminal::width().map_or(ls::QUESTION, |width| width.saturating_sub(widest + 4));
     for (command, key) in commands.iter().zip(keys) {

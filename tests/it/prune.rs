@@ -286,3 +286,31 @@ fn unused_takes_are_not_removed_while_calls_are_missed() {
     assert!(said.contains("see to the missed calls first"), "{said}");
     assert!(proposed(&said).is_empty(), "{said}");
 }
+
+#[test]
+fn one_call_goes_by_its_key() {
+    let scene = sample();
+    let before = scene.text();
+    let keys: Vec<String> = scene.takes().into_iter().map(|(key, _)| key).collect();
+    let (again, one) = (keys[0].clone(), keys[3].clone());
+    let dry = scene.run(&["prune", "run.json", &one[..8]]).expect(0).stdout;
+    assert!(dry.contains("1 of 7 takes would be pruned"), "{dry}");
+    assert_eq!(scene.text(), before, "a dry run changed it");
+    scene.run(&["prune", "run.json", &one[..8], "--apply"]).expect(0);
+    scene.replayed(&[], &[chat("one")], 1);
+    // One take goes alone, and those after it move up.
+    let second = format!("{}#2", &again[..8]);
+    let said = scene.run(&["prune", "run.json", &second, "--apply"]).expect(0).stdout;
+    assert!(said.contains("1 of 6 takes pruned"), "{said}");
+    scene.replayed(&[], &[chat("again"), chat("again")], 0);
+    scene.replayed(&[], &[chat("again"), chat("again"), chat("again")], 1);
+    // Without a number, all takes of the call go.
+    scene.run(&["prune", "run.json", "plan", &again[..8], "--apply"]).expect(0);
+    assert_eq!(scene.takes().len(), 1);
+    let left = scene.text();
+    scene.run(&["prune", "run.json", "nobody", "--apply"]).expect(1).says(&["there is no"]);
+    scene.run(&["prune", "run.json", "abc", "--apply"]).expect(2).says(&["needs 4 digits"]);
+    let third = format!("{}#3", &keys[4][..8]);
+    scene.run(&["prune", "run.json", &third, "--apply"]).expect(1).says(&["there is 1 take of it"]);
+    assert_eq!(scene.text(), left);
+}
