@@ -53,7 +53,6 @@ pub fn run(args: &ImportArgs) -> Result<u8, CommandFailure> {
     let addresses = UpstreamAddresses::new(serve_setup::addresses(&args.upstream)?);
     let substitutes = substitutes(&args.substitute)?;
     let files = file_list::expand(&args.files)?;
-    let redactor = serve_setup::redactor(&args.redact)?;
     let prices = prices::load(args.prices.as_deref())?;
     let output = Output::new(LogFormat::Human, false, false);
     let into = args.into.as_ref().map(|path| open_target(path, &output)).transpose()?;
@@ -68,6 +67,7 @@ pub fn run(args: &ImportArgs) -> Result<u8, CommandFailure> {
              environment and the settings",
         );
     }
+    let redactor = serve_setup::redactor(&[&args.redact, rules.redactions()].concat())?;
     let credential_params = serve_setup::credential_params(&args.identity);
     let maker = EntryMaker { redactor: &redactor, prices: &prices, max: UNPACKED };
     let import = EntryImporter {

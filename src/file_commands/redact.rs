@@ -11,7 +11,7 @@ use super::args::{LogFormat, RedactArgs};
 use loomrec_cli::exit::{CommandFailure, NO};
 use loomrec_cli::output::{Output, print};
 use loomrec_cli::{serve_setup, terminal};
-use loomrec_recording::redact::Redactor;
+use loomrec_recording::redact::{CallCredentials, Redactor};
 use report::RedactReport;
 use scanned_recording::ScannedRecording;
 
@@ -22,8 +22,8 @@ use scanned_recording::ScannedRecording;
 /// cannot be written, or that is being recorded into (5).
 pub fn run(args: &RedactArgs) -> Result<u8, CommandFailure> {
     let output = Output::new(LogFormat::Human, false, false);
-    let redactor = Redactor::new(&args.redact)
-        .map_err(|error| CommandFailure::usage(format!("--redact: failed to {error}")))?;
+    let redactor = serve_setup::redactor(&args.redact)?;
+    let patterns = RecordedPatterns::of(&args.redact, &redactor);
     let mut reports = Vec::new();
     // All recordings are scanned before any is changed.
     let mut works = Vec::new();
@@ -32,7 +32,7 @@ pub fn run(args: &RedactArgs) -> Result<u8, CommandFailure> {
             true => serve_setup::open_to_change(path, &output)?,
             false => serve_setup::open(path, &output)?,
         };
-        works.push(ScannedRecording::of(path, recording, &redactor)?);
+        works.push(ScannedRecording::of(path, recording, &redactor, &patterns.kept)?);
     }
     for work in &works {
         let applied = args.apply && work.changes_something();
@@ -41,10 +41,41 @@ pub fn run(args: &RedactArgs) -> Result<u8, CommandFailure> {
         }
         reports.push(RedactReport::of(work, applied));
     }
+    patterns.secret.iter().for_each(|note| output.warning(note));
     serve_setup::ineffective_rules(&redactor).iter().for_each(|note| output.warning(note));
     match args.json {
         true => print(&terminal::json(&format!("{:#}\n", report::to_json(&reports))))?,
         false => print(&report::text(&reports, args))?,
     };
     Ok(if reports.iter().any(RedactReport::leaves_something) { NO } else { 0 })
+}
+
+/// The patterns of the command line.
+struct RecordedPatterns {
+    /// Those that the recordings get, so that later runs redact the same.
+    kept: Vec<String>,
+    /// Warnings about those that they do not get.
+    secret: Vec<String>,
+}
+
+impl RecordedPatterns {
+    /// Keeps the patterns, except those that hold what they redact.
+    fn of(patterns: &[String], redactor: &Redactor) -> Self {
+        let none = CallCredentials::default();
+        let is_secret = |pattern: &&String| {
+            let plain = pattern.replace(['\\', '^', '$'], "");
+            [pattern.as_str(), &plain].iter().any(|text| redactor.redact_text(text, &none) != *text)
+        };
+        let (secret, kept): (Vec<_>, Vec<_>) = patterns.iter().partition(is_secret);
+        let note = |pattern: &String| {
+            format!(
+                "--redact {pattern}: the pattern itself holds what it removes, so it is not written \
+                 into the recording: record and replay need it, too"
+            )
+        };
+        Self {
+            kept: kept.into_iter().cloned().collect(),
+            secret: secret.into_iter().map(note).collect(),
+        }
+    }
 }

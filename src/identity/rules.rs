@@ -25,6 +25,9 @@ pub struct IdentityRules {
     /// What clients make anew in each run: sorted, each once. Keys do not follow these rules, only
     /// the comparison with a recorded request that is not exactly the same.
     normalize: Vec<NormalizeRule>,
+    /// The patterns of what is redacted before a request is compared or recorded: sorted, each once.
+    /// Keys are made of redacted requests.
+    redactions: Vec<String>,
 }
 
 impl IdentityRules {
@@ -57,6 +60,7 @@ impl IdentityRules {
             headers: all(&self.headers, headers),
             ignore_headers: all(&self.ignore_headers, ignored),
             normalize: self.normalize.clone(),
+            redactions: self.redactions.clone(),
         }
     }
 
@@ -73,10 +77,30 @@ impl IdentityRules {
         Self { normalize: Vec::new(), ..self.clone() }
     }
 
-    /// Whether keys under these rules are those under the others. Rules for what clients make anew
-    /// change no key.
+    /// These rules, with further patterns of what is redacted.
+    pub fn with_redactions(&self, more: impl IntoIterator<Item = String>) -> Self {
+        let mut redactions: Vec<String> = self.redactions.iter().cloned().chain(more).collect();
+        redactions.sort_unstable();
+        redactions.dedup();
+        Self { redactions, ..self.clone() }
+    }
+
+    /// These rules, with those of `other` that change no key of a request: what clients make anew,
+    /// and what is redacted.
+    pub fn with_keyless_rules_of(&self, other: &Self) -> Self {
+        self.with_normalize(other.normalize.iter().cloned())
+            .with_redactions(other.redactions.iter().cloned())
+    }
+
+    /// Whether keys under these rules are those under the others: for the same redacted request.
     pub fn makes_keys_of(&self, other: &Self) -> bool {
-        self.without_normalize() == other.without_normalize()
+        let of_keys = |rules: &Self| Self { redactions: Vec::new(), ..rules.without_normalize() };
+        of_keys(self) == of_keys(other)
+    }
+
+    /// The patterns of what is redacted: sorted, each once.
+    pub fn redactions(&self) -> &[String] {
+        &self.redactions
     }
 
     /// The rules for what clients make anew.
@@ -93,7 +117,7 @@ impl IdentityRules {
     pub fn united(&self, other: &Self) -> Self {
         self.with(other.ignore.iter().cloned())
             .with_headers(&other.headers, &other.ignore_headers)
-            .with_normalize(other.normalize.iter().cloned())
+            .with_keyless_rules_of(other)
     }
 
     /// The further headers that keys include: in lower case, sorted.
@@ -122,7 +146,8 @@ impl IdentityRules {
         let without = self.ignore_headers.iter().map(|name| format!("header {name}"));
         let with = self.headers.iter().map(|name| format!("+header {name}"));
         let renamed = self.normalize.iter().map(|rule| format!("normalize {rule}"));
-        ignored.chain(without).chain(with).chain(renamed).collect()
+        let redacted = self.redactions.iter().map(|pattern| format!("redact {pattern}"));
+        ignored.chain(without).chain(with).chain(renamed).chain(redacted).collect()
     }
 
     /// These rules, with the top-level members that only choose the mode of delivery (`stream`,

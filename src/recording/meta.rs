@@ -183,6 +183,9 @@ fn loomrec_json(rules: &IdentityRules) -> Value {
     if !rules.normalize().is_empty() {
         identity["normalize"] = rules.normalize().iter().map(NormalizeRule::to_string).collect();
     }
+    if !rules.redactions().is_empty() {
+        identity["redact"] = json!(rules.redactions());
+    }
     if !rules.normalize().is_empty() || rules.ignore().iter().any(PlacePattern::is_extended) {
         identity["version"] = VERSION_WITH_PATTERNS.into();
     }
@@ -246,7 +249,27 @@ fn read_exceptions(identity: FieldReader<'_>, version: u64) -> Result<IdentityRu
     let ignored = read_names(identity, "ignore_headers", redact::ignorable_name)?;
     let ignore = read_ignore(identity, version)?;
     let rules = IdentityRules::new(ignore).with_headers(&headers, &ignored);
-    Ok(rules.with_normalize(read_normalize(identity)?))
+    let rules = rules.with_normalize(read_normalize(identity)?);
+    Ok(rules.with_redactions(read_redactions(identity)?))
+}
+
+/// Reads the patterns of what is redacted.
+fn read_redactions(identity: FieldReader<'_>) -> Result<Vec<String>, FieldError> {
+    let expected = "a list of at most 256 regular expressions";
+    let wrong = |found| FieldError::unexpected(identity.place("redact"), expected, found);
+    let patterns = identity.list("redact", expected)?.unwrap_or_default();
+    if patterns.len() > RecordingMeta::MOST_RULES {
+        return Err(identity.wrong("redact", expected));
+    }
+    let text = |value: &Value| match value.as_str() {
+        Some(text) => Ok(text.to_owned()),
+        None => Err(wrong(value_kind(value).to_owned())),
+    };
+    let patterns = patterns.iter().map(text).collect::<Result<Vec<_>, _>>()?;
+    match redact::check_patterns(&patterns) {
+        Ok(()) => Ok(patterns),
+        Err(error) => Err(wrong(format!("one that cannot be used: failed to {error}"))),
+    }
 }
 
 /// Reads the rules for what clients make anew.

@@ -77,6 +77,7 @@ use edit::{
 use key_shape::ShapeFinder;
 use placeholder::RedactionMark;
 use rule::RedactRule;
+pub use rule::check_patterns;
 use search::RedactSearch;
 
 impl Redactor {

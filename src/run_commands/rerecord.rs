@@ -31,14 +31,13 @@ use filter::RerecordFilter;
 use loomrec_cli::exit::{CommandFailure, NO, NOT_KEPT, UNEXPECTED};
 use loomrec_cli::output::{Output, print};
 use loomrec_cli::settings::trusted_text;
-use loomrec_cli::{prices, terminal};
+use loomrec_cli::{prices, serve_setup, terminal};
 use loomrec_engine::clock::{ArrivalClock, timestamp_of};
 use loomrec_engine::record::rerecord::{RerecordLimits, RerecordSender};
 use loomrec_engine::record::writer::{KeepPolicy, RecordWriter};
 use loomrec_engine::record::{RecordConfig, RecordEngine, RecordOutcome};
 use loomrec_engine::upstream::UpstreamClient;
 use loomrec_proxy::server::{OnNotice, UserNotice, report_exchange};
-use loomrec_recording::redact::Redactor;
 use loomrec_store::RecordingLocation;
 use loomrec_telemetry::metric::{Metrics, RunInfo};
 use loomrec_telemetry::run_counters::RunCounters;
@@ -274,12 +273,12 @@ impl RerecordWork {
         let sets =
             args.set.iter().map(|text| RequestOverride::parse(text)).collect::<Result<_, _>>()?;
         let gateways = RerecordUpstreams::of(args)?;
-        let redactor = Redactor::new(&args.redact)
-            .map_err(|error| CommandFailure::usage(format!("--redact: failed to {error}")))?;
         let sources = origin.open(output)?;
+        let recorded = sources.file.meta().rules().redactions();
+        let redactor = serve_setup::redactor(&[&args.redact, recorded].concat())?;
         let maker = RequestMaker {
             rules: sources.file.meta().rules().clone(),
-            redactor: Arc::new(redactor),
+            redactor,
             sets,
             gateways,
             send_redacted: args.send_redacted,

@@ -9,7 +9,7 @@ mod session_context;
 mod session_terms;
 mod shared_run;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -98,6 +98,8 @@ pub struct RunContext {
 pub struct RunEngines {
     /// Answers calls.
     pub engine: Engine,
+    /// Redacts requests as the flags and the recordings say.
+    pub redactor: Arc<Redactor>,
     /// Decides about faults.
     pub decider: FaultDecider,
     /// How soon the program has to recover from faults.
@@ -114,8 +116,8 @@ pub struct RunEngines {
 
 impl RunEngines {
     /// Creates the observer that parses requests for the engine.
-    fn observer(&self, redactor: &Arc<Redactor>, args: &ServeArgs) -> RequestObserver {
-        RequestObserver::new(Arc::clone(redactor), self.engine.rules().cloned().collect())
+    fn observer(&self, args: &ServeArgs) -> RequestObserver {
+        RequestObserver::new(Arc::clone(&self.redactor), self.engine.rules().cloned().collect())
             .with_credential_params(&args.identity.credential_param)
             .with_step_header(args.step_id_header.as_deref())
             .with_secrets(&store_secrets())
@@ -201,6 +203,24 @@ impl RunContext {
         for origin in recordings.iter().filter_map(RecordingLocation::origin) {
             self.metrics.remote.count_load(origin.fetched == 0);
         }
+    }
+
+    /// Returns what redacts calls under these rules of recordings, besides the flags.
+    ///
+    /// # Errors
+    /// A pattern that is invalid.
+    pub fn redactor_under<'r>(
+        &self,
+        args: &ServeArgs,
+        rules: impl IntoIterator<Item = &'r IdentityRules>,
+    ) -> Result<Arc<Redactor>, CommandFailure> {
+        let recorded = rules.into_iter().flat_map(|rules| rules.redactions().iter().cloned());
+        let recorded: BTreeSet<String> = recorded.collect();
+        if recorded.is_empty() {
+            return Ok(Arc::clone(&self.redactor));
+        }
+        let typed = args.redact.iter().filter(|pattern| !recorded.contains(*pattern));
+        serve_setup::redactor(&typed.chain(&recorded).cloned().collect::<Vec<_>>())
     }
 
     /// Returns what builds the requests that go upstream.
@@ -331,7 +351,7 @@ impl RunContext {
             reload,
         };
         let work = serve(server, Opening { origin: &origin, notices }, args, &environment, output);
-        let cmd_exit = with_live_line(self.bar, self.counters, work).await?;
+        let cmd = with_live_line(self.bar, self.counters, work).await?;
         let hosts = guard::end(guard).await;
         close_telemetry(&proxy, output).await;
         let replay = proxy.engine.replay().cloned();
@@ -340,7 +360,7 @@ impl RunContext {
             replay,
             upstreams: self.upstreams,
             environment,
-            cmd_exit,
+            cmd,
             budget,
             hosts,
             sessions,

@@ -184,12 +184,11 @@ async fn run(
         receipt.in_force = Some(in_force.with_clients(control, (0, 0)));
     }
     server_run::write_receipt(&receipt, &args, &output)?;
-    Ok(match ran.cmd_exit {
-        Some(code) if code != 0 => code,
+    Ok(ran.exit_code(match receipt.complaints.is_empty() {
         _ if receipt.unkept > 0 || receipt.more.unfolded.is_some() => NOT_KEPT,
-        _ if receipt.complaints.is_empty() => 0,
-        _ => NO,
-    })
+        true => 0,
+        false => NO,
+    }))
 }
 
 /// Returns the engine of the run itself, which answers no call.
@@ -203,6 +202,7 @@ fn no_engines(
     let replay = Arc::new(ReplayEngine::new(matcher, Latency::None));
     let on_explained = ground.miss_sink(None);
     RunEngines {
+        redactor: Arc::clone(&ground.redactor),
         engine: Engine::Replay { replay, on_miss: MissPolicy::Error, on_explained },
         decider: fault::no_faults(),
         budget: None,

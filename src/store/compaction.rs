@@ -238,7 +238,7 @@ fn stage(
     if !theirs.makes_keys_of(&rules) && source.outline.count_names() > 0 {
         return Err(StoreError::other_rules(&paths.target, &rules, theirs));
     }
-    let rules = rules.with_normalize(theirs.normalize().to_vec());
+    let rules = rules.with_keyless_rules_of(theirs);
     // Only the process that compacts writes this file, so it needs no unique name.
     let terms = StageTerms { disk, rules: Some(&rules), tag: FOLD };
     StagedFile::write(source, &paths.target, terms)

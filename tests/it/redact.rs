@@ -78,7 +78,8 @@ fn calls(customer: &str) -> Vec<Call> {
 fn nothing_is_left(scene: &Scene) {
     let native = STANDARD.encode(b"CUST-123456");
     for (path, bytes) in scene.files() {
-        let text = String::from_utf8_lossy(&bytes).into_owned();
+        // The recording keeps the rule.
+        let text = String::from_utf8_lossy(&bytes).replace(RULE, "");
         for needle in ["CUST-", "123456", "999999", native.trim_end_matches('=')] {
             assert!(!text.contains(needle), "{needle} in {}:\n{text}", path.display());
         }
@@ -114,10 +115,14 @@ fn recording_is_redacted_and_replays_under_the_same_rule() {
     assert!(answers[0].text().contains("Dear [REDACTED]"), "{}", answers[0].text());
     assert!(answers[1].text().contains("It is [REDACTED]."), "{}", answers[1].text());
     assert_eq!(answers[2].body(), b"\xff\xfe\x00[REDACTED]");
-    // Another customer now makes the same request, and without the rule neither matches.
-    scene.replayed(&["--redact", RULE], &[chat("Who is CUST-654321?")], 0);
-    scene.replayed(&[], &[chat("Who is CUST-123456?")], 1);
-    scene.replayed(&[], &[plain], 1);
+    // The recording keeps the rule: another customer now makes the same request.
+    let strict = ["--strict"];
+    for rule in [&["--redact", RULE][..], &[], &strict] {
+        scene.replayed(rule, &[chat("Who is CUST-654321?")], 0);
+        scene.replayed(rule, &[chat("Who is CUST-65432?")], 1);
+        scene.replayed(rule, &[plain.clone()], 1);
+    }
+    assert_eq!(scene.json()["_loomrec"]["identity"]["redact"], json!([RULE]));
     // The frames have valid checksums, and a second run finds nothing to do.
     scene.run(&["ls", "run.json"]).expect(0);
     let again = scene.run(&["redact", "run.json", "--redact", RULE, "--apply"]).expect(0);
@@ -131,7 +136,7 @@ fn calls_that_become_one_are_takes_of_it() {
     scene.recorded(&upstream(), &[ask("111111"), chat("between"), ask("222222")]);
     let said = scene.run(&["redact", "run.json", "--redact", RULE, "--apply"]).expect(0).stdout;
     assert!(said.contains("2 keys become one"), "{said}");
-    assert!(said.contains("--redact"), "{said}");
+    assert!(said.contains("run.json: its rules: redact CUST-[0-9]{6}"), "{said}");
     let keys: Vec<String> = scene.takes().into_iter().map(|(name, _)| name).collect();
     assert_eq!(keys[1], format!("{}#2", keys[0]), "{keys:?}");
     let calls = [ask("1111"), ask("333333"), ask("444444"), chat("between")];
@@ -158,7 +163,10 @@ fn what_is_clean_keeps_its_text_and_its_place() {
     assert_eq!((&was[0], &was[2]), (&is[0], &is[2]));
     assert_ne!(was[1].0, is[1].0);
     let after = scene.text();
-    assert_eq!(before[..before.find(&was[1].0).unwrap()], after[..after.find(&is[1].0).unwrap()]);
+    let first = |text: &str, end: &str| {
+        text[text.find(&was[0].0).unwrap()..text.find(end).unwrap()].to_owned()
+    };
+    assert_eq!(first(&before, &was[1].0), first(&after, &is[1].0));
     nothing_is_left(&scene);
 }
 
@@ -188,6 +196,50 @@ fn rules_of_the_project_hold_and_metadata_is_cleaned() {
     nothing_is_left(&scene);
     assert_eq!(scene.json()["_by"], "[REDACTED]");
     assert_eq!(scene.json()["x"]["content"], "[REDACTED]");
+}
+
+#[test]
+fn later_recordings_redact_as_the_recording_says() {
+    let scene = Scene::new();
+    scene.recorded(&upstream(), &[chat("Who is CUST-111111?")]);
+    scene.run(&["redact", "run.json", "--redact", RULE, "--apply"]).expect(0);
+    // Neither is the flag typed, nor does the file lose the rule.
+    scene.recorded(&upstream(), &[chat("Where is CUST-222222?")]);
+    nothing_is_left(&scene);
+    assert!(!scene.text().contains("CUST-222222"), "{}", scene.text());
+    let both = [chat("Who is CUST-333333?"), chat("Where is CUST-444444?")];
+    scene.replayed(&["--strict", "--fail-unused"], &both, 0);
+    let upstream = upstream();
+    let server = scene.record(&upstream, &["--mode", "new_episodes"]);
+    server.call(&chat("Who is CUST-555555?")).expect(200);
+    server.call(&chat("When did CUST-666666 call?")).expect(200);
+    server.stop().expect(0).says(&["1 served", "1 recorded"]);
+    assert!(!scene.text().contains("CUST-6"), "{}", scene.text());
+}
+
+#[test]
+fn pattern_that_holds_what_it_removes_is_not_written() {
+    for pattern in ["CUST-123456", "^CUST-123456", r"CUST\-123456"] {
+        let scene = Scene::new();
+        scene.recorded(&upstream(), &[chat("Who is CUST-123456?")]);
+        let ended = scene.run(&["redact", "run.json", "--redact", pattern, "--apply"]).expect(0);
+        ended.says(&["is not written into the recording"]);
+        assert!(!scene.text().contains("123456") || pattern.starts_with('^'), "{}", scene.text());
+        assert_eq!(scene.json()["_loomrec"]["identity"].get("redact"), None);
+    }
+}
+
+#[test]
+fn patterns_of_a_recording_are_checked_as_it_is_read() {
+    let scene = Scene::new();
+    scene.recorded(&upstream(), &[chat("hello")]);
+    let mut json = scene.json();
+    let wrong = [json!(["("]), json!(["x*"]), json!("a"), json!([1]), json!(vec!["a"; 257])];
+    for patterns in wrong {
+        json["_loomrec"]["identity"]["redact"] = patterns.clone();
+        scene.write(format!("{json:#}\n"));
+        scene.run(&["ls", "run.json"]).expect(4).says(&["/_loomrec/identity/redact"]);
+    }
 }
 
 #[test]

@@ -14,6 +14,8 @@ pub(super) struct RedactReport {
     path: String,
     applied: bool,
     meta: bool,
+    /// The patterns that it gets.
+    patterns: Vec<String>,
     takes: usize,
     changed: Vec<ChangedTake>,
     left: Vec<(String, String)>,
@@ -36,6 +38,7 @@ impl RedactReport {
             path: work.path.display().to_string(),
             applied,
             meta: work.meta.is_some(),
+            patterns: work.new_patterns(),
             takes: work.takes.len(),
             changed: Vec::new(),
             left: Vec::new(),
@@ -61,6 +64,10 @@ impl RedactReport {
         report
     }
 
+    fn changes_something(&self) -> bool {
+        self.meta || !self.patterns.is_empty() || !self.changed.is_empty()
+    }
+
     /// Whether something could not be removed.
     pub(super) fn leaves_something(&self) -> bool {
         !self.left.is_empty()
@@ -74,6 +81,10 @@ impl RedactReport {
         }
         if self.meta {
             text.push_str(&format!("{path}: metadata\n"));
+        }
+        for pattern in &self.patterns {
+            let pattern = terminal::line(pattern);
+            text.push_str(&format!("{path}: its rules: redact {pattern}\n"));
         }
         for (name, count) in &self.merged {
             let name = terminal::line(name);
@@ -95,7 +106,7 @@ impl RedactReport {
         let rekeyed = self.changed.iter().filter(|change| change.rekeyed).count();
         let (changed, takes) = (self.changed.len(), self.takes);
         let left = self.left.len();
-        text.push_str(&match (changed, self.meta, self.applied) {
+        text.push_str(&match (changed, self.meta || !self.patterns.is_empty(), self.applied) {
             (0, false, _) if left > 0 => {
                 format!("{path}: nothing changed; {left} of {takes} takes are not clean\n")
             }
@@ -123,6 +134,7 @@ impl RedactReport {
             "takes": self.takes,
             "changed": self.changed.iter().map(changed).collect::<Vec<_>>(),
             "metadata": self.meta,
+            "patterns": self.patterns,
             "merged": self.merged.iter().map(merged).collect::<Vec<_>>(),
             "left": self.left.iter().map(left).collect::<Vec<_>>(),
             "beside": self.beside,
@@ -133,16 +145,9 @@ impl RedactReport {
 /// Formats the reports for people.
 pub(super) fn text(reports: &[RedactReport], args: &RedactArgs) -> String {
     let mut text: String = reports.iter().map(RedactReport::text).collect();
-    let changes = reports.iter().any(|report| report.meta || !report.changed.is_empty());
+    let changes = reports.iter().any(RedactReport::changes_something);
     if changes && !args.apply {
         text.push_str("nothing is changed without --apply\n");
-    }
-    let rekeyed = |report: &RedactReport| report.changed.iter().any(|change| change.rekeyed);
-    if reports.iter().any(rekeyed) && !args.redact.is_empty() {
-        text.push_str(
-            "replay and record find these calls with the same --redact (or redact = [\"…\"] in \
-             loomrec.toml)\n",
-        );
     }
     text
 }

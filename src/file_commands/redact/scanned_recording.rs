@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use loomrec_cli::exit::{CommandFailure, RECORDING};
+use loomrec_identity::IdentityRules;
 use loomrec_recording::redact::{CallCredentials, EntryPart, Placeholders, Redactor, UnkeptReason};
 use loomrec_recording::{Entry, EntryName, RecordingMeta};
 use loomrec_store::{
@@ -25,8 +26,10 @@ pub(super) struct ScannedRecording {
     pub(super) path: RecordingLocation,
     recording: Recording,
     pub(super) takes: Vec<ScannedTake>,
-    /// Its metadata, if that is changed.
+    /// Its metadata, if text in it is redacted.
     pub(super) meta: Option<RecordingMeta>,
+    /// Its rules with the patterns, if it lacks some.
+    rules: Option<IdentityRules>,
     /// Files that belong to it, may contain the same values, and are not scanned.
     pub(super) beside: Vec<String>,
 }
@@ -36,6 +39,7 @@ impl ScannedRecording {
         path: &RecordingLocation,
         recording: Recording,
         redactor: &Redactor,
+        patterns: &[String],
     ) -> Result<Self, CommandFailure> {
         let rules = recording.meta().rules().clone();
         let mut takes = Vec::new();
@@ -52,11 +56,28 @@ impl ScannedRecording {
             });
         }
         let meta = meta(path, recording.meta(), redactor)?;
-        Ok(Self { path: path.to_owned(), takes, meta, beside: unsearched_files(path)?, recording })
+        let with_patterns = rules.with_redactions(patterns.iter().cloned());
+        if with_patterns.redactions().len() > RecordingMeta::MOST_RULES {
+            let most = RecordingMeta::MOST_RULES;
+            let why = format!("{}: a recording can have {most} patterns", path.display());
+            return Err(CommandFailure::usage(why));
+        }
+        let rules = (with_patterns != rules).then_some(with_patterns);
+        let beside = unsearched_files(path)?;
+        Ok(Self { path: path.to_owned(), takes, meta, rules, beside, recording })
     }
 
     pub(super) fn changes_something(&self) -> bool {
-        self.meta.is_some() || self.takes.iter().any(|take| !take.changed.is_empty())
+        self.meta.is_some()
+            || self.rules.is_some()
+            || self.takes.iter().any(|take| !take.changed.is_empty())
+    }
+
+    /// Returns the patterns that its rules get.
+    pub(super) fn new_patterns(&self) -> Vec<String> {
+        let known = self.recording.meta().rules().redactions();
+        let all = self.rules.iter().flat_map(|rules| rules.redactions());
+        all.filter(|pattern| !known.contains(pattern)).cloned().collect()
     }
 
     /// Returns the future names, in the order of their first takes.
@@ -94,13 +115,15 @@ impl ScannedRecording {
 
     /// Writes the redacted recording.
     pub(super) fn apply(&self, redactor: &Redactor) -> Result<(), CommandFailure> {
-        if let Some(meta) = &self.meta {
+        if let Some(mut meta) = self.meta.clone() {
+            self.rules.iter().for_each(|rules| meta.adopt(rules));
             let entries = self.names().into_iter().flat_map(|(name, takes)| {
                 takes.into_iter().map(move |take| Ok((name.clone(), self.clean(take, redactor)?)))
             });
-            return self.recording.replace(meta, entries).map(drop);
+            return self.recording.replace(&meta, entries).map(drop);
         }
         let mut changes = RecordingChanges::new()?;
+        self.rules.iter().for_each(|rules| changes.set_rules(rules.clone()));
         let mut before: HashMap<&EntryName, usize> = HashMap::new();
         self.takes.iter().for_each(|take| *before.entry(&take.was).or_default() += 1);
         let after: HashSet<&EntryName> = self.takes.iter().map(|take| &take.name).collect();
@@ -170,7 +193,6 @@ fn unsearched_files(path: &RecordingLocation) -> Result<Vec<String>, CommandFail
 #[cfg(test)]
 mod tests {
     use super::*;
-    use loomrec_identity::IdentityRules;
     use loomrec_store::{RecordingAppender, RunChoice};
 
     #[test]
@@ -181,7 +203,7 @@ mod tests {
         std::fs::write(&path, text).unwrap();
         let redactor = Redactor::new(&["secret".to_owned()]).unwrap();
         let recording = Recording::open(&path).unwrap();
-        let work = ScannedRecording::of(&path.as_path().into(), recording, &redactor).unwrap();
+        let work = ScannedRecording::of(&path.as_path().into(), recording, &redactor, &[]).unwrap();
         let mut recorder =
             RecordingAppender::open(&path, &RunChoice::New, &IdentityRules::default()).unwrap();
         let entry = Entry { content: Some("two".to_owned()), ..Entry::default() };

@@ -48,6 +48,14 @@ impl RedactRule {
     }
 }
 
+/// Checks patterns without keeping them.
+///
+/// # Errors
+/// As [`super::Redactor::new`].
+pub fn check_patterns(patterns: &[String]) -> Result<(), RedactError> {
+    read_rules(patterns).map(drop)
+}
+
 /// Parses rules. Returns them, and their names.
 pub(super) fn read_rules(
     patterns: &[String],

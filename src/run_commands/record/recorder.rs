@@ -87,6 +87,7 @@ pub(super) fn recorder(
         Some(shared) => shared.separate(),
         None => serve_setup::upstream_client()?,
     };
+    let redactor = ground.redactor_under(&args.serve, [&rules])?;
     let config = RecordConfig {
         max_copy: args.max_copy,
         drain: Duration::from_secs(args.drain),
@@ -97,7 +98,6 @@ pub(super) fn recorder(
         prices: prices::load(args.prices.as_deref())?,
         place,
     };
-    let redactor = Arc::clone(&ground.redactor);
     Ok(Arc::new(RecordEngine::new(config, client, writer, redactor)))
 }
 
@@ -115,7 +115,7 @@ fn rules_to_record(
 ) -> Result<IdentityRules, CommandFailure> {
     match earlier {
         Some(rules) if asked.without_normalize() == IdentityRules::default() => {
-            Ok(rules.with_normalize(asked.normalize().to_vec()))
+            Ok(rules.with_keyless_rules_of(&asked))
         }
         Some(rules) if remote.is_some() && !rules.makes_keys_of(&asked) => {
             let text = format!(
@@ -126,7 +126,8 @@ fn rules_to_record(
             );
             Err(CommandFailure::usage(text))
         }
-        _ => Ok(asked),
+        Some(rules) => Ok(asked.with_redactions(rules.redactions().iter().cloned())),
+        None => Ok(asked),
     }
 }
 

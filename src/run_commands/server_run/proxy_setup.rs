@@ -23,9 +23,8 @@ impl RunContext {
         shared: &SharedRun,
         role: ProxyRole<'_>,
     ) -> Proxy {
-        let observer = engines
-            .observer(&self.redactor, args)
-            .with_repository(self.run_values.repository_watch(args));
+        let observer =
+            engines.observer(args).with_repository(self.run_values.repository_watch(args));
         let observer = observer.with_addresses(self.upstreams.routes.addresses());
         let (rules, declared) = (engines.rules(), engines.declare_faults());
         let recordings: Vec<PathBuf> =
@@ -43,7 +42,7 @@ impl RunContext {
             config: server_config(args, shared, self.step_header.clone()),
             connections: Arc::clone(&shared.connections),
             routes: Arc::clone(&self.upstreams.routes),
-            redactor: Arc::clone(&self.redactor),
+            redactor: engines.redactor,
             observer,
             engine: engines.engine,
             strictness,

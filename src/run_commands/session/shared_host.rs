@@ -137,6 +137,7 @@ impl SharedHost {
         });
         let on_explained = ground.miss_sink(None);
         Ok(RunEngines {
+            redactor: ground.redactor_under(&args.serve, replay.matcher().rules())?,
             engine: Engine::Replay { replay, on_miss, on_explained },
             decider,
             budget,
