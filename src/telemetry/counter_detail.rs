@@ -23,6 +23,9 @@ pub struct CounterDetail {
     pub unknown_costs: u64,
     /// Calls that were recorded and failed, by kind of failure.
     pub failed_calls: BTreeMap<CallFailure, u64>,
+    /// Served calls whose answers had failed when they were recorded, by kind of failure. One that
+    /// was cut counts as unfinished.
+    pub failed_takes: BTreeMap<CallFailure, u64>,
     /// Models without a known price, with the number of calls they answered. At most
     /// `MAX_UNPRICED`, and one name for all others.
     pub unpriced: BTreeMap<String, u64>,

@@ -10,6 +10,7 @@ pub use super::counter_detail::{CounterDetail, EarlierTakes, UpstreamFailure};
 use loomrec_engine::record::{CallFailure, RecordOutcome};
 use loomrec_engine::replay::{MatchedBy, MissReason, RecordingMismatchError};
 use loomrec_engine::{AnswerOrigin, CallOutcome, clip};
+use loomrec_recording::ResponseEnd;
 
 /// How many mismatches are kept in full.
 const MAX_MISMATCHES: usize = 1000;
@@ -153,6 +154,11 @@ impl RunCounters {
                 }
                 if take.matched_by == MatchedBy::MessagesHash {
                     Self::count(&self.by_messages);
+                }
+                let status = call.status.map_or(200, |status| status.as_u16());
+                if let Some(failure) = CallFailure::new(take.outcome, status, ResponseEnd::Complete)
+                {
+                    self.with(|more| *more.failed_takes.entry(failure).or_default() += 1);
                 }
                 let tokens = call.tokens.unwrap_or_default();
                 self.spend(tokens.input, tokens.output, call.cost_usd);

@@ -48,7 +48,10 @@ pub(super) fn check(
         ResponseEnd::Truncated => {
             "the answer was larger than the copy's limit: it is never replayed"
         }
-        ResponseEnd::UpstreamAbort(_) => return,
+        ResponseEnd::UpstreamAbort(_) => {
+            let cut = || failed("the call failed: its answer was cut".to_owned());
+            return found.extend(entry.fault.is_none().then(cut));
+        }
         ResponseEnd::Complete => {
             let judged = entry.fault.is_none().then(|| judge(entry, response, call, body));
             return found.extend(judged.flatten());
@@ -59,8 +62,7 @@ pub(super) fn check(
     found.push(problem.at("/response/end", None).helped(remedy));
 }
 
-/// Returns the problem of an answer that arrived completely and is no success, unless its status says
-/// so. A failure may be meant, and replay serves it: it is a note.
+/// Returns the problem of an answer that arrived completely and is no success.
 fn judge(
     entry: &Entry,
     response: &RecordedResponse,
@@ -68,7 +70,8 @@ fn judge(
     body: Option<&DecodedBody<'_>>,
 ) -> Option<Problem> {
     if response.status >= 400 {
-        return None;
+        let text = format!("the call failed: it was answered {}", response.status);
+        return Some(failed(text));
     }
     let operation = call?.operation;
     let method = entry.request.as_ref().map_or("", |request| request.method.as_str());
@@ -84,10 +87,13 @@ fn judge(
             Some(problem.at("/response/end", None).helped(remedy))
         }
         AnswerOutcome::FailedByProvider | AnswerOutcome::NotAnAnswer => {
-            let text = format!("the call failed: {reason}");
-            let problem = Problem::of_file(ProblemKind::Failed, Severity::Note, text);
-            let remedy = "record the call again, unless the failure is intended";
-            Some(problem.at("/response", None).helped(remedy))
+            Some(failed(format!("the call failed: {reason}")))
         }
     }
+}
+
+/// Returns the note of a call that failed. A failure may be meant, and replay serves it.
+fn failed(text: String) -> Problem {
+    let remedy = "record the call again, unless the failure is intended";
+    Problem::of_file(ProblemKind::Failed, Severity::Note, text).at("/response", None).helped(remedy)
 }

@@ -37,7 +37,7 @@ pub enum CallFailure {
 
 impl CallFailure {
     /// Returns how a call with this outcome failed; `None` if it did not.
-    pub(super) fn new(outcome: AnswerOutcome, status: u16, end: ResponseEnd) -> Option<Self> {
+    pub fn new(outcome: AnswerOutcome, status: u16, end: ResponseEnd) -> Option<Self> {
         Some(match (outcome, end) {
             (AnswerOutcome::Complete, _) => return None,
             (AnswerOutcome::FailedByProvider, _) if status >= 400 => Self::Status(status),

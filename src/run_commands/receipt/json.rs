@@ -36,6 +36,7 @@ impl Receipt {
             "notes": self.notes,
             "served": self.served,
             "bound": self.bound_json(),
+            "failed_takes": failed_json(&more.failed_takes),
             "defaulted": self.defaulted,
             "forwarded": self.forwarded,
             "recorded": self.recorded,

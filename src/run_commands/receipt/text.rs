@@ -66,7 +66,8 @@ impl Receipt {
         let replays =
             self.unused.is_some() || (self.sessions.is_some() && self.command == "replay");
         let bound = bound_words(&self.bound);
-        count(self.served, &format!("served{bound}"), replays);
+        let served = format!("served{bound}{}", failed_words(&more.failed_takes));
+        count(self.served, &served, replays);
         let recorded = format!("recorded{}", failed_words(&more.failed_calls));
         count(self.recorded, &recorded, self.command == "record");
         count(self.missed, "missed", replays);
@@ -145,7 +146,7 @@ fn bound_words(bound: &BoundReceipt) -> String {
     }
 }
 
-/// Formats how many of the recorded calls failed, and how.
+/// Formats how many of the calls failed, or had failed when they were recorded, and how.
 fn failed_words(failed: &BTreeMap<CallFailure, u64>) -> String {
     let words = failed.iter().map(|(failure, calls)| match failure {
         CallFailure::Status(status) => format!(", {calls} of them answered {status}"),

@@ -156,3 +156,29 @@ fn answers_that_look_odd_and_are_good_are_no_failures() {
     server.call(&Call::get("/openai/v1/models"));
     server.stop().expect(0);
 }
+
+#[test]
+fn replay_and_verify_tell_of_takes_that_had_failed() {
+    let scene = Scene::new();
+    let upstream = Upstream::start(|request| match request.text() {
+        text if text.contains("limit") => Answer::json(429, "{\"error\": {\"message\": \"slow\"}}"),
+        text if text.contains("broken") => broken(),
+        _ => Answer::json(200, chat_answer("hello")),
+    });
+    let calls = [chat("hi"), chat("limit"), chat("limit"), chat_streamed("broken")];
+    let server = scene.record(&upstream, &[]);
+    calls.iter().for_each(|call| drop(server.call(call)));
+    server.stop().expect(0);
+    let server = scene.replay(&["--strict", "--receipt", "run.receipt"]);
+    calls.iter().for_each(|call| drop(server.call(call)));
+    let words = "4 served, 2 of them answered 429, 1 of them failed with an error of the provider";
+    server.stop().expect(0).says(&[words]);
+    let receipt: Value =
+        serde_json::from_str(&std::fs::read_to_string(scene.path("run.receipt")).unwrap()).unwrap();
+    assert_eq!(receipt["failed_takes"], json!({ "429": 2, "failed": 1 }));
+    assert_eq!(receipt["failed_calls"], json!({}));
+    let told = scene.run(&["verify", "run.json"]).expect(0).stdout;
+    assert_eq!(told.matches("the call failed: it was answered 429").count(), 2, "{told}");
+    assert!(told.contains("the call failed: the provider reported an error: Overloaded"), "{told}");
+    scene.run(&["verify", "run.json", "--strict"]).expect(0);
+}
