@@ -37,6 +37,7 @@ use loomrec_store::{Recording, RecordingLocation};
 use loomrec_telemetry::journal::{self, Journal, JournalRotation};
 use loomrec_telemetry::metric::RunInfo;
 
+pub use folder_tree::ignoring_rule;
 pub use identity::{rule_of_results, rules};
 pub use known_clients::known_clients;
 pub use listener_tls::listener_tls;

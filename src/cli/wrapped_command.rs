@@ -266,6 +266,23 @@ pub struct WrappedCommand {
     signals: PassedSignals,
 }
 
+/// How a command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CommandEnd {
+    /// Its exit code, or 128+N for a signal.
+    pub code: u8,
+    /// Whether loomrec passed a SIGTERM on to it, so that it had to end.
+    pub was_terminated: bool,
+}
+
+impl CommandEnd {
+    /// Returns the exit code of loomrec, which would be `own` without the command: that of a command
+    /// that failed. If it was told to end, what is wrong with the run counts first.
+    pub fn exit_code(self, own: u8) -> u8 {
+        if self.code == 0 || self.was_terminated && own != 0 { own } else { self.code }
+    }
+}
+
 /// The signals that are passed on. They are watched from before the command starts, so that none is
 /// missed.
 #[derive(Debug)]
@@ -320,18 +337,23 @@ impl WrappedCommand {
         Ok(Self { child, own_group, signals })
     }
 
-    /// Waits for the command, and passes on the signals that loomrec gets. Returns its exit code,
-    /// or 128+N for a signal.
+    /// Waits for the command, and passes on the signals that loomrec gets.
     ///
     /// # Errors
     /// An error of the system.
-    pub async fn wait(mut self) -> io::Result<u8> {
+    pub async fn wait(mut self) -> io::Result<CommandEnd> {
+        let mut was_terminated = false;
         loop {
             tokio::select! {
-                status = self.child.wait() => return Ok(code_of(status?)),
+                status = self.child.wait() => {
+                    return Ok(CommandEnd { code: code_of(status?), was_terminated });
+                }
                 // On a terminal, the command has already received the Ctrl-C.
                 () = self.signals.interrupt.recv() => if self.own_group { self.pass(ProcessSignal::Interrupt) },
-                () = self.signals.terminate.recv() => self.pass(ProcessSignal::Terminate),
+                () = self.signals.terminate.recv() => {
+                    was_terminated = true;
+                    self.pass(ProcessSignal::Terminate);
+                }
                 () = self.signals.hangup.recv() => if self.own_group { self.pass(ProcessSignal::Hangup) },
             }
         }

@@ -29,6 +29,15 @@ pub enum FormatError {
         /// What is wrong there.
         message: String,
     },
+    /// Git could not merge two versions of the file.
+    #[error(
+        "line {line}: the file has conflict markers of git: restore one side, merge the two with \
+         loomrec merge, or let loomrec merge --git do it"
+    )]
+    Conflict {
+        /// The line of the first marker, counted from 1.
+        line: usize,
+    },
     /// It is a file of another kind.
     #[error("it is not a recording: it {found}; {remedy}")]
     NotRecording {
@@ -120,6 +129,24 @@ impl FormatError {
     }
 }
 
+/// How many bytes of a line show whether it is a marker.
+pub const MARKER_LENGTH: usize = 8;
+
+impl FormatError {
+    /// Returns the error with what the line of it shows, from the first bytes of that line: it may be
+    /// a marker that git writes where two versions differ.
+    #[must_use]
+    pub fn on_line(self, beginning: &[u8]) -> Self {
+        let is_marker = [&b"<<<<<<< "[..], b"||||||| ", b"=======", b">>>>>>> "]
+            .iter()
+            .any(|marker| beginning.starts_with(marker));
+        match self {
+            Self::Json { line, .. } if is_marker => Self::Conflict { line },
+            other => other,
+        }
+    }
+}
+
 /// Reads all of a text, and returns why it is not JSON; `None` if it is.
 pub(super) fn json_error(text: &[u8]) -> Option<FormatError> {
     if let Some(error) = no_text(text) {
@@ -133,7 +160,8 @@ pub(super) fn json_error(text: &[u8]) -> Option<FormatError> {
         }
     };
     let error = serde_json::from_str::<IgnoredAny>(text).err()?;
-    Some(syntax(&error))
+    let line = text.split('\n').nth(error.line().saturating_sub(1)).unwrap_or_default();
+    Some(syntax(&error).on_line(line.as_bytes()))
 }
 
 /// Returns the error of a text that begins with a byte-order mark, or that holds only white space.

@@ -27,7 +27,7 @@ pub(super) fn explain(
          environment{}",
         mistral_hint(upstreams)
     );
-    match ran.cmd_exit {
+    match ran.cmd_exit() {
         Some(code) if code != 0 => format!(
             "{what}: the command ended with {code} before it made a call here. If its calls went \
              elsewhere: it got {elsewhere}"

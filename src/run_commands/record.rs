@@ -81,12 +81,19 @@ async fn run_recorder(
     let superseded = superseded::remove(&args, &run_values, began, has_values)?;
     let mut receipt = Receipt { in_force, ..receipt(&args, &ran) };
     receipt.notes.extend(superseded::note(superseded));
+    let is_kept = remote.is_none() && receipt.recorded > 0;
+    let ignored = is_kept.then(|| serve_setup::ignoring_rule(args.recording.as_path()));
+    if let Some(rule) = ignored.flatten() {
+        receipt.notes.push(format!(
+            "git ignores {path} ({rule}): `git add -f {path}` keeps it with the code",
+            path = args.recording.display()
+        ));
+    }
     if let Some(remote) = remote {
         receipt.add_upload(remote.finish().await);
     }
     server_run::write_receipt(&receipt, &args.serve, &output)?;
-    Ok(match ran.cmd_exit {
-        Some(code) if code != 0 => code,
+    Ok(ran.exit_code(match ran.cmd_exit() {
         _ if receipt.unkept > 0 || receipt.more.unfolded.is_some() => NOT_KEPT,
         _ if receipt.upload.as_ref().is_some_and(|upload| upload.left > 0) => NOT_KEPT,
         _ if receipt.upload.as_ref().is_some_and(|upload| upload.lost.is_some()) => RECORDING,
@@ -94,7 +101,7 @@ async fn run_recorder(
         _ if receipt.missed > 0 || receipt.failed_faults || receipt.all_failed => NO,
         Some(0) if receipt.calls == 0 && !args.allow_empty => NO,
         _ => 0,
-    })
+    }))
 }
 
 /// Returns the engine for the recording mode, and the settings in force if recorded calls are
@@ -137,6 +144,7 @@ pub(super) fn engines(
     let stand_in_keys =
         replayed.map_or(StandInKeys::None, |replay| stand_ins::for_matcher(replay.matcher()));
     let engines = RunEngines {
+        redactor: ground.redactor_under(&args.serve, engine.rules())?,
         engine,
         stand_in_keys,
         budget,
@@ -289,7 +297,7 @@ pub(super) fn receipt(args: &RecordArgs, ran: &RunResult) -> Receipt {
     let proxy = &ran.proxy;
     let recordings = [args.recording.clone()];
     let mut receipt = Receipt::of("record", &proxy.telemetry.counters, &recordings);
-    receipt.cmd_exit = ran.cmd_exit;
+    receipt.cmd_exit = ran.cmd_exit();
     receipt.upstream_connections = proxy.engine.upstream_connections();
     if let Some(replay) = proxy.engine.replay() {
         receipt.takes = replay.matcher().len();
@@ -299,13 +307,13 @@ pub(super) fn receipt(args: &RecordArgs, ran: &RunResult) -> Receipt {
     receipt.add_faults(&proxy.faults, &args.serve.trouble, ran.budget.as_ref());
     receipt.calls = count_calls(&receipt, ran);
     receipt.add_unanswered();
-    if ran.cmd_exit.is_some() && receipt.calls == 0 {
+    if ran.cmd.is_some() && receipt.calls == 0 {
         let (upstreams, is_allowed) = (expected_upstreams(args, ran), args.allow_empty);
         let why = no_call::explain("nothing was recorded", ran, &upstreams, is_allowed);
         let list = if is_allowed { &mut receipt.notes } else { &mut receipt.complaints };
         list.push(why);
     }
-    if ran.cmd_exit.is_none() && receipt.calls == 0 {
+    if ran.cmd.is_none() && receipt.calls == 0 {
         receipt.notes.push("nothing was recorded: no call came to this address".to_owned());
     }
     if let Some(matcher) = proxy.engine.replay().map(|replay| replay.matcher()) {

@@ -93,11 +93,7 @@ pub async fn run(
     pending::end(&args, &ran.proxy, missed.as_deref(), &mut receipt);
     receipt.add_expired(expired, args.expiry.on_expired == OnExpired::Fail);
     server_run::write_receipt(&receipt, &args.serve, &output)?;
-    Ok(match ran.cmd_exit {
-        Some(code) if code != 0 => code,
-        _ if receipt.complaints.is_empty() => 0,
-        _ => NO,
-    })
+    Ok(ran.exit_code(if receipt.complaints.is_empty() { 0 } else { NO }))
 }
 
 /// What a replay is to do.
@@ -155,6 +151,7 @@ pub(super) fn parts(
     let replay = Arc::new(replay);
     let on_explained = ground.miss_sink(missed.clone());
     let engines = RunEngines {
+        redactor: ground.redactor_under(&args.serve, replay.matcher().rules())?,
         engine: Engine::Replay { replay, on_miss, on_explained },
         decider,
         budget,

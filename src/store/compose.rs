@@ -88,9 +88,29 @@ pub(super) fn compose(
     composer.finish()
 }
 
+/// Ends lines with a line feed alone. A carriage return is white space between the tokens of JSON:
+/// git may have put them there. A file with both would change as a whole at its next checkout.
+struct LineFeeds<W>(W);
+
+impl<W: Write> Write for LineFeeds<W> {
+    fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+        let mut begin = 0;
+        for at in memchr::memchr_iter(b'\r', text) {
+            self.0.write_all(&text[begin..at])?;
+            begin = at + 1;
+        }
+        self.0.write_all(&text[begin..])?;
+        Ok(text.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
 struct TakeComposer<'a, W: Write> {
     source: &'a RecordingSnapshot,
-    out: BufWriter<W>,
+    out: BufWriter<LineFeeds<W>>,
     begun: bool,
     /// The file's text that is copied next, up to the previous member.
     copying: Option<Range<u64>>,
@@ -101,7 +121,7 @@ struct TakeComposer<'a, W: Write> {
 
 impl<'a, W: Write> TakeComposer<'a, W> {
     fn new(source: &'a RecordingSnapshot, out: W) -> Self {
-        let out = BufWriter::with_capacity(PIECE as usize, out);
+        let out = BufWriter::with_capacity(PIECE as usize, LineFeeds(out));
         let (first_of, window) = (HashMap::new(), ReadBuffer::default());
         Self { source, out, begun: false, copying: None, first_of, window }
     }

@@ -1,7 +1,7 @@
 //! The index of a recording's file: its outline, read as a stream.
 
 use std::fs::File;
-use std::io::{self, BufRead as _, BufReader};
+use std::io::{self, BufRead as _, BufReader, Read as _};
 use std::path::Path;
 
 use serde::de::IgnoredAny;
@@ -9,7 +9,7 @@ use serde::de::IgnoredAny;
 use super::error::StoreError;
 use super::log;
 use loomrec_recording::FormatError;
-use loomrec_recording::error::{no_text, not_object, not_utf8, syntax};
+use loomrec_recording::error::{MARKER_LENGTH, no_text, not_object, not_utf8, syntax};
 use loomrec_recording::other_file::{not_json, other_file};
 use loomrec_recording::outline::{OutlineBuilder, OutlineError, RecordingOutline};
 use loomrec_recording::scan::SplitError;
@@ -78,10 +78,22 @@ pub(super) fn problem(file: &File) -> io::Result<Option<FormatError>> {
             Some(kind) => Err(kind.into()),
             None => {
                 let mut source = BufReader::new(log::from(file, 0));
-                Ok(Some(not_json(source.fill_buf()?, syntax(&error))))
+                let problem = syntax(&error).on_line(&line_beginning(file, error.line())?);
+                Ok(Some(not_json(source.fill_buf()?, problem)))
             }
         },
     }
+}
+
+/// Returns the first bytes of a line, counted from 1.
+fn line_beginning(file: &File, line: usize) -> io::Result<Vec<u8>> {
+    let mut source = BufReader::with_capacity(PIECE, log::from(file, 0));
+    for _ in 1..line {
+        source.skip_until(b'\n')?;
+    }
+    let mut beginning = Vec::new();
+    source.take(MARKER_LENGTH as u64).read_to_end(&mut beginning)?;
+    Ok(beginning)
 }
 
 /// Returns what is wrong with a file that is empty or not text. A line may be as long as the file,

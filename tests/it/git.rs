@@ -321,3 +321,50 @@ fn strict_calls_stay_strict_when_they_come_into_another_tools_recording() {
     let answers = repository.0.replayed(&[], &[chat("one"), chat("one")], 1);
     assert_eq!(answers.iter().map(|answer| answer.status).collect::<Vec<_>>(), [200, 422]);
 }
+
+#[test]
+fn a_recording_that_git_ignores_is_named() {
+    let repository = Repository::new(&[]);
+    std::fs::write(repository.0.path(".gitignore"), "*.log\nru*.json\n").unwrap();
+    let upstream = Upstream::always(Answer::json(200, chat_answer("hello")));
+    let server = repository.0.record(&upstream, &[]);
+    server.call(&chat("hi")).expect(200);
+    let ended = server.stop().expect(0);
+    ended.says(&["git ignores", "(.gitignore:2:ru*.json): `git add -f"]);
+    repository.git(&["add", "-f", "run.json"]);
+    let server = repository.0.record(&upstream, &[]);
+    server.call(&chat("hi")).expect(200);
+    let ended = server.stop().expect(0);
+    assert!(!ended.stderr.contains("git ignores"), "{}", ended.stderr);
+}
+
+#[test]
+fn conflict_markers_are_named_by_each_command() {
+    let repository = Repository::new(&[chat("hi")]);
+    let text = repository.0.text();
+    let (before, after) = text.split_at(text.find("    \"content\"").unwrap());
+    let line = after.split_inclusive('\n').next().unwrap();
+    let rest = &after[line.len()..];
+    let text = format!("{before}<<<<<<< HEAD\n{line}=======\n{line}>>>>>>> other\n{rest}");
+    repository.0.write(&text);
+    let says = ["the file has conflict markers of git", "loomrec merge"];
+    for command in [&["ls", "run.json"][..], &["show", "run.json", "x"]] {
+        let ended = repository.0.run(command).expect(4).says(&says);
+        assert!(!ended.stderr.contains("damaged"), "{}", ended.stderr);
+    }
+    let told = repository.0.run(&["verify", "run.json"]).expect(1).stdout;
+    assert!(told.contains("it has conflict markers of git"), "{told}");
+    repository.0.run(&["replay", "-r", "run.json", "--", "true"]).expect(4).says(&says);
+}
+
+#[test]
+fn line_ends_of_another_system_are_not_mixed_with_ours() {
+    let repository = Repository::new(&[chat("one"), chat("two")]);
+    let text = repository.0.text();
+    repository.0.write(text.replace('\n', "\r\n"));
+    let replay = ["--strict", "--fail-unused"];
+    repository.0.replayed(&replay, &[chat("one"), chat("two")], 0);
+    repository.record("more", &[chat("three")]);
+    assert!(!repository.0.text().contains('\r'), "{}", repository.0.text());
+    repository.0.replayed(&["--strict"], &[chat("one"), chat("two"), chat("three")], 0);
+}

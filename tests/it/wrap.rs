@@ -229,6 +229,25 @@ fn what_was_recorded_before_a_signal_is_kept() {
 }
 
 #[test]
+fn a_miss_shows_in_the_code_of_a_server_that_is_told_to_end() {
+    let scene = recorded();
+    let code = |prompt: &str, end: &str| {
+        let ask = ASK.replace('\'', "\"");
+        let script = format!("{end}; python3 -c '{ask}' {prompt}; echo ready; sleep 60 & wait");
+        let mut command = replaying(&scene, &["--strict"], &["sh", "-c", &script]);
+        let mut process = Process::spawn(command.stdin(Stdio::null()));
+        process.wait_for("ready");
+        process.signal("TERM");
+        process.wait()
+    };
+    code("hi", ":").expect(143);
+    code("hi", "trap 'exit 0' TERM").expect(0);
+    for end in [":", "trap 'exit 0' TERM", "trap 'exit 7' TERM"] {
+        code("changed", end).expect(1).says(&["1 missed"]);
+    }
+}
+
+#[test]
 fn the_variables_can_be_printed_for_a_shell() {
     let scene = recorded();
     let ended = finish(&mut command(scene.dir(), &scene.replay_args(&["--print-env"])), b"");

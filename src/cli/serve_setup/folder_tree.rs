@@ -220,6 +220,15 @@ impl IgnoredPaths {
     }
 }
 
+/// Returns the rule by which git ignores a file that it does not track, as `FILE:LINE:PATTERN`.
+pub fn ignoring_rule(file: &Path) -> Option<String> {
+    let name = file.file_name()?.to_str()?;
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let text = printed(folder.unwrap_or(Path::new(".")), &["check-ignore", "-v", "--", name], "");
+    let (rule, _) = text.split_once('\t')?;
+    Some(rule.to_owned())
+}
+
 /// Returns the names in a text that ends each with a zero byte.
 fn names_of(text: &str) -> impl Iterator<Item = &str> {
     text.split('\0').filter(|name| !name.is_empty())

@@ -14,8 +14,9 @@ use loomrec_identity::{IdentityRules, RequestKey};
 use loomrec_provider::{Operation, RecognisedCall};
 use loomrec_recording::encoding::DecodeError;
 use loomrec_recording::entry::EntryReadError;
+use loomrec_recording::error::syntax;
 use loomrec_recording::redact::{self, CallCredentials, CleanedEntry, RedactError, Redactor};
-use loomrec_recording::{Entry, EntryError, EntryName, UncheckedReason, format};
+use loomrec_recording::{Entry, EntryError, EntryName, FormatError, UncheckedReason, format};
 
 /// The most problems that are reported for one entry.
 const MOST: usize = 200;
@@ -113,8 +114,13 @@ fn read(text: &str, found: &mut Vec<Problem>) -> Option<Entry> {
             Some(entry)
         }
         Err(EntryReadError::Json(error)) => {
-            let line = Some(error.line().saturating_sub(1));
-            found.push(shape(format!("it cannot be read: {error}")).at("", line));
+            let at = error.line().saturating_sub(1);
+            let line = text.split('\n').nth(at).unwrap_or_default();
+            let text = match syntax(&error).on_line(line.as_bytes()) {
+                FormatError::Conflict { .. } => "it has conflict markers of git".to_owned(),
+                _ => format!("it cannot be read: {error}"),
+            };
+            found.push(shape(text).at("", Some(at)));
             None
         }
         Err(EntryReadError::Entry(_)) => {

@@ -19,7 +19,7 @@ const AT_ONCE: usize = 16;
 pub(super) fn unreadable(error: &StoreError) -> String {
     let mut text = format!("failed to {}", error.chain());
     if let StoreError::Format { problem, .. } = error
-        && !matches!(**problem, FormatError::NotRecording { .. })
+        && !matches!(**problem, FormatError::NotRecording { .. } | FormatError::Conflict { .. })
     {
         text.push_str("; restore it from version control or a backup, or record again");
     }

@@ -12,7 +12,7 @@ use loomrec_telemetry::run_counters::RunCounters;
 
 /// Returns the receipt of the run, with its complaints.
 pub(crate) fn receipt(args: &ReplayArgs, ran: &RunResult) -> Receipt {
-    let (proxy, cmd_exit) = (&ran.proxy, ran.cmd_exit);
+    let (proxy, cmd_exit) = (&ran.proxy, ran.cmd_exit());
     let mut receipt = Receipt::of("replay", &proxy.telemetry.counters, &args.recordings);
     receipt.cmd_exit = cmd_exit;
     receipt.upstream_connections = proxy.engine.upstream_connections();

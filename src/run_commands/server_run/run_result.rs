@@ -9,7 +9,7 @@ use crate::score::write_junit;
 use loomrec_cli::exit::{CommandFailure, UNEXPECTED};
 use loomrec_cli::output::Output;
 use loomrec_cli::serve_setup::UpstreamSettings;
-use loomrec_cli::wrapped_command::CommandEnvironment;
+use loomrec_cli::wrapped_command::{CommandEnd, CommandEnvironment};
 use loomrec_cli::{serve_setup, terminal};
 use loomrec_engine::replay::ReplayEngine;
 use loomrec_fault::recovery::RecoveryBudget;
@@ -27,8 +27,8 @@ pub struct RunResult {
     pub(super) upstreams: UpstreamSettings,
     /// The environment that was set for CMD.
     pub environment: CommandEnvironment,
-    /// The exit code of CMD.
-    pub cmd_exit: Option<u8>,
+    /// How CMD ended.
+    pub cmd: Option<CommandEnd>,
     /// How soon the program had to recover from faults.
     pub budget: Option<RecoveryBudget>,
     /// The hosts that CMD connected to through the guard.
@@ -41,6 +41,16 @@ pub struct RunResult {
 }
 
 impl RunResult {
+    /// Returns the exit code of CMD.
+    pub fn cmd_exit(&self) -> Option<u8> {
+        self.cmd.map(|cmd| cmd.code)
+    }
+
+    /// Returns the exit code of the run, which would be `own` without CMD.
+    pub fn exit_code(&self, own: u8) -> u8 {
+        self.cmd.map_or(own, |cmd| cmd.exit_code(own))
+    }
+
     /// Returns a note about upstreams that got no call, if calls were sent upstream.
     pub fn unused_upstreams(&self) -> Option<String> {
         self.proxy.engine.goes_upstream().then(|| self.upstreams.unused()).flatten()

@@ -18,7 +18,7 @@ use crate::{open_files, progress};
 use loomrec_cli::amount::plural;
 use loomrec_cli::exit::{CommandFailure, UNEXPECTED};
 use loomrec_cli::output::Output;
-use loomrec_cli::wrapped_command::{CommandEnvironment, WrappedCommand};
+use loomrec_cli::wrapped_command::{CommandEnd, CommandEnvironment, WrappedCommand};
 use loomrec_engine::blocking;
 use loomrec_os::ProcessSignal;
 use loomrec_proxy::server::session::SessionTable;
@@ -51,14 +51,14 @@ pub(super) struct Opening<'a> {
     pub(super) notices: Vec<String>,
 }
 
-/// Serves until CMD ends or a signal comes. Returns CMD's exit code.
+/// Serves until CMD ends or a signal comes. Returns how CMD ended.
 pub(super) async fn serve(
     ServerParts { listener, tls, proxy, threads, sessions, reload }: ServerParts<'_>,
     Opening { origin, notices }: Opening<'_>,
     args: &ServeArgs,
     environment: &CommandEnvironment,
     output: &Output,
-) -> Result<Option<u8>, CommandFailure> {
+) -> Result<Option<CommandEnd>, CommandFailure> {
     let unexpected = |error: std::io::Error| {
         CommandFailure::new(UNEXPECTED, format!("failed to watch signals or the command: {error}"))
     };

@@ -77,7 +77,7 @@ impl RunContext {
             replay: proxy.engine.replay().cloned(),
             upstreams: self.upstreams.clone(),
             environment,
-            cmd_exit: None,
+            cmd: None,
             budget,
             hosts: GuardReport::default(),
             sessions: None,

@@ -27,7 +27,7 @@ pub(super) fn of_run(
     let proxy = &ran.proxy;
     let totals = ran.sessions.as_ref().map(|sessions| sessions.totals()).unwrap_or_default();
     let mut receipt = Receipt::of(command, &proxy.telemetry.counters, &[]);
-    receipt.cmd_exit = ran.cmd_exit;
+    receipt.cmd_exit = ran.cmd_exit();
     receipt.upstream_connections = totals.upstream_connections;
     receipt.recorded_ms = totals.recorded_ms;
     if let Some(policy) = guard {
@@ -41,7 +41,7 @@ pub(super) fn of_run(
         receipt.complaints.push(format!("calls refused: {}", receipt.refused));
     }
     let is_empty = totals.calls == 0 && receipt.refused == 0 && receipt.escapes.is_empty();
-    if ran.cmd_exit.is_some() && is_empty && !allow_empty {
+    if ran.cmd.is_some() && is_empty && !allow_empty {
         let text = match totals.opened {
             0 => {
                 "no session was opened (--allow-empty permits that): the command made no call here"
