@@ -1,5 +1,6 @@
-//! The two forms of help that `record` and `replay` have: `--help` with the flags that most people
-//! need, and `--help-all` with all of them.
+//! The help of loomrec, which lists the commands in groups; and the two forms of help that `record`
+//! and `replay` have: `--help` with the flags that most people need, and `--help-all` with all of
+//! them.
 
 use clap::{Arg, ArgAction, Command};
 
@@ -41,6 +42,52 @@ const BOTH: &[&str] = &[
     "seed",
     "recovery",
 ];
+
+/// The commands, in the groups of the help and of docs/cli.md.
+pub const COMMAND_GROUPS: [(&str, &[&str]); 7] = [
+    ("Record and replay", &["record", "replay", "demo"]),
+    ("Look at recordings and runs", &["ls", "show", "stats", "diff", "journal", "ui", "score"]),
+    ("Renew answers", &["rerecord", "review", "accept", "reject"]),
+    ("Change and check recordings", &["verify", "merge", "prune", "redact"]),
+    ("Find rules", &["noise", "rules"]),
+    ("Object stores and other tools", &["push", "pull", "compact", "gc", "import", "export"]),
+    ("Settings and setup", &["config", "trust", "doctor", "generate"]),
+];
+
+/// The columns of the list of commands.
+const COLUMNS: usize = 96;
+
+/// Returns the definition of the command line with its commands in groups.
+pub(super) fn with_groups(command: Command) -> Command {
+    let mut list = String::new();
+    for (title, names) in COMMAND_GROUPS {
+        list.push_str(&format!("\n{title}:\n"));
+        for name in names {
+            let about = command.find_subcommand(name).and_then(Command::get_about);
+            let about = about.map(ToString::to_string).unwrap_or_default();
+            list.push_str(&format!("  {}\n", wrapped(&format!("{name:<10}"), &about)));
+        }
+    }
+    command.help_template(format!(
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n{list}\nOptions:\n{{options}}{{after-help}}"
+    ))
+}
+
+/// Returns a line of the list of commands, on as many lines as it needs.
+fn wrapped(name: &str, about: &str) -> String {
+    let (mut text, mut column) = (name.to_owned(), name.len());
+    for word in about.split(' ') {
+        if column + word.len() > COLUMNS {
+            text.push_str(&format!("\n{:12}", ""));
+            column = name.len();
+        } else if column > name.len() {
+            text.push(' ');
+        }
+        text.push_str(word);
+        column += word.len() + 1;
+    }
+    text
+}
 
 /// Returns the definition of the command line with both forms of help.
 pub(super) fn with_two_forms(command: Command) -> Command {

@@ -49,7 +49,7 @@ pub use expiry::{ExpiryArgs, OnExpired};
 pub use fault::FaultArgs;
 pub use from_settings::{FromSettings, TrustedSetting};
 pub use generate::{GenerateArgs, GenerateKind};
-pub use help::HELP_ALL;
+pub use help::{COMMAND_GROUPS, HELP_ALL};
 pub use identity::{IdentityArgs, ToolResultPolicy};
 pub use interchange::{ExportArgs, ImportArgs};
 pub use journal::{JournalArgs, TimeArgument};
@@ -200,5 +200,5 @@ pub enum Command {
 /// Returns the definition of the command line.
 #[must_use]
 pub fn command() -> clap::Command {
-    help::with_two_forms(Cli::command())
+    help::with_groups(help::with_two_forms(Cli::command()))
 }

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::process::Command;
 
+use loomrec_arguments::COMMAND_GROUPS;
+
 const BEGIN: &str = "<!-- reference:begin -->\n\n";
 const END: &str = "\n<!-- reference:end -->";
 
@@ -11,17 +13,6 @@ const SEVERAL: &str = "Flags of several commands";
 
 /// The longest text of a cell, in words.
 const CELL_WORDS: usize = 40;
-
-/// The headings of the page, each with its commands.
-const GROUPS: [(&str, &[&str]); 7] = [
-    ("Record and replay", &["record", "replay", "demo"]),
-    ("Look at recordings and runs", &["ls", "show", "stats", "diff", "journal", "ui", "score"]),
-    ("Renew answers", &["rerecord", "review", "accept", "reject"]),
-    ("Change and check recordings", &["verify", "merge", "prune", "redact"]),
-    ("Find rules", &["noise", "rules"]),
-    ("Object stores and other tools", &["push", "pull", "compact", "gc", "import", "export"]),
-    ("Settings and setup", &["config", "trust", "doctor", "generate completions", "generate man"]),
-];
 
 /// The pages that say more of a command.
 const PAGES: [(&str, &str); 28] = [
@@ -144,7 +135,7 @@ fn parse_help(text: &str) -> CommandHelp {
                 }
                 section = line.strip_suffix(':').unwrap_or_default().to_owned();
             }
-            1..=6 if section == "Commands" => {
+            1..=6 if lists_commands(&section) => {
                 let name = words.split(' ').next().filter(|name| *name != "help");
                 found.commands.extend(name.map(str::to_owned));
             }
@@ -159,6 +150,11 @@ fn parse_help(text: &str) -> CommandHelp {
         }
     }
     found
+}
+
+/// Whether a section of a help lists commands.
+fn lists_commands(section: &str) -> bool {
+    section == "Commands" || COMMAND_GROUPS.iter().any(|(title, _)| *title == section)
 }
 
 /// Returns a flag or an argument without the brackets around its value.
@@ -313,16 +309,20 @@ impl Reference {
 
     fn text(&self) -> String {
         let mut text = self.shared_list();
-        for (group, names) in GROUPS {
+        for (group, names) in COMMAND_GROUPS {
             text += &format!("\n## {group}\n");
             if names.contains(&"record") {
                 text += &self.run_lists();
             }
-            names.iter().for_each(|name| text += &self.section(name));
+            for name in names {
+                let is_part = |known: &&String| known.split(' ').next() == Some(name);
+                self.commands.keys().filter(is_part).for_each(|known| text += &self.section(known));
+            }
         }
         for name in self.commands.keys() {
-            let is_listed = GROUPS.iter().any(|(_, names)| names.contains(&name.as_str()));
-            assert!(is_listed, "no group of docs/cli.md has {name}");
+            let first = name.split(' ').next().unwrap_or_default();
+            let is_listed = COMMAND_GROUPS.iter().any(|(_, names)| names.contains(&first));
+            assert!(is_listed, "no group of commands has {name}");
         }
         text
     }
