@@ -35,7 +35,7 @@ pub struct IncomingCall {
 
 impl IncomingCall {
     /// Returns the route of the call.
-    pub(crate) fn route(&self) -> &Route {
+    pub fn route(&self) -> &Route {
         &self.parsed.route
     }
 

@@ -4,6 +4,7 @@
 //! An upstream is mounted at `/NAME`; the path after the mount is appended to its base URL
 //! unchanged.
 
+mod api_address;
 mod host;
 mod key_form;
 mod known_upstream;
@@ -12,6 +13,7 @@ mod provider_host;
 mod upstreams;
 
 use super::credential::{KeyPlacement, UpstreamCredential, bearer, needed};
+pub use api_address::ApiAddress;
 pub use host::upstream_at;
 pub use key_form::ApiKeyForm;
 pub use known_upstream::{BaseUrlVariable, KnownUpstream};

@@ -13,6 +13,7 @@
 //! upstreams that loomrec knows.
 
 mod adapter;
+mod address_member;
 mod answer;
 mod answer_draft;
 mod answer_form;
@@ -55,6 +56,7 @@ mod tool_result;
 mod vectors;
 mod voyage;
 
+pub use address_member::{FoundAddress, address_members, find_addresses};
 pub use answer::{Answer, TokenUsage, ToolCall};
 pub use answer_form::{ModeError, TranscriptFormat, VectorTypes};
 pub use answer_outcome::{
@@ -69,7 +71,7 @@ pub use error_request::request_id_headers;
 pub use error_text::{error_text, stated_error};
 pub use framing::{EventFrame, Framing};
 pub use mode::{reframe, to_complete, to_stream, write};
-pub use operation::{Operation, ResponseFormat, StreamError, UsageNames};
+pub use operation::{AddressMembers, Operation, ResponseFormat, StreamError, UsageNames};
 pub use provider_error::{ProviderError, natural_error, natural_error_after};
 pub use provider_row::{ErrorRequest, Provider, RecognisedCall};
 pub use read::{read, read_complete};

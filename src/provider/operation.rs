@@ -68,6 +68,9 @@ pub struct StreamError<'a> {
     pub place: u64,
 }
 
+/// Members of an answer, each by its path from the root. `*` is every element of an array.
+pub type AddressMembers = &'static [&'static [&'static str]];
+
 type ReadBody = fn(&[u8]) -> Option<Answer>;
 type ReadText = fn(&str, &[u8]) -> Option<Answer>;
 type ReadStream = fn(Framing, &[u8]) -> Option<Answer>;
@@ -137,6 +140,9 @@ pub(super) struct OperationRow {
     pub(super) usage_names: UsageNames,
     /// How its answers end and fail.
     pub(super) outcome: OutcomeRules,
+    /// The members of complete answers that hold an address of the API itself, to which clients
+    /// send a request.
+    pub(super) addresses: AddressMembers,
 }
 
 /// The names that an answer gives its token counts.

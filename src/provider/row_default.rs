@@ -78,6 +78,7 @@ impl OperationRow {
             total: Some("total_tokens"),
         },
         outcome: OutcomeRules::HTTP_ONLY,
+        addresses: &[],
     };
 }
 

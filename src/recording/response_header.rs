@@ -52,7 +52,7 @@ const READING: &str = "access-control-";
 
 /// Headers with an address that clients send their next request to, often with body and keys:
 /// of redirects and created resources, of operations that go on (Azure), of uploads (Google).
-const ADDRESSES: [&str; 6] = [
+pub const ADDRESSES: [&str; 6] = [
     "azure-asyncoperation",
     "content-location",
     "location",

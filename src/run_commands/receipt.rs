@@ -294,6 +294,19 @@ impl Receipt {
         (self.escapes, self.passed) = (escapes.clone(), passed.clone());
     }
 
+    /// Adds the addresses in answers that lead around loomrec.
+    pub fn add_addresses(&mut self) {
+        let away = &self.more.addresses_away;
+        if !away.is_empty() {
+            let named: Vec<String> =
+                away.iter().map(|(address, times)| format!("{address} ({times})")).collect();
+            self.notes.push(format!(
+                "answers name addresses that lead around loomrec: {}",
+                named.join(", ")
+            ));
+        }
+    }
+
     /// Adds what the run has uploaded. Segments that are on this machine only are a complaint.
     pub fn add_upload(&mut self, upload: UploadReceipt) {
         self.complaints.extend(upload.complaint());

@@ -321,6 +321,7 @@ pub(super) fn receipt(args: &RecordArgs, ran: &RunResult) -> Receipt {
     }
     receipt.notes.extend(serve_setup::ineffective_rules(&proxy.redactor));
     receipt.notes.extend(ran.unused_upstreams());
+    receipt.add_addresses();
     receipt.add_escapes(&ran.hosts, EscapePolicy::Count);
     if receipt.unkept > 0 {
         receipt.complaints.push(format!(

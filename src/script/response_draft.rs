@@ -11,7 +11,7 @@ use loomrec_recording::encoding::{self, DecodeError};
 use loomrec_recording::entry::{RecordedResponse, ResponseEnd};
 use loomrec_recording::header_text::header_bytes;
 use loomrec_recording::normalized_request::NormalizedRequest;
-use loomrec_recording::response_header::{MOST_HEADERS, is_replayed, keeps_waiting, leads_away};
+use loomrec_recording::response_header::{MOST_HEADERS, is_replayed, keeps_waiting};
 
 /// The response to one call.
 #[derive(Debug)]
@@ -45,13 +45,12 @@ impl ResponseDraft {
         let mut headers = HeaderMap::with_capacity(response.headers.len() + 4);
         for (name, value) in &response.headers {
             let lower = name.to_ascii_lowercase();
-            let misleads =
-                leads_away(&lower, value) || keeps_waiting(&lower, value, OffsetDateTime::now_utc);
+            let is_endless = keeps_waiting(&lower, value, OffsetDateTime::now_utc);
             let name = HeaderName::from_bytes(name.as_bytes());
             let value = HeaderValue::from_bytes(&header_bytes(value));
             if let (Ok(name), Ok(value)) = (name, value)
                 && is_replayed(name.as_str())
-                && !misleads
+                && !is_endless
             {
                 headers.append(name, value);
             }

@@ -20,8 +20,10 @@ const MAX_UNPRICED: usize = 100;
 const MAX_FAILURES: usize = 100;
 /// How many misses that are answered all the same are shown one by one.
 const SHOWN_MISSES: u64 = 20;
+/// How many addresses that lead around loomrec are counted separately.
+const MAX_ADDRESSES: usize = 100;
 /// The name under which all others are counted.
-const OTHER_MODELS: &str = "other";
+const ALL_OTHERS: &str = "other";
 
 /// The counts of one run.
 #[derive(Debug, Default)]
@@ -247,7 +249,7 @@ impl RunCounters {
         let mut name = clip(model);
         self.with(|more| {
             if more.unpriced.len() >= MAX_UNPRICED && !more.unpriced.contains_key(&name) {
-                name = OTHER_MODELS.to_owned();
+                name = ALL_OTHERS.to_owned();
             }
             *more.unpriced.entry(name).or_default() += 1;
         });
@@ -270,6 +272,18 @@ impl RunCounters {
             *times += 1;
             *times == 1
         })
+    }
+
+    /// Adds an answer with an address that leads around loomrec.
+    pub fn address_away(&self, address: &str) {
+        let mut name = clip(address);
+        self.with(|more| {
+            let known = &mut more.addresses_away;
+            if known.len() >= MAX_ADDRESSES && !known.contains_key(&name) {
+                name = ALL_OTHERS.to_owned();
+            }
+            *known.entry(name).or_default() += 1;
+        });
     }
 
     /// Adds a call that failed because its upstream gave no answer. Returns `true` if the failure

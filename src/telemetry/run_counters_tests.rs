@@ -10,7 +10,7 @@ fn models_without_a_price_are_bounded_in_number_and_length() {
     counters.unpriced("m");
     let unpriced = counters.more().unpriced;
     assert_eq!(unpriced.len(), MAX_UNPRICED + 1);
-    assert_eq!(unpriced[OTHER_MODELS], 901);
+    assert_eq!(unpriced[ALL_OTHERS], 901);
     assert!(unpriced.keys().all(|name| name.len() <= LONGEST));
 }
 

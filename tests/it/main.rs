@@ -9,6 +9,8 @@ mod agentloom;
 #[cfg(test)]
 mod agentloom_hash;
 #[cfg(test)]
+mod answer_addresses;
+#[cfg(test)]
 mod answer_headers;
 #[cfg(test)]
 mod architecture;

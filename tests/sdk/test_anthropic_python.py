@@ -25,3 +25,8 @@ def test_errors_are_replayed_before_and_inside_a_stream(whole_loop):
     assert failures == {"be noisy": None, "fail midway": "APIStatusError",
                         "hang up midway": "RemoteProtocolError", "reset midway": "ReadError"}
     assert seen["busy_once"]["retries"] == 1
+
+
+def test_results_of_a_batch_are_followed_through_loomrec(whole_loop):
+    seen, _ = whole_loop("anthropic_batches.py")
+    assert seen == {"status": "ended", "results": ["one", "two"]}

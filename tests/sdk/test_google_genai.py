@@ -13,3 +13,8 @@ def test_both_verbs_are_replayed(whole_loop):
         "400": "ClientError", "429": "ClientError", "503": "ServerError"}
     failures = {scene: stream["failed"]["class"] for scene, stream in seen["streams"].items()}
     assert failures == {"fail midway": "ServerError", "hang up midway": "RemoteProtocolError"}
+
+
+def test_upload_of_a_file_is_followed_through_loomrec(whole_loop):
+    seen, _ = whole_loop("genai_upload.py")
+    assert seen == {"name": "files/f1", "size": 10, "state": "ACTIVE"}

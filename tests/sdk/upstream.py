@@ -17,6 +17,7 @@ import time
 from dataclasses import dataclass, field
 
 import answers
+import answers_resources
 
 REASONS = {200: "OK", 400: "Bad Request", 401: "Unauthorized", 402: "Payment Required",
            403: "Forbidden", 404: "Not Found",
@@ -156,7 +157,7 @@ class Upstream:
             if self.counts_file:
                 with open(self.counts_file, "w", encoding="utf-8") as out:
                     json.dump(self.counts(), out)
-        reply = answers.answer(request, time_before)
+        reply = answers_resources.answer(request, self.url) or answers.answer(request, time_before)
         reply.headers.append(("x-request-id", f"req_{identity[:16]}_{time_before}"))
         return reply
 

@@ -5,6 +5,7 @@ use time::format_description::well_known::Rfc3339;
 
 use super::{Problem, ProblemKind, Severity};
 use loomrec_identity::pointer_token;
+use loomrec_provider::directory::ApiAddress;
 use loomrec_recording::Entry;
 use loomrec_recording::response_header::{
     MOST_HEADERS, is_never_recorded, is_sendable, keeps_waiting, leads_away,
@@ -31,7 +32,7 @@ pub(super) fn check(entry: &Entry, found: &mut Vec<Problem>) {
             (Severity::Error, "a header that cannot be sent: a replay leaves it out")
         } else if is_never_recorded(name) {
             (Severity::Error, "a header that is not the answer's own: a replay leaves it out")
-        } else if leads_away(name, value) {
+        } else if leads_away(name, value) && !is_own_address(entry, value) {
             (
                 Severity::Warning,
                 "the answer sends its client to another server: a replay leaves the address out",
@@ -49,4 +50,13 @@ pub(super) fn check(entry: &Entry, found: &mut Vec<Problem>) {
         let pointer = format!("/response/headers{}", pointer_token(written));
         found.push(problem.at(pointer, None).helped("remove the header, or record the call again"));
     }
+}
+
+/// Whether an address is at the upstream of the entry: a replay rewrites it.
+fn is_own_address(entry: &Entry, address: &str) -> bool {
+    let address = ApiAddress::parse(address);
+    let Some((address, upstream)) = address.zip(entry.upstream.as_deref()) else { return false };
+    let origin = entry.upstream_origin.as_deref();
+    let recorded = origin.and_then(|origin| address.path_below(origin));
+    recorded.or_else(|| address.path_below_public(upstream)).is_some()
 }

@@ -147,7 +147,7 @@ impl ReplayBody {
             pace
         });
         made.over = made.has_nothing_left();
-        made.hold = self.hold;
+        (made.hold, made.turn) = (self.hold, self.turn);
         Ok(made)
     }
 

@@ -374,6 +374,7 @@ impl LoadedTakes {
         {
             self.upstreams.insert(upstream.clone());
         }
+        self.origins.add(entry);
         let path = entry.request.as_ref().map(|request| loomrec_provider::mount(&request.path));
         TakeLabels {
             step: name.step_id().map(|step| self.names.insert(step)),

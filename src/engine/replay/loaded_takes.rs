@@ -10,6 +10,7 @@ use super::exact_requests::ExactRequests;
 use super::group::{KeyedGroups, TakeGroup};
 use super::name_ids::NameIds;
 use super::pool::Repeat;
+use super::recorded_addresses::RecordedAddresses;
 use super::recorded_ends::{RecordedEnds, TakeSpan};
 use super::recorded_keys::RecordedKeys;
 use super::step_index::StepIndex;
@@ -57,6 +58,8 @@ pub struct LoadedTakes {
     /// The ids of steps, sessions, upstreams and mounts of paths.
     pub(super) names: NameIds,
     pub(super) upstreams: BTreeSet<String>,
+    /// The addresses of upstreams that entries name.
+    pub(super) origins: RecordedAddresses,
     /// The key variables of the recorded programs.
     pub(super) recorded_keys: RecordedKeys,
     /// The requests that hold values of their run.
@@ -79,4 +82,11 @@ pub struct LoadedTakes {
     pub(super) is_of_session: bool,
     /// The recorded requests, if all keys are made under one set of rules.
     pub(super) recalled: ExactRequests,
+}
+
+impl LoadedTakes {
+    /// Returns the addresses of upstreams that entries name.
+    pub fn origins(&self) -> &RecordedAddresses {
+        &self.origins
+    }
 }

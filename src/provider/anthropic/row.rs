@@ -68,6 +68,7 @@ static BATCHES: OperationRow = OperationRow {
     name: "Message Batches",
     word: "message_batches",
     usage_names: USAGE,
+    addresses: &[&["results_url"], &["data", "*", "results_url"]],
     ..OperationRow::UNREAD
 };
 

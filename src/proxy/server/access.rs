@@ -155,7 +155,7 @@ impl AccessPolicy {
 
     /// Whether loomrec serves a host. Every servable address passes, even one of another machine: a
     /// foreign page cannot make an address lead here, as it can a name.
-    fn serves(&self, name: &str, port: Option<u16>) -> bool {
+    pub(super) fn serves(&self, name: &str, port: Option<u16>) -> bool {
         name.eq_ignore_ascii_case("localhost")
             || authority::servable_address(name).is_some()
             || self.hosts.iter().any(|allowed| allowed.matches(name, port))

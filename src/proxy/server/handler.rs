@@ -293,6 +293,7 @@ async fn read(
     let (summary, secrets) = (Arc::clone(&parsed.summary), &parsed.redacted.secrets);
     let mut open = OpenCall::new(caller, arrival, summary, &headers, secrets);
     let is_held = open.expect_hold();
+    open.session_path = session::take_session_path(parts).0;
     let CallArrival { instant: arrived, micros: arrived_at } = arrival;
     let call = IncomingCall { parsed, method, headers, body, arrived, arrived_at, is_held };
     Ok((Box::new(call), open))

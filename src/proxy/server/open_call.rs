@@ -3,8 +3,7 @@
 //! The handler of a request opens the call, and passes it to the body of the answer. What is
 //! learned of the call on the way is written into its [`CallRecord`]. [`OpenCall::conclude`] ends
 //! the call, once: it decides how the sending ended, settles the fault and the take of the call,
-//! and reports the record. If a call is dropped before that, its client abandoned it, and it is
-//! concluded as such.
+//! and reports the record. A call that is dropped before that was abandoned by its client.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,11 +17,14 @@ use super::exchange_slot::ExchangeSlot;
 use super::fault::{self, FaultBodyEnd, FaultSettlement};
 use super::protocol_upgrade::WEBSOCKET_NOTICE;
 use super::sending::Sending;
+use super::served_address::{self, localize};
 use super::{Proxy, UserNotice, client_header};
 use loomrec_engine::record::OnRecorded;
 use loomrec_engine::replay::RecordingMismatchError;
 use loomrec_engine::upstream::AmbiguousFraming;
-use loomrec_engine::{AnswerBody, AnswerOrigin, CallOutcome, CallResult, Engine, RequestSummary};
+use loomrec_engine::{
+    AnswerBody, AnswerOrigin, CallOutcome, CallResult, Engine, IncomingCall, RequestSummary,
+};
 use loomrec_recording::redact::CallCredentials;
 use loomrec_script::ScriptTurn;
 use loomrec_telemetry::call_record::{CallRecord, SendEnd, TokenCounts};
@@ -54,6 +56,8 @@ pub(super) struct OpenCall {
     exchange: Option<Arc<ExchangeSlot>>,
     /// Whether the call is kept waiting on purpose; `None` if no call can be.
     is_held: Option<Arc<AtomicBool>>,
+    /// The part of its path that names its session, if it does.
+    pub(super) session_path: Option<Box<str>>,
     is_concluded: bool,
 }
 
@@ -87,6 +91,7 @@ impl OpenCall {
             settlement: None,
             exchange: None,
             is_held: None,
+            session_path: None,
             is_concluded: false,
         })
     }
@@ -143,8 +148,12 @@ impl OpenCall {
         OnRecorded::new(move |recorded| slot.exchange_over(&proxy, recorded))
     }
 
-    /// Records the result of the engine, and holds the response back until it is due.
-    pub(super) async fn accept(&mut self, result: CallResult) -> Response<AnswerBody> {
+    /// Records the result of the engine for the call, and holds the response back until it is due.
+    pub(super) async fn accept(
+        &mut self,
+        call: &IncomingCall,
+        result: CallResult,
+    ) -> Response<AnswerBody> {
         let CallResult { mut response, outcome, origin, spent, due, waited } = result;
         self.record.origin = origin;
         if let Some(spent) = spent {
@@ -163,6 +172,10 @@ impl OpenCall {
         }
         self.warn_if_ambiguous(&response);
         self.set_outcome(outcome, Some(response.status()));
+        if served_address::may_have_addresses(call, &response) {
+            let session = self.session_path.as_deref();
+            response = Box::pin(localize(&self.context.proxy, call, session, response)).await;
+        }
         response
     }
 

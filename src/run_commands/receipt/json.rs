@@ -72,6 +72,7 @@ impl Receipt {
             "cost_usd": known_sum(more.cost_usd, more.unknown_costs),
             "cost_not_known": more.unknown_costs,
             "unpriced_models": more.unpriced,
+            "addresses_away": more.addresses_away,
             "upstream_failures": failures_json(&more.upstream_failures),
             "keep_errors": more.keep_errors,
             "unfolded": more.unfolded,

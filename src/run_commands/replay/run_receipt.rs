@@ -27,6 +27,7 @@ pub(crate) fn receipt(args: &ReplayArgs, ran: &RunResult) -> Receipt {
     receipt.notes.extend(serve_setup::ineffective_rules(&proxy.redactor));
     receipt.notes.extend(ran.replay.as_ref().and_then(|replay| end_order::broken(replay)));
     receipt.notes.extend(ran.unused_upstreams());
+    receipt.add_addresses();
     let unreachable = receipt.unreachable_text();
     receipt.add_escapes(&ran.hosts, EscapePolicy::Refuse);
     let mut complain = |text: String| receipt.complaints.push(text);

@@ -6,20 +6,23 @@ use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use http_body::Body as _;
 
 use super::super::Proxy;
+use super::super::buffered_body::{self, UnchangedBody};
 use super::super::open_call::OpenCall;
 use super::super::respond::ResponseBody;
 use super::active_fault::ActiveFault;
 use super::body::FaultBody;
-use super::buffer;
 use super::faulted_call::FaultedCall;
 use super::open_faults::TrackedCall;
 use super::settlement::FaultSettlement;
 use loomrec_engine::replay::ReplayBody;
 use loomrec_engine::{AnswerBody, CallOutcome};
-use loomrec_fault::{BodyTransform, DecidedFault, Fault, FaultObstacle};
+use loomrec_fault::{BodyTransform, DecidedFault, Fault, FaultObstacle, NotApplicable};
 use loomrec_provider::{AnswerOutcome, Framing, ResponseFormat};
 use loomrec_recording::encoding;
 use loomrec_recording::normalized_request::NormalizedRequest;
+
+/// The most bytes of an answer that a fault rewrites. A larger one is sent on unchanged.
+const MOST: usize = 64 << 20;
 
 /// Returns the answer format that a call requests.
 pub(super) fn response_format(observed: &NormalizedRequest) -> ResponseFormat<'_> {
@@ -272,7 +275,9 @@ async fn rewrite(
             Ok(body) => Ok(AnswerBody::Replay(body)),
             Err((body, why)) => Err((AnswerBody::Replay(body), why.into())),
         },
-        other => buffer::changed(other, change).await,
+        other => buffered_body::changed(other, MOST, change)
+            .await
+            .map_err(|(body, why)| (body, obstacle_of(why))),
     };
     match changed {
         Ok(body) => {
@@ -284,5 +289,14 @@ async fn rewrite(
             Ok(Response::from_parts(parts, body))
         }
         Err((body, why)) => Err((Response::from_parts(parts, body), why)),
+    }
+}
+
+/// Returns why a fault cannot rewrite a body.
+fn obstacle_of(why: UnchangedBody<NotApplicable>) -> FaultObstacle {
+    match why {
+        UnchangedBody::TooLarge => FaultObstacle::LargeAnswer { mib: MOST >> 20 },
+        UnchangedBody::Cut => FaultObstacle::CutAnswer,
+        UnchangedBody::Refused(why) => why.into(),
     }
 }

@@ -69,7 +69,7 @@ impl FaultLayer<'_> {
     /// Lets the engine answer the call.
     async fn pass(&mut self, call: &IncomingCall, found: FoundCall<'_>) -> Response<AnswerBody> {
         let result = found.answer(call, || self.open.expect_exchange()).await;
-        self.open.accept(result).await
+        self.open.accept(call, result).await
     }
 
     /// Takes account of the answer of a call that gets no fault, and arranges that the open faults

@@ -42,7 +42,7 @@ impl FaultedCall<'_> {
         let response = match found.deliver(&self.call, self.call.arrived + late).await {
             Ok(result) => {
                 self.foresee(&result.response);
-                self.open.accept(result).await
+                self.open.accept(&self.call, result).await
             }
             Err(unrecorded) => {
                 let response = self.answer_unrecorded(unrecorded).await;
@@ -90,7 +90,7 @@ impl FaultedCall<'_> {
             true => self.fault.note_obstacle(FaultObstacle::NoAnswer),
             false => self.foresee(&result.response),
         }
-        let response = self.open.accept(result).await;
+        let response = self.open.accept(&self.call, result).await;
         let is_good = response.status().as_u16() < 400;
         let scripted = self.open.script_turn();
         let Some(settlement) = self.open.settlement() else { return response };

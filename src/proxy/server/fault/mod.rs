@@ -9,7 +9,6 @@ mod accept;
 mod active_fault;
 mod apply;
 mod body;
-mod buffer;
 mod call;
 mod change;
 mod decision;

@@ -124,6 +124,27 @@ fn split(path: &str) -> Option<(&str, &str)> {
     (!name.is_empty()).then_some((name, rest))
 }
 
+/// The part of a request's path that names its session, if it does: `/@NAME`.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SessionPath(pub(crate) Option<Box<str>>);
+
+/// Returns the part of a request's path that names its session, or named it before it was taken out.
+pub(crate) fn take_session_path(parts: &mut Parts) -> SessionPath {
+    match (parts.extensions.remove(), path_of(parts)) {
+        (Some(SessionPath(Some(taken))), SessionPath(Some(inner))) => {
+            SessionPath(Some(format!("{taken}{inner}").into()))
+        }
+        (Some(taken @ SessionPath(Some(_))), _) => taken,
+        (_, named) => named,
+    }
+}
+
+fn path_of(parts: &Parts) -> SessionPath {
+    let path = parts.uri.path();
+    let named = split(path).and_then(|(_, rest)| path.strip_suffix(rest));
+    SessionPath(named.map(Box::from))
+}
+
 /// Removes the session from the request, so that it is the same request in every session.
 fn take_prefix_out(parts: &mut Parts) {
     let Some((_, rest)) = split(parts.uri.path()) else {
@@ -131,6 +152,7 @@ fn take_prefix_out(parts: &mut Parts) {
         return;
     };
     let rest = if rest.is_empty() { "/" } else { rest };
+    parts.extensions.insert(path_of(parts));
     let query = parts.uri.query().map(|query| format!("?{query}")).unwrap_or_default();
     let mut target = parts.uri.clone().into_parts();
     // A part of a valid path is one, too.

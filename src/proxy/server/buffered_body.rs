@@ -8,18 +8,26 @@ use http_body_util::BodyExt as _;
 
 use loomrec_engine::replay::ReplayBody;
 use loomrec_engine::{AnswerBody, PrefixedBody};
-use loomrec_fault::{FaultObstacle, NotApplicable};
 use loomrec_recording::entry::ResponseEnd;
 
-/// The most bytes that are buffered of a body. A larger body is sent on unchanged.
-const MOST: usize = 64 << 20;
+/// Why a body is unchanged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum UnchangedBody<E> {
+    /// It has more bytes than may be buffered.
+    TooLarge,
+    /// It was cut.
+    Cut,
+    /// The change is not possible.
+    Refused(E),
+}
 
-/// Applies `change` to a whole body that is not recorded. If that is impossible, returns the body
-/// unchanged, and the reason.
-pub(super) async fn changed(
+/// Applies `change` to a whole body of at most `most` bytes that is not recorded. If that is
+/// impossible, returns the body unchanged, and the reason.
+pub(super) async fn changed<E>(
     mut body: AnswerBody,
-    change: impl FnOnce(&[u8]) -> Result<Vec<Vec<u8>>, NotApplicable>,
-) -> Result<AnswerBody, (AnswerBody, FaultObstacle)> {
+    most: usize,
+    change: impl FnOnce(&[u8]) -> Result<Vec<Vec<u8>>, E>,
+) -> Result<AnswerBody, (AnswerBody, UnchangedBody<E>)> {
     let announced = body.size_hint().exact().is_some();
     let (mut chunks, mut held, mut end) = (VecDeque::new(), 0, ResponseEnd::Complete);
     while let Some(frame) = body.frame().await {
@@ -36,18 +44,18 @@ pub(super) async fn changed(
                 break;
             }
         }
-        if held > MOST {
+        if held > most {
             let body = AnswerBody::Prefixed(Box::new(PrefixedBody::new(chunks, body)));
-            return Err((body, FaultObstacle::LargeAnswer { mib: MOST >> 20 }));
+            return Err((body, UnchangedBody::TooLarge));
         }
     }
     let chunks = Vec::from(chunks);
     let made = |chunks, end| AnswerBody::Replay(ReplayBody::made(chunks, announced, end));
     if end != ResponseEnd::Complete {
-        return Err((made(chunks, end), FaultObstacle::CutAnswer));
+        return Err((made(chunks, end), UnchangedBody::Cut));
     }
     match change(&chunks.concat()) {
         Ok(changed) => Ok(made(changed.into_iter().map(Bytes::from).collect(), end)),
-        Err(why) => Err((made(chunks, end), why.into())),
+        Err(why) => Err((made(chunks, end), UnchangedBody::Refused(why))),
     }
 }

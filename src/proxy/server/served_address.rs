@@ -1,0 +1,258 @@
+//! Addresses of an API in its answers. A client sends its next request to them as they are, around
+//! loomrec. So it gets loomrec's own address for each of them that is at an upstream of this run,
+//! whether the answer is live or recorded. Recordings keep the API's.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HOST, LOCATION};
+use http::{HeaderMap, HeaderValue, Method, Response};
+use http_body::Body as _;
+
+use super::buffered_body::{self, UnchangedBody};
+use super::{Proxy, authority};
+use loomrec_engine::{AnswerBody, IncomingCall, LocalAddresses};
+use loomrec_provider::directory::ApiAddress;
+use loomrec_provider::{AddressMembers, address_members, find_addresses};
+use loomrec_recording::encoding;
+use loomrec_recording::response_header::{ADDRESSES, leads_away};
+
+/// The most bytes of an answer that is searched for addresses. A larger one is sent on as it is.
+const MOST: usize = 1 << 20;
+
+/// Whether an answer may name addresses: in a header, or as an answer of its operation.
+pub(super) fn may_have_addresses(call: &IncomingCall, response: &Response<AnswerBody>) -> bool {
+    !members_of(call).is_empty()
+        || ADDRESSES.iter().any(|name| response.headers().contains_key(*name))
+}
+
+/// Returns the answer with loomrec's address in the place of each that is at an upstream of this
+/// run. `session` is the part of the path that names the session of the call. Any other address in
+/// a live answer stays, and is counted. A recorded answer may be a stranger's, so such a header is
+/// left out.
+pub(super) async fn localize(
+    proxy: &Proxy,
+    call: &IncomingCall,
+    session: Option<&str>,
+    response: Response<AnswerBody>,
+) -> Response<AnswerBody> {
+    let session = session.unwrap_or_default();
+    let base = base_url(proxy, &call.headers).map(|base| format!("{base}{session}"));
+    let recorded = proxy.engine.replay().map(|replay| replay.matcher().origins());
+    let upstreams = LocalAddresses { routes: &proxy.routes, route: call.route(), recorded };
+    let server = AddressServer { proxy, upstreams, base, session };
+    let (mut parts, body) = response.into_parts();
+    let is_live = matches!(body, AnswerBody::Tee(_) | AnswerBody::Live(_));
+    server.change_headers(&mut parts.headers, is_live);
+    let members = members_of(call);
+    let is_read = !members.is_empty() && call.method != Method::HEAD && is_json(&parts.headers);
+    let body = match is_read {
+        true => server.change_body(&mut parts.headers, body, members).await,
+        false => body,
+    };
+    Response::from_parts(parts, body)
+}
+
+/// Returns the members of the answers to a call that hold addresses.
+fn members_of(call: &IncomingCall) -> AddressMembers {
+    address_members(call.storable().call.operation, &call.route().upstream)
+}
+
+/// Returns loomrec's address as the caller wrote it. `None` for a caller that uses loomrec as its
+/// proxy: it writes the address of the API.
+fn base_url(proxy: &Proxy, headers: &HeaderMap) -> Option<String> {
+    let access = &proxy.config.access;
+    let Some(host) = headers.get(HOST) else { return Some(proxy.config.url.clone()) };
+    let host = host.to_str().ok()?;
+    let is_own = authority::split(host).is_some_and(|(name, port)| access.serves(name, port));
+    let is_upstream = proxy.routes.own_upstream_at_host(&host.parse().ok()?).is_some();
+    let scheme = if access.is_https() { "https" } else { "http" };
+    (is_own && !is_upstream).then(|| format!("{scheme}://{host}"))
+}
+
+/// What a client gets in the place of an address.
+enum ServedAddress {
+    /// Loomrec's.
+    Local(String),
+    /// The address itself, which leads to loomrec.
+    Same,
+    /// The address itself, which leads elsewhere: to this origin.
+    Away(Cow<'static, str>),
+}
+
+/// Why a body is served as it is.
+enum KeptBody {
+    /// It has no address to change.
+    NothingToChange,
+    /// It is compressed, and cannot be decoded.
+    Compressed,
+}
+
+/// Serves the addresses of one answer.
+struct AddressServer<'a> {
+    proxy: &'a Proxy,
+    upstreams: LocalAddresses<'a>,
+    /// The address under which the caller reaches loomrec, and the session below it.
+    base: Option<String>,
+    session: &'a str,
+}
+
+impl AddressServer<'_> {
+    /// Serves the address of a header, which may be a path.
+    fn serve_reference(&self, reference: &str) -> ServedAddress {
+        if leads_away(LOCATION.as_str(), reference) {
+            return self.serve(reference);
+        }
+        let own = self.upstreams.own_path(reference);
+        let local = own.map(|path| format!("{}{path}", self.session));
+        let changed = local.filter(|local| local != reference);
+        changed.map_or(ServedAddress::Same, ServedAddress::Local)
+    }
+
+    fn serve(&self, address: &str) -> ServedAddress {
+        let Some(address) = ApiAddress::parse(address) else {
+            return match leads_away(LOCATION.as_str(), address) {
+                true => ServedAddress::Away("an address that is not plain HTTP".into()),
+                false => ServedAddress::Same,
+            };
+        };
+        match (&self.base, self.upstreams.path_of(&address)) {
+            (Some(base), Some(path)) => ServedAddress::Local(format!("{base}{path}")),
+            _ => ServedAddress::Away(address.origin().into()),
+        }
+    }
+
+    fn change_headers(&self, headers: &mut HeaderMap, is_live: bool) {
+        let mut left_out = Vec::new();
+        for (name, value) in headers.iter_mut() {
+            let Some(name) = ADDRESSES.iter().find(|known| name.as_str() == **known) else {
+                continue;
+            };
+            let address = String::from_utf8_lossy(value.as_bytes());
+            match self.serve_reference(&address) {
+                ServedAddress::Same => {}
+                ServedAddress::Local(local) => {
+                    *value = HeaderValue::from_str(&local).unwrap_or_else(|_| value.clone());
+                }
+                ServedAddress::Away(origin) if is_live => self.count(name, &origin),
+                ServedAddress::Away(origin) => {
+                    self.count(name, &format!("{origin}, left out"));
+                    left_out.push(*name);
+                }
+            }
+        }
+        left_out.into_iter().for_each(|name| _ = headers.remove(name));
+    }
+
+    async fn change_body(
+        &self,
+        headers: &mut HeaderMap,
+        body: AnswerBody,
+        members: AddressMembers,
+    ) -> AnswerBody {
+        if body.size_hint().exact().is_some_and(|length| length > MOST as u64) {
+            self.count_unread("above 1 MiB");
+            return body;
+        }
+        if let AnswerBody::Tee(body) = &body {
+            body.note_change();
+        }
+        let coding = encoding::coding_of(headers);
+        let change = |bytes: &[u8]| self.change_bytes(coding.as_deref(), bytes, members);
+        let changed = match body {
+            AnswerBody::Replay(body) => body
+                .rewritten(change)
+                .map(AnswerBody::Replay)
+                .map_err(|(body, why)| (AnswerBody::Replay(body), UnchangedBody::Refused(why))),
+            other => buffered_body::changed(other, MOST, change).await,
+        };
+        match changed {
+            Ok(body) => {
+                headers.remove(CONTENT_ENCODING);
+                if let Some(length) = body.size_hint().exact() {
+                    headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
+                }
+                body
+            }
+            Err((body, why)) => {
+                match why {
+                    UnchangedBody::TooLarge => self.count_unread("above 1 MiB"),
+                    UnchangedBody::Refused(KeptBody::Compressed) => {
+                        self.count_unread("compressed in a way that cannot be opened");
+                    }
+                    UnchangedBody::Cut | UnchangedBody::Refused(KeptBody::NothingToChange) => {}
+                }
+                body
+            }
+        }
+    }
+
+    /// Returns a body with its addresses changed, in one piece. All other bytes stay.
+    fn change_bytes(
+        &self,
+        coding: Option<&str>,
+        bytes: &[u8],
+        members: AddressMembers,
+    ) -> Result<Vec<Vec<u8>>, KeptBody> {
+        let plain = match coding {
+            None => Cow::Borrowed(bytes),
+            Some(coding) => {
+                encoding::decode(coding, bytes, MOST).ok_or(KeptBody::Compressed)?.into()
+            }
+        };
+        let mut edits = Vec::new();
+        for found in find_addresses(&plain, members) {
+            match self.serve(&found.text) {
+                ServedAddress::Local(local) => edits.push((found.place, local)),
+                ServedAddress::Away(origin) => self.count(&found.member, &origin),
+                ServedAddress::Same => {}
+            }
+        }
+        match edits.is_empty() {
+            true => Err(KeptBody::NothingToChange),
+            false => Ok(vec![spliced(&plain, edits)]),
+        }
+    }
+
+    fn count(&self, place: &str, origin: &str) {
+        self.proxy.telemetry.counters.address_away(&format!("{place} to {origin}"));
+    }
+
+    fn count_unread(&self, why: &str) {
+        let text = format!("an answer of {} {why}", self.upstreams.route.upstream);
+        self.proxy.telemetry.counters.address_away(&text);
+    }
+}
+
+/// Returns a JSON text with other strings at these places, which are in order.
+fn spliced(text: &[u8], edits: Vec<(Range<usize>, String)>) -> Vec<u8> {
+    let mut spliced = Vec::with_capacity(text.len() + 64 * edits.len());
+    let mut done = 0;
+    for (place, address) in edits {
+        spliced.extend_from_slice(text.get(done..place.start).unwrap_or_default());
+        let quoted = serde_json::Value::from(address).to_string();
+        spliced.extend_from_slice(quoted.get(1..quoted.len() - 1).unwrap_or_default().as_bytes());
+        done = place.end;
+    }
+    spliced.extend_from_slice(text.get(done..).unwrap_or_default());
+    spliced
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let media = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let media = media.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    media == "application/json" || media.ends_with("+json")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_bytes_of_a_text_stay_when_its_strings_change() {
+        let text = br#"{ "a" :"one", "b":["two"]}"#;
+        let edits = vec![(8..11, "1\"".to_owned()), (20..23, String::new())];
+        let changed = String::from_utf8(spliced(text, edits)).unwrap();
+        assert_eq!(changed, r#"{ "a" :"1\"", "b":[""]}"#);
+    }
+}
