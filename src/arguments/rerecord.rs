@@ -22,11 +22,13 @@ asks if it cannot be sent), 2 if no call can be sent.
 
 Examples:
   loomrec rerecord recordings/agent.json --pending          # what replay --pending has kept
+  loomrec rerecord tests --pending                          # of all recordings in the folder
   loomrec rerecord recordings/agent.json --model gpt-4o-mini --dry-run
   loomrec rerecord recordings/agent.json plan 79c0
   loomrec rerecord recordings/agent.json --set model=gpt-5-mini --set /temperature=0 -o what-if.json")]
 pub struct RerecordArgs {
-    /// The recording [default with --pending FILE.pending: FILE; else that of the settings]
+    /// The recording; with --pending, also a folder of recordings [default with --pending FILE.pending:
+    /// FILE; else that of the settings]
     #[arg(
         value_name = "FILE",
         value_parser = local_location(),

@@ -25,8 +25,8 @@ Examples:
   loomrec review --list
   loomrec review recordings/*.json --check                  # in CI")]
 pub struct ReviewArgs {
-    /// The recording; with --list, several [default: that of the settings; with --list, also those
-    /// in this folder and in recordings/]
+    /// The recording, or a folder: the recordings in it one after the other; with --list, several
+    /// [default: that of the settings; with --list, also those in this folder and in recordings/]
     #[arg(value_name = "FILE", value_parser = local_location(), value_hint = ValueHint::AnyPath)]
     pub files: Vec<RecordingLocation>,
     /// The recording of the settings, if --list is given and no FILE is.
@@ -55,7 +55,7 @@ pub struct ReviewArgs {
 /// `loomrec accept` and `loomrec reject`.
 #[derive(Debug, Args)]
 pub struct DecideArgs {
-    /// The recording (or that of the settings)
+    /// The recording, or a folder of them [default: that of the settings]
     #[arg(value_name = "FILE", value_parser = local_location(), value_hint = ValueHint::AnyPath)]
     pub file: RecordingLocation,
     /// Changes, by the key of the new or the replaced entry: a step id or the beginning of a hash

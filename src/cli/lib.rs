@@ -25,6 +25,7 @@ pub mod terminal;
 pub mod trust_store;
 pub mod usage_hint;
 pub mod user_folder;
+pub mod waiting_recordings;
 pub mod wrapped_command;
 
 use std::pin::Pin;

@@ -3,13 +3,16 @@
 use std::collections::BTreeSet;
 
 use super::args::{AcceptArgs, DecideArgs, LogFormat, RejectArgs};
-use super::review::{ReviewDesk, Verdict, command, key, summary, typed};
+use super::review::{
+    ReviewDesk, Verdict, command, key, nothing_below, summary, typed, with_changes,
+};
 use super::show::take_choice::{self, NoChoice};
 use loomrec_cli::exit::{CommandFailure, NO};
 use loomrec_cli::output::{Output, print};
 use loomrec_cli::terminal;
 use loomrec_cli::terminal::quoted;
 use loomrec_recording::pending::ReplacedTake;
+use loomrec_store::RecordingLocation;
 
 /// How many changes an error message names.
 const NAMED: usize = 10;
@@ -43,8 +46,37 @@ struct AcceptPermit {
 
 fn run(args: &DecideArgs, verdict: Verdict, permit: AcceptPermit) -> Result<u8, CommandFailure> {
     let output = Output::new(LogFormat::Human, false, false);
-    let Some(desk) = ReviewDesk::open(&args.file, args.new.as_ref(), &output)? else {
-        let file = args.file.display();
+    if !args.file.names_folder() {
+        return decide(&args.file, args, verdict, permit, &output);
+    }
+    if !args.keys.is_empty() {
+        return Err(CommandFailure::usage("a key names changes of one recording: name that file"));
+    }
+    let files = with_changes(&args.file, args.new.is_some(), &output)?;
+    if files.is_empty() {
+        return print(&nothing_below(&args.file));
+    }
+    let mut code = 0;
+    for file in &files {
+        // What is wrong with one recording does not keep the others from their changes.
+        let decided = decide(file, args, verdict, permit, &output).or_else(|failure| {
+            output.warning(&failure.message);
+            if failure.code == NO { Ok(NO) } else { Err(failure) }
+        });
+        code = code.max(decided?);
+    }
+    Ok(code)
+}
+
+fn decide(
+    file: &RecordingLocation,
+    args: &DecideArgs,
+    verdict: Verdict,
+    permit: AcceptPermit,
+    output: &Output,
+) -> Result<u8, CommandFailure> {
+    let Some(desk) = ReviewDesk::open(file, args.new.as_ref(), output)? else {
+        let file = file.display();
         let text = format!("nothing waits for a review of {file}");
         // Without keys, having nothing to decide is not an error.
         return match args.keys.is_empty() {

@@ -7,7 +7,6 @@ mod report;
 
 use super::args::{LogFormat, NoiseArgs};
 use super::diff::{OpenedRecording, paired};
-use super::review::is_there;
 use compared_calls::ComparedCalls;
 use loomrec_cli::exit::{CommandFailure, NO, UNEXPECTED};
 use loomrec_cli::output::{Output, print};
@@ -15,6 +14,7 @@ use loomrec_cli::preset::{PRESETS, Preset};
 use loomrec_cli::serve_setup;
 use loomrec_cli::terminal;
 use loomrec_cli::terminal::quoted;
+use loomrec_cli::waiting_recordings::is_there;
 use loomrec_curation::noise::NoiseProposal;
 use loomrec_engine::replay::{Matcher, ReplaySource, ReplayTerms};
 use loomrec_identity::{IdentityRules, NormalizeRule};

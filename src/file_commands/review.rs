@@ -15,15 +15,19 @@ mod session;
 mod view;
 mod waiting;
 
+use std::collections::BTreeSet;
 use std::io::{self, IsTerminal as _};
 
 use super::args::{LogFormat, ReviewArgs};
 pub(super) use apply::{AppliedReview, ReviewFailure, Verdict};
-pub(super) use changes::{ReviewDesk, is_there};
+pub(super) use changes::ReviewDesk;
+use dialog::TypedBytes;
 use loomrec_cli::CommandFuture;
 use loomrec_cli::exit::CommandFailure;
 use loomrec_cli::output::{Output, print};
 use loomrec_cli::terminal;
+use loomrec_cli::waiting_recordings::{WAITING, find_below};
+use loomrec_store::RecordingLocation;
 pub(super) use view::{command, key, typed};
 pub use waiting::print_list;
 
@@ -43,36 +47,106 @@ async fn review(args: &ReviewArgs) -> Result<u8, CommandFailure> {
     }
     let [file] = args.files.as_slice() else {
         return Err(CommandFailure::usage(
-            "name the recording: loomrec review FILE; --list takes several",
+            "name one recording or folder: loomrec review FILE; --list takes several",
         ));
     };
     let output = Output::new(LogFormat::Human, false, false);
-    let is_terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
-    let open = if is_terminal { ReviewDesk::open } else { ReviewDesk::look };
-    let Some(desk) = open(file, args.new.as_ref(), &output)? else {
-        let requests = list::requests(file, &output)?;
-        return print(&list::nothing(file, requests));
-    };
-    if desk.open_changes().is_empty() {
-        // All changes were already applied.
-        let done = desk.apply(&vec![None; desk.changes.len()])?;
-        return print(&summary(&desk, done));
+    let mut dialog = ReviewDialog::default();
+    if !file.names_folder() {
+        return Ok(dialog.review(file, args.new.as_ref(), &output).await?.code);
     }
-    if !is_terminal {
-        list::print(&desk)?;
-        return Ok(0);
+    let files = with_changes(file, args.new.is_some(), &output)?;
+    if files.is_empty() {
+        return print(&nothing_below(file));
     }
-    let is_able = std::env::var_os("TERM").is_some_and(|term| !term.is_empty() && term != "dumb");
-    let ended = match is_able {
-        true => dialog::on_screen(&desk).await?,
-        false => dialog::by_line(&desk).await?,
-    };
-    let done = desk.apply(&ended.verdicts).map_err(|undone| again(&desk, &ended, undone))?;
-    let told = print(&format!("{}{}", if is_able { "" } else { "\n" }, summary(&desk, done)));
-    // After the decisions were applied, a terminal that has gone is not a failure.
-    match told {
-        Err(failure) if ended.code == 0 => Err(failure),
-        _ => Ok(ended.code),
+    for file in &files {
+        let end = dialog.review(file, None, &output).await?;
+        if end.is_last {
+            return Ok(end.code);
+        }
+    }
+    Ok(0)
+}
+
+/// Returns the recordings in a folder that have changes to be reviewed.
+///
+/// # Errors
+/// The folder cannot be read; `--new` names the changes of one recording (2).
+pub(super) fn with_changes(
+    folder: &RecordingLocation,
+    is_new_named: bool,
+    output: &Output,
+) -> Result<BTreeSet<RecordingLocation>, CommandFailure> {
+    match is_new_named {
+        true => {
+            Err(CommandFailure::usage("--new names the changes of one FILE: name just that one"))
+        }
+        false => find_below(folder.as_path(), &WAITING[..1], output),
+    }
+}
+
+/// Returns the message for a folder without changes.
+pub(super) fn nothing_below(folder: &RecordingLocation) -> String {
+    format!("nothing waits for a review in {}\n", terminal::line(&folder.display().to_string()))
+}
+
+/// How the review of one recording ended.
+struct ReviewedRecording {
+    code: u8,
+    /// Whether the recordings that follow are not reviewed.
+    is_last: bool,
+}
+
+/// Asks about changes, on a terminal.
+#[derive(Default)]
+struct ReviewDialog {
+    /// What is typed. `None` before the first question.
+    typed: Option<TypedBytes>,
+}
+
+impl ReviewDialog {
+    /// Reviews one recording: asks about each change on a terminal, and lists them elsewhere.
+    async fn review(
+        &mut self,
+        file: &RecordingLocation,
+        new: Option<&RecordingLocation>,
+        output: &Output,
+    ) -> Result<ReviewedRecording, CommandFailure> {
+        let ended = |code| Ok(ReviewedRecording { code, is_last: false });
+        let is_terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
+        let open = if is_terminal { ReviewDesk::open } else { ReviewDesk::look };
+        let Some(desk) = open(file, new, output)? else {
+            let requests = list::requests(file, output)?;
+            return ended(print(&list::nothing(file, requests))?);
+        };
+        if desk.open_changes().is_empty() {
+            // All changes were already applied.
+            let done = desk.apply(&vec![None; desk.changes.len()])?;
+            return ended(print(&summary(&desk, done))?);
+        }
+        if !is_terminal {
+            list::print(&desk)?;
+            return ended(0);
+        }
+        self.ask(&desk).await
+    }
+
+    /// Asks about each change, and applies the decisions.
+    async fn ask(&mut self, desk: &ReviewDesk) -> Result<ReviewedRecording, CommandFailure> {
+        let typed = self.typed.get_or_insert_with(dialog::read_keys);
+        let is_able =
+            std::env::var_os("TERM").is_some_and(|term| !term.is_empty() && term != "dumb");
+        let end = match is_able {
+            true => dialog::on_screen(desk, typed).await?,
+            false => dialog::by_line(desk, typed).await?,
+        };
+        let done = desk.apply(&end.verdicts).map_err(|undone| again(desk, &end, undone))?;
+        let told = print(&format!("{}{}", if is_able { "" } else { "\n" }, summary(desk, done)));
+        // After the decisions were applied, a terminal that has gone is not a failure.
+        match told {
+            Err(failure) if end.code == 0 => Err(failure),
+            _ => Ok(ReviewedRecording { code: end.code, is_last: end.is_last }),
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 import type { CallRecord, FaultOptions, RuleOptions } from './index.js';
 
-export type TestMode = 'replay' | 'record' | 'new' | 'off';
+export type TestMode = 'replay' | 'review' | 'record' | 'new' | 'off';
 
 /** Options of a run of tests. */
 export interface LoomrecOptions extends RuleOptions {

@@ -30,6 +30,7 @@ use loomrec_proxy::guard::EscapePolicy;
 
 pub(super) use latency::{draws_waits, latency};
 use loading::{TakesInForce, load_takes};
+pub(super) use pending::KeptRequests;
 pub(super) use run_receipt::receipt;
 pub(super) use shared_replay::{SharedReplay, SharedTakes};
 
@@ -111,7 +112,7 @@ pub(super) struct ReplayParts {
     /// What is in force.
     pub(super) in_force: InForce,
     /// The missed requests that are kept.
-    missed: Option<Arc<MissedRequests>>,
+    pub(super) missed: Option<Arc<MissedRequests>>,
     /// The takes that are too old.
     pub(super) expired: Option<ExpiredTakes>,
 }

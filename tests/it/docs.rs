@@ -1,6 +1,8 @@
 //! Tests that the documents are true: flags, variables, exit codes, dependencies and links agree
 //! with the source and the binary.
 
+mod sentences;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;

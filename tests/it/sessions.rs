@@ -5,6 +5,7 @@ mod bounds;
 mod exclusive;
 mod faults;
 mod guarded;
+mod pending;
 
 use std::fs;
 

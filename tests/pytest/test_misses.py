@@ -75,8 +75,8 @@ def test_swallowed_miss_fails_the_test(project):
 def test_miss_counts_in_every_phase_and_under_every_mark(project):
     project.write("tests/test_odd.py", ODD)
     odd = project.run("tests/test_odd.py", "-rA")
-    assert odd.counts == {"failed": 3, "xfailed": 2, "passed": 1, "error": 1}, odd.stdout
-    for name in ("skips_itself", "expects_an_error", "setup_hides_it"):
+    assert odd.counts == {"failed": 5, "passed": 1, "error": 1}, odd.stdout
+    for name in ("skips_itself", "fails_as_expected", "fails_as_expected_by_itself", "expects_an_error", "setup_hides_it"):
         assert f"FAILED tests/test_odd.py::test_{name}" in odd.stdout, odd.stdout
     assert "ERROR tests/test_odd.py::test_teardown_hides_it" in odd.stdout
 

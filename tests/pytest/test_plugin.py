@@ -87,7 +87,7 @@ def test_unmarked():
 @pytest.mark.parametrize("settings, message", [
     ("recordngs = 'x'", "unknown key `recordngs` in [tool.loomrec.pytest]; did you mean `recordings`?"),
     ("auto = 'tests'", "`auto` in [tool.loomrec.pytest] must be a list of texts"),
-    ("mode = 'rewrite'", "`mode` in [tool.loomrec.pytest] must be one of replay, record, new, off"),
+    ("mode = 'rewrite'", "`mode` in [tool.loomrec.pytest] must be one of replay, review, record, new, off"),
     ("recordings = '../x'", "must be a folder beside the tests"),
 ])
 def test_wrong_setting_is_a_usage_error(bare_project, settings, message):
@@ -110,10 +110,12 @@ def test_wrong_mark_is_an_error_of_the_test(bare_project, mark, message):
     assert wrong.counts == {"error": 1} and message in wrong.stdout, wrong.stdout
 
 
-def test_fixture_needs_the_mark(bare_project):
-    bare_project.write("tests/test_it.py", "def test_it(loomrec):\n    pass\n")
+def test_fixture_asks_for_loomrec_as_the_mark_does(bare_project):
+    bare_project.write("tests/test_it.py", "def test_it(loomrec):\n    assert loomrec.mode == 'replay'\n")
+    assert bare_project.run().counts == {"passed": 1}
+    bare_project.write("tests/test_it.py", "def test_it(request):\n    request.getfixturevalue('loomrec')\n")
     wrong = bare_project.run()
-    assert wrong.counts == {"error": 1}
+    assert wrong.counts == {"failed": 1}, wrong.stdout
     assert "the fixture `loomrec` needs the mark: @pytest.mark.loomrec" in wrong.stdout
 
 

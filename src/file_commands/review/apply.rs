@@ -7,10 +7,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::args::LogFormat;
-use super::changes::{ReviewDesk, is_there};
+use super::changes::ReviewDesk;
 use super::view::command;
 use loomrec_cli::exit::CommandFailure;
 use loomrec_cli::output::Output;
+use loomrec_cli::waiting_recordings::is_there;
 use loomrec_cli::{serve_setup, terminal};
 use loomrec_curation::review::{ChangeStanding, ReviewOutcome, ReviewSource, outcome};
 use loomrec_recording::pending::{PendingChange, PendingKind, ReplacedTake};

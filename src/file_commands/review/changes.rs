@@ -4,11 +4,10 @@
 //! Of each entry, only what identifies it is held in memory. Entries are read again one at a time.
 
 use super::super::show::contents::RecordingContents;
-use std::path::Path;
-
 use loomrec_cli::exit::CommandFailure;
 use loomrec_cli::output::Output;
 use loomrec_cli::serve_setup;
+use loomrec_cli::waiting_recordings::is_there;
 use loomrec_curation::review::{ChangeStanding, ReviewChange, standings};
 use loomrec_recording::pending::{PendingChange, PendingKind, ReplacedTake};
 use loomrec_recording::{Entry, RecordingMeta};
@@ -202,12 +201,6 @@ fn contents<'a>(takes: impl Iterator<Item = (&'a ReplacedTake, &'a TakeRef)>) ->
 fn unmarked(mut entry: Entry) -> Entry {
     PendingChange::unmark(&mut entry);
     entry
-}
-
-/// Whether a recording exists at this path, or a log that recorders have left of one.
-pub(crate) fn is_there(path: &RecordingLocation) -> bool {
-    let exists = |path: &Path| path.symlink_metadata().is_ok();
-    exists(path.as_path()) || path.log_files().iter().any(|log| exists(log))
 }
 
 /// Refuses a file of pending items if a recording is expected.

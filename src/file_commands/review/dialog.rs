@@ -38,11 +38,16 @@ q  quit: what was decided is carried out, all else goes on waiting
 /// The exit code of an interrupted review.
 const INTERRUPTED: u8 = 130;
 
-/// The decisions, and the exit code.
+/// The decisions about one recording, and the exit code.
 pub(super) struct ReviewEnd {
     pub(super) verdicts: Vec<Option<Verdict>>,
     pub(super) code: u8,
+    /// Whether the recordings that follow are not reviewed.
+    pub(super) is_last: bool,
 }
+
+/// The typed bytes, as they arrive.
+pub(super) type TypedBytes = mpsc::Receiver<Vec<u8>>;
 
 /// Signals that end a review.
 struct EndSignals {
@@ -51,9 +56,9 @@ struct EndSignals {
     hangup: SignalStream,
 }
 
-/// Returns the typed bytes, as they arrive. A blocking read of a terminal cannot be cancelled, so
-/// the thread ends with the process.
-fn typed() -> mpsc::Receiver<Vec<u8>> {
+/// Returns the typed bytes. A blocking read of a terminal cannot be cancelled, so the thread ends with
+/// the process.
+pub(super) fn read_keys() -> TypedBytes {
     let (send, receive) = mpsc::channel(16);
     std::thread::spawn(move || {
         let mut buffer = [0; 1024];
@@ -197,7 +202,10 @@ fn draw(
 }
 
 /// Reviews on the whole screen, with single keys.
-pub(super) async fn on_screen(desk: &ReviewDesk) -> Result<ReviewEnd, CommandFailure> {
+pub(super) async fn on_screen(
+    desk: &ReviewDesk,
+    typed: &mut TypedBytes,
+) -> Result<ReviewEnd, CommandFailure> {
     let view = View::of(desk)?;
     let mut session = session(desk);
     let mut outside = EndSignals::new()?;
@@ -205,29 +213,30 @@ pub(super) async fn on_screen(desk: &ReviewDesk) -> Result<ReviewEnd, CommandFai
     let mut stopped = watch(ProcessSignal::Suspend)?;
     let mut goes_on = watch(ProcessSignal::Continue)?;
     let mut screen = ReviewScreen::take().map_err(unusable)?;
-    let (mut typed, mut keys) = (typed(), KeyReader::default());
+    let mut keys = KeyReader::default();
     let mut shown = ScreenLines { made_of: None, lines: Vec::new() };
     let mut is_away = false;
-    let code = 'review: loop {
+    let (code, is_last) = 'review: loop {
         if !is_away && draw(&screen, desk, &view, &session, &mut shown).is_err() {
-            break 129;
+            break (129, true);
         }
         let mut leaves = false;
         tokio::select! {
             bytes = typed.recv() => {
-                let Some(bytes) = bytes else { break 129 };
+                let Some(bytes) = bytes else { break (129, true) };
                 for key in keys.feed(&bytes) {
                     let (rows, columns) = ReviewScreen::size();
                     let lines = shown.lines(&view, &session, columns).len();
                     match session.press(key, page(rows), lines) {
                         NextStep::Show => {}
                         NextStep::Suspend => leaves = true,
-                        NextStep::End => break 'review 0,
-                        NextStep::Interrupted => break 'review INTERRUPTED,
+                        NextStep::End => break 'review (0, false),
+                        NextStep::Quit => break 'review (0, true),
+                        NextStep::Interrupted => break 'review (INTERRUPTED, true),
                     }
                 }
             }
-            code = outside.ends() => break code,
+            code = outside.ends() => break (code, true),
             () = resized.recv() => {}
             () = stopped.recv() => leaves = true,
             () = goes_on.recv() => {
@@ -244,18 +253,20 @@ pub(super) async fn on_screen(desk: &ReviewDesk) -> Result<ReviewEnd, CommandFai
         }
     };
     drop(screen);
-    Ok(ReviewEnd { verdicts: session.verdicts(desk.changes.len()), code })
+    Ok(ReviewEnd { verdicts: session.verdicts(desk.changes.len()), code, is_last })
 }
 
 /// Reviews line by line, for a terminal without screen control: a letter and Enter.
-pub(super) async fn by_line(desk: &ReviewDesk) -> Result<ReviewEnd, CommandFailure> {
+pub(super) async fn by_line(
+    desk: &ReviewDesk,
+    typed: &mut TypedBytes,
+) -> Result<ReviewEnd, CommandFailure> {
     let view = View::of(desk)?;
     let mut session = session(desk);
     let mut outside = EndSignals::new()?;
-    let mut typed = typed();
     let mut line = Vec::new();
     let mut shows = true;
-    let code = 'review: loop {
+    let (code, is_last) = 'review: loop {
         let text = match shows {
             true => format!("\n{}\n\n{}", head(desk, &session), body(&view, &session)),
             false => String::new(),
@@ -263,15 +274,15 @@ pub(super) async fn by_line(desk: &ReviewDesk) -> Result<ReviewEnd, CommandFailu
         let note = session.note.map_or(String::new(), |note| format!("{note}\n"));
         let ask = format!("{text}{note}[a,r,s,A,R,S,d,b,?,q] ");
         if stdout(&ask).is_err() {
-            break 129;
+            break (129, true);
         }
         tokio::select! {
             bytes = typed.recv() => match bytes {
                 Some(bytes) => line.extend_from_slice(&bytes),
                 // Ctrl-D, as at any prompt.
-                None => break 0,
+                None => break (0, true),
             },
-            code = outside.ends() => break code,
+            code = outside.ends() => break (code, true),
         }
         shows = false;
         while let Some(end) = line.iter().position(|byte| *byte == b'\n') {
@@ -286,11 +297,12 @@ pub(super) async fn by_line(desk: &ReviewDesk) -> Result<ReviewEnd, CommandFailu
             };
             match session.press(key, usize::MAX, 0) {
                 NextStep::Show | NextStep::Suspend => {}
-                NextStep::End => break 'review 0,
-                NextStep::Interrupted => break 'review INTERRUPTED,
+                NextStep::End => break 'review (0, false),
+                NextStep::Quit => break 'review (0, true),
+                NextStep::Interrupted => break 'review (INTERRUPTED, true),
             }
             shows = session.note.is_none();
         }
     };
-    Ok(ReviewEnd { verdicts: session.verdicts(desk.changes.len()), code })
+    Ok(ReviewEnd { verdicts: session.verdicts(desk.changes.len()), code, is_last })
 }

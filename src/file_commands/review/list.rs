@@ -2,11 +2,12 @@
 
 use owo_colors::OwoColorize as _;
 
-use super::changes::{ReviewDesk, is_there};
+use super::changes::ReviewDesk;
 use super::view::{View, command, typed};
 use loomrec_cli::exit::CommandFailure;
 use loomrec_cli::output::{Output, stdout_failure};
 use loomrec_cli::result_output::ResultOutput;
+use loomrec_cli::waiting_recordings::is_there;
 use loomrec_cli::{serve_setup, terminal};
 use loomrec_recording::PendingKind;
 use loomrec_store::RecordingLocation;

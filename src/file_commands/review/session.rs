@@ -22,6 +22,8 @@ pub(super) enum NextStep {
     Show,
     /// End the review.
     End,
+    /// End the review, also of the recordings that follow.
+    Quit,
     /// End the review as interrupted.
     Interrupted,
     /// Suspend the process, so that the shell has the terminal.
@@ -94,7 +96,7 @@ impl ReviewState {
         match key {
             ReviewKey::Interrupt => return NextStep::Interrupted,
             ReviewKey::Suspend => return NextStep::Suspend,
-            ReviewKey::Close | ReviewKey::Char('q') => return NextStep::End,
+            ReviewKey::Close | ReviewKey::Char('q') => return NextStep::Quit,
             ReviewKey::Down | ReviewKey::Char('j') => self.top = (self.top + 1).min(last),
             ReviewKey::Up | ReviewKey::Char('k') => self.top = self.top.min(last).saturating_sub(1),
             ReviewKey::PageDown | ReviewKey::Char(' ') => self.top = (self.top + step).min(last),

@@ -8,16 +8,17 @@ use serde_json::{Value, json};
 
 use super::super::args::{LogFormat, ReviewArgs};
 use super::super::ls::{QUESTION, question_of};
-use super::changes::{ReviewDesk, is_there};
+use super::changes::ReviewDesk;
 use super::view::{View, command};
 use loomrec_cli::exit::{CommandFailure, NO};
 use loomrec_cli::output::{Output, print};
 use loomrec_cli::terminal::quoted;
+use loomrec_cli::waiting_recordings::{WAITING, find_below, find_in, is_there};
 use loomrec_cli::{serve_setup, terminal};
 use loomrec_curation::review::ChangeStanding;
 use loomrec_recording::pending::{PendingChange, ReplacedTake};
 use loomrec_recording::{Entry, EntryName, PendingKind};
-use loomrec_store::{Recording, RecordingLocation, STATE_FOLDER};
+use loomrec_store::RecordingLocation;
 
 /// Where recordings are looked for if none is named.
 const FOLDERS: [&str; 2] = ["", "recordings"];
@@ -30,15 +31,15 @@ const SHOWN: usize = 20;
 /// A recording, or the file of pending items beside it, that is missing, damaged or too new (4), or
 /// that is not of the expected kind (2).
 pub fn print_list(args: &ReviewArgs) -> Result<u8, CommandFailure> {
-    if args.new.is_some() && args.files.len() != 1 {
+    if args.new.is_some() && (args.files.len() != 1 || args.files[0].names_folder()) {
         return Err(CommandFailure::usage(
             "--new names the changes of one FILE: name just that one",
         ));
     }
     let output = Output::new(LogFormat::Human, false, false);
     let files = match args.files.is_empty() {
-        true => found(args.configured.as_ref(), &output),
-        false => args.files.clone(),
+        true => found(args.configured.as_ref(), &output).into_iter().collect(),
+        false => named(&args.files, &output)?,
     };
     let (mut count, mut text, mut all) = (0, String::new(), Vec::new());
     for file in &files {
@@ -60,38 +61,29 @@ pub fn print_list(args: &ReviewArgs) -> Result<u8, CommandFailure> {
 }
 
 /// Returns the recordings with pending items in the default folders, and that of the settings.
-fn found(configured: Option<&RecordingLocation>, output: &Output) -> Vec<RecordingLocation> {
+fn found(configured: Option<&RecordingLocation>, output: &Output) -> BTreeSet<RecordingLocation> {
     let mut files = BTreeSet::new();
     files.extend(configured.filter(|file| is_there(file)).cloned());
     for folder in FOLDERS {
         let place = if folder.is_empty() { Path::new(".") } else { Path::new(folder) };
-        let hidden = std::fs::read_dir(place.join(STATE_FOLDER)).into_iter().flatten();
-        let Ok(entries) = std::fs::read_dir(place) else { continue };
-        for entry in entries.chain(hidden).flatten() {
-            let waiting = RecordingLocation::from(entry.path());
-            let of = [".new", ".pending"].iter().find_map(|suffix| waiting.recording_of(suffix));
-            let Some(file) = of else { continue };
-            match Recording::open(entry.path()) {
-                Ok(waiting) if waiting.meta().waits_for().is_none() => {}
-                Ok(_) if !is_there(&file) => output.warning(&format!(
-                    "{} holds pending items for a missing recording: {} does not exist",
-                    entry.path().display(),
-                    file.display()
-                )),
-                Ok(_) => drop(files.insert(file)),
-                // Files of other programs may have such names. Beside a recording of loomrec, the
-                // file is taken for loomrec's, and reported as damaged.
-                Err(_) if is_ours(&file) => drop(files.insert(file)),
-                Err(_) => {}
-            }
-        }
+        files.extend(find_in(place, &WAITING, output));
     }
-    files.into_iter().collect()
+    files
 }
 
-/// Whether a file is a recording of loomrec.
-fn is_ours(path: &RecordingLocation) -> bool {
-    Recording::open(path).is_ok_and(|recording| recording.meta().is_loomrec())
+/// Returns the recordings that the command line names: for a folder, those in it with pending items.
+fn named(
+    files: &[RecordingLocation],
+    output: &Output,
+) -> Result<Vec<RecordingLocation>, CommandFailure> {
+    let mut all = Vec::new();
+    for file in files {
+        match file.names_folder() {
+            true => all.extend(find_below(file.as_path(), &WAITING, output)?),
+            false => all.push(file.clone()),
+        }
+    }
+    Ok(all)
 }
 
 /// The pending items beside one recording.

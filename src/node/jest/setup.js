@@ -40,8 +40,9 @@ function partsOf(child) {
   return child.parent ? [...partsOf(child.parent), child.name] : [];
 }
 
+/** Returns whether a test has passed: of one that is to fail, jest takes the failure for none. */
 function hasPassed(test) {
-  return test.errors.length > 0 === Boolean(test.failing);
+  return test.errors.length === 0;
 }
 
 const file = openTestFile({

@@ -20,4 +20,4 @@ function jest(file, parts) {
   return `LOOMREC_TESTS=record npx jest ${quote(file)} -t ${pattern(parts)}`;
 }
 
-module.exports = { jest, vitest };
+module.exports = { jest, quote, vitest };

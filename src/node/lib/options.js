@@ -29,7 +29,7 @@ const TEST_OPTIONS = ['fault', 'faults', 'seed', 'recovery', 'ignore', 'ignoreHe
 /** Options that are the same for all tests of a run. */
 const RUN_OPTIONS = ['mode', 'auto', 'recordings', 'upstream', 'args', 'ignore', 'ignoreHeaders', 'normalize',
   'vars', 'failUnused'];
-const MODES = ['replay', 'record', 'new', 'off'];
+const MODES = ['replay', 'review', 'record', 'new', 'off'];
 
 /** Throws a LoomrecError if an object has a member that is not among the known names. */
 function checkNames(object, known, where) {

@@ -19,13 +19,18 @@ function noteFile(run, { file, folder, recordings }) {
 }
 
 /** Notes how a test went. */
-function noteTest(run, { file, name, recording, passed, result }) {
+function noteTest(run, { file, name, recording, passed, exists, result }) {
   const { kept, served, recorded, missed, unused, cost, receipt } = result;
   const calls = result.calls.length;
   const failedCalls = receipt.failed_calls ?? {};
   const inForce = served > 0 ? describeInForce(receipt.in_force) : [];
+  const pending = receipt.pending?.calls ?? 0;
+  // The calls of a test without a recording, if the receipt lists them all.
+  const hashes = (receipt.mismatches ?? []).map((mismatch) => mismatch.request_hash);
+  const missing = !exists && hashes.length === missed ? hashes : [];
   append(run, {
     kind: 'test', file, name, recording, passed, kept, served, recorded, missed, unused, cost, calls, failedCalls, inForce,
+    pending, missing,
   });
 }
 

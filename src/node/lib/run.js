@@ -25,18 +25,20 @@ async function startRun({ root, options, where }) {
   checkRunOptions(options, where);
   const mode = chooseMode(options);
   const { upstream, args = [] } = options;
-  const known = { mode, root, options: fileOptions(options) };
+  const flags = [...upstreamFlags(upstream), ...args];
+  const keeps = mode === 'review';
+  const known = { mode: keeps ? 'replay' : mode, root, options: fileOptions(options) };
   if (mode === 'off') return { run: known, stop: async () => {} };
   const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'loomrec-run-'));
   const server = await startServer({
-    command: mode === 'replay' ? 'replay' : 'record',
+    command: known.mode === 'replay' ? 'replay' : 'record',
     recording: '{session}.json',
-    args: ['--receipt', path.join(directory, RECEIPT), ...upstreamFlags(upstream), ...args],
+    args: [...(keeps ? ['--pending'] : []), '--receipt', path.join(directory, RECEIPT), ...flags],
     cwd: root,
   });
   const variables = await server.environment(ANY_PREFIX);
   const run = { ...known, url: server.url, variables, directory };
-  return { run, stop: () => stopRun(run, server) };
+  return { run, stop: () => stopRun(run, server, flags) };
 }
 
 /** Returns the flags for upstreams: `{ openai: URL }`, or one URL for calls that name no upstream. */
@@ -46,14 +48,14 @@ function upstreamFlags(upstream) {
   return Object.entries(upstream).flatMap(([name, url]) => ['--upstream', `${name}=${url}`]);
 }
 
-async function stopRun(run, server) {
+async function stopRun(run, server, flags) {
   const { exitCode, messages } = await server.stop();
   const notes = readNotes(run);
   const receipt = readReceipt(run);
   const escapes = receipt.escapes ?? [];
   const foreign = foreignControl(receipt.in_force, notes.asked);
   fs.rmSync(run.directory, { recursive: true, force: true });
-  for (const line of summarize(run, notes)) process.stderr.write(`loomrec: ${line}\n`);
+  for (const line of summarize(run, notes, flags)) process.stderr.write(`loomrec: ${line}\n`);
   if (exitCode === 0 && escapes.length === 0 && foreign.length === 0) return;
   // vitest prints an error of its teardown, and would end with 0 all the same.
   process.exitCode = 1;

@@ -4,12 +4,14 @@
 
 const fs = require('node:fs');
 const path = require('node:path');
+const { describeMoves, findMoves } = require('./moves.js');
+const { describeWaiting } = require('./waiting.js');
 
 /** How many files a line names. */
 const MOST_NAMED = 20;
 
-/** Returns the lines of the summary; none if no test used loomrec. */
-function summarize(run, { files, tests }) {
+/** Returns the lines of the summary; none if no test used loomrec. `flags` are further flags of the server. */
+function summarize(run, { files, tests }, flags = []) {
   const used = tests.filter((test) => test.served + test.recorded + test.missed > 0);
   const lines = used.length > 0 ? [firstLine(run.mode, used)] : [];
   const discarded = run.mode === 'replay' ? [] : used.filter((test) => !test.passed && test.recorded > 0);
@@ -21,7 +23,10 @@ function summarize(run, { files, tests }) {
   lines.push(...inForceLines(tests));
   const unused = tests.filter((test) => test.passed && test.unused > 0);
   lines.push(...named('takes that no call used', unused.map((test) => `${test.unused} in ${test.recording}`)));
-  lines.push(...named('recordings without a test', findOrphans(run.root, files)));
+  lines.push(...describeWaiting(run.root, tests, flags));
+  const moves = findMoves(run, files, tests);
+  lines.push(...describeMoves(run.root, moves));
+  lines.push(...named('recordings without a test', findOrphans(run.root, files).filter((file) => !moves.has(file))));
   return lines;
 }
 

@@ -111,7 +111,7 @@ class TestFile {
     const good = passed && (this.run.mode === 'replay' || judge(await test.session.show()) === null);
     const result = await test.session.end({ keep: good });
     const problem = judge(result);
-    noteTest(this.run, { file: this.path, ...test, passed: passed && problem === null, result });
+    noteTest(this.run, { file: this.path, ...test, exists: test.session.exists, passed: passed && problem === null, result });
     if (problem !== null) throw LoomrecError.quiet(problem);
   }
 

@@ -73,25 +73,51 @@ pub(super) fn end(
         }
         return;
     };
-    let count = match missed.finish(replayer.matcher()) {
-        Ok(count) => count,
-        Err(error) => {
-            let path = missed.path().display();
-            receipt.complaints.push(format!("{path} is not whole: failed to {}", error.chain()));
-            return;
-        }
-    };
-    if count == 0 {
-        return;
+    KeptRequests::of(missed, replayer.matcher()).report(args, receipt);
+}
+
+/// The requests that a replay has missed and kept, once it is over.
+pub(crate) struct KeptRequests {
+    path: PathBuf,
+    /// How many there are, or why their file is not whole.
+    count: Result<usize, String>,
+}
+
+impl KeptRequests {
+    /// Completes the file of a session. Returns `None` if it answered from no recording.
+    pub(crate) fn finish(missed: &MissedRequests, proxy: &Proxy) -> Option<Self> {
+        Some(Self::of(missed, proxy.engine.replay()?.matcher()))
     }
-    receipt.pending = Some((missed.path().to_owned(), count));
-    let (file, pending) = (quoted(recording.as_path()), quoted(missed.path()));
-    let calls = if count == 1 { "1 call waits" } else { &format!("{count} calls wait") };
-    receipt.next.push(format!("{calls} in {pending}; if the change is meant:"));
-    let named = args.pending.as_ref().and_then(Option::as_ref).map(|_| format!(" {pending}"));
-    receipt.next.push(format!("  loomrec rerecord {file} --pending{}", named.unwrap_or_default()));
-    receipt.next.push(format!("  loomrec review {file}"));
-    receipt.next.push(format!("  git commit {file}"));
+
+    /// Completes the file.
+    fn of(missed: &MissedRequests, matcher: &Matcher) -> Self {
+        let count = missed.finish(matcher).map_err(|error| error.chain());
+        Self { path: missed.path().to_owned(), count }
+    }
+
+    /// Adds the file and the next steps to a receipt.
+    pub(crate) fn report(&self, args: &ReplayArgs, receipt: &mut Receipt) {
+        let Some(recording) = args.recordings.first() else { return };
+        let count = match &self.count {
+            Ok(0) => return,
+            Ok(count) => *count,
+            Err(why) => {
+                let text = format!("{} is not whole: failed to {why}", self.path.display());
+                receipt.complaints.push(text);
+                return;
+            }
+        };
+        receipt.pending = Some((self.path.clone(), count));
+        let (file, pending) = (quoted(recording.as_path()), quoted(&self.path));
+        let calls = if count == 1 { "1 call waits" } else { &format!("{count} calls wait") };
+        let named = args.pending.as_ref().and_then(Option::as_ref).map(|_| format!(" {pending}"));
+        receipt.next.extend([
+            format!("{calls} in {pending}; if the change is meant:"),
+            format!("  loomrec rerecord {file} --pending{}", named.unwrap_or_default()),
+            format!("  loomrec review {file}"),
+            format!("  git commit {file}"),
+        ]);
+    }
 }
 
 /// Quotes a path for the shell.

@@ -13,6 +13,7 @@ use super::plan::RerecordPlan;
 use super::request::{RequestMaker, UnsendableCall};
 use super::route::NoRoute;
 use loomrec_cli::exit::CommandFailure;
+use loomrec_cli::terminal;
 use loomrec_engine::record::rerecord::{RequestLane, RerecordRequest};
 use loomrec_identity::{RequestKey, RunValueFinder};
 use loomrec_recording::pending::ReplacedTake;
@@ -70,6 +71,23 @@ impl CollectedCalls {
     /// Formats the plan for people: where calls go, how many, and their cost.
     pub(super) fn text(&self) -> String {
         format!("{}{}", self.destinations.text(), self.plan.text())
+    }
+
+    /// Formats the plan for people where nothing is sent.
+    pub(super) fn dry_run_text(&self) -> String {
+        let mut text = format!("{}\nnothing was sent (--dry-run)\n", self.text());
+        for why in &self.missing_keys {
+            let why = why.to_string();
+            text.push_str(&format!("not ready to send: {}\n", terminal::line(&why)));
+        }
+        text
+    }
+
+    /// Adds the plan of another recording's calls.
+    pub(super) fn add_plan(&mut self, other: &Self) {
+        self.plan.add_all(&other.plan);
+        self.destinations.add_all(&other.destinations);
+        self.missing_keys.extend(other.missing_keys.iter().cloned());
     }
 
     /// Returns how many calls cannot be sent.

@@ -54,6 +54,16 @@ impl CallDestinations {
         }
     }
 
+    /// Adds the destinations of another recording's calls.
+    pub(super) fn add_all(&mut self, other: &Self) {
+        for (upstream, origins) in &other.recorded.0 {
+            self.recorded.0.entry(upstream.clone()).or_default().extend(origins.iter().cloned());
+        }
+        for (upstream, destination) in &other.sent {
+            self.sent.entry(upstream.clone()).or_insert_with(|| destination.clone());
+        }
+    }
+
     /// Sets the addresses at which calls were recorded.
     pub(super) fn set_recorded(&mut self, recorded: RecordedOrigins) {
         self.recorded = recorded;

@@ -65,6 +65,12 @@ impl OriginFiles {
         Ok(Some(Self { file, pending, new }))
     }
 
+    /// Returns the files of a recording whose missed requests are in the file beside it.
+    pub(super) fn kept_beside(file: RecordingLocation) -> Self {
+        let (pending, new) = (Some(file.pending_file()), file.beside(".new"));
+        Self { file, pending, new }
+    }
+
     /// Opens the recording and the pending file.
     ///
     /// # Errors

@@ -26,6 +26,18 @@ struct ModelRow {
     unknown: u64,
 }
 
+impl ModelRow {
+    fn plus(self, other: &Self) -> Self {
+        Self {
+            calls: self.calls + other.calls,
+            input: self.input + other.input,
+            output: self.output + other.output,
+            cost: self.cost + other.cost,
+            unknown: self.unknown + other.unknown,
+        }
+    }
+}
+
 /// The plan of a run.
 #[derive(Clone, Default)]
 pub(super) struct RerecordPlan {
@@ -70,14 +82,18 @@ impl RerecordPlan {
         }
     }
 
+    /// Adds the calls of another plan.
+    pub(super) fn add_all(&mut self, other: &Self) {
+        for (model, row) in &other.rows {
+            let known = self.rows.entry(model.clone()).or_default();
+            *known = known.plus(row);
+        }
+        let oldest = [&self.oldest, &other.oldest].into_iter().flatten().min();
+        self.oldest = oldest.cloned();
+    }
+
     fn sum(&self) -> ModelRow {
-        self.rows.values().fold(ModelRow::default(), |sum, row| ModelRow {
-            calls: sum.calls + row.calls,
-            input: sum.input + row.input,
-            output: sum.output + row.output,
-            cost: sum.cost + row.cost,
-            unknown: sum.unknown + row.unknown,
-        })
+        self.rows.values().fold(ModelRow::default(), |sum, row| sum.plus(row))
     }
 
     /// Formats the cost in a few words.

@@ -78,7 +78,8 @@ impl SessionCommand {
             }
             Self::Replay(args) => {
                 given.push(("--script", !args.script.is_empty()));
-                given.push(("--pending", args.pending.is_some()));
+                // Without a file, each session keeps its own beside its recording.
+                given.push(("--pending FILE", args.pending.as_ref().is_some_and(Option::is_some)));
             }
         }
         match given.into_iter().find(|(_, is_given)| *is_given) {

@@ -2,7 +2,7 @@
 //! request, and a proxy from them.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use http::StatusCode;
 use time::OffsetDateTime;
@@ -13,14 +13,14 @@ use super::report;
 use super::template::SessionTemplate;
 use crate::args::{HEADER, NORMALIZE, OnExpired, RecordArgs, RecordMode, ReplayArgs, ServeArgs};
 use crate::in_force::InForce;
-use crate::replay::ReplaySetup;
+use crate::replay::{KeptRequests, ReplaySetup};
 use crate::server_run::{ProxyRole, RunContext, RunEngines, SessionTerms, SharedRun};
 use crate::{fault, record, replay};
 use loomrec_cli::exit::{CommandFailure, NOT_KEPT, RECORDING, USAGE};
 use loomrec_cli::wrapped_command::StandInKeys;
 use loomrec_dialect::suite::read_plan;
-use loomrec_engine::StrictAdmission;
 use loomrec_engine::upstream::UpstreamClient;
+use loomrec_engine::{StrictAdmission, blocking};
 use loomrec_fault::FaultPlan;
 use loomrec_fault::recovery::RecoveryBudget;
 use loomrec_proxy::server::Proxy;
@@ -138,25 +138,39 @@ impl CommandHost {
         add_request(&mut args.serve, opening.request, opening.admission);
         refuse_connection_rules(&args.serve, opening.plan.as_ref())?;
         args.recordings = vec![opening.location()];
+        if !opening.path.exists() {
+            // A recording that does not exist is recorded: no new answer can be compared with it.
+            args.pending = None;
+        }
         let terms = self.terms(opening, None);
         let mut ground = self.context.for_session(&args.serve, &opening.location(), terms)?;
         let ReplaySetup::Parts(parts) = replay::parts(&args, &mut ground)? else {
             return Err(CommandFailure::usage("--print-env: there is no session"));
         };
         let parts = *parts;
-        let (budget, in_force, expired) =
-            (parts.engines.budget, parts.in_force.clone(), parts.expired);
+        let (budget, in_force, expired, missed) =
+            (parts.engines.budget, parts.in_force.clone(), parts.expired, parts.missed);
         let shown = opening.location().display().to_string();
         self.in_force.lock().unwrap_or_else(PoisonError::into_inner).add_session(&shown, &in_force);
         let proxy = self.proxy(&ground, &args.serve, parts.engines, opening);
-        let of_proxy = Arc::clone(&proxy);
+        let (of_proxy, closed_proxy) = (Arc::clone(&proxy), Arc::clone(&proxy));
+        let kept: Arc<OnceLock<KeptRequests>> = Arc::default();
+        let reported = Arc::clone(&kept);
         let report: ReportSession = Arc::new(move || {
             let mut receipt = replay::receipt(&args, &ground.session_result(&of_proxy, budget));
+            reported.get().iter().for_each(|kept| kept.report(&args, &mut receipt));
             receipt.in_force = Some(with_clients(&in_force, &of_proxy));
             receipt.add_expired(expired.clone(), args.expiry.on_expired == OnExpired::Fail);
             report::of_session(receipt)
         });
-        let close: CloseSession = Box::new(|_keep| Box::pin(std::future::ready(Ok(false))));
+        let close: CloseSession = Box::new(move |_keep| {
+            Box::pin(blocking::run_blocking(move || {
+                let finished =
+                    missed.and_then(|missed| KeptRequests::finish(&missed, &closed_proxy));
+                finished.into_iter().for_each(|finished| drop(kept.set(finished)));
+                Ok(false)
+            }))
+        });
         Ok(OpenedSession { info: opening.info(), proxy, close, report })
     }
 

@@ -30,8 +30,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("loomrec", "recorded LLM calls")
     group.addoption(
         "--loomrec", dest="loomrec_mode", choices=MODES, metavar="MODE",
-        help="what to do with the LLM calls of marked tests: replay (default); record: record them"
-        " anew; new: replay what is recorded, record the rest; off: call the real API",
+        help="what to do with the LLM calls of marked tests: replay (default); review: replay, and"
+        " keep what is not recorded for a review; record: record them anew; new: replay what is"
+        " recorded, record the rest; off: call the real API",
     )
 
 
@@ -56,6 +57,7 @@ def _prepare(config: pytest.Config, options: argparse.Namespace) -> None:
     settings = read_settings(options.loomrec_mode, config.rootpath)
     run = LoomrecRun(settings, config.rootpath, worker or "main")
     config.stash[_RUN] = run
+    config.pluginmanager.register(_CollectReports(run), "loomrec-collect-reports")
     config.add_cleanup(run.stop)
     if settings.mode == "off":
         return
@@ -63,6 +65,17 @@ def _prepare(config: pytest.Config, options: argparse.Namespace) -> None:
         run.connect(handed)
     elif settings.requested or _mentions_loomrec(config, options):
         run.start()
+
+
+class _CollectReports:
+    """Notes files and folders that skip themselves: a report of them does not name its run."""
+
+    def __init__(self, run: LoomrecRun) -> None:
+        self._run = run
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.skipped:
+            self._run.summary.uncollected.append(report.nodeid)
 
 
 def _mentions_loomrec(config: pytest.Config, options: argparse.Namespace) -> bool:
@@ -81,10 +94,16 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         run.hand_to_workers()
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> Generator[None, Any, Any]:
+    """Other hooks mark tests, add some and deselect some: all that were there are noted."""
+    found = list(items)
+    result = yield
     if _RUN in config.stash:
-        config.stash[_RUN].take_items(items)
+        config.stash[_RUN].take_items(list(dict.fromkeys([*found, *items])))
+    return result
 
 
 def pytest_deselected(items: list[pytest.Item]) -> None:
@@ -163,7 +182,7 @@ def pytest_runtest_makereport(
     test = item.stash.get(ITEM_SESSION, None)
     if test is None or report.when == "teardown":
         return report
-    test.passed = test.passed and report.passed
+    is_expected = report.skipped and hasattr(report, "wasxfail")
     if call.excinfo is not None and not test.blamed:
         try:
             text = test.describe_misses()
@@ -171,6 +190,12 @@ def pytest_runtest_makereport(
             text = item.config.stash[_RUN].explain(error)
         if text is not None:
             report.sections.append(("loomrec", text))
+    if is_expected and test.has_missed:
+        # The failure that is expected is not that of a call without a recorded answer.
+        report.outcome = "failed"
+        del report.wasxfail
+        is_expected = False
+    test.passed = test.passed and (report.passed or is_expected)
     return report
 
 
@@ -178,7 +203,12 @@ def pytest_runtest_makereport(
 def pytest_fixture_setup(
     fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest
 ) -> Generator[None, Any, Any]:
-    value = yield
+    run = request.config.stash.get(_RUN, None)
+    if run is not None and run.is_active and fixturedef.scope != "function":
+        with run.fixture_threads():
+            value = yield
+    else:
+        value = yield
     if fixturedef.argname == "tmp_path":
         from loomrec.pytest_plugin.run import ITEM_SESSION
         from loomrec.server import LoomrecError
@@ -231,15 +261,21 @@ def pytest_testnodedown(node: Any) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: Any, exitstatus: int, config: pytest.Config) -> None:
+    from loomrec.pytest_plugin.moves import describe_moves, find_moves
     from loomrec.pytest_plugin.orphans import orphans_of_run
     from loomrec.pytest_plugin.summary import orphan_line
+    from loomrec.pytest_plugin.waiting import describe_waiting
 
     run = config.stash.get(_RUN, None)
     if run is None or run.settings.mode == "off":
         return
     lines = list(run.summary.lines())
     folder = run.settings.recordings
+    lines += describe_waiting(config, run.settings, run.summary)
+    moves = find_moves(config, folder, run.summary)
+    lines += describe_moves(config, moves)
     orphans = orphans_of_run(config, terminalreporter, exitstatus, folder, run.summary)
+    orphans = [path for path in orphans if path not in moves]
     if orphans:
         lines.append(orphan_line(orphans))
     ended = run.server_end()

@@ -15,6 +15,7 @@ from loomrec.pytest_plugin.failure_text import (
     headline,
 )
 from loomrec.pytest_plugin.marks import MarkArguments
+from loomrec.pytest_plugin.test_outcome import TestOutcome
 from loomrec.server import LoomrecError
 from loomrec.sessions import Session, SessionResult, SessionState
 
@@ -34,6 +35,8 @@ class ItemSession:
     passed: bool = True
     #: Whether this session has already failed the test.
     blamed: bool = False
+    #: Whether a call had no recorded answer, as far as is known.
+    has_missed: bool = False
 
     def add_vars(self, **values: str) -> None:
         """Adds values of the run. Raises `LoomrecError` once the test has made a call."""
@@ -48,13 +51,16 @@ class ItemSession:
 
     def check_call_phase(self) -> str | None:
         """Returns what is wrong with the test's calls so far, or None."""
-        problem = self._find_problem(self.session.show())
+        state = self.session.show()
+        problem = self._find_problem(state)
+        self.has_missed = state.missed > 0
         self.blamed = problem is not None
         return problem
 
     def describe_misses(self) -> str | None:
         """Returns the missed calls of a test that has failed by itself, or None."""
         state = self.session.show()
+        self.has_missed = state.missed > 0
         return self._misses(state) if state.missed else None
 
     def end(self) -> tuple[SessionResult, str | None]:
@@ -74,6 +80,15 @@ class ItemSession:
         if self.fail_unused and self.unused(state):
             return f"the test left {_takes(state.unused)} of {self.recording} unused"
         return None
+
+    def outcome(self, result: SessionResult, passed: bool) -> TestOutcome:
+        """Returns what the summary of the run says about this test."""
+        missing = self.session.mode == "replay" and not self.session.exists
+        hashes = [str(mismatch.get("request_hash")) for mismatch in result.mismatches]
+        # A proof needs all missed calls, and a receipt lists only the first of many.
+        proof = hashes if missing and len(hashes) == result.missed else []
+        unused = self.unused(result) if passed else 0
+        return TestOutcome.from_result(self.nodeid, self.recording, result, unused, passed, proof)
 
     def unused(self, state: SessionState) -> int:
         """Returns how many recorded takes no call used, where that counts."""

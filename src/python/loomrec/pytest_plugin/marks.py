@@ -41,10 +41,12 @@ KNOWN = tuple(each.name for each in fields(MarkArguments))
 
 
 def is_marked(item: pytest.Item, root: Path, auto: tuple[str, ...]) -> bool:
-    """Whether a test is marked, or in a folder of `auto`, and not switched off."""
+    """Whether a test is marked, has the fixture or is in a folder of `auto`, and is not off."""
     marks = list(item.iter_markers("loomrec"))
     if marks:
         return not marks[0].kwargs.get("off", False)
+    if "loomrec" in getattr(item, "fixturenames", ()):
+        return True
     return any(_is_below(item.path, root / folder) for folder in auto)
 
 

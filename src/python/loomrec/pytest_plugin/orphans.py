@@ -11,20 +11,31 @@ import pytest
 from loomrec.pytest_plugin.summary import RunSummary
 
 
-def find_orphans(
-    root: Path, folders: Iterable[str], name: str, expected: Iterable[str]
-) -> list[str]:
-    """Returns the recordings that belong to none of the tests, relative to the root.
+def find_orphans(root: Path, folders: Iterable[str], name: str, summary: RunSummary) -> list[str]:
+    """Returns the recordings that belong to no test, relative to the root.
 
     `folders` are those with tests; `name` is the name of the folder of recordings. Only
-    `MODULE/TEST.json` below it is looked at: files of another form are not the plug-in's.
+    `MODULE/TEST.json` below it is looked at: files of another form are not the plug-in's. Neither
+    are those of a module that is there and was not collected.
     """
-    known = set(expected)
-    found: list[str] = []
-    for folder in sorted(set(folders)):
-        paths = (root / folder / name).glob("*/*.json")
-        found += [path.relative_to(root).as_posix() for path in paths]
-    return sorted(set(found) - known)
+    known = set(summary.expected)
+    found: set[str] = set()
+    for folder in set(folders):
+        for path in (root / folder / name).glob("*/*.json"):
+            module = root / folder / f"{path.parent.name}.py"
+            is_collected = module.relative_to(root).as_posix() in summary.modules
+            if is_collected or not module.exists():
+                found.add(path.relative_to(root).as_posix())
+    return sorted(found - known)
+
+
+def folders_of(summary: RunSummary) -> list[str]:
+    """Returns the folders with tests, without those in which a file skipped itself."""
+    folders = {Path(module).parent for module in summary.modules}
+    skipped = [Path(nodeid) for nodeid in summary.uncollected]
+    whole = (folder for folder in folders
+             if not any(folder in path.parents or path in (folder, *folder.parents) for path in skipped))
+    return sorted(folder.as_posix() for folder in whole)
 
 
 def covered_folders(config: pytest.Config, folders: Iterable[str]) -> list[str]:
@@ -36,6 +47,7 @@ def covered_folders(config: pytest.Config, folders: Iterable[str]) -> list[str]:
 
 
 def _chooses_tests(config: pytest.Config) -> bool:
+    """Whether the command line asks for some tests of a file only, or leaves files out."""
     chosen = any("::" in argument for argument in config.args)
     for option in ("keyword", "markexpr", "lf", "ignore", "ignore_glob", "deselect", "collectonly"):
         chosen = chosen or bool(config.getoption(option, default=None))
@@ -60,5 +72,5 @@ def orphans_of_run(
         return []  # nothing ran: --fixtures, --setup-plan
     if any(report.when == "collect" for report in reporter.stats.get("error", [])):
         return []
-    folders = covered_folders(config, summary.folders)
-    return find_orphans(config.rootpath, folders, name, summary.expected)
+    folders = covered_folders(config, folders_of(summary))
+    return find_orphans(config.rootpath, folders, name, summary)

@@ -17,10 +17,11 @@ import pytest
 from loomrec.control import ControlRefusedError
 from loomrec.pytest_plugin.in_force import foreign_control
 from loomrec.pytest_plugin.item_session import ItemSession, fail
+from loomrec.pytest_plugin.late_threads import LateThreads
 from loomrec.pytest_plugin.marks import MarkArguments, is_marked, read_mark
 from loomrec.pytest_plugin.recording_path import recording_path
 from loomrec.pytest_plugin.settings import PluginSettings
-from loomrec.pytest_plugin.summary import RunSummary
+from loomrec.pytest_plugin.summary import RunSummary, late_line
 from loomrec.pytest_plugin.variables import EnvironmentOverlay
 from loomrec.server import LoomrecError
 from loomrec.sessions import SessionClient, SessionServer
@@ -50,6 +51,7 @@ class LoomrecRun:
         self.problem: str | None = None
         self._sharing: dict[str, list[str]] = {}
         self._open: ItemSession | None = None
+        self._threads = LateThreads()
 
     @property
     def is_active(self) -> bool:
@@ -58,9 +60,11 @@ class LoomrecRun:
 
     def start(self) -> None:
         """Starts a server and sets the variables. Raises `pytest.UsageError` if it cannot."""
-        command = "replay" if self.settings.mode == "replay" else "record"
+        command = "replay" if self.settings.replays else "record"
         flags = [word for upstream in self.settings.upstream for word in ("--upstream", upstream)]
         self._receipt = Path(tempfile.mkdtemp(prefix="loomrec-"), "receipt.json")
+        if self.settings.mode == "review":
+            flags.append("--pending")
         flags += ["--receipt", str(self._receipt)]
         try:
             self._server = SessionServer(command, self.root, *flags, *self.settings.args)
@@ -75,7 +79,12 @@ class LoomrecRun:
         except LoomrecError as error:
             raise pytest.UsageError(f"loomrec: {error}") from error
 
+    def fixture_threads(self) -> contextlib.AbstractContextManager[None]:
+        """Exempts threads that a fixture of several tests starts within this context."""
+        return self._threads.exempt()
+
     def _use(self, client: SessionClient) -> None:
+        self._threads.server = client.url
         self._overlay = EnvironmentOverlay(client.environment(self.prefix))
         self._client = client
         self._overlay.apply()
@@ -110,6 +119,8 @@ class LoomrecRun:
                 ", ".join(escapes) + "; have the program use the base URL of the environment"
             )
         foreign = foreign_control(receipt.get("in_force"), self.summary.asked)
+        if self.summary.late:
+            return late_line(self.summary.late)
         if foreign:
             return "control calls of the tests changed what a strict replay answers: " + ", ".join(foreign)
         if code != 0 and self._ended is None:
@@ -142,17 +153,17 @@ class LoomrecRun:
         if marked and not self.is_active:
             self.start()
         by_recording: dict[str, list[str]] = defaultdict(list)
-        for item in marked:
+        for item in items:
             try:
                 mark = read_mark(item)
                 path = self._recording_path(item, mark)
             except ValueError:
                 continue  # the setup of the test reports it
             self.summary.expected.append(path)
-            if self.mode_of(mark) != "replay":
+            if self.is_marked(item) and self.mode_of(mark) != "replay":
                 by_recording[path.casefold()].append(item.nodeid)
-        folders = {os.path.relpath(item.path.parent, self.root) for item in items}
-        self.summary.folders = sorted(Path(folder).as_posix() for folder in folders)
+        modules = {os.path.relpath(item.path, self.root) for item in items}
+        self.summary.modules = sorted(Path(module).as_posix() for module in modules)
         self._sharing = {path: ids for path, ids in by_recording.items() if len(ids) > 1}
 
     def is_marked(self, item: pytest.Item) -> bool:
@@ -161,7 +172,7 @@ class LoomrecRun:
 
     def mode_of(self, mark: MarkArguments) -> str:
         """Returns the mode of a test. In a replay, a mark cannot ask for calls of the provider."""
-        if self.settings.mode == "replay":
+        if self.settings.replays:
             return "replay"
         return mark.mode or self.settings.mode
 
@@ -176,6 +187,7 @@ class LoomrecRun:
         """Puts the variables back, and discards the session of a test that was interrupted."""
         self._overlay.withdraw()
         self._discard_open()
+        self.summary.late += self._threads.close()
         if self._client is not None:
             self.summary.asked += self._client.asked
 
@@ -189,6 +201,7 @@ class LoomrecRun:
     def begin(self, item: pytest.Item) -> None:
         """Begins the session of a marked test, and fails the test if that is not possible."""
         self._discard_open()
+        self._threads.begin()
         self._open = item.stash[ITEM_SESSION] = self._begin(item)
 
     def _begin(self, item: pytest.Item) -> ItemSession:
@@ -221,14 +234,14 @@ class LoomrecRun:
         if test is None:
             return None
         del item.stash[ITEM_SESSION]
+        self._threads.leave(item.nodeid)
         try:
             result, problem = test.end()
         except LoomrecError as error:
             return None if test.blamed or not test.passed else self.explain(error)
         self._open = None
-        unused = test.unused(result) if test.passed and not test.blamed else 0
         passed = test.passed and not test.blamed
-        self.summary.add(item.nodeid, test.recording, result, unused, passed)
+        self.summary.add(test.outcome(result, passed), result)
         return problem
 
     def _recording_path(self, item: pytest.Item, mark: MarkArguments) -> str:

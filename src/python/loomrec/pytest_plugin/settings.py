@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 #: The values of `--loomrec`.
-MODES = ("replay", "record", "new", "off")
+MODES = ("replay", "review", "record", "new", "off")
 _TABLE = "[tool.loomrec.pytest]"
 _LISTS = ("auto", "upstream", "args")
 _KEYS = ("mode", "auto", "recordings", "upstream", "args", "fail_unused")
@@ -22,7 +22,7 @@ _KEYS = ("mode", "auto", "recordings", "upstream", "args", "fail_unused")
 class PluginSettings:
     """The settings of a run."""
 
-    #: `replay`, `record`, `new` or `off`.
+    #: `replay`, `review`, `record`, `new` or `off`.
     mode: str = "replay"
     #: Whether the command line or the project asks for loomrec, even without a mark.
     requested: bool = False
@@ -35,6 +35,11 @@ class PluginSettings:
     args: tuple[str, ...] = ()
     #: Whether a test fails that passed and left a recorded take unused.
     fail_unused: bool = False
+
+    @property
+    def replays(self) -> bool:
+        """Whether no call goes to a provider."""
+        return self.mode in ("replay", "review")
 
 
 @dataclass(frozen=True)

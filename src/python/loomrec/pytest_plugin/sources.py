@@ -37,7 +37,7 @@ def _modules(
 
 def _modules_below(folder: Path, wanted: Sequence[str], skipped: Sequence[str]) -> Iterator[Path]:
     for where, folders, files in os.walk(folder):
-        folders[:] = [name for name in folders if not _is_skipped(Path(where, name), skipped)]
+        folders[:] = [name for name in folders if not is_skipped(Path(where, name), skipped)]
         for name in files:
             path = Path(where, name)
             if path.suffix == ".py" and any(_fits(path, pattern) for pattern in wanted):
@@ -51,7 +51,8 @@ def _fits(path: Path, pattern: str) -> bool:
     return fnmatch.fnmatch(path.name, pattern)
 
 
-def _is_skipped(folder: Path, skipped: Sequence[str]) -> bool:
+def is_skipped(folder: Path, skipped: Sequence[str]) -> bool:
+    """Whether pytest does not look for tests in a folder."""
     if any(fnmatch.fnmatch(folder.name, pattern) for pattern in skipped):
         return True
     return folder.name == "__pycache__" or (folder / "pyvenv.cfg").is_file()

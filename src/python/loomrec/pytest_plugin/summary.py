@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-from loomrec.pytest_plugin.in_force import describe_in_force, in_force_line
+from loomrec.pytest_plugin.in_force import in_force_line
+from loomrec.pytest_plugin.test_outcome import TestOutcome
 from loomrec.sessions import SessionResult
 
 #: How many names a line of the summary holds.
@@ -17,103 +19,91 @@ _MOST_NAMES = 10
 class RunSummary:
     """Counts of a run, or of one worker of a run."""
 
-    replayed: int = 0
+    #: The last attempt of each test that had a session.
+    tests: dict[str, TestOutcome] = field(default_factory=dict)
     saved_usd: float = 0.0
     #: The recorded time of the calls that were served, in milliseconds.
     saved_ms: float = 0.0
-    recorded: int = 0
     spent_usd: float = 0.0
-    #: Tests that recorded something which was not kept.
-    discarded: list[str] = field(default_factory=list)
-    #: Recordings with takes that no call used: path and number.
-    unused: list[tuple[str, int]] = field(default_factory=list)
-    #: Marked tests that passed and made no call.
-    silent: list[str] = field(default_factory=list)
-    #: Calls that failed while a test recorded: the test, and how many by status.
-    failed_calls: list[str] = field(default_factory=list)
-    #: What the replays of tests went by besides their recordings, once for each test.
-    in_force: list[str] = field(default_factory=list)
     #: Members of sessions that weaken a strict replay, once for each time they were asked for.
     asked: list[str] = field(default_factory=list)
-    #: The recordings of all tests that were collected.
+    #: The recordings of all tests that were collected, marked or not.
     expected: list[str] = field(default_factory=list)
-    #: Folders with tests, relative to the root.
-    folders: list[str] = field(default_factory=list)
+    #: Files with tests, relative to the root.
+    modules: list[str] = field(default_factory=list)
+    #: Files and folders with tests that skipped themselves while they were collected.
+    uncollected: list[str] = field(default_factory=list)
+    #: Threads that called after their test had ended.
+    late: list[str] = field(default_factory=list)
     deselected: int = 0
     #: Calls with tokens whose cost is not known.
     unpriced: int = 0
 
-    def add(
-        self, nodeid: str, recording: str, result: SessionResult, unused: int, passed: bool = True
-    ) -> None:
-        """Adds the session of a test."""
-        if passed and not result.calls:
-            self.silent.append(nodeid)
-        failed = result.receipt.get("failed_calls") or {}
-        if result.recorded and failed:
-            counts = ", ".join(f"{what}: {number}" for what, number in sorted(failed.items()))
-            self.failed_calls.append(f"{nodeid} ({counts})")
-        if result.served:
-            self.in_force += describe_in_force(result.receipt.get("in_force"))
+    def add(self, outcome: TestOutcome, result: SessionResult) -> None:
+        """Adds the session of a test, which takes the place of its earlier attempts."""
+        self.tests[outcome.nodeid] = outcome
         spent, saved = _split_cost(result)
         self.spent_usd += spent
         self.saved_usd += saved
         self.unpriced += int(result.receipt.get("cost_not_known") or 0)
         self.saved_ms += float(result.receipt.get("recorded_ms") or 0.0)
-        if result.recorded and not result.kept:
-            self.discarded.append(nodeid)
-        elif result.recorded:
-            self.recorded += 1
-        elif result.served:
-            self.replayed += 1
-        if unused:
-            self.unused.append((recording, unused))
 
     def merge(self, other: RunSummary) -> None:
         """Adds the counts of another worker."""
+        deselected = max(self.deselected, other.deselected)
         for each in fields(self):
-            setattr(self, each.name, getattr(self, each.name) + getattr(other, each.name))
-        self.deselected = max(self.deselected, other.deselected)
+            mine, theirs = getattr(self, each.name), getattr(other, each.name)
+            setattr(self, each.name, mine | theirs if each.name == "tests" else mine + theirs)
+        self.deselected = deselected
 
     def to_dict(self) -> dict[str, Any]:
         """Returns plain values, for the way from a worker to the controller."""
-        return {**asdict(self), "unused": [list(pair) for pair in self.unused]}
+        return asdict(self)
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> RunSummary:
         """Reads what `to_dict` returned."""
-        return cls(**{**values, "unused": [(path, number) for path, number in values["unused"]]})
+        tests = {nodeid: TestOutcome(**test) for nodeid, test in values["tests"].items()}
+        return cls(**{**values, "tests": tests})
 
     def lines(self) -> Iterator[str]:
         """Returns the lines for people, without orphans. None if no test called.
 
         Names are sorted: processes that run tests at the same time finish them in any order.
         """
-        if self.replayed:
+        tests = [self.tests[nodeid] for nodeid in sorted(self.tests)]
+        kinds = Counter(test.kind for test in tests)
+        if kinds["replayed"]:
             saved = f"${format_usd(self.saved_usd)}"
             if self.saved_ms:
                 saved += f" and {format_time(self.saved_ms)}"
-            yield f"{_tests(self.replayed)} replayed, {saved} saved"
-        if self.recorded or self.discarded:
-            yield f"{_tests(self.recorded)} recorded (${format_usd(self.spent_usd)} spent)"
+            yield f"{_tests(kinds['replayed'])} replayed, {saved} saved"
+        if kinds["recorded"] or kinds["discarded"]:
+            yield f"{_tests(kinds['recorded'])} recorded (${format_usd(self.spent_usd)} spent)"
         if self.unpriced:
             yield f"calls whose cost is not known: {self.unpriced}"
-        if self.discarded:
-            yield "not recorded, because the test did not pass: " + _names(sorted(self.discarded))
-        if self.failed_calls:
-            yield (
-                "calls that failed while they were recorded, and are replayed as failures: "
-                + _names(sorted(self.failed_calls))
-            )
-        if self.silent:
-            yield "marked tests without a call: " + _names(sorted(self.silent))
-        in_force = in_force_line(self.in_force)
+        named = {
+            "not recorded, because the test did not pass":
+                [test.nodeid for test in tests if test.kind == "discarded"],
+            "calls that failed while they were recorded, and are replayed as failures":
+                [test.failed_calls for test in tests if test.failed_calls],
+            "marked tests without a call": [test.nodeid for test in tests if test.is_silent],
+        }
+        yield from (f"{title}: {_names(names)}" for title, names in named.items() if names)
+        in_force = in_force_line(text for test in tests for text in test.in_force)
         if in_force is not None:
             yield in_force
-        if self.unused:
-            first = sorted(self.unused)[:_MOST_NAMES]
-            texts = [f"{path} ({number})" for path, number in first]
-            yield "unused takes: " + _names(texts, len(self.unused))
+        unused = sorted({(test.recording, test.unused) for test in tests if test.unused})
+        if unused:
+            yield "unused takes: " + _names([f"{path} ({number})" for path, number in unused])
+
+
+def late_line(threads: list[str]) -> str:
+    """The line that names threads which called after their test had ended."""
+    return (
+        f"calls of threads after the end of their test were refused: {_names(sorted(set(threads)))};"
+        " end a thread in its test, or start it in a fixture of a wider scope"
+    )
 
 
 def orphan_line(orphans: list[str]) -> str:
@@ -153,7 +143,7 @@ def _tests(number: int) -> str:
     return "1 test" if number == 1 else f"{number} tests"
 
 
-def _names(names: list[str], total: int | None = None) -> str:
-    total = len(names) if total is None else total
+def _names(names: list[str]) -> str:
+    total = len(names)
     text = ", ".join(names[:_MOST_NAMES])
     return f"{text} and {total - _MOST_NAMES} more" if total > _MOST_NAMES else text

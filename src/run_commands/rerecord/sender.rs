@@ -1,0 +1,170 @@
+//! Sending the calls of one recording, and recording their answers as those of any live call.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use super::collect::{CallToSend, RequestSources};
+use super::origin::OriginFiles;
+use super::progress::RerecordProgress;
+use super::request::RequestMaker;
+use super::request_override::RequestOverride;
+use super::route::RerecordUpstreams;
+use crate::args::RerecordArgs;
+use crate::stop_signals::StopSignals;
+use loomrec_cli::exit::{CommandFailure, UNEXPECTED};
+use loomrec_cli::output::Output;
+use loomrec_cli::{prices, serve_setup};
+use loomrec_engine::clock::{ArrivalClock, timestamp_of};
+use loomrec_engine::record::rerecord::{RequestLane, RerecordLimits, RerecordSender};
+use loomrec_engine::record::writer::{KeepPolicy, RecordWriter};
+use loomrec_engine::record::{RecordConfig, RecordEngine, RecordOutcome};
+use loomrec_engine::upstream::UpstreamClient;
+use loomrec_proxy::server::{OnNotice, UserNotice, report_exchange};
+use loomrec_store::RecordingLocation;
+use loomrec_telemetry::metric::{Metrics, RunInfo};
+use loomrec_telemetry::run_counters::RunCounters;
+
+/// How long open answers are awaited once nothing more is sent.
+const GRACE: Duration = Duration::from_secs(30);
+/// The longest wait before a request is sent again.
+const LONGEST_RETRY_WAIT: Duration = Duration::from_secs(120);
+
+/// Sends until everything is sent. After the first signal nothing new is sent. The second signal
+/// gives up the open calls.
+async fn until_stopped(
+    sending: impl Future<Output = ()>,
+    signals: &mut StopSignals,
+    stop: &watch::Sender<bool>,
+    recorder: &RecordEngine,
+    output: &Output,
+) {
+    let mut sending = std::pin::pin!(sending);
+    tokio::select! {
+        () = &mut sending => return,
+        _ = signals.first() => {}
+    }
+    stop.send_replace(true);
+    output.info("stopping: the answers under way are waited for (Ctrl-C to give them up)");
+    tokio::select! {
+        () = &mut sending => return,
+        _ = signals.first() => {}
+        () = tokio::time::sleep(GRACE) => {}
+    }
+    recorder.give_up();
+    sending.await;
+}
+
+/// The requests to send, and the settings for them.
+pub(super) struct RerecordWork {
+    pub(super) sources: RequestSources,
+    pub(super) maker: RequestMaker,
+}
+
+impl RerecordWork {
+    pub(super) fn open(
+        args: &RerecordArgs,
+        origin: &OriginFiles,
+        output: &Output,
+    ) -> Result<Self, CommandFailure> {
+        let sets =
+            args.set.iter().map(|text| RequestOverride::parse(text)).collect::<Result<_, _>>()?;
+        let gateways = RerecordUpstreams::of(args)?;
+        let sources = origin.open(output)?;
+        let recorded = sources.file.meta().rules().redactions();
+        let redactor = serve_setup::redactor(&[&args.redact, recorded].concat())?;
+        let maker = RequestMaker {
+            rules: sources.file.meta().rules().clone(),
+            redactor,
+            sets,
+            gateways,
+            send_redacted: args.send_redacted,
+            secrets: Default::default(),
+        };
+        Ok(Self { sources, maker })
+    }
+
+    /// Sends everything. Returns the number of upstream connections.
+    pub(super) async fn send(
+        self: &Arc<Self>,
+        args: &RerecordArgs,
+        path: &RecordingLocation,
+        lanes: Vec<RequestLane<CallToSend>>,
+        progress: &Arc<RerecordProgress>,
+        counters: &Arc<RunCounters>,
+    ) -> Result<u64, CommandFailure> {
+        let output = progress.output();
+        let printer = output.clone();
+        let notify: OnNotice = Arc::new(move |notice: UserNotice<'_>| printer.notice(&notice));
+        // These metrics are never scraped.
+        let metrics = Arc::new(Metrics::new(RunInfo::default()));
+        let (recorder, place) = self.recorder(args, path, (counters, &metrics), &notify)?;
+        let clock = ArrivalClock::default();
+        let stamp = Arc::new(move || timestamp_of(clock.arrival(), place));
+        let limits = RerecordLimits {
+            at_once: args.concurrency,
+            tries: args.tries,
+            patience: LONGEST_RETRY_WAIT,
+            timeout: Duration::from_secs(args.timeout),
+        };
+        let unexpected = |error: io::Error| {
+            CommandFailure::new(UNEXPECTED, format!("failed to watch signals: {error}"))
+        };
+        let mut signals = StopSignals::watch().map_err(unexpected)?;
+        let (stop, stopped) = watch::channel(false);
+        let (counted, on_notice) = (Arc::clone(counters), Arc::clone(&notify));
+        let on_exchange = Arc::new(move |exchange: &RecordOutcome| {
+            report_exchange(exchange, &counted, &metrics, &on_notice);
+        });
+        let sender = Arc::new(RerecordSender::new(
+            Arc::clone(&recorder),
+            limits,
+            stamp,
+            on_exchange,
+            stopped,
+        ));
+        let (work, following) = (Arc::clone(self), Arc::clone(progress));
+        let prepare = Arc::new(move |item: &CallToSend| work.sources.order(item, &work.maker));
+        let done = Arc::new(move |item: &CallToSend, outcome| following.done(&item.label, outcome));
+        let sending = sender.run(lanes, prepare, done);
+        until_stopped(sending, &mut signals, &stop, &recorder, &output).await;
+        if let Err(reason) = recorder.finish(GRACE).await {
+            counters.unfolded(&reason);
+        }
+        Ok(recorder.connections())
+    }
+
+    /// Creates the engine that records the new answers, as it records any live call.
+    fn recorder(
+        &self,
+        args: &RerecordArgs,
+        path: &RecordingLocation,
+        (counters, metrics): (&Arc<RunCounters>, &Arc<Metrics>),
+        notify: &OnNotice,
+    ) -> Result<(Arc<RecordEngine>, usize), CommandFailure> {
+        let unexpected = |text: String| CommandFailure::new(UNEXPECTED, text);
+        let rules = self.maker.rules.clone();
+        let recording =
+            loomrec_store::RecordingAppender::open(path, &loomrec_store::RunChoice::New, &rules)?;
+        recording.watch(&self.maker.all_secrets());
+        let place = recording.place();
+        let counts = (Arc::clone(counters), Arc::clone(metrics));
+        let on_event = crate::record::on_appender_event(counts, Arc::clone(notify));
+        let writer = RecordWriter::start(recording, KeepPolicy::All, on_event)
+            .map_err(|error| unexpected(format!("failed to start the writer: {error}")))?;
+        let client =
+            UpstreamClient::new().map_err(|error| unexpected(format!("failed to {error}")))?;
+        let config = RecordConfig {
+            max_copy: args.max_copy,
+            drain: Duration::ZERO,
+            rules,
+            prices: prices::load(args.prices.as_deref())?,
+            run_values: Arc::default(),
+            place,
+        };
+        let redactor = Arc::clone(&self.maker.redactor);
+        Ok((Arc::new(RecordEngine::new(config, client, writer, redactor)), place))
+    }
+}
