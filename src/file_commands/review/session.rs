@@ -201,8 +201,8 @@ mod tests {
             ("aras", "ara-", NextStep::End),
             ("abr", "r---", NextStep::Show),
             ("arbbs", "-r--", NextStep::Show),
-            ("q", "----", NextStep::End),
-            ("aq", "a---", NextStep::End),
+            ("q", "----", NextStep::Quit),
+            ("aq", "a---", NextStep::Quit),
             ("sA", "-aaa", NextStep::End),
             ("rA", "raaa", NextStep::End),
             ("aR", "arrr", NextStep::End),
@@ -269,7 +269,7 @@ mod tests {
     fn review_ends_when_it_is_left() {
         for (key, next) in [
             (ReviewKey::Interrupt, NextStep::Interrupted),
-            (ReviewKey::Close, NextStep::End),
+            (ReviewKey::Close, NextStep::Quit),
             (ReviewKey::Suspend, NextStep::Suspend),
         ] {
             let mut session = session(&[false, false]);

@@ -34,8 +34,11 @@ function findMoves(run, files, tests) {
 /** Returns the text with the command that moves recordings, if there are any to move. */
 function describeMoves(root, moves) {
   if (moves.size === 0) return [];
-  const number = moves.size === 1 ? 'a renamed test' : `${moves.size} renamed tests`;
-  return [`the calls of ${number} are in recordings without a test. To move them:\n  ${moveCommand(root, moves)}`];
+  const found =
+    moves.size === 1
+      ? 'a renamed test are in a recording without a test. To move it'
+      : `${moves.size} renamed tests are in recordings without a test. To move them`;
+  return [`the calls of ${found}:\n  ${moveCommand(root, moves)}`];
 }
 
 /** Returns the command, for the folder in which the framework was started. */

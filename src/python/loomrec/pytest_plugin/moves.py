@@ -45,9 +45,9 @@ def describe_moves(config: pytest.Config, moves: Mapping[str, str]) -> list[str]
     """Returns the text with the command that moves recordings; nothing if there are none."""
     if not moves:
         return []
-    number = "a renamed test" if len(moves) == 1 else f"{len(moves)} renamed tests"
-    return [f"the calls of {number} are in recordings without a test. To move them:\n  "
-            + move_command(config, moves)]
+    found = ("a renamed test are in a recording without a test. To move it" if len(moves) == 1 else
+             f"{len(moves)} renamed tests are in recordings without a test. To move them")
+    return [f"the calls of {found}:\n  {move_command(config, moves)}"]
 
 
 def move_command(config: pytest.Config, moves: Mapping[str, str]) -> str:
