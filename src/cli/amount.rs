@@ -25,10 +25,17 @@ pub fn span(time: Duration) -> String {
     }
 }
 
-/// Formats dollars with a useful number of digits.
+/// Formats dollars with a useful number of digits: an amount that is not nothing never looks like
+/// nothing. The inspector's page does the same (`money` in its `text.js`).
 pub fn dollars(dollars: f64) -> String {
     match dollars {
         0.0 => "$0".to_owned(),
+        tiny if tiny.abs() < 1e-12 => format!("${tiny:e}"),
+        small if small.abs() < 0.000_001 => {
+            // Two digits that are not leading zeros.
+            let digits = (1.0 - small.abs().log10().floor()) as usize;
+            format!("${small:.digits$}").trim_end_matches('0').to_owned()
+        }
         small if small.abs() < 0.01 => format!("${small:.6}"),
         middle if middle.abs() < 1.0 => format!("${middle:.4}"),
         large => format!("${large:.2}"),
@@ -77,6 +84,8 @@ mod tests {
     fn amounts_keep_the_digits_that_tell_something() {
         let shown = [0.0, 0.000_003, 0.012_34, 1.5].map(dollars);
         assert_eq!(shown, ["$0", "$0.000003", "$0.0123", "$1.50"]);
+        let shown = [0.000_000_4, 0.000_000_049, 0.000_000_5, 2e-13].map(dollars);
+        assert_eq!(shown, ["$0.0000004", "$0.000000049", "$0.0000005", "$2e-13"]);
         let shown = [0.04, 9.96, 999.4, 999.6, 61_843.2].map(milliseconds);
         assert_eq!(shown, ["0.0 ms", "10.0 ms", "999 ms", "1.00 s", "61.84 s"]);
     }

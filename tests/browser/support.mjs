@@ -3,7 +3,7 @@
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
@@ -206,4 +206,23 @@ export function line(seq, more = {}) {
     input_tokens: 10, output_tokens: 5, cost_usd: 0.001, answered_by: null, kept: null, attempt: null, fault: null,
     mismatch: null, more: null, ...more,
   });
+}
+
+/** An entry of a recording: `at` ms after the first, with these messages and this answer's body. */
+export function entry({ at = null, ms = 100, content, messages, body = null, session = undefined }) {
+  entry.last = at === null ? (entry.last || 0) + 1000 : at;
+  return {
+    upstream: "openai", model: "gpt-4o-mini", content, session, latency_ms: ms,
+    recorded_at: new Date(1767225600000 + entry.last).toISOString().replace("Z", "000Z"),
+    request: { method: "POST", path: "/v1/chat/completions", headers: { "content-type": "application/json" }, body: { model: "gpt-4o-mini", messages } },
+    response: { status: 200, headers: { "content-type": "application/json" }, end: "complete",
+      body: body || { choices: [{ index: 0, finish_reason: "stop", message: { role: "assistant", content } }] } },
+  };
+}
+
+/** A recording of these entries, by their step ids. Returns its path. */
+export function recordingOf(t, entries) {
+  const path = join(folder(t), "run.json");
+  writeFileSync(path, JSON.stringify({ _version: 2, ...entries }));
+  return path;
 }

@@ -11,8 +11,12 @@ use sha2::{Digest as _, Sha256};
 
 /// The document, with a placeholder for the style and one for the script.
 const PAGE: &str = include_str!("page/page.html");
-/// The styles: that of the whole page, then that of a call's details.
-const STYLES: &[&str] = &[include_str!("page/style.css"), include_str!("page/detail.css")];
+/// The styles: that of the whole page, that of the views of the list, that of a call's details.
+const STYLES: &[&str] = &[
+    include_str!("page/style.css"),
+    include_str!("page/views.css"),
+    include_str!("page/detail.css"),
+];
 /// The scripts, in the order in which they are joined into one. The last one starts the page.
 const SCRIPTS: &[&str] = &[
     include_str!("page/text.js"),
@@ -20,11 +24,14 @@ const SCRIPTS: &[&str] = &[
     include_str!("page/filter.js"),
     include_str!("page/rows.js"),
     include_str!("page/list.js"),
+    include_str!("page/order.js"),
+    include_str!("page/waterfall.js"),
     include_str!("page/questions.js"),
     include_str!("page/diff.js"),
     include_str!("page/conversation.js"),
     include_str!("page/timeline.js"),
     include_str!("page/mismatch.js"),
+    include_str!("page/export.js"),
     include_str!("page/detail.js"),
     include_str!("page/keys.js"),
     include_str!("page/live.js"),

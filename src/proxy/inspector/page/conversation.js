@@ -110,7 +110,12 @@ function box(kind, title, name, content) {
     el("div", { class: "code", dir: "auto" }, content));
 }
 
-const clipped = (text, most) => (text.length > most ? text.slice(0, most - 1) + "…" : text);
+/** The beginning of a text, up to the end of a word if one is near. */
+function clipped(text, most) {
+  if (text.length <= most) return text;
+  const part = text.slice(0, wholeCharacter(text, most - 1));
+  return part.replace(/(?<=\s)\S{0,40}$/, "") + "…";
+}
 
 /** A text as nodes; of a long one the beginning, and a button for the rest. */
 function folded(text, most = LONG) {

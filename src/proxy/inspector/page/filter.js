@@ -12,6 +12,7 @@ function startFilter() {
   for (const name of Object.keys(CHOICES)) {
     $("f-" + name).addEventListener("change", (event) => setFilter({ [name]: event.target.value }));
   }
+  $("export").addEventListener("click", exportShown);
   $("f-failed").addEventListener("click", toggleFailed);
   $("f-clear").addEventListener("click", clearFilter);
   drawOptions();

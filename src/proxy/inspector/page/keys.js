@@ -11,6 +11,8 @@ const KEYS = [
   ["f", "failed calls only"],
   ["x", "clear the filters"],
   ["c", "copy what the tab shows"],
+  ["v", "view: list, waterfall"],
+  ["e", "export what is shown"],
   ["t", "theme: system, light, dark"],
   ["?", "this help"],
 ];
@@ -34,6 +36,7 @@ function startKeys() {
     shownCall.byHand = true;
     readFragment();
     drawFilter();
+    drawOrder();
     drawList();
     select(state.selected);
   });
@@ -60,10 +63,12 @@ function onKey(event) {
 
 function actionOf(key, target, inside) {
   const page = list.rows.inSight - 1;
+  // A button does what it is for.
+  if ((key === "Enter" || key === " ") && target.closest("button, summary")) return null;
   const always = {
     j: () => move(1), k: () => move(-1), g: () => move(-Infinity), G: () => move(Infinity),
     "/": () => ($("q").focus(), $("q").select()), f: toggleFailed, x: clearFilter, t: nextTheme,
-    "?": () => $("help").showModal(), c: copyPanel,
+    "?": () => $("help").showModal(), c: copyPanel, v: nextView, e: exportShown,
   };
   if (Object.hasOwn(always, key)) return always[key];
   if (/^[1-6]$/.test(key)) {

@@ -4,6 +4,7 @@ const COLUMNS = [
   ["seq", "#", "right"], ["time", "Time", "right"], ["outcome", "Outcome", ""], ["status", "Status", "right"],
   ["provider", "Provider", ""], ["model", "Model", ""], ["call", "Step, question or path", ""],
   ["first", "First byte", "right"], ["total", "Total", "right"], ["tokens", "Tokens", "right"], ["cost", "Cost", "right"],
+  ["fall", "Time in the run", ""],
 ];
 const ROW_HEIGHT = 26;
 
@@ -28,10 +29,12 @@ const list = { rows: null, stick: true, slowest: 1, newest: 0 };
 
 function startList() {
   $("columns").append(...COLUMNS.map(([name, title, side]) =>
-    el("span", { role: "columnheader", class: `c-${name} ${side}` }, title)));
-  list.rows = new Rows({ scroller: $("list"), body: $("rows"), height: ROW_HEIGHT, make: makeRow, fill: fillRow, drawn: rowsDrawn });
+    el("span", { role: "columnheader", id: "head-" + name, class: `c-${name} ${side}` }, SORTED_BY[name]
+      ? el("button", { type: "button", class: "sort", title: `Sort by ${title === "#" ? "number" : title.toLowerCase()}`, on: { click: () => sortBy(name) } }, title)
+      : title)));
+  list.rows = new Rows({ scroller: $("list"), body: $("rows"), height: ROW_HEIGHT, make: makeRow, fill: fillRow, drawn: rowsDrawn, before: spanRows });
   $("list").addEventListener("scroll", () => {
-    list.stick = list.rows.atEnd;
+    list.stick = list.rows.atEnd && asTheyCame();
     if (list.stick) list.newest = state.shown.length;
     showToEnd();
   }, { passive: true });
@@ -49,6 +52,7 @@ function startList() {
 /** Rows came into sight. */
 function rowsDrawn() {
   tellChosen();
+  drawAxis();
   askSoon();
 }
 
@@ -66,6 +70,7 @@ function makeRow() {
   row.cells.outcome.append(el("i", { class: "sign", "aria-hidden": "true" }), el("span", {}));
   row.cells.total.append(el("span", {}), el("i", { class: "length", "aria-hidden": "true" }));
   row.cells.call.append(el("span", { class: "mark-fault" }), el("bdi", {}));
+  row.cells.fall.append(el("i", { class: "fall-bar", "aria-hidden": "true" }), el("span", { class: "fall-text" }));
   return row;
 }
 
@@ -78,6 +83,7 @@ function fillRow(row, index) {
   row.setAttribute("aria-selected", String(chosen));
   row.setAttribute("aria-rowindex", String(index + 2));
   drawTotal(row, call);
+  drawFall(row, call);
   if (row.call === call && !row.stale) return;
   Object.assign(row, { call, stale: false });
   row.id = "call-" + call.seq;
@@ -93,7 +99,7 @@ function fillRow(row, index) {
   setText(cells.provider, plain(call.provider || ""));
   setText(cells.model, oneLine(call.model || ""));
   cells.model.title = oneLine(call.model || "");
-  const where = [call.step, call.asks].filter(Boolean).join(" · ") || call.path;
+  const where = whereOf(call);
   setText(cells.call.lastChild, oneLine(where));
   setText(cells.call.firstChild, call.fault && call.outcome !== "faulted" ? call.fault : "");
   cells.call.classList.toggle("is-step", where !== call.path);
@@ -124,6 +130,7 @@ function clock(at) {
 
 /** Draws the list and the sums after something changed. */
 function drawList() {
+  if (state.unarranged) arrange();
   const { shown } = state;
   list.slowest = 1;
   for (let place = Math.max(0, shown.length - 2000); place < shown.length; place += 1) {
@@ -132,7 +139,7 @@ function drawList() {
   if (list.stick) list.newest = shown.length;
   list.rows.resize(shown.length);
   $("list").setAttribute("aria-rowcount", String(shown.length + 1));
-  if (list.stick && state.run && state.run.live) list.rows.toEnd();
+  if (list.stick && asTheyCame() && state.run && state.run.live) list.rows.toEnd();
   showToEnd();
   drawSums();
 }
@@ -140,7 +147,7 @@ function drawList() {
 function showToEnd() {
   const fresh = state.shown.length - list.newest;
   const button = $("to-end");
-  button.hidden = !(state.run && state.run.live) || fresh <= 0;
+  button.hidden = !(state.run && state.run.live) || fresh <= 0 || !asTheyCame();
   if (!button.hidden) setText(button, `↓ ${number(fresh)} new`);
 }
 
@@ -157,6 +164,7 @@ function drawSums() {
   $("totals").classList.toggle("filtered", filtered());
   const gone = state.gone ? `, ${number(state.gone)} older ones let go` : "";
   setText($("shown"), filtered() ? `${number(state.shown.length)} of ${number(all)}${gone}` : `${plural(all, "call")}${gone}`);
+  $("export").disabled = state.shown.length === 0;
   $("f-clear").hidden = !filtered();
   const nothing = state.shown.length === 0;
   $("empty").hidden = !nothing;

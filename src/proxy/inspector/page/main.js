@@ -3,6 +3,7 @@
 startTheme();
 startFilter();
 startList();
+startOrder();
 startQuestions();
 startKeys();
 startDivider();
@@ -10,4 +11,5 @@ startToken();
 readFragment();
 shownCall.byHand = state.tab !== null;
 drawFilter();
+drawOrder();
 follow();

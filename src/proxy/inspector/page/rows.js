@@ -6,10 +6,10 @@ const OVERSCAN = 6;
 class Rows {
   /**
    * `scroller` scrolls; `body` holds the rows; `make()` gives a new row's element,
-   * `fill(row, index)` says in it what the row at a place holds, `drawn()` hears of all.
+   * `fill(row, index)` says in it what the row at a place holds, `drawn()` hears of all, `before(first, last)` of those in sight before they are drawn.
    */
-  constructor({ scroller, body, height, make, fill, drawn }) {
-    Object.assign(this, { scroller, body, height, make, fill, drawn });
+  constructor({ scroller, body, height, make, fill, drawn, before }) {
+    Object.assign(this, { scroller, body, height, make, fill, drawn, before });
     this.count = 0;
     this.pool = [];
     this.wanted = false;
@@ -48,6 +48,10 @@ class Rows {
     const first = Math.max(0, Math.floor(top / this.height) - OVERSCAN);
     const visibleRows = Math.ceil(this.scroller.clientHeight / this.height) + 2 * OVERSCAN;
     const last = Math.min(this.count, first + visibleRows);
+    if (this.before) {
+      const from = Math.floor(top / this.height);
+      this.before(from, Math.min(this.count, from + this.inSight + 1));
+    }
     while (this.pool.length < last - first) {
       const row = this.make();
       this.pool.push(row);

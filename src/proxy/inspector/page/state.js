@@ -20,9 +20,17 @@ const state = {
   faults: new Map(),
   filter: { q: "", provider: "", model: "", source: "", status: "", failed: false },
   options: { provider: new Set(), model: new Set(), source: new Set() },
-  sums: { failed: 0, input: 0, output: 0, cost: 0, unknown: 0 },
-  shownSums: { failed: 0, input: 0, output: 0, cost: 0, unknown: 0 },
+  sums: noSums(),
+  shownSums: noSums(),
+  view: "list",
+  order: { by: "", down: false },
+  unarranged: false,
+  begin: null,
 };
+
+function noSums() {
+  return { failed: 0, input: 0, output: 0, cost: 0, unknown: 0 };
+}
 
 const FAULT_EVENTS = new Set(["fired", "noticed", "recovered", "given_up"]);
 
@@ -33,7 +41,7 @@ function callOf(line, raw) {
   const more = line.more && typeof line.more === "object" ? line.more : null;
   const message = (mismatch && mismatch.message) || (more && more.message) || null;
   const call = {
-    seq: line.seq, at: line.at || null, outcome: String(line.outcome || "unknown"), raw,
+    seq: line.seq, at: line.at || null, start: startOf(line.at), outcome: String(line.outcome || "unknown"), raw,
     status: typeof line.status === "number" ? line.status : null,
     source: line.source || null, provider: line.provider || null, model: line.model || null,
     path: line.path || (line.connection !== undefined ? "(connection)" : ""),
@@ -43,12 +51,21 @@ function callOf(line, raw) {
     fault: fault ? String(fault.type || fault.id || "fault") : null,
     missed: line.outcome === "missed" || mismatch !== null,
     failed: failed(line),
+    priced: state.run !== null && state.run.kind === "recording",
   };
   call.search = [
     call.path, call.asks, call.model, call.step, call.session, line.key, call.entry, message, call.outcome, call.provider,
     line.operation, line.answered_by, mismatch && mismatch.reason, call.fault, call.status, line.upstream,
   ].filter((text) => text !== null && text !== undefined).join("\n").toLowerCase();
   return call;
+}
+
+/** A time in ms since 1970, with the digits below a millisecond. */
+function startOf(at) {
+  const ms = typeof at === "string" ? Date.parse(at) : NaN;
+  if (Number.isNaN(ms)) return null;
+  const below = /\.\d{3}(\d+)/.exec(at);
+  return ms + (below ? Number("0." + below[1]) : 0);
 }
 
 /** Whether a call failed: an error, no answer, one that was not sent to its end, or one that was no success. */
@@ -94,8 +111,10 @@ function add(call) {
   state.bySeq.set(call.seq, call);
   count(state.sums, call);
   wantQuestion(call);
+  if (call.start !== null && (state.begin === null || call.start < state.begin)) state.begin = call.start;
   if (matches(call)) {
     state.shown.push(call);
+    state.unarranged = true;
     count(state.shownSums, call);
   }
   let options = false;
@@ -109,9 +128,9 @@ function add(call) {
   return options;
 }
 
-/** Whether a call has tokens whose price is not known. */
+/** Whether a cost is not known: of tokens without a price; of a take, which has 0 where there is none. */
 function hasUnknownCost(call) {
-  return call.cost == null && (call.input || call.output) > 0;
+  return call.cost == null && ((call.input || call.output) > 0 || call.priced);
 }
 
 function count(sums, call) {
@@ -131,11 +150,11 @@ function forget() {
 
 /** Begins anew: another run answers now. */
 function startOver() {
-  Object.assign(state, { calls: [], shown: [], gone: 0, skipped: 0, bad: 0, last: 0, lastRaw: null, selected: null });
+  Object.assign(state, { calls: [], shown: [], gone: 0, skipped: 0, bad: 0, last: 0, lastRaw: null, selected: null, begin: null });
   state.bySeq.clear();
   state.faults.clear();
   questions.left.length = 0;
-  state.sums = { failed: 0, input: 0, output: 0, cost: 0, unknown: 0 };
+  state.sums = noSums();
   refilter();
 }
 
@@ -154,9 +173,10 @@ const statusClass = (call) => (call.status === null ? "none" : Math.floor(call.s
 /** Goes through all calls anew. */
 function refilter() {
   state.filter.words = state.filter.q.toLowerCase().split(/\s+/).filter(Boolean);
-  state.shownSums = { failed: 0, input: 0, output: 0, cost: 0, unknown: 0 };
+  state.shownSums = noSums();
   state.shown = state.calls.filter(matches);
   for (const call of state.shown) count(state.shownSums, call);
+  arrange();
 }
 
 const filtered = () => Object.entries(state.filter).some(([name, value]) => name !== "words" && Boolean(value));
@@ -168,6 +188,8 @@ function fragment() {
     if (state.filter[name]) parts.set(name, state.filter[name]);
   }
   if (state.filter.failed) parts.set("failed", "1");
+  if (state.view !== "list") parts.set("view", state.view);
+  if (state.order.by) parts.set("sort", (state.order.down ? "-" : "") + state.order.by);
   if (state.selected !== null) parts.set("call", state.selected);
   if (state.selected !== null && state.tab) parts.set("tab", state.tab);
   return parts.toString();
@@ -184,8 +206,14 @@ function readFragment() {
     state.filter[name] = (parts.get(name) || "").slice(0, 1000);
   }
   state.filter.failed = parts.get("failed") === "1";
-  const seq = Number(parts.get("call"));
-  state.selected = Number.isSafeInteger(seq) && seq > 0 ? seq : null;
+  const numbered = (name) => {
+    const seq = Number(parts.get(name));
+    return Number.isSafeInteger(seq) && seq > 0 ? seq : null;
+  };
+  state.selected = numbered("call");
+  const [, down, by] = /^(-?)(\w*)$/.exec(parts.get("sort") || "") || [null, "", ""];
+  state.order = { by: Object.hasOwn(SORTED_BY, by) ? by : "", down: down === "-" };
+  state.view = VIEWS.some(([name]) => name === parts.get("view")) ? parts.get("view") : "list";
   state.tab = parts.get("tab");
   refilter();
 }

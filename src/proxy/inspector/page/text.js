@@ -131,12 +131,14 @@ function byteSize(bytes) {
   return bytes < 1e6 ? (bytes / 1e3).toFixed(1) + " kB" : (bytes / 1e6).toFixed(2) + " MB";
 }
 
-/** $0.000035, $0.0231, $1.24: two digits at least that say something. */
+/** Dollars as `loomrec ls` writes them: $0.0000004, $0.000035, $0.0231, $1.24. */
 function money(value) {
   if (value === null || value === undefined) return "";
-  if (value === 0) return "$0";
-  if (value >= 1) return "$" + value.toFixed(2);
-  return "$" + value.toFixed(Math.min(8, Math.max(4, 1 - Math.floor(Math.log10(value)))));
+  const size = Math.abs(value);
+  if (size === 0) return "$0";
+  if (size < 1e-12) return "$" + value.toExponential();
+  if (size < 1e-6) return "$" + value.toFixed(1 - Math.floor(Math.log10(size))).replace(/0+$/, "");
+  return "$" + value.toFixed(size < 0.01 ? 6 : size < 1 ? 4 : 2);
 }
 
 const plural = (count, word) => `${number(count)} ${word}${count === 1 ? "" : "s"}`;
