@@ -186,6 +186,11 @@ impl Journal {
         (line.number == number).then(|| (line.to_json(), seen))
     }
 
+    /// Returns the numbers of the oldest line that may still be in memory, and of the last one.
+    pub fn ends(&self) -> (u64, u64) {
+        (self.oldest.load(Ordering::Acquire).max(1), self.count())
+    }
+
     /// Returns how many lines there have been so far.
     pub fn count(&self) -> u64 {
         self.last.load(Ordering::Relaxed)

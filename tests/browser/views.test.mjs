@@ -1,9 +1,9 @@
-// The views of the list: sorted, as a waterfall, on a narrow screen; its totals; what is exported.
+// The views of the list: sorted, as a waterfall, as conversations; two calls compared; chunks.
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
-import { readFileSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { after, test } from "node:test";
 import { axeSource, closeBrowser, entry, folder, line, loaded, loomrec, open, recordingOf, row, shown, tab } from "./support.mjs";
 
@@ -81,12 +81,108 @@ test("a waterfall says when calls began and how long they took", async (t) => {
   const said = await page.locator("#rows .fall-text").allInnerTexts();
   assert.deepEqual(said.sort(), ["+0 · 2.00 s", "+2.00 s · 2.00 s", "+400 ms · 1.60 s", "+500 ms · 500 ms"]);
   assert.equal(await page.locator(".fall-tick").first().innerText(), "0");
+  // The list again.
+  await page.keyboard.press("v");
+  await page.keyboard.press("v");
+  await waitForOrder(page, [1, 2, 3, 4]);
+});
+
+/** A conversation that branches, and another one. */
+function talks() {
+  const said = (...texts) => texts.map((content, place) => ({ role: place % 2 ? "assistant" : "user", content }));
+  const call = (at, ...texts) => entry({ at, content: "so", messages: said(...texts) });
+  return {
+    a1: call(0, "Hello"), b1: call(10, "Other"), a2: call(20, "Hello", "so", "And?"), a3: call(30, "Hello", "so", "And?", "so", "Then?"),
+    a4: call(40, "Hello", "so", "And?", "so", "Else?"), b2: call(50, "Other", "so", "More?"), a5: call(60, "Hello", "so", "And?", "so", "Then?", "so", "End?"),
+  };
+}
+
+test("conversations are a tree of what continues what", async (t) => {
+  const { url } = await loomrec(t, "ui", recordingOf(t, talks()), "--no-open");
+  const page = await open(t, url);
+  await shown(page, "7 calls");
+  await page.locator("#view-conversations").click();
+  await waitForOrder(page, [1, 3, 4, 7, 5, 2, 6]);
+  assert.equal(await page.locator("#list").getAttribute("role"), "treegrid");
+  const level = async (seq) => [await row(page, seq).getAttribute("aria-level"), await row(page, seq).locator(".branch").innerText()];
+  assert.deepEqual(await level(1), ["1", "5 calls, 2 branches"]);
+  assert.deepEqual(await level(3), ["2", "↳"]);
+  assert.deepEqual(await level(4), ["3", "↳"]);
+  assert.deepEqual(await level(7), ["3", "↳"]);
+  assert.deepEqual(await level(5), ["3", "↳ from #3"]);
+  assert.deepEqual(await level(2), ["1", "2 calls"]);
+  // What a filter leaves out is passed over.
+  await page.locator("#q").fill("end?");
+  await waitForOrder(page, [7]);
+  await page.locator("#q").fill("hello");
+  await waitForOrder(page, [1, 3, 4, 7, 5]);
   await page.evaluate(axeSource());
   const found = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
   assert.deepEqual(found.violations.map((one) => `${one.id}: ${one.nodes.map((node) => node.target)}`), []);
-  // The list again.
-  await page.keyboard.press("v");
-  await waitForOrder(page, [1, 2, 3, 4]);
+});
+
+test("two calls are compared as diff compares them", async (t) => {
+  const one = entry({ at: 0, content: "Take a coat.\nIt rains.", messages: [{ role: "user", content: "In <b>Oslo</b>?" }] });
+  const two = entry({ at: 10, content: "Take a coat.\nIt is dry.", messages: [{ role: "user", content: "In <i>Rome</i>?" }] });
+  const { url } = await loomrec(t, "ui", recordingOf(t, { one, two, three: { ...one, recorded_at: two.recorded_at.replace("0.01", "0.02") } }), "--no-open");
+  const page = await open(t, url, { fragment: "#call=1" });
+  await shown(page, "3 calls");
+  await loaded(page);
+  await page.keyboard.press("m");
+  await row(page, 2).click();
+  await page.locator("#panel.p-compare .lead", { hasText: "#1 and #2 differ in 2 places." }).waitFor();
+  const text = await page.locator("#panel").innerText();
+  assert.match(text, /\/messages\/0\/content[\s\S]*<b>Oslo<\/b>[\s\S]*<i>Rome<\/i>/);
+  assert.match(text, /answer\/text[\s\S]*It rains\.[\s\S]*It is dry\./);
+  assert.equal(await page.locator("#panel b:not(.lead b), #panel i").count(), 0);
+  // The same as the command says of two files.
+  const files = [recordingOf(t, { call: one }), recordingOf(t, { call: two })];
+  let said;
+  try {
+    said = execFileSync(process.env.LOOMREC_BIN, ["diff", "--json", ...files], { encoding: "utf8" });
+  } catch (error) {
+    said = error.stdout;
+  }
+  const answer = await page.evaluate(() => fetch("/__loomrec/compare?seq=1,2").then((response) => response.json()));
+  assert.deepEqual(answer.differences, JSON.parse(said).calls[0].differences);
+  await row(page, 3).click();
+  await page.locator("#panel.p-compare .lead", { hasText: "#1 and #3 say the same." }).waitFor();
+  await page.locator("#panel button", { hasText: "Stop comparing" }).click();
+  await page.locator("#panel:not(.p-compare)").waitFor();
+});
+
+test("a chunk's line has its words, whole", async (t) => {
+  const delta = (content) => `data: ${JSON.stringify({ id: "chatcmpl-Bx0000000000", object: "chat.completion.chunk", created: 1767225600,
+    model: "gpt-4o-mini-2024-07-18", system_fingerprint: "fp_34a54ae93c", choices: [{ index: 0, delta: { content }, finish_reason: null }] })}\n\n`;
+  const long = "A light coat, an umbrella, and shoes that do not mind the puddles of a long autumn afternoon in the north of the country. ".repeat(3);
+  const call = entry({ content: "x", messages: [{ role: "user", content: "What?" }] });
+  call.response = { status: 200, headers: { "content-type": "text/event-stream" }, end: "complete",
+    chunks: [[10, delta("Take <b>this</b>:")], [20, delta(long)], [30, "data: [DONE]\n\n"]] };
+  const { url } = await loomrec(t, "ui", recordingOf(t, { call }), "--no-open");
+  const page = await open(t, url, { fragment: "#call=1&tab=stream" });
+  await loaded(page);
+  await tab(page, "stream");
+  const texts = page.locator(".chunk-body .k-text");
+  await texts.nth(2).waitFor();
+  const said = await texts.allInnerTexts();
+  assert.equal(said[0], "Take <b>this</b>:");
+  assert.ok(long.startsWith(said[1].replace(/…$/, "").trimEnd()), said[1]);
+  assert.match(said[2], /\[DONE\]/);
+  // The line ends where a word ends: what is in sight of it has no part of a word.
+  const cut = await texts.nth(1).evaluate((cell) => {
+    const range = document.createRange();
+    const node = cell.firstChild;
+    const bottom = cell.getBoundingClientRect().bottom - 2;
+    for (let end = 1; end <= node.length; end += 1) {
+      range.setStart(node, end - 1);
+      range.setEnd(node, end);
+      if (range.getBoundingClientRect().top >= bottom) return node.data.slice(end - 2, end);
+    }
+    return "";
+  });
+  assert.match(cut, /^\s|^$/, "a word is cut");
+  await texts.nth(1).click();
+  assert.match(await page.locator(".readout .chunk-words").innerText(), /^A light coat, an umbrella/);
 });
 
 test("on a narrow screen everything is in sight", async (t) => {
@@ -95,7 +191,7 @@ test("on a narrow screen everything is in sight", async (t) => {
   await shown(page, "4 calls");
   const over = () => page.evaluate(() => [...document.querySelectorAll("#top *, #rows .row > *, #columns > *, #facts *, #tabs *")]
     .filter((one) => one.getClientRects().length && !one.classList.contains("away") && one.getBoundingClientRect().right > 375.5).map((one) => one.outerHTML.slice(0, 80)));
-  for (const view of ["list", "waterfall"]) {
+  for (const view of ["list", "waterfall", "conversations"]) {
     await page.locator("#view-" + view).click();
     assert.deepEqual(await over(), [], view);
     for (const name of ["#sum-cost", "#q", "#sort", "#export"]) assert.ok(await page.locator(name).isVisible(), `${name} in ${view}`);
@@ -105,56 +201,4 @@ test("on a narrow screen everything is in sight", async (t) => {
   assert.deepEqual(await over(), []);
   await page.locator("#detail-close").click();
   await page.locator("#q").waitFor();
-});
-
-test("totals are those of what is shown, and costs are written as ls writes them", async (t) => {
-  const costs = { alfa: 0.0000004, bravo: 0.000035, charlie: 0.0231, delta: 1.5, echo: 2e-13, foxtrot: 0.00000123, golf: 12.345 };
-  const entries = {};
-  for (const [name, cost_usd] of Object.entries(costs)) {
-    entries[`cost ${name}`] = { ...entry({ content: `cost ${name}`, messages: [{ role: "user", content: name }] }), cost_usd,
-      usage: { prompt_tokens: 10, completion_tokens: 2, total_tokens: 12 } };
-  }
-  entries["cost unknown"] = { ...entry({ content: "?", messages: [] }), model: "mystery-9", usage: { prompt_tokens: 5, completion_tokens: 1, total_tokens: 6 } };
-  const file = recordingOf(t, entries);
-  const { url } = await loomrec(t, "ui", file, "--no-open");
-  const page = await open(t, url);
-  await shown(page, "8 calls");
-  const listed = execFileSync(process.env.LOOMREC_BIN, ["ls", file], { encoding: "utf8" });
-  const ofList = new Map([...listed.matchAll(/(cost \w+) .*?(\$[\d.e-]+|unknown)/g)].map(([, name, cost]) => [name, cost]));
-  const ofPage = new Map(await page.locator("#rows .row").evaluateAll((rows) => rows.map((one) =>
-    [one.querySelector(".c-call").innerText.split(" · ")[0].trim(), one.querySelector(".c-cost").innerText])));
-  // An amount that is not nothing never looks like nothing.
-  assert.deepEqual([ofPage.get("cost alfa"), ofPage.get("cost echo")], ["$0.0000004", "$2e-13"]);
-  for (const name of ["bravo", "charlie", "delta", "foxtrot", "golf", "unknown"]) assert.equal(ofPage.get(`cost ${name}`), ofList.get(`cost ${name}`), name);
-  const sum = () => page.locator("#sum-cost").innerText();
-  assert.equal(await sum(), /≥ \$[\d.]+/.exec(listed)[0]);
-  await page.locator("#q").fill("alfa");
-  await shown(page, "1 of 8");
-  assert.match(await sum(), /^\$0\.0000004/);
-  assert.equal((await page.locator("#sum-in").innerText()).replace("*", ""), "10");
-  await page.locator("#q").fill("mystery");
-  await shown(page, "1 of 8");
-  assert.match(await sum(), /^unknown/);
-});
-
-test("what is shown is exported, and opens again", async (t) => {
-  const call = (content) => entry({ content, messages: [{ role: "user", content: `Say <b>${content}</b>` }] });
-  const file = recordingOf(t, { first: call("one"), second: call("two"), third: call("three") });
-  const { url } = await loomrec(t, "ui", file, "--no-open");
-  const page = await open(t, url);
-  await shown(page, "3 calls");
-  await page.locator("#q").fill("say two");
-  await shown(page, "1 of 3");
-  const [download] = await Promise.all([page.waitForEvent("download"), page.locator("#export").click()]);
-  assert.equal(download.suggestedFilename(), "run-calls.jsonl");
-  const path = join(folder(t), "calls.jsonl");
-  await download.saveAs(path);
-  const lines = readFileSync(path, "utf8").trim().split("\n").map((line) => JSON.parse(line));
-  assert.deepEqual(lines.map((line) => [line.seq, line.step_id]), [[2, "second"]]);
-  const again = await loomrec(t, "ui", path, "-r", file, "--no-open");
-  const other = await open(t, again.url);
-  await shown(other, "1 call");
-  await row(other, 1).click();
-  await tab(other, "conversation");
-  assert.match(await other.locator("#panel").innerText(), /Say <b>two<\/b>[\s\S]*two/);
 });

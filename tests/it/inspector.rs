@@ -2,6 +2,7 @@
 
 mod files;
 mod history;
+mod queries;
 mod questions;
 mod run;
 

@@ -22,6 +22,7 @@ mod shown;
 mod side;
 pub mod text;
 mod value;
+pub mod value_change;
 
 pub use difference::{CallDifference, CallHalf, MOST};
 
@@ -30,6 +31,7 @@ pub use row::{ComparisonRow, rows};
 pub use scope::{DiffScope, ScopeError};
 pub use shown::ShownDifferences;
 pub use side::ComparedSide;
+pub use value_change::ValueChange;
 
 /// The differences between two calls.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -38,6 +40,13 @@ pub struct FoundDifferences {
     pub differences: Vec<CallDifference>,
     /// The number of further differences of the request that an earlier call has shown.
     pub repeated: usize,
+}
+
+impl FoundDifferences {
+    /// Whether the calls count as the same.
+    pub fn is_same(&self) -> bool {
+        self.repeated == 0 && !self.differences.iter().any(|difference| difference.counts)
+    }
 }
 
 /// Returns the differences between two calls.

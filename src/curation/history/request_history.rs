@@ -70,6 +70,11 @@ impl RequestHistory {
         Some(Self { group, system, blocks, begins, stored, answer_id })
     }
 
+    /// Returns how many messages it has, about as many hashes as it holds.
+    pub fn length(&self) -> usize {
+        self.begins.len()
+    }
+
     /// Whether the call may continue another one: its request has more than one message, or names
     /// what it continues.
     pub fn may_continue(&self) -> bool {

@@ -1,49 +1,95 @@
 //! A recorded answer for display.
 
+use bytes::Bytes;
 use serde_json::{Value, json};
 
 use super::block::{BlockKind, MessageBlock};
 use super::request::READ;
-use super::stream;
+use super::stream::{self, StreamForm};
 use super::talk::{self, ChatMessage};
 use super::text::BodyText;
 use loomrec_provider::{Framing, Operation, RecognisedCall, ResponseFormat, stated_error};
 use loomrec_recording::{Entry, RecordedCut, RecordedResponse, ResponseEnd, encoding};
 
+/// An answer without its content encoding, and with its stream merged.
+pub(super) struct DecodedAnswer<'e> {
+    entry: &'e Entry,
+    response: &'e RecordedResponse,
+    operation: Operation,
+    coding: Option<String>,
+    framing: Option<Framing>,
+    bytes: Bytes,
+    plain: Option<Vec<u8>>,
+    /// The complete answer, if it is JSON.
+    pub(super) whole: Option<Value>,
+}
+
+impl<'e> DecodedAnswer<'e> {
+    pub(super) fn of(
+        entry: &'e Entry,
+        response: &'e RecordedResponse,
+        call: Option<&RecognisedCall>,
+    ) -> Self {
+        let coding = encoding::coding_in(&response.headers);
+        let bytes = response.payload.bytes();
+        let decode = |coding: &String| encoding::decode(coding, &bytes, READ);
+        let plain = coding.as_ref().and_then(decode);
+        let operation = call.map_or(Operation::OTHER, |call| call.operation);
+        let body = plain.as_deref().unwrap_or(&bytes);
+        let framing = Framing::answered(operation, &media(response), body);
+        let is_plain = coding.is_none() || plain.is_some();
+        let whole = match framing.filter(|_| is_plain) {
+            Some(framing) => merged(entry, call, framing, body),
+            None if body.len() > READ => None,
+            None => serde_json::from_slice(body).ok(),
+        };
+        Self { entry, response, operation, coding, framing, bytes, plain, whole }
+    }
+
+    /// Returns the body without its content encoding, if that is known.
+    pub(super) fn text(&self) -> &[u8] {
+        self.plain.as_deref().unwrap_or(&self.bytes)
+    }
+
+    /// Returns why it is no success.
+    pub(super) fn error(&self) -> Option<String> {
+        error(self.entry, self.response, self.text())
+    }
+
+    fn shown_text(&self) -> BodyText {
+        match self.coding.is_none() || self.plain.is_some() {
+            true => BodyText::of(self.text()),
+            false => {
+                let text = format!("({} compressed bytes)", self.bytes.len());
+                BodyText { text, cut: false }
+            }
+        }
+    }
+}
+
 /// Returns the answer of an entry as JSON; `None` if it holds none.
 pub(super) fn to_json(entry: &Entry, call: Option<&RecognisedCall>) -> Option<Value> {
     let Some(response) = &entry.response else { return said_only(entry) };
-    let coding = encoding::coding_in(&response.headers);
-    let coding = coding.as_deref();
-    let bytes = response.payload.bytes();
-    let plain = coding.and_then(|coding| encoding::decode(coding, &bytes, READ));
-    let is_plain = coding.is_none() || plain.is_some();
-    let body = plain.as_deref().unwrap_or(&bytes);
-    let media = media(response);
-    let operation = call.map_or(Operation::OTHER, |call| call.operation);
-    let framing = Framing::answered(operation, &media, body);
-    let BodyText { text, cut } = match is_plain {
-        true => BodyText::of(body),
-        false => BodyText { text: format!("({} compressed bytes)", bytes.len()), cut: false },
-    };
+    let answer = DecodedAnswer::of(entry, response, call);
+    let BodyText { text, cut } = answer.shown_text();
     let chunks = response.payload.chunks();
-    let is_stream = chunks.len() > 1 || (framing.is_some() && !chunks.is_empty());
-    let messages = match framing.filter(|_| is_plain) {
-        Some(framing) => merged(entry, call, framing, body),
-        None if body.len() > READ => None,
-        None => serde_json::from_slice(body).ok(),
+    let is_stream = chunks.len() > 1 || (answer.framing.is_some() && !chunks.is_empty());
+    let form = StreamForm {
+        operation: answer.operation,
+        framing: answer.framing,
+        coding: answer.coding.as_deref(),
     };
-    let messages = messages.as_ref().and_then(talk::answered).or_else(|| summary(entry));
+    let messages = answer.whole.as_ref().and_then(talk::answered).or_else(|| summary(entry));
     Some(json!({
         "status": response.status,
         "headers": response.headers,
         "text": text,
         "cut": cut,
-        "bytes": bytes.len(),
+        "bytes": answer.bytes.len(),
         "messages": messages.map(|said| talk::to_json(&said)),
         "finish": entry.finish_reason,
-        "chunks": is_stream.then(|| stream::to_json(chunks, framing, coding)),
-        "error": error(entry, response, body),
+        "chunks": is_stream.then(|| stream::to_json(chunks, form)),
+        "error": answer.error(),
     }))
 }
 

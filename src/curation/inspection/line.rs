@@ -1,15 +1,20 @@
 //! A recorded take in the fields of a journal line.
 
+use std::sync::LazyLock;
+
 use serde_json::{Value, json};
 
 use super::answer::media;
 use super::question::question;
 use super::stream::rounded;
 use loomrec_provider::{Framing, Operation, RecognisedCall};
-use loomrec_recording::{Entry, EntryName, RecordedResponse, ResponseEnd};
+use loomrec_recording::{Entry, EntryName, PriceSource, RecordedResponse, ResponseEnd};
 
 /// How many characters of the question a line holds at most.
 pub const QUESTION: usize = 200;
+
+/// The prices of takes without a recorded cost.
+static PRICES: LazyLock<PriceSource> = LazyLock::new(PriceSource::builtin);
 
 /// Returns the line of a take. Beside the fields of a journal line, it has `asks`: the beginning of
 /// what the call asks, which a journal does not hold. Fields that a recording does not hold are null.
@@ -59,7 +64,7 @@ pub fn of(seq: Option<u64>, name: &EntryName, take: usize, entry: &Entry) -> Val
         }),
         "input_tokens": entry.usage.map(|usage| usage.prompt_tokens),
         "output_tokens": entry.usage.map(|usage| usage.completion_tokens),
-        "cost_usd": entry.known_cost(),
+        "cost_usd": PRICES.cost(entry, entry.model.as_deref().or(asked)),
         "answered_by": entry.model,
         "kept": true,
         "answer": judged.as_ref().map(|judged| judged.outcome.as_str()),

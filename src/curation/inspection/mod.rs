@@ -8,12 +8,15 @@
 mod answer;
 mod block;
 mod call;
+mod chunk_words;
+mod curl;
 pub mod event;
 pub mod line;
 mod new_parts;
 pub mod pretty;
 mod question;
 mod request;
+mod search;
 mod sent;
 mod setting;
 mod stream;
@@ -21,5 +24,7 @@ mod talk;
 mod text;
 
 pub use call::{EarlierCall, InspectedCall};
+pub use curl::curl_command;
 pub use new_parts::CarriedWords;
 pub use question::{MOST as LONGEST_QUESTION, question};
+pub use search::SearchedWords;

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::event;
 use super::text::{MOST, bounded};
-use loomrec_provider::Framing;
+use super::{chunk_words, event};
+use loomrec_provider::{Framing, Operation};
 use loomrec_recording::{Chunk, encoding};
 
 /// The most chunks that are listed.
@@ -14,38 +14,63 @@ const SHOWN: usize = 4 << 10;
 /// The most bytes that are shown of a chunk that is not a text.
 const HEX: usize = 32;
 
-/// Returns the chunks as JSON. `coding` is the content encoding of their bytes.
-pub(super) fn to_json(chunks: &[Chunk], framing: Option<Framing>, coding: Option<&str>) -> Value {
+/// How a stream is written.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct StreamForm<'a> {
+    pub(super) operation: Operation,
+    pub(super) framing: Option<Framing>,
+    /// The content encoding of the bytes.
+    pub(super) coding: Option<&'a str>,
+}
+
+/// Returns the chunks as JSON.
+pub(super) fn to_json(chunks: &[Chunk], form: StreamForm<'_>) -> Value {
+    let StreamForm { operation, framing, coding } = form;
     let shown = &chunks[..chunks.len().min(LISTED)];
-    let texts = texts(shown, framing, coding);
+    let plain = coding.map(|coding| decoded(shown, coding));
+    let texts = texts(shown, framing, plain.as_deref());
+    let pieces = shown.iter().enumerate();
+    let pieces = pieces.map(|(at, chunk)| match &plain {
+        Some(plain) => plain[at].as_slice(),
+        None => chunk.data.as_ref(),
+    });
+    let words = framing.map(|framing| chunk_words::words(pieces, framing, operation));
+    let mut words = words.unwrap_or_default().into_iter();
     let (mut budget, mut before, mut list) = (MOST, 0.0, Vec::with_capacity(shown.len()));
     for (chunk, text) in shown.iter().zip(texts) {
         let text = bounded(&text, SHOWN.min(budget));
-        budget = budget.saturating_sub(text.len());
+        let words = words.next().flatten().map(|words| bounded(&words, SHOWN.min(budget)));
+        budget = budget.saturating_sub(text.len() + words.as_ref().map_or(0, String::len));
         list.push(json!({
             "at_ms": rounded(chunk.at_ms),
             "gap_ms": rounded(chunk.at_ms - before),
             "bytes": chunk.data.len(),
             "text": text,
+            "words": words,
         }));
         before = chunk.at_ms;
     }
     json!({ "total": chunks.len(), "more": chunks.len() > list.len(), "list": list })
 }
 
-/// Returns the text of each chunk.
-fn texts(chunks: &[Chunk], framing: Option<Framing>, coding: Option<&str>) -> Vec<String> {
-    match (framing, coding) {
+/// Returns the bytes of each chunk without their content encoding.
+fn decoded(chunks: &[Chunk], coding: &str) -> Vec<Vec<u8>> {
+    let pieces: Vec<&[u8]> = chunks.iter().map(|chunk| chunk.data.as_ref()).collect();
+    let mut plain = vec![Vec::new(); chunks.len()];
+    for piece in encoding::decode_pieces(coding, &pieces, 8 * MOST).unwrap_or_default() {
+        if let Some(of) = plain.get_mut(piece.of) {
+            of.extend_from_slice(&piece.data);
+        }
+    }
+    plain
+}
+
+/// Returns the text of each chunk. `plain` has its bytes if they are encoded.
+fn texts(chunks: &[Chunk], framing: Option<Framing>, plain: Option<&[Vec<u8>]>) -> Vec<String> {
+    match (framing, plain) {
         (Some(Framing::EventStream), None) => event::texts(chunks),
         (_, None) => chunks.iter().map(|chunk| text(&chunk.data)).collect(),
-        (_, Some(coding)) => {
-            let pieces: Vec<&[u8]> = chunks.iter().map(|chunk| chunk.data.as_ref()).collect();
-            let mut plain = vec![Vec::new(); chunks.len()];
-            for piece in encoding::decode_pieces(coding, &pieces, 8 * MOST).unwrap_or_default() {
-                if let Some(of) = plain.get_mut(piece.of) {
-                    of.extend_from_slice(&piece.data);
-                }
-            }
+        (_, Some(plain)) => {
             let said = |(plain, chunk): (&Vec<u8>, &Chunk)| match plain.is_empty() {
                 true => text(&chunk.data),
                 false => text(plain),
@@ -79,16 +104,21 @@ mod tests {
         Chunk { at_ms, data: data.to_vec().into() }
     }
 
+    fn form(framing: Option<Framing>) -> StreamForm<'static> {
+        StreamForm { operation: Operation::OTHER, framing, coding: None }
+    }
+
     #[test]
     fn chunks_are_listed_with_their_times_up_to_a_bound() {
         let few = [chunk(10.0, b"data: a\n\n"), chunk(12.5, "data: é\n\n".as_bytes())];
-        let told = to_json(&few, Some(Framing::Sse), None);
+        let told = to_json(&few, form(Some(Framing::Sse)));
         assert_eq!(told["total"], 2);
         assert_eq!(told["more"], false);
-        let second = json!({"at_ms": 12.5, "gap_ms": 2.5, "bytes": 10, "text": "data: é\n\n"});
+        let second = json!({"at_ms": 12.5, "gap_ms": 2.5, "bytes": 10, "text": "data: é\n\n",
+            "words": null});
         assert_eq!(told["list"][1], second);
         let many = vec![chunk(1.0, &[b'x'; 5000]); 3000];
-        let told = to_json(&many, None, None);
+        let told = to_json(&many, form(None));
         assert_eq!((&told["total"], &told["more"]), (&json!(3000), &json!(true)));
         assert_eq!(told["list"].as_array().unwrap().len(), LISTED);
         assert!(told.to_string().len() < 2 * MOST, "{}", told.to_string().len());
@@ -96,7 +126,7 @@ mod tests {
 
     #[test]
     fn bytes_that_are_no_text_are_told_as_bytes() {
-        let told = to_json(&[chunk(0.0, &[0xff; 40])], None, None);
+        let told = to_json(&[chunk(0.0, &[0xff; 40])], form(None));
         assert!(told["list"][0]["text"].as_str().unwrap().starts_with("<ff ff"), "{told}");
     }
 }

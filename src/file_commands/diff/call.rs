@@ -27,8 +27,7 @@ pub(super) enum CallState {
 impl CallState {
     /// Returns the state of two calls with these differences.
     fn of(found: &FoundDifferences) -> Self {
-        let counts = found.differences.iter().any(|difference| difference.counts);
-        if counts || found.repeated > 0 { Self::Changed } else { Self::Same }
+        if found.is_same() { Self::Same } else { Self::Changed }
     }
 }
 

@@ -1,13 +1,11 @@
 //! The comparison for programs: one JSON object, written call by call.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::call::{CallState, CallSummary, ComparedCall};
 use super::total::DiffTotals;
-use super::value::{ValueChange, change};
 use loomrec_cli::terminal;
-use loomrec_curation::comparison::text::LineKind;
-use loomrec_curation::comparison::{CallDifference, CallHalf};
+use loomrec_curation::comparison::CallDifference;
 
 /// Writes the object.
 pub(super) struct JsonDiff {
@@ -44,7 +42,7 @@ impl JsonDiff {
             "a": call.old.as_ref().map(summary_json),
             "b": call.new.as_ref().map(summary_json),
             "matched_by": call.by.map(|by| by.as_str()),
-            "differences": call.differences.iter().map(difference).collect::<Vec<_>>(),
+            "differences": call.differences.iter().map(CallDifference::to_json).collect::<Vec<_>>(),
             "as_before": call.repeated,
         });
         let before = if std::mem::replace(&mut self.any, true) { ",\n    " } else { "\n    " };
@@ -64,36 +62,4 @@ impl JsonDiff {
 
 fn summary_json(summary: &CallSummary) -> Value {
     json!({ "key": summary.key, "call": summary.words })
-}
-
-/// Returns a difference as JSON. A side without a value there is left out, as `null` is a value.
-fn difference(difference: &CallDifference) -> Value {
-    let mut out = Map::new();
-    let part = match difference.part {
-        CallHalf::Request => "request",
-        CallHalf::Answer => "answer",
-    };
-    out.insert("part".into(), part.into());
-    out.insert("place".into(), difference.place.as_str().into());
-    for (name, value) in [("a", &difference.old), ("b", &difference.new)] {
-        if let Some(value) = value {
-            out.insert(name.into(), value.clone());
-        }
-    }
-    out.insert("counts".into(), difference.counts.into());
-    if let (Some(Value::String(_)), Some(Value::String(_)), ValueChange::Lines(lines)) =
-        (&difference.old, &difference.new, change(difference))
-    {
-        let signed = |line: loomrec_curation::comparison::text::DiffLine| {
-            let sign = match line.kind {
-                LineKind::Old => '-',
-                LineKind::New => '+',
-                LineKind::Same => ' ',
-                LineKind::Gap => '@',
-            };
-            Value::from(format!("{sign}{}", line.text()))
-        };
-        out.insert("text".into(), lines.into_iter().map(signed).collect());
-    }
-    Value::Object(out)
 }

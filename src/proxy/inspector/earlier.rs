@@ -1,8 +1,6 @@
 //! The earlier call that a call continues. It is found among the calls shortly before it, so the
 //! work does not grow with the run or the file.
 
-use serde_json::Value;
-
 use loomrec_curation::history::{ContinuedCall, RequestHistory, continued_calls};
 use loomrec_curation::inspection::EarlierCall;
 use loomrec_recording::{Entry, RecordedRequest};
@@ -50,10 +48,4 @@ pub(super) fn find_earlier(
     let continued = continued_calls(&histories).pop()??;
     let (seq, request, _) = before.into_iter().nth(continued.earlier)?;
     Some(FoundEarlier { continued, seq, request })
-}
-
-/// Returns an entry as the call of a line: with the upstream and the session of that call.
-pub(super) fn as_called(entry: Entry, line: &Value) -> Entry {
-    let text = |name: &str| line.get(name).and_then(Value::as_str).map(str::to_owned);
-    Entry { upstream: text("upstream"), session: text("session"), ..entry }
 }

@@ -13,11 +13,14 @@ use serde_json::{Value, json};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-use super::earlier::{FoundEarlier, as_called, find_earlier};
+use super::earlier::{FoundEarlier, find_earlier};
+use super::inspected_calls::{InspectedCalls, ReadCall};
 use super::questions::{LineNumbers, short};
 use super::{CallError, CallSelector, InspectedSubject};
 pub use journal::{JournalParts, is_journal};
 use loomrec_curation::inspection::{InspectedCall, line};
+use loomrec_identity::IdentityRules;
+use loomrec_recording::Entry;
 use loomrec_store::{Recording, StoreError};
 use loomrec_telemetry::journal::follow::JournalQuery;
 use take::TakeList;
@@ -115,14 +118,23 @@ impl ShownFile {
         line.unwrap_or_else(|| json!({ "v": 1, "seq": number, "outcome": "skipped", "lines": 1 }))
     }
 
+    /// Returns the entry of a line, as far as a recording that is shown holds it.
+    fn entry(&self, number: u64) -> Option<Entry> {
+        let takes = self.takes.as_ref()?;
+        match &self.journal {
+            Some(journal) => {
+                let line = journal.line(number)?;
+                let entry = takes.of_call(&line);
+                ReadCall { line, entry, request: None }.into_entry()
+            }
+            None => Some(takes.entry(number).ok()?.1),
+        }
+    }
+
     /// Returns what these calls ask, by their numbers, as far as a recording that is shown holds
     /// their requests.
     pub fn questions(&self, numbers: &LineNumbers) -> HashMap<u64, String> {
-        let Some(takes) = &self.takes else { return HashMap::new() };
-        let entry = |number| match &self.journal {
-            Some(journal) => takes.of_call(&journal.line(number)?),
-            None => Some(takes.entry(number).ok()?.1),
-        };
+        let entry = |number| self.entry(number);
         let question = |&number: &u64| Some((number, short(entry(number)?.request.as_ref()?)?));
         numbers.as_slice().iter().filter_map(question).collect()
     }
@@ -142,8 +154,7 @@ impl ShownFile {
                 let takes = self.takes.as_ref().ok_or(CallError::NoLine(*number))?;
                 let (take, entry) = takes.entry(*number)?;
                 let line = line::of(Some(*number), &take.name, take.number, &entry);
-                let read = |number| Some(takes.entry(number).ok()?.1);
-                let earlier = find_earlier(*number, &entry, read);
+                let earlier = find_earlier(*number, &entry, |number| self.entry(number));
                 let call = InspectedCall {
                     seq: Some(*number),
                     line,
@@ -179,12 +190,9 @@ impl ShownFile {
             (_, _, Some("served" | "recorded")) => Some("the recording does not hold this call"),
             _ => Some("a journal holds no bodies, and a recording does not hold such calls"),
         };
-        let earlier = entry.clone().and_then(|entry| {
-            find_earlier(number, &as_called(entry, &line), |number| {
-                let line = self.line(number);
-                Some(as_called(self.takes.as_ref()?.of_call(&line)?, &line))
-            })
-        });
+        let earlier = self.entry(number);
+        let earlier =
+            earlier.and_then(|entry| find_earlier(number, &entry, |number| self.entry(number)));
         let call = InspectedCall {
             seq: Some(number),
             line,
@@ -195,6 +203,31 @@ impl ShownFile {
             ..InspectedCall::default()
         };
         call.to_json()
+    }
+}
+
+impl InspectedCalls for ShownFile {
+    fn ends(&self) -> (u64, u64) {
+        (1, self.count() as u64)
+    }
+
+    fn read(&self, seq: u64) -> Option<ReadCall> {
+        let (line, entry) = match (&self.journal, &self.takes) {
+            (Some(journal), takes) => {
+                let line = journal.line(seq)?;
+                let entry = takes.as_ref().and_then(|takes| takes.of_call(&line));
+                (line, entry)
+            }
+            (None, takes) => {
+                let (take, entry) = takes.as_ref()?.entry(seq).ok()?;
+                (line::of(Some(seq), &take.name, take.number, &entry), Some(entry))
+            }
+        };
+        Some(ReadCall { line, entry, request: None })
+    }
+
+    fn rules(&self) -> IdentityRules {
+        self.takes.as_ref().map(TakeList::rules).unwrap_or_default()
     }
 }
 

@@ -6,16 +6,21 @@
 pub mod document;
 mod earlier;
 pub mod file;
+mod inspected_calls;
+pub mod query;
 pub mod questions;
+mod read_histories;
 mod recent_misses;
 pub mod run;
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
+pub use inspected_calls::{InspectedCalls, ReadCall};
+pub use read_histories::ReadHistories;
 pub use recent_misses::RecentMisses;
 
 /// How many calls are looked up at once. Each may hold a large body in memory a few times over.
@@ -32,8 +37,10 @@ pub struct Inspector {
     pub recent_misses: Arc<RecentMisses>,
     /// One permit is held while a call is looked up.
     pub turns: Semaphore,
-    /// The permit is held while questions are read, so that no lookup of a call waits for them.
+    /// The permit is held while many calls are read, so that no lookup of a call waits for them.
     pub question_turn: Semaphore,
+    /// What is known of conversations.
+    pub histories: Mutex<ReadHistories>,
 }
 
 impl Inspector {
@@ -45,7 +52,8 @@ impl Inspector {
         recent_misses: Arc<RecentMisses>,
     ) -> Self {
         let (turns, question_turn) = (Semaphore::new(AT_ONCE), Semaphore::new(1));
-        Self { recordings, in_force, recent_misses, turns, question_turn }
+        let histories = Mutex::default();
+        Self { recordings, in_force, recent_misses, turns, question_turn, histories }
     }
 }
 
@@ -82,6 +90,9 @@ pub enum CallError {
     /// The query names no call.
     #[error("say which call: ?seq=NUMBER, or ?key=ENTRY&take=NUMBER")]
     Unnamed,
+    /// The query does not say enough, or more than is possible.
+    #[error("{0}")]
+    Query(String),
     /// There is no such line any more, or not yet.
     #[error("line {0} is not here any more, or not yet")]
     NoLine(u64),

@@ -6,11 +6,13 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::earlier::{FoundEarlier, as_called, find_earlier};
+use super::earlier::{FoundEarlier, find_earlier};
+use super::inspected_calls::{InspectedCalls, ReadCall};
 use super::{CallError, CallSelector, InspectedSubject, Inspector};
 use loomrec_curation::inspection::{InspectedCall, line};
 use loomrec_engine::CallOutcome;
 use loomrec_engine::replay::Matcher;
+use loomrec_identity::IdentityRules;
 use loomrec_recording::timestamp::timestamp;
 use loomrec_recording::{Entry, EntryName, RecordedRequest};
 use loomrec_store::{Recording, StoreError};
@@ -92,30 +94,65 @@ fn of_line(run: RunView<'_>, seq: u64) -> Result<Value, CallError> {
 
 /// Returns the call of the run that this call continues.
 fn earlier(run: RunView<'_>, seq: u64, line: &Value, parts: &CallParts) -> Option<FoundEarlier> {
-    let request = || parts.request.clone().map(of_request);
-    let call = parts.entry.clone().or_else(request)?;
-    let recording = OnceCell::new();
-    let open = || Recording::open_to_inspect(run.inspector.recordings.first()?).ok();
-    find_earlier(seq, &as_called(call, line), |number| {
-        let (line, seen) = run.journal.find(number)?;
-        let seen = seen?;
-        let entry = match &seen.outcome {
-            CallOutcome::Served { .. } => run.matcher?.entry_of(seen.take()?.index)?,
-            CallOutcome::Recorded => {
-                let recording = recording.get_or_init(open).as_ref()?;
-                let check = |entry: &Entry| is_of_call(entry, &seen);
-                find_recorded(recording, &name_of_recorded(&seen)?, check).ok()??
-            }
-            CallOutcome::Missed(_) => of_request(run.inspector.recent_misses.find(seen.at)?),
-            _ => return None,
-        };
-        Some(as_called(entry, &line))
-    })
+    let (line, entry, request) = (line.clone(), parts.entry.clone(), parts.request.clone());
+    let call = ReadCall { line, entry, request }.into_entry()?;
+    let calls = RunCalls::of(run);
+    find_earlier(seq, &call, |number| calls.read(number)?.into_entry())
 }
 
-/// Returns an entry that holds nothing but a request.
-fn of_request(request: RecordedRequest) -> Entry {
-    Entry { request: Some(request), ..Entry::default() }
+/// The calls of a run that are in memory. Its recording is opened once for all that are read.
+pub struct RunCalls<'a> {
+    run: RunView<'a>,
+    recording: OnceCell<Option<Recording>>,
+}
+
+impl<'a> RunCalls<'a> {
+    /// The calls of this run.
+    pub fn of(run: RunView<'a>) -> Self {
+        Self { run, recording: OnceCell::new() }
+    }
+
+    fn recording(&self) -> Option<&Recording> {
+        let open = || Recording::open_to_inspect(self.run.inspector.recordings.first()?).ok();
+        self.recording.get_or_init(open).as_ref()
+    }
+}
+
+impl InspectedCalls for RunCalls<'_> {
+    fn ends(&self) -> (u64, u64) {
+        self.run.journal.ends()
+    }
+
+    fn read(&self, seq: u64) -> Option<ReadCall> {
+        let run = self.run;
+        let (line, seen) = run.journal.find(seq)?;
+        let seen = seen?;
+        let (mut entry, mut request) = (None, None);
+        match &seen.outcome {
+            CallOutcome::Served { .. } => {
+                entry = run.matcher.and_then(|matcher| matcher.entry_of(seen.take()?.index));
+            }
+            CallOutcome::Recorded => {
+                let check = |entry: &Entry| is_of_call(entry, &seen);
+                let name = name_of_recorded(&seen);
+                entry =
+                    name.and_then(|name| find_recorded(self.recording()?, &name, check).ok()?);
+            }
+            CallOutcome::Missed(_) => request = run.inspector.recent_misses.find(seen.at),
+            _ => {}
+        }
+        Some(ReadCall { line, entry, request })
+    }
+
+    fn rules(&self) -> IdentityRules {
+        let of_file = || self.recording().map(|recording| recording.meta().rules().clone());
+        match self.run.matcher.map(Matcher::rules) {
+            Some([first, others @ ..]) => {
+                others.iter().fold(first.clone(), |all, rules| all.united(rules))
+            }
+            _ => of_file().unwrap_or_default(),
+        }
+    }
 }
 
 /// What was found of a call.

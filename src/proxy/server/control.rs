@@ -17,7 +17,9 @@ use super::request_body;
 use super::respond::{self, ResponseBody};
 use super::{Proxy, chaos_route, compat_route, control_endpoint, session};
 use crate::inspector;
+use crate::inspector::query::{CallsQuery, QueryKind, QueryTurns, answer_query};
 use crate::inspector::questions::{self, LineNumbers};
+use crate::inspector::run::RunCalls;
 use loomrec_dialect::compat::control::{is_endpoint, is_probe as is_load_balancer_path};
 use loomrec_engine::{Engine, StrictAdmission};
 use loomrec_script::{Script, ScriptCursor};
@@ -138,8 +140,22 @@ async fn inspect(
                 route::data(&questions::read_questions(numbers, turn, read).await)
             }
         },
-        None => journal(caller, query),
+        None => match asked {
+            InspectorPage::Query(kind) => calls_query(proxy, kind, query).await,
+            _ => journal(caller, query),
+        },
     }
+}
+
+/// Answers a query over the calls of the run.
+async fn calls_query(proxy: &Arc<Proxy>, kind: QueryKind, query: &str) -> Response<ResponseBody> {
+    let looking = Arc::clone(proxy);
+    let answer = move |query: &CallsQuery| {
+        query.answer(&RunCalls::of(looking.view()), &looking.inspector.histories)
+    };
+    let inspector = &proxy.inspector;
+    let turns = QueryTurns { calls: &inspector.turns, scans: &inspector.question_turn };
+    route::call(answer_query(kind, query, turns, answer).await)
 }
 
 /// Returns the access check of the control endpoints.

@@ -1,7 +1,7 @@
 //! The inspector server for files: shows recordings and journals to a browser on this machine.
 
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -22,8 +22,9 @@ use super::inspector_route::{self as route, InspectorPage, RequestOrigin};
 use super::peer::ConnectionPeer;
 use super::respond::ResponseBody;
 use crate::inspector::file::ShownFile;
+use crate::inspector::query::{CallsQuery, QueryTurns, answer_query};
 use crate::inspector::questions::{LineNumbers, read_questions};
-use crate::inspector::{AT_ONCE, look_up};
+use crate::inspector::{AT_ONCE, ReadHistories, look_up};
 use loomrec_recording::entry::RecordedCut;
 use loomrec_telemetry::journal::follow::JournalQuery;
 
@@ -43,6 +44,7 @@ struct UiState {
     shown: Arc<ShownFile>,
     turns: Semaphore,
     question_turn: Semaphore,
+    histories: Arc<Mutex<ReadHistories>>,
     /// One permit for each client that is sent lines.
     places: Arc<Semaphore>,
 }
@@ -53,6 +55,7 @@ pub async fn serve(listener: TcpListener, shown: ShownFile) {
         shown: Arc::new(shown),
         turns: Semaphore::new(AT_ONCE),
         question_turn: Semaphore::new(1),
+        histories: Arc::default(),
         places: Arc::new(Semaphore::new(MOST)),
     });
     loop {
@@ -124,6 +127,13 @@ async fn answer(
                 }
             };
             reply.map(InspectorBody::Whole)
+        }
+        InspectorPage::Query(kind) => {
+            let (shown, histories) = (Arc::clone(&state.shown), Arc::clone(&state.histories));
+            let answer = move |query: &CallsQuery| query.answer(&*shown, &histories);
+            let turns = QueryTurns { calls: &state.turns, scans: &state.question_turn };
+            let found = answer_query(kind, query, turns, answer).await;
+            route::call(found).map(InspectorBody::Whole)
         }
         _ => route::data(&state.shown.about()).map(InspectorBody::Whole),
     }

@@ -8,6 +8,7 @@ use super::peer::ControlCaller;
 use super::respond::{self, ResponseBody};
 use crate::inspector::CallError;
 use crate::inspector::document::{SentDocument, guarded};
+use crate::inspector::query::QueryKind;
 
 /// The path of the page.
 const PAGE: &str = "/__loomrec/";
@@ -25,6 +26,8 @@ pub(super) enum InspectorPage {
     Call,
     /// What some calls ask.
     Questions,
+    /// A query over calls.
+    Query(QueryKind),
     /// The lines of the journal.
     Journal,
 }
@@ -37,6 +40,10 @@ pub(super) fn asked(path: &str) -> Option<InspectorPage> {
         "/__loomrec/run" => InspectorPage::Run,
         "/__loomrec/call" => InspectorPage::Call,
         "/__loomrec/questions" => InspectorPage::Questions,
+        "/__loomrec/search" => InspectorPage::Query(QueryKind::Search),
+        "/__loomrec/conversations" => InspectorPage::Query(QueryKind::Conversations),
+        "/__loomrec/compare" => InspectorPage::Query(QueryKind::Compare),
+        "/__loomrec/curl" => InspectorPage::Query(QueryKind::Curl),
         "/__loomrec/journal" => InspectorPage::Journal,
         _ => return None,
     })
@@ -66,6 +73,7 @@ pub(super) fn admit(
         InspectorPage::Run
         | InspectorPage::Call
         | InspectorPage::Questions
+        | InspectorPage::Query(_)
         | InspectorPage::Journal => access.admit(method, headers, caller),
     };
     if let Err(why) = admitted {
@@ -83,6 +91,7 @@ pub(super) fn admit(
         InspectorPage::Run
         | InspectorPage::Call
         | InspectorPage::Questions
+        | InspectorPage::Query(_)
         | InspectorPage::Journal => None,
     }
 }
@@ -125,14 +134,14 @@ pub(super) fn wrong(status: StatusCode, why: &str) -> Reply {
     reply(status, &json!({ "error": why }))
 }
 
-/// Returns everything about a call, or the error if there is nothing to show.
+/// Returns the data about calls, or the error if there is nothing to show.
 pub(super) fn call(found: Result<Value, CallError>) -> Reply {
     let error = match found {
         Ok(value) => return data(&value),
         Err(error) => error,
     };
     let status = match error {
-        CallError::Unnamed => StatusCode::BAD_REQUEST,
+        CallError::Unnamed | CallError::Query(_) => StatusCode::BAD_REQUEST,
         CallError::NoLine(_) | CallError::NoTake { .. } => StatusCode::NOT_FOUND,
         CallError::Unread(_) => StatusCode::INTERNAL_SERVER_ERROR,
     };

@@ -23,7 +23,7 @@ impl Ui {
     }
 
     #[track_caller]
-    fn call(&self, call: &Call) -> Response {
+    pub(super) fn call(&self, call: &Call) -> Response {
         Client::call(self.address, call)
     }
 

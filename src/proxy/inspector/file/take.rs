@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::super::CallError;
 use loomrec_curation::inspection::line;
+use loomrec_identity::IdentityRules;
 use loomrec_recording::timestamp::micros;
 use loomrec_recording::{Entry, EntryName};
 use loomrec_store::{Recording, StoreError, TakeRef};
@@ -54,6 +55,11 @@ impl TakeList {
 
     pub(super) fn count(&self) -> usize {
         self.takes.len()
+    }
+
+    /// Returns the identity rules of the recording.
+    pub(super) fn rules(&self) -> IdentityRules {
+        self.recording.meta().rules().clone()
     }
 
     /// Returns the take of a line's number, from 1.

@@ -185,7 +185,7 @@ function sideOf(title, first, side) {
   return [
     el("div", { class: "over" }, el("h3", {}, title), el("code", {}, oneLine(first === null || first === undefined ? "" : first)),
       el("span", { class: "grow" }), el("span", { class: "muted" }, size),
-      copyButton(() => text, `Copy the ${title.toLowerCase()}'s body`)),
+      title === "Request" ? curlButton() : null, copyButton(() => text, `Copy the ${title.toLowerCase()}'s body`)),
     side.headers && side.headers.length ? el("details", { class: "headers" },
       el("summary", {}, plural(side.headers.length, "header")), table(side.headers.map(([name, value]) => [name, String(value)]))) : null,
     side.error ? errorBox(side.error) : null,

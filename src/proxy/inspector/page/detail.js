@@ -7,6 +7,7 @@ const TABS = [
   ["raw", "Raw", (details) => details.request || details.answer, drawRaw],
   ["fault", "Fault", (details) => faultOf(details) !== null, drawFault],
   ["line", "Line", (details) => details.line, drawLine],
+  ["compare", "Compare", canCompare, drawCompare],
 ];
 
 /** What is shown: the call's number, its details, its tabs, what to undo when it goes. */
@@ -30,6 +31,7 @@ function showCall() {
   $("split").classList.toggle("open", open);
   shownCall.seq = open ? call.seq : null;
   if (!open) return;
+  drawMark();
   $("detail").setAttribute("aria-busy", "true");
   drawHead(call, null);
   // Who runs through the list asks only for the call where the run ends.
@@ -101,7 +103,7 @@ function drawTabs(call) {
   const names = shownCall.tabs.map(([name]) => name);
   const wanted = names.includes(state.tab) ? state.tab : null;
   // A missed call is about its mismatch, whatever was looked at before.
-  const passing = wanted && call.missed && names[0] === "mismatch" && !shownCall.byHand;
+  const passing = wanted && wanted !== "compare" && call.missed && names[0] === "mismatch" && !shownCall.byHand;
   shownCall.byHand = false;
   openTab(wanted && !passing ? wanted : telling(names, call));
 }

@@ -6,12 +6,13 @@ const KEYS = [
   ["PgDn  PgUp", "a page of calls"],
   ["Enter  →", "into the details"],
   ["Esc  ←", "back to the list; once more closes the details"],
-  ["1 – 6", "a tab of the details"],
+  ["1 – 7", "a tab of the details"],
   ["/", "search"],
   ["f", "failed calls only"],
   ["x", "clear the filters"],
-  ["c", "copy what the tab shows"],
-  ["v", "view: list, waterfall"],
+  ["c  u", "copy what the tab shows; the call as curl"],
+  ["m", "mark a call, to compare the next one with it"],
+  ["v", "view: list, waterfall, conversations"],
   ["e", "export what is shown"],
   ["t", "theme: system, light, dark"],
   ["?", "this help"],
@@ -26,6 +27,7 @@ function startKeys() {
     el("dt", {}, keys.split("  ").map((key) => el("kbd", {}, key))), el("dd", {}, text))));
   $("help-signs").append(...Object.entries(OUTCOMES).map(([name, [shape, text]]) =>
     el("li", {}, el("i", { class: `sign ${shape} o-${name}`, "aria-hidden": "true" }), el("b", {}, name), " ", text)));
+  $("mark").addEventListener("click", toggleMark);
   $("detail-close").addEventListener("click", closeDetail);
   $("notice-close").addEventListener("click", () => ($("notice").hidden = true));
   $("skip").addEventListener("click", (event) => {
@@ -38,6 +40,7 @@ function startKeys() {
     drawFilter();
     drawOrder();
     drawList();
+    askConversations();
     select(state.selected);
   });
 }
@@ -68,10 +71,11 @@ function actionOf(key, target, inside) {
   const always = {
     j: () => move(1), k: () => move(-1), g: () => move(-Infinity), G: () => move(Infinity),
     "/": () => ($("q").focus(), $("q").select()), f: toggleFailed, x: clearFilter, t: nextTheme,
-    "?": () => $("help").showModal(), c: copyPanel, v: nextView, e: exportShown,
+    "?": () => $("help").showModal(), c: copyPanel, v: nextView, m: toggleMark, e: exportShown,
+    u: () => copyCurl(null),
   };
   if (Object.hasOwn(always, key)) return always[key];
-  if (/^[1-6]$/.test(key)) {
+  if (/^[1-7]$/.test(key)) {
     const tab = shownCall.tabs[Number(key) - 1];
     return !$("detail").hidden && tab ? () => chooseTab(tab[0]) : null;
   }
@@ -107,6 +111,7 @@ function copyPanel() {
   const texts = {
     mismatch: () => String(details.mismatch.message || details.mismatch.reason),
     conversation: () => $("panel").innerText, stream: () => chunksOf(details).list.map((chunk) => chunk.text).join(""),
+    compare: () => $("panel").innerText,
     raw: () => [side(details.request), side(details.answer)].filter(Boolean).join("\n\n"),
     fault: () => JSON.stringify(faultOf(details), null, 2), line: () => indented(call.raw),
   };

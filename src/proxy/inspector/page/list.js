@@ -69,7 +69,7 @@ function makeRow() {
   row.cells = Object.fromEntries(COLUMNS.map(([name], place) => [name, row.children[place]]));
   row.cells.outcome.append(el("i", { class: "sign", "aria-hidden": "true" }), el("span", {}));
   row.cells.total.append(el("span", {}), el("i", { class: "length", "aria-hidden": "true" }));
-  row.cells.call.append(el("span", { class: "mark-fault" }), el("bdi", {}));
+  row.cells.call.append(el("span", { class: "branch" }), el("span", { class: "mark-fault" }), el("bdi", {}));
   row.cells.fall.append(el("i", { class: "fall-bar", "aria-hidden": "true" }), el("span", { class: "fall-text" }));
   return row;
 }
@@ -83,11 +83,13 @@ function fillRow(row, index) {
   row.setAttribute("aria-selected", String(chosen));
   row.setAttribute("aria-rowindex", String(index + 2));
   drawTotal(row, call);
+  drawBranch(row, call, index);
   drawFall(row, call);
   if (row.call === call && !row.stale) return;
   Object.assign(row, { call, stale: false });
   row.id = "call-" + call.seq;
   row.classList.toggle("failed", call.failed);
+  row.classList.toggle("marked", call.seq === state.mark);
   const cells = row.cells;
   setText(cells.seq, String(call.seq));
   setText(cells.time, clock(call.at));
@@ -101,7 +103,7 @@ function fillRow(row, index) {
   cells.model.title = oneLine(call.model || "");
   const where = whereOf(call);
   setText(cells.call.lastChild, oneLine(where));
-  setText(cells.call.firstChild, call.fault && call.outcome !== "faulted" ? call.fault : "");
+  setText(cells.call.children[1], call.fault && call.outcome !== "faulted" ? call.fault : "");
   cells.call.classList.toggle("is-step", where !== call.path);
   cells.call.title = oneLine(where === call.path ? where : `${where} (${call.path})`);
   setText(cells.first, call.first === null || call.first === undefined ? "" : duration(call.first));
@@ -163,7 +165,8 @@ function drawSums() {
   setText($("sum-cost"), sums.unknown && !sums.cost ? "unknown" : known);
   $("totals").classList.toggle("filtered", filtered());
   const gone = state.gone ? `, ${number(state.gone)} older ones let go` : "";
-  setText($("shown"), filtered() ? `${number(state.shown.length)} of ${number(all)}${gone}` : `${plural(all, "call")}${gone}`);
+  const progress = searchProgress() + conversationProgress();
+  setText($("shown"), (filtered() ? `${number(state.shown.length)} of ${number(all)}${gone}` : `${plural(all, "call")}${gone}`) + progress);
   $("export").disabled = state.shown.length === 0;
   $("f-clear").hidden = !filtered();
   const nothing = state.shown.length === 0;
@@ -172,7 +175,7 @@ function drawSums() {
 }
 
 function emptyText() {
-  if (state.calls.length) return "No call matches these filters.";
+  if (state.calls.length) return search.more ? "Searching…" : "No call matches these filters.";
   if (!state.run) return "";
   return state.run.live ? "No calls yet. They appear here as they come." : "There are no calls in it.";
 }

@@ -144,6 +144,8 @@ function takeWaiting() {
   if (options) drawOptions();
   drawList();
   askSoon();
+  searchOn();
+  askConversations();
   if (state.run.live) announce(state.calls.length - before);
   if (state.bad > bad) notice(`${plural(state.bad, "line")} could not be read.`, "bad");
   if (state.skipped > skipped) notice(`${plural(state.skipped, "earlier line")} could not be had any more.`, "skipped");

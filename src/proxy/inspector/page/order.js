@@ -1,6 +1,6 @@
-// The order of the list: as the calls came, or by a column; and its two views.
+// The order of the list: as the calls came, by a column, or as conversations; and its three views.
 
-const VIEWS = [["list", "List"], ["waterfall", "Waterfall"]];
+const VIEWS = [["list", "List"], ["waterfall", "Waterfall"], ["conversations", "Conversations"]];
 
 const whereOf = (call) => [call.step, call.asks].filter(Boolean).join(" · ") || call.path;
 
@@ -33,6 +33,7 @@ function sortBy(name) {
 
 function setSort(by, down) {
   state.order = { by: SORTED_BY[by] ? by : "", down };
+  if (state.view === "conversations") state.view = "list";
   orderAnew();
   const title = by ? $("sort").selectedOptions[0].textContent.toLowerCase() : "as they came";
   say(`sorted ${title}${by && down ? ", largest first" : ""}`);
@@ -40,6 +41,7 @@ function setSort(by, down) {
 
 function setView(name) {
   state.view = VIEWS.some(([known]) => known === name) ? name : "list";
+  if (state.view === "conversations") state.order = { by: "", down: false };
   orderAnew();
   say(`view: ${state.view}`);
 }
@@ -54,6 +56,7 @@ function orderAnew() {
   drawOrder();
   for (const row of list.rows.pool) row.stale = true;
   drawList();
+  askConversations();
   const place = state.shown.findIndex((call) => call.seq === state.selected);
   if (place >= 0) list.rows.reveal(place);
   writeFragment();
@@ -73,6 +76,8 @@ function drawOrder() {
     if (name === by) head.setAttribute("aria-sort", down ? "descending" : "ascending");
     else head.removeAttribute("aria-sort");
   }
+  const tree = state.view === "conversations";
+  $("list").setAttribute("role", tree ? "treegrid" : "grid");
   $("list").className = `grid view-${state.view}`;
 }
 
@@ -82,6 +87,10 @@ const asTheyCame = () => state.view === "list" && state.order.by === "";
 /** Puts what is shown in its order. */
 function arrange() {
   state.unarranged = false;
+  if (state.view === "conversations") {
+    state.shown = treeOrder(state.shown);
+    return;
+  }
   const by = state.order.by || (state.view === "waterfall" ? "time" : "");
   if (!by) return;
   const turn = state.order.down ? -1 : 1;

@@ -26,6 +26,7 @@ const state = {
   order: { by: "", down: false },
   unarranged: false,
   begin: null,
+  mark: null,
 };
 
 function noSums() {
@@ -150,7 +151,9 @@ function forget() {
 
 /** Begins anew: another run answers now. */
 function startOver() {
-  Object.assign(state, { calls: [], shown: [], gone: 0, skipped: 0, bad: 0, last: 0, lastRaw: null, selected: null, begin: null });
+  Object.assign(state, { calls: [], shown: [], gone: 0, skipped: 0, bad: 0, last: 0, lastRaw: null, selected: null, begin: null, mark: null });
+  Object.assign(conversations, { earlier: new Map(), after: 0, more: false });
+  search.q = "";
   state.bySeq.clear();
   state.faults.clear();
   questions.left.length = 0;
@@ -165,13 +168,14 @@ function matches(call) {
   if (model && call.model !== model) return false;
   if (source && (call.source || "nowhere") !== source) return false;
   if (status && statusClass(call) !== status) return false;
-  return !words || words.every((word) => call.search.includes(word));
+  return !words || search.found.has(call.seq) || words.every((word) => call.search.includes(word));
 }
 
 const statusClass = (call) => (call.status === null ? "none" : Math.floor(call.status / 100) + "xx");
 
 /** Goes through all calls anew. */
 function refilter() {
+  searchOn(TYPED);
   state.filter.words = state.filter.q.toLowerCase().split(/\s+/).filter(Boolean);
   state.shownSums = noSums();
   state.shown = state.calls.filter(matches);
@@ -190,6 +194,7 @@ function fragment() {
   if (state.filter.failed) parts.set("failed", "1");
   if (state.view !== "list") parts.set("view", state.view);
   if (state.order.by) parts.set("sort", (state.order.down ? "-" : "") + state.order.by);
+  if (state.mark !== null) parts.set("with", state.mark);
   if (state.selected !== null) parts.set("call", state.selected);
   if (state.selected !== null && state.tab) parts.set("tab", state.tab);
   return parts.toString();
@@ -210,7 +215,7 @@ function readFragment() {
     const seq = Number(parts.get(name));
     return Number.isSafeInteger(seq) && seq > 0 ? seq : null;
   };
-  state.selected = numbered("call");
+  Object.assign(state, { selected: numbered("call"), mark: numbered("with") });
   const [, down, by] = /^(-?)(\w*)$/.exec(parts.get("sort") || "") || [null, "", ""];
   state.order = { by: Object.hasOwn(SORTED_BY, by) ? by : "", down: down === "-" };
   state.view = VIEWS.some(([name]) => name === parts.get("view")) ? parts.get("view") : "list";

@@ -15,14 +15,14 @@ function svg(tag, attributes, ...children) {
 function drawStream(panel, details) {
   const chunks = chunksOf(details);
   const items = chunks.list.map((chunk) => ({
-    at: chunk.at_ms || 0, gap: chunk.gap_ms || 0, bytes: chunk.bytes || 0, text: String(chunk.text || ""),
+    at: chunk.at_ms || 0, gap: chunk.gap_ms || 0, bytes: chunk.bytes || 0, text: String(chunk.text || ""), words: typeof chunk.words === "string" ? chunk.words : null,
   }));
   panel.append(streamFacts(items, chunks));
   const chart = el("div", {
     class: "chart", tabindex: "0", role: "slider", "aria-label": "Chunks over time", "aria-valuemin": "1",
     "aria-valuemax": String(items.length), "aria-valuenow": "1", "aria-orientation": "horizontal",
   });
-  const readout = el("p", { class: "readout" });
+  const readout = el("div", { class: "readout" });
   const scroller = el("div", { class: "chunks", tabindex: "0", role: "table", "aria-label": "Chunks", "aria-rowcount": String(items.length + 1) });
   const body = el("div", { class: "chunk-body", role: "rowgroup" });
   scroller.append(el("div", { class: "chunk head", role: "row" }, ["#", "At", "Gap", "Bytes", "Text"].map((title) =>
@@ -57,9 +57,10 @@ function steer({ items, chart, readout, scroller, body }) {
   const choose = (place, reveal) => {
     current = Math.min(items.length - 1, Math.max(0, place));
     const chunk = items[current];
-    readout.replaceChildren(el("b", {}, "#" + (current + 1)), ` at ${duration(chunk.at)} · `,
+    readout.replaceChildren(...[el("b", {}, "#" + (current + 1)), ` at ${duration(chunk.at)} · `,
       current === 0 ? "the first" : `${duration(chunk.gap)} after the one before`, ` · ${byteSize(chunk.bytes)}`,
-      el("code", { dir: "auto" }, visible(clipped(chunk.text.trimEnd(), 600))));
+      chunk.words === null ? null : el("p", { class: "chunk-words", dir: "auto" }, visible(clipped(chunk.words, 600))),
+      el("code", { dir: "auto" }, visible(clipped(chunk.text.trimEnd(), 600)))].filter(Boolean));
     chart.setAttribute("aria-valuenow", String(current + 1));
     chart.setAttribute("aria-valuetext", `chunk ${current + 1} at ${duration(chunk.at)}, gap ${duration(chunk.gap)}, ${byteSize(chunk.bytes)}`);
     if (drawing) drawing.mark(current);
@@ -103,7 +104,8 @@ function fillChunk(row, chunk, index, longest, current) {
   setText(gap, index === 0 ? "" : duration(chunk.gap));
   gap.style.setProperty("--part", index === 0 ? "0%" : Math.round((100 * chunk.gap) / longest) + "%");
   setText(bytes, byteSize(chunk.bytes));
-  setText(text, clipped(oneLine(chunk.text), 500));
+  setText(text, clipped(oneLine(chunk.words === null ? chunk.text : chunk.words), 500));
+  text.classList.toggle("is-words", chunk.words !== null);
   row.classList.toggle("current", current);
   row.setAttribute("aria-rowindex", String(index + 2));
 }

@@ -1,0 +1,209 @@
+//! A recorded request as a `curl` command for a shell: with the exact body, and variables in place
+//! of credentials.
+
+use std::fmt::Write as _;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+use loomrec_provider::credential::{self, KeyCarrier};
+use loomrec_provider::{KnownUpstream, directory};
+use loomrec_recording::redact::CallCredentials;
+use loomrec_recording::{Entry, HeaderNames, RecordedRequest};
+
+/// The largest body of a command.
+const LARGEST: usize = 4 << 20;
+/// The largest body that is an argument. Linux accepts 128 KiB.
+const ARGUMENT: usize = 96 << 10;
+
+/// The variable for the key of an upstream without a usable name.
+const UNKNOWN_KEY: &str = "UPSTREAM_API_KEY";
+
+/// Headers that `curl` or the connection sets.
+const OWN: [&str; 7] = [
+    "host",
+    "connection",
+    "content-length",
+    "content-encoding",
+    "transfer-encoding",
+    "accept-encoding",
+    "expect",
+];
+
+/// Returns the command that sends a request again.
+///
+/// # Errors
+/// Why no such command can be written, as a message for people.
+pub fn curl_command(
+    entry: Option<&Entry>,
+    request: &RecordedRequest,
+    upstream: Option<&str>,
+) -> Result<String, String> {
+    let is_upgraded = entry.is_some_and(|entry| !entry.messages.is_empty());
+    let is_switched = |entry: &Entry| entry.response.as_ref().is_some_and(|r| r.status == 101);
+    if is_upgraded || entry.is_some_and(is_switched) {
+        return Err("curl cannot send it: it is a WebSocket".to_owned());
+    }
+    let body = request.body_to_send();
+    if body.len() > LARGEST {
+        let bytes = body.len();
+        return Err(format!("its body is too large for a command: {bytes} bytes of {LARGEST}"));
+    }
+    let target = CurlTarget::of(entry, request, upstream)?;
+    let mut command = String::new();
+    let (before, data) = data_of(body);
+    // `curl` would replace brackets and dots in the address.
+    let _ = write!(command, "{before}curl --globoff --path-as-is {}", target.address);
+    match (request.method.as_str(), body.is_empty()) {
+        ("POST", false) | ("GET", true) => {}
+        ("HEAD", true) => command.push_str(" --head"),
+        (method, _) if is_token(method) => {
+            let _ = write!(command, " -X {}", quoted(method));
+        }
+        _ => return Err("its method is not valid".to_owned()),
+    }
+    for header in target.key.into_iter().chain(headers(request)) {
+        let _ = write!(command, " \\\n  -H {header}");
+    }
+    let has_type =
+        request.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type"));
+    if !body.is_empty() && !has_type {
+        // Otherwise `curl` sends one of its own.
+        command.push_str(" \\\n  -H 'content-type:'");
+    }
+    command.push_str(&data);
+    Ok(command)
+}
+
+/// Where a request goes, in words of a shell.
+struct CurlTarget {
+    address: String,
+    /// The header with the key, if it needs one.
+    key: Option<String>,
+}
+
+impl CurlTarget {
+    fn of(
+        entry: Option<&Entry>,
+        request: &RecordedRequest,
+        upstream: Option<&str>,
+    ) -> Result<Self, String> {
+        let known = upstream.and_then(KnownUpstream::find);
+        let origin = entry.and_then(|entry| entry.upstream_origin.as_deref());
+        let base = origin.or_else(|| known?.base);
+        let path = directory::sent_path(upstream.unwrap_or_default(), &request.path, "");
+        let query = if request.query.is_empty() { "" } else { "?" };
+        let path = format!("{path}{query}{}", request.query);
+        let is_plain = |text: &str| !text.chars().any(|c| c.is_control() || c.is_whitespace());
+        let is_address = |base: &str| base.starts_with("http://") || base.starts_with("https://");
+        let is_valid = base.is_none_or(|base| is_address(base) && is_plain(base));
+        if !path.starts_with('/') || !is_plain(&path) || !is_valid {
+            return Err("its address is not valid".to_owned());
+        }
+        let address = match base {
+            Some(base) => quoted(&format!("{base}{path}")),
+            None => {
+                let variable = key_variable(upstream.unwrap_or_default());
+                let variable = variable.trim_end_matches("_API_KEY");
+                format!("\"${{{variable}_BASE_URL}}\"{}", quoted(&path))
+            }
+        };
+        Ok(Self { address, key: key_header(request, upstream, origin.is_none()) })
+    }
+}
+
+/// Returns the header with a variable for the key. An address that a recording names does not get
+/// the key of a provider, since the file may come from elsewhere.
+fn key_header(
+    request: &RecordedRequest,
+    upstream: Option<&str>,
+    is_public: bool,
+) -> Option<String> {
+    let RecordedRequest { method, path, other_headers, .. } = request;
+    let name = upstream.unwrap_or_default();
+    let known = directory::upstream_of_call(upstream, Some((method.as_str(), path.as_str())));
+    let known = known.and_then(|known| directory::credential(known.name, path));
+    let is_named = directory::credential(name, path).is_some();
+    let carrier = match known {
+        Some(known) if is_named && !known.needed => return None,
+        Some(known) if is_named || is_sent(other_headers, known.usual_carrier()) => {
+            known.usual_carrier()
+        }
+        _ if is_sent(other_headers, KeyCarrier::Bearer) => KeyCarrier::Bearer,
+        _ => return None,
+    };
+    let usual = || known.filter(|_| is_named)?.variables().next().map(str::to_owned);
+    let variable = match is_public {
+        true => usual().unwrap_or_else(|| key_variable(name)),
+        false => UNKNOWN_KEY.to_owned(),
+    };
+    Some(match carrier {
+        KeyCarrier::Bearer => format!("\"authorization: Bearer ${{{variable}}}\""),
+        KeyCarrier::Header(header) => format!("\"{header}: ${{{variable}}}\""),
+    })
+}
+
+/// Returns the variable that holds the key of an upstream without a known name.
+fn key_variable(upstream: &str) -> String {
+    match upstream.starts_with(|first: char| first.is_ascii_alphabetic()) {
+        true => credential::variable(upstream),
+        false => UNKNOWN_KEY.to_owned(),
+    }
+}
+
+/// Whether a request was sent with a key.
+fn is_sent(names: &HeaderNames, carrier: KeyCarrier) -> bool {
+    let wanted = match carrier {
+        KeyCarrier::Bearer => "authorization",
+        KeyCarrier::Header(name) => name,
+    };
+    names.iter().any(|name| name == wanted)
+}
+
+/// Returns the other headers, quoted.
+fn headers(request: &RecordedRequest) -> impl Iterator<Item = String> {
+    let kept = request.headers.iter().filter(|(name, value)| {
+        let is_own = OWN.iter().any(|own| name.eq_ignore_ascii_case(own));
+        is_token(name)
+            && !is_own
+            && !CallCredentials::may_be_in(&name.to_ascii_lowercase())
+            && !value.chars().any(char::is_control)
+    });
+    kept.map(|(name, value)| match value.is_empty() {
+        true => quoted(&format!("{name};")),
+        false => quoted(&format!("{name}: {value}")),
+    })
+}
+
+/// Returns what stands before `curl`, and its arguments, for a body. A body is not an argument if
+/// that is too long, or if it has characters that a terminal changes when they are pasted.
+fn data_of(body: &[u8]) -> (String, String) {
+    let is_pasted = |text: &&str| text.chars().all(|c| c == '\n' || !c.is_control());
+    let read = " \\\n  --data-binary @-";
+    match std::str::from_utf8(body).ok().filter(is_pasted) {
+        Some("") => (String::new(), String::new()),
+        Some(text) if text.len() <= ARGUMENT => {
+            (String::new(), format!(" \\\n  --data-raw {}", quoted(text)))
+        }
+        Some(text) => (format!("printf %s {} | ", quoted(text)), read.to_owned()),
+        None => {
+            let encoded = STANDARD.encode(body);
+            (format!("printf %s '{encoded}' | base64 -d | "), read.to_owned())
+        }
+    }
+}
+
+/// Returns a text as one word of a shell.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+/// Whether a text may be the name of a header or a method.
+fn is_token(text: &str) -> bool {
+    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    !text.is_empty() && text.bytes().all(is_allowed)
+}
+
+#[cfg(test)]
+#[path = "curl_tests.rs"]
+mod tests;

@@ -1,0 +1,102 @@
+//! The cost of recorded calls: recorded, computed from a price table, or unknown.
+
+use super::cost::{PriceTable, priced_model};
+use super::entry::Entry;
+
+/// How the cost of a call is determined.
+#[derive(Clone, Debug, Default)]
+pub struct PriceSource {
+    /// The prices of models.
+    pub table: PriceTable,
+    /// Whether it is computed anew, whatever was recorded.
+    pub anew: bool,
+}
+
+impl PriceSource {
+    /// Uses the built-in prices for calls without a recorded cost.
+    pub fn builtin() -> Self {
+        Self { table: PriceTable::builtin(), anew: false }
+    }
+
+    /// Returns the cost of a call, or `None` if it is unknown. `model` is the model that answered.
+    pub fn cost(&self, entry: &Entry, model: Option<&str>) -> Option<f64> {
+        let recorded = entry.cost_usd.filter(|_| !self.anew);
+        if let Some(cost) = recorded.filter(|cost| *cost != 0.0) {
+            return Some(cost);
+        }
+        let used = entry.usage.filter(|usage| usage.prompt_tokens.max(usage.completion_tokens) > 0);
+        let Some(usage) = used else {
+            let recorded = recorded.or_else(|| is_free(entry, model).then_some(0.0));
+            return if self.anew { Some(0.0) } else { recorded };
+        };
+        if entry.is_free() {
+            return Some(0.0);
+        }
+        let stated = (!self.anew).then(|| entry.stated_cost()).flatten();
+        if stated.is_some() {
+            return stated;
+        }
+        let upstream = entry.upstream.as_deref();
+        let asked = || entry.request.as_ref()?.recognise_parsed(None).model;
+        let asked = asked();
+        let model = priced_model(upstream, asked.as_deref(), model);
+        let priced = self.table.cost(upstream, model.unwrap_or_default(), &usage)?;
+        // A model that was free when it was recorded stays free. Older recordings have 0.0 for
+        // models without a price, too.
+        Some(recorded.unwrap_or(priced))
+    }
+}
+
+/// Whether a call without a cost and without tokens was free: it names no model, its recorded
+/// usage is zero, or it has no response, or one that says nothing.
+fn is_free(entry: &Entry, model: Option<&str>) -> bool {
+    let said_nothing = entry.content.as_deref().is_none_or(str::is_empty);
+    let is_refused = || said_nothing && entry.outcome().is_refusal();
+    model.is_none() || entry.usage.is_some() || entry.response.is_none() || is_refused()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn cost(entry: serde_json::Value) -> Option<f64> {
+        let entry = Entry::parse(&entry).unwrap();
+        PriceSource::builtin().cost(&entry, entry.model.as_deref())
+    }
+
+    #[test]
+    fn unknown_cost_is_told_from_none() {
+        let usage = json!({"prompt_tokens": 5, "completion_tokens": 1, "total_tokens": 6});
+        let said = |status: u16| json!({"status": status, "headers": {}, "end": "complete"});
+        assert_eq!(cost(json!({"content": "", "model": "mystery-9", "usage": usage})), None);
+        let old = json!({"content": "", "model": "mystery-9", "usage": usage, "cost_usd": 0.0});
+        assert_eq!(cost(old), None);
+        let own = json!({"content": "", "model": "m", "upstream": "ollama", "usage": usage});
+        assert_eq!(cost(own), Some(0.0));
+        let known = cost(json!({"content": "", "model": "gpt-4o", "usage": usage}));
+        assert!(known.unwrap() > 0.0);
+        let call = |status| json!({"content": "", "model": "m", "response": said(status)});
+        assert_eq!((cost(call(200)), cost(call(429))), (None, Some(0.0)));
+        assert_eq!(cost(json!({"content": "", "response": said(200)})), Some(0.0));
+        assert_eq!(cost(json!({"content": "words"})), Some(0.0));
+    }
+
+    #[test]
+    fn cost_that_an_answer_states_is_taken_before_a_price() {
+        let answered = |upstream: &str, cost: serde_json::Value| {
+            let answer = json!({"choices": [], "model": "gpt-4o",
+                "usage": {"prompt_tokens": 5, "completion_tokens": 1, "cost": cost}});
+            let request = json!({"method": "POST", "path": "/v1/chat/completions",
+                "headers": {}, "body": {"model": "gpt-4o"}});
+            json!({"content": "", "model": "gpt-4o", "upstream": upstream, "request": request,
+                "usage": {"prompt_tokens": 5, "completion_tokens": 1, "total_tokens": 6},
+                "response": {"status": 200, "headers": {}, "end": "complete", "body": answer}})
+        };
+        assert_eq!(cost(answered("openrouter", json!(0.25))), Some(0.25));
+        assert_eq!(cost(answered("openrouter", json!(0))), Some(0.0));
+        assert_eq!(cost(answered("openrouter", json!(null))), None);
+        assert_eq!(cost(answered("mine", json!(0.25))), None);
+    }
+}
