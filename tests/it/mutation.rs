@@ -343,8 +343,7 @@ fn each_changed_word_number_and_name_is_a_miss_outside_of_holes() {
     assert!(survivors.is_empty(), "{} survivors:\n{}", survivors.len(), survivors.join("\n"));
     let [tried, in_holes] = totals;
     let figures = format!(
-        "{tried} changes were tried; {in_holes} of them, all within holes for ids and measurements, \
-         were answered"
+        "of {tried} changes, {in_holes}, all within holes for ids and measurements, were answered"
     );
     let docs = std::fs::read_to_string("docs/binding.md").unwrap();
     assert!(docs.contains(&figures), "docs/binding.md has other figures: {figures}");

@@ -51,11 +51,6 @@ fn folder_that_is_read_as_a_recording_is_refused() {
         "merge --git run.json DIR run.json",
         "prune DIR --upstream openai --apply",
         "redact DIR --redact x --apply",
-        "rerecord DIR --yes",
-        "review DIR --list",
-        "review DIR --check",
-        "accept DIR",
-        "reject DIR",
         "ui --no-open DIR",
         "export --to har DIR",
         "import run.har --into DIR",
@@ -66,6 +61,8 @@ fn folder_that_is_read_as_a_recording_is_refused() {
         }
     }
     refused(&scene, "doctor DIR", "agent", 1);
+    let rerecord = scene.run(&["rerecord", "agent", "--yes"]).expect(2);
+    rerecord.says(&["agent is a folder: `loomrec rerecord agent --pending`"]);
 }
 
 #[test]

@@ -106,7 +106,7 @@ impl RedactReport {
         let rekeyed = self.changed.iter().filter(|change| change.rekeyed).count();
         let (changed, takes) = (self.changed.len(), self.takes);
         let left = self.left.len();
-        text.push_str(&match (changed, self.meta || !self.patterns.is_empty(), self.applied) {
+        text.push_str(&match (changed, self.meta, self.applied) {
             (0, false, _) if left > 0 => {
                 format!("{path}: nothing changed; {left} of {takes} takes are not clean\n")
             }

@@ -24,7 +24,9 @@ fn words_of_answers_are_found_in_a_recording_and_in_its_journal() {
     let scene = Scene::new();
     let upstream = Upstream::start(|request| match request.text() {
         text if text.contains("two") => Answer::json(200, chat_answer("take an umbrella")),
-        text if text.contains("three") => Answer::json(429, json!({"error": {"message": "slow"}})),
+        text if text.contains("three") => {
+            Answer::json(429, json!({"error": {"message": "slow"}}).to_string())
+        }
         _ => Answer::json(200, chat_answer("a coat")),
     });
     scene.recorded(&upstream, &[chat("one"), chat("two"), chat("three")]);
