@@ -120,7 +120,7 @@ fn recording_is_redacted_and_replays_under_the_same_rule() {
     for rule in [&["--redact", RULE][..], &[], &strict] {
         scene.replayed(rule, &[chat("Who is CUST-654321?")], 0);
         scene.replayed(rule, &[chat("Who is CUST-65432?")], 1);
-        scene.replayed(rule, &[plain.clone()], 1);
+        scene.replayed(rule, std::slice::from_ref(&plain), 1);
     }
     assert_eq!(scene.json()["_loomrec"]["identity"]["redact"], json!([RULE]));
     // The frames have valid checksums, and a second run finds nothing to do.

@@ -223,17 +223,20 @@ mod tests {
 
     #[test]
     fn words_of_a_stream_are_found_across_its_chunks() {
-        let chunk = |text: &str| {
-            let data = json!({ "choices": [{ "index": 0, "delta": { "content": text } }] });
+        let event = |delta: Value, finish: Option<&str>| {
+            let choice = json!({ "index": 0, "delta": delta, "finish_reason": finish });
+            let data = json!({ "id": "c", "object": "chat.completion.chunk", "created": 1,
+                "model": "m", "choices": [choice] });
             json!([1.0, format!("data: {data}\n\n")])
         };
+        let chunk = |text: &str| event(json!({ "content": text }), None);
         let entry = Entry::parse(&json!({
             "content": "", "upstream": "openai",
             "request": { "method": "POST", "path": "/v1/chat/completions", "headers": {},
                 "body": { "model": "m", "stream": true, "messages": [] } },
             "response": { "status": 200, "headers": { "content-type": "text/event-stream" },
                 "end": "complete", "chunks": [chunk("um"), chunk("brel"), chunk("la"),
-                    [2.0, "data: [DONE]\n\n"]] },
+                    event(json!({}), Some("stop")), [2.0, "data: [DONE]\n\n"]] },
         }))
         .unwrap();
         let words = SearchedWords::of("umbrella").unwrap();

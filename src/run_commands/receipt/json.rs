@@ -21,8 +21,6 @@ impl Receipt {
     /// Returns the receipt as JSON.
     pub fn to_json(&self) -> Value {
         let more = &self.more;
-        let locations = self.recordings.iter().map(|(location, _)| location);
-        let remote = remote::to_json(locations, self.upload.as_ref());
         let (calls, by_messages) = (self.unchecked_calls, self.by_messages);
         let in_force = self.in_force.as_ref().map(|it| it.to_json(calls, by_messages));
         let unused = self.unused.as_ref().map(|it| (it.count, &it.named[..], it.undelivered));
@@ -77,11 +75,16 @@ impl Receipt {
             "keep_errors": more.keep_errors,
             "unfolded": more.unfolded,
             "recordings": recordings_json(&self.recordings),
-            "remote": remote,
+            "remote": self.remote_json(),
             "pending": self.pending_json(),
             "cmd_exit": self.cmd_exit,
             "mismatches": more.mismatches.iter().map(|it| it.to_json()).collect::<Value>(),
         })
+    }
+
+    fn remote_json(&self) -> Value {
+        let locations = self.recordings.iter().map(|(location, _)| location);
+        remote::to_json(locations, self.upload.as_ref())
     }
 
     fn pending_json(&self) -> Option<Value> {
