@@ -9,6 +9,7 @@ use super::incoming_call::IncomingCall;
 use super::route::RouteTable;
 use crate::record::remove_hop_by_hop;
 use crate::upstream::UpstreamRequest;
+use crate::websocket::handshake;
 use loomrec_dialect::compat::header_chaos::CHAOS_PREFIX;
 use loomrec_provider::directory;
 use loomrec_recording::redact::Redactor;
@@ -38,6 +39,9 @@ impl Forwarding {
         for name in ["host", "content-length", "expect"] {
             headers.remove(name);
         }
+        if handshake::is_offered(&call.method, &call.headers) {
+            handshake::offer(&mut headers);
+        }
         // Recordings can then be read, whatever the client can decode.
         headers.insert("accept-encoding", HeaderValue::from_static("identity"));
         let route = call.route();
@@ -50,6 +54,7 @@ impl Forwarding {
             query: route.query.clone(),
             headers,
             body: call.body.clone(),
+            turn: call.turn.clone(),
         })
     }
 

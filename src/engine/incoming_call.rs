@@ -10,6 +10,7 @@ use http::{HeaderMap, Method};
 
 use super::parsed_request::ParsedRequest;
 use super::route::Route;
+use crate::websocket::turn_link::SocketTurn;
 use loomrec_provider::Provider;
 use loomrec_recording::normalized_request::NormalizedRequest;
 use loomrec_recording::redact::CallCredentials;
@@ -31,6 +32,8 @@ pub struct IncomingCall {
     /// Whether the call is kept waiting because its recorded client got nothing; `None` if the
     /// recording has no such call.
     pub is_held: Option<Arc<AtomicBool>>,
+    /// The turn over a WebSocket in whose place the call is made, if it has an upstream.
+    pub turn: Option<SocketTurn>,
 }
 
 impl IncomingCall {

@@ -33,6 +33,7 @@ pub mod route;
 mod strictness;
 mod take_lease;
 pub mod upstream;
+pub mod websocket;
 
 use std::sync::Arc;
 

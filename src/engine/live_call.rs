@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::time::Instant;
 
 use http::{Response, StatusCode};
+use hyper::upgrade::OnUpgrade;
 
 use super::answer_body::AnswerBody;
 use super::call_outcome::CallOutcome;
@@ -12,8 +13,10 @@ use super::clock::timestamp_of;
 use super::error_response;
 use super::forwarding::Forwarding;
 use super::incoming_call::IncomingCall;
+use crate::record::conversation::LiveConversation;
 use crate::record::{OnRecorded, RecordEngine, RecordJob, remove_hop_by_hop};
 use crate::upstream::{UpstreamClient, UpstreamError};
+use crate::websocket::conversation::NextConversation;
 use loomrec_recording::EntryName;
 use std::sync::Arc;
 
@@ -68,7 +71,12 @@ pub(super) async fn forward(
         Ok(response) => {
             let (mut parts, body) = response.into_parts();
             remove_hop_by_hop(&mut parts.headers);
-            let response = Response::from_parts(parts, AnswerBody::Live(body));
+            let upgraded = parts.extensions.remove::<OnUpgrade>();
+            let mut response = Response::from_parts(parts, AnswerBody::Live(body));
+            if let Some(upstream) = upgraded {
+                let live = LiveConversation { upstream, copy: None };
+                NextConversation::follow(&mut response, live);
+            }
             CallResult::new(response, CallOutcome::Forwarded)
         }
         Err(error) => unreachable(forwarding, call, &error),

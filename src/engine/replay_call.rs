@@ -3,19 +3,26 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use http::StatusCode;
+
 use super::answer_body::AnswerBody;
 use super::call_outcome::{AnswerOrigin, CallOutcome, ServedTake};
 use super::call_result::{CallResult, RecordedUsage};
 use super::incoming_call::IncomingCall;
 use super::parsed_request::ParsedRequest;
 use super::take_lease::TakeLease;
-use crate::replay::{ENTRY, ReplayAnswer, ReplayEngine, TakeMatch, UnexplainedMiss};
+use crate::blocking;
+use crate::replay::{
+    ENTRY, ReplayAnswer, ReplayEngine, TakeConversation, TakeMatch, UnexplainedMiss,
+};
+use crate::websocket::conversation::NextConversation;
+use crate::websocket::handshake;
 use loomrec_recording::normalized_request::NormalizedRequest;
 
 /// The take that was found for a call, and the request that it was found by. If it is dropped before
 /// it is delivered, the take is given back.
 pub(super) struct FoundTake<'a> {
-    replay: &'a ReplayEngine,
+    replay: &'a Arc<ReplayEngine>,
     observed: &'a NormalizedRequest,
     matched: TakeMatch<'a>,
     /// `None` if it was taken out: then its owner ends it.
@@ -92,7 +99,40 @@ pub(super) async fn deliver(
         matched.leave_order();
         lease.into_iter().for_each(TakeLease::release);
     }
-    delivered.map(served)
+    let mut result = served(delivered?);
+    if result.response.status() == StatusCode::SWITCHING_PROTOCOLS
+        && let Err(why) = follow(&mut result, replay, call, &matched).await
+    {
+        replay.release(matched.index(), observed.session.as_deref());
+        return Err(UnexplainedMiss::of_take(&matched, why));
+    }
+    Ok(result)
+}
+
+/// Has the recorded conversation follow the response.
+///
+/// # Errors
+/// Why there can be no conversation.
+async fn follow(
+    result: &mut CallResult,
+    replay: &Arc<ReplayEngine>,
+    call: &IncomingCall,
+    matched: &TakeMatch<'_>,
+) -> Result<(), &'static str> {
+    if !handshake::is_offered(&call.method, &call.headers) {
+        return Err("it was recorded over a WebSocket");
+    }
+    let place = matched.place();
+    let (replay, observed) = (Arc::clone(replay), call.storable().clone());
+    let secrets = call.secrets().clone();
+    let read = move || TakeConversation::read(&replay, observed, secrets, place);
+    match blocking::run_blocking(read).await {
+        Some(conversation) => {
+            NextConversation::follow(&mut result.response, conversation);
+            Ok(())
+        }
+        None => Err("its entry cannot be read any more"),
+    }
 }
 
 fn served(answer: ReplayAnswer) -> CallResult {

@@ -10,6 +10,7 @@ use super::accept::{self, BEDROCK_ACCEPT};
 use super::digest::{self, sha256_hex};
 use super::request_parts::{KeyForm, RequestParts};
 use super::rules::IdentityRules;
+use super::subprotocol::{self, SUBPROTOCOLS};
 use super::version_header::selects_version;
 
 /// How the value of a header is stored and hashed.
@@ -100,6 +101,10 @@ const CONDITIONS: [&str; 6] = [
     "last-event-id",
 ];
 
+/// Headers of the handshake of a WebSocket, sorted. They are part of its key since the third version;
+/// before, no handshake was recorded.
+const HANDSHAKE: [&str; 2] = [SUBPROTOCOLS, "upgrade"];
+
 /// The prefix of Portkey's headers. Any that is neither in the table nor below is stored as a
 /// digest, because it may decide who answers, and many name an account.
 const PORTKEY: &str = "x-portkey-";
@@ -144,6 +149,7 @@ fn value_of(name: &str) -> Option<HeaderForm> {
 /// Whether a header of this name is part of keys since their third version.
 fn is_new_in_third(name: &str) -> bool {
     CONDITIONS.binary_search(&name).is_ok()
+        || HANDSHAKE.contains(&name)
         || selects_version(name) && value_in_second(name).is_none()
 }
 
@@ -181,6 +187,9 @@ pub fn is_stored(name: &str) -> bool {
 
 /// The value of a header as it is stored and hashed.
 pub fn kept_value<'v>(name: &str, value: &'v str) -> Cow<'v, str> {
+    if name == SUBPROTOCOLS {
+        return Cow::Owned(subprotocol::without_keys(value));
+    }
     let clear = match value_of(name) {
         None | Some(Clear) => true,
         Some(Address) => !value.contains(['@', '?', '#']),

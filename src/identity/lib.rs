@@ -46,6 +46,7 @@ pub mod run_binding;
 mod run_value_finder;
 pub mod run_values;
 pub mod spelling;
+pub mod subprotocol;
 pub mod typed_field;
 mod value_finder;
 mod version_header;

@@ -48,6 +48,7 @@ pub mod recognise;
 mod request_head;
 mod response_format;
 mod row_default;
+mod socket_protocol;
 mod stream_error;
 mod synthesis;
 mod table;
@@ -77,6 +78,7 @@ pub use provider_row::{ErrorRequest, Provider, RecognisedCall};
 pub use read::{read, read_complete};
 pub use recognise::{delivery, mount, recognise};
 pub use request_head::RequestHead;
+pub use socket_protocol::SocketProtocol;
 pub use stream_error::stream_error;
 pub use synthesis::{
     AnswerPart, SynthesizedEvents, number_events, split_end, synthesize, unended, whole,

@@ -13,7 +13,7 @@ use super::redact::{self, CallCredentials, Placeholders, Redactor};
 use loomrec_identity::{
     BoundRequest, BoundRules, ClientPreset, IdentityRules, Json, JsonPointer, KeyForm,
     NormalizeRule, PlacePattern, RequestKey, RequestParts, RequestTexts, RunBinding,
-    RunValueFinder, RunValues, TextRole, header,
+    RunValueFinder, RunValues, TextRole, header, subprotocol,
 };
 use loomrec_provider::{
     CALL_REFERENCES, Operation, RecognisedCall, RequestHead, recognise, text_roles,
@@ -159,9 +159,12 @@ impl RecordedRequest {
                 Cow::Borrowed(value) if !header::is_digest(value) => {
                     redactor.redact_header(name, value, secrets, placeholders)
                 }
-                digest => digest.into_owned(),
+                changed => changed.into_owned(),
             };
-            kept.push((name.to_owned(), value));
+            // Subprotocols of which each carries a key leave nothing.
+            if !value.is_empty() || name != subprotocol::SUBPROTOCOLS {
+                kept.push((name.to_owned(), value));
+            }
         }
         let is_clean = |name: &str| redactor.is_clean_name(name, secrets);
         let other_headers = HeaderNames::select(others, &connection, is_clean);

@@ -66,6 +66,7 @@ pub use entry::{CleanedEntry, EntryPart};
 pub use header::{HOP_BY_HOP, identity_name, ignorable_name, stores};
 pub use json_tokens::is_json;
 use loomrec_identity::multipart;
+pub use message::redact_messages;
 pub use placeholder::Placeholders;
 pub(crate) use response::media_type;
 pub use response::{RawResponse, RedactedAnswer, UnkeptReason};

@@ -35,7 +35,7 @@ impl ResponseDraft {
     pub fn of(response: RecordedResponse, head: bool) -> Result<Self, String> {
         let status = StatusCode::from_u16(response.status)
             .ok()
-            .filter(|status| !status.is_informational())
+            .filter(|status| !status.is_informational() || status.as_u16() == 101)
             .ok_or_else(|| {
                 format!("the recorded status {} is not that of an answer", response.status)
             })?;
@@ -205,7 +205,7 @@ impl ResponseDraft {
 
 /// Whether an answer of this status has no body, whatever was recorded.
 fn is_bodiless(status: StatusCode) -> bool {
-    matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED)
+    matches!(status.as_u16(), 101 | 204 | 304)
 }
 
 /// Returns the length that a header announces, which must be digits alone.

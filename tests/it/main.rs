@@ -35,6 +35,8 @@ mod config;
 #[cfg(test)]
 mod containers;
 #[cfg(test)]
+mod conversations;
+#[cfg(test)]
 mod crash;
 #[cfg(test)]
 mod cut_imports;

@@ -1,5 +1,5 @@
-//! Tests of requests for a WebSocket: they are refused so that a program falls back to HTTP, and do
-//! not fail a run that went on over HTTP.
+//! Tests of invalid handshakes of WebSockets: they are refused so that a program falls back to HTTP,
+//! and do not fail a run that went on over HTTP.
 
 use serde_json::Value;
 
@@ -7,13 +7,13 @@ use crate::support::loomrec::{command, finish};
 use crate::support::shape::{chat, chat_answer};
 use crate::support::{Answer, Call, Scene, Upstream};
 
-/// The handshake of a WebSocket (RFC 6455, section 1.2).
+/// The handshake of a WebSocket, of a version before RFC 6455.
 fn handshake(path: &str) -> Call {
     Call::get(path)
         .header("connection: Upgrade")
         .header("upgrade: websocket")
         .header("sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==")
-        .header("sec-websocket-version: 13")
+        .header("sec-websocket-version: 8")
 }
 
 fn upstream() -> Upstream {
@@ -33,7 +33,7 @@ fn outcomes(scene: &Scene) -> Vec<String> {
 
 const FILES: [&str; 4] = ["--journal", "run.jsonl", "--receipt", "receipt.json"];
 const NOTICE: &str =
-    "the program asked for a WebSocket and got 426: only calls over HTTP are recorded and replayed";
+    "the program asked for a WebSocket with a handshake that is not one of RFC 6455, and got 426";
 const NOTE: &str = "requests for a WebSocket, which got 426 so that the program makes its calls \
                     over HTTP: 2";
 
@@ -52,8 +52,8 @@ fn websocket_gets_426_on_a_connection_that_goes_on_and_does_not_fail_the_run() {
             assert_eq!(refused.header("upgrade"), Some("HTTP/1.1"));
             assert_eq!(refused.header("connection"), Some("Upgrade"));
             assert_eq!(refused.header("x-loomrec-error"), Some("UnsupportedTransport"));
-            let message = "UnsupportedTransport: loomrec records calls over HTTP and opens no \
-                           WebSocket: make this call over HTTP";
+            let message = "UnsupportedTransport: this is no handshake of RFC 6455, version 13, over \
+                           HTTP/1.1: correct it, or make this call over HTTP";
             assert_eq!(refused.json()["error"]["message"], message);
         }
         client.exchange(&chat("hi")).expect(200);

@@ -11,6 +11,7 @@ use hyper::ext::ReasonPhrase;
 
 use super::active_exchange::RecordContext;
 use super::delivery_gauge::DeliveryGauge;
+use super::message_log::{KeptMessages, MessageLog};
 use super::record_job::{KeepFilter, OnRecorded, RecordJob};
 use super::record_outcome::{CallFailure, RecordOutcome, UpstreamTimes};
 use loomrec_provider::{JudgedAnswer, Operation, is_stream_finished};
@@ -18,8 +19,8 @@ use loomrec_recording::body::Chunk;
 use loomrec_recording::entry::{ClientLeft, Entry, RecordedResponse, ResponseEnd};
 use loomrec_recording::entry_maker::{CompletedExchange, EntryMaker, MadeEntry, UpstreamReply};
 use loomrec_recording::header_text::header_text;
-use loomrec_recording::redact::CallCredentials;
-use loomrec_recording::{EntryName, encoding};
+use loomrec_recording::redact::{CallCredentials, redact_messages};
+use loomrec_recording::{EntryName, RecordedMessage, encoding};
 
 /// The copy of one exchange while it is being made.
 pub struct ExchangeCapture {
@@ -31,6 +32,8 @@ pub struct ExchangeCapture {
     size: usize,
     max: usize,
     over: bool,
+    /// What both sides said after the head.
+    messages: Vec<RecordedMessage>,
     times: UpstreamTimes,
 }
 
@@ -44,7 +47,9 @@ impl ExchangeCapture {
         let reason = reason.map(|reason| String::from_utf8_lossy(reason.as_bytes()).into_owned());
         let head = job.arrived.elapsed();
         let times = UpstreamTimes { sent, head, first: None, last: head };
-        Self { job, status, reason, headers, chunks: Vec::new(), size: 0, max, over: false, times }
+        let (chunks, messages) = (Vec::new(), Vec::new());
+        let (size, over) = (0, false);
+        Self { job, status, reason, headers, chunks, size, max, over, messages, times }
     }
 
     /// Adds a chunk that has just arrived. Past the limit, the whole copy is dropped.
@@ -61,6 +66,18 @@ impl ExchangeCapture {
             return;
         }
         self.chunks.push(Chunk { at_ms: at.as_secs_f64() * 1000.0, data });
+    }
+
+    /// Returns an empty copy of the messages that follow the head.
+    pub(super) fn message_log(&self) -> MessageLog {
+        MessageLog::new(self.job.arrived, self.max)
+    }
+
+    /// Adds the messages that followed the head.
+    pub(super) fn add_messages(&mut self, kept: KeptMessages) {
+        self.size += kept.messages.iter().map(|one| one.payload.bytes().len()).sum::<usize>();
+        self.over |= kept.is_over;
+        self.messages = kept.messages;
     }
 
     /// The size of both bodies, in bytes.
@@ -90,12 +107,16 @@ impl ExchangeCapture {
         shared: &RecordContext,
         delivery: &DeliveryGauge,
     ) -> FinishedExchange {
-        let Self { job, status, reason, headers, chunks, max, over, mut times, .. } = self;
+        let Self { job, status, reason, headers, chunks, max, over, .. } = self;
+        let (mut messages, mut times) = (self.messages, self.times);
         let job = *job;
         let arrived = job.arrived;
         times.last = job.arrived.elapsed();
         let label = format!("{} {}", job.observed.request.method, job.observed.request.path);
         let operation = job.observed.call.operation;
+        let mut placeholders = job.observed.placeholders.clone();
+        let secrets = Arc::clone(&job.secrets);
+        redact_messages(&mut messages, &shared.redactor, &secrets, &mut placeholders);
         let exchange = CompletedExchange {
             observed: job.observed,
             key: job.key,
@@ -115,6 +136,7 @@ impl ExchangeCapture {
                     (!has_answer(operation, response, left)).then_some(left)
                 });
                 entry.client_left = left;
+                entry.messages = messages;
                 let kept = kept(&entry, cost_usd, Some(judged), times);
                 (Some((job.name, entry)), kept)
             }

@@ -10,8 +10,11 @@
 mod active_exchange;
 pub mod capture;
 mod client_feed;
+pub(crate) mod conversation;
 mod delivery_gauge;
 mod detach;
+mod keep;
+mod message_log;
 mod overlap;
 mod record_job;
 mod record_outcome;
@@ -23,10 +26,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use http::{HeaderMap, Response};
+use http::{HeaderMap, Response, StatusCode};
 use tokio::sync::{Notify, watch};
 
 use crate::upstream::{UpstreamClient, UpstreamError, UpstreamRequest};
+use crate::websocket::handshake;
 use active_exchange::{ActiveExchange, RecordContext};
 use capture::ExchangeCapture;
 use delivery_gauge::DeliveryGauge;
@@ -133,6 +137,9 @@ impl RecordEngine {
         };
         let (mut parts, body) = response.into_parts();
         remove_hop_by_hop(&mut parts.headers);
+        if parts.status == StatusCode::SWITCHING_PROTOCOLS {
+            handshake::remove_proof(&mut parts.headers);
+        }
         let announced = announced_length(&parts.headers);
         let bodiless = head || announced == Some(0) || matches!(parts.status.as_u16(), 204 | 304);
         let capture = ExchangeCapture::new((job, sent), &parts, self.shared.config.max_copy);

@@ -296,6 +296,7 @@ impl RerecordSender {
             query: forward.query.clone(),
             headers: forward.headers.clone(),
             body: forward.body.clone(),
+            turn: None,
         };
         let mut body = self.recorder.run(job, forward).await?.into_body();
         // The entry shows how the answer ended.

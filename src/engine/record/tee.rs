@@ -10,25 +10,25 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, ready};
-use std::time::Instant;
 
 use bytes::Bytes;
 use http::Response;
 use http::response::Parts;
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::BodyExt;
+use hyper::upgrade::OnUpgrade;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Sleep, sleep};
 
 use super::active_exchange::ActiveExchange;
-use super::capture::{ExchangeCapture, FinishedExchange};
+use super::capture::ExchangeCapture;
 use super::client_feed::{ClientFeed, FeedMessage, Gauge};
+use super::conversation::{ConversationCopy, LiveConversation};
 use super::delivery_gauge::DeliveryGauge;
-use super::record_outcome::RecordOutcome;
-use crate::{blocking, upstream};
-use loomrec_recording::entry::{Entry, RecordedCut, ResponseEnd};
-use loomrec_recording::timestamp::{micros, timestamp};
-use loomrec_store::LogItem;
+use super::keep::keep;
+use crate::upstream;
+use crate::websocket::conversation::NextConversation;
+use loomrec_recording::entry::{RecordedCut, ResponseEnd};
 
 /// The client's side of the tee.
 pub struct TeeBody {
@@ -136,6 +136,9 @@ impl OpenedResponse {
     /// Returns the response for the client. A response that is complete is stored first. Any other
     /// is pumped; a chunk that came with its head is handed over with it.
     pub(super) async fn hand_over(mut self) -> Response<TeeBody> {
+        if let Some(upstream) = self.parts.extensions.remove::<OnUpgrade>() {
+            return self.converse(upstream);
+        }
         let (first, end) = self.first().await;
         let Some(end) = end else {
             let (response, pump) = self.tee(first);
@@ -149,6 +152,16 @@ impl OpenedResponse {
             false => TeeBody::whole(first, self.announced, end, self.delivery),
         };
         Response::from_parts(self.parts, body)
+    }
+
+    /// Returns the response that accepts a WebSocket, with the conversation that follows it.
+    fn converse(self, upstream: OnUpgrade) -> Response<TeeBody> {
+        let Self { parts, capture, busy, stop, delivery, .. } = self;
+        let body = TeeBody::whole(None, Some(0), ResponseEnd::Complete, delivery);
+        let mut response = Response::from_parts(parts, body);
+        let copy = Some(ConversationCopy { capture, busy, stop });
+        NextConversation::follow(&mut response, LiveConversation { upstream, copy });
+        response
     }
 
     /// Returns the chunk that came with the head, and how the body ended if it is over.
@@ -328,53 +341,4 @@ async fn expired(give_up: &mut Option<Pin<Box<Sleep>>>) {
 async fn stopped(stop: &mut watch::Receiver<bool>) {
     // A sender that is gone counts as a stop as well.
     drop(stop.wait_for(|stop| *stop).await.map(|value| *value));
-}
-
-/// Returns the time now, measured from the arrival of the request of `entry`.
-fn end_time(entry: &Entry, arrived: Instant) -> Option<String> {
-    let recorded_at = micros(entry.recorded_at.as_deref()?)?;
-    Some(timestamp(recorded_at + i64::try_from(arrived.elapsed().as_micros()).ok()?))
-}
-
-/// Hands the exchange to the writer, then reports the outcome.
-async fn keep(
-    mut capture: ExchangeCapture,
-    end: ResponseEnd,
-    busy: &ActiveExchange,
-    delivery: &Arc<DeliveryGauge>,
-) {
-    let shared = &busy.shared;
-    let secrets = capture.secrets();
-    let keeps = capture.take_keeps();
-    let finished = match blocking::is_large(capture.size()) {
-        false => capture.finish(end, shared, delivery),
-        true => {
-            let (shared, delivery) = (Arc::clone(shared), Arc::clone(delivery));
-            blocking::run_blocking(move || capture.finish(end, &shared, &delivery)).await
-        }
-    };
-    let FinishedExchange { entry, kept, arrived, on_recorded } = finished;
-    let Some((name, mut entry)) = entry else {
-        on_recorded.report(kept);
-        return;
-    };
-    // Requests that loomrec sends itself come in no order of a program.
-    let is_of_program = keeps.is_none();
-    if keeps.is_some_and(|keeps| !keeps.ask(&mut entry)) {
-        return;
-    }
-    // Its client gets the end after this.
-    if busy.end() && is_of_program {
-        entry.ended_at = end_time(&entry, arrived);
-    }
-    if !entry.run_values.is_empty() {
-        shared.has_run_values.store(true, Ordering::Relaxed);
-    }
-    let alone = shared.busy.load(Ordering::Relaxed) <= 1;
-    let began = Instant::now();
-    let is_failure = Some(kept.is_failure());
-    let item = LogItem { name, entry, secrets, is_failure };
-    let outcome = shared.writer.keep(item, alone).await;
-    let kept = RecordOutcome { outcome, append: began.elapsed(), ..kept };
-    on_recorded.report(kept);
 }

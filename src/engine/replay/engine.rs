@@ -42,7 +42,7 @@ const EXPLAINED: usize = 2;
 #[derive(Debug)]
 pub struct ReplayEngine {
     matcher: Matcher,
-    latency: Latency,
+    pub(super) latency: Latency,
     script: Option<Script>,
     explaining: Arc<Semaphore>,
     forms: FormMaker,

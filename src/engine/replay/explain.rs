@@ -22,7 +22,12 @@ pub struct UnexplainedMiss {
 impl UnexplainedMiss {
     /// Returns the miss of a call whose take holds a fault and no answer.
     pub fn without_answer(take: &TakeMatch<'_>) -> Self {
-        let refused = Some((take.index(), NO_ANSWER.to_owned()));
+        Self::of_take(take, NO_ANSWER)
+    }
+
+    /// Returns the miss of a call whose take cannot be sent, for this reason.
+    pub(crate) fn of_take(take: &TakeMatch<'_>, why: &str) -> Self {
+        let refused = Some((take.index(), why.to_owned()));
         Self { reason: MissReason::OtherForm, refused, rule: RuleLookup::Pending }
     }
 

@@ -1,7 +1,7 @@
 //! The messages of a recorded exchange as a script: a server's message is due once the client's
 //! messages before it have arrived, and each of them was the recorded one.
 
-use loomrec_identity::{IdentityRules, deltas, parse};
+use loomrec_identity::{IdentityRules, RequestDelta, deltas, parse};
 use loomrec_recording::{MessagePayload, MessageSender, RecordedMessage};
 
 /// The replay of one exchange's messages.
@@ -12,6 +12,8 @@ pub struct MessageScript {
     due: usize,
     /// The index of the next message of the client; the number of messages if there is no more.
     expected: usize,
+    /// What is not compared in messages of the client.
+    rules: IdentityRules,
 }
 
 /// A client's message that is not the recorded one.
@@ -30,7 +32,13 @@ impl MessageScript {
     pub fn new(messages: Vec<RecordedMessage>) -> Self {
         let due = index_of(MessageSender::Server, &messages, 0);
         let expected = index_of(MessageSender::Client, &messages, 0);
-        Self { messages, due, expected }
+        Self { messages, due, expected, rules: IdentityRules::default() }
+    }
+
+    /// Returns the same script, in which the client's messages are compared under these rules.
+    #[must_use]
+    pub fn with_rules(self, rules: IdentityRules) -> Self {
+        Self { rules, ..self }
     }
 
     /// Returns the next message of the server that is due, and counts it as sent. `None` until the
@@ -57,11 +65,74 @@ impl MessageScript {
     pub fn accept(&mut self, payload: &MessagePayload) -> Result<(), MessageMismatch> {
         let index = self.expected;
         let recorded = self.messages.get(index).map(|message| &message.payload);
-        if !recorded.is_some_and(|recorded| is_same(recorded, payload)) {
+        if !recorded.is_some_and(|recorded| self.is_same(recorded, payload)) {
             return Err(MessageMismatch { index, recorded: recorded.cloned() });
         }
         self.expected = index_of(MessageSender::Client, &self.messages, index + 1);
         Ok(())
+    }
+
+    /// Takes the end of what the client sends, however it ends. It is what was recorded if the
+    /// recorded client ended there as well.
+    pub fn accept_end(&mut self) {
+        let recorded = self.messages.get(self.expected).map(|message| &message.payload);
+        if matches!(recorded, Some(MessagePayload::Close { .. })) {
+            self.expected = self.messages.len();
+        }
+    }
+
+    /// Returns the recorded time of the client's last message that has arrived, in milliseconds; 0 if
+    /// it has sent no message yet.
+    pub fn last_accepted_ms(&self) -> f64 {
+        let before = self.messages.get(..self.expected).unwrap_or_default().iter().rev();
+        let mut of_client = before.filter(|message| message.sender == MessageSender::Client);
+        of_client.next().map_or(0.0, |message| message.at_ms)
+    }
+
+    /// Returns how many messages the client has to send, and how many of these have arrived. Its close
+    /// counts as well.
+    pub fn count_of_client(&self) -> (usize, usize) {
+        let of_client = |messages: &[RecordedMessage]| {
+            messages.iter().filter(|message| message.sender == MessageSender::Client).count()
+        };
+        let arrived = self.messages.get(..self.expected).unwrap_or_default();
+        (of_client(&self.messages), of_client(arrived))
+    }
+
+    /// Returns where a client's message differs from the recorded one, at most `max` places: pointers
+    /// into the JSON of both, or none if they are not JSON.
+    pub fn differences(
+        &self,
+        mismatch: &MessageMismatch,
+        now: &MessagePayload,
+        max: usize,
+    ) -> Vec<RequestDelta> {
+        let Some(MessagePayload::Text(old) | MessagePayload::Binary(old)) = &mismatch.recorded
+        else {
+            return Vec::new();
+        };
+        let (MessagePayload::Text(new) | MessagePayload::Binary(new)) = now else {
+            return Vec::new();
+        };
+        let (Ok(old), Ok(new)) = (parse(old), parse(new)) else { return Vec::new() };
+        deltas(&old, &new, &self.rules, max)
+    }
+
+    /// Whether two messages say the same: the same JSON in any spelling, or the same bytes. A binary
+    /// message may hold JSON, too.
+    fn is_same(&self, recorded: &MessagePayload, now: &MessagePayload) -> bool {
+        match (recorded, now) {
+            (MessagePayload::Text(old), MessagePayload::Text(new))
+            | (MessagePayload::Binary(old), MessagePayload::Binary(new)) => {
+                old == new || self.is_same_json(old, new)
+            }
+            (old, new) => old == new,
+        }
+    }
+
+    fn is_same_json(&self, old: &[u8], new: &[u8]) -> bool {
+        let (Ok(old), Ok(new)) = (parse(old), parse(new)) else { return false };
+        deltas(&old, &new, &self.rules, 1).is_empty()
     }
 }
 
@@ -70,21 +141,6 @@ impl MessageScript {
 fn index_of(sender: MessageSender, messages: &[RecordedMessage], from: usize) -> usize {
     let rest = messages.get(from..).unwrap_or_default();
     from + rest.iter().position(|message| message.sender == sender).unwrap_or(rest.len())
-}
-
-/// Whether two messages say the same: the same JSON in any spelling, or the same bytes.
-fn is_same(recorded: &MessagePayload, now: &MessagePayload) -> bool {
-    match (recorded, now) {
-        (MessagePayload::Text(old), MessagePayload::Text(new)) => {
-            old == new || is_same_json(old, new)
-        }
-        (old, new) => old == new,
-    }
-}
-
-fn is_same_json(old: &[u8], new: &[u8]) -> bool {
-    let (Ok(old), Ok(new)) = (parse(old), parse(new)) else { return false };
-    deltas(&old, &new, &IdentityRules::default(), 1).is_empty()
 }
 
 #[cfg(test)]

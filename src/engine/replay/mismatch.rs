@@ -3,13 +3,12 @@
 //! Each renderer (the response body, stderr, the control endpoint) makes its own text of a
 //! [`RecordingMismatchError`]. It holds no secrets, because it is built from redacted requests.
 
-use serde_json::Value;
-
 use super::matcher::Matcher;
 use super::reason::MissReason;
 use super::take::ReplayTake;
 use loomrec_identity::printable;
 use loomrec_identity::{ClientPreset, RequestKey};
+use serde_json::Value;
 
 /// How many characters of a value a message shows.
 const SHOWN: usize = 60;

@@ -295,6 +295,6 @@ fn is_elsewhere(matcher: &Matcher, take: &ReplayTake, observed: &NormalizedReque
 }
 
 /// Returns canonical text, which escapes everything that is not ASCII, in readable form.
-fn readable(canonical: String) -> String {
+pub(super) fn readable(canonical: String) -> String {
     serde_json::from_str::<Value>(&canonical).map_or(canonical, |value| value.to_string())
 }

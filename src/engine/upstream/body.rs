@@ -8,7 +8,9 @@ use std::task::{Context, Poll, ready};
 use bytes::{Bytes, BytesMut};
 use http_body::{Body as _, Frame, SizeHint};
 use hyper::body::Incoming;
+use tokio::sync::mpsc;
 
+use crate::websocket::turn_link::{TurnAnswer, TurnEvent};
 use loomrec_recording::entry::RecordedCut;
 
 /// Bytes read at once. A transfer chunk that goes past the end of one read is passed on in two
@@ -22,10 +24,19 @@ const SMALL: usize = READ_BUFFER / 4;
 /// The size of the buffers that small frames are copied into, one after the other.
 const SHELF: usize = 4096;
 
+/// Where a body comes from.
+#[derive(Debug)]
+enum BodySource {
+    /// A connection.
+    Connection(Incoming),
+    /// A turn over a WebSocket: what came first, and what follows.
+    Turn { first: Option<Bytes>, rest: Option<mpsc::Receiver<TurnEvent>> },
+}
+
 /// The body of a response. Its error says how the connection was cut.
 #[derive(Debug)]
 pub struct UpstreamBody {
-    incoming: Incoming,
+    source: BodySource,
     /// The buffer that small frames are copied into.
     shelf: BytesMut,
     /// Whether the head gives the length in two ways. Such a body ends in a cut.
@@ -35,7 +46,14 @@ pub struct UpstreamBody {
 impl UpstreamBody {
     /// Returns a body as it comes from the connection.
     pub(super) fn new(incoming: Incoming) -> Self {
-        Self { incoming, shelf: BytesMut::new(), is_ambiguous: false }
+        let source = BodySource::Connection(incoming);
+        Self { source, shelf: BytesMut::new(), is_ambiguous: false }
+    }
+
+    /// Returns the answer to a turn over a WebSocket, as the body that it has over HTTP.
+    pub(super) fn of_turn(answer: TurnAnswer) -> Self {
+        let source = BodySource::Turn { first: Some(answer.first), rest: answer.rest };
+        Self { source, shelf: BytesMut::new(), is_ambiguous: false }
     }
 
     /// Returns the same body with a cut at its end.
@@ -47,7 +65,11 @@ impl UpstreamBody {
         &mut self,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, RecordedCut>>> {
-        let Self { incoming, shelf, .. } = self;
+        let Self { source, shelf, .. } = self;
+        let incoming = match source {
+            BodySource::Connection(incoming) => incoming,
+            BodySource::Turn { first, rest } => return poll_turn(first, rest, cx),
+        };
         Pin::new(incoming).poll_frame(cx).map(|frame| {
             let frame = frame?.map_err(|error| cut_of(&error));
             Some(frame.map(|frame| frame.map_data(|data| settled(data, shelf))))
@@ -74,15 +96,38 @@ impl http_body::Body for UpstreamBody {
         if self.is_ambiguous {
             return false;
         }
-        self.incoming.is_end_stream()
+        match &self.source {
+            BodySource::Connection(incoming) => incoming.is_end_stream(),
+            BodySource::Turn { first, rest } => first.is_none() && rest.is_none(),
+        }
     }
 
     fn size_hint(&self) -> SizeHint {
         if self.is_ambiguous {
             return SizeHint::new();
         }
-        self.incoming.size_hint()
+        match &self.source {
+            BodySource::Connection(incoming) => incoming.size_hint(),
+            BodySource::Turn { .. } => SizeHint::new(),
+        }
     }
+}
+
+/// Returns the next event of a turn over a WebSocket.
+fn poll_turn(
+    first: &mut Option<Bytes>,
+    rest: &mut Option<mpsc::Receiver<TurnEvent>>,
+    cx: &mut Context<'_>,
+) -> Poll<Option<Result<Frame<Bytes>, RecordedCut>>> {
+    if let Some(first) = first.take() {
+        return Poll::Ready(Some(Ok(Frame::data(first))));
+    }
+    let Some(events) = rest else { return Poll::Ready(None) };
+    let next = ready!(events.poll_recv(cx));
+    if !matches!(next, Some(Ok(_))) {
+        *rest = None;
+    }
+    Poll::Ready(next.map(|event| event.map(|event| Frame::data(event.to_sse()))))
 }
 
 /// Returns `data`, copied out of the read buffer if it is a small part of it. Each chunk of a slow

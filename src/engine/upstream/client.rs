@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use http::header::{CONTENT_LENGTH, PROXY_AUTHORIZATION};
-use http::{HeaderValue, Method, Request, Response, Version};
+use http::header::{CONTENT_LENGTH, PROXY_AUTHORIZATION, SEC_WEBSOCKET_ACCEPT};
+use http::{HeaderValue, Method, Request, Response, StatusCode, Version};
 use hyper_util::client::legacy;
 
 use super::body::UpstreamBody;
@@ -15,6 +15,7 @@ use super::proxy::ProxySettings;
 use super::request::UpstreamRequest;
 use super::tls::{self, TlsSetup};
 use super::{framing, target, tls_error};
+use crate::websocket::handshake;
 use loomrec_identity::error_chain;
 
 /// A client with its connection pools.
@@ -63,7 +64,8 @@ impl UpstreamClient {
 
     /// Sends `forward` and returns as soon as the response's head has arrived. A response with
     /// [`AmbiguousFraming`](super::AmbiguousFraming) in its extensions has a body that ends in a
-    /// cut.
+    /// cut. A response with status 101 accepts the WebSocket that was offered, and has its connection
+    /// in its extensions.
     ///
     /// # Errors
     /// [`UpstreamError::Unreachable`] if no response head arrived.
@@ -77,7 +79,20 @@ impl UpstreamClient {
             forward.headers.insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
         }
         let (upstream, method) = (forward.upstream.clone(), forward.method.clone());
+        if let Some(turn) = forward.turn.take() {
+            let (upstream, base) = (&forward.upstream, &forward.base);
+            let ended =
+                || UpstreamError::unreachable(upstream, base, "its WebSocket has ended".to_owned());
+            return Ok(turn.send().await.ok_or_else(ended)?.map(UpstreamBody::of_turn));
+        }
+        let proof = handshake::expected_proof(&forward.headers);
         let mut response = self.exchange(forward).await?;
+        let is_upgrade = response.status() == StatusCode::SWITCHING_PROTOCOLS
+            && proof.is_some()
+            && response.headers().get(SEC_WEBSOCKET_ACCEPT) == proof.as_ref();
+        if is_upgrade {
+            return Ok(response);
+        }
         if response.status().is_informational() {
             let status = response.status().as_u16();
             return Err(UpstreamError::NoAnswer { upstream, status });

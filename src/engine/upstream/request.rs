@@ -4,6 +4,7 @@ use bytes::Bytes;
 use http::{HeaderMap, Method};
 use url::{Position, Url};
 
+use crate::websocket::turn_link::SocketTurn;
 use loomrec_provider::directory;
 
 /// A request that is to be sent to an upstream.
@@ -23,6 +24,8 @@ pub struct UpstreamRequest {
     pub headers: HeaderMap,
     /// The body.
     pub body: Bytes,
+    /// The turn over a WebSocket that is sent in the place of the request.
+    pub turn: Option<SocketTurn>,
 }
 
 impl UpstreamRequest {

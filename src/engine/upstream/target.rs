@@ -109,6 +109,7 @@ mod tests {
             query: query.to_owned(),
             headers: HeaderMap::new(),
             body: Bytes::new(),
+            turn: None,
         }
     }
 

@@ -286,7 +286,15 @@ async fn converse<S: ClientStream>(
         let mut is_closing = false;
         loop {
             match next_turn(&mut http, &mut closing, is_closing).await {
-                ConnectionTurn::Over => return,
+                ConnectionTurn::Over => {
+                    if let Some(after_http) = connection.after_http().take() {
+                        let parts = http.into_parts();
+                        let mut socket = parts.io.into_inner();
+                        socket.put_back(parts.read_buf);
+                        after_http(Box::new(socket), closing).await;
+                    }
+                    return;
+                }
                 // Nothing of an answer is on its way, at most a part of a request.
                 ConnectionTurn::Closing if !connection.is_answering() => return,
                 ConnectionTurn::Closing => {

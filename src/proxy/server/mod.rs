@@ -5,9 +5,12 @@
 
 mod accept;
 pub mod access;
+mod after_http;
+mod answer_call;
 mod authority;
 mod browser_request;
 mod buffered_body;
+mod call_refusal;
 mod chaos_route;
 mod client_header;
 mod client_reset;
@@ -36,6 +39,7 @@ mod notice;
 mod open_call;
 mod peer;
 mod protocol_upgrade;
+mod read_call;
 mod refused_connection;
 mod request_body;
 pub mod respond;
@@ -47,6 +51,7 @@ pub mod session;
 mod side_poll;
 pub mod socket;
 mod unflushed_end;
+mod websocket;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -13,6 +13,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, Re
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
 
+use super::after_http::AfterHttpSlot;
 use super::client_reset::ClientReset;
 use super::half_close_state::HalfCloseState;
 use super::unflushed_end::UnflushedEnd;
@@ -53,6 +54,8 @@ pub struct ConnectionHandle {
     /// Notified when the connection must end at once.
     abandoned: Notify,
     waiting: Mutex<Option<Waker>>,
+    /// What happens once HTTP has ended.
+    after_http: AfterHttpSlot,
 }
 
 impl ConnectionHandle {
@@ -66,6 +69,11 @@ impl ConnectionHandle {
     pub fn end(&self) {
         self.ended.fetch_add(1, Ordering::Relaxed);
         self.half_close.answer_over();
+    }
+
+    /// Returns the slot of what happens once HTTP has ended.
+    pub(super) fn after_http(&self) -> &AfterHttpSlot {
+        &self.after_http
     }
 
     /// Returns what is known of a client that has closed the side that it sends on.

@@ -19,8 +19,8 @@ use percent_encoding::percent_decode_str;
 use url::Url;
 
 use super::MARK;
-use loomrec_identity::header;
 use loomrec_identity::query::{QueryRules, is_token};
+use loomrec_identity::{header, subprotocol};
 use search::{CredentialSearch, SHORTEST};
 
 /// Values that programs send when no key is needed. They are not secrets, and a prompt may well
@@ -103,7 +103,7 @@ impl CallCredentials {
 
     /// Whether a header with this name (in lower case) is searched for credentials.
     pub fn may_be_in(header: &str) -> bool {
-        matches!(header, "cookie" | "sec-websocket-protocol")
+        matches!(header, "cookie" | subprotocol::SUBPROTOCOLS)
             || PRIVATE.contains(&header)
             || header_names_a_credential(header)
     }
@@ -171,11 +171,9 @@ impl CallCredentials {
                 let (_, value) = cookie.split_once('=').unwrap_or(("", cookie));
                 self.add(value.trim().trim_matches('"'));
             }
-        } else if name == "sec-websocket-protocol" {
+        } else if name == subprotocol::SUBPROTOCOLS {
+            subprotocol::keys(value).for_each(|(_, key)| self.add(key));
             for protocol in value.split(',').map(str::trim) {
-                // Browsers have no other place for their key.
-                let key = protocol.strip_prefix("openai-insecure-api-key.");
-                key.into_iter().for_each(|key| self.add(key));
                 protocol.split('.').filter(|part| is_token(part)).for_each(|key| self.add(key));
             }
         } else if PRIVATE.contains(&name) {

@@ -151,5 +151,6 @@ fn request(upstream: &KnownUpstream, base: Url, key: Option<(&str, &str)>) -> Up
         query: String::new(),
         headers,
         body: Bytes::new(),
+        turn: None,
     }
 }

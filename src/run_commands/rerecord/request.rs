@@ -217,5 +217,6 @@ fn forward(
         query: request.query.clone(),
         headers,
         body: request.body_to_send().clone(),
+        turn: None,
     })
 }

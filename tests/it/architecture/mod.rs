@@ -26,6 +26,7 @@ const FLOORS: &[(&str, &str, u8)] = &[
     ("loomrec_engine", "replay", 2),
     ("loomrec_engine", "record", 2),
     ("loomrec_engine", "upstream", 1),
+    ("loomrec_engine", "websocket", 0),
     ("loomrec_engine", "blocking", 1),
     ("loomrec_engine", "strictness", 1),
 ];

@@ -20,6 +20,7 @@ pub(crate) mod tls;
 pub(crate) mod tls_client;
 pub(crate) mod tls_front;
 pub(crate) mod upstream;
+pub(crate) mod web_socket;
 pub(crate) mod wire;
 
 mod selftest;

@@ -31,6 +31,7 @@ fn order(before: Option<Entry>) -> RerecordRequest {
             query: String::new(),
             headers: HeaderMap::new(),
             body: Bytes::new(),
+            turn: None,
         },
         observed,
         key,

@@ -1,0 +1,278 @@
+//! The replay of a conversation: the recorded server's messages are sent as the client's messages
+//! arrive, each of which has to be the recorded one.
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use tokio::time::{Instant, sleep_until};
+
+use super::engine::ReplayEngine;
+use super::latency::LatencyDraw;
+use super::matcher::TakeMatch;
+use super::message_script::MessageScript;
+use super::mismatch::RecordingMismatchError;
+use crate::websocket::conversation::{Conversation, ConversationEnd, UnplayedMessages, is_set};
+use crate::websocket::socket::{
+    self, GOING_AWAY, POLICY, SocketEnd, SocketEvent, SocketReader, SocketStream, SocketWriter,
+};
+use crate::websocket::terms::ConversationTerms;
+use loomrec_identity::PlacePattern;
+use loomrec_provider::SocketProtocol;
+use loomrec_recording::normalized_request::NormalizedRequest;
+use loomrec_recording::redact::{CallCredentials, Placeholders};
+use loomrec_recording::{MessagePayload, MessageSender, RecordedMessage};
+
+/// What a client gets that may not be told what the recording holds.
+const WITHHELD: &str = "RecordingMismatchError: this is not the recorded message; what the recording \
+                        holds is shown to the user that runs loomrec only";
+
+/// The conversation of a take.
+pub struct TakeConversation {
+    replay: Arc<ReplayEngine>,
+    /// The handshake.
+    observed: NormalizedRequest,
+    /// The index of the take, and which of its calls this is.
+    take: (usize, u32),
+    protocol: SocketProtocol,
+    script: MessageScript,
+    /// The messages that are to be sent, with the time when each is due.
+    due: VecDeque<(Instant, RecordedMessage)>,
+    /// How many messages of the client were answered.
+    answered: u32,
+    secrets: CallCredentials,
+    placeholders: Placeholders,
+    /// Whether the take was given back, or counts as used.
+    is_settled: bool,
+}
+
+impl TakeConversation {
+    /// Returns the conversation of a take that was found for a handshake. It reads the entry of the take
+    /// again, so it blocks. `None` if that is no longer possible.
+    pub(crate) fn read(
+        replay: &Arc<ReplayEngine>,
+        observed: NormalizedRequest,
+        secrets: CallCredentials,
+        take: (usize, u32),
+    ) -> Option<Self> {
+        let entry = replay.matcher().entry_of(take.0)?;
+        let protocol = SocketProtocol::of_path(&observed.request.path);
+        let rules = replay.matcher().rules().first().cloned().unwrap_or_default();
+        let own_ids = protocol.own_ids().iter().filter_map(|id| PlacePattern::parse(id).ok());
+        Some(Self {
+            replay: Arc::clone(replay),
+            take,
+            protocol,
+            script: MessageScript::new(entry.messages).with_rules(rules.with(own_ids)),
+            due: VecDeque::new(),
+            answered: 0,
+            secrets,
+            placeholders: observed.placeholders.clone(),
+            observed,
+            is_settled: false,
+        })
+    }
+
+    /// Puts the messages in line that are due now, each at its time.
+    fn release(&mut self) {
+        let base = self.script.last_accepted_ms();
+        let burst: Vec<_> = std::iter::from_fn(|| self.script.next_due().cloned()).collect();
+        if burst.is_empty() {
+            return;
+        }
+        self.answered += 1;
+        let offsets: Vec<f64> = burst.iter().map(|message| message.at_ms - base).collect();
+        let (index, nth) = self.take;
+        let matcher = self.replay.matcher();
+        let Some(take) = matcher.takes.get(index) else { return };
+        let name = matcher.take_name(take);
+        let nth = nth.saturating_add(self.answered - 1);
+        let draw = LatencyDraw { key: &name, take: take.number(), nth };
+        let schedule = self.replay.latency.schedule(offsets.into_iter(), None, &draw);
+        let now = Instant::now();
+        let times = schedule.map(|schedule| schedule.chunks).unwrap_or_default();
+        let times = times.into_iter().map(|wait| now + wait).chain(std::iter::repeat(now));
+        self.due.extend(times.zip(burst));
+    }
+
+    /// Takes a message of the client.
+    ///
+    /// # Errors
+    /// The miss, if it is not the recorded one.
+    fn accept(
+        &mut self,
+        payload: MessagePayload,
+        terms: &ConversationTerms,
+    ) -> Result<(), Box<RecordingMismatchError>> {
+        let mut message = RecordedMessage::new(MessageSender::Client, 0.0, payload);
+        message.take_keys(&mut self.secrets);
+        message.redact(&terms.redactor, &self.secrets, &mut self.placeholders);
+        let Err(mismatch) = self.script.accept(&message.payload) else {
+            self.release();
+            return Ok(());
+        };
+        Err(Box::new(RecordingMismatchError::of_message(
+            self.replay.matcher(),
+            self.take.0,
+            &self.observed,
+            (&self.script, &mismatch),
+            &message.payload,
+        )))
+    }
+
+    async fn play(
+        mut self: Box<Self>,
+        client: SocketStream,
+        mut terms: ConversationTerms,
+    ) -> ConversationEnd {
+        let (mut writer, mut reader) = socket::open_client(client, &terms).await;
+        let mut end = ConversationEnd::default();
+        self.release();
+        loop {
+            let next = self.due.front().map(|(due, _)| *due);
+            tokio::select! {
+                biased;
+                () = until(next) => {
+                    let Some((_, message)) = self.due.pop_front() else { continue };
+                    if let MessagePayload::Close { code, reason } = message.payload {
+                        self.settle(&mut end);
+                        socket::close(&mut writer, &mut reader, code, &reason).await;
+                        break;
+                    }
+                    end.messages += 1;
+                    end.bytes += message.payload.bytes().len() as u64;
+                    if writer.send(message.payload).await.is_err() {
+                        break;
+                    }
+                }
+                event = reader.next() => match event {
+                    SocketEvent::Message(payload) => {
+                        let event_id = event_id_of(&payload);
+                        if let Err(miss) = self.accept(payload, &terms) {
+                            let refused = RefusedConversation::new(self.protocol, miss.message());
+                            end.miss = Some(miss);
+                            // The client may begin anew as soon as it hears of it.
+                            self.settle(&mut end);
+                            let socket = (&mut writer, &mut reader);
+                            refused.refuse(socket, event_id.as_deref(), &terms).await;
+                            break;
+                        }
+                    }
+                    SocketEvent::End(ended) => {
+                        self.script.accept_end();
+                        self.settle(&mut end);
+                        finish(&mut writer, ended).await;
+                        break;
+                    }
+                },
+                () = is_set(&mut terms.closing) => {
+                    socket::close(&mut writer, &mut reader, GOING_AWAY, "the run ends").await;
+                    break;
+                }
+            }
+        }
+        self.settle(&mut end);
+        end
+    }
+
+    /// Notes how much of the recorded conversation took place. A take of which the client sent only a
+    /// part is given back: it counts as unused.
+    fn settle(&mut self, end: &mut ConversationEnd) {
+        if std::mem::replace(&mut self.is_settled, true) {
+            return;
+        }
+        let (recorded, sent) = self.script.count_of_client();
+        end.is_whole = end.miss.is_none() && self.due.is_empty();
+        if sent < recorded {
+            end.unplayed = Some(UnplayedMessages { recorded, sent });
+            end.is_whole = false;
+            self.replay.release(self.take.0, self.observed.session.as_deref());
+        }
+    }
+}
+
+impl Conversation for TakeConversation {
+    fn hold(
+        self: Box<Self>,
+        client: SocketStream,
+        terms: ConversationTerms,
+    ) -> Pin<Box<dyn Future<Output = ConversationEnd> + Send>> {
+        Box::pin(self.play(client, terms))
+    }
+}
+
+impl TakeMatch<'_> {
+    /// Returns the index of the take, and which of its calls this is, from 1.
+    pub(crate) fn place(&self) -> (usize, u32) {
+        (self.index, self.nth)
+    }
+}
+
+/// The conversation of a client that gets an error and the end.
+pub struct RefusedConversation {
+    protocol: SocketProtocol,
+    message: String,
+}
+
+impl RefusedConversation {
+    /// Returns the conversation that tells a client of this protocol why there is no answer.
+    pub fn new(protocol: SocketProtocol, message: String) -> Self {
+        Self { protocol, message }
+    }
+
+    async fn refuse(
+        &self,
+        (writer, reader): (&mut SocketWriter, &mut SocketReader),
+        event_id: Option<&str>,
+        terms: &ConversationTerms,
+    ) -> u64 {
+        let message = if terms.may_reveal { &*self.message } else { WITHHELD };
+        let event = self.protocol.error_event(message, event_id);
+        let sent = event.is_some().into();
+        if let Some(event) = event {
+            let text = MessagePayload::Text(Bytes::from(event.to_string()));
+            // A client that has left needs no reason.
+            drop(writer.send(text).await);
+        }
+        socket::close(writer, reader, POLICY, message).await;
+        sent
+    }
+}
+
+impl Conversation for RefusedConversation {
+    fn hold(
+        self: Box<Self>,
+        client: SocketStream,
+        terms: ConversationTerms,
+    ) -> Pin<Box<dyn Future<Output = ConversationEnd> + Send>> {
+        Box::pin(async move {
+            let (mut writer, mut reader) = socket::open_client(client, &terms).await;
+            let messages = self.refuse((&mut writer, &mut reader), None, &terms).await;
+            ConversationEnd { messages, is_whole: true, ..ConversationEnd::default() }
+        })
+    }
+}
+
+/// Ends the connection of a client that has ended.
+async fn finish(writer: &mut SocketWriter, ended: SocketEnd) {
+    match ended {
+        SocketEnd::Closed { .. } => writer.flush().await,
+        SocketEnd::Refused { code, reason } => writer.close(code, reason).await,
+    }
+}
+
+/// Returns the id that a client gave its message.
+fn event_id_of(payload: &MessagePayload) -> Option<String> {
+    let MessagePayload::Text(text) = payload else { return None };
+    let message = loomrec_identity::parse(text).ok()?;
+    Some(message.get("event_id")?.as_str()?.into_owned())
+}
+
+/// Returns at this time; never, if there is none.
+async fn until(due: Option<Instant>) {
+    match due {
+        Some(due) => sleep_until(due).await,
+        None => std::future::pending().await,
+    }
+}

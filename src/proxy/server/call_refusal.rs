@@ -1,0 +1,48 @@
+//! Requests that are refused without an engine.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use http::request::Parts;
+use http::{Response, StatusCode};
+
+use super::connection_context::ConnectionContext;
+use super::open_call::{CallArrival, OpenCall};
+use super::protocol_upgrade;
+use super::respond::{self, ResponseBody};
+use loomrec_engine::{CallOutcome, RequestSummary};
+use loomrec_identity::QueryRules;
+use loomrec_provider::Provider;
+
+/// Why a request is refused without an engine.
+pub(super) struct CallRefusal {
+    pub(super) provider: Provider,
+    pub(super) status: StatusCode,
+    pub(super) kind: &'static str,
+    pub(super) message: String,
+}
+
+/// Refuses a request, and notifies the person at the terminal, without credentials.
+pub(super) fn refuse(
+    caller: &Arc<ConnectionContext>,
+    parts: &Parts,
+    refusal: CallRefusal,
+) -> (Box<OpenCall>, Response<ResponseBody>) {
+    let proxy = &*caller.proxy;
+    let query = parts.uri.query().unwrap_or_default();
+    let secrets = caller.secrets(&parts.headers, query, QueryRules::KNOWN);
+    let clean = |text: &str| proxy.redactor.redact_text(text, &secrets).into_owned();
+    let message = clean(&refusal.message);
+    let (method, path) = (clean(parts.method.as_str()), clean(parts.uri.path()));
+    let summary = RequestSummary::refused(&method, &path, refusal.provider);
+    let arrival = CallArrival { instant: Instant::now(), micros: proxy.clock.arrival() };
+    let mut call = OpenCall::new(caller, arrival, Arc::new(summary), &parts.headers, &secrets);
+    let mut response = respond::error(refusal.provider, refusal.status, refusal.kind, &message);
+    protocol_upgrade::name_protocol(&mut response);
+    let outcome = match refusal.status {
+        StatusCode::UPGRADE_REQUIRED => CallOutcome::UpgradeRefused,
+        _ => CallOutcome::Refused { kind: Some(refusal.kind), message },
+    };
+    call.set_outcome(outcome, Some(refusal.status));
+    (call, response)
+}

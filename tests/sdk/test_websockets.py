@@ -1,0 +1,90 @@
+"""The SDKs' WebSockets: what they saw while recording they see again on replay, with the upstream
+gone; a changed message is a miss that the SDK shows."""
+
+import pytest
+
+import loop as ways
+from authority import server_context
+from conftest import assert_green
+from socket_upstream import SocketUpstream
+
+
+@pytest.fixture
+def sockets():
+    upstream = SocketUpstream()
+    yield upstream
+    upstream.close()
+
+
+def recorded_and_replayed(loomrec, sockets, recording, line, *flags, **variables):
+    """Records, and replays without the upstream. Returns what the program saw."""
+    recorded = loomrec.record(recording, sockets.url, line, *flags, **variables)
+    assert recorded.code == 0, recorded.stderr
+    sockets.close()
+    replayed = loomrec.replay(recording, line, "--fail-unused", *flags, **variables)
+    assert replayed.code == 0, replayed.stderr
+    assert replayed.document == recorded.document, "replay differs from what was recorded"
+    assert_green(replayed)
+    ways.assert_no_key_below(recording.parent, recorded.stderr, replayed.stderr)
+    return recorded.document
+
+
+def missed(loomrec, recording, line, *flags, **variables):
+    """Replays a program that has changed: the run fails, and the miss names the change."""
+    replayed = loomrec.replay(recording, line, *flags, **variables)
+    assert replayed.code == 1, replayed.stderr
+    assert replayed.receipt["missed"] == 1, replayed.receipt
+    return replayed.document, replayed.receipt["mismatches"][0]
+
+
+def test_a_realtime_conversation_is_replayed(loomrec, sockets, tmp_path):
+    recording = tmp_path / "recording.json"
+    line = ways.command("openai_realtime.py", "Be brief.", "hello")
+    seen = recorded_and_replayed(loomrec, sockets, recording, line)
+    assert seen["events"][-2]["text"] == "You said hello 🙂"
+    seen, miss = missed(loomrec, recording, ways.command("openai_realtime.py", "Be long.", "hello"))
+    # The program sends on after the changed message: it gets the error event, or the close first.
+    shown = str(seen)
+    assert "recording_mismatch" in shown or "1008" in shown and "RecordingMismatchError" in shown, shown
+    assert miss["nearest"]["differences"][0]["now"] == '"Be long."'
+
+
+def test_turns_of_the_responses_api_are_replayed_over_either_transport(loomrec, sockets, tmp_path):
+    recording = tmp_path / "recording.json"
+    line = ways.command("openai_responses_socket.py", "hello", "again", "fail")
+    seen = recorded_and_replayed(loomrec, sockets, recording, line)
+    assert [turn[-1]["type"] for turn in seen["turns"]] == ["response.completed"] * 2 + ["error"]
+    assert len(ways.entries(recording)) == 3
+    streamed = loomrec.replay(recording, ways.command("openai_responses_stream.py", "hello", "again"))
+    assert streamed.code == 0, streamed.stderr
+    assert streamed.document["turns"] == seen["turns"][:2]
+    seen, miss = missed(loomrec, recording, ways.command("openai_responses_socket.py", "hello", "other"))
+    last = seen["turns"][-1][-1]
+    assert (last["type"], last["status"]) == ("error", 422), last
+    assert miss["nearest"]["differences"][0]["pointer"] == "/input"
+
+
+def test_turns_recorded_over_http_are_replayed_over_a_socket(loomrec, upstream, tmp_path):
+    recording = tmp_path / "recording.json"
+    recorded = loomrec.record(recording, upstream.url, ways.command("openai_responses_stream.py", "hello"))
+    assert recorded.code == 0, recorded.stderr
+    upstream.go_dark()
+    replayed = loomrec.replay(recording, ways.command("openai_responses_socket.py", "hello"))
+    assert replayed.code == 0, replayed.stderr
+    assert replayed.document == recorded.document
+
+
+def test_a_live_conversation_is_replayed(loomrec, sockets, tmp_path):
+    server_context(tmp_path)  # the SDK dials TLS whatever its base URL says
+    pem = str(tmp_path / "server.pem")
+    flags = ("--tls-cert", pem, "--tls-key", pem)
+    trust = {"SSL_CERT_FILE": str(tmp_path / "authority.pem")}
+    recording = tmp_path / "recording.json"
+    line = ways.command("genai_live.py", "hello")
+    seen = recorded_and_replayed(loomrec, sockets, recording, line, *flags, **trust)
+    texts = [part["text"] for message in seen["messages"]
+             for part in message.get("server_content", {}).get("model_turn", {}).get("parts", [])]
+    assert "".join(texts) == "You said hello 🙂"
+    seen, miss = missed(loomrec, recording, ways.command("genai_live.py", "other"), *flags, **trust)
+    assert seen["failed"]["status"] == 1008 and "RecordingMismatchError" in seen["failed"]["message"]
+    assert miss["nearest"]["differences"][0]["now"] == '"other"'
