@@ -12,7 +12,7 @@ use super::args::{LogFormat, PruneArgs};
 use super::ls::{self, TakeRow};
 use super::show;
 use super::show::contents::RecordingContents;
-use super::show::take_choice::KeyedTakes;
+use super::show::take_choice::ChosenTakes;
 use loomrec_cli::amount::{age, span};
 use loomrec_cli::exit::CommandFailure;
 use loomrec_cli::output::{Output, print};
@@ -64,12 +64,15 @@ struct PruneCriteria<'a> {
     args: &'a PruneArgs,
     used: UsedTakes,
     /// The takes that the keys name; all if there is no key.
-    keyed: Vec<KeyedTakes>,
+    keyed: Vec<ChosenTakes>,
     now: SystemTime,
 }
 
 /// Returns the takes that the keys name.
-fn keyed_takes(args: &PruneArgs, recording: &Recording) -> Result<Vec<KeyedTakes>, CommandFailure> {
+fn keyed_takes(
+    args: &PruneArgs,
+    recording: &Recording,
+) -> Result<Vec<ChosenTakes>, CommandFailure> {
     if args.keys.is_empty() {
         return Ok(Vec::new());
     }

@@ -19,7 +19,7 @@ use super::capture::ExchangeCapture;
 use super::delivery_gauge::DeliveryGauge;
 use super::keep::keep;
 use super::message_log::MessageLog;
-use crate::websocket::conversation::{Conversation, ConversationEnd, is_set};
+use crate::websocket::conversation::{ConversationEnd, SocketConversation, is_set};
 use crate::websocket::socket::{
     self, GOING_AWAY, SocketEnd, SocketEvent, SocketReader, SocketStream, SocketWriter,
 };
@@ -69,7 +69,7 @@ enum DirectionEnd {
 /// How a conversation ended: which side ended it, and how. `None` if loomrec ended it.
 type RelayEnd = Option<(MessageSender, SocketEnd)>;
 
-impl Conversation for LiveConversation {
+impl SocketConversation for LiveConversation {
     fn hold(
         self: Box<Self>,
         client: SocketStream,

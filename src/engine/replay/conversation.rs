@@ -13,7 +13,9 @@ use super::latency::LatencyDraw;
 use super::matcher::TakeMatch;
 use super::message_script::MessageScript;
 use super::mismatch::RecordingMismatchError;
-use crate::websocket::conversation::{Conversation, ConversationEnd, UnplayedMessages, is_set};
+use crate::websocket::conversation::{
+    ConversationEnd, SocketConversation, UnplayedMessages, is_set,
+};
 use crate::websocket::socket::{
     self, GOING_AWAY, POLICY, SocketEnd, SocketEvent, SocketReader, SocketStream, SocketWriter,
 };
@@ -192,7 +194,7 @@ impl TakeConversation {
     }
 }
 
-impl Conversation for TakeConversation {
+impl SocketConversation for TakeConversation {
     fn hold(
         self: Box<Self>,
         client: SocketStream,
@@ -240,7 +242,7 @@ impl RefusedConversation {
     }
 }
 
-impl Conversation for RefusedConversation {
+impl SocketConversation for RefusedConversation {
     fn hold(
         self: Box<Self>,
         client: SocketStream,

@@ -13,7 +13,7 @@ use super::socket::SocketStream;
 use super::terms::ConversationTerms;
 
 /// A conversation that begins when the handshake of its client is accepted.
-pub trait Conversation: Send {
+pub trait SocketConversation: Send {
     /// Holds the conversation over `client` until it ends.
     fn hold(
         self: Box<Self>,
@@ -53,17 +53,17 @@ pub struct UnplayedMessages {
 
 /// The conversation that follows a response, as an extension of it.
 #[derive(Clone)]
-pub struct NextConversation(Arc<Mutex<Option<Box<dyn Conversation>>>>);
+pub struct NextConversation(Arc<Mutex<Option<Box<dyn SocketConversation>>>>);
 
 impl NextConversation {
     /// Has `conversation` follow `response`.
-    pub fn follow<B>(response: &mut Response<B>, conversation: impl Conversation + 'static) {
-        let next: Option<Box<dyn Conversation>> = Some(Box::new(conversation));
+    pub fn follow<B>(response: &mut Response<B>, conversation: impl SocketConversation + 'static) {
+        let next: Option<Box<dyn SocketConversation>> = Some(Box::new(conversation));
         response.extensions_mut().insert(Self(Arc::new(Mutex::new(next))));
     }
 
     /// Takes the conversation that follows `response`.
-    pub fn take<B>(response: &mut Response<B>) -> Option<Box<dyn Conversation>> {
+    pub fn take<B>(response: &mut Response<B>) -> Option<Box<dyn SocketConversation>> {
         let next = response.extensions_mut().remove::<Self>()?;
         next.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }

@@ -23,14 +23,14 @@ pub(crate) struct Choice<'a> {
 
 /// The takes that a key names: one, or all of a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct KeyedTakes {
+pub(crate) struct ChosenTakes {
     /// The name.
     pub(crate) name: EntryName,
     /// The number of the take, from 1; `None` for all takes.
     pub(crate) take: Option<usize>,
 }
 
-impl KeyedTakes {
+impl ChosenTakes {
     /// Whether this take is one of them.
     pub(crate) fn has(&self, name: &EntryName, take: usize) -> bool {
         self.name == *name && self.take.is_none_or(|number| number == take)
@@ -40,14 +40,14 @@ impl KeyedTakes {
 impl Choice<'_> {
     /// Returns the takes that `key`, which led to this choice, names where it may name several: all
     /// takes of the name, unless the key has a number.
-    pub(crate) fn takes(&self, key: &str) -> KeyedTakes {
+    pub(crate) fn takes(&self, key: &str) -> ChosenTakes {
         let number =
             key.rsplit_once('#').is_some_and(|(_, number)| number.parse::<usize>().is_ok());
         let is_whole = match &self.named.name {
             EntryName::Step(id) => id == key,
             EntryName::Hash(_) => !number,
         };
-        KeyedTakes { name: self.named.name.clone(), take: (!is_whole).then_some(self.take) }
+        ChosenTakes { name: self.named.name.clone(), take: (!is_whole).then_some(self.take) }
     }
 }
 

@@ -16,7 +16,9 @@ use super::respond::ResponseBody;
 use super::{Proxy, UserNotice};
 use loomrec_engine::CallOutcome;
 use loomrec_engine::replay::{RecordingMismatchError, RefusedConversation};
-use loomrec_engine::websocket::conversation::{Conversation, ConversationEnd, NextConversation};
+use loomrec_engine::websocket::conversation::{
+    ConversationEnd, NextConversation, SocketConversation,
+};
 use loomrec_engine::websocket::handshake;
 use loomrec_engine::websocket::socket::SocketStream;
 use loomrec_engine::websocket::terms::ConversationTerms;
@@ -141,7 +143,7 @@ impl ClientHandshake {
 async fn hold(
     caller: &ConnectionContext,
     mut call: Box<OpenCall>,
-    conversation: Box<dyn Conversation>,
+    conversation: Box<dyn SocketConversation>,
     client: SocketStream,
     closing: watch::Receiver<bool>,
 ) {
