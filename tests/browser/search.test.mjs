@@ -62,6 +62,7 @@ test("calls that come are searched, and those of a replay", async (t) => {
   for (const day of [1, 2, 3]) await chat(run.url, `Day ${day}?`);
   await shown(page, "1 of 3");
   await row(page, 2).waitFor();
+  await page.close();
   await run.stop();
   const replay = await loomrec(t, "replay", "-r", recording, "--listen", "127.0.0.1:0");
   for (const day of [2, 1, 4]) await chat(replay.url, `Day ${day}?`);
