@@ -271,7 +271,7 @@ fn event_id_of(payload: &MessagePayload) -> Option<String> {
     Some(message.get("event_id")?.as_str()?.into_owned())
 }
 
-/// Returns at this time; never, if there is none.
+/// Waits until this time. Without a time, it waits forever.
 async fn until(due: Option<Instant>) {
     match due {
         Some(due) => sleep_until(due).await,

@@ -146,7 +146,7 @@ fn compare(calls: &dyn InspectedCalls, one: u64, other: u64) -> Result<Value, Ca
     }))
 }
 
-/// Returns the command that sends a call again, or why there is none.
+/// Returns the curl command that sends a call again. The error says why a call has no such command.
 fn curl(calls: &dyn InspectedCalls, seq: u64) -> Result<Value, CallError> {
     let ReadCall { line, entry, request } = calls.read(seq).ok_or(CallError::NoLine(seq))?;
     let request = request.as_ref().or_else(|| entry.as_ref()?.request.as_ref());

@@ -45,7 +45,7 @@ pub(in super::super) struct TurnHead {
 struct ClientTurn {
     /// The name of its lane; empty without one.
     lane: String,
-    /// The message as it came.
+    /// The message of the client, unchanged.
     event: Bytes,
     /// The body of the call over HTTP.
     body: Bytes,
