@@ -5,11 +5,17 @@ use bytes::Bytes;
 
 use super::encoding::{self, DecodableBody, DecodeError, LARGEST};
 use super::entry::{Entry, RecordedCut, RecordedResponse, ResponseEnd};
+use super::message::{CUT_CLOSE_CODE, MessagePayload, MessageSender, NO_CLOSE_CODE};
 use super::redact::media_type;
 use loomrec_provider::{
     AnswerOutcome, JudgedAnswer, Operation, ReceivedAnswer, ReceivedBody, TransportEnd,
     judge_answer,
 };
+
+/// The close code of a conversation that is over (RFC 6455, section 7.4.1).
+const NORMAL_CLOSE: u16 = 1000;
+/// The close code of a server that stops, or a client that leaves the page.
+const GOING_AWAY: u16 = 1001;
 
 /// The body of a response without its content coding, as far as it can be decoded.
 #[derive(Clone, Debug)]
@@ -94,6 +100,9 @@ impl Entry {
         let Some(response) = self.response.as_ref().filter(|_| self.fault.is_none()) else {
             return JudgedAnswer::COMPLETE;
         };
+        if let Some(judged) = self.judge_messages() {
+            return judged;
+        }
         match &self.request {
             // The body of a request only tells apart operations that are judged alike.
             Some(request) => {
@@ -101,6 +110,22 @@ impl Entry {
             }
             None => response.judge(Operation::OTHER, ""),
         }
+    }
+
+    /// Returns the outcome of a conversation that its server did not end well: APIs without error
+    /// events report errors by close codes. `None` otherwise.
+    pub fn judge_messages(&self) -> Option<JudgedAnswer> {
+        let end = self.messages.last().filter(|last| last.sender == MessageSender::Server)?;
+        let MessagePayload::Close { code, reason } = &end.payload else { return None };
+        let (outcome, why) = match *code {
+            NORMAL_CLOSE | GOING_AWAY | NO_CLOSE_CODE => return None,
+            CUT_CLOSE_CODE => {
+                (AnswerOutcome::Unfinished, "the server ended its connection without a close")
+            }
+            _ => (AnswerOutcome::FailedByProvider, "the server closed with an error"),
+        };
+        let quote = (!reason.is_empty()).then(|| format!("{code} {reason}"));
+        Some(JudgedAnswer { outcome, reason: why.into(), quote })
     }
 
     /// Returns the outcome of its answer, as [`Self::judge`] does.

@@ -169,12 +169,37 @@ fn servers_close_and_cut_are_replayed() {
             crate::support::web_socket::finish(&mut socket);
             heard
         };
-        let server = recording(&scene, &upstream, &[]);
+        let server = recording(&scene, &upstream, &["--keep-failures"]);
         let heard = listen(&server);
         assert_eq!(heard, [json!({ "n": 1 }), seen]);
-        server.stop().expect(0);
+        server.stop().expect(0).says(&["1 recorded, 1 of them"]);
         let server = scene.replay(&["--strict", "--fail-unused"]);
         assert_eq!(listen(&server), heard);
+        server.stop().expect(0).says(&["1 served, 1 of them"]);
+        let told = scene.run(&["verify", scene.name()]).expect(0).stdout;
+        assert!(told.contains("the call failed: the server"), "{told}");
+    }
+}
+
+#[test]
+fn conversation_that_its_server_ends_with_an_error_replaces_no_good_one() {
+    for code in [1006, 1011, 4001] {
+        let (scene, good) = (Scene::new(), upstream());
+        let heard = record_conversation(&scene, &good, OTHER);
+        let before = scene.only_take();
+        let failing = SocketUpstream::start(move |socket| match code {
+            1006 => socket.get_ref().shutdown(std::net::Shutdown::Both).unwrap(),
+            code => close(socket, code, "overloaded"),
+        });
+        let server = recording(&scene, &failing, &[]);
+        let (mut socket, _) = open(&server, OTHER, &[]).unwrap();
+        assert_eq!(hear(&mut socket)["close"], code);
+        crate::support::web_socket::finish(&mut socket);
+        server.stop().expect(1).says(&["every call failed"]);
+        assert_eq!(scene.only_take(), before);
+        let server = scene.replay(&["--strict", "--fail-unused"]);
+        let (mut socket, _) = open(&server, OTHER, &[]).unwrap();
+        assert_eq!(converse(&mut socket), heard);
         server.stop().expect(0);
     }
 }

@@ -73,6 +73,9 @@ fn judge(
         let text = format!("the call failed: it was answered {}", response.status);
         return Some(failed(text));
     }
+    if let Some(judged) = entry.judge_messages() {
+        return Some(failed(format!("the call failed: {}", judged.description())));
+    }
     let operation = call?.operation;
     let method = entry.request.as_ref().map_or("", |request| request.method.as_str());
     let judged = response.judge_body(operation, method, body?.plain.received());

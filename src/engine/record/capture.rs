@@ -137,6 +137,7 @@ impl ExchangeCapture {
                 });
                 entry.client_left = left;
                 entry.messages = messages;
+                let judged = entry.judge_messages().unwrap_or(judged);
                 let kept = kept(&entry, cost_usd, Some(judged), times);
                 (Some((job.name, entry)), kept)
             }

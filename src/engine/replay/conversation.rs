@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::engine::ReplayEngine;
 use super::latency::LatencyDraw;
-use super::matcher::TakeMatch;
+use super::matcher::{Matcher, TakeMatch};
 use super::message_script::MessageScript;
 use super::mismatch::RecordingMismatchError;
 use crate::websocket::conversation::{
@@ -20,7 +20,7 @@ use crate::websocket::socket::{
     self, GOING_AWAY, POLICY, SocketEnd, SocketEvent, SocketReader, SocketStream, SocketWriter,
 };
 use crate::websocket::terms::ConversationTerms;
-use loomrec_identity::PlacePattern;
+use loomrec_identity::{IdentityRules, PlacePattern};
 use loomrec_provider::SocketProtocol;
 use loomrec_recording::normalized_request::NormalizedRequest;
 use loomrec_recording::redact::{CallCredentials, Placeholders};
@@ -60,7 +60,7 @@ impl TakeConversation {
     ) -> Option<Self> {
         let entry = replay.matcher().entry_of(take.0)?;
         let protocol = SocketProtocol::of_path(&observed.request.path);
-        let rules = replay.matcher().rules().first().cloned().unwrap_or_default();
+        let rules = replay.matcher().rules_of_take(take.0).cloned().unwrap_or_default();
         let own_ids = protocol.own_ids().iter().filter_map(|id| PlacePattern::parse(id).ok());
         Some(Self {
             replay: Arc::clone(replay),
@@ -201,6 +201,14 @@ impl SocketConversation for TakeConversation {
         terms: ConversationTerms,
     ) -> Pin<Box<dyn Future<Output = ConversationEnd> + Send>> {
         Box::pin(self.play(client, terms))
+    }
+}
+
+impl Matcher {
+    /// Returns the rules that are in force for a take: those of its recording, and those of flags.
+    fn rules_of_take(&self, take: usize) -> Option<&IdentityRules> {
+        let rules = self.rules_by_source.get(self.takes.get(take)?.source())?;
+        self.rules().get(*rules)
     }
 }
 

@@ -123,6 +123,7 @@ impl LoadedTakes {
             let stored = (!makes_same_keys).then(|| matcher.rule_index(meta.rules()));
             let effective = matcher.rule_index(&effective);
             let stored = stored.unwrap_or(effective);
+            matcher.rules_by_source.push(effective);
             if index == 0 {
                 matcher.explaining_rules = effective;
             }

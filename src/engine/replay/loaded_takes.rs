@@ -38,6 +38,8 @@ pub struct LoadedTakes {
     /// The headers that are not compared with entries of a source, because the version that
     /// recorded these did not store their values. At most a few sets.
     pub(super) not_stored: Vec<(usize, Vec<String>)>,
+    /// Of each source, the index of those that are in force for its takes.
+    pub(super) rules_by_source: Vec<usize>,
     /// The index of those that misses are explained by.
     pub(super) explaining_rules: usize,
     pub(super) takes: Vec<ReplayTake>,

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::Message;
 
-use super::{OTHER, REALTIME, record_conversation, update, upstream};
+use super::{OTHER, REALTIME, record_conversation, recording, update, upstream};
 use crate::support::Scene;
 use crate::support::web_socket::{close, hear, open, say};
 
@@ -167,4 +167,30 @@ fn conversation_that_is_left_early_counts_as_unused() {
         close(&mut socket, 1000, "");
         server.stop().expect(code).says(&["sent 1 of 3 recorded messages"]);
     }
+}
+
+#[test]
+fn rules_of_another_recording_do_not_hold_for_a_message() {
+    let (scene, upstream) = (Scene::new(), upstream());
+    record_conversation(&scene, &upstream, OTHER);
+    std::fs::rename(scene.recording(), scene.path("exact.json")).unwrap();
+    let path = "/openai/v1/speak?model=nova";
+    let server = recording(&scene, &upstream, &["--ignore", "/session/instructions"]);
+    let (mut socket, _) = open(&server, path, &[]).unwrap();
+    hear(&mut socket);
+    say(&mut socket, &update());
+    hear(&mut socket);
+    hear(&mut socket);
+    close(&mut socket, 1000, "");
+    server.stop().expect(0);
+    let server = scene.replay(&["--strict", "-r", "exact.json"]);
+    let mut other = update();
+    other["session"]["instructions"] = "Be long.".into();
+    for (path, heard) in [(path, "type"), (OTHER, "close")] {
+        let (mut socket, _) = open(&server, path, &[]).unwrap();
+        hear(&mut socket);
+        say(&mut socket, &other);
+        assert!(hear(&mut socket).get(heard).is_some(), "{path}");
+    }
+    server.stop().expect(1).says(&["1 missed"]);
 }
