@@ -160,10 +160,20 @@ pub async fn look_up(
     find: impl FnOnce(&CallSelector) -> Result<Value, CallError> + Send + 'static,
 ) -> Result<Value, CallError> {
     let which = CallSelector::of(query)?;
+    in_turn(turns, "look the call up", move || find(&which)).await
+}
+
+/// Runs a lookup once a permit is free, on a thread that may wait for files. `what` names the lookup
+/// if it fails.
+async fn in_turn(
+    turns: &Semaphore,
+    what: &str,
+    find: impl FnOnce() -> Result<Value, CallError> + Send + 'static,
+) -> Result<Value, CallError> {
     // The semaphore is never closed, so a permit always comes.
     let _turn = turns.acquire().await;
-    let found = tokio::task::spawn_blocking(move || find(&which)).await;
-    found.unwrap_or_else(|_| Err(CallError::Unread("look the call up".to_owned())))
+    let found = tokio::task::spawn_blocking(find).await;
+    found.unwrap_or_else(|_| Err(CallError::Unread(what.to_owned())))
 }
 
 #[cfg(test)]

@@ -9,9 +9,9 @@ use std::sync::{Mutex, PoisonError};
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
-use super::CallError;
 use super::inspected_calls::{InspectedCalls, ReadCall, WorkBound};
 use super::read_histories::ReadHistories;
+use super::{CallError, in_turn};
 use loomrec_curation::comparison::{
     self, CallDifference, ComparedSide, DiffScope, ShownDifferences,
 };
@@ -179,10 +179,7 @@ pub async fn answer_query(
 ) -> Result<Value, CallError> {
     let query = CallsQuery::of(kind, query)?;
     let turns = if query.looks_through() { turns.scans } else { turns.calls };
-    // The semaphores are never closed, so a permit always comes.
-    let _turn = turns.acquire().await;
-    let found = tokio::task::spawn_blocking(move || answer(&query)).await;
-    found.unwrap_or_else(|_| Err(CallError::Unread("answer the query".to_owned())))
+    in_turn(turns, "answer the query", move || answer(&query)).await
 }
 
 #[cfg(test)]
