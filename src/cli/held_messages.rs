@@ -63,6 +63,11 @@ impl HeldMessages {
         None
     }
 
+    /// Whether the command holds the terminal, so that messages wait.
+    pub fn is_holding(&self) -> bool {
+        !self.waiting().is_over && (self.is_raw)()
+    }
+
     /// Whether messages wait although the terminal is free.
     pub fn can_release(&self) -> bool {
         let waiting = self.waiting();

@@ -107,6 +107,13 @@ impl Output {
         }
     }
 
+    /// Prints information that is of use only now: not while a command holds the terminal.
+    pub fn transient_info(&self, text: &str) {
+        if !self.held.as_ref().is_some_and(|held| held.is_holding()) {
+            self.info(text);
+        }
+    }
+
     /// Prints where calls go, what is in force, or what is uploaded. A settings file cannot hide it.
     pub fn disclose(&self, text: &str) {
         if !self.quiet || self.discloses {

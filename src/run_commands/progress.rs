@@ -1,15 +1,74 @@
-//! The live line: calls, tokens, cost and misses while a server runs on a terminal.
+//! How far a run on a terminal is: calls, tokens, cost and misses. A server draws a live line. A
+//! command writes to the same terminal, so beside it a plain line is printed now and then.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use loomrec_cli::output::Output;
 use loomrec_cli::pricing::sum_words;
 use loomrec_telemetry::run_counters::RunCounters;
 
 /// How often the line is redrawn.
 const REDRAW: Duration = Duration::from_millis(200);
+
+/// The time until the first line beside a command. Each further one takes twice as long, up to
+/// [`LAST_PAUSE`].
+const FIRST_PAUSE: Duration = Duration::from_secs(5);
+
+/// The longest time between two lines beside a command.
+const LAST_PAUSE: Duration = Duration::from_secs(60);
+
+/// How a run says how far it is.
+#[derive(Debug)]
+pub enum RunProgress {
+    /// Not at all: nobody watches, or it shall be quiet.
+    Hidden,
+    /// A line that is redrawn.
+    LiveLine(Arc<ProgressBar>),
+    /// Lines between those of a command.
+    BesideCommand(Output),
+}
+
+impl RunProgress {
+    /// Shows the counters while `work` runs.
+    pub async fn show_during<T>(
+        self,
+        counters: Arc<RunCounters>,
+        work: impl Future<Output = T>,
+    ) -> T {
+        let (shown, bar) = match self {
+            Self::Hidden => return work.await,
+            Self::LiveLine(bar) => (tokio::spawn(follow(Arc::clone(&bar), counters)), Some(bar)),
+            Self::BesideCommand(output) => (tokio::spawn(print_lines(output, counters)), None),
+        };
+        let result = work.await;
+        shown.abort();
+        bar.iter().for_each(|bar| bar.finish_and_clear());
+        result
+    }
+}
+
+/// Returns the output and the progress of a server without a command: a live line if one may be
+/// drawn.
+pub fn above_live_line(output: Output, is_hidden: bool) -> (Output, RunProgress) {
+    if is_hidden || !output.may_draw() {
+        return (output, RunProgress::Hidden);
+    }
+    let bar = line();
+    (output.above(Arc::clone(&bar)), RunProgress::LiveLine(bar))
+}
+
+/// Returns the output and the progress of a run with a command.
+pub fn beside_command(output: Output) -> (Output, RunProgress) {
+    let output = output.beside_command();
+    let progress = match output.may_draw() {
+        true => RunProgress::BesideCommand(output.clone()),
+        false => RunProgress::Hidden,
+    };
+    (output, progress)
+}
 
 /// Creates a live line on stderr.
 pub fn line() -> Arc<ProgressBar> {
@@ -43,11 +102,27 @@ pub fn bar(calls: u64) -> Arc<ProgressBar> {
 }
 
 /// Keeps `bar` up to date until it is dropped.
-pub async fn follow(bar: Arc<ProgressBar>, counters: Arc<RunCounters>) {
+async fn follow(bar: Arc<ProgressBar>, counters: Arc<RunCounters>) {
     loop {
         bar.set_message(text(&counters));
         bar.tick();
         tokio::time::sleep(REDRAW).await;
+    }
+}
+
+/// Prints a line after each pause in which there were calls. Never returns.
+async fn print_lines(output: Output, counters: Arc<RunCounters>) {
+    let began = Instant::now();
+    let (mut pause, mut printed) = (FIRST_PAUSE, String::new());
+    loop {
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(LAST_PAUSE);
+        let (now, open) = (text(&counters), RunCounters::read(&counters.open));
+        if open > 0 || now != printed {
+            let seconds = began.elapsed().as_secs();
+            output.transient_info(&format!("loomrec: after {seconds} s: {now} · {open} open"));
+        }
+        printed = now;
     }
 }
 

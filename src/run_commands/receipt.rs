@@ -7,6 +7,7 @@ mod script;
 mod sessions;
 mod summary;
 mod text;
+mod verdict;
 
 use std::path::PathBuf;
 
@@ -14,6 +15,7 @@ pub use self::faults::FaultReceipt;
 pub use self::remote::UploadReceipt;
 pub use self::script::ScriptReceipt;
 pub use self::sessions::SessionsReceipt;
+pub use self::verdict::RunVerdict;
 use super::args::FaultArgs;
 use super::expiry::ExpiredTakes;
 use super::fault;
@@ -323,13 +325,15 @@ impl Receipt {
         self.expired = expired;
     }
 
-    /// Returns `ok`, or the word for a failed run, or for one whose faults never happened.
-    pub fn verdict(&self) -> &'static str {
+    /// Returns how the run ended.
+    pub fn verdict(&self) -> RunVerdict {
         match (self.complaints.is_empty(), self.cmd_exit) {
-            (true, None | Some(0)) => "ok",
-            (true, Some(_)) => "command failed",
-            (false, None | Some(0)) if self.complaints.len() == self.untested => "not tested",
-            (false, _) => "failed",
+            (true, None | Some(0)) => RunVerdict::Ok,
+            (true, Some(_)) => RunVerdict::CommandFailed,
+            (false, None | Some(0)) if self.complaints.len() == self.untested => {
+                RunVerdict::NotTested
+            }
+            (false, _) => RunVerdict::Failed,
         }
     }
 }

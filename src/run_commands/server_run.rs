@@ -15,13 +15,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use http::HeaderName;
-use indicatif::ProgressBar;
 use tokio::net::TcpListener;
 
 use super::args::ServeArgs;
+use super::progress::{self, RunProgress};
 use super::receipt;
 use super::store_secrets::store_secrets;
-use super::{guard, log, open_files, progress, trace};
+use super::{guard, log, open_files, trace};
 use loomrec_cli::exit::{CommandFailure, UNEXPECTED};
 use loomrec_cli::output::{Output, print};
 use loomrec_cli::preset::{AppliedPreset, Preset};
@@ -48,7 +48,7 @@ use loomrec_telemetry::metric::Metrics;
 use loomrec_telemetry::run_counters::RunCounters;
 use reload::ServerReload;
 pub use run_result::{RunResult, write_receipt};
-use serving::{Opening, ServerParts, close_telemetry, serve, server_config, with_live_line};
+use serving::{Opening, ServerParts, close_telemetry, serve, server_config};
 pub use session_terms::SessionTerms;
 pub use shared_run::{ProxyRole, ReadAgain, RunSessions, SharedRun, StartSessions};
 
@@ -83,7 +83,7 @@ pub struct RunContext {
     pub metrics: Arc<Metrics>,
     /// The output for messages.
     pub output: Output,
-    bar: Option<Arc<ProgressBar>>,
+    progress: RunProgress,
     /// The requests of the latest misses, for the inspector.
     recent_misses: Arc<RecentMisses>,
     /// The run's recordings.
@@ -144,10 +144,10 @@ impl RunContext {
         let current = serve_setup::environment();
         let output = Output::new(args.log_format, args.quiet, args.verbose)
             .disclosing(args.from_settings.is_quiet);
-        let bar =
-            (args.cmd.is_empty() && output.may_draw() && !args.print_env).then(progress::line);
-        let output = bar.iter().fold(output, |output, bar| output.above(Arc::clone(bar)));
-        let output = if args.cmd.is_empty() { output } else { output.beside_command() };
+        let (output, progress) = match args.cmd.is_empty() {
+            true => progress::above_live_line(output, args.print_env),
+            false => progress::beside_command(output),
+        };
         log::start(args.log.as_deref(), &output)?;
         let run_values = serve_setup::run_values(&args.run_values, &current)?;
         let counters = RunCounters::default();
@@ -174,7 +174,7 @@ impl RunContext {
             metrics: Arc::new(Metrics::new(serve_setup::about(args, recordings))),
             current: Arc::new(current),
             output,
-            bar,
+            progress,
             recent_misses: Arc::default(),
             recordings: recordings.to_vec(),
             clock: Arc::default(),
@@ -351,7 +351,7 @@ impl RunContext {
             reload,
         };
         let work = serve(server, Opening { origin: &origin, notices }, args, &environment, output);
-        let cmd = with_live_line(self.bar, self.counters, work).await?;
+        let cmd = self.progress.show_during(self.counters, work).await?;
         let hosts = guard::end(guard).await;
         close_telemetry(&proxy, output).await;
         let replay = proxy.engine.replay().cloned();

@@ -192,6 +192,8 @@ mod route;
 #[cfg(test)]
 mod rule_ends;
 #[cfg(test)]
+mod run_progress;
+#[cfg(test)]
 mod run_values;
 #[cfg(test)]
 mod sample;

@@ -29,7 +29,7 @@ impl Receipt {
             "loomrec": env!("CARGO_PKG_VERSION"),
             "receipt_version": 1,
             "command": self.command,
-            "verdict": self.verdict(),
+            "verdict": self.verdict().as_str(),
             "complaints": self.complaints,
             "notes": self.notes,
             "served": self.served,

@@ -17,7 +17,8 @@ impl Receipt {
     /// Formats the receipt as Markdown: a table of counts, what is wrong, what to do, and what
     /// differs in each call that was missed.
     pub fn summary(&self) -> String {
-        let mut out = format!("{SUMMARY_BEGINNING}{}: {}\n\n", self.command, self.verdict());
+        let mut out =
+            format!("{SUMMARY_BEGINNING}{}: {}\n\n", self.command, self.verdict().as_str());
         let (names, values): (Vec<&str>, Vec<String>) = self.counts().into_iter().unzip();
         out.push_str(&format!("| {} |\n", names.join(" | ")));
         out.push_str(&format!("|{}\n", "--:|".repeat(names.len())));

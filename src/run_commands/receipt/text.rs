@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use owo_colors::OwoColorize as _;
+
 use super::super::in_force::InForce;
 use super::FaultReceipt;
 use super::{BoundReceipt, Receipt, ScriptReceipt, SessionsReceipt};
@@ -13,7 +15,8 @@ use loomrec_identity::NormalizeRule;
 use loomrec_store::RecordingLocation;
 
 impl Receipt {
-    /// Returns the additional lines of the receipt for people.
+    /// Returns the additional lines of the receipt for people, harmless on a terminal. What is wrong
+    /// is red.
     fn lines(&self) -> Vec<String> {
         let unpriced = self.more.unpriced.iter().map(|(model, calls)| {
             format!(
@@ -24,9 +27,12 @@ impl Receipt {
         let in_force = self.in_force.as_ref().and_then(InForce::text);
         let in_force = in_force.iter().filter_map(|line| line.strip_prefix("loomrec: "));
         let unneeded = self.unneeded_rules();
-        let notes =
-            unneeded.iter().chain(&self.notes).chain(&self.complaints).chain(&self.next).cloned();
-        unpriced.chain(faults).chain(in_force.map(str::to_owned)).chain(notes).collect()
+        let notes = unneeded.iter().chain(&self.notes).cloned();
+        let before = unpriced.chain(faults).chain(in_force.map(str::to_owned)).chain(notes);
+        let plain = |line: String| terminal::line(&line).into_owned();
+        let complaints = self.complaints.iter().map(|line| terminal::line(line).red().to_string());
+        let next = self.next.iter().cloned().map(plain);
+        before.map(plain).chain(complaints).chain(next).collect()
     }
 
     /// Names the rules for what clients make anew that no call needed, if calls needed others.
@@ -107,10 +113,14 @@ impl Receipt {
         }
         parts
             .extend(self.recordings.iter().map(|(path, sha)| self.recording(path, sha.as_deref())));
-        let mut text =
-            format!("loomrec {}: {}: {}", self.command, self.verdict(), parts.join(" · "));
+        let mut text = format!(
+            "loomrec {}: {}: {}",
+            self.command,
+            self.verdict().to_styled(),
+            parts.join(" · ")
+        );
         for line in self.lines() {
-            text.push_str(&format!("\n  {}", terminal::line(&line)));
+            text.push_str(&format!("\n  {line}"));
         }
         if let Some(judged) = &self.recovery {
             text.push_str(&format!("\n{}", judged.text(None).trim_end()));

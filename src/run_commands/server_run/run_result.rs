@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::sync::Arc;
 
 use crate::args::ServeArgs;
-use crate::receipt::{self, Receipt};
+use crate::receipt::{self, Receipt, RunVerdict};
 use crate::score::write_junit;
 use loomrec_cli::exit::{CommandFailure, UNEXPECTED};
 use loomrec_cli::output::Output;
@@ -67,8 +67,8 @@ pub fn write_receipt(
     output: &Output,
 ) -> Result<(), CommandFailure> {
     match receipt.verdict() {
-        "ok" if receipt.discloses() => output.disclose_report(&receipt.text()),
-        "ok" => output.report(&receipt.text()),
+        RunVerdict::Ok if receipt.discloses() => output.disclose_report(&receipt.text()),
+        RunVerdict::Ok => output.report(&receipt.text()),
         _ => output.failed_report(&receipt.text()),
     }
     if let (Some(judged), Some(path)) = (&receipt.recovery, &args.trouble.junit) {

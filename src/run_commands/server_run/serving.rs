@@ -6,15 +6,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::HeaderName;
-use indicatif::ProgressBar;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
 use super::reload::ServerReload;
 use super::shared_run::SharedRun;
 use crate::args::ServeArgs;
+use crate::open_files;
 use crate::stop_signals::StopSignals;
-use crate::{open_files, progress};
 use loomrec_cli::amount::plural;
 use loomrec_cli::exit::{CommandFailure, UNEXPECTED};
 use loomrec_cli::output::Output;
@@ -219,18 +218,4 @@ pub(super) fn server_config(
         control_token: args.control_token.clone().filter(|token| !token.is_empty()),
         step_header,
     }
-}
-
-/// Draws the live line while `work` runs, if one may be drawn.
-pub(super) async fn with_live_line<T>(
-    bar: Option<Arc<ProgressBar>>,
-    counters: Arc<RunCounters>,
-    work: impl Future<Output = T>,
-) -> T {
-    let Some(bar) = bar else { return work.await };
-    let following = tokio::spawn(progress::follow(Arc::clone(&bar), counters));
-    let result = work.await;
-    following.abort();
-    bar.finish_and_clear();
-    result
 }

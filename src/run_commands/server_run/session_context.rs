@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::session_terms::SessionTerms;
 use super::{RunContext, RunResult};
 use crate::args::ServeArgs;
+use crate::progress::RunProgress;
 use loomrec_cli::exit::CommandFailure;
 use loomrec_cli::serve_setup;
 use loomrec_cli::wrapped_command::{CommandEnvironment, EnvironmentSource, StandInKeys};
@@ -44,7 +45,7 @@ impl RunContext {
             session_counters: None,
             metrics: Arc::clone(&self.metrics),
             output: self.output.clone(),
-            bar: None,
+            progress: RunProgress::Hidden,
             recent_misses: Arc::default(),
             recordings: vec![recording.clone()],
             clock: Arc::clone(&self.clock),

@@ -8,7 +8,7 @@ use loomrec_proxy::server::session::SessionReport;
 /// Returns the report of a session with this receipt.
 pub(super) fn of_session(receipt: Receipt) -> SessionReport {
     SessionReport {
-        verdict: receipt.verdict(),
+        verdict: receipt.verdict().as_str(),
         upstream_connections: receipt.upstream_connections,
         recorded_ms: receipt.recorded_ms,
         complaints: receipt.complaints.clone(),
