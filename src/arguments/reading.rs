@@ -55,7 +55,8 @@ whole answer, and until the first chunk of a stream. Each percentile is a record
 Examples:
   loomrec stats recordings/agent.json
   loomrec stats recordings/*.json --by model --json
-  loomrec stats run.json --prices mine.json     # what the same tokens cost elsewhere")]
+  loomrec stats run.json --prices mine.json     # what the same tokens cost elsewhere
+  loomrec stats run.json --cache --check        # in CI: no prompt may break its cache")]
 pub struct StatsArgs {
     /// The recordings; several are summarized together (or that of the settings)
     #[arg(
@@ -71,6 +72,13 @@ pub struct StatsArgs {
     /// Recompute the cost with these prices, instead of using the recorded cost
     #[arg(long, value_name = "FILE")]
     pub prices: Option<PathBuf>,
+    /// Report the prompt cache instead: for each conversation, the tokens that were read from it,
+    /// and the first place where the beginning of a prompt changed
+    #[arg(long, conflicts_with = "by")]
+    pub cache: bool,
+    /// With --cache: exit 1 if the beginning of a prompt changed
+    #[arg(long, requires = "cache")]
+    pub check: bool,
     /// Print JSON
     #[arg(long)]
     pub json: bool,

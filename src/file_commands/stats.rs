@@ -2,6 +2,8 @@
 //!
 //! Entries are read one after the other. Only the times of each are kept.
 
+mod cache;
+mod cache_report;
 mod measure;
 
 use std::collections::BTreeMap;
@@ -10,11 +12,13 @@ use serde_json::{Map, Value, json};
 
 use super::args::{LogFormat, StatsArgs, StatsBy};
 use super::ls::TakeRow;
-use loomrec_cli::exit::CommandFailure;
+use cache_report::CacheReport;
+use loomrec_cli::exit::{CommandFailure, NO};
 use loomrec_cli::output::{Output, print};
 use loomrec_cli::pricing::PriceSource;
 use loomrec_cli::table::{Table, TableColumn};
 use loomrec_cli::{prices, serve_setup, terminal};
+use loomrec_recording::cost::PriceTable;
 use loomrec_store::{Recording, RecordingLocation, StoreError};
 use measure::{CallSample, GroupStats};
 
@@ -25,6 +29,9 @@ use measure::{CallSample, GroupStats};
 /// written.
 pub fn run(args: &StatsArgs) -> Result<u8, CommandFailure> {
     let table = prices::load(args.prices.as_deref())?;
+    if args.cache {
+        return report_cache(args, &table);
+    }
     let mut stats = CallStats::new(args.by, PriceSource { table, anew: args.prices.is_some() });
     let output = Output::new(LogFormat::Human, false, false);
     for file in &args.files {
@@ -34,6 +41,21 @@ pub fn run(args: &StatsArgs) -> Result<u8, CommandFailure> {
         true => stats.json(&args.files),
         false => stats.text(&args.files, terminal::width()),
     })
+}
+
+/// Reports how the conversations of the recordings used the prompt cache.
+fn report_cache(args: &StatsArgs, table: &PriceTable) -> Result<u8, CommandFailure> {
+    let output = Output::new(LogFormat::Human, false, false);
+    let mut report = CacheReport::default();
+    for file in &args.files {
+        let recording = serve_setup::open_to_read(file, &output)?;
+        report.add(file, cache::conversations(&recording, table)?);
+    }
+    print(&match args.json {
+        true => report.json(),
+        false => report.text(terminal::width()),
+    })?;
+    Ok(if args.check && report.has_change() { NO } else { 0 })
 }
 
 /// The sums of the calls in recordings.

@@ -170,6 +170,8 @@ mod printed;
 #[cfg(test)]
 mod processes;
 #[cfg(test)]
+mod prompt_cache;
+#[cfg(test)]
 mod proxy;
 #[cfg(test)]
 mod prune;

@@ -17,7 +17,7 @@ const NEWEST: [(&str, &str, &str); 3] = [
 ];
 
 /// Members that hold the system prompt.
-const SYSTEM: [&str; 5] =
+pub(super) const SYSTEM: [&str; 5] =
     ["system", "instructions", "systemInstruction", "system_instruction", "preamble"];
 
 /// A block of a history: a message, or an item of a conversation.

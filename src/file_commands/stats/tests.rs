@@ -1,6 +1,5 @@
 use super::*;
 use crate::show::contents::tests::recording as parsed;
-use loomrec_recording::cost::PriceTable;
 
 fn at(path: &str) -> RecordingLocation {
     std::path::PathBuf::from(path).into()
