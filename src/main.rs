@@ -30,7 +30,7 @@ use loomrec_arguments::Command;
 use loomrec_cli::CommandFuture;
 use loomrec_cli::settings::Settings;
 use loomrec_file_commands::{
-    accept, config, diff, export, generate, import, journal, ls, merge, noise, prune, redact,
+    accept, config, diff, edit, export, generate, import, journal, ls, merge, noise, prune, redact,
     review, rules, show, stats, trust, verify,
 };
 use loomrec_run_commands::commands as run;
@@ -72,6 +72,7 @@ fn dispatch<'a>(
             Command::Verify(args) => verify::run(&args),
             Command::Merge(args) => merge::run(&args),
             Command::Prune(args) => prune::run(&args),
+            Command::Edit(args) => edit::run(&args),
             Command::Redact(args) => redact::run(&args),
             Command::Push(args) => run::push(&args, settings).await,
             Command::Pull(args) => run::pull(&args, settings).await,

@@ -4,6 +4,7 @@ mod access;
 mod detailed_choice;
 mod diff;
 pub mod duration;
+mod edit;
 mod expiry;
 mod fault;
 mod from_settings;
@@ -45,6 +46,7 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 pub use access::AccessArgs;
 pub use detailed_choice::DetailedChoice;
 pub use diff::DiffArgs;
+pub use edit::EditArgs;
 pub use expiry::{ExpiryArgs, OnExpired};
 pub use fault::FaultArgs;
 pub use from_settings::{FromSettings, TrustedSetting};
@@ -161,6 +163,8 @@ pub enum Command {
     Verify(VerifyArgs),
     /// Merge recordings into one, call by call, also as git's merge driver.
     Merge(MergeArgs),
+    /// Edit a recorded answer by hand, in your editor.
+    Edit(EditArgs),
     /// Remove takes that are no longer needed from a recording.
     Prune(PruneArgs),
     /// Remove credentials, and text that matches your rules, from recordings.

@@ -4,6 +4,7 @@
 pub mod accept;
 pub mod config;
 pub mod diff;
+pub mod edit;
 pub mod export;
 pub mod generate;
 pub mod import;

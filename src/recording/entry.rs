@@ -67,6 +67,8 @@ pub struct Entry {
     /// When the answer ended: RFC 3339, UTC, microseconds. Absent if no other call of its recorder was
     /// open at the same time.
     pub ended_at: Option<String>,
+    /// When its answer was edited by hand: RFC 3339, UTC, microseconds.
+    pub edited_at: Option<String>,
     /// The request, without secrets.
     pub request: Option<RecordedRequest>,
     /// The response; absent in a plain entry.

@@ -133,6 +133,7 @@ impl EntryMaker<'_> {
             session: observed.session,
             recorded_at,
             ended_at: None,
+            edited_at: None,
             request: Some(observed.request),
             response: Some(response),
             client_left: None,

@@ -5,6 +5,7 @@
 //! that wait for their review. [`redact`] removes secrets before anything is stored.
 
 mod adapter_hashes;
+pub mod answer_edit;
 mod answer_outcome;
 pub mod body;
 pub mod cost;

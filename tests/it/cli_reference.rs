@@ -15,7 +15,7 @@ const SEVERAL: &str = "Flags of several commands";
 const CELL_WORDS: usize = 40;
 
 /// The pages that say more of a command.
-const PAGES: [(&str, &str); 28] = [
+const PAGES: [(&str, &str); 29] = [
     ("record", "guide.md"),
     ("replay", "strict.md"),
     ("ls", "commands-on-files.md#ls-and-show"),
@@ -30,6 +30,7 @@ const PAGES: [(&str, &str); 28] = [
     ("accept", "care.md#review"),
     ("reject", "care.md#review"),
     ("verify", "commands-on-files.md#verify"),
+    ("edit", "commands-on-files.md#edit"),
     ("merge", "commands-on-files.md#merge"),
     ("prune", "commands-on-files.md#prune"),
     ("redact", "commands-on-files.md#redact"),

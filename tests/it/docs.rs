@@ -10,10 +10,10 @@ use std::process::Command;
 use loomrec_identity::{IdentityRules, KeyForm, RequestKey, RequestParts};
 use regex::Regex;
 
-const COMMANDS: [&str; 28] = [
+const COMMANDS: [&str; 29] = [
     "record", "replay", "ls", "show", "diff", "noise", "stats", "score", "config", "trust",
     "doctor", "demo", "import", "export", "review", "accept", "reject", "rerecord", "merge",
-    "prune", "redact", "verify", "journal", "ui", "push", "pull", "compact", "gc",
+    "edit", "prune", "redact", "verify", "journal", "ui", "push", "pull", "compact", "gc",
 ];
 
 fn root() -> PathBuf {

@@ -53,6 +53,8 @@ mod disk;
 #[cfg(test)]
 mod docs;
 #[cfg(test)]
+mod edit;
+#[cfg(test)]
 mod end_order;
 #[cfg(test)]
 mod exchange_messages;

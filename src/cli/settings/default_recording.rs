@@ -12,8 +12,9 @@ use crate::args;
 use loomrec_store::RecordingLocation;
 
 /// The commands whose recording may be left out, with the name of that argument.
-const READERS: [(&str, &str); 12] = [
+const READERS: [(&str, &str); 13] = [
     ("accept", FILE),
+    ("edit", FILE),
     ("export", FILE),
     ("ls", FILE),
     ("noise", FILE),
@@ -43,8 +44,9 @@ enum RecordingWrites {
 }
 
 /// The commands that change the recording.
-const WRITERS: [(&str, RecordingWrites); 7] = [
+const WRITERS: [(&str, RecordingWrites); 8] = [
     ("accept", RecordingWrites::Always),
+    ("edit", RecordingWrites::Always),
     ("noise", RecordingWrites::With("apply")),
     ("prune", RecordingWrites::With("apply")),
     ("redact", RecordingWrites::With("apply")),

@@ -72,6 +72,8 @@ pub enum ProblemKind {
     End,
     /// An answer under a good status that is no success.
     Failed,
+    /// An answer that was edited by hand.
+    Edited,
     /// A declared fault that cannot be read.
     Fault,
     /// A credential of a known shape.
@@ -102,6 +104,7 @@ impl ProblemKind {
             Self::Header => "header",
             Self::End => "end",
             Self::Failed => "failed",
+            Self::Edited => "edited",
             Self::Fault => "fault",
             Self::Secret => "secret",
             Self::Personal => "personal",

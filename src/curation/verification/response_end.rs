@@ -22,6 +22,11 @@ pub(super) fn check(
         found.push(problem.at("/latency_ms", None).helped(TOO_LONG_HELP));
     }
     let Some(response) = &entry.response else { return };
+    if let Some(at) = &entry.edited_at {
+        let text = format!("the answer was edited by hand at {at}");
+        let problem = Problem::of_file(ProblemKind::Edited, Severity::Note, text);
+        found.push(problem.at("/edited_at", None));
+    }
     let chunks = response.payload.chunks();
     if let Some(at) = chunks.windows(2).position(|pair| pair[1].at_ms < pair[0].at_ms) {
         let text = format!("chunk {} has an earlier time than the previous one", at + 2);

@@ -227,6 +227,7 @@ impl LoadedTakes {
         let text = text.and_then(|text| self.texts.push(&text));
         let origin = TakeOrigin { source, name: at, place, text };
         let span = if self.keeps_end_order { RecordedSpan::from_entry(&entry) } else { None };
+        self.edited += usize::from(entry.edited_at.is_some());
         let take = ReplayTake::new((&name, number), origin, under, form, sketch, entry);
         let mut take = take.map_err(|why| LoadError::Fault {
             file: recording.file_of(&place),

@@ -72,6 +72,8 @@ pub struct LoadedTakes {
     pub(super) has_declared_fault: bool,
     /// Whether there is a take of whose answer no client got anything.
     pub(super) has_undelivered: bool,
+    /// The number of takes whose answers were edited by hand.
+    pub(super) edited: usize,
     /// Whether a fault of an entry that does not end its call with an error uses up the take.
     pub(super) faults_use_takes: bool,
     /// Whether the spans of takes are collected, to know the order in which their answers ended.

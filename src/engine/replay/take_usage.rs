@@ -112,6 +112,11 @@ impl Matcher {
         self.recorded.has_undelivered
     }
 
+    /// Returns how many takes have an answer that was edited by hand.
+    pub fn edited_takes(&self) -> usize {
+        self.recorded.edited
+    }
+
     /// Returns how many bytes of its answer the client of a take got, if it left before the end.
     pub fn part_of(&self, take: usize) -> Option<u64> {
         self.takes.get(take)?.client_left()?.bytes

@@ -124,6 +124,7 @@ fn head(page: &mut DetailPage, row: &TakeRow) {
     page.fact("model", row.model());
     page.fact("session", entry.session.as_deref());
     page.fact("recorded", entry.recorded_at.as_deref());
+    page.fact("edited by hand", entry.edited_at.as_deref());
     let personal: Vec<&str> = entry.run_values.personal().collect();
     let personal = (!personal.is_empty()).then(|| personal.join(", "));
     page.fact("personal", personal.map(|names| format!("values of its {names}")).as_deref());

@@ -53,6 +53,7 @@ impl Entry {
             session: fields.text("session")?,
             recorded_at: fields.text("recorded_at")?,
             ended_at: fields.text("ended_at")?,
+            edited_at: fields.text("edited_at")?,
             request: fields.get("request").map(request).transpose()?,
             client_left: fields.get("client_left").map(client_left).transpose()?,
             response,

@@ -90,6 +90,7 @@ impl Entry {
             EntryField::Session => out.text(name, self.session.as_deref()?),
             EntryField::RecordedAt => out.text(name, self.recorded_at.as_deref()?),
             EntryField::EndedAt => out.text(name, self.ended_at.as_deref()?),
+            EntryField::EditedAt => out.text(name, self.edited_at.as_deref()?),
             EntryField::Request => {
                 let request = self.request.as_ref()?;
                 out.object(name, |out| write_request(out, request));

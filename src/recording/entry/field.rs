@@ -22,6 +22,7 @@ pub(super) enum EntryField {
     Session,
     RecordedAt,
     EndedAt,
+    EditedAt,
     Request,
     ClientLeft,
     Fault,
@@ -31,7 +32,7 @@ pub(super) enum EntryField {
 
 impl EntryField {
     /// All fields, in the order in which they are written.
-    pub(super) const ALL: [Self; 22] = [
+    pub(super) const ALL: [Self; 23] = [
         Self::Content,
         Self::Model,
         Self::Usage,
@@ -49,6 +50,7 @@ impl EntryField {
         Self::Session,
         Self::RecordedAt,
         Self::EndedAt,
+        Self::EditedAt,
         Self::Request,
         Self::ClientLeft,
         Self::Fault,
@@ -81,6 +83,7 @@ impl EntryField {
             Self::Session => "session",
             Self::RecordedAt => "recorded_at",
             Self::EndedAt => "ended_at",
+            Self::EditedAt => "edited_at",
             Self::Request => "request",
             Self::ClientLeft => "client_left",
             Self::Fault => "fault",

@@ -81,6 +81,7 @@ pub(super) fn quick(text: &str) -> Option<Entry> {
             EntryField::Session => entry.session = Some(tokens.text()?),
             EntryField::RecordedAt => entry.recorded_at = Some(tokens.text()?),
             EntryField::EndedAt => entry.ended_at = Some(tokens.text()?),
+            EntryField::EditedAt => entry.edited_at = Some(tokens.text()?),
             EntryField::Request => entry.request = Some(request(tokens)?),
             EntryField::Response => entry.response = Some(response(tokens)?),
             EntryField::ToolCalls

@@ -239,7 +239,7 @@ impl Redactor {
 }
 
 /// Returns the fields of an entry that hold a plain text.
-fn words(entry: &mut Entry) -> [&mut Option<String>; 8] {
+fn words(entry: &mut Entry) -> [&mut Option<String>; 9] {
     [
         &mut entry.session,
         &mut entry.model,
@@ -249,6 +249,7 @@ fn words(entry: &mut Entry) -> [&mut Option<String>; 8] {
         &mut entry.upstream_origin,
         &mut entry.recorded_at,
         &mut entry.ended_at,
+        &mut entry.edited_at,
     ]
 }
 

@@ -23,6 +23,9 @@ pub(crate) fn receipt(args: &ReplayArgs, ran: &RunResult) -> Receipt {
         receipt.takes = matcher.len();
         receipt.recorded_ms = matcher.recorded_ms();
         receipt.unchecked_calls = matcher.unchecked_calls();
+        let edited = matcher.edited_takes();
+        let note = || format!("takes whose answers were edited by hand: {edited}");
+        receipt.notes.extend((edited > 0).then(note));
     }
     receipt.notes.extend(serve_setup::ineffective_rules(&proxy.redactor));
     receipt.notes.extend(ran.replay.as_ref().and_then(|replay| end_order::broken(replay)));

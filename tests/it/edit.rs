@@ -1,0 +1,111 @@
+//! Tests of `edit`: an answer changed by hand in an editor, checked on return, and named from then
+//! on.
+
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::support::loomrec::{Finished, command, finish};
+use crate::support::shape::{chat, chat_answer, chat_events, chat_streamed};
+use crate::support::{Answer, Scene, Upstream};
+
+fn recorded() -> Scene {
+    let scene = Scene::new();
+    let upstream = Upstream::start(|request| match request.text().contains("\"stream\":true") {
+        true => Answer::events(&chat_events(&["sunny", " day"])),
+        false => Answer::json(200, chat_answer("It is sunny.")),
+    });
+    scene.recorded(&upstream, &[chat("hi"), chat("hi"), chat_streamed("ho")]);
+    scene
+}
+
+/// Runs `edit` with an editor.
+fn edit(scene: &Scene, key: &str, editor: &str) -> Finished {
+    let mut edit: Command = command(scene.dir(), &["edit", "run.json", key]);
+    finish(edit.env("EDITOR", editor), b"")
+}
+
+/// The key of the take that asks this, cut as `ls` shows it.
+fn key(scene: &Scene, prompt: &str) -> String {
+    let takes = scene.takes();
+    let asks = |entry: &Value| entry["request"]["body"]["messages"][0]["content"] == prompt;
+    let (name, _) = takes.iter().find(|(_, entry)| asks(entry)).unwrap();
+    name.split('#').next().unwrap()[..12].to_owned()
+}
+
+#[test]
+fn edited_answer_is_replayed_with_its_summary_and_named_wherever_it_counts() {
+    let scene = recorded();
+    let before = scene.json();
+    let ended =
+        edit(&scene, &format!("{}#2", key(&scene, "hi")), "sed -i s/sunny/rainy/").expect(0);
+    assert!(ended.stderr.contains("#2: edited in run.json"), "{}", ended.stderr);
+    let answers = scene.replayed(&["--strict"], &[chat("hi"), chat("hi"), chat_streamed("ho")], 0);
+    assert_eq!(answers[0].text(), chat_answer("It is sunny."));
+    assert_eq!(answers[1].text(), chat_answer("It is rainy."));
+    let edited = scene.takes().into_iter().find(|(_, entry)| entry.get("edited_at").is_some());
+    let (_, entry) = edited.unwrap();
+    assert_eq!(entry["content"], "It is rainy.");
+    let verified = scene.run(&["verify", "run.json", "--strict"]).expect(0);
+    assert!(verified.stdout.contains("the answer was edited by hand at 2"), "{}", verified.stdout);
+    let shown = scene.run(&["show", "run.json", &format!("{}#2", key(&scene, "hi"))]).expect(0);
+    assert!(shown.stdout.contains("edited by hand"), "{}", shown.stdout);
+    let replay = scene.run(&["replay", "-r", "run.json", "--allow-empty", "--", "true"]).expect(0);
+    assert!(
+        replay.stderr.contains("takes whose answers were edited by hand: 1"),
+        "{}",
+        replay.stderr
+    );
+    // All else is as it was.
+    let after = scene.json();
+    let same = |file: &Value| file.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+    assert_eq!(same(&before), same(&after));
+}
+
+#[test]
+fn chunks_of_a_stream_around_the_change_keep_their_times() {
+    let scene = recorded();
+    let chunks = |scene: &Scene| {
+        let takes = scene.takes();
+        let (_, entry) = takes.iter().find(|(_, it)| !it["response"]["chunks"].is_null()).unwrap();
+        entry["response"]["chunks"].as_array().unwrap().clone()
+    };
+    let before = chunks(&scene);
+    edit(&scene, &key(&scene, "ho"), "sed -i s/sunny/rainy/").expect(0);
+    let after = chunks(&scene);
+    assert_eq!(before.len(), after.len());
+    for (before, after) in before.iter().zip(&after) {
+        assert_eq!(before[0], after[0], "the time of a chunk");
+        assert_eq!(before[1].as_str().unwrap().replace("sunny", "rainy"), after[1]);
+    }
+    let answers = scene.replayed(&["--strict"], &[chat_streamed("ho")], 0);
+    assert!(answers[0].text().contains("\"content\":\"rainy\""), "{}", answers[0].text());
+}
+
+#[test]
+fn a_text_that_is_no_answer_is_kept_and_changes_nothing() {
+    let scene = recorded();
+    let text = scene.text();
+    let ended = edit(&scene, &key(&scene, "hi"), "sed -i '$d'").expect(2);
+    assert!(ended.stderr.contains("not JSON: EOF"), "{}", ended.stderr);
+    let (_, path) = ended.stderr.trim().rsplit_once(" is in ").unwrap();
+    assert!(std::fs::read_to_string(path).unwrap().contains("It is sunny."), "{path}");
+    std::fs::remove_file(path).unwrap();
+    let failed = edit(&scene, &key(&scene, "hi"), "false").expect(2);
+    assert!(failed.stderr.contains("the editor \"false\" failed"), "{}", failed.stderr);
+    let same = edit(&scene, &key(&scene, "hi"), "true").expect(0);
+    assert!(same.stderr.contains("nothing was changed"), "{}", same.stderr);
+    edit(&scene, "ffff0000", "true").expect(1);
+    edit(&scene, &format!("{}#3", key(&scene, "hi")), "true").expect(1);
+    let none = scene.run(&["edit", "run.json", &key(&scene, "hi")]).expect(2);
+    assert!(none.stderr.contains("set EDITOR to a command"), "{}", none.stderr);
+    assert_eq!(scene.text(), text);
+}
+
+#[test]
+fn a_secret_that_is_typed_into_an_answer_does_not_reach_the_recording() {
+    let scene = recorded();
+    let secret = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGH";
+    edit(&scene, &key(&scene, "hi"), &format!("sed -i s/sunny/{secret}/")).expect(0);
+    assert!(!scene.text().contains(secret), "{}", scene.text());
+}
