@@ -68,6 +68,14 @@ pub struct RecordArgs {
     #[arg(add = SettingScope::InputFile)]
     pub prices: Option<PathBuf>,
 
+    /// Refuse calls that would make the run cost more than this many US dollars
+    ///
+    /// They get a CostLimitError (422), and the run fails. Models without a price are refused, too
+    /// (--prices).
+    #[arg(long, value_name = "USD", env = "LOOMREC_MAX_COST", value_parser = positive_amount)]
+    #[arg(add = SettingScope::Run)]
+    pub max_cost: Option<f64>,
+
     /// Record at most this many bytes of one answer; larger ones are marked as truncated
     #[arg(long, value_name = "BYTES", default_value_t = 64 << 20, env = "LOOMREC_MAX_COPY")]
     #[arg(add = SettingScope::Run)]
@@ -94,6 +102,14 @@ pub struct RecordArgs {
     /// The flags of every command that serves.
     #[command(flatten)]
     pub serve: ServeArgs,
+}
+
+/// Reads an amount of dollars above 0.
+fn positive_amount(text: &str) -> Result<f64, String> {
+    let amount = text.trim().trim_start_matches('$').parse::<f64>().ok();
+    amount
+        .filter(|amount| amount.is_finite() && *amount > 0.0)
+        .ok_or_else(|| format!("{text:?} is not an amount of US dollars above 0, such as 2.50"))
 }
 
 /// How safely an exchange must be stored.

@@ -14,7 +14,7 @@ use super::error_response;
 use super::forwarding::Forwarding;
 use super::incoming_call::IncomingCall;
 use crate::record::conversation::LiveConversation;
-use crate::record::{OnRecorded, RecordEngine, RecordJob, remove_hop_by_hop};
+use crate::record::{CostRefusal, OnRecorded, RecordEngine, RecordJob, remove_hop_by_hop};
 use crate::upstream::{UpstreamClient, UpstreamError};
 use crate::websocket::conversation::NextConversation;
 use loomrec_recording::EntryName;
@@ -38,6 +38,10 @@ pub(super) async fn record(
         None => EntryName::Hash(key.clone()),
     };
     let Some(request) = forwarding.request(call) else { return no_address(call) };
+    let reserve = match engine.reserve_cost(&observed) {
+        Ok(reserve) => reserve,
+        Err(refusal) => return over_cost(call, &refusal),
+    };
     let (arrived, recorded_at) = (call.arrived, timestamp_of(call.arrived_at, engine.place()));
     let job = Box::new(RecordJob {
         observed,
@@ -48,7 +52,7 @@ pub(super) async fn record(
         recorded_at,
         upstream_origin: request.stored_origin(),
         run_values: Arc::clone(engine.run_values()),
-        on_recorded,
+        on_recorded: on_recorded.settling(reserve),
         keeps: None,
     });
     let before = Instant::now();
@@ -90,6 +94,14 @@ fn refused(forwarding: &Forwarding, call: &IncomingCall, error: &impl Display) -
     let response =
         error_response::error(call.error_shape(), StatusCode::BAD_REQUEST, "BadRequest", &message);
     CallResult::new(response, CallOutcome::Refused { kind: None, message })
+}
+
+/// Refuses a call that would pass the limit of what the run may spend.
+fn over_cost(call: &IncomingCall, refusal: &CostRefusal) -> CallResult {
+    let (message, status) = (refusal.to_string(), StatusCode::UNPROCESSABLE_ENTITY);
+    let response =
+        error_response::final_error(call.error_shape(), status, "CostLimitError", &message);
+    CallResult::new(response, CallOutcome::Refused { kind: Some("CostLimitError"), message })
 }
 
 /// Answers a call to an upstream whose address is not known.

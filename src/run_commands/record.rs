@@ -14,12 +14,13 @@ use super::receipt::Receipt;
 use super::remote::RemoteRecording;
 use super::server_run::{RunContext, RunEngines, RunResult};
 use super::{fault, no_call, server_run, stand_ins};
+use loomrec_cli::amount::dollars;
 use loomrec_cli::exit::{CommandFailure, NO, NOT_KEPT, RECORDING, UNUSABLE};
 use loomrec_cli::preset::Preset;
 use loomrec_cli::settings::Settings;
 use loomrec_cli::wrapped_command::StandInKeys;
 use loomrec_cli::{serve_setup, terminal};
-use loomrec_engine::record::RecordEngine;
+use loomrec_engine::record::{CostLimit, RecordEngine};
 use loomrec_engine::replay::{Latency, Matcher, ReplayEngine, ReplayTerms};
 use loomrec_engine::{Engine, MissPolicy, Strictness};
 use loomrec_fault::FaultCounters;
@@ -58,6 +59,8 @@ async fn run_recorder(
     let preset = Preset::of(&args.serve, &settings.presets);
     let recordings = std::slice::from_ref(&args.recording);
     let mut ground = RunContext::read(&args.serve, recordings, preset)?;
+    ground.cost_limit = args.max_cost.map(CostLimit::new).map(Arc::new);
+    let cost_limit = ground.cost_limit.clone();
     if args.serve.print_env {
         return ground.print_environment(&args.serve, &StandInKeys::None);
     }
@@ -80,6 +83,7 @@ async fn run_recorder(
     let has_values = has_values && remote.is_none();
     let superseded = superseded::remove(&args, &run_values, began, has_values)?;
     let mut receipt = Receipt { in_force, ..receipt(&args, &ran) };
+    add_cost_limit(&mut receipt, cost_limit.as_deref());
     receipt.notes.extend(superseded::note(superseded));
     let is_kept = remote.is_none() && receipt.recorded > 0;
     let ignored = is_kept.then(|| serve_setup::ignoring_rule(args.recording.as_path()));
@@ -228,6 +232,17 @@ fn add_failures(receipt: &mut Receipt, allowed: bool) {
         let text = format!("nothing was recorded, since calls were refused: {}", receipt.refused);
         receipt.complaints.push(text);
     }
+}
+
+/// Adds a complaint about calls that were refused because of the limit of what the run may spend.
+pub(crate) fn add_cost_limit(receipt: &mut Receipt, limit: Option<&CostLimit>) {
+    let Some(limit) = limit.filter(|limit| limit.refused() > 0) else { return };
+    receipt.all_failed = true;
+    receipt.complaints.push(format!(
+        "calls refused because of --max-cost {}: {}",
+        dollars(limit.most()),
+        limit.refused()
+    ));
 }
 
 /// How many requests with takes that the run did not reach are named.

@@ -32,6 +32,7 @@ use loomrec_cli::wrapped_command::{
 };
 use loomrec_engine::clock::ArrivalClock;
 use loomrec_engine::observe::RequestObserver;
+use loomrec_engine::record::CostLimit;
 use loomrec_engine::replay::MissedRequests;
 use loomrec_engine::{Engine, Forwarding, OnExplainedMiss, RunStrictness, Strictness};
 use loomrec_fault::FaultDecider;
@@ -84,6 +85,8 @@ pub struct RunContext {
     /// The output for messages.
     pub output: Output,
     progress: RunProgress,
+    /// What a run that records may spend, with all its sessions.
+    pub cost_limit: Option<Arc<CostLimit>>,
     /// The requests of the latest misses, for the inspector.
     recent_misses: Arc<RecentMisses>,
     /// The run's recordings.
@@ -175,6 +178,7 @@ impl RunContext {
             current: Arc::new(current),
             output,
             progress,
+            cost_limit: None,
             recent_misses: Arc::default(),
             recordings: recordings.to_vec(),
             clock: Arc::default(),

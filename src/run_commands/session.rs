@@ -22,6 +22,7 @@ use loomrec_cli::preset::Preset;
 use loomrec_cli::settings::Settings;
 use loomrec_cli::wrapped_command::StandInKeys;
 use loomrec_cli::{serve_setup, set_aside};
+use loomrec_engine::record::CostLimit;
 use loomrec_engine::replay::{Latency, Matcher, ReplayEngine, ReplayTerms};
 use loomrec_engine::{Engine, MissPolicy, RunStrictness};
 use loomrec_proxy::server::session::{
@@ -141,7 +142,9 @@ async fn run(
     };
     let args = command.serve().clone();
     let location = RecordingLocation::from(template.as_path());
-    let ground = RunContext::read(&args, std::slice::from_ref(&location), preset)?;
+    let mut ground = RunContext::read(&args, std::slice::from_ref(&location), preset)?;
+    ground.cost_limit = command.max_cost().map(CostLimit::new).map(Arc::new);
+    let cost_limit = ground.cost_limit.clone();
     let is_replay = matches!(command, SessionCommand::Replay(_));
     let is_deep = args.sessions.sessions_by_control;
     let stand_in_keys = match is_replay {
@@ -178,6 +181,7 @@ async fn run(
     let ran = ground.run(&args, engines, Some(sessions)).await?;
     let mut receipt = report::of_run(name, &ran, guard, allow_empty);
     receipt.in_force = in_force;
+    record::add_cost_limit(&mut receipt, cost_limit.as_deref());
     if is_replay {
         let in_force = sessions_in_force.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let control = ran.proxy.strictness.admitted();

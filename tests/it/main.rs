@@ -37,6 +37,8 @@ mod containers;
 #[cfg(test)]
 mod conversations;
 #[cfg(test)]
+mod cost_limit;
+#[cfg(test)]
 mod crash;
 #[cfg(test)]
 mod cut_imports;

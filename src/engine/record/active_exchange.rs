@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
+use super::cost_limit::CostLimit;
 use super::overlap::{OverlapCounter, OverlapWatch};
 use super::writer::RecordWriter;
 use loomrec_identity::{IdentityRules, RunValueFinder};
@@ -23,6 +24,8 @@ pub struct RecordConfig {
     pub rules: IdentityRules,
     /// The prices of models.
     pub prices: PriceTable,
+    /// What the run may spend.
+    pub cost_limit: Option<Arc<CostLimit>>,
     /// The values of this run, such as the working directory.
     pub run_values: Arc<RunValueFinder>,
     /// The place of this recorder in its run: [`store::Recorder::place`].

@@ -11,6 +11,7 @@ mod active_exchange;
 pub mod capture;
 mod client_feed;
 pub(crate) mod conversation;
+mod cost_limit;
 mod delivery_gauge;
 mod detach;
 mod keep;
@@ -36,12 +37,14 @@ use capture::ExchangeCapture;
 use delivery_gauge::DeliveryGauge;
 use detach::DetachOnDrop;
 use loomrec_identity::{IdentityRules, RunValueFinder};
+use loomrec_recording::normalized_request::NormalizedRequest;
 use loomrec_recording::redact::{HOP_BY_HOP, Redactor};
 use overlap::OverlapCounter;
 use tee::{OpenedResponse, TeeBody};
 use writer::RecordWriter;
 
 pub use active_exchange::RecordConfig;
+pub use cost_limit::{CostLimit, CostRefusal, CostReserve};
 pub use record_job::{KeepFilter, OnRecorded, RecordJob};
 pub use record_outcome::{CallFailure, RecordOutcome, UpstreamTimes};
 
@@ -93,6 +96,18 @@ impl RecordEngine {
     /// Returns the values of this run.
     pub(crate) fn run_values(&self) -> &Arc<RunValueFinder> {
         &self.shared.config.run_values
+    }
+
+    /// Sets aside what a call may cost; `None` if the run has no limit.
+    ///
+    /// # Errors
+    /// The call would pass the limit, or its price is not known.
+    pub(crate) fn reserve_cost(
+        &self,
+        request: &NormalizedRequest,
+    ) -> Result<Option<CostReserve>, CostRefusal> {
+        let RecordConfig { cost_limit, prices, .. } = &self.shared.config;
+        cost_limit.as_ref().map(|limit| limit.reserve(request, prices)).transpose()
     }
 
     /// Returns how many connections to upstreams were opened so far.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::cost_limit::CostReserve;
 use super::record_outcome::RecordOutcome;
 use loomrec_identity::{RequestKey, RunValueFinder};
 use loomrec_recording::EntryName;
@@ -69,10 +70,25 @@ impl OnRecorded {
         Self(Some(Box::new(report)))
     }
 
-    pub(super) fn report(mut self, outcome: RecordOutcome) {
+    /// Returns the same callback, which settles what was set aside for the call first.
+    pub(crate) fn settling(self, reserve: Option<CostReserve>) -> Self {
+        let Some(reserve) = reserve else { return self };
+        Self::new(move |outcome| {
+            if let Some(outcome) = &outcome {
+                reserve.settle(outcome.cost_usd);
+            }
+            self.pass(outcome);
+        })
+    }
+
+    fn pass(mut self, outcome: Option<RecordOutcome>) {
         if let Some(report) = self.0.take() {
-            report(Some(outcome));
+            report(outcome);
         }
+    }
+
+    pub(super) fn report(self, outcome: RecordOutcome) {
+        self.pass(Some(outcome));
     }
 }
 

@@ -75,8 +75,15 @@ impl DemoServer {
         let client =
             UpstreamClient::new().map_err(|error| broken(&format!("failed to {error}")))?;
         let run_values = Arc::default();
-        let config =
-            RecordConfig { max_copy: LIMIT, drain: GRACE, rules, prices, run_values, place };
+        let config = RecordConfig {
+            max_copy: LIMIT,
+            drain: GRACE,
+            rules,
+            prices,
+            cost_limit: None,
+            run_values,
+            place,
+        };
         let recorder = RecordEngine::new(config, client, writer, Arc::clone(&redactor));
         let routes = Arc::new(routes(Some(base)));
         let forwarding =

@@ -96,6 +96,7 @@ pub(super) fn recorder(
         ),
         rules,
         prices: prices::load(args.prices.as_deref())?,
+        cost_limit: ground.cost_limit.clone(),
         place,
     };
     Ok(Arc::new(RecordEngine::new(config, client, writer, redactor)))

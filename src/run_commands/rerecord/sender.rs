@@ -161,6 +161,7 @@ impl RerecordWork {
             drain: Duration::ZERO,
             rules,
             prices: prices::load(args.prices.as_deref())?,
+            cost_limit: None,
             run_values: Arc::default(),
             place,
         };

@@ -46,6 +46,7 @@ impl RunContext {
             metrics: Arc::clone(&self.metrics),
             output: self.output.clone(),
             progress: RunProgress::Hidden,
+            cost_limit: self.cost_limit.clone(),
             recent_misses: Arc::default(),
             recordings: vec![recording.clone()],
             clock: Arc::clone(&self.clock),

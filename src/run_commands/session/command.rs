@@ -26,6 +26,14 @@ impl SessionCommand {
         }
     }
 
+    /// Returns what all sessions together may spend, in dollars.
+    pub(super) fn max_cost(&self) -> Option<f64> {
+        match self {
+            Self::Record(args) => args.max_cost,
+            Self::Replay(_) => None,
+        }
+    }
+
     /// Returns its name.
     pub(super) fn name(&self) -> &'static str {
         match self {
