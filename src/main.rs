@@ -58,6 +58,7 @@ fn dispatch<'a>(
         }
         run::localize(&mut command, settings).await?;
         match command {
+            Command::Record(args) if args.prove => run::prove(&args, line).await,
             Command::Record(args) => run::record(args, settings).await,
             Command::Replay(args) => run::replay(args, settings).await,
             Command::Ls(args) => ls::run(&args),

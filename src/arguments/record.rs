@@ -86,6 +86,14 @@ pub struct RecordArgs {
     #[arg(add = SettingScope::Run)]
     pub drain: u64,
 
+    /// Then replay CMD at once without network, and fail unless its calls, output and exit code are
+    /// the same
+    ///
+    /// The output is what CMD prints on stdout, which is then no terminal.
+    #[arg(long, env = "LOOMREC_PROVE", value_parser = FalseyValueParser::new())]
+    #[arg(add = SettingScope::CommandLine)]
+    pub prove: bool,
+
     /// Do not fail if CMD makes no call
     #[arg(long, env = "LOOMREC_ALLOW_EMPTY", value_parser = FalseyValueParser::new())]
     #[arg(add = SettingScope::Run)]

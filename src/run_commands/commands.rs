@@ -7,7 +7,7 @@ use super::args::{
     Command, CompactArgs, DemoArgs, DoctorArgs, GcArgs, LsArgs, PullArgs, PushArgs, RecordArgs,
     ReplayArgs, RerecordArgs, UiArgs,
 };
-use super::{demo, doctor, remote, remote_arguments, rerecord, session, ui};
+use super::{demo, doctor, prove, remote, remote_arguments, rerecord, session, ui};
 use loomrec_cli::CommandFuture;
 use loomrec_cli::settings::Settings;
 
@@ -33,6 +33,11 @@ pub fn list(args: &LsArgs) -> CommandFuture<'_, Option<u8>> {
 /// Runs `loomrec record`.
 pub fn record(args: RecordArgs, settings: &Settings) -> CommandFuture<'_> {
     Box::pin(session::run_record(args, settings))
+}
+
+/// Runs `loomrec record --prove`. `line` is the definition of the command line.
+pub fn prove<'a>(args: &'a RecordArgs, line: &'a clap::Command) -> CommandFuture<'a> {
+    Box::pin(prove::run(args, line))
 }
 
 /// Runs `loomrec replay`.

@@ -15,6 +15,7 @@ mod log;
 mod no_call;
 mod open_files;
 mod progress;
+mod prove;
 mod receipt;
 mod record;
 #[cfg(feature = "remote")]

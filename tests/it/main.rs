@@ -176,6 +176,8 @@ mod processes;
 #[cfg(test)]
 mod prompt_cache;
 #[cfg(test)]
+mod prove;
+#[cfg(test)]
 mod proxy;
 #[cfg(test)]
 mod prune;
