@@ -219,7 +219,8 @@ impl Output {
             format!("{} {}: ", "RecordingMismatchError".red().bold(), error.reason.as_str().bold());
         let (method, path, upstream) = (&error.method, &error.path, &error.upstream);
         let request = error.key.short();
-        let mut called = format!("{method} {path} to {upstream}, request {request}");
+        let rpc = error.rpc.as_ref().map(|rpc| format!(" {rpc}")).unwrap_or_default();
+        let mut called = format!("{method} {path}{rpc} to {upstream}, request {request}");
         if let Some(step) = &error.step {
             called.push_str(&format!(", step {step:?}"));
         }

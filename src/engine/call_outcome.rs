@@ -42,6 +42,11 @@ pub enum CallOutcome {
     },
     /// The placeholder.
     Placeholder,
+    /// The answer that the protocol prescribes, which needs no recording.
+    Prescribed {
+        /// The method that was asked for.
+        what: String,
+    },
     /// A fault instead of an answer.
     Faulted,
     /// A mismatch error.
@@ -71,6 +76,7 @@ impl CallOutcome {
             Self::Scripted { .. } => "scripted",
             Self::Unscripted { .. } => "unscripted",
             Self::Placeholder => "default",
+            Self::Prescribed { .. } => "prescribed",
             Self::Faulted => "faulted",
             Self::Missed(_) => "missed",
             Self::Refused { .. } => "refused",
@@ -89,7 +95,8 @@ impl CallOutcome {
             Self::Served { entry } => entry.as_ref().map_or(0, HeaderValue::len),
             Self::Unreachable { message }
             | Self::Unscripted { message }
-            | Self::Refused { message, .. } => message.len(),
+            | Self::Refused { message, .. }
+            | Self::Prescribed { what: message } => message.len(),
             Self::Missed(mismatch) => mismatch.weight(),
             _ => 0,
         }

@@ -11,6 +11,9 @@ use loomrec_provider::Provider;
 /// Tells an SDK not to retry, because another attempt would fail as well.
 const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 
+/// Names the kind of one of loomrec's own errors.
+const KIND: HeaderName = HeaderName::from_static("x-loomrec-error");
+
 /// Returns a response with this status, media type and body.
 pub fn full(status: StatusCode, media: &'static str, body: Vec<u8>) -> Response<AnswerBody> {
     let mut response = Response::new(AnswerBody::Full(Full::new(Bytes::from(body))));
@@ -28,7 +31,7 @@ pub fn error(
 ) -> Response<AnswerBody> {
     let body = loomrec_provider::error_body(provider, status.as_u16(), kind, message);
     let mut response = full(status, "application/json", body);
-    response.headers_mut().insert("x-loomrec-error", HeaderValue::from_static(kind));
+    response.headers_mut().insert(KIND, HeaderValue::from_static(kind));
     for (name, value) in loomrec_provider::error_headers(provider, kind) {
         if let Ok(value) = HeaderValue::from_str(&value) {
             response.headers_mut().insert(name, value);
@@ -44,7 +47,19 @@ pub fn final_error(
     kind: &'static str,
     message: &str,
 ) -> Response<AnswerBody> {
-    let mut response = error(provider, status, kind, message);
+    named(error(provider, status, kind, message), kind)
+}
+
+/// The kind of the error for a call that the recording holds no answer for.
+pub(super) const MISMATCH: &str = "RecordingMismatchError";
+
+/// Returns a response with the header that names it as a loomrec error of this kind, and that says that
+/// another attempt would fail as well.
+pub(super) fn named(
+    mut response: Response<AnswerBody>,
+    kind: &'static str,
+) -> Response<AnswerBody> {
+    response.headers_mut().insert(KIND, HeaderValue::from_static(kind));
     response.headers_mut().insert(SHOULD_RETRY, HeaderValue::from_static("false"));
     response
 }
@@ -52,5 +67,5 @@ pub fn final_error(
 /// Returns the error for a call that the recording holds no answer for.
 pub fn mismatch(provider: Provider, mismatch: &RecordingMismatchError) -> Response<AnswerBody> {
     let status = StatusCode::UNPROCESSABLE_ENTITY;
-    final_error(provider, status, "RecordingMismatchError", &mismatch.message())
+    final_error(provider, status, MISMATCH, &mismatch.message())
 }

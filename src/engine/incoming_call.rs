@@ -11,7 +11,7 @@ use http::{HeaderMap, Method};
 use super::parsed_request::ParsedRequest;
 use super::route::Route;
 use crate::websocket::turn_link::SocketTurn;
-use loomrec_provider::Provider;
+use loomrec_provider::{Provider, RpcIds};
 use loomrec_recording::normalized_request::NormalizedRequest;
 use loomrec_recording::redact::CallCredentials;
 
@@ -61,6 +61,14 @@ impl IncomingCall {
     /// Sets whether the call is kept waiting because its recorded client got nothing.
     pub(crate) fn set_held(&self, is_held: bool) {
         self.is_held.iter().for_each(|mark| mark.store(is_held, Ordering::Relaxed));
+    }
+
+    /// Returns the ids that the client gave its requests, if they are in JSON-RPC.
+    pub(crate) fn rpc_ids(&self) -> Option<RpcIds> {
+        let observed = &self.parsed.redacted.observed;
+        observed.call.rpc.as_ref()?;
+        // The body may have come compressed.
+        RpcIds::read(&self.body).or_else(|| RpcIds::read(&observed.request.body))
     }
 
     /// Returns the content codings that the client accepts.

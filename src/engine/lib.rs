@@ -23,6 +23,7 @@ mod local_address;
 mod miss;
 pub mod observe;
 mod parsed_request;
+mod prescribed_answer;
 pub mod record;
 pub mod replay;
 mod replay_call;

@@ -11,11 +11,12 @@ use super::error_response;
 use super::forwarding::Forwarding;
 use super::incoming_call::IncomingCall;
 use super::live_call;
+use super::prescribed_answer::{mismatch_answer, prescribed_answer};
 use crate::replay::{RecordingMismatchError, ReplayEngine, ScriptAnswer, UnexplainedMiss};
 use crate::upstream::UpstreamClient;
 use loomrec_recording::normalized_request::NormalizedRequest;
 use loomrec_recording::redact::CallCredentials;
-use loomrec_script::NoScriptedResponse;
+use loomrec_script::{NoScriptedResponse, RuleLookup};
 
 /// What a call gets if the recording does not answer it.
 #[derive(Clone)]
@@ -58,6 +59,11 @@ pub(super) async fn answer(
 ) -> CallResult {
     let (observed, arrived) = (call.storable(), call.arrived.into());
     let rule = std::mem::take(&mut miss.rule);
+    if !matches!((on_miss, &rule), (MissPolicy::Forward { .. }, _) | (_, RuleLookup::Claimed(_)))
+        && let Some(answer) = prescribed_answer(call, replay.matcher().servers())
+    {
+        return answer;
+    }
     if let Some(scripted) = replay.scripted(observed, call.error_shape(), arrived, rule) {
         return match scripted {
             Ok(answer) => scripted_answer(answer),
@@ -81,7 +87,7 @@ pub(super) async fn answer(
         MissPolicy::Error => {}
     }
     let error = explain(replay, on_explained, call, miss).await;
-    let response = error_response::mismatch(call.error_shape(), &error);
+    let response = mismatch_answer(call, &error);
     CallResult::new(response, CallOutcome::Missed(Arc::new(error)))
 }
 

@@ -13,7 +13,7 @@ use super::parsed_request::ParsedRequest;
 use super::take_lease::TakeLease;
 use crate::blocking;
 use crate::replay::{
-    ENTRY, ReplayAnswer, ReplayEngine, TakeConversation, TakeMatch, UnexplainedMiss,
+    AskedForm, ENTRY, ReplayAnswer, ReplayEngine, TakeConversation, TakeMatch, UnexplainedMiss,
 };
 use crate::websocket::conversation::NextConversation;
 use crate::websocket::handshake;
@@ -91,9 +91,10 @@ pub(super) async fn deliver(
 ) -> Result<CallResult, UnexplainedMiss> {
     let FoundTake { replay, observed, mut matched, mut lease } = found;
     lease.iter_mut().for_each(TakeLease::consume);
-    let accepted = call.accept_encoding();
+    let ids = call.rpc_ids();
+    let asked = AskedForm { accept_encoding: call.accept_encoding(), ids: ids.as_ref() };
     call.set_held(matched.take.is_undelivered());
-    let delivered = replay.deliver(&mut matched, observed, accepted, arrived.into()).await;
+    let delivered = replay.deliver(&mut matched, observed, asked, arrived.into()).await;
     call.set_held(false);
     if delivered.is_err() {
         matched.leave_order();

@@ -24,6 +24,8 @@ pub struct RequestSummary {
     pub provider: Provider,
     /// The operation that it asks for.
     pub operation: Operation,
+    /// The method and the tool that it asks for in JSON-RPC.
+    pub rpc: Option<String>,
     /// The model it asks for.
     pub model: Option<String>,
     /// Whether it asks for a stream.
@@ -46,6 +48,7 @@ impl RequestSummary {
             upstream: clip(&observed.upstream),
             provider: call.provider,
             operation: call.operation,
+            rpc: call.rpc.as_ref().map(|method| clip(&method.to_string())),
             model: call.model.as_deref().map(clip),
             streamed: call.streamed,
             step: observed.step.as_deref().map(clip),
@@ -62,6 +65,7 @@ impl RequestSummary {
             upstream: String::new(),
             provider,
             operation: Operation::OTHER,
+            rpc: None,
             model: None,
             streamed: false,
             step: None,
@@ -75,7 +79,7 @@ impl RequestSummary {
     /// Returns the approximate number of bytes it takes in memory.
     pub fn weight(&self) -> usize {
         let texts = [&self.method, &self.path, &self.upstream].map(String::len);
-        let more = [&self.model, &self.step, &self.session].map(|text| {
+        let more = [&self.rpc, &self.model, &self.step, &self.session].map(|text| {
             // An absent text takes nothing.
             text.as_ref().map_or(0, String::len)
         });

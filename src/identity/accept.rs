@@ -47,6 +47,7 @@ pub(super) fn only_type(parts: &RequestParts<'_>) -> Option<String> {
     let is_usual = match parts.form {
         KeyForm::Chat | KeyForm::Tagged { delivery: true, .. } => MODES.contains(&media),
         KeyForm::Tagged { known, .. } => known && media == MODES[0],
+        KeyForm::Reduced { .. } => false,
     };
     (is_type && is_alone && !is_usual).then_some(first)
 }

@@ -258,6 +258,13 @@ impl KeyGeneration {
             || name == "accept" && rules.names_header(name)
     }
 
+    /// Whether a header of this name is part of the key of this request.
+    fn counts_in(self, parts: &RequestParts<'_>, name: &str, rules: &IdentityRules) -> bool {
+        let is_reduced =
+            parts.reduction().is_some_and(|reduction| name.starts_with(reduction.header_prefix));
+        if is_reduced { rules.names_header(name) } else { self.counts(name, rules) }
+    }
+
     /// Whether a chat completion has only headers that its plain text does not need to hold.
     pub(super) fn is_plain(self, parts: &RequestParts<'_>, rules: &IdentityRules) -> bool {
         // Anthropic's version does not affect chat completions, not even Anthropic's own.
@@ -275,7 +282,7 @@ impl KeyGeneration {
     ) -> Vec<(&'a str, String)> {
         let mut kept: Vec<(&str, String)> = Vec::new();
         for (name, value) in parts.headers {
-            if !self.counts(name, rules) {
+            if !self.counts_in(parts, name, rules) {
                 continue;
             }
             match kept.iter_mut().find(|(known, _)| known == name) {
@@ -317,7 +324,7 @@ pub fn stored_outside_key<'a>(parts: &RequestParts<'a>, rules: &IdentityRules) -
     let names = parts.headers.iter().map(|(name, _)| name.as_str());
     let listed = |name: &&str| {
         !matches!(*name, "content-type" | "accept" | BEDROCK_ACCEPT)
-            && (is_plain || !now.counts(name, rules))
+            && (is_plain || !now.counts_in(parts, name, rules))
     };
     names.filter(listed).collect()
 }

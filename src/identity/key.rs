@@ -218,7 +218,8 @@ fn write_body_of(
     if parts.body.is_empty() {
         return out.extend_from_slice(b"null");
     }
-    if let Some(value) = body {
+    let reduced = body.zip(parts.reduction()).map(|(body, reduction)| (reduction.body)(body));
+    if let Some(value) = reduced.as_ref().or(body) {
         out.extend_from_slice(b"{\"json\": ");
         match value.as_object() {
             Some(members) => {
@@ -271,7 +272,7 @@ pub(super) fn target<'a>(parts: &RequestParts<'a>) -> Cow<'a, str> {
 fn sent_target<'a>(parts: &RequestParts<'a>) -> &'a str {
     match parts.form {
         KeyForm::Chat => "chat",
-        KeyForm::Tagged { target, .. } => target,
+        KeyForm::Tagged { target, .. } | KeyForm::Reduced { target, .. } => target,
     }
 }
 
@@ -280,5 +281,6 @@ pub(super) fn delivery(parts: &RequestParts<'_>) -> bool {
     match parts.form {
         KeyForm::Chat => true,
         KeyForm::Tagged { delivery, .. } => delivery,
+        KeyForm::Reduced { .. } => false,
     }
 }

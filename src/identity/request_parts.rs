@@ -1,6 +1,7 @@
 //! The parts of a request that its key is made of.
 
 use super::json::Json;
+use super::key_reduction::KeyReduction;
 use super::reader;
 
 /// How the key is formed.
@@ -21,6 +22,13 @@ pub enum KeyForm<'a> {
         /// Whether the operation is known. Then it answers in JSON, or in the format that its path
         /// or body selects, and `accept: application/json` selects nothing.
         known: bool,
+    },
+    /// The tagged form, of a protocol whose requests carry values that a client makes anew.
+    Reduced {
+        /// The target of the request: the raw path.
+        target: &'a str,
+        /// What the key leaves out.
+        reduction: &'static KeyReduction,
     },
 }
 
@@ -46,9 +54,25 @@ impl<'a> RequestParts<'a> {
     /// It counts as sent as JSON if its media type is absent or malformed, is `…/json`, `…/…+json`
     /// or AWS's `…/x-amz-json-1.x`, or is `application/x-www-form-urlencoded` (which `curl -d`
     /// sends with JSON too), and if it has no content encoding but `identity`. JSON in a
-    /// `text/plain` or any other body stays bytes, because its spelling may matter there.
+    /// `text/plain` or any other body stays bytes, because its spelling may matter there. What a
+    /// reduction leaves out is not in it.
     pub fn json(&self) -> Option<Json<'a>> {
-        if self.offers_json() { reader::parse(self.body).ok() } else { None }
+        if !self.offers_json() {
+            return None;
+        }
+        let body = reader::parse(self.body).ok()?;
+        Some(match self.reduction() {
+            Some(reduction) => (reduction.body)(&body),
+            None => body,
+        })
+    }
+
+    /// What the key leaves out of this request, beside rules.
+    pub(super) fn reduction(&self) -> Option<&'static KeyReduction> {
+        match self.form {
+            KeyForm::Reduced { reduction, .. } => Some(reduction),
+            KeyForm::Chat | KeyForm::Tagged { .. } => None,
+        }
     }
 
     /// Whether the headers declare the body as JSON; see [`Self::json`].

@@ -15,7 +15,7 @@ use super::answer_shape::AnswerShape;
 use super::conversation::Conversation;
 use super::framing::{EventFrame, Framing};
 use super::tool_result::FindToolResults;
-use loomrec_identity::{AdapterInputs, Json, ToolResultPlace};
+use loomrec_identity::{AdapterInputs, Json, KeyReduction, ToolResultPlace};
 
 /// A JSON object.
 pub(super) type ObjectView = Map<String, Value>;
@@ -93,6 +93,8 @@ pub(super) struct OperationRow {
     pub(super) delivery: bool,
     /// Whether earlier versions did not know the operation, and so made other keys of its calls.
     pub(super) was_unknown: bool,
+    /// What keys leave out of its requests, beside rules.
+    pub(super) reduction: Option<&'static KeyReduction>,
     /// Whether the operation is free of charge.
     pub(super) is_free: bool,
     /// The framing of the streams for a request with this raw query and target.

@@ -1,5 +1,6 @@
 //! The providers, and what is known of each: a row in its own folder. [`super::table`] lists them.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
@@ -8,6 +9,7 @@ use serde_json::Value;
 use super::credential::KeyCarrier;
 use super::error_reason::{ErrorReason, ReasonedError};
 use super::framing::Framing;
+use super::mcp::RpcMethod;
 use super::operation::Operation;
 use super::request_head::RequestHead;
 
@@ -32,6 +34,28 @@ pub struct RecognisedCall {
     /// The target in the tagged form of the key (see [`loomrec_identity::KeyForm::Tagged`]); `None`
     /// if the key has the form of a chat.
     pub target: Option<String>,
+    /// What it asks for in JSON-RPC, if that is its operation.
+    pub rpc: Option<RpcMethod>,
+}
+
+impl RecognisedCall {
+    /// Returns the word of the operation, and of JSON-RPC the method and the tool:
+    /// `mcp tools/call search`.
+    pub fn operation_words(&self) -> Cow<'static, str> {
+        self.named(self.operation.as_str())
+    }
+
+    /// Returns the name of the operation for people, and of JSON-RPC the method and the tool.
+    pub fn operation_title(&self) -> Cow<'static, str> {
+        self.named(self.operation.name())
+    }
+
+    fn named(&self, operation: &'static str) -> Cow<'static, str> {
+        match &self.rpc {
+            Some(method) => format!("{operation} {method}").into(),
+            None => operation.into(),
+        }
+    }
 }
 
 /// The information in a path alone.

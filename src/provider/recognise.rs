@@ -1,4 +1,4 @@
-//! The recognition of requests, by the end of their path and their method.
+//! The recognition of requests, by the end of their path and their method; of JSON-RPC, by the body.
 //!
 //! Paths are compared as they came, never re-encoded; only a model's name is percent-decoded.
 //! OpenAI's SDKs disagree on whether the base URL ends with `/v1`, so targets in OpenAI's format
@@ -7,7 +7,8 @@
 
 use super::provider_row::PathShape;
 use super::request_head::RequestHead;
-use super::{Operation, Provider, RecognisedCall, openai};
+use super::{Operation, Provider, RecognisedCall, mcp, openai};
+use loomrec_identity::KeyReduction;
 
 /// Recognises a request.
 pub fn recognise(seen: &RequestHead) -> RecognisedCall {
@@ -21,6 +22,7 @@ pub fn recognise(seen: &RequestHead) -> RecognisedCall {
         streamed: shape.streamed.unwrap_or_else(unasked),
         target: (row.target)(seen, operation),
         model: shape.model.or_else(|| seen.body_model.map(str::to_owned)),
+        rpc: seen.rpc.filter(|_| operation.row().reduction.is_some()).cloned(),
     }
 }
 
@@ -30,9 +32,16 @@ pub fn delivery(operation: Operation) -> bool {
     operation.row().delivery
 }
 
+/// What keys leave out of the requests of an operation, beside rules.
+pub fn key_reduction(operation: Operation) -> Option<&'static KeyReduction> {
+    operation.row().reduction
+}
+
 /// Asks each provider in turn, beginning with the last in the table.
 fn shape(seen: &RequestHead) -> PathShape {
     let known = Provider::ALL.iter().rev().find_map(|provider| (provider.row().recognise)(seen));
+    let is_other = known.as_ref().is_none_or(|shape| shape.operation == Operation::OTHER);
+    let known = if is_other { mcp::recognise(seen).or(known) } else { known };
     known.unwrap_or_else(|| {
         let mut shape = PathShape::new(other_provider(seen), Operation::OTHER);
         shape.model = openai::deployment(seen.path);

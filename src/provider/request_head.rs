@@ -2,6 +2,8 @@
 
 use percent_encoding::percent_decode_str;
 
+use super::mcp::RpcMethod;
+
 /// The parts of a request that recognition uses.
 #[derive(Clone, Copy, Debug)]
 pub struct RequestHead<'a> {
@@ -19,6 +21,8 @@ pub struct RequestHead<'a> {
     pub body_stream: Option<bool>,
     /// Whether the body has a top-level list of `messages`.
     pub has_messages: bool,
+    /// What it asks for in JSON-RPC, by its body or its headers.
+    pub rpc: Option<&'a RpcMethod>,
 }
 
 /// A path's segment, percent-decoded; `None` if it is empty.

@@ -51,6 +51,7 @@ impl OperationRow {
         semantic: None,
         delivery: false,
         was_unknown: false,
+        reduction: None,
         is_free: false,
         framing: |_, _| Framing::Sse,
         streams_arrays: false,

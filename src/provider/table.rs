@@ -17,6 +17,7 @@ impl Provider {
         Self::COHERE,
         Self::PERPLEXITY,
         Self::VOYAGE,
+        Self::MCP,
         Self::UNKNOWN,
     ];
 

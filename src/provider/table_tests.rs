@@ -2,10 +2,10 @@
 
 use super::*;
 use crate::test_calls::framing;
-use crate::{Framing, Provider, RequestHead, recognise};
+use crate::{Framing, Provider, RequestHead, RpcMethod, recognise};
 
 /// The operations in the page's order, each with a request for it.
-const ROWS: [(Operation, &str); 37] = [
+const ROWS: [(Operation, &str); 38] = [
     (Operation::CHAT_COMPLETIONS, "/v1/chat/completions"),
     (Operation::COMPLETIONS, "/v1/completions"),
     (Operation::RESPONSES, "/v1/responses"),
@@ -43,9 +43,12 @@ const ROWS: [(Operation, &str); 37] = [
     (Operation::OLLAMA_CHAT, "/api/chat"),
     (Operation::OLLAMA_GENERATE, "/api/generate"),
     (Operation::OLLAMA_EMBED, "/api/embed"),
+    (Operation::MCP, "/mcp"),
 ];
 
 fn provider(operation: Operation, path: &str) -> Provider {
+    let body = loomrec_identity::parse(br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#).unwrap();
+    let method = RpcMethod::read(&body).unwrap();
     let call = recognise(&RequestHead {
         method: "POST",
         path,
@@ -54,6 +57,7 @@ fn provider(operation: Operation, path: &str) -> Provider {
         body_model: (operation == Operation::VOYAGE_RERANK).then_some("rerank-2.5"),
         body_stream: None,
         has_messages: false,
+        rpc: (operation == Operation::MCP).then_some(&method),
     });
     assert_eq!(call.operation, operation, "{path}");
     call.provider

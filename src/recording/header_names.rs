@@ -4,6 +4,7 @@
 //! with the entry, to show that the header was sent and did not count. Values are never kept.
 
 use super::redact::{CallCredentials, HOP_BY_HOP};
+use loomrec_provider::RPC_SESSION_HEADER;
 
 /// At most this many names are kept for a request.
 const MOST: usize = 32;
@@ -93,7 +94,7 @@ fn is_worth_keeping(name: &str) -> bool {
     !USUAL.contains(&name)
         && !USUAL_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
         && !HOP_BY_HOP.contains(&name)
-        && !CallCredentials::may_be_in(name)
+        && (!CallCredentials::may_be_in(name) || name == RPC_SESSION_HEADER)
         && is_name(name)
 }
 

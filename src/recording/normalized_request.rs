@@ -16,7 +16,7 @@ use loomrec_identity::{
     RunValueFinder, RunValues, TextRole, header, subprotocol,
 };
 use loomrec_provider::{
-    CALL_REFERENCES, Operation, RecognisedCall, RequestHead, recognise, text_roles,
+    CALL_REFERENCES, Operation, RecognisedCall, RequestHead, RpcMethod, recognise, text_roles,
 };
 
 /// One request on its way to an engine.
@@ -196,6 +196,7 @@ impl RecordedRequest {
     pub fn recognise_parsed(&self, body: Option<&Json<'_>>) -> RecognisedCall {
         let field = |name: &str| body.and_then(|json| json.get(name));
         let model = field("model").and_then(|value| value.as_str().map(|text| text.into_owned()));
+        let rpc = self.rpc_method(body);
         recognise(&RequestHead {
             method: &self.method,
             path: &self.path,
@@ -204,7 +205,17 @@ impl RecordedRequest {
             body_model: model.as_deref(),
             body_stream: field("stream").and_then(|value| value.as_bool()),
             has_messages: field("messages").is_some_and(|value| value.as_array().is_some()),
+            rpc: rpc.as_ref(),
         })
+    }
+
+    /// Returns what the request asks for, if it may be one in JSON-RPC.
+    fn rpc_method(&self, body: Option<&Json<'_>>) -> Option<RpcMethod> {
+        if self.method == "POST" {
+            return RpcMethod::read(body?);
+        }
+        let names = self.headers.iter().map(|(name, _)| name.as_str());
+        RpcMethod::of_head(&self.method, names.chain(self.other_headers.iter()))
     }
 
     /// Returns this recorded request as it is looked up under a binding; `None` if it is not JSON, is
@@ -269,9 +280,10 @@ impl RecordedRequest {
 
     /// Returns the parts that the key of this request is made of.
     pub fn parts<'a>(&'a self, call: &'a RecognisedCall) -> RequestParts<'a> {
-        let form = match &call.target {
-            None => KeyForm::Chat,
-            Some(target) => KeyForm::Tagged {
+        let form = match (&call.target, loomrec_provider::key_reduction(call.operation)) {
+            (None, _) => KeyForm::Chat,
+            (Some(target), Some(reduction)) => KeyForm::Reduced { target, reduction },
+            (Some(target), None) => KeyForm::Tagged {
                 target,
                 delivery: loomrec_provider::delivery(call.operation),
                 known: call.operation != Operation::OTHER,

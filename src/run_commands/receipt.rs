@@ -309,6 +309,20 @@ impl Receipt {
         }
     }
 
+    /// Adds the calls that got the answer which their protocol prescribes.
+    pub fn add_prescribed(&mut self) {
+        let methods = &self.more.prescribed;
+        if !methods.is_empty() {
+            let named: Vec<String> =
+                methods.iter().map(|(method, calls)| format!("{method} ({calls})")).collect();
+            self.notes.push(format!(
+                "calls of MCP without a recording, which got the answer that the protocol \
+                 prescribes: {}",
+                named.join(", ")
+            ));
+        }
+    }
+
     /// Adds what the run has uploaded. Segments that are on this machine only are a complaint.
     pub fn add_upload(&mut self, upload: UploadReceipt) {
         self.complaints.extend(upload.complaint());

@@ -42,6 +42,9 @@ pub struct CounterDetail {
     /// Upstreams whose answers ended in a cut because their framing was ambiguous, each with the
     /// number of answers.
     pub ambiguous: BTreeMap<String, u64>,
+    /// Calls that got the answer which their protocol prescribes, by method. At most
+    /// `MAX_PRESCRIBED`, and one name for all others.
+    pub prescribed: BTreeMap<String, u64>,
     /// Addresses in answers that lead around loomrec, each with the number of answers. At most
     /// `MAX_ADDRESSES`, and one name for all others.
     pub addresses_away: BTreeMap<String, u64>,

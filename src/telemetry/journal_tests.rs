@@ -24,6 +24,7 @@ pub(crate) fn mismatch(detail: &str) -> RecordingMismatchError {
         method: "POST".to_owned(),
         path: "/v1/x".to_owned(),
         upstream: "openai".to_owned(),
+        rpc: None,
         model: None,
         step: None,
         session: None,

@@ -28,6 +28,7 @@ pub fn call(seen: &CallRecord) {
         upstream = facts.upstream,
         provider = facts.provider.name(),
         operation = facts.operation.as_str(),
+        rpc = facts.rpc,
         model = facts.model,
         streamed = facts.streamed,
         matched_by = seen.matched_by(),

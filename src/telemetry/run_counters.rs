@@ -20,6 +20,8 @@ const MAX_UNPRICED: usize = 100;
 const MAX_FAILURES: usize = 100;
 /// How many misses that are answered all the same are shown one by one.
 const SHOWN_MISSES: u64 = 20;
+/// How many methods whose answers a protocol prescribes are counted separately.
+const MAX_PRESCRIBED: usize = 100;
 /// How many addresses that lead around loomrec are counted separately.
 const MAX_ADDRESSES: usize = 100;
 /// The name under which all others are counted.
@@ -145,6 +147,7 @@ impl RunCounters {
             | CallOutcome::Scripted { .. }
             // Counted when it was refused.
             | CallOutcome::UpgradeRefused => {}
+            CallOutcome::Prescribed { what } => self.add_prescribed(what),
         }
         call.hidden_miss.iter().for_each(|error| self.add_mismatch(error));
         // A take or a call of the script is used up, however much of the answer the client got.
@@ -178,6 +181,15 @@ impl RunCounters {
             }
             Some(AnswerOrigin::Placeholder) | None => {}
         }
+    }
+
+    fn add_prescribed(&self, what: &str) {
+        self.with(|more| {
+            let is_known = more.prescribed.contains_key(what);
+            let is_counted = is_known || more.prescribed.len() < MAX_PRESCRIBED;
+            let name = if is_counted { what } else { ALL_OTHERS };
+            *more.prescribed.entry(name.to_owned()).or_default() += 1;
+        });
     }
 
     /// Counts a request for a WebSocket. Returns whether it is the first one.

@@ -127,6 +127,8 @@ mod long_runs;
 #[cfg(test)]
 mod maintenance;
 #[cfg(test)]
+mod mcp;
+#[cfg(test)]
 mod meddle;
 #[cfg(test)]
 mod merge;

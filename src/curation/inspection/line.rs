@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::answer::media;
 use super::question::question;
 use super::stream::rounded;
-use loomrec_provider::{Framing, Operation, RecognisedCall};
+use loomrec_provider::{Framing, Operation, RecognisedCall, RpcMethod};
 use loomrec_recording::{Entry, EntryName, PriceSource, RecordedResponse, ResponseEnd};
 
 /// How many characters of the question a line holds at most.
@@ -43,6 +43,7 @@ pub fn of(seq: Option<u64>, name: &EntryName, take: usize, entry: &Entry) -> Val
         "upstream": entry.upstream,
         "provider": entry.provider,
         "operation": call.as_ref().and_then(|call| call.operation.known()),
+        "rpc": call.as_ref().and_then(|call| call.rpc.as_ref().map(RpcMethod::to_string)),
         "model": asked.or(entry.model.as_deref()),
         "streamed": response.map(|response| is_streamed(call.as_ref(), response)),
         "session": entry.session,

@@ -195,6 +195,7 @@ fn model_call(
         body_model: model,
         body_stream: None,
         has_messages: body.as_ref().is_some_and(|body| body["messages"].is_array()),
+        rpc: None,
     });
     Some(call).filter(|call| call.operation != Operation::OTHER && call.model.is_some())
 }

@@ -83,10 +83,15 @@ impl ReplayBody {
     }
 
     /// Holds the client at the end of the body until it leaves, as its recorded client did. If it
-    /// waits for too long, that is the miss `error`.
-    pub(super) fn hold_at_end(&mut self, left: ClientLeft, error: RecordingMismatchError) {
+    /// waits for too long, that is the miss `error`, unless the stream is endless by its protocol.
+    pub(super) fn hold_at_end(
+        &mut self,
+        left: ClientLeft,
+        is_endless: bool,
+        error: RecordingMismatchError,
+    ) {
         let last_ms = self.answer.times().last().unwrap_or(0.0);
-        let time = client_hold::longest(left, last_ms);
+        let time = (!is_endless).then(|| client_hold::longest(left, last_ms));
         self.hold = Some(Box::new(ClientHold::new(time, error)));
     }
 

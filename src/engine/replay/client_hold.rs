@@ -25,7 +25,8 @@ pub(super) fn longest(left: ClientLeft, since_ms: f64) -> Duration {
 /// The hold at the end of what the recorded client got.
 #[derive(Debug)]
 pub(super) struct ClientHold {
-    time: Duration,
+    /// How long it lasts; `None` if until the client leaves.
+    time: Option<Duration>,
     timer: Option<Pin<Box<Sleep>>>,
     /// The miss, if the hold ends before the client leaves.
     error: Arc<RecordingMismatchError>,
@@ -33,13 +34,14 @@ pub(super) struct ClientHold {
 }
 
 impl ClientHold {
-    pub(super) fn new(time: Duration, error: RecordingMismatchError) -> Self {
+    pub(super) fn new(time: Option<Duration>, error: RecordingMismatchError) -> Self {
         Self { time, timer: None, error: Arc::new(error), is_over: false }
     }
 
     /// Ready when the client has waited for too long.
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let timer = self.timer.get_or_insert_with(|| Box::pin(sleep(self.time)));
+        let Some(time) = self.time else { return Poll::Pending };
+        let timer = self.timer.get_or_insert_with(|| Box::pin(sleep(time)));
         let polled = timer.as_mut().poll(cx);
         self.is_over |= polled.is_ready();
         polled

@@ -7,6 +7,7 @@ use http::{HeaderValue, Response};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 
+use super::asked_form::AskedForm;
 use super::body::ReplayBody;
 #[cfg(test)]
 use super::decode_room::DecodeRoom;
@@ -177,7 +178,8 @@ impl ReplayEngine {
         arrived: Instant,
     ) -> Result<ReplayAnswer, UnexplainedMiss> {
         let mut hit = self.find(observed)?;
-        let answered = self.deliver(&mut hit, observed, accept_encoding, arrived).await;
+        let asked = AskedForm { accept_encoding, ids: None };
+        let answered = self.deliver(&mut hit, observed, asked, arrived).await;
         if answered.is_err() {
             self.release(hit.index, observed.session.as_deref());
         }
@@ -208,21 +210,23 @@ impl ReplayEngine {
         &self,
         hit: &mut TakeMatch<'_>,
         observed: &NormalizedRequest,
-        accept_encoding: Option<&str>,
+        asked: AskedForm<'_>,
         arrived: Instant,
     ) -> Result<ReplayAnswer, UnexplainedMiss> {
         if hit.take.is_unanswered() {
-            return Box::pin(self.hold(hit, observed, accept_encoding, arrived)).await;
+            return Box::pin(self.hold(hit, observed, asked, arrived)).await;
         }
-        // Paths are put into the decoded answer.
-        let accept_encoding = accept_encoding.filter(|_| hit.bound.is_none());
+        // Paths and ids are put into the decoded answer.
+        let is_edited = hit.bound.is_some() || asked.ids.is_some();
+        let accept_encoding = asked.accept_encoding.filter(|_| !is_edited);
         let delivered = match self.ready(hit, observed, accept_encoding) {
             Ok(TakeDelivery { answer, change: kind }) => {
                 let binding = hit.bound.as_ref().and_then(|bound| bound.binding.clone());
-                match kind.is_some() || binding.is_some() {
+                let ids = asked.other_ids(&answer).cloned();
+                match kind.is_some() || binding.is_some() || ids.is_some() {
                     false => Ok(answer),
                     true => {
-                        let change = FormChange { answer, kind, binding };
+                        let change = FormChange { answer, kind, binding, ids };
                         Box::pin(self.forms.change(hit, change, observed)).await
                     }
                 }

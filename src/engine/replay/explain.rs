@@ -5,6 +5,7 @@ use super::mismatch::{NearestCall, RecordingMismatchError};
 use super::nearest_call;
 use super::reason::MissReason;
 use super::take_answer::NO_ANSWER;
+use loomrec_provider::RpcMethod;
 use loomrec_recording::normalized_request::NormalizedRequest;
 use loomrec_script::{RuleClaim, RuleLookup};
 
@@ -45,6 +46,9 @@ impl UnexplainedMiss {
     }
 }
 
+/// How many characters of a method and its tool are shown.
+const METHOD_SHOWN: usize = 200;
+
 impl RecordingMismatchError {
     /// Explains why `observed` is not answered. It reads recorded calls again to find the nearest
     /// one, so it blocks and must not run on a serving thread.
@@ -80,6 +84,7 @@ impl RecordingMismatchError {
             method: observed.request.method.clone(),
             path: observed.request.path.clone(),
             upstream: observed.upstream.clone(),
+            rpc: observed.call.rpc.as_ref().map(method_words),
             model: observed.call.model.clone(),
             step: observed.step.clone(),
             session: observed.session.clone(),
@@ -94,4 +99,9 @@ impl RecordingMismatchError {
                 .map(|(take, _)| NearestCall::of(matcher, &matcher.takes[*take], Vec::new())),
         }
     }
+}
+
+/// Returns a method and its tool, cut if a client chose long names.
+fn method_words(method: &RpcMethod) -> String {
+    method.to_string().chars().take(METHOD_SHOWN).collect()
 }

@@ -1,5 +1,5 @@
 //! Changes of an answer's form: its content encoding, its mode of delivery, its framing, the values
-//! of this run in it.
+//! of this run and the ids of its client in it.
 
 use std::sync::Arc;
 
@@ -8,6 +8,7 @@ use super::end_turn::EndTurn;
 use super::ready_response::ReadyResponse;
 use crate::blocking;
 use loomrec_identity::{RunBinding, UnclearPath};
+use loomrec_provider::RpcIds;
 use loomrec_recording::encoding::{DecodeError, LARGEST};
 use loomrec_recording::normalized_request::NormalizedRequest;
 
@@ -30,6 +31,8 @@ pub(super) struct FormChange {
     pub(super) kind: Option<ChangeKind>,
     /// What puts the paths of this run in the place of recorded ones.
     pub(super) binding: Option<Arc<RunBinding>>,
+    /// The ids of the client's requests in JSON-RPC, if the recorded ones are others.
+    pub(super) ids: Option<RpcIds>,
 }
 
 /// The parts of an answer that change.
@@ -168,10 +171,19 @@ impl FormChange {
     ) -> Result<Option<ReadyResponse>, DeliveryError> {
         let changed =
             self.kind.as_ref().map(|kind| self.in_form(kind, observed, max)).transpose()?;
-        let Some(binding) = &self.binding else { return Ok(changed) };
+        let changed = match &self.binding {
+            None => changed,
+            Some(binding) => {
+                let answer = changed.as_ref().unwrap_or(&self.answer);
+                let replaced = answer.with_paths(binding, observed.call.operation);
+                replaced.map_err(|_: UnclearPath| DeliveryError::UnclearPath)?.or(changed)
+            }
+        };
+        let Some((here, recorded)) = self.ids.as_ref().zip(self.answer.ids.as_deref()) else {
+            return Ok(changed);
+        };
         let answer = changed.as_ref().unwrap_or(&self.answer);
-        let replaced = answer.with_paths(binding, observed.call.operation);
-        Ok(replaced.map_err(|_: UnclearPath| DeliveryError::UnclearPath)?.or(changed))
+        Ok(answer.with_ids(recorded, here).or(changed))
     }
 
     fn in_form(

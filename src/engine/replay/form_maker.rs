@@ -67,7 +67,7 @@ impl FormMaker {
     /// Returns the slot of the form that a change of this take makes. `None` if it is small, or made
     /// for one call alone.
     fn slot(&self, take: usize, change: &FormChange, bound: DecodedBound) -> Option<Arc<FormSlot>> {
-        if change.most_bytes(bound) <= SMALL {
+        if change.ids.is_some() || change.most_bytes(bound) <= SMALL {
             return None;
         }
         let accepted = match &change.kind {

@@ -8,11 +8,13 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 
+use super::asked_form::AskedForm;
 use super::client_hold::longest;
 use super::engine::{ReplayAnswer, ReplayEngine};
 use super::explain::UnexplainedMiss;
 use super::matcher::TakeMatch;
 use super::reason::MissReason;
+use loomrec_provider::RpcKind;
 use loomrec_recording::entry::ClientLeft;
 use loomrec_recording::normalized_request::NormalizedRequest;
 use loomrec_script::RuleLookup;
@@ -30,17 +32,17 @@ impl ReplayEngine {
         &self,
         hit: &TakeMatch<'_>,
         observed: &NormalizedRequest,
-        accept_encoding: Option<&str>,
+        asked: AskedForm<'_>,
         arrived: Instant,
     ) -> Result<ReplayAnswer, UnexplainedMiss> {
-        let Some(left) = hit.take.client_left() else {
+        let Some(left) = hit.take.client_left().filter(|_| !is_endless(observed)) else {
             return Err(UnexplainedMiss::without_answer(hit));
         };
         let until = arrived + longest(left, 0.0);
         loop {
             if let Some(found) = self.matcher().find_delivered(hit, observed) {
                 let mut found = self.with_turn(found, observed);
-                let answer = self.deliver(&mut found, observed, accept_encoding, arrived).await;
+                let answer = self.deliver(&mut found, observed, asked, arrived).await;
                 if answer.is_err() {
                     self.release(found.index(), observed.session.as_deref());
                 }
@@ -63,10 +65,16 @@ impl ReplayEngine {
     ) -> ReplayAnswer {
         if let Some(left) = hit.take.client_left() {
             let error = self.describe(&miss_after_part(hit, left), observed);
-            answer.response.body_mut().hold_at_end(left, error);
+            answer.response.body_mut().hold_at_end(left, is_endless(observed), error);
         }
         answer
     }
+}
+
+/// Whether a call asks for a stream that lasts as long as its client stays, by its protocol.
+fn is_endless(observed: &NormalizedRequest) -> bool {
+    let method = observed.call.rpc.as_ref();
+    method.is_some_and(|method| method.kind == RpcKind::OpenStream)
 }
 
 /// Returns the miss of a call that waited for an answer that no client got.

@@ -207,6 +207,7 @@ impl LoadedTakes {
         let rules = RuleIndexes { effective, ..rules };
         let (call, made) = self.recognise(&entry, rules).unzip();
         let made = made.flatten();
+        self.servers.note(&entry, call.as_ref());
         let unchecked = self.why_unchecked(&name, &entry, call.as_ref(), made.as_ref(), rules);
         let unchecked = unchecked.or(is_misstated.then_some(UncheckedReason::OtherAnswer));
         if let Some(why) = unchecked.filter(|_| rules.refuse_unchecked) {

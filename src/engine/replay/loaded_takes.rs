@@ -13,6 +13,7 @@ use super::pool::Repeat;
 use super::recorded_addresses::RecordedAddresses;
 use super::recorded_ends::{RecordedEnds, TakeSpan};
 use super::recorded_keys::RecordedKeys;
+use super::recorded_servers::RecordedServers;
 use super::step_index::StepIndex;
 use super::take::ReplayTake;
 use loomrec_identity::IdentityRules;
@@ -62,6 +63,8 @@ pub struct LoadedTakes {
     pub(super) upstreams: BTreeSet<String>,
     /// The addresses of upstreams that entries name.
     pub(super) origins: RecordedAddresses,
+    /// The servers of tools that were called.
+    pub(super) servers: RecordedServers,
     /// The key variables of the recorded programs.
     pub(super) recorded_keys: RecordedKeys,
     /// The requests that hold values of their run.
@@ -92,5 +95,10 @@ impl LoadedTakes {
     /// Returns the addresses of upstreams that entries name.
     pub fn origins(&self) -> &RecordedAddresses {
         &self.origins
+    }
+
+    /// Returns the servers of tools that were called.
+    pub fn servers(&self) -> &RecordedServers {
+        &self.servers
     }
 }

@@ -88,6 +88,8 @@ pub struct RecordingMismatchError {
     pub path: String,
     /// The upstream that it goes to.
     pub upstream: String,
+    /// The method and the tool that it asks for in JSON-RPC.
+    pub rpc: Option<String>,
     /// The model it asks for.
     pub model: Option<String>,
     /// Its step id.
@@ -123,9 +125,10 @@ impl RecordingMismatchError {
             text.push_str(&format!("; and {} more", differences.len() - 3));
         }
         text.push_str(&format!(
-            " (unmatched {} {} to {}, request {}{}{}; {}). {}",
+            " (unmatched {} {}{} to {}, request {}{}{}; {}). {}",
             self.method,
             self.path,
+            self.rpc.as_ref().map(|rpc| format!(" {rpc}")).unwrap_or_default(),
             self.upstream,
             self.key.short(),
             self.step.as_ref().map(|step| format!(", step {step:?}")).unwrap_or_default(),
@@ -186,6 +189,7 @@ impl RecordingMismatchError {
             "method": self.method,
             "path": self.path,
             "upstream": self.upstream,
+            "rpc": self.rpc,
             "model": self.model,
             "step_id": self.step,
             "session": self.session,
@@ -219,7 +223,8 @@ impl RecordingMismatchError {
     /// Returns the approximate number of bytes it takes in memory.
     pub fn weight(&self) -> usize {
         let lists = [&self.recordings, &self.outside_key];
-        let optional = [&self.detail, &self.model, &self.step, &self.session, &self.same_messages];
+        let optional =
+            [&self.detail, &self.rpc, &self.model, &self.step, &self.session, &self.same_messages];
         size_of::<Self>()
             + self.method.len()
             + self.path.len()

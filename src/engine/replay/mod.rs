@@ -14,6 +14,7 @@
 
 mod adapter_entries;
 mod adapter_match;
+mod asked_form;
 mod binding;
 pub mod body;
 mod bound_requests;
@@ -56,6 +57,7 @@ pub mod reason;
 mod recorded_addresses;
 mod recorded_ends;
 mod recorded_keys;
+mod recorded_servers;
 mod remedy;
 mod replay_terms;
 mod session_usage;
@@ -68,6 +70,7 @@ mod take_scope;
 mod take_usage;
 mod tool_results;
 
+pub use asked_form::AskedForm;
 pub use body::ReplayBody;
 pub use conversation::{RefusedConversation, TakeConversation};
 pub use end_turn::EndTurn;
@@ -88,6 +91,7 @@ pub use ready_response::ENTRY;
 pub use reason::MissReason;
 pub use recorded_addresses::RecordedAddresses;
 pub use recorded_keys::RecordedKeys;
+pub use recorded_servers::RecordedServers;
 pub use replay_terms::ReplayTerms;
 pub use superseded::superseded_takes;
 pub use take::ReplayTake;

@@ -51,6 +51,7 @@ fn matcher(takes: &[Kept], repeat: Repeat) -> Matcher {
         model: None,
         streamed: false,
         target: None,
+        rpc: None,
     };
     let hash = request(false).key(&call, &loomrec_identity::IdentityRules::default());
     let mut file = serde_json::Map::new();

@@ -1,6 +1,8 @@
 //! A recorded answer, prepared once so that serving it only shares bytes: status, headers with
 //! their framing and labels, the body in one piece, and where its chunks end.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use http::header::CONTENT_LENGTH;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
@@ -8,7 +10,7 @@ use hyper::ext::ReasonPhrase;
 
 use super::decode_room::ReservedRoom;
 use loomrec_identity::{RunBinding, UnclearPath};
-use loomrec_provider::Operation;
+use loomrec_provider::{Operation, RpcEdit, RpcIds};
 use loomrec_recording::body::Chunk;
 use loomrec_recording::encoding::coding_of;
 use loomrec_recording::entry::{RecordedCut, ResponseEnd};
@@ -38,6 +40,8 @@ pub(super) struct ReadyResponse {
     pub(super) end: ResponseEnd,
     /// The body's length, if the headers announce one.
     pub(super) announced: Option<u64>,
+    /// The ids of its recorded request in JSON-RPC, if it has any.
+    pub(super) ids: Option<Arc<RpcIds>>,
     /// The room that its body takes, if it was made for one call.
     _room: Option<ReservedRoom>,
 }
@@ -71,7 +75,12 @@ impl ReadyResponse {
         let bytes = gathered(&mut headers, &chunks);
         // A copy has exactly the capacity it needs.
         let headers = headers.clone();
-        Self { status, reason, headers, bytes, pieces, end, announced, _room: None }
+        Self { status, reason, headers, bytes, pieces, end, announced, ids: None, _room: None }
+    }
+
+    /// Returns the same answer, to a request with these ids.
+    pub(super) fn to_request(self, ids: Option<RpcIds>) -> Self {
+        Self { ids: ids.map(Arc::new), ..self }
     }
 
     /// Returns the same answer, with the room that was reserved for it.
@@ -96,6 +105,19 @@ impl ReadyResponse {
         }
         draft.frame();
         Ok(Some(Self::of(draft, None)))
+    }
+
+    /// Returns the answer with the ids `here` in the place of those of its recorded request; `None` if
+    /// it holds none of them.
+    pub(super) fn with_ids(&self, recorded: &RpcIds, here: &RpcIds) -> Option<Self> {
+        let mut draft = self.delivery();
+        let edits = recorded.edits(here, draft.media(), &self.bytes);
+        if edits.is_empty() {
+            return None;
+        }
+        draft.chunks = edited(&draft.chunks, &edits);
+        draft.frame();
+        Some(Self::of(draft, None))
     }
 
     /// Returns the answer as chunks again, so that its form can be changed.
@@ -146,6 +168,30 @@ impl ReadyResponse {
     }
 }
 
+/// Returns chunks with these changes, which are in the order of their places. What replaces a text that
+/// is in several chunks is in the first of them.
+fn edited(chunks: &[Chunk], edits: &[RpcEdit]) -> Vec<Chunk> {
+    let (mut edits, mut start) = (edits.iter().peekable(), 0);
+    let edit_chunk = |chunk: &Chunk| {
+        let (end, mut data, mut at) = (start + chunk.data.len(), Vec::new(), start);
+        while let Some(edit) = edits.peek().filter(|edit| edit.place.start < end) {
+            if edit.place.start >= start {
+                data.extend_from_slice(&chunk.data[at - start..edit.place.start - start]);
+                data.extend_from_slice(edit.text.as_bytes());
+            }
+            at = edit.place.end.min(end);
+            if edit.place.end > end {
+                break;
+            }
+            edits.next();
+        }
+        data.extend_from_slice(&chunk.data[at - start..]);
+        start = end;
+        Chunk { at_ms: chunk.at_ms, data: data.into() }
+    };
+    chunks.iter().map(edit_chunk).collect()
+}
+
 /// Returns the whole body. It is in a buffer of exactly the size needed, which the values of the
 /// headers share: one allocation for an answer, and none to pass on parts of it.
 fn gathered(headers: &mut HeaderMap, chunks: &[Chunk]) -> Bytes {
@@ -173,6 +219,17 @@ fn gathered(headers: &mut HeaderMap, chunks: &[Chunk]) -> Bytes {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn changes_keep_the_chunks_and_their_times() {
+        let chunk = |at_ms, text: &'static str| Chunk { at_ms, data: text.into() };
+        let chunks = [chunk(1.0, "ab1"), chunk(2.0, "2"), chunk(3.0, "3cd4e"), chunk(4.0, "5")];
+        let edit = |place, text: &str| RpcEdit { place, text: text.to_owned() };
+        let edits = [edit(2..5, "long"), edit(7..8, ""), edit(9..10, "xy")];
+        let expected = [chunk(1.0, "ablong"), chunk(2.0, ""), chunk(3.0, "cde"), chunk(4.0, "xy")];
+        assert_eq!(edited(&chunks, &edits), expected);
+        assert_eq!(edited(&chunks, &[]), chunks);
+    }
 
     #[test]
     fn answer_comes_back_as_the_chunks_and_headers_it_was_made_of() {

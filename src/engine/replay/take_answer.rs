@@ -5,7 +5,7 @@ use std::sync::Arc;
 use http::HeaderValue;
 
 use super::ready_response::ReadyResponse;
-use loomrec_provider::Answer;
+use loomrec_provider::{Answer, RpcIds};
 use loomrec_recording::EntryName;
 use loomrec_recording::entry::{Entry, ResponseEnd};
 use loomrec_script::ResponseDraft;
@@ -63,8 +63,12 @@ impl TakeAnswer {
             Some(left) => response.cut_to(left),
         }
         let head = entry.request.as_ref().is_some_and(|request| request.method == "HEAD");
+        let ids = entry.request.as_ref().and_then(|request| RpcIds::read(&request.body));
         match ResponseDraft::of(response, head) {
-            Ok(delivery) => Self::Wire(Arc::new(ReadyResponse::of(delivery, label.as_ref()))),
+            Ok(delivery) => {
+                let answer = ReadyResponse::of(delivery, label.as_ref());
+                Self::Wire(Arc::new(answer.to_request(ids)))
+            }
             Err(why) => Self::Unusable(why.into()),
         }
     }

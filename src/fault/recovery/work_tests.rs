@@ -23,6 +23,7 @@ impl Sample {
             body_model: model,
             body_stream: None,
             has_messages: false,
+            rpc: None,
         });
         WorkIdentity::from_call(&WorkFacts {
             session: self.session,

@@ -7,7 +7,7 @@ use serde_json::Value;
 use loomrec_curation::comparison::{
     CallDifference, CallDigest, CallHalf, ComparedSide, FoundDifferences, PairedBy,
 };
-use loomrec_provider::Operation;
+use loomrec_provider::{Operation, RecognisedCall};
 use loomrec_recording::EntryName;
 use loomrec_recording::redact::{CallCredentials, Redactor};
 
@@ -58,12 +58,13 @@ impl CallSummary {
             EntryName::Step(_) => key.clone(),
         };
         let mut words = vec![entry.upstream.as_deref().or(entry.provider.as_deref())];
-        let operation = side.call.as_ref().map(|call| call.operation);
-        match (operation, &entry.request) {
-            (Some(operation), Some(request)) if operation == Operation::OTHER => {
+        let operation = side.call.as_ref().map(RecognisedCall::operation_words);
+        let is_other = side.call.as_ref().is_some_and(|call| call.operation == Operation::OTHER);
+        match (&operation, &entry.request) {
+            (Some(_), Some(request)) if is_other => {
                 words.extend([Some(request.method.as_str()), Some(request.path.as_str())]);
             }
-            (operation, _) => words.push(operation.map(Operation::as_str)),
+            (operation, _) => words.push(operation.as_deref()),
         }
         let asked = || side.call.as_ref().and_then(|call| call.model.as_deref());
         words.push(entry.model.as_deref().or_else(asked));

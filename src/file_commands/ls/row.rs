@@ -6,7 +6,7 @@ use loomrec_cli::amount::{dollars, milliseconds};
 use loomrec_cli::pricing::UNKNOWN;
 use loomrec_cli::terminal;
 use loomrec_curation::inspection::{LONGEST_QUESTION, question};
-use loomrec_provider::{AnswerOutcome, JudgedAnswer, Operation, RecognisedCall};
+use loomrec_provider::{AnswerOutcome, JudgedAnswer, Operation, RecognisedCall, RpcMethod};
 use loomrec_recording::{Entry, EntryName, RecordedCut, RecordedResponse, ResponseEnd};
 use loomrec_store::StoredEntry;
 
@@ -77,7 +77,7 @@ impl TakeRow {
             }
             (Some(call), _) => {
                 words.push(' ');
-                words.push_str(call.operation.as_str());
+                words.push_str(&call.operation_words());
             }
             _ => {}
         }
@@ -172,6 +172,7 @@ impl TakeRow {
             "provider": entry.provider,
             "upstream": entry.upstream,
             "operation": self.call.as_ref().map(|call| call.operation.as_str()),
+            "rpc": self.call.as_ref().and_then(|call| call.rpc.as_ref().map(RpcMethod::to_string)),
             "method": request.map(|request| &request.method),
             "path": request.map(|request| &request.path),
             "model": self.model(),

@@ -16,6 +16,7 @@ use loomrec_cli::terminal::quoted;
 use loomrec_cli::waiting_recordings::{WAITING, find_below, find_in, is_there};
 use loomrec_cli::{serve_setup, terminal};
 use loomrec_curation::review::ChangeStanding;
+use loomrec_provider::RecognisedCall;
 use loomrec_recording::pending::{PendingChange, ReplacedTake};
 use loomrec_recording::{Entry, EntryName, PendingKind};
 use loomrec_store::RecordingLocation;
@@ -263,8 +264,8 @@ fn line(name: &EntryName, take: usize, entry: &Entry) -> String {
     };
     let call = entry.request.as_ref().map(|request| request.recognise());
     let upstream = entry.upstream.as_deref().or(entry.provider.as_deref());
-    let operation = call.as_ref().map(|call| call.operation.as_str());
+    let operation = call.as_ref().map(RecognisedCall::operation_words);
     let model = entry.model.as_deref().or(call.as_ref().and_then(|call| call.model.as_deref()));
-    let words: Vec<&str> = [upstream, operation, model].into_iter().flatten().collect();
+    let words: Vec<&str> = [upstream, operation.as_deref(), model].into_iter().flatten().collect();
     terminal::line(&format!("{key}  {}", words.join(" "))).into_owned()
 }

@@ -10,7 +10,7 @@ use loomrec_cli::pricing::{PriceSource, UNKNOWN};
 use loomrec_cli::terminal;
 use loomrec_curation::inspection::CarriedWords;
 use loomrec_dialect::plain_entry::TOOL;
-use loomrec_provider::{Framing, JudgedAnswer, Operation, TokenUsage};
+use loomrec_provider::{Framing, JudgedAnswer, Operation, RecognisedCall, TokenUsage};
 use loomrec_recording::entry::ClientLeft;
 use loomrec_recording::{RecordedCut, RecordedRequest, RecordedResponse, ResponseEnd, encoding};
 
@@ -118,9 +118,9 @@ fn head(page: &mut DetailPage, row: &TakeRow) {
     page.fact("take", Some(&format!("{} of {}", row.take, row.takes)));
     page.fact("provider", entry.provider.as_deref());
     page.fact("upstream", entry.upstream.as_deref());
-    let operation = row.call.as_ref().map(|call| call.operation);
-    let known = operation.filter(|operation| *operation != Operation::OTHER);
-    page.fact("operation", known.map(Operation::name));
+    let known = row.call.as_ref().filter(|call| call.operation != Operation::OTHER);
+    let operation = known.map(RecognisedCall::operation_title);
+    page.fact("operation", operation.as_deref());
     page.fact("model", row.model());
     page.fact("session", entry.session.as_deref());
     page.fact("recorded", entry.recorded_at.as_deref());

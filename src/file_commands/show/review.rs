@@ -15,7 +15,7 @@ use loomrec_cli::amount::dollars;
 use loomrec_cli::terminal;
 use loomrec_curation::history::CarriedParts;
 use loomrec_identity::pointer_token;
-use loomrec_provider::ToolCall;
+use loomrec_provider::{RecognisedCall, ToolCall};
 use loomrec_recording::redact::{CallCredentials, Redactor};
 use loomrec_recording::{Entry, RecordedRequest, RecordedResponse};
 
@@ -65,8 +65,9 @@ fn formatted(
     let mut page = ReviewPage { out: String::new(), redactor };
     let entry = &row.entry;
     page.line("", &format!("== {heading}"));
-    let operation = row.call.as_ref().map(|call| call.operation.as_str());
-    let words = [entry.upstream.as_deref().or(entry.provider.as_deref()), operation, row.model()];
+    let operation = row.call.as_ref().map(RecognisedCall::operation_words);
+    let upstream = entry.upstream.as_deref().or(entry.provider.as_deref());
+    let words = [upstream, operation.as_deref(), row.model()];
     page.line("  ", &words.into_iter().flatten().collect::<Vec<_>>().join(" "));
     if let Some(session) = &entry.session {
         page.line("  ", &format!("session {session}"));

@@ -10,6 +10,7 @@ fn operation(path: &str, headers: &[(String, String)]) -> Operation {
         body_model: None,
         body_stream: None,
         has_messages: false,
+        rpc: None,
     };
     recognise(&seen).operation
 }

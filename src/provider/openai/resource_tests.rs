@@ -12,6 +12,7 @@ fn asked(method: &str, path: &str) -> (Provider, Operation) {
         body_model: None,
         body_stream: None,
         has_messages: false,
+        rpc: None,
     });
     (call.provider, call.operation)
 }

@@ -9,6 +9,7 @@ fn seen<'a>(method: &'a str, path: &'a str) -> RequestHead<'a> {
         body_model: Some("body-model"),
         body_stream: None,
         has_messages: false,
+        rpc: None,
     }
 }
 

@@ -87,6 +87,7 @@ mod tests {
             body_model: Some(model),
             body_stream: None,
             has_messages: false,
+            rpc: None,
         };
         let call = recognise(&seen);
         (call.provider, call.operation, call.target)

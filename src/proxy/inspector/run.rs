@@ -206,6 +206,9 @@ fn why_none(outcome: &CallOutcome) -> &'static str {
         CallOutcome::Scripted { .. } | CallOutcome::Unscripted { .. } => {
             "calls that a script answers are not kept"
         }
+        CallOutcome::Prescribed { .. } => {
+            "it got the answer that the protocol prescribes, and is not kept"
+        }
         CallOutcome::Placeholder => "it was answered with the placeholder, and is not kept",
         CallOutcome::Faulted => "a fault replaced the answer; nothing is kept of the call",
         CallOutcome::Unreachable { .. } => "no upstream answered; nothing is kept of the call",

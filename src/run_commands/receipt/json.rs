@@ -36,6 +36,7 @@ impl Receipt {
             "bound": self.bound_json(),
             "failed_takes": failed_json(&more.failed_takes),
             "defaulted": self.defaulted,
+            "prescribed": more.prescribed,
             "forwarded": self.forwarded,
             "recorded": self.recorded,
             "failed_calls": failed_json(&more.failed_calls),

@@ -31,6 +31,7 @@ pub(crate) fn receipt(args: &ReplayArgs, ran: &RunResult) -> Receipt {
     receipt.notes.extend(ran.replay.as_ref().and_then(|replay| end_order::broken(replay)));
     receipt.notes.extend(ran.unused_upstreams());
     receipt.add_addresses();
+    receipt.add_prescribed();
     let unreachable = receipt.unreachable_text();
     receipt.add_escapes(&ran.hosts, EscapePolicy::Refuse);
     let mut complain = |text: String| receipt.complaints.push(text);

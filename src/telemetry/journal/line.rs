@@ -138,6 +138,7 @@ fn answer(seen: &CallRecord, out: &mut Vec<u8>) -> Range<usize> {
         "upstream": text(Some(&*facts.upstream).filter(|name| !name.is_empty())),
         "provider": word(Some(facts.provider.name())),
         "operation": word(facts.operation.known()),
+        "rpc": text(facts.rpc.as_deref()),
         "model": text(facts.model.as_deref()),
         "streamed": flag(Some(facts.streamed)),
         "session": text(seen.session()),

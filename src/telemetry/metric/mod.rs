@@ -162,7 +162,7 @@ impl Metrics {
             return;
         }
         let facts = &*seen.facts;
-        let name = facts.model.as_deref().or(seen.answered_by());
+        let name = facts.rpc.as_deref().or(facts.model.as_deref()).or(seen.answered_by());
         let model = self.models.of(facts.provider, name);
         if let Some(tokens) = tokens {
             model.input.fetch_add(tokens.input, Ordering::Relaxed);

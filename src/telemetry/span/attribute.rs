@@ -48,13 +48,16 @@ fn context(parent: &ParentSpan) -> Context {
     Context::new().with_remote_span_context(SpanContext::new(trace, span, flags, true, state))
 }
 
-/// Returns the name of a span: the operation and the model, or the HTTP method if it is not a model
-/// operation.
+/// Returns the name of a span: the operation and the model, or the method and the tool in JSON-RPC, or
+/// the HTTP method if it is neither.
 fn name(facts: &RequestSummary) -> Cow<'static, str> {
     match (facts.operation.semantic(), &facts.model) {
         (Some(operation), Some(model)) => format!("{operation} {model}").into(),
         (Some(operation), None) => operation.into(),
-        (None, _) => method(&facts.method).unwrap_or("HTTP").into(),
+        (None, _) => match &facts.rpc {
+            Some(rpc) => rpc.clone().into(),
+            None => method(&facts.method).unwrap_or("HTTP").into(),
+        },
     }
 }
 
@@ -133,6 +136,12 @@ fn of_conventions(out: &mut SpanAttributes, seen: &CallRecord, about: &SpanDetai
         out.put("gen_ai.system", system);
         out.put("gen_ai.provider.name", system);
     }
+    let (rpc, tool) = facts.rpc.as_deref().map_or((None, None), |rpc| match rpc.split_once(' ') {
+        Some((rpc, tool)) => (Some(rpc), Some(tool)),
+        None => (Some(rpc), None),
+    });
+    out.text("mcp.method.name", rpc);
+    out.text("gen_ai.tool.name", tool);
     out.text("gen_ai.request.model", facts.model.as_deref());
     if facts.operation.semantic().is_some() {
         out.put("gen_ai.request.stream", facts.streamed);

@@ -242,6 +242,7 @@ fn claude_on_vertex_is_answered_in_both_modes() {
             body_model: None,
             body_stream: None,
             has_messages: false,
+            rpc: None,
         });
         assert_eq!((call.operation, call.streamed), (Operation::MESSAGES, streamed));
         let format = ResponseFormat::of(&call, "vertex", "", body);

@@ -20,6 +20,7 @@ fn asks(model: &str, question: &str, arrived_at: i64) -> TrackedCall {
         body_model: Some(model),
         body_stream: None,
         has_messages: false,
+        rpc: None,
     });
     let work = WorkIdentity::from_call(&WorkFacts {
         session: None,

@@ -1,0 +1,69 @@
+//! The answers that the Model Context Protocol prescribes: a client gets them from every server, so
+//! that they need no recording. Only servers that a recording knows give them.
+
+use http::header::ALLOW;
+use http::{HeaderValue, Response, StatusCode};
+
+use super::answer_body::AnswerBody;
+use super::call_outcome::CallOutcome;
+use super::call_result::CallResult;
+use super::error_response::{self, full};
+use super::incoming_call::IncomingCall;
+use super::request_summary::clip;
+use crate::replay::{RecordedServers, RecordingMismatchError};
+use loomrec_provider::RpcKind;
+
+/// The code of an error for a method that the server does not have.
+const NO_METHOD: i64 = -32601;
+/// The code of a mismatch. It is none of those that the protocol reserves.
+const MISMATCH: i64 = 422;
+
+/// Returns the answer to a call that no take answers; `None` if the protocol prescribes none.
+pub(super) fn prescribed_answer(
+    call: &IncomingCall,
+    servers: &RecordedServers,
+) -> Option<CallResult> {
+    let observed = call.storable();
+    let (upstream, path) = (&*observed.upstream, &*observed.request.path);
+    let method = observed.call.rpc.as_ref()?;
+    if !servers.has_endpoint(upstream, path) {
+        return None;
+    }
+    let ids = || call.rpc_ids();
+    let response = match method.kind {
+        RpcKind::Notification => full(StatusCode::ACCEPTED, "application/json", Vec::new()),
+        RpcKind::CloseSession => full(StatusCode::OK, "application/json", Vec::new()),
+        RpcKind::OpenStream => {
+            let mut response = full(StatusCode::METHOD_NOT_ALLOWED, "text/plain", Vec::new());
+            response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST, DELETE"));
+            response
+        }
+        RpcKind::Request if method.is_ping() => json(ids()?.empty_result()?),
+        RpcKind::Request
+            if method.is_discover() && servers.is_of_earlier_version(upstream, path) =>
+        {
+            json(ids()?.error(NO_METHOD, "Method not found")?)
+        }
+        RpcKind::Request => return None,
+    };
+    let what = clip(&method.to_string());
+    Some(CallResult::new(response, CallOutcome::Prescribed { what }))
+}
+
+/// Returns the response to a call that the recording holds no answer for. A request in JSON-RPC gets
+/// an error under its own id: an HTTP status would tell its client something about the connection.
+pub(super) fn mismatch_answer(
+    call: &IncomingCall,
+    mismatch: &RecordingMismatchError,
+) -> Response<AnswerBody> {
+    let shape = call.error_shape();
+    let Some(ids) = call.rpc_ids() else { return error_response::mismatch(shape, mismatch) };
+    match ids.error(MISMATCH, &mismatch.message()) {
+        Some(body) => error_response::named(json(body), error_response::MISMATCH),
+        None => error_response::mismatch(shape, mismatch),
+    }
+}
+
+fn json(body: Vec<u8>) -> Response<AnswerBody> {
+    full(StatusCode::OK, "application/json", body)
+}

@@ -1,0 +1,11 @@
+//! The Model Context Protocol over HTTP: calls of tools in JSON-RPC, which are recognised by their
+//! bodies.
+
+mod answer_ids;
+mod method;
+mod reduction;
+mod row;
+
+pub use answer_ids::{RpcEdit, RpcIds};
+pub use method::{RpcKind, RpcMethod, SESSION_HEADER};
+pub(super) use row::recognise;
