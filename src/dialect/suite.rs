@@ -1,9 +1,9 @@
 //! Plans of faults that hold the blocks of an mcptest suite, which say what fails and how soon a program
 //! has to recover: `faults`, `agents[].inject` and `recovery`.
 //!
-//! Its faults strike the calls of a server or a tool. Here, a server is an upstream and a tool is a
-//! step: see [`FaultTarget`]. Discovery stays responsive: only calls of known operations
-//! get a fault. A `recover-after` counts the calls of its upstream.
+//! Its faults strike the calls of a server or a tool. Here, a server is an upstream, and a tool is a
+//! step or a tool of MCP: see [`FaultTarget`]. Discovery stays responsive: only calls of known
+//! operations get a fault, and of MCP only those of tools. A `recover-after` counts the calls of its upstream.
 
 use serde_json::{Map, Value};
 
@@ -23,8 +23,8 @@ const STYLE: FieldStyle =
     FieldStyle { place: PlaceForm::Pointer, null: NullRule::Absent, shown: ShownValue::Always };
 
 /// What a target is expected to be.
-const EXPECTED: &str = "the name of a server (an upstream) or of a tool (a step), or an object with \
-                        server, tool or both";
+const EXPECTED: &str = "the name of a server (an upstream) or of a tool (of MCP, or a step), or an \
+                        object with server, tool or both";
 
 /// The blocks of a suite.
 const BLOCKS: PlanBlocks =

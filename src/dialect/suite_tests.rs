@@ -133,7 +133,7 @@ fn refusal_names_the_place() {
     );
     refused(
         &fault(json!({ "kind": "hang", "target": "" })),
-        "/faults/1/target: expected the name of a server (an upstream) or of a tool (a step), or an object with server, tool or both, not \
+        "/faults/1/target: expected the name of a server (an upstream) or of a tool (of MCP, or a step), or an object with server, tool or both, not \
          \"\"",
     );
     refused(

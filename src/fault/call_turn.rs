@@ -111,7 +111,7 @@ impl CallTurn<'_> {
         rule: &FaultRule,
         decided: Option<DecidedFault>,
     ) -> Option<DecidedFault> {
-        if !rule.when.holds_but_for_numbers(facts) {
+        if !rule.matches(facts) {
             return decided;
         }
         let (source, name) = (rule.source, &Arc::from(rule.name.as_str()));

@@ -35,6 +35,7 @@ fn facts<'a>(who: &'a Who, turn: &mut CallTurn<'_>) -> CallFacts<'a> {
         upstream: "openai",
         provider: "openai",
         operation: "chat",
+        rpc: None,
         model: Some("gpt"),
         path: "/v1/chat/completions",
         session: who.session.as_deref(),
@@ -45,7 +46,6 @@ fn facts<'a>(who: &'a Who, turn: &mut CallTurn<'_>) -> CallFacts<'a> {
     }
 }
 
-/// The key of the calls that repeat one another.
 fn call_key(who: &Who) -> CallKey {
     let digits: String = who.key.bytes().map(|byte| format!("{byte:02x}")).collect();
     CallKey::Request {

@@ -18,7 +18,7 @@ use loomrec_dialect::suite::read_plan;
 use loomrec_engine::replay::Matcher;
 use loomrec_engine::route::{RouteTable, UNNAMED};
 use loomrec_fault::recovery::RecoveryBudget;
-use loomrec_fault::{ChaosRates, FaultCounters, FaultDecider, FaultPlan, FaultRule};
+use loomrec_fault::{ChaosRates, FaultCounters, FaultDecider, FaultPlan, FaultRule, RuleMatch};
 use loomrec_identity::spelling;
 use loomrec_proxy::server::fault::FaultContext;
 use loomrec_script as scripts;
@@ -194,14 +194,19 @@ pub fn check(
     let is_asked_for = planned.rules().any(|(_, rule)| !rule.when.step_id.is_empty());
     let steps = if is_asked_for { matcher.steps() } else { BTreeSet::new() };
     let steps: Vec<&str> = steps.into_iter().collect();
+    let tools: Vec<&str> = matcher.servers().tools().collect();
     for (place, rule) in planned.rules() {
-        match (rule.when.step_id.first(), steps.is_empty()) {
+        check_tools((place, rule), &steps, &tools)?;
+        match (step_alone(&rule.when, &tools), steps.is_empty()) {
             (Some(step), true) => output.warning(&format!(
                 "{place}rule {:?} is for the step {step:?}, but no recorded call has a step id: it \
                  applies only if the program sends one, {HOW_TO_SEND}",
                 rule.name
             )),
-            _ => among((place, rule), "recorded step id", &rule.when.step_id, &steps)?,
+            (Some(_), false) if !rule.when.step_or_tool => {
+                among((place, rule), "recorded step id", &rule.when.step_id, &steps)?;
+            }
+            _ => {}
         }
         let hashes = &rule.when.request_hash;
         if let Some(hash) = hashes.iter().find(|hash| !matcher.knows_hash(hash)) {
@@ -213,6 +218,27 @@ pub fn check(
         }
     }
     Ok(())
+}
+
+/// Refuses a rule for a tool that no recorded call names, in a recording with tools.
+fn check_tools(
+    (place, rule): (&str, &FaultRule),
+    steps: &[&str],
+    tools: &[&str],
+) -> Result<(), CommandFailure> {
+    let (what, known) = match rule.when.step_or_tool {
+        true if steps.is_empty() && tools.is_empty() => return Ok(()),
+        true => ("recorded step id or tool", [steps, tools].concat()),
+        false if tools.is_empty() => return Ok(()),
+        false => ("recorded tool", tools.to_vec()),
+    };
+    among((place, rule), what, &rule.when.tool, &known)
+}
+
+/// Returns the step that a rule is for, unless it is a tool.
+fn step_alone<'r>(when: &'r RuleMatch, tools: &[&str]) -> Option<&'r String> {
+    let is_tool = |step: &&String| when.step_or_tool && tools.contains(&step.as_str());
+    when.step_id.first().filter(|step| !is_tool(step))
 }
 
 /// How a program sends a step id.

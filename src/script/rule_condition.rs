@@ -128,6 +128,7 @@ impl WrittenCondition {
             upstream: &request.upstream,
             provider: request.call.provider.name(),
             operation: request.call.operation.as_str(),
+            rpc: request.call.rpc.as_ref(),
             model: request.call.model.as_deref(),
             path: &request.request.path,
             session: request.session.as_deref(),

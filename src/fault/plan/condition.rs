@@ -8,14 +8,16 @@ use crate::fault_counters::OtherNumber;
 use crate::field::{each, fields_of, numbers};
 use loomrec_identity::JsonPointer;
 use loomrec_identity::typed_field::{FieldError, FieldReader, quoted};
-use loomrec_provider::{Operation, Provider};
+use loomrec_provider::{Operation, Provider, RpcMethod};
 
-const FIELDS: [&str; 12] = [
+const FIELDS: [&str; 14] = [
     "step_id",
     "request_hash",
     "upstream",
     "provider",
     "operation",
+    "method",
+    "tool",
     "model",
     "path",
     "session",
@@ -42,6 +44,12 @@ pub struct RuleMatch {
     pub provider: Vec<String>,
     /// The operation's word ([`Operation::as_str`]).
     pub operation: Vec<String>,
+    /// The method that it asks for in JSON-RPC.
+    pub method: Vec<String>,
+    /// The tool that it calls in JSON-RPC.
+    pub tool: Vec<String>,
+    /// Whether one of `step_id` and `tool` is enough.
+    pub step_or_tool: bool,
     /// The model that it requests.
     pub model: Vec<String>,
     /// The path that is sent upstream, without its query.
@@ -71,6 +79,8 @@ pub struct CallFacts<'a> {
     pub provider: &'a str,
     /// The operation's word.
     pub operation: &'a str,
+    /// What it asks for in JSON-RPC.
+    pub rpc: Option<&'a RpcMethod>,
     /// The model that it requests.
     pub model: Option<&'a str>,
     /// The path that is sent upstream.
@@ -102,6 +112,9 @@ impl RuleMatch {
             upstream: words(fields, "upstream")?,
             provider: among(fields, "provider", Provider::ALL.iter().map(|known| known.name()))?,
             operation: among(fields, "operation", Operation::all().map(Operation::as_str))?,
+            method: words(fields, "method")?,
+            tool: words(fields, "tool")?,
+            step_or_tool: false,
             model: words(fields, "model")?,
             path: words(fields, "path")?,
             session: words(fields, "session")?,
@@ -143,17 +156,30 @@ impl RuleMatch {
         let begins = |asked: &[String], is: &str| {
             asked.is_empty() || asked.iter().any(|asked| is.starts_with(asked))
         };
+        let tool = call.rpc.and_then(|method| method.tool.as_deref());
         number(&self.connection, call.connection)
-            && word(&self.step_id, call.step)
+            && self.holds_step_and_tool(word(&self.step_id, call.step), word(&self.tool, tool))
             && begins(&self.request_hash, call.key)
             && word(&self.upstream, Some(call.upstream))
             && word(&self.provider, Some(call.provider))
             && word(&self.operation, Some(call.operation))
+            && word(&self.method, call.rpc.map(|method| &*method.name))
             && word(&self.model, call.model)
             && word(&self.path, Some(call.path))
             && word(&self.session, call.session)
             // Last, because only now must the body be read.
             && self.body.iter().all(|(place, expected)| expected.holds_at(place, &call.body))
+    }
+
+    fn holds_step_and_tool(&self, step: bool, tool: bool) -> bool {
+        if self.step_or_tool { step || tool } else { step && tool }
+    }
+
+    /// Whether the rule names requests in JSON-RPC: then it may match other methods than calls of
+    /// tools.
+    pub(crate) fn names_requests(&self) -> bool {
+        let words = [&self.method, &self.path, &self.request_hash];
+        words.iter().any(|words| !words.is_empty()) || !self.body.is_empty()
     }
 
     /// Whether the connection is its only condition. That is known before a request has come.
@@ -176,6 +202,8 @@ impl RuleMatch {
             ("upstream", &self.upstream),
             ("provider", &self.provider),
             ("operation", &self.operation),
+            ("method", &self.method),
+            ("tool", &self.tool),
             ("model", &self.model),
             ("path", &self.path),
             ("session", &self.session),

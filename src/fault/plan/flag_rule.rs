@@ -12,13 +12,15 @@ use loomrec_identity::typed_field::FieldError;
 
 /// The fields of a rule that may follow its fault. `body` is a field of a fault, and the step comes
 /// first.
-const WORDS: [(&str, RuleWord); 12] = [
+const WORDS: [(&str, RuleWord); 14] = [
     text::TIMES,
     ("probability", RuleWord::Rate),
     ("request_hash", RuleWord::Text),
     ("upstream", RuleWord::Text),
     ("provider", RuleWord::Text),
     ("operation", RuleWord::Text),
+    ("method", RuleWord::Text),
+    ("tool", RuleWord::Text),
     ("model", RuleWord::Text),
     ("path", RuleWord::Text),
     ("session", RuleWord::Text),

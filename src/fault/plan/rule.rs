@@ -1,6 +1,6 @@
 //! A rule of a plan.
 
-use super::condition::RuleMatch;
+use super::condition::{CallFacts, RuleMatch};
 use super::target::FaultTarget;
 use crate::fault_source::FaultSource;
 use crate::kind::Fault;
@@ -25,6 +25,14 @@ pub struct FaultRule {
 }
 
 impl FaultRule {
+    /// Whether it matches the call, apart from the number of the call and of the attempt. A rule that
+    /// does not name requests to a server of tools leaves the server responsive: of these requests, it
+    /// matches calls of tools alone.
+    pub(crate) fn matches(&self, call: &CallFacts<'_>) -> bool {
+        let is_other = call.rpc.is_some_and(|method| !method.is_tool_call());
+        !(is_other && !self.when.names_requests()) && self.when.holds_but_for_numbers(call)
+    }
+
     /// Whether its fault applies to connections before their first request.
     pub fn is_at_accept(&self) -> bool {
         self.when.only_connection() && self.fault.needs_no_request()

@@ -16,6 +16,7 @@ fn call<'a>(body: &'a str) -> CallFacts<'a> {
         upstream: "openai",
         provider: "openai",
         operation: "chat",
+        rpc: None,
         model: Some("gpt-4o"),
         path: "/v1/chat/completions",
         session: None,

@@ -87,6 +87,7 @@ pub(super) async fn decide<'a>(
         upstream: &observed.upstream,
         provider: observed.call.provider.name(),
         operation: observed.call.operation.as_str(),
+        rpc: observed.call.rpc.as_ref(),
         model: observed.call.model.as_deref(),
         path: &observed.request.path,
         session: observed.session.as_deref(),
