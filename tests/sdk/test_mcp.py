@@ -1,6 +1,10 @@
-"""MCP's SDK leaves a stream once it has read its response, before the body's end: it has its whole answer."""
+"""MCP's SDK: what it saw while recording it sees again on replay, with its server gone. It leaves a stream
+once it has read its response, before the body's end: then it has its whole answer."""
 
+import contextlib
 import json
+import subprocess
+import sys
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -8,6 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 import loop as ways
+from conftest import assert_green
 
 WORDS = ("loom", "weft", "warp", "reed", "heddle", "shuttle", "selvage", "bobbin")
 LINE = ways.command("mcp_tools.py", *WORDS)
@@ -104,3 +109,66 @@ def test_client_that_closes_after_its_response_has_recovered(loomrec, tools, ups
         faults = recorded.receipt["recovery"]["faults"]
         assert len(faults) == len(WORDS), faults
         assert {fault["recovered_by"] for fault in faults} == {"same_call"}, faults
+
+
+@contextlib.contextmanager
+def looms(*flags: str):
+    """A server of MCP's own SDK, as a flag."""
+    line = [sys.executable, str(ways.PROGRAMS / "mcp_server.py"), *flags]
+    child = subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8")
+    try:
+        yield f"--upstream=tools=http://127.0.0.1:{child.stdout.readline().strip()}"
+    finally:
+        child.stdin.close()
+        child.wait(ways.PATIENCE)
+        child.stdout.close()
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@pytest.mark.parametrize("flags", [(), ("--json",), ("--stateless",)], ids=["sse", "json", "stateless"])
+def test_tools_of_the_sdk_are_replayed_without_their_server(loomrec, upstream, tmp_path, mode, flags):
+    recording = tmp_path / "recording.json"
+    line = ways.command("mcp_client.py", mode, "weft")
+    with looms(*flags) as tools:
+        recorded = loomrec.record(recording, upstream.url, line, tools)
+    assert recorded.code == 0, recorded.stderr
+    seen = recorded.document
+    assert [call.get("text") for call in seen["calls"][:2]] == [["weft: part of a loom"]] * 2
+    assert seen["calls"][2]["is_error"] is True
+    assert isinstance(seen["prompt"][0], int), seen
+    for _ in range(2):
+        replayed = loomrec.replay(recording, line, "--fail-unused")
+        assert replayed.code == 0, replayed.stderr
+        assert replayed.document == seen
+        assert_green(replayed)
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_changed_argument_is_a_miss_that_the_sdk_shows(loomrec, upstream, tmp_path, mode):
+    recording = tmp_path / "recording.json"
+    with looms() as tools:
+        recorded = loomrec.record(recording, upstream.url, ways.command("mcp_client.py", mode, "weft"), tools)
+    assert recorded.code == 0, recorded.stderr
+    replayed = loomrec.replay(recording, ways.command("mcp_client.py", mode, "warp"))
+    assert replayed.code == 1, replayed.stderr
+    assert replayed.receipt["missed"] == 2, replayed.receipt
+    code, message = replayed.document["calls"][0]["error"]
+    assert code == 422 and message.startswith("RecordingMismatchError: "), message
+    assert "tools/call look_up" in message and '"warp"' in message and '"weft"' in message
+    assert replayed.document["calls"][2:] == recorded.document["calls"][2:]
+
+
+def test_tool_that_hangs_leaves_the_server_responsive_and_recovers(loomrec, upstream, tmp_path):
+    recording = tmp_path / "recording.json"
+    line = ways.command("mcp_client.py", "legacy", "weft")
+    with looms() as tools:
+        recorded = loomrec.record(recording, upstream.url, line, tools)
+    assert recorded.code == 0, recorded.stderr
+    replayed = loomrec.replay(recording, line, "--fault", "recover_after:1;tool=look_up",
+                              MCP_TIMEOUT="1")
+    assert replayed.code == 0, replayed.stderr
+    seen = replayed.document
+    assert "error" in seen["calls"][0] and seen["calls"][1:] == recorded.document["calls"][1:], seen
+    assert seen["tools"] == recorded.document["tools"]
+    assert replayed.receipt["faulted"] == 1, replayed.receipt
+    assert replayed.receipt["prescribed"] == {"notifications/cancelled": 1}, replayed.receipt
