@@ -15,6 +15,8 @@ pub fn recognise(seen: &RequestHead) -> RecognisedCall {
     let shape = shape(seen);
     let (provider, operation) = (shape.provider, shape.operation);
     let row = provider.row();
+    // A GET or DELETE is of no operation.
+    let may_be_rpc = operation == Operation::OTHER || operation.row().reduction.is_some();
     let unasked = || seen.body_stream.unwrap_or_else(|| (row.streams_unasked)(seen.path));
     RecognisedCall {
         provider,
@@ -22,7 +24,7 @@ pub fn recognise(seen: &RequestHead) -> RecognisedCall {
         streamed: shape.streamed.unwrap_or_else(unasked),
         target: (row.target)(seen, operation),
         model: shape.model.or_else(|| seen.body_model.map(str::to_owned)),
-        rpc: seen.rpc.filter(|_| operation.row().reduction.is_some()).cloned(),
+        rpc: seen.rpc.filter(|_| may_be_rpc).cloned(),
     }
 }
 

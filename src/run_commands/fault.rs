@@ -226,13 +226,14 @@ fn check_tools(
     steps: &[&str],
     tools: &[&str],
 ) -> Result<(), CommandFailure> {
-    let (what, known) = match rule.when.step_or_tool {
-        true if steps.is_empty() && tools.is_empty() => return Ok(()),
-        true => ("recorded step id or tool", [steps, tools].concat()),
-        false if tools.is_empty() => return Ok(()),
-        false => ("recorded tool", tools.to_vec()),
+    let steps = if rule.when.step_or_tool { steps } else { &[] };
+    let what = match (steps.is_empty(), tools.is_empty()) {
+        (true, true) => return Ok(()),
+        (true, false) => "recorded tool",
+        (false, true) => "recorded step id",
+        (false, false) => "recorded step id or tool",
     };
-    among((place, rule), what, &rule.when.tool, &known)
+    among((place, rule), what, &rule.when.tool, &[steps, tools].concat())
 }
 
 /// Returns the step that a rule is for, unless it is a tool.

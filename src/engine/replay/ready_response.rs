@@ -79,7 +79,7 @@ impl ReadyResponse {
     }
 
     /// Returns the same answer, to a request with these ids.
-    pub(super) fn to_request(self, ids: Option<RpcIds>) -> Self {
+    pub(super) fn with_own_ids(self, ids: Option<RpcIds>) -> Self {
         Self { ids: ids.map(Arc::new), ..self }
     }
 

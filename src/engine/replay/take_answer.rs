@@ -67,7 +67,7 @@ impl TakeAnswer {
         match ResponseDraft::of(response, head) {
             Ok(delivery) => {
                 let answer = ReadyResponse::of(delivery, label.as_ref());
-                Self::Wire(Arc::new(answer.to_request(ids)))
+                Self::Wire(Arc::new(answer.with_own_ids(ids)))
             }
             Err(why) => Self::Unusable(why.into()),
         }

@@ -30,7 +30,7 @@ impl FaultRule {
     /// matches calls of tools alone.
     pub(crate) fn matches(&self, call: &CallFacts<'_>) -> bool {
         let is_other = call.rpc.is_some_and(|method| !method.is_tool_call());
-        !(is_other && !self.when.names_requests()) && self.when.holds_but_for_numbers(call)
+        (!is_other || self.when.names_requests()) && self.when.holds_but_for_numbers(call)
     }
 
     /// Whether its fault applies to connections before their first request.

@@ -84,6 +84,11 @@ impl RpcMethod {
         Some(Self { name, tool, kind })
     }
 
+    /// Whether the body of the request says all of it.
+    pub(super) fn is_in_body(&self) -> bool {
+        matches!(self.kind, RpcKind::Request | RpcKind::Notification)
+    }
+
     /// Whether it only asks whether the server is there.
     pub fn is_ping(&self) -> bool {
         self.name == "ping"

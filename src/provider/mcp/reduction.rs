@@ -23,7 +23,10 @@ fn counted_body<'j>(body: &Json<'j>) -> Json<'j> {
 fn counted_request<'j>(request: &Json<'j>) -> Json<'j> {
     let Some(members) = request.as_object() else { return request.clone() };
     let method = request.get("method").and_then(Json::as_str);
-    let is_initialize = method.is_some_and(|method| method == INITIALIZE);
+    let params = request.get("params");
+    // Other protocols have a method of this name as well.
+    let is_initialize = method.is_some_and(|method| method == INITIALIZE)
+        && params.is_some_and(|params| params.get(INITIALIZE_VERSION).is_some());
     let counted = |(name, value): &JsonMember<'j>| match () {
         // A request with an id is not the notification of the same method.
         () if *name == "id" => Some((*name, Json::Null)),
@@ -109,6 +112,8 @@ mod tests {
             r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":{"_meta":{"b":2}}}}"#,
             r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"_meta":5}}"#,
             r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"id":5}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"rootUri":"a"}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"rootUri":"b"}}"#,
             r#"{"jsonrpc":"2.0","id":1,"method":"m","more":5}"#,
             r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"a"}}}"#,
             r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"b"}}}"#,

@@ -47,8 +47,8 @@ static ROW: OperationRow = OperationRow {
     ..OperationRow::UNREAD
 };
 
-/// Recognises a request by what it asks for in JSON-RPC, whatever its path.
+/// Recognises a request by its body, whatever its path.
 pub(crate) fn recognise(seen: &RequestHead) -> Option<PathShape> {
-    seen.rpc?;
+    seen.rpc.filter(|method| method.is_in_body())?;
     Some(PathShape::new(Provider::MCP, Operation::MCP))
 }

@@ -21,8 +21,6 @@ impl Receipt {
     /// Returns the receipt as JSON.
     pub fn to_json(&self) -> Value {
         let more = &self.more;
-        let (calls, by_messages) = (self.unchecked_calls, self.by_messages);
-        let in_force = self.in_force.as_ref().map(|it| it.to_json(calls, by_messages));
         let unused = self.unused.as_ref().map(|it| (it.count, &it.named[..], it.undelivered));
         let (unused, named, undelivered) = unused.unwrap_or_default();
         json!({
@@ -56,7 +54,7 @@ impl Receipt {
             "passed_hosts": guard::passed_to_json(&self.passed),
             "sessions": self.sessions.as_ref().map(SessionsReceipt::to_json),
             "takes": self.takes,
-            "in_force": in_force,
+            "in_force": self.in_force_json(),
             "unused": unused,
             "unused_entries": named,
             "undelivered": undelivered,
@@ -81,6 +79,11 @@ impl Receipt {
             "cmd_exit": self.cmd_exit,
             "mismatches": more.mismatches.iter().map(|it| it.to_json()).collect::<Value>(),
         })
+    }
+
+    fn in_force_json(&self) -> Option<Value> {
+        let (calls, by_messages) = (self.unchecked_calls, self.by_messages);
+        self.in_force.as_ref().map(|it| it.to_json(calls, by_messages))
     }
 
     fn remote_json(&self) -> Value {

@@ -63,6 +63,7 @@ fn check_decisions(plan: &FaultPlan) {
                 upstream: "openai",
                 provider: "openai",
                 operation: "chat",
+                rpc: None,
                 model: Some("gpt-4o"),
                 path: "/v1/chat/completions",
                 session: None,

@@ -54,7 +54,7 @@ fn client_of_tools_that_leaves_after_the_response_has_recovered() {
     let progress = json!({ "jsonrpc": "2.0", "method": "notifications/progress", "params": { "progress": 1 } });
     let response = json!({ "jsonrpc": "2.0", "id": 1, "result": { "tools": [] } });
     let events = [message(progress), message(response)];
-    let request = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" });
+    let request = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call" });
     let call = Call::post("/openai/v1/mcp", request.to_string());
     let (journal, fault) = leave_after(&events, &call, "\"result\":{\"tools\":[]}}\n\n", 0);
     assert_eq!(end(&journal), "complete");

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::scene::{ENDPOINT, post, record, recorded, request, tool_call, tools};
 use crate::support::{Call, Scene};
+use loomrec_identity::{IdentityRules, KeyForm, RequestKey, RequestParts};
 
 /// A call with everything that a request can have.
 fn whole(change: impl FnOnce(&mut Value)) -> Call {
@@ -124,6 +125,39 @@ fn equal_calls_get_their_takes_in_order_and_a_notification_is_another_call() {
     let ids: Vec<Value> = answers.iter().map(|answer| answer.json()["id"].clone()).collect();
     assert_eq!(ids, [7, 8, 9]);
     assert_eq!(answers[2].json()["error"]["code"], 422);
+}
+
+#[test]
+fn recording_of_an_earlier_version_is_found_under_other_ids() {
+    let call = |id: u32| {
+        let call = tool_call(json!(id), "search", json!({ "word": "loom" }));
+        call.header("mcp-protocol-version: 2025-11-25")
+    };
+    let recorded_call = call(1);
+    let scene = recorded(&tools(), std::slice::from_ref(&recorded_call));
+    let headers = [
+        ("content-type", "application/json"),
+        ("accept", "application/json, text/event-stream"),
+        ("mcp-protocol-version", "2025-11-25"),
+    ];
+    let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let parts = RequestParts {
+        form: KeyForm::Tagged { target: "/mcp", delivery: false, known: false },
+        method: "POST",
+        query: "",
+        headers: &headers,
+        body: recorded_call.body_bytes(),
+    };
+    let earlier = RequestKey::of(&parts, &IdentityRules::default());
+    let key = scene.takes().remove(0).0;
+    assert_ne!(key, earlier.as_str());
+    let text = scene.text().replace(&key, earlier.as_str());
+    scene.write(text);
+    scene.run(&["verify", scene.name()]).expect(0);
+    let calls = [call(9), call(10)];
+    let answers = scene.replayed(&["--strict"], &calls, 1);
+    assert_eq!((&answers[0].json()["id"], answers[0].json()["error"].is_null()), (&json!(9), true));
+    assert_eq!(answers[1].json()["error"]["code"], 422, "each take is served once");
 }
 
 #[test]
