@@ -158,6 +158,25 @@ def test_changed_argument_is_a_miss_that_the_sdk_shows(loomrec, upstream, tmp_pa
     assert replayed.document["calls"][2:] == recorded.document["calls"][2:]
 
 
+def test_tools_of_the_sdk_for_node_are_replayed_without_their_server(loomrec, upstream, tmp_path):
+    recording = tmp_path / "recording.json"
+    line = ways.command("mcp_client.mjs", "weft")
+    with looms() as tools:
+        recorded = loomrec.record(recording, upstream.url, line, tools)
+    assert recorded.code == 0, recorded.stderr
+    seen = recorded.document
+    assert seen["calls"][3]["text"] == ["3 rows"] and len(seen["progress"]) == 3, seen
+    replayed = loomrec.replay(recording, line, "--fail-unused")
+    assert replayed.code == 0, replayed.stderr
+    assert replayed.document == seen
+    assert_green(replayed)
+    changed = loomrec.replay(recording, ways.command("mcp_client.mjs", "warp"))
+    assert changed.code == 1, changed.stderr
+    code, message = changed.document["calls"][0]["error"]
+    assert code == 422 and "RecordingMismatchError: " in message and "tools/call look_up" in message
+    assert changed.document["calls"][2:] == seen["calls"][2:]
+
+
 def test_tool_that_hangs_leaves_the_server_responsive_and_recovers(loomrec, upstream, tmp_path):
     recording = tmp_path / "recording.json"
     line = ways.command("mcp_client.py", "legacy", "weft")
