@@ -103,7 +103,12 @@ pub struct RecordArgs {
     ///
     /// Without it, loomrec is CMD's https proxy, and names such providers: no replay can answer
     /// these calls.
-    #[arg(long, env = "LOOMREC_NO_GUARD", value_parser = FalseyValueParser::new())]
+    #[arg(
+        long,
+        env = "LOOMREC_NO_GUARD",
+        conflicts_with = "intercept",
+        value_parser = FalseyValueParser::new()
+    )]
     #[arg(add = SettingScope::OUTSIDE)]
     pub no_guard: bool,
 

@@ -162,6 +162,7 @@ pub struct ReplayArgs {
     #[arg(
         long,
         env = "LOOMREC_NO_GUARD",
+        conflicts_with = "intercept",
         value_parser = FalseyValueParser::new(),
         add = StrictEffect::WeakensCommand
     )]

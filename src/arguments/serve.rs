@@ -9,8 +9,8 @@ use clap::builder::FalseyValueParser;
 
 use super::listen::listen_address;
 use super::{
-    AccessArgs, FaultArgs, FromSettings, IdentityArgs, LimitArgs, LogFormat, RunValueArgs,
-    SessionArgs, SettingScope, StrictEffect, TlsArgs, journal,
+    AccessArgs, FaultArgs, FromSettings, IdentityArgs, InterceptArgs, LimitArgs, LogFormat,
+    RunValueArgs, SessionArgs, SettingScope, StrictEffect, TlsArgs, journal,
 };
 
 /// Flags of every command that serves.
@@ -47,6 +47,10 @@ pub struct ServeArgs {
     /// TLS on the listener.
     #[command(flatten)]
     pub tls: TlsArgs,
+
+    /// The interception of connections.
+    #[command(flatten)]
+    pub intercept: InterceptArgs,
 
     /// The access policy.
     #[command(flatten)]

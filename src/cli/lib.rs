@@ -2,6 +2,7 @@
 //! parses the command line, and holds what several commands share.
 
 pub mod amount;
+pub mod authority_files;
 pub mod command_definition;
 pub mod exit;
 mod held_messages;

@@ -43,7 +43,9 @@ pub use known_clients::known_clients;
 pub use listener_tls::listener_tls;
 pub use public_url::{PublicUrl, UrlScheme, local_note, local_url, origin};
 pub use run_values::{RunValueTerms, read_local_time, run_values};
-pub use upstream::{UpstreamSettings, add_recorded, upstream_client, upstreams, upstreams_at};
+pub use upstream::{
+    UpstreamSettings, add_recorded, add_recorded_hosts, upstream_client, upstreams, upstreams_at,
+};
 pub use upstream_address::{addresses, parse_url, without_secrets};
 pub use upstream_name::{check_names, misspelled_name};
 

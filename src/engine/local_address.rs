@@ -39,9 +39,32 @@ impl LocalAddresses<'_> {
     /// Returns loomrec's path for a path of the call's own upstream; `None` if it is not below the
     /// address of that upstream.
     pub fn own_path(&self, path: &str) -> Option<String> {
+        Some(format!("{}{}", self.mount(), self.unmounted_path(path)?))
+    }
+
+    /// Returns what follows the path of the address of the call's own upstream in a path; `None` if
+    /// that is not below it.
+    pub fn unmounted_path<'a>(&self, path: &'a str) -> Option<&'a str> {
         let base = self.routes.base(self.route).map_or("", Url::path);
-        let rest = path.strip_prefix(base.trim_end_matches('/'))?;
-        rest.starts_with('/').then(|| format!("{}{rest}", self.mount()))
+        path.strip_prefix(base.trim_end_matches('/')).filter(|rest| rest.starts_with('/'))
+    }
+
+    /// Returns the path of an address below that of the call's own upstream, without a mount: where it
+    /// is for a program whose proxy loomrec is.
+    pub fn unmounted_path_of(&self, address: &ApiAddress<'_>) -> Option<String> {
+        let own = &*self.route.upstream;
+        self.path_at(own, self.routes.base(self.route), address).map(rooted)
+    }
+
+    /// Whether loomrec intercepts the connection of a program to an address.
+    pub fn is_intercepted(&self, address: &ApiAddress<'_>) -> bool {
+        let origin = address.origin();
+        let host = origin.strip_prefix("https://").map(|host| match host.contains(':') {
+            true => host.to_owned(),
+            false => format!("{host}:443"),
+        });
+        let target = host.and_then(|host| host.parse().ok());
+        target.is_some_and(|target| self.routes.has_upstream_at(&target))
     }
 
     /// Returns the path of an address below one of an upstream: the one of this run, those of the
@@ -93,7 +116,7 @@ mod tests {
                 upstream("azure", None),
             ],
             single: Url::parse("http://127.0.0.1:91").ok(),
-            unnamed: false,
+            ..RouteTable::default()
         }
     }
 

@@ -61,8 +61,8 @@ impl Scene {
             observer: RequestObserver::new(redactor.into(), vec![IdentityRules::default()]),
             routes: RouteTable {
                 named: vec![upstream("openai"), upstream("anthropic"), upstream("gemini")],
-                single: None,
                 unnamed: true,
+                ..RouteTable::default()
             },
         }
     }

@@ -54,6 +54,9 @@ impl UseMark {
 pub struct RouteTable {
     /// The named upstreams.
     pub named: Vec<MountedUpstream>,
+    /// Upstreams that only absolute targets name, by their host: those of programs whose proxy
+    /// loomrec is. Several may have the name of one upstream.
+    pub by_host: Vec<MountedUpstream>,
     /// The single `--upstream URL`.
     pub single: Option<Url>,
     /// Whether calls of no known shape go to [`UNNAMED`] although no URL is given. True in a replay
@@ -76,6 +79,8 @@ pub struct Route {
     pub query: String,
     /// The session named in the path.
     pub session: Option<String>,
+    /// The place of its upstream among those that only absolute targets name, if it is one of them.
+    pub of_host: Option<usize>,
 }
 
 /// The error of a request that names no upstream.
@@ -130,13 +135,15 @@ impl RouteTable {
     ) -> Result<Route, RouteError> {
         let (session, path) = split_session(uri.path());
         let query = uri.query().unwrap_or_default().to_owned();
+        let mut path = path;
         if let Some(target) = uri.authority() {
-            if let Some(upstream) = self.upstream_of(target) {
-                return Ok(upstream.place(path, query, session));
+            if let Some((upstream, below)) = self.place_at(target, path) {
+                let of_host = self.by_host.iter().position(|known| std::ptr::eq(known, upstream));
+                return Ok(Route { of_host, ..upstream.place(below, query, session) });
             }
-            if !self.single.as_ref().is_some_and(|base| is_at(base, target)) {
-                return Err(RouteError::of_target(target));
-            }
+            let single = self.single.as_ref().filter(|base| is_at(base, target));
+            let below = single.and_then(|base| path_below(base, path));
+            path = below.ok_or_else(|| RouteError::of_target(target))?;
         }
         let (first, rest) = split_first(path);
         let named = self.named.iter().find(|upstream| upstream.name == first);
@@ -164,19 +171,42 @@ impl RouteTable {
         if place.single {
             return self.single.as_ref();
         }
-        self.named.iter().find(|upstream| upstream.name == place.upstream)?.base.as_ref()
+        let of_host = place.of_host.and_then(|index| self.by_host.get(index));
+        let named = || self.named.iter().find(|upstream| upstream.name == place.upstream);
+        of_host.or_else(named)?.base.as_ref()
     }
 
-    /// Returns the upstream whose host an absolute target names: the host of its address in this
-    /// run, or its public host.
-    fn upstream_of(&self, target: &Authority) -> Option<&MountedUpstream> {
-        let public = |upstream: &MountedUpstream| {
-            let base = directory::KnownUpstream::find(&upstream.name)?.base?;
-            Url::parse(base).ok()
-        };
-        let is_here = |base: Option<&Url>| base.is_some_and(|base| is_at(base, target));
-        let here = self.named.iter().find(|known| is_here(known.base.as_ref()));
-        here.or_else(|| self.named.iter().find(|known| is_here(public(known).as_ref())))
+    /// Returns the upstream whose host an absolute target names, and the path below its address: the
+    /// host of its address in this run, or else its public host. Of two upstreams at one host, the
+    /// longer address counts.
+    fn place_at<'a>(
+        &self,
+        target: &Authority,
+        path: &'a str,
+    ) -> Option<(&MountedUpstream, &'a str)> {
+        let here = self.hosted().filter_map(|upstream| {
+            let base = upstream.base.as_ref().filter(|base| is_at(base, target))?;
+            Some((upstream, path_below(base, path)?))
+        });
+        // Of equal ones, this finds the first.
+        let here = here.min_by_key(|(_, below)| below.len());
+        here.or_else(|| {
+            let public = self.named.iter().find(|known| is_public_host(&known.name, target));
+            public.map(|upstream| (upstream, path))
+        })
+    }
+
+    /// Whether requests to this host and port have an upstream.
+    pub fn has_upstream_at(&self, target: &Authority) -> bool {
+        let is_here = |base: &Url| is_at(base, target);
+        self.hosted().any(|known| known.base.as_ref().is_some_and(is_here))
+            || self.named.iter().any(|known| is_public_host(&known.name, target))
+            || self.single.as_ref().is_some_and(is_here)
+    }
+
+    /// Returns all upstreams with a name.
+    fn hosted(&self) -> impl Iterator<Item = &MountedUpstream> {
+        self.named.iter().chain(&self.by_host)
     }
 
     /// Returns the name of the upstream of this run to whose host a connection leads.
@@ -220,6 +250,7 @@ impl MountedUpstream {
             path: if path.is_empty() { "/".to_owned() } else { path.to_owned() },
             query,
             session,
+            of_host: None,
         }
     }
 }
@@ -233,6 +264,26 @@ fn is_at(base: &Url, target: &Authority) -> bool {
         None => base.port().is_none(),
     };
     same_port && base.host_str().is_some_and(|host| host.eq_ignore_ascii_case(target.host()))
+}
+
+/// Whether a target names the public host of an upstream.
+fn is_public_host(upstream: &str, target: &Authority) -> bool {
+    let Some(base) = directory::KnownUpstream::find(upstream).and_then(|known| known.base) else {
+        return false;
+    };
+    match base.strip_prefix("https://").filter(|host| !host.contains([':', '/'])) {
+        Some(host) => {
+            host.eq_ignore_ascii_case(target.host())
+                && target.port_u16().is_none_or(|port| port == 443)
+        }
+        None => Url::parse(base).is_ok_and(|base| is_at(&base, target)),
+    }
+}
+
+/// Returns a raw path below that of an address. `None` if it is not below it.
+fn path_below<'a>(base: &Url, path: &'a str) -> Option<&'a str> {
+    let below = path.strip_prefix(base.path().trim_end_matches('/'))?;
+    (below.is_empty() || below.starts_with('/')).then_some(below)
 }
 
 /// Splits `/@SESSION` off the front of a path.

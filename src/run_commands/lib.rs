@@ -11,6 +11,7 @@ mod expiry;
 mod fault;
 mod guard;
 mod in_force;
+mod interception;
 mod log;
 mod no_call;
 mod open_files;

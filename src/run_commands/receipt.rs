@@ -25,7 +25,7 @@ use super::score::ScoredFaults;
 use loomrec_cli::serve_setup::UnusedTakes;
 use loomrec_engine::replay::MissReason;
 use loomrec_fault::recovery::RecoveryBudget;
-use loomrec_proxy::guard::{Escape, EscapePolicy, GuardReport, PassedHost};
+use loomrec_proxy::guard::{EscapePolicy, GuardReport};
 use loomrec_proxy::server::fault::FaultContext;
 use loomrec_store::RecordingLocation;
 use loomrec_telemetry::bound_counts::BoundValueCount;
@@ -114,10 +114,8 @@ pub struct Receipt {
     pub calls: u64,
     /// The exit code of CMD.
     pub cmd_exit: Option<u8>,
-    /// The connections of CMD that went around loomrec.
-    pub escapes: Vec<Escape>,
-    /// The hosts of CMD's other connections through the guard.
-    pub passed: Vec<PassedHost>,
+    /// The connections of CMD that came to the guard.
+    pub hosts: GuardReport,
     /// The sessions of the run. `None` if it has no recording for each session.
     pub sessions: Option<SessionsReceipt>,
     /// Notes that may be useful even after a good run.
@@ -205,8 +203,7 @@ impl Receipt {
             pending: None,
             calls: 0,
             cmd_exit: None,
-            escapes: Vec::new(),
-            passed: Vec::new(),
+            hosts: GuardReport::default(),
             sessions: None,
             notes: Vec::new(),
             complaints: Vec::new(),
@@ -286,14 +283,19 @@ impl Receipt {
     /// otherwise as notes. Those to other hosts are a note, so that a provider which loomrec does not
     /// know is noticed.
     pub fn add_escapes(&mut self, report: &GuardReport, policy: EscapePolicy) {
-        let GuardReport { escapes, passed } = report;
         let list = match policy {
             EscapePolicy::Refuse => &mut self.complaints,
             EscapePolicy::Count => &mut self.notes,
         };
-        list.extend(guard::explain(escapes, policy));
-        self.notes.extend(guard::explain_passed(passed));
-        (self.escapes, self.passed) = (escapes.clone(), passed.clone());
+        list.extend(guard::explain(&report.escapes, policy));
+        for (text, is_distrusted) in guard::explain_failed(&report.failed) {
+            // The calls of a client that does not accept the certificate were never made.
+            let is_wrong = is_distrusted && policy == EscapePolicy::Refuse;
+            if is_wrong { &mut self.complaints } else { &mut self.notes }.push(text);
+        }
+        self.notes.extend(guard::explain_passed(&report.passed));
+        self.notes.extend(guard::explain_refused(&report.refused));
+        self.hosts = report.clone();
     }
 
     /// Adds the addresses in answers that lead around loomrec.

@@ -11,17 +11,17 @@ mod shared_run;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use http::HeaderName;
 use tokio::net::TcpListener;
 
 use super::args::ServeArgs;
+use super::guard::{self, RunGuard};
+use super::interception::{self, RunInterception};
 use super::progress::{self, RunProgress};
-use super::receipt;
 use super::store_secrets::store_secrets;
-use super::{guard, log, open_files, trace};
+use super::{log, open_files, trace};
 use loomrec_cli::exit::{CommandFailure, UNEXPECTED};
 use loomrec_cli::output::{Output, print};
 use loomrec_cli::preset::{AppliedPreset, Preset};
@@ -41,13 +41,16 @@ use loomrec_identity::IdentityRules;
 use loomrec_proxy::guard::EscapePolicy;
 use loomrec_proxy::inspector::RecentMisses;
 use loomrec_proxy::server::access::AccessPolicy;
-use loomrec_proxy::server::{self, ListenerTls, OnNotice, ServerThreads, UserNotice};
+use loomrec_proxy::server::{
+    self, ListenerEntrance, ListenerTls, OnNotice, ServerThreads, UserNotice,
+};
 use loomrec_recording::KeyVariables;
 use loomrec_recording::redact::Redactor;
 use loomrec_store::RecordingLocation;
 use loomrec_telemetry::metric::Metrics;
 use loomrec_telemetry::run_counters::RunCounters;
 use reload::ServerReload;
+use run_result::begin_receipt;
 pub use run_result::{RunResult, write_receipt};
 use serving::{Opening, ServerParts, close_telemetry, serve, server_config};
 pub use session_terms::SessionTerms;
@@ -301,7 +304,12 @@ impl RunContext {
         };
         let note = serve_setup::local_note(self.address, self.public_url.as_ref());
         note.iter().for_each(|note| self.output.info(note));
-        print(&self.environment(args, &origin, stand_in_keys).shell())
+        let mut environment = self.environment(args, &origin, stand_in_keys);
+        let proxy = serve_setup::local_url(self.address, UrlScheme::Http);
+        let place = (proxy.as_str(), self.address.port());
+        let added = interception::printed_variables(args, place, &self.current)?;
+        environment.variables.extend(added);
+        print(&environment.shell())
     }
 
     /// Binds the listener, serves until CMD ends or a signal comes, and closes what was opened.
@@ -322,9 +330,14 @@ impl RunContext {
         let routes = &self.upstreams.routes;
         let own = listener.local_addr().ok();
         let bound = own.unwrap_or(self.address);
-        let guard = guard::start(engines.guard, args, bound, routes).await?;
+        let place = (bound.port(), guard::has_clients(args, bound.ip()));
+        let interception =
+            RunInterception::start(args, place, routes, &self.current, &self.output)?;
+        let policy = interception.as_ref().map(RunInterception::policy);
+        let guard = RunGuard::start(engines.guard, args, bound, routes, policy).await?;
         let mut environment = self.environment(args, &origin, &engines.stand_in_keys);
-        environment.guard = guard::variables(guard.as_ref(), &args.no_env);
+        environment.guard =
+            interception::variables(&guard, interception.as_ref(), &self.current, &args.no_env);
         let place = (&*self.upstreams.routes, &*self.metrics);
         let spans = trace::start(args, &self.current, place, own, self.notify())?;
         let shared = SharedRun {
@@ -335,7 +348,7 @@ impl RunContext {
             strictness: Arc::new(RunStrictness::new(engines.strictness)),
             clock: Arc::clone(&self.clock),
             origin: origin.clone(),
-            guard: guard::variables(guard.as_ref(), &args.no_env),
+            guard: environment.guard.clone(),
         };
         let (notices, budget) = (self.notices(&engines, args.run_values.bind), engines.budget);
         let (sessions, read_again) = sessions.map_or((None, None), |sessions| {
@@ -343,12 +356,15 @@ impl RunContext {
         });
         let proxy = Arc::new(self.proxy(args, engines, &shared, ProxyRole::Run));
         let output = &self.output;
-        let tls = self.tls.clone();
         let metrics = Arc::clone(&self.metrics);
-        let reload = ServerReload::new(tls.clone(), args, read_again, metrics, output);
+        let reload = ServerReload::new(self.tls.clone(), args, read_again, metrics, output);
         let server = ServerParts {
             listener,
-            tls,
+            entrance: ListenerEntrance {
+                tls: self.tls.clone(),
+                interception: interception.as_ref().and_then(|it| it.of_listener(&guard)),
+            },
+            guard: &guard,
             proxy: &proxy,
             threads: &threads,
             sessions: sessions.as_ref(),
@@ -356,7 +372,7 @@ impl RunContext {
         };
         let work = serve(server, Opening { origin: &origin, notices }, args, &environment, output);
         let cmd = self.progress.show_during(self.counters, work).await?;
-        let hosts = guard::end(guard).await;
+        let hosts = guard.end().await;
         close_telemetry(&proxy, output).await;
         let replay = proxy.engine.replay().cloned();
         Ok(RunResult {
@@ -370,17 +386,6 @@ impl RunContext {
             sessions,
             _threads: Some(threads),
         })
-    }
-}
-
-/// Makes sure that the receipt can be written. Done now, not when the run is over: a receipt that
-/// cannot be written is an error at once, and a run that dies leaves no receipt of an older run
-/// behind. A pipe is left alone: its reader would take the closing for the end.
-fn begin_receipt(args: &ServeArgs) -> Result<(), CommandFailure> {
-    let plain = |path: &&PathBuf| !path.exists() || path.is_file();
-    match args.receipt.as_ref().filter(plain) {
-        Some(path) => serve_setup::create(path, receipt::BEGINNING).map(drop),
-        None => Ok(()),
     }
 }
 

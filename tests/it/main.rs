@@ -103,6 +103,7 @@ mod inspect;
 #[cfg(test)]
 mod inspector;
 #[cfg(test)]
+mod intercept;
 mod interchange;
 #[cfg(test)]
 mod interchange_words;

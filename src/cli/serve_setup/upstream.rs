@@ -13,7 +13,7 @@ use crate::wrapped_command;
 use loomrec_engine::route::{MountedUpstream, RouteTable, UNNAMED};
 use loomrec_engine::upstream::UpstreamClient;
 use loomrec_provider::Provider;
-use loomrec_provider::directory::UPSTREAMS;
+use loomrec_provider::directory::{KnownUpstream, ProviderHosts, UPSTREAMS};
 
 /// The upstreams from the flags and the environment.
 #[derive(Clone, Debug)]
@@ -58,7 +58,39 @@ pub fn upstreams(
         false => Vec::new(),
     };
     check_names(&args.upstream, &args.new_upstream)?;
-    upstreams_at(&args.upstream, custom)
+    let mut upstreams = upstreams_at(&args.upstream, custom)?;
+    if args.intercept.intercept {
+        add_hosts(
+            &mut upstreams,
+            ProviderHosts::fixed().map(|(name, host)| (name, format!("https://{host}"))),
+        );
+    }
+    Ok(upstreams)
+}
+
+/// Adds upstreams that intercepted connections name by their host. Their hosts are providers', as
+/// whatever leads there is decrypted.
+fn add_hosts<'a>(upstreams: &mut UpstreamSettings, hosts: impl Iterator<Item = (&'a str, String)>) {
+    let routes = Arc::make_mut(&mut upstreams.routes);
+    for (name, origin) in hosts {
+        let base = Url::parse(&origin).ok().filter(|base| base.scheme() == "https");
+        let Some(host) = base.as_ref().and_then(Url::host_str) else { continue };
+        let of_provider = ProviderHosts::upstream_at(host).is_some();
+        let mut known = routes.named.iter().chain(&routes.by_host);
+        if of_provider && !known.any(|known| known.base == base) {
+            let provider = KnownUpstream::find(name).map_or(Provider::UNKNOWN, |it| it.provider);
+            routes.by_host.push(MountedUpstream::new(name, base, provider));
+        }
+    }
+}
+
+/// Adds the hosts of providers at which calls were recorded, for intercepted connections. A recording
+/// may be a stranger's, so it has no other host decrypted.
+pub fn add_recorded_hosts<'a>(
+    upstreams: &mut UpstreamSettings,
+    recorded: impl Iterator<Item = (&'a str, &'a str)>,
+) {
+    add_hosts(upstreams, recorded.map(|(name, origin)| (name, origin.to_owned())));
 }
 
 /// Returns the upstreams, with the addresses of `--upstream`, or else of the environment.
@@ -104,7 +136,7 @@ pub fn upstreams_at(
             }
         }
     }
-    let routes = Arc::new(RouteTable { named, single, unnamed: false });
+    let routes = Arc::new(RouteTable { named, single, ..RouteTable::default() });
     Ok(UpstreamSettings { routes, given, declared })
 }
 

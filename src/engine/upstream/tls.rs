@@ -11,13 +11,13 @@ use rustls_platform_verifier::Verifier;
 use tokio::sync::OnceCell;
 
 /// The variables that name certificates of authorities, instead of the system's.
-const NAMING: [&str; 2] = ["SSL_CERT_FILE", "SSL_CERT_DIR"];
+pub(super) const NAMING: [&str; 2] = ["SSL_CERT_FILE", "SSL_CERT_DIR"];
 
 /// The error that no certificate of any upstream can be checked.
 #[derive(Debug, thiserror::Error)]
 #[error("load the certificates of the authorities to trust: {detail}")]
-pub(super) struct TlsSetupError {
-    detail: String,
+pub struct TlsSetupError {
+    pub(super) detail: String,
 }
 
 /// Installs the cryptography provider of the whole process. Call it before making a TLS client with

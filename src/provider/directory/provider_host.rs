@@ -236,6 +236,16 @@ impl ProviderHosts {
         PROVIDER_HOSTS.iter().find(|hosts| hosts.patterns.iter().any(|it| matches(it, host)))
     }
 
+    /// Returns the host of each upstream that has no known base URL, if its calls go to one host
+    /// rather than to that of a region or a customer.
+    pub fn fixed() -> impl Iterator<Item = (&'static str, &'static str)> {
+        let first = |hosts: &Self| hosts.patterns.first().filter(|it| !it.contains('*')).copied();
+        let has_base =
+            |name: &str| UPSTREAMS.iter().any(|known| known.name == name && known.base.is_some());
+        let fixed = PROVIDER_HOSTS.iter().filter(move |hosts| !has_base(hosts.upstream));
+        fixed.filter_map(move |hosts| Some((hosts.upstream, first(hosts)?)))
+    }
+
     /// Returns the name of the upstream at a host. Its case, and a dot at its end, do not matter.
     pub fn upstream_at(host: &str) -> Option<&'static str> {
         let host = host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase();
@@ -350,6 +360,18 @@ mod tests {
     fn base_urls_of_known_upstreams_are_hosts_of_providers() {
         let hosts = UPSTREAMS.iter().filter_map(|known| Some((known.name, known.public_host()?)));
         for (name, host) in hosts {
+            assert_eq!(ProviderHosts::upstream_at(host), Some(name));
+        }
+    }
+
+    #[test]
+    fn upstreams_without_a_base_url_have_one_fixed_host_or_none() {
+        let fixed: std::collections::BTreeMap<_, _> = ProviderHosts::fixed().collect();
+        assert_eq!(fixed.get("elevenlabs"), Some(&"api.elevenlabs.io"));
+        for name in ["openai", "azure", "bedrock", "voyage"] {
+            assert_eq!(fixed.get(name), None, "{name}");
+        }
+        for (name, host) in fixed {
             assert_eq!(ProviderHosts::upstream_at(host), Some(name));
         }
     }

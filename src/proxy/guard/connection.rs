@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use http::uri::Authority;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, copy, copy_bidirectional, sink};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use super::context::{EscapePolicy, GuardContext};
+use super::context::{AcceptedTunnel, EscapePolicy, GuardContext, NeededLogin, ProxyClient};
 use super::escapes;
 use super::request::{ConnectionKind, GuardRequest};
 use loomrec_engine::upstream::{TunnelError, TunnelScope};
@@ -17,10 +18,14 @@ const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long a refused client may take to read why.
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// The answer that a tunnel is open.
+const ESTABLISHED: &[u8] = b"HTTP/1.1 200 Connection established\r\n\r\n";
+
 /// A connection of a client.
 pub(super) struct GuardConnection<'a> {
     client: TcpStream,
     context: &'a GuardContext,
+    login: NeededLogin<'a>,
 }
 
 /// A refusal: the status line without the version, and the text.
@@ -29,46 +34,65 @@ struct GuardRefusal {
     text: String,
 }
 
+/// How a request for a connection ended.
+enum RequestEnd {
+    Refused(GuardRefusal),
+    /// The connection was passed on, and is over.
+    Passed,
+    /// The tunnel to this host ends at loomrec.
+    Intercepted(Authority),
+}
+
 impl<'a> GuardConnection<'a> {
-    pub(super) fn new(client: TcpStream, context: &'a GuardContext) -> Self {
-        Self { client, context }
+    pub(super) fn new(
+        client: TcpStream,
+        context: &'a GuardContext,
+        login: NeededLogin<'a>,
+    ) -> Self {
+        Self { client, context, login }
     }
 
-    /// Serves its one request: a tunnel, or a refusal.
-    pub(super) async fn serve(mut self) {
+    /// Serves its one request: a tunnel, or a refusal. Returns a tunnel whose end loomrec is.
+    pub(super) async fn serve(mut self) -> Option<AcceptedTunnel> {
         // If Nagle's algorithm cannot be turned off, that costs time, not correctness.
         drop(self.client.set_nodelay(true));
         // A client that leaves or says nothing needs no answer.
         let Ok(Ok(request)) = timeout(HEAD_TIMEOUT, GuardRequest::read(&mut self.client)).await
         else {
-            return;
+            return None;
         };
-        let refusal = match request {
+        let end = match request {
             Some(request) => self.pass(request).await,
-            None => Some(GuardRefusal {
+            None => RequestEnd::Refused(GuardRefusal {
                 status: "400 Bad Request".to_owned(),
                 text: "this is loomrec's guard, a proxy for https connections only".to_owned(),
             }),
         };
-        if let Some(refusal) = refusal {
-            self.refuse(&refusal).await;
+        match end {
+            RequestEnd::Refused(refusal) => self.refuse(&refusal).await,
+            RequestEnd::Passed => {}
+            RequestEnd::Intercepted(host) => {
+                return Some(AcceptedTunnel { client: self.client, host });
+            }
         }
+        None
     }
 
-    /// Connects the client with the host that it asks for. Returns why not.
-    async fn pass(&mut self, request: GuardRequest) -> Option<GuardRefusal> {
+    /// Connects the client with the host that it asks for.
+    async fn pass(&mut self, request: GuardRequest) -> RequestEnd {
         let context = self.context;
-        if !request.has_login(&context.login) {
-            let status = "407 Proxy Authentication Required\r\nproxy-authenticate: Basic \
-                          realm=\"loomrec\"";
-            let text = "this proxy is for the command that loomrec runs: its URL is in HTTPS_PROXY, \
-                        with a name and a password";
-            return Some(GuardRefusal { status: status.to_owned(), text: text.to_owned() });
+        if let Some(refusal) = self.check_login(&request) {
+            return RequestEnd::Refused(refusal);
         }
-        let scope = match context.is_listener(&request.host_name(), request.port()) {
+        let is_here = context.is_listener(&request.host_name(), request.port());
+        let scope = match is_here {
+            true if matches!(self.login, NeededLogin::OfListener(_)) => {
+                return RequestEnd::Refused(itself(&request));
+            }
             true => TunnelScope::ThisMachineToo,
+            false if self.is_intercepted(&request) => return self.intercept(&request).await,
             false => match self.judge(&request) {
-                Some(refusal) => return Some(refusal),
+                Some(refusal) => return RequestEnd::Refused(refusal),
                 None => context.policy.tunnel_scope(),
             },
         };
@@ -78,26 +102,74 @@ impl<'a> GuardConnection<'a> {
         };
         let mut server = match opened {
             Ok(server) => server,
-            Err(error) => return Some(unreachable(&error, &request, context.policy)),
+            Err(error) => {
+                return RequestEnd::Refused(unreachable(&error, &request, context.policy));
+            }
         };
-        let established: &[u8] = b"HTTP/1.1 200 Connection established\r\n\r\n";
         let is_tunnel = request.kind == ConnectionKind::Tunnel;
-        let answer = if is_tunnel { established } else { b"" };
+        let answer = if is_tunnel { ESTABLISHED } else { b"" };
         // An error is the end of the connection for both sides, which see it as such.
         if self.client.write_all(answer).await.is_ok()
             && server.write_all(&request.first_bytes).await.is_ok()
         {
             drop(copy_bidirectional(&mut self.client, &mut server).await);
         }
-        None
+        RequestEnd::Passed
+    }
+
+    /// Returns why the client may not use this proxy.
+    fn check_login(&self, request: &GuardRequest) -> Option<GuardRefusal> {
+        let (is_known, text) = match self.login {
+            NeededLogin::OfRun(login) => (
+                request.has_login(login),
+                "this proxy is for the command that loomrec runs: its URL is in HTTPS_PROXY, with a \
+                 name and a password",
+            ),
+            NeededLogin::OfListener(ProxyClient::Own) => return None,
+            NeededLogin::OfListener(ProxyClient::WithToken(token)) => (
+                request.has_password(token),
+                "this proxy is for the user that runs loomrec on this machine: all others send the \
+                 token of --control-token as a password, with any name",
+            ),
+            NeededLogin::OfListener(ProxyClient::Refused(why)) => {
+                let status = "403 this proxy is for another user".to_owned();
+                return Some(GuardRefusal { status, text: why.to_owned() });
+            }
+        };
+        let status = "407 Proxy Authentication Required\r\nproxy-authenticate: Basic \
+                      realm=\"loomrec\"";
+        let refusal = GuardRefusal { status: status.to_owned(), text: text.to_owned() };
+        (!is_known).then_some(refusal)
+    }
+
+    fn is_intercepted(&self, request: &GuardRequest) -> bool {
+        request.kind == ConnectionKind::Tunnel
+            && request.address().is_some_and(|to| self.context.intercepts(&to))
+    }
+
+    /// Opens a tunnel whose end loomrec is.
+    async fn intercept(&mut self, request: &GuardRequest) -> RequestEnd {
+        let Some(host) = request.shown_host().parse().ok().filter(|_| {
+            // What came before the answer would be lost.
+            request.first_bytes.is_empty()
+        }) else {
+            return RequestEnd::Refused(GuardRefusal {
+                status: "400 Bad Request".to_owned(),
+                text: "wait for the answer to CONNECT before you send more".to_owned(),
+            });
+        };
+        match self.client.write_all(ESTABLISHED).await {
+            Ok(()) => RequestEnd::Intercepted(host),
+            // The client has left.
+            Err(_) => RequestEnd::Passed,
+        }
     }
 
     /// Counts a connection. Returns why it is refused, if it leads to a provider and is.
     fn judge(&self, request: &GuardRequest) -> Option<GuardRefusal> {
-        let (host, port) = (request.host_name(), request.port());
-        let shown = if port == 443 { host.clone() } else { format!("{host}:{port}") };
-        let target = format!("{host}:{port}").parse().ok();
+        let (host, shown) = (request.host_name(), request.shown_host());
         let routes = &self.context.routes;
+        let target = request.address();
         let own = target.as_ref().and_then(|target| routes.own_upstream_at_host(target));
         let base_url = match own {
             Some(upstream) => Some(escapes::base_url(upstream)),
@@ -106,8 +178,18 @@ impl<'a> GuardConnection<'a> {
                 .map(|upstream| escapes::base_url_with_flag(upstream, &shown)),
         };
         let Some(base_url) = base_url else {
-            self.context.hosts.add_passed(&shown);
-            return None;
+            if self.context.passes(&shown) {
+                self.context.hosts.add_passed(&shown);
+                return None;
+            }
+            self.context.refuse_host(&shown);
+            return Some(GuardRefusal {
+                status: format!("403 loomrec replays without {shown}: --pass {shown} permits it"),
+                text: format!(
+                    "loomrec replay --intercept makes no connection to {shown}, which is no host of \
+                     an upstream: loomrec replay --pass {shown} lets it through"
+                ),
+            });
         };
         self.context.hosts.add_escape(&shown, &base_url);
         (self.context.policy == EscapePolicy::Refuse).then(|| GuardRefusal {
@@ -134,6 +216,17 @@ impl<'a> GuardConnection<'a> {
         };
         drop(timeout(REFUSAL_TIMEOUT, sending).await);
     }
+}
+
+/// Returns the refusal for a tunnel to loomrec through its own listener.
+fn itself(request: &GuardRequest) -> GuardRefusal {
+    let host = request.host_name();
+    let status = format!("403 {host} is loomrec itself");
+    let text = format!(
+        "loomrec makes no tunnel to itself: add {host} to NO_PROXY, so that the program calls it \
+         directly"
+    );
+    GuardRefusal { status, text }
 }
 
 /// Returns the refusal for a connection that could not be made.

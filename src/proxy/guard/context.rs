@@ -1,7 +1,11 @@
 //! What the connections of a guard have in common.
 
+use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
+
+use http::uri::Authority;
+use tokio::net::TcpStream;
 
 use super::escapes::HostCounts;
 use loomrec_engine::route::RouteTable;
@@ -44,6 +48,27 @@ impl EscapePolicy {
     }
 }
 
+/// Callback for a sentence to the person at the terminal.
+pub type TellUser = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// What a guard does beyond watching, with `--intercept`.
+#[derive(Clone)]
+pub struct InterceptionPolicy {
+    /// The hosts to which a replay lets connections through (`--pass`), in lower case, each with its
+    /// port if that is not 443.
+    pub passed: Vec<String>,
+    /// The file with the certificate that clients have to trust.
+    pub certificate_file: String,
+    /// Says once for each host what is wrong with its connections.
+    pub tell: TellUser,
+}
+
+impl fmt::Debug for InterceptionPolicy {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("InterceptionPolicy").field("passed", &self.passed).finish()
+    }
+}
+
 /// The name and the password of a guard, which its clients must send.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct GuardLogin {
@@ -51,8 +76,8 @@ pub(super) struct GuardLogin {
     pub(super) password: String,
 }
 
-impl std::fmt::Debug for GuardLogin {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for GuardLogin {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("GuardLogin")
     }
 }
@@ -66,8 +91,8 @@ pub(super) struct GuardContext {
     /// Tells which hosts are upstreams of this run.
     pub(super) routes: Arc<RouteTable>,
     pub(super) connector: TunnelConnector,
-    /// What clients must send. Only CMD has it, so no other user of the machine gets through.
-    pub(super) login: GuardLogin,
+    /// Whether tunnels to the hosts of upstreams end here, and what else it does then.
+    pub(super) interception: Option<InterceptionPolicy>,
     pub(super) hosts: HostCounts,
 }
 
@@ -82,4 +107,75 @@ impl GuardContext {
         };
         is_here && port == self.listener.port()
     }
+
+    /// Whether a tunnel to this address, with its port, ends here.
+    pub(super) fn intercepts(&self, to: &Authority) -> bool {
+        self.interception.is_some() && self.routes.has_upstream_at(to)
+    }
+
+    /// Whether a connection to a host that is no provider's is passed on. A replay with interception
+    /// passes only those that the user named: a gateway that nobody knows would answer for the
+    /// recording.
+    pub(super) fn passes(&self, shown: &str) -> bool {
+        match (&self.interception, self.policy) {
+            (Some(interception), EscapePolicy::Refuse) => {
+                interception.passed.iter().any(|passed| passed == shown)
+            }
+            _ => true,
+        }
+    }
+
+    /// Counts a connection to a host that was refused, and says so for the first one.
+    pub(super) fn refuse_host(&self, shown: &str) {
+        if self.hosts.add_refused(shown)
+            && let Some(interception) = &self.interception
+        {
+            (interception.tell)(&format!(
+                "a connection to {shown} was refused: a replay with --intercept makes none to hosts \
+                 that are no upstream's; --pass {shown} lets it through"
+            ));
+        }
+    }
+
+    /// Counts a tunnel that ended before its first request, and says so for the first one. `reason`
+    /// follows "its client".
+    pub(super) fn note_failed(&self, host: &str, reason: &str, is_distrusted: bool) {
+        let is_first = self.hosts.add_failed(host, reason, is_distrusted);
+        let Some(interception) = self.interception.as_ref().filter(|_| is_first) else { return };
+        let remedy = match is_distrusted {
+            true => format!("; have it trust the authority in {}", interception.certificate_file),
+            false => String::new(),
+        };
+        (interception.tell)(&format!("a connection to {host} failed: its client {reason}{remedy}"));
+    }
+}
+
+/// A client of the guard, as the listener through which it came knows it.
+#[derive(Clone, Copy, Debug)]
+pub enum ProxyClient<'a> {
+    /// It is this user's program on this machine.
+    Own,
+    /// It has to send this token as its password.
+    WithToken(&'a str),
+    /// It may not use the proxy, for this reason.
+    Refused(&'static str),
+}
+
+/// What a client of the guard has to send.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum NeededLogin<'a> {
+    /// The name and the password of the run. Only CMD has them, so no other user of the machine gets
+    /// through.
+    OfRun(&'a GuardLogin),
+    /// What its listener says.
+    OfListener(ProxyClient<'a>),
+}
+
+/// A tunnel whose end loomrec is. Its client has been told that it is open.
+#[derive(Debug)]
+pub struct AcceptedTunnel {
+    /// The connection of the client.
+    pub client: TcpStream,
+    /// The host, in lower case, with its port if that is not 443.
+    pub host: Authority,
 }

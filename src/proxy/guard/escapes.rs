@@ -22,9 +22,9 @@ pub struct Escape {
     pub base_url: String,
 }
 
-/// The connections to a host that is no known provider's. They were passed on.
+/// The connections to a host, by what became of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PassedHost {
+pub struct HostCount {
     /// The host, with its port if that is not 443.
     pub host: String,
     /// How many connections were asked for.
@@ -36,8 +36,25 @@ pub struct PassedHost {
 pub struct GuardReport {
     /// The hosts of providers.
     pub escapes: Vec<Escape>,
-    /// All other hosts.
-    pub passed: Vec<PassedHost>,
+    /// Other hosts, to which connections were passed on.
+    pub passed: Vec<HostCount>,
+    /// Other hosts, to which connections were refused.
+    pub refused: Vec<HostCount>,
+    /// Hosts whose tunnels ended before their first request.
+    pub failed: Vec<FailedTunnel>,
+}
+
+/// The tunnels to a host whose end loomrec is, and that ended before their first request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FailedTunnel {
+    /// The host.
+    pub host: String,
+    /// How many tunnels they are.
+    pub count: u64,
+    /// The reason of the first one, after "its client".
+    pub reason: String,
+    /// Whether a client did not accept the certificate.
+    pub is_distrusted: bool,
 }
 
 /// The connections of a run, by host.
@@ -45,6 +62,8 @@ pub struct GuardReport {
 pub(super) struct HostCounts {
     escapes: Mutex<BTreeMap<String, Escape>>,
     passed: Mutex<BTreeMap<String, u64>>,
+    refused: Mutex<BTreeMap<String, u64>>,
+    failed: Mutex<BTreeMap<String, FailedTunnel>>,
 }
 
 impl HostCounts {
@@ -60,23 +79,56 @@ impl HostCounts {
         escape.count += 1;
     }
 
-    /// Counts a connection to a host that is no known provider's.
+    /// Counts a connection to a host that is no known provider's, and was passed on.
     pub(super) fn add_passed(&self, host: &str) {
-        let mut hosts = self.passed.lock().unwrap_or_else(PoisonError::into_inner);
+        add(&self.passed, host);
+    }
+
+    /// Counts a connection to a host that was refused. Returns whether it is the first one.
+    pub(super) fn add_refused(&self, host: &str) -> bool {
+        add(&self.refused, host)
+    }
+
+    /// Counts a tunnel that ended before its first request. Returns whether it is the first one.
+    pub(super) fn add_failed(&self, host: &str, reason: &str, is_distrusted: bool) -> bool {
+        let mut hosts = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
         let host = counted_name(&hosts, host);
-        *hosts.entry(host.to_owned()).or_default() += 1;
+        let failed = hosts.entry(host.to_owned()).or_insert_with(|| FailedTunnel {
+            host: host.to_owned(),
+            count: 0,
+            reason: reason.to_owned(),
+            is_distrusted,
+        });
+        failed.count += 1;
+        failed.is_distrusted |= is_distrusted;
+        failed.count == 1
     }
 
     /// Returns the hosts, sorted by name.
     pub(super) fn report(&self) -> GuardReport {
         let escapes = self.escapes.lock().unwrap_or_else(PoisonError::into_inner);
-        let passed = self.passed.lock().unwrap_or_else(PoisonError::into_inner);
-        let passed = passed.iter().map(|(host, count)| (host.clone(), *count));
+        let failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
         GuardReport {
             escapes: escapes.values().cloned().collect(),
-            passed: passed.map(|(host, count)| PassedHost { host, count }).collect(),
+            passed: listed(&self.passed),
+            refused: listed(&self.refused),
+            failed: failed.values().cloned().collect(),
         }
     }
+}
+
+/// Counts a host. Returns whether it is the first time.
+fn add(counts: &Mutex<BTreeMap<String, u64>>, host: &str) -> bool {
+    let mut counts = counts.lock().unwrap_or_else(PoisonError::into_inner);
+    let host = counted_name(&counts, host);
+    let count = counts.entry(host.to_owned()).or_default();
+    *count += 1;
+    *count == 1
+}
+
+fn listed(counts: &Mutex<BTreeMap<String, u64>>) -> Vec<HostCount> {
+    let counts = counts.lock().unwrap_or_else(PoisonError::into_inner);
+    counts.iter().map(|(host, count)| HostCount { host: host.clone(), count: *count }).collect()
 }
 
 /// Returns the name under which a host is counted.
@@ -116,7 +168,7 @@ mod tests {
             counts.add_escape(host, "$LOOMREC_URL");
             counts.add_passed(host);
         }
-        let GuardReport { escapes, passed } = counts.report();
+        let GuardReport { escapes, passed, .. } = counts.report();
         let escapes: Vec<_> = escapes.into_iter().map(|it| (it.host, it.count)).collect();
         let passed: Vec<_> = passed.into_iter().map(|it| (it.host, it.count)).collect();
         assert_eq!(escapes, [("a.example".to_owned(), 1), ("b.example".to_owned(), 2)]);
@@ -130,7 +182,7 @@ mod tests {
             counts.add_escape(&format!("{number}.example"), &base_url("gateway"));
             counts.add_passed(&format!("{number}.example"));
         }
-        let GuardReport { escapes, passed } = counts.report();
+        let GuardReport { escapes, passed, .. } = counts.report();
         assert_eq!((escapes.len(), passed.len()), (MOST_HOSTS + 1, MOST_HOSTS + 1));
         let rest = escapes.iter().find(|escape| escape.host == OTHER_HOSTS).unwrap();
         assert_eq!((rest.count, rest.base_url.as_str()), (5, "$LOOMREC_URL/gateway"));

@@ -8,56 +8,99 @@ mod request;
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use rand::RngExt as _;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, oneshot};
 use tokio::task::{JoinHandle, JoinSet};
 
 use connection::GuardConnection;
-use context::{GuardContext, GuardLogin};
+use context::{GuardContext, GuardLogin, NeededLogin};
 use escapes::HostCounts;
 use loomrec_engine::route::RouteTable;
 use loomrec_engine::upstream::TunnelConnector;
 
-pub use context::EscapePolicy;
-pub use escapes::{Escape, GuardReport, PassedHost};
+pub use context::{AcceptedTunnel, EscapePolicy, InterceptionPolicy, ProxyClient, TellUser};
+pub use escapes::{Escape, FailedTunnel, GuardReport, HostCount};
 
 /// The name in the URL of the guard.
 const USER: &str = "loomrec";
 
-/// A guard that was started.
-#[derive(Debug)]
+/// Takes the tunnels whose end loomrec is. Set once, when the server has started.
+type TakeTunnel = Box<dyn Fn(AcceptedTunnel, SocketAddr) + Send + Sync>;
+
+/// A guard: what decides about the connections of a program whose proxy loomrec is.
+#[derive(Clone, Debug)]
+pub struct Guard(Arc<GuardContext>);
+
+/// A guard with a port of its own, which was started.
 pub struct RunningGuard {
+    guard: Guard,
     url: String,
-    context: Arc<GuardContext>,
+    take_tunnel: Arc<OnceLock<TakeTunnel>>,
     task: JoinHandle<()>,
     stop: oneshot::Sender<()>,
 }
 
-impl RunningGuard {
-    /// Starts a guard on a free port of `address`, beside the listener of loomrec. Its connections
-    /// go through the proxy that loomrec's own environment names.
-    ///
-    /// # Errors
-    /// A port that cannot be opened.
-    pub async fn start(
-        address: IpAddr,
+impl Guard {
+    /// Creates a guard beside the listener of loomrec. Its connections go through the proxy that
+    /// loomrec's own environment names. With `interception`, tunnels to the hosts of upstreams end
+    /// at loomrec.
+    pub fn new(
         policy: EscapePolicy,
         routes: Arc<RouteTable>,
         listener: SocketAddr,
-    ) -> io::Result<Self> {
-        let socket = TcpListener::bind((address, 0)).await?;
+        interception: Option<InterceptionPolicy>,
+    ) -> Self {
         let connector = TunnelConnector::from_environment();
+        let hosts = HostCounts::default();
+        let context = GuardContext { policy, listener, routes, connector, interception, hosts };
+        Self(Arc::new(context))
+    }
+
+    /// Serves a connection that came to loomrec's listener: a tunnel, or a refusal. Returns a tunnel
+    /// whose end loomrec is.
+    pub async fn serve(
+        &self,
+        connection: TcpStream,
+        client: ProxyClient<'_>,
+    ) -> Option<AcceptedTunnel> {
+        let login = NeededLogin::OfListener(client);
+        GuardConnection::new(connection, &self.0, login).serve().await
+    }
+
+    /// Counts a tunnel that ended before its first request, and says so for the first one. `reason`
+    /// follows "its client".
+    pub fn note_failed_tunnel(&self, host: &str, reason: &str, is_distrusted: bool) {
+        self.0.note_failed(host, reason, is_distrusted);
+    }
+
+    /// Returns the hosts that were contacted.
+    pub fn report(&self) -> GuardReport {
+        self.0.hosts.report()
+    }
+}
+
+impl RunningGuard {
+    /// Starts a guard on a free port of `address`.
+    ///
+    /// # Errors
+    /// A port that cannot be opened.
+    pub async fn start(address: IpAddr, guard: Guard) -> io::Result<Self> {
+        let socket = TcpListener::bind((address, 0)).await?;
         let login = GuardLogin { name: USER.to_owned(), password: draw_password() };
         let url = format!("http://{}:{}@{}", login.name, login.password, socket.local_addr()?);
-        let hosts = HostCounts::default();
-        let context = Arc::new(GuardContext { policy, listener, routes, connector, login, hosts });
         let (stop, stopped) = oneshot::channel();
-        let task = tokio::spawn(run(socket, Arc::clone(&context), stopped));
-        Ok(Self { url, context, task, stop })
+        let take_tunnel = Arc::default();
+        let port = GuardPort {
+            context: Arc::clone(&guard.0),
+            login: Arc::new(login),
+            take_tunnel: Arc::clone(&take_tunnel),
+        };
+        let task = tokio::spawn(run(socket, port, stopped));
+        Ok(Self { guard, url, take_tunnel, task, stop })
     }
 
     /// Returns the URL of the proxy, with a name and a password that were drawn for this run: other
@@ -66,12 +109,36 @@ impl RunningGuard {
         &self.url
     }
 
+    /// Has tunnels whose end loomrec is taken by `take`, with the address of the client. Called once.
+    pub fn take_tunnels_by(&self, take: TakeTunnel) {
+        // A second one would have no tunnels.
+        drop(self.take_tunnel.set(take));
+    }
+
     /// Ends its connections. Returns the hosts that were contacted.
     pub async fn end(self) -> GuardReport {
         drop(self.stop);
         // A panic of the task has been printed already.
         drop(self.task.await);
-        self.context.hosts.report()
+        self.guard.report()
+    }
+}
+
+/// What the connections to the port of a guard share.
+#[derive(Clone)]
+struct GuardPort {
+    context: Arc<GuardContext>,
+    login: Arc<GuardLogin>,
+    take_tunnel: Arc<OnceLock<TakeTunnel>>,
+}
+
+impl GuardPort {
+    async fn serve(self, client: TcpStream, peer: SocketAddr) {
+        let login = NeededLogin::OfRun(&self.login);
+        let tunnel = GuardConnection::new(client, &self.context, login).serve().await;
+        if let (Some(tunnel), Some(take)) = (tunnel, self.take_tunnel.get()) {
+            take(tunnel, peer);
+        }
     }
 }
 
@@ -81,12 +148,8 @@ fn draw_password() -> String {
 }
 
 /// Serves connections until the run ends, and then closes them.
-async fn run(
-    listener: TcpListener,
-    context: Arc<GuardContext>,
-    mut stopped: oneshot::Receiver<()>,
-) {
-    let places = Arc::new(Semaphore::new(context.policy.most_connections()));
+async fn run(listener: TcpListener, port: GuardPort, mut stopped: oneshot::Receiver<()>) {
+    let places = Arc::new(Semaphore::new(port.context.policy.most_connections()));
     let mut connections = JoinSet::new();
     let accept = async || {
         // The semaphore is never closed.
@@ -96,10 +159,10 @@ async fn run(
     loop {
         tokio::select! {
             (accepted, place) = accept() => match accepted {
-                Ok((client, _)) => {
-                    let context = Arc::clone(&context);
+                Ok((client, peer)) => {
+                    let port = port.clone();
                     connections.spawn(async move {
-                        GuardConnection::new(client, &context).serve().await;
+                        port.serve(client, peer).await;
                         drop(place);
                     });
                 }

@@ -111,15 +111,36 @@ impl GuardRequest {
     /// Whether the client has sent this name and password.
     pub(super) fn has_login(&self, login: &GuardLogin) -> bool {
         let text = BASE64_STANDARD.encode(format!("{}:{}", login.name, login.password));
-        let sent = self.authorization.as_deref().and_then(|value| value.split_once(' '));
-        sent.is_some_and(|(scheme, sent)| {
-            scheme.eq_ignore_ascii_case("basic") && is_same(sent.as_bytes(), text.as_bytes())
-        })
+        self.basic().is_some_and(|sent| is_same(sent.as_bytes(), text.as_bytes()))
+    }
+
+    /// Whether the client has sent this password, with any name.
+    pub(super) fn has_password(&self, password: &str) -> bool {
+        let sent = self.basic().and_then(|sent| BASE64_STANDARD.decode(sent).ok());
+        let sent = sent.as_deref().and_then(|login| login.splitn(2, |byte| *byte == b':').nth(1));
+        sent.is_some_and(|sent| is_same(sent, password.as_bytes()))
+    }
+
+    /// Returns what the client has sent of a name and a password, in base64.
+    fn basic(&self) -> Option<&str> {
+        let (scheme, sent) = self.authorization.as_deref()?.split_once(' ')?;
+        scheme.eq_ignore_ascii_case("basic").then_some(sent)
     }
 
     /// Returns the host without a port, in lower case and without a dot at its end.
     pub(super) fn host_name(&self) -> String {
         self.to.host().trim_end_matches('.').to_ascii_lowercase()
+    }
+
+    /// Returns the host, with its port if that is not 443.
+    pub(super) fn shown_host(&self) -> String {
+        let (host, port) = (self.host_name(), self.port());
+        if port == 443 { host } else { format!("{host}:{port}") }
+    }
+
+    /// Returns host and port. `None` if the host, without a user, is not valid.
+    pub(super) fn address(&self) -> Option<Authority> {
+        format!("{}:{}", self.host_name(), self.port()).parse().ok()
     }
 
     /// Whether it has a path that models are called by.
@@ -172,6 +193,7 @@ mod tests {
         assert_eq!((request.kind, request.first_bytes.as_slice()), expected);
         let login = |name: &str| GuardLogin { name: name.to_owned(), password: "p".to_owned() };
         assert!(request.has_login(&login("me")) && !request.has_login(&login("you")));
+        assert!(request.has_password("p") && !request.has_password("me"));
         let request = parsed("CONNECT [::1]:8443 HTTP/1.0\r\n\r\n").unwrap();
         assert_eq!((request.to.host(), request.port()), ("[::1]", 8443));
         assert!(!request.has_login(&login("me")));

@@ -1,10 +1,8 @@
 //! Accepting connections, and serving each until it ends.
 
-use std::future::poll_fn;
 use std::net::SocketAddr;
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::sync::Arc;
-use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use hyper::server::conn::http1;
@@ -17,42 +15,32 @@ use tokio::time::Sleep;
 
 use super::connection_activity::{ConnectionActivity, ConnectionVerdict};
 use super::connection_context::ConnectionContext;
+use super::connection_turn::{ConnectionTurn, closed, next_turn};
 use super::half_close::client_left;
+use super::interception::{ListenerEntrance, OpenedStream};
 use super::limit::Admission;
-use super::listener_tls::ListenerTls;
+use super::open_connections::OpenConnections;
 use super::peer::ConnectionPeer;
 use super::response_control::ResponseControl;
 use super::server_threads::ServerThreads;
 use super::session::SessionTable;
-use super::side_poll::SidePoll;
 use super::socket::{ClientSocket, ClientStream};
+use super::tunnel_host::TunnelHost;
 use super::{Proxy, fault, handler, keep_awake, refused_connection};
+use crate::guard::AcceptedTunnel;
 use loomrec_telemetry::log;
 
 /// How long open responses may go on after the signal to stop.
 const GRACE: Duration = Duration::from_secs(10);
-/// How long connections that are cut at the end of the run have to end.
-const CUT_GRACE: Duration = Duration::from_secs(2);
-/// How often the state of a connection is checked.
-const CHECK_INTERVAL: Duration = Duration::from_secs(2);
 /// How long a client above the limit of connections has to receive its refusal.
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A server that was started.
-#[derive(Debug)]
 pub struct RunningServer {
     task: JoinHandle<()>,
     connections: OpenConnections,
-}
-
-/// The connections of a server. Each of them listens for the end of the run.
-#[derive(Clone, Debug)]
-pub struct OpenConnections {
-    /// Set when the server ends: answers that are on their way are finished. Each connection has a
-    /// receiver.
-    closing: Arc<watch::Sender<bool>>,
-    /// Set when every connection ends at once.
-    over: Arc<watch::Sender<bool>>,
+    answering: ConnectionProxy,
+    threads: Arc<ServerThreads>,
 }
 
 impl RunningServer {
@@ -61,25 +49,22 @@ impl RunningServer {
         self.connections.clone()
     }
 
+    /// Returns what serves the tunnels that a guard accepts at a port of its own, each with the
+    /// address of its client.
+    pub fn tunnel_taker(&self) -> impl Fn(AcceptedTunnel, SocketAddr) + Send + Sync + 'static {
+        let (answering, threads) = (self.answering.clone(), Arc::clone(&self.threads));
+        let connections = self.connections.clone();
+        move |AcceptedTunnel { client: stream, host }, peer| {
+            let incoming =
+                IncomingConnection { stream, peer, tunnel: Some(Arc::new(TunnelHost::new(host))) };
+            accept(incoming, &answering, &threads, &connections);
+        }
+    }
+
     /// Returns once it has ended.
     pub async fn ended(self) {
         // A panic of the task has been printed already.
         drop(self.task.await);
-    }
-}
-
-impl OpenConnections {
-    /// Returns how many are open. Once the server has been told to stop, these are the ones with an
-    /// answer on its way.
-    pub fn count(&self) -> usize {
-        self.closing.receiver_count()
-    }
-
-    /// Ends those that are still open. Their calls are reported as not answered.
-    pub async fn cut(&self) {
-        self.over.send_replace(true);
-        // A connection whose thread hangs stays, and its call stays open.
-        drop(tokio::time::timeout(CUT_GRACE, self.closing.closed()).await);
     }
 }
 
@@ -90,8 +75,24 @@ pub struct ConnectionProxy {
     pub proxy: Arc<Proxy>,
     /// The sessions that it assigns them to, if each has a recording.
     pub sessions: Option<Arc<SessionTable>>,
-    /// TLS, if connections begin with its handshake.
-    pub tls: Option<ListenerTls>,
+    /// How connections begin.
+    pub entrance: ListenerEntrance,
+}
+
+/// An accepted connection, or a tunnel that the guard accepted.
+struct IncomingConnection {
+    stream: TcpStream,
+    peer: SocketAddr,
+    /// The host of the tunnel that it is.
+    tunnel: Option<Arc<TunnelHost>>,
+}
+
+/// A connection whose next bytes are HTTP.
+struct HttpConnection<S> {
+    stream: S,
+    peer: ConnectionPeer,
+    /// The host of the tunnel that it is.
+    tunnel: Option<Arc<TunnelHost>>,
 }
 
 /// Starts a task that serves connections of `listener` on `threads` until `stop` receives a message
@@ -104,11 +105,12 @@ pub fn start(
 ) -> RunningServer {
     let [closing, over] = [(); 2].map(|()| Arc::new(watch::channel(false).0));
     let connections = OpenConnections { closing, over };
-    let own = connections.clone();
+    let own = (connections.clone(), answering.clone(), Arc::clone(&threads));
     let task = tokio::spawn(async move {
-        run(listener, &answering, &threads, (&own, stop)).await;
+        let (connections, answering, threads) = own;
+        run(listener, &answering, &threads, (&connections, stop)).await;
     });
-    RunningServer { task, connections }
+    RunningServer { task, connections, answering, threads }
 }
 
 async fn run(
@@ -120,7 +122,10 @@ async fn run(
     loop {
         tokio::select! {
             accepted = listener.accept() => match accepted {
-                Ok((stream, peer)) => accept((stream, peer), answering, threads, connections),
+                Ok((stream, peer)) => {
+                    let incoming = IncomingConnection { stream, peer, tunnel: None };
+                    accept(incoming, answering, threads, connections);
+                }
                 // Out of file descriptors, or a client that left before it was accepted. Neither is
                 // a reason to stop. Both are a reason to pause.
                 Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
@@ -139,7 +144,7 @@ async fn run(
 
 /// Assigns a connection to a thread, or closes it if there are too many.
 fn accept(
-    (stream, peer): (TcpStream, SocketAddr),
+    IncomingConnection { stream, peer, tunnel }: IncomingConnection,
     answering: &ConnectionProxy,
     threads: &ServerThreads,
     connections: &OpenConnections,
@@ -159,7 +164,8 @@ fn accept(
     runtime.spawn(async move {
         // A socket that the thread cannot watch is closed: the client sees the connection end.
         if let Ok(stream) = TcpStream::from_std(stream) {
-            serve((stream, peer), number, admission, answering, phase).await;
+            let incoming = IncomingConnection { stream, peer, tunnel };
+            serve(incoming, number, admission, answering, phase).await;
         }
         drop(place);
     });
@@ -168,29 +174,52 @@ fn accept(
 /// Serves one connection until it is over, after the handshake if there is TLS. A fault that strikes
 /// a connection strikes it before the handshake.
 async fn serve(
-    (stream, peer): (TcpStream, SocketAddr),
+    IncomingConnection { stream, peer, tunnel }: IncomingConnection,
     number: u64,
     admission: Admission,
     answering: ConnectionProxy,
-    (mut closing, over): (watch::Receiver<bool>, Arc<watch::Sender<bool>>),
+    (closing, over): (watch::Receiver<bool>, Arc<watch::Sender<bool>>),
 ) {
     let proxy = &answering.proxy;
     if let Some(decided) = proxy.faults.decider().at_accept(number) {
         return fault::apply_to_connection(Arc::clone(proxy), stream, number, decided).await;
     }
     let peer = ConnectionPeer::new(peer, stream.local_addr().ok());
-    let Some(tls) = answering.tls.clone() else {
-        return serve_stream((stream, peer), number, admission, answering, (closing, over)).await;
-    };
+    let connection = HttpConnection { stream, peer, tunnel };
+    let phase = (closing, over);
+    match answering.entrance.is_plain() {
+        true => serve_stream(connection, number, admission, answering, phase).await,
+        // What waits for a handshake takes more memory than a plain connection.
+        false => Box::pin(serve_opened(connection, number, admission, answering, phase)).await,
+    }
+}
+
+/// Opens a connection, and serves it until it is over.
+async fn serve_opened(
+    HttpConnection { stream, peer, mut tunnel }: HttpConnection<TcpStream>,
+    number: u64,
+    admission: Admission,
+    answering: ConnectionProxy,
+    (mut closing, over): (watch::Receiver<bool>, Arc<watch::Sender<bool>>),
+) {
+    let (proxy, entrance) = (&answering.proxy, &answering.entrance);
     let mut time = (!admission.is_served()).then(|| Box::pin(tokio::time::sleep(REFUSAL_TIMEOUT)));
-    let shaken = tokio::select! {
-        shaken = tls.handshake(stream, proxy.config.client_timeout) => shaken,
+    let bounds = (proxy.config.client_timeout, proxy.config.control_token.as_deref());
+    let opening = Box::pin(entrance.open(&mut tunnel, stream, &peer, bounds));
+    let opened = tokio::select! {
+        opened = opening => opened,
         () = closed(&mut closing) => None,
         () = expired(&mut time) => None,
     };
-    match shaken {
-        Some(stream) => {
-            serve_stream((stream, peer), number, admission, answering, (closing, over)).await;
+    let phase = (closing, over);
+    match opened {
+        Some(OpenedStream::Plain(stream)) => {
+            let connection = HttpConnection { stream, peer, tunnel };
+            serve_stream(connection, number, admission, answering, phase).await;
+        }
+        Some(OpenedStream::Tls(stream)) => {
+            let connection = HttpConnection { stream: *stream, peer, tunnel };
+            serve_stream(connection, number, admission, answering, phase).await;
         }
         None => log::closed(number),
     }
@@ -198,7 +227,7 @@ async fn serve(
 
 /// Serves the requests of one connection until it is over.
 async fn serve_stream<S: ClientStream>(
-    (stream, peer): (S, ConnectionPeer),
+    HttpConnection { stream, peer, tunnel }: HttpConnection<S>,
     number: u64,
     admission: Admission,
     answering: ConnectionProxy,
@@ -214,7 +243,7 @@ async fn serve_stream<S: ClientStream>(
         connection.clone(),
         is_served,
     );
-    let caller = Arc::new(caller.with_sessions(sessions));
+    let caller = Arc::new(caller.with_sessions(sessions).in_tunnel(tunnel));
     let mut open = proxy.telemetry.journal.open();
     let silence = proxy.config.client_timeout;
     let mut over = over.subscribe();
@@ -320,41 +349,6 @@ async fn converse<S: ClientStream>(
     }
 }
 
-/// The next thing to do for a connection.
-enum ConnectionTurn {
-    /// The connection has ended. That is the client's business, or a recorded cut, which is an
-    /// error.
-    Over,
-    /// The run is ending.
-    Closing,
-    /// It is time to check the state of the connection.
-    Check,
-}
-
-/// Serves a connection until something else has to be done for it. The connection wakes its task
-/// for each piece of a request or a response. The other futures are polled only when they wake it.
-async fn next_turn(
-    http: &mut (impl Future + Unpin),
-    closing: &mut watch::Receiver<bool>,
-    is_closing: bool,
-) -> ConnectionTurn {
-    let mut stopping = pin!(closed(closing));
-    let mut check = pin!(tokio::time::sleep(CHECK_INTERVAL));
-    let mut side = SidePoll::default();
-    poll_fn(|cx| {
-        if Pin::new(&mut *http).poll(cx).is_ready() {
-            return Poll::Ready(ConnectionTurn::Over);
-        }
-        side.poll(cx, |cx| {
-            if !is_closing && stopping.as_mut().poll(cx).is_ready() {
-                return Poll::Ready(ConnectionTurn::Closing);
-            }
-            check.as_mut().poll(cx).map(|()| ConnectionTurn::Check)
-        })
-    })
-    .await
-}
-
 /// Whether the client sends something, or leaves, before it has been silent for too long and before
 /// the run ends.
 async fn is_heard<S: ClientStream>(
@@ -367,12 +361,6 @@ async fn is_heard<S: ClientStream>(
         () = closed(closing) => false,
         () = tokio::time::sleep(silence) => false,
     }
-}
-
-/// Returns once this is set: the run ends.
-async fn closed(closing: &mut watch::Receiver<bool>) {
-    // A dropped sender also means that the run has ended.
-    drop(closing.wait_for(|closing| *closing).await.map(|closing| *closing));
 }
 
 /// Returns when the time of a connection above the limit is over. Never returns for any other.

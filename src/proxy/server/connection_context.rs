@@ -11,6 +11,7 @@ use super::Proxy;
 use super::peer::ConnectionPeer;
 use super::session::{OpenSession, SessionLink, SessionTable};
 use super::socket::ConnectionHandle;
+use super::tunnel_host::TunnelHost;
 use loomrec_engine::observe::ParsedHead;
 use loomrec_engine::{HeadCache, RequestCredentials, RequestRef};
 use loomrec_identity::QueryRules;
@@ -40,6 +41,8 @@ pub struct ConnectionContext {
     pub(super) session: Option<Arc<SessionLink>>,
     /// The session of the last call, and this connection as that session sees it.
     last_session: Mutex<Option<LastSession>>,
+    /// The host of the tunnel that the connection is in.
+    pub(super) tunnel: Option<Arc<TunnelHost>>,
 }
 
 /// The session of the last call of a connection.
@@ -69,7 +72,13 @@ impl ConnectionContext {
             sessions: None,
             session: None,
             last_session: Mutex::default(),
+            tunnel: None,
         }
+    }
+
+    /// Has it in a tunnel to this host.
+    pub(super) fn in_tunnel(self, tunnel: Option<Arc<TunnelHost>>) -> Self {
+        Self { tunnel, ..self }
     }
 
     /// Assigns its calls to these sessions.
@@ -81,7 +90,8 @@ impl ConnectionContext {
     pub(super) fn for_session(&self, proxy: Arc<Proxy>, link: Arc<SessionLink>) -> Self {
         let place = (Arc::clone(&self.peer), self.number);
         let connection = Arc::clone(&self.connection);
-        Self { session: Some(link), ..Self::new(proxy, place, connection, self.is_served) }
+        let own = Self::new(proxy, place, connection, self.is_served);
+        Self { session: Some(link), tunnel: self.tunnel.clone(), ..own }
     }
 
     /// Returns the connection as the session of this prefix sees it, if the last call was of the

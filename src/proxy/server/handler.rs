@@ -41,7 +41,19 @@ pub async fn handle(
             None,
         ));
     }
-    let is_here = proxy.config.access.is_for_us(&mut parts);
+    if let Some(tunnel) = &caller.tunnel
+        && let Err(message) = tunnel.place(&mut parts)
+    {
+        let refusal = CallRefusal {
+            provider: Provider::UNKNOWN,
+            status: StatusCode::MISDIRECTED_REQUEST,
+            kind: "OtherHost",
+            message,
+        };
+        let (call, response) = refuse(caller, &parts, refusal);
+        return Ok(respond::send(response, response_control, Some(call)));
+    }
+    let is_here = caller.tunnel.is_none() && proxy.config.access.is_for_us(&mut parts);
     if is_here {
         session::take_control_prefix(&mut parts);
     }

@@ -14,10 +14,10 @@ use tokio_rustls::server::TlsStream;
 use super::socket::{self, ClientStream};
 
 /// How long a handshake may take at most, also if clients may pause longer than this.
-const HANDSHAKE: Duration = Duration::from_secs(10);
+pub(super) const HANDSHAKE: Duration = Duration::from_secs(10);
 
 /// The protocol that connections speak over TLS.
-const HTTP: &[u8] = b"http/1.1";
+pub(super) const HTTP: &[u8] = b"http/1.1";
 
 /// The answer to a client that speaks HTTP without TLS.
 const PLAIN_REFUSAL: &str = "HTTP/1.1 400 Bad Request\r\ncontent-type: text/plain\r\n\
@@ -62,11 +62,7 @@ impl ListenerTls {
     /// # Errors
     /// What is wrong with the certificate or with the key.
     pub fn from_pem(certificate: &[u8], key: &[u8]) -> Result<Self, ListenerTlsError> {
-        let chain: Result<Vec<_>, PemError> = CertificateDer::pem_slice_iter(certificate).collect();
-        let chain = chain.map_err(|error| ListenerTlsError::Certificate(error.to_string()))?;
-        if chain.is_empty() {
-            return Err(ListenerTlsError::NoCertificate);
-        }
+        let chain = read_certificates(certificate)?;
         let key = PrivateKeyDer::from_pem_slice(key).map_err(|error| match error {
             PemError::NoItemsFound => ListenerTlsError::NoKey,
             other => ListenerTlsError::Key(other.to_string()),
@@ -126,6 +122,16 @@ impl std::fmt::Debug for ListenerTls {
         // The key must not be printed.
         f.write_str("ListenerTls")
     }
+}
+
+/// Reads all certificates of a text in PEM.
+///
+/// # Errors
+/// A text without a certificate, or with a damaged one.
+pub fn read_certificates(text: &[u8]) -> Result<Vec<CertificateDer<'static>>, ListenerTlsError> {
+    let all: Result<Vec<_>, PemError> = CertificateDer::pem_slice_iter(text).collect();
+    let all = all.map_err(|error| ListenerTlsError::Certificate(error.to_string()))?;
+    if all.is_empty() { Err(ListenerTlsError::NoCertificate) } else { Ok(all) }
 }
 
 /// Says over plain HTTP that the port needs TLS, and closes the connection.

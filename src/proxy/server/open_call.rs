@@ -174,7 +174,7 @@ impl OpenCall {
         self.set_outcome(outcome, Some(response.status()));
         if served_address::may_have_addresses(call, &response) {
             let session = self.session_path.as_deref();
-            response = Box::pin(localize(&self.context.proxy, call, session, response)).await;
+            response = Box::pin(localize(&self.context, call, session, response)).await;
         }
         response
     }

@@ -10,6 +10,7 @@ use http::{HeaderMap, HeaderValue, Method, Response};
 use http_body::Body as _;
 
 use super::buffered_body::{self, UnchangedBody};
+use super::connection_context::ConnectionContext;
 use super::{Proxy, authority};
 use loomrec_engine::{AnswerBody, IncomingCall, LocalAddresses};
 use loomrec_provider::directory::ApiAddress;
@@ -31,13 +32,19 @@ pub(super) fn may_have_addresses(call: &IncomingCall, response: &Response<Answer
 /// a live answer stays, and is counted. A recorded answer may be a stranger's, so such a header is
 /// left out.
 pub(super) async fn localize(
-    proxy: &Proxy,
+    caller: &ConnectionContext,
     call: &IncomingCall,
     session: Option<&str>,
     response: Response<AnswerBody>,
 ) -> Response<AnswerBody> {
-    let session = session.unwrap_or_default();
-    let base = base_url(proxy, &call.headers).map(|base| format!("{base}{session}"));
+    let (proxy, session) = (&*caller.proxy, session.unwrap_or_default());
+    let base = match &caller.tunnel {
+        Some(tunnel) => ClientBase::Tunnel(tunnel.origin()),
+        None => match base_url(proxy, &call.headers) {
+            Some(base) => ClientBase::Here(format!("{base}{session}")),
+            None => ClientBase::Unknown,
+        },
+    };
     let recorded = proxy.engine.replay().map(|replay| replay.matcher().origins());
     let upstreams = LocalAddresses { routes: &proxy.routes, route: call.route(), recorded };
     let server = AddressServer { proxy, upstreams, base, session };
@@ -70,6 +77,16 @@ fn base_url(proxy: &Proxy, headers: &HeaderMap) -> Option<String> {
     (is_own && !is_upstream).then(|| format!("{scheme}://{host}"))
 }
 
+/// The address under which a client reaches the upstream of its call.
+enum ClientBase {
+    /// Loomrec's, and the session below it.
+    Here(String),
+    /// That of the host of its tunnel, whose end loomrec is.
+    Tunnel(String),
+    /// It uses loomrec as its proxy, without a tunnel.
+    Unknown,
+}
+
 /// What a client gets in the place of an address.
 enum ServedAddress {
     /// Loomrec's.
@@ -92,8 +109,7 @@ enum KeptBody {
 struct AddressServer<'a> {
     proxy: &'a Proxy,
     upstreams: LocalAddresses<'a>,
-    /// The address under which the caller reaches loomrec, and the session below it.
-    base: Option<String>,
+    base: ClientBase,
     session: &'a str,
 }
 
@@ -103,8 +119,13 @@ impl AddressServer<'_> {
         if leads_away(LOCATION.as_str(), reference) {
             return self.serve(reference);
         }
-        let own = self.upstreams.own_path(reference);
-        let local = own.map(|path| format!("{}{path}", self.session));
+        let local = match &self.base {
+            ClientBase::Tunnel(_) => self.upstreams.unmounted_path(reference).map(str::to_owned),
+            _ => {
+                let own = self.upstreams.own_path(reference);
+                own.map(|path| format!("{}{path}", self.session))
+            }
+        };
         let changed = local.filter(|local| local != reference);
         changed.map_or(ServedAddress::Same, ServedAddress::Local)
     }
@@ -116,9 +137,18 @@ impl AddressServer<'_> {
                 false => ServedAddress::Same,
             };
         };
-        match (&self.base, self.upstreams.path_of(&address)) {
-            (Some(base), Some(path)) => ServedAddress::Local(format!("{base}{path}")),
-            _ => ServedAddress::Away(address.origin().into()),
+        let (base, path) = match &self.base {
+            // The client's next connection there comes here.
+            ClientBase::Tunnel(_) if self.upstreams.is_intercepted(&address) => {
+                return ServedAddress::Same;
+            }
+            ClientBase::Tunnel(base) => (base, self.upstreams.unmounted_path_of(&address)),
+            ClientBase::Here(base) => (base, self.upstreams.path_of(&address)),
+            ClientBase::Unknown => return ServedAddress::Away(address.origin().into()),
+        };
+        match path {
+            Some(path) => ServedAddress::Local(format!("{base}{path}")),
+            None => ServedAddress::Away(address.origin().into()),
         }
     }
 

@@ -25,7 +25,9 @@ use loomrec_proxy::inspector::Inspector;
 use loomrec_proxy::server::access::AccessPolicy;
 use loomrec_proxy::server::fault::FaultContext;
 use loomrec_proxy::server::limit::ConnectionLimit;
-use loomrec_proxy::server::{self, ConnectionProxy, OnNotice, Proxy, RunningServer, ServerThreads};
+use loomrec_proxy::server::{
+    self, ConnectionProxy, ListenerEntrance, OnNotice, Proxy, RunningServer, ServerThreads,
+};
 use loomrec_recording::cost::PriceTable;
 use loomrec_recording::redact::Redactor;
 use loomrec_store::RecordingLocation;
@@ -149,7 +151,11 @@ impl DemoServer {
         let threads = ServerThreads::start().map_err(|error| broken(&error.to_string()))?;
         let threads = Arc::new(threads);
         let (stop, stopped) = oneshot::channel::<()>();
-        let answering = ConnectionProxy { proxy: Arc::clone(&proxy), sessions: None, tls: None };
+        let answering = ConnectionProxy {
+            proxy: Arc::clone(&proxy),
+            sessions: None,
+            entrance: ListenerEntrance::default(),
+        };
         let serving = server::start(listener, answering, Arc::clone(&threads), stopped);
         Ok(Self { origin, proxy, threads, stop, serving })
     }
@@ -170,7 +176,7 @@ impl DemoServer {
 /// Returns the route to the one upstream.
 fn routes(base: Option<Url>) -> RouteTable {
     let openai = MountedUpstream::new("openai", base, Provider::OPEN_AI);
-    RouteTable { named: vec![openai], single: None, unnamed: false }
+    RouteTable { named: vec![openai], ..RouteTable::default() }
 }
 
 /// Whether a run has nothing that could open a connection to an upstream.

@@ -34,6 +34,9 @@ pub(super) fn load_takes(
     refused_rules::refuse(args.strict, &matcher, &ground.output)?;
     let recorded: BTreeSet<String> = matcher.upstreams().map(str::to_owned).collect();
     serve_setup::add_recorded(&mut ground.upstreams, &recorded);
+    if args.serve.intercept.intercept {
+        serve_setup::add_recorded_hosts(&mut ground.upstreams, matcher.origins().iter());
+    }
     let in_force = InForce::of_replay(args, &matcher);
     Ok(TakesInForce { matcher, expired, in_force })
 }

@@ -65,7 +65,7 @@ pub(crate) fn receipt(args: &ReplayArgs, ran: &RunResult) -> Receipt {
     receipt.add_unanswered();
     // Connections that went around loomrec say already where the calls went.
     let of_sessions = ran.sessions.as_ref().map_or(0, |table| table.totals().calls);
-    let is_empty = receipt.calls == 0 && receipt.escapes.is_empty() && of_sessions == 0;
+    let is_empty = receipt.calls == 0 && receipt.hosts.escapes.is_empty() && of_sessions == 0;
     if cmd_exit.is_some() && !args.allow_empty && is_empty {
         let matcher = ran.replay.as_ref().map(|replay| replay.matcher());
         let upstreams = matcher.into_iter().flat_map(Matcher::upstreams).map(str::to_owned);

@@ -1,6 +1,7 @@
 //! The result of a run that has ended, and its receipt.
 
 use std::io::Write as _;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::args::ServeArgs;
@@ -85,4 +86,15 @@ pub fn write_receipt(
     let mut file = created.map_err(|failure| failed(failure.message))?;
     file.write_all(text.as_bytes())
         .map_err(|error| failed(format!("failed to write {}: {error}", path.display())))
+}
+
+/// Makes sure that the receipt can be written. Done now, not when the run is over: a receipt that
+/// cannot be written is an error at once, and a run that dies leaves no receipt of an older run
+/// behind. A pipe is left alone: its reader would take the closing for the end.
+pub(super) fn begin_receipt(args: &ServeArgs) -> Result<(), CommandFailure> {
+    let plain = |path: &&PathBuf| !path.exists() || path.is_file();
+    match args.receipt.as_ref().filter(plain) {
+        Some(path) => serve_setup::create(path, receipt::BEGINNING).map(drop),
+        None => Ok(()),
+    }
 }

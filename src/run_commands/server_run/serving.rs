@@ -12,6 +12,7 @@ use tokio::sync::oneshot;
 use super::reload::ServerReload;
 use super::shared_run::SharedRun;
 use crate::args::ServeArgs;
+use crate::guard::RunGuard;
 use crate::open_files;
 use crate::stop_signals::StopSignals;
 use loomrec_cli::amount::plural;
@@ -22,7 +23,7 @@ use loomrec_engine::blocking;
 use loomrec_os::ProcessSignal;
 use loomrec_proxy::server::session::SessionTable;
 use loomrec_proxy::server::{
-    self, ConnectionProxy, ListenerTls, OpenConnections, Proxy, RunningServer, ServerConfig,
+    self, ConnectionProxy, ListenerEntrance, OpenConnections, Proxy, RunningServer, ServerConfig,
     ServerThreads,
 };
 use loomrec_telemetry::run_counters::RunCounters;
@@ -35,7 +36,9 @@ const MOMENT: Duration = Duration::from_millis(200);
 /// The parts of a server.
 pub(super) struct ServerParts<'a> {
     pub(super) listener: TcpListener,
-    pub(super) tls: Option<ListenerTls>,
+    /// How connections begin.
+    pub(super) entrance: ListenerEntrance,
+    pub(super) guard: &'a RunGuard,
     pub(super) proxy: &'a Arc<Proxy>,
     pub(super) threads: &'a Arc<ServerThreads>,
     /// The sessions, if each has a recording.
@@ -52,7 +55,7 @@ pub(super) struct Opening<'a> {
 
 /// Serves until CMD ends or a signal comes. Returns how CMD ended.
 pub(super) async fn serve(
-    ServerParts { listener, tls, proxy, threads, sessions, reload }: ServerParts<'_>,
+    ServerParts { listener, entrance, guard, proxy, threads, sessions, reload }: ServerParts<'_>,
     Opening { origin, notices }: Opening<'_>,
     args: &ServeArgs,
     environment: &CommandEnvironment,
@@ -65,8 +68,11 @@ pub(super) async fn serve(
     // Before the server says that it listens: a signal may follow at once.
     let hangup = if args.cmd.is_empty() { reload.watch().map_err(unexpected)? } else { None };
     let (stop, stopped) = oneshot::channel::<()>();
-    let answering = ConnectionProxy { proxy: Arc::clone(proxy), sessions: sessions.cloned(), tls };
+    let (proxy_of_server, sessions_of_server) = (Arc::clone(proxy), sessions.cloned());
+    let answering =
+        ConnectionProxy { proxy: proxy_of_server, sessions: sessions_of_server, entrance };
     let serving = server::start(listener, answering, Arc::clone(threads), stopped);
+    guard.lead_to(&serving);
     output.info(&format!("loomrec listening on {origin}"));
     notices.iter().for_each(|text| output.disclose(text));
     if args.verbose {

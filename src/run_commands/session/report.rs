@@ -40,7 +40,7 @@ pub(super) fn of_run(
     if receipt.refused > 0 {
         receipt.complaints.push(format!("calls refused: {}", receipt.refused));
     }
-    let is_empty = totals.calls == 0 && receipt.refused == 0 && receipt.escapes.is_empty();
+    let is_empty = totals.calls == 0 && receipt.refused == 0 && receipt.hosts.escapes.is_empty();
     if ran.cmd.is_some() && is_empty && !allow_empty {
         let text = match totals.opened {
             0 => {

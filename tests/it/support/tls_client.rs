@@ -4,6 +4,8 @@ use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
 use super::client::{Call, End};
@@ -18,14 +20,34 @@ impl TlsClient {
     pub(crate) fn connect(address: SocketAddr, authority: &Authority) -> Self {
         let mut roots = RootCertStore::empty();
         roots.add(authority.certificate().clone()).unwrap();
+        Self::trusting(roots, TcpStream::connect(address).unwrap(), "127.0.0.1")
+    }
+
+    /// Makes TLS on a connection, with this authority as the only one and the name of a host.
+    pub(crate) fn over(stream: TcpStream, authority: &str, name: &str) -> Self {
+        let mut roots = RootCertStore::empty();
+        for certificate in CertificateDer::pem_slice_iter(authority.as_bytes()) {
+            roots.add(certificate.unwrap()).unwrap();
+        }
+        Self::trusting(roots, stream, name)
+    }
+
+    /// Expects that the handshake fails.
+    #[track_caller]
+    pub(crate) fn fails(mut self) {
+        let written = self.0.write_all(b"GET / HTTP/1.1\r\n\r\n").and_then(|()| self.0.flush());
+        let read = written.and_then(|()| self.0.read(&mut [0]));
+        assert!(!matches!(read, Ok(1)), "the server answered");
+    }
+
+    fn trusting(roots: RootCertStore, stream: TcpStream, name: &str) -> Self {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let config = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .unwrap()
             .with_root_certificates(roots)
             .with_no_client_auth();
-        let name = "127.0.0.1".try_into().unwrap();
-        let stream = TcpStream::connect(address).unwrap();
+        let name = name.to_owned().try_into().unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         let connection = ClientConnection::new(Arc::new(config), name).unwrap();
         Self(StreamOwned::new(connection, stream))

@@ -1,0 +1,122 @@
+//! Tests of connections to hosts that are no upstream's.
+
+use serde_json::json;
+
+use super::{BASED, DIRECT, receipt, record, replay, replaying};
+use crate::support::Scene;
+use crate::support::loomrec::finish;
+use crate::support::proxy::ProxyServer;
+use crate::support::tls::{Authority, REMOTE_HOST};
+use crate::support::{Answer, Upstream};
+
+const OTHER: &str = "https://upstream.test/v1/metrics";
+
+/// A server over TLS for `REMOTE_HOST`, and a proxy that leads to it.
+fn server() -> (Upstream, ProxyServer) {
+    let config = crate::support::tls::trusted_config();
+    let server = Upstream::always_over(Some(config), Answer::json(200, "\"other\""));
+    let proxy = ProxyServer::start(server.address());
+    (server, proxy)
+}
+
+#[test]
+fn replay_refuses_other_hosts_and_says_how_to_let_them_through() {
+    let scene = Scene::new();
+    record(&scene, &["--intercept"], &[DIRECT]).expect(0);
+    let (_server, proxy) = server();
+    let run = |flags: &[&str]| {
+        let flags = [&["--strict", "--intercept"], flags].concat();
+        let mut command = replaying(&scene, &flags, &[DIRECT, OTHER, OTHER]);
+        command.env("SSL_CERT_FILE", Authority::trusted().write(scene.dir()));
+        finish(command.env("https_proxy", proxy.url()), b"")
+    };
+    let ended = run(&[]).expect(0).says(&[
+        "a connection to upstream.test was refused: a replay with --intercept makes none to hosts \
+         that are no upstream's; --pass upstream.test lets it through",
+        "connections to hosts that are no upstream's were refused: upstream.test (2)",
+    ]);
+    assert_eq!(ended.stderr.matches("a connection to upstream.test").count(), 1);
+    let why = "403 loomrec replays without upstream.test: --pass upstream.test permits it";
+    assert_eq!(ended.stdout.matches(why).count(), 2, "{}", ended.stdout);
+    let refused = json!([{ "host": "upstream.test", "count": 2 }]);
+    assert_eq!((&receipt(&scene)["refused_hosts"], proxy.heads().len()), (&refused, 0));
+    // The bundle has what the user's environment names, so the program trusts the server.
+    let ended = run(&["--pass", REMOTE_HOST]).expect(0).says(&["weakened by flags: --pass"]);
+    assert_eq!(ended.stdout.matches("\"other\"").count(), 2, "{}", ended.stdout);
+    let receipt = receipt(&scene);
+    assert_eq!(receipt["passed_hosts"], json!([{ "host": "upstream.test", "count": 2 }]));
+    assert_eq!((&receipt["refused_hosts"], &receipt["served"]), (&json!([]), &json!(1)));
+    // By the proxy of the user.
+    let lines: Vec<_> = proxy.heads().iter().map(|head| head.line.clone()).collect();
+    assert_eq!(lines, ["CONNECT upstream.test:443 HTTP/1.1"; 2]);
+}
+
+#[test]
+fn value_of_pass_that_was_not_typed_is_set_aside_by_strict() {
+    let scene = Scene::new();
+    record(&scene, &["--intercept"], &[DIRECT]).expect(0);
+    let mut command = replaying(&scene, &["--strict", "--intercept"], &[DIRECT, OTHER]);
+    let ended = finish(command.env("LOOMREC_PASS", "upstream.test"), b"").expect(0);
+    let ended = ended.says(&["set aside by --strict: LOOMREC_PASS"]);
+    assert!(ended.stdout.contains("403"), "{}", ended.stdout);
+}
+
+#[test]
+fn record_passes_other_hosts_on_and_counts_them() {
+    let scene = Scene::new();
+    let (_server, proxy) = server();
+    let upstream = super::upstream();
+    let mut args = scene.record_args(&upstream.url(), &["--intercept"]);
+    args.extend(["--receipt", "receipt.json"].map(Into::into));
+    args.extend(super::program("hi", &[DIRECT, OTHER]).into_iter().map(Into::into));
+    let mut command = crate::support::loomrec::command(scene.dir(), &args);
+    command.env("SSL_CERT_FILE", Authority::trusted().write(scene.dir()));
+    let ended = finish(command.env("https_proxy", proxy.url()), b"").expect(0);
+    assert!(ended.stdout.contains("\"other\""), "{}", ended.stdout);
+    let passed = json!([{ "host": "upstream.test", "count": 1 }]);
+    let receipt = receipt(&scene);
+    assert_eq!((&receipt["passed_hosts"], &receipt["recorded"]), (&passed, &json!(1)));
+}
+
+#[test]
+fn hosts_of_regions_and_customers_escape_unless_an_upstream_has_their_address() {
+    let scene = Scene::new();
+    record(&scene, &["--intercept"], &[DIRECT]).expect(0);
+    let azure = "https://mine.openai.azure.com/openai/v1/chat/completions";
+    let ended = replay(&scene, &["--intercept"], &[DIRECT, azure]).expect(1);
+    ended.says(&["1 connection to mine.openai.azure.com went around loomrec, and got 403"]);
+    let flags = ["--intercept", "--upstream", "azure=https://mine.openai.azure.com"];
+    let ended = replay(&scene, &flags, &[DIRECT, azure]).expect(1).says(&["1 missed"]);
+    assert!(!ended.stderr.contains("went around"), "{}", ended.stderr);
+}
+
+#[test]
+fn address_of_a_provider_in_a_recording_is_intercepted_and_no_other() {
+    let scene = Scene::new();
+    let (azure, other) = ("mine.openai.azure.com", "gateway.example");
+    record(&scene, &[], &[BASED]).expect(0);
+    let text = scene.text();
+    for (host, is_intercepted) in [(azure, true), (other, false)] {
+        // An entry of an upstream with an address of its own.
+        let mut recording: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let (_, entry) = recording
+            .as_object_mut()
+            .unwrap()
+            .iter_mut()
+            .find(|(name, _)| !name.starts_with('_'))
+            .unwrap();
+        entry["upstream"] = json!("azure");
+        entry["upstream_origin"] = json!(format!("https://{host}"));
+        scene.write(recording.to_string());
+        let url = format!("https://{host}/v1/chat/completions");
+        let ended = replay(&scene, &["--intercept", "--allow-unchecked"], &[&url]);
+        assert_eq!(
+            ended.stdout.contains("403"),
+            !is_intercepted,
+            "{}{}",
+            ended.stdout,
+            ended.stderr
+        );
+        assert_eq!(ended.stdout.contains("hello") || ended.stdout.contains("422"), is_intercepted);
+    }
+}

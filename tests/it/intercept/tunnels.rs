@@ -1,0 +1,240 @@
+//! Tests of tunnels through the listener of a server, as its clients see them.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+
+use base64::prelude::{BASE64_STANDARD, Engine as _};
+
+use super::{DIRECT, record};
+use crate::support::gate::PATIENCE;
+use crate::support::shape::{chat, chat_body};
+use crate::support::tls_client::TlsClient;
+use crate::support::{Call, Client, Scene, Server};
+
+/// A server that answers a recorded call, and the certificate to trust.
+struct InterceptingServer {
+    server: Server,
+    authority: String,
+}
+
+impl InterceptingServer {
+    fn start(scene: &Scene, flags: &[&str]) -> Self {
+        let server = scene.replay(&[&["--intercept"], flags].concat());
+        let folder = format!(".local/state/loomrec/authority/{}", server.address.port());
+        let authority = std::fs::read_to_string(scene.path(&folder).join("ca.pem")).unwrap();
+        Self { server, authority }
+    }
+
+    /// Sends the head of a CONNECT, and returns the connection with the head of the answer.
+    fn connect(&self, head: &str) -> (TcpStream, String) {
+        let mut stream = TcpStream::connect(self.server.address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.write_all(format!("{head}\r\n\r\n").as_bytes()).unwrap();
+        let mut answer = Vec::new();
+        while !answer.ends_with(b"\r\n\r\n") {
+            let mut byte = [0];
+            if stream.read(&mut byte).unwrap_or(0) == 0 {
+                break;
+            }
+            answer.push(byte[0]);
+        }
+        (stream, String::from_utf8(answer).unwrap())
+    }
+
+    /// Opens a tunnel, and makes TLS in it for `name`.
+    fn tunnel(&self, name: &str) -> TlsClient {
+        let (stream, answer) = self.connect("CONNECT api.openai.com:443 HTTP/1.1");
+        assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+        TlsClient::over(stream, &self.authority, name)
+    }
+}
+
+fn recorded() -> Scene {
+    let scene = Scene::new();
+    record(&scene, &["--intercept"], &[DIRECT]).expect(0);
+    scene
+}
+
+/// The recorded call as it goes through a tunnel.
+fn call(target: &str, host: &str) -> Call {
+    Call::post(target, chat_body("hi").to_string()).header(&format!("host: {host}"))
+}
+
+#[test]
+fn server_answers_tunnels_tls_and_plain_calls_at_one_port() {
+    let scene = recorded();
+    let server = InterceptingServer::start(&scene, &["--strict", "--repeat", "error"]);
+    let mut tunnel = server.tunnel("api.openai.com");
+    tunnel.send(&call("/v1/chat/completions", "api.openai.com"));
+    tunnel.until("hello");
+    // The same connection, with the take used up.
+    let (again, _) = tunnel.last_call(&call("/v1/chat/completions", "API.openai.com:443"));
+    assert!(again.starts_with("HTTP/1.1 422 ") && again.contains("exhausted"), "{again}");
+    let stream = TcpStream::connect(server.server.address).unwrap();
+    let (over_tls, _) =
+        TlsClient::over(stream, &server.authority, "127.0.0.1").last_call(&chat("hi"));
+    assert!(over_tls.contains("exhausted"), "{over_tls}");
+    Client::call(server.server.address, &chat("hi")).expect(422);
+    server.server.stop().expect(1).says(&["1 served", "3 missed"]);
+}
+
+#[test]
+fn tunnel_has_no_control_paths_and_no_other_host() {
+    let scene = recorded();
+    let server = InterceptingServer::start(&scene, &["--allow-unchecked"]);
+    let get = |target: &str, host: &str| {
+        let call = Call::get(target).header(&format!("host: {host}"));
+        server.tunnel("api.openai.com").last_call(&call).0
+    };
+    let health = get("/__loomrec/health", "api.openai.com");
+    assert!(health.starts_with("HTTP/1.1 422 "), "{health}");
+    for (target, host) in [
+        ("/v1/models", "api.anthropic.com"),
+        ("/__loomrec/health", "127.0.0.1"),
+        ("https://api.anthropic.com/v1/models", "api.openai.com"),
+    ] {
+        let refused = get(target, host);
+        assert!(refused.starts_with("HTTP/1.1 421 ") && refused.contains("OtherHost"), "{refused}");
+    }
+    server.server.stop().expect(1);
+}
+
+#[test]
+fn invalid_tunnels_are_refused_in_words() {
+    let scene = recorded();
+    let server = InterceptingServer::start(&scene, &[]);
+    let own = server.server.address;
+    for (head, status) in [
+        (format!("CONNECT {own} HTTP/1.1"), "403"),
+        (format!("CONNECT localhost:{} HTTP/1.1", own.port()), "403"),
+        ("CONNECT api.openai.com HTTP/1.1".to_owned(), "400"),
+        ("CONNECT api.openai.com:99999 HTTP/1.1".to_owned(), "400"),
+        ("CONNECT api.openai.com:443 HTTP/2".to_owned(), "400"),
+        ("CONNECT api.openai.com:8443 HTTP/1.1".to_owned(), "403"),
+        ("COPY /v1/x HTTP/1.1".to_owned(), "400"),
+        ("CONNECT api.openai.com:443 HTTP/1.1\r\ncontent-length: 4\r\n\r\nbody".to_owned(), "400"),
+        ("CONNECT api.openai.com:443 HTTP/1.1\r\n\r\nGET / HTTP/1.1".to_owned(), "400"),
+    ] {
+        let (_, answer) = server.connect(&head);
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{head}: {answer}");
+    }
+    // requests and urllib3 send HTTP/1.0 without a Host.
+    let (_, answer) = server.connect("CONNECT api.openai.com:443 HTTP/1.0");
+    assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+    server.server.stop();
+}
+
+#[test]
+fn failed_handshakes_are_said_once_for_each_host_and_disturb_nobody() {
+    let scene = recorded();
+    let server = InterceptingServer::start(&scene, &["--receipt", "receipt.json"]);
+    let other = InterceptingServer::start(&scene, &[]);
+    // A client that does not know the authority.
+    for _ in 0..2 {
+        let (stream, _) = server.connect("CONNECT api.openai.com:443 HTTP/1.1");
+        TlsClient::over(stream, &other.authority, "api.openai.com").fails();
+    }
+    // Another name than the tunnel's, and no TLS at all.
+    let (stream, _) = server.connect("CONNECT api.anthropic.com:443 HTTP/1.1");
+    TlsClient::over(stream, &server.authority, "api.openai.com").fails();
+    let (mut stream, _) = server.connect("CONNECT api.mistral.ai:443 HTTP/1.1");
+    stream.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
+    assert!(matches!(stream.read(&mut [0]), Ok(0) | Err(_)));
+    // One that opens a tunnel and leaves is no failure.
+    drop(server.connect("CONNECT api.groq.com:443 HTTP/1.1"));
+    server.tunnel("api.openai.com").send(&call("/v1/chat/completions", "api.openai.com"));
+    let ended = server.server.stop().expect(1).says(&[
+        "a connection to api.openai.com failed: its client does not accept loomrec's certificate",
+        "2 connections to api.openai.com failed",
+        "its client asked for the certificate of api.openai.com",
+        "1 connection to api.mistral.ai failed: its client sent something else than a TLS handshake",
+    ]);
+    assert_eq!(ended.stderr.matches("a connection to api.openai.com failed").count(), 1);
+    assert!(!ended.stderr.contains("api.groq.com"), "{}", ended.stderr);
+    let receipt: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(scene.path("receipt.json")).unwrap()).unwrap();
+    assert_eq!(receipt["failed_tunnels"].as_array().unwrap().len(), 3, "{receipt}");
+    other.server.stop();
+}
+
+#[test]
+fn clients_that_never_finish_a_handshake_are_left_and_others_served() {
+    let scene = recorded();
+    let server = InterceptingServer::start(&scene, &["--client-timeout", "1"]);
+    let mut open: Vec<_> =
+        (0..20).map(|_| server.connect("CONNECT api.openai.com:443 HTTP/1.1").0).collect();
+    // Some begin their handshake.
+    for stream in open.iter_mut().step_by(2) {
+        stream.write_all(&[0x16, 3, 1, 2]).unwrap();
+    }
+    open.extend((0..5).map(|_| TcpStream::connect(server.server.address).unwrap()));
+    let mut tunnel = server.tunnel("api.openai.com");
+    tunnel.send(&call("/v1/chat/completions", "api.openai.com"));
+    tunnel.until("hello");
+    for stream in &mut open {
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let mut rest = Vec::new();
+        assert!(stream.read_to_end(&mut rest).is_ok() || !rest.is_empty());
+    }
+    server.server.stop();
+}
+
+#[test]
+fn hosts_of_refused_tunnels_are_counted_one_by_one_up_to_a_limit() {
+    let scene = recorded();
+    let server = InterceptingServer::start(&scene, &["--receipt", "receipt.json"]);
+    for number in 0..1100 {
+        let (_, answer) = server.connect(&format!("CONNECT h{number}.example:443 HTTP/1.1"));
+        assert!(answer.starts_with("HTTP/1.1 403 "), "{answer}");
+    }
+    let ended = server.server.stop();
+    let said = ended.stderr.matches("a connection to ").count();
+    assert!(said <= 1001, "{said}");
+    let receipt: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(scene.path("receipt.json")).unwrap()).unwrap();
+    let hosts = receipt["refused_hosts"].as_array().unwrap();
+    assert_eq!(hosts.len(), 1001);
+    let rest = hosts.iter().find(|host| host["host"] == "other hosts").unwrap();
+    assert_eq!(rest["count"], 100);
+}
+
+#[test]
+fn callers_from_elsewhere_need_the_token_for_tunnels() {
+    let scene = recorded();
+    let Some(own) = other_address() else { return };
+    let mut flags = vec!["--intercept", "--allow-remote"];
+    let connect = |address: std::net::SocketAddr, login: &str| {
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        write!(stream, "CONNECT api.openai.com:443 HTTP/1.1\r\n{login}\r\n\r\n").unwrap();
+        let mut answer = [0; 12];
+        stream.read_exact(&mut answer).unwrap();
+        String::from_utf8_lossy(&answer).into_owned()
+    };
+    for (token, login, status) in [
+        (None, "x: y", "403"),
+        (Some("secret-token"), "x: y", "407"),
+        (Some("secret-token"), "loomrec:wrong", "407"),
+        (Some("secret-token"), "loomrec:secret-token", "200"),
+    ] {
+        flags.truncate(2);
+        flags.extend(token.iter().flat_map(|token| ["--control-token", token]));
+        let mut args = scene.replay_args(&flags);
+        args.extend(["--listen".into(), format!("{own}:0").into()]);
+        let server = Server::spawn(&mut crate::support::loomrec::command(scene.dir(), &args));
+        let login = match login.contains(": ") {
+            true => login.to_owned(),
+            false => format!("proxy-authorization: Basic {}", BASE64_STANDARD.encode(login)),
+        };
+        assert_eq!(connect(server.address, &login), format!("HTTP/1.1 {status}"), "{login}");
+        server.stop();
+    }
+}
+
+/// An address of this machine that is not of its loopback interface.
+fn other_address() -> Option<std::net::IpAddr> {
+    let socket = std::net::UdpSocket::bind("0.0.0.0:0").ok()?;
+    socket.connect("192.0.2.1:9").ok()?;
+    let address = socket.local_addr().ok()?.ip();
+    (!address.is_loopback() && !address.is_unspecified()).then_some(address)
+}
