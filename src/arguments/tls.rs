@@ -10,6 +10,8 @@ use super::{SettingScope, StrictEffect};
 #[derive(Clone, Debug, Default, Args)]
 pub struct TlsArgs {
     /// Serve https with this certificate and those between it and the authority, in PEM
+    ///
+    /// With --intercept, it may be an authority's, which then signs those of hosts.
     #[arg(long, value_name = "FILE", env = "LOOMREC_TLS_CERT", add = StrictEffect::Harmless)]
     #[arg(add = SettingScope::InputFile)]
     pub tls_cert: Option<PathBuf>,

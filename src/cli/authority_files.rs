@@ -142,7 +142,7 @@ fn write(
     authority: &CertificateAuthority,
     current: &BTreeMap<String, String>,
 ) -> Result<(), CommandFailure> {
-    let own = certificate_pem(authority.certificate());
+    let own: String = authority.certificates().iter().map(certificate_pem).collect();
     let added = named_certificates(&ADDING, current)?;
     let roots = root_certificates().map_err(|error| {
         CommandFailure::new(UNUSABLE, format!("--intercept: failed to {error}"))
@@ -208,7 +208,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let other = |name: &str| {
             let other = CertificateAuthority::for_this_run().unwrap();
-            let (path, text) = (folder.path().join(name), certificate_pem(other.certificate()));
+            let (path, text) =
+                (folder.path().join(name), certificate_pem(&other.certificates()[0]));
             std::fs::write(&path, &text).unwrap();
             (path, text)
         };
@@ -216,7 +217,7 @@ mod tests {
         let current =
             environment(&[("NODE_EXTRA_CA_CERTS", &extra), ("REQUESTS_CA_BUNDLE", &requests)]);
         let files = AuthorityFiles::for_command(&authority, &current).unwrap();
-        let own = certificate_pem(authority.certificate());
+        let own = certificate_pem(&authority.certificates()[0]);
         let read = |path: &Path| std::fs::read_to_string(path).unwrap();
         assert_eq!(read(&files.paths().certificate), format!("{extra_text}{own}"));
         let bundle = read(&files.paths().bundle);

@@ -40,7 +40,7 @@ use loomrec_telemetry::metric::RunInfo;
 pub use folder_tree::ignoring_rule;
 pub use identity::{rule_of_results, rules};
 pub use known_clients::known_clients;
-pub use listener_tls::listener_tls;
+pub use listener_tls::{ListenerCertificate, listener_certificate, listener_tls};
 pub use public_url::{PublicUrl, UrlScheme, local_note, local_url, origin};
 pub use run_values::{RunValueTerms, read_local_time, run_values};
 pub use upstream::{

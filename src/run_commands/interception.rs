@@ -22,8 +22,9 @@ pub(super) struct RunInterception {
 }
 
 impl RunInterception {
-    /// Creates the authority of a run with `--intercept`, and writes its files. `port` is that of the
-    /// listener, `has_clients` whether CMD or a framework gets the variables from this process.
+    /// Creates the authority of a run with `--intercept`, unless the user has one, and writes its
+    /// files. `port` is that of the listener, `has_clients` whether CMD or a framework gets the
+    /// variables from this process.
     ///
     /// # Errors
     /// A host of `--pass` that is invalid, or an upstream's; a file that cannot be written.
@@ -31,21 +32,23 @@ impl RunInterception {
         args: &ServeArgs,
         (port, has_clients): (u16, bool),
         routes: &RouteTable,
-        current: &BTreeMap<String, String>,
+        (current, authority): (&BTreeMap<String, String>, Option<Arc<CertificateAuthority>>),
         output: &Output,
     ) -> Result<Option<Self>, CommandFailure> {
         let passed = passed_hosts(args, routes)?;
         if !args.intercept.intercept {
             return Ok(None);
         }
-        let authority = CertificateAuthority::for_this_run()
-            .map_err(|error| CommandFailure::new(UNEXPECTED, format!("failed to {error}")))?;
+        let failed = |error| CommandFailure::new(UNEXPECTED, format!("failed to {error}"));
+        let authority = match authority {
+            Some(authority) => authority,
+            None => Arc::new(CertificateAuthority::for_this_run().map_err(failed)?),
+        };
         let files = match has_clients {
             true => AuthorityFiles::for_command(&authority, current)?,
             false => AuthorityFiles::for_server(&authority, current, port)?,
         };
-        let (authority, output) = (Arc::new(authority), output.clone());
-        Ok(Some(Self { authority, files, passed, output }))
+        Ok(Some(Self { authority, files, passed, output: output.clone() }))
     }
 
     /// Returns what the guard does beyond watching.

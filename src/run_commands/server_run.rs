@@ -1,6 +1,7 @@
 //! One run of the server: from the bound socket to the last response, until a wrapped command ends
 //! or a signal comes.
 
+mod printed_environment;
 mod proxy_setup;
 mod reload;
 mod run_result;
@@ -23,10 +24,10 @@ use super::progress::{self, RunProgress};
 use super::store_secrets::store_secrets;
 use super::{log, open_files, trace};
 use loomrec_cli::exit::{CommandFailure, UNEXPECTED};
-use loomrec_cli::output::{Output, print};
+use loomrec_cli::output::Output;
 use loomrec_cli::preset::{AppliedPreset, Preset};
 use loomrec_cli::serve_setup;
-use loomrec_cli::serve_setup::{PublicUrl, UpstreamSettings, UrlScheme};
+use loomrec_cli::serve_setup::{ListenerCertificate, PublicUrl, UpstreamSettings, UrlScheme};
 use loomrec_cli::wrapped_command::{
     CommandEnvironment, EnvironmentSource, StandInKeys, key_variables,
 };
@@ -42,7 +43,7 @@ use loomrec_proxy::guard::EscapePolicy;
 use loomrec_proxy::inspector::RecentMisses;
 use loomrec_proxy::server::access::AccessPolicy;
 use loomrec_proxy::server::{
-    self, ListenerEntrance, ListenerTls, OnNotice, ServerThreads, UserNotice,
+    self, CertificateAuthority, ListenerEntrance, ListenerTls, OnNotice, ServerThreads, UserNotice,
 };
 use loomrec_recording::KeyVariables;
 use loomrec_recording::redact::Redactor;
@@ -65,6 +66,8 @@ pub struct RunContext {
     public_url: Option<PublicUrl>,
     /// TLS on the listener.
     tls: Option<ListenerTls>,
+    /// The user's authority, which signs certificates of hosts.
+    authority: Option<Arc<CertificateAuthority>>,
     /// The access policy.
     access: AccessPolicy,
     /// The upstreams of requests.
@@ -158,12 +161,18 @@ impl RunContext {
         let run_values = serve_setup::run_values(&args.run_values, &current)?;
         let counters = RunCounters::default();
         let public_url = PublicUrl::read(args)?;
-        let tls = serve_setup::listener_tls(&args.tls)?;
+        let certificate = serve_setup::listener_certificate(&args.tls, args.intercept.intercept)?;
+        let (tls, authority) = match certificate {
+            ListenerCertificate::None => (None, None),
+            ListenerCertificate::Server(tls) => (Some(tls), None),
+            ListenerCertificate::Authority(authority) => (None, Some(Arc::new(authority))),
+        };
         let is_https = tls.is_some();
         let address = serve_setup::address(args)?;
         Ok(Self {
             address,
             tls,
+            authority,
             access: serve_setup::access(args, public_url.as_ref())?.over_tls(is_https),
             public_url,
             upstreams: serve_setup::upstreams(args, &current)?,
@@ -289,29 +298,6 @@ impl RunContext {
         environment.with_agents(self.preset.as_deref(), &self.current, &args.no_env)
     }
 
-    /// Prints the variables as shell commands.
-    ///
-    /// # Errors
-    /// A stdout that cannot be written.
-    pub fn print_environment(
-        &self,
-        args: &ServeArgs,
-        stand_in_keys: &StandInKeys,
-    ) -> Result<u8, CommandFailure> {
-        let origin = match &self.public_url {
-            Some(public) => public.as_str().to_owned(),
-            None => serve_setup::local_url(self.address, self.scheme()),
-        };
-        let note = serve_setup::local_note(self.address, self.public_url.as_ref());
-        note.iter().for_each(|note| self.output.info(note));
-        let mut environment = self.environment(args, &origin, stand_in_keys);
-        let proxy = serve_setup::local_url(self.address, UrlScheme::Http);
-        let place = (proxy.as_str(), self.address.port());
-        let added = interception::printed_variables(args, place, &self.current)?;
-        environment.variables.extend(added);
-        print(&environment.shell())
-    }
-
     /// Binds the listener, serves until CMD ends or a signal comes, and closes what was opened.
     ///
     /// # Errors
@@ -331,8 +317,13 @@ impl RunContext {
         let own = listener.local_addr().ok();
         let bound = own.unwrap_or(self.address);
         let place = (bound.port(), guard::has_clients(args, bound.ip()));
-        let interception =
-            RunInterception::start(args, place, routes, &self.current, &self.output)?;
+        let interception = RunInterception::start(
+            args,
+            place,
+            routes,
+            (&self.current, self.authority.clone()),
+            &self.output,
+        )?;
         let policy = interception.as_ref().map(RunInterception::policy);
         let guard = RunGuard::start(engines.guard, args, bound, routes, policy).await?;
         let mut environment = self.environment(args, &origin, &engines.stand_in_keys);

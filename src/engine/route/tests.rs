@@ -119,3 +119,43 @@ fn unplaced_path_names_the_upstreams() {
     let error = place(&routes(), "/what/ever").unwrap_err().to_string();
     assert!(error.contains("openai, anthropic"), "{error}");
 }
+
+#[test]
+fn absolute_form_is_placed_below_the_path_of_an_address() {
+    let mut routes = routes();
+    let llm = |name: &str, base: &str| {
+        MountedUpstream::new(name, Url::parse(base).ok(), Provider::UNKNOWN)
+    };
+    routes.named.push(llm("gw", "https://gw.example/llm"));
+    routes.named.push(llm("gw-v2", "https://gw.example/llm/v2/"));
+    for (target, upstream, path) in [
+        ("https://gw.example/llm/x?a=b", "gw", "/x"),
+        ("https://gw.example/llm/v2/x", "gw-v2", "/x"),
+        ("https://gw.example/llm/v22/x", "gw", "/v22/x"),
+        ("https://gw.example/llm", "gw", "/"),
+    ] {
+        let place = place(&routes, target).unwrap();
+        assert_eq!((place.upstream.as_str(), place.path.as_str()), (upstream, path), "{target}");
+    }
+    assert!(place(&routes, "https://gw.example/other/x").is_err());
+    assert!(routes.has_upstream_at(&"gw.example:443".parse().unwrap()));
+    assert!(!routes.has_upstream_at(&"gw.example:8443".parse().unwrap()));
+}
+
+#[test]
+fn upstreams_of_hosts_are_named_by_absolute_targets_alone() {
+    let mut routes = routes();
+    routes.named.push(MountedUpstream::new("azure", None, Provider::OPEN_AI));
+    for host in ["one.openai.azure.com", "two.openai.azure.com"] {
+        let base = Url::parse(&format!("https://{host}")).ok();
+        routes.by_host.push(MountedUpstream::new("azure", base, Provider::OPEN_AI));
+    }
+    for host in ["one.openai.azure.com", "two.openai.azure.com"] {
+        let place = place(&routes, &format!("https://{host}/openai/x")).unwrap();
+        assert_eq!((place.upstream.as_str(), place.path.as_str()), ("azure", "/openai/x"));
+        // Its calls go to the host that the program named.
+        assert_eq!(routes.base(&place).and_then(Url::host_str), Some(host));
+    }
+    let mounted = place(&routes, "/azure/openai/x").unwrap();
+    assert_eq!((mounted.upstream.as_str(), routes.base(&mounted)), ("azure", None));
+}

@@ -48,7 +48,10 @@ pub enum CertificateError {
 /// A certificate authority.
 pub struct CertificateAuthority {
     issuer: Issuer<'static, KeyPair>,
-    certificate: CertificateDer<'static>,
+    /// Its certificate, and those between it and the one that clients trust.
+    chain: Vec<CertificateDer<'static>>,
+    /// When its certificate ends.
+    ends_at: OffsetDateTime,
     /// The key of all hosts. It is not the authority's: SChannel refuses a certificate that has the
     /// key of its issuer.
     host_key: KeyPair,
@@ -77,20 +80,26 @@ impl CertificateAuthority {
         set_time(&mut params, AUTHORITY_TIME);
         let key = new_key()?;
         let certificate = params.self_signed(&key)?.der().clone();
-        Self::new(Issuer::new(params, key), certificate)
+        let ends_at = params.not_after;
+        Self::new(Issuer::new(params, key), vec![certificate], ends_at)
     }
 
-    fn new(
+    /// Creates the authority of an issuer whose certificate, the first one, ends at this time.
+    ///
+    /// # Errors
+    /// [`CertificateError`] if the system gives no random numbers.
+    pub(super) fn new(
         issuer: Issuer<'static, KeyPair>,
-        certificate: CertificateDer<'static>,
+        chain: Vec<CertificateDer<'static>>,
+        ends_at: OffsetDateTime,
     ) -> Result<Self, CertificateError> {
         let hosts = Mutex::new(LruCache::new(MOST_HOSTS));
-        Ok(Self { issuer, certificate, host_key: new_key()?, hosts })
+        Ok(Self { issuer, chain, ends_at, host_key: new_key()?, hosts })
     }
 
-    /// Returns its certificate, which clients have to trust, as DER.
-    pub fn certificate(&self) -> &CertificateDer<'static> {
-        &self.certificate
+    /// Returns the certificates that clients may trust: its own, and those above it.
+    pub fn certificates(&self) -> &[CertificateDer<'static>] {
+        &self.chain
     }
 
     /// Returns the TLS settings for a server with these names and addresses.
@@ -125,13 +134,14 @@ impl CertificateAuthority {
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
         params.use_authority_key_identifier_extension = true;
         set_time(&mut params, HOST_TIME);
+        params.not_after = params.not_after.min(self.ends_at);
         let certificate = params.signed_by(&self.host_key, &self.issuer)?.der().clone();
         let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(self.host_key.serialize_der()));
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let mut config = ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()?
             .with_no_client_auth()
-            .with_single_cert(vec![certificate, self.certificate.clone()], key)?;
+            .with_single_cert([&[certificate], &self.chain[..]].concat(), key)?;
         config.alpn_protocols = vec![HTTP.to_vec()];
         Ok(Arc::new(config))
     }

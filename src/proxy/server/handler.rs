@@ -41,19 +41,10 @@ pub async fn handle(
             None,
         ));
     }
-    if let Some(tunnel) = &caller.tunnel
-        && let Err(message) = tunnel.place(&mut parts)
-    {
-        let refusal = CallRefusal {
-            provider: Provider::UNKNOWN,
-            status: StatusCode::MISDIRECTED_REQUEST,
-            kind: "OtherHost",
-            message,
-        };
-        let (call, response) = refuse(caller, &parts, refusal);
-        return Ok(respond::send(response, response_control, Some(call)));
-    }
-    let is_here = caller.tunnel.is_none() && proxy.config.access.is_for_us(&mut parts);
+    let is_here = match find_place(caller, &mut parts) {
+        Ok(is_here) => is_here,
+        Err(refusal) => return Ok(send_refusal(caller, &parts, refusal, response_control)),
+    };
     if is_here {
         session::take_control_prefix(&mut parts);
     }
@@ -74,10 +65,7 @@ pub async fn handle(
     }
     let page = match admit(proxy, &parts) {
         Ok(page) => page,
-        Err(refusal) => {
-            let (call, response) = refuse(caller, &parts, refusal);
-            return Ok(respond::send(response, response_control, Some(call)));
-        }
+        Err(refusal) => return Ok(send_refusal(caller, &parts, refusal, response_control)),
     };
     if let Some(origin) =
         page.as_ref().filter(|_| cors::is_preflight(&parts.method, &parts.headers))
@@ -95,10 +83,34 @@ pub async fn handle(
         Err(refusal) => {
             read_small(proxy, body).await;
             let refusal = no_session(proxy, &parts, refusal);
-            let (call, response) = refuse(caller, &parts, refusal);
-            Ok(respond::send(response, response_control, Some(call)))
+            Ok(send_refusal(caller, &parts, refusal, response_control))
         }
     }
+}
+
+/// Gives a request in a tunnel the address of its host. Returns whether a request is for loomrec
+/// itself, and not for a host whose proxy loomrec is.
+fn find_place(caller: &ConnectionContext, parts: &mut Parts) -> Result<bool, CallRefusal> {
+    let Some(tunnel) = &caller.tunnel else {
+        return Ok(caller.proxy.config.access.is_for_us(parts));
+    };
+    tunnel.place(parts).map(|()| false).map_err(|message| CallRefusal {
+        provider: Provider::UNKNOWN,
+        status: StatusCode::MISDIRECTED_REQUEST,
+        kind: "OtherHost",
+        message,
+    })
+}
+
+/// Refuses a request without an engine.
+fn send_refusal(
+    caller: &Arc<ConnectionContext>,
+    parts: &Parts,
+    refusal: CallRefusal,
+    response_control: ResponseControl,
+) -> Response<OutBody> {
+    let (call, response) = refuse(caller, parts, refusal);
+    respond::send(response, response_control, Some(call))
 }
 
 /// Answers a call that was admitted, from a page of this origin if it is from one.

@@ -44,6 +44,9 @@ pub enum ListenerTlsError {
     /// The key file is damaged, or its key is of another kind.
     #[error("holds a private key that cannot be used: {0}")]
     Key(String),
+    /// The certificate of an authority has ended, or has not begun.
+    #[error("is not valid now: it is valid until {0}")]
+    NotValid(time::Date),
     /// The key is that of another certificate.
     #[error("is not the key of the certificate")]
     OtherKey,

@@ -56,6 +56,7 @@ mod side_poll;
 pub mod socket;
 mod tunnel_host;
 mod unflushed_end;
+mod user_authority;
 mod websocket;
 
 use std::sync::Arc;

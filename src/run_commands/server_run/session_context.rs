@@ -33,6 +33,7 @@ impl RunContext {
             current: Arc::clone(&self.current),
             address: self.address,
             tls: None,
+            authority: None,
             public_url: self.public_url.clone(),
             access: self.access.clone(),
             upstreams: self.upstreams.clone(),

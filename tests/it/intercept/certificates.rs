@@ -1,9 +1,12 @@
 //! Tests of the authority: strict clients accept its certificates, and its key is in no file.
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
 
-use super::{BASED, DIRECT, record, replaying};
+use rcgen::{BasicConstraints, CertificateParams, IsCa, KeyPair};
+
+use super::{BASED, DIRECT, record, replay, replaying};
 use crate::support::Scene;
 use crate::support::chance::skipped;
 use crate::support::loomrec::{command, finish};
@@ -76,6 +79,37 @@ fn key_of_the_authority_is_in_no_file_and_only_the_user_enters_its_folder() {
     assert!(is_in_files(scene.dir(), b"BEGIN CERTIFICATE"));
     assert!(!is_in_files(scene.dir(), b"PRIVATE KEY"));
     server.stop();
+}
+
+#[test]
+fn authority_of_the_user_signs_if_nobody_else_can_read_its_key() {
+    let scene = Scene::new();
+    record(&scene, &["--intercept"], &[DIRECT]).expect(0);
+    let key = KeyPair::generate().unwrap();
+    let mut params = CertificateParams::default();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let certificate = params.self_signed(&key).unwrap().pem();
+    let path = |name: &str| scene.path(name).display().to_string();
+    let (cert, key_path) = (path("mine.pem"), path("mine-key.pem"));
+    std::fs::write(&cert, &certificate).unwrap();
+    std::fs::write(&key_path, key.serialize_pem()).unwrap();
+    let flags = ["--strict", "--intercept", "--tls-cert", &cert, "--tls-key", &key_path];
+    let mode = |mode| {
+        std::fs::set_permissions(&key_path, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    mode(0o644);
+    replay(&scene, &flags, &[DIRECT]).expect(2).says(&["--tls-key: others can read", "chmod 600"]);
+    mode(0o600);
+    replay(&scene, &flags, &[DIRECT]).expect(0).says(&["1 served"]);
+    // Only the user's authority is added to what the program trusts.
+    let mut args = scene.replay_args(&flags[1..]);
+    args.extend(["--allow-empty", "--", "sh", "-c", "cat $NODE_EXTRA_CA_CERTS"].map(Into::into));
+    let ended = finish(&mut command(scene.dir(), &args), b"").expect(0);
+    assert_eq!(ended.stdout, certificate);
+    params.not_after = rcgen::date_time_ymd(2020, 1, 1);
+    std::fs::write(&cert, params.self_signed(&key).unwrap().pem()).unwrap();
+    let says = ["--tls-cert", "is not valid now: it is valid until 2020-01-01"];
+    replay(&scene, &flags, &[DIRECT]).expect(2).says(&says);
 }
 
 #[test]

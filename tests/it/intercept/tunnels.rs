@@ -7,9 +7,9 @@ use base64::prelude::{BASE64_STANDARD, Engine as _};
 
 use super::{DIRECT, record};
 use crate::support::gate::PATIENCE;
-use crate::support::shape::{chat, chat_body};
+use crate::support::shape::{chat, chat_answer, chat_body};
 use crate::support::tls_client::TlsClient;
-use crate::support::{Call, Client, Scene, Server};
+use crate::support::{Answer, Call, Client, Received, Scene, Server, Upstream};
 
 /// A server that answers a recorded call, and the certificate to trust.
 struct InterceptingServer {
@@ -97,6 +97,57 @@ fn tunnel_has_no_control_paths_and_no_other_host() {
         assert!(refused.starts_with("HTTP/1.1 421 ") && refused.contains("OtherHost"), "{refused}");
     }
     server.server.stop().expect(1);
+}
+
+#[test]
+fn addresses_in_answers_lead_back_into_tunnels() {
+    let scene = Scene::new();
+    let upstream = Upstream::start(|request: &Received| {
+        let text = request.text();
+        let address = match () {
+            () if text.contains("first") => {
+                format!("http://{}/v1/next", request.header("host").unwrap())
+            }
+            () if text.contains("second") => "https://api.openai.com/v1/next".to_owned(),
+            () if text.contains("third") => "/v1/next".to_owned(),
+            () => "https://elsewhere.example/v1/next".to_owned(),
+        };
+        let headers = ["content-type: application/json", &format!("location: {address}")];
+        Answer::whole(200, &headers, chat_answer("hello"))
+    });
+    let prompts = ["first", "second", "third", "fourth"];
+    scene.recorded(&upstream, &prompts.map(chat));
+    let server = InterceptingServer::start(&scene, &[]);
+    let mut tunnel = server.tunnel("api.openai.com");
+    let mut location = |prompt: &str| {
+        let call = Call::post("/v1/chat/completions", chat_body(prompt).to_string());
+        tunnel.send(&call.header("host: api.openai.com"));
+        let head = tunnel.until("\r\n\r\n");
+        let line = head.lines().find_map(|line| line.strip_prefix("location: "));
+        let found = line.map(str::to_owned);
+        if !head.contains("hello") {
+            tunnel.until("hello");
+        }
+        found
+    };
+    let here = Some("https://api.openai.com/v1/next".to_owned());
+    let expected = [here.clone(), here, Some("/v1/next".to_owned()), None];
+    assert_eq!(prompts.map(&mut location), expected);
+    server.server.stop();
+}
+
+#[test]
+fn tests_of_a_framework_have_the_variables() {
+    let scene = Scene::of_sessions();
+    let server = scene.replay(&["--intercept", "--strict", "--sessions-by-control"]);
+    let begin = r#"{"prefix": "gw0", "recording": "a.json"}"#;
+    server.call(&Call::post("/__loomrec/session", begin)).expect(201);
+    let answer = server.call(&Call::get("/__loomrec/environment?prefix=gw0")).expect(200).json();
+    let variable = |name: &str| answer["variables"][name].as_str().unwrap_or_default().to_owned();
+    assert!(variable("HTTPS_PROXY").starts_with("http://loomrec:"), "{answer}");
+    assert!(variable("SSL_CERT_FILE").ends_with("bundle.pem"), "{answer}");
+    assert!(std::path::Path::new(&variable("NODE_EXTRA_CA_CERTS")).exists());
+    server.stop();
 }
 
 #[test]
