@@ -1,6 +1,7 @@
 //! One run of the server: from the bound socket to the last response, until a wrapped command ends
 //! or a signal comes.
 
+mod guard_setup;
 mod printed_environment;
 mod proxy_setup;
 mod reload;
@@ -18,8 +19,8 @@ use http::HeaderName;
 use tokio::net::TcpListener;
 
 use super::args::ServeArgs;
-use super::guard::{self, RunGuard};
-use super::interception::{self, RunInterception};
+use super::guard;
+use super::interception;
 use super::progress::{self, RunProgress};
 use super::store_secrets::store_secrets;
 use super::{log, open_files, trace};
@@ -43,7 +44,7 @@ use loomrec_proxy::guard::EscapePolicy;
 use loomrec_proxy::inspector::RecentMisses;
 use loomrec_proxy::server::access::AccessPolicy;
 use loomrec_proxy::server::{
-    self, CertificateAuthority, ListenerEntrance, ListenerTls, OnNotice, ServerThreads, UserNotice,
+    self, CertificateAuthority, ListenerTls, OnNotice, ServerThreads, UserNotice,
 };
 use loomrec_recording::KeyVariables;
 use loomrec_recording::redact::Redactor;
@@ -165,7 +166,7 @@ impl RunContext {
         let (tls, authority) = match certificate {
             ListenerCertificate::None => (None, None),
             ListenerCertificate::Server(tls) => (Some(tls), None),
-            ListenerCertificate::Authority(authority) => (None, Some(Arc::new(authority))),
+            ListenerCertificate::Authority(authority) => (None, Some(authority)),
         };
         let is_https = tls.is_some();
         let address = serve_setup::address(args)?;
@@ -313,22 +314,13 @@ impl RunContext {
         let threads = Arc::new(ServerThreads::start().map_err(no_threads)?);
         let listener = serve_setup::listener(self.address).await?;
         let origin = self.origin(&listener)?;
-        let routes = &self.upstreams.routes;
         let own = listener.local_addr().ok();
         let bound = own.unwrap_or(self.address);
-        let place = (bound.port(), guard::has_clients(args, bound.ip()));
-        let interception = RunInterception::start(
-            args,
-            place,
-            routes,
-            (&self.current, self.authority.clone()),
-            &self.output,
-        )?;
-        let policy = interception.as_ref().map(RunInterception::policy);
-        let guard = RunGuard::start(engines.guard, args, bound, routes, policy).await?;
+        let (guard, interception) = self.start_guard(args, engines.guard, bound).await?;
+        let interception = interception.as_ref();
         let mut environment = self.environment(args, &origin, &engines.stand_in_keys);
         environment.guard =
-            interception::variables(&guard, interception.as_ref(), &self.current, &args.no_env);
+            interception::variables(&guard, interception, &self.current, &args.no_env);
         let place = (&*self.upstreams.routes, &*self.metrics);
         let spans = trace::start(args, &self.current, place, own, self.notify())?;
         let shared = SharedRun {
@@ -351,10 +343,7 @@ impl RunContext {
         let reload = ServerReload::new(self.tls.clone(), args, read_again, metrics, output);
         let server = ServerParts {
             listener,
-            entrance: ListenerEntrance {
-                tls: self.tls.clone(),
-                interception: interception.as_ref().and_then(|it| it.of_listener(&guard)),
-            },
+            entrance: self.entrance(&guard, interception),
             guard: &guard,
             proxy: &proxy,
             threads: &threads,

@@ -104,6 +104,7 @@ mod inspect;
 mod inspector;
 #[cfg(test)]
 mod intercept;
+#[cfg(test)]
 mod interchange;
 #[cfg(test)]
 mod interchange_words;

@@ -1,6 +1,7 @@
 //! The certificate and the key of the listener: the files of `--tls-cert` and `--tls-key`.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::args::TlsArgs;
 use crate::exit::CommandFailure;
@@ -17,7 +18,7 @@ pub enum ListenerCertificate {
     /// The listener shows the certificate.
     Server(ListenerTls),
     /// With `--intercept`: it is that of an authority, which signs those of hosts.
-    Authority(CertificateAuthority),
+    Authority(Arc<CertificateAuthority>),
 }
 
 /// Reads the files of `--tls-cert` and `--tls-key`, once. With `may_sign`, they may be those of an
@@ -51,7 +52,7 @@ pub fn listener_certificate(
             CertificateAuthority::from_pem(&texts.0, &texts.1).map_err(failed)?
     {
         refuse_open_key(&key)?;
-        return Ok(ListenerCertificate::Authority(authority));
+        return Ok(ListenerCertificate::Authority(Arc::new(authority)));
     }
     ListenerTls::from_pem(&texts.0, &texts.1).map(ListenerCertificate::Server).map_err(failed)
 }
