@@ -5,6 +5,7 @@ mod file_access;
 mod file_status;
 mod file_system;
 mod input_file;
+mod local_socket;
 mod process;
 mod signal;
 mod system_names;
@@ -18,6 +19,7 @@ pub use file_access::{
 pub use file_status::{FileId, FileKind, FileStatus};
 pub use file_system::network_file_system;
 pub use input_file::{open_input, read_input};
+pub use local_socket::{LocalSocket, connect_local_socket};
 pub use process::{
     PAGE_OPENERS, exit_signal, lead_process_group, lower_thread_priority, open_file_maximum,
     raise_open_file_limit, signal_process, signal_process_group, suspend_process,

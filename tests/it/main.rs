@@ -230,6 +230,8 @@ mod shared_answers;
 #[cfg(test)]
 mod soak;
 #[cfg(test)]
+mod socket_upstream;
+#[cfg(test)]
 mod stand_ins;
 #[cfg(test)]
 mod stats;

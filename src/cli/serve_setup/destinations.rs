@@ -3,8 +3,10 @@
 use super::upstream::UpstreamSettings;
 use super::upstream_address::without_secrets;
 use loomrec_engine::route::MountedUpstream;
+use loomrec_engine::upstream::origin_words;
 use loomrec_identity::spelling;
 use loomrec_provider::directory::KnownUpstream;
+use url::Url;
 
 impl UpstreamSettings {
     /// Returns where calls go, if the user gave an address.
@@ -22,7 +24,7 @@ impl UpstreamSettings {
             .map(|(address, names)| format!("{} → {address}", names.join(", ")))
             .collect();
         match &self.routes.single {
-            Some(base) => parts.push(format!("all others → {}", shown(base.as_str()))),
+            Some(base) => parts.push(format!("all others → {}", shown(base))),
             None if parts.is_empty() => return None,
             None => parts.push("all others → their public addresses".to_owned()),
         }
@@ -78,11 +80,14 @@ impl UpstreamSettings {
 
 /// Returns the address of an upstream, without secrets.
 fn address(upstream: &MountedUpstream) -> Option<String> {
-    upstream.base.as_ref().map(|base| shown(base.as_str()))
+    upstream.base.as_ref().map(shown)
 }
 
-fn shown(base: &str) -> String {
-    without_secrets(base).trim_end_matches('/').to_owned()
+fn shown(base: &Url) -> String {
+    match base.scheme() {
+        "http" | "https" => without_secrets(base.as_str()).trim_end_matches('/').to_owned(),
+        _ => origin_words(base),
+    }
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use url::{ParseError, Url};
 
 use crate::exit::CommandFailure;
+use loomrec_engine::upstream::socket_url;
 
 /// Whether a text can be the first segment of a path.
 pub(super) fn is_name(text: &str) -> bool {
@@ -48,9 +49,12 @@ pub(super) fn parse_address(flag: &str, address: &str) -> Result<Url, CommandFai
             without_secrets(flag)
         ))
     };
+    if let Some(socket) = socket_url(address) {
+        return socket.map_err(|why| wrong(&why));
+    }
     let url = parse_url(address).map_err(|why| wrong(&why))?;
     if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
-        return Err(wrong("the address is neither http:// nor https://"));
+        return Err(wrong("the address is neither http:// nor https:// nor unix:/PATH"));
     }
     if url.query().is_some() || url.fragment().is_some() {
         return Err(wrong("the address may not have a query or a fragment"));

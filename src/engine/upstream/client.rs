@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use http::header::{CONTENT_LENGTH, PROXY_AUTHORIZATION, SEC_WEBSOCKET_ACCEPT};
+use http::header::{CONTENT_LENGTH, HOST, PROXY_AUTHORIZATION, SEC_WEBSOCKET_ACCEPT};
 use http::{HeaderValue, Method, Request, Response, StatusCode, Version};
 use hyper_util::client::legacy;
 
@@ -13,6 +13,7 @@ use super::error::UpstreamError;
 use super::pools::RuntimePools;
 use super::proxy::ProxySettings;
 use super::request::UpstreamRequest;
+use super::socket_address::is_socket;
 use super::tls::{self, TlsSetup};
 use super::{framing, target, tls_error};
 use crate::websocket::handshake;
@@ -119,6 +120,9 @@ impl UpstreamClient {
         let UpstreamRequest { upstream, base, method, mut headers, body, .. } = forward;
         if let Some(authorization) = self.proxies.authorization(&uri) {
             headers.insert(PROXY_AUTHORIZATION, authorization);
+        }
+        if is_socket(&base) {
+            headers.insert(HOST, HeaderValue::from_static("localhost"));
         }
         let mut request = Request::new(body.into());
         *request.method_mut() = method;

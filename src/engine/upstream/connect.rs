@@ -19,8 +19,10 @@ use tokio::time::timeout;
 use tower_service::Service;
 
 use super::proxy::{ProxyRoute, ProxySettings};
+use super::socket_address::uri_path;
 use super::stream::{FirstHop, UpstreamStream};
 use super::tls::TlsSetup;
+use loomrec_os::connect_local_socket;
 
 /// The most time that making a connection may take, including the name, the proxy and TLS.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
@@ -81,6 +83,9 @@ impl UpstreamConnector {
 
     /// Opens a connection for requests to `to`.
     pub(super) async fn connect(mut self, to: Uri) -> Result<UpstreamStream, BoxError> {
+        if let Some(path) = uri_path(&to) {
+            return Ok(UpstreamStream::local(connect_local_socket(&path).await?));
+        }
         match self.proxies.route(&to) {
             ProxyRoute::Direct => self.open(to).await.map(UpstreamStream::direct),
             ProxyRoute::Forward(proxy) => {

@@ -2,6 +2,8 @@
 
 use url::Url;
 
+use super::socket_address::origin_words;
+
 /// Why an upstream gave no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum UpstreamError {
@@ -52,7 +54,7 @@ pub enum UpstreamError {
 
 impl UpstreamError {
     pub(super) fn unreachable(upstream: &str, base: &Url, detail: String) -> Self {
-        let origin = base.origin().ascii_serialization();
+        let origin = origin_words(base);
         Self::Unreachable { upstream: upstream.to_owned(), origin, detail }
     }
 }

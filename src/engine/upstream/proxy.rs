@@ -5,6 +5,8 @@ use std::net::IpAddr;
 use http::{HeaderValue, Uri};
 use hyper_util::client::proxy::matcher::{Intercept, Matcher};
 
+use super::socket_address::uri_path;
+
 /// `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY`, also in lower case, as they were when
 /// the client was made.
 #[derive(Debug)]
@@ -58,6 +60,9 @@ impl ProxySettings {
 
 /// Whether an address is on this machine.
 fn is_local(uri: &Uri) -> bool {
+    if uri_path(uri).is_some() {
+        return true;
+    }
     let host = uri.host().unwrap_or_default();
     match host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>() {
         Ok(address) => address.is_loopback(),

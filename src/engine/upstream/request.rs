@@ -4,6 +4,7 @@ use bytes::Bytes;
 use http::{HeaderMap, Method};
 use url::{Position, Url};
 
+use super::socket_address::recorded_origin;
 use crate::websocket::turn_link::SocketTurn;
 use loomrec_provider::directory;
 
@@ -35,9 +36,7 @@ impl UpstreamRequest {
         let has_user = !self.base.username().is_empty() || self.base.password().is_some();
         match has_user {
             false => directory::stored_origin(&self.upstream, &self.base[..Position::BeforePath]),
-            true => {
-                directory::stored_origin(&self.upstream, &self.base.origin().ascii_serialization())
-            }
+            true => directory::stored_origin(&self.upstream, &recorded_origin(&self.base)),
         }
     }
 }

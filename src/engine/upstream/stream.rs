@@ -10,12 +10,32 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
+use loomrec_os::LocalSocket;
+
 /// A connection to a server or a proxy, with TLS if its address says `https`.
 pub(super) type FirstHop = MaybeHttpsStream<TokioIo<TcpStream>>;
 
+/// What a connection consists of.
+enum UpstreamIo {
+    /// A connection over the network.
+    Network(TokioIo<MaybeHttpsStream<FirstHop>>),
+    /// A connection to a socket in the file system.
+    Local(LocalSocket),
+}
+
+/// Calls a method of the connection that there is.
+macro_rules! of_io {
+    ($io:expr, $method:ident $(, $argument:expr)*) => {
+        match $io {
+            UpstreamIo::Network(io) => Pin::new(io).$method($($argument),*),
+            UpstreamIo::Local(io) => Pin::new(io).$method($($argument),*),
+        }
+    };
+}
+
 /// A connection to an upstream, or through a tunnel.
 pub struct UpstreamStream {
-    io: TokioIo<MaybeHttpsStream<FirstHop>>,
+    io: UpstreamIo,
     /// Whether the other end is a proxy that gets requests with absolute addresses.
     is_forwarded: bool,
     /// Whether each read returns one TLS record.
@@ -41,8 +61,15 @@ impl UpstreamStream {
         Self::new(io, true)
     }
 
+    /// Returns a connection to a socket in the file system.
+    pub(super) fn local(socket: LocalSocket) -> Self {
+        let io = UpstreamIo::Local(socket);
+        Self { io, is_forwarded: false, is_tls: false, failure: None }
+    }
+
     fn new(io: MaybeHttpsStream<FirstHop>, is_tls: bool) -> Self {
-        Self { io: TokioIo::new(io), is_forwarded: false, is_tls, failure: None }
+        let io = UpstreamIo::Network(TokioIo::new(io));
+        Self { io, is_forwarded: false, is_tls, failure: None }
     }
 
     fn poll_io(
@@ -51,14 +78,17 @@ impl UpstreamStream {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<usize>> {
         let before = buffer.filled().len();
-        let polled = Pin::new(&mut self.io).poll_read(cx, buffer);
+        let polled = of_io!(&mut self.io, poll_read, cx, buffer);
         polled.map_ok(|()| buffer.filled().len() - before)
     }
 }
 
 impl Connection for UpstreamStream {
     fn connected(&self) -> Connected {
-        self.io.inner().connected().proxy(self.is_forwarded)
+        match &self.io {
+            UpstreamIo::Network(io) => io.inner().connected().proxy(self.is_forwarded),
+            UpstreamIo::Local(_) => Connected::new(),
+        }
     }
 }
 
@@ -97,19 +127,22 @@ impl AsyncWrite for UpstreamStream {
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.io).poll_write(cx, bytes)
+        of_io!(&mut self.io, poll_write, cx, bytes)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.io).poll_flush(cx)
+        of_io!(&mut self.io, poll_flush, cx)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.io).poll_shutdown(cx)
+        of_io!(&mut self.io, poll_shutdown, cx)
     }
 
     fn is_write_vectored(&self) -> bool {
-        self.io.is_write_vectored()
+        match &self.io {
+            UpstreamIo::Network(io) => io.is_write_vectored(),
+            UpstreamIo::Local(io) => io.is_write_vectored(),
+        }
     }
 
     fn poll_write_vectored(
@@ -117,6 +150,6 @@ impl AsyncWrite for UpstreamStream {
         cx: &mut Context<'_>,
         bytes: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.io).poll_write_vectored(cx, bytes)
+        of_io!(&mut self.io, poll_write_vectored, cx, bytes)
     }
 }

@@ -8,6 +8,7 @@ use url::{Position, Url};
 
 use super::error::UpstreamError;
 use super::request::UpstreamRequest;
+use super::socket_address::socket_host;
 
 /// The characters beside letters and digits that no URL library rewrites.
 const PLAIN: &[u8] = b"-._~!$&()*+,;=:@%/";
@@ -29,7 +30,8 @@ fn url(forward: &UpstreamRequest) -> Result<Url, UpstreamError> {
 
 /// Returns the same in hyper's type: scheme, host and port, path and query.
 pub(super) fn uri(forward: &UpstreamRequest) -> Result<Uri, UpstreamError> {
-    let host = forward.base.host_str().unwrap_or_default();
+    let socket = socket_host(&forward.base);
+    let host = socket.as_deref().or(forward.base.host_str()).unwrap_or_default();
     let builder = Uri::builder().scheme(forward.base.scheme());
     let builder = match forward.base.port() {
         Some(port) => builder.authority(format!("{host}:{port}")),

@@ -83,7 +83,7 @@ async fn one(
     key: Option<(&'static str, &str)>,
 ) -> DoctorFinding {
     let about = format!("online: {}", upstream.name);
-    let at = base.origin().ascii_serialization();
+    let at = loomrec_engine::upstream::origin_words(&base);
     // If no path shows whether a key is valid, the key is not sent and not judged.
     let key = key.filter(|_| upstream.free_path.is_some());
     let sent = client.send(request(upstream, base, key));

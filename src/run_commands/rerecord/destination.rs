@@ -7,6 +7,7 @@ use url::Url;
 
 use loomrec_cli::{serve_setup, terminal};
 use loomrec_engine::route::UNNAMED;
+use loomrec_engine::upstream::recorded_origin;
 use loomrec_provider::directory::KnownUpstream;
 use loomrec_recording::Entry;
 
@@ -71,7 +72,7 @@ impl CallDestinations {
 
     /// Returns the other addresses at which an upstream's calls were recorded.
     fn others(&self, upstream: &str, destination: &UpstreamDestination) -> Vec<&str> {
-        let own = destination.base.origin().ascii_serialization();
+        let own = recorded_origin(&destination.base);
         let recorded = self.recorded.0.get(upstream).into_iter().flatten();
         recorded.map(String::as_str).filter(|origin| *origin != own).collect()
     }
