@@ -144,6 +144,7 @@ pub(crate) fn any_entry() -> impl Strategy<Value = Entry> {
                 .collect(),
             session: words.1,
             recorded_at: words.3.clone(),
+            edited_at: words.3.clone().filter(|time| time.len() % 3 == 0),
             ended_at: words.3.filter(|time| time.len() % 2 == 0),
             request,
             response,

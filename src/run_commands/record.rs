@@ -58,8 +58,8 @@ async fn run_recorder(
 ) -> Result<u8, CommandFailure> {
     let preset = Preset::of(&args.serve, &settings.presets);
     let recordings = std::slice::from_ref(&args.recording);
-    let mut ground = RunContext::read(&args.serve, recordings, preset)?;
-    ground.cost_limit = args.max_cost.map(CostLimit::new).map(Arc::new);
+    let mut ground =
+        RunContext::read(&args.serve, recordings, preset)?.limiting_cost(args.max_cost);
     let cost_limit = ground.cost_limit.clone();
     if args.serve.print_env {
         return ground.print_environment(&args.serve, &StandInKeys::None);

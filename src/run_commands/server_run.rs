@@ -199,6 +199,11 @@ impl RunContext {
         })
     }
 
+    /// Returns the same context, with what the run may spend in dollars.
+    pub fn limiting_cost(self, dollars: Option<f64>) -> Self {
+        Self { cost_limit: dollars.map(CostLimit::new).map(Arc::new), ..self }
+    }
+
     /// Returns the rules for calls: those of flags, and those of the preset.
     ///
     /// # Errors

@@ -22,7 +22,6 @@ use loomrec_cli::preset::Preset;
 use loomrec_cli::settings::Settings;
 use loomrec_cli::wrapped_command::StandInKeys;
 use loomrec_cli::{serve_setup, set_aside};
-use loomrec_engine::record::CostLimit;
 use loomrec_engine::replay::{Latency, Matcher, ReplayEngine, ReplayTerms};
 use loomrec_engine::{Engine, MissPolicy, RunStrictness};
 use loomrec_proxy::server::session::{
@@ -142,8 +141,8 @@ async fn run(
     };
     let args = command.serve().clone();
     let location = RecordingLocation::from(template.as_path());
-    let mut ground = RunContext::read(&args, std::slice::from_ref(&location), preset)?;
-    ground.cost_limit = command.max_cost().map(CostLimit::new).map(Arc::new);
+    let ground = RunContext::read(&args, std::slice::from_ref(&location), preset)?
+        .limiting_cost(command.max_cost());
     let cost_limit = ground.cost_limit.clone();
     let is_replay = matches!(command, SessionCommand::Replay(_));
     let is_deep = args.sessions.sessions_by_control;
@@ -156,16 +155,15 @@ async fn run(
     }
     let client = if is_replay { None } else { Some(serve_setup::upstream_client()?) };
     let context = ground.for_session(&args, &location, SessionTerms::default())?;
-    let (name, run_counters) = (command.name(), Arc::clone(&ground.counters));
-    let (guard, allow_empty) = (command.guard(), command.allows_no_call());
+    let (name, guard, allow_empty) = (command.name(), command.guard(), command.allows_no_call());
+    let run_counters = Arc::clone(&ground.counters);
     let matcher = Matcher::new(Vec::new(), ReplayTerms::default())?;
     let in_force = command.in_force(&matcher);
     let engines = no_engines(&ground, matcher, &command, stand_in_keys.clone(), in_force.as_ref());
     let sessions_in_force = Arc::new(Mutex::new(in_force.clone().unwrap_or_default()));
-    let of_sessions = Arc::clone(&sessions_in_force);
+    let in_force_of_sessions = Arc::clone(&sessions_in_force);
     let output = ground.output.clone();
     let start_sessions: StartSessions = Box::new(|shared| {
-        let in_force = of_sessions;
         start(CommandHost {
             command,
             template,
@@ -174,7 +172,7 @@ async fn run(
             run_counters,
             client,
             shared,
-            in_force,
+            in_force: in_force_of_sessions,
         })
     });
     let sessions = RunSessions { start: start_sessions, read_again: None };

@@ -139,7 +139,10 @@ fn a_message_begins_on_a_line_of_its_own_after_what_a_command_left_on_the_termin
     // The terminal has 100 columns: the blanks go over its edge only if the line was not empty.
     let fresh = format!("{}\r\u{1b}[K", " ".repeat(99));
     let seen = shown("xterm", &[], "....");
-    assert!(seen.contains(&format!("....{fresh}loomrec record: ok")), "{seen:?}");
+    assert!(
+        seen.contains(&format!("....{fresh}loomrec record: \u{1b}[1m\u{1b}[32mok")),
+        "{seen:?}"
+    );
     assert!(shown("dumb", &[], "....").contains("....loomrec record: ok"));
     assert!(shown("xterm", &["--log-format", "json"], "....").contains("....{\"level\""));
 }

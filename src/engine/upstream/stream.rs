@@ -16,6 +16,10 @@ use loomrec_os::LocalSocket;
 pub(super) type FirstHop = MaybeHttpsStream<TokioIo<TcpStream>>;
 
 /// What a connection consists of.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "almost every connection is the larger one, and a box would be another allocation"
+)]
 enum UpstreamIo {
     /// A connection over the network.
     Network(TokioIo<MaybeHttpsStream<FirstHop>>),

@@ -182,7 +182,9 @@ async fn serve(
 ) {
     let proxy = &answering.proxy;
     if let Some(decided) = proxy.faults.decider().at_accept(number) {
-        return fault::apply_to_connection(Arc::clone(proxy), stream, number, decided).await;
+        // In a box, as what is below: an idle connection keeps the memory of each branch.
+        let struck = fault::apply_to_connection(Arc::clone(proxy), stream, number, decided);
+        return Box::pin(struck).await;
     }
     let peer = ConnectionPeer::new(peer, stream.local_addr().ok());
     let connection = HttpConnection { stream, peer, tunnel };

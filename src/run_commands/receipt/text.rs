@@ -60,6 +60,14 @@ impl Receipt {
         }
     }
 
+    /// Formats the tokens of the run, and what they cost.
+    fn token_words(&self) -> Option<String> {
+        let (input, output) = (self.more.input_tokens, self.more.output_tokens);
+        let verb = if self.recorded > 0 { "spent" } else { "saved" };
+        let cost = sum_words(self.more.cost_usd, self.more.unknown_costs);
+        (input + output > 0).then(|| format!("{input} tokens in, {output} out, {cost} {verb}"))
+    }
+
     /// Formats the receipt for people: one line, and one more for each note and complaint.
     pub fn text(&self) -> String {
         let more = &self.more;
@@ -105,12 +113,7 @@ impl Receipt {
         }
         parts.extend(self.script.iter().flat_map(ScriptReceipt::text));
         parts.push(format!("upstream connections: {}", self.upstream_connections));
-        if more.input_tokens + more.output_tokens > 0 {
-            let verb = if self.recorded > 0 { "spent" } else { "saved" };
-            let (input, output) = (more.input_tokens, more.output_tokens);
-            let cost = sum_words(more.cost_usd, more.unknown_costs);
-            parts.push(format!("{input} tokens in, {output} out, {cost} {verb}"));
-        }
+        parts.extend(self.token_words());
         parts
             .extend(self.recordings.iter().map(|(path, sha)| self.recording(path, sha.as_deref())));
         let mut text = format!(

@@ -23,9 +23,7 @@ pub(crate) fn receipt(args: &ReplayArgs, ran: &RunResult) -> Receipt {
         receipt.takes = matcher.len();
         receipt.recorded_ms = matcher.recorded_ms();
         receipt.unchecked_calls = matcher.unchecked_calls();
-        let edited = matcher.edited_takes();
-        let note = || format!("takes whose answers were edited by hand: {edited}");
-        receipt.notes.extend((edited > 0).then(note));
+        receipt.notes.extend(edited_note(matcher.edited_takes()));
     }
     receipt.notes.extend(serve_setup::ineffective_rules(&proxy.redactor));
     receipt.notes.extend(ran.replay.as_ref().and_then(|replay| end_order::broken(replay)));
@@ -77,6 +75,11 @@ pub(crate) fn receipt(args: &ReplayArgs, ran: &RunResult) -> Receipt {
     // With a script alone, there are no takes that could be used.
     receipt.unused = (!args.recordings.is_empty()).then_some(unused);
     receipt
+}
+
+/// Says how many answers were edited by hand.
+fn edited_note(takes: usize) -> Option<String> {
+    (takes > 0).then(|| format!("takes whose answers were edited by hand: {takes}"))
 }
 
 /// Returns what is wrong with the use of a script.
