@@ -67,7 +67,7 @@ fn an_event_that_is_not_json_any_more_is_named_with_its_line() {
 #[test]
 fn what_is_no_text_cannot_be_edited() {
     let binary = response(json!({"status": 200, "end": "complete",
-        "headers": {"content-type": "audio/mpeg"}, "body_base64": "//79"}));
+        "headers": {"content-type": "audio/mpeg"}, "base64": "//79"}));
     assert_eq!(EditableAnswer::of_entry(&binary).unwrap_err(), NotEditable::Binary);
     let plain = Entry::parse(&json!({"content": "words"})).unwrap();
     assert_eq!(EditableAnswer::of_entry(&plain).unwrap_err(), NotEditable::NoResponse);

@@ -121,8 +121,8 @@ fn refusal_names_what_no_call_can_be() {
     assert_eq!(
         told(json!({ "step": "a" })),
         "rule 1: /match/step: unknown field of match, \"step\", did you mean \"step_id\"?; \
-         there are: step_id, request_hash, upstream, provider, operation, model, path, session, \
-         call, attempt, connection, body"
+         there are: step_id, request_hash, upstream, provider, operation, method, tool, model, \
+         path, session, call, attempt, connection, body"
     );
     assert!(told(json!({ "operation": "chats" })).starts_with(
         "rule 1: /match/operation: unknown operation \"chats\", did you mean \"chat\"?; \

@@ -105,6 +105,7 @@ fn json_has_the_same_names_for_every_take() {
       "provider": "openai",
       "upstream": "openai",
       "operation": "chat",
+      "rpc": null,
       "method": "POST",
       "path": "/v1/chat/completions",
       "model": "gpt-4o-mini",
