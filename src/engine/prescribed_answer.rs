@@ -15,7 +15,7 @@ use loomrec_provider::RpcKind;
 
 /// The code of an error for a method that the server does not have.
 const NO_METHOD: i64 = -32601;
-/// The code of a mismatch. It is none of those that the protocol reserves.
+/// The code of a mismatch. The protocol does not reserve it.
 const MISMATCH: i64 = 422;
 
 /// Returns the answer to a call that no take answers; `None` if the protocol prescribes none.

@@ -134,8 +134,8 @@ pub(super) fn explain_passed(passed: &[HostCount]) -> Option<String> {
     ))
 }
 
-/// Returns a note about hosts to which an intercepting replay made no connection. `None` if there
-/// are none.
+/// Returns a note about hosts to which an intercepting replay made no connection. `None` without
+/// such a host.
 pub(super) fn explain_refused(refused: &[HostCount]) -> Option<String> {
     let named = most_often(refused)?;
     Some(format!(

@@ -13,7 +13,7 @@ const LARGEST: u64 = 1 << 20;
 
 /// What the files of `--tls-cert` and `--tls-key` are for.
 pub enum ListenerCertificate {
-    /// There are none.
+    /// Neither flag was given.
     None,
     /// The listener shows the certificate.
     Server(ListenerTls),
