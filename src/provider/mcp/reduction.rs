@@ -1,12 +1,15 @@
-//! What counts of a request: all of it but its ids, what `_meta` holds beside the version of the
-//! protocol, and what a client says of itself when it connects.
+//! What counts of a request: all of it but its ids, the marks of traces in `_meta`, and the name and
+//! the version of the client's software.
 
 use super::method::{HEADER_PREFIX, INITIALIZE};
 use loomrec_identity::{Json, JsonMember, KeyReduction};
 
-/// The member of `_meta` that counts: it selects the version of the protocol.
-const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
-/// The member of the params of `initialize` that counts.
+/// The members of `_meta` that do not count: a client makes them anew, or they name its software.
+const META_LEFT_OUT: [&str; 5] =
+    ["progressToken", "traceparent", "tracestate", "baggage", "io.modelcontextprotocol/clientInfo"];
+/// The member of the params of `initialize` that names the client's software.
+const CLIENT_INFO: &str = "clientInfo";
+/// A member that the params of `initialize` have in this protocol, and not in others.
 const INITIALIZE_VERSION: &str = "protocolVersion";
 
 /// What keys leave out of these requests.
@@ -30,9 +33,7 @@ fn counted_request<'j>(request: &Json<'j>) -> Json<'j> {
     let counted = |(name, value): &JsonMember<'j>| match () {
         // A request with an id is not the notification of the same method.
         () if *name == "id" => Some((*name, Json::Null)),
-        () if *name == "params" && is_initialize => {
-            Some((*name, only_member(value, INITIALIZE_VERSION)))
-        }
+        () if *name == "params" && is_initialize => Some((*name, without(value, &[CLIENT_INFO]))),
         () if *name == "params" => Some((*name, counted_params(value)?)),
         () => Some((*name, value.clone())),
     };
@@ -45,17 +46,18 @@ fn counted_params<'j>(params: &Json<'j>) -> Option<Json<'j>> {
         return Some(params.clone());
     };
     let counted = |(name, value): &JsonMember<'j>| match *name == "_meta" && value.is_object() {
-        true => Some((*name, only_member(value, VERSION))).filter(|(_, meta)| !is_empty(meta)),
+        true => Some((*name, without(value, &META_LEFT_OUT))).filter(|(_, meta)| !is_empty(meta)),
         false => Some((*name, value.clone())),
     };
     let counted = Json::from_members(members.iter().filter_map(counted));
     Some(counted).filter(|counted| !is_empty(counted))
 }
 
-/// Returns an object with this member alone, or else an empty one.
-fn only_member<'j>(object: &Json<'j>, member: &'static str) -> Json<'j> {
+/// Returns an object without these members.
+fn without<'j>(object: &Json<'j>, names: &[&str]) -> Json<'j> {
     let members = object.as_object().unwrap_or_default().iter();
-    Json::from_members(members.filter(|(name, _)| *name == member).cloned())
+    let counts = |(name, _): &&JsonMember<'j>| !names.iter().any(|left_out| *name == **left_out);
+    Json::from_members(members.filter(counts).cloned())
 }
 
 fn is_empty(object: &Json<'_>) -> bool {
@@ -114,6 +116,10 @@ mod tests {
             r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"id":5}}"#,
             r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"rootUri":"a"}}"#,
             r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"rootUri":"b"}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"a","capabilities":{}}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"a","capabilities":{"roots":{}}}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"_meta":{"io.modelcontextprotocol/clientCapabilities":{}}}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"_meta":{"own":1}}}"#,
             r#"{"jsonrpc":"2.0","id":1,"method":"m","more":5}"#,
             r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"a"}}}"#,
             r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"b"}}}"#,

@@ -20,6 +20,9 @@ fn whole(change: impl FnOnce(&mut Value)) -> Call {
             "_meta": {
                 "io.modelcontextprotocol/protocolVersion": "2026-07-28",
                 "io.modelcontextprotocol/clientInfo": { "name": "a", "version": "1" },
+                "io.modelcontextprotocol/clientCapabilities": { "roots": { "listChanged": true } },
+                "io.modelcontextprotocol/logLevel": "info",
+                "own": 5,
                 "progressToken": 1,
                 "traceparent": "00-1",
             },
@@ -101,18 +104,19 @@ fn headers_that_say_what_the_body_says_do_not_count() {
 }
 
 #[test]
-fn client_that_connects_is_known_by_its_version_of_the_protocol() {
-    let begin = |client: &str, version: &str| {
+fn client_that_connects_is_known_by_all_but_the_name_of_its_software() {
+    let begin = |client: &str, version: &str, capability: &str| {
         let params = json!({
             "protocolVersion": version,
             "clientInfo": { "name": client, "version": "1" },
-            "capabilities": { client: {} },
+            "capabilities": { capability: {} },
         });
         request(json!(0), "initialize", &params)
     };
-    let scene = recorded(&tools(), &[begin("one", "2025-11-25")]);
-    assert!(!replayed(&scene, &begin("two", "2025-11-25")).1);
-    assert!(replayed(&scene, &begin("one", "2025-06-18")).1);
+    let scene = recorded(&tools(), &[begin("one", "2025-11-25", "roots")]);
+    assert!(!replayed(&scene, &begin("two", "2025-11-25", "roots")).1);
+    assert!(replayed(&scene, &begin("one", "2025-06-18", "roots")).1);
+    assert!(replayed(&scene, &begin("one", "2025-11-25", "sampling")).1);
 }
 
 #[test]
