@@ -322,7 +322,8 @@ async fn converse<S: ClientStream>(
                         let parts = http.into_parts();
                         let mut socket = parts.io.into_inner();
                         socket.put_back(parts.read_buf);
-                        after_http(Box::new(socket), closing).await;
+                        // The connection counts as open until what happened on it is reported.
+                        after_http(Box::new(socket), closing.clone()).await;
                     }
                     return;
                 }
