@@ -27,6 +27,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use http::header::{CONNECTION, HeaderName};
 use http::{HeaderMap, Response, StatusCode};
 use tokio::sync::{Notify, watch};
 
@@ -205,13 +206,16 @@ fn announced_length(headers: &HeaderMap) -> Option<u64> {
 /// Removes the headers that apply to one connection only, including those named by `connection`.
 pub fn remove_hop_by_hop(headers: &mut HeaderMap) {
     let named: Vec<String> = headers
-        .get_all(http::header::CONNECTION)
+        .get_all(CONNECTION)
         .iter()
         .filter_map(|value| value.to_str().ok())
         .flat_map(|value| value.split(','))
         .map(|name| name.trim().to_ascii_lowercase())
         .collect();
-    for name in named.iter().map(String::as_str).chain(HOP_BY_HOP) {
-        headers.remove(name);
-    }
+    let is_hop_by_hop = |name: &&HeaderName| {
+        HOP_BY_HOP.contains(&name.as_str()) || named.iter().any(|named| name.as_str() == named)
+    };
+    // Most heads have one such header at most: to look for each of them would take longer.
+    let removed: Vec<HeaderName> = headers.keys().filter(is_hop_by_hop).cloned().collect();
+    removed.into_iter().for_each(|name| _ = headers.remove(name));
 }

@@ -58,10 +58,13 @@ pub(super) fn workflow(headers: &HeaderMap, secrets: &CallCredentials) -> Option
 
 /// Returns the first header of a call that weakens a strict replay, by its name in the table.
 pub(super) fn weakening(headers: &HeaderMap) -> Option<&'static str> {
-    let weakens = CLIENT_HEADERS.iter().filter(|header| header.effect == ClientEffect::Weakens);
-    let is_sent = |header: &&ClientHeader| match header.is_prefix {
-        false => headers.contains_key(header.name),
-        true => headers.keys().any(|name| name.as_str().starts_with(header.name)),
-    };
-    weakens.into_iter().find(is_sent).map(|header| header.name)
+    headers.keys().find_map(|sent| {
+        let sent = sent.as_str();
+        let weakens = CLIENT_HEADERS.iter().filter(|header| header.effect == ClientEffect::Weakens);
+        let is_sent = |header: &&ClientHeader| match header.is_prefix {
+            false => sent == header.name,
+            true => sent.starts_with(header.name),
+        };
+        weakens.into_iter().find(is_sent).map(|header| header.name)
+    })
 }

@@ -24,7 +24,7 @@ const MOST: usize = 1 << 20;
 /// Whether an answer may name addresses: in a header, or as an answer of its operation.
 pub(super) fn may_have_addresses(call: &IncomingCall, response: &Response<AnswerBody>) -> bool {
     !members_of(call).is_empty()
-        || ADDRESSES.iter().any(|name| response.headers().contains_key(*name))
+        || response.headers().keys().any(|name| ADDRESSES.contains(&name.as_str()))
 }
 
 /// Returns the answer with loomrec's address in the place of each that is at an upstream of this

@@ -43,7 +43,7 @@ impl FaultLayer<'_> {
             Ok(declarations) => declarations,
             Err(why) => return Ok(self.refuse(&call, why)),
         };
-        let is_idle = faults.idle && declarations.headers.is_empty() && !faults.run_time.is_set();
+        let is_idle = faults.idle && declarations.is_without_headers() && !faults.run_time.is_set();
         if is_idle && !faults.watch.is_open() {
             let found = proxy.engine.find(&call.parsed);
             return Ok(self.pass(&call, found).await.map(ResponseBody::Answer));

@@ -121,7 +121,7 @@ fn chaos(
     let of_entry = declarer.and_then(|declarer| declarer.declared?.rates());
     let has_rate =
         |rates: Option<&ChaosRates>| rates.is_some_and(|rates| rates.has_rate(&decided.rule));
-    let source = match declarations.headers.rates.as_ref() {
+    let source = match declarations.header_rates() {
         in_headers if has_rate(in_headers) => "header",
         _ if has_rate(of_entry) => "entry",
         _ if has_rate(declarations.run_time.as_deref()) => "control",

@@ -19,7 +19,7 @@ const FAULT: HeaderName = HeaderName::from_static("x-loomrec-fault");
 /// The faults that are declared for one call, whatever answers it.
 #[derive(Debug, Default)]
 pub(super) struct CallDeclarations {
-    pub(super) headers: FaultHeaders,
+    pub(super) headers: Option<Box<FaultHeaders>>,
     /// The rates that are set for it while the run goes on.
     pub(super) run_time: Option<Arc<ChaosRates>>,
 }
@@ -41,8 +41,19 @@ impl CallDeclarations {
     pub(super) fn read(proxy: &Proxy, call: &IncomingCall) -> Result<Self, String> {
         let admitted = FaultHeaders::admitted(&call.headers, &proxy.strictness);
         let headers = admitted.map_err(|why| shown(proxy, call, why))?;
-        headers.ignored.iter().for_each(|text| proxy.faults.warn((*text).to_owned()));
+        let ignored = headers.iter().flat_map(|headers| &headers.ignored);
+        ignored.for_each(|text| proxy.faults.warn((*text).to_owned()));
         Ok(Self { headers, run_time: run_time_rates(proxy, call) })
+    }
+
+    /// Whether its headers declare no fault.
+    pub(super) fn is_without_headers(&self) -> bool {
+        self.headers.as_ref().is_none_or(|headers| headers.is_empty())
+    }
+
+    /// Returns the rates that its headers declare.
+    pub(super) fn header_rates(&self) -> Option<&ChaosRates> {
+        self.headers.as_ref()?.rates.as_ref()
     }
 
     /// Returns them together with the faults of the entry or the rule that would answer the call.
@@ -55,8 +66,8 @@ impl CallDeclarations {
             Some(EntryFault { name, rule: declared.rule()?, alone: declared.is_alone() })
         });
         FaultDeclarations {
-            header: self.headers.fault.as_ref(),
-            header_rates: self.headers.rates.as_ref(),
+            header: self.headers.as_ref().and_then(|headers| headers.fault.as_ref()),
+            header_rates: self.header_rates(),
             entry,
             entry_rates: declared.and_then(DeclaredFault::rates),
             run_time_rates: self.run_time.as_deref(),
@@ -85,17 +96,21 @@ fn shown(proxy: &Proxy, call: &IncomingCall, why: String) -> String {
 }
 
 impl FaultHeaders {
-    /// Reads the headers, and asks the strictness of the run about the faults in them.
+    /// Reads the headers, and asks the strictness of the run about the faults in them. `None` if
+    /// there is no such header.
     ///
     /// # Errors
     /// Names the header that is invalid or refused, and says why.
-    fn admitted(headers: &HeaderMap, strictness: &RunStrictness) -> Result<Self, String> {
-        let read = Self::of(headers)?;
+    fn admitted(
+        headers: &HeaderMap,
+        strictness: &RunStrictness,
+    ) -> Result<Option<Box<Self>>, String> {
+        let Some(name) = client_header::weakening(headers) else { return Ok(None) };
+        let read = Box::new(Self::of(headers)?);
         if !read.is_empty() {
-            let name = client_header::weakening(headers).unwrap_or("of a fault");
             strictness.admit(&format!("header {name}")).map_err(|why| why.to_string())?;
         }
-        Ok(read)
+        Ok(Some(read))
     }
 
     /// Reads the headers.
@@ -132,7 +147,7 @@ impl FaultHeaders {
         declared.all(|(_, value)| is_clean(value.as_bytes(), secrets))
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    fn is_empty(&self) -> bool {
         self.fault.is_none() && self.rates.is_none()
     }
 }
