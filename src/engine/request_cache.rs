@@ -10,12 +10,13 @@
 //! own lock.
 
 use std::collections::VecDeque;
-use std::hash::{BuildHasher, RandomState};
+use std::hash::{BuildHasher as _, Hasher as _};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use foldhash::HashMap;
+use foldhash::quality::RandomState;
 
 use super::head_cache::{EarlierHead, RequestRef};
 use super::parsed_request::ParsedRequest;
@@ -65,7 +66,7 @@ pub struct RequestCache {
     shards: [Mutex<CacheShard>; SHARDS],
     /// Hashes of requests that came once. The hash itself decides the slot.
     first_seen: Box<[AtomicU64]>,
-    seed: u64,
+    hashing: RandomState,
 }
 
 impl Default for RequestCache {
@@ -84,22 +85,23 @@ impl RequestCache {
         Self {
             shards: Default::default(),
             first_seen: (0..slots).map(|_| AtomicU64::new(0)).collect(),
-            seed: RandomState::new().hash_one(0),
+            hashing: RandomState::default(),
         }
     }
 }
 
 /// Returns the hash of a request with this target.
-fn fingerprint_of(raw: &RequestRef<'_>, target: &str, seed: u64) -> u64 {
-    let mut fingerprint = mix_bytes(seed ^ raw.body.len() as u64, raw.body);
-    fingerprint = mix_bytes(fingerprint, target.as_bytes());
+fn fingerprint_of(raw: &RequestRef<'_>, target: &str, hashing: &RandomState) -> u64 {
+    let mut hasher = hashing.build_hasher();
+    hasher.write(raw.body);
+    hasher.write(target.as_bytes());
     for (name, value) in raw.headers {
         // These headers tell apart calls with the same body.
         if name == http::header::AUTHORIZATION || name.as_str().starts_with("x-loomrec-") {
-            fingerprint = mix_bytes(fingerprint, value.as_bytes());
+            hasher.write(value.as_bytes());
         }
     }
-    fingerprint
+    hasher.finish()
 }
 
 impl RememberedRequest {
@@ -120,7 +122,7 @@ impl RequestCache {
         let Some(target) = raw.target().filter(|_| raw.body.len() <= LARGEST) else {
             return CachedRequest::New;
         };
-        let fingerprint = fingerprint_of(raw, target, self.seed);
+        let fingerprint = fingerprint_of(raw, target, &self.hashing);
         {
             let shard = self.shard(fingerprint).lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(found) =
@@ -175,37 +177,6 @@ impl CacheShard {
         self.bytes -= removed.as_ref().map_or(0, RememberedRequest::size);
         removed.is_some()
     }
-}
-
-/// Mixes bytes into a hash, 32 at a time.
-fn mix_bytes(seed: u64, bytes: &[u8]) -> u64 {
-    const KEYS: [u64; 4] = [
-        0x9e37_79b9_7f4a_7c15,
-        0xbf58_476d_1ce4_e5b9,
-        0x94d0_49bb_1331_11eb,
-        0xd6e8_feb8_6659_fd93,
-    ];
-    let mix = |lane: u64, word: [u8; 8], key: u64| {
-        let product = u128::from(lane ^ u64::from_le_bytes(word)) * u128::from(key);
-        (product as u64 ^ (product >> 64) as u64).wrapping_add(lane.rotate_left(23))
-    };
-    let mut lanes = KEYS.map(|key| seed ^ key);
-    let (blocks, tail) = bytes.as_chunks::<32>();
-    for block in blocks {
-        for ((lane, word), key) in lanes.iter_mut().zip(block.as_chunks::<8>().0).zip(KEYS) {
-            *lane = mix(*lane, *word, key);
-        }
-    }
-    let mut state = bytes.len() as u64;
-    for lane in lanes {
-        state = mix(state, lane.to_le_bytes(), KEYS[0]);
-    }
-    for part in tail.chunks(8) {
-        let mut word = [0; 8];
-        word[..part.len()].copy_from_slice(part);
-        state = mix(state, word, KEYS[1]);
-    }
-    state
 }
 
 #[cfg(test)]
