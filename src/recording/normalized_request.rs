@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 
@@ -39,6 +39,8 @@ pub struct NormalizedRequest {
     pub bound: Vec<Option<BoundRequest>>,
     /// What is known of its client.
     pub client: RequestClient,
+    /// The preset of its client, once it was looked for.
+    preset: OnceLock<Option<&'static ClientPreset>>,
     /// Its keys under the rules that were given when it was observed.
     keys: Vec<(IdentityRules, RequestKey)>,
 }
@@ -60,15 +62,17 @@ impl NormalizedRequest {
         match self.client {
             RequestClient::Known(preset) => Some(preset),
             RequestClient::Unknown => None,
-            RequestClient::ByInstructions => {
-                let body = Some(&self.request.body).filter(|body| ClientPreset::may_open(body))?;
-                let body = loomrec_identity::parse(body).ok()?;
-                let texts = text_roles(&body).into_iter();
-                let mut texts = texts.filter(|(role, _)| *role == TextRole::System);
-                let text = texts.find_map(|(_, place)| body.pointer(&place)?.as_str())?;
-                ClientPreset::of_instructions(&text)
-            }
+            RequestClient::ByInstructions => *self.preset.get_or_init(|| self.preset_by_text()),
         }
+    }
+
+    fn preset_by_text(&self) -> Option<&'static ClientPreset> {
+        let body = Some(&self.request.body).filter(|body| ClientPreset::may_open(body))?;
+        let body = loomrec_identity::parse(body).ok()?;
+        let texts = text_roles(&body).into_iter();
+        let mut texts = texts.filter(|(role, _)| *role == TextRole::System);
+        let text = texts.find_map(|(_, place)| body.pointer(&place)?.as_str())?;
+        ClientPreset::of_instructions(&text)
     }
 
     /// Makes a normalized request of `request`, which was sent to `upstream`. It has no session and
@@ -115,6 +119,7 @@ impl NormalizedRequest {
             placeholders,
             bound,
             client: RequestClient::Unknown,
+            preset: OnceLock::new(),
             keys,
         }
     }
