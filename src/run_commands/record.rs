@@ -27,7 +27,7 @@ use loomrec_fault::FaultCounters;
 use loomrec_identity::IdentityRules;
 use loomrec_proxy::guard::EscapePolicy;
 use loomrec_store::RecordingLocation;
-use loomrec_telemetry::run_counters::EarlierTakes;
+use loomrec_telemetry::run_counters::{EarlierTakes, RunCounters};
 pub(super) use recorder::on_appender_event;
 use recorder::{existing, recorder};
 
@@ -72,7 +72,8 @@ async fn run_recorder(
     let (engines, in_force) = engines(&args, &ground, remote.as_ref())?;
     let (run_values, began) = (ground.run_values.all.clone(), OffsetDateTime::now_utc());
     let ran = ground.run(&args.serve, engines, None).await?;
-    if is_new {
+    // To look for entries reads the whole file.
+    if is_new && RunCounters::read(&ran.proxy.telemetry.counters.recorded) == 0 {
         remove_empty(&args.recording);
     }
     // A recorder that joined others cannot tell their takes from earlier ones by their time.
