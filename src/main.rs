@@ -61,6 +61,7 @@ fn dispatch<'a>(
             Command::Record(args) if args.prove => run::prove(&args, line).await,
             Command::Record(args) => run::record(args, settings).await,
             Command::Replay(args) => run::replay(args, settings).await,
+            Command::Mcp(args) => run::mcp(args).await,
             Command::Ls(args) => ls::run(&args),
             Command::Show(args) => show::run(&args),
             Command::Diff(args) => diff::run(&args),

@@ -45,7 +45,7 @@ const BOTH: &[&str] = &[
 
 /// The commands, in the groups of the help and of docs/cli.md.
 pub const COMMAND_GROUPS: [(&str, &[&str]); 7] = [
-    ("Record and replay", &["record", "replay", "demo"]),
+    ("Record and replay", &["record", "replay", "mcp", "demo"]),
     ("Look at recordings and runs", &["ls", "show", "stats", "diff", "journal", "ui", "score"]),
     ("Renew answers", &["rerecord", "review", "accept", "reject"]),
     ("Change and check recordings", &["verify", "edit", "merge", "prune", "redact"]),

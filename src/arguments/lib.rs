@@ -18,6 +18,7 @@ mod limit;
 mod listen;
 mod location;
 mod log_format;
+mod mcp;
 mod merge;
 mod noise;
 mod prune;
@@ -59,6 +60,7 @@ pub use interchange::{ExportArgs, ImportArgs};
 pub use journal::{JournalArgs, TimeArgument};
 pub use limit::LimitArgs;
 pub use log_format::LogFormat;
+pub use mcp::McpArgs;
 pub use merge::{MergeArgs, OnConflict};
 pub use noise::NoiseArgs;
 pub use prune::PruneArgs;
@@ -143,6 +145,8 @@ pub enum Command {
     Record(RecordArgs),
     /// Answer calls from recordings, and refuse calls that are not recorded.
     Replay(ReplayArgs),
+    /// Put loomrec in front of an MCP server that speaks over stdio.
+    Mcp(McpArgs),
     /// List the entries of a recording.
     Ls(LsArgs),
     /// Show one entry in full: request, answer and chunk timeline.

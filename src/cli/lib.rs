@@ -3,6 +3,7 @@
 
 pub mod amount;
 pub mod authority_files;
+pub mod bridge_sockets;
 pub mod command_definition;
 pub mod exit;
 mod held_messages;

@@ -346,7 +346,7 @@ impl WrappedCommand {
         loop {
             tokio::select! {
                 status = self.child.wait() => {
-                    return Ok(CommandEnd { code: code_of(status?), was_terminated });
+                    return Ok(CommandEnd { code: shell_code(status?), was_terminated });
                 }
                 // On a terminal, the command has already received the Ctrl-C.
                 () = self.signals.interrupt.recv() => if self.own_group { self.pass(ProcessSignal::Interrupt) },
@@ -371,7 +371,7 @@ impl WrappedCommand {
 }
 
 /// Returns the exit code as shells report it.
-fn code_of(status: ExitStatus) -> u8 {
+pub fn shell_code(status: ExitStatus) -> u8 {
     let code = match (status.code(), loomrec_os::exit_signal(status)) {
         (Some(code), _) => code,
         (None, signal) => 128 + signal.unwrap_or(0),

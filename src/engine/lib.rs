@@ -33,6 +33,7 @@ pub mod request_summary;
 pub mod route;
 mod strictness;
 mod take_lease;
+pub mod tool_bridge;
 pub mod upstream;
 pub mod websocket;
 

@@ -50,7 +50,8 @@ pub(super) async fn record(
         secrets,
         arrived,
         recorded_at,
-        upstream_origin: request.stored_origin(),
+        // The socket of a bridge is of this run alone.
+        upstream_origin: request.stored_origin().filter(|_| call.route().bridge.is_none()),
         run_values: Arc::clone(engine.run_values()),
         on_recorded: on_recorded.settling(reserve),
         keeps: None,

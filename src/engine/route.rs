@@ -12,6 +12,7 @@ use http::{HeaderMap, Method, Uri};
 use percent_encoding::percent_decode_str;
 use url::Url;
 
+use super::tool_bridge::{BridgeFolder, BridgeName};
 use loomrec_provider::{Provider, directory};
 
 /// The name of the upstream for calls of no known shape.
@@ -62,6 +63,8 @@ pub struct RouteTable {
     /// Whether calls of no known shape go to [`UNNAMED`] although no URL is given. True in a replay
     /// whose recordings hold such calls.
     pub unnamed: bool,
+    /// The folder with the sockets of `loomrec mcp`, if the run has one.
+    pub bridges: Option<BridgeFolder>,
 }
 
 /// Where a request goes.
@@ -81,6 +84,8 @@ pub struct Route {
     pub session: Option<String>,
     /// The place of its upstream among those that only absolute targets name, if it is one of them.
     pub of_host: Option<usize>,
+    /// The address of the server of tools that a bridge has asked for.
+    pub bridge: Option<Url>,
 }
 
 /// The error of a request that names no upstream.
@@ -147,6 +152,14 @@ impl RouteTable {
         }
         let (first, rest) = split_first(path);
         let named = self.named.iter().find(|upstream| upstream.name == first);
+        let bridge = BridgeName::of_sender(headers).filter(|_| is_upstream_name(first));
+        if let Some(bridge) = bridge.filter(|_| uri.authority().is_none()) {
+            let folder = self.bridges.as_ref();
+            let address = folder.and_then(|folder| folder.address(&bridge));
+            let unlisted = MountedUpstream::new(first, None, Provider::UNKNOWN);
+            let place = named.unwrap_or(&unlisted).place(rest, query, session);
+            return Ok(Route { bridge: address, ..place });
+        }
         if let Some(upstream) = named.filter(|_| uri.authority().is_none()) {
             return Ok(upstream.place(rest, query, session));
         }
@@ -167,7 +180,10 @@ impl RouteTable {
     }
 
     /// Returns the address of the upstream that a route leads to, if it is known.
-    pub fn base(&self, place: &Route) -> Option<&Url> {
+    pub fn base<'a>(&'a self, place: &'a Route) -> Option<&'a Url> {
+        if let Some(bridge) = &place.bridge {
+            return Some(bridge);
+        }
         if place.single {
             return self.single.as_ref();
         }
@@ -251,8 +267,16 @@ impl MountedUpstream {
             query,
             session,
             of_host: None,
+            bridge: None,
         }
     }
+}
+
+/// Whether a text can be the first segment of a path.
+pub fn is_upstream_name(text: &str) -> bool {
+    !text.is_empty()
+        && !text.starts_with("__")
+        && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'))
 }
 
 /// Whether a target names the host and port of an address. A target without a port matches an

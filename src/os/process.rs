@@ -46,6 +46,12 @@ pub fn lead_process_group(command: &mut Command) {
     command.process_group(0);
 }
 
+/// Executes the command in the place of this process. Returns only if that fails.
+pub fn replace_process(command: &mut Command) -> io::Error {
+    use std::os::unix::process::CommandExt as _;
+    command.exec()
+}
+
 /// The number of the signal that ended a process; `None` if it exited by itself.
 pub fn exit_signal(status: ExitStatus) -> Option<i32> {
     use std::os::unix::process::ExitStatusExt as _;

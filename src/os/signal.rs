@@ -22,6 +22,8 @@ pub enum ProcessSignal {
     Continue,
     /// A stop that a process can neither refuse nor watch for.
     Stop,
+    /// An end that a process can neither refuse nor watch for.
+    Kill,
 }
 
 /// The signals of one kind that this process receives.
@@ -47,6 +49,7 @@ impl ProcessSignal {
             Self::Suspend => Signal::TSTP,
             Self::Continue => Signal::CONT,
             Self::Stop => Signal::STOP,
+            Self::Kill => Signal::KILL,
         }
     }
 }

@@ -4,10 +4,12 @@
 //! generated in this crate, at its optimization level, and not in the root package.
 
 use super::args::{
-    Command, CompactArgs, DemoArgs, DoctorArgs, GcArgs, LsArgs, PullArgs, PushArgs, RecordArgs,
-    ReplayArgs, RerecordArgs, UiArgs,
+    Command, CompactArgs, DemoArgs, DoctorArgs, GcArgs, LsArgs, McpArgs, PullArgs, PushArgs,
+    RecordArgs, ReplayArgs, RerecordArgs, UiArgs,
 };
-use super::{demo, doctor, prove, remote, remote_arguments, rerecord, session, ui};
+use super::{
+    demo, doctor, mcp as mcp_command, prove, remote, remote_arguments, rerecord, session, ui,
+};
 use loomrec_cli::CommandFuture;
 use loomrec_cli::settings::Settings;
 
@@ -43,6 +45,11 @@ pub fn prove<'a>(args: &'a RecordArgs, line: &'a clap::Command) -> CommandFuture
 /// Runs `loomrec replay`.
 pub fn replay(args: ReplayArgs, settings: &Settings) -> CommandFuture<'_> {
     Box::pin(session::run_replay(args, settings))
+}
+
+/// Runs `loomrec mcp`.
+pub fn mcp(args: McpArgs) -> CommandFuture<'static> {
+    Box::pin(mcp_command::run(args))
 }
 
 /// Runs `loomrec rerecord`.

@@ -13,6 +13,7 @@ mod guard;
 mod in_force;
 mod interception;
 mod log;
+mod mcp;
 mod no_call;
 mod open_files;
 mod progress;

@@ -1,6 +1,7 @@
 //! One run of the server: from the bound socket to the last response, until a wrapped command ends
 //! or a signal comes.
 
+mod bridge_setup;
 mod guard_setup;
 mod printed_environment;
 mod proxy_setup;
@@ -24,6 +25,7 @@ use super::interception;
 use super::progress::{self, RunProgress};
 use super::store_secrets::store_secrets;
 use super::{log, open_files, trace};
+use loomrec_cli::bridge_sockets::BridgeSockets;
 use loomrec_cli::exit::{CommandFailure, UNEXPECTED};
 use loomrec_cli::output::Output;
 use loomrec_cli::preset::{AppliedPreset, Preset};
@@ -73,6 +75,8 @@ pub struct RunContext {
     access: AccessPolicy,
     /// The upstreams of requests.
     pub upstreams: UpstreamSettings,
+    /// The folder for the sockets of `loomrec mcp`, if programs get the variables of this run.
+    bridges: Option<Arc<BridgeSockets>>,
     /// Removes what must never be stored or shown.
     pub redactor: Arc<Redactor>,
     /// The values of this run.
@@ -170,16 +174,20 @@ impl RunContext {
         };
         let is_https = tls.is_some();
         let address = serve_setup::address(args)?;
+        let mut upstreams = serve_setup::upstreams(args, &current)?;
+        let has_clients = guard::has_clients(args, address.ip());
+        let bridges = Self::start_bridges(has_clients, &mut upstreams, &output);
         Ok(Self {
             address,
             tls,
             authority,
             access: serve_setup::access(args, public_url.as_ref())?.over_tls(is_https),
             public_url,
-            upstreams: serve_setup::upstreams(args, &current)?,
+            upstreams,
+            bridges,
             redactor: serve_setup::redactor(&args.redact)?,
             run_values,
-            key_variables: match guard::has_clients(args, address.ip()) {
+            key_variables: match has_clients {
                 true => key_variables(&current),
                 false => KeyVariables::default(),
             },
@@ -326,6 +334,7 @@ impl RunContext {
         let mut environment = self.environment(args, &origin, &engines.stand_in_keys);
         environment.guard =
             interception::variables(&guard, interception, &self.current, &args.no_env);
+        self.add_bridges(args, &mut environment);
         let place = (&*self.upstreams.routes, &*self.metrics);
         let spans = trace::start(args, &self.current, place, own, self.notify())?;
         let shared = SharedRun {

@@ -15,9 +15,10 @@ const SEVERAL: &str = "Flags of several commands";
 const CELL_WORDS: usize = 40;
 
 /// The pages that say more of a command.
-const PAGES: [(&str, &str); 29] = [
+const PAGES: [(&str, &str); 30] = [
     ("record", "guide.md"),
     ("replay", "strict.md"),
+    ("mcp", "mcp.md#over-stdio"),
     ("ls", "commands-on-files.md#ls-and-show"),
     ("show", "commands-on-files.md#ls-and-show"),
     ("stats", "commands-on-files.md#stats"),

@@ -10,10 +10,10 @@ use std::process::Command;
 use loomrec_identity::{IdentityRules, KeyForm, RequestKey, RequestParts};
 use regex::Regex;
 
-const COMMANDS: [&str; 29] = [
+const COMMANDS: [&str; 30] = [
     "record", "replay", "ls", "show", "diff", "noise", "stats", "score", "config", "trust",
     "doctor", "demo", "import", "export", "review", "accept", "reject", "rerecord", "merge",
-    "edit", "prune", "redact", "verify", "journal", "ui", "push", "pull", "compact", "gc",
+    "edit", "prune", "redact", "verify", "journal", "ui", "push", "pull", "compact", "gc", "mcp",
 ];
 
 fn root() -> PathBuf {

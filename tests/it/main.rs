@@ -131,6 +131,8 @@ mod maintenance;
 #[cfg(test)]
 mod mcp;
 #[cfg(test)]
+mod mcp_stdio;
+#[cfg(test)]
 mod meddle;
 #[cfg(test)]
 mod merge;

@@ -5,4 +5,4 @@ mod fault;
 mod identity;
 mod ids;
 mod prescribed;
-mod scene;
+pub(crate) mod scene;

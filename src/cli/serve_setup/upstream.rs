@@ -6,11 +6,11 @@ use std::sync::Arc;
 use url::Url;
 
 use super::check_names;
-use super::upstream_address::{is_name, parse_address, without_secrets};
+use super::upstream_address::{parse_address, without_secrets};
 use crate::args::ServeArgs;
 use crate::exit::{CommandFailure, UNEXPECTED};
 use crate::wrapped_command;
-use loomrec_engine::route::{MountedUpstream, RouteTable, UNNAMED};
+use loomrec_engine::route::{MountedUpstream, RouteTable, UNNAMED, is_upstream_name};
 use loomrec_engine::upstream::UpstreamClient;
 use loomrec_provider::Provider;
 use loomrec_provider::directory::{KnownUpstream, ProviderHosts, UPSTREAMS};
@@ -121,7 +121,7 @@ pub fn upstreams_at(
     }
     let (mut single, mut declared) = (None, Vec::new());
     for text in addresses.iter().filter(|text| !text.is_empty()) {
-        match text.split_once('=').filter(|(name, _)| is_name(name)) {
+        match text.split_once('=').filter(|(name, _)| is_upstream_name(name)) {
             Some((name, address)) => {
                 set(name, parse_address(text, address)?);
                 declared.push(name.to_owned());

@@ -3,14 +3,8 @@
 use url::{ParseError, Url};
 
 use crate::exit::CommandFailure;
+use loomrec_engine::route::is_upstream_name;
 use loomrec_engine::upstream::socket_url;
-
-/// Whether a text can be the first segment of a path.
-pub(super) fn is_name(text: &str) -> bool {
-    !text.is_empty()
-        && !text.starts_with("__")
-        && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'))
-}
 
 /// Removes the secret parts from an address, or from a text that contains one: the user and
 /// password before the host, and the query.
@@ -33,7 +27,8 @@ pub fn without_secrets(text: &str) -> String {
 /// # Errors
 /// An invalid address.
 pub fn addresses(flags: &[String]) -> Result<Vec<(Option<String>, Url)>, CommandFailure> {
-    let read = |text: &String| match text.split_once('=').filter(|(name, _)| is_name(name)) {
+    let read = |text: &String| match text.split_once('=').filter(|(name, _)| is_upstream_name(name))
+    {
         Some((name, address)) => Ok((Some(name.to_owned()), parse_address(text, address)?)),
         None => Ok((None, parse_address(text, text)?)),
     };

@@ -1,7 +1,8 @@
 //! The check of upstream names: one that is almost the name of a known upstream is a typo.
 
-use super::upstream_address::{is_name, without_secrets};
+use super::upstream_address::without_secrets;
 use crate::exit::CommandFailure;
+use loomrec_engine::route::is_upstream_name;
 use loomrec_identity::spelling;
 use loomrec_provider::directory::{KnownUpstream, UPSTREAMS};
 
@@ -12,7 +13,7 @@ use loomrec_provider::directory::{KnownUpstream, UPSTREAMS};
 /// # Errors
 /// Such a name; a value of `--new-upstream` that is no name.
 pub fn check_names(addresses: &[String], declared: &[String]) -> Result<(), CommandFailure> {
-    if let Some(text) = declared.iter().find(|text| !text.is_empty() && !is_name(text)) {
+    if let Some(text) = declared.iter().find(|text| !text.is_empty() && !is_upstream_name(text)) {
         return Err(CommandFailure::usage(format!(
             "--new-upstream {}: it takes the NAME of an --upstream NAME=URL",
             without_secrets(text)
@@ -30,7 +31,7 @@ pub fn misspelled_name<'t>(
     address: &'t str,
     declared: &[String],
 ) -> Option<(&'t str, &'static str)> {
-    let (name, _) = address.split_once('=').filter(|(name, _)| is_name(name))?;
+    let (name, _) = address.split_once('=').filter(|(name, _)| is_upstream_name(name))?;
     if declared.iter().any(|declared| declared == name) {
         return None;
     }

@@ -5,6 +5,7 @@ use http::HeaderMap;
 use loomrec_dialect::compat::header_chaos::CHAOS_PREFIX;
 use loomrec_dialect::compat::test_name::HEADER_NAME;
 use loomrec_engine::ClientEffect;
+use loomrec_engine::tool_bridge::BRIDGE_HEADER;
 use loomrec_recording::redact::{CallCredentials, is_clean};
 
 /// A header that tells loomrec something.
@@ -25,7 +26,7 @@ const WORKFLOW: &str = "x-loomrec-workflow";
 const LONGEST_WORKFLOW: usize = 128;
 
 /// The headers that tell loomrec something.
-pub const CLIENT_HEADERS: [ClientHeader; 8] = [
+pub const CLIENT_HEADERS: [ClientHeader; 9] = [
     // Each session gets each take once, which the verdict says.
     named("x-loomrec-session", ClientEffect::Harmless),
     // It chooses among the takes of the same request.
@@ -33,6 +34,8 @@ pub const CLIENT_HEADERS: [ClientHeader; 8] = [
     // A label of metrics.
     named(WORKFLOW, ClientEffect::Harmless),
     named("x-loomrec-token", ClientEffect::Harmless),
+    // It names the socket of a server of tools, which only calls that go upstream reach.
+    named(BRIDGE_HEADER, ClientEffect::Harmless),
     named("x-loomrec-fault", ClientEffect::Weakens),
     beginning("x-loomrec-chaos-", ClientEffect::Weakens),
     beginning(CHAOS_PREFIX, ClientEffect::Weakens),

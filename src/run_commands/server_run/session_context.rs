@@ -37,6 +37,7 @@ impl RunContext {
             public_url: self.public_url.clone(),
             access: self.access.clone(),
             upstreams: self.upstreams.clone(),
+            bridges: self.bridges.clone(),
             redactor: Arc::clone(&self.redactor),
             run_values,
             key_variables: self.key_variables.clone(),
@@ -62,7 +63,9 @@ impl RunContext {
         origin: &str,
         stand_in_keys: &StandInKeys,
     ) -> Vec<(String, String)> {
-        self.environment(args, origin, stand_in_keys).variables
+        let mut environment = self.environment(args, origin, stand_in_keys);
+        self.add_bridges(args, &mut environment);
+        environment.variables
     }
 
     /// Returns the result of a session so far, for its receipt.

@@ -110,6 +110,14 @@ impl Process {
         Self { child, out, err, listeners }
     }
 
+    /// Starts it with a pipe as stdin.
+    #[track_caller]
+    pub(crate) fn with_stdin(command: &mut Command) -> (Self, ChildStdin) {
+        let mut process = Self::spawn(command.stdin(Stdio::piped()));
+        let stdin = process.child.stdin.take().unwrap();
+        (process, stdin)
+    }
+
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
@@ -212,8 +220,7 @@ impl Server {
     /// Starts it with a pipe as stdin.
     #[track_caller]
     pub(crate) fn with_stdin(command: &mut Command) -> (Self, ChildStdin) {
-        let mut process = Process::spawn(command.stdin(Stdio::piped()));
-        let stdin = process.child.stdin.take().unwrap();
+        let (process, stdin) = Process::with_stdin(command);
         (Self::listening(process), stdin)
     }
 

@@ -225,6 +225,7 @@ fn no_header_of_a_call_weakens_a_strict_replay_unless_a_typed_flag_allows_it() {
             "x-loomrec-chaos-drop: 1",
             "x-loomrec-chaos-fault: 1=slow:1",
         ],
+        "x-loomrec-bridge" => vec!["x-loomrec-bridge: aB3", "x-loomrec-bridge: ../run.json"],
         "x-aimock-chaos-" => vec!["x-aimock-chaos-malformed: 1", "x-aimock-chaos-drop: 1"],
         other => panic!("there is no value to try for the header {other}"),
     };

@@ -1,0 +1,42 @@
+//! What a client sent to connect to a server of tools.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+
+use super::message_facts::MessageFacts;
+
+/// The messages by which a client connects, in earlier versions of the protocol.
+#[derive(Debug, Default)]
+pub(super) struct HandshakeMessages(Mutex<HandshakeLines>);
+
+#[derive(Debug, Default)]
+struct HandshakeLines {
+    initialize: Option<Bytes>,
+    initialized: Option<Bytes>,
+}
+
+impl HandshakeMessages {
+    /// Keeps a message of the client if it belongs to the handshake.
+    pub(super) fn note(&self, facts: &MessageFacts, line: &Bytes) {
+        if facts.is_initialize() {
+            self.lines().initialize = Some(line.clone());
+        } else if facts.is_initialized() {
+            self.lines().initialized = Some(line.clone());
+        }
+    }
+
+    /// Returns the request by which the client connected.
+    pub(super) fn initialize(&self) -> Option<Bytes> {
+        self.lines().initialize.clone()
+    }
+
+    /// Returns the notification by which the client said that it has connected.
+    pub(super) fn initialized(&self) -> Option<Bytes> {
+        self.lines().initialized.clone()
+    }
+
+    fn lines(&self) -> MutexGuard<'_, HandshakeLines> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,8 @@
+//! Tests of servers of tools over stdio, in front of which `loomrec mcp` stands.
+
+mod fault;
+mod outside;
+mod recorded;
+mod scene;
+mod server_end;
+mod transports;
