@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import loop as ways
+import resolved
 from authority import server_context
 from upstream import Upstream
 
@@ -45,6 +46,21 @@ def loomrec(tmp_path) -> ways.Loomrec:
     if BARE:
         pytest.skip("a bare run: only the programs and the upstream are checked")
     return ways.Loomrec(os.environ["LOOMREC_BIN"], tmp_path)
+
+
+@pytest.fixture
+def alone(loomrec, tmp_path):
+    """Replays on a machine of its own, if the system permits that: nothing connects to any host."""
+    counts = tmp_path / "counts.json"
+
+    def replay(*words, **variables):
+        loomrec.machine = resolved.machine(counts) or []
+        replayed = loomrec.replay(*words, **variables)
+        assert replayed.receipt["upstream_connections"] == 0
+        assert not loomrec.machine or resolved.connections(counts) == 0
+        return replayed
+
+    return replay
 
 
 @pytest.fixture

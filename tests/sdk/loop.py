@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -57,15 +58,21 @@ class Outcome:
         return document
 
 
-def command(program: str, *arguments: str) -> list[str]:
-    """The command line of one of our programs."""
+def command(program: str, *arguments: str, node: str | Path = "node") -> list[str]:
+    """The command line of one of our programs, run by this Node if it is for Node."""
     if program.endswith(".mjs"):
         home = NODE_HOME / "programs"  # beside its node_modules, where Node looks for the SDK
         home.mkdir(exist_ok=True)
-        for name in (program, "show.mjs", "turns.mjs"):
+        for name in (program, "direct.mjs", "show.mjs", "turns.mjs"):
             _install(PROGRAMS / name, home / name)
-        return ["node", str(home / program), *arguments]
+        return [str(node), str(home / program), *arguments]
     return [sys.executable, str(PROGRAMS / program), *arguments]
+
+
+def node(major: int) -> Path:
+    """Node in this version, from npm, whatever version the PATH has."""
+    kind = {"x86_64": "x64", "aarch64": "arm64"}[platform.machine()]
+    return NODE_HOME / f"node_modules/node{major}-{kind}/bin/node"
 
 
 def _install(source: Path, target: Path) -> None:
@@ -110,6 +117,7 @@ class Loomrec:
     def __init__(self, binary: str, where: Path) -> None:
         self.binary = binary
         self.where = where
+        self.machine: list[str] = []  # what begins the command line of a run, see resolved.py
 
     def record(self, recording: Path, upstream: str, line: list[str], *flags: str,
                **variables: str) -> Outcome:
@@ -126,7 +134,7 @@ class Loomrec:
     def _run(self, verb: str, recording: Path, flags: list[str], line: list[str], env: dict[str, str]) -> Outcome:
         receipt = self.where / "receipt.json"
         receipt.unlink(missing_ok=True)
-        head = [self.binary, verb, "-r", str(recording), "--receipt", str(receipt), *flags, "--"]
+        head = [*self.machine, self.binary, verb, "-r", str(recording), "--receipt", str(receipt), *flags, "--"]
         outcome = execute([*head, *line], env, self.where)
         assert receipt.exists(), f"{verb} left no receipt; exit {outcome.code}:\n{outcome.stderr}"
         outcome.receipt = json.loads(receipt.read_text(encoding="utf-8"))

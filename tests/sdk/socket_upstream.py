@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import threading
 
@@ -33,7 +34,7 @@ class SocketUpstream:
 
 def realtime(connection: ServerConnection) -> None:
     """One text turn in the order of the GA API."""
-    asked = ""
+    asked, audio = "", b""
 
     def say(kind: str, **more) -> None:
         connection.send(json.dumps({"type": kind, "event_id": f"event_{kind}", **more}))
@@ -47,6 +48,11 @@ def realtime(connection: ServerConnection) -> None:
         elif event["type"] == "conversation.item.create":
             asked = event["item"]["content"][0]["text"]
             say("conversation.item.added", item={"id": "item_1", **event["item"]}, previous_item_id=None)
+        elif event["type"] == "input_audio_buffer.append":
+            audio += base64.b64decode(event["audio"])
+        elif event["type"] == "input_audio_buffer.commit":
+            asked = f"{len(audio)} bytes"
+            say("input_audio_buffer.committed", item_id="item_1", previous_item_id=None)
         elif event["type"] == "response.create":
             place = {"response_id": "resp_1", "item_id": "item_2", "output_index": 0, "content_index": 0}
             for word in ("You said ", asked, " 🙂"):

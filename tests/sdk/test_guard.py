@@ -1,28 +1,16 @@
 """The guard: an SDK with an address in the code does not get around loomrec unseen."""
 
-import subprocess
-
-import pytest
-
 import loop as ways
 
 
-def node_version() -> tuple[int, ...]:
-    said = subprocess.run(["node", "--version"], capture_output=True, encoding="utf-8", check=True).stdout
-    return tuple(int(number) for number in said.strip().removeprefix("v").split("."))
-
-
-def obeys_proxies() -> bool:
-    """Whether Node can be told to use the proxy of its environment (docs/guard.md)."""
-    major, minor, *_ = node_version()
-    return major >= 24 or (major, minor) >= (22, 21)
+NODE = ways.node(24)
 
 
 def replayed_around(ask, around, loomrec, upstream, tmp_path, **variables):
     recording = tmp_path / "recording.json"
-    assert loomrec.record(recording, upstream.url, ways.command(ask, "hi")).code == 0
+    assert loomrec.record(recording, upstream.url, ways.command(ask, "hi", node=NODE)).code == 0
     upstream.go_dark()
-    replayed = loomrec.replay(recording, ways.command(around, "hi"), **variables)
+    replayed = loomrec.replay(recording, ways.command(around, "hi", node=NODE), **variables)
     assert upstream.connections_in_the_dark == 0
     return replayed
 
@@ -46,8 +34,6 @@ def test_openai_python_with_an_address_in_the_code_is_reported(loomrec, upstream
 
 
 def test_openai_node_with_an_address_in_the_code_is_reported(loomrec, upstream, tmp_path):
-    if not obeys_proxies():
-        pytest.skip("this Node knows no proxy: docs/guard.md says from which version on it does")
     replayed = replayed_around("node_ask.mjs", "node_around.mjs", loomrec, upstream, tmp_path,
                                NODE_USE_ENV_PROXY="1")
     assert_reported(replayed)

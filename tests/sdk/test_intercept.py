@@ -2,13 +2,11 @@
 
 import json
 import shutil
-import socket
 import subprocess
 
 import pytest
 
 import loop as ways
-from test_guard import obeys_proxies
 
 # The program, its variables for base URLs, and the host that it then calls.
 SDKS = {
@@ -84,28 +82,6 @@ def test_other_clients_trust_the_authority(client, loomrec, upstream, tmp_path):
     upstream.go_dark()
     replayed = loomrec.replay(recording, programs[client], INTERCEPTED)
     assert (replayed.code, replayed.document) == (0, recorded.document)
-
-
-def test_node_at_the_providers_own_address_replays(loomrec, upstream, tmp_path):
-    recording, direct = tmp_path / "recording.json", without("OPENAI_BASE_URL", "OPENAI_API_BASE")
-    line = ways.command("node_ask.mjs", "hi")
-    if not obeys_proxies():
-        pytest.skip("this Node knows no proxy: docs/guard.md says from which version on it does")
-    answered(loomrec.record(recording, upstream.url, line, *direct))
-    upstream.go_dark()
-    assert answered(loomrec.replay(recording, line, *direct)).receipt["served"] == 1
-
-
-def test_client_that_ignores_the_proxy_is_not_served_and_the_run_says_so(loomrec, upstream, tmp_path):
-    recording = tmp_path / "recording.json"
-    answered(loomrec.record(recording, upstream.url, ways.command("openai_ask.py", "hi")))
-    with socket.create_server(("127.0.0.1", 0)) as closed:
-        port = closed.getsockname()[1]
-    line = ways.command("aiohttp_around.py", str(port), "hi")
-    replayed = loomrec.replay(recording, line, INTERCEPTED)
-    assert replayed.document == {"failed": "ClientConnectorError"}
-    assert (replayed.code, replayed.receipt["served"], replayed.receipt["verdict"]) == (1, 0, "failed")
-    assert "nothing was tested" in replayed.stderr
 
 
 def test_client_that_trusts_other_authorities_is_named(loomrec, upstream, tmp_path):

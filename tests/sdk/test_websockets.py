@@ -16,6 +16,10 @@ def sockets():
     upstream.close()
 
 
+def node_line(program, *words):
+    return ways.command(program, *words, node=ways.node(24))
+
+
 def recorded_and_replayed(loomrec, sockets, recording, line, *flags, **variables):
     """Records, and replays without the upstream. Returns what the program saw."""
     recorded = loomrec.record(recording, sockets.url, line, *flags, **variables)
@@ -47,6 +51,39 @@ def test_a_realtime_conversation_is_replayed(loomrec, sockets, tmp_path):
     shown = str(seen)
     assert "recording_mismatch" in shown or "1008" in shown and "RecordingMismatchError" in shown, shown
     assert miss["nearest"]["differences"][0]["now"] == '"Be long."'
+
+
+def test_a_realtime_conversation_of_node_is_replayed(loomrec, sockets, tmp_path):
+    recording, flags = tmp_path / "recording.json", ["--intercept"]  # the SDK dials TLS whatever its base URL says
+    line = node_line("openai_realtime.mjs", "Be brief.", "hello")
+    seen = recorded_and_replayed(loomrec, sockets, recording, line, *flags)
+    assert seen["events"][-2]["text"] == "You said hello 🙂" and seen["errors"] == []
+    seen, miss = missed(loomrec, recording, node_line("openai_realtime.mjs", "Be long.", "hello"), *flags)
+    assert [error["class"] for error in seen["errors"]] == ["OpenAIRealtimeError"], seen
+    assert "recording_mismatch" in seen["errors"][0]["message"]
+    assert seen["closed"]["code"] == 1008 and "RecordingMismatchError" in seen["closed"]["reason"]
+    assert miss["nearest"]["differences"][0]["now"] == '"Be long."'
+
+
+def test_speech_is_replayed_and_a_changed_sample_is_a_miss(loomrec, sockets, tmp_path):
+    recording = tmp_path / "recording.json"
+    seen = recorded_and_replayed(loomrec, sockets, recording, ways.command("openai_voice.py", "960,317,2400"))
+    assert seen["events"][-2]["text"] == "You said 24000 bytes 🙂"
+    seen, _ = missed(loomrec, recording, ways.command("openai_voice.py", "960,317,2400", "6000"))
+    assert "mismatch" in str(seen).lower()
+
+
+def test_turns_of_the_responses_api_of_node_are_replayed(loomrec, sockets, tmp_path):
+    recording = tmp_path / "recording.json"
+    line = node_line("openai_responses_socket.mjs", "hello", "again", "fail")
+    seen = recorded_and_replayed(loomrec, sockets, recording, line)
+    *turns, failed = seen["turns"]
+    assert [turn[-1]["type"] for turn in turns] == ["response.completed"] * 2
+    assert failed[0]["failed"]["body"]["error"]["code"] == "bad"
+    seen, miss = missed(loomrec, recording, node_line("openai_responses_socket.mjs", "hello", "other"))
+    assert seen["turns"][0] == turns[0]
+    assert "RecordingMismatchError" in seen["turns"][1][0]["failed"]["message"]
+    assert miss["nearest"]["differences"][0]["pointer"] == "/input"
 
 
 def test_turns_of_the_responses_api_are_replayed_over_either_transport(loomrec, sockets, tmp_path):
@@ -87,4 +124,15 @@ def test_a_live_conversation_is_replayed(loomrec, sockets, tmp_path):
     assert "".join(texts) == "You said hello 🙂"
     seen, miss = missed(loomrec, recording, ways.command("genai_live.py", "other"), *flags, **trust)
     assert seen["failed"]["status"] == 1008 and "RecordingMismatchError" in seen["failed"]["message"]
+    assert miss["nearest"]["differences"][0]["now"] == '"other"'
+
+
+def test_a_live_conversation_of_node_is_replayed(loomrec, sockets, tmp_path):
+    recording = tmp_path / "recording.json"
+    seen = recorded_and_replayed(loomrec, sockets, recording, node_line("genai_live.mjs", "hello"))
+    texts = [part["text"] for message in seen["messages"]
+             for part in message.get("serverContent", {}).get("modelTurn", {}).get("parts", [])]
+    assert "".join(texts) == "You said hello 🙂"
+    seen, miss = missed(loomrec, recording, node_line("genai_live.mjs", "other"))
+    assert seen["closed"]["code"] == 1008 and "RecordingMismatchError" in seen["closed"]["reason"]
     assert miss["nearest"]["differences"][0]["now"] == '"other"'
