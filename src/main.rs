@@ -30,8 +30,8 @@ use loomrec_arguments::Command;
 use loomrec_cli::CommandFuture;
 use loomrec_cli::settings::Settings;
 use loomrec_file_commands::{
-    accept, config, diff, edit, export, generate, import, journal, ls, merge, noise, prune, redact,
-    review, rules, show, stats, trust, verify,
+    config, diff, edit, export, generate, import, journal, ls, merge, noise, prune, redact, review,
+    rules, show, stats, trust, verify,
 };
 use loomrec_run_commands::commands as run;
 
@@ -68,8 +68,6 @@ fn dispatch<'a>(
             Command::Stats(args) => stats::run(&args),
             Command::Rerecord(args) => run::rerecord(&args).await,
             Command::Review(args) => review::run(&args).await,
-            Command::Accept(args) => accept::accept(&args),
-            Command::Reject(args) => accept::reject(&args),
             Command::Verify(args) => verify::run(&args),
             Command::Merge(args) => merge::run(&args),
             Command::Prune(args) => prune::run(&args),

@@ -47,7 +47,7 @@ const BOTH: &[&str] = &[
 pub const COMMAND_GROUPS: [(&str, &[&str]); 7] = [
     ("Record and replay", &["record", "replay", "demo"]),
     ("Look at recordings and runs", &["ls", "show", "stats", "diff", "journal", "ui", "score"]),
-    ("Renew answers", &["rerecord", "review", "accept", "reject"]),
+    ("Renew answers", &["rerecord", "review"]),
     ("Change and check recordings", &["verify", "edit", "merge", "prune", "redact"]),
     ("Find rules", &["noise", "rules"]),
     ("Object stores and other tools", &["push", "pull", "compact", "gc", "import", "export"]),

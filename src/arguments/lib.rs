@@ -70,7 +70,7 @@ pub use redact::RedactArgs;
 pub use remote::{CompactArgs, GcArgs, KeptStates, PullArgs, PushArgs, RemoteArgs};
 pub use replay::{EndOrderFlag, LatencyModel, OnMissFlag, RepeatPolicy, ReplayArgs};
 pub use rerecord::RerecordArgs;
-pub use review::{AcceptArgs, DecideArgs, RejectArgs, ReviewArgs};
+pub use review::ReviewArgs;
 pub use rules::RulesArgs;
 pub use run_value::RunValueArgs;
 pub use serve::ServeArgs;
@@ -155,12 +155,8 @@ pub enum Command {
     Stats(StatsArgs),
     /// Send recorded requests again, and keep the new answers apart until you review them.
     Rerecord(RerecordArgs),
-    /// Review the pending changes to a recording, and accept or reject each of them; or list them.
+    /// Review pending changes: list them, or accept and reject them, one by one, by key or all.
     Review(ReviewArgs),
-    /// Accept pending changes: all of them, or by key.
-    Accept(AcceptArgs),
-    /// Reject pending changes: all of them, or by key.
-    Reject(RejectArgs),
     /// Check recordings for problems, and fix those that can be fixed without a decision.
     Verify(VerifyArgs),
     /// Merge recordings into one, call by call, also as git's merge driver.

@@ -1,7 +1,6 @@
 //! Commands on files: they show, check, compare and change recordings, journals and settings. None
 //! of them answers a call.
 
-pub mod accept;
 pub mod config;
 pub mod diff;
 pub mod edit;

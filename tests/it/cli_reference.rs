@@ -15,7 +15,7 @@ const SEVERAL: &str = "Flags of several commands";
 const CELL_WORDS: usize = 40;
 
 /// The pages that say more of a command.
-const PAGES: [(&str, &str); 29] = [
+const PAGES: [(&str, &str); 27] = [
     ("record", "guide.md"),
     ("replay", "strict.md"),
     ("ls", "commands-on-files.md#ls-and-show"),
@@ -27,8 +27,6 @@ const PAGES: [(&str, &str); 29] = [
     ("score", "recovery.md"),
     ("rerecord", "commands-on-files.md#rerecord"),
     ("review", "care.md#review"),
-    ("accept", "care.md#review"),
-    ("reject", "care.md#review"),
     ("verify", "commands-on-files.md#verify"),
     ("edit", "commands-on-files.md#edit"),
     ("merge", "commands-on-files.md#merge"),

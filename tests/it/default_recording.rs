@@ -45,8 +45,8 @@ fn commands_that_take_a_recording_take_that_of_the_settings() {
         (&["verify"], 0, "recs/agent.json: ok, 2 calls"),
         (&["review"], 0, "nothing waits for a review of recs/agent.json"),
         (&["review", "--check"], 0, "nothing is pending"),
-        (&["accept"], 0, "nothing waits for a review of recs/agent.json"),
-        (&["reject"], 0, "nothing waits for a review of recs/agent.json"),
+        (&["review", "--accept"], 0, "nothing waits for a review of recs/agent.json"),
+        (&["review", "--reject"], 0, "nothing waits for a review of recs/agent.json"),
         (&["review", "--list"], 0, "nothing is pending"),
         (&["prune", "--older-than", "1d"], 0, "recs/agent.json: none of its 2 takes"),
         (&["redact"], 0, "recs/agent.json"),
@@ -76,8 +76,18 @@ fn only_word_is_a_key_unless_it_names_a_recording() {
     says(&scene, &["show", "agnet.json"], 4, "failed to find the recording agnet.json");
     fs::create_dir(scene.path("plan")).unwrap();
     says(&scene, &["show", "plan"], 0, "ho");
-    says(&scene, &["accept", "plan"], 2, "nothing waits for a review of recs/agent.json");
-    says(&scene, &["reject", "plan", &key], 2, "nothing waits for a review of recs/agent.json");
+    says(
+        &scene,
+        &["review", "--accept", "plan"],
+        2,
+        "nothing waits for a review of recs/agent.json",
+    );
+    says(
+        &scene,
+        &["review", "--reject", "plan", &key],
+        2,
+        "nothing waits for a review of recs/agent.json",
+    );
     let plan = ["rerecord", "plan", &key, "--dry-run", "--upstream", "http://127.0.0.1:9"];
     says(&scene, &plan, 0, "2 calls");
     says(&scene, &["rerecord", "plam", "--dry-run"], 1, "plam: there is no such call");
@@ -131,11 +141,15 @@ fn recording_outside_of_the_project_is_not_changed_unless_it_is_named() {
     }
     let prune = ["prune", "--older-than", "1d", "--apply"];
     let others = [&["verify", "--fix"][..], &["redact", "--apply"], &["rerecord", "--yes"]];
-    for args in [&["accept"][..], &["review"], &prune].into_iter().chain(others) {
+    for args in [&["review", "--accept"][..], &["review"], &prune].into_iter().chain(others) {
         run(args).expect(2).says(&["loomrec.toml:1: recording = ", "leads out of the project"]);
     }
     // A key does not name a recording.
-    for args in [&["accept", "plan"][..], &["reject", "plan"], &["rerecord", "plan", "--yes"]] {
+    for args in [
+        &["review", "--accept", "plan"][..],
+        &["review", "--reject", "plan"],
+        &["rerecord", "plan", "--yes"],
+    ] {
         run(args).expect(2).says(&["leads out of the project"]);
     }
     run(&["verify", "--fix", "../recs/agent.json"]).expect(0);

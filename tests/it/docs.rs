@@ -10,10 +10,10 @@ use std::process::Command;
 use loomrec_identity::{IdentityRules, KeyForm, RequestKey, RequestParts};
 use regex::Regex;
 
-const COMMANDS: [&str; 29] = [
+const COMMANDS: [&str; 27] = [
     "record", "replay", "ls", "show", "diff", "noise", "stats", "score", "config", "trust",
-    "doctor", "demo", "import", "export", "review", "accept", "reject", "rerecord", "merge",
-    "edit", "prune", "redact", "verify", "journal", "ui", "push", "pull", "compact", "gc",
+    "doctor", "demo", "import", "export", "review", "rerecord", "merge", "edit", "prune", "redact",
+    "verify", "journal", "ui", "push", "pull", "compact", "gc",
 ];
 
 fn root() -> PathBuf {

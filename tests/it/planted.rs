@@ -76,8 +76,8 @@ const COMMANDS: [Command; 30] = [
     ("rerecord FILE --yes --upstream openai=http://127.0.0.1:9", &[0, 1, 6]),
     ("review FILE --check", &[0, 1, 6, 7]),
     ("review FILE --list", &[0, 1, 6, 7]),
-    ("accept FILE", &[0, 1, 6]),
-    ("reject FILE", &[0, 1, 6]),
+    ("review FILE --accept", &[0, 1, 6]),
+    ("review FILE --reject", &[0, 1, 6]),
     ("doctor FILE", READ),
 ];
 
@@ -233,7 +233,7 @@ fn no_command_opens_a_hard_link_a_pipe_or_a_directory_beside_a_recording() {
         "ls",
         "verify FILE --fix --r",
         "prune FILE --upstream openai --a",
-        "accept",
+        "review FILE --accept",
     ]);
     check_all(&commands, &[HardLink, Pipe, Directory, Dangling]);
 }

@@ -170,7 +170,7 @@ fn same_command_again_asks_for_nothing_that_is_there() {
     rerecord(&scene, &upstream, &["run.json"], 0).says(&["there is nothing to send"]);
     assert_eq!(upstream.requests(), 4);
     // What was rejected is sent again.
-    scene.run(&["reject", "run.json", "plan"]).expect(0);
+    scene.run(&["review", "run.json", "--reject", "plan"]).expect(0);
     let again = json_of(&rerecord(&scene, &upstream, &["run.json", "--yes", "--json"], 0));
     assert_eq!((&again["kept"], upstream.requests()), (&json!(1), 5));
     assert_eq!(entries(&scene, "run.json.new").len(), 4);

@@ -12,15 +12,13 @@ use crate::args;
 use loomrec_store::RecordingLocation;
 
 /// The commands whose recording may be left out, with the name of that argument.
-const READERS: [(&str, &str); 13] = [
-    ("accept", FILE),
+const READERS: [(&str, &str); 11] = [
     ("edit", FILE),
     ("export", FILE),
     ("ls", FILE),
     ("noise", FILE),
     ("prune", FILE),
     ("redact", FILES),
-    ("reject", FILE),
     ("review", FILES),
     ("show", FILE),
     ("stats", FILES),
@@ -29,7 +27,7 @@ const READERS: [(&str, &str); 13] = [
 ];
 /// The commands that take keys after the recording. Their first word may be a key of the recording
 /// that the settings name.
-const WITH_KEYS: [&str; 4] = ["accept", "reject", "rerecord", "show"];
+const WITH_KEYS: [&str; 2] = ["rerecord", "show"];
 const FILE: &str = "file";
 const FILES: &str = "files";
 
@@ -44,13 +42,11 @@ enum RecordingWrites {
 }
 
 /// The commands that change the recording.
-const WRITERS: [(&str, RecordingWrites); 8] = [
-    ("accept", RecordingWrites::Always),
+const WRITERS: [(&str, RecordingWrites); 6] = [
     ("edit", RecordingWrites::Always),
     ("noise", RecordingWrites::With("apply")),
     ("prune", RecordingWrites::With("apply")),
     ("redact", RecordingWrites::With("apply")),
-    ("reject", RecordingWrites::Always),
     ("review", RecordingWrites::Without(&["check", "list"])),
     ("verify", RecordingWrites::With("fix")),
 ];
@@ -162,13 +158,6 @@ pub fn add_default_recording(
         args::Command::Show(args) if args.key.is_none() => {
             if let Some(key) = key(&args.file) {
                 (args.file, args.key) = (only, Some(key));
-            }
-        }
-        args::Command::Accept(args::AcceptArgs { decide, .. })
-        | args::Command::Reject(args::RejectArgs { decide }) => {
-            if let Some(key) = key(&decide.file) {
-                decide.file = only;
-                decide.keys.insert(0, key);
             }
         }
         args::Command::Rerecord(args)

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::super::args::{LogFormat, ReviewArgs};
 use super::super::ls::{QUESTION, question_of};
 use super::changes::ReviewDesk;
+use super::report::new_of_several;
 use super::view::{View, command};
 use loomrec_cli::exit::{CommandFailure, NO};
 use loomrec_cli::output::{Output, print};
@@ -33,9 +34,7 @@ const SHOWN: usize = 20;
 /// that is not of the expected kind (2).
 pub fn print_list(args: &ReviewArgs) -> Result<u8, CommandFailure> {
     if args.new.is_some() && (args.files.len() != 1 || args.files[0].names_folder()) {
-        return Err(CommandFailure::usage(
-            "--new names the changes of one FILE: name just that one",
-        ));
+        return Err(new_of_several());
     }
     let output = Output::new(LogFormat::Human, false, false);
     let files = match args.files.is_empty() {
@@ -134,7 +133,7 @@ impl PendingItems {
                     asks: view.asks(at)?,
                 });
             }
-            review = command(desk, "review");
+            review = command(desk, "");
         }
         let pending = file.pending_file();
         let mut requests = requests(&pending, output)?;
