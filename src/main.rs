@@ -30,8 +30,8 @@ use loomrec_arguments::Command;
 use loomrec_cli::CommandFuture;
 use loomrec_cli::settings::Settings;
 use loomrec_file_commands::{
-    config, diff, edit, export, generate, import, journal, ls, merge, noise, prune, redact, review,
-    rules, show, stats, trust, verify,
+    config, diff, edit, export, import, journal, ls, merge, noise, prune, redact, review, show,
+    stats, trust, verify,
 };
 use loomrec_run_commands::commands as run;
 
@@ -56,6 +56,11 @@ fn dispatch<'a>(
         {
             return Ok(code);
         }
+        if let Command::Merge(args) = &command
+            && let Some(code) = run::merge_uploads(args).await?
+        {
+            return Ok(code);
+        }
         run::localize(&mut command, settings).await?;
         match command {
             Command::Record(args) if args.prove => run::prove(&args, line).await,
@@ -75,19 +80,16 @@ fn dispatch<'a>(
             Command::Redact(args) => redact::run(&args),
             Command::Push(args) => run::push(&args, settings).await,
             Command::Pull(args) => run::pull(&args, settings).await,
-            Command::Compact(args) => run::compact(&args).await,
             Command::Gc(args) => run::gc(&args).await,
             Command::Import(args) => import::run(&args),
             Command::Export(args) => export::run(&args),
+            Command::Journal(args) if args.recovery.is_some() => run::score(&args),
             Command::Journal(args) => journal::run(&args),
             Command::Ui(args) => run::ui(&args).await,
-            Command::Rules(args) => rules::run(&args, &settings.presets),
-            Command::Score(args) => run::score(&args),
             Command::Trust(args) => trust::run(&args, settings, line),
             Command::Config(args) => config::run(&args, settings, line),
             Command::Doctor(args) => run::doctor(&args, settings).await,
             Command::Demo(args) => run::demo(args).await,
-            Command::Generate(args) => generate::run(&args, line),
         }
     })
 }

@@ -15,7 +15,7 @@ const SEVERAL: &str = "Flags of several commands";
 const CELL_WORDS: usize = 40;
 
 /// The pages that say more of a command.
-const PAGES: [(&str, &str); 27] = [
+const PAGES: [(&str, &str); 24] = [
     ("record", "guide.md"),
     ("replay", "strict.md"),
     ("ls", "commands-on-files.md#ls-and-show"),
@@ -24,7 +24,6 @@ const PAGES: [(&str, &str); 27] = [
     ("diff", "commands-on-files.md#diff"),
     ("journal", "commands-on-files.md#journal"),
     ("ui", "inspector.md"),
-    ("score", "recovery.md"),
     ("rerecord", "commands-on-files.md#rerecord"),
     ("review", "care.md#review"),
     ("verify", "commands-on-files.md#verify"),
@@ -33,10 +32,8 @@ const PAGES: [(&str, &str); 27] = [
     ("prune", "commands-on-files.md#prune"),
     ("redact", "commands-on-files.md#redact"),
     ("noise", "commands-on-files.md#noise"),
-    ("rules", "binding.md#presets"),
     ("push", "remote.md"),
     ("pull", "remote.md"),
-    ("compact", "remote.md"),
     ("gc", "remote.md"),
     ("import", "interchange.md"),
     ("export", "interchange.md"),

@@ -168,7 +168,7 @@ def test_purge_refuses_calls_that_are_not_merged(machine, make_machine, bucket, 
     before = bucket.contents()
     outcome = machine.run("gc", leaked, "--purge", "--apply")
     assert outcome.code == 5, outcome.stderr
-    assert f"loomrec compact {leaked}" in outcome.stderr
+    assert f"loomrec merge {leaked}" in outcome.stderr
     assert bucket.contents() == before
 
 

@@ -23,7 +23,7 @@ def record_edition(machine, url, upstream, edition):
     upstream.edition = edition
     outcome = machine.record(url)
     assert outcome.code == 0, outcome.stderr
-    outcome = machine.run("compact", url)
+    outcome = machine.run("merge", url)
     assert outcome.code == 0, outcome.stderr
 
 

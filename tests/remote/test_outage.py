@@ -21,7 +21,7 @@ def record_through_an_outage(machine, bucket, proxy, *flags, label="outage"):
     outcome = recorder.wait()
     assert outcome.code == 5, outcome.stderr
     assert len(recorder.acks) == 6
-    assert f"loomrec compact {bucket.url()}" in outcome.stderr
+    assert f"loomrec merge {bucket.url()}" in outcome.stderr
     member = json.loads(receipt.read_bytes())["remote"][0]
     assert member["left"] >= 1
     return outcome
@@ -30,11 +30,11 @@ def record_through_an_outage(machine, bucket, proxy, *flags, label="outage"):
 @pytest.mark.parametrize("flags", [(), ("--run", "r")], ids=["alone", "run"])
 def test_compact_uploads_what_an_outage_kept_back(machine, make_machine, bucket, proxy, flags):
     record_through_an_outage(machine, bucket, proxy, *flags)
-    refused = machine.run("compact", bucket.url())
+    refused = machine.run("merge", bucket.url())
     assert refused.code in (4, 5), refused.stderr
     assert len(refused.error_lines) == 1, refused.stderr
     proxy.start()
-    outcome = machine.run("compact", bucket.url())
+    outcome = machine.run("merge", bucket.url())
     assert outcome.code == 0, outcome.stderr
     assert contents(make_machine().pull(bucket.url())) == expected("outage", range(6))
     assert bucket.segments() == []
@@ -72,7 +72,7 @@ def test_permission_that_is_lost_while_recording(machine, make_machine, bucket, 
     assert "expired" in outcome.stderr
     assert len(recorder.acks) == 6
     proxy.forget()
-    assert machine.run("compact", bucket.url()).code == 0
+    assert machine.run("merge", bucket.url()).code == 0
     assert contents(make_machine().pull(bucket.url())) == expected("call", range(6))
 
 
@@ -94,7 +94,7 @@ def test_two_machines_keep_their_own(make_machine, bucket, proxy):
     proxy.start()
     record_through_an_outage(second, bucket, proxy, label="second")
     proxy.start()
-    assert first.run("compact", bucket.url()).code == 0
-    assert first.run("compact", bucket.url()).code == 0
-    assert second.run("compact", bucket.url()).code == 0
+    assert first.run("merge", bucket.url()).code == 0
+    assert first.run("merge", bucket.url()).code == 0
+    assert second.run("merge", bucket.url()).code == 0
     assert contents(first.pull(bucket.url())) == {**expected("first", range(6)), **expected("second", range(6))}

@@ -89,7 +89,7 @@ def test_verify_fix_restores_from_segments(machine, make_machine, bucket, proxy,
     assert machine.record(bucket.url(), "--run", "r").code == 0
     kill = KillAt(lambda request: request.method in ("DELETE", "POST"))
     proxy.rules.before.append(kill)
-    kill.wait_for_end_of(make_machine().start("compact", bucket.url()))
+    kill.wait_for_end_of(make_machine().start("merge", bucket.url()))
     proxy.forget()
     for key in bucket.keys("agent/objects/"):
         damage(bucket, key, how)

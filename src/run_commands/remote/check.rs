@@ -110,7 +110,7 @@ fn say_checked(bucket: &RecordingBucket, check: &BucketCheck, output: &Output) {
     ));
     if check.missing_segments > 0 {
         output.warning(&format!(
-            "{}: segments that were lost when later ones were merged (compact --force): {}",
+            "{}: segments that were lost when later ones were merged (merge --force): {}",
             bucket.url(),
             check.missing_segments
         ));
