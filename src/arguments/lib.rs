@@ -62,7 +62,7 @@ pub use merge::{MergeArgs, OnConflict};
 pub use noise::NoiseArgs;
 pub use prune::PruneArgs;
 pub use reading::{DemoArgs, DoctorArgs, LsArgs, ShowArgs, StatsArgs, StatsBy};
-pub use record::{DurableAt, RecordArgs, RecordMode};
+pub use record::{RecordArgs, RecordMode};
 pub use redact::RedactArgs;
 pub use remote::{GcArgs, KeptStates, PullArgs, PushArgs, RemoteArgs};
 pub use replay::{EndOrderFlag, LatencyModel, OnMissFlag, RepeatPolicy, ReplayArgs};

@@ -53,11 +53,6 @@ pub struct RecordArgs {
     #[arg(add = SettingScope::Run)]
     pub run: Option<String>,
 
-    /// How safely an exchange must be stored before the client gets the last byte
-    #[arg(long, value_enum, default_value_t = DurableAt::Process, env = "LOOMREC_DURABILITY")]
-    #[arg(add = SettingScope::Run)]
-    pub durability: DurableAt,
-
     /// Seconds to wait at the end for an object store that cannot be reached
     #[arg(long, value_name = "SECONDS", default_value_t = 30, env = "LOOMREC_FLUSH_TIMEOUT")]
     #[arg(add = SettingScope::Run)]
@@ -123,15 +118,6 @@ fn positive_amount(text: &str) -> Result<f64, String> {
     amount
         .filter(|amount| amount.is_finite() && *amount > 0.0)
         .ok_or_else(|| format!("{text:?} is not an amount of US dollars above 0, such as 2.50"))
-}
-
-/// How safely an exchange must be stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum DurableAt {
-    /// It survives the end of loomrec, even by SIGKILL
-    Process,
-    /// It survives a power cut; recorders wait for the disk and each other
-    Power,
 }
 
 /// Which calls to forward to the upstream.

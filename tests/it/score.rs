@@ -240,7 +240,10 @@ fn an_observation_and_a_budget_of_mcptest_are_read_as_they_are() {
 fn journal_or_marks_may_come_on_stdin() {
     let scored = |input: &str| {
         let scene = Scene::new();
-        finish(&mut command(scene.dir(), &["journal", "-", "--recovery", "--json"]), input.as_bytes())
+        finish(
+            &mut command(scene.dir(), &["journal", "-", "--recovery", "--json"]),
+            input.as_bytes(),
+        )
     };
     assert_eq!(json_output(&scored(JOURNAL).expect(0))["total"]["faults"], 3);
     assert_eq!(json_output(&scored(r#"[{"started_ms":1}]"#).expect(0))["total"]["faults"], 1);

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::args::{DurableAt, RecordArgs, RecordMode};
+use crate::args::{RecordArgs, RecordMode};
 use crate::remote::RemoteRecording;
 use crate::server_run::RunContext;
 use crate::store_secrets::store_secrets;
@@ -68,10 +68,6 @@ pub(super) fn recorder(
     }
     recording.watch(&store_secrets());
     recording.state_key_variables(&ground.key_variables)?;
-    recording.set_durability(match args.durability {
-        DurableAt::Process => loomrec_store::Durability::Process,
-        DurableAt::Power => loomrec_store::Durability::Power,
-    });
     let unexpected = |text: String| CommandFailure::new(UNEXPECTED, text);
     let place = recording.place();
     let counts = (Arc::clone(&ground.counters), Arc::clone(&ground.metrics));
