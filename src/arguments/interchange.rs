@@ -92,10 +92,6 @@ pub struct ImportArgs {
     #[arg(long, value_name = "[NAME=]URL", env = "LOOMREC_UPSTREAM", value_delimiter = ' ')]
     #[arg(add = SettingScope::Run)]
     pub upstream: Vec<String>,
-    /// Accept this upstream name although it is almost that of a known provider (repeatable)
-    #[arg(long, value_name = "NAME", env = "LOOMREC_NEW_UPSTREAM", value_delimiter = ' ')]
-    #[arg(add = SettingScope::Run)]
-    pub new_upstream: Vec<String>,
     /// What makes two requests the same.
     #[command(flatten)]
     pub identity: IdentityArgs,

@@ -65,10 +65,6 @@ pub struct RerecordArgs {
     #[arg(long, value_name = "[NAME=]URL", env = "LOOMREC_UPSTREAM", value_delimiter = ' ')]
     #[arg(add = SettingScope::UpstreamAddress)]
     pub upstream: Vec<String>,
-    /// Accept this upstream name although it is almost that of a known provider (repeatable)
-    #[arg(long, value_name = "NAME", env = "LOOMREC_NEW_UPSTREAM", value_delimiter = ' ')]
-    #[arg(add = SettingScope::Run)]
-    pub new_upstream: Vec<String>,
     /// The variable that holds an upstream's API key, if it is not the usual one (repeatable)
     #[arg(long, value_name = "NAME=VARIABLE")]
     pub key: Vec<String>,

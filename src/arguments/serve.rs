@@ -69,17 +69,6 @@ pub struct ServeArgs {
     #[arg(add = SettingScope::UpstreamAddress)]
     pub upstream: Vec<String>,
 
-    /// Accept this upstream name although it is almost that of a known provider (repeatable)
-    #[arg(
-        long,
-        value_name = "NAME",
-        env = "LOOMREC_NEW_UPSTREAM",
-        value_delimiter = ' ',
-        add = StrictEffect::Harmless
-    )]
-    #[arg(add = SettingScope::Run)]
-    pub new_upstream: Vec<String>,
-
     /// When two requests are the same.
     #[command(flatten)]
     pub identity: IdentityArgs,

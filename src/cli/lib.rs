@@ -193,14 +193,11 @@ fn add_up(command: &mut Command, settings: &Settings, is_taken: impl Fn(&str) ->
         Command::Record(args) => lists_of("record", &mut args.serve),
         Command::Replay(args) => lists_of("replay", &mut args.serve),
         Command::Rerecord(args) => {
-            let lists =
-                vec![(&mut args.redact, "redact"), (&mut args.new_upstream, "new-upstream")];
-            ("rerecord", &mut args.upstream, lists)
+            ("rerecord", &mut args.upstream, vec![(&mut args.redact, "redact")])
         }
         Command::Import(args) => {
             let mut lists = rules_of(&mut args.identity);
             lists.push((&mut args.redact, "redact"));
-            lists.push((&mut args.new_upstream, "new-upstream"));
             ("import", &mut args.upstream, lists)
         }
         Command::Redact(args) => {
@@ -224,8 +221,6 @@ fn lists_of<'a>(name: &'static str, serve: &'a mut args::ServeArgs) -> CommandLi
     let mut lists = rules_of(identity);
     lists.extend([
         (&mut serve.redact, "redact"),
-        (&mut serve.no_env, "no-env"),
-        (&mut serve.new_upstream, "new-upstream"),
         (&mut access.allow_host, "allow-host"),
         (&mut access.allow_origin, "allow-origin"),
     ]);

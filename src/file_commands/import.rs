@@ -49,7 +49,7 @@ pub fn run(args: &ImportArgs) -> Result<u8, CommandFailure> {
     let format = args.from.as_deref().map(ForeignFormat::named).transpose();
     let format =
         format.map_err(|error| CommandFailure::usage(format!("--from: failed to {error}")))?;
-    serve_setup::check_names(&args.upstream, &args.new_upstream)?;
+    serve_setup::check_names(&args.upstream)?;
     let addresses = UpstreamAddresses::new(serve_setup::addresses(&args.upstream)?);
     let substitutes = substitutes(&args.substitute)?;
     let files = file_list::expand(&args.files)?;

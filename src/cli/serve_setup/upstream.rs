@@ -57,7 +57,7 @@ pub fn upstreams(
         true => wrapped_command::custom_upstreams(current, &args.no_env),
         false => Vec::new(),
     };
-    check_names(&args.upstream, &args.new_upstream)?;
+    check_names(&args.upstream)?;
     let mut upstreams = upstreams_at(&args.upstream, custom)?;
     if args.intercept.intercept {
         add_hosts(

@@ -89,7 +89,7 @@ impl RerecordUpstreams {
     pub(super) fn of(args: &RerecordArgs) -> Result<Self, CommandFailure> {
         let environment = serve_setup::environment();
         let custom = wrapped_command::custom_upstreams(&environment, &[]);
-        serve_setup::check_names(&args.upstream, &args.new_upstream)?;
+        serve_setup::check_names(&args.upstream)?;
         let upstreams = serve_setup::upstreams_at(&args.upstream, custom)?;
         let mut keys = BTreeMap::new();
         for text in &args.key {

@@ -20,7 +20,6 @@ const VALUES: &[(&str, &[&str])] = &[
     ("allow_host", &["elsewhere.test"]),
     ("allow_origin", &["http://localhost:3000"]),
     ("upstream", &["openai=http://127.0.0.1:1", "http://127.0.0.1:1"]),
-    ("new_upstream", &["opena"]),
     ("ignore", &["/messages", "/user"]),
     ("identity_header", &["x-tenant"]),
     ("ignore_header", &["openai-beta"]),
