@@ -70,7 +70,6 @@ impl RunContext {
         let environment = CommandEnvironment::of(&EnvironmentSource {
             origin: "",
             current: &BTreeMap::new(),
-            skip: &[],
             stand_in_keys: &StandInKeys::None,
             single: false,
             known: &[],
