@@ -30,8 +30,8 @@ use loomrec_arguments::Command;
 use loomrec_cli::CommandFuture;
 use loomrec_cli::settings::Settings;
 use loomrec_file_commands::{
-    accept, config, diff, edit, export, generate, import, journal, ls, merge, noise, prune, redact,
-    review, rules, show, stats, trust, verify,
+    config, diff, edit, export, import, journal, ls, merge, noise, prune, redact, review, show,
+    stats, trust, verify,
 };
 use loomrec_run_commands::commands as run;
 
@@ -56,6 +56,11 @@ fn dispatch<'a>(
         {
             return Ok(code);
         }
+        if let Command::Merge(args) = &command
+            && let Some(code) = run::merge_uploads(args).await?
+        {
+            return Ok(code);
+        }
         run::localize(&mut command, settings).await?;
         match command {
             Command::Record(args) if args.prove => run::prove(&args, line).await,
@@ -69,8 +74,6 @@ fn dispatch<'a>(
             Command::Stats(args) => stats::run(&args),
             Command::Rerecord(args) => run::rerecord(&args).await,
             Command::Review(args) => review::run(&args).await,
-            Command::Accept(args) => accept::accept(&args),
-            Command::Reject(args) => accept::reject(&args),
             Command::Verify(args) => verify::run(&args),
             Command::Merge(args) => merge::run(&args),
             Command::Prune(args) => prune::run(&args),
@@ -78,19 +81,16 @@ fn dispatch<'a>(
             Command::Redact(args) => redact::run(&args),
             Command::Push(args) => run::push(&args, settings).await,
             Command::Pull(args) => run::pull(&args, settings).await,
-            Command::Compact(args) => run::compact(&args).await,
             Command::Gc(args) => run::gc(&args).await,
             Command::Import(args) => import::run(&args),
             Command::Export(args) => export::run(&args),
+            Command::Journal(args) if args.recovery.is_some() => run::score(&args),
             Command::Journal(args) => journal::run(&args),
             Command::Ui(args) => run::ui(&args).await,
-            Command::Rules(args) => rules::run(&args, &settings.presets),
-            Command::Score(args) => run::score(&args),
             Command::Trust(args) => trust::run(&args, settings, line),
             Command::Config(args) => config::run(&args, settings, line),
             Command::Doctor(args) => run::doctor(&args, settings).await,
             Command::Demo(args) => run::demo(args).await,
-            Command::Generate(args) => generate::run(&args, line),
         }
     })
 }

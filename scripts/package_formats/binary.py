@@ -22,13 +22,13 @@ def check_version(binary: Path) -> None:
 def write_manual(binary: Path, folder: Path) -> list[Path]:
     """Writes a manual page for each command, and returns them."""
     folder.mkdir(parents=True, exist_ok=True)
-    run([binary.resolve(), "generate", "man", "-o", folder])
+    run([binary.resolve(), "config", "--generate", "man", "-o", folder])
     return sorted(folder.iterdir())
 
 
 def completions(binary: Path, shell: str) -> str:
     """Returns the completions for a shell."""
-    return run([binary.resolve(), "generate", "completions", shell])
+    return run([binary.resolve(), "config", "--generate", shell])
 
 
 @dataclass(frozen=True)

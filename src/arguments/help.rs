@@ -44,14 +44,13 @@ const BOTH: &[&str] = &[
 ];
 
 /// The commands, in the groups of the help and of docs/cli.md.
-pub const COMMAND_GROUPS: [(&str, &[&str]); 7] = [
+pub const COMMAND_GROUPS: [(&str, &[&str]); 6] = [
     ("Record and replay", &["record", "replay", "mcp", "demo"]),
-    ("Look at recordings and runs", &["ls", "show", "stats", "diff", "journal", "ui", "score"]),
-    ("Renew answers", &["rerecord", "review", "accept", "reject"]),
-    ("Change and check recordings", &["verify", "edit", "merge", "prune", "redact"]),
-    ("Find rules", &["noise", "rules"]),
-    ("Object stores and other tools", &["push", "pull", "compact", "gc", "import", "export"]),
-    ("Settings and setup", &["config", "trust", "doctor", "generate"]),
+    ("Look at recordings and runs", &["ls", "show", "stats", "diff", "journal", "ui"]),
+    ("Renew answers", &["rerecord", "review"]),
+    ("Change and check recordings", &["verify", "edit", "merge", "prune", "redact", "noise"]),
+    ("Object stores and other tools", &["push", "pull", "gc", "import", "export"]),
+    ("Settings and setup", &["config", "trust", "doctor"]),
 ];
 
 /// The columns of the list of commands.

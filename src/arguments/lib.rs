@@ -1,6 +1,7 @@
 //! Definitions of the command line. Each command works out what its flags mean together.
 
 mod access;
+mod config;
 mod detailed_choice;
 mod diff;
 pub mod duration;
@@ -8,7 +9,6 @@ mod edit;
 mod expiry;
 mod fault;
 mod from_settings;
-mod generate;
 mod help;
 mod identity;
 mod intercept;
@@ -29,7 +29,6 @@ mod remote;
 mod replay;
 mod rerecord;
 mod review;
-mod rules;
 mod run_value;
 mod serve;
 mod session;
@@ -46,34 +45,31 @@ use std::path::PathBuf;
 use clap::{CommandFactory as _, Parser, Subcommand};
 
 pub use access::AccessArgs;
+pub use config::{ConfigArgs, GeneratedText};
 pub use detailed_choice::DetailedChoice;
 pub use diff::DiffArgs;
 pub use edit::EditArgs;
-pub use expiry::{ExpiryArgs, OnExpired};
+pub use expiry::{AgeLimit, ExpiryArgs};
 pub use fault::FaultArgs;
 pub use from_settings::{FromSettings, TrustedSetting};
-pub use generate::{GenerateArgs, GenerateKind};
 pub use help::{COMMAND_GROUPS, HELP_ALL};
 pub use identity::{IdentityArgs, ToolResultPolicy};
 pub use intercept::InterceptArgs;
 pub use interchange::{ExportArgs, ImportArgs};
-pub use journal::{JournalArgs, TimeArgument};
+pub use journal::JournalArgs;
 pub use limit::LimitArgs;
 pub use log_format::LogFormat;
 pub use mcp::McpArgs;
 pub use merge::{MergeArgs, OnConflict};
 pub use noise::NoiseArgs;
 pub use prune::PruneArgs;
-pub use reading::{
-    ConfigArgs, DemoArgs, DoctorArgs, LsArgs, ScoreArgs, ShowArgs, StatsArgs, StatsBy,
-};
-pub use record::{DurableAt, RecordArgs, RecordMode};
+pub use reading::{DemoArgs, DoctorArgs, LsArgs, ShowArgs, StatsArgs, StatsBy};
+pub use record::{RecordArgs, RecordMode};
 pub use redact::RedactArgs;
-pub use remote::{CompactArgs, GcArgs, KeptStates, PullArgs, PushArgs, RemoteArgs};
+pub use remote::{GcArgs, KeptStates, PullArgs, PushArgs};
 pub use replay::{EndOrderFlag, LatencyModel, OnMissFlag, RepeatPolicy, ReplayArgs};
 pub use rerecord::RerecordArgs;
-pub use review::{AcceptArgs, DecideArgs, RejectArgs, ReviewArgs};
-pub use rules::RulesArgs;
+pub use review::ReviewArgs;
 pub use run_value::RunValueArgs;
 pub use serve::ServeArgs;
 pub use session::SessionArgs;
@@ -159,15 +155,11 @@ pub enum Command {
     Stats(StatsArgs),
     /// Send recorded requests again, and keep the new answers apart until you review them.
     Rerecord(RerecordArgs),
-    /// Review the pending changes to a recording, and accept or reject each of them; or list them.
+    /// Review pending changes: list them, or accept and reject them, one by one, by key or all.
     Review(ReviewArgs),
-    /// Accept pending changes: all of them, or by key.
-    Accept(AcceptArgs),
-    /// Reject pending changes: all of them, or by key.
-    Reject(RejectArgs),
     /// Check recordings for problems, and fix those that can be fixed without a decision.
     Verify(VerifyArgs),
-    /// Merge recordings into one, call by call, also as git's merge driver.
+    /// Merge recordings into one, or what recorders have uploaded to an object store.
     Merge(MergeArgs),
     /// Edit a recorded answer by hand, in your editor.
     Edit(EditArgs),
@@ -179,32 +171,24 @@ pub enum Command {
     Push(PushArgs),
     /// Download a recording from an object store.
     Pull(PullArgs),
-    /// Merge what recorders have uploaded to an object store.
-    Compact(CompactArgs),
     /// Remove what no state of a recording in an object store needs.
     Gc(GcArgs),
     /// Create a recording from another tool's files: cassettes, HAR, fixtures, JSONL.
     Import(ImportArgs),
     /// Write a recording in another tool's format.
     Export(ExportArgs),
-    /// Read journals: find calls, follow new calls, or print totals.
+    /// Read journals: find calls, follow new calls, print totals, or judge the recovery from faults.
     Journal(JournalArgs),
     /// Show a recording or a journal in the browser: calls, conversations, streams.
     Ui(UiArgs),
-    /// Report how well the program recovered from faults, from a journal and a budget.
-    Score(ScoreArgs),
-    /// List the presets for coding agents, or show one.
-    Rules(RulesArgs),
     /// Trust the project's settings file, after a look at what it asks for.
     Trust(TrustArgs),
-    /// Show which settings are in effect, and where each of them comes from.
+    /// Show which settings are in effect and where they come from; presets; shell completions.
     Config(ConfigArgs),
     /// Check for problems that keep loomrec from working here, and suggest a fix for each.
     Doctor(DoctorArgs),
     /// Record and replay a small agent on this machine, then inject faults: no key, no network.
     Demo(DemoArgs),
-    /// Generate shell completions and manual pages.
-    Generate(GenerateArgs),
 }
 
 /// Returns the definition of the command line.

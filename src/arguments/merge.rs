@@ -14,6 +14,9 @@ Answers are the same if diff finds no difference that counts. A call with differ
 several recordings is a conflict: nothing is written and the exit code is 1, unless --on-conflict
 resolves it.
 
+With the URL of one recording in an object store, loomrec merges what its recorders have uploaded
+into a new state: in the last job, after all recorders have ended.
+
 With --git, this is git's merge driver for recordings. Set it up once in the repository, and once
 on each machine:
   echo 'recordings/*.json merge=loomrec' >> .gitattributes
@@ -27,14 +30,14 @@ calls are merged, the exit code is 1, and git marks the file. To resolve the con
 Examples:
   loomrec merge -o all.json a.json b.json
   loomrec merge -o a.json a.json b.json --on-conflict last     # b's answers win
-  loomrec merge -o all.json shard-*.json --force")]
+  loomrec merge -o all.json shard-*.json --force
+  loomrec merge s3://my-bucket/loomrec/agent")]
 pub struct MergeArgs {
     /// The recording to write; it may be one of the merged recordings
     #[arg(
         short,
         long,
         value_name = "OUT",
-        required_unless_present = "git",
         value_parser = local_location(),
         value_hint = ValueHint::AnyPath,
     )]
@@ -43,11 +46,11 @@ pub struct MergeArgs {
     /// result, theirs (%B), and a name for messages (%P)
     #[arg(long, conflicts_with_all = ["output", "unite_rules", "force", "json"])]
     pub git: bool,
-    /// The recordings to merge
+    /// The recordings to merge, or the URL of one in an object store: s3://BUCKET/NAME,
+    /// gs://BUCKET/NAME or az://CONTAINER/NAME
     #[arg(
         value_name = "FILE",
         required = true,
-        num_args = 2..,
         value_parser = location(),
         value_hint = ValueHint::AnyPath,
     )]
@@ -57,14 +60,36 @@ pub struct MergeArgs {
     #[arg(add = SettingScope::Run)]
     pub on_conflict: OnConflict,
     /// If --ignore rules differ, recompute all keys with the rules of all recordings
-    #[arg(long)]
+    #[arg(long, requires = "output")]
     pub unite_rules: bool,
-    /// Overwrite OUT
+    /// Overwrite OUT. In an object store, if segments of a recorder are lost: merge those that come
+    /// after them, and note what is missing
     #[arg(long)]
     pub force: bool,
+    /// In an object store: also give the new state this tag; a tag never moves
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["output", "git"])]
+    pub tag: Option<String>,
+    /// In an object store, if the newest state is not known any more: first make this state,
+    /// sha256:HASH, the newest
+    #[arg(long, value_name = "STATE", conflicts_with_all = ["output", "git"])]
+    pub restore: Option<String>,
     /// Print JSON
-    #[arg(long)]
+    #[arg(long, requires = "output")]
     pub json: bool,
+}
+
+impl MergeArgs {
+    /// Returns the URL of the remote recording whose uploads are merged. `None` if recordings are
+    /// merged.
+    #[must_use]
+    pub fn remote_url(&self) -> Option<String> {
+        match self.files.as_slice() {
+            [only] if only.is_url() && self.output.is_none() && !self.git => {
+                Some(only.display().to_string())
+            }
+            _ => None,
+        }
+    }
 }
 
 /// Which answers of a call to keep in a conflict.

@@ -1,4 +1,4 @@
-//! The flags of `loomrec ls`, `show`, `stats`, `score`, `demo`, `config` and `doctor`.
+//! The flags of `loomrec ls`, `show`, `stats`, `demo` and `doctor`.
 
 use std::path::PathBuf;
 
@@ -31,13 +31,9 @@ pub struct ShowArgs {
     /// The recording (or that of the settings)
     #[arg(value_parser = location(), value_hint = ValueHint::AnyPath)]
     pub file: RecordingLocation,
-    /// The entry: a step id, or the beginning of a hash; HASH#2 for its second take. Optional if
-    /// there is only one entry
+    /// The entry: a step id, or the beginning of a hash; HASH#2 for its second take. Without it, all
+    /// entries are printed, as text that can be compared line by line: for git's textconv
     pub key: Option<String>,
-    /// Print text that can be compared line by line, for git's textconv; without KEY, print
-    /// all entries
-    #[arg(long, conflicts_with = "json")]
-    pub text: bool,
     /// Also print what an earlier call of the conversation had already; --json always has it
     #[arg(long)]
     pub full: bool,
@@ -97,77 +93,12 @@ pub enum StatsBy {
     Session,
 }
 
-/// `loomrec score`.
-#[derive(Debug, Args)]
-#[command(after_help = "\
-For each fault, prints the time until the program noticed it (it closed the connection, or made
-the same call again), and the time until the same call succeeded. A fault that only delays an
-answer is listed, but the budget does not apply to it.
-
-Exit code 0 if the budget was kept, 1 if it was missed. It is also missed if no fault happened.
-
-Examples:
-  loomrec replay -r agent.json --journal run.jsonl -- pytest
-  loomrec score run.jsonl
-  loomrec score run.jsonl --recovery max_detection_ms=3000,max_recovery_ms=5000
-  loomrec score run.jsonl --recovery budget.json --junit recovery.xml")]
-pub struct ScoreArgs {
-    /// The journal of a run (--journal), or marks of your own: a JSON list, or a YAML file; `-` for
-    /// stdin
-    pub journal: PathBuf,
-    /// The budget: max_detection_ms=3000,max_recovery_ms=5000,require_clean_timeout, or a file with
-    /// these members (.json, .yaml, .yml)
-    #[arg(long, value_name = "BUDGET")]
-    pub recovery: Option<String>,
-    /// Do not fail if no fault put the budget to the test
-    #[arg(long)]
-    pub allow_unfired: bool,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
-    /// Write the verdict as JUnit XML, with one test case per fault
-    #[arg(long, value_name = "FILE")]
-    pub junit: Option<PathBuf>,
-}
-
 /// `loomrec demo`.
 #[derive(Debug, Args)]
 pub struct DemoArgs {
     /// Keep the recording of the demo in this file
     #[arg(long, value_name = "FILE")]
     pub keep: Option<PathBuf>,
-}
-
-/// `loomrec config`.
-#[derive(Debug, Args)]
-#[command(after_help = "\
-A flag takes precedence over the environment, and the environment over loomrec.toml; rules and
-upstreams are combined. In loomrec.toml, set any flag that has an environment variable, except
---control-token, by its long name:
-
-  recording = \"recordings/agent.json\"     # paths are relative to the file
-  ignore = [\"/user\"]
-  [upstreams]
-  openai = \"https://gateway.example.com\"
-  [replay]
-  latency = \"replay\"")]
-pub struct ConfigArgs {
-    /// Show only the settings of this command
-    #[arg(value_parser = ["record", "replay"])]
-    pub command: Option<String>,
-    /// Also show the flags that have their defaults; --json always has them
-    #[arg(long)]
-    pub all: bool,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
-}
-
-impl ConfigArgs {
-    /// Whether a command's settings are asked for.
-    pub fn wants(&self, name: &str) -> bool {
-        self.command.as_ref().map_or(matches!(name, "record" | "replay"), |only| only == name)
-    }
 }
 
 /// `loomrec doctor`.

@@ -3,12 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::builder::FalseyValueParser;
 use clap::{Args, ValueHint};
 
 use super::duration::duration;
 use super::location::{local_location, location};
-use super::{SettingScope, StrictEffect};
 use loomrec_store::RecordingLocation;
 
 /// `loomrec push`.
@@ -69,26 +67,6 @@ pub struct PullArgs {
     pub update: bool,
 }
 
-/// `loomrec compact`.
-#[derive(Clone, Debug, Args)]
-#[command(after_help = "\
-Example:
-  loomrec compact s3://my-bucket/loomrec/agent    # in the last job, after all recorders have ended")]
-pub struct CompactArgs {
-    /// The remote recording: s3://BUCKET/NAME, gs://BUCKET/NAME or az://CONTAINER/NAME
-    #[arg(value_name = "URL")]
-    pub url: String,
-    /// Also give the new state this tag; a tag never moves
-    #[arg(long, value_name = "NAME")]
-    pub tag: Option<String>,
-    /// If segments of a recorder are lost: merge those that come after them, and note what is missing
-    #[arg(long)]
-    pub force: bool,
-    /// If the newest state is not known any more: first make this state, sha256:HASH, the newest
-    #[arg(long, value_name = "STATE")]
-    pub restore: Option<String>,
-}
-
 /// `loomrec gc`.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "\
@@ -135,18 +113,4 @@ impl KeptStates {
             Err(_) => Ok(Self::Pinned(text.into())),
         }
     }
-}
-
-/// The flags of commands that read remote recordings.
-#[derive(Clone, Debug, Default, Args)]
-pub struct RemoteArgs {
-    /// If the store cannot be reached: use the newest state that this machine has seen
-    #[arg(
-        long,
-        env = "LOOMREC_STALE_OK",
-        value_parser = FalseyValueParser::new(),
-        add = StrictEffect::WEAKENS
-    )]
-    #[arg(add = SettingScope::Run)]
-    pub stale_ok: bool,
 }

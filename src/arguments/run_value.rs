@@ -35,7 +35,7 @@ pub struct RunValueArgs {
 
     /// Apply the preset of this name to all requests, or none to any
     ///
-    /// For an agent that is not recognised. 'loomrec rules' lists them. 'none' recognises no agent.
+    /// For an agent that is not recognised. 'loomrec config --preset' lists them. 'none' recognises no agent.
     #[arg(
         long,
         value_name = "NAME",

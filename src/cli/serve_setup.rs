@@ -135,17 +135,15 @@ pub fn address(args: &ServeArgs) -> Result<SocketAddr, CommandFailure> {
     Ok(address)
 }
 
-/// Reads `--allow-host` and `--allow-origin`. The host of a public URL is allowed as well.
+/// Returns who may call: by the host of a public URL, too, and from the pages of `--allow-origin`.
 ///
 /// # Errors
-/// A value that is not a valid host or origin.
+/// A value that is not a valid origin.
 pub fn access(
     args: &ServeArgs,
     public: Option<&PublicUrl>,
 ) -> Result<AccessPolicy, CommandFailure> {
-    let mut hosts = args.access.allow_host.clone();
-    hosts.extend(public.map(|public| public.host().to_owned()));
-    AccessPolicy::from_flags(&hosts, &args.access.allow_origin)
+    AccessPolicy::new(public.map(PublicUrl::host), &args.access.allow_origin)
         .map_err(|error| CommandFailure::usage(error.to_string()))
 }
 

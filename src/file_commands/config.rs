@@ -1,11 +1,15 @@
-//! The `loomrec config` command: the settings in force, and where each value comes from.
+//! The `loomrec config` command: the settings in force, and where each value comes from; presets,
+//! shell completions and manual pages.
+
+mod generated_file;
+mod preset_list;
 
 use std::fmt::Write as _;
 
 use clap::{Arg, Command};
 use serde_json::{Value, json};
 
-use super::args::ConfigArgs;
+use super::args::{ConfigArgs, GeneratedText};
 use loomrec_cli::exit::CommandFailure;
 use loomrec_cli::output::print;
 use loomrec_cli::settings::{Settings, SettingsTrust, adds_up, outward_settings, settable};
@@ -60,8 +64,32 @@ impl SettingRow {
 /// Runs the command.
 ///
 /// # Errors
-/// A stdout that cannot be written.
+/// A name that no preset has (2); a stdout, or a folder for manual pages, that cannot be written (3).
 pub fn run(
+    args: &ConfigArgs,
+    settings: &Settings,
+    command: &Command,
+) -> Result<u8, CommandFailure> {
+    if let Some(name) = &args.preset {
+        return preset_list::print_presets(name.as_deref(), args.json, &settings.presets);
+    }
+    match (args.generate, &args.output) {
+        (None, _) => print_settings(args, settings, command),
+        (Some(GeneratedText::Completions(shell)), None) => {
+            print(&generated_file::completions(shell, command))
+        }
+        (Some(GeneratedText::Completions(_)), Some(_)) => {
+            Err(CommandFailure::usage("-o: it takes the folder for manual pages: --generate man"))
+        }
+        (Some(GeneratedText::Manual), None) => print(&generated_file::manual_page(command)?),
+        (Some(GeneratedText::Manual), Some(folder)) => {
+            generated_file::write_manual_pages(folder, command).map(|()| 0)
+        }
+    }
+}
+
+/// Prints the settings in force.
+fn print_settings(
     args: &ConfigArgs,
     settings: &Settings,
     command: &Command,

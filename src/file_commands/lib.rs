@@ -1,12 +1,10 @@
 //! Commands on files: they show, check, compare and change recordings, journals and settings. None
 //! of them answers a call.
 
-pub mod accept;
 pub mod config;
 pub mod diff;
 pub mod edit;
 pub mod export;
-pub mod generate;
 pub mod import;
 pub mod journal;
 pub mod ls;
@@ -15,7 +13,6 @@ pub mod noise;
 pub mod prune;
 pub mod redact;
 pub mod review;
-pub mod rules;
 pub mod show;
 pub mod stats;
 mod transfer_report;

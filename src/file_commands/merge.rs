@@ -19,7 +19,18 @@ use side::{MergeSide, MergeSides, SideNames, conflict_choice, same_purpose};
 /// Rules that differ, or an output that exists (2); a recording that is missing, damaged or too new
 /// (4); an output that cannot be written, or that is being recorded into (5).
 pub fn run(args: &MergeArgs) -> Result<u8, CommandFailure> {
-    let Some(target) = &args.output else { return git::run(&args.files, args.on_conflict) };
+    if args.files.len() < 2 {
+        return Err(CommandFailure::usage(
+            "name at least two recordings: loomrec merge -o OUT FILE FILE; or the URL of one in an \
+             object store, without -o, to merge what its recorders have uploaded",
+        ));
+    }
+    if args.git {
+        return git::run(&args.files, args.on_conflict);
+    }
+    let Some(target) = &args.output else {
+        return Err(CommandFailure::usage("name the recording to write: -o OUT"));
+    };
     let output = Output::new(LogFormat::Human, false, false);
     let opened: Result<Vec<MergeSide>, CommandFailure> = args
         .files

@@ -6,29 +6,30 @@
 
 mod apply;
 mod changes;
+mod decision;
 mod dialog;
 mod key;
 mod lines;
 mod list;
+mod report;
 mod screen;
 mod session;
 mod view;
 mod waiting;
 
-use std::collections::BTreeSet;
 use std::io::{self, IsTerminal as _};
 
 use super::args::{LogFormat, ReviewArgs};
-pub(super) use apply::{AppliedReview, ReviewFailure, Verdict};
-pub(super) use changes::ReviewDesk;
+use apply::{ReviewFailure, Verdict};
+use changes::ReviewDesk;
+use decision::TypedDecision;
 use dialog::TypedBytes;
 use loomrec_cli::CommandFuture;
 use loomrec_cli::exit::CommandFailure;
 use loomrec_cli::output::{Output, print};
-use loomrec_cli::terminal;
-use loomrec_cli::waiting_recordings::{WAITING, find_below};
 use loomrec_store::RecordingLocation;
-pub(super) use view::{command, key, typed};
+use report::{new_of_several, nothing_below, summary, with_changes};
+use view::{command, typed};
 pub use waiting::print_list;
 
 /// Runs the command.
@@ -45,17 +46,23 @@ async fn review(args: &ReviewArgs) -> Result<u8, CommandFailure> {
     if args.list || args.check {
         return print_list(args);
     }
+    if let Some(decision) = TypedDecision::from_flags(args) {
+        return decision.apply(&args.files);
+    }
     let [file] = args.files.as_slice() else {
         return Err(CommandFailure::usage(
-            "name one recording or folder: loomrec review FILE; --list takes several",
+            "name one recording or folder: loomrec review FILE; --list, --accept and --reject take several",
         ));
     };
     let output = Output::new(LogFormat::Human, false, false);
     let mut dialog = ReviewDialog::default();
     if !file.names_folder() {
-        return Ok(dialog.review(file, args.new.as_ref(), &output).await?.code);
+        return Ok(dialog.review(file, args.output.as_ref(), &output).await?.code);
     }
-    let files = with_changes(file, args.new.is_some(), &output)?;
+    if args.output.is_some() {
+        return Err(new_of_several());
+    }
+    let files = with_changes(file, &output)?;
     if files.is_empty() {
         return print(&nothing_below(file));
     }
@@ -66,28 +73,6 @@ async fn review(args: &ReviewArgs) -> Result<u8, CommandFailure> {
         }
     }
     Ok(0)
-}
-
-/// Returns the recordings in a folder that have changes to be reviewed.
-///
-/// # Errors
-/// The folder cannot be read; `--new` names the changes of one recording (2).
-pub(super) fn with_changes(
-    folder: &RecordingLocation,
-    is_new_named: bool,
-    output: &Output,
-) -> Result<BTreeSet<RecordingLocation>, CommandFailure> {
-    match is_new_named {
-        true => {
-            Err(CommandFailure::usage("--new names the changes of one FILE: name just that one"))
-        }
-        false => find_below(folder.as_path(), &WAITING[..1], output),
-    }
-}
-
-/// Returns the message for a folder without changes.
-pub(super) fn nothing_below(folder: &RecordingLocation) -> String {
-    format!("nothing waits for a review in {}\n", terminal::line(&folder.display().to_string()))
 }
 
 /// How the review of one recording ended.
@@ -154,7 +139,7 @@ impl ReviewDialog {
 fn again(desk: &ReviewDesk, ended: &dialog::ReviewEnd, undone: ReviewFailure) -> CommandFailure {
     let ReviewFailure::Whole(failure) = undone else { return undone.into() };
     let mut text = failure.message;
-    for (verdict, name) in [(Verdict::Accept, "accept"), (Verdict::Reject, "reject")] {
+    for (verdict, name) in [(Verdict::Accept, "--accept"), (Verdict::Reject, "--reject")] {
         let of = (0..desk.changes.len()).filter(|at| ended.verdicts[*at] == Some(verdict));
         let keys: Vec<String> = of.map(|at| typed(desk, at)).collect();
         if !keys.is_empty() {
@@ -162,36 +147,4 @@ fn again(desk: &ReviewDesk, ended: &dialog::ReviewEnd, undone: ReviewFailure) ->
         }
     }
     CommandFailure::new(failure.code, text)
-}
-
-/// Returns what was done, and what to do next.
-pub(super) fn summary(desk: &ReviewDesk, done: AppliedReview) -> String {
-    let (file, new) = (desk.file.display().to_string(), desk.new.display().to_string());
-    let (shown, waiting) = (terminal::line(&file), terminal::line(&new));
-    let mut parts = Vec::new();
-    for (count, word) in [(done.accepted, "accepted"), (done.rejected, "rejected")] {
-        if count > 0 {
-            parts.push(format!("{count} {word}"));
-        }
-    }
-    if done.made > 0 {
-        parts.push(format!("{} accepted before", done.made));
-    }
-    if parts.is_empty() {
-        parts.push("nothing was changed".to_owned());
-    }
-    parts.push(match done.left {
-        0 => format!("no change is left; {waiting} was deleted"),
-        left => format!("{left} left in {waiting}"),
-    });
-    let mut text = format!("{}\n", parts.join(" · "));
-    if done.accepted + done.made > 0 {
-        text.push_str(&format!("next: git add {}\n", terminal::line(&terminal::quoted(&file))));
-    } else if done.rejected > 0 {
-        text.push_str(&format!("{shown} is unchanged\n"));
-    }
-    if done.left > 0 {
-        text.push_str(&format!("the rest: {}\n", command(desk, "review")));
-    }
-    text
 }

@@ -204,7 +204,7 @@ pub enum RemoteError {
     /// Recorders have uploaded calls that are not merged.
     #[error(
         "push to {url}: recorders have uploaded calls that no state has yet (segments: \
-         {segments}), which would change what is pushed; run `loomrec compact {url}` and pull \
+         {segments}), which would change what is pushed; run `loomrec merge {url}` and pull \
          again, or give --force"
     )]
     Unmerged {
@@ -216,7 +216,7 @@ pub enum RemoteError {
     /// Recorders have uploaded calls that are not merged, and may hold what is to be removed.
     #[error(
         "purge {url}: recorders have uploaded calls that no state has yet (segments: {segments}); \
-         run `loomrec compact {url}`, see what it merged, and purge again"
+         run `loomrec merge {url}`, see what it merged, and purge again"
     )]
     UnmergedPurge {
         /// The recording.
@@ -227,7 +227,7 @@ pub enum RemoteError {
     /// Segments are missing although later ones of their recorder are there.
     #[error(
         "merge the segments of {url}: the store does not have {gaps}, and has later ones; if a \
-         machine still has them, run `loomrec compact {url}` there, else `loomrec compact {url} \
+         machine still has them, run `loomrec merge {url}` there, else `loomrec merge {url} \
          --force` merges what is there"
     )]
     Gap {
@@ -287,15 +287,6 @@ pub enum RemoteError {
         url: String,
         /// The recorders.
         recorders: String,
-    },
-    /// The state in the cache cannot be used without the store.
-    #[error(
-        "{problem}; --stale-ok would use the last state that this machine has seen, but it has \
-             seen none"
-    )]
-    NothingSeen {
-        /// Why the store could not be asked.
-        problem: Box<RemoteError>,
     },
     /// A file of this machine cannot be read or written.
     #[error("use {}", .path.display())]

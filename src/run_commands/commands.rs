@@ -4,7 +4,7 @@
 //! generated in this crate, at its optimization level, and not in the root package.
 
 use super::args::{
-    Command, CompactArgs, DemoArgs, DoctorArgs, GcArgs, LsArgs, McpArgs, PullArgs, PushArgs,
+    Command, DemoArgs, DoctorArgs, GcArgs, LsArgs, McpArgs, MergeArgs, PullArgs, PushArgs,
     RecordArgs, ReplayArgs, RerecordArgs, UiArgs,
 };
 use super::{
@@ -67,9 +67,14 @@ pub fn pull<'a>(args: &'a PullArgs, settings: &'a Settings) -> CommandFuture<'a>
     Box::pin(remote::pull(args, settings))
 }
 
-/// Runs `loomrec compact`.
-pub fn compact(args: &CompactArgs) -> CommandFuture<'_> {
-    Box::pin(remote::compact(args))
+/// Merges what recorders have uploaded, if that is what `loomrec merge` names.
+pub fn merge_uploads(args: &MergeArgs) -> CommandFuture<'_, Option<u8>> {
+    Box::pin(async {
+        match args.remote_url() {
+            Some(url) => remote::compact(args, &url).await.map(Some),
+            None => Ok(None),
+        }
+    })
 }
 
 /// Runs `loomrec gc`.

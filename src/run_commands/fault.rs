@@ -285,7 +285,7 @@ pub fn budget(
     let budget = text.map(score::recovery_budget).transpose()?.or(planned.plan.recovery);
     if budget.is_none() && flags.junit.is_some() {
         return Err(CommandFailure::usage(
-            "--junit reports on recovery: give --recovery a budget, or use loomrec score",
+            "--junit reports on recovery: give --recovery a budget, or use loomrec journal --recovery",
         ));
     }
     Ok(budget)

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::args::{Command, CompactArgs, GcArgs, LsArgs, PullArgs, PushArgs, RecordArgs};
+use super::args::{Command, GcArgs, LsArgs, MergeArgs, PullArgs, PushArgs, RecordArgs};
 use super::receipt::UploadReceipt;
 use loomrec_cli::exit::CommandFailure;
 use loomrec_cli::output::Output;
@@ -105,12 +105,12 @@ pub async fn pull(_args: &PullArgs, _settings: &Settings) -> Result<u8, CommandF
     Err(absent())
 }
 
-/// Refuses `loomrec compact`.
+/// Refuses `loomrec merge URL`.
 ///
 /// # Errors
 /// Always.
 #[expect(clippy::unused_async, reason = "the same calls as with the feature")]
-pub async fn compact(_args: &CompactArgs) -> Result<u8, CommandFailure> {
+pub async fn compact(_args: &MergeArgs, _url: &str) -> Result<u8, CommandFailure> {
     Err(absent())
 }
 

@@ -1,4 +1,4 @@
-//! The `loomrec score` command: how well the program recovered from the faults in a journal, or in
+//! `loomrec journal --recovery`: how well the program recovered from the faults in a journal, or in
 //! marks of one's own, and whether that is within a budget.
 
 pub(super) mod journal;
@@ -9,7 +9,7 @@ mod scored_faults;
 use std::fmt::Display;
 use std::path::Path;
 
-use super::args::{LogFormat, ScoreArgs};
+use super::args::{JournalArgs, LogFormat};
 use super::script;
 use loomrec_cli::amount::plural;
 use loomrec_cli::exit::{CommandFailure, NO};
@@ -33,10 +33,14 @@ const LARGEST_BUDGET: u64 = 1 << 20;
 /// # Errors
 /// A budget that is invalid; a journal that cannot be read, or is not a journal; a result that
 /// cannot be written.
-pub fn run(args: &ScoreArgs) -> Result<u8, CommandFailure> {
-    let budget = args.recovery.as_deref().map(recovery_budget).transpose()?;
-    let file = args.recovery.as_deref().and_then(budget_file);
-    for taken in [Some(args.journal.as_path()), file].into_iter().flatten() {
+pub fn run(args: &JournalArgs) -> Result<u8, CommandFailure> {
+    let [journal] = args.files.as_slice() else {
+        return Err(CommandFailure::usage("--recovery judges one journal: name just that one"));
+    };
+    let given = args.recovery.as_ref().and_then(Option::as_deref);
+    let budget = given.map(recovery_budget).transpose()?;
+    let file = given.and_then(budget_file);
+    for taken in [Some(journal.as_path()), file].into_iter().flatten() {
         if args.junit.as_ref().is_some_and(|junit| real(junit) == real(taken)) {
             let name = taken.display();
             return Err(CommandFailure::usage(format!(
@@ -44,7 +48,7 @@ pub fn run(args: &ScoreArgs) -> Result<u8, CommandFailure> {
             )));
         }
     }
-    let incidents = incidents(&args.journal)?;
+    let incidents = incidents(journal)?;
     let judged = ScoredFaults::of(incidents, budget.as_ref()).permitting_none(args.allow_unfired);
     if let Some(path) = &args.junit {
         write_junit(&judged, path)?;

@@ -116,12 +116,6 @@ impl Disk {
         loomrec_os::set_mode(file, mode)
     }
 
-    /// Returns when the file's bytes, and what is needed to find them, are on the device.
-    pub(super) fn sync_data(&self, file: &File) -> io::Result<()> {
-        self.may("sync data")?;
-        file.sync_data()
-    }
-
     /// Returns when all of the file is on the device.
     pub(super) fn sync_all(&self, file: &File) -> io::Result<()> {
         self.may("sync")?;

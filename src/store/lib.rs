@@ -64,7 +64,6 @@ pub use inspect::{InspectedFile, LeftoverFile, leftovers};
 pub use location::{
     POINTER_SUFFIX, REMOTE_SCHEMES, RecordingLocation, RemoteOrigin, UrlSchemeError,
 };
-pub use log_appender::Durability;
 pub use merge::TakeReplacement;
 pub use reader::{EntryIter, Recording, StoredEntry, TakeRef, load};
 pub use recorder::RecordingAppender;

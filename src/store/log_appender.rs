@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 use super::disk::Disk;
 use super::regular_file;
 use super::rotation::KnownLog;
-use super::state_folder;
 use loomrec_os::{FileId, FileStatus};
 
 /// An append that takes longer shows that the storage is slow at present.
@@ -17,22 +16,11 @@ const SLOW: Duration = Duration::from_millis(2);
 /// How long that is assumed.
 const SLOW_FOR: Duration = Duration::from_secs(1);
 
-/// What stored entries survive.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Durability {
-    /// The end of this process, including SIGKILL.
-    #[default]
-    Process,
-    /// The failure of the machine, including a power cut.
-    Power,
-}
-
 /// A recorder's handle to the log.
 #[derive(Debug)]
 pub(super) struct LogAppender {
     path: PathBuf,
     disk: Disk,
-    durability: Durability,
     /// Whether a log of others gets what this recorder states of it, too.
     adds_to_others: bool,
     open: Option<OpenLog>,
@@ -49,8 +37,6 @@ pub(super) struct OpenLog {
     pub(super) end: u64,
     /// The number of logs of the run that had been moved away when it was opened.
     pub(super) rotations: usize,
-    /// Whether its name is known to be on the device.
-    named: bool,
     /// Whether it states all that this recorder has to state.
     pub(super) is_stated: bool,
 }
@@ -58,7 +44,7 @@ pub(super) struct OpenLog {
 impl OpenLog {
     /// A log of which nothing is known yet.
     fn new(file: File, id: FileId, rotations: usize) -> Self {
-        Self { file, id, end: 0, rotations, named: false, is_stated: false }
+        Self { file, id, end: 0, rotations, is_stated: false }
     }
 }
 
@@ -81,16 +67,10 @@ impl LogAppender {
         Self {
             path: path.to_owned(),
             disk: disk.clone(),
-            durability: Durability::default(),
             adds_to_others: false,
             open: None,
             slow_until: None,
         }
-    }
-
-    /// Sets the durability of later appends.
-    pub(super) fn set_durability(&mut self, durability: Durability) {
-        self.durability = durability;
     }
 
     /// Also states what this recorder has to state in a log that another one began.
@@ -100,8 +80,7 @@ impl LogAppender {
 
     /// Whether an append only copies into the system's memory, and has been that quick lately.
     pub(super) fn is_quick(&self) -> bool {
-        self.durability == Durability::Process
-            && self.slow_until.is_none_or(|until| until <= Instant::now())
+        self.slow_until.is_none_or(|until| until <= Instant::now())
     }
 
     /// Checks the file at the path.
@@ -166,18 +145,7 @@ impl LogAppender {
             frames.splice(..0, first.iter().copied());
         }
         let began = Instant::now();
-        let written = self.disk.write_all(&open.file, frames).and_then(|()| {
-            if self.durability == Durability::Process {
-                return Ok(());
-            }
-            self.disk.sync_data(&open.file)?;
-            // The process that created it may have died before this, or needed less durability.
-            if !open.named {
-                state_folder::sync_names(&self.path, &self.disk)?;
-            }
-            open.named = true;
-            Ok(())
-        });
+        let written = self.disk.write_all(&open.file, frames);
         self.slow_until = (began.elapsed() > SLOW).then(|| began + SLOW_FOR);
         match written {
             Ok(()) => {

@@ -17,7 +17,7 @@ use super::file_version::FileVersion;
 use super::frame_encoder::{EncodedFrame, FrameEncoder, LogItem};
 use super::lock::{self, RecordingLock};
 use super::log::{self, NameFingerprint};
-use super::log_appender::{Durability, LogAppender, OpenLog};
+use super::log_appender::{LogAppender, OpenLog};
 use super::merge::TakeReplacement;
 use super::paths::RecordingPaths;
 use super::run::{RunChoice, RunSeat};
@@ -98,11 +98,6 @@ impl RecordingAppender {
     /// them record at the same moment.
     pub fn place(&self) -> usize {
         self.run.as_ref().map_or(0, RunSeat::place)
-    }
-
-    /// Sets the durability of what is stored from now on.
-    pub fn set_durability(&mut self, durability: Durability) {
-        self.tail.set_durability(durability);
     }
 
     /// States the key variables that the recorded program has. They get into the recording with

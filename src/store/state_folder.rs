@@ -87,17 +87,6 @@ pub(super) fn create_for_file(path: &Path, disk: &Disk) -> io::Result<()> {
     if is_named(folder) { create(folder, disk) } else { Ok(()) }
 }
 
-/// Returns when the name of a file that may be in the folder is on the device, with that of the
-/// folder.
-///
-/// # Errors
-/// The storage fails.
-pub(super) fn sync_names(path: &Path, disk: &Disk) -> io::Result<()> {
-    let folder = temporary_file::folder(path);
-    disk.sync_folder(folder)?;
-    if is_named(folder) { disk.sync_folder(temporary_file::folder(folder)) } else { Ok(()) }
-}
-
 /// Opens a file that may be in the folder. If the folder is missing, creates it and tries once more.
 ///
 /// # Errors

@@ -173,7 +173,7 @@ fn workflow_replays_compares_and_reports() {
     let upstream = Upstream::always(Answer::json(200, chat_answer("Goodbye.")));
     let renew = "loomrec rerecord --yes --upstream \"$0\" --key openai=KEY \
                  --pending loomrec.pending recordings/agent.json && \
-                 loomrec accept recordings/agent.json";
+                 loomrec review recordings/agent.json --accept";
     let url = format!("openai={}", upstream.url());
     let ran = shell(&scene, &["-c", &format!("export KEY=k; {renew}"), &url]);
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));

@@ -15,7 +15,7 @@ const SEVERAL: &str = "Flags of several commands";
 const CELL_WORDS: usize = 40;
 
 /// The pages that say more of a command.
-const PAGES: [(&str, &str); 30] = [
+const PAGES: [(&str, &str); 25] = [
     ("record", "guide.md"),
     ("replay", "strict.md"),
     ("mcp", "mcp.md#over-stdio"),
@@ -25,21 +25,16 @@ const PAGES: [(&str, &str); 30] = [
     ("diff", "commands-on-files.md#diff"),
     ("journal", "commands-on-files.md#journal"),
     ("ui", "inspector.md"),
-    ("score", "recovery.md"),
     ("rerecord", "commands-on-files.md#rerecord"),
     ("review", "care.md#review"),
-    ("accept", "care.md#review"),
-    ("reject", "care.md#review"),
     ("verify", "commands-on-files.md#verify"),
     ("edit", "commands-on-files.md#edit"),
     ("merge", "commands-on-files.md#merge"),
     ("prune", "commands-on-files.md#prune"),
     ("redact", "commands-on-files.md#redact"),
     ("noise", "commands-on-files.md#noise"),
-    ("rules", "binding.md#presets"),
     ("push", "remote.md"),
     ("pull", "remote.md"),
-    ("compact", "remote.md"),
     ("gc", "remote.md"),
     ("import", "interchange.md"),
     ("export", "interchange.md"),

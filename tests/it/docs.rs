@@ -10,10 +10,10 @@ use std::process::Command;
 use loomrec_identity::{IdentityRules, KeyForm, RequestKey, RequestParts};
 use regex::Regex;
 
-const COMMANDS: [&str; 30] = [
-    "record", "replay", "ls", "show", "diff", "noise", "stats", "score", "config", "trust",
-    "doctor", "demo", "import", "export", "review", "accept", "reject", "rerecord", "merge",
-    "edit", "prune", "redact", "verify", "journal", "ui", "push", "pull", "compact", "gc", "mcp",
+const COMMANDS: [&str; 26] = [
+    "record", "replay", "ls", "show", "diff", "noise", "stats", "config", "trust", "doctor",
+    "demo", "import", "export", "review", "rerecord", "merge", "edit", "prune", "redact", "verify",
+    "journal", "ui", "push", "pull", "gc", "mcp",
 ];
 
 fn root() -> PathBuf {

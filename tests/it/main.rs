@@ -75,7 +75,7 @@ mod framing;
 #[cfg(test)]
 mod fuzz_script;
 #[cfg(test)]
-mod generate;
+mod generated_files;
 #[cfg(test)]
 mod git;
 #[cfg(test)]

@@ -23,7 +23,7 @@ const COMMANDS: [&str; 6] = [
     "redact FILE --redact secret --apply",
     "merge -o FILE FILE other.json",
     "verify --fix FILE",
-    "accept FILE",
+    "review FILE --accept",
     "rerecord FILE --yes --upstream openai=UPSTREAM --upstream anthropic=UPSTREAM",
 ];
 

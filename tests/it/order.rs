@@ -110,21 +110,7 @@ fn an_answer_ends_only_after_its_frame_was_written() {
         assert!(*append < end, "acknowledged before the append:\n{}", done.join("\n"));
     }
     let synced = done.iter().any(|call| call.contains("fdatasync") && call.contains(".log>"));
-    assert!(!synced, "the log is synced without --durability power:\n{}", done.join("\n"));
-}
-
-#[test]
-fn with_durability_power_an_answer_ends_only_after_its_frame_was_synced() {
-    let Some((done, peer)) = run(&["--durability", "power"]) else { return };
-    let ends = ends(&done, &peer);
-    assert_eq!(ends.len(), CALLS, "{}", done.join("\n"));
-    let mut from = 0;
-    for end in ends {
-        let append = next(&done, from, r"^(write|pwrite64)\(\d+<\.loomrec/run\.json\.log>");
-        let sync = next(&done, append, r"^f(data)?sync\(\d+<\.loomrec/run\.json\.log>");
-        assert!(sync < end, "acknowledged before it was synced:\n{}", done.join("\n"));
-        from = sync;
-    }
+    assert!(!synced, "the log is synced:\n{}", done.join("\n"));
 }
 
 #[test]

@@ -94,13 +94,10 @@ fn variables_of_known_agents_are_set_whatever_starts_them() {
     let replay = ["replay", "--strict", "-r", scene.name()];
     let said = |ended: &Finished| ended.stdout.lines().next().map(str::to_owned).unwrap();
     for line in [&record[..], &replay] {
-        let name = "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC";
         let ended = agent(&scene, "script", line);
         assert_eq!(said(&ended), "['exec', 'do it'] 1", "{}", ended.stderr);
-        for flags in [&["--preset", "none"][..], &["--no-env", name]] {
-            let ended = agent(&scene, "script", &[line, flags].concat());
-            assert_eq!(said(&ended), "['exec', 'do it'] None", "{}", ended.stderr);
-        }
+        let ended = agent(&scene, "script", &[line, &["--preset", "none"]].concat());
+        assert_eq!(said(&ended), "['exec', 'do it'] None", "{}", ended.stderr);
     }
     // They are printed for a shell, too.
     let text = scene.run(&[&replay[..], &["--print-env"]].concat()).expect(0).stdout;
@@ -142,7 +139,7 @@ fn preset_hides_the_recording_beside_what_the_user_ignores() {
 #[test]
 fn presets_are_listed_and_shown() {
     let scene = Scene::new();
-    let list = scene.run(&["rules"]).expect(0).stdout;
+    let list = scene.run(&["config", "--preset"]).expect(0).stdout;
     let names: Vec<&str> = list.lines().filter_map(|line| line.split(' ').next()).collect();
     let all = [
         "aider",
@@ -165,7 +162,7 @@ fn presets_are_listed_and_shown() {
         "qwen-code",
     ];
     assert_eq!(names, all);
-    let page = scene.run(&["rules", "claude-code"]).expect(0).stdout;
+    let page = scene.run(&["config", "--preset", "claude-code"]).expect(0).stdout;
     for part in [
         "claude-code 4, for claude\n\nTested with:\n  2.1.332, 2.1.197\n\nRules, as --normalize takes \
          them:\n",
@@ -174,14 +171,14 @@ fn presets_are_listed_and_shown() {
     ] {
         assert!(page.contains(part), "{page}");
     }
-    let page = scene.run(&["rules", "aider"]).expect(0).stdout;
+    let page = scene.run(&["config", "--preset", "aider"]).expect(0).stdout;
     assert!(
         page.ends_with("\nA file:\n  AIDER_AIDERIGNORE: .aiderignore, and the recording\n"),
         "{page}"
     );
-    let json = scene.run(&["rules", "codex", "--json"]).expect(0).stdout;
+    let json = scene.run(&["config", "--preset", "codex", "--json"]).expect(0).stdout;
     assert_eq!(serde_json::from_str::<Value>(&json).unwrap()["user_agents"][0], "codex_exec/");
-    scene.run(&["rules", "claude"]).expect(2).says(&["there is no preset claude: "]);
+    scene.run(&["config", "--preset", "claude"]).expect(2).says(&["there is no preset claude: "]);
     let ended = scene.run(&["replay", "-r", "run.json", "--preset", "claude"]).expect(2);
     ended.says(&["--preset: there is no preset claude: did you mean claude-code?"]);
 }
@@ -246,7 +243,7 @@ fn preset_of_the_project_has_rules_for_a_program_of_its_own() {
     );
     let replay = ["replay", "--strict", "-r", scene.name()];
     agent(&scene, "our-agent", &replay).expect(0).says(&["1 of them with this run's ids"]);
-    let listed = scene.run(&["rules"]).expect(0).stdout;
+    let listed = scene.run(&["config", "--preset"]).expect(0).stdout;
     assert!(listed.contains("of loomrec.toml  for our-agent  rules: 1"), "{listed}");
     // A strict replay takes the rules of the recording alone.
     fs::remove_file(scene.recording()).unwrap();
@@ -271,7 +268,7 @@ fn preset_of_the_project_that_cannot_be_read_is_refused() {
         ("[presets.ours]\nvariables = {A = \"b\"}\n", "presets.ours has no \"variables\""),
     ] {
         fs::write(scene.path("loomrec.toml"), text).unwrap();
-        let ended = scene.run(&["rules"]).expect(2);
+        let ended = scene.run(&["config", "--preset"]).expect(2);
         assert!(ended.stderr.contains(why), "{why}: {}", ended.stderr);
     }
 }

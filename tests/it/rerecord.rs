@@ -170,7 +170,7 @@ fn same_command_again_asks_for_nothing_that_is_there() {
     rerecord(&scene, &upstream, &["run.json"], 0).says(&["there is nothing to send"]);
     assert_eq!(upstream.requests(), 4);
     // What was rejected is sent again.
-    scene.run(&["reject", "run.json", "plan"]).expect(0);
+    scene.run(&["review", "run.json", "--reject", "plan"]).expect(0);
     let again = json_of(&rerecord(&scene, &upstream, &["run.json", "--yes", "--json"], 0));
     assert_eq!((&again["kept"], upstream.requests()), (&json!(1), 5));
     assert_eq!(entries(&scene, "run.json.new").len(), 4);
@@ -199,7 +199,7 @@ fn values_that_are_set_are_sent_and_kept_under_a_key_of_their_own() {
         "what.json",
     ];
     let told = rerecord(&scene, &upstream, &args, 0);
-    told.says(&["in what.json: loomrec review run.json --new what.json\n"]);
+    told.says(&["in what.json: loomrec review run.json --output what.json\n"]);
     let sent: Value = serde_json::from_str(&upstream.received()[0].text()).unwrap();
     assert_eq!(
         (&sent["temperature"], &sent["messages"][0]["content"]),
@@ -211,7 +211,7 @@ fn values_that_are_set_are_sent_and_kept_under_a_key_of_their_own() {
     // Pending changes in the same place are not overwritten.
     let other = [&args[..3], &["-o", "what.json"]].concat();
     rerecord(&scene, &upstream, &other, 2)
-        .says(&["in the place of plan", "loomrec review run.json --new what.json"]);
+        .says(&["in the place of plan", "loomrec review run.json -o what.json"]);
     assert_eq!(upstream.requests(), 1);
 }
 

@@ -1,6 +1,7 @@
-//! Tests of `review`, `accept` and `reject`: pending changes and their decisions.
+//! Tests of `review`: pending changes and their decisions.
 
 mod bad;
 mod decide;
 mod dialog;
+mod listed;
 mod sample;

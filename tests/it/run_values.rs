@@ -328,7 +328,7 @@ fn missed_call_keeps_its_values_until_it_is_accepted() {
     let url = format!("openai={}", upstream.url());
     let send = ["rerecord", "--pending", "missed.json", scene.name(), "--upstream", &url, "--yes"];
     finish(command(scene.dir(), &send).env("OPENAI_API_KEY", "sk-none"), b"").expect(0);
-    scene.run(&["accept", scene.name()]).expect(0);
+    scene.run(&["review", scene.name(), "--accept"]).expect(0);
     let server = scene.replay(&["--strict", "--var", "place=/srv/c"]);
     let answer = server.call(&chat("in /srv/c")).expect(200);
     assert_eq!(answer.json()["choices"][0]["message"]["content"], "in /srv/c/x");

@@ -1,4 +1,4 @@
-//! Tests of `score`: how well the program recovered, from a journal and a budget.
+//! Tests of `journal --recovery`: how well the program recovered, from a journal and a budget.
 
 use serde_json::{Value, json};
 
@@ -18,10 +18,11 @@ fn scene(journal: &str) -> Scene {
 }
 
 fn score(scene: &Scene, more: &[&str]) -> Finished {
-    scene.run(&[&["score", "run.jsonl"], more].concat())
+    let without: &[&str] = if more.contains(&"--recovery") { &[] } else { &["--recovery"] };
+    scene.run(&[&["journal", "run.jsonl"], more, without].concat())
 }
 
-/// The output of `score --json`.
+/// The output of `journal --recovery --json`.
 fn json_output(ended: &Finished) -> Value {
     serde_json::from_str(&ended.stdout).unwrap()
 }
@@ -145,7 +146,7 @@ fn file_that_is_no_journal_is_refused() {
         let ended = score(&scene(text), &[]).expect(2);
         assert!(ended.stderr.contains(why), "{text:?}: {}", ended.stderr);
     }
-    let ended = Scene::new().run(&["score", "nowhere.jsonl"]).expect(4);
+    let ended = Scene::new().run(&["journal", "nowhere.jsonl", "--recovery"]).expect(4);
     assert!(ended.stderr.contains("failed to read nowhere.jsonl"), "{}", ended.stderr);
 }
 
@@ -193,17 +194,17 @@ fn marks_of_ones_own_are_scored() {
     std::fs::write(scene.path("marks.json"), format!("\n {marks}")).unwrap();
     let yaml = "- { name: dead, call_start_ms: 0, detected_ms: 9000, recovered_ms: 9200 }\n";
     std::fs::write(scene.path("marks.yaml"), yaml).unwrap();
-    let json = scene.run(&["score", "marks.json", "--recovery", BUDGET, "--json"]);
+    let json = scene.run(&["journal", "marks.json", "--recovery", BUDGET, "--json"]);
     let json = json_output(&json.expect(1));
     assert_eq!(json["total"]["user_visible_hang_ms"], 9100.0, "{json:#}");
     assert_eq!((&json["faults"][0]["type"], &json["total"]["missed"]), (&json!("dead"), &json!(2)));
     assert_eq!(json["faults"][0]["recovered_by"], "fallback");
     let loose = "max_detection_ms=3000,max_recovery_ms=10000";
-    scene.run(&["score", "marks.yaml", "--recovery", loose]).expect(0);
+    scene.run(&["journal", "marks.yaml", "--recovery", loose]).expect(0);
     let strict = "max_detection_ms=3000,require_clean_timeout";
-    scene.run(&["score", "marks.yaml", "--recovery", strict]).expect(1);
+    scene.run(&["journal", "marks.yaml", "--recovery", strict]).expect(1);
     std::fs::write(scene.path("marks.json"), r#"[{"started": 1}]"#).unwrap();
-    let ended = scene.run(&["score", "marks.json"]).expect(2);
+    let ended = scene.run(&["journal", "marks.json", "--recovery"]).expect(2);
     assert!(ended.stderr.contains("marks.json: /0/started: unknown field"), "{}", ended.stderr);
 }
 
@@ -218,17 +219,17 @@ fn an_observation_and_a_budget_of_mcptest_are_read_as_they_are() {
     let suite = format!("faults: [{{ name: dead, kind: hang }}]\n{matcher}");
     std::fs::write(scene.path("suite.yml"), suite).unwrap();
     for budget in ["budget.yml", "suite.yml"] {
-        let args = ["score", "seen.json", "--recovery", budget, "--json"];
+        let args = ["journal", "seen.json", "--recovery", budget, "--json"];
         let report = json_output(&scene.run(&args).expect(0));
         assert_eq!(report["budget"]["max_recovery_ms"], 5000, "{report:#}");
         // The observation's own budget says what is clean.
         assert_eq!(report["faults"][0]["clean_timeout"], false, "{report:#}");
     }
     std::fs::write(scene.path("budget.yml"), "recovery: { max: 1 }\n").unwrap();
-    let refused = scene.run(&["score", "seen.json", "--recovery", "budget.yml"]).expect(2);
+    let refused = scene.run(&["journal", "seen.json", "--recovery", "budget.yml"]).expect(2);
     assert!(refused.stderr.contains("budget.yml: /recovery: max: unknown"), "{}", refused.stderr);
     std::fs::write(scene.path("budget.yml"), "faults: []\nrecovery: null\n").unwrap();
-    let refused = scene.run(&["score", "seen.json", "--recovery", "budget.yml"]).expect(2);
+    let refused = scene.run(&["journal", "seen.json", "--recovery", "budget.yml"]).expect(2);
     assert!(refused.stderr.contains("budget.yml"), "{}", refused.stderr);
 }
 
@@ -236,7 +237,10 @@ fn an_observation_and_a_budget_of_mcptest_are_read_as_they_are() {
 fn journal_or_marks_may_come_on_stdin() {
     let scored = |input: &str| {
         let scene = Scene::new();
-        finish(&mut command(scene.dir(), &["score", "-", "--json"]), input.as_bytes())
+        finish(
+            &mut command(scene.dir(), &["journal", "-", "--recovery", "--json"]),
+            input.as_bytes(),
+        )
     };
     assert_eq!(json_output(&scored(JOURNAL).expect(0))["total"]["faults"], 3);
     assert_eq!(json_output(&scored(r#"[{"started_ms":1}]"#).expect(0))["total"]["faults"], 1);

@@ -11,7 +11,7 @@ const TYPO: &str = "opnai=http://127.0.0.1:9";
 
 const REFUSAL: &str = "--upstream opnai=http://127.0.0.1:9: did you mean openai? As it stands, \
                        calls to openai go to https://api.openai.com. If opnai is an upstream of \
-                       its own, declare it with --new-upstream opnai";
+                       its own, give it another name";
 
 /// A scene with a recording, which nothing must change.
 fn recorded() -> (Scene, String) {
@@ -45,35 +45,6 @@ fn misspelled_name_is_refused_by_every_command_before_it_does_anything() {
         .says(&[REFUSAL, "settings were read from"]);
     assert_eq!(scene.text(), before);
     assert_eq!(scene.names(), ["loomrec.toml", "run.json"]);
-}
-
-#[test]
-fn declared_name_is_an_upstream_of_its_own() {
-    let upstream = Upstream::always(Answer::json(200, chat_answer("hi")));
-    let address = format!("opnai={}", upstream.url());
-    let record = |scene: &Scene, more: &[&str]| {
-        let args = ["record", "-r", "run.json", "--listen", "127.0.0.1:0"];
-        command(scene.dir(), &[&args[..], more].concat())
-    };
-    let called = |scene: &Scene, server: Server| {
-        server.call(&Call::get("/opnai/v1/models")).expect(200);
-        server.stop().expect(0).says(&[&format!("loomrec: upstreams: opnai → {}", upstream.url())]);
-        assert_eq!(scene.only_take()["upstream"], "opnai");
-    };
-    let scene = Scene::new();
-    let mut typed = record(&scene, &["--upstream", &address, "--new-upstream", "opnai"]);
-    called(&scene, Server::spawn(&mut typed));
-    let scene = Scene::new();
-    let mut set = record(&scene, &[]);
-    set.env("LOOMREC_UPSTREAM", &address).env("LOOMREC_NEW_UPSTREAM", "other opnai");
-    called(&scene, Server::spawn(&mut set));
-    let scene = Scene::new();
-    let text = format!("new-upstream = \"opnai\"\nupstreams.opnai = \"{}\"\n", upstream.url());
-    std::fs::write(scene.path("loomrec.toml"), text).unwrap();
-    called(&scene, Server::spawn(&mut record(&scene, &[])));
-    scene.replayed(&["--strict"], &[Call::get("/opnai/v1/models")], 0);
-    let mut bad = record(&scene, &["--new-upstream", "a/b"]);
-    finish(&mut bad, b"").expect(2).says(&["--new-upstream a/b: it takes the NAME"]);
 }
 
 #[test]

@@ -84,7 +84,7 @@ async function reviewsChanges(project, upstream) {
   assert.equal(upstream.requests(), seen + 3);
   const shown = await shell(project, review, upstream);
   for (const place of ['Paris', 'the sea', 'Rome']) assert.match(shown, new RegExp(`Where was ${place}`));
-  await shell(project, 'npx loomrec accept tests/recordings/places.test.js', upstream);
+  await shell(project, 'npx loomrec review tests/recordings/places.test.js --accept', upstream);
   const strict = await project.run({ env: { CI: 'true' } });
   assert.equal(strict.code, 0, strict.output);
   assert.deepEqual([...project.recordings().keys()], [...before.keys()]);

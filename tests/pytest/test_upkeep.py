@@ -45,7 +45,7 @@ def test_three_changed_prompts_are_reviewed_with_three_commands(project, process
     shown = shell(project, review)
     assert "of Norway" in shown and "this class" in shown and "Open " in shown
     assert project.recordings() == before
-    shell(project, "loomrec accept tests/recordings/test_shapes")
+    shell(project, "loomrec review tests/recordings/test_shapes --accept")
     strict = project.run("tests/test_shapes.py", CI="true")
     assert strict.code == 0, strict.stdout
     assert len([path for path, text in project.recordings().items() if before[path] != text]) == 3

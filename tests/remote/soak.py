@@ -178,7 +178,7 @@ class Recorder:
             label = f"recorder {self.number} attempt {self.attempt} call"
             losses = store.losses
             client = ["--label", label, "--calls", str(self.left), "--pace", str(pace)]
-            self.running = self.machine.start_recorder(url, "--run", RUN, "--flush-timeout", "60", client=client,
+            self.running = self.machine.start_recorder(url, "--run", RUN, "--drain", "60", client=client,
                                                        AWS_ENDPOINT_URL=chance.choice(store.endpoints))
             outcome = self.running.wait(900)
             self.running.kill_group()
@@ -256,7 +256,7 @@ class Soak:
         chance = random.Random(f"{self.options.seed}/compactions")
         machine = self.make_machine("compactor")
         while not self.done.wait(chance.uniform(2, 8)):
-            running = machine.start("compact", self.url)
+            running = machine.start("merge", self.url)
             self.kills["compactions"] += 1
             is_due = chance.random() < 0.5 and not self.done.wait(chance.uniform(0.05, 1.0))
             if is_due and running.process.poll() is None:
@@ -285,10 +285,10 @@ class Soak:
     def check_damage(self) -> None:
         """Nothing was lost without a word. Then undoes the damage, so that all calls are there again."""
         self.store.age_segments()
-        merges = [machine.start("compact", self.url).wait(600) for machine in self.machines]
+        merges = [machine.start("merge", self.url).wait(600) for machine in self.machines]
         reader = self.make_machine("damaged-reader")
         pulled = reader.start("pull", self.url, "-o", "damaged.json").wait(600)
-        checked = reader.start("verify", "--deep", self.url).wait(600)
+        checked = reader.start("verify", self.url).wait(600)
         is_named = [bool(re.search(r"/(objects|packs|indexes|runs|manifests)/|runs/", outcome.stderr))
                     for outcome in (*merges, pulled, checked) if outcome.code]
         self.expect(all(is_named), "every failure names an object")
@@ -298,7 +298,7 @@ class Soak:
             self.expect_none("what is lost is named", set(lost) - found)
         kinds = self.damage.undo()
         print(f"damaged: {dict(kinds)}; exit codes: compact {[merge.code for merge in merges]}, pull {pulled.code}, "
-              f"verify --deep {checked.code}")
+              f"verify {checked.code}")
         repaired = reader.start("verify", "--fix", self.url).wait(600)
         print(f"verify --fix ended with {repaired.code}")
 
@@ -357,7 +357,7 @@ class Soak:
     def compact_until_clean(self) -> int:
         """Compacts on every machine, until each ends with 0 and the last one changes nothing."""
         for round_number in range(1, 6):
-            outcomes = [machine.start("compact", self.url).wait(600) for machine in self.machines]
+            outcomes = [machine.start("merge", self.url).wait(600) for machine in self.machines]
             if all(outcome.code == 0 for outcome in outcomes):
                 return round_number
         self.expect(False, "compactions end with 0", *(each.stderr[-1000:] for each in outcomes if each.code))

@@ -41,14 +41,14 @@ def commands(bucket):
         "push": ["push", "agent.json", bucket.url()],
         "pull": ["pull", bucket.url(), "-o", "pulled.json"],
         "ls": ["ls", bucket.url()],
-        "compact": ["compact", bucket.url()],
+        "merge": ["merge", bucket.url()],
         "gc": ["gc", bucket.url()],
     }
 
 
-NAMES = ["replay", "record", "push", "pull", "ls", "compact", "gc"]
+NAMES = ["replay", "record", "push", "pull", "ls", "merge", "gc"]
 #: Commands of which docs/remote.md does not say which code they end with if the store refuses.
-WRITING = ["push", "compact", "gc"]
+WRITING = ["push", "merge", "gc"]
 
 
 def run_refused(machine, bucket, name):
@@ -125,7 +125,7 @@ def test_identity_that_may_only_read_can_replay_and_list(prepared, make_machine,
         assert outcome.code == 0, outcome.stderr
     assert proxy.writes == []
     before = bucket.contents()
-    outcome = reader.run("compact", bucket.url())
+    outcome = reader.run("merge", bucket.url())
     assert outcome.code == 5, outcome.stderr
     assert bucket.contents() == before
 

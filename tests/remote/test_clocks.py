@@ -86,7 +86,7 @@ def test_newer_takes_win_whatever_the_clocks_are(make_machine, make_shifted, url
             recording = make_machine().pull(url)
             assert contents(recording) == expected("call", range(3), edition)
             assert all(-60 < distance < 3 for distance in distances(recording)), distances(recording)
-            outcome = make_machine().run("compact", url)
+            outcome = make_machine().run("merge", url)
             assert outcome.code == 0, outcome.stderr
 
 
@@ -122,7 +122,7 @@ def test_answers_without_a_date_say_nothing_of_the_clock(make_machine, make_shif
     assert all(distance < -500 for distance in distances(make_machine().pull(url)))
 
 
-@pytest.mark.parametrize("command", ["pull", "record", "compact"])
+@pytest.mark.parametrize("command", ["pull", "record", "merge"])
 def test_clock_that_the_store_refuses_is_named(machine, make_machine, url, proxy, command):
     """S3 refuses requests that are signed fifteen minutes too early or too late."""
     record(machine, url)
@@ -133,7 +133,7 @@ def test_clock_that_the_store_refuses_is_named(machine, make_machine, url, proxy
     proxy.refuse(shift_clock(1200)(None, refusal))
     other = make_machine()
     outcome = other.record(url) if command == "record" else other.run(command, url)
-    assert outcome.code == (5 if command == "compact" else 4), outcome.stderr
+    assert outcome.code == (5 if command == "merge" else 4), outcome.stderr
     said = re.search(r"the clock of this machine, which shows (\S+) while that of the store shows (\S+); set the clock",
                      outcome.stderr)
     assert said, outcome.stderr

@@ -45,8 +45,8 @@ def test_compaction_moves_no_reference_on_such_a_store(machine, make_machine, bu
     assert machine.record(bucket.url(), "--run", "r", client=["--label", "more", "--calls", "2"]).code == 0
     ref, segments = bucket.get("agent/ref"), bucket.segments()
     proxy.rules.strip = WEAK[how]
-    assert_refused(make_machine().run("compact", bucket.url()))
+    assert_refused(make_machine().run("merge", bucket.url()))
     assert (bucket.get("agent/ref"), bucket.segments()) == (ref, segments)
     proxy.forget()
-    assert make_machine().run("compact", bucket.url()).code == 0
+    assert make_machine().run("merge", bucket.url()).code == 0
     assert contents(make_machine().pull(bucket.url())) == {**expected("call", range(3)), **expected("more", range(2))}

@@ -28,7 +28,7 @@ def test_recorders_whose_uploads_lose_their_answers(make_machine, bucket, proxy,
     for number in range(3):
         together |= expected(f"r{number}", range(6))
     assert contents(make_machine().pull(bucket.url())) == together
-    assert make_machine().run("compact", bucket.url()).code == 0
+    assert make_machine().run("merge", bucket.url()).code == 0
     assert contents(make_machine().pull(bucket.url())) == together
     assert bucket.segments() == []
 

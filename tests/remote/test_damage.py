@@ -169,7 +169,7 @@ def test_damaged_segment_is_not_merged_silently(machine, make_machine, bucket, h
     middle = len(content) // 2
     rest = b"" if how == "truncated" else b"\0\0\0\0" + content[middle + 4:]
     bucket.put(key, content[:middle] + rest)
-    outcome = make_machine().run("compact", bucket.url())
+    outcome = make_machine().run("merge", bucket.url())
     assert outcome.code != 0, outcome.stderr
     assert key.rpartition("/")[2] in outcome.stderr
     assert bucket.segments() != [], "the only copy of a damaged segment was removed"
@@ -206,7 +206,7 @@ def test_compact_does_not_upload_what_its_cache_has_damaged(machine, make_machin
     assert machine.record(bucket.url(), "--run", "r", client=TWO_CALLS).code == 0
     machine.pull(bucket.url())
     spoil_objects(machine, how)
-    outcome = machine.run("compact", bucket.url())
+    outcome = machine.run("merge", bucket.url())
     assert outcome.code == 0, outcome.stderr
     assert bucket.segments() == []
     assert_all_there(make_machine, bucket)
@@ -229,11 +229,11 @@ def test_compact_mends_objects_that_a_killed_one_has_uploaded(machine, make_mach
     assert machine.record(bucket.url(), "--run", "r", client=TWO_CALLS).code == 0
     kill = KillAt(puts("/manifests/"))
     proxy.rules.before.append(kill)
-    kill.wait_for_end_of(make_machine().start("compact", bucket.url()))
+    kill.wait_for_end_of(make_machine().start("merge", bucket.url()))
     proxy.forget()
     for key in bucket.keys("agent/objects/"):
         damage(bucket, key, how)
-    outcome = make_machine().run("compact", bucket.url())
+    outcome = make_machine().run("merge", bucket.url())
     assert outcome.code == 0, outcome.stderr
     assert_all_there(make_machine, bucket)
 
@@ -244,7 +244,7 @@ def merged_and_left(machine, make_machine, bucket, proxy):
     assert machine.record(bucket.url(), "--run", "r", client=TWO_CALLS).code == 0
     kill = KillAt(lambda request: request.method in ("DELETE", "POST"))
     proxy.rules.before.append(kill)
-    kill.wait_for_end_of(make_machine().start("compact", bucket.url()))
+    kill.wait_for_end_of(make_machine().start("merge", bucket.url()))
     proxy.forget()
     assert len(bucket.segments()) == 1
     return bucket
@@ -254,7 +254,7 @@ def merged_and_left(machine, make_machine, bucket, proxy):
 def test_merged_segment_mends_its_objects_before_it_is_removed(merged_and_left, make_machine, how):
     bucket = merged_and_left
     damage(bucket, bucket.keys("agent/objects/")[0], how)
-    outcome = make_machine().run("compact", bucket.url())
+    outcome = make_machine().run("merge", bucket.url())
     assert outcome.code == 0, outcome.stderr
     assert bucket.segments() == []
     assert_all_there(make_machine, bucket)
@@ -263,7 +263,7 @@ def test_merged_segment_mends_its_objects_before_it_is_removed(merged_and_left, 
 def test_merged_segment_that_is_damaged_is_removed_if_its_objects_are_right(merged_and_left, make_machine):
     bucket = merged_and_left
     bucket.put(bucket.segments()[0], b"damaged")
-    outcome = make_machine().run("compact", bucket.url())
+    outcome = make_machine().run("merge", bucket.url())
     assert outcome.code == 0, outcome.stderr
     assert bucket.segments() == []
     assert_all_there(make_machine, bucket)
@@ -275,7 +275,7 @@ def test_merged_segment_that_is_damaged_stays_if_an_object_is_not_right(merged_a
     content = bucket.get(segment)
     bucket.put(segment, content[:-4])
     bucket.delete(lost)
-    outcome = make_machine().run("compact", bucket.url())
+    outcome = make_machine().run("merge", bucket.url())
     assert outcome.code == 5, outcome.stderr
     assert lost in outcome.stderr
     assert len(outcome.error_lines) == 1, outcome.stderr
@@ -292,7 +292,7 @@ def test_recorder_replaces_its_segment_that_the_store_has_damaged(machine, make_
     proxy.forget()
     segment = bucket.segments()[0]
     bucket.put(segment, bucket.get(segment)[:-4])
-    outcome = machine.run("compact", bucket.url())
+    outcome = machine.run("merge", bucket.url())
     assert outcome.code == 0, outcome.stderr
     assert_all_there(make_machine, bucket)
 

@@ -83,7 +83,7 @@ def test_segments_that_are_not_merged_are_kept(machine, make_machine, bucket, pr
     assert outcome.code == 0, outcome.stderr
     assert bucket.segments() == segments
     proxy.forget()
-    assert make_machine().run("compact", bucket.url()).code == 0
+    assert make_machine().run("merge", bucket.url()).code == 0
     assert contents(make_machine().pull(bucket.url())) == expected("call", range(3))
 
 
@@ -130,7 +130,7 @@ def test_recorder_that_is_alive_is_not_cut_off(machine, make_machine, bucket, pr
     recorder.wait_for_pause()
     if has_written:
         wait_until(lambda: bucket.segments() != [], "the upload of a segment")
-        assert make_machine().run("compact", bucket.url()).code == 0
+        assert make_machine().run("merge", bucket.url()).code == 0
     files = bucket.keys("agent/runs/")
     assert [file.rpartition("/")[2] for file in files] == ["recorder.json"]
     proxy.rules.change.append(OldObjects(bucket.keys()))
@@ -144,7 +144,7 @@ def test_recorder_that_is_alive_is_not_cut_off(machine, make_machine, bucket, pr
     # Anybody can read and merge what it uploads.
     recorded = {**expected("first", range(3)), **expected("live", range(4))}
     assert contents(make_machine().pull(bucket.url())) == recorded
-    assert make_machine().run("compact", bucket.url()).code == 0
+    assert make_machine().run("merge", bucket.url()).code == 0
     recorder.go_on()
     outcome = recorder.wait()
     assert outcome.code == 0, outcome.stderr
@@ -163,7 +163,7 @@ def test_keep_that_is_no_time_is_wrong_usage(machine, bucket, keep):
     assert outcome.code == 2, outcome.stderr
 
 
-@pytest.mark.parametrize("how", ["push", "compact"])
+@pytest.mark.parametrize("how", ["push", "merge"])
 def test_gc_during_a_push_that_needs_an_old_object_again(machine, make_machine, bucket, proxy, url, how):
     """The object is there, so it is not uploaded; gc finds it old and needed by nobody, just before it is."""
     assert machine.run("pull", f"{url}@kept", "-o", "first.json").code == 0

@@ -55,7 +55,7 @@ def test_gap_is_an_error_of_every_command(gap, machine, make_machine, bucket, pr
         assert outcome.code == 5, outcome.stderr
         assert name in outcome.stderr
     assert bucket.contents() == before
-    outcome = make_machine().run("compact", bucket.url())
+    outcome = make_machine().run("merge", bucket.url())
     assert outcome.code == 5, outcome.stderr
     assert name in outcome.stderr
     assert len(outcome.error_lines) == 1, outcome.stderr
@@ -65,8 +65,8 @@ def test_gap_is_an_error_of_every_command(gap, machine, make_machine, bucket, pr
 
 def test_what_is_there_is_merged_on_request(gap, make_machine, bucket):
     missing, content = gap
-    assert make_machine().run("compact", bucket.url()).code == 5
-    outcome = make_machine().run("compact", "--force", bucket.url())
+    assert make_machine().run("merge", bucket.url()).code == 5
+    outcome = make_machine().run("merge", "--force", bucket.url())
     assert outcome.code == 0, outcome.stderr
     assert bucket.segments() == []
     rest = {**expected("call", [0, 2]), **expected("other", range(3))}
@@ -76,7 +76,7 @@ def test_what_is_there_is_merged_on_request(gap, make_machine, bucket):
     # It is found after all.
     bucket.put(missing, content)
     assert contents(make_machine().pull(bucket.url())) == {**rest, **expected("call", [1])}
-    outcome = make_machine().run("compact", bucket.url())
+    outcome = make_machine().run("merge", bucket.url())
     assert outcome.code == 0, outcome.stderr
     assert bucket.segments() == []
     assert contents(make_machine().pull(bucket.url())) == {**rest, **expected("call", [1])}
@@ -89,11 +89,11 @@ def test_young_gap_waits(machine, make_machine, bucket):
     content = bucket.get(segments[1])
     bucket.delete(segments[1])
     for flags in ([], ["--force"]):
-        outcome = make_machine().run("compact", bucket.url(), *flags)
+        outcome = make_machine().run("merge", bucket.url(), *flags)
         assert outcome.code == 0, outcome.stderr
         assert bucket.segments() == segments[2:]
     bucket.put(segments[1], content)
-    assert make_machine().run("compact", bucket.url()).code == 0
+    assert make_machine().run("merge", bucket.url()).code == 0
     assert contents(make_machine().pull(bucket.url())) == expected("call", range(3))
 
 
@@ -127,7 +127,7 @@ def test_lost_reference_is_no_new_recording(machine, make_machine, bucket, proxy
     assert other.record("other.json", client=calls("other")).code == 0
     answered = len(upstream.prompts)
     for code, arguments in ((4, ["pull", bucket.url()]), (4, ["ls", bucket.url()]), (4, ["verify", bucket.url()]),
-                            (5, ["compact", bucket.url()]), (5, ["gc", "--apply", "--keep", "0d", bucket.url()]),
+                            (5, ["merge", bucket.url()]), (5, ["gc", "--apply", "--keep", "0d", bucket.url()]),
                             (5, ["push", "--force", "other.json", bucket.url()])):
         outcome = other.run(*arguments)
         assert outcome.code == code, (arguments, outcome.stderr)
@@ -150,13 +150,13 @@ def test_lost_reference_is_no_new_recording(machine, make_machine, bucket, proxy
 def test_restore_of_a_reference_that_is_there_is_refused(machine, bucket):
     make_recording(machine, bucket, "pushed")
     before = bucket.contents()
-    outcome = machine.run("compact", "--restore", f"sha256:{bucket.manifest_hash()}", bucket.url())
+    outcome = machine.run("merge", "--restore", f"sha256:{bucket.manifest_hash()}", bucket.url())
     assert outcome.code == 5, outcome.stderr
     assert bucket.contents() == before
     for state in ("latest", "sha256:12"):
-        assert machine.run("compact", "--restore", state, bucket.url()).code == 2
+        assert machine.run("merge", "--restore", state, bucket.url()).code == 2
     bucket.delete("agent/ref")
-    outcome = machine.run("compact", "--restore", "sha256:" + "0" * 64, bucket.url())
+    outcome = machine.run("merge", "--restore", "sha256:" + "0" * 64, bucket.url())
     assert outcome.code == 5, outcome.stderr
     assert "agent/ref" not in bucket.keys()
 
@@ -166,7 +166,7 @@ def test_reference_of_a_newer_loomrec_is_not_a_lost_one(machine, bucket):
     bucket.put("agent/ref", json.dumps({**bucket.ref(), "format": "loomrec-ref/9"}).encode())
     before = bucket.contents()
     restore = ["--restore", f"sha256:{bucket.manifest_hash()}"]
-    for code, arguments in ((4, ["pull"]), (5, ["compact"]), (5, ["compact", *restore]), (5, ["gc", "--apply"])):
+    for code, arguments in ((4, ["pull"]), (5, ["merge"]), (5, ["merge", *restore]), (5, ["gc", "--apply"])):
         outcome = machine.run(*arguments, bucket.url())
         assert outcome.code == code, outcome.stderr
         assert "loomrec-ref/9" in outcome.stderr and "--restore" not in outcome.stderr

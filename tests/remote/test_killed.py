@@ -24,12 +24,12 @@ def kill_recorder(machine, url, *flags, label="killed", count=8):
 @pytest.mark.parametrize("flags", [(), ("--run", "r")], ids=["alone", "run"])
 def test_killed_recorder_then_compact_on_the_same_machine(machine, make_machine, bucket, flags):
     acks = kill_recorder(machine, bucket.url(), *flags)
-    outcome = machine.run("compact", bucket.url())
+    outcome = machine.run("merge", bucket.url())
     assert outcome.code == 0, outcome.stderr
     assert contents(make_machine().pull(bucket.url())) == expected("killed", range(8))
     assert_holds(make_machine().pull(bucket.url()), acks)
     assert bucket.segments() == []
-    again = machine.run("compact", bucket.url())
+    again = machine.run("merge", bucket.url())
     assert again.code == 0, again.stderr
     assert contents(make_machine().pull(bucket.url())) == expected("killed", range(8))
 
@@ -53,7 +53,7 @@ def test_recorder_killed_during_an_upload(machine, make_machine, bucket, proxy, 
     proxy.forget()
     assert len(recorder.acks) == 1
     assert len(bucket.segments()) == applied
-    outcome = machine.run("compact", bucket.url())
+    outcome = machine.run("merge", bucket.url())
     assert outcome.code == 0, outcome.stderr
     assert contents(make_machine().pull(bucket.url())) == expected("killed", range(1))
 
@@ -61,7 +61,7 @@ def test_recorder_killed_during_an_upload(machine, make_machine, bucket, proxy, 
 def test_compact_leaves_a_live_recorder_of_this_machine_alone(machine, make_machine, bucket):
     recorder = machine.start_recorder(bucket.url(), client=calls("live", 4, pause=[2]))
     recorder.wait_for_pause()
-    outcome = machine.run("compact", bucket.url())
+    outcome = machine.run("merge", bucket.url())
     assert outcome.code == 0, outcome.stderr
     recorder.go_on()
     outcome = recorder.wait()
@@ -85,10 +85,10 @@ def test_compaction_killed_at_any_place(machine, make_machine, bucket, proxy, pl
     both = {**expected("a", range(3)), **expected("b", range(3))}
     kill = KillAt(PLACES[place])
     (proxy.rules.after if applied else proxy.rules.before).append(kill)
-    kill.wait_for_end_of(make_machine().start("compact", bucket.url()))
+    kill.wait_for_end_of(make_machine().start("merge", bucket.url()))
     proxy.forget()
     assert contents(make_machine().pull(bucket.url())) == both
-    outcome = make_machine().run("compact", bucket.url())
+    outcome = make_machine().run("merge", bucket.url())
     assert outcome.code == 0, outcome.stderr
     assert bucket.segments() == []
     assert contents(make_machine().pull(bucket.url())) == both
@@ -100,7 +100,7 @@ def test_compactions_at_the_same_time(machine, make_machine, bucket):
         label = f"recorder{number}"
         assert machine.record(bucket.url(), "--run", "r", client=calls(label)).code == 0
         everything |= expected(label, range(3))
-    running = [make_machine().start("compact", bucket.url()) for _ in range(4)]
+    running = [make_machine().start("merge", bucket.url()) for _ in range(4)]
     for compaction in running:
         outcome = compaction.wait()
         assert outcome.code == 0, outcome.stderr

@@ -95,7 +95,7 @@ def test_messages_of_commands_name_the_recording_and_not_the_cache(pushed, make_
     other = make_machine()
     for line in (["ls", bucket.url()], ["verify", bucket.url()], ["stats", bucket.url()],
                  ["diff", bucket.url(), bucket.url()], ["show", bucket.url(), "nothing"],
-                 ["export", "--to", "har", bucket.url()]):
+                 ["export", "--format", "har", bucket.url()]):
         outcome = other.run(*line)
         assert str(other.cache) not in outcome.stdout + outcome.stderr, line
 
@@ -112,7 +112,7 @@ def test_disk_that_is_full_while_recording(machine, make_machine, bucket, upstre
     assert done.returncode == 5, done.stderr
     assert "panicked" not in done.stderr
     assert len(upstream.prompts) == 8
-    assert make_machine().run("compact", bucket.url()).code == 0
+    assert make_machine().run("merge", bucket.url()).code == 0
     found = contents(make_machine().pull(bucket.url()))
     assert 1 <= len(found) < 8
     assert {prompt: text.rstrip(".") for prompt, text in found.items()}.items() <= expected("call", range(8)).items()

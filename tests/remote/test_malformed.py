@@ -109,7 +109,7 @@ def test_malformed_url_of_a_command(machine, proxy):
     assert machine.record("agent.json", client=calls(count=1)).code == 0
     for name in ("s3://bucket", "s3://bucket/a/../b", "s3://bucket/a@v1", "s3://bucket/a@" + HASH, "https://bucket/a",
                  "agent"):
-        for line in (["push", "agent.json", name], ["compact", name], ["gc", name]):
+        for line in (["push", "agent.json", name], ["merge", name], ["gc", name]):
             outcome = machine.run(*line)
             assert outcome.code == 2, (line, outcome.stderr)
     assert proxy.requests == []
@@ -141,7 +141,7 @@ def test_malformed_ref(machine, bucket, kind):
     bucket.put("agent/ref", REFS[kind])
     marker = machine.path("marker")
     for line in (["replay", "-r", bucket.url(), "--", "touch", str(marker)], ["ls", bucket.url()],
-                 ["record", "-r", bucket.url(), "--", "touch", str(marker)], ["compact", bucket.url()],
+                 ["record", "-r", bucket.url(), "--", "touch", str(marker)], ["merge", bucket.url()],
                  ["gc", bucket.url(), "--apply"]):
         outcome = machine.run(*line)
         assert outcome.code in (4, 5), (line, outcome.code, outcome.stderr)
@@ -214,7 +214,7 @@ def test_malformed_segment_is_named_and_kept(machine, bucket, kind):
     assert machine.run("push", "agent.json", bucket.url()).code == 0
     for key, content in SEGMENTS[kind].items():
         bucket.put(key, content)
-    for line in (["compact", bucket.url()], ["ls", bucket.url()], ["gc", bucket.url(), "--apply"]):
+    for line in (["merge", bucket.url()], ["ls", bucket.url()], ["gc", bucket.url(), "--apply"]):
         machine.run(*line)  # a panic fails here
     after = bucket.contents()
     assert all(after.get(key) == content for key, content in SEGMENTS[kind].items() if content)

@@ -30,15 +30,15 @@ def assert_redacted(make_machine, url, count=3):
         recording = make_machine().pull(url)
         assert len(entries(recording)) == count
         assert "answers" not in str(recording)
-        assert make_machine().run("compact", url).code == 0
+        assert make_machine().run("merge", url).code == 0
 
 
 def test_pushed_change_survives_segments_that_were_not_merged(make_machine, url):
     assert make_machine().record(url, "--run", "r").code == 0
     outcome = take_over(make_machine(), url, REDACT)
     if outcome.code == 5:  # what was pulled is no state yet
-        assert "loomrec compact" in outcome.stderr
-        assert make_machine().run("compact", url).code == 0
+        assert "loomrec merge" in outcome.stderr
+        assert make_machine().run("merge", url).code == 0
         outcome = take_over(make_machine(), url, REDACT, "--force")
     assert outcome.code == 0, outcome.stderr
     assert_redacted(make_machine, url)
@@ -48,7 +48,7 @@ def test_pushed_change_survives_segments_whose_removal_was_interrupted(make_mach
     assert make_machine().record(url, "--run", "r").code == 0
     kill = KillAt(lambda request: request.method in ("DELETE", "POST"))
     proxy.rules.before.append(kill)
-    kill.wait_for_end_of(make_machine().start("compact", url))
+    kill.wait_for_end_of(make_machine().start("merge", url))
     proxy.forget()
     assert bucket.segments() != []
     outcome = take_over(make_machine(), url, REDACT, "--force")
@@ -66,7 +66,7 @@ def test_calls_recorded_during_a_change_are_added_to_it(make_machine, url):
     assert editor.run("push", "--force", "agent.json", url).code == 0
     recorder.go_on()
     assert recorder.wait().code == 0
-    assert make_machine().run("compact", url).code == 0
+    assert make_machine().run("merge", url).code == 0
     assert contents(make_machine().pull(url)) == {**expected("live", range(4)), **expected("other", range(3))}
 
 
@@ -92,7 +92,7 @@ def test_push_is_refused_if_recorders_have_added_calls(machine, make_machine, ur
         together |= expected("mine", range(3))
     else:
         assert outcome.code == 5, outcome.stderr
-    assert make_machine().run("compact", url).code == 0
+    assert make_machine().run("merge", url).code == 0
     assert contents(make_machine().pull(url)) == together
 
 

@@ -89,7 +89,7 @@ def test_recorders_of_a_run_leave_segments_until_compact(make_machine, bucket):
     assert contents(before.pull(url)) == everything()
     assert before.run("pull", url, "-o", "before.json").code == 0
 
-    outcome = make_machine().run("compact", url)
+    outcome = make_machine().run("merge", url)
     assert outcome.code == 0, outcome.stderr
     assert bucket.segments() == []
     assert bucket.ref()["generation"] >= 1
@@ -105,9 +105,9 @@ def test_compact_again_changes_nothing(make_machine, bucket):
     url = bucket.url()
     machine = make_machine()
     assert machine.record(url, "--run", "r").code == 0
-    assert machine.run("compact", url).code == 0
+    assert machine.run("merge", url).code == 0
     before = bucket.contents()
-    outcome = make_machine().run("compact", url)
+    outcome = make_machine().run("merge", url)
     assert outcome.code == 0, outcome.stderr
     assert bucket.contents() == before
 
@@ -158,14 +158,14 @@ def test_recorders_of_one_run_do_not_replace_each_other(make_machine, bucket, up
         upstream.edition = edition
         outcome = make_machine().record(url, "--run", "first", client=calls(count=2))
         assert outcome.code == 0, outcome.stderr
-    assert make_machine().run("compact", url).code == 0
+    assert make_machine().run("merge", url).code == 0
     assert answers_to("call 1", make_machine().pull(url)) == [
         answer_text("call 1", 1), answer_text("call 1", 2)]
     upstream.edition = 3
     assert make_machine().record(url, "--run", "second", client=calls(count=2)).code == 0
     for compact in (False, True):
         if compact:
-            assert make_machine().run("compact", url).code == 0
+            assert make_machine().run("merge", url).code == 0
         assert answers_to("call 1", make_machine().pull(url)) == [
             answer_text("call 1", 3), answer_text("call 1", 2)]
 
@@ -174,7 +174,7 @@ def test_segment_that_arrives_late_is_merged_as_if_it_had_been_early(make_machin
     """A machine records first and uploads last: the later run still replaces its takes."""
     url = bucket.url()
     early, late = make_machine(), make_machine()
-    recorder = early.start_recorder(url, "--run", "early", "--flush-timeout", "0", client=calls(pause=[0]))
+    recorder = early.start_recorder(url, "--run", "early", "--drain", "0", client=calls(pause=[0]))
     recorder.wait_for_pause()
     proxy.stop()
     recorder.go_on()
@@ -182,9 +182,9 @@ def test_segment_that_arrives_late_is_merged_as_if_it_had_been_early(make_machin
     proxy.start()
     upstream.edition = 2
     assert late.record(url, "--run", "late", client=calls(count=2)).code == 0
-    assert late.run("compact", url).code == 0
+    assert late.run("merge", url).code == 0
     assert contents(late.pull(url)) == expected("call", range(2), 2)
-    assert early.run("compact", url).code == 0
+    assert early.run("merge", url).code == 0
     assert contents(late.pull(url)) == {**expected("call", range(3)), **expected("call", range(2), 2)}
 
 

@@ -16,7 +16,7 @@ def test_record_compact_replay_and_identities(seaweedfs, make_machine):
         outcome = recorder.wait()
         assert outcome.code == 0, outcome.stderr
     assert len(bucket.segments("team/agent")) >= 3
-    outcome = make_machine(endpoint=endpoint).run("compact", url)
+    outcome = make_machine(endpoint=endpoint).run("merge", url)
     assert outcome.code == 0, outcome.stderr
     assert bucket.segments("team/agent") == []
     together = {}

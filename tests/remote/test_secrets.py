@@ -116,7 +116,7 @@ def test_killed_recorder_leaves_no_credential_of_the_store(keeper, bucket):
     assert len(recorder.acks) == 3
     assert any(path.is_file() for path in keeper.state.rglob("*"))
     assert_clean_everywhere(keeper, bucket)
-    outcome = keeper.run("compact", bucket.url())
+    outcome = keeper.run("merge", bucket.url())
     assert_clean_everywhere(keeper, bucket, outcome.stderr)
 
 
@@ -133,7 +133,7 @@ def test_push_does_not_upload_a_credential_of_the_store(keeper, make_machine, bu
 def test_replay_and_upkeep_hold_no_credential_of_the_store(keeper, bucket):
     assert keeper.record("agent.json").code == 0
     said = []
-    for line in (["push", "agent.json", bucket.url(), "--tag", "t"], ["compact", bucket.url()],
+    for line in (["push", "agent.json", bucket.url(), "--tag", "t"], ["merge", bucket.url()],
                  ["gc", bucket.url(), "--apply"], ["verify", bucket.url()], ["doctor", "agent.remote.json"],
                  ["config", "record", "--all"]):
         outcome = keeper.run(*line)

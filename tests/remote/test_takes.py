@@ -33,7 +33,7 @@ def assert_merged_or_not(make_machine, url, check=None):
         files.append(reader.path("pulled.json").read_bytes())
         if check is not None:
             check(json.loads(files[-1]))
-        assert make_machine().run("compact", url).code == 0
+        assert make_machine().run("merge", url).code == 0
     assert files[0] == files[1]
 
 
@@ -136,7 +136,7 @@ def test_rules_that_differ_at_the_same_time_lose_no_call(make_machine, url, buck
     for recorder in running:
         recorder.go_on()
     outcomes = [recorder.wait() for recorder in running]
-    compaction = make_machine().run("compact", url)
+    compaction = make_machine().run("merge", url)
     if compaction.code == 0:
         both = {**expected("plain", range(2)), **expected("ruled", range(2))}
         assert contents(make_machine().pull(url)) == both
@@ -152,7 +152,7 @@ def test_calls_larger_than_a_segment(make_machine, url, bucket, upstream):
     upstream.padding = 3_000_000
     record(make_machine, url, "--run", "r", client=calls("call", 4))
     assert len(bucket.segments()) >= 1
-    compaction = make_machine().run("compact", url)
+    compaction = make_machine().run("merge", url)
     assert compaction.code == 0, compaction.stderr
     found = contents(make_machine().pull(url))
     assert {prompt: text.rstrip(".") for prompt, text in found.items()} == expected("call", range(4))

@@ -1,4 +1,4 @@
-"""A program that goes through faults, and how `loomrec score` judges it."""
+"""A program that goes through faults, and how `loomrec journal --recovery` judges it."""
 
 import json
 import subprocess
@@ -24,7 +24,7 @@ def through(loomrec, tmp_path):
         plan.write_text(json.dumps({"rules": [rule]}), encoding="utf-8")
         replayed = loomrec.replay(PLAIN, PROGRAM, "--allow-unchecked", "--faults", str(plan), "--journal", str(journal),
                                   "--recovery", BUDGET)
-        line = [loomrec.binary, "score", str(journal), "--json", "--recovery", BUDGET]
+        line = [loomrec.binary, "journal", str(journal), "--json", "--recovery", BUDGET]
         scored = subprocess.run(line, capture_output=True, encoding="utf-8", check=False)
         lines = [json.loads(it) for it in journal.read_text(encoding="utf-8").splitlines()]
         statuses = [it["status"] for it in lines if "method" in it]

@@ -54,10 +54,10 @@ pub fn upstreams(
     // A test framework starts the server in the environment of its tests.
     let is_of_program = !args.cmd.is_empty() || args.sessions.sessions_by_control;
     let custom = match is_of_program {
-        true => wrapped_command::custom_upstreams(current, &args.no_env),
+        true => wrapped_command::custom_upstreams(current),
         false => Vec::new(),
     };
-    check_names(&args.upstream, &args.new_upstream)?;
+    check_names(&args.upstream)?;
     let mut upstreams = upstreams_at(&args.upstream, custom)?;
     if args.intercept.intercept {
         add_hosts(

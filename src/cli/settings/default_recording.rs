@@ -12,15 +12,13 @@ use crate::args;
 use loomrec_store::RecordingLocation;
 
 /// The commands whose recording may be left out, with the name of that argument.
-const READERS: [(&str, &str); 13] = [
-    ("accept", FILE),
+const READERS: [(&str, &str); 11] = [
     ("edit", FILE),
     ("export", FILE),
     ("ls", FILE),
     ("noise", FILE),
     ("prune", FILE),
     ("redact", FILES),
-    ("reject", FILE),
     ("review", FILES),
     ("show", FILE),
     ("stats", FILES),
@@ -29,7 +27,7 @@ const READERS: [(&str, &str); 13] = [
 ];
 /// The commands that take keys after the recording. Their first word may be a key of the recording
 /// that the settings name.
-const WITH_KEYS: [&str; 4] = ["accept", "reject", "rerecord", "show"];
+const WITH_KEYS: [&str; 2] = ["rerecord", "show"];
 const FILE: &str = "file";
 const FILES: &str = "files";
 
@@ -44,13 +42,11 @@ enum RecordingWrites {
 }
 
 /// The commands that change the recording.
-const WRITERS: [(&str, RecordingWrites); 8] = [
-    ("accept", RecordingWrites::Always),
+const WRITERS: [(&str, RecordingWrites); 6] = [
     ("edit", RecordingWrites::Always),
     ("noise", RecordingWrites::With("apply")),
     ("prune", RecordingWrites::With("apply")),
     ("redact", RecordingWrites::With("apply")),
-    ("reject", RecordingWrites::Always),
     ("review", RecordingWrites::Without(&["check", "list"])),
     ("verify", RecordingWrites::With("fix")),
 ];
@@ -103,7 +99,7 @@ pub(super) fn changes_default(command: &str, matches: &ArgMatches) -> bool {
     if command == "rerecord" {
         // It writes a file beside the recording.
         let names_pending = matches.get_one::<RecordingLocation>("pending").is_some();
-        let has_receipt = matches.value_source("drifted").is_some();
+        let has_receipt = matches.value_source("receipt").is_some();
         return !names_pending && !has_receipt && !is_typed(command, matches, FILE);
     }
     let argument = READERS.iter().find(|(reader, _)| *reader == command).map(|(_, name)| *name);
@@ -164,15 +160,8 @@ pub fn add_default_recording(
                 (args.file, args.key) = (only, Some(key));
             }
         }
-        args::Command::Accept(args::AcceptArgs { decide, .. })
-        | args::Command::Reject(args::RejectArgs { decide }) => {
-            if let Some(key) = key(&decide.file) {
-                decide.file = only;
-                decide.keys.insert(0, key);
-            }
-        }
         args::Command::Rerecord(args)
-            if args.pending.as_ref().is_none_or(Option::is_none) && args.drifted.is_none() =>
+            if args.pending.as_ref().is_none_or(Option::is_none) && args.receipt.is_none() =>
         {
             if let Some(key) = args.file.as_ref().and_then(key) {
                 args.file = None;
@@ -182,7 +171,7 @@ pub fn add_default_recording(
         }
         // A list also has the recordings that are found.
         args::Command::Review(args)
-            if (args.list || args.check) && args.new.is_none() && !has_word =>
+            if (args.list || args.check) && args.output.is_none() && !has_word =>
         {
             args.files.clear();
             args.configured = Some(only);

@@ -17,16 +17,7 @@ pub(in super::super) fn importer<'a>(
     addresses: &'a UpstreamAddresses,
     rules: &'a IdentityRules,
 ) -> EntryImporter<'a> {
-    EntryImporter {
-        maker,
-        addresses,
-        rules,
-        credential_params: &[],
-        all: false,
-        assume: true,
-        substitutes: &[],
-        any_length: false,
-    }
+    EntryImporter { maker, addresses, rules, credential_params: &[], all: false }
 }
 
 fn import(exchange: ForeignExchange) -> Result<ImportedEntry, ImportRefusal> {

@@ -92,7 +92,7 @@ impl ReviewDesk {
     /// Returns a failure after which the recording has the accepted changes.
     fn half(&self, failure: CommandFailure) -> CommandFailure {
         let file = terminal::path_line(self.file.as_path());
-        let rest = command(self, "review");
+        let rest = command(self, "");
         let text =
             format!("{}\n  {file} has the accepted changes; {rest} does the rest", failure.message);
         CommandFailure::new(failure.code, text)

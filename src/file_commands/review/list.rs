@@ -27,16 +27,17 @@ pub(super) fn print(desk: &ReviewDesk) -> Result<(), CommandFailure> {
         takes |= key.contains('#');
         let is_conflict = desk.standings[*change].is_conflict();
         conflicts += usize::from(is_conflict);
-        let mut force = if is_conflict { " --force" } else { "" }.to_owned();
+        let mut accept = if is_conflict { "--force " } else { "" }.to_owned();
         if desk.replaces_success_by_failure(*change) {
-            force.push_str(" --keep-failures");
+            accept.push_str("--keep-failures ");
         }
+        accept.push_str("--accept");
         let text = format!(
-            "{}\n{}  {}{force} {key}\n  {} {key}\n\n",
+            "{}\n{}  {} {key}\n  {} {key}\n\n",
             format!("change {} of {}, {reason}", index + 1, all.len()).bold(),
             view.text(*change, false)?,
-            command(desk, "accept"),
-            command(desk, "reject"),
+            command(desk, &accept),
+            command(desk, "--reject"),
         );
         if !out.write(&text).map_err(stdout_failure)? {
             return Ok(());
@@ -51,8 +52,8 @@ pub(super) fn print(desk: &ReviewDesk) -> Result<(), CommandFailure> {
     };
     text.push_str(&format!(
         "all of them: {}, or {}\n",
-        command(desk, "accept"),
-        command(desk, "reject")
+        command(desk, "--accept"),
+        command(desk, "--reject")
     ));
     if takes {
         text.push_str("several takes of one key: name them in one command, KEY#1 KEY#2\n");

@@ -8,7 +8,7 @@ use super::key::ReviewKey;
 pub(super) struct ReviewItem {
     /// Its index among all changes.
     pub(super) change: usize,
-    /// Whether it is in conflict, so that only `accept --force` accepts it.
+    /// Whether it is in conflict, so that only `--force --accept` accepts it.
     pub(super) is_conflict: bool,
     /// Whether it would replace a successful take by a failed call. It is then accepted only
     /// individually.
@@ -47,7 +47,7 @@ pub(super) struct ReviewState {
     pub(super) note: Option<&'static str>,
 }
 
-const CONFLICT: &str = "a conflict: only accept --force takes it; r rejects it, s leaves it";
+const CONFLICT: &str = "a conflict: only --force --accept takes it; r rejects it, s leaves it";
 const UNKNOWN: &str = "no such key; ? explains them";
 
 impl ReviewState {

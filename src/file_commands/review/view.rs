@@ -112,7 +112,7 @@ impl<'d> View<'d> {
             let when = when.map_or_else(String::new, |when| format!(", recorded {when}"));
             format!(" ({}{when})", key(replaced))
         });
-        let text = format!("conflict: {words}{was}; only accept --force takes it");
+        let text = format!("conflict: {words}{was}; only --force --accept takes it");
         format!("{}\n", terminal::line(&text).yellow())
     }
 
@@ -163,14 +163,15 @@ pub(crate) fn typed(desk: &ReviewDesk, change: usize) -> String {
     terminal::quoted(&terminal::line(&format!("{name}{number}")))
 }
 
-/// Returns a command for this recording, as the user types it.
-pub(crate) fn command(desk: &ReviewDesk, name: &str) -> String {
+/// Returns the command that reviews this recording, with flags, as the user types it.
+pub(crate) fn command(desk: &ReviewDesk, flags: &str) -> String {
     let quoted = |path: &RecordingLocation| {
         terminal::line(&terminal::quoted(&path.display().to_string())).into_owned()
     };
     let new = match desk.is_elsewhere {
-        true => format!(" --new {}", quoted(&desk.new)),
+        true => format!(" --output {}", quoted(&desk.new)),
         false => String::new(),
     };
-    format!("loomrec {name} {}{new}", quoted(&desk.file))
+    let blank = if flags.is_empty() { "" } else { " " };
+    format!("loomrec review {}{new}{blank}{flags}", quoted(&desk.file))
 }

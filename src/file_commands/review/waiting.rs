@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::super::args::{LogFormat, ReviewArgs};
 use super::super::ls::{QUESTION, question_of};
 use super::changes::ReviewDesk;
+use super::report::new_of_several;
 use super::view::{View, command};
 use loomrec_cli::exit::{CommandFailure, NO};
 use loomrec_cli::output::{Output, print};
@@ -32,10 +33,8 @@ const SHOWN: usize = 20;
 /// A recording, or the file of pending items beside it, that is missing, damaged or too new (4), or
 /// that is not of the expected kind (2).
 pub fn print_list(args: &ReviewArgs) -> Result<u8, CommandFailure> {
-    if args.new.is_some() && (args.files.len() != 1 || args.files[0].names_folder()) {
-        return Err(CommandFailure::usage(
-            "--new names the changes of one FILE: name just that one",
-        ));
+    if args.output.is_some() && (args.files.len() != 1 || args.files[0].names_folder()) {
+        return Err(new_of_several());
     }
     let output = Output::new(LogFormat::Human, false, false);
     let files = match args.files.is_empty() {
@@ -44,7 +43,7 @@ pub fn print_list(args: &ReviewArgs) -> Result<u8, CommandFailure> {
     };
     let (mut count, mut text, mut all) = (0, String::new(), Vec::new());
     for file in &files {
-        let waits = PendingItems::of(file, args.new.as_ref(), &output)?;
+        let waits = PendingItems::of(file, args.output.as_ref(), &output)?;
         count += waits.changes.len() + waits.requests.len();
         match args.json {
             true => all.push(waits.to_json()),
@@ -134,7 +133,7 @@ impl PendingItems {
                     asks: view.asks(at)?,
                 });
             }
-            review = command(desk, "review");
+            review = command(desk, "");
         }
         let pending = file.pending_file();
         let mut requests = requests(&pending, output)?;

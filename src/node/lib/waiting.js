@@ -6,7 +6,7 @@ const path = require('node:path');
 const { quote } = require('./commands.js');
 
 /** Flags of the server that `loomrec rerecord` needs, too. */
-const SHARED = ['--upstream', '--new-upstream', '--redact', '--prices'];
+const SHARED = ['--upstream', '--redact', '--prices'];
 
 /** Returns the text with the commands for what waits, if anything does. */
 function describeWaiting(root, tests, flags) {

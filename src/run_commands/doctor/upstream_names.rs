@@ -13,36 +13,27 @@ pub(super) fn names(
     current: &BTreeMap<String, String>,
     findings: &mut Vec<DoctorFinding>,
 ) {
-    let variable = |name: &str| -> Vec<String> {
-        let words = set(current, name).into_iter().flat_map(str::split_whitespace);
-        words.map(str::to_owned).collect()
-    };
-    let declared_outside = variable("LOOMREC_NEW_UPSTREAM");
     // Both commands have the upstreams at the top of the file.
     let mut found = BTreeSet::new();
     for command in ["record", "replay"] {
-        let in_file = settings.of(command, "new-upstream").into_iter();
-        let in_file = in_file.flat_map(|entry| entry.values.iter().cloned());
-        let declared: Vec<String> = in_file.chain(declared_outside.iter().cloned()).collect();
         let entries = settings.of(command, "upstream").into_iter();
         let in_file = entries.flat_map(|entry| entry.values.iter().zip(settings.places(entry)));
         for (address, place) in in_file {
-            if let Some((name, meant)) = misspelled_name(address, &declared) {
-                let remedy = format!("new-upstream = [\"{name}\"]");
-                found.insert((place, name.to_owned(), meant, remedy));
+            if let Some((name, meant)) = misspelled_name(address) {
+                found.insert((place, name.to_owned(), meant));
             }
         }
     }
-    for address in variable("LOOMREC_UPSTREAM") {
-        if let Some((name, meant)) = misspelled_name(&address, &declared_outside) {
-            let remedy = format!("LOOMREC_NEW_UPSTREAM={name}");
-            found.insert(("LOOMREC_UPSTREAM".to_owned(), name.to_owned(), meant, remedy));
+    let variable = "LOOMREC_UPSTREAM";
+    for address in set(current, variable).into_iter().flat_map(str::split_whitespace) {
+        if let Some((name, meant)) = misspelled_name(address) {
+            found.insert((variable.to_owned(), name.to_owned(), meant));
         }
     }
-    for (place, name, meant, declaration) in found {
+    for (place, name, meant) in found {
         let text = format!("there is no known upstream {name}, and record and replay refuse it");
         let remedy = format!(
-            "did you mean {meant}? If {name} is an upstream of its own, declare it: {declaration}"
+            "did you mean {meant}? If {name} is an upstream of its own, give it another name"
         );
         findings.push(DoctorFinding::wrong(place, text, remedy));
     }

@@ -31,7 +31,7 @@ impl UploadReceipt {
         (*left > 0).then(|| {
             format!(
                 "recorded calls are NOT in {url} (segments: {left}): failed to {problem}; they are \
-                 safe on this machine: run `loomrec compact {url}` here"
+                 safe on this machine: run `loomrec merge {url}` here"
             )
         })
     }
@@ -50,7 +50,7 @@ impl UploadReceipt {
         let reason = unmerged.as_ref()?;
         Some(format!(
             "the calls are uploaded and not merged yet: failed to {reason}; readers see them, and \
-             `loomrec compact {url}` merges them"
+             `loomrec merge {url}` merges them"
         ))
     }
 }
@@ -68,7 +68,6 @@ pub(super) fn to_json<'a>(
             "url": origin.url,
             "manifest": origin.manifest.as_ref().or(merged),
             "offline": origin.is_offline,
-            "age_seconds": origin.age_seconds,
             "fetched": origin.fetched,
             "segments": upload.map(|upload| upload.uploaded),
             "left": upload.map(|upload| upload.left),

@@ -2,9 +2,8 @@
 //! messages about its events.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use crate::args::{DurableAt, RecordArgs, RecordMode};
+use crate::args::{RecordArgs, RecordMode};
 use crate::remote::RemoteRecording;
 use crate::server_run::RunContext;
 use crate::store_secrets::store_secrets;
@@ -68,10 +67,6 @@ pub(super) fn recorder(
     }
     recording.watch(&store_secrets());
     recording.state_key_variables(&ground.key_variables)?;
-    recording.set_durability(match args.durability {
-        DurableAt::Process => loomrec_store::Durability::Process,
-        DurableAt::Power => loomrec_store::Durability::Power,
-    });
     let unexpected = |text: String| CommandFailure::new(UNEXPECTED, text);
     let place = recording.place();
     let counts = (Arc::clone(&ground.counters), Arc::clone(&ground.metrics));
@@ -89,8 +84,8 @@ pub(super) fn recorder(
     };
     let redactor = ground.redactor_under(&args.serve, [&rules])?;
     let config = RecordConfig {
-        max_copy: args.max_copy,
-        drain: Duration::from_secs(args.drain),
+        max_copy: args.serve.max_body,
+        drain: args.serve.recording_drain(),
         run_values: Arc::new(
             ground.run_values.with_repository(&args.serve).finder(rules.normalize()),
         ),

@@ -1,4 +1,4 @@
-//! The `loomrec compact` command.
+//! `loomrec merge URL`: merges what recorders have uploaded.
 
 use loomrec_remote::address::parse_tag;
 use loomrec_remote::{
@@ -8,21 +8,21 @@ use loomrec_remote::{
 use super::failure::{reading, writing};
 use super::folders;
 use super::transfer_notice::TransferNotice;
-use crate::args::{CompactArgs, LogFormat};
+use crate::args::{LogFormat, MergeArgs};
 use loomrec_cli::exit::CommandFailure;
 use loomrec_cli::output::Output;
 use loomrec_engine::upstream::install_crypto_provider;
 
-/// Runs the command.
+/// Merges what the recorders of this recording have uploaded.
 ///
 /// # Errors
 /// A name that is wrong (2), a store that cannot be used (5), or a state that is not whole (4).
-pub async fn run(args: &CompactArgs) -> Result<u8, CommandFailure> {
+pub async fn run(args: &MergeArgs, url: &str) -> Result<u8, CommandFailure> {
     let output = Output::new(LogFormat::Human, false, false);
     let usage = |error: loomrec_remote::address::AddressError| {
         CommandFailure::usage(format!("failed to {error}"))
     };
-    let address = RemoteAddress::parse(&args.url).map_err(usage)?;
+    let address = RemoteAddress::parse(url).map_err(usage)?;
     let tag = args.tag.as_deref().map(parse_tag).transpose().map_err(usage)?;
     install_crypto_provider();
     let bucket = RecordingBucket::connect(&address).map_err(writing)?;

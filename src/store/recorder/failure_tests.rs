@@ -29,12 +29,11 @@ impl Outcome {
 }
 
 /// Opens, appends, compacts and closes, going on after errors as the writer does.
-fn run(plan: &Plan, path: &Path, durability: Durability) -> Outcome {
+fn run(plan: &Plan, path: &Path) -> Outcome {
     let mut outcome = Outcome::default();
     let rules = IdentityRules::default();
     let opened = RecordingAppender::open_on(Disk::failing(plan), path, &RunChoice::New, &rules);
     let Some(mut recorder) = outcome.note(opened) else { return outcome };
-    recorder.set_durability(durability);
     for (index, names) in [&["a", "b"][..], &["c"], &["a", "d"], &["e"]].iter().enumerate() {
         let batch: Vec<_> = names
             .iter()
@@ -93,14 +92,14 @@ fn check(path: &Path, outcome: &Outcome, at: &str) {
     }
 }
 
-fn fail_everywhere(how: DiskFailure, durability: Durability) {
+fn fail_everywhere(how: DiskFailure) {
     let mut at = 0;
     loop {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("r.json");
         earlier(&path);
         let plan = Plan::new(at, how);
-        let outcome = run(&plan, &path, durability);
+        let outcome = run(&plan, &path);
         let where_ = format!("at change {at} ({how:?}) of {:?}", plan.done());
         if !plan.has_failed() {
             assert!(at > 8, "{where_}");
@@ -125,40 +124,17 @@ fn fail_everywhere(how: DiskFailure, durability: Durability) {
 
 #[test]
 fn nothing_acknowledged_is_lost_when_any_one_change_fails() {
-    fail_everywhere(DiskFailure::Error, Durability::Process);
-    fail_everywhere(DiskFailure::Error, Durability::Power);
+    fail_everywhere(DiskFailure::Error);
 }
 
 #[test]
 fn nothing_acknowledged_is_lost_when_any_one_write_is_short() {
-    fail_everywhere(DiskFailure::Short, Durability::Process);
+    fail_everywhere(DiskFailure::Short);
 }
 
 #[test]
 fn nothing_acknowledged_is_lost_when_the_process_dies_at_any_change() {
-    fail_everywhere(DiskFailure::Crash, Durability::Process);
-    fail_everywhere(DiskFailure::Crash, Durability::Power);
-}
-
-#[test]
-fn power_waits_for_the_disk_and_process_does_not() {
-    for (durability, syncs) in [(Durability::Process, 0), (Durability::Power, 2)] {
-        let dir = tempfile::tempdir().unwrap();
-        let plan = Plan::counting();
-        let rules = IdentityRules::default();
-        let path = dir.path().join("r.json");
-        let mut recorder =
-            RecordingAppender::open_on(Disk::failing(&plan), &path, &RunChoice::New, &rules)
-                .unwrap();
-        recorder.set_durability(durability);
-        recorder.append(vec![(step("a"), timed(1))], true).unwrap();
-        recorder.append(vec![(step("b"), timed(2))], true).unwrap();
-        let done = plan.done();
-        let synced = |what: &str| done.iter().filter(|done| **done == what).count();
-        assert_eq!(synced("sync data"), syncs, "{done:?}");
-        // Once for the log's folder, and once for the folder that holds that.
-        assert_eq!(synced("sync folder"), syncs, "{done:?}");
-    }
+    fail_everywhere(DiskFailure::Crash);
 }
 
 #[test]

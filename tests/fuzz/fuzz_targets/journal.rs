@@ -13,6 +13,6 @@ fuzz_target!(|data: &[u8]| {
     let codes = ["journal --json", "journal --sum", "journal --sum --json"]
         .map(|words| commands::run(words, NAME));
     assert_eq!(codes, [listed; 3], "a journal is read or not, in whatever form");
-    commands::run("score", NAME);
+    commands::run("journal --recovery --json", NAME);
     assert_eq!(scratch::contents(), [(NAME.to_owned(), data.to_vec())], "who reads writes nothing");
 });

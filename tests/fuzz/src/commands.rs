@@ -57,8 +57,8 @@ fn run_parsed(command: &Command) -> Result<u8, CommandFailure> {
         Command::Verify(args) => verify::run(args),
         Command::Prune(args) => prune::run(args),
         Command::Redact(args) => redact::run(args),
+        Command::Journal(args) if args.recovery.is_some() => score(args),
         Command::Journal(args) => journal::run(args),
-        Command::Score(args) => score(args),
         other => panic!("not run by a target: {other:?}"),
     }
 }

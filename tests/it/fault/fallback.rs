@@ -204,7 +204,7 @@ fn score_tells_the_means_of_the_journal() {
     stage.journal_with(|line| line["outcome"] == "recovered");
     let Stage { scene, server } = stage;
     server.stop().expect(0);
-    let ended = scene.run(&["score", "run.jsonl", "--recovery", BUDGET]).expect(0);
+    let ended = scene.run(&["journal", "run.jsonl", "--recovery", BUDGET]).expect(0);
     let told = ended.stdout;
     assert!(told.contains("MEANS") && told.contains(", 1 by fallback · "), "{told}");
 }

@@ -219,7 +219,7 @@ fn a_connections_fault_is_over_when_any_call_is_answered_well() {
     assert_eq!(faulted["fault"]["type"], "connection_reset");
     let Stage { scene, server } = stage;
     server.stop().expect(0);
-    let scored = scene.run(&["score", "journal.jsonl"]).expect(0).stdout;
+    let scored = scene.run(&["journal", "journal.jsonl", "--recovery"]).expect(0).stdout;
     assert!(scored.contains("connection_reset") && scored.contains("1 recovered"), "{scored}");
 }
 

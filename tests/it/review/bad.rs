@@ -32,7 +32,7 @@ fn files_that_are_not_what_they_should_be_are_named() {
         std::fs::write(scene.path("run.json.new"), text).unwrap();
         for args in [
             &["review", "run.json"][..],
-            &["accept", "run.json"],
+            &["review", "run.json", "--accept"],
             &["review", "--list", "run.json"],
         ] {
             scene.run(args).expect(code).says(&[says]);
@@ -42,10 +42,10 @@ fn files_that_are_not_what_they_should_be_are_named() {
     assert_eq!(scene.text(), before);
     std::fs::write(scene.path("run.json.new"), &good).unwrap();
     scene.run(&["review", "run.json.new"]).expect(2).says(&["name the recording itself: run.json"]);
-    scene.run(&["accept", "gone.json"]).expect(4).says(&["gone.json"]);
+    scene.run(&["review", "gone.json", "--accept"]).expect(4).says(&["gone.json"]);
     // Keys under other rules would never be found.
     rewrite(&scene, |file| file["_loomrec"]["identity"]["ignore"] = json!(["/user"]));
-    scene.run(&["accept", "run.json"]).expect(2).says(&["--ignore"]);
+    scene.run(&["review", "run.json", "--accept"]).expect(2).says(&["--ignore"]);
     assert_eq!(scene.text(), before);
     // An empty file has nothing to decide, and is removed.
     std::fs::write(scene.path("run.json.new"), "{\"_loomrec\": {\"pending\": \"review\"}}")
@@ -81,8 +81,8 @@ fn thousands_of_changes_are_decided_in_one_go() {
     scene.run(&["review", "--check"]).expect(1);
     let listed = scene.run(&["review", "run.json"]).expect(0).stdout;
     assert!(listed.contains("2000 changes wait"));
-    scene.run(&["reject", "run.json", "step0007"]).expect(0);
-    scene.run(&["accept", "run.json"]).expect(0);
+    scene.run(&["review", "run.json", "--reject", "step0007"]).expect(0);
+    scene.run(&["review", "run.json", "--accept"]).expect(0);
     assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
     assert_eq!(accepted_letters(&scene).matches('a').count(), 1999);
     is_done(&scene);

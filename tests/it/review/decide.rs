@@ -1,4 +1,4 @@
-//! Tests of decisions by command, of lists of pending changes, and of what prevents either.
+//! Tests of decisions by command, and of what prevents them.
 
 use serde_json::{Map, Value, json};
 
@@ -13,7 +13,7 @@ use crate::support::{Answer, Scene, Upstream};
 fn all_is_accepted_where_no_key_is_named() {
     let scene = sample();
     let before = scene.text();
-    let ended = scene.run(&["accept", "run.json"]).expect(0);
+    let ended = scene.run(&["review", "run.json", "--accept"]).expect(0);
     assert_eq!(
         ended.stdout,
         "4 accepted · no change is left; run.json.new was deleted\nnext: git add run.json\n"
@@ -25,7 +25,7 @@ fn all_is_accepted_where_no_key_is_named() {
     // It can be replayed: the last entry was renamed in its place.
     let calls = ["Will it rain?", "What is kept?", "And after that?", "One more"].map(chat);
     scene.replayed(&[], &calls, 0);
-    let ended = scene.run(&["accept", "run.json"]).expect(0);
+    let ended = scene.run(&["review", "run.json", "--accept"]).expect(0);
     assert_eq!(ended.stdout, "nothing waits for a review of run.json\n");
 }
 
@@ -49,7 +49,7 @@ fn with_failures() -> Scene {
 fn failed_call_does_not_replace_a_take_that_succeeded() {
     let scene = with_failures();
     let names = keys(&scene);
-    let ended = scene.run(&["accept", "run.json"]).expect(1);
+    let ended = scene.run(&["review", "run.json", "--accept"]).expect(1);
     assert!(ended.stdout.contains("2 accepted"), "{}", ended.stdout);
     let first = format!("{}: status 503", &names[0][..12]);
     ended.says(&[
@@ -62,12 +62,18 @@ fn failed_call_does_not_replace_a_take_that_succeeded() {
     assert_eq!(accepted_letters(&scene), "....aa");
     assert_eq!(keys(&scene), names[..2]);
     let before = scene.files();
-    scene.run(&["accept", "run.json", "greet"]).expect(1).says(&["1 change is not accepted"]);
-    scene.run(&["accept", "run.json", "--force"]).expect(1);
+    scene
+        .run(&["review", "run.json", "--accept", "greet"])
+        .expect(1)
+        .says(&["1 change is not accepted"]);
+    scene.run(&["review", "run.json", "--accept", "--force"]).expect(1);
     assert_eq!(scene.files(), before);
     let printed = scene.run(&["review", "run.json"]).expect(0).stdout;
-    assert!(printed.contains("loomrec accept run.json --keep-failures greet"), "{printed}");
-    scene.run(&["accept", "run.json", "--keep-failures"]).expect(0);
+    assert!(
+        printed.contains("loomrec review run.json --keep-failures --accept greet"),
+        "{printed}"
+    );
+    scene.run(&["review", "run.json", "--accept", "--keep-failures"]).expect(0);
     assert_eq!(accepted_letters(&scene), "aa..aa");
     is_done(&scene);
 }
@@ -79,7 +85,7 @@ fn failed_call_replaces_another_failed_call() {
     let first = takes(&scene)[0].0.clone();
     file[&first]["response"]["status"] = json!(500);
     write(&scene.recording(), file.as_object().unwrap());
-    scene.run(&["accept", "run.json", &first]).expect(0);
+    scene.run(&["review", "run.json", "--accept", &first]).expect(0);
     assert_eq!(accepted_letters(&scene), "a....");
 }
 
@@ -87,7 +93,7 @@ fn failed_call_replaces_another_failed_call() {
 fn all_is_rejected_where_no_key_is_named() {
     let scene = sample();
     let before = scene.text();
-    let ended = scene.run(&["reject", "run.json"]).expect(0);
+    let ended = scene.run(&["review", "run.json", "--reject"]).expect(0);
     assert!(ended.stdout.contains("4 rejected") && ended.stdout.contains("run.json is unchanged"));
     assert_eq!(scene.text(), before);
     is_done(&scene);
@@ -98,14 +104,14 @@ fn change_is_named_by_its_key_or_by_the_one_it_replaces() {
     let scene = sample();
     let names = keys(&scene);
     let old = takes(&scene)[4].0.clone();
-    scene.run(&["accept", "run.json", &names[3][..8]]).expect(0);
+    scene.run(&["review", "run.json", "--accept", &names[3][..8]]).expect(0);
     assert_eq!(accepted_letters(&scene), ".....a");
-    scene.run(&["accept", "run.json", &old]).expect(0);
+    scene.run(&["review", "run.json", "--accept", &old]).expect(0);
     assert_eq!(accepted_letters(&scene), "....aa");
-    scene.run(&["reject", "run.json", "greet"]).expect(0);
+    scene.run(&["review", "run.json", "--reject", "greet"]).expect(0);
     assert_eq!(keys(&scene), [names[0].clone()]);
     let first: String = names[0].to_uppercase();
-    scene.run(&["accept", "run.json", &first]).expect(0);
+    scene.run(&["review", "run.json", "--accept", &first]).expect(0);
     assert_eq!(accepted_letters(&scene), "a...aa");
     is_done(&scene);
 }
@@ -114,15 +120,18 @@ fn change_is_named_by_its_key_or_by_the_one_it_replaces() {
 fn key_that_names_no_change_is_refused_with_the_nearest() {
     let scene = sample();
     let before = scene.files();
-    scene.run(&["accept", "run.json", "greet", "gret"]).expect(2).says(&["\"gret\"", "greet"]);
-    scene.run(&["reject", "run.json", "ab"]).expect(2).says(&["4 digits"]);
-    scene.run(&["accept", "run.json", "greet#2"]).expect(2).says(&["review", "--list"]);
+    scene
+        .run(&["review", "run.json", "--accept", "greet", "gret"])
+        .expect(2)
+        .says(&["\"gret\"", "greet"]);
+    scene.run(&["review", "run.json", "--reject", "ab"]).expect(2).says(&["4 digits"]);
+    scene.run(&["review", "run.json", "--accept", "greet#2"]).expect(2).says(&["review", "--list"]);
     // The key is in the recording, and has no pending change.
     let kept = takes(&scene)[2].0.clone();
-    scene.run(&["accept", "run.json", &kept]).expect(2).says(&["no change"]);
+    scene.run(&["review", "run.json", "--accept", &kept]).expect(2).says(&["no change"]);
     assert_eq!(scene.files(), before);
     std::fs::remove_file(scene.path("run.json.new")).unwrap();
-    scene.run(&["accept", "run.json", "greet"]).expect(2).says(&["nothing waits"]);
+    scene.run(&["review", "run.json", "--accept", "greet"]).expect(2).says(&["nothing waits"]);
 }
 
 #[test]
@@ -145,15 +154,21 @@ fn takes_of_one_key_are_meant_together_or_one_by_one() {
     let printed = scene.run(&["review", "run.json"]).expect(0).stdout;
     let short = &kept.0[..12];
     assert!(printed.contains("  asks: What is kept?\n"), "{printed}");
-    assert!(printed.contains(&format!("loomrec accept run.json '{short}#1'\n")), "{printed}");
-    assert!(printed.contains(&format!("loomrec reject run.json '{short}#2'\n")), "{printed}");
-    scene.run(&["accept", "run.json", &format!("{short}#2")]).expect(0);
+    assert!(
+        printed.contains(&format!("loomrec review run.json --accept '{short}#1'\n")),
+        "{printed}"
+    );
+    assert!(
+        printed.contains(&format!("loomrec review run.json --reject '{short}#2'\n")),
+        "{printed}"
+    );
+    scene.run(&["review", "run.json", "--accept", &format!("{short}#2")]).expect(0);
     assert_eq!(accepted_letters(&scene), "...a.");
-    scene.run(&["accept", "run.json", &format!("{short}#1")]).expect(0);
+    scene.run(&["review", "run.json", "--accept", &format!("{short}#1")]).expect(0);
     assert_eq!(accepted_letters(&scene), "..aa.");
     scene.write(before);
     std::fs::write(scene.path("run.json.new"), backup).unwrap();
-    scene.run(&["accept", "run.json", short]).expect(0);
+    scene.run(&["review", "run.json", "--accept", short]).expect(0);
     assert_eq!(accepted_letters(&scene), "..aa.");
     is_done(&scene);
 }
@@ -177,10 +192,10 @@ fn take_that_moves_up_stays_the_one_to_be_replaced() {
             file.insert(name.into(), pending(fresh[at].clone(), "drifted", Some(now[at].clone())));
         }
     });
-    scene.run(&["accept", "run.json", "one"]).expect(0);
+    scene.run(&["review", "run.json", "--accept", "one"]).expect(0);
     let replaces = new(&scene)["two"]["pending"]["replaces"].clone();
     assert_eq!((&replaces["take"], &replaces["name"]), (&json!(1), &json!(now[2].0)));
-    scene.run(&["accept", "run.json", "two"]).expect(0);
+    scene.run(&["review", "run.json", "--accept", "two"]).expect(0);
     let names: Vec<String> = takes(&scene).into_iter().map(|(name, _)| name).collect();
     assert_eq!(names[2..], ["two".to_owned(), now[4].0.clone(), "one".to_owned()]);
 }
@@ -201,14 +216,17 @@ fn change_is_a_conflict_when_what_it_replaces_is_another_now() {
         let words = if gone { "not there any more" } else { "has changed since" };
         assert!(said.contains(words) && said.contains("--force"), "{said}");
         assert!(said.contains("4 changes wait, 1 of them in conflict"), "{said}");
-        scene.run(&["accept", "run.json"]).expect(1).says(&["1 change is in conflict", "--force"]);
+        scene
+            .run(&["review", "run.json", "--accept"])
+            .expect(1)
+            .says(&["1 change is in conflict", "--force"]);
         assert_eq!(scene.files(), before);
         let told_of = scene.run(&["review", "--list", "run.json", "--json"]).expect(0).stdout;
         let state = if gone { "conflict_gone" } else { "conflict_changed" };
         let told_of: Value = serde_json::from_str(&told_of).unwrap();
         assert_eq!(told_of["files"][0]["changes"][0]["state"], state);
-        scene.run(&["accept", "run.json", "greet"]).expect(0);
-        scene.run(&["accept", "run.json", "--force"]).expect(0);
+        scene.run(&["review", "run.json", "--accept", "greet"]).expect(0);
+        scene.run(&["review", "run.json", "--accept", "--force"]).expect(0);
         assert_eq!(accepted_letters(&scene), if gone { "a..aaa" } else { "aa..aa" });
         is_done(&scene);
     }
@@ -217,11 +235,11 @@ fn change_is_a_conflict_when_what_it_replaces_is_another_now() {
 #[test]
 fn crash_between_the_two_files_leaves_nothing_to_be_done_twice() {
     for (then, wanted) in
-        [(&["review", "run.json"][..], "aa..aa"), (&["accept", "run.json"], "aa..aa")]
+        [(&["review", "run.json"][..], "aa..aa"), (&["review", "run.json", "--accept"], "aa..aa")]
     {
         let scene = sample();
         let waiting = std::fs::read(scene.path("run.json.new")).unwrap();
-        scene.run(&["accept", "run.json"]).expect(0);
+        scene.run(&["review", "run.json", "--accept"]).expect(0);
         let after = scene.text();
         // The recording is written, and the pending file still exists.
         std::fs::write(scene.path("run.json.new"), waiting).unwrap();
@@ -234,9 +252,9 @@ fn crash_between_the_two_files_leaves_nothing_to_be_done_twice() {
     // Some were accepted, others are still undecided.
     let scene = sample();
     let waiting = std::fs::read(scene.path("run.json.new")).unwrap();
-    scene.run(&["accept", "run.json", "greet"]).expect(0);
+    scene.run(&["review", "run.json", "--accept", "greet"]).expect(0);
     std::fs::write(scene.path("run.json.new"), waiting).unwrap();
-    scene.run(&["accept", "run.json"]).expect(0);
+    scene.run(&["review", "run.json", "--accept"]).expect(0);
     assert_eq!(accepted_letters(&scene), "aa..aa");
     is_done(&scene);
 }
@@ -248,10 +266,10 @@ fn recording_that_is_being_recorded_into_is_left_alone() {
     let server = scene.record(&upstream, &[]);
     server.call(&chat("Meanwhile"));
     let waiting = std::fs::read(scene.path("run.json.new")).unwrap();
-    scene.run(&["accept", "run.json"]).expect(5).says(&["being recorded into"]);
+    scene.run(&["review", "run.json", "--accept"]).expect(5).says(&["being recorded into"]);
     assert_eq!(std::fs::read(scene.path("run.json.new")).unwrap(), waiting);
     server.stop().expect(0);
-    scene.run(&["accept", "run.json"]).expect(0);
+    scene.run(&["review", "run.json", "--accept"]).expect(0);
     assert_eq!(accepted_letters(&scene), "aa..a.a");
 }
 
@@ -276,7 +294,7 @@ fn requests_that_were_answered_wait_no_longer() {
     let fetch = "run.json: 1 request waits for its answer: \
                  loomrec rerecord run.json --pending\n";
     assert!(said.contains(fetch), "{said}");
-    scene.run(&["accept", "run.json"]).expect(0);
+    scene.run(&["review", "run.json", "--accept"]).expect(0);
     let left = std::fs::read_to_string(scene.path("run.json.pending")).unwrap();
     let left: Value = serde_json::from_str(&left).unwrap();
     assert_eq!(entries(&left).map(|(name, _)| name).collect::<Vec<_>>(), ["later"]);
@@ -292,64 +310,8 @@ fn requests_that_were_answered_wait_no_longer() {
     let (name, entry) = entries(&new(&scene)).nth(3).unwrap();
     file.insert(name.clone(), entry);
     write(&scene.path("run.json.pending"), &file);
-    scene.run(&["reject", "run.json", &name]).expect(0);
+    scene.run(&["review", "run.json", "--reject", &name]).expect(0);
     assert!(!scene.path("run.json.pending").exists());
-}
-
-#[test]
-fn what_is_pending_is_told_and_checked() {
-    let scene = Scene::new();
-    assert_eq!(scene.run(&["review", "--check"]).expect(0).stdout, "nothing is pending\n");
-    let scene = sample();
-    // Another program's files with such names are ignored.
-    std::fs::write(scene.path("other.new"), "not json").unwrap();
-    std::fs::write(scene.path("big.pending"), "{}").unwrap();
-    let said = scene.run(&["review", "--list"]).expect(0).stdout;
-    assert!(
-        said.contains("4 changes wait")
-            && said
-                .contains("greet  anthropic messages claude-sonnet-4-20250514  rerecorded: hi\n"),
-        "{said}"
-    );
-    assert!(!said.contains("other") && !said.contains("big"), "{said}");
-    scene.run(&["review", "--check"]).expect(1);
-    scene.run(&["review", "run.json", "--check"]).expect(1);
-    let told_of = scene.run(&["review", "--list", "run.json", "--json"]).expect(0).stdout;
-    let told_of: Value = serde_json::from_str(&told_of).unwrap();
-    assert_eq!(
-        (&told_of["pending"], &told_of["files"][0]["new"]),
-        (&json!(4), &json!("run.json.new"))
-    );
-    let states: Vec<&str> = told_of["files"][0]["changes"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|change| change["state"].as_str().unwrap())
-        .collect();
-    assert_eq!(states, ["replaces", "replaces", "replaces", "adds"]);
-    std::fs::create_dir(scene.path("recordings")).unwrap();
-    for name in ["run.json", "run.json.new"] {
-        std::fs::rename(scene.path(name), scene.path("recordings").join(name)).unwrap();
-    }
-    let said = scene.run(&["review", "--list"]).expect(0).stdout;
-    assert!(said.contains("loomrec review recordings/run.json"), "{said}");
-}
-
-#[test]
-fn changes_of_a_recording_that_is_gone_do_not_hide_others() {
-    let scene = sample();
-    std::fs::copy(scene.path("run.json.new"), scene.path("gone.json.new")).unwrap();
-    let said = scene.run(&["review", "--check"]).expect(1);
-    assert!(said.stdout.contains("loomrec review run.json"), "{}", said.stdout);
-    said.says(&["gone.json.new", "gone.json does not exist"]);
-}
-
-#[test]
-fn changes_that_cannot_be_read_are_not_taken_for_none() {
-    let scene = sample();
-    let text = std::fs::read_to_string(scene.path("run.json.new")).unwrap();
-    std::fs::write(scene.path("run.json.new"), &text[..text.len() / 2]).unwrap();
-    scene.run(&["review", "--check"]).expect(4).says(&["run.json.new", "cut"]);
 }
 
 #[test]
@@ -357,38 +319,19 @@ fn changes_may_wait_under_another_name() {
     let scene = sample();
     std::fs::rename(scene.path("run.json.new"), scene.path("tried it.json")).unwrap();
     scene.run(&["review", "run.json", "--check"]).expect(0);
-    let said = scene.run(&["review", "run.json", "--new", "tried it.json"]).expect(0).stdout;
-    assert!(said.contains("loomrec accept run.json --new 'tried it.json' greet\n"), "{said}");
+    let said = scene.run(&["review", "run.json", "--output", "tried it.json"]).expect(0).stdout;
+    assert!(
+        said.contains("loomrec review run.json --output 'tried it.json' --accept greet\n"),
+        "{said}"
+    );
     scene.run(&["review", "run.json", "-o", "tried it.json", "--check"]).expect(1);
-    scene.run(&["accept", "run.json", "-o", "tried it.json", "greet"]).expect(0);
+    scene.run(&["review", "run.json", "--accept", "greet", "-o", "tried it.json"]).expect(0);
     assert_eq!(accepted_letters(&scene), ".a...");
-    scene.run(&["reject", "run.json", "-o", "tried it.json"]).expect(0);
+    scene.run(&["review", "run.json", "--reject", "-o", "tried it.json"]).expect(0);
     assert!(!scene.path("tried it.json").exists());
-    scene.run(&["reject", "run.json", "-o", "tried it.json"]).expect(4).says(&["tried it.json"]);
+    scene
+        .run(&["review", "run.json", "--reject", "-o", "tried it.json"])
+        .expect(4)
+        .says(&["tried it.json"]);
     scene.run(&["review", "--list", "-o", "x.json"]).expect(2);
-}
-
-#[test]
-fn what_is_printed_for_no_terminal_is_plain_and_exact() {
-    let scene = sample();
-    let said = scene.run(&["review", "run.json"]).expect(0).stdout;
-    assert!(!said.contains('\u{1b}') && !said.contains('\u{7}'), "{said:?}");
-    for part in [
-        "change 1 of 4, rerecorded\n",
-        "      - Rain, alas.\n",
-        "  loomrec accept run.json greet\n  loomrec reject run.json greet\n",
-        "only in run.json.new\n",
-        "/messages/0/content: \"One more\"",
-        "all of them: loomrec accept run.json, or loomrec reject run.json\n",
-    ] {
-        assert!(said.contains(part), "{part:?} is not in:\n{said}");
-    }
-    // Each printed command works.
-    let accepts: Vec<&str> =
-        said.lines().filter_map(|line| line.strip_prefix("  loomrec accept run.json ")).collect();
-    assert_eq!(accepts.len(), 4);
-    for key in accepts {
-        scene.run(&["accept", "run.json", key]).expect(0);
-    }
-    assert_eq!(accepted_letters(&scene), "aa..aa");
 }

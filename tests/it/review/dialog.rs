@@ -141,11 +141,11 @@ fn review_that_cannot_be_carried_out_says_how_to_do_it_again() {
     let scene = sample();
     let names = keys(&scene);
     let mut terminal = start(&scene);
-    scene.run(&["accept", "run.json", "greet"]).expect(0);
+    scene.run(&["review", "run.json", "--accept", "greet"]).expect(0);
     terminal.ask("a", "change 2 of 4");
     terminal.ask("rq", "changed it meanwhile");
-    terminal.wait_for(&format!("loomrec accept run.json {}\r\n", &names[0][..12]));
-    terminal.wait_for("loomrec reject run.json greet\r\n");
+    terminal.wait_for(&format!("loomrec review run.json --accept {}\r\n", &names[0][..12]));
+    terminal.wait_for("loomrec review run.json --reject greet\r\n");
     let (code, seen) = terminal.end();
     assert_eq!(code, Some(5));
     is_restored(&seen);

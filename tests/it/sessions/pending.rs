@@ -74,8 +74,8 @@ fn three_commands_bring_the_recordings_of_a_folder_up_to_date() {
     for name in NAMES {
         assert!(shown.contains(&format!("Where was {name}?")), "{shown}");
     }
-    run(&scene, &["accept", "recordings"], 0);
-    run(&scene, &["accept", "recordings"], 0);
+    run(&scene, &["review", "recordings", "--accept"], 0);
+    run(&scene, &["review", "recordings", "--accept"], 0);
     let server = scene.replay(&KEEPING);
     for receipt in in_each(&server, "Where was") {
         assert_eq!((&receipt["served"], &receipt["missed"]), (&json!(1), &json!(0)));
@@ -103,7 +103,7 @@ fn reject_on_a_folder_leaves_its_recordings_as_they_are() {
     let words = ["rerecord", "recordings", "--pending", "--yes", "--upstream", &upstream];
     let mut fetch = command(scene.dir(), &words);
     finish(fetch.env("OPENAI_API_KEY", "sk-folder-0123456789abcdefghijklmn"), b"").expect(0);
-    run(&scene, &["reject", "recordings"], 0);
+    run(&scene, &["review", "recordings", "--reject"], 0);
     assert_eq!(fs::read(scene.path("recordings/one/it.json")).unwrap(), before);
     let nothing = run(&scene, &["review", "recordings"], 0).stdout;
     assert!(nothing.contains("nothing waits for a review in recordings"), "{nothing}");
@@ -133,8 +133,8 @@ fn flags_for_one_recording_are_refused_for_a_folder() {
     ] {
         assert!(said(words).contains("is for one recording"), "{words:?}");
     }
-    assert!(said(&["accept", "recordings", "4f2a"]).contains("name that file"));
-    assert!(said(&["review", "recordings", "--new", "x.json"]).contains("one FILE"));
+    assert!(said(&["review", "recordings", "--accept", "4f2a"]).contains("name that file"));
+    assert!(said(&["review", "recordings", "--output", "x.json"]).contains("one FILE"));
     let template = ["replay", "-r", "recordings/{session}.json", "--pending", "x.pending"];
     assert!(said(&template).contains("--pending FILE is for one recording"));
     run(&scene, &["rerecord", "recordings", "--pending", "--yes"], 0);

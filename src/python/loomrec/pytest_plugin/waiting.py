@@ -12,7 +12,7 @@ from loomrec.pytest_plugin.settings import PluginSettings
 from loomrec.pytest_plugin.summary import RunSummary
 
 #: Flags of the server that `loomrec rerecord` needs too.
-_SHARED = ("--upstream", "--new-upstream", "--redact", "--prices")
+_SHARED = ("--upstream", "--redact", "--prices")
 
 
 def describe_waiting(

@@ -1,12 +1,13 @@
-//! The `loomrec accept` and `loomrec reject` commands: decisions about changes by key.
+//! `loomrec review --accept` and `--reject`: decisions about changes by key.
 
 use std::collections::BTreeSet;
 
-use super::args::{AcceptArgs, DecideArgs, LogFormat, RejectArgs};
-use super::review::{
-    ReviewDesk, Verdict, command, key, nothing_below, summary, typed, with_changes,
-};
-use super::show::take_choice::{self, NoChoice};
+use super::super::args::{LogFormat, ReviewArgs};
+use super::super::show::take_choice::{self, NoChoice};
+use super::apply::Verdict;
+use super::changes::ReviewDesk;
+use super::report::{new_of_several, nothing_below, summary, with_changes};
+use super::view::{command, key, typed};
 use loomrec_cli::exit::{CommandFailure, NO};
 use loomrec_cli::output::{Output, print};
 use loomrec_cli::terminal;
@@ -17,80 +18,109 @@ use loomrec_store::RecordingLocation;
 /// How many changes an error message names.
 const NAMED: usize = 10;
 
-/// Runs `accept`.
-///
-/// # Errors
-/// A key that names no change (2); a conflict, or a failed call that would replace one that
-/// succeeded (1); files that cannot be used (4) or are in use (5).
-pub fn accept(args: &AcceptArgs) -> Result<u8, CommandFailure> {
-    let permit = AcceptPermit { conflicts: args.force, failures: args.keep_failures };
-    run(&args.decide, Verdict::Accept, permit)
+/// A decision about changes that was typed.
+pub(super) struct TypedDecision<'a> {
+    verdict: Verdict,
+    /// The keys of the changes. Empty for all.
+    keys: &'a [String],
+    /// The file with the changes, if it is not the usual one.
+    new: Option<&'a RecordingLocation>,
+    /// Whether changes are accepted whose replaced takes have changed since.
+    permits_conflicts: bool,
+    /// Whether failed calls may replace takes that succeeded.
+    permits_failures: bool,
 }
 
-/// Runs `reject`.
-///
-/// # Errors
-/// As [`accept`].
-pub fn reject(args: &RejectArgs) -> Result<u8, CommandFailure> {
-    run(&args.decide, Verdict::Reject, AcceptPermit { conflicts: true, failures: true })
+impl<'a> TypedDecision<'a> {
+    /// Returns the decision that the flags make. `None` if they make none.
+    pub(super) fn from_flags(args: &'a ReviewArgs) -> Option<Self> {
+        let accepted = args.accept.as_ref().map(|keys| (Verdict::Accept, keys));
+        let (verdict, keys) =
+            accepted.or(args.reject.as_ref().map(|keys| (Verdict::Reject, keys)))?;
+        let is_reject = verdict == Verdict::Reject;
+        Some(Self {
+            verdict,
+            keys,
+            new: args.output.as_ref(),
+            permits_conflicts: is_reject || args.force,
+            permits_failures: is_reject || args.keep_failures,
+        })
+    }
+
+    /// Applies the decision to the changes of each recording.
+    ///
+    /// # Errors
+    /// A key that names no change (2); a conflict, or a failed call that would replace one that
+    /// succeeded (1); files that cannot be used (4) or are in use (5).
+    pub(super) fn apply(&self, named: &[RecordingLocation]) -> Result<u8, CommandFailure> {
+        let output = Output::new(LogFormat::Human, false, false);
+        match named {
+            [] => {
+                return Err(CommandFailure::usage(
+                    "name the recording before the flag: loomrec review FILE --accept",
+                ));
+            }
+            [file] if !file.names_folder() => return decide(file, self, &output),
+            _ if !self.keys.is_empty() => {
+                let text = "a key names changes of one recording: name that file";
+                return Err(CommandFailure::usage(text));
+            }
+            _ if self.new.is_some() => return Err(new_of_several()),
+            _ => {}
+        }
+        let mut code = 0;
+        for file in named {
+            if !file.names_folder() {
+                code = code.max(decide_if_possible(file, self, &output)?);
+                continue;
+            }
+            let files = with_changes(file, &output)?;
+            if files.is_empty() {
+                print(&nothing_below(file))?;
+            }
+            for file in &files {
+                code = code.max(decide_if_possible(file, self, &output)?);
+            }
+        }
+        Ok(code)
+    }
 }
 
-/// What is decided without a question.
-#[derive(Clone, Copy)]
-struct AcceptPermit {
-    /// Changes whose replaced takes have changed since.
-    conflicts: bool,
-    /// Failed calls that would replace takes that succeeded.
-    failures: bool,
-}
-
-fn run(args: &DecideArgs, verdict: Verdict, permit: AcceptPermit) -> Result<u8, CommandFailure> {
-    let output = Output::new(LogFormat::Human, false, false);
-    if !args.file.names_folder() {
-        return decide(&args.file, args, verdict, permit, &output);
-    }
-    if !args.keys.is_empty() {
-        return Err(CommandFailure::usage("a key names changes of one recording: name that file"));
-    }
-    let files = with_changes(&args.file, args.new.is_some(), &output)?;
-    if files.is_empty() {
-        return print(&nothing_below(&args.file));
-    }
-    let mut code = 0;
-    for file in &files {
-        // What is wrong with one recording does not keep the others from their changes.
-        let decided = decide(file, args, verdict, permit, &output).or_else(|failure| {
-            output.warning(&failure.message);
-            if failure.code == NO { Ok(NO) } else { Err(failure) }
-        });
-        code = code.max(decided?);
-    }
-    Ok(code)
+/// Decides about the changes of one of several recordings. What is wrong with one does not keep the
+/// others from their changes.
+fn decide_if_possible(
+    file: &RecordingLocation,
+    decision: &TypedDecision<'_>,
+    output: &Output,
+) -> Result<u8, CommandFailure> {
+    decide(file, decision, output).or_else(|failure| {
+        output.warning(&failure.message);
+        if failure.code == NO { Ok(NO) } else { Err(failure) }
+    })
 }
 
 fn decide(
     file: &RecordingLocation,
-    args: &DecideArgs,
-    verdict: Verdict,
-    permit: AcceptPermit,
+    decision: &TypedDecision<'_>,
     output: &Output,
 ) -> Result<u8, CommandFailure> {
-    let Some(desk) = ReviewDesk::open(file, args.new.as_ref(), output)? else {
+    let Some(desk) = ReviewDesk::open(file, decision.new, output)? else {
         let file = file.display();
         let text = format!("nothing waits for a review of {file}");
         // Without keys, having nothing to decide is not an error.
-        return match args.keys.is_empty() {
+        return match decision.keys.is_empty() {
             true => print(&format!("{}\n", terminal::line(&text))),
             false => Err(CommandFailure::usage(text)),
         };
     };
-    let mut meant = chosen(&desk, &args.keys)?;
+    let mut meant = chosen(&desk, decision.keys)?;
     let conflicts: Vec<usize> =
         meant.iter().copied().filter(|at| desk.standings[*at].is_conflict()).collect();
-    if !permit.conflicts && !conflicts.is_empty() {
+    if !decision.permits_conflicts && !conflicts.is_empty() {
         return Err(refusal(&desk, &conflicts));
     }
-    let is_failure = |at: &usize| !permit.failures && desk.replaces_success_by_failure(*at);
+    let is_failure =
+        |at: &usize| !decision.permits_failures && desk.replaces_success_by_failure(*at);
     let failed: Vec<usize> = meant.iter().copied().filter(is_failure).collect();
     meant.retain(|at| !is_failure(at));
     if meant.is_empty() && !failed.is_empty() {
@@ -98,7 +128,7 @@ fn decide(
     }
     let mut verdicts = vec![None; desk.changes.len()];
     for at in meant {
-        verdicts[at] = Some(verdict);
+        verdicts[at] = Some(decision.verdict);
     }
     let done = desk.apply(&verdicts)?;
     let code = print(&summary(&desk, done))?;
@@ -111,7 +141,7 @@ fn failure_refusal(desk: &ReviewDesk, failed: &[usize]) -> Result<CommandFailure
     let are = if count == 1 { "change is" } else { "changes are" };
     let text = format!(
         "{count} {are} not accepted: the new call failed, and the one recorded in {file} \
-         succeeded. --keep-failures accepts it anyway, reject drops it"
+         succeeded. --keep-failures accepts it anyway, --reject drops it"
     );
     let mut lines = Vec::new();
     for &at in failed {
@@ -168,7 +198,7 @@ fn refusal(desk: &ReviewDesk, conflicts: &[usize]) -> CommandFailure {
     let file = desk.file.display();
     let text = format!(
         "{count}{many} in conflict: what was to be replaced in {file} has changed since, or is \
-         gone; nothing was accepted. --force accepts them anyway, reject drops them"
+         gone; nothing was accepted. --force accepts them anyway, --reject drops them"
     );
     let lines = conflicts.iter().map(|at| {
         let replaced = desk.changes[*at].replaces.as_ref().map_or_else(String::new, key);
@@ -212,6 +242,6 @@ fn unknown(desk: &ReviewDesk, error: &NoChoice) -> CommandFailure {
     for key in keys.iter().take(NAMED) {
         text.push_str(&format!("\n  {}", terminal::line(&quoted(key))));
     }
-    text.push_str(&format!("\n  {} lists them", command(desk, "review --list")));
+    text.push_str(&format!("\n  {} lists them", command(desk, "--list")));
     CommandFailure::usage(text)
 }

@@ -1,5 +1,4 @@
-//! The `loomrec generate` command: shell completions and manual pages, made from the definition of
-//! the command line.
+//! Shell completions and manual pages, made from the definition of the command line.
 
 use std::fs;
 use std::io::Write as _;
@@ -9,30 +8,28 @@ use clap::Command;
 use clap_complete::Shell;
 use clap_mangen::Man;
 
-use super::args::{GenerateArgs, GenerateKind};
 use loomrec_cli::exit::{CommandFailure, UNEXPECTED};
-use loomrec_cli::output::print;
 
-/// Runs the command. `line` is the definition of the command line, without any settings.
-///
-/// # Errors
-/// A folder that cannot be written (3).
-pub fn run(args: &GenerateArgs, line: &Command) -> Result<u8, CommandFailure> {
-    match &args.what {
-        GenerateKind::Completions { shell } => print(&completions(*shell, line)),
-        GenerateKind::Man { output: None } => print(&String::from_utf8_lossy(&page(line)?)),
-        GenerateKind::Man { output: Some(folder) } => pages(folder, line).map(|()| 0),
-    }
-}
-
-fn completions(shell: Shell, line: &Command) -> String {
+/// Returns the completions for a shell. `line` is the definition of the command line.
+pub(super) fn completions(shell: Shell, line: &Command) -> String {
     let mut text = Vec::new();
     clap_complete::generate(shell, &mut line.clone(), "loomrec", &mut text);
     String::from_utf8_lossy(&text).into_owned()
 }
 
+/// Returns loomrec's own manual page.
+///
+/// # Errors
+/// A page that cannot be made, which does not happen.
+pub(super) fn manual_page(line: &Command) -> Result<String, CommandFailure> {
+    Ok(String::from_utf8_lossy(&page(line)?).into_owned())
+}
+
 /// Writes a page for loomrec and one for each subcommand.
-fn pages(folder: &Path, line: &Command) -> Result<(), CommandFailure> {
+///
+/// # Errors
+/// A folder that cannot be written (3).
+pub(super) fn write_manual_pages(folder: &Path, line: &Command) -> Result<(), CommandFailure> {
     let failed = |path: &Path, error: std::io::Error| {
         let hint = "check the folder and its permissions";
         CommandFailure::new(

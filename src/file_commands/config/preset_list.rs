@@ -1,22 +1,25 @@
-//! The `loomrec rules` command: the presets for coding agents.
+//! `loomrec config --preset`: the presets for coding agents.
 
 use serde_json::{Value, json};
 
-use super::args::RulesArgs;
 use loomrec_cli::exit::CommandFailure;
 use loomrec_cli::output::print;
 use loomrec_cli::preset::{PRESETS, Preset, no_such_preset};
 use loomrec_cli::preset_file::PresetFile;
 use loomrec_identity::ClientPreset;
 
-/// Runs the command.
+/// Prints all presets, or the one of this name. Those of the project come first.
 ///
 /// # Errors
 /// A name that no preset has.
-pub fn run(args: &RulesArgs, of_project: &[Preset]) -> Result<u8, CommandFailure> {
+pub(super) fn print_presets(
+    name: Option<&str>,
+    as_json: bool,
+    of_project: &[Preset],
+) -> Result<u8, CommandFailure> {
     let all: Vec<Preset> = of_project.iter().copied().chain(PRESETS).collect();
-    let Some(name) = &args.preset else {
-        let text = match args.json {
+    let Some(name) = name else {
+        let text = match as_json {
             true => format!("{:#}\n", all.iter().map(to_json).collect::<Value>()),
             false => all.iter().map(line).collect(),
         };
@@ -25,7 +28,7 @@ pub fn run(args: &RulesArgs, of_project: &[Preset]) -> Result<u8, CommandFailure
     let Some(preset) = all.iter().find(|preset| preset.name == name) else {
         return Err(unknown(name, &all));
     };
-    print(&match args.json {
+    print(&match as_json {
         true => format!("{:#}\n", to_json(preset)),
         false => page(preset),
     })

@@ -1,4 +1,4 @@
-//! Tests of `generate`: completions that work, and pages that a formatter accepts without a
+//! Tests of `config --generate`: completions that work, and pages that a formatter accepts without a
 //! warning.
 
 use std::process::Command;
@@ -15,7 +15,7 @@ fn tried(scene: &Scene, program: &str, args: &[&str]) -> Option<(bool, String)> 
 /// A scene with the completions for a shell in `script`.
 fn generated(shell: &str) -> Scene {
     let scene = Scene::new();
-    let text = scene.run(&["generate", "completions", shell]).expect(0).stdout;
+    let text = scene.run(&["config", "--generate", shell]).expect(0).stdout;
     std::fs::write(scene.path("script"), text).unwrap();
     scene
 }
@@ -26,9 +26,9 @@ fn bash_completes_commands_flags_and_values() {
     for (words, wanted, unwanted) in [
         (&["loomrec", "re"][..], &["record", "replay", "redact"][..], "merge"),
         (&["loomrec", "me"], &["merge"], "record"),
-        (&["loomrec", "replay", "--on-"], &["--on-miss", "--on-expired"], "--strict"),
+        (&["loomrec", "replay", "--on-"], &["--on-miss"], "--strict"),
         (&["loomrec", "merge", "--on-conflict", ""], &["first", "last", "both", "fail"], "--json"),
-        (&["loomrec", "generate", "completions", ""], &["bash", "zsh", "fish"], "record"),
+        (&["loomrec", "config", "--generate", ""], &["bash", "zsh", "fish"], "record"),
     ] {
         let last = words.len() - 1;
         let line = format!(
@@ -57,20 +57,20 @@ fn other_shells_take_their_completions() {
     ] {
         let scene = generated(shell);
         let script = std::fs::read_to_string(scene.path("script")).unwrap();
-        assert!(script.contains(says) && script.contains("on-expired"), "{shell}:\n{script}");
+        assert!(script.contains(says) && script.contains("on-conflict"), "{shell}:\n{script}");
         // The shell, if it is installed, checks whether this is its language.
         if let Some((fine, said)) = tried(&scene, program, args) {
             assert!(fine, "{shell}: {said}");
         }
     }
     let scene = Scene::new();
-    scene.run(&["generate", "completions", "tcsh"]).expect(2).says(&["elvish"]);
+    scene.run(&["config", "--generate", "tcsh"]).expect(2).says(&["elvish"]);
 }
 
 #[test]
 fn each_command_has_a_manual_page() {
     let scene = Scene::new();
-    scene.run(&["generate", "man", "-o", "pages/man1"]).expect(0);
+    scene.run(&["config", "--generate", "man", "-o", "pages/man1"]).expect(0);
     let help = scene.run(&["--help"]).expect(0).stdout;
     for command in loomrec_arguments::COMMAND_GROUPS.iter().flat_map(|(_, names)| *names) {
         assert!(help.lines().any(|line| line.starts_with(&format!("  {command} "))), "{help}");
@@ -82,8 +82,6 @@ fn each_command_has_a_manual_page() {
     for part in ["\\-\\-max\\-age", "LOOMREC_MAX_AGE", "Examples:", "loomrec\\-replay"] {
         assert!(page.contains(part), "{part} not in:\n{page}");
     }
-    let nested = scene.path("pages/man1/loomrec-generate-completions.1");
-    assert!(nested.is_file());
     for file in std::fs::read_dir(scene.path("pages/man1")).unwrap() {
         let path = file.unwrap().path();
         let path = path.to_str().unwrap();
@@ -96,8 +94,8 @@ fn each_command_has_a_manual_page() {
             assert!(fine, "{path}: {said}");
         }
     }
-    let own = scene.run(&["generate", "man"]).expect(0).stdout;
+    let own = scene.run(&["config", "--generate", "man"]).expect(0).stdout;
     assert!(own.contains("loomrec\\-record(1)"), "{own}");
     std::fs::write(scene.path("file"), "").unwrap();
-    scene.run(&["generate", "man", "-o", "file/man1"]).expect(3).says(&["file/man1"]);
+    scene.run(&["config", "--generate", "man", "-o", "file/man1"]).expect(3).says(&["file/man1"]);
 }
