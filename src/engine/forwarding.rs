@@ -3,7 +3,8 @@
 use std::fmt::Display;
 use std::sync::Arc;
 
-use http::{HeaderName, HeaderValue};
+use http::header::{ACCEPT_ENCODING, AUTHORIZATION};
+use http::{HeaderMap, HeaderName, HeaderValue};
 
 use super::incoming_call::IncomingCall;
 use super::route::RouteTable;
@@ -43,7 +44,9 @@ impl Forwarding {
             handshake::offer(&mut headers);
         }
         // Recordings can then be read, whatever the client can decode.
-        headers.insert("accept-encoding", HeaderValue::from_static("identity"));
+        if !is_signed(&headers, &ACCEPT_ENCODING) {
+            headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        }
         let route = call.route();
         let base = self.routes.base(route)?;
         Some(UpstreamRequest {
@@ -61,5 +64,41 @@ impl Forwarding {
     /// Returns the message of an error, without the call's credentials.
     pub(super) fn error_message(&self, call: &IncomingCall, error: &impl Display) -> String {
         self.redactor.redact_text(&format!("failed to {error}"), call.secrets()).into_owned()
+    }
+}
+
+/// Whether AWS refuses the call if this header changes: its signature is over the header.
+fn is_signed(headers: &HeaderMap, name: &HeaderName) -> bool {
+    let signature = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+    let signature = signature.filter(|text| text.starts_with("AWS4-"));
+    let names = signature.and_then(|text| text.split_once("SignedHeaders=")).map(|(_, rest)| rest);
+    let names = names.and_then(|rest| rest.split([',', ' ']).next()).unwrap_or_default();
+    names.split(';').any(|signed| signed.eq_ignore_ascii_case(name.as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn header_is_signed_if_the_signature_of_aws_names_it() {
+        let is_signed_by = |authorization: &'static str| {
+            let headers = [(AUTHORIZATION, HeaderValue::from_static(authorization))];
+            is_signed(&headers.into_iter().collect(), &ACCEPT_ENCODING)
+        };
+        for signed in ["Accept-Encoding;host", "accept-encoding", "a;accept-encoding"] {
+            let text =
+                format!("AWS4-HMAC-SHA256 Credential=K/s, SignedHeaders={signed}, Signature=1");
+            assert!(is_signed_by(text.leak()), "{signed}");
+        }
+        for other in [
+            "AWS4-HMAC-SHA256 Credential=K/s, SignedHeaders=host;x-accept-encoding, Signature=1",
+            "AWS4-HMAC-SHA256 Credential=K/s, Signature=accept-encoding",
+            "Bearer SignedHeaders=accept-encoding",
+            "",
+        ] {
+            assert!(!is_signed_by(other), "{other}");
+        }
+        assert!(!is_signed(&HeaderMap::new(), &ACCEPT_ENCODING));
     }
 }

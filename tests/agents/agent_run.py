@@ -102,7 +102,8 @@ class AgentRun:
         """Records in this place, and keeps a copy of all files of the run."""
         shutil.rmtree(self.base, ignore_errors=True)
         place.prepare()
-        upstream = Upstream(str(place.cwd) if self.recipe.has_full_paths else "", self.script)
+        directory = str(place.cwd) if self.recipe.has_full_paths else ""
+        upstream = Upstream(directory, self.script, self.recipe.has_sockets)
         try:
             outcome = self.loom(["record", "--upstream", upstream.url], place, prompt)
         finally:

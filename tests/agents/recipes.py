@@ -36,6 +36,8 @@ class Recipe:
     screen: list[tuple[str, str]] = field(default_factory=list)
     #: Whether a changed word, result and argument are tried, too.
     has_changes: bool = True
+    #: Whether the upstream accepts WebSockets.
+    has_sockets: bool = False
     #: Whether the model names files by their paths from the root, where the agent told it them.
     has_full_paths: bool = True
 
@@ -142,6 +144,9 @@ FURTHER = [
                    ("accept edits on", "$PROMPT"), ("I wrote hello.txt", "/exit")]),
     replace(CODEX, name="codex, 25 tool calls", program="codex", script=Script.TURNS_25,
             has_changes=False),
+    replace(CODEX, name="codex, WebSocket", program="codex", has_sockets=True,
+            command="codex exec -c model_providers.loomrec.supports_websockets=true "
+                    '--sandbox danger-full-access "$PROMPT"'),
 ]
 RECIPES = KNOWN + OTHERS + SDKS + FURTHER
 

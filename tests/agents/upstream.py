@@ -13,6 +13,7 @@ import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from plans import Plan, Script
+from socket_answers import ResponsesSocket
 from wire_formats import anthropic, anthropic_whole, chat, chat_whole, gemini, responses
 
 #: The scripts with several conversations at the same time. What their agent sends depends on which
@@ -26,8 +27,8 @@ THINKING_MORE = 1.5
 class Upstream:
     """The listener. `calls` has one line for each request."""
 
-    def __init__(self, directory: str, script: Script = Script.FILE):
-        self.directory, self.script = directory, script
+    def __init__(self, directory: str, script: Script = Script.FILE, has_sockets: bool = False):
+        self.directory, self.script, self.has_sockets = directory, script, has_sockets
         self.calls: list[str] = []
         self.bodies: list[bytes] = []
         #: The path and the headers of each request with a body.
@@ -69,7 +70,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self):
         self.owner.calls.append(f"GET {self.path}")
-        if self.headers.get("upgrade"):
+        if self.headers.get("upgrade") and self.owner.has_sockets:
+            self.speak()
+        elif self.headers.get("upgrade"):
             self.json({"error": {"message": "upgrade to HTTP"}}, 426)
         elif "models" in self.path:
             self.json({"object": "list", "data": [], "models": []})
@@ -107,6 +110,16 @@ class _Handler(BaseHTTPRequestHandler):
             self.json({"totalTokens": 1234})
         else:
             self.json({})
+
+    def speak(self):
+        """Answers the requests of a WebSocket, each of which is a call."""
+        socket = ResponsesSocket(self)
+        for raw, body in socket.requests():
+            self.owner.calls.append(f"POST {self.path} {len(raw)} by WebSocket")
+            self.owner.bodies.append(raw)
+            self.owner.heads.append((self.path, dict(self.headers.items())))
+            events, _ = responses(body, self.owner.plan(body))
+            socket.answer(body, events)
 
     def chunked(self) -> bytes:
         body = b""

@@ -91,7 +91,7 @@ def main(folder: str, loomrec: str, *eras: str) -> int:
     is_good = True
     for era in eras:
         work = Path(tempfile.mkdtemp(prefix=f"conformance-{era}-"))
-        is_good &= compare(Path(folder), loomrec, era, work)
+        is_good &= compare(Path(folder).resolve(), loomrec, era, work)
         if os.environ.get("KEEP"):
             print(f"kept in {work}")
         else:

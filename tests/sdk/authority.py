@@ -1,4 +1,4 @@
-"""A certificate authority of these tests' own, and a certificate of 127.0.0.1 under it."""
+"""A certificate authority of these tests' own, and a certificate of a host under it."""
 
 from __future__ import annotations
 
@@ -12,20 +12,21 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 AUTHORITY = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "loomrec SDK tests")])
-SERVER = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "127.0.0.1")])
 
 
-def server_context(folder: Path) -> ssl.SSLContext:
-    """A server's settings; its authority's certificate is `authority.pem` in the folder."""
+def server_context(folder: Path, host: str = "127.0.0.1") -> ssl.SSLContext:
+    """The settings of a server at a host; its authority's certificate is `authority.pem` in the folder."""
+    subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, host)])
     authority_key, server_key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
     authority = (_builder(AUTHORITY, authority_key)
                  .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
                  .add_extension(x509.KeyUsage(False, False, False, False, False, True, True, False, False),
                                 critical=True)
                  .sign(authority_key, hashes.SHA256()))
-    address = x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
+    is_name = host[-1].isalpha()
+    address = x509.DNSName(host) if is_name else x509.IPAddress(ipaddress.ip_address(host))
     issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(authority_key.public_key())
-    server = (_builder(SERVER, server_key)
+    server = (_builder(subject, server_key)
               .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
               .add_extension(x509.SubjectAlternativeName([address]), critical=False)
               .add_extension(issuer, critical=False)
