@@ -9,13 +9,17 @@ use super::SettingScope;
 use super::location::{local_location, location};
 use loomrec_store::RecordingLocation;
 
+/// What `--into` cannot be combined with. The target recording has rules of its own, too: rules
+/// from the environment give way to them, and typed rules are refused.
+const INTO_CONFLICTS: [&str; 2] = ["output", "force"];
+
 /// `loomrec import`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Formats: vcr (VCR.py, pytest-recording, Ruby's and R's vcr, go-vcr), vcr-json (the same in JSON),
 har (browsers, Playwright, mitmproxy, Polly), agentloom, aimock (fixtures), openai-chat (JSONL for
 fine-tuning), httprr (Go), nock, wiremock (mappings). The format is detected from the beginning of
-each file, which may be compressed (.gz); --format sets it.
+each file, which may be compressed (.gz); --from sets it.
 
 Credentials are never imported. Calls to hosts that are not upstreams are left out and counted;
 use --upstream to name your own addresses, as for record.
@@ -25,8 +29,9 @@ a call or a file was left out, 4 if no file could be read, or under --strict a s
 
 Examples:
   loomrec import tests/cassettes/*.yaml -o recordings/agent.json
-  loomrec import --format har traffic.har -o recordings/web.json --upstream openai=http://127.0.0.1:9999/v1
+  loomrec import --from har traffic.har -o recordings/web.json --upstream openai=http://127.0.0.1:9999/v1
   loomrec import tests/cassettes --per-file tests/recordings
+  loomrec import new.yaml --into recordings/agent.json
   loomrec import fixtures/recorded/*.json --requests recordings/.loomrec/agent.json.pending -o recordings/agent.json
   loomrec replay --strict -r recordings/agent.json -- pytest")]
 pub struct ImportArgs {
@@ -35,7 +40,7 @@ pub struct ImportArgs {
     pub files: Vec<PathBuf>,
     /// The format of the files [default: detected from their beginning]
     #[arg(long, value_name = "FORMAT")]
-    pub format: Option<String>,
+    pub from: Option<String>,
     /// The requests that aimock fixtures answer: a recording, or what a replay missed (replay
     /// --pending)
     #[arg(long, value_name = "FILE")]
@@ -48,13 +53,22 @@ pub struct ImportArgs {
         short,
         long,
         value_name = "OUT",
-        required_unless_present = "per_file",
+        required_unless_present_any = ["into", "per_file"],
         value_parser = local_location(),
         value_hint = ValueHint::AnyPath,
     )]
     pub output: Option<RecordingLocation>,
+    /// Add to this recording instead: calls that it already holds get further takes
+    #[arg(
+        long,
+        value_name = "RECORDING",
+        conflicts_with_all = INTO_CONFLICTS,
+        value_parser = local_location(),
+        value_hint = ValueHint::AnyPath,
+    )]
+    pub into: Option<RecordingLocation>,
     /// Make a recording of each file in this folder instead, where the plug-in for pytest finds it
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["output", "requests"])]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["output", "into", "requests"])]
     pub per_file: Option<PathBuf>,
     /// Replace an existing recording
     #[arg(long)]
@@ -62,9 +76,18 @@ pub struct ImportArgs {
     /// Write nothing if a file cannot be read or a call is lost
     #[arg(long)]
     pub strict: bool,
+    /// Do not assume headers that every SDK sends where a file lacks them
+    #[arg(long)]
+    pub no_assume: bool,
+    /// The value of a placeholder in the files, such as AWS_REGION (repeatable)
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub substitute: Vec<String>,
     /// Also import calls to other hosts; each host becomes an upstream of that name
     #[arg(long)]
     pub all: bool,
+    /// Also import bodies whose length differs from their headers: another tool changed them
+    #[arg(long)]
+    pub any_length: bool,
     /// The address of an upstream: NAME=URL, or one URL for everything (repeatable)
     #[arg(long, value_name = "[NAME=]URL", env = "LOOMREC_UPSTREAM", value_delimiter = ' ')]
     #[arg(add = SettingScope::Run)]
@@ -95,15 +118,15 @@ only loomrec has), aimock (fixtures), openai-chat (conversations for fine-tuning
 Exit code 0 if calls were exported, 1 if there were none.
 
 Examples:
-  loomrec export --format har recordings/agent.json -o agent.har
-  loomrec export --format vcr recordings/agent.json > cassette.yaml")]
+  loomrec export --to har recordings/agent.json -o agent.har
+  loomrec export --to vcr recordings/agent.json > cassette.yaml")]
 pub struct ExportArgs {
     /// The recording (or that of the settings)
     #[arg(value_name = "RECORDING", value_parser = location(), value_hint = ValueHint::AnyPath)]
     pub file: RecordingLocation,
     /// The format to write
     #[arg(long, value_name = "FORMAT")]
-    pub format: String,
+    pub to: String,
     /// The file to write [default: stdout]
     #[arg(short, long, value_name = "OUT")]
     pub output: Option<PathBuf>,

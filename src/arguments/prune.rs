@@ -20,9 +20,9 @@ removes just this take, and later calls then get the takes after it.
 Examples:
   loomrec prune agent.json 3f2c9a1b --apply                # one call
   loomrec replay -r agent.json --receipt run.receipt -- pytest
-  loomrec prune agent.json --receipt run.receipt            # what would be removed
-  loomrec prune agent.json --receipt run.receipt --apply
-  loomrec prune agent.json --max-age 90d --upstream openai --model gpt-4o-mini")]
+  loomrec prune agent.json --unused run.receipt            # what would be removed
+  loomrec prune agent.json --unused run.receipt --apply
+  loomrec prune agent.json --older-than 90d --upstream openai --model gpt-4o-mini")]
 pub struct PruneArgs {
     /// The recording (or that of the settings)
     #[arg(value_name = "FILE", value_parser = local_location(), value_hint = ValueHint::AnyPath)]
@@ -32,13 +32,13 @@ pub struct PruneArgs {
     pub keys: Vec<String>,
     /// Takes that a complete replay did not use, according to its receipt (repeatable)
     #[arg(long, value_name = "RECEIPT")]
-    pub receipt: Vec<PathBuf>,
+    pub unused: Vec<PathBuf>,
     /// Takes whose key a complete replay never requested, according to its journal (repeatable)
     #[arg(long, value_name = "JOURNAL")]
     pub journal: Vec<PathBuf>,
     /// Takes recorded longer ago than this (90m, 12h, 30d, 8w); takes of an unknown time are kept
     #[arg(long, value_name = "TIME", value_parser = duration)]
-    pub max_age: Option<Duration>,
+    pub older_than: Option<Duration>,
     /// Takes of this upstream
     #[arg(long, value_name = "NAME")]
     pub upstream: Option<String>,

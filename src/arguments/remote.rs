@@ -3,10 +3,12 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::FalseyValueParser;
 use clap::{Args, ValueHint};
 
 use super::duration::duration;
 use super::location::{local_location, location};
+use super::{SettingScope, StrictEffect};
 use loomrec_store::RecordingLocation;
 
 /// `loomrec push`.
@@ -113,4 +115,18 @@ impl KeptStates {
             Err(_) => Ok(Self::Pinned(text.into())),
         }
     }
+}
+
+/// The flags of commands that read remote recordings.
+#[derive(Clone, Debug, Default, Args)]
+pub struct RemoteArgs {
+    /// If the store cannot be reached: use the newest state that this machine has seen
+    #[arg(
+        long,
+        env = "LOOMREC_STALE_OK",
+        value_parser = FalseyValueParser::new(),
+        add = StrictEffect::WEAKENS
+    )]
+    #[arg(add = SettingScope::Run)]
+    pub stale_ok: bool,
 }

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum, ValueHint};
 
 use super::detailed_choice::{DetailedChoice, DetailedChoiceParser};
 use super::location::{local_location, location};
-use super::{ExpiryArgs, ServeArgs, SetAside, SettingScope, StrictEffect};
+use super::{ExpiryArgs, RemoteArgs, ServeArgs, SetAside, SettingScope, StrictEffect};
 use loomrec_store::RecordingLocation;
 
 /// `loomrec replay`.
@@ -172,6 +172,10 @@ pub struct ReplayArgs {
     /// When a recording is too old.
     #[command(flatten)]
     pub expiry: ExpiryArgs,
+
+    /// The flags for recordings in object stores.
+    #[command(flatten)]
+    pub remote: RemoteArgs,
 
     /// The flags of every command that serves.
     #[command(flatten)]

@@ -45,14 +45,14 @@ pub struct RerecordArgs {
         long,
         value_name = "FILE",
         num_args = 0..=1,
-        conflicts_with = "receipt",
+        conflicts_with = "drifted",
         value_parser = local_location(),
         value_hint = ValueHint::AnyPath,
     )]
     pub pending: Option<Option<RecordingLocation>>,
     /// Send the requests that drifted in the replay with this receipt; it must have used --pending
     #[arg(long, value_name = "RECEIPT")]
-    pub receipt: Option<PathBuf>,
+    pub drifted: Option<PathBuf>,
     /// Only calls that request this model, or that this model answered (repeatable)
     #[arg(long, value_name = "MODEL")]
     pub model: Vec<String>,
@@ -90,6 +90,10 @@ pub struct RerecordArgs {
     #[arg(long, value_name = "N", default_value_t = 4, env = "LOOMREC_CONCURRENCY")]
     #[arg(add = SettingScope::Run)]
     pub concurrency: usize,
+    /// How often to send one request at most, while its upstream is busy
+    #[arg(long, value_name = "N", default_value_t = 6, env = "LOOMREC_TRIES")]
+    #[arg(add = SettingScope::Run)]
+    pub tries: u32,
     /// Maximum time for a complete answer
     #[arg(long, value_name = "SECONDS", default_value_t = 600, env = "LOOMREC_TIMEOUT")]
     #[arg(add = SettingScope::Run)]
@@ -99,9 +103,9 @@ pub struct RerecordArgs {
     #[arg(add = SettingScope::InputFile)]
     pub prices: Option<PathBuf>,
     /// Maximum bytes of one answer; larger answers are not kept
-    #[arg(long, value_name = "BYTES", default_value_t = 64 << 20, env = "LOOMREC_MAX_BODY")]
+    #[arg(long, value_name = "BYTES", default_value_t = 64 << 20, env = "LOOMREC_MAX_COPY")]
     #[arg(add = SettingScope::Run)]
-    pub max_body: usize,
+    pub max_copy: usize,
 
     /// Send without asking; required if there is no terminal
     #[arg(short, long, env = "LOOMREC_YES", value_parser = FalseyValueParser::new())]

@@ -33,6 +33,9 @@ pub struct VerifyArgs {
     /// from the cache and from segments
     #[arg(long)]
     pub fix: bool,
+    /// Of a recording in an object store: read every object; without it, they are only listed
+    #[arg(long)]
+    pub deep: bool,
     /// With --fix: recompute the hash if it does not match its request
     #[arg(long, requires = "fix")]
     pub rehash: bool,

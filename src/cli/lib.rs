@@ -34,6 +34,7 @@ use std::pin::Pin;
 use std::process::ExitCode;
 
 use clap::FromArgMatches;
+use clap::parser::ValueSource;
 
 use loomrec_arguments as args;
 
@@ -75,7 +76,7 @@ pub fn run(dispatch: Dispatch) -> ExitCode {
     settings.trust_given(&all);
     let strict = StrictFlags::of(&plain, &all, &settings);
     let refused = strict.as_ref().map_or(Ok(()), StrictFlags::refuse_contradictions);
-    if let Err(failure) = refused {
+    if let Err(failure) = refused.and_then(|()| refuse_rules_beside_into(&all)) {
         return fail(&failure);
     }
     // Parsed again, so that a strict replay has nothing of what was set aside.
@@ -219,7 +220,11 @@ fn add_up(command: &mut Command, settings: &Settings, is_taken: impl Fn(&str) ->
 fn lists_of<'a>(name: &'static str, serve: &'a mut args::ServeArgs) -> CommandLists<'a> {
     let args::ServeArgs { upstream, identity, access, .. } = serve;
     let mut lists = rules_of(identity);
-    lists.extend([(&mut serve.redact, "redact"), (&mut access.allow_origin, "allow-origin")]);
+    lists.extend([
+        (&mut serve.redact, "redact"),
+        (&mut access.allow_host, "allow-host"),
+        (&mut access.allow_origin, "allow-origin"),
+    ]);
     (name, upstream, lists)
 }
 
@@ -243,6 +248,26 @@ fn rules_of(identity: &mut args::IdentityArgs) -> Vec<(&mut Vec<String>, &'stati
 /// A command's name, its upstreams, and its rules with the names of their flags.
 type CommandLists<'a> =
     (&'static str, &'a mut Vec<String>, Vec<(&'a mut Vec<String>, &'static str)>);
+
+/// Refuses typed rules together with `--into`: the recording has its own rules, under which its
+/// keys were made.
+fn refuse_rules_beside_into(matches: &clap::ArgMatches) -> Result<(), CommandFailure> {
+    let import = match matches.subcommand() {
+        Some(("import", import)) if import.value_source("into").is_some() => import,
+        _ => return Ok(()),
+    };
+    let rules = ["ignore", "identity_header", "ignore_header", "normalize"];
+    for name in rules.into_iter().chain(["tool_results"]) {
+        if import.value_source(name) == Some(ValueSource::CommandLine) {
+            let flag = name.replace('_', "-");
+            return Err(CommandFailure::usage(format!(
+                "--{flag} cannot be used with --into: calls are kept under the rules of the \
+                 recording; leave --{flag} out"
+            )));
+        }
+    }
+    Ok(())
+}
 
 /// Prints why a command failed, and returns its exit code.
 fn fail(failure: &CommandFailure) -> ExitCode {

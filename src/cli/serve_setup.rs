@@ -135,15 +135,17 @@ pub fn address(args: &ServeArgs) -> Result<SocketAddr, CommandFailure> {
     Ok(address)
 }
 
-/// Returns who may call: by the host of a public URL, too, and from the pages of `--allow-origin`.
+/// Reads `--allow-host` and `--allow-origin`. The host of a public URL is allowed as well.
 ///
 /// # Errors
-/// A value that is not a valid origin.
+/// A value that is not a valid host or origin.
 pub fn access(
     args: &ServeArgs,
     public: Option<&PublicUrl>,
 ) -> Result<AccessPolicy, CommandFailure> {
-    AccessPolicy::new(public.map(PublicUrl::host), &args.access.allow_origin)
+    let mut hosts = args.access.allow_host.clone();
+    hosts.extend(public.map(|public| public.host().to_owned()));
+    AccessPolicy::from_flags(&hosts, &args.access.allow_origin)
         .map_err(|error| CommandFailure::usage(error.to_string()))
 }
 

@@ -36,6 +36,8 @@ pub struct EnvironmentSource<'a> {
     pub origin: &'a str,
     /// The user's own environment.
     pub current: &'a BTreeMap<String, String>,
+    /// Variables that must not be set.
+    pub skip: &'a [String],
     /// Which missing API keys get a stand-in.
     pub stand_in_keys: &'a StandInKeys,
     /// Whether paths go to a single upstream without a prefix, except for those in `known`.
@@ -107,20 +109,22 @@ impl CommandEnvironment {
             variables.insert(name.to_owned(), no_proxy(wanted, name));
         }
         variables.insert("LOOMREC_URL".to_owned(), wanted.origin.to_owned());
+        variables.retain(|name, _| !wanted.skip.contains(name));
         let variables = variables.into_iter().collect();
         Self { variables, guard: Vec::new(), arguments: Vec::new() }
     }
 
     /// Adds the variables without which known agents call around loomrec, since a script, `npx` or an
     /// SDK may start an agent, and what the preset of CMD has for its own program. Variables that are
-    /// set are left out.
+    /// set, or in `skip`, are left out.
     #[must_use]
     pub fn with_agents(
         mut self,
         of_command: Option<&AppliedPreset>,
         current: &BTreeMap<String, String>,
+        skip: &[String],
     ) -> Self {
-        let is_set = |name: &str| current.contains_key(name);
+        let is_set = |name: &str| current.contains_key(name) || skip.iter().any(|it| it == name);
         let all = PRESETS.iter().flat_map(|preset| preset.variables);
         let missing = all.filter(|(name, _)| !is_set(name));
         self.variables.extend(missing.map(|(name, text)| ((*name).into(), (*text).into())));
@@ -185,11 +189,15 @@ fn bare(host: &str, upstream: &directory::KnownUpstream) -> String {
 }
 
 /// Returns the upstreams that the user's environment already points elsewhere.
-pub fn custom_upstreams(current: &BTreeMap<String, String>) -> Vec<(&'static str, Url)> {
+pub fn custom_upstreams(
+    current: &BTreeMap<String, String>,
+    skip: &[String],
+) -> Vec<(&'static str, Url)> {
     UPSTREAMS
         .iter()
         .filter_map(|upstream| {
-            let mut variables = upstream.variables.iter();
+            let mut variables =
+                upstream.variables.iter().filter(|var| !skip.iter().any(|name| name == var.name));
             let custom = variables.find_map(|variable| custom(current, upstream, variable))?;
             Some((upstream.name, custom.base))
         })

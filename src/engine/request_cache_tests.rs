@@ -201,7 +201,7 @@ fn another_request_of_the_same_hash_is_not_taken_for_it() {
     let fingerprint = RequestFingerprint(fingerprint_of(
         &chat().raw(),
         "/v1/chat/completions",
-        scene.observer.memo.seed,
+        &scene.observer.memo.hashing,
     ));
     let other = Sent { body: Bytes::from_static(b"{}"), ..chat() };
     // As if both had the same hash: the later one replaces the first.

@@ -22,9 +22,9 @@ use loomrec_store::{Recording, StoreError, StoredEntry};
 /// Invalid flags, or an output file that exists already (2); a recording that cannot be read (4);
 /// an output that cannot be written.
 pub fn run(args: &ExportArgs) -> Result<u8, CommandFailure> {
-    let format = ForeignFormat::to_write(&args.format);
+    let format = ForeignFormat::to_write(&args.to);
     let format =
-        format.map_err(|error| CommandFailure::usage(format!("--format: failed to {error}")))?;
+        format.map_err(|error| CommandFailure::usage(format!("--to: failed to {error}")))?;
     let addresses = UpstreamAddresses::new(serve_setup::addresses(&args.upstream)?);
     let output = Output::new(LogFormat::Human, false, false);
     if let Some(path) = &args.output {

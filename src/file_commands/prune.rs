@@ -30,12 +30,12 @@ use used::UsedTakes;
 /// No criterion given, or a receipt or journal without the needed data (2); a recording that is
 /// missing, damaged or too new (4); one that cannot be written, or that is being recorded into (5).
 pub fn run(args: &PruneArgs) -> Result<u8, CommandFailure> {
-    let runs = args.receipt.iter().chain(&args.journal);
-    let is_limited = runs.count() > 0 || args.max_age.is_some() || args.upstream.is_some();
+    let runs = args.unused.iter().chain(&args.journal);
+    let is_limited = runs.count() > 0 || args.older_than.is_some() || args.upstream.is_some();
     if !is_limited && args.keys.is_empty() && args.model.is_none() {
         return Err(CommandFailure::usage(
-            "say which takes to prune: those of a KEY (`loomrec ls` lists them), those not used in a run (--receipt RECEIPT, --journal \
-             JOURNAL), old ones (--max-age 90d), those of an --upstream or a --model",
+            "say which takes to prune: those of a KEY (`loomrec ls` lists them), those not used in a run (--unused RECEIPT, --journal \
+             JOURNAL), old ones (--older-than 90d), those of an --upstream or a --model",
         ));
     }
     let output = Output::new(LogFormat::Human, false, false);
@@ -283,7 +283,7 @@ impl TakeReport {
             && !used.has(&row.name, number, entry)
             && args.upstream.as_ref().is_none_or(|name| entry.upstream.as_ref() == Some(name))
             && args.model.as_ref().is_none_or(is_model);
-        let is_old = args.max_age.map(|limit| {
+        let is_old = args.older_than.map(|limit| {
             let age = entry.recorded_at.as_deref().and_then(|at| age(at, *now));
             age.map(|age| age > limit)
         });

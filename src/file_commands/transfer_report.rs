@@ -219,13 +219,13 @@ fn note_line(note: &ImportNote, file: &str, count: usize) -> String {
     let file = if file.is_empty() { String::new() } else { format!(" in {file}") };
     let count = calls(count);
     match note {
-        ImportNote::Assumed(header) => {
-            format!("assumed{file}: {header}, which is missing there ({count})")
-        }
+        ImportNote::Assumed(header) => format!(
+            "assumed{file}: {header}, which is missing there ({count}); --no-assume leaves it out"
+        ),
         ImportNote::StandIn(text) => format!("stand-in for a placeholder{file}: {text} ({count})"),
         ImportNote::Placeholder(name) => format!(
-            "placeholder left in an address{file}: <{name}> ({count}); write what the program sends \
-             into the file"
+            "placeholder left in an address{file}: <{name}> ({count}); --substitute {name}=VALUE \
+             names what the program sends"
         ),
     }
 }
@@ -269,7 +269,7 @@ mod tests {
         let text = transfer.text("r.json");
         assert!(text.contains("not imported: failed to read a.yaml: it is empty"), "{text}");
         assert!(text.contains("assumed in b.yaml: a: b, which is missing there (2 c"), "{text}");
-        assert!(text.contains("<P> (1 call); write what"), "{text}");
+        assert!(text.contains("<P> (1 call); --substitute P=VALUE"), "{text}");
         let value: Value = serde_json::from_str(&transfer.to_json("r.json", Map::new())).unwrap();
         assert_eq!(value["assumed"][0], json!({"what": "a: b", "file": "b.yaml", "calls": 2}));
         assert_eq!(value["bad_files_count"], 1);

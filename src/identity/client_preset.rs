@@ -94,7 +94,7 @@ const TEXTS: [PresetText; 18] = [
     },
     PresetText {
         name: "codex",
-        version: 3,
+        version: 4,
         user_agents: &["codex_exec/", "codex_cli_rs/", "codex-tui/", "codex_sdk_ts/"],
         openings: &[],
         rules: &[
@@ -113,6 +113,7 @@ const TEXTS: [PresetText; 18] = [
             r#"/client_metadata/x-codex-turn-metadata: {{any}}"root_turn_id":"{{uuid}}""#,
             r#"/client_metadata/x-codex-turn-metadata: {{any}}"workspaces":{"{{cwd}}":{{git_state}}}"#,
             r#"/client_metadata/x-codex-turn-metadata: {{any}}"turn_started_at_unix_ms":{{epoch}}"#,
+            r#"/client_metadata/x-codex-ws-stream-request-start-ms: epoch"#,
             r#"/input/*/id: at_{{uuid}}"#,
             r#"/input/*/id: ctco_{{uuid}}"#,
             r#"/input/*/id: fco_{{uuid}}"#,

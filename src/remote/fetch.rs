@@ -1,6 +1,7 @@
 //! The download of a state, and the recording that is composed of it.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use super::address::{RemoteName, StateSelector};
 use super::bucket::RecordingBucket;
@@ -26,6 +27,8 @@ pub struct FetchedState {
     pub manifest: ContentHash,
     /// Whether no request was sent to the store.
     pub is_offline: bool,
+    /// How long ago the store was asked, if it could not be asked now.
+    pub age: Option<Duration>,
     /// How many entries were downloaded.
     pub fetched: u64,
 }
@@ -35,6 +38,8 @@ pub struct FetchedState {
 pub struct StateFetcher {
     /// The cache.
     pub cache: LocalCache,
+    /// Whether the last state that this machine has seen is used if the store cannot be reached.
+    pub is_stale_ok: bool,
     /// Called as objects arrive.
     pub on_progress: OnFetchProgress,
 }
@@ -76,10 +81,32 @@ impl StateFetcher {
         &self,
         bucket: &RecordingBucket,
     ) -> Result<FetchedState, RemoteError> {
-        let merged = merge_existing(bucket, &self.cache).await?;
+        let merged = match merge_existing(bucket, &self.cache).await {
+            Ok(merged) => merged,
+            Err(error) if error.is_unreachable() && self.is_stale_ok => {
+                return self.use_seen(bucket, error).await;
+            }
+            Err(error) => return Err(error),
+        };
         self.cache.put_manifest(&merged.hash, &pack_manifest(bucket.url(), &merged.text)?)?;
+        self.cache.note_seen(bucket.url(), &merged.hash)?;
         let base = merged.from.as_ref().map(|from| &from.state.manifest);
         self.compose(bucket, merged.hash, &merged.manifest, base).await
+    }
+
+    async fn use_seen(
+        &self,
+        bucket: &RecordingBucket,
+        error: RemoteError,
+    ) -> Result<FetchedState, RemoteError> {
+        let Some(seen) = self.cache.seen(bucket.url()) else {
+            return Err(RemoteError::NothingSeen { problem: Box::new(error) });
+        };
+        let state = match self.cached_state(&seen.manifest)? {
+            Some(state) => state,
+            None => self.fetch_known(bucket, seen.manifest).await?,
+        };
+        Ok(FetchedState { age: Some(seen.age), ..state })
     }
 
     /// Returns a state whose recording is in the cache. It is one that this machine has composed,
@@ -94,7 +121,7 @@ impl StateFetcher {
             self.cache.note_recording(hash);
         }
         let manifest = hash.clone();
-        Ok(Some(FetchedState { recording, manifest, is_offline: true, fetched: 0 }))
+        Ok(Some(FetchedState { recording, manifest, is_offline: true, age: None, fetched: 0 }))
     }
 
     async fn fetch_known(
@@ -132,7 +159,7 @@ impl StateFetcher {
         }
         let fetched = written?;
         let recording = self.cache.keep_recording(&hash, &staged)?;
-        Ok(FetchedState { recording, manifest: hash, is_offline: false, fetched })
+        Ok(FetchedState { recording, manifest: hash, is_offline: false, age: None, fetched })
     }
 }
 

@@ -6,7 +6,7 @@ mod segments;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use loomrec_os::FileStatus;
 use loomrec_store::{LeftoverFile, RecordingLocation, leftovers};
@@ -26,6 +26,15 @@ pub struct LocalCache {
     /// The folder of what this machine notes of its cache, which nobody else can write. Without it,
     /// recordings are checked at each start.
     notes: Option<PathBuf>,
+}
+
+/// The newest state of a recording that this machine has seen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SeenState {
+    /// The hash of its manifest.
+    pub manifest: ContentHash,
+    /// How long ago it was seen.
+    pub age: Duration,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -203,6 +212,22 @@ impl LocalCache {
     /// The file cannot be written.
     pub fn note_tag(&self, url: &str, tag: &str, state: &ContentHash) -> Result<(), RemoteError> {
         self.write_note(&self.note_path("tags", &format!("{url}@{tag}")), url, state)
+    }
+
+    /// Returns the newest state that this machine has seen.
+    pub fn seen(&self, url: &str) -> Option<SeenState> {
+        let note = self.read_note(&self.note_path("refs", url))?;
+        let at = SystemTime::UNIX_EPOCH + Duration::from_secs(note.at);
+        let age = SystemTime::now().duration_since(at).unwrap_or_default();
+        Some(SeenState { manifest: note.manifest, age })
+    }
+
+    /// Notes the newest state.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn note_seen(&self, url: &str, state: &ContentHash) -> Result<(), RemoteError> {
+        self.write_note(&self.note_path("refs", url), url, state)
     }
 
     fn note_path(&self, kind: &str, name: &str) -> PathBuf {

@@ -288,6 +288,15 @@ pub enum RemoteError {
         /// The recorders.
         recorders: String,
     },
+    /// The state in the cache cannot be used without the store.
+    #[error(
+        "{problem}; --stale-ok would use the last state that this machine has seen, but it has \
+             seen none"
+    )]
+    NothingSeen {
+        /// Why the store could not be asked.
+        problem: Box<RemoteError>,
+    },
     /// A file of this machine cannot be read or written.
     #[error("use {}", .path.display())]
     LocalFile {

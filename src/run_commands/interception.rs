@@ -77,17 +77,20 @@ impl RunInterception {
     }
 }
 
-/// Returns the variables of a run: those that lead CMD's `https`
+/// Returns the variables of a run, except for those in `skip`: those that lead CMD's `https`
 /// connections to the guard, and with interception those that have programs trust its authority.
 pub(super) fn variables(
     guard: &RunGuard,
     interception: Option<&RunInterception>,
     current: &BTreeMap<String, String>,
+    skip: &[String],
 ) -> Vec<(String, String)> {
-    match (interception, guard.url()) {
+    let mut variables = match (interception, guard.url()) {
         (Some(interception), Some(url)) => interception.variables(url, current),
         _ => guard.variables(),
-    }
+    };
+    variables.retain(|(name, _)| !skip.contains(name));
+    variables
 }
 
 /// Returns the variables that a server with `--intercept` prints for programs: its listener, at
@@ -103,7 +106,9 @@ pub(super) fn printed_variables(
     if !args.intercept.intercept {
         return Ok(Vec::new());
     }
-    Ok(AuthorityPaths::of_server(port)?.variables(proxy, current))
+    let mut variables = AuthorityPaths::of_server(port)?.variables(proxy, current);
+    variables.retain(|(name, _)| !args.no_env.contains(name));
+    Ok(variables)
 }
 
 /// Reads the hosts of `--pass`.

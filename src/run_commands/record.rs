@@ -270,7 +270,7 @@ fn add_earlier_takes(receipt: &mut Receipt, recording: &RecordingLocation) {
     }
     notes.push(format!(
         "if the program makes fewer of these calls now, remove the kept takes: `loomrec replay -r \
-         {0} --receipt run.receipt -- CMD`, then `loomrec prune {0} --receipt run.receipt --apply`",
+         {0} --receipt run.receipt -- CMD`, then `loomrec prune {0} --unused run.receipt --apply`",
         recording.display()
     ));
     receipt.notes.extend(notes);

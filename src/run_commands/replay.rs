@@ -12,7 +12,7 @@ mod unused;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::args::{OnMissFlag, ReplayArgs};
+use super::args::{OnExpired, OnMissFlag, ReplayArgs};
 use super::expiry::ExpiredTakes;
 use super::in_force::InForce;
 use super::receipt::SessionsReceipt;
@@ -92,7 +92,7 @@ pub async fn run(
     receipt.notes.extend(receipt.sessions.iter().flat_map(SessionsReceipt::notes));
     receipt.complaints.extend(receipt.sessions.iter().flat_map(SessionsReceipt::complaints));
     pending::end(&args, &ran.proxy, missed.as_deref(), &mut receipt);
-    receipt.add_expired(expired, args.expiry.fails());
+    receipt.add_expired(expired, args.expiry.on_expired == OnExpired::Fail);
     server_run::write_receipt(&receipt, &args.serve, &output)?;
     Ok(ran.exit_code(if receipt.complaints.is_empty() { 0 } else { NO }))
 }

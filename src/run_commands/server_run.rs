@@ -301,6 +301,7 @@ impl RunContext {
         let environment = CommandEnvironment::of(&EnvironmentSource {
             origin,
             current: &self.current,
+            skip: &args.no_env,
             stand_in_keys,
             single: routes.single.is_some() || routes.unnamed,
             known: &self.upstreams.given,
@@ -308,7 +309,7 @@ impl RunContext {
         if args.run_values.has_no_preset() {
             return environment;
         }
-        environment.with_agents(self.preset.as_deref(), &self.current)
+        environment.with_agents(self.preset.as_deref(), &self.current, &args.no_env)
     }
 
     /// Binds the listener, serves until CMD ends or a signal comes, and closes what was opened.
@@ -331,15 +332,16 @@ impl RunContext {
         let (guard, interception) = self.start_guard(args, engines.guard, bound).await?;
         let interception = interception.as_ref();
         let mut environment = self.environment(args, &origin, &engines.stand_in_keys);
-        environment.guard = interception::variables(&guard, interception, &self.current);
-        self.add_bridges(&mut environment);
+        environment.guard =
+            interception::variables(&guard, interception, &self.current, &args.no_env);
+        self.add_bridges(args, &mut environment);
         let place = (&*self.upstreams.routes, &*self.metrics);
         let spans = trace::start(args, &self.current, place, own, self.notify())?;
         let shared = SharedRun {
             journal: Arc::new(journal),
             spans: Arc::new(spans),
             access: self.access.clone().listening_at(own),
-            connections: Arc::new(open_files::limit(engines.engine.goes_upstream())),
+            connections: Arc::new(open_files::limit(args, engines.engine.goes_upstream())),
             strictness: Arc::new(RunStrictness::new(engines.strictness)),
             clock: Arc::clone(&self.clock),
             origin: origin.clone(),

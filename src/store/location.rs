@@ -36,6 +36,8 @@ pub struct RemoteOrigin {
     pub manifest: Option<String>,
     /// Whether the state came from the cache, without a request to the store.
     pub is_offline: bool,
+    /// How long ago the store was asked, in seconds, if it could not be asked now.
+    pub age_seconds: Option<u64>,
     /// How many objects were downloaded.
     pub fetched: u64,
 }

@@ -183,7 +183,7 @@ def test_agentlooms_recording_is_imported_and_what_is_exported_agentloom_replays
     with loomrec.record(imported, upstream) as client:
         ask(client, "tool", "tool")
     exported = tmp_path / "exported.json"
-    loomrec.run("export", "--format", "agentloom", str(imported), "-o", str(exported))
+    loomrec.run("export", "--to", "agentloom", str(imported), "-o", str(exported))
     assert {"_loomrec", "request", "response"}.isdisjoint(exported.read_text(encoding="utf-8").split('"'))
     mock = strictly(exported)
     for prompt, said in answers.items():

@@ -120,7 +120,7 @@ def test_agentloom_replays_what_loomrec_recorded_and_exported(loomrec, upstream,
         answers = [complete(provider, CALLS[0])]
         del provider._client.headers["x-loomrec-step-id"]
         answers += [complete(provider, call) for call in CALLS[1:]]
-    loomrec.run("export", "--format", "agentloom", str(recording), "-o", str(exported))
+    loomrec.run("export", "--to", "agentloom", str(recording), "-o", str(exported))
     strict, published = CallMock(responses_file=exported), MockProvider(responses_file=exported)
     for call, said in zip(CALLS, answers, strict=True):
         answer = complete(strict, call)

@@ -43,7 +43,7 @@ fn a_request_of_a_web_page_reaches_no_upstream_and_is_not_recorded() {
         assert_eq!(refused.header("access-control-allow-origin"), None);
         let message = refused.json()["error"]["message"].as_str().unwrap().to_owned();
         assert!(
-            message.contains("--allow-origin") || message.contains("--public-url"),
+            message.contains("--allow-origin") || message.contains("--allow-host"),
             "{message}"
         );
     }
@@ -95,15 +95,18 @@ fn a_request_without_one_plain_host_is_malformed() {
 }
 
 #[test]
-fn addresses_are_served() {
+fn a_host_named_by_allow_host_is_served_and_addresses_are() {
     let (scene, upstream) = (Scene::new(), upstream());
-    let server = scene.record(&upstream, &[]);
-    for host in ["10.9.8.7:4141", "[::1]"] {
+    std::fs::write(scene.path("loomrec.toml"), "allow-host = \"gateway.test\"\n").unwrap();
+    scene.run(&["trust", "--yes"]).expect(0);
+    let server = scene.record(&upstream, &["--allow-host", "loomrec:4141"]);
+    for host in ["loomrec:4141", "Gateway.Test", "10.9.8.7:4141", "[::1]"] {
         server.call(&chat("hi").header(&format!("host: {host}"))).expect(200);
     }
-    server.call(&chat("hi").header("host: gateway.test")).expect(403);
+    server.call(&chat("hi").header("host: loomrec:9")).expect(403);
     server.stop().expect(0);
-    for (flag, value) in [("--public-url", "loomrec"), ("--allow-origin", "localhost:3000")] {
+    for (flag, value) in [("--allow-host", "http://loomrec"), ("--allow-origin", "localhost:3000")]
+    {
         let args = scene.record_args(&upstream.url(), &[flag, value]);
         finish(&mut command(scene.dir(), &args), b"").expect(2).says(&[flag, value]);
     }

@@ -200,7 +200,7 @@ fn an_export_has_each_call_under_the_hashes_that_agentloom_looks_up() {
     unlimited["max_tokens"] = json!(4096);
     unlimited["messages"][0]["content"] = json!("Other");
     scene.recorded(&upstream, &[step, anthropic(&unlimited)]);
-    let ran = scene.run(&["export", "--format", "agentloom", "run.json"]).expect(0);
+    let ran = scene.run(&["export", "--to", "agentloom", "run.json"]).expect(0);
     let held: Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!(held["plan"]["request_hash"], ANTHROPIC);
     assert_eq!(held["plan"].get("alias_of"), None);

@@ -114,6 +114,13 @@ fn interaction_whose_length_disagrees_is_left_out_by_name_and_the_import_does_no
     ] {
         assert!(ran.stderr.contains(told), "{told}: {}", ran.stderr);
     }
+    let all = run(&scene, &["import", "c.yaml", "-o", "all.json", "--any-length", "--json"]);
+    assert_eq!(all.code, 0, "{}", all.stderr);
+    let receipt: Value = serde_json::from_str(&all.stdout).unwrap();
+    assert_eq!((&receipt["calls"], &receipt["damaged_count"]), (&json!(3), &json!(0)));
+    let lost = receipt["lost"].as_array().unwrap();
+    let told = json!({"what": "the length of bodies that another tool has changed", "calls": 2});
+    assert!(lost.contains(&told), "{lost:?}");
 }
 
 #[test]

@@ -310,7 +310,7 @@ fn import_takes_a_key_out_of_a_step_id_and_fails_where_it_cannot() {
     let import = |file: Value, code: i32| {
         let scene = Scene::new();
         std::fs::write(scene.path("log.json"), file.to_string()).unwrap();
-        let args = ["import", "log.json", "--format", "agentloom", "-o", "run.json"];
+        let args = ["import", "log.json", "--from", "agentloom", "-o", "run.json"];
         let said = scene.run(&args).expect(code);
         assert!(!scene.text().contains("sk-ant"), "{}", scene.text());
         (scene, said)

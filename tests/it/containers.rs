@@ -214,7 +214,7 @@ fn the_inspector_opens_under_the_public_url_and_its_data_needs_the_token() {
     call(own.header("authorization: Bearer secret")).expect(200);
     let foreign = call(get("", "evil.test:4141")).expect(403).json();
     let why = "this Host is not one that loomrec serves: use this machine's address, or name the \
-               host with --public-url";
+               host with --public-url or --allow-host";
     assert_eq!(foreign["error"], why);
     service.stop();
     // Without a token, only names of this machine are served.

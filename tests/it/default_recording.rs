@@ -48,11 +48,11 @@ fn commands_that_take_a_recording_take_that_of_the_settings() {
         (&["review", "--accept"], 0, "nothing waits for a review of recs/agent.json"),
         (&["review", "--reject"], 0, "nothing waits for a review of recs/agent.json"),
         (&["review", "--list"], 0, "nothing is pending"),
-        (&["prune", "--max-age", "1d"], 0, "recs/agent.json: none of its 2 takes"),
+        (&["prune", "--older-than", "1d"], 0, "recs/agent.json: none of its 2 takes"),
         (&["redact"], 0, "recs/agent.json"),
-        (&["export", "--format", "har"], 0, "\"log\""),
+        (&["export", "--to", "har"], 0, "\"log\""),
         (&["rerecord", "--dry-run", "--upstream", "http://127.0.0.1:9"], 0, "OPENAI_API_KEY"),
-        (&["show"], 0, "== plan"),
+        (&["show"], 2, "recs/agent.json holds 2 keys"),
     ] {
         says(&scene, args, code, part);
     }
@@ -70,8 +70,7 @@ fn only_word_is_a_key_unless_it_names_a_recording() {
     says(&scene, &["show", "plan"], 0, "ho");
     says(&scene, &["show", "--json", "plan"], 0, "\"key\": \"plan\"");
     says(&scene, &["show", "recs/agent.json", "plan"], 0, "ho");
-    says(&scene, &["show", "recs/agent.json"], 0, "== plan");
-    says(&scene, &["show", "recs/agent.json", "--json"], 2, "holds 2 keys");
+    says(&scene, &["show", "recs/agent.json"], 2, "holds 2 keys");
     says(&scene, &["show", "plam"], 1, "there is no \"plam\" in recs/agent.json; near it");
     // What looks like a recording is not searched for among the keys.
     says(&scene, &["show", "agnet.json"], 4, "failed to find the recording agnet.json");
@@ -136,11 +135,11 @@ fn recording_outside_of_the_project_is_not_changed_unless_it_is_named() {
     fs::write(inner.join("loomrec.toml"), "recording = \"../recs/agent.json\"\n").unwrap();
     let run = |args: &[&str]| finish(&mut command(&inner, args), b"");
     let reviews = [&["review", "--check"][..], &["review", "--list"]];
-    let others = [&["ls"][..], &["verify"], &["redact"], &["prune", "--max-age", "1d"]];
+    let others = [&["ls"][..], &["verify"], &["redact"], &["prune", "--older-than", "1d"]];
     for args in others.into_iter().chain(reviews) {
         run(args).expect(0);
     }
-    let prune = ["prune", "--max-age", "1d", "--apply"];
+    let prune = ["prune", "--older-than", "1d", "--apply"];
     let others = [&["verify", "--fix"][..], &["redact", "--apply"], &["rerecord", "--yes"]];
     for args in [&["review", "--accept"][..], &["review"], &prune].into_iter().chain(others) {
         run(args).expect(2).says(&["loomrec.toml:1: recording = ", "leads out of the project"]);

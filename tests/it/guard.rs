@@ -163,6 +163,9 @@ fn only_a_guarded_command_gets_a_proxy() {
     for name in ["NO_PROXY", "no_proxy"] {
         assert_eq!(variable(&guarded, name), Some("corp.example,127.0.0.1,localhost"));
     }
+    let chosen = run(&["--no-env", "https_proxy"]);
+    assert!(variable(&chosen, "HTTPS_PROXY").unwrap().starts_with("http://loomrec:"));
+    assert_eq!(variable(&chosen, "https_proxy"), None);
     let off = run(&["--no-guard"]);
     assert_eq!(variable(&off, "HTTPS_PROXY"), Some("http://mine.invalid:1"));
     assert_eq!(variable(&off, "https_proxy"), None);

@@ -332,7 +332,7 @@ fn headers_of_the_key_come_over_with_an_import_and_go_with_an_export() {
     scene.recorded(&upstream, std::slice::from_ref(&call));
     let key = scene.takes()[0].0.clone();
     for (form, file) in [("har", "out.har"), ("vcr", "out.yaml")] {
-        scene.run(&["export", "--format", form, "run.json", "-o", file]).expect(0);
+        scene.run(&["export", "--to", form, "run.json", "-o", file]).expect(0);
         scene.run(&["import", file, "-o", "back.json", "--force"]).expect(0);
         let text = std::fs::read_to_string(scene.path("back.json")).unwrap();
         let back: Value = serde_json::from_str(&text).unwrap();

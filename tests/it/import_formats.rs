@@ -97,14 +97,18 @@ fn bad_file_does_not_stop_the_others_unless_the_import_is_strict() {
 }
 
 #[test]
-fn filtered_headers_are_assumed() {
+fn filtered_headers_are_assumed_unless_the_user_says_no() {
     let scene = Scene::new();
     write(&scene.path("a.yaml"), cassette("{}", "https://api.anthropic.com/v1/messages"));
-    let ran = run(&scene, &["import", "a.yaml", "-o", "run.json"]);
-    assert_eq!(ran.code, 0, "{}", ran.stderr);
-    let stored = entries(&scene.path("run.json"))[0].1["request"]["headers"].to_string();
-    assert!(stored.contains("2023-06-01"), "{stored}");
-    assert!(ran.stderr.contains("assumed in a.yaml: anthropic-version"), "{}", ran.stderr);
+    let headers = |flags: &[&str]| {
+        let ran =
+            run(&scene, &[&["import", "a.yaml", "-o", "run.json", "--force"], flags].concat());
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        let stored = entries(&scene.path("run.json"))[0].1["request"]["headers"].to_string();
+        (stored.contains("2023-06-01"), ran.stderr.contains("assumed in a.yaml: anthropic-version"))
+    };
+    assert_eq!(headers(&[]), (true, true));
+    assert_eq!(headers(&["--no-assume"]), (false, false));
 }
 
 #[test]
@@ -116,10 +120,13 @@ fn each_cassette_becomes_the_recording_of_its_test() {
     write(&scene.path("tests/test_a.py"), "def test_one():\n    pass\n");
     write(&scene.path("tests/cassettes/test_one.yaml"), cassette(kind, OPENAI));
     write(&scene.path("tests/cassettes/test_b/T.test_two[x].yaml"), cassette(kind, placeholder));
-    let ran = run(&scene, &["import", "tests/cassettes", "--per-file", "tests/recordings"]);
+    let ran = run(
+        &scene,
+        &["import", "tests/cassettes", "--per-file", "tests/recordings", "--substitute", "P=mine"],
+    );
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     for (name, path) in
-        [("test_a/test_one.json", "/v1/chat/"), ("test_b/T.test_two[x].json", "/projects/%3CP%3E/")]
+        [("test_a/test_one.json", "/v1/chat/"), ("test_b/T.test_two[x].json", "/projects/mine/")]
     {
         let stored = entries(&scene.path(&format!("tests/recordings/{name}")));
         let found = stored[0].1["request"]["path"].as_str().unwrap_or_default().to_owned();
@@ -135,7 +142,7 @@ fn call_to_azure_comes_back_from_a_cassette_with_its_upstream_and_cost() {
     assert_eq!(run(&scene, &["import", "a.yaml", "-o", "run.json"]).code, 0);
     let first = entries(&scene.path("run.json"));
     for format in ["vcr", "har"] {
-        let ran = run(&scene, &["export", "--format", format, "run.json", "-o", format]);
+        let ran = run(&scene, &["export", "--to", format, "run.json", "-o", format]);
         assert_eq!(ran.code, 0, "{}", ran.stderr);
         assert_eq!(run(&scene, &["import", format, "-o", "back.json", "--force"]).code, 0);
         let back = entries(&scene.path("back.json"));

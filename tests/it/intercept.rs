@@ -149,8 +149,9 @@ fn contradiction_and_flags_without_interception_are_one_clear_line() {
 fn command_has_variables_that_add_and_replace_and_none_that_weakens() {
     let scene = Scene::new();
     record(&scene, &[], &[BASED]).expect(0);
-    let mut args = scene.replay_args(&["--intercept", "--allow-empty"]);
-    args.extend(["--", "env", "-u", "GIT_SSL_CAINFO"].map(Into::into));
+    let mut args =
+        scene.replay_args(&["--intercept", "--allow-empty", "--no-env", "GIT_SSL_CAINFO"]);
+    args.extend(["--", "env"].map(Into::into));
     let mut command = command(scene.dir(), &args);
     let ended = finish(command.env("NO_PROXY", "mine.example").env("HTTP_PROXY", "http://x"), b"");
     let ended = ended.expect(0);

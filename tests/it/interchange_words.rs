@@ -34,7 +34,7 @@ fn replays(scene: &Scene) {
 #[test]
 fn examples_come_back_as_answers_in_words() {
     let scene = chats();
-    let ran = run(&scene, &["export", "--format", "openai-chat", "run.json", "-o", "c.jsonl"]);
+    let ran = run(&scene, &["export", "--to", "openai-chat", "run.json", "-o", "c.jsonl"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let text = std::fs::read_to_string(scene.path("c.jsonl")).unwrap();
     let first: Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
@@ -50,7 +50,7 @@ fn examples_come_back_as_answers_in_words() {
 #[test]
 fn fixtures_answer_the_requests_that_are_given() {
     let scene = chats();
-    let ran = run(&scene, &["export", "--format", "aimock", "run.json", "-o", "f.json", "--json"]);
+    let ran = run(&scene, &["export", "--to", "aimock", "run.json", "-o", "f.json", "--json"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let held: Value =
         serde_json::from_slice(&std::fs::read(scene.path("f.json")).unwrap()).unwrap();
@@ -86,7 +86,7 @@ fn chaos_of_a_fixture_happens_to_its_imported_call() {
 #[test]
 fn agentloom_gets_what_it_can_replay_and_its_file_becomes_a_recording() {
     let scene = recorded();
-    let ran = run(&scene, &["export", "--format", "agentloom", "run.json", "-o", "a.json"]);
+    let ran = run(&scene, &["export", "--to", "agentloom", "run.json", "-o", "a.json"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert!(ran.stderr.contains("an error (status 429) as an empty answer"), "{}", ran.stderr);
     let text = std::fs::read_to_string(scene.path("a.json")).unwrap();
@@ -117,7 +117,7 @@ fn turns_of_a_step_are_a_list_for_agentloom_and_back() {
     let text = r#"{"_version": 2, "a": [{"content": "1"}, {"content": "2"}, {"content": "3"}], "b": {"content": "4"}}"#;
     std::fs::write(scene.path("a.json"), text).unwrap();
     assert_eq!(run(&scene, &["import", "a.json", "-o", "r.json"]).code, 0);
-    let ran = run(&scene, &["export", "--format", "agentloom", "r.json"]);
+    let ran = run(&scene, &["export", "--to", "agentloom", "r.json"]);
     let held: Value = serde_json::from_str(&ran.stdout).unwrap();
     let said = |value: &Value| value["content"].clone();
     let turns: Vec<_> = held["a"].as_array().unwrap().iter().map(said).collect();
@@ -141,7 +141,7 @@ fn file_that_cannot_be_read_is_named_with_the_place() {
         ("aimock", "{\"fixtures\": [], \"fixtures\": []}", "twice"),
     ] {
         std::fs::write(scene.path("file.json"), text).unwrap();
-        let ran = run(&scene, &["import", "--format", format, "file.json", "-o", "r.json"]);
+        let ran = run(&scene, &["import", "--from", format, "file.json", "-o", "r.json"]);
         assert_eq!(ran.code, 4, "{format}: {}", ran.stderr);
         assert!(ran.stderr.contains("file.json: "), "{format}: {}", ran.stderr);
         assert!(ran.stderr.contains(told), "{format}: {told}: {}", ran.stderr);

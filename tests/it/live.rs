@@ -136,7 +136,7 @@ fn a_log_that_nobody_holds_is_told_by_readers_and_left_where_it_is() {
         &["stats", "run.json"],
         &["prune", "run.json", "--upstream", "openai"],
         &["redact", "run.json", "--redact", "chat"],
-        &["export", "--format", "har", "run.json"],
+        &["export", "--to", "har", "run.json"],
         &["review", "run.json", "--check"],
     ] {
         let said = said(args);

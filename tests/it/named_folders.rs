@@ -13,7 +13,7 @@ const SAID: &str = "names a folder";
 fn scene() -> Scene {
     let (scene, upstream) = (Scene::new(), Upstream::always(Answer::json(200, chat_answer("x"))));
     scene.recorded(&upstream, &[chat("a")]);
-    scene.run(&["export", "--format", "har", "run.json", "-o", "run.har"]).expect(0);
+    scene.run(&["export", "--to", "har", "run.json", "-o", "run.har"]).expect(0);
     fs::create_dir(scene.path("agent")).unwrap();
     fs::copy(scene.recording(), scene.path("agent/a.json")).unwrap();
     scene
@@ -51,8 +51,9 @@ fn folder_that_is_read_as_a_recording_is_refused() {
         "merge --git run.json DIR run.json",
         "prune DIR --upstream openai --apply",
         "redact DIR --redact x --apply",
-        "ui DIR",
-        "export --format har DIR",
+        "ui --no-open DIR",
+        "export --to har DIR",
+        "import run.har --into DIR",
         "push DIR s3://bucket/agent",
     ] {
         for folder in ["agent", "agent/"] {
@@ -75,7 +76,7 @@ fn folder_that_is_to_be_written_as_a_recording_is_refused() {
         "pull s3://bucket/agent -o DIR",
         "rerecord run.json --yes -o DIR",
         "replay -r run.json --pending DIR -- true",
-        "export run.json --format har -o DIR",
+        "export run.json --to har -o DIR",
     ] {
         for folder in ["agent", "agent/", "new/"] {
             refused(&scene, line, folder, 2);

@@ -45,7 +45,7 @@ type Command = (&'static str, &'static [usize]);
 const READ: &[usize] = &[0, 1];
 
 /// Every command that takes a recording.
-const COMMANDS: [Command; 29] = [
+const COMMANDS: [Command; 30] = [
     ("record -r FILE --upstream openai=http://127.0.0.1:9 -- true", &[0, 1, 2, 3]),
     (
         "record -r FILE --mode new_episodes --upstream openai=http://127.0.0.1:9 -- true",
@@ -71,7 +71,8 @@ const COMMANDS: [Command; 29] = [
     ("redact FILE --redact Hello", &[0, 1, 4, 6, 7]),
     ("redact FILE --redact Hello --apply", &[0, 1, 2, 3, 4, 6, 7]),
     ("import exported.har -o FILE --force", &[0, 1, 2, 3]),
-    ("export --format har FILE -o out.har", READ),
+    ("import exported.har --into FILE", &[0, 1, 2, 3]),
+    ("export --to har FILE -o out.har", READ),
     ("rerecord FILE --yes --upstream openai=http://127.0.0.1:9", &[0, 1, 6]),
     ("review FILE --check", &[0, 1, 6, 7]),
     ("review FILE --list", &[0, 1, 6, 7]),
@@ -172,7 +173,7 @@ fn sample() -> Scene {
     let scene = Scene::new();
     let upstream = Upstream::start(|_| Answer::json(200, chat_answer("Hello.")));
     scene.recorded(&upstream, &[chat("one"), chat("two")]);
-    scene.run(&["export", "--format", "har", "run.json", "-o", "exported.har"]).expect(0);
+    scene.run(&["export", "--to", "har", "run.json", "-o", "exported.har"]).expect(0);
     scene
 }
 
@@ -264,7 +265,7 @@ fn outputs_are_not_written_through_a_link() {
             ("merge -o planted FILE other.json --force", 4),
             ("import exported.har -o planted --force", 4),
             // The link itself is replaced.
-            ("export --format har FILE -o planted --force", 0),
+            ("export --to har FILE -o planted --force", 0),
         ] {
             ground.reset(&sample);
             ground.plant("planted", plant);

@@ -94,10 +94,13 @@ fn variables_of_known_agents_are_set_whatever_starts_them() {
     let replay = ["replay", "--strict", "-r", scene.name()];
     let said = |ended: &Finished| ended.stdout.lines().next().map(str::to_owned).unwrap();
     for line in [&record[..], &replay] {
+        let name = "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC";
         let ended = agent(&scene, "script", line);
         assert_eq!(said(&ended), "['exec', 'do it'] 1", "{}", ended.stderr);
-        let ended = agent(&scene, "script", &[line, &["--preset", "none"]].concat());
-        assert_eq!(said(&ended), "['exec', 'do it'] None", "{}", ended.stderr);
+        for flags in [&["--preset", "none"][..], &["--no-env", name]] {
+            let ended = agent(&scene, "script", &[line, flags].concat());
+            assert_eq!(said(&ended), "['exec', 'do it'] None", "{}", ended.stderr);
+        }
     }
     // They are printed for a shell, too.
     let text = scene.run(&[&replay[..], &["--print-env"]].concat()).expect(0).stdout;

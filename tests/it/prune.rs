@@ -53,11 +53,11 @@ fn takes_that_no_run_used_go() {
     let before = scene.text();
     replay(&scene, "a", &[chat("again"), chat("again"), chat("one"), step("turn two")], &[], 0);
     replay(&scene, "b", &[message("two"), chat("again")], &["--fail-unused"], 1);
-    let dry = json_output(&scene, &["--receipt", "a.receipt", "--receipt", "b.receipt"]);
+    let dry = json_output(&scene, &["--unused", "a.receipt", "--unused", "b.receipt"]);
     assert_eq!(keys(&dry, "pruned"), ["hash#3", "plan"]);
     assert_eq!((&dry["applied"], &dry["takes"]), (&json!(false), &json!(7)));
     assert_eq!(scene.text(), before, "a dry run changed it");
-    let args = ["prune", "run.json", "--receipt", "a.receipt", "--receipt", "b.receipt", "--apply"];
+    let args = ["prune", "run.json", "--unused", "a.receipt", "--unused", "b.receipt", "--apply"];
     let said = scene.run(&args).expect(0);
     assert!(said.stdout.contains("2 of 7 takes pruned"), "{}", said.stdout);
     let left = [chat("again"), chat("again"), chat("one"), message("two"), step("turn two")];
@@ -110,11 +110,11 @@ fn criteria_narrow_each_other() {
     assert_eq!(pruned(&["--upstream", "openai"]), 6);
     assert_eq!(pruned(&["--model", "gpt-4o-mini"]), 6);
     assert_eq!(pruned(&["--model", "gpt-4o-mini", "--upstream", "anthropic"]), 0);
-    assert_eq!(pruned(&["--max-age", "1d"]), 0);
-    assert_eq!(pruned(&["--max-age", "0s", "--upstream", "anthropic"]), 1);
+    assert_eq!(pruned(&["--older-than", "1d"]), 0);
+    assert_eq!(pruned(&["--older-than", "0s", "--upstream", "anthropic"]), 1);
     replay(&scene, "a", &[message("two")], &[], 0);
-    assert_eq!(pruned(&["--receipt", "a.receipt", "--upstream", "anthropic"]), 0);
-    assert_eq!(pruned(&["--receipt", "a.receipt", "--model", "gpt-4o-mini"]), 6);
+    assert_eq!(pruned(&["--unused", "a.receipt", "--upstream", "anthropic"]), 0);
+    assert_eq!(pruned(&["--unused", "a.receipt", "--model", "gpt-4o-mini"]), 6);
 }
 
 #[test]
@@ -130,11 +130,11 @@ fn take_stays_when_a_later_one_of_its_call_does() {
     entries[&two].as_object_mut().map(|entry| entry.shift_remove("recorded_at"));
     let undated = usize::from(two != "plan");
     scene.write(format!("{json:#}\n"));
-    let dry = json_output(&scene, &["--max-age", "30d"]);
+    let dry = json_output(&scene, &["--older-than", "30d"]);
     assert_eq!(keys(&dry, "pruned"), ["plan"]);
     assert_eq!(keys(&dry, "held"), ["hash#"]);
     assert_eq!(dry["undated"], undated);
-    let said = scene.run(&["prune", "run.json", "--max-age", "30d"]).expect(0).stdout;
+    let said = scene.run(&["prune", "run.json", "--older-than", "30d"]).expect(0).stdout;
     assert!(
         said.contains("a later take of the same call does") && said.contains("without --apply")
     );
@@ -149,34 +149,34 @@ fn run_that_does_not_tell_is_refused() {
     };
     let before = scene.text();
     replay(&scene, "missed", &[chat("one"), chat("never recorded")], &[], 1);
-    refused(&["--receipt", "missed.receipt"], &["missed.receipt", "that run failed"]);
+    refused(&["--unused", "missed.receipt"], &["missed.receipt", "that run failed"]);
     refused(&["--journal", "missed.jsonl"], &["missed.jsonl, line 2", "a call was missed"]);
     let asked = [chat("one"), chat("never recorded")];
     replay(&scene, "made", &asked, &["--on-miss", "default"], 0);
-    refused(&["--receipt", "made.receipt"], &["made.receipt", "no recorded answer"]);
+    refused(&["--unused", "made.receipt"], &["made.receipt", "no recorded answer"]);
     refused(&["--journal", "made.jsonl"], &["made.jsonl, line 2", "no recorded answer"]);
     replay(&scene, "idle", &[], &[], 0);
-    refused(&["--receipt", "idle.receipt"], &["no call was answered"]);
+    refused(&["--unused", "idle.receipt"], &["no call was answered"]);
     refused(&["--journal", "idle.jsonl"], &["no call in it was answered from run.json"]);
     replay(&scene, "fault", &[chat("one")], &["--fault", "http_error:500"], 0);
-    refused(&["--receipt", "fault.receipt"], &["faults replaced answers"]);
-    refused(&["--receipt", "run.json"], &["this is not a receipt"]);
+    refused(&["--unused", "fault.receipt"], &["faults replaced answers"]);
+    refused(&["--unused", "run.json"], &["this is not a receipt"]);
     refused(&["--journal", "run.json"], &["run.json, line 1", "not a line of a journal"]);
     refused(&[], &["say which takes to prune"]);
-    refused(&["--max-age", "30"], &["30d"]);
+    refused(&["--older-than", "30"], &["30d"]);
     for (text, says) in
         [("", "not a receipt"), ("[[[[", "not a receipt"), ("{\"unused\": 1}", "not a receipt")]
     {
         std::fs::write(scene.path("odd"), text).unwrap();
-        refused(&["--receipt", "odd"], &["odd", says]);
+        refused(&["--unused", "odd"], &["odd", says]);
     }
-    let none = scene.run(&["prune", "run.json", "--receipt", "none"]).expect(4);
+    let none = scene.run(&["prune", "run.json", "--unused", "none"]).expect(4);
     none.says(&["none"]);
     // The receipt of another recording.
     let other = sample();
     replay(&other, "other", &[chat("one")], &[], 0);
     std::fs::copy(other.path("other.receipt"), scene.path("other.receipt")).unwrap();
-    refused(&["--receipt", "other.receipt"], &["SHA-256"]);
+    refused(&["--unused", "other.receipt"], &["SHA-256"]);
     assert_eq!(scene.text(), before);
 }
 
@@ -243,7 +243,7 @@ fn commands_that_a_failed_run_proposes_remove_the_unused_takes() {
     };
     let said = run(&[], 1);
     let next = "to remove them, replay with --receipt run.receipt, then:\n    loomrec prune run.json \
-                --receipt run.receipt --apply\n";
+                --unused run.receipt --apply\n";
     assert!(said.contains(next), "{said}");
     // The keys are short, and step ids whole.
     let named = said.lines().find(|line| line.contains("no call asked for: 3: ")).unwrap();
@@ -254,7 +254,7 @@ fn commands_that_a_failed_run_proposes_remove_the_unused_takes() {
     let said = run(&["--receipt", "my.receipt"], 1);
     assert!(said.contains("to remove them (without --apply, they are only listed):"), "{said}");
     let commands = proposed(&said);
-    assert_eq!(commands, [["prune", "run.json", "--receipt", "my.receipt", "--apply"]]);
+    assert_eq!(commands, [["prune", "run.json", "--unused", "my.receipt", "--apply"]]);
     scene.run(&commands[0]).expect(0);
     run(&[], 0);
 }

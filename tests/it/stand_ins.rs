@@ -84,6 +84,8 @@ fn program_gets_stand_ins_for_the_keys_that_the_recorded_one_had_and_no_others()
     // What the user has set stays as it is.
     let set = replayed_keys(&scene, &[], &["XAI_API_KEY", "GROQ_API_KEY"]);
     assert_eq!(set, names(&["GROQ_API_KEY", "OPENAI_API_KEY", "XAI_API_KEY"]));
+    let without = replayed_keys(&scene, &["--no-env", "XAI_API_KEY"], &[]);
+    assert_eq!(without, names(&["OPENAI_API_KEY"]));
     let printed = scene.run(&["replay", "-r", "run.json", "--print-env"]).expect(0);
     assert_eq!(keys_in(&printed.stdout), both);
     // `record` without recording is a replay, too.

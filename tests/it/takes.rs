@@ -74,7 +74,7 @@ fn takes_that_a_full_run_no_longer_makes_are_pruned_as_the_receipt_says() {
     let two = calls(&chat("hi"), 2);
     scene.replayed(&["--strict", "--fail-unused"], &two, 1);
     scene.replayed(&["--receipt", "run.receipt"], &two, 0);
-    scene.run(&["prune", scene.name(), "--receipt", "run.receipt", "--apply"]).expect(0);
+    scene.run(&["prune", scene.name(), "--unused", "run.receipt", "--apply"]).expect(0);
     scene.replayed(&["--strict", "--fail-unused"], &two, 0);
     assert_eq!(scene.takes().len(), 2);
 }

@@ -68,7 +68,7 @@ fn websocket_gets_426_on_a_connection_that_goes_on_and_does_not_fail_the_run() {
     assert_eq!((upstream.requests(), scene.takes().len()), (1, 1));
     call(&["--strict", "--fail-unused"]);
     // Such a run shows which takes are needed.
-    for flags in [["--receipt", "receipt.json"], ["--journal", "run.jsonl"]] {
+    for flags in [["--unused", "receipt.json"], ["--journal", "run.jsonl"]] {
         let recording = scene.recording();
         let args = ["prune", recording.to_str().unwrap(), flags[0], flags[1]];
         scene.run(&args).expect(0);

@@ -101,7 +101,7 @@ fn every_sdks_variable_points_here() {
 #[test]
 fn what_the_user_set_is_kept_or_followed() {
     let (scene, upstream) = (Scene::new(), upstream());
-    let args = scene.record_args("http://127.0.0.1:9", &[]);
+    let args = scene.record_args("http://127.0.0.1:9", &["--no-env", "ANTHROPIC_BASE_URL"]);
     // Without the flag, so that the variable decides.
     let args: Vec<OsString> =
         args.into_iter().filter(|arg| !arg.to_string_lossy().starts_with("openai=")).collect();
@@ -111,10 +111,12 @@ fn what_the_user_set_is_kept_or_followed() {
     let mut command = wrapped(&scene, args, &["sh", "-c", &script]);
     command
         .env("NO_PROXY", "corp.example")
+        .env("ANTHROPIC_BASE_URL", "https://left.alone")
         .env("OPENAI_BASE_URL", format!("{}/gateway/v1", upstream.url()));
     let ended = finish(&mut command, b"").expect(0);
     let no_proxy = variable(&ended, "NO_PROXY").unwrap();
     assert!(no_proxy.contains("corp.example") && no_proxy.contains("127.0.0.1"), "{no_proxy}");
+    assert_eq!(variable(&ended, "ANTHROPIC_BASE_URL").as_deref(), Some("https://left.alone"));
     assert!(variable(&ended, "OPENAI_BASE_URL").unwrap().starts_with("http://127.0.0.1:"));
     assert_eq!(upstream.received()[0].target, "/gateway/v1/chat/completions");
     let mut replay = replaying(&scene, &["--strict"], &["python3", "-c", ASK, "hi"]);

@@ -95,7 +95,7 @@ def test_messages_of_commands_name_the_recording_and_not_the_cache(pushed, make_
     other = make_machine()
     for line in (["ls", bucket.url()], ["verify", bucket.url()], ["stats", bucket.url()],
                  ["diff", bucket.url(), bucket.url()], ["show", bucket.url(), "nothing"],
-                 ["export", "--format", "har", bucket.url()]):
+                 ["export", "--to", "har", bucket.url()]):
         outcome = other.run(*line)
         assert str(other.cache) not in outcome.stdout + outcome.stderr, line
 

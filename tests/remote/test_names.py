@@ -88,7 +88,7 @@ def test_commands_that_read_take_every_kind_of_name(machine, make_machine, url):
     listed = json.loads(spoken(machine.run("ls", file, "--json")))
     shown = [spoken(machine.run("show", file, call["key"], "--json")) for call in listed]
     summed = json.loads(spoken(machine.run("stats", file, "--json")))["all"]
-    spoken(machine.run("export", "--format", "har", file, "-o", "file.har"))
+    spoken(machine.run("export", "--to", "har", file, "-o", "file.har"))
     exported = machine.path("file.har").read_bytes()
     other = make_machine()
     for name in (url, f"{url}@{pinned}", f"{url}@v1.0", pointer):
@@ -97,7 +97,7 @@ def test_commands_that_read_take_every_kind_of_name(machine, make_machine, url):
         assert json.loads(spoken(other.run("stats", name, "--json")))["all"] == summed
         assert json.loads(spoken(other.run("diff", name, file, "--json")))["same"] is True
         assert json.loads(spoken(other.run("verify", name, "--json")))["ok"] is True
-        spoken(other.run("export", "--format", "har", name, "-o", "remote.har", "--force"))
+        spoken(other.run("export", "--to", "har", name, "-o", "remote.har", "--force"))
         assert other.path("remote.har").read_bytes() == exported
         spoken(other.run("merge", "-o", "merged.json", "--force", name, file))
         assert json.loads(other.path("merged.json").read_bytes()) == json.loads(file.read_bytes())
@@ -112,13 +112,14 @@ def test_diff_shows_what_a_recorder_has_changed(make_machine, url, upstream):
 
 
 CHANGING = [
-    ["prune", "NAME", "--max-age", "1d", "--apply"],
+    ["prune", "NAME", "--older-than", "1d", "--apply"],
     ["redact", "NAME", "--redact", "edition", "--apply"],
     ["review", "NAME"],
     ["review", "NAME", "--accept"],
     ["review", "NAME", "--reject"],
     ["rerecord", "NAME", "--yes"],
     ["noise", "NAME", "agent.json", "--apply"],
+    ["import", "agent.json", "--into", "NAME"],
     ["merge", "-o", "NAME", "agent.json", "agent.json"],
 ]
 

@@ -149,6 +149,25 @@ def test_cold_cache_and_no_store_ends_before_the_command_starts(pushed, bucket, 
     assert len(outcome.error_lines) == 1, outcome.stderr
 
 
+def test_stale_ok_replays_the_state_that_was_seen_last(pushed, bucket, proxy, make_machine):
+    other = make_machine()
+    url = bucket.url("team/agent")
+    online = other.replay(url, "--stale-ok")
+    assert online.code == 0, online.stderr
+    assert online.remote[0]["offline"] is False
+    proxy.stop()
+    refused = other.replay(url)
+    assert refused.code == 4 and not refused.has_started
+    stale = other.replay(url, "--stale-ok")
+    assert stale.code == 0, stale.stderr
+    assert stale.acks == online.acks
+    assert stale.remote[0]["offline"] is True
+    assert stale.remote[0]["age_seconds"] >= 0
+    assert stale.remote[0]["manifest"] == online.remote[0]["manifest"]
+    never_seen = make_machine().replay(url, "--stale-ok")
+    assert never_seen.code == 4 and not never_seen.has_started
+
+
 def test_pull_gives_the_very_bytes_that_were_pushed(machine, bucket, make_machine):
     """Steps, streams and repeated calls included."""
     assert machine.record("agent.json", client=calls("whole", 4)).code == 0

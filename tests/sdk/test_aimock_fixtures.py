@@ -109,7 +109,7 @@ def test_what_loomrec_recorded_is_served_by_aimock(upstream, loomrec, tmp_path, 
     assert seen.code == 0, seen.stderr
     upstream.go_dark()
     fixtures = tmp_path / "fixtures.json"
-    receipt = run(loomrec, "export", "--format", "aimock", str(tmp_path / "recording.json"),
+    receipt = run(loomrec, "export", "--to", "aimock", str(tmp_path / "recording.json"),
                   "-o", str(fixtures), "--json")
     assert receipt["left_out"] == [], receipt
     with aimock(tmp_path, fixtures, "--strict", "--validate-on-load") as address:

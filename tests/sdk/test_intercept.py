@@ -17,8 +17,8 @@ SDKS = {
 INTERCEPTED = "--intercept"
 
 
-def without(variables, line):
-    return ["env", *(word for name in variables for word in ("-u", name)), *line]
+def without(*variables):
+    return [INTERCEPTED, *(f"--no-env={name}" for name in variables)]
 
 
 def answered(outcome):
@@ -31,29 +31,27 @@ def answered(outcome):
     ("openai_ask.py", ["--stream"]), ("anthropic_ask.py", []), ("genai_ask.py", []),
 ])
 def test_sdk_at_the_providers_own_address_replays_either_way(program, stream, loomrec, upstream, tmp_path):
-    line = ways.command(program, *stream, "hi")
-    direct = without(SDKS[program], line)
+    line, direct = ways.command(program, *stream, "hi"), without(*SDKS[program])
     recordings = {}
-    for name, (words, flags) in {"intercepted": (direct, [INTERCEPTED]), "based": (line, [])}.items():
+    for name, flags in {"intercepted": direct, "based": []}.items():
         recordings[name] = tmp_path / f"{name}.json"
-        recorded = answered(loomrec.record(recordings[name], upstream.url, words, *flags))
+        recorded = answered(loomrec.record(recordings[name], upstream.url, line, *flags))
         assert (recorded.receipt["recorded"], recorded.receipt["escapes"]) == (1, [])
     keys = [[key for key in json.loads(path.read_text()) if key[0] != "_"] for path in recordings.values()]
     assert keys[0] == keys[1]
     upstream.go_dark()
     for recording in recordings.values():
-        for words, flags in ((direct, [INTERCEPTED]), (line, [])):
-            replayed = answered(loomrec.replay(recording, words, "--fail-unused", *flags))
+        for flags in (direct, []):
+            replayed = answered(loomrec.replay(recording, line, "--fail-unused", *flags))
             assert (replayed.receipt["served"], replayed.receipt["upstream_connections"]) == (1, 0)
     assert upstream.connections_in_the_dark == 0
     ways.assert_no_key_below(tmp_path)
 
 
 def test_miss_is_the_typed_error_of_the_sdk(loomrec, upstream, tmp_path):
-    recording = tmp_path / "recording.json"
-    line, other = (without(SDKS["openai_ask.py"], ways.command("openai_ask.py", text)) for text in ("hi", "other"))
-    answered(loomrec.record(recording, upstream.url, line, INTERCEPTED))
-    missed = loomrec.replay(recording, other, INTERCEPTED)
+    recording, direct = tmp_path / "recording.json", without(*SDKS["openai_ask.py"])
+    answered(loomrec.record(recording, upstream.url, ways.command("openai_ask.py", "hi"), *direct))
+    missed = loomrec.replay(recording, ways.command("openai_ask.py", "other"), *direct)
     assert missed.document["failed"]["class"] == "UnprocessableEntityError"
     assert (missed.code, missed.receipt["missed"], missed.document["attempts"]) == (1, 1, 1)
 

@@ -44,7 +44,7 @@ def test_an_exported_cassette_is_played_by_vcrpy(upstream, loomrec, tmp_path):
     upstream.go_dark()
     for name, form in (("yaml", "vcr"), ("json", "vcr-json")):
         cassette = tmp_path / f"out.{name}"
-        run(loomrec, "export", "--format", form, str(tmp_path / "r.json"), "-o", str(cassette),
+        run(loomrec, "export", "--to", form, str(tmp_path / "r.json"), "-o", str(cassette),
             f"--upstream=openai={upstream.url}/v1")
         player = tmp_path / "play.py"
         player.write_text(
@@ -103,7 +103,7 @@ def test_values_that_pyyaml_writes_come_over_as_it_reads_them(loomrec, tmp_path)
         written = yaml.safe_dump({"interactions": interactions, "version": 1}, sort_keys=False, **options)
         assert yaml.safe_load(written)["interactions"] == interactions
         cassette.write_text(written, encoding="utf-8")
-        run(loomrec, "import", "--format", "vcr", str(cassette), "-o", str(recording))
+        run(loomrec, "import", "--from", "vcr", str(cassette), "-o", str(recording))
         held = {entry["request"]["body"]["model"]: entry for entry in ways.entries(recording)}
         for body in bodies:
             entry = held[body["model"]]

@@ -54,7 +54,7 @@ pub fn upstreams(
     // A test framework starts the server in the environment of its tests.
     let is_of_program = !args.cmd.is_empty() || args.sessions.sessions_by_control;
     let custom = match is_of_program {
-        true => wrapped_command::custom_upstreams(current),
+        true => wrapped_command::custom_upstreams(current, &args.no_env),
         false => Vec::new(),
     };
     check_names(&args.upstream)?;

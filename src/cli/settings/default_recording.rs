@@ -99,7 +99,7 @@ pub(super) fn changes_default(command: &str, matches: &ArgMatches) -> bool {
     if command == "rerecord" {
         // It writes a file beside the recording.
         let names_pending = matches.get_one::<RecordingLocation>("pending").is_some();
-        let has_receipt = matches.value_source("receipt").is_some();
+        let has_receipt = matches.value_source("drifted").is_some();
         return !names_pending && !has_receipt && !is_typed(command, matches, FILE);
     }
     let argument = READERS.iter().find(|(reader, _)| *reader == command).map(|(_, name)| *name);
@@ -161,7 +161,7 @@ pub fn add_default_recording(
             }
         }
         args::Command::Rerecord(args)
-            if args.pending.as_ref().is_none_or(Option::is_none) && args.receipt.is_none() =>
+            if args.pending.as_ref().is_none_or(Option::is_none) && args.drifted.is_none() =>
         {
             if let Some(key) = args.file.as_ref().and_then(key) {
                 args.file = None;
@@ -171,7 +171,7 @@ pub fn add_default_recording(
         }
         // A list also has the recordings that are found.
         args::Command::Review(args)
-            if (args.list || args.check) && args.output.is_none() && !has_word =>
+            if (args.list || args.check) && args.new.is_none() && !has_word =>
         {
             args.files.clear();
             args.configured = Some(only);

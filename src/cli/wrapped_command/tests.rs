@@ -5,6 +5,7 @@ fn environment(current: &[(&str, &str)], single: bool, stand_in: bool) -> BTreeM
     let wanted = EnvironmentSource {
         origin: "http://127.0.0.1:5",
         current: &current,
+        skip: &["CO_API_URL".to_owned()],
         stand_in_keys: if stand_in { &StandInKeys::All } else { &StandInKeys::None },
         single,
         known: &["groq".to_owned()],
@@ -13,13 +14,13 @@ fn environment(current: &[(&str, &str)], single: bool, stand_in: bool) -> BTreeM
 }
 
 #[test]
-fn sdk_variables_point_here() {
+fn sdk_variables_point_here_and_skipped_ones_stay() {
     let set = environment(&[("NO_PROXY", "a.b, localhost")], false, false);
     assert_eq!(set["OPENAI_BASE_URL"], "http://127.0.0.1:5/openai/v1");
     assert_eq!(set["ANTHROPIC_BASE_URL"], "http://127.0.0.1:5/anthropic");
     assert_eq!(set["NO_PROXY"], "a.b,localhost,127.0.0.1");
     assert_eq!(set["no_proxy"], "a.b,localhost,127.0.0.1");
-    assert!(!set.contains_key("OPENAI_API_KEY"));
+    assert!(!set.contains_key("CO_API_URL") && !set.contains_key("OPENAI_API_KEY"));
 }
 
 /// The variables from which SDKs read their base URL, with the path that each expects after
@@ -73,6 +74,7 @@ fn every_sdks_variable_is_set_when_its_upstream_is_known() {
     let wanted = EnvironmentSource {
         origin: "http://127.0.0.1:5",
         current: &current,
+        skip: &[],
         stand_in_keys: &StandInKeys::All,
         single: false,
         known: &known,

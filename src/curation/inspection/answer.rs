@@ -151,7 +151,7 @@ fn error(entry: &Entry, response: &RecordedResponse, body: &[u8]) -> Option<Stri
             Some("the upstream reset the connection; replay does the same")
         }
         ResponseEnd::ClientAbort => Some("the client left and the rest did not come; never served"),
-        ResponseEnd::Truncated => Some("larger than the limit of --max-body; never served"),
+        ResponseEnd::Truncated => Some("larger than the limit of --max-copy; never served"),
     };
     cut.map(str::to_owned).or_else(|| message(response.status, body)).or_else(|| {
         let judged = entry.judge();

@@ -11,24 +11,37 @@ pub(super) struct FilledAddress {
     pub(super) notes: Vec<ImportNote>,
 }
 
+/// Replaces the placeholders for which the user gave a value in a text.
+pub(super) fn substituted(text: &str, values: &[(String, String)]) -> String {
+    let mut text = text.to_owned();
+    for (name, value) in values {
+        for written in [format!("<{name}>"), format!("%3C{name}%3E"), format!("%3c{name}%3e")] {
+            text = text.replace(&written, value);
+        }
+    }
+    text
+}
+
 /// Returns an address whose host is whole. A placeholder that is a part of the host gets a
 /// stand-in, since the key does not depend on it. One in the path stays, escaped.
 ///
 /// # Errors
 /// If the host is a placeholder. The error names the address.
-pub(super) fn fill(url: &str) -> Result<FilledAddress, String> {
+pub(super) fn fill(url: &str, values: &[(String, String)]) -> Result<FilledAddress, String> {
+    let url = substituted(url, values);
     let mut notes = Vec::new();
     if !url.contains('<') {
-        return Ok(FilledAddress { url: url.to_owned(), notes });
+        return Ok(FilledAddress { url, notes });
     }
     let scheme_end = url.find("://").map(|at| at + 3).unwrap_or_default();
     let host_end = url[scheme_end..].find(['/', '?']).map_or(url.len(), |at| scheme_end + at);
     let (host, rest) = (&url[scheme_end..host_end], &url[host_end..]);
     let is_whole = host.starts_with('<') && host.find('>').is_some_and(|end| end + 1 == host.len());
     if scheme_end == 0 || is_whole {
+        let name = first_name(&url).unwrap_or("NAME");
         let shown: String = url.chars().take(SHOWN).collect();
         return Err(format!(
-            "its address is {shown}, with a placeholder for the host: write the host into the file"
+            "its address is {shown}, with a placeholder for the host: --substitute {name}=VALUE"
         ));
     }
     let host = replaced(host, |name| {
@@ -91,7 +104,7 @@ mod tests {
 
     #[test]
     fn placeholder_in_a_host_has_a_stand_in_and_one_in_a_path_stays() {
-        let filled = |url: &str| fill(url).map(|filled| filled.url);
+        let filled = |url: &str| fill(url, &[]).map(|filled| filled.url);
         for (url, wanted) in [
             ("https://b.<AWS_REGION>.amazonaws.com/a", "https://b.us-east-1.amazonaws.com/a"),
             ("https://<MY_NAME>.openai.azure.com", "https://my-name.openai.azure.com"),
@@ -101,6 +114,13 @@ mod tests {
             assert_eq!(filled(url).as_deref(), Ok(wanted));
         }
         let told = filled("https://<HOST>/v1").unwrap_err();
-        assert!(told.contains("https://<HOST>/v1") && told.contains("write the host"), "{told}");
+        assert!(told.contains("https://<HOST>/v1") && told.contains("HOST=VALUE"), "{told}");
+    }
+
+    #[test]
+    fn given_value_takes_the_place_of_its_name() {
+        let values = [("PROJECT".to_owned(), "p1".to_owned())];
+        let filled = fill("https://a.b/<PROJECT>/%3CPROJECT%3E", &values).unwrap();
+        assert_eq!((filled.url.as_str(), filled.notes.len()), ("https://a.b/p1/p1", 0));
     }
 }

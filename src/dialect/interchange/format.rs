@@ -60,7 +60,7 @@ impl ForeignFormat {
     /// How many of [`Self::ALL`] can be written, too. They come first.
     const WRITTEN: usize = 6;
 
-    /// Returns its name for `--format`.
+    /// Returns its name for `--from` and `--to`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Vcr => "vcr",

@@ -9,13 +9,13 @@ use http::Uri;
 use url::Url;
 
 use super::address::{NO_HOST, PlacedBy, PlacedCall, UpstreamAddresses};
-use super::address_placeholder::{FilledAddress, fill};
+use super::address_placeholder::{FilledAddress, fill, substituted};
 use super::assumption::{ImportNote, assume_request_type, assume_response_type, assume_version};
 use super::exchange::{
     ForeignExchange, ForeignRequest, ForeignResponse, OwnDetails, ResponseContent,
 };
 use super::header_list::{find_value, in_lower_case};
-use super::length::{has_body, other_length, smaller_request, smaller_than_stated};
+use super::length::{OTHER_LENGTH, has_body, other_length, smaller_request, smaller_than_stated};
 use super::response_body::{ReplyTimes, reply};
 use super::text_encoding::readable;
 use loomrec_identity::{IdentityRules, RunValueFinder};
@@ -51,6 +51,12 @@ pub struct EntryImporter<'a> {
     pub credential_params: &'a [String],
     /// Whether calls to hosts that are not upstreams are imported, too.
     pub all: bool,
+    /// Whether headers that every SDK sends are assumed where a file lacks them.
+    pub assume: bool,
+    /// Values for placeholders, by name.
+    pub substitutes: &'a [(String, String)],
+    /// Whether bodies are imported if their length differs from their headers.
+    pub any_length: bool,
 }
 
 /// An imported entry, and its origin.
@@ -99,13 +105,13 @@ impl EntryImporter<'_> {
         } = exchange;
         let request_size = request.size;
         let mut asked = self.asked(request, response.status, own.as_ref())?;
-        if own.is_none() {
+        if self.assume && own.is_none() {
             let ForeignResponse { headers, content, .. } = &mut response;
             asked.notes.extend(assume_response_type(headers, content, is_mark));
         }
         let other = other_length(&asked.method, &asked.headers, &asked.body, &response)
             .or_else(|| smaller_request(&asked.body, request_size));
-        refuse_damage(other)?;
+        self.accept_length(other, &mut lost)?;
         let (observed, by) = self.observed(&asked, own.as_ref());
         let key = observed.key(self.rules);
         let step = observed.step.as_deref().map(step_name).transpose()?;
@@ -116,7 +122,7 @@ impl EntryImporter<'_> {
         let reply = reply(response, &asked.method, times, self.maker.max)
             .map_err(ImportRefusal::Damaged)?;
         let smaller = smaller_than_stated(&reply, size).filter(|_| guessed);
-        refuse_damage(smaller)?;
+        self.accept_length(smaller, &mut lost)?;
         let recorded_at = started.as_deref().and_then(timestamp::read);
         if own.is_none() {
             let known = [recorded_at.is_some(), duration_ms.is_some()];
@@ -149,6 +155,20 @@ impl EntryImporter<'_> {
         Ok(ImportedEntry { name, entry, by, host: asked.host, lost, notes: asked.notes })
     }
 
+    /// Refuses a body of another length, unless the user wants it.
+    fn accept_length(
+        &self,
+        other: Option<String>,
+        lost: &mut Vec<&'static str>,
+    ) -> Result<(), ImportRefusal> {
+        match other {
+            Some(reason) if !self.any_length => return Err(ImportRefusal::Damaged(reason)),
+            Some(_) => lost.push(OTHER_LENGTH),
+            None => {}
+        }
+        Ok(())
+    }
+
     /// Checks that a request can be replayed.
     pub(super) fn asked(
         &self,
@@ -156,8 +176,9 @@ impl EntryImporter<'_> {
         status: u16,
         own: Option<&OwnDetails>,
     ) -> Result<ImportedRequest, ImportRefusal> {
-        let ForeignRequest { method, url, headers, body, .. } = request;
-        let FilledAddress { url, mut notes } = fill(&url).map_err(ImportRefusal::Damaged)?;
+        let ForeignRequest { method, url, headers, body, .. } = self.substituted(request);
+        let FilledAddress { url, mut notes } =
+            fill(&url, self.substitutes).map_err(ImportRefusal::Damaged)?;
         let uri: Uri = url.parse().map_err(|_| refused("its address is not a URL"))?;
         let host = uri.authority().ok_or_else(|| refused("its address names no host"))?;
         // The host may be preceded by a password.
@@ -176,7 +197,8 @@ impl EntryImporter<'_> {
             _ => return Err(refused("its status is not that of an answer")),
         }
         let mut headers = in_lower_case(headers);
-        if own.is_none() {
+        let assumes = self.assume && own.is_none();
+        if assumes {
             notes.extend(assume_request_type(&mut headers, &body, is_mark));
         }
         let body = if encoding::coding_in(&headers).is_some() {
@@ -187,7 +209,7 @@ impl EntryImporter<'_> {
                 .map_err(|why| ImportRefusal::Damaged(format!("its request's body {why}")))?
         };
         let placed = self.addresses.place(&method, &uri, &headers, &body);
-        if own.is_none() {
+        if assumes {
             notes.extend(assume_version(&mut headers, &placed.upstream, is_mark));
         }
         let named = own.is_some_and(|own| own.upstream.is_some());
@@ -207,6 +229,22 @@ impl EntryImporter<'_> {
             secrets.add_address(&address);
         }
         Ok(ImportedRequest { method, uri, host, headers, body, placed, secrets, notes })
+    }
+
+    /// Replaces placeholders in the headers and the body of a request by the values of the user.
+    fn substituted(&self, mut request: ForeignRequest) -> ForeignRequest {
+        let Ok(text) = std::str::from_utf8(&request.body) else { return request };
+        if self.substitutes.is_empty() {
+            return request;
+        }
+        let (old, body) = (request.body.len(), substituted(text, self.substitutes));
+        for (name, value) in &mut request.headers {
+            *value = substituted(value, self.substitutes);
+            if name.eq_ignore_ascii_case("content-length") && value.trim().parse() == Ok(old) {
+                *value = body.len().to_string();
+            }
+        }
+        ForeignRequest { body: body.into(), ..request }
     }
 
     /// Returns the recognised request without secrets, and how its upstream was found.
@@ -278,11 +316,6 @@ pub(super) fn step_name(step: &str) -> Result<EntryName, ImportRefusal> {
     EntryName::step(step).map_err(|error| {
         ImportRefusal::Reason(format!("its step id cannot be a name: failed to {error}"))
     })
-}
-
-/// Refuses a call for what is wrong with one of its bodies.
-fn refuse_damage(reason: Option<String>) -> Result<(), ImportRefusal> {
-    reason.map_or(Ok(()), |reason| Err(ImportRefusal::Damaged(reason)))
 }
 
 pub(super) fn refused(reason: &str) -> ImportRefusal {

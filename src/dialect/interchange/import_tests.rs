@@ -17,7 +17,16 @@ pub(in super::super) fn importer<'a>(
     addresses: &'a UpstreamAddresses,
     rules: &'a IdentityRules,
 ) -> EntryImporter<'a> {
-    EntryImporter { maker, addresses, rules, credential_params: &[], all: false }
+    EntryImporter {
+        maker,
+        addresses,
+        rules,
+        credential_params: &[],
+        all: false,
+        assume: true,
+        substitutes: &[],
+        any_length: false,
+    }
 }
 
 fn import(exchange: ForeignExchange) -> Result<ImportedEntry, ImportRefusal> {

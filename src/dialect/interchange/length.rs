@@ -7,6 +7,9 @@ use super::header_list::{find_value, in_lower_case};
 use loomrec_recording::ResponseEnd;
 use loomrec_recording::entry_maker::UpstreamReply;
 
+/// Listed as lost for a body of another length that is imported on request.
+pub(super) const OTHER_LENGTH: &str = "the length of bodies that another tool has changed";
+
 /// Returns an error if a body differs in length from its headers: another tool changed it, or holds
 /// only a part of it.
 pub(super) fn other_length(
@@ -22,8 +25,8 @@ pub(super) fn other_length(
         let told: usize = told?.trim().parse().ok()?;
         (told != bytes.len()).then(|| {
             format!(
-                "its {whose} body has {} bytes, and {told} by its content-length (without that \
-                 header in the file it is imported)",
+                "its {whose} body has {} bytes, and {told} by its content-length (--any-length \
+                 imports it)",
                 bytes.len()
             )
         })
@@ -65,6 +68,7 @@ pub(super) fn smaller_than_stated(reply: &UpstreamReply, size: Option<u64>) -> O
 fn smaller(length: usize, size: Option<u64>, whose: &str) -> Option<String> {
     let size = size.filter(|size| *size > length as u64)?;
     Some(format!(
-        "the file holds {length} bytes of its {whose} body, and says that there were {size}"
+        "the file holds {length} bytes of its {whose} body, and says that there were {size} \
+         (--any-length imports it)"
     ))
 }

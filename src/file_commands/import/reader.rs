@@ -92,7 +92,7 @@ impl ImportReader<'_> {
         let read = input.by_ref().take(BEGINNING).read_to_end(&mut beginning);
         read.map_err(|error| failed(error.to_string()))?;
         let format = match (self.format, ForeignFormat::of(&beginning)) {
-            // JSON is nearly YAML, so `--format vcr` may be given for JSON cassettes. JSON has a
+            // JSON is nearly YAML, so `--from vcr` may be given for JSON cassettes. JSON has a
             // reader of its own, because escapes differ.
             (Some(ForeignFormat::Vcr), Some(ForeignFormat::VcrJson)) => ForeignFormat::VcrJson,
             (Some(format), _) | (None, Some(format)) => format,

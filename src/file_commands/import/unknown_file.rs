@@ -41,7 +41,7 @@ pub(super) fn describe(beginning: &[u8]) -> String {
     let names: Vec<&str> = ForeignFormat::ALL.iter().map(|format| format.name()).collect();
     format!(
         "it is of no known format: it has neither `interactions` nor `log`, for example. If it \
-         holds HTTP calls, say which format it is with --format ({}); else record the program once \
+         holds HTTP calls, say which format it is with --from ({}); else record the program once \
          with `loomrec record`",
         names.join(", ")
     )

@@ -92,11 +92,11 @@ impl UsedTakes {
     /// replay used, with the reason.
     pub(super) fn read(args: &PruneArgs, recording: &Recording) -> Result<Self, CommandFailure> {
         let mut used = Self::default();
-        if args.receipt.is_empty() && args.journal.is_empty() {
+        if args.unused.is_empty() && args.journal.is_empty() {
             return Ok(used);
         }
         let hash = sha256(&args.file);
-        for path in &args.receipt {
+        for path in &args.unused {
             let unused = receipt(path, args.file.as_path(), hash.as_deref())?;
             used.unused = Some(match used.unused.take() {
                 Some(other) => other.intersection(&unused).cloned().collect(),

@@ -281,7 +281,7 @@ fn times(page: &mut DetailPage, row: &TakeRow, response: &RecordedResponse, widt
         }
         ResponseEnd::ClientAbort if row.entry.client_left.is_some() => ": the rest did not come",
         ResponseEnd::ClientAbort => ": the client left and the rest did not come; never served",
-        ResponseEnd::Truncated => ": larger than the limit of --max-body; never served",
+        ResponseEnd::Truncated => ": larger than the limit of --max-copy; never served",
     };
     let bytes = response.payload.len();
     page.line(&format!("{count} {noun}, {bytes} bytes; end: {}{meaning}", row.end_words(response)));

@@ -57,7 +57,7 @@ impl TransportEnd {
             Self::Closed => Some("the connection was closed before the end of the body"),
             Self::Reset => Some("the connection was reset"),
             Self::ClientLeft => Some("the client left before the end"),
-            Self::TooLarge => Some("it is larger than the limit of --max-body"),
+            Self::TooLarge => Some("it is larger than the limit of --max-copy"),
         }
     }
 }

@@ -10,7 +10,7 @@ use http::request::Parts;
 use http::uri::Authority;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
 
-use super::authority::{self, AllowedOrigin, InvalidOrigin};
+use super::authority::{self, AllowedHost, AllowedOrigin, InvalidRule};
 
 /// Sent by browsers: how the page that makes a request relates to this server.
 pub(super) const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
@@ -21,8 +21,7 @@ const QUOTED: usize = 200;
 /// Access policy: which web pages may call loomrec, and under which host names it is called.
 #[derive(Clone, Debug, Default)]
 pub struct AccessPolicy {
-    /// The host of the URL under which clients call, if the user gave one.
-    public_host: Option<String>,
+    hosts: Vec<AllowedHost>,
     origins: Vec<AllowedOrigin>,
     listener: Option<SocketAddr>,
     /// Whether the listener speaks TLS.
@@ -39,15 +38,17 @@ pub(super) struct AccessDenial {
 }
 
 impl AccessPolicy {
-    /// Allows the host of a public URL, and the origins of `--allow-origin`. Empty ones are skipped.
+    /// Reads the values of `--allow-host` and `--allow-origin`. Empty ones are skipped.
     ///
     /// # Errors
-    /// Fails with a value that is not a valid origin.
-    pub fn new(public_host: Option<&str>, origins: &[String]) -> Result<Self, InvalidOrigin> {
-        let given = origins.iter().filter(|value| !value.is_empty());
+    /// Fails with a value that is not a valid host or origin.
+    pub fn from_flags<'a>(hosts: &'a [String], origins: &'a [String]) -> Result<Self, InvalidRule> {
+        let given = |values: &'a [String]| values.iter().filter(|value| !value.is_empty());
         Ok(Self {
-            public_host: public_host.map(str::to_owned),
-            origins: given.map(|text| AllowedOrigin::parse(text)).collect::<Result<_, _>>()?,
+            hosts: given(hosts).map(|text| AllowedHost::parse(text)).collect::<Result<_, _>>()?,
+            origins: given(origins)
+                .map(|text| AllowedOrigin::parse(text))
+                .collect::<Result<_, _>>()?,
             listener: None,
             is_https: false,
         })
@@ -87,7 +88,7 @@ impl AccessPolicy {
     /// Whether an absolute request target names loomrec itself.
     pub(super) fn is_own_target(&self, target: &Authority) -> bool {
         let (host, port) = (target.host(), target.port_u16());
-        if self.is_public_host(host) {
+        if self.hosts.iter().any(|allowed| allowed.matches(host, port)) {
             return true;
         }
         let Some(listener) = self.listener else { return false };
@@ -144,7 +145,7 @@ impl AccessPolicy {
         }
         match authority::split(host) {
             None => Err(malformed("the request's Host is neither a name nor an address")),
-            Some((name, _)) if self.serves(name) => Ok(Some(host)),
+            Some((name, port)) if self.serves(name, port) => Ok(Some(host)),
             Some(_) if target.is_some_and(|target| host.eq_ignore_ascii_case(target.as_str())) => {
                 Ok(None)
             }
@@ -154,19 +155,17 @@ impl AccessPolicy {
 
     /// Whether loomrec serves a host. Every servable address passes, even one of another machine: a
     /// foreign page cannot make an address lead here, as it can a name.
-    pub(super) fn serves(&self, name: &str) -> bool {
+    pub(super) fn serves(&self, name: &str, port: Option<u16>) -> bool {
         name.eq_ignore_ascii_case("localhost")
             || authority::servable_address(name).is_some()
-            || self.is_public_host(name)
+            || self.hosts.iter().any(|allowed| allowed.matches(name, port))
     }
 
     /// Whether the user named this `Host` as one under which loomrec is called.
     pub(super) fn is_named(&self, host: &str) -> bool {
-        authority::split(host).is_some_and(|(name, _)| self.is_public_host(name))
-    }
-
-    fn is_public_host(&self, name: &str) -> bool {
-        self.public_host.as_ref().is_some_and(|host| host.eq_ignore_ascii_case(name))
+        authority::split(host).is_some_and(|(name, port)| {
+            self.hosts.iter().any(|allowed| allowed.matches(name, port))
+        })
     }
 
     /// Refuses a request of a web page without an `Origin`: an image, a script, a form that is sent
@@ -205,7 +204,7 @@ fn foreign_host(host: &str, name: &str) -> AccessDenial {
         "ForbiddenHost",
         format!(
             "loomrec does not serve the Host \"{host}\": a web page may have made that name lead \
-             here. Call loomrec by 127.0.0.1 or localhost, or start it with --public-url http://{name}"
+             here. Call loomrec by 127.0.0.1 or localhost, or start it with --allow-host {name}"
         ),
     )
 }

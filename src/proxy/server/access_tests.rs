@@ -21,10 +21,10 @@ fn admit(
         .map_err(|denial| (denial.status.as_u16(), denial.message))
 }
 
-fn policy(host: Option<&str>, origins: &[&str]) -> AccessPolicy {
-    let origins: Vec<String> = origins.iter().map(|v| (*v).to_owned()).collect();
+fn policy(hosts: &[&str], origins: &[&str]) -> AccessPolicy {
+    let texts = |values: &[&str]| values.iter().map(|v| (*v).to_owned()).collect::<Vec<_>>();
     let listener = "127.0.0.1:4141".parse().ok();
-    AccessPolicy::new(host, &origins).unwrap().listening_at(listener)
+    AccessPolicy::from_flags(&texts(hosts), &texts(origins)).unwrap().listening_at(listener)
 }
 
 fn status(policy: &AccessPolicy, headers: &[(&'static str, &str)]) -> u16 {
@@ -33,7 +33,7 @@ fn status(policy: &AccessPolicy, headers: &[(&'static str, &str)]) -> u16 {
 
 #[test]
 fn programs_are_admitted_by_any_address_and_by_the_names_that_are_served() {
-    let policy = policy(Some("loomrec"), &[""]);
+    let policy = policy(&["loomrec", ""], &[""]);
     for host in [
         "127.0.0.1:4141",
         "localhost:4141",
@@ -50,7 +50,7 @@ fn programs_are_admitted_by_any_address_and_by_the_names_that_are_served() {
 
 #[test]
 fn names_that_lead_here_are_refused_and_what_is_no_host_is_malformed() {
-    let policy = policy(None, &[]);
+    let policy = policy(&["loomrec:4141"], &[]);
     for host in [
         "evil.example",
         "evil.example:4141",
@@ -71,12 +71,12 @@ fn names_that_lead_here_are_refused_and_what_is_no_host_is_malformed() {
     }
     assert_eq!(status(&policy, &[("host", "localhost"), ("host", "localhost")]), 400);
     let (_, why) = admit(&policy, "/x", &[("host", "evil.example:4141")]).unwrap_err();
-    assert!(why.contains("--public-url http://evil.example"), "{why}");
+    assert!(why.contains("--allow-host evil.example"), "{why}");
 }
 
 #[test]
 fn pages_are_refused_unless_loomrec_served_them() {
-    let policy = policy(None, &[]);
+    let policy = policy(&[], &[]);
     let host = ("host", "localhost:4141");
     assert_eq!(status(&policy, &[host, ("origin", "http://localhost:4141")]), 200);
     for origin in [
@@ -109,20 +109,20 @@ fn pages_are_refused_unless_loomrec_served_them() {
 
 #[test]
 fn pages_of_allowed_origins_are_admitted_and_told() {
-    let policy = policy(None, &["http://localhost:3000"]);
+    let policy = policy(&[], &["http://localhost:3000"]);
     let headers =
         |origin| [("host", "localhost:4141"), ("origin", origin), ("sec-fetch-site", "same-site")];
     let admitted = admit(&policy, "/x", &headers("http://localhost:3000"));
     assert_eq!(admitted, Ok(Some("http://localhost:3000".to_owned())));
     assert!(admit(&policy, "/x", &headers("http://localhost:3001")).is_err());
-    let any = self::policy(None, &["*"]);
+    let any = self::policy(&[], &["*"]);
     assert_eq!(status(&any, &[("host", "localhost"), ("sec-fetch-site", "cross-site")]), 200);
     assert_eq!(status(&any, &[("host", "evil.example"), ("origin", "http://evil.example")]), 403);
 }
 
 #[test]
 fn absolute_target_may_be_repeated_in_host_and_no_other_name_may_stand_there() {
-    let policy = policy(None, &[]);
+    let policy = policy(&[], &[]);
     let target = "http://api.openai.com/v1/x";
     let with = |headers: &[(&'static str, &str)]| {
         admit(&policy, target, headers).map_or_else(|(status, _)| status, |_| 200)
@@ -138,7 +138,7 @@ fn absolute_target_may_be_repeated_in_host_and_no_other_name_may_stand_there() {
 
 #[test]
 fn target_with_a_user_name_is_malformed_also_where_it_names_loomrec() {
-    let policy = policy(Some("loomrec"), &[]);
+    let policy = policy(&["loomrec"], &[]);
     for target in ["http://u:p@127.0.0.1:4141/openai/v1/x", "http://u@loomrec/openai/v1/x"] {
         let (mut parts, ()) = http::Request::post(target).body(()).unwrap().into_parts();
         assert!(!policy.is_for_us(&mut parts), "{target}");
@@ -150,7 +150,7 @@ fn target_with_a_user_name_is_malformed_also_where_it_names_loomrec() {
 
 #[test]
 fn absolute_target_is_ours_only_by_our_address_and_port() {
-    let policy = policy(Some("loomrec"), &[]);
+    let policy = policy(&["loomrec"], &[]);
     let own = |target: &str| policy.is_own_target(&target.parse().unwrap());
     assert!(
         own("127.0.0.1:4141") && own("localhost:4141") && own("[::1]:4141") && own("loomrec:1")

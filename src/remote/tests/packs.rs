@@ -67,7 +67,7 @@ pub(super) async fn fetch_hashes(
     cache: &LocalCache,
 ) -> Result<BTreeSet<ContentHash>, RemoteError> {
     let cache = cache.clone();
-    let fetcher = StateFetcher { cache, on_progress: no_progress() };
+    let fetcher = StateFetcher { cache, is_stale_ok: false, on_progress: no_progress() };
     let fetched = fetcher.fetch_newest(bucket).await?;
     let recording = Recording::open(&fetched.recording)?;
     let mut found = BTreeSet::new();

@@ -60,7 +60,7 @@ pub(super) async fn ask(
 /// Returns the addresses that the user configured, by upstream: those to which `record` would
 /// forward calls. A key belongs to the address that its SDK is pointed at, and is sent to no other.
 fn addresses(settings: &Settings, current: &BTreeMap<String, String>) -> BTreeMap<String, Url> {
-    let variables = wrapped_command::custom_upstreams(current).into_iter();
+    let variables = wrapped_command::custom_upstreams(current, &[]).into_iter();
     let mut all: BTreeMap<_, _> = variables.map(|(name, base)| (name.to_owned(), base)).collect();
     // A loomrec server does not have an upstream's models, and it counts every request.
     all.retain(|_, base| !is_ours(base));

@@ -68,6 +68,7 @@ pub(super) fn to_json<'a>(
             "url": origin.url,
             "manifest": origin.manifest.as_ref().or(merged),
             "offline": origin.is_offline,
+            "age_seconds": origin.age_seconds,
             "fetched": origin.fetched,
             "segments": upload.map(|upload| upload.uploaded),
             "left": upload.map(|upload| upload.left),

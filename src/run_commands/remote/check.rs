@@ -7,9 +7,27 @@ use loomrec_remote::{
 
 use super::failure::reading;
 use super::transfer_notice::TransferNotice;
+use crate::args::VerifyArgs;
 use loomrec_cli::exit::CommandFailure;
 use loomrec_cli::output::Output;
 use loomrec_engine::upstream::install_crypto_provider;
+
+/// What to check and restore.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct BucketCheckFlags {
+    depth: CheckDepth,
+    is_deep: bool,
+    fix: bool,
+}
+
+impl BucketCheckFlags {
+    pub(super) fn from_args(args: &VerifyArgs) -> Self {
+        // What is damaged is found only if it is read.
+        let is_deep = args.deep || args.fix;
+        let depth = if is_deep { CheckDepth::Contents } else { CheckDepth::Listing };
+        Self { depth, is_deep, fix: args.fix }
+    }
+}
 
 /// Checks the objects that a remote recording needs, and restores them if that is wanted. Without
 /// a store, a pointer file is checked against the cache alone, which is said.
@@ -19,14 +37,14 @@ use loomrec_engine::upstream::install_crypto_provider;
 pub(super) async fn check(
     name: &RemoteName,
     is_pointer: bool,
-    restores: bool,
+    flags: BucketCheckFlags,
     cache: &LocalCache,
     output: &Output,
 ) -> Result<(), CommandFailure> {
     install_crypto_provider();
     let notice = TransferNotice::start(output, &name.address.to_string());
-    match check_objects(name, restores, cache, &notice.output(output)).await {
-        Err(error) if is_pointer && !restores && !error.is_about_objects() => {
+    match check_objects(name, flags, cache, &notice.output(output)).await {
+        Err(error) if is_pointer && !flags.is_deep && !error.is_about_objects() => {
             notice.output(output).warning(&format!(
                 "{}: the store was not checked: failed to {}",
                 name.address,
@@ -40,7 +58,7 @@ pub(super) async fn check(
 
 async fn check_objects(
     name: &RemoteName,
-    restores: bool,
+    flags: BucketCheckFlags,
     cache: &LocalCache,
     output: &Output,
 ) -> Result<(), RemoteError> {
@@ -50,10 +68,10 @@ async fn check_objects(
         StateSelector::Manifest(hash) => Some(hash.clone()),
         StateSelector::Tag(tag) => Some(bucket.tagged_state(tag).await?),
     };
-    if restores {
+    if flags.fix {
         return restore(&bucket, cache, None, state.as_ref(), output).await;
     }
-    let check = check_bucket(&bucket, cache, state.as_ref(), CheckDepth::Contents).await?;
+    let check = check_bucket(&bucket, cache, state.as_ref(), flags.depth).await?;
     say_checked(&bucket, &check, output);
     check.into_error().map_or(Ok(()), Err)
 }

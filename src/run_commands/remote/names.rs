@@ -3,7 +3,7 @@
 
 use loomrec_remote::{FetchedState, PointerFile, RemoteName, StateFetcher, StateSelector};
 
-use super::check::check;
+use super::check::{BucketCheckFlags, check};
 use super::failure::reading;
 use super::fetcher::{fetcher, fetcher_with};
 use super::transfer_notice::TransferNotice;
@@ -23,22 +23,26 @@ use loomrec_store::{RecordingLocation, RemoteOrigin};
 /// A name is wrong (2), or a recording cannot be fetched (4).
 pub async fn localize(command: &mut Command, settings: &Settings) -> Result<(), CommandFailure> {
     let trust = PointerTrust::of(settings);
+    let is_stale_ok = match command {
+        Command::Replay(args) => args.remote.stale_ok,
+        _ => false,
+    };
     let (format, is_quiet) = match command {
         Command::Replay(args) => (args.serve.log_format, args.serve.quiet),
         Command::Verify(args) => (LogFormat::Human, args.quiet),
         _ => (LogFormat::Human, false),
     };
     let output = Output::new(format, is_quiet, false);
-    let fetcher = fetcher();
-    let restores = match command {
-        Command::Verify(args) => Some(args.fix),
+    let fetcher = fetcher(is_stale_ok);
+    let flags = match command {
+        Command::Verify(args) => Some(BucketCheckFlags::from_args(args)),
         _ => None,
     };
     for location in read_recordings(command) {
         if location.is_remote() {
-            if let Some(restores) = restores {
+            if let Some(flags) = flags {
                 let name = read_name(location, &trust)?;
-                check(&name, !location.is_url(), restores, &fetcher.cache, &output).await?;
+                check(&name, !location.is_url(), flags, &fetcher.cache, &output).await?;
             }
             *location = fetch(location, &trust, &fetcher, &output).await?;
             report(location, &output);
@@ -72,7 +76,7 @@ impl RecordingNames {
         for location in &mut located {
             let Some(origin) = location.origin() else { continue };
             let named = RecordingLocation::from(std::path::PathBuf::from(&origin.name));
-            *location = fetch(&named, &self.trust, &fetcher(), output).await?;
+            *location = fetch(&named, &self.trust, &fetcher(false), output).await?;
         }
         Ok(located)
     }
@@ -118,14 +122,22 @@ pub(super) fn located(text: String, name: &RemoteName, state: FetchedState) -> R
         url: name.address.to_string(),
         manifest: Some(state.manifest.to_string()),
         is_offline: state.is_offline,
+        age_seconds: state.age.map(|age| age.as_secs()),
         fetched: state.fetched,
     };
     RecordingLocation::from_remote(state.recording, origin)
 }
 
-/// Says what was fetched.
+/// Says what was fetched, and what is old.
 fn report(location: &RecordingLocation, output: &Output) {
     let Some(origin) = location.origin() else { return };
+    if let Some(age) = origin.age_seconds {
+        output.warning(&format!(
+            "the store of {} cannot be reached: this is the newest state that this machine has \
+             seen, {age} seconds ago",
+            origin.name
+        ));
+    }
     if origin.fetched > 0 {
         output.info(&format!("{}: objects fetched: {}", origin.name, origin.fetched));
     }

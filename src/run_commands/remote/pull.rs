@@ -43,7 +43,7 @@ pub async fn run(args: &PullArgs, settings: &Settings) -> Result<u8, CommandFail
     }
     install_crypto_provider();
     let notice = TransferNotice::start(&output, &name.address.to_string());
-    let fetcher = fetcher_with(&fetcher(), &notice);
+    let fetcher = fetcher_with(&fetcher(false), &notice);
     let mut state = fetcher.fetch(&name).await.map_err(reading)?;
     let text = args.recording.display().to_string();
     if args.update {

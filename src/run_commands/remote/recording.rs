@@ -76,7 +76,7 @@ impl RemoteRecording {
         install_crypto_provider();
         let bucket = RecordingBucket::connect(&name.address).map_err(writing)?;
         let notice = TransferNotice::start(output, bucket.url());
-        let fetcher = fetcher_with(&fetcher(), &notice);
+        let fetcher = fetcher_with(&fetcher(false), &notice);
         let rules = newest_rules(&bucket, &fetcher.cache).await.map_err(reading)?;
         let answers = answers(args, &name, &bucket, &fetcher).await?;
         if let Some(origin) = answers.as_ref().and_then(RecordingLocation::origin) {
@@ -102,7 +102,7 @@ impl RemoteRecording {
             RecordingLocation::from_remote(spool.location().as_path().to_owned(), origin);
         let on_event = on_event(output, &bucket, metrics);
         let uploader = SegmentUploader::start(bucket.clone(), spool, Arc::clone(&on_event));
-        let patience = args.serve.recording_drain();
+        let patience = Duration::from_secs(args.flush_timeout);
         let merges = args.run.is_none();
         Ok(Some(Self {
             rules,

@@ -46,7 +46,7 @@ pub(super) fn next_steps(args: &ReplayArgs, receipt: &Receipt) -> Vec<String> {
     let is_strict = receipt.faulted + receipt.defaulted + receipt.forwarded == 0;
     // A receipt does not say which recording an unused take is in.
     let (flag, output, unwritten, written) = match args.recordings.len() {
-        1 => ("--receipt", "--receipt", RECEIPT, &args.serve.receipt),
+        1 => ("--unused", "--receipt", RECEIPT, &args.serve.receipt),
         _ => ("--journal", "--journal", JOURNAL, &args.serve.journal),
     };
     let written = written.as_deref().filter(|_| is_strict);

@@ -33,7 +33,7 @@ impl RerecordFilter {
         Self {
             keys: args.keys.iter().map(|key| GivenKey::of(key)).collect(),
             models: args.model.clone(),
-            reason: args.receipt.is_some().then_some("drifted"),
+            reason: args.drifted.is_some().then_some("drifted"),
         }
     }
 

@@ -67,7 +67,7 @@ fn refuse_flags(args: &RerecordArgs, folder: &RecordingLocation) -> Result<(), C
         ("KEY", !args.keys.is_empty()),
         ("--output", args.output.is_some()),
         ("--pending FILE", args.pending.is_some() && !is_kept),
-        ("--receipt", args.receipt.is_some()),
+        ("--drifted", args.drifted.is_some()),
         ("--json", args.json),
     ];
     if let Some((flag, _)) = given.into_iter().find(|(_, is_given)| *is_given) {

@@ -33,7 +33,7 @@ impl OriginFiles {
     /// # Errors
     /// A receipt that cannot be used; no recording; one file in two roles.
     pub(super) fn of(args: &RerecordArgs) -> Result<Option<Self>, CommandFailure> {
-        let pending = match (&args.pending, &args.receipt) {
+        let pending = match (&args.pending, &args.drifted) {
             (Some(Some(pending)), _) => Some(pending.clone()),
             (Some(None), _) => args.file.as_ref().map(kept_requests).transpose()?,
             (None, Some(receipt)) => match drifted(receipt)? {

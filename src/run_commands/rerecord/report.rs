@@ -100,7 +100,7 @@ impl RerecordReport<'_> {
                 terminal::line(&terminal::quoted(&path.display().to_string())).into_owned()
             };
             let elsewhere = match self.is_elsewhere {
-                true => format!(" --output {}", quoted(self.new)),
+                true => format!(" --new {}", quoted(self.new)),
                 false => String::new(),
             };
             let review = format!("loomrec review {}{elsewhere}", quoted(self.file));

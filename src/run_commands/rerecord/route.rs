@@ -88,7 +88,7 @@ impl RerecordUpstreams {
     /// An invalid address; an invalid `--key`.
     pub(super) fn of(args: &RerecordArgs) -> Result<Self, CommandFailure> {
         let environment = serve_setup::environment();
-        let custom = wrapped_command::custom_upstreams(&environment);
+        let custom = wrapped_command::custom_upstreams(&environment, &[]);
         serve_setup::check_names(&args.upstream)?;
         let upstreams = serve_setup::upstreams_at(&args.upstream, custom)?;
         let mut keys = BTreeMap::new();
@@ -227,7 +227,7 @@ mod tests {
         let pair = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
         let environment: BTreeMap<_, _> = environment.iter().map(pair).collect();
         let given: Vec<String> = upstream.iter().map(|text| (*text).to_owned()).collect();
-        let custom = wrapped_command::custom_upstreams(&environment);
+        let custom = wrapped_command::custom_upstreams(&environment, &[]);
         let upstreams = serve_setup::upstreams_at(&given, custom).unwrap();
         let keys = keys.iter().map(pair).collect();
         RerecordUpstreams { upstreams, environment, keys, is_dry_run: false }

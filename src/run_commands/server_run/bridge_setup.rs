@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::RunContext;
+use crate::args::ServeArgs;
 use loomrec_cli::bridge_sockets::BridgeSockets;
 use loomrec_cli::output::Output;
 use loomrec_cli::serve_setup::UpstreamSettings;
@@ -29,9 +30,11 @@ impl RunContext {
     }
 
     /// Adds the variables by which `loomrec mcp` finds the run, and the environment before it.
-    pub(super) fn add_bridges(&self, environment: &mut CommandEnvironment) {
+    pub(super) fn add_bridges(&self, args: &ServeArgs, environment: &mut CommandEnvironment) {
         let Some(sockets) = &self.bridges else { return };
         let set = environment.variables.iter().chain(&environment.guard);
-        environment.variables.extend(sockets.variables(set, &self.current));
+        let mut added = sockets.variables(set, &self.current);
+        added.retain(|(name, _)| !args.no_env.contains(name));
+        environment.variables.extend(added);
     }
 }

@@ -64,7 +64,7 @@ impl RunContext {
         stand_in_keys: &StandInKeys,
     ) -> Vec<(String, String)> {
         let mut environment = self.environment(args, origin, stand_in_keys);
-        self.add_bridges(&mut environment);
+        self.add_bridges(args, &mut environment);
         environment.variables
     }
 
@@ -73,6 +73,7 @@ impl RunContext {
         let environment = CommandEnvironment::of(&EnvironmentSource {
             origin: "",
             current: &BTreeMap::new(),
+            skip: &[],
             stand_in_keys: &StandInKeys::None,
             single: false,
             known: &[],

@@ -41,6 +41,9 @@ fn gather(format: ForeignFormat, data: &[u8]) -> Vec<(EntryName, Entry)> {
         rules: &rules,
         credential_params: &[],
         all: true,
+        assume: true,
+        substitutes: &[],
+        any_length: false,
     };
     let mut entries = Vec::new();
     let mut visit = |item: FoundItem| {

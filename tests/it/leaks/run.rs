@@ -173,9 +173,9 @@ fn read(scene: &Scene, upstream: &Upstream, outputs: &mut Outputs) {
     rerecord.args(["--upstream", &format!("openai={}", upstream.url())]);
     outputs.add_said("messages and log", finish(rerecord.env("OPENAI_API_KEY", key), b""));
     let commands: [(&'static str, &[&str]); 12] = [
-        ("HAR", &["export", "--format", "har", "run.json", "-o", "out.har"]),
-        ("VCR", &["export", "--format", "vcr", "run.json", "-o", "out.yaml"]),
-        ("show", &["show", "run.json"]),
+        ("HAR", &["export", "--to", "har", "run.json", "-o", "out.har"]),
+        ("VCR", &["export", "--to", "vcr", "run.json", "-o", "out.yaml"]),
+        ("show", &["show", "run.json", "--text"]),
         ("diff", &["diff", "run.json", "run.json.new"]),
         ("diff", &["diff", "--json", "run.json", "run.json.new"]),
         ("review", &["review", "run.json"]),

@@ -72,17 +72,17 @@ fn receipt_that_is_none_is_told_with_its_name() {
         deep("[", "]"),
     ] {
         std::fs::write(scene.path("receipt.json"), text).unwrap();
-        let args = ["run.json", "--receipt", "receipt.json"];
+        let args = ["run.json", "--drifted", "receipt.json"];
         rerecord(&scene, &upstream, &args, 4).says(&["receipt.json"]);
     }
     // A sparse file, which must not be read into memory.
     let file = std::fs::File::create(scene.path("receipt.json")).unwrap();
     file.set_len(1 << 30).unwrap();
-    rerecord(&scene, &upstream, &["run.json", "--receipt", "receipt.json"], 4)
+    rerecord(&scene, &upstream, &["run.json", "--drifted", "receipt.json"], 4)
         .says(&["receipt.json"]);
     std::fs::write(scene.path("receipt.json"), "{\"command\": \"replay\", \"drifted\": 0}")
         .unwrap();
-    let args = ["run.json", "--receipt", "receipt.json"];
+    let args = ["run.json", "--drifted", "receipt.json"];
     rerecord(&scene, &upstream, &args, 0).says(&["nothing drifted"]);
 }
 
@@ -94,12 +94,13 @@ fn flags_that_cannot_be_are_refused_before_anything_is_sent() {
         &["--set", "model"][..],
         &["--set", "/messages/7/content=x"],
         &["--concurrency", "0"],
+        &["--tries", "0"],
         &["--key", "openai"],
         &["--key", "openai=NOT_SET"],
         &["--upstream", "openai=nowhere"],
         &["--redact", "("],
         &["ab"],
-        &["--pending", "a", "--receipt", "b"],
+        &["--pending", "a", "--drifted", "b"],
         &["--prices", "none.json"],
     ] {
         let args = [&["run.json", "--yes"], args].concat();
@@ -183,7 +184,7 @@ fn memory_does_not_grow_with_the_recording() {
 #[test]
 fn answer_that_is_too_large_is_left_out() {
     let scene = recorded();
-    let args = ["run.json", "--yes", "--max-body", "10"];
-    rerecord(&scene, &speaker("new"), &args, 1).says(&["--max-body"]);
+    let args = ["run.json", "--yes", "--max-copy", "10"];
+    rerecord(&scene, &speaker("new"), &args, 1).says(&["--max-copy"]);
     assert_eq!(scene.names(), ["run.json"]);
 }

@@ -97,7 +97,7 @@ fn calls_that_drifted_are_fetched_by_the_receipt_of_their_replay() {
     let done = json_of(&rerecord(
         &scene,
         &upstream,
-        &["run.json", "--receipt", "receipt.json", "--yes", "--json"],
+        &["run.json", "--drifted", "receipt.json", "--yes", "--json"],
         0,
     ));
     assert_eq!((&done["kept"], upstream.requests()), (&json!(1), 1));
@@ -105,7 +105,7 @@ fn calls_that_drifted_are_fetched_by_the_receipt_of_their_replay() {
     let server = scene.replay(&["--receipt", "receipt.json"]);
     server.call(&chat("weather in Oslo"));
     server.stop().expect(1).says(&["replay with --pending"]);
-    rerecord(&scene, &upstream, &["run.json", "--receipt", "receipt.json"], 2)
+    rerecord(&scene, &upstream, &["run.json", "--drifted", "receipt.json"], 2)
         .says(&["were not kept; replay with --pending, then"]);
 }
 

@@ -4,6 +4,7 @@
 use serde_json::json;
 
 use super::{recorded, replayed};
+use crate::support::loomrec::{command, finish};
 use crate::support::shape::chat;
 
 const RAW: &str = r#"malformed_response;raw="{\"made\":\"up\"}""#;
@@ -58,6 +59,26 @@ fn permission_for_a_fault_not_to_come_must_be_typed_under_strict() {
     ended.expect(1).says(&["never happened", "set aside by --strict: LOOMREC_ALLOW_UNFIRED"]);
     let typed = [&fault[..], &["--allow-unfired"]].concat();
     replayed(&scene, &typed, &[], &calls).0.expect(0);
+}
+
+#[test]
+fn no_setting_leaves_the_command_to_a_live_upstream_under_strict() {
+    let scene = recorded(&[]);
+    std::fs::write(scene.path("loomrec.toml"), "no-env = [\"OPENAI_BASE_URL\"]\n").unwrap();
+    let told = |more: &[&str], variables: &[(&str, &str)]| {
+        let cmd =
+            ["--allow-empty", "--", "sh", "-c", "echo to=$OPENAI_BASE_URL,$ANTHROPIC_BASE_URL"];
+        let args = [more, &cmd].concat();
+        let mut process = command(scene.dir(), &scene.replay_args(&args));
+        let process = process.env_remove("OPENAI_BASE_URL").env_remove("ANTHROPIC_BASE_URL");
+        finish(process.envs(variables.iter().copied()), b"").expect(0)
+    };
+    let ended = told(&["--strict"], &[("LOOMREC_NO_ENV", "ANTHROPIC_BASE_URL")]);
+    assert!(ended.stdout.contains("to=http://127.0.0.1:"), "{}", ended.stdout);
+    assert!(ended.stdout.contains(",http://127.0.0.1:"), "{}", ended.stdout);
+    ended.says(&["no-env OPENAI_BASE_URL (", "no-env ANTHROPIC_BASE_URL (LOOMREC_NO_ENV)"]);
+    let ended = told(&["--strict", "--no-env", "OPENAI_BASE_URL"], &[]);
+    assert!(ended.stdout.contains("to=,http"), "{}", ended.stdout);
 }
 
 #[test]

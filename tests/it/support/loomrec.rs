@@ -43,18 +43,7 @@ impl Finished {
 
 /// The binary, with only PATH from this machine's environment.
 pub(crate) fn command<A: AsRef<OsStr>>(dir: &Path, args: &[A]) -> Command {
-    prepared(Command::new(env!("CARGO_BIN_EXE_loomrec")), dir, args)
-}
-
-/// The binary, which may open at most this many files.
-pub(crate) fn command_with_files<A: AsRef<OsStr>>(most: u32, dir: &Path, args: &[A]) -> Command {
-    let mut shell = Command::new("sh");
-    let script = "ulimit -n \"$0\" && exec \"$@\"";
-    shell.args(["-c", script, &most.to_string(), env!("CARGO_BIN_EXE_loomrec")]);
-    prepared(shell, dir, args)
-}
-
-fn prepared<A: AsRef<OsStr>>(mut command: Command, dir: &Path, args: &[A]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_loomrec"));
     let path = std::env::var_os("PATH").unwrap_or_default();
     command.args(args).current_dir(dir).env_clear().env("PATH", path).env("HOME", dir);
     command.process_group(0);

@@ -108,6 +108,7 @@ fn each_setting_of_who_may_call_is_refused_and_then_named_under_strict_too() {
     for (text, shown) in [
         ("listen = \"127.0.0.2:0\"", "listen"),
         ("listen = \"0.0.0.0:0\"\nallow-remote = true", "allow-remote"),
+        ("allow-host = \"gateway.test\"", "allow-host"),
         ("allow-origin = \"http://page.test\"", "allow-origin"),
         ("redact = \"secret-[0-9]+\"", "redact"),
     ] {
@@ -149,6 +150,7 @@ fn what_lets_calls_leave_a_replay_needs_trust() {
         "on-miss = \"forward\"",
         "on-miss = \"default\"",
         "no-guard = true",
+        "no-env = \"OPENAI_BASE_URL\"",
         "public-url = \"http://page.test\"",
         "otel = true",
     ] {
@@ -194,8 +196,8 @@ fn recordings_in_object_stores_need_trust_however_the_file_names_them() {
             &["show", "79c0"],
             &["stats"],
             &["verify"],
-            &["ui"],
-            &["export", "--format", "har"],
+            &["ui", "--no-open"],
+            &["export", "--to", "har"],
         ] {
             run(line).expect(2).says(&["loomrec.toml:1", &said, "loomrec trust"]);
         }
@@ -244,10 +246,10 @@ fn quiet_of_a_file_does_not_hide_where_calls_go_and_what_is_in_force() {
 #[test]
 fn server_of_a_trusted_file_listens_where_it_says() {
     let project = Project::new();
-    project.settings("[replay]\nallow-origin = \"http://page.test\"\n");
+    project.settings("[replay]\nallow-host = \"gateway.test\"\n");
     project.trust();
     let args = ["replay", "--listen", "127.0.0.1:0", "-r", "run.json"];
     let server = Server::spawn(&mut project.command(&args));
-    server.call(&chat("hi").header("origin: http://page.test")).expect(200);
+    server.call(&chat("hi").header("host: gateway.test")).expect(200);
     server.stop().expect(0);
 }

@@ -17,6 +17,7 @@ const VALUES: &[(&str, &[&str])] = &[
     ("tls_cert", &["cert.pem"]),
     ("tls_key", &["key.pem"]),
     ("pass", &["gateway.example"]),
+    ("allow_host", &["elsewhere.test"]),
     ("allow_origin", &["http://localhost:3000"]),
     ("upstream", &["openai=http://127.0.0.1:1", "http://127.0.0.1:1"]),
     ("ignore", &["/messages", "/user"]),
@@ -33,6 +34,7 @@ const VALUES: &[(&str, &[&str])] = &[
     ("receipt", &["receipt.json"]),
     ("summary", &["summary.md"]),
     ("max_body", &["1000000"]),
+    ("max_connections", &["100"]),
     ("client_timeout", &["20"]),
     ("max_sessions", &["1"]),
     ("session_idle", &["1"]),
@@ -47,6 +49,7 @@ const VALUES: &[(&str, &[&str])] = &[
 
 /// More values, for flags whose type gives none.
 const MORE: &[(&str, &[&str])] = &[
+    ("no_env", &["OPENAI_BASE_URL", "HTTPS_PROXY"]),
     ("log", &["info"]),
     ("config", &["weak.toml"]),
     ("trust", &["0000000000000000000000000000000000000000000000000000000000000000"]),
