@@ -18,11 +18,8 @@ fn scene(journal: &str) -> Scene {
 }
 
 fn score(scene: &Scene, more: &[&str]) -> Finished {
-    let args = match more {
-        ["--recovery", ..] => &["journal", "run.jsonl"][..],
-        _ => &["journal", "run.jsonl", "--recovery"],
-    };
-    scene.run(&[args, more].concat())
+    let without: &[&str] = if more.contains(&"--recovery") { &[] } else { &["--recovery"] };
+    scene.run(&[&["journal", "run.jsonl"], more, without].concat())
 }
 
 /// The output of `journal --recovery --json`.
