@@ -137,7 +137,7 @@ def test_lost_reference_is_no_new_recording(machine, make_machine, bucket, proxy
     assert len(upstream.prompts) == answered
     after = {key: content for key, content in bucket.contents().items() if key in before}
     assert after == before
-    command = re.search(r"`loomrec (compact .*?)`", outcome.stderr)[1].split()
+    command = re.search(r"`loomrec (merge .*?)`", outcome.stderr)[1].split()
     assert command[-1] == f"sha256:{state}"
     outcome = other.run(*command)
     assert outcome.code == 0, outcome.stderr

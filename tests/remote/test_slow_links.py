@@ -146,7 +146,8 @@ def test_progress_is_drawn_on_a_terminal(large, bucket, proxy):
                 return
             shown.extend(piece)
 
-    threading.Thread(target=read, daemon=True).start()
+    reader = threading.Thread(target=read, daemon=True)
+    reader.start()
     started = time.monotonic()
     push = subprocess.Popen([LOOMREC, "push", "agent.json", bucket.url()], cwd=large.work, stderr=theirs,
                             env={**large.environment, "TERM": "xterm"})
@@ -155,6 +156,8 @@ def test_progress_is_drawn_on_a_terminal(large, bucket, proxy):
     assert time.monotonic() - started > 4.5
     assert push.wait(PATIENCE) == 0, shown
     os.close(theirs)
+    # It ends once it has read all that was written.
+    reader.join(PATIENCE)
     text = shown.decode(errors="replace")
     assert re.search(r"objects: \d+ of 32", text), text
     assert "objects uploaded: 32" in text
