@@ -64,7 +64,7 @@ impl BridgeSockets {
 const PRIVATE: &str = "s";
 
 impl EnvironmentChanges {
-    /// Reads the text of the variable. A text that is none has no changes.
+    /// Reads the value of the variable. An invalid value means no changes.
     pub fn read(text: &str) -> Self {
         let value: Value = serde_json::from_str(text).unwrap_or_default();
         let change = |(name, pair): (&String, &Value)| {

@@ -38,7 +38,7 @@ impl BridgeFolder {
 }
 
 impl BridgeName {
-    /// Reads a name; `None` for a text that is none.
+    /// Parses a name; `None` if the text is not a valid name.
     pub fn parse(text: &str) -> Option<Self> {
         let is_name = (1..=LONGEST_NAME).contains(&text.len())
             && text.bytes().all(|byte| byte.is_ascii_alphanumeric());

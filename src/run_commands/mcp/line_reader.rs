@@ -1,9 +1,9 @@
-//! Lines of messages, read within bounds.
+//! Lines of messages: read within bounds, and written.
 
 use std::io;
 
 use bytes::Bytes;
-use tokio::io::{AsyncBufReadExt as _, AsyncRead, BufReader};
+use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
 
 /// The most bytes of one message, as of a request to a run.
 pub(super) const LONGEST_LINE: usize = 64 << 20;
@@ -65,6 +65,19 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
             }
         }
     }
+}
+
+/// Writes a line and its end, and flushes them.
+///
+/// # Errors
+/// An error of the writer.
+pub(super) async fn send_line<W: AsyncWrite + Unpin>(
+    writer: &mut W,
+    line: &[u8],
+) -> io::Result<()> {
+    writer.write_all(line).await?;
+    writer.write_all(b"\n").await?;
+    writer.flush().await
 }
 
 #[cfg(test)]

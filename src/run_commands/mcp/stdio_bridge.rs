@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use tokio::io::{AsyncWriteExt as _, Stdin};
+use tokio::io::Stdin;
 use tokio::sync::mpsc;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::timeout;
@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use super::answer_lines::{AnswerEnd, write_answer, write_gone};
 use super::bridge_listener::BridgeListener;
 use super::handshake_messages::HandshakeMessages;
-use super::line_reader::{LONGEST_LINE, LineReader, ReadLine};
+use super::line_reader::{LONGEST_LINE, LineReader, ReadLine, send_line};
 use super::message_facts::MessageFacts;
 use super::run_client::RunClient;
 use super::run_place::RunPlace;
@@ -230,12 +230,7 @@ async fn read_lines(stdin: Stdin, messages: mpsc::Sender<ReadLine>) {
 async fn write_lines(mut waiting: mpsc::Receiver<Bytes>) {
     let mut stdout = tokio::io::stdout();
     while let Some(line) = waiting.recv().await {
-        let written = async {
-            stdout.write_all(&line).await?;
-            stdout.write_all(b"\n").await?;
-            stdout.flush().await
-        };
-        if written.await.is_err() {
+        if send_line(&mut stdout, &line).await.is_err() {
             return;
         }
     }

@@ -9,11 +9,11 @@ use std::sync::PoisonError;
 use std::time::Duration;
 
 use bytes::Bytes;
-use tokio::io::AsyncWriteExt as _;
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::timeout;
 
+use super::line_reader::send_line;
 use loomrec_cli::wrapped_command::shell_code;
 use loomrec_os::ProcessSignal;
 
@@ -121,12 +121,7 @@ impl ToolProcess {
 /// Writes messages to the stdin of a server, and closes it after the last.
 async fn write_messages(mut stdin: ChildStdin, mut waiting: mpsc::Receiver<SentMessage>) {
     while let Some(SentMessage { line, on_written }) = waiting.recv().await {
-        let written = async {
-            stdin.write_all(&line).await?;
-            stdin.write_all(b"\n").await?;
-            stdin.flush().await
-        };
-        if written.await.is_err() {
+        if send_line(&mut stdin, &line).await.is_err() {
             return;
         }
         // The sender may have left.
