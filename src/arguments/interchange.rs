@@ -9,10 +9,6 @@ use super::SettingScope;
 use super::location::{local_location, location};
 use loomrec_store::RecordingLocation;
 
-/// What `--into` cannot be combined with. The target recording has rules of its own, too: rules
-/// from the environment give way to them, and typed rules are refused.
-const INTO_CONFLICTS: [&str; 2] = ["output", "force"];
-
 /// `loomrec import`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -31,7 +27,6 @@ Examples:
   loomrec import tests/cassettes/*.yaml -o recordings/agent.json
   loomrec import --from har traffic.har -o recordings/web.json --upstream openai=http://127.0.0.1:9999/v1
   loomrec import tests/cassettes --per-file tests/recordings
-  loomrec import new.yaml --into recordings/agent.json
   loomrec import fixtures/recorded/*.json --requests recordings/.loomrec/agent.json.pending -o recordings/agent.json
   loomrec replay --strict -r recordings/agent.json -- pytest")]
 pub struct ImportArgs {
@@ -53,22 +48,13 @@ pub struct ImportArgs {
         short,
         long,
         value_name = "OUT",
-        required_unless_present_any = ["into", "per_file"],
+        required_unless_present = "per_file",
         value_parser = local_location(),
         value_hint = ValueHint::AnyPath,
     )]
     pub output: Option<RecordingLocation>,
-    /// Add to this recording instead: calls that it already holds get further takes
-    #[arg(
-        long,
-        value_name = "RECORDING",
-        conflicts_with_all = INTO_CONFLICTS,
-        value_parser = local_location(),
-        value_hint = ValueHint::AnyPath,
-    )]
-    pub into: Option<RecordingLocation>,
     /// Make a recording of each file in this folder instead, where the plug-in for pytest finds it
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["output", "into", "requests"])]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["output", "requests"])]
     pub per_file: Option<PathBuf>,
     /// Replace an existing recording
     #[arg(long)]

@@ -1,11 +1,8 @@
-//! The flags of `loomrec journal`, and the parsers of sizes and times.
+//! The flags of `loomrec journal`, and the parser of sizes.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::Args;
-use time::OffsetDateTime;
-use time::format_description::well_known::Rfc3339;
 
 /// `loomrec journal`.
 #[derive(Debug, Args)]
@@ -23,7 +20,7 @@ was missed. It is also missed if no fault happened.
 Examples:
   loomrec replay -r agent.json --journal run.jsonl -- pytest
   loomrec journal run.jsonl --failed
-  loomrec journal run.jsonl --model gpt-4o --since 10m --follow
+  loomrec journal run.jsonl --model gpt-4o --follow
   loomrec journal monday.jsonl tuesday.jsonl --sum
   loomrec journal run.jsonl --recovery max_detection_ms=3000,max_recovery_ms=5000
   loomrec journal run.jsonl --recovery budget.json --junit recovery.xml")]
@@ -40,14 +37,6 @@ pub struct JournalArgs {
     /// Only calls to this upstream
     #[arg(long, value_name = "NAME", conflicts_with = "recovery")]
     pub upstream: Option<String>,
-    /// Only calls at this time or later: 2026-01-31T12:00:00Z, or 90s, 10m, 2h, 7d ago
-    #[arg(
-        long,
-        value_name = "TIME",
-        value_parser = TimeArgument::parse,
-        conflicts_with = "recovery"
-    )]
-    pub since: Option<TimeArgument>,
     /// Continue with new calls as they are written, until Ctrl-C
     #[arg(long, conflicts_with_all = ["sum", "recovery"])]
     pub follow: bool,
@@ -68,43 +57,6 @@ pub struct JournalArgs {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
-}
-
-/// A moment, given as a timestamp or as the time that has passed since.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TimeArgument {
-    /// Microseconds since 1970.
-    At(i64),
-    /// This long before now.
-    Ago(Duration),
-}
-
-impl TimeArgument {
-    /// Parses a moment.
-    ///
-    /// # Errors
-    /// Describes the expected format.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        if let Ok(time) = OffsetDateTime::parse(text, &Rfc3339) {
-            let micros = time.unix_timestamp_nanos() / 1000;
-            return Ok(Self::At(i64::try_from(micros).unwrap_or(i64::MAX)));
-        }
-        let ago = || {
-            let unit = match text.chars().last()? {
-                's' => 1,
-                'm' => 60,
-                'h' => 60 * 60,
-                'd' => 24 * 60 * 60,
-                _ => return None,
-            };
-            let number: u64 = text.get(..text.len() - 1)?.parse().ok()?;
-            Some(Self::Ago(Duration::from_secs(number.checked_mul(unit)?)))
-        };
-        ago().ok_or_else(|| {
-            "give a time such as 2026-01-31T12:00:00Z, or 90s, 10m, 2h, 7d for so long ago"
-                .to_owned()
-        })
-    }
 }
 
 /// Parses a size: bytes, or a number with a unit.
@@ -140,15 +92,6 @@ mod tests {
         assert_eq!(sizes, expected);
         for wrong in ["", "0", "MiB", "1.5G", "-1", "9999999999999999GiB", "1TiB"] {
             assert!(size(wrong).is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn moments_are_times_or_so_long_ago() {
-        assert_eq!(TimeArgument::parse("1970-01-01T00:00:01.5Z"), Ok(TimeArgument::At(1_500_000)));
-        assert_eq!(TimeArgument::parse("2h"), Ok(TimeArgument::Ago(Duration::from_secs(7200))));
-        for wrong in ["", "h", "10", "-1h", "soon", "1é", "99999999999999999999d"] {
-            assert!(TimeArgument::parse(wrong).is_err(), "{wrong}");
         }
     }
 }

@@ -31,13 +31,9 @@ pub struct ShowArgs {
     /// The recording (or that of the settings)
     #[arg(value_parser = location(), value_hint = ValueHint::AnyPath)]
     pub file: RecordingLocation,
-    /// The entry: a step id, or the beginning of a hash; HASH#2 for its second take. Optional if
-    /// there is only one entry
+    /// The entry: a step id, or the beginning of a hash; HASH#2 for its second take. Without it, all
+    /// entries are printed, as text that can be compared line by line: for git's textconv
     pub key: Option<String>,
-    /// Print text that can be compared line by line, for git's textconv; without KEY, print
-    /// all entries
-    #[arg(long, conflicts_with = "json")]
-    pub text: bool,
     /// Also print what an earlier call of the conversation had already; --json always has it
     #[arg(long)]
     pub full: bool,

@@ -53,11 +53,6 @@ pub struct RecordArgs {
     #[arg(add = SettingScope::Run)]
     pub run: Option<String>,
 
-    /// Seconds to wait at the end for an object store that cannot be reached
-    #[arg(long, value_name = "SECONDS", default_value_t = 30, env = "LOOMREC_FLUSH_TIMEOUT")]
-    #[arg(add = SettingScope::Run)]
-    pub flush_timeout: u64,
-
     /// Prices per model (JSON), beside or in place of the built-in ones
     #[arg(long, value_name = "FILE", env = "LOOMREC_PRICES")]
     #[arg(add = SettingScope::InputFile)]
@@ -70,16 +65,6 @@ pub struct RecordArgs {
     #[arg(long, value_name = "USD", env = "LOOMREC_MAX_COST", value_parser = positive_amount)]
     #[arg(add = SettingScope::Run)]
     pub max_cost: Option<f64>,
-
-    /// Record at most this many bytes of one answer; larger ones are marked as truncated
-    #[arg(long, value_name = "BYTES", default_value_t = 64 << 20, env = "LOOMREC_MAX_COPY")]
-    #[arg(add = SettingScope::Run)]
-    pub max_copy: usize,
-
-    /// Seconds to wait for an answer, or the rest of it, after the client has disconnected
-    #[arg(long, value_name = "SECONDS", default_value_t = 60, env = "LOOMREC_DRAIN")]
-    #[arg(add = SettingScope::Run)]
-    pub drain: u64,
 
     /// Then replay CMD at once without network, and fail unless its calls, output and exit code are
     /// the same

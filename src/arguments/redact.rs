@@ -11,8 +11,9 @@ use loomrec_store::RecordingLocation;
 #[command(after_help = "\
 Removes credentials of known formats, and text that matches --redact, from requests, answers,
 step ids and everything else in the files, as record does. The hashes of changed requests are
-recomputed. Without --apply, nothing is changed. To find these calls again, replay and record
-need the same --redact; set it in loomrec.toml: redact = ['…'].
+recomputed. Without --apply, nothing is changed. With it, the file keeps the patterns of --redact:
+a replay of it redacts requests in the same way. To record into it, give them again, or set them in
+loomrec.toml: redact = ['…'].
 
 Exit code 0 if everything is clean or can be cleaned, 1 if something cannot be removed.
 

@@ -90,10 +90,6 @@ pub struct RerecordArgs {
     #[arg(long, value_name = "N", default_value_t = 4, env = "LOOMREC_CONCURRENCY")]
     #[arg(add = SettingScope::Run)]
     pub concurrency: usize,
-    /// How often to send one request at most, while its upstream is busy
-    #[arg(long, value_name = "N", default_value_t = 6, env = "LOOMREC_TRIES")]
-    #[arg(add = SettingScope::Run)]
-    pub tries: u32,
     /// Maximum time for a complete answer
     #[arg(long, value_name = "SECONDS", default_value_t = 600, env = "LOOMREC_TIMEOUT")]
     #[arg(add = SettingScope::Run)]
@@ -103,9 +99,9 @@ pub struct RerecordArgs {
     #[arg(add = SettingScope::InputFile)]
     pub prices: Option<PathBuf>,
     /// Maximum bytes of one answer; larger answers are not kept
-    #[arg(long, value_name = "BYTES", default_value_t = 64 << 20, env = "LOOMREC_MAX_COPY")]
+    #[arg(long, value_name = "BYTES", default_value_t = 64 << 20, env = "LOOMREC_MAX_BODY")]
     #[arg(add = SettingScope::Run)]
-    pub max_copy: usize,
+    pub max_body: usize,
 
     /// Send without asking; required if there is no terminal
     #[arg(short, long, env = "LOOMREC_YES", value_parser = FalseyValueParser::new())]

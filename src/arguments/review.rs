@@ -31,7 +31,7 @@ Examples:
   loomrec review recordings/agent.json
   loomrec review recordings/agent.json --accept             # all changes
   loomrec review recordings/agent.json --reject plan 3f2c9a1b
-  loomrec review recordings/agent.json --new tried.json     # from rerecord -o tried.json
+  loomrec review recordings/agent.json --output tried.json     # from rerecord -o tried.json
   loomrec review --list
   loomrec review recordings/*.json --check                  # in CI")]
 pub struct ReviewArgs {
@@ -43,15 +43,15 @@ pub struct ReviewArgs {
     /// The recording of the settings, if --list is given and no FILE is.
     #[arg(skip)]
     pub configured: Option<RecordingLocation>,
-    /// The file with the pending changes [default: FILE.new]
+    /// The file with the pending changes, which rerecord -o wrote [default: FILE.new]
     #[arg(
-        short = 'o',
-        long = "new",
+        short,
+        long,
         value_name = "FILE.new",
         value_parser = local_location(),
         value_hint = ValueHint::AnyPath,
     )]
-    pub new: Option<RecordingLocation>,
+    pub output: Option<RecordingLocation>,
     /// List what is pending, and review nothing
     #[arg(long)]
     pub list: bool,

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 use clap::builder::FalseyValueParser;
@@ -119,7 +120,9 @@ pub struct ServeArgs {
     #[arg(add = SettingScope::SUMMARY_FILE)]
     pub summary: Option<PathBuf>,
 
-    /// Refuse request bodies larger than this many bytes
+    /// Refuse request bodies larger than this many bytes, and record no more of one answer
+    ///
+    /// Larger answers are marked as truncated.
     #[arg(
         long,
         value_name = "BYTES",
@@ -133,6 +136,20 @@ pub struct ServeArgs {
     /// The limits for clients.
     #[command(flatten)]
     pub limits: LimitArgs,
+
+    /// Seconds to wait for what is not finished
+    ///
+    /// An answer whose client has left, an object store that cannot be reached at the end [default:
+    /// 60]; after SIGTERM, open sessions, while new ones are refused [default: 25].
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        env = "LOOMREC_DRAIN",
+        value_parser = clap::value_parser!(u64).range(0..=86_400),
+        add = StrictEffect::Harmless
+    )]
+    #[arg(add = SettingScope::Run)]
+    pub drain: Option<u64>,
 
     /// The flags for recordings of sessions.
     #[command(flatten)]
@@ -246,4 +263,18 @@ pub struct ServeArgs {
     /// What comes from the settings file.
     #[arg(skip)]
     pub from_settings: FromSettings,
+}
+
+impl ServeArgs {
+    /// Returns how long to wait for the rest of a recorded answer, and for an object store.
+    #[must_use]
+    pub fn recording_drain(&self) -> Duration {
+        Duration::from_secs(self.drain.unwrap_or(60))
+    }
+
+    /// Returns how long open sessions may take to end after SIGTERM.
+    #[must_use]
+    pub fn session_drain(&self) -> Duration {
+        Duration::from_secs(self.drain.unwrap_or(25))
+    }
 }

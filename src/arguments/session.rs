@@ -32,18 +32,6 @@ pub struct SessionArgs {
     #[arg(add = SettingScope::Run)]
     pub session_idle: u64,
 
-    /// Seconds after SIGTERM that open sessions may take to end; new ones are refused
-    #[arg(
-        long,
-        value_name = "SECONDS",
-        default_value_t = 25,
-        env = "LOOMREC_SESSION_DRAIN",
-        value_parser = clap::value_parser!(u64).range(0..=86_400),
-        add = StrictEffect::Harmless
-    )]
-    #[arg(add = SettingScope::Run)]
-    pub session_drain: u64,
-
     /// Refuse calls of sessions that no control call has begun: for test frameworks and hubs
     #[arg(
         long,

@@ -10,6 +10,9 @@ pub const PARAMETER: &str = "parameter ";
 /// The prefix of a rule for what clients make anew.
 pub const NORMALIZE: &str = "normalize ";
 
+/// The prefix of a rule for what is redacted before requests are compared.
+pub const REDACT: &str = "redact ";
+
 /// What `--strict` made of the values of flags. Empty without `--strict`.
 #[derive(Clone, Debug, Default)]
 pub struct SetAside {

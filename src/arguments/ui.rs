@@ -17,7 +17,7 @@ A journal does not hold the text of requests and answers; -r adds it from the re
 Examples:
   loomrec ui recordings/agent.json
   loomrec ui run.jsonl -r recordings/agent.json
-  loomrec ui recordings/ --listen 8080 --no-open")]
+  loomrec ui recordings/ --listen 8080")]
 pub struct UiArgs {
     /// The recording to show (or that of the settings), or a journal that --journal wrote
     #[arg(value_name = "FILE", value_parser = location(), value_hint = ValueHint::AnyPath)]
@@ -34,7 +34,4 @@ pub struct UiArgs {
     /// The address to listen on, or its port: one of this machine alone [default: a free port]
     #[arg(long, value_name = "ADDR", value_parser = loopback_address)]
     pub listen: Option<SocketAddr>,
-    /// Do not open a browser
-    #[arg(long)]
-    pub no_open: bool,
 }

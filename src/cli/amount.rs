@@ -7,6 +7,8 @@ use time::format_description::well_known::Rfc3339;
 
 use super::args::duration::DURATION_UNITS;
 
+pub use loomrec_recording::cost::dollars;
+
 /// Returns how long before `now` an entry was recorded, according to its `recorded_at`. Zero for a
 /// time in the future, `None` for a text that is not a timestamp.
 pub fn age(recorded_at: &str, now: SystemTime) -> Option<Duration> {
@@ -22,23 +24,6 @@ pub fn span(time: Duration) -> String {
     match fits.into_iter().find(|(_, size)| seconds >= *size) {
         Some((unit, size)) => format!("{} {unit}", seconds / size),
         None => "0 s".to_owned(),
-    }
-}
-
-/// Formats dollars with a useful number of digits: an amount that is not nothing never looks like
-/// nothing. The inspector's page does the same (`money` in its `text.js`).
-pub fn dollars(dollars: f64) -> String {
-    match dollars {
-        0.0 => "$0".to_owned(),
-        tiny if tiny.abs() < 1e-12 => format!("${tiny:e}"),
-        small if small.abs() < 0.000_001 => {
-            // Two digits that are not leading zeros.
-            let digits = (1.0 - small.abs().log10().floor()) as usize;
-            format!("${small:.digits$}").trim_end_matches('0').to_owned()
-        }
-        small if small.abs() < 0.01 => format!("${small:.6}"),
-        middle if middle.abs() < 1.0 => format!("${middle:.4}"),
-        large => format!("${large:.2}"),
     }
 }
 

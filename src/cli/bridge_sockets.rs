@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+/// The variable with the URL of a run.
+pub const URL_VARIABLE: &str = "LOOMREC_URL";
 /// The variable that names the folder.
 pub const FOLDER_VARIABLE: &str = "LOOMREC_MCP";
 /// The variable with what a run changed in the environment of CMD.
@@ -43,6 +45,16 @@ impl BridgeSockets {
         self.0.path().join(PRIVATE)
     }
 
+    /// Creates the folder for launchers of servers, and returns its path.
+    ///
+    /// # Errors
+    /// An error of the file system.
+    pub fn launchers(&self) -> std::io::Result<PathBuf> {
+        let path = self.path().join(LAUNCHERS);
+        loomrec_os::create_private_folder(&path)?;
+        Ok(path)
+    }
+
     /// Returns the variables for CMD, which gets `set` beside them.
     pub fn variables<'v>(
         &self,
@@ -62,6 +74,8 @@ impl BridgeSockets {
 
 /// The folder within the temporary one.
 const PRIVATE: &str = "s";
+/// The folder for launchers within it.
+const LAUNCHERS: &str = "bin";
 
 impl EnvironmentChanges {
     /// Reads the value of the variable. An invalid value means no changes.

@@ -18,12 +18,14 @@ pub mod prices;
 pub mod pricing;
 pub mod result_output;
 pub mod serve_setup;
+pub mod server_launchers;
 pub mod set_aside;
 pub mod settings;
 pub mod short_key;
 pub mod store_note;
 pub mod table;
 pub mod terminal;
+pub mod tool_servers;
 pub mod trust_store;
 pub mod usage_hint;
 pub mod user_folder;
@@ -34,7 +36,6 @@ use std::pin::Pin;
 use std::process::ExitCode;
 
 use clap::FromArgMatches;
-use clap::parser::ValueSource;
 
 use loomrec_arguments as args;
 
@@ -76,7 +77,7 @@ pub fn run(dispatch: Dispatch) -> ExitCode {
     settings.trust_given(&all);
     let strict = StrictFlags::of(&plain, &all, &settings);
     let refused = strict.as_ref().map_or(Ok(()), StrictFlags::refuse_contradictions);
-    if let Err(failure) = refused.and_then(|()| refuse_rules_beside_into(&all)) {
+    if let Err(failure) = refused {
         return fail(&failure);
     }
     // Parsed again, so that a strict replay has nothing of what was set aside.
@@ -248,26 +249,6 @@ fn rules_of(identity: &mut args::IdentityArgs) -> Vec<(&mut Vec<String>, &'stati
 /// A command's name, its upstreams, and its rules with the names of their flags.
 type CommandLists<'a> =
     (&'static str, &'a mut Vec<String>, Vec<(&'a mut Vec<String>, &'static str)>);
-
-/// Refuses typed rules together with `--into`: the recording has its own rules, under which its
-/// keys were made.
-fn refuse_rules_beside_into(matches: &clap::ArgMatches) -> Result<(), CommandFailure> {
-    let import = match matches.subcommand() {
-        Some(("import", import)) if import.value_source("into").is_some() => import,
-        _ => return Ok(()),
-    };
-    let rules = ["ignore", "identity_header", "ignore_header", "normalize"];
-    for name in rules.into_iter().chain(["tool_results"]) {
-        if import.value_source(name) == Some(ValueSource::CommandLine) {
-            let flag = name.replace('_', "-");
-            return Err(CommandFailure::usage(format!(
-                "--{flag} cannot be used with --into: calls are kept under the rules of the \
-                 recording; leave --{flag} out"
-            )));
-        }
-    }
-    Ok(())
-}
 
 /// Prints why a command failed, and returns its exit code.
 fn fail(failure: &CommandFailure) -> ExitCode {

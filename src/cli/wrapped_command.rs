@@ -131,7 +131,10 @@ impl CommandEnvironment {
         if let Some(preset) = of_command {
             self.variables.extend(preset.file_variable().filter(|(name, _)| !is_set(name)));
             let openai = self.variables.iter().find(|(name, _)| name == "OPENAI_BASE_URL");
-            let openai = openai.map_or("", |(_, value)| value);
+            let own =
+                current.get("OPENAI_BASE_URL").map(String::as_str).filter(|it| !it.is_empty());
+            // Without the variable, the agent calls the provider itself.
+            let openai = openai.map_or(own.unwrap_or(OPENAI_ITSELF), |(_, value)| value);
             self.arguments = preset.arguments(openai);
         }
         self
@@ -145,6 +148,9 @@ impl CommandEnvironment {
         self.variables.iter().map(line).collect()
     }
 }
+
+/// The address at which OpenAI's clients call it.
+const OPENAI_ITSELF: &str = "https://api.openai.com/v1";
 
 /// An upstream's address from the user's own environment.
 #[derive(Debug, PartialEq, Eq)]

@@ -136,7 +136,16 @@ fn rule(number: usize, value: &Value) -> Result<Option<FaultRule>, FieldError> {
     let operation = known.map(|operation| operation.as_str().to_owned()).collect();
     let when = RuleMatch { operation, ..RuleMatch::default() };
     let source = FaultSource::Plan;
-    Ok(Some(FaultRule { name, when, fault, times: None, probability: None, target, source }))
+    Ok(Some(FaultRule {
+        name,
+        when,
+        fault,
+        times: None,
+        per: None,
+        probability: None,
+        target,
+        source,
+    }))
 }
 
 /// Reads the fault: its kind, and the other fields of its object.

@@ -25,6 +25,20 @@ pub enum AnswerBody {
     Live(UpstreamBody),
     /// Any of these, after a beginning that was read before.
     Prefixed(Box<PrefixedBody>),
+    /// Any of these, with its chunks changed as they pass.
+    Edited(Box<EditedBody>),
+}
+
+impl AnswerBody {
+    /// Notes that the client gets a changed answer, if it is recorded.
+    pub fn note_change(&self) {
+        match self {
+            Self::Tee(body) => body.note_change(),
+            Self::Prefixed(body) => body.rest.note_change(),
+            Self::Edited(body) => body.rest.note_change(),
+            Self::Full(_) | Self::Replay(_) | Self::Live(_) => {}
+        }
+    }
 }
 
 impl Body for AnswerBody {
@@ -41,6 +55,7 @@ impl Body for AnswerBody {
             Self::Replay(body) => Pin::new(body).poll_frame(cx),
             Self::Live(body) => Pin::new(body).poll_frame(cx),
             Self::Prefixed(body) => body.poll_frame(cx),
+            Self::Edited(body) => body.poll_frame(cx),
         }
     }
 
@@ -51,6 +66,7 @@ impl Body for AnswerBody {
             Self::Replay(body) => body.is_end_stream(),
             Self::Live(body) => body.is_end_stream(),
             Self::Prefixed(body) => body.first.is_empty() && body.rest.is_end_stream(),
+            Self::Edited(body) => body.rest.is_end_stream(),
         }
     }
 
@@ -61,7 +77,7 @@ impl Body for AnswerBody {
             Self::Replay(body) => body.size_hint(),
             Self::Live(body) => body.size_hint(),
             // The head announces the length, if there is one.
-            Self::Prefixed(_) => SizeHint::new(),
+            Self::Prefixed(_) | Self::Edited(_) => SizeHint::new(),
         }
     }
 }
@@ -86,5 +102,30 @@ impl PrefixedBody {
             Some(data) => Poll::Ready(Some(Ok(Frame::data(data)))),
             None => Pin::new(&mut self.rest).poll_frame(cx),
         }
+    }
+}
+
+/// Changes a chunk of a body.
+pub type ChunkEdit = Box<dyn FnMut(Bytes) -> Bytes + Send>;
+
+/// A body whose chunks are changed as they pass. None is held back.
+pub struct EditedBody {
+    rest: AnswerBody,
+    edit: ChunkEdit,
+}
+
+impl EditedBody {
+    /// Returns `rest` with each chunk changed by `edit`.
+    pub fn new(rest: AnswerBody, edit: ChunkEdit) -> Self {
+        Self { rest, edit }
+    }
+
+    fn poll_frame(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, RecordedCut>>> {
+        let Self { rest, edit } = self;
+        let frame = Pin::new(rest).poll_frame(cx);
+        frame.map(|frame| frame.map(|frame| frame.map(|frame| frame.map_data(edit))))
     }
 }

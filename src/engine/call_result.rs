@@ -3,10 +3,13 @@
 use std::time::Duration;
 
 use http::Response;
+use http::header::TRAILER;
 use tokio::time::Instant;
 
 use super::answer_body::AnswerBody;
 use super::call_outcome::{AnswerOrigin, CallOutcome};
+use super::incoming_call::IncomingCall;
+use super::trailer;
 use loomrec_provider::TokenUsage;
 
 /// The result of a call.
@@ -38,5 +41,15 @@ impl CallResult {
     /// Returns a result whose response is sent at once.
     pub(super) fn new(response: Response<AnswerBody>, outcome: CallOutcome) -> Self {
         Self { response, outcome, origin: None, spent: None, due: None, waited: Duration::ZERO }
+    }
+
+    /// Returns the result as the client of this call gets it: the head names trailers only if the
+    /// client takes them.
+    pub fn sent_to(mut self, call: &IncomingCall) -> Self {
+        let headers = self.response.headers_mut();
+        if headers.contains_key(TRAILER) && !trailer::accepts_trailers(&call.headers) {
+            headers.remove(TRAILER);
+        }
+        self
     }
 }

@@ -1,5 +1,6 @@
 //! Construction of the requests that go upstream.
 
+use std::borrow::Cow;
 use std::fmt::Display;
 use std::sync::Arc;
 
@@ -8,8 +9,9 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 
 use super::incoming_call::IncomingCall;
 use super::route::RouteTable;
+use super::trailer;
 use crate::record::remove_hop_by_hop;
-use crate::upstream::UpstreamRequest;
+use crate::upstream::{AwsScope, UpstreamRequest};
 use crate::websocket::handshake;
 use loomrec_dialect::compat::header_chaos::CHAOS_PREFIX;
 use loomrec_provider::directory;
@@ -29,6 +31,9 @@ impl Forwarding {
     pub(super) fn request(&self, call: &IncomingCall) -> Option<UpstreamRequest> {
         let mut headers = call.headers.clone();
         remove_hop_by_hop(&mut headers);
+        if trailer::accepts_trailers(&call.headers) {
+            trailer::ask_for_trailers(&mut headers);
+        }
         let is_ours = |name: &&HeaderName| {
             let name = name.as_str();
             name.starts_with("x-loomrec-") || name.starts_with(CHAOS_PREFIX)
@@ -48,15 +53,19 @@ impl Forwarding {
             headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         }
         let route = call.route();
-        let base = self.routes.base(route)?;
+        let target = call.signed_target.as_deref();
+        let aws = target.and_then(|target| AwsScope::of_call(&call.headers, target));
+        let public = || aws.as_ref().and_then(AwsScope::public_address).map(Cow::Owned);
+        let base = self.routes.base(route).map(Cow::Borrowed).or_else(public)?;
         Some(UpstreamRequest {
             upstream: route.upstream.clone(),
-            base: base.clone(),
             method: call.method.clone(),
             path: directory::sent_path(&route.upstream, &route.path, base.path()),
+            base: base.into_owned(),
             query: route.query.clone(),
             headers,
             body: call.body.clone(),
+            aws: aws.map(Box::new),
             turn: call.turn.clone(),
         })
     }

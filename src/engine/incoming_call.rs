@@ -25,6 +25,8 @@ pub struct IncomingCall {
     pub headers: HeaderMap,
     /// The body as it arrived.
     pub body: Bytes,
+    /// The path and the query as the client signed them for AWS, if it did.
+    pub signed_target: Option<Box<str>>,
     /// When the call arrived.
     pub arrived: Instant,
     /// The same moment in microseconds since 1970, unique in this run.
@@ -32,7 +34,9 @@ pub struct IncomingCall {
     /// Whether the call is kept waiting because its recorded client got nothing; `None` if the
     /// recording has no such call.
     pub is_held: Option<Arc<AtomicBool>>,
-    /// The turn over a WebSocket in whose place the call is made, if it has an upstream.
+    /// Whether the call is made in the place of a turn over a WebSocket.
+    pub is_turn: bool,
+    /// That turn, if it has an upstream.
     pub turn: Option<SocketTurn>,
 }
 
@@ -64,7 +68,7 @@ impl IncomingCall {
     }
 
     /// Returns the ids that the client gave its requests, if they are in JSON-RPC.
-    pub(crate) fn rpc_ids(&self) -> Option<RpcIds> {
+    pub fn rpc_ids(&self) -> Option<RpcIds> {
         let observed = &self.parsed.redacted.observed;
         observed.call.rpc.as_ref()?;
         // The body may have come compressed.

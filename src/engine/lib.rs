@@ -34,12 +34,13 @@ pub mod route;
 mod strictness;
 mod take_lease;
 pub mod tool_bridge;
+mod trailer;
 pub mod upstream;
 pub mod websocket;
 
 use std::sync::Arc;
 
-pub use answer_body::{AnswerBody, PrefixedBody};
+pub use answer_body::{AnswerBody, ChunkEdit, EditedBody, PrefixedBody};
 pub use call_outcome::{AnswerOrigin, AnswerSource, CallOutcome, ServedTake};
 pub use call_result::{CallResult, RecordedUsage};
 pub use credential::RequestCredentials;

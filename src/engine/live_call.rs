@@ -14,7 +14,7 @@ use super::error_response;
 use super::forwarding::Forwarding;
 use super::incoming_call::IncomingCall;
 use crate::record::conversation::LiveConversation;
-use crate::record::{CostRefusal, OnRecorded, RecordEngine, RecordJob, remove_hop_by_hop};
+use crate::record::{CostRefusal, OnRecorded, RecordEngine, RecordJob, remove_connection_headers};
 use crate::upstream::{UpstreamClient, UpstreamError};
 use crate::websocket::conversation::NextConversation;
 use loomrec_recording::EntryName;
@@ -75,7 +75,7 @@ pub(super) async fn forward(
     let result = match client.send(request).await {
         Ok(response) => {
             let (mut parts, body) = response.into_parts();
-            remove_hop_by_hop(&mut parts.headers);
+            remove_connection_headers(&mut parts.headers);
             let upgraded = parts.extensions.remove::<OnUpgrade>();
             let mut response = Response::from_parts(parts, AnswerBody::Live(body));
             if let Some(upstream) = upgraded {

@@ -11,9 +11,9 @@ use super::call_result::{CallResult, RecordedUsage};
 use super::incoming_call::IncomingCall;
 use super::parsed_request::ParsedRequest;
 use super::take_lease::TakeLease;
-use crate::blocking;
 use crate::replay::{
     AskedForm, ENTRY, ReplayAnswer, ReplayEngine, TakeConversation, TakeMatch, UnexplainedMiss,
+    WaitingPlace,
 };
 use crate::websocket::conversation::NextConversation;
 use crate::websocket::handshake;
@@ -91,6 +91,8 @@ pub(super) async fn deliver(
 ) -> Result<CallResult, UnexplainedMiss> {
     let FoundTake { replay, observed, mut matched, mut lease } = found;
     lease.iter_mut().for_each(TakeLease::consume);
+    // A fault that has the lease settles this very take.
+    let may_exchange = lease.is_some();
     let ids = call.rpc_ids();
     let asked = AskedForm { accept_encoding: call.accept_encoding(), ids: ids.as_ref() };
     call.set_held(matched.take.is_undelivered());
@@ -102,7 +104,7 @@ pub(super) async fn deliver(
     }
     let mut result = served(delivered?);
     if result.response.status() == StatusCode::SWITCHING_PROTOCOLS
-        && let Err(why) = follow(&mut result, replay, call, &matched).await
+        && let Err(why) = follow(&mut result, replay, call, &matched, may_exchange).await
     {
         replay.release(matched.index(), observed.session.as_deref());
         return Err(UnexplainedMiss::of_take(&matched, why));
@@ -119,15 +121,19 @@ async fn follow(
     replay: &Arc<ReplayEngine>,
     call: &IncomingCall,
     matched: &TakeMatch<'_>,
+    may_exchange: bool,
 ) -> Result<(), &'static str> {
     if !handshake::is_offered(&call.method, &call.headers) {
         return Err("it was recorded over a WebSocket");
     }
+    let session = call.storable().session.as_deref();
+    let open = || WaitingPlace::open(replay, matched.index(), session);
+    let waiting = may_exchange.then(open).flatten();
     let place = matched.place();
-    let (replay, observed) = (Arc::clone(replay), call.storable().clone());
+    let (own, observed) = (Arc::clone(replay), call.storable().clone());
     let secrets = call.secrets().clone();
-    let read = move || TakeConversation::read(&replay, observed, secrets, place);
-    match blocking::run_blocking(read).await {
+    let read = move || TakeConversation::read(&own, observed, secrets, place, waiting);
+    match replay.read_connection(read).await {
         Some(conversation) => {
             NextConversation::follow(&mut result.response, conversation);
             Ok(())

@@ -292,14 +292,15 @@ fn is_at(base: &Url, target: &Authority) -> bool {
 
 /// Whether a target names the public host of an upstream.
 fn is_public_host(upstream: &str, target: &Authority) -> bool {
-    let Some(base) = directory::KnownUpstream::find(upstream).and_then(|known| known.base) else {
-        return false;
+    let has_usual_port = target.port_u16().is_none_or(|port| port == 443);
+    let Some(known) = directory::KnownUpstream::find(upstream) else {
+        // Of some providers, only the hosts are known.
+        let at_host = directory::ProviderHosts::upstream_at(target.host());
+        return has_usual_port && at_host == Some(upstream);
     };
+    let Some(base) = known.base else { return false };
     match base.strip_prefix("https://").filter(|host| !host.contains([':', '/'])) {
-        Some(host) => {
-            host.eq_ignore_ascii_case(target.host())
-                && target.port_u16().is_none_or(|port| port == 443)
-        }
+        Some(host) => has_usual_port && host.eq_ignore_ascii_case(target.host()),
         None => Url::parse(base).is_ok_and(|base| is_at(&base, target)),
     }
 }

@@ -108,6 +108,7 @@ impl BodyTransform {
             | Fault::ConnectionDrop
             | Fault::PartialResponse { .. }
             | Fault::ToolCallFault { .. }
+            | Fault::ToolResultFault { .. }
             | Fault::Drop
             | Fault::RateLimit
             | Fault::Disconnect => {

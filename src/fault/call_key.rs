@@ -6,6 +6,8 @@ use loomrec_identity::RequestKey;
 
 /// The key of connections that get a fault before any request has come on them.
 const CONNECTION: &str = "connection";
+/// The key of all calls of a session.
+const SESSION: &str = "session";
 
 /// The key that repeated calls share. Attempts are counted by it, and recovery is judged by it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -39,6 +41,11 @@ pub enum CallKey {
         /// The name of the upstream.
         upstream: String,
     },
+    /// All calls of one session. It only counts calls, and is never reported.
+    Session {
+        /// The session that the calls name.
+        session: Option<String>,
+    },
 }
 
 impl CallKey {
@@ -48,7 +55,8 @@ impl CallKey {
             Self::Connection => None,
             Self::Request { session, .. }
             | Self::Step { session, .. }
-            | Self::Upstream { session, .. } => session.as_deref(),
+            | Self::Upstream { session, .. }
+            | Self::Session { session } => session.as_deref(),
         }
     }
 
@@ -58,20 +66,26 @@ impl CallKey {
         Some(Self::Upstream { session: session.clone(), upstream: upstream.clone() })
     }
 
+    /// The key that counts the calls of this one's session.
+    pub(super) fn of_session(&self) -> Self {
+        Self::Session { session: self.session().map(str::to_owned) }
+    }
+
     /// The step of the calls.
     pub fn step(&self) -> Option<&str> {
         match self {
-            Self::Connection | Self::Upstream { .. } => None,
+            Self::Connection | Self::Upstream { .. } | Self::Session { .. } => None,
             Self::Request { step, .. } => step.as_deref(),
             Self::Step { step, .. } => Some(step),
         }
     }
 
     /// Returns the request key in hexadecimal digits. For calls counted by step or upstream, returns
-    /// its name; for connections, the word `connection`.
+    /// its name; for connections and sessions, what they are.
     pub fn request(&self) -> &str {
         match self {
             Self::Connection => CONNECTION,
+            Self::Session { .. } => SESSION,
             Self::Step { step: name, .. } | Self::Upstream { upstream: name, .. } => name,
             Self::Request { request, .. } => request.as_str(),
         }
@@ -82,6 +96,7 @@ impl CallKey {
     pub(super) fn chance_text(&self) -> Cow<'_, str> {
         match self {
             Self::Connection => CONNECTION.into(),
+            Self::Session { .. } => SESSION.into(),
             Self::Step { step: name, .. } | Self::Upstream { upstream: name, .. } => name.into(),
             Self::Request { request, upstream, step, .. } => {
                 let step = step.as_deref().unwrap_or_default();
@@ -95,6 +110,7 @@ impl CallKey {
         let length = |text: &Option<String>| text.as_ref().map_or(0, String::len);
         let texts = match self {
             Self::Connection => 0,
+            Self::Session { session } => length(session),
             Self::Request { session, upstream, step, .. } => {
                 length(session) + upstream.len() + length(step)
             }

@@ -69,7 +69,7 @@ impl CallTurn<'_> {
         if let Some(fault) = declared.header {
             let name = Arc::from(fault.name());
             let declared = RuleUse { source: FaultSource::Header, name: &name, fault };
-            decided = self.apply_rule(declared, (None, None), false);
+            decided = self.apply_rule(declared, (None, None, None), false);
         }
         if let Some(entry) = declared.entry {
             decided = self.apply_entry(facts, entry, decided);
@@ -101,7 +101,7 @@ impl CallTurn<'_> {
             counters.overruled(source, name);
             return decided;
         }
-        self.apply_rule(RuleUse { source, name, fault }, (rule.limit(alone), None), true)
+        self.apply_rule(RuleUse { source, name, fault }, (rule.limit(alone), None, None), true)
     }
 
     /// Returns the fault of a rule of the plan, unless the call has one already.
@@ -123,7 +123,7 @@ impl CallTurn<'_> {
             self.decider.counters.overruled(source, name);
             return decided;
         }
-        let limits = (rule.times, rule.probability);
+        let limits = (rule.times, rule.probability, rule.per);
         let declared = RuleUse { source, name, fault: &rule.fault };
         self.apply_rule(declared, limits, rule.when.counts_by_step())
     }
@@ -140,7 +140,7 @@ impl CallTurn<'_> {
         let rolled = rates.roll(draw)?;
         let (name, fault) = (Arc::from(rolled.action), &rolled.fault);
         let declared = RuleUse { source: FaultSource::Chaos, name: &name, fault };
-        let decided = self.apply_rule(declared, (None, None), false)?;
+        let decided = self.apply_rule(declared, (None, None, None), false)?;
         Some(DecidedFault { delay_ms: rolled.delay_ms, ..decided })
     }
 
@@ -149,19 +149,20 @@ impl CallTurn<'_> {
     fn apply_rule(
         &mut self,
         RuleUse { source, name: rule, fault }: RuleUse<'_>,
-        (times, probability): (Option<u32>, Option<f64>),
+        (times, probability, per): (Option<u32>, Option<f64>, Option<CountPer>),
         by_step: bool,
     ) -> Option<DecidedFault> {
         let counters = &self.decider.counters;
         counters.matched(source, rule, fault);
-        let (fault, times, per) = match fault {
+        let (fault, times, own) = match fault {
             Fault::RecoverAfter { failures, per, fault } => {
                 (&**fault, Some(times.map_or(*failures, |times| times.min(*failures))), *per)
             }
             other => (other, times, CountPer::Key),
         };
-        let of_upstream = match per {
+        let of_others = match per.unwrap_or(own) {
             CountPer::Upstream => self.key.of_upstream(),
+            CountPer::Run => Some(self.key.of_session()),
             CountPer::Key => None,
         };
         let roll = roll(self.decider.seed, rule, &self.key.chance_text(), self.of_key.call);
@@ -170,10 +171,10 @@ impl CallTurn<'_> {
             return None;
         }
         let mut shared;
-        let (history, counted_in) = match (of_upstream, self.step.as_ref().filter(|_| by_step)) {
-            (Some(upstream), _) => {
-                shared = self.decider.upstreams.lock(&upstream);
-                (shared.history(&upstream), CountedIn::Upstream(upstream))
+        let (history, counted_in) = match (of_others, self.step.as_ref().filter(|_| by_step)) {
+            (Some(others), _) => {
+                shared = self.decider.shared.lock(&others);
+                (shared.history(&others), CountedIn::Shared(others))
             }
             (None, Some(step)) => {
                 shared = self.decider.steps.lock(step);

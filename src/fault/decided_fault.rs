@@ -39,8 +39,8 @@ pub enum CountedIn {
     Key,
     /// Those of this step.
     Step(CallKey),
-    /// Those of this upstream.
-    Upstream(CallKey),
+    /// Those of this upstream, or of this session.
+    Shared(CallKey),
 }
 
 /// The faults that a call itself and the entry that would answer it declare.

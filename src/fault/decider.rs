@@ -30,8 +30,8 @@ pub struct FaultDecider {
     pub(super) histories: CallHistories,
     /// The histories of steps. Their locks are taken after those of `histories`.
     pub(super) steps: CallHistories,
-    /// The histories of upstreams. As those of steps, they are locked last.
-    pub(super) upstreams: CallHistories,
+    /// The histories of upstreams and sessions. As those of steps, they are locked last.
+    pub(super) shared: CallHistories,
     /// What became of the faults.
     pub(super) counters: Arc<FaultCounters>,
     /// Whether any call named a step.
@@ -55,9 +55,9 @@ impl FaultDecider {
             });
         }
         let (histories, steps) = (CallHistories::default(), CallHistories::default());
-        let (upstreams, has_seen_step) = (CallHistories::default(), AtomicBool::new(false));
+        let (shared, has_seen_step) = (CallHistories::default(), AtomicBool::new(false));
         let counters = Arc::new(counters);
-        Self { plan, seed, histories, steps, upstreams, counters, has_seen_step }
+        Self { plan, seed, histories, steps, shared, counters, has_seen_step }
     }
 
     /// Returns what became of the faults.
@@ -154,7 +154,7 @@ impl FaultDecider {
         let (histories, key) = match &decided.counted_in {
             CountedIn::Key => (&self.histories, key),
             CountedIn::Step(step) => (&self.steps, step),
-            CountedIn::Upstream(upstream) => (&self.upstreams, upstream),
+            CountedIn::Shared(others) => (&self.shared, others),
         };
         if let Some(history) = histories.lock(key).known(key)
             && let Some(fires) = history.fires.get_mut(&decided.counted_as())
@@ -185,7 +185,7 @@ impl FaultDecider {
     pub fn reset(&self, session: Option<&str>) {
         self.histories.forget(session);
         self.steps.forget(session);
-        self.upstreams.forget(session);
+        self.shared.forget(session);
     }
 }
 

@@ -34,7 +34,7 @@ const fn form(
 }
 
 /// All fault types.
-pub(super) static FORMS: [FaultForm; 22] = [
+pub(super) static FORMS: [FaultForm; 23] = [
     form("timeout", Some("after_ms"), &[("after_ms", Plain)]),
     form("hang", Some("max_ms"), &[("max_ms", Plain)]),
     form("wedged", Some("max_ms"), &[("max_ms", Plain)]),
@@ -70,6 +70,8 @@ pub(super) static FORMS: [FaultForm; 22] = [
             ("raise", Plain),
             ("status_code", Plain),
             ("message", Text),
+            ("code", Plain),
+            ("reason", Text),
         ],
     ),
     form("connection_reset", None, &[]),
@@ -81,6 +83,7 @@ pub(super) static FORMS: [FaultForm; 22] = [
         &[("content", Text), ("completion_tokens", Plain), ("finish_reason", Plain)],
     ),
     form("tool_call_fault", Some("mode"), &[("mode", Plain), ("name", Text), ("arguments", Json)]),
+    form("tool_result_fault", Some("mode"), &[("mode", Plain), ("message", Text)]),
     form(
         "stream_stall",
         Some("after_chunks"),

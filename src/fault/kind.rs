@@ -1,6 +1,9 @@
 //! The types of faults.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
+
+use super::tool_fault::{ToolCallChange, ToolResultMode};
+use super::truncation::{FaultPoint, Truncation, TruncationEnd};
 
 /// The default time for which a call hangs, in milliseconds.
 pub const HANG_MS: u64 = 600_000;
@@ -61,6 +64,13 @@ pub enum Fault {
         /// How it is changed.
         change: ToolCallChange,
     },
+    /// Breaks the result of a tool, as its server sends it.
+    ToolResultFault {
+        /// How it is broken.
+        mode: ToolResultMode,
+        /// The text of a tool that failed; if `None`, a default.
+        message: Option<String>,
+    },
     /// Pauses the answer.
     StreamStall {
         /// Where the pause comes.
@@ -107,7 +117,7 @@ pub enum Fault {
     Disconnect,
 }
 
-/// What a `recover_after` counts.
+/// Among which calls it is counted how often a fault happens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CountPer {
     /// The calls of a key, or of a step if the rule names steps.
@@ -115,18 +125,21 @@ pub enum CountPer {
     Key,
     /// The calls of an upstream, whatever they ask.
     Upstream,
+    /// All calls of a run, or of a session.
+    Run,
 }
 
 impl CountPer {
     /// The words, and their meaning.
-    pub(super) const WORDS: [(&'static str, Self); 2] =
-        [("key", Self::Key), ("upstream", Self::Upstream)];
+    pub(super) const WORDS: [(&'static str, Self); 3] =
+        [("key", Self::Key), ("upstream", Self::Upstream), ("run", Self::Run)];
 
     /// The word for it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Key => "key",
             Self::Upstream => "upstream",
+            Self::Run => "run",
         }
     }
 }
@@ -150,85 +163,6 @@ pub struct HttpError {
     pub retry_after_ms: Option<u64>,
     /// The header that makes the SDKs of OpenAI and Anthropic retry or not.
     pub x_should_retry: Option<bool>,
-}
-
-/// The place in an answer's body at which a fault strikes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum FaultPoint {
-    /// Not given: after the first event of a stream, in the middle of any other body.
-    #[default]
-    Default,
-    /// After this many chunks, as they were recorded or as they come.
-    Chunks(usize),
-    /// After this many events of a stream that carry data.
-    Events(usize),
-    /// After this many events of a stream that carry a piece of the answer's text.
-    TextEvents(usize),
-    /// After this many bytes.
-    Bytes(u64),
-}
-
-/// An early end of an answer.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Truncation {
-    /// Where the answer ends.
-    pub after: FaultPoint,
-    /// How it ends.
-    pub raise: TruncationEnd,
-    /// The exception by whose name `raise` was given.
-    pub exception: Option<&'static str>,
-    /// The status of the error event; 500 if `None`.
-    pub status_code: Option<u16>,
-    /// The message of the error event.
-    pub message: Option<String>,
-}
-
-/// How an answer ends early.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum TruncationEnd {
-    /// With a TCP reset.
-    #[default]
-    Reset,
-    /// With a close before the body's terminator.
-    Close,
-    /// With a clean end of the body, but without the stream's end marker.
-    CleanEof,
-    /// With the provider's own error in the stream, then a clean end of the body.
-    ErrorEvent,
-    /// With silence on an open connection.
-    Stall,
-}
-
-/// How a tool call is changed.
-#[derive(Clone, Debug, PartialEq)]
-pub enum ToolCallChange {
-    /// It is broken.
-    Broken(ToolFault),
-    /// It stays well formed and asks for something else, so that the tool runs and fails.
-    Replaced(ToolReplacement),
-}
-
-/// How a tool call is broken.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ToolFault {
-    /// Its arguments are cut short.
-    #[default]
-    InvalidJson,
-    /// Its first argument is missing.
-    MissingArgument,
-    /// It names another tool.
-    UnknownTool,
-    /// Its first argument has another type.
-    WrongType,
-}
-
-/// What a tool call asks for in place of what it asked for.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct ToolReplacement {
-    /// The tool; if `None`, the answer's own.
-    pub name: Option<String>,
-    /// The arguments; if `None`, the answer's own.
-    pub arguments: Option<Map<String, Value>>,
 }
 
 /// How an event is broken.
@@ -265,6 +199,7 @@ impl Fault {
             Self::ConnectionDrop => "connection_drop",
             Self::PartialResponse { .. } => "partial_response",
             Self::ToolCallFault { .. } => "tool_call_fault",
+            Self::ToolResultFault { .. } => "tool_result_fault",
             Self::StreamStall { .. } => "stream_stall",
             Self::Throttle { .. } => "throttle",
             Self::Slice { .. } => "slice",
@@ -292,7 +227,18 @@ impl Fault {
                 | Self::Drop
                 | Self::RateLimit
                 | Self::Malformed { whole: true }
+                | Self::ToolResultFault { mode: ToolResultMode::ServerDies, .. }
                 | Self::Disconnect
+        )
+    }
+
+    /// Whether it changes what the answer says, so that the whole answer is read first.
+    pub fn rewrites(&self) -> bool {
+        matches!(
+            self,
+            Self::PartialResponse { .. }
+                | Self::ToolCallFault { .. }
+                | Self::ToolResultFault { .. }
         )
     }
 
@@ -300,8 +246,8 @@ impl Fault {
     pub fn depends_on_answer(&self) -> bool {
         match self {
             Self::RecoverAfter { fault, .. } => fault.depends_on_answer(),
-            // In the uniform form, the stream of an upstream passes.
-            Self::Malformed { .. } => true,
+            // In the uniform form, the stream of an upstream passes, and only tools have results.
+            Self::Malformed { .. } | Self::ToolResultFault { .. } => true,
             Self::Slow { .. } => false,
             other => !other.replaces(),
         }
@@ -368,6 +314,7 @@ impl Fault {
             | Self::Slice { .. }
             | Self::WrongLength { .. }
             | Self::BadEncoding => true,
+            Self::ToolResultFault { mode, .. } => *mode != ToolResultMode::ServerDies,
             Self::HttpError(error) => error.status_code < 400,
             Self::Timeout { .. }
             | Self::Hang { .. }

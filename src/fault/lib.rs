@@ -26,6 +26,7 @@ mod fault_source;
 mod field;
 mod form;
 pub mod kind;
+mod message_transform;
 mod obstacle;
 pub mod plan;
 mod read;
@@ -36,6 +37,8 @@ mod synthetic_response;
 #[cfg(test)]
 mod test_calls;
 mod text;
+mod tool_fault;
+mod truncation;
 mod write;
 
 pub use body_transform::{BodyStep, BodyTransform};
@@ -52,15 +55,18 @@ pub use fault_counters::{
     DeclaredFaultName, FaultCounters, FaultWarning, RuleCount, UntestedFault,
 };
 pub use fault_source::FaultSource;
-pub use kind::{
-    CountPer, Fault, FaultPoint, GarbleKind, HttpError, ToolCallChange, ToolFault, ToolReplacement,
-    Truncation, TruncationEnd,
-};
+pub use kind::{CountPer, Fault, GarbleKind, HttpError};
+pub use message_transform::{MessageStep, MessageTransform, ServerMessage};
 pub use obstacle::{FaultObstacle, PlaceUnit};
 pub use plan::{CallFacts, FaultPlan, FaultRule, FaultTarget, LazyBody, PlanError, RuleMatch};
 pub use rewrite::{NotApplicable, rewrite};
 pub use run_time_chaos::{ChaosChange, ChaosChanges, ChaosScope, RunTimeChaos, TooManyScopes};
 pub use synthetic_response::{AnswerSubstitute, SyntheticResponse, substitute_for};
+pub use tool_fault::{ToolCallChange, ToolFault, ToolReplacement, ToolResultMode};
+pub use truncation::{FaultPoint, SocketClose, Truncation, TruncationEnd};
+
+/// The header of a call that declares its fault, and of an answer that names it.
+pub const FAULT_HEADER: &str = "x-loomrec-fault";
 
 /// How a connection ends before its answer does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

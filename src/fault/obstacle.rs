@@ -32,6 +32,9 @@ pub enum FaultObstacle {
         /// The place.
         place: u64,
     },
+    /// The message that was to come after the next one was alone.
+    #[error("no message followed it within a second")]
+    NoNextMessage,
     /// The event has no end that could be left out.
     #[error("the event has no terminator")]
     NoTerminator,
@@ -84,6 +87,8 @@ pub enum PlaceUnit {
     Events,
     /// Events that carry text.
     TextEvents,
+    /// Messages of a WebSocket.
+    Messages,
 }
 
 impl std::fmt::Display for PlaceUnit {
@@ -93,6 +98,7 @@ impl std::fmt::Display for PlaceUnit {
             Self::Chunks => "chunks",
             Self::Events => "events",
             Self::TextEvents => "events with text",
+            Self::Messages => "messages",
         })
     }
 }

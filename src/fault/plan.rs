@@ -16,7 +16,7 @@ use serde_json::Value;
 use super::chaos::ChaosRates;
 use super::fault_source::FaultSource;
 use super::field::{count, fields_of, rate};
-use super::kind::Fault;
+use super::kind::{CountPer, Fault};
 use super::recovery::RecoveryBudget;
 use loomrec_identity::typed_field::{FieldError, FieldReader, quoted};
 
@@ -27,7 +27,7 @@ pub use target::FaultTarget;
 
 const PLAN: [&str; 3] = ["seed", "rules", "chaos"];
 const RECOVERY: &str = "recovery";
-const RULE: [&str; 5] = ["name", "match", "fault", "times", "probability"];
+const RULE: [&str; 6] = ["name", "match", "fault", "times", "per", "probability"];
 
 /// A plan: which calls get which fault.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -193,7 +193,8 @@ fn read_rule(number: usize, value: &Value) -> Result<FaultRule, FieldError> {
         None => format!("rule {number} ({})", fault.name()),
     };
     let (times, probability) = (count(fields, "times", 1)?, rate(fields, "probability")?);
-    Ok(FaultRule { name, when, fault, times, probability, target: None, source: FaultSource::Plan })
+    let (per, target) = (fields.word("per", &CountPer::WORDS)?, None);
+    Ok(FaultRule { name, when, fault, times, per, probability, target, source: FaultSource::Plan })
 }
 
 #[cfg(test)]

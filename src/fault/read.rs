@@ -5,10 +5,9 @@ use serde_json::Value;
 
 use super::field::{MOST_BYTES, byte_count, count, fields_of, headers, milliseconds, one_of};
 use super::form::FaultForm;
-use super::kind::{
-    CountPer, Fault, FaultPoint, GarbleKind, HANG_MS, HttpError, ToolCallChange, ToolFault,
-    ToolReplacement, Truncation, TruncationEnd,
-};
+use super::kind::{CountPer, Fault, GarbleKind, HANG_MS, HttpError};
+use super::tool_fault::{ToolCallChange, ToolFault, ToolReplacement, ToolResultMode};
+use super::truncation::{FaultPoint, SocketClose, Truncation, TruncationEnd};
 use loomrec_identity::typed_field::{
     FieldError, FieldReader, FieldResult, shown_value, whole_number,
 };
@@ -39,6 +38,13 @@ const MODES: [(&str, ToolFault); 4] = [
     ("unknown_tool", ToolFault::UnknownTool),
     ("wrong_type", ToolFault::WrongType),
 ];
+const RESULT_MODES: [(&str, ToolResultMode); 5] = [
+    ("tool_error", ToolResultMode::ToolError),
+    ("malformed_result", ToolResultMode::MalformedResult),
+    ("schema_violation", ToolResultMode::SchemaViolation),
+    ("wrong_content", ToolResultMode::WrongContent),
+    ("server_dies", ToolResultMode::ServerDies),
+];
 const GARBLES: [(&str, GarbleKind); 6] = [
     ("broken_data", GarbleKind::BrokenData),
     ("duplicated", GarbleKind::Duplicated),
@@ -47,6 +53,8 @@ const GARBLES: [(&str, GarbleKind); 6] = [
     ("missing_terminator", GarbleKind::MissingTerminator),
     ("checksum", GarbleKind::Checksum),
 ];
+/// The most bytes of the reason in a close frame (RFC 6455, section 5.5).
+const LONGEST_REASON: usize = 123;
 const PLACES: [&str; 4] = ["after_chunks", "after_events", "after_text_events", "after_bytes"];
 
 impl Fault {
@@ -107,6 +115,7 @@ fn typed(form: &FaultForm, fields: FieldReader<'_>) -> Result<Fault, FieldError>
         "connection_drop" => Fault::ConnectionDrop,
         "partial_response" => partial_response(fields)?,
         "tool_call_fault" => Fault::ToolCallFault { change: tool_change(fields)? },
+        "tool_result_fault" => tool_result(fields)?,
         "stream_stall" => {
             Fault::StreamStall { after: after(fields)?, for_ms: milliseconds(fields, "for_ms")? }
         }
@@ -189,6 +198,17 @@ fn tool_change(fields: FieldReader<'_>) -> Result<ToolCallChange, FieldError> {
     Ok(ToolCallChange::Replaced(ToolReplacement { name, arguments }))
 }
 
+/// Reads how the result of a tool is broken.
+fn tool_result(fields: FieldReader<'_>) -> Result<Fault, FieldError> {
+    let mode = fields.word("mode", &RESULT_MODES)?.unwrap_or_default();
+    let message = fields.text("message")?;
+    if message.is_some() && mode != ToolResultMode::ToolError {
+        let why = "only the mode tool_error has a message";
+        return Err(FieldError::other(fields.place("message"), why));
+    }
+    Ok(Fault::ToolResultFault { mode, message })
+}
+
 /// Reads the place in the body from one of four fields; at most one may be given.
 fn after(fields: FieldReader<'_>) -> Result<FaultPoint, FieldError> {
     Ok(match one_of(fields, &PLACES)? {
@@ -245,13 +265,36 @@ fn truncation(fields: FieldReader<'_>) -> Result<Truncation, FieldError> {
         Some((_, raise)) => Some(raise),
         None => fields.word("raise", &RAISES)?,
     };
+    let close = socket_close(fields)?;
+    let usual = if close.is_some() { TruncationEnd::Close } else { TruncationEnd::default() };
+    let raise = raise.unwrap_or(usual);
+    if close.is_some() && raise != TruncationEnd::Close {
+        return Err(FieldError::other(fields.place("code"), "it needs raise=close, or no raise"));
+    }
     Ok(Truncation {
         after: after(fields)?,
-        raise: raise.unwrap_or_default(),
+        raise,
         exception: exception.map(|(name, _)| name),
         status_code: status(fields)?,
         message: fields.text("message")?,
+        close,
     })
+}
+
+/// Reads with what a WebSocket is closed.
+fn socket_close(fields: FieldReader<'_>) -> FieldResult<SocketClose> {
+    let what = "a close code that may be sent: 1000 to 1003, 1007 to 1014, 3000 to 4999";
+    let code = fields.whole("code", 1000..=4999, what)?;
+    let reason = fields.text("reason")?;
+    match (code.and_then(|code| u16::try_from(code).ok()), &reason) {
+        (None, None) => Ok(None),
+        (None, Some(_)) => Err(fields.wrong("reason", "a text beside a code")),
+        (Some(1004..=1006 | 1015..=2999), _) => Err(fields.wrong("code", what)),
+        (Some(_), Some(reason)) if reason.len() > LONGEST_REASON => {
+            Err(fields.wrong("reason", "at most 123 bytes"))
+        }
+        (Some(code), _) => Ok(Some(SocketClose { code, reason: reason.unwrap_or_default() })),
+    }
 }
 
 /// The exception that the field `raise` names, with its modules (`httpx.ReadError`) or without.
@@ -270,6 +313,11 @@ pub(super) fn raise_word(truncation: &Truncation) -> &'static str {
 /// The word for how a tool call is broken.
 pub(super) fn mode_word(mode: ToolFault) -> &'static str {
     word(&MODES, mode)
+}
+
+/// The word for how the result of a tool is broken.
+pub(super) fn result_mode_word(mode: ToolResultMode) -> &'static str {
+    word(&RESULT_MODES, mode)
 }
 
 /// The word for how an event is broken.

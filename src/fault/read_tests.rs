@@ -47,13 +47,16 @@ fn http_errors() -> impl Strategy<Value = HttpError> {
 
 fn truncates() -> impl Strategy<Value = Truncation> {
     let raise = prop::sample::select(RAISES.iter().enumerate().collect::<Vec<_>>());
-    (afters(), raise, of(400..600_u16), of(any::<String>())).prop_map(
-        |(after, (place, (word, raise)), status_code, message)| Truncation {
+    let code = prop::sample::select(vec![1000_u16, 1003, 1007, 1011, 3000, 4000, 4999]);
+    let close = of((code, "[ -~]{0,9}").prop_map(|(code, reason)| SocketClose { code, reason }));
+    (afters(), raise, of(400..600_u16), of(any::<String>()), close).prop_map(
+        |(after, (place, (word, raise)), status_code, message, close)| Truncation {
             after,
             raise: *raise,
             exception: (place >= OWN_RAISES).then_some(*word),
             status_code,
             message,
+            close: close.filter(|_| *raise == TruncationEnd::Close),
         },
     )
 }
@@ -65,6 +68,14 @@ fn replacements() -> impl Strategy<Value = Fault> {
         let is_empty = name.is_none() && arguments.is_none();
         let change = ToolCallChange::Replaced(ToolReplacement { name, arguments });
         (!is_empty).then_some(Fault::ToolCallFault { change })
+    })
+}
+
+fn results() -> impl Strategy<Value = Fault> {
+    let mode = prop::sample::select(RESULT_MODES.map(|(_, mode)| mode).to_vec());
+    (mode, of(any::<String>())).prop_map(|(mode, message)| {
+        let message = message.filter(|_| mode == ToolResultMode::ToolError);
+        Fault::ToolResultFault { mode, message }
     })
 }
 
@@ -95,6 +106,7 @@ fn simple() -> impl Strategy<Value = Fault> {
         text().prop_map(|content| Fault::PartialResponse { content }),
         mode.prop_map(|mode| Fault::ToolCallFault { change: ToolCallChange::Broken(mode) }),
         replacements(),
+        results(),
         (afters(), of(waits())).prop_map(|(after, for_ms)| Fault::StreamStall { after, for_ms }),
         (1..=MOST_BYTES).prop_map(|bytes_per_second| Fault::Throttle { bytes_per_second }),
         (1..9_999_usize, waits()).prop_map(|(bytes, delay_ms)| Fault::Slice { bytes, delay_ms }),
@@ -200,6 +212,7 @@ fn fields_that_are_not_given_have_their_usual_values() {
         exception: None,
         status_code: None,
         message: None,
+        close: None,
     };
     read_as(
         json!({ "type": "stream_truncate", "after_chunks": null }),
@@ -233,6 +246,7 @@ fn faults_that_agentloom_declares_are_read() {
         exception,
         status_code: None,
         message: None,
+        close: None,
     };
     for raise in ["ConnectionError", "ConnectionResetError", "ConnectError", "ReadError", "reset"] {
         read_as(

@@ -56,3 +56,56 @@ fn a_tool_call_is_broken_or_replaced() {
         assert!(error.starts_with(expected), "{text}: {error}");
     }
 }
+
+#[test]
+fn only_a_tool_that_fails_has_a_message() {
+    let result = |mode, message: Option<&str>| {
+        let message = message.map(str::to_owned);
+        Ok(Fault::ToolResultFault { mode, message })
+    };
+    assert_eq!(Fault::parse("tool_result_fault"), result(ToolResultMode::ToolError, None));
+    assert_eq!(
+        Fault::parse("tool_result_fault;message=no: luck"),
+        result(ToolResultMode::ToolError, Some("no: luck"))
+    );
+    assert_eq!(
+        Fault::parse("tool_result_fault:server_dies"),
+        result(ToolResultMode::ServerDies, None)
+    );
+    for (text, expected) in [
+        ("tool_result_fault:wrong_content;message=no", "/message"),
+        ("tool_result_fault:wrong_type", "/mode"),
+    ] {
+        let error = Fault::parse(text).unwrap_err().to_string();
+        assert!(error.starts_with(expected), "{text}: {error}");
+    }
+}
+
+#[test]
+fn close_code_is_one_that_may_be_sent() {
+    let truncation = |text: &str| match Fault::parse(text) {
+        Ok(Fault::StreamTruncate(truncation)) => Ok((truncation.raise, truncation.close)),
+        Ok(other) => panic!("{other:?}"),
+        Err(error) => Err(error.to_string()),
+    };
+    let closed = |code, reason: &str| {
+        let close = SocketClose { code, reason: reason.to_owned() };
+        Ok((TruncationEnd::Close, Some(close)))
+    };
+    assert_eq!(truncation("stream_truncate:2;code=4000;reason=no: luck"), closed(4000, "no: luck"));
+    assert_eq!(truncation("stream_truncate;raise=close;code=1011"), closed(1011, ""));
+    let long = format!("stream_truncate;code=1011;reason={}", "x".repeat(124));
+    for (text, expected) in [
+        ("stream_truncate;code=1005", "/code"),
+        ("stream_truncate;code=1006", "/code"),
+        ("stream_truncate;code=999", "/code"),
+        ("stream_truncate;code=2000", "/code"),
+        ("stream_truncate;code=5000", "/code"),
+        ("stream_truncate;raise=reset;code=1011", "/code"),
+        ("stream_truncate;reason=why", "/reason"),
+        (&long, "/reason"),
+    ] {
+        let error = truncation(text).unwrap_err();
+        assert!(error.starts_with(expected), "{text}: {error}");
+    }
+}

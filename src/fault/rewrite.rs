@@ -1,5 +1,5 @@
 //! Changed answers: a recorded answer made to say that it was cut off by its length, or that it
-//! calls a tool in a broken way.
+//! calls a tool in a broken way; and results of tools that are broken.
 //!
 //! The change is made in the provider's own JSON, so that unknown fields are kept. A stream is
 //! merged, changed, and split again: it keeps its ids and its usage, and gets new chunks, one per
@@ -7,6 +7,7 @@
 
 mod call;
 mod not_applicable;
+mod tool_result;
 
 pub use not_applicable::NotApplicable;
 
@@ -15,9 +16,8 @@ use serde_json::Value;
 use super::{Fault, ToolCallChange};
 use loomrec_provider::{Answer, AnswerShape, Framing, ResponseFormat};
 
-/// Returns the body of the answer as `fault` changes it ([`Fault::PartialResponse`],
-/// [`Fault::ToolCallFault`]): one piece if it is complete (`framing` is `None`), else the events of
-/// the stream.
+/// Returns the body of the answer as `fault` changes it ([`Fault::rewrites`]): one piece if it is
+/// complete (`framing` is `None`), else the events of the stream.
 ///
 /// # Errors
 /// If the answer has no place for the change; [`NotApplicable`] says why.
@@ -27,8 +27,11 @@ pub fn rewrite(
     framing: Option<Framing>,
     body: &[u8],
 ) -> Result<Vec<Vec<u8>>, NotApplicable> {
-    if !matches!(fault, Fault::PartialResponse { .. } | Fault::ToolCallFault { .. }) {
+    if !fault.rewrites() {
         return Err(NotApplicable::Fault { fault: fault.name() });
+    }
+    if let Fault::ToolResultFault { mode, message } = fault {
+        return tool_result::change(*mode, message.as_deref(), framing, body);
     }
     let complete = match framing {
         None => body.to_vec(),

@@ -8,7 +8,7 @@ mod uniform_error;
 pub use response::SyntheticResponse;
 
 use super::body_transform::MALFORMED;
-use super::{ConnectionCut, Fault, HttpError, TruncationEnd};
+use super::{ConnectionCut, Fault, HttpError, ToolResultMode, TruncationEnd};
 use loomrec_provider::{Provider, ResponseFormat};
 
 /// What is sent in place of an answer.
@@ -46,6 +46,11 @@ pub fn substitute_for(
         Fault::ConnectionDrop => Some(silence(0, ConnectionCut::Close)),
         // A destroyed connection, which the client sees as a reset.
         Fault::ConnectionReset | Fault::Disconnect => Some(silence(0, ConnectionCut::Reset)),
+        Fault::ToolResultFault { mode: ToolResultMode::ServerDies, .. }
+            if format.operation.has_tool_results() =>
+        {
+            Some(silence(0, ConnectionCut::Reset))
+        }
         Fault::HttpError(told) => answer(error::error(told, shape, format, streamed)),
         Fault::StreamTruncate(truncate)
             if truncate.raise == TruncationEnd::ErrorEvent && !streamed =>
@@ -72,6 +77,7 @@ pub fn substitute_for(
         | Fault::StreamTruncate(_)
         | Fault::PartialResponse { .. }
         | Fault::ToolCallFault { .. }
+        | Fault::ToolResultFault { .. }
         | Fault::StreamStall { .. }
         | Fault::Throttle { .. }
         | Fault::Slice { .. }

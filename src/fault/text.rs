@@ -37,7 +37,9 @@ pub(super) enum RuleWord {
 
 /// The field of a rule that limits how often its fault happens.
 pub(super) const TIMES: (&str, RuleWord) = ("times", RuleWord::Number);
-/// The word for `times=1`.
+/// The field of a rule that says among which calls that is counted.
+pub(super) const PER: (&str, RuleWord) = ("per", RuleWord::Text);
+/// The word for `times=1;per=run`.
 const ONCE: &str = "once";
 
 /// The fields of a rule that may follow its fault.
@@ -129,7 +131,7 @@ pub(super) fn with_rule_words(
     let before_once = head.trim_end().strip_suffix(ONCE).map(str::trim_end);
     let head = match before_once.and_then(|before| before.strip_suffix(':')) {
         Some(head) if words.contains(&TIMES) => {
-            of_rule.insert(TIMES.0.to_owned(), 1.into());
+            of_rule.extend(once());
             head
         }
         _ => head,
@@ -164,9 +166,14 @@ pub(super) fn with_rule_words(
     Ok((Value::Object(object), of_rule))
 }
 
+/// Returns the fields of a rule that `once` means.
+fn once() -> [(String, Value); 2] {
+    [(TIMES.0.to_owned(), 1.into()), (PER.0.to_owned(), "run".into())]
+}
+
 /// Reads one `field=value` of a rule into `object`, and returns what follows the next `;`. Returns
 /// `None` if the text is about the fault. A percentage alone is the probability, and `once` is
-/// `times=1`.
+/// `times=1;per=run`.
 fn rule_field<'a>(
     form: &FaultForm,
     text: &'a str,
@@ -178,7 +185,17 @@ fn rule_field<'a>(
     let (name, text) = match part.split_once('=') {
         Some((name, text)) => (name.trim(), text.trim()),
         None if percentage(part).is_some() => ("probability", part),
-        None if part == ONCE => (TIMES.0, "1"),
+        None if part == ONCE && words.contains(&TIMES) => {
+            return match once().into_iter().find(|(name, _)| object.contains_key(name)) {
+                Some((name, _)) => {
+                    Err(FieldError::other(pointer_token(&name), "it is given twice"))
+                }
+                None => {
+                    object.extend(once());
+                    Ok(Some(rest))
+                }
+            };
+        }
         None => return Ok(None),
     };
     let is_of_fault = form.fields.iter().any(|(known, _)| *known == name);

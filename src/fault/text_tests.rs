@@ -31,6 +31,7 @@ fn primary_field_stands_behind_the_name() {
         ("stream_garble:5", "chunk", json!(5)),
         ("wrong_length:-9", "by", json!(-9)),
         ("tool_call_fault:unknown_tool", "mode", json!("unknown_tool")),
+        ("tool_result_fault:wrong_content", "mode", json!("wrong_content")),
     ] {
         let name = text.split(':').next().unwrap();
         means(text, json!({ "type": name, field: value }));

@@ -2,11 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
-use super::kind::{
-    CountPer, Fault, FaultPoint, GarbleKind, HANG_MS, HttpError, ToolCallChange, ToolFault,
-    Truncation, TruncationEnd,
-};
-use super::read::{garble_word, mode_word, raise_word};
+use super::kind::{CountPer, Fault, GarbleKind, HANG_MS, HttpError};
+use super::read::{garble_word, mode_word, raise_word, result_mode_word};
+use super::tool_fault::{ToolCallChange, ToolFault, ToolResultMode};
+use super::truncation::{FaultPoint, SocketClose, Truncation, TruncationEnd};
 
 impl Fault {
     /// Returns the fault as an object; default values are left out.
@@ -38,6 +37,11 @@ impl Fault {
             Self::ToolCallFault { change: ToolCallChange::Replaced(replacement) } => {
                 out.some("name", replacement.name.as_deref());
                 out.some("arguments", replacement.arguments.clone());
+            }
+            Self::ToolResultFault { mode, message } => {
+                let mode = Some(*mode).filter(|mode| *mode != ToolResultMode::default());
+                out.some("mode", mode.map(result_mode_word));
+                out.some("message", message.as_deref());
             }
             Self::StreamStall { after, for_ms } => {
                 out.after(*after);
@@ -91,10 +95,15 @@ impl FaultMembers {
 
     fn truncate(&mut self, truncate: &Truncation) {
         self.after(truncate.after);
-        let is_default = truncate.raise == TruncationEnd::default() && truncate.exception.is_none();
+        let is_usual = truncate.close.is_some() || truncate.raise == TruncationEnd::default();
+        let is_default = is_usual && truncate.exception.is_none();
         self.some("raise", (!is_default).then(|| raise_word(truncate)));
         self.some("status_code", truncate.status_code);
         self.some("message", truncate.message.as_deref());
+        if let Some(SocketClose { code, reason }) = &truncate.close {
+            self.set("code", *code);
+            self.some("reason", Some(reason.as_str()).filter(|reason| !reason.is_empty()));
+        }
     }
 
     fn http_error(&mut self, error: &HttpError) {

@@ -12,7 +12,6 @@ mod reader;
 mod test_recording;
 mod unknown_file;
 
-use std::collections::BTreeMap;
 use std::sync::mpsc::sync_channel;
 use std::thread;
 
@@ -26,10 +25,8 @@ use loomrec_cli::{prices, serve_setup};
 use loomrec_dialect::interchange::{EntryImporter, ForeignFormat, UpstreamAddresses};
 use loomrec_identity::IdentityRules;
 use loomrec_recording::entry_maker::EntryMaker;
-use loomrec_recording::{EntryName, RecordingMeta, encoding};
-use loomrec_store::{
-    Recording, RecordingChanges, RecordingLocation, StoreError, TakeChange, TakeRef,
-};
+use loomrec_recording::{RecordingMeta, encoding};
+use loomrec_store::RecordingLocation;
 use match_report::MatchReport;
 use per_file::RecordingFolder;
 use reader::ImportReader;
@@ -55,18 +52,7 @@ pub fn run(args: &ImportArgs) -> Result<u8, CommandFailure> {
     let files = file_list::expand(&args.files)?;
     let prices = prices::load(args.prices.as_deref())?;
     let output = Output::new(LogFormat::Human, false, false);
-    let into = args.into.as_ref().map(|path| open_target(path, &output)).transpose()?;
-    let given = serve_setup::rules(&args.identity)?;
-    let rules = match &into {
-        Some(recording) => recording.meta().rules().clone(),
-        None => given.clone(),
-    };
-    if rules != given && given != IdentityRules::default() {
-        output.info(
-            "--into: calls are kept under the rules of the recording, and not under those of the \
-             environment and the settings",
-        );
-    }
+    let rules = serve_setup::rules(&args.identity)?;
     let redactor = serve_setup::redactor(&[&args.redact, rules.redactions()].concat())?;
     let credential_params = serve_setup::credential_params(&args.identity);
     let maker = EntryMaker { redactor: &redactor, prices: &prices, max: UNPACKED };
@@ -92,13 +78,12 @@ pub fn run(args: &ImportArgs) -> Result<u8, CommandFailure> {
             incoming.strict_failure().map_or(Ok(()), Err)
         })?;
     }
-    let (transfer, matches) = pass.run(|incoming| match (&into, &args.output, &args.per_file) {
-        (Some(recording), ..) => add(recording, incoming),
-        (None, Some(path), _) => make(path, &rules, args.force, incoming),
-        (None, None, Some(folder)) => {
+    let (transfer, matches) = pass.run(|incoming| match (&args.output, &args.per_file) {
+        (Some(path), _) => make(path, &rules, args.force, incoming),
+        (None, Some(folder)) => {
             RecordingFolder { folder, rules: &rules, force: args.force }.fill(incoming)
         }
-        (None, None, None) => Ok(()),
+        (None, None) => Ok(()),
     })?;
     serve_setup::ineffective_rules(&redactor).iter().for_each(|note| output.warning(note));
     report(args, &transfer, &matches, &output)
@@ -159,17 +144,6 @@ impl ImportPass<'_> {
     }
 }
 
-/// Opens the recording to which entries are added.
-fn open_target(path: &RecordingLocation, output: &Output) -> Result<Recording, CommandFailure> {
-    let recording = serve_setup::open_to_change(path, output)?;
-    if recording.meta().waits_for().is_some() {
-        return Err(CommandFailure::usage(
-            "--into: this file holds pending changes; name a recording",
-        ));
-    }
-    Ok(recording)
-}
-
 /// Reports what was imported and what was not. Returns the exit code.
 fn report(
     args: &ImportArgs,
@@ -177,7 +151,7 @@ fn report(
     matches: &MatchReport,
     output: &Output,
 ) -> Result<u8, CommandFailure> {
-    let target = args.into.as_ref().or(args.output.as_ref());
+    let target = args.output.as_ref();
     let folder = || args.per_file.as_ref().map(|folder| folder.display().to_string());
     let target = target.map(|target| target.display().to_string()).or_else(folder);
     let target = target.unwrap_or_else(|| "-".to_owned());
@@ -216,29 +190,4 @@ fn make(
     let entries = std::iter::once(first).chain(incoming);
     loomrec_store::create(path, &RecordingMeta::new(rules), entries, force)?;
     Ok(())
-}
-
-/// Adds entries to a recording. Names that it already holds get further takes.
-fn add(recording: &Recording, incoming: &mut IncomingEntries<'_>) -> Result<(), CommandFailure> {
-    let mut held = held(recording)?;
-    let mut changes = RecordingChanges::new()?;
-    for found in incoming {
-        let (name, entry) = found?;
-        for place in held.remove(&name).into_iter().flatten() {
-            changes.push(&name, TakeChange::Place(place))?;
-        }
-        changes.push(&name, TakeChange::Entry(Box::new(entry)))?;
-    }
-    recording.rewrite(&changes)?;
-    Ok(())
-}
-
-/// Returns the positions of the takes of each name.
-fn held(recording: &Recording) -> Result<BTreeMap<EntryName, Vec<TakeRef>>, StoreError> {
-    let mut held: BTreeMap<EntryName, Vec<TakeRef>> = BTreeMap::new();
-    for stored in recording.entries() {
-        let stored = stored?;
-        held.entry(stored.name).or_default().push(stored.place);
-    }
-    Ok(held)
 }

@@ -11,9 +11,7 @@ use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use time::OffsetDateTime;
-
-use super::args::{JournalArgs, LogFormat, TimeArgument};
+use super::args::{JournalArgs, LogFormat};
 use loomrec_cli::exit::CommandFailure;
 use loomrec_cli::journal_lines::{FollowedFile, NextLine};
 use loomrec_cli::output::{Output, print, stdout_failure};
@@ -130,16 +128,8 @@ struct JournalView<'a> {
 
 impl<'a> JournalView<'a> {
     fn new(args: &'a JournalArgs) -> Self {
-        let from = args.since.map(|moment| match moment {
-            TimeArgument::At(at) => at,
-            TimeArgument::Ago(ago) => {
-                let now = OffsetDateTime::now_utc().unix_timestamp_nanos() / 1000;
-                let then = now.saturating_sub(i128::try_from(ago.as_micros()).unwrap_or(i128::MAX));
-                i64::try_from(then).unwrap_or(i64::MIN)
-            }
-        });
         Self {
-            sought: RowFilter::new(args, from),
+            sought: RowFilter::new(args),
             sum: args.sum.then(JournalTotals::default),
             json: args.json,
             width: terminal::width(),

@@ -57,9 +57,9 @@ async fn review(args: &ReviewArgs) -> Result<u8, CommandFailure> {
     let output = Output::new(LogFormat::Human, false, false);
     let mut dialog = ReviewDialog::default();
     if !file.names_folder() {
-        return Ok(dialog.review(file, args.new.as_ref(), &output).await?.code);
+        return Ok(dialog.review(file, args.output.as_ref(), &output).await?.code);
     }
-    if args.new.is_some() {
+    if args.output.is_some() {
         return Err(new_of_several());
     }
     let files = with_changes(file, &output)?;

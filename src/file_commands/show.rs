@@ -1,4 +1,4 @@
-//! The `loomrec show` command: one entry of a recording in full.
+//! The `loomrec show` command: one entry of a recording in full, or all of them as text.
 
 pub(super) mod contents;
 mod damage;
@@ -36,16 +36,15 @@ const NAMED: usize = 10;
 pub fn run(args: &ShowArgs) -> Result<u8, CommandFailure> {
     let recording =
         serve_setup::open_to_read(&args.file, &Output::new(LogFormat::Human, false, false))?;
-    if args.text && args.key.is_none() {
+    if args.key.is_none() && !args.json {
         return review(&recording, args.full);
     }
     let is_full = args.full || args.json;
     let (row, earlier) = pick(&args.file, &recording, args.key.as_deref(), is_full)?;
     let outside_key = outside_key(&row, recording.meta().rules());
-    print(&match (args.json, args.text) {
-        (true, _) => json(&row, &outside_key),
-        (_, true) => review::text_of_one(&row, &redactor()?, earlier.as_ref()),
-        _ => page::text(&row, &outside_key, earlier.as_ref(), terminal::width()),
+    print(&match args.json {
+        true => json(&row, &outside_key),
+        false => page::text(&row, &outside_key, earlier.as_ref(), terminal::width()),
     })
 }
 

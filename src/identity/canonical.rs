@@ -7,7 +7,7 @@
 
 use super::json::Json;
 use super::json_text::{self, JsonStr, RunEnd};
-use super::rules::ScopedRules;
+use super::rules::{IdentityRules, ScopedRules};
 
 /// Appends the canonical text of `value`.
 pub fn write(value: &Json<'_>, out: &mut Vec<u8>) {
@@ -20,6 +20,14 @@ pub fn text(value: &Json<'_>) -> String {
     write(value, &mut out);
     // The text is ASCII by construction.
     String::from_utf8(out).unwrap_or_default()
+}
+
+/// Returns the canonical text of what these rules leave of `value`. Values that do not differ under the
+/// rules have the same text.
+pub fn canonical_json(value: &Json<'_>, rules: &IdentityRules) -> Vec<u8> {
+    let mut out = Vec::new();
+    write_kept(value, &rules.ignored(), &mut out);
+    out
 }
 
 /// Appends the canonical text of what `ignored` leaves of `value`: an ignored member is left out,

@@ -5,7 +5,7 @@
 
 use std::sync::LazyLock;
 
-use aho_corasick::AhoCorasick;
+use aho_corasick::{AhoCorasick, Input};
 
 use super::normalize::NormalizeRule;
 
@@ -59,7 +59,7 @@ const TEXTS: [PresetText; 18] = [
     },
     PresetText {
         name: "claude-code",
-        version: 4,
+        version: 5,
         user_agents: &["claude-cli/"],
         openings: &[],
         rules: &[
@@ -73,6 +73,8 @@ const TEXTS: [PresetText; 18] = [
             r#"user: <system-reminder>\n[SYSTEM NOTIFICATION - NOT USER INPUT]\n{{any}}<duration_ms>{{duration}}</duration_ms></usage>\n</task-notification>"#,
             r#"user: <system-reminder>\nAs you answer the user's questions,{{any}}\nToday's date is {{day}}.\n"#,
             r#"user: <system-reminder>\nAs you answer the user's questions,{{any}}\n\nStatus:\n{{git_status}}\n\nRecent commits:\n{{git_commits}}\n\nClaude Code attached"#,
+            r#"system: x-anthropic-billing-header: {{any}} cch={{hex5}};"#,
+            r#"system: x-anthropic-billing-header: {{any}} cc_prompt_id={{uuid}};"#,
             r#"system: # Environment\nYou have been invoked in the following environment:{{any}}\n - OS Version: Linux {{os_release}}\n"#,
             r#"system: # Environment\nYou have been invoked in the following environment:{{any}}\nToday's date is {{day}}."#,
             r#"system: Search the web.{{any}}\n- The current month is {{day}} — use this"#,
@@ -274,12 +276,13 @@ static PRESETS: LazyLock<Vec<ClientPreset>> = LazyLock::new(|| {
     TEXTS.into_iter().map(read).collect()
 });
 
-/// Finds the beginnings of instructions in a body of JSON.
+/// Finds the beginnings of instructions in a body of JSON. They are searched without the quotation
+/// mark before them: their first letters are rarer in a body, which makes the search ten times as
+/// fast.
 static OPENINGS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
     let openings = ClientPreset::all().iter().flat_map(|preset| preset.openings);
     // Up to the first line break, which is escaped.
-    let lines = openings.map(|text| format!("\"{}", text.lines().next().unwrap_or_default()));
-    AhoCorasick::new(lines).ok()
+    AhoCorasick::new(openings.map(|text| text.lines().next().unwrap_or_default())).ok()
 });
 
 impl ClientPreset {
@@ -302,7 +305,15 @@ impl ClientPreset {
 
     /// Whether the instructions of a client may be in this body.
     pub fn may_open(body: &[u8]) -> bool {
-        OPENINGS.as_ref().is_some_and(|openings| openings.is_match(body))
+        let Some(openings) = OPENINGS.as_ref() else { return false };
+        let mut start = 0;
+        while let Some(found) = openings.find(Input::new(body).range(start..)) {
+            if body[..found.start()].ends_with(b"\"") {
+                return true;
+            }
+            start = found.start() + 1;
+        }
+        false
     }
 
     /// Returns the preset of the client whose instructions are this text.
@@ -356,6 +367,7 @@ mod tests {
         assert_eq!((of_text(&pi[1..]), of_text("You are")), (None, None));
         assert!(ClientPreset::may_open(format!("{{\"content\":\"{pi}\"}}").as_bytes()));
         assert!(!ClientPreset::may_open(format!("{{\"content\":\" {pi}\"}}").as_bytes()));
+        assert!(ClientPreset::may_open(format!("[\" {pi}\", \"{pi}\"]").as_bytes()));
         let of_entry = |text| ClientPreset::of_entry(text).map(|preset| preset.name);
         assert_eq!(
             (of_entry("codex 1"), of_entry("codex"), of_entry("x 1")),

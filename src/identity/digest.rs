@@ -17,6 +17,11 @@ pub fn sha256_text(bytes: &[u8]) -> String {
     as_text(&sha256_hex(bytes)).to_owned()
 }
 
+/// Returns a digest as text, in lower-case hex.
+pub fn digest_text(digest: &[u8; 32]) -> String {
+    as_text(&to_hex(digest)).to_owned()
+}
+
 /// A digest in lower-case hex.
 pub(super) fn to_hex(digest: &[u8; 32]) -> HexDigest {
     let mut hex = [0; 64];

@@ -59,6 +59,12 @@ pub fn create_private_folder(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
+/// Whether this user may run a file as a program. Some systems permit none in folders for temporary
+/// files.
+pub fn may_execute(path: &Path) -> bool {
+    rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
+}
+
 /// Sets the permissions of a file, as in `0o600`.
 ///
 /// # Errors

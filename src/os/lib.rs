@@ -15,8 +15,8 @@ mod terminal;
 
 pub use ancestor::ancestor_environment;
 pub use file_access::{
-    create_private_folder, read_at, read_exact_at, refuse_links, refuse_links_and_waits,
-    set_creation_mode, set_mode, write_all_at,
+    create_private_folder, may_execute, read_at, read_exact_at, refuse_links,
+    refuse_links_and_waits, set_creation_mode, set_mode, write_all_at,
 };
 pub use file_status::{FileId, FileKind, FileStatus};
 pub use file_system::network_file_system;

@@ -16,6 +16,7 @@ mod rules;
 mod stream;
 
 use super::error_text::stated_error;
+use super::grpc::GrpcStatus;
 use super::lone_half::readable;
 use super::operation::Operation;
 pub use judged::{AnswerOutcome, JudgedAnswer};
@@ -31,6 +32,9 @@ pub fn judge_answer(answer: &ReceivedAnswer<'_>) -> JudgedAnswer {
     }
     if let Some(problem) = end.problem() {
         return AnswerOutcome::Unfinished.because(problem);
+    }
+    if answer.operation == Operation::GRPC {
+        return GrpcStatus::judge(answer.grpc_status);
     }
     let has_no_body = answer.method == "HEAD" || matches!(status, 100..=199 | 204 | 205 | 304);
     if has_no_body {

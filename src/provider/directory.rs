@@ -83,7 +83,7 @@ const GEMINI_AS_OPENAI: &[KeyPlacement] = &[bearer(GEMINI)];
 
 /// Whether the answers of the upstream of this name state their cost in US dollars.
 pub fn states_cost(upstream: &str) -> bool {
-    matches!(upstream, "openrouter" | "perplexity")
+    matches!(upstream, "openrouter" | "perplexity" | "vercel" | "xai")
 }
 
 /// Which query parameters are credentials for an upstream of this name, besides those in `named`.

@@ -8,10 +8,26 @@ use super::provider_row::OwnError;
 /// begins with it, because some SDKs only show the message. If the format has a field for the kind,
 /// it is set too.
 pub fn error_body(provider: Provider, status: u16, kind: &str, message: &str) -> Vec<u8> {
-    let named =
-        if message.starts_with(kind) { message.to_owned() } else { format!("{kind}: {message}") };
+    let named = named(kind, message);
     let error = OwnError { status, kind, message, named: &named };
     (provider.row().errors.own)(&error).to_string().into_bytes()
+}
+
+/// Returns the headers of an answer with status 200 and without a body, where that is how the
+/// provider's errors look. `None` if they have a body.
+pub fn error_head(
+    provider: Provider,
+    status: u16,
+    kind: &str,
+    message: &str,
+) -> Option<Vec<(&'static str, String)>> {
+    let head = provider.row().errors.own_head?;
+    Some(head(&OwnError { status, kind, message, named: &named(kind, message) }))
+}
+
+/// Returns a message with the error's name before it.
+fn named(kind: &str, message: &str) -> String {
+    if message.starts_with(kind) { message.to_owned() } else { format!("{kind}: {message}") }
 }
 
 /// Returns the headers that belong to [`error_body()`]: its media type, and the header that names

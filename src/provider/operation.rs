@@ -97,6 +97,8 @@ pub(super) struct OperationRow {
     pub(super) reduction: Option<&'static KeyReduction>,
     /// Whether the operation is free of charge.
     pub(super) is_free: bool,
+    /// Whether it calls tools, so that answers are their results.
+    pub(super) has_tool_results: bool,
     /// The framing of the streams for a request with this raw query and target.
     pub(super) framing: fn(&str, Option<&str>) -> Framing,
     /// Whether a stream may come as one JSON array.
@@ -205,6 +207,11 @@ impl Operation {
     /// Whether the operation is free of charge.
     pub fn is_free(self) -> bool {
         self.0.is_free
+    }
+
+    /// Whether answers are results of tools, as their server sends them.
+    pub fn has_tool_results(self) -> bool {
+        self.0.has_tool_results
     }
 
     /// Whether its answers are vectors.

@@ -139,6 +139,9 @@ pub(super) struct OwnError<'a> {
 pub(super) struct ErrorRow {
     /// Writes the body of one of loomrec's own errors.
     pub(super) own: fn(&OwnError<'_>) -> Value,
+    /// Returns the headers of an answer without a body that is one of loomrec's own errors. `None` if
+    /// errors have a body.
+    pub(super) own_head: Option<fn(&OwnError<'_>) -> HeaderList>,
     /// Writes the body of an error as the provider sends it.
     pub(super) natural: fn(&ErrorRequest<'_>) -> Value,
     /// The media type of [`Self::natural`].

@@ -31,6 +31,7 @@ impl ErrorRow {
     /// Errors with only a message.
     pub(super) const PLAIN: Self = Self {
         own: |error| json!({ "error": error.named }),
+        own_head: None,
         natural: |error_request| json!({ "error": error_request.message }),
         media: "application/json",
         kind_header: None,
@@ -53,6 +54,7 @@ impl OperationRow {
         was_unknown: false,
         reduction: None,
         is_free: false,
+        has_tool_results: false,
         framing: |_, _| Framing::Sse,
         streams_arrays: false,
         choices: |_| None,

@@ -39,6 +39,11 @@ impl SocketProtocol {
         }
     }
 
+    /// Whether clients name the items that they create.
+    pub fn names_items(self) -> bool {
+        self == Self::Realtime
+    }
+
     /// Returns the event that reports an error in this protocol; `None` if it has only close codes.
     /// `event_id` is that of the client's message.
     pub fn error_event(self, message: &str, event_id: Option<&str>) -> Option<Value> {

@@ -18,6 +18,7 @@ impl Provider {
         Self::PERPLEXITY,
         Self::VOYAGE,
         Self::MCP,
+        Self::GRPC,
         Self::UNKNOWN,
     ];
 

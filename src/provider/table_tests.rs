@@ -5,7 +5,7 @@ use crate::test_calls::framing;
 use crate::{Framing, Provider, RequestHead, RpcMethod, recognise};
 
 /// The operations in the page's order, each with a request for it.
-const ROWS: [(Operation, &str); 38] = [
+const ROWS: [(Operation, &str); 39] = [
     (Operation::CHAT_COMPLETIONS, "/v1/chat/completions"),
     (Operation::COMPLETIONS, "/v1/completions"),
     (Operation::RESPONSES, "/v1/responses"),
@@ -44,16 +44,18 @@ const ROWS: [(Operation, &str); 38] = [
     (Operation::OLLAMA_GENERATE, "/api/generate"),
     (Operation::OLLAMA_EMBED, "/api/embed"),
     (Operation::MCP, "/mcp"),
+    (Operation::GRPC, "/xai_api.Chat/GetCompletion"),
 ];
 
 fn provider(operation: Operation, path: &str) -> Provider {
     let body = loomrec_identity::parse(br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#).unwrap();
     let method = RpcMethod::read(&body).unwrap();
+    let media = if operation == Operation::GRPC { "application/grpc" } else { "application/json" };
     let call = recognise(&RequestHead {
         method: "POST",
         path,
         query: "",
-        headers: &[],
+        headers: &[("content-type".to_owned(), media.to_owned())],
         body_model: (operation == Operation::VOYAGE_RERANK).then_some("rerank-2.5"),
         body_stream: None,
         has_messages: false,

@@ -69,5 +69,6 @@ pub(super) fn judge(operation: Operation, media: &str, bytes: &[u8]) -> JudgedAn
         body: ReceivedBody::Plain(bytes),
         is_read: false,
         end: TransportEnd::Complete,
+        grpc_status: None,
     })
 }

@@ -124,7 +124,8 @@ impl EditableAnswer {
             }
         };
         let (status, reason, end) = (response.status, response.reason.clone(), response.end);
-        Ok(UpstreamReply { status, reason, headers, chunks, over: false, end })
+        let trailers = response.trailers.clone();
+        Ok(UpstreamReply { status, reason, headers, trailers, chunks, over: false, end })
     }
 }
 

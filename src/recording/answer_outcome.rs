@@ -8,7 +8,7 @@ use super::entry::{Entry, RecordedCut, RecordedResponse, ResponseEnd};
 use super::message::{CUT_CLOSE_CODE, MessagePayload, MessageSender, NO_CLOSE_CODE};
 use super::redact::media_type;
 use loomrec_provider::{
-    AnswerOutcome, JudgedAnswer, Operation, ReceivedAnswer, ReceivedBody, TransportEnd,
+    AnswerOutcome, GrpcStatus, JudgedAnswer, Operation, ReceivedAnswer, ReceivedBody, TransportEnd,
     judge_answer,
 };
 
@@ -84,6 +84,7 @@ impl RecordedResponse {
             body,
             is_read: false,
             end: self.end.into(),
+            grpc_status: GrpcStatus::find(&self.headers, &self.trailers).as_ref(),
         })
     }
 

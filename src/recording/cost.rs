@@ -4,6 +4,7 @@
 //! list prices of plain calls. Batch and priority tiers, audio tokens and one-hour cache writes are
 //! not told apart, since [`TokenUsage`] does not tell them apart.
 
+mod dollars;
 mod price;
 mod read;
 
@@ -12,6 +13,7 @@ use price::{LongPromptRates, ModelPrice, TokenRates};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+pub use dollars::dollars;
 use loomrec_provider::TokenUsage;
 pub use read::PriceError;
 

@@ -173,6 +173,8 @@ pub struct RecordedResponse {
     pub reason: Option<String>,
     /// End-to-end headers in order, with names in lower case and repeats kept.
     pub headers: Vec<(String, String)>,
+    /// The end-to-end fields that follow the body, in order, with names in lower case.
+    pub trailers: Vec<(String, String)>,
     /// The bytes and their timing.
     pub payload: ResponsePayload,
     /// How it ended.

@@ -1,6 +1,7 @@
 //! The cost of an entry's call: recorded, stated by its answer, or unknown.
 
 use super::entry::Entry;
+use super::gateway_cost::gateway_cost;
 use super::summary_check::{SummaryCheck, decoded};
 use loomrec_provider::{TokenUsage, directory};
 
@@ -23,11 +24,13 @@ impl Entry {
             || call().is_some_and(|call| call.operation.is_free())
     }
 
-    /// Returns the cost in US dollars that its answer states, if its upstream's answers do.
+    /// Returns the cost in US dollars that its answer states, if answers of its upstream do, or its
+    /// gateway.
     pub fn stated_cost(&self) -> Option<f64> {
-        self.upstream.as_deref().filter(|upstream| directory::states_cost(upstream))?;
         let response = self.response.as_ref()?;
-        SummaryCheck::new(self, response, &decoded(response)).answer.cost_usd
+        let is_stated = self.upstream.as_deref().is_some_and(directory::states_cost);
+        let read = || SummaryCheck::new(self, response, &decoded(response)).answer.cost_usd;
+        is_stated.then(read).flatten().or_else(|| gateway_cost(&response.headers))
     }
 }
 

@@ -7,13 +7,15 @@ use std::sync::Arc;
 use super::body::{Chunk, ChunkLayout, ResponsePayload};
 use super::cost::{PriceTable, priced_model};
 use super::entry::{Entry, RecordedResponse, ResponseEnd};
+use super::gateway_cost::gateway_cost;
 use super::normalized_request::NormalizedRequest;
 use super::redact::{
     CallCredentials, RawResponse, RedactedAnswer, Redactor, UnkeptReason, media_type,
 };
 use loomrec_identity::{ClientPreset, RequestKey, RunValueFinder, RunValues};
 use loomrec_provider::{
-    Answer, JudgedAnswer, ReceivedAnswer, ReceivedBody, TransportEnd, directory, judge_answer,
+    Answer, GrpcStatus, JudgedAnswer, ReceivedAnswer, ReceivedBody, TransportEnd, directory,
+    judge_answer,
 };
 
 /// A completed exchange.
@@ -46,6 +48,8 @@ pub struct UpstreamReply {
     pub reason: Option<String>,
     /// Its headers, names in lower case.
     pub headers: Vec<(String, String)>,
+    /// The fields that follow its body, names in lower case.
+    pub trailers: Vec<(String, String)>,
     /// The chunks that arrived, with their times.
     pub chunks: Vec<Chunk>,
     /// Whether the body was too large to be held. There are no chunks then.
@@ -96,21 +100,20 @@ impl EntryMaker<'_> {
         );
         let upstream = Some(observed.upstream.as_str());
         let model = priced_model(upstream, observed.call.model.as_deref(), answer.model.as_deref());
-        let usage = answer.usage.as_ref();
-        let priced = || self.prices.cost(upstream, model?, usage?);
-        let stated = answer.cost_usd.filter(|_| directory::states_cost(&observed.upstream));
-        let free = observed.call.operation.is_free().then_some(0.0);
-        let cost = free.or(stated).or_else(priced);
+        let cost = self.cost(&observed, (&reply, &answer), model);
         let said_nothing = answer.content.is_empty() && answer.tool_calls.is_empty();
         let is_free = model.is_none() || said_nothing && judged.outcome.is_refusal();
         let placeholders = &mut observed.placeholders;
-        let headers = self.redactor.stored_response_headers(&reply.headers, &secrets, placeholders);
+        let mut stored =
+            |fields: &_| self.redactor.stored_response_headers(fields, &secrets, placeholders);
+        let (headers, trailers) = (stored(&reply.headers), stored(&reply.trailers));
         let response = RecordedResponse {
             status: reply.status,
             reason: reply
                 .reason
                 .map(|reason| self.redactor.redact_text(&reason, &secrets).into_owned()),
             headers,
+            trailers,
             payload: ResponsePayload::new(layout, reply.chunks),
             end,
         };
@@ -145,6 +148,20 @@ impl EntryMaker<'_> {
         Ok(MadeEntry { entry, cost_usd: cost, judged })
     }
 
+    /// Returns the cost of a call in US dollars: nothing, what the answer or its gateway states, or by
+    /// the price of the model. `None` if it is unknown.
+    fn cost(
+        &self,
+        observed: &NormalizedRequest,
+        (reply, answer): (&UpstreamReply, &Answer),
+        model: Option<&str>,
+    ) -> Option<f64> {
+        let free = observed.call.operation.is_free().then_some(0.0);
+        let stated = answer.cost_usd.filter(|_| directory::states_cost(&observed.upstream));
+        let priced = || self.prices.cost(Some(&observed.upstream), model?, answer.usage.as_ref()?);
+        free.or(stated).or_else(|| gateway_cost(&reply.headers)).or_else(priced)
+    }
+
     /// Returns the values of a run that are in a request, without those that hold a secret.
     fn stored_run_values(
         &self,
@@ -177,6 +194,7 @@ impl EntryMaker<'_> {
         if matches!(read, Err(UnkeptReason::TooLarge)) {
             reply.over = true;
         }
+        let grpc_status = GrpcStatus::find(&reply.headers, &reply.trailers);
         let judge = |body, is_read| {
             judge_answer(&ReceivedAnswer {
                 operation: observed.call.operation,
@@ -186,6 +204,7 @@ impl EntryMaker<'_> {
                 body,
                 is_read,
                 end: if reply.over { TransportEnd::TooLarge } else { reply.end.into() },
+                grpc_status: grpc_status.as_ref(),
             })
         };
         match read {

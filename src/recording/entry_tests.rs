@@ -183,8 +183,14 @@ fn response_is_cut_to_what_its_client_got() {
         let chunks = ["one", "two"].map(chunk).to_vec();
         let payload = ResponsePayload::new(ChunkLayout::Chunks, chunks);
         let end = ResponseEnd::Complete;
-        let mut response =
-            RecordedResponse { status: 200, reason: None, headers: vec![], payload, end };
+        let mut response = RecordedResponse {
+            status: 200,
+            reason: None,
+            headers: vec![],
+            trailers: Vec::new(),
+            payload,
+            end,
+        };
         response.cut_to(ClientLeft { at_ms: 5.0, bytes });
         assert_eq!(response.end, ResponseEnd::ClientAbort);
         let texts = response.payload.chunks().iter().map(|chunk| chunk.data.clone());

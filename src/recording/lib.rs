@@ -18,6 +18,7 @@ pub mod entry_maker;
 pub mod entry_name;
 pub mod error;
 pub mod format;
+mod gateway_cost;
 mod header_names;
 pub mod header_text;
 pub mod interned;

@@ -58,11 +58,13 @@ fn any_request() -> impl Strategy<Value = RecordedRequest> {
 }
 
 fn any_response() -> impl Strategy<Value = RecordedResponse> {
-    (100_u16..1000, any::<Option<String>>(), any_headers(), any_payload(), any_end()).prop_map(
-        |(status, reason, headers, payload, end)| RecordedResponse {
+    let fields = (any_headers(), any_headers());
+    (100_u16..1000, any::<Option<String>>(), fields, any_payload(), any_end()).prop_map(
+        |(status, reason, (headers, trailers), payload, end)| RecordedResponse {
             status,
             reason,
             headers,
+            trailers,
             payload,
             end,
         },

@@ -121,7 +121,7 @@ pub fn is_compressed(body: &[u8]) -> bool {
 
 /// Whether a body may have a coding without a magic number: it should be a text, and is none.
 fn may_be_unmarked(content_type: &str, body: &[u8]) -> bool {
-    is_text_type(content_type) && !begins_as_text(body)
+    !begins_as_text(body) && is_text_type(content_type)
 }
 
 /// Whether a body of this content type should be a text.
@@ -137,7 +137,9 @@ pub(crate) fn is_text_type(content_type: &str) -> bool {
 fn begins_as_text(body: &[u8]) -> bool {
     let start = &body[..body.len().min(SAMPLE)];
     let is_cut = |error: std::str::Utf8Error| error.error_len().is_none();
-    std::str::from_utf8(start).map_or_else(is_cut, |_| true) && !start.iter().any(is_odd)
+    // All bytes are looked at, several at once.
+    let is_odd_start = start.iter().fold(false, |odd, byte| odd | is_odd(byte));
+    !is_odd_start && std::str::from_utf8(start).map_or_else(is_cut, |_| true)
 }
 
 /// Returns the coding whose magic number the bytes begin with.

@@ -1,9 +1,12 @@
 //! The `loomrec doctor` command: finds what keeps loomrec from working on this machine.
 
+mod client_probe;
+mod clients;
 mod environment;
 mod finding;
 mod online;
 mod recording;
+mod tool_servers;
 mod upstream_names;
 
 use owo_colors::OwoColorize as _;
@@ -43,6 +46,8 @@ pub async fn run(args: &DoctorArgs, settings: &Settings) -> Result<u8, CommandFa
     environment::keys(&current, &mut findings);
     environment::proxies(&current, &mut findings);
     environment::machine(&current, &mut findings);
+    clients::clients(&mut findings).await;
+    tool_servers::servers(&current, &mut findings);
     if args.online {
         online::ask(settings, &current, &mut findings).await;
     }

@@ -33,7 +33,7 @@ impl ExpiredTakes {
         args: &ExpiryArgs,
         sources: &[ReplaySource],
     ) -> Result<Option<Self>, CommandFailure> {
-        let Some(limit) = args.max_age else { return Ok(None) };
+        let Some(limit) = args.max_age.map(|limit| limit.age) else { return Ok(None) };
         let (now, named) = (SystemTime::now(), Vec::new());
         let mut found = Self { limit, takes: 0, named, oldest: Duration::ZERO, undated: 0 };
         for stored in sources.iter().flat_map(|source| source.recording.entries()) {

@@ -16,7 +16,7 @@ use loomrec_cli::exit::CommandFailure;
 use loomrec_cli::output::Output;
 use loomrec_dialect::suite::read_plan;
 use loomrec_engine::replay::Matcher;
-use loomrec_engine::route::{RouteTable, UNNAMED};
+use loomrec_engine::route::{RouteTable, UNNAMED, is_upstream_name};
 use loomrec_fault::recovery::RecoveryBudget;
 use loomrec_fault::{ChaosRates, FaultCounters, FaultDecider, FaultPlan, FaultRule, RuleMatch};
 use loomrec_identity::spelling;
@@ -163,21 +163,38 @@ pub fn no_faults() -> FaultDecider {
 }
 
 /// Finds the upstreams and steps that the faults of suites are to strike. Refuses a plan that names
-/// an upstream which does not exist.
+/// an upstream which does not exist. `servers` are MCP servers over stdio that exist as well, if CMD may
+/// also start others behind `loomrec mcp`.
 ///
 /// # Errors
 /// A rule that would never apply for that reason.
 pub fn check_upstreams(
     planned: &mut PlannedFaults,
     routes: &RouteTable,
+    servers: Option<&[String]>,
+    output: &Output,
 ) -> Result<(), CommandFailure> {
     let mut known: Vec<&str> = routes.named.iter().map(|known| known.name.as_str()).collect();
     known.push(UNNAMED);
+    known.extend(servers.into_iter().flatten().map(String::as_str));
     for FaultRule { when, target, .. } in &mut planned.plan.rules {
         target.iter().for_each(|target| target.restrict(when, |name| known.contains(&name)));
     }
-    let mut rules = planned.rules();
-    rules.try_for_each(|rule| among(rule, "upstream", &rule.1.when.upstream, &known))
+    for (place, rule) in planned.rules() {
+        let given = &rule.when.upstream;
+        let unknown = given.iter().find(|given| !known.contains(&given.as_str()));
+        match unknown.filter(|name| servers.is_some() && is_upstream_name(name)) {
+            Some(name) if spelling::misspelled(name, &known).is_none() => {
+                output.warning(&format!(
+                    "{place}rule {:?} is for the upstream {name:?}, which no flag and no settings \
+                     of an agent have: it applies only if CMD starts `loomrec mcp --name {name}`",
+                    rule.name
+                ));
+            }
+            _ => among((place, rule), "upstream", given, &known)?,
+        }
+    }
+    Ok(())
 }
 
 /// Refuses a plan that names entries which are in none of the recordings. If the recordings have no

@@ -10,7 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 
 use super::args::{
-    HEADER as WITHOUT, NORMALIZE, PARAMETER, RecordArgs, ReplayArgs, ServeArgs, TrustedSetting,
+    HEADER as WITHOUT, NORMALIZE, PARAMETER, REDACT, RecordArgs, ReplayArgs, ServeArgs,
+    TrustedSetting,
 };
 use loomrec_cli::serve_setup;
 use loomrec_cli::settings::trusted_text;
@@ -252,12 +253,16 @@ impl InForce {
         let renames = |(rule, _): &&(String, String)| {
             rule.starts_with(NORMALIZE) && of_results.iter().all(|(known, _)| known != rule)
         };
-        let others = |rule: &&(String, String)| !adds(rule) && !rule.0.starts_with(NORMALIZE);
+        let redacts = |rule: &&(String, String)| rule.0.starts_with(REDACT);
+        let others = |rule: &&(String, String)| {
+            !adds(rule) && !redacts(rule) && !rule.0.starts_with(NORMALIZE)
+        };
         let of = |is: &dyn Fn(&&(String, String)) -> bool| -> Vec<_> {
             self.rules.iter().filter(|rule| is(rule)).collect()
         };
         parts.extend(named("ignored", &of(&others)));
         parts.extend(named("also compared", &of(&adds)));
+        parts.extend(named("redacted before requests are compared", &of(&redacts)));
         let renamed = of(&renames);
         let title = "renamed if no recorded call is exactly the same";
         match renamed.as_slice() {

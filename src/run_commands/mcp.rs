@@ -2,11 +2,13 @@
 
 mod answer_lines;
 mod bridge_listener;
+mod declared_tools;
 mod fault_run;
 mod handshake_messages;
 mod line_reader;
 mod message_facts;
 mod open_requests;
+mod own_program;
 mod run_client;
 mod run_place;
 mod stdio_bridge;
@@ -15,18 +17,29 @@ mod tool_process;
 mod tool_server;
 
 use super::args::{LogFormat, McpArgs};
+use declared_tools::DeclaredTools;
 use loomrec_cli::exit::{CANNOT_RUN, CommandFailure, NOT_FOUND};
 use loomrec_cli::output::Output;
 use loomrec_engine::route::is_upstream_name;
 use loomrec_provider::directory::KnownUpstream;
+use own_program::own_program;
 use run_place::RunPlace;
 
 /// Runs the command.
 ///
 /// # Errors
 /// A name that is invalid or missing, faults within a run, a server that cannot be run.
-pub async fn run(args: McpArgs) -> Result<u8, CommandFailure> {
+pub async fn run(mut args: McpArgs) -> Result<u8, CommandFailure> {
     check_name(args.name.as_deref())?;
+    if let Some(path) = &args.tools_from {
+        let tools = DeclaredTools::load(path)?;
+        if args.name.is_none() && !args.has_faults() {
+            return tools.serve().await;
+        }
+        // A process of its own, as any other server.
+        let own = own_program()?.into();
+        args.server = vec![own, "mcp".into(), "--tools-from".into(), path.into()];
+    }
     match RunPlace::find()? {
         Some(place) => {
             if args.has_faults() {

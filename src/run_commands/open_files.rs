@@ -1,6 +1,5 @@
 //! The system's limit on open files, and the number of connections that it leaves room for.
 
-use super::args::ServeArgs;
 use loomrec_proxy::server::limit::ConnectionLimit;
 
 /// The number of files that are open besides connections: recordings, locks, logs, the journal,
@@ -17,14 +16,10 @@ pub fn raise() {
     loomrec_os::raise_open_file_limit();
 }
 
-/// Returns the limit on connections: the configured one, or as many as the file limit leaves room
-/// for. Each connection takes one file, and another one if its calls go upstream.
-pub fn limit(args: &ServeArgs, goes_upstream: bool) -> ConnectionLimit {
-    let asked = args.limits.max_connections.map(u64::from);
-    let most = asked.unwrap_or_else(|| {
-        let limit = loomrec_os::open_file_maximum().unwrap_or(u64::MAX);
-        let files = if goes_upstream { 2 } else { 1 };
-        (limit.saturating_sub(OTHERS) / files).clamp(1, MOST)
-    });
+/// Returns the limit on connections: as many as the file limit leaves room for. Each connection takes one file, and another one if its calls go upstream.
+pub fn limit(goes_upstream: bool) -> ConnectionLimit {
+    let limit = loomrec_os::open_file_maximum().unwrap_or(u64::MAX);
+    let files = if goes_upstream { 2 } else { 1 };
+    let most = (limit.saturating_sub(OTHERS) / files).clamp(1, MOST);
     ConnectionLimit::new(usize::try_from(most).unwrap_or(usize::MAX))
 }

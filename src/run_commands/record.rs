@@ -123,7 +123,7 @@ pub(super) fn engines(
     let rules = ground.rules(&args.serve)?;
     let mut plan = fault::plan(&args.serve, ground.session.plan.as_ref())?;
     let budget = fault::budget(&args.serve.trouble, &plan)?;
-    fault::check_upstreams(&mut plan, &ground.upstreams.routes)?;
+    ground.check_fault_upstreams(&mut plan, &args.serve, args.mode != RecordMode::None)?;
     let forwarding = ground.forwarding();
     let engine = match (args.mode, exists) {
         (RecordMode::All, _) | (RecordMode::NewEpisodes | RecordMode::Once, false) => {

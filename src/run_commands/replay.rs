@@ -12,7 +12,7 @@ mod unused;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::args::{OnExpired, OnMissFlag, ReplayArgs};
+use super::args::{OnMissFlag, ReplayArgs};
 use super::expiry::ExpiredTakes;
 use super::in_force::InForce;
 use super::receipt::SessionsReceipt;
@@ -92,7 +92,7 @@ pub async fn run(
     receipt.notes.extend(receipt.sessions.iter().flat_map(SessionsReceipt::notes));
     receipt.complaints.extend(receipt.sessions.iter().flat_map(SessionsReceipt::complaints));
     pending::end(&args, &ran.proxy, missed.as_deref(), &mut receipt);
-    receipt.add_expired(expired, args.expiry.on_expired == OnExpired::Fail);
+    receipt.add_expired(expired, args.expiry.fails());
     server_run::write_receipt(&receipt, &args.serve, &output)?;
     Ok(ran.exit_code(if receipt.complaints.is_empty() { 0 } else { NO }))
 }
@@ -138,7 +138,8 @@ pub(super) fn parts(
         return Ok(ReplaySetup::PrintEnvironment(stand_in_keys));
     }
     let on_miss = miss_policy(args, ground)?;
-    fault::check_upstreams(&mut plan, &ground.upstreams.routes)?;
+    let goes_upstream = matches!(on_miss, MissPolicy::Forward { .. });
+    ground.check_fault_upstreams(&mut plan, &args.serve, goes_upstream)?;
     // With a script or an upstream, a rule may also name calls that no recording holds.
     if matches!(on_miss, MissPolicy::Error) && script.is_none() {
         fault::check(&plan, &matcher, &ground.output)?;

@@ -2,10 +2,13 @@
 //! or a signal comes.
 
 mod bridge_setup;
+mod fault_upstreams;
 mod guard_setup;
+mod launcher_setup;
 mod printed_environment;
 mod proxy_setup;
 mod reload;
+mod run_environment;
 mod run_result;
 mod serving;
 mod session_context;
@@ -31,9 +34,7 @@ use loomrec_cli::output::Output;
 use loomrec_cli::preset::{AppliedPreset, Preset};
 use loomrec_cli::serve_setup;
 use loomrec_cli::serve_setup::{ListenerCertificate, PublicUrl, UpstreamSettings, UrlScheme};
-use loomrec_cli::wrapped_command::{
-    CommandEnvironment, EnvironmentSource, StandInKeys, key_variables,
-};
+use loomrec_cli::wrapped_command::{StandInKeys, key_variables};
 use loomrec_engine::clock::ArrivalClock;
 use loomrec_engine::observe::RequestObserver;
 use loomrec_engine::record::CostLimit;
@@ -290,28 +291,6 @@ impl RunContext {
         notices.into_iter().flatten().collect()
     }
 
-    /// Returns the environment of a command.
-    fn environment(
-        &self,
-        args: &ServeArgs,
-        origin: &str,
-        stand_in_keys: &StandInKeys,
-    ) -> CommandEnvironment {
-        let routes = &self.upstreams.routes;
-        let environment = CommandEnvironment::of(&EnvironmentSource {
-            origin,
-            current: &self.current,
-            skip: &args.no_env,
-            stand_in_keys,
-            single: routes.single.is_some() || routes.unnamed,
-            known: &self.upstreams.given,
-        });
-        if args.run_values.has_no_preset() {
-            return environment;
-        }
-        environment.with_agents(self.preset.as_deref(), &self.current, &args.no_env)
-    }
-
     /// Binds the listener, serves until CMD ends or a signal comes, and closes what was opened.
     ///
     /// # Errors
@@ -331,17 +310,15 @@ impl RunContext {
         let bound = own.unwrap_or(self.address);
         let (guard, interception) = self.start_guard(args, engines.guard, bound).await?;
         let interception = interception.as_ref();
-        let mut environment = self.environment(args, &origin, &engines.stand_in_keys);
-        environment.guard =
-            interception::variables(&guard, interception, &self.current, &args.no_env);
-        self.add_bridges(args, &mut environment);
+        let guarded = interception::variables(&guard, interception, &self.current, &args.no_env);
+        let environment = self.environment_of_run(args, &engines, &origin, guarded)?;
         let place = (&*self.upstreams.routes, &*self.metrics);
         let spans = trace::start(args, &self.current, place, own, self.notify())?;
         let shared = SharedRun {
             journal: Arc::new(journal),
             spans: Arc::new(spans),
             access: self.access.clone().listening_at(own),
-            connections: Arc::new(open_files::limit(args, engines.engine.goes_upstream())),
+            connections: Arc::new(open_files::limit(engines.engine.goes_upstream())),
             strictness: Arc::new(RunStrictness::new(engines.strictness)),
             clock: Arc::clone(&self.clock),
             origin: origin.clone(),

@@ -35,7 +35,7 @@ pub async fn run(args: &UiArgs) -> Result<u8, CommandFailure> {
     let mut stop = StopSignals::watch().map_err(unexpected)?;
     let page = format!("{origin}/__loomrec/");
     output.info(&format!("loomrec ui: {page}"));
-    if !args.no_open && std::io::stderr().is_terminal() {
+    if std::io::stderr().is_terminal() {
         show(&page);
     }
     tokio::select! {

@@ -37,6 +37,7 @@ pub fn build(
         reason: None,
         headers,
         chunks,
+        trailers: HeaderMap::new(),
         end: ResponseEnd::Complete,
     })
 }

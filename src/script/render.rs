@@ -145,7 +145,8 @@ fn delivery(
         let length: usize = chunks.iter().map(|chunk| chunk.data.len()).sum();
         headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
     }
-    ResponseDraft { status, reason: None, headers, chunks, end: ResponseEnd::Complete }
+    let (trailers, end) = (HeaderMap::new(), ResponseEnd::Complete);
+    ResponseDraft { status, reason: None, headers, chunks, trailers, end }
 }
 
 /// Returns the raw bytes, which are all of a complete answer.

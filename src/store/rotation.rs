@@ -25,9 +25,9 @@ pub(super) struct KnownLog {
 /// The log to compact.
 #[derive(Debug)]
 pub(super) enum RotatedLog {
-    /// There is none.
+    /// No log is to be compacted.
     Nothing,
-    /// There is one, and another live process is compacting it.
+    /// Another live process is compacting the log.
     Busy,
     /// This log, which is at [`RecordingPaths::folding`]. It is locked as long as the file is open,
     /// so that no other process compacts it.

@@ -14,13 +14,14 @@ import terminal
 from conditions import CLONE, Condition
 from edit_recording import change_argument
 from place import SETTINGS, Place
-from plans import CONTENT, Script
+from plans import CONTENT, WORD, Script
 from recipes import Recipe
 from upstream import Upstream
 
 PROMPT = "Please write the file hello.txt in the current directory."
 CHANGED = "Please write the file hello.txt in the present directory."
 CHANGED_CONTENT = CONTENT.replace("hello", "hallo")
+CHANGED_WORD = "warp"
 #: In seconds. A run of 25 tool calls takes under one minute.
 LONGEST_RUN = 300
 
@@ -86,6 +87,8 @@ class AgentRun:
         slug = recipe.name.replace(", ", "-").replace(" ", "-")
         self.base = work / f"{programs.name.replace('@', '-')}-{slug}"
         self.log = work / f"{self.base.name}.log"
+        #: Each MCP server adds a line to it when it starts.
+        self.starts = self.base / "starts"
         self.recorded_place: Place | None = None
         self.calls = self.posts = 0
         self.upstream: Upstream | None = None
@@ -105,7 +108,7 @@ class AgentRun:
         directory = str(place.cwd) if self.recipe.has_full_paths else ""
         upstream = Upstream(directory, self.script, self.recipe.has_sockets)
         try:
-            outcome = self.loom(["record", "--upstream", upstream.url], place, prompt)
+            outcome = self.loom(["record", *self.record_flags(upstream.url)], place, prompt)
         finally:
             upstream.stop()
         self.recorded_place, self.upstream = place, upstream
@@ -114,6 +117,18 @@ class AgentRun:
         self.posts = sum(call.startswith("POST") for call in upstream.calls)
         copy_folder(self.base / "now", self.base / "recorded")
         return outcome
+
+    def record_flags(self, url: str) -> list[str]:
+        """Returns the flags of `record` with the upstream at this address."""
+        return ["--upstream", url, *self.recipe.flags]
+
+    def replay_flags(self) -> list[str]:
+        """Returns the flags of `replay`, except `--strict`."""
+        return []
+
+    def network(self, command: str) -> list[str]:
+        """Returns the command that gives `record` or `replay` a network of its own."""
+        return []
 
     def recording(self) -> Path:
         return self.base / "recorded" / self.recorded_place.cwd.relative_to(self.base / "now") \
@@ -127,7 +142,7 @@ class AgentRun:
         place = condition.apply(self.place(condition.is_inside), self.base / "now")
         if edit:
             edit(place.cwd)
-        return self.loom(["replay", "--strict"], place, prompt), place
+        return self.loom(["replay", "--strict", *self.replay_flags()], place, prompt), place
 
     def why_red(self, condition: Condition, recorded: Outcome) -> str:
         """Replays in this condition. Returns why that was not green; nothing if it was."""
@@ -136,6 +151,8 @@ class AgentRun:
             return outcome.reason(self.base)
         if outcome.count("served") < self.posts:
             return f"{outcome.count('served')} of {self.posts} calls served"
+        if self.count_starts() != self.recipe.servers:
+            return f"{self.count_starts()} servers started, {self.recipe.servers} recorded"
         if outcome.file != recorded.file:
             return f"hello.txt has {outcome.file!r}, not {recorded.file!r}"
         if place.cwd != self.recorded_place.cwd and (self.recorded_place.cwd / "hello.txt").exists():
@@ -162,12 +179,16 @@ class AgentRun:
     def why_argument_not_missed(self) -> str:
         """The argument is edited in the recording, so that the agent itself sends it."""
         problem = ""
+        change = (CONTENT.strip(), CHANGED_CONTENT.strip())
+        shown = ["hallo from"]
+        if self.recipe.servers:
+            change, shown = (WORD, CHANGED_WORD), [CHANGED_WORD, "tools/call echo"]
 
         def edit(cwd: Path) -> None:
             nonlocal problem
             file = cwd / "recordings/agent.json"
             try:
-                change_argument(file, file, CONTENT.strip(), CHANGED_CONTENT.strip())
+                change_argument(file, file, *change)
             except ValueError as error:
                 problem = str(error)
         outcome, _ = self.replay(CLONE, edit=edit)
@@ -176,8 +197,11 @@ class AgentRun:
         if not outcome.is_miss(served=1):
             return f"exit code {outcome.code}, {outcome.count('served')} served, " \
                    f"{outcome.count('missed')} missed"
-        if "hallo from" not in json.dumps(outcome.receipt.get("mismatches")):
-            return "the miss does not name the argument"
+        mismatches = json.dumps(outcome.receipt.get("mismatches"))
+        if not all(text in mismatches for text in shown):
+            return f"the miss does not name {' and '.join(shown)}"
+        if self.count_starts() != self.recipe.servers:
+            return f"{self.count_starts()} servers started, {self.recipe.servers} recorded"
         return ""
 
     def loom(self, arguments: list[str], place: Place, prompt: str) -> Outcome:
@@ -190,11 +214,12 @@ class AgentRun:
             command = ["sh", "-c", f"{self.recipe.setup} && {self.recipe.command}"]
         for file, template in self.recipe.home.items():
             if not (place.home / file).exists():
-                shutil.copy(SETTINGS / template, place.home / file)
+                self.write_settings(template, place.home / file)
         receipt = self.base / "receipt.json"
         receipt.unlink(missing_ok=True)
-        command = [*place.machine(), *place.shift(self.recipe), self.loomrec, *arguments,
-                   "-r", "recordings/agent.json", "--receipt", str(receipt), "--", *command]
+        command = [*place.machine(), *place.shift(self.recipe), *self.network(arguments[0]),
+                   self.loomrec, *arguments, "-r", "recordings/agent.json", "--receipt",
+                   str(receipt), "--", *command]
         if self.recipe.screen:
             steps = [(text, keys.replace("$PROMPT", prompt)) for text, keys in self.recipe.screen]
             code, output = terminal.run(command, place.cwd, environment, steps, LONGEST_RUN / 4)
@@ -205,6 +230,20 @@ class AgentRun:
             log.write(f"\n===== {arguments[0]} in {place.cwd}: exit {code}\n{output}\n")
         return Outcome(code, output, file.read_text() if file.exists() else None,
                        read_receipt(receipt))
+
+
+    def write_settings(self, template: str, file: Path) -> None:
+        """Writes a file of settings that a user has."""
+        text = (SETTINGS / template).read_text()
+        servers = self.programs.parent / "mcp-servers"
+        for name, value in [("LOOMREC", self.loomrec), ("SERVERS", servers), ("STARTS", self.starts)]:
+            text = text.replace(f"@{name}@", str(value))
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+
+    def count_starts(self) -> int:
+        """Returns how many MCP servers were started since the recorded run began."""
+        return len(self.starts.read_text().splitlines()) if self.starts.exists() else 0
 
 
 def read_receipt(file: Path) -> dict:

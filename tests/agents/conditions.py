@@ -66,6 +66,8 @@ CONDITIONS = [
     Condition("machine", "other host and user", other_machine=True),
     CLONE,
 ]
+#: A recording of its own, made and replayed without a base URL.
+INTERCEPTED = "intercepted"
 #: What a replay must miss. It is tried in a fresh clone.
 CHANGES = {"word": "changed word", "result": "changed tool result",
            "argument": "changed tool argument"}

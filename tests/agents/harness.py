@@ -16,7 +16,8 @@ from pathlib import Path
 
 import terminal
 from agent_run import AgentRun
-from conditions import CHANGES, CLONE, CONDITIONS
+from conditions import CHANGES, CLONE, CONDITIONS, INTERCEPTED
+from intercepted_run import InterceptedRun
 from noise_run import NOISE_HEADER, try_noise
 from plans import CONTENT, Script
 from recipes import RECIPES, Program, Recipe, read_programs
@@ -46,6 +47,13 @@ def try_agent(recipe: Recipe, program: Program, args: argparse.Namespace, work: 
         run.log.unlink(missing_ok=True)
         for is_inside in (True, False):
             replay_all(run, row, is_inside, args)
+        if recipe.interception and INTERCEPTED in args.conditions and not row.is_lost():
+            intercepted = InterceptedRun(recipe, folder, work, args.loomrec, Script(args.tool))
+            intercepted.log.unlink(missing_ok=True)
+            for _ in range(args.times):
+                add(row, INTERCEPTED, intercepted.why_red_without_base_url())
+            if args.keep is None:
+                shutil.rmtree(intercepted.base, ignore_errors=True)
         keep_requests(run, work)
         if args.keep is None:
             shutil.rmtree(run.base, ignore_errors=True)
@@ -76,9 +84,10 @@ def replay_all(run: AgentRun, row: Row, is_inside: bool, args: argparse.Namespac
 
 
 def can_change(run: AgentRun, change: str) -> bool:
-    """Whether a change can be tried. aider calls no tool, and gptme's prompt has README.md."""
-    is_unclear = change == "result" and run.recipe.name in ("aider", "gptme")
-    return run.recipe.has_changes and not is_unclear
+    """Whether a change can be tried. aider calls no tool, gptme's prompt has README.md, and results
+    of MCP's tools come from the recording."""
+    has_result = run.recipe.name not in ("aider", "gptme") and not run.recipe.servers
+    return run.recipe.has_changes and (has_result or change != "result")
 
 
 def add(row: Row, column: str, reason: str) -> None:
@@ -103,7 +112,9 @@ def keep_requests(run: AgentRun, work: Path) -> None:
 
 
 def chosen(args: argparse.Namespace) -> list[tuple[Recipe, Program]]:
-    return [(recipe, program) for recipe in RECIPES for program in installed(recipe)
+    recipes = [recipe for recipe in RECIPES
+               if recipe.interception or args.conditions != [INTERCEPTED]]
+    return [(recipe, program) for recipe in recipes for program in installed(recipe)
             if not args.agents or recipe.name in args.agents or program.name in args.agents
             or f"{recipe.name}@{program.version()}" in args.agents]
 

@@ -40,6 +40,8 @@ class Script(Enum):
     SUBAGENTS_3 = "3 sub-agents"
     #: Call the tool `lookup` of an MCP server; then write a file.
     MCP = "an MCP tool"
+    #: Write a file; then call a tool of each of the MCP servers `everything`, `filesystem`, `memory`.
+    MCP_SERVERS = "3 MCP servers"
 
 
 class Step(Enum):
@@ -52,6 +54,9 @@ class Step(Enum):
     AGENT = 5
     AGENT_THREE = 6
     LOOKUP = 7
+    ECHO = 8
+    READ_TEXT = 9
+    SEARCH_NODES = 10
 
 
 STEPS = {
@@ -62,7 +67,10 @@ STEPS = {
     Script.SUBAGENT_1: [Step.SHELL_WRITE, Step.AGENT],
     Script.SUBAGENTS_3: [Step.SHELL_WRITE, Step.AGENT_THREE],
     Script.MCP: [Step.SHELL_WRITE, Step.LOOKUP],
+    Script.MCP_SERVERS: [Step.SHELL_WRITE, Step.ECHO, Step.READ_TEXT, Step.SEARCH_NODES],
 }
+#: What the tool `echo` says again.
+WORD = "weft"
 
 WRITERS = ["Write", "write_file", "write", "editor", "create_file", "create", "WriteFile",
            "file_editor", "str_replace_editor"]
@@ -167,7 +175,22 @@ class Plan:
             return [Call(tool.name, fill(tool, {
                 "prompt": f"{SUBTASK} {number}: read {path}", "kind": "general-purpose",
                 "description": f"Read a file {number}"})) for number in range(count) if tool]
+        if step == Step.ECHO:
+            return self.tool_of("everything", "echo", {"message": WORD})
+        if step == Step.READ_TEXT:
+            return self.tool_of("filesystem", "read_text_file", {"path": path})
+        if step == Step.SEARCH_NODES:
+            return self.tool_of("memory", "search_nodes", {"query": WORD})
         return self.lookup()
+
+    def tool_of(self, server: str, tool: str, arguments: dict) -> list[Call]:
+        """Calls a tool of an MCP server. Some agents leave out the name of the server."""
+        known = self.find([f"mcp__{server}__{tool}", tool])
+        if known:
+            return [Call(known.name, arguments)]
+        call = f"await tools.mcp__{server}__{tool}({json.dumps(arguments)})"
+        return [Call(CODE_TOOL, f"const r = {call};\ntext(JSON.stringify(r));")] \
+            if self.find([CODE_TOOL]) else []
 
     def lookup(self) -> list[Call]:
         """Calls the tool of the MCP server, after the tool that loads it if it must be loaded."""

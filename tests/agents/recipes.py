@@ -9,6 +9,14 @@ from plans import Script
 
 
 @dataclass(frozen=True)
+class Interception:
+    """What an agent needs to be recorded without a base URL."""
+
+    #: Flags of `record`.
+    flags: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
 class Recipe:
     """One agent."""
 
@@ -21,11 +29,15 @@ class Recipe:
     variables: dict[str, str] = field(default_factory=dict)
     #: The keys a user has when recording. A replay has none.
     keys: dict[str, str] = field(default_factory=dict)
+    #: Flags of `record`.
+    flags: list[str] = field(default_factory=list)
     #: What the shell runs first, also behind loomrec.
     setup: str = ""
     #: A file of `programs/` that is put beside the packages, so that it can import them.
     source: str = ""
     #: Files of `settings/` that a user of the program has in HOME: the file, and its template.
+    #: `@LOOMREC@` is the binary, `@SERVERS@` the packages of MCP servers, `@STARTS@` the file to
+    #: which each server adds a line when it starts.
     home: dict[str, str] = field(default_factory=dict)
     #: What shifts the program's clock: `faketime`, `preload` for those that do not run under it,
     #: or `TZ`, another time zone, for programs that load no library.
@@ -40,6 +52,10 @@ class Recipe:
     has_sockets: bool = False
     #: Whether the model names files by their paths from the root, where the agent told it them.
     has_full_paths: bool = True
+    #: The number of MCP servers that a recorded run starts. A replay starts none.
+    servers: int = 0
+    #: Tried without a base URL, too, if there is one.
+    interception: Interception | None = None
 
 
 ANTHROPIC = {"ANTHROPIC_API_KEY": "sk-ant-api03-" + "x" * 80}
@@ -53,23 +69,27 @@ def settings(template: str, file: str) -> str:
     behind loomrec, whose port is another one in each run."""
     values = "; ".join(f"s|@{name}@|${variable}|" for name, variable in [
         ("OPENAI", "OPENAI_BASE_URL"), ("ANTHROPIC", "ANTHROPIC_BASE_URL"),
-        ("KEY", "OPENAI_API_KEY"),
-        ("PROGRAM", "PROGRAM")])
+        ("KEY", "OPENAI_API_KEY"), ("PROGRAM", "PROGRAM")])
     return f'mkdir -p "$(dirname {file})" && sed "{values}" "$SETTINGS/{template}" > {file}'
 
 
+#: At its provider's own host, Claude Code asks for the settings of an organization, on condition if
+#: it has them from an earlier run.
+CLAUDE_INTERCEPTION = Interception(["--ignore-header", "if-none-match"])
 CLAUDE = Recipe(
     "claude-code", 'claude -p "$PROMPT" --permission-mode acceptEdits --allowedTools Bash',
-    keys=ANTHROPIC, clock="preload")
+    keys=ANTHROPIC, clock="preload", interception=CLAUDE_INTERCEPTION)
+# The preset takes the address from OPENAI_BASE_URL.
 CODEX = Recipe(
-    "codex", 'codex exec --sandbox danger-full-access "$PROMPT"', keys=OPENAI, clock="TZ")
+    "codex", 'codex exec --sandbox danger-full-access "$PROMPT"', keys=OPENAI, clock="TZ",
+    interception=Interception())
 #: The agents that loomrec has a preset for.
 KNOWN = [
     CLAUDE,
     CODEX,
     Recipe("gemini-cli",
            'gemini --skip-trust --approval-mode yolo --model gemini-2.5-pro -p "$PROMPT"',
-           keys=GEMINI),
+           keys=GEMINI, interception=Interception()),
     Recipe("qwen-code",
            'qwen --auth-type openai --approval-mode yolo --model gpt-4o -p "$PROMPT"', keys=OPENAI),
     Recipe("opencode", 'opencode run --model anthropic/claude-sonnet-4-5 "$PROMPT"',
@@ -111,9 +131,9 @@ OTHERS = [
 ]
 SDKS = [
     Recipe("claude-agent-sdk-python", 'python "$PROGRAM"', keys=ANTHROPIC, clock="preload",
-           source="prompt_claude_agent.py"),
+           source="prompt_claude_agent.py", interception=CLAUDE_INTERCEPTION),
     Recipe("claude-agent-sdk-node", 'node "$PROGRAM"', keys=ANTHROPIC, clock="preload",
-           source="prompt_claude_agent.mjs"),
+           source="prompt_claude_agent.mjs", interception=CLAUDE_INTERCEPTION),
     Recipe("codex-sdk-node", 'node "$PROGRAM"', keys=OPENAI, clock="TZ", source="prompt_codex.mjs"),
 ]
 
@@ -121,7 +141,7 @@ SDKS = [
 def claude(name: str, script: Script | None = None, **changes) -> Recipe:
     """Returns a further run of Claude Code's newest version."""
     return replace(CLAUDE, name=f"claude-code, {name}", program="claude-code", script=script,
-                   has_changes=False, **changes)
+                   has_changes=False, interception=None, **changes)
 
 
 #: Longer and other runs.
@@ -133,6 +153,12 @@ FURTHER = [
     claude("MCP", Script.MCP, source="notes_server.py", setup=settings("mcp.json", "~/mcp.json"),
            command='claude -p "$PROMPT" --permission-mode acceptEdits '
                    '--allowedTools Bash,mcp__notes__lookup --mcp-config ~/mcp.json'),
+    replace(CLAUDE, name="claude-code, 3 MCP servers", program="claude-code", servers=3,
+            script=Script.MCP_SERVERS, interception=None, home={".claude.json": "plain_servers.json"},
+            flags=["--bind"],
+            # Its first prompt has the tools of servers that have started by then; npx is slow.
+            variables={"MCP_CONNECT_TIMEOUT_MS": "60000"},
+            command=CLAUDE.command + ",mcp__everything,mcp__filesystem,mcp__memory"),
     claude("continued with -c", setup="true",
            command=CLAUDE.command + ' && claude -c -p "And now say how long it is." '
                                     '--permission-mode acceptEdits --allowedTools Bash'),
@@ -143,8 +169,15 @@ FURTHER = [
            screen=[("Yes, I trust", "Down Enter"), ("Do you want to use this API key", "Up Enter"),
                    ("accept edits on", "$PROMPT"), ("I wrote hello.txt", "/exit")]),
     replace(CODEX, name="codex, 25 tool calls", program="codex", script=Script.TURNS_25,
-            has_changes=False),
+            has_changes=False, interception=None),
+    replace(CODEX, name="codex, 3 MCP servers", program="codex", servers=3,
+            script=Script.MCP_SERVERS, interception=None,
+            flags=["--bind"], home={".codex/config.toml": "plain_servers.toml"}),
+    Recipe("openai-agents, 3 MCP servers", 'python "$PROGRAM"', program="openai-agents", servers=3,
+           script=Script.MCP_SERVERS, keys=OPENAI, source="prompt_openai_agents.py",
+           variables={"OPENAI_AGENTS_DISABLE_TRACING": "1"}, home={"servers.json": "servers.json"}),
     replace(CODEX, name="codex, WebSocket", program="codex", has_sockets=True,
+            interception=None,
             command="codex exec -c model_providers.loomrec.supports_websockets=true "
                     '--sandbox danger-full-access "$PROMPT"'),
 ]

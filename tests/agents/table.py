@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from conditions import CHANGES, CLONE, CONDITIONS
+from conditions import CHANGES, CLONE, CONDITIONS, INTERCEPTED
 
-COLUMNS = [condition.name for condition in CONDITIONS] + list(CHANGES)
+COLUMNS = [*(condition.name for condition in CONDITIONS), INTERCEPTED, *CHANGES]
 NOT_TRIED = "–"
 
 
@@ -32,13 +32,19 @@ class Row:
 
     name: str
     version: str
+    #: How many calls were recorded, or why that failed.
     recorded: str = NOT_TRIED
     cells: dict[str, Cell] = field(default_factory=dict)
     #: Why the agent was not run.
     skipped: str = ""
 
     def is_good(self) -> bool:
-        return self.recorded.isdigit() and not any(cell.reasons for cell in self.cells.values())
+        is_tried = bool(self.cells) and not self.is_lost()
+        return is_tried and not any(cell.reasons for cell in self.cells.values())
+
+    def is_lost(self) -> bool:
+        """Whether nothing could be replayed."""
+        return bool(self.skipped) or not (self.recorded.isdigit() or self.recorded == NOT_TRIED)
 
     def texts(self) -> list[str]:
         recorded = self.recorded if self.recorded.isdigit() else NOT_TRIED
@@ -49,7 +55,7 @@ class Row:
         """Returns a note for each reason why a cell is not green."""
         if self.skipped:
             return [Note(self.name, self.version, ["not run"], self.skipped)]
-        if not self.recorded.isdigit():
+        if self.is_lost():
             return [Note(self.name, self.version, ["record"], self.recorded)]
         reasons: dict[str, list[str]] = {}
         for column, cell in self.cells.items():
@@ -83,8 +89,9 @@ class Table:
     """The table of a page, into which the rows of a run are put."""
 
     def __init__(self, text: str = ""):
-        lines = [line for line in text.splitlines() if line.startswith("| ")][1:]
-        rows = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
+        # The first two lines are the header's.
+        lines = [line for line in text.splitlines() if line.startswith("|")][2:]
+        rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
         #: The cells of each row, by name and version.
         self.rows = {(cells[0], cells[1]): cells for cells in rows
                      if len(cells) == 3 + len(COLUMNS)}
@@ -94,12 +101,12 @@ class Table:
         """Puts in the cells that were tried, and keeps all others."""
         key, new = (row.name, row.version), row.texts()
         # What an agent gave that cannot be recorded any more says nothing.
-        old = self.rows.get(key, new) if row.recorded.isdigit() else new
+        old = new if row.is_lost() else self.rows.get(key, new)
         if row.cells.get(CLONE.name, Cell()).reasons:
             # Changes are tried only in a green clone.
             old = [*old[:-len(CHANGES)], *[NOT_TRIED] * len(CHANGES)]
         self.rows[key] = [mine if mine != NOT_TRIED else theirs for mine, theirs in zip(new, old)]
-        tried = {*(row.cells if row.recorded.isdigit() else COLUMNS), "record", "not run"}
+        tried = {*(COLUMNS if row.is_lost() else row.cells), "record", "not run"}
         for note in self.notes:
             if (note.name, note.version) == key:
                 note.columns = [column for column in note.columns if column not in tried]
@@ -107,7 +114,7 @@ class Table:
 
     def markdown(self, order: list[tuple[str, str]]) -> str:
         """Returns the table with the rows in this order, without rows that are not in it."""
-        rows = [f"| {' | '.join(self.rows[key])} |\n" for key in order if key in self.rows]
+        rows = [f"|{'|'.join(self.rows[key])}|\n" for key in order if key in self.rows]
         notes = sorted((note for note in self.notes if (note.name, note.version) in order),
                        key=lambda note: order.index((note.name, note.version)))
         text = header() + "".join(rows)
@@ -117,7 +124,7 @@ class Table:
 
 def header() -> str:
     titles = ["agent", "version", "calls", *(condition.title for condition in CONDITIONS),
-              *(f"{title} missed" for title in CHANGES.values())]
+              "without a base URL", *(f"{title} missed" for title in CHANGES.values())]
     return f"| {' | '.join(titles)} |\n|{'---|' * len(titles)}\n"
 
 

@@ -74,6 +74,10 @@ class _Handler(BaseHTTPRequestHandler):
             self.speak()
         elif self.headers.get("upgrade"):
             self.json({"error": {"message": "upgrade to HTTP"}}, 426)
+        elif self.path.endswith("/claude_code/policy_limits"):
+            self.json({"restrictions": {}})
+        elif self.path.endswith("/claude_code/settings"):
+            self.json({"uuid": "0" * 8, "checksum": "sha256:0", "settings": {}})
         elif "models" in self.path:
             self.json({"object": "list", "data": [], "models": []})
         else:

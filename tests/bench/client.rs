@@ -4,15 +4,14 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
+use crate::transport::Wire;
 
 /// More bytes than any answer of the workloads has.
 const BUFFER: usize = 256 << 10;
 
 /// An open connection.
 pub struct Connection {
-    stream: TcpStream,
+    stream: Wire,
     buffer: Vec<u8>,
 }
 
@@ -34,14 +33,9 @@ pub struct Answer {
 }
 
 impl Connection {
-    /// Connects.
-    ///
-    /// # Errors
-    /// An error of the system.
-    pub async fn open(address: &str) -> io::Result<Self> {
-        let stream = TcpStream::connect(address).await?;
-        stream.set_nodelay(true)?;
-        Ok(Self { stream, buffer: Vec::with_capacity(BUFFER) })
+    /// Returns a connection over this stream.
+    pub fn over(stream: Wire) -> Self {
+        Self { stream, buffer: Vec::with_capacity(BUFFER) }
     }
 
     /// Makes one call. If `keep` is given, the bytes of the body are appended to it.
@@ -88,7 +82,7 @@ impl Connection {
     }
 
     async fn fill(&mut self) -> io::Result<()> {
-        match self.stream.read_buf(&mut self.buffer).await? {
+        match self.stream.read_some(&mut self.buffer).await? {
             0 => Err(wrong("the connection ended within an answer")),
             _ => Ok(()),
         }

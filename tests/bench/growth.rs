@@ -13,6 +13,7 @@ use crate::plan::Scale;
 use crate::quantile::median;
 use crate::sample::Kind;
 use crate::system::System;
+use crate::transport::Transport;
 use crate::usage;
 
 /// Its name among the workloads.
@@ -129,6 +130,8 @@ async fn grow(system: System, scale: &Scale, origin: &str, folder: &Path) -> Res
             process: server.process(),
             kind: Kind::Call,
             exact: true,
+            transport: Transport::Plain,
+            is_reconnecting: false,
             connections: CONNECTIONS,
             warm_up: Duration::ZERO,
             amount: Amount { calls: calls - CONNECTIONS, time: scale.making },

@@ -9,6 +9,7 @@ use serde_json::json;
 
 use crate::quantile::median;
 use crate::sample::{Kind, Request};
+use crate::transport::Transport;
 
 /// Its name among the workloads.
 pub const NAME: &str = "key";
@@ -26,8 +27,10 @@ pub struct Speed {
 /// Measures each kind of body.
 pub fn run() -> Vec<Speed> {
     crate::say("bench: key: canonical text and hash");
-    let mut bodies =
-        vec![("prose with quotes and dashes", Request::new(Kind::Long).body().to_vec())];
+    let mut bodies = vec![(
+        "prose with quotes and dashes",
+        Request::new(Kind::Long, Transport::Plain.host()).body().to_vec(),
+    )];
     for (what, piece) in PIECES {
         bodies.push((what, body(piece)));
     }

@@ -15,6 +15,7 @@ use crate::bare;
 use crate::fault::Fault;
 use crate::role::{self, Writes};
 use crate::sample::{Kind, Request};
+use crate::transport::Transport;
 
 /// How many requests a keyed server knows: more than any workload uses.
 const KNOWN: u64 = 20_000;
@@ -26,7 +27,7 @@ const KNOWN: u64 = 20_000;
 /// The errors of [`role::serve`].
 pub fn run(kind: Kind) -> Result<(), Fault> {
     let chunks: Arc<[Bytes]> = kind.chunks().into();
-    let mut request = Request::new(kind);
+    let mut request = Request::new(kind, Transport::Plain.host());
     let known = if kind == Kind::Long { 100 } else { KNOWN };
     let mut answers = HashMap::new();
     for number in 0..known {

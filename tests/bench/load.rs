@@ -7,10 +7,11 @@ use std::time::{Duration, Instant};
 
 use tokio::task::JoinSet;
 
-use crate::client::{Answer, Connection, mark};
+use crate::client::{Answer, mark};
 use crate::fault::Fault;
 use crate::quantile::quantile;
 use crate::sample::{Kind, Request, words};
+use crate::transport::{Link, Transport};
 use crate::usage;
 
 /// A system that does not answer for this long has failed.
@@ -61,6 +62,10 @@ pub struct Load {
     pub kind: Kind,
     /// Whether its answers must have exactly the upstream's bytes, or only the same words.
     pub exact: bool,
+    /// How its connections reach the system.
+    pub transport: Transport,
+    /// Whether each call is made over a connection of its own.
+    pub is_reconnecting: bool,
     /// The number of open connections.
     pub connections: usize,
     /// How long calls are made before the measurement starts.
@@ -114,7 +119,7 @@ impl Expected {
 /// A connection, with what it needs to make calls.
 struct Caller {
     load: Arc<Load>,
-    connection: Connection,
+    connection: Link,
     request: Request,
     expected: Arc<Expected>,
 }
@@ -211,10 +216,9 @@ impl Load {
     ) -> Result<Vec<Caller>, Fault> {
         let mut warming = JoinSet::new();
         for _ in 0..own {
-            let connection =
-                Connection::open(&self.address).await.map_err(|error| self.wrong(error))?;
+            let connection = self.connect().await?;
             let (load, expected) = (Arc::clone(self), Arc::clone(expected));
-            let request = Request::new(self.kind);
+            let request = Request::new(self.kind, self.transport.host());
             let mut caller = Caller { load, connection, request, expected };
             warming.spawn(async move {
                 let start = Instant::now();
@@ -226,6 +230,10 @@ impl Load {
             });
         }
         join(warming).await
+    }
+
+    async fn connect(&self) -> Result<Link, Fault> {
+        Link::open(&self.address, self.transport).await.map_err(|error| self.wrong(error))
     }
 
     fn wrong(&self, detail: impl ToString) -> Fault {
@@ -278,9 +286,18 @@ impl Caller {
     }
 
     async fn exchange(&mut self, keep: Option<&mut Vec<u8>>) -> Result<Answer, Fault> {
+        let began = Instant::now();
+        if self.load.is_reconnecting {
+            self.connection = self.load.connect().await?;
+        }
+        let connecting = began.elapsed();
         let request = self.request.numbered(self.load.numbers.take());
         let answer = self.connection.call(request, keep).await;
-        let answer = answer.map_err(|error| self.load.wrong(error))?;
+        let mut answer = answer.map_err(|error| self.load.wrong(error))?;
+        if self.load.is_reconnecting {
+            answer.first += connecting;
+            answer.total += connecting;
+        }
         match answer.status {
             200 => Ok(answer),
             status => Err(self.load.wrong(format!("status {status}"))),

@@ -10,6 +10,7 @@ mod collect;
 mod conversation;
 mod fault;
 mod growth;
+mod http2_client;
 mod key;
 mod keyed;
 mod load;
@@ -22,11 +23,13 @@ mod quantile;
 mod role;
 mod round;
 mod sample;
+mod socket;
 mod start;
 mod system;
 mod table;
 mod target;
 mod tls;
+mod transport;
 mod usage;
 mod verify;
 mod watch;
@@ -70,6 +73,8 @@ fn run(words: &[&str]) -> Result<(), Fault> {
         ["load", file, port] => keyed::load(Path::new(file), port.parse().map_err(|_| unknown())?),
         [collect::WORD] => collect::run(),
         ["pass", origin] => pass::run(origin, None),
+        [socket::ECHO] => socket::serve(None),
+        [socket::PASS, origin] => socket::serve(Some(origin)),
         ["tee", origin, file] => pass::run(origin, Some(Path::new(file))),
         options => drive(scale(options).ok_or_else(unknown)?),
     }
@@ -158,6 +163,9 @@ async fn findings(scale: &Scale) -> Result<Findings, Fault> {
     }
     if scale.wants(conversation::NAME) {
         findings.compared = Some(conversation::run(scale, folder)?);
+    }
+    if scale.wants(socket::NAME) {
+        findings.sockets = Some(socket::run(scale, folder).await?);
     }
     Ok(findings)
 }

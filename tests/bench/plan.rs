@@ -7,9 +7,10 @@ use crate::peer::Peer::{Aimock, Llmposter, Mitmdump, Nginx, Wiremock};
 use crate::peer::Task;
 use crate::sample::Kind;
 use crate::system::System::{
-    self, Earlier, Elsewhere, Flat, Hyper, Keyed, OneBody, PassThrough, Peer, Record, Replay, Tee,
-    Watched,
+    self, Earlier, Elsewhere, Flat, Hyper, Keyed, OneBody, Over, PassThrough, Peer, ProxyPeer,
+    Record, Replay, Tee, Watched,
 };
+use crate::transport::Transport::{Http2, Tls, Tunnel};
 use crate::watch::Watch;
 
 /// The systems that answer one call again and again.
@@ -65,6 +66,18 @@ const PROXIES: &[System] = &[
 /// The systems that forward to an upstream over TLS. The first one answers directly.
 const TLS_PROXIES: &[System] = &[Hyper, PassThrough, Tee, Record, Earlier(Task::Record)];
 
+/// The ways to a system that replays, beside a peer that intercepts.
+const REACHED_REPLAYS: &[System] = &[
+    Replay,
+    Over(Tls, Task::Replay),
+    Over(Http2, Task::Replay),
+    Over(Tunnel, Task::Replay),
+    ProxyPeer(Mitmdump, Task::Replay),
+];
+/// The ways to a system that records, beside a peer that intercepts.
+const REACHED_RECORDS: &[System] =
+    &[Record, Over(Tunnel, Task::Record), ProxyPeer(Mitmdump, Task::Record)];
+
 /// A replaying loomrec under every kind of observation.
 const WATCHED_REPLAYS: &[System] = &watched(Replay, Task::Replay);
 /// A recording loomrec under every kind of observation.
@@ -101,6 +114,8 @@ pub struct Workload {
     pub distinct: Option<usize>,
     /// Whether each recorded call is made only once to a process.
     pub once: bool,
+    /// Whether each call is made over a connection of its own.
+    pub is_reconnecting: bool,
     /// How many calls of a system are measured in a round.
     pub amount: Amount,
     /// The systems that take part. Added times are relative to the first.
@@ -191,6 +206,7 @@ impl Scale {
         let mut all = self.replays();
         all.extend(self.records());
         all.extend(self.seen());
+        all.extend(self.reached());
         all.retain(|workload| self.wants(workload.name));
         all
     }
@@ -204,6 +220,7 @@ impl Scale {
             connections: &[1, 16],
             distinct: Some(1),
             once: false,
+            is_reconnecting: false,
             amount: Amount { calls: usize::MAX, time: self.slice },
             systems: REPLAYS,
             reference: Hyper,
@@ -261,6 +278,7 @@ impl Scale {
             connections: &[1, 16],
             distinct: None,
             once: false,
+            is_reconnecting: false,
             amount: Amount { calls: usize::MAX, time: self.slice },
             systems: PROXIES,
             reference: PassThrough,
@@ -297,6 +315,39 @@ impl Scale {
         vec![w2, streamed, slow, w2_tls, streamed_tls]
     }
 
+    fn reached(&self) -> [Workload; 3] {
+        let replay = Workload {
+            name: "reach",
+            what: "replay: the calls of W1k, over TLS, HTTP/2 and in tunnels",
+            kind: Kind::Call,
+            is_tls: false,
+            connections: &[1, 16],
+            distinct: Some(1_000),
+            once: false,
+            is_reconnecting: false,
+            amount: Amount { calls: usize::MAX, time: self.slice },
+            systems: REACHED_REPLAYS,
+            reference: Replay,
+        };
+        let record = Workload {
+            name: "reachrec",
+            what: "record: the calls of W2, in tunnels",
+            connections: &[16],
+            distinct: None,
+            systems: REACHED_RECORDS,
+            reference: Record,
+            ..replay
+        };
+        let handshake = Workload {
+            name: "handshake",
+            what: "replay: the calls of W1k, each over a connection of its own",
+            connections: &[1],
+            is_reconnecting: true,
+            ..replay
+        };
+        [replay, record, handshake]
+    }
+
     fn seen(&self) -> [Workload; 2] {
         let replay = Workload {
             name: "seen",
@@ -306,6 +357,7 @@ impl Scale {
             connections: &[16],
             distinct: Some(1),
             once: false,
+            is_reconnecting: false,
             // Long enough for one scrape.
             amount: Amount { calls: usize::MAX, time: self.slice * 5 / 2 },
             systems: WATCHED_REPLAYS,

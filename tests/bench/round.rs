@@ -14,6 +14,7 @@ use crate::peer::{Setting, Task};
 use crate::plan::{Scale, Workload};
 use crate::sample::Kind;
 use crate::system::System;
+use crate::transport::Transport;
 use crate::watch::{Watch, Watcher};
 
 /// How many connections are used to make a recording.
@@ -98,9 +99,11 @@ impl<'a> WorkloadRun<'a> {
         let measures = [workload.systems[0], workload.reference];
         for &system in workload.systems {
             let there = match system {
-                System::Peer(..) => scale.peers,
+                System::Peer(..) | System::ProxyPeer(..) => scale.peers,
                 System::Earlier(_) => is_compared,
-                // Beside an earlier loomrec, the others only take time.
+                // Beside an earlier loomrec, the others only take time, and part the two that are
+                // compared.
+                System::Watched(..) | System::Over(..) => !is_compared,
                 other => !is_compared || other.is_ours() || measures.contains(&other),
             };
             if !there {
@@ -228,6 +231,8 @@ impl<'a> WorkloadRun<'a> {
             process: server.process(),
             kind: system.kind(self.workload.kind),
             exact: system.is_exact(),
+            transport: system.transport(),
+            is_reconnecting: self.workload.is_reconnecting,
             connections,
             warm_up: if counted { Duration::ZERO } else { self.scale.warm_up(recorded) },
             amount: self.workload.amount,
@@ -271,6 +276,8 @@ pub async fn make(
         process: server.process(),
         kind,
         exact: true,
+        transport: Transport::Plain,
+        is_reconnecting: false,
         connections,
         warm_up: Duration::ZERO,
         // Each connection makes one call before the measurement.

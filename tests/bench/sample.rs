@@ -109,15 +109,14 @@ pub struct Request {
 }
 
 impl Request {
-    /// Creates the request for an answer of `kind`. Its Host is the same for every system, because
-    /// the request must not depend on the system.
-    pub fn new(kind: Kind) -> Self {
+    /// Creates the request to `host` for an answer of `kind`. It depends on nothing else of the system.
+    pub fn new(kind: Kind, host: &str) -> Self {
         let body = match kind {
             Kind::Long => conversation(),
             _ => call(kind),
         };
         let head = format!(
-            "POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\n\
+            "POST /v1/chat/completions HTTP/1.1\r\nhost: {host}\r\n\
              content-type: application/json\r\naccept: application/json\r\n\
              accept-encoding: gzip, deflate\r\nuser-agent: loomrec-bench\r\n\
              authorization: Bearer sk-bench-0123456789abcdefghij\r\n\

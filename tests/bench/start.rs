@@ -14,6 +14,7 @@ use crate::quantile::median;
 use crate::round;
 use crate::sample::Kind;
 use crate::system::{System, recording, replay_words};
+use crate::transport::Transport;
 use crate::usage;
 
 /// Its name among the workloads.
@@ -161,6 +162,8 @@ async fn start(launch: Launch, exact: bool) -> Result<Started, Fault> {
         process: server.process(),
         kind: Kind::Call,
         exact,
+        transport: Transport::Plain,
+        is_reconnecting: false,
         connections: 1,
         warm_up: Duration::ZERO,
         amount: Amount { calls: 0, time: Duration::ZERO },

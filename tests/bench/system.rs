@@ -8,6 +8,7 @@ use crate::fault::Fault;
 use crate::peer::{Peer, Setting, Task};
 use crate::sample::Kind;
 use crate::tls;
+use crate::transport::{TUNNEL_HOST, Transport};
 use crate::watch::Watch;
 
 /// A system that answers calls.
@@ -36,6 +37,10 @@ pub enum System {
     Elsewhere(Task),
     /// One of these two under observation.
     Watched(Watch, Task),
+    /// One of these two, reached in another way than plainly.
+    Over(Transport, Task),
+    /// A peer with one of the two tasks, as the proxy of the connections.
+    ProxyPeer(Peer, Task),
     /// One of these two as an earlier commit built it (`scripts/bench --before COMMIT`).
     Earlier(Task),
 }
@@ -65,6 +70,12 @@ impl System {
             Self::Record => "loomrec record",
             Self::Elsewhere(Task::Replay) => "loomrec replay, bound",
             Self::Elsewhere(Task::Record) => "loomrec record, a value",
+            Self::Over(Transport::Plain | Transport::Tls, Task::Replay) => "loomrec replay, TLS",
+            Self::Over(Transport::Http2, Task::Replay) => "loomrec replay, HTTP/2",
+            Self::Over(Transport::Tunnel, Task::Replay) => "loomrec replay, intercepted",
+            Self::Over(_, Task::Record) => "loomrec record, intercepted",
+            Self::ProxyPeer(_, Task::Replay) => "mitmdump, intercepted replay",
+            Self::ProxyPeer(_, Task::Record) => "mitmdump, intercepted, `-w`",
             Self::Earlier(Task::Replay) => "earlier loomrec replay",
             Self::Earlier(Task::Record) => "earlier loomrec record",
             Self::Watched(Watch::Journal, _) => "with a journal",
@@ -80,7 +91,12 @@ impl System {
     pub fn is_ours(self) -> bool {
         matches!(
             self,
-            Self::Replay | Self::Record | Self::Elsewhere(_) | Self::Watched(..) | Self::Earlier(_)
+            Self::Replay
+                | Self::Record
+                | Self::Elsewhere(_)
+                | Self::Over(..)
+                | Self::Watched(..)
+                | Self::Earlier(_)
         )
     }
 
@@ -90,9 +106,19 @@ impl System {
             self,
             Self::Record
                 | Self::Elsewhere(Task::Record)
+                | Self::Over(_, Task::Record)
                 | Self::Watched(_, Task::Record)
                 | Self::Earlier(Task::Record)
         )
+    }
+
+    /// Returns how connections reach it.
+    pub fn transport(self) -> Transport {
+        match self {
+            Self::Over(transport, _) => transport,
+            Self::ProxyPeer(..) => Transport::Tunnel,
+            _ => Transport::Plain,
+        }
     }
 
     /// Returns how it is observed, if it is.
@@ -121,11 +147,15 @@ impl System {
     /// Returns the system that makes the recording which this one replays, if it replays one.
     pub fn recorder(self) -> Option<Self> {
         match self {
-            Self::Replay | Self::Watched(_, Task::Replay) => Some(Self::Record),
+            Self::Replay | Self::Over(_, Task::Replay) | Self::Watched(_, Task::Replay) => {
+                Some(Self::Record)
+            }
             Self::Elsewhere(Task::Replay) => Some(Self::Elsewhere(Task::Record)),
             Self::Earlier(Task::Replay) => Some(Self::Earlier(Task::Record)),
             Self::Peer(Peer::Nginx, _) => None,
-            Self::Peer(peer, Task::Replay) => Some(Self::Peer(peer, Task::Record)),
+            Self::Peer(peer, Task::Replay) | Self::ProxyPeer(peer, Task::Replay) => {
+                Some(Self::Peer(peer, Task::Record))
+            }
             _ => None,
         }
     }
@@ -157,6 +187,8 @@ impl System {
                 Launch::own(name, words)
             }
             Self::Peer(peer, task) => peer.launch(name, task, at),
+            Self::ProxyPeer(peer, task) => proxy_peer(peer, task, at, name),
+            Self::Over(_, task) => Ok(intercepting(task, at, name)),
             Self::Replay => Ok(Launch::loomrec(name, replay_words(&recording, "127.0.0.1:0"))),
             Self::Record => Ok(Launch::loomrec(name, record_words(recording, &origin))),
             Self::Watched(watch, task) => {
@@ -189,6 +221,58 @@ impl System {
     }
 }
 
+/// Returns the command that starts a loomrec that intercepts.
+fn intercepting(task: Task, at: &Setting, name: &'static str) -> Launch {
+    let recording = recording(at.folder);
+    let mut words = match task {
+        Task::Replay => replay_words(&recording, "127.0.0.1:0"),
+        Task::Record => record_words(recording, &format!("openai={}", at.url())),
+    };
+    words.push("--intercept".into());
+    let mut launch = Launch::loomrec(name, words);
+    // The certificates of its authority are written below it.
+    launch.settings.push(("HOME", at.folder.display().to_string()));
+    launch
+}
+
+/// Returns the command that starts a peer as the proxy of the connections.
+fn proxy_peer(peer: Peer, task: Task, at: &Setting, name: &'static str) -> Result<Launch, Fault> {
+    let launch = peer.launch(name, task, at)?;
+    let script = at.folder.join("plain.py");
+    std::fs::write(&script, PLAIN_SCRIPT)
+        .map_err(|source| Fault::Io { what: "set a peer up", source })?;
+    let mut words = proxy_words(launch.words, &at.url());
+    if task == Task::Replay {
+        words.extend(["-s".into(), script.into()]);
+    }
+    Ok(Launch { words, ..launch })
+}
+
+/// Has mitmdump compare the requests of a tunnel with those that it recorded as a server, over http.
+const PLAIN_SCRIPT: &str = "def requestheaders(flow):\n    flow.request.scheme = 'http'\n";
+
+/// Returns the arguments with which mitmdump is the proxy of the connections, in the place of a server.
+/// What the tunnels' host would get goes to the upstream.
+fn proxy_words(words: Vec<OsString>, origin: &str) -> Vec<OsString> {
+    let mode = |word: OsString| match word.to_string_lossy().starts_with("reverse:") {
+        true => "regular".into(),
+        false => word,
+    };
+    let mut all: Vec<OsString> = words.into_iter().map(mode).collect();
+    all.extend(["--map-remote".into(), format!("|https://{TUNNEL_HOST}|{origin}").into()]);
+    for setting in [
+        "upstream_cert=false",
+        "connection_strategy=lazy",
+        "server_replay_ignore_host=true",
+        "server_replay_ignore_port=true",
+    ] {
+        if !all.iter().any(|word| word == setting) {
+            all.extend(["--set".into(), setting.into()]);
+        }
+    }
+    all
+}
+
 /// The rule that binds the form that the system prompt asks for.
 const FORM_RULE: &str = "system: You answer in one {{var:form}}.";
 
@@ -204,7 +288,7 @@ pub fn replay_words(recording: &OsString, listen: &str) -> Vec<OsString> {
 }
 
 /// Returns the arguments of `loomrec record`.
-fn record_words(recording: OsString, origin: &str) -> Vec<OsString> {
+pub fn record_words(recording: OsString, origin: &str) -> Vec<OsString> {
     let words = ["record", "--listen", "127.0.0.1:0", "--upstream", origin, "-r"];
     words.into_iter().map(OsString::from).chain([recording]).collect()
 }

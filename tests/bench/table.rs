@@ -10,6 +10,7 @@ use crate::load::Sample;
 use crate::peer::Peer;
 use crate::quantile::median;
 use crate::round::Outcome;
+use crate::socket::{MessageTimes, SocketTimes};
 use crate::start::{self, Sized, Started};
 use crate::system::System;
 use crate::target::{self, Bound, Target};
@@ -33,6 +34,8 @@ pub struct Findings {
     pub verified: Option<Verified>,
     /// How long it takes to compare long conversations, if that was measured.
     pub compared: Option<Compared>,
+    /// How long messages over WebSockets take, if that was measured.
+    pub sockets: Option<SocketTimes>,
 }
 
 impl Findings {
@@ -71,6 +74,9 @@ pub fn render(machine: &str, wants: impl Fn(&str) -> bool, findings: &Findings) 
     }
     if let Some(compared) = &findings.compared {
         text.push_str(&conversation(compared));
+    }
+    if let Some(sockets) = &findings.sockets {
+        text.push_str(&socket(sockets));
     }
     text.push_str(&busiest(findings));
     text
@@ -117,6 +123,25 @@ fn conversation(compared: &Compared) -> String {
     text
 }
 
+/// Formats the times of messages over WebSockets.
+fn socket(sockets: &SocketTimes) -> String {
+    let SocketTimes { messages, systems } = sockets;
+    let rounds = systems[0].1.len();
+    let mut text = format!(
+        "\n### socket \u{b7} {messages} messages over one WebSocket, each after the answer to the \
+         one before \u{b7} {rounds} rounds\n\n| system | p50 us | added | p99 us |\n|---|--:|--:|--:|\n",
+    );
+    let (_, direct) = &systems[0];
+    for (name, own) in systems {
+        let of = |time: fn(&MessageTimes) -> f64| median(own.iter().map(time));
+        let added = median(own.iter().zip(direct).map(|(own, direct)| own.p50 - direct.p50));
+        let is_ours = [System::Record.name(), System::Replay.name()].contains(name);
+        let (name, p50, p99) = (bold(name, is_ours), of(|one| one.p50), of(|one| one.p99));
+        add(&mut text, format_args!("| {name} | {p50:.0} | {added:+.0} | {p99:.0} |\n"));
+    }
+    text
+}
+
 fn line(target: &Target) -> String {
     let Target { what, bound, aim, value, but, .. } = target;
     let bound = match bound {
@@ -144,8 +169,8 @@ fn table(outcome: &Outcome) -> String {
     let rounds = results.iter().filter_map(|(_, own)| own.as_ref().ok().map(Vec::len)).max();
     let mut text = format!(
         "\n### {} \u{b7} {} \u{b7} {connections} at a time \u{b7} {} rounds\n\n\
-         | system | requests/s | ratio | p50 us | added | p99 us | first byte us | cpu us | \
-         answer |\n|---|--:|--:|--:|--:|--:|--:|--:|---|\n",
+         | system | requests/s | ratio | p50 us | p99 us | first byte us | cpu us | \
+         answer |\n|---|--:|--:|--:|--:|--:|--:|---|\n",
         workload.name,
         workload.what,
         rounds.unwrap_or(0),
@@ -155,11 +180,7 @@ fn table(outcome: &Outcome) -> String {
             Ok(samples) => text.push_str(&row(outcome, *system, samples)),
             Err(reason) => add(
                 &mut text,
-                format_args!(
-                    "| {} | left out: {} | | | | | | | |\n",
-                    shown(*system),
-                    clean(reason)
-                ),
+                format_args!("| {} | left out: {} | | | | | | |\n", shown(*system), clean(reason)),
             ),
         }
     }
@@ -168,19 +189,10 @@ fn table(outcome: &Outcome) -> String {
 
 /// Formats the row of one system.
 fn row(outcome: &Outcome, system: System, own: &[Sample]) -> String {
-    let first = outcome.results.first().map_or(system, |(first, _)| *first);
-    let (direct, reference) = (outcome.of(first), outcome.of(outcome.workload.reference));
+    let reference = outcome.of(outcome.workload.reference);
     let of = |time: fn(&Sample) -> Duration| median(own.iter().map(|one| micros(time(one))));
-    let added = match system == first {
-        true => String::new(),
-        false => {
-            let pairs = own.iter().zip(direct);
-            let added = median(pairs.map(|(a, b)| micros(a.p50) - micros(b.p50)));
-            format!("{added:+.0}")
-        }
-    };
     format!(
-        "| {} | {} | {} | {:.0} | {added} | {:.0} | {:.0} | {:.0} | {} |\n",
+        "| {} | {} | {} | {:.0} | {:.0} | {:.0} | {:.0} | {} |\n",
         shown(system),
         thousands(median(own.iter().map(|sample| sample.per_second))),
         ratio(median(own.iter().zip(reference).map(|(a, b)| a.per_second / b.per_second))),

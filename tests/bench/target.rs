@@ -4,13 +4,15 @@ use crate::conversation;
 use crate::growth;
 use crate::key;
 use crate::load::Sample;
-use crate::peer::Task;
+use crate::peer::{Peer, Task};
 use crate::quantile::median;
 use crate::round::Outcome;
 use crate::sample::EVENTS;
+use crate::socket::{self, MessageTimes};
 use crate::start;
 use crate::system::System;
 use crate::table::Findings;
+use crate::transport::Transport;
 use crate::verify;
 use crate::watch::Watch;
 
@@ -57,13 +59,32 @@ pub fn all(findings: &Findings) -> Vec<Target> {
     let mut targets = replays(findings);
     targets.extend(records(findings));
     targets.extend(watched(findings));
+    targets.extend(reached(findings));
     targets.extend(earlier(findings));
     targets.extend(growing(findings));
     targets.extend(starting(findings));
     targets.push(hashing(findings));
     targets.extend(verifying(findings));
     targets.extend(comparing(findings));
+    targets.extend(passing(findings));
     targets
+}
+
+/// Returns the target for a message over a WebSocket that is recorded.
+fn passing(findings: &Findings) -> Option<Target> {
+    let [(_, direct), (_, pass), (_, record), _] = &findings.sockets.as_ref()?.systems;
+    let added = |own: &[MessageTimes]| {
+        median(own.iter().zip(direct).map(|(own, direct)| own.p50 - direct.p50))
+    };
+    let value = added(record) / added(pass);
+    Some(Target {
+        workload: socket::NAME,
+        what: "socket: p50 added over direct, against the pass-through's".to_owned(),
+        bound: Bound::AtMost(2.0),
+        aim: None,
+        value: value.is_finite().then_some((value, value, value)),
+        but: None,
+    })
 }
 
 /// Returns the target for comparing two runs of a long conversation: absolute.
@@ -194,6 +215,24 @@ fn watched(findings: &Findings) -> Vec<Target> {
         }
     }
     targets
+}
+
+/// Returns the targets for intercepted calls per second against those of mitmdump.
+fn reached(findings: &Findings) -> Vec<Target> {
+    let target = |workload, task| {
+        let (ours, theirs) =
+            (System::Over(Transport::Tunnel, task), System::ProxyPeer(Peer::Mitmdump, task));
+        let outcome = findings.outcome(workload, 16);
+        Target {
+            workload,
+            what: format!("{workload}, 16 connections: calls/s against {}", theirs.name()),
+            bound: Bound::AtLeast(10.0),
+            aim: None,
+            value: outcome.and_then(|outcome| against(outcome, ours, theirs)),
+            but: None,
+        }
+    };
+    vec![target("reach", Task::Replay), target("reachrec", Task::Record)]
 }
 
 /// Returns the targets for each workload's calls per second and processor time against those of the

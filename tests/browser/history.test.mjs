@@ -30,7 +30,7 @@ const messages = (page) => page.locator("#panel .messages").first().locator(".me
 const folds = (page) => page.locator("#panel .messages .more button").allInnerTexts();
 
 test("messages of the call before are folded, and open", async (t) => {
-  const { url } = await loomrec(t, "ui", recording(t, 60), "--no-open");
+  const { url } = await loomrec(t, "ui", recording(t, 60));
   const page = await open(t, url, { fragment: "#call=60" });
   await shown(page, "60 calls");
   await loaded(page);
@@ -53,7 +53,7 @@ test("a message that changed stands between folds", async (t) => {
   const path = recording(t, 20, (turn, list) => {
     if (turn === 20) list[4].content = "An edited message.";
   });
-  const { url } = await loomrec(t, "ui", path, "--no-open");
+  const { url } = await loomrec(t, "ui", path);
   const page = await open(t, url, { fragment: "#call=20" });
   await shown(page, "20 calls");
   await loaded(page);

@@ -21,7 +21,7 @@ async function journal(t, calls) {
   }
   const file = join(folder(t), "run.jsonl");
   writeFileSync(file, lines.join("\n") + "\n");
-  return { file, ...(await loomrec(t, "ui", file, "--no-open")) };
+  return { file, ...(await loomrec(t, "ui", file)) };
 }
 
 const hash = (page) => page.evaluate(() => Object.fromEntries(new URLSearchParams(location.hash.slice(1))));
@@ -160,7 +160,7 @@ test("everything has a name and enough contrast, in light and dark", async (t) =
   const run = await loomrec(t, "replay", "-r", recording, "--listen", "127.0.0.1:0");
   await chat(run.url, "Two?");
   await chat(run.url, "One?");
-  const demo = await loomrec(t, "ui", join(root, "recordings/demo.json"), "--no-open");
+  const demo = await loomrec(t, "ui", join(root, "recordings/demo.json"));
   const source = axeSource();
   for (const colorScheme of ["light", "dark"]) {
     const check = async (page, what) => {

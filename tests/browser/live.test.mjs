@@ -77,7 +77,7 @@ test("a recorded stream opens as a timeline with its chunks and gaps", async (t)
 test("the timeline says of each chunk when it came", async (t) => {
   const entries = JSON.parse(readFileSync(join(root, "recordings/demo.json"), "utf8"));
   const { chunks } = Object.values(entries).map((entry) => entry.response || {}).find((response) => response.chunks);
-  const run = await loomrec(t, "ui", join(root, "recordings/demo.json"), "--no-open");
+  const run = await loomrec(t, "ui", join(root, "recordings/demo.json"));
   const page = await open(t, run.url, { fragment: "#call=3&tab=stream" });
   await page.locator(".chart svg").waitFor();
   assert.equal(await page.locator(".chart .beat").count(), chunks.length);

@@ -35,7 +35,7 @@ function words() {
 }
 
 test("words are found in questions, answers, tool calls and errors", async (t) => {
-  const { url } = await loomrec(t, "ui", recordingOf(t, words()), "--no-open");
+  const { url } = await loomrec(t, "ui", recordingOf(t, words()));
   const page = await open(t, url);
   await shown(page, "5 calls");
   for (const [q, found] of [["umbrella", ["1"]], ["são", ["1", "2"]], ["GET_WEATHER paulo", ["2"]], ["slow down", ["3"]],
@@ -82,7 +82,7 @@ test("ten thousand calls are searched a part at a time", { timeout: 240000 }, as
     entries[`step ${String(place).padStart(5, "0")}`] = entry({ content, at: place * 10, messages: [{ role: "user", content: `Day ${place}?` }],
       body: { choices: [{ index: 0, message: { role: "assistant", content } }] } });
   }
-  const { url } = await loomrec(t, "ui", recordingOf(t, entries), "--no-open");
+  const { url } = await loomrec(t, "ui", recordingOf(t, entries));
   const page = await open(t, url);
   await shown(page, "10,000 calls");
   const asked = [];
@@ -105,7 +105,7 @@ test("totals are those of what is shown, and costs are written as ls writes them
   }
   entries["cost unknown"] = { ...entry({ content: "?", messages: [] }), model: "mystery-9", usage: { prompt_tokens: 5, completion_tokens: 1, total_tokens: 6 } };
   const file = recordingOf(t, entries);
-  const { url } = await loomrec(t, "ui", file, "--no-open");
+  const { url } = await loomrec(t, "ui", file);
   const page = await open(t, url);
   await shown(page, "8 calls");
   const listed = execFileSync(process.env.LOOMREC_BIN, ["ls", file], { encoding: "utf8" });
@@ -127,7 +127,7 @@ test("totals are those of what is shown, and costs are written as ls writes them
 
 test("what is shown is exported, and opens again", async (t) => {
   const file = recordingOf(t, words());
-  const { url } = await loomrec(t, "ui", file, "--no-open");
+  const { url } = await loomrec(t, "ui", file);
   const page = await open(t, url);
   await page.locator("#q").fill("são");
   await shown(page, "2 of 5");
@@ -137,7 +137,7 @@ test("what is shown is exported, and opens again", async (t) => {
   await download.saveAs(path);
   const lines = readFileSync(path, "utf8").trim().split("\n").map((line) => JSON.parse(line));
   assert.deepEqual(lines.map((line) => [line.seq, line.step_id]), [[1, "first"], [2, "second"]]);
-  const again = await loomrec(t, "ui", path, "-r", file, "--no-open");
+  const again = await loomrec(t, "ui", path, "-r", file);
   const other = await open(t, again.url);
   await shown(other, "2 calls");
   await row(other, 2).click();

@@ -12,7 +12,7 @@ import { fileURLToPath } from "node:url";
 
 export const root = fileURLToPath(new URL("../../", import.meta.url));
 const installed = createRequire(join(root, ".cache/browser/package.json"));
-const { chromium } = installed("playwright-core");
+export const { chromium } = installed("playwright-core");
 export const axeSource = () => readFileSync(installed.resolve("axe-core/axe.min.js"), "utf8");
 
 /** How long anything may take: a slow machine that does other things as well. */
@@ -21,7 +21,7 @@ export const LIMIT = 30000;
 const undone = new WeakMap();
 
 /** What is to be done when the test is over: the last comes first. */
-function atEnd(t, step) {
+export function atEnd(t, step) {
   if (!undone.has(t)) {
     undone.set(t, []);
     t.after(async () => {
@@ -40,14 +40,16 @@ export function folder(t) {
   return path;
 }
 
+/** The environment without settings of loomrec, of telemetry and of proxies. */
+export const outside = () => Object.fromEntries(Object.entries(process.env)
+  .filter(([name]) => !/^(LOOMREC_|OTEL_|[A-Z_]*_proxy$)/i.test(name)));
+
 /** Starts loomrec. Returns its `url`, and `stop()`, which returns its exit code. */
 export const loomrec = (t, ...args) => loomrecIn(t, root, ...args);
 
 /** The same in a folder. */
 export async function loomrecIn(t, cwd, ...args) {
-  const environment = Object.fromEntries(Object.entries(process.env)
-    .filter(([name]) => !/^(LOOMREC_|OTEL_|[A-Z_]*_proxy$)/i.test(name)));
-  const child = spawn(process.env.LOOMREC_BIN, args, { stdio: ["ignore", "ignore", "pipe"], env: environment, cwd });
+  const child = spawn(process.env.LOOMREC_BIN, args, { stdio: ["ignore", "ignore", "pipe"], env: outside(), cwd });
   const over = new Promise((done) => child.once("exit", (code) => done(code)));
   let said = "";
   const url = await new Promise((done, failed) => {
@@ -127,13 +129,18 @@ export async function chat(url, content, more = {}) {
 
 let browser = null;
 
+/** How Chromium is started: it makes no connection unasked. */
+export const LAUNCH = {
+  executablePath: process.env.LOOMREC_CHROMIUM || "/usr/bin/chromium", timeout: 2 * LIMIT,
+  args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-dev-shm-usage",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+    // That switch does not stop its first look for components.
+    "--component-updater=url-source=https://127.0.0.1:9"],
+  handleSIGINT: false, handleSIGTERM: false, handleSIGHUP: false,
+};
+
 async function launched() {
-  browser ||= await chromium.launch({
-    executablePath: process.env.LOOMREC_CHROMIUM || "/usr/bin/chromium", timeout: 2 * LIMIT,
-    args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-dev-shm-usage",
-      "--disable-background-networking", "--disable-component-update", "--disable-sync"],
-    handleSIGINT: false, handleSIGTERM: false, handleSIGHUP: false,
-  });
+  browser ||= await chromium.launch(LAUNCH);
   return browser;
 }
 

@@ -24,7 +24,7 @@ async function waitForOrder(page, expected) {
 function journal(t, lines) {
   const file = join(folder(t), "run.jsonl");
   writeFileSync(file, lines.map((more, place) => line(place + 1, more)).join("\n") + "\n");
-  return loomrec(t, "ui", file, "--no-open");
+  return loomrec(t, "ui", file);
 }
 
 const CALLS = [
@@ -98,7 +98,7 @@ function talks() {
 }
 
 test("conversations are a tree of what continues what", async (t) => {
-  const { url } = await loomrec(t, "ui", recordingOf(t, talks()), "--no-open");
+  const { url } = await loomrec(t, "ui", recordingOf(t, talks()));
   const page = await open(t, url);
   await shown(page, "7 calls");
   await page.locator("#view-conversations").click();
@@ -124,7 +124,7 @@ test("conversations are a tree of what continues what", async (t) => {
 test("two calls are compared as diff compares them", async (t) => {
   const one = entry({ at: 0, content: "Take a coat.\nIt rains.", messages: [{ role: "user", content: "In <b>Oslo</b>?" }] });
   const two = entry({ at: 10, content: "Take a coat.\nIt is dry.", messages: [{ role: "user", content: "In <i>Rome</i>?" }] });
-  const { url } = await loomrec(t, "ui", recordingOf(t, { one, two, three: { ...one, recorded_at: two.recorded_at.replace("0.01", "0.02") } }), "--no-open");
+  const { url } = await loomrec(t, "ui", recordingOf(t, { one, two, three: { ...one, recorded_at: two.recorded_at.replace("0.01", "0.02") } }));
   const page = await open(t, url, { fragment: "#call=1" });
   await shown(page, "3 calls");
   await loaded(page);
@@ -158,7 +158,7 @@ test("a chunk's line has its words, whole", async (t) => {
   const call = entry({ content: "x", messages: [{ role: "user", content: "What?" }] });
   call.response = { status: 200, headers: { "content-type": "text/event-stream" }, end: "complete",
     chunks: [[10, delta("Take <b>this</b>:")], [20, delta(long)], [30, "data: [DONE]\n\n"]] };
-  const { url } = await loomrec(t, "ui", recordingOf(t, { call }), "--no-open");
+  const { url } = await loomrec(t, "ui", recordingOf(t, { call }));
   const page = await open(t, url, { fragment: "#call=1&tab=stream" });
   await loaded(page);
   await tab(page, "stream");
@@ -196,9 +196,19 @@ test("on a narrow screen everything is in sight", async (t) => {
     assert.deepEqual(await over(), [], view);
     for (const name of ["#sum-cost", "#q", "#sort", "#export"]) assert.ok(await page.locator(name).isVisible(), `${name} in ${view}`);
   }
+  const cut = (page, places) => page.evaluate((places) => [...document.querySelectorAll(places)]
+    .filter((one) => one.getClientRects().length && (one.scrollWidth > one.clientWidth || one.clientHeight > 40)).map((one) => one.outerHTML.slice(0, 80)), places);
+  await page.locator("#view-list").click();
+  assert.deepEqual(await cut(page, "#columns .sort"), []);
   await row(page, 3).click();
   await loaded(page);
   assert.deepEqual(await over(), []);
   await page.locator("#detail-close").click();
   await page.locator("#q").waitFor();
+
+  const recording = await loomrec(t, "ui", recordingOf(t, talks()));
+  const other = await open(t, recording.url, { viewport: { width: 375, height: 740 }, fragment: "#call=1&tab=raw" });
+  await other.locator(".p-raw .over").first().waitFor();
+  await other.locator("#mark").click();
+  assert.deepEqual(await cut(other, "#detail-title, .p-raw .over > :not(code)"), []);
 });

@@ -244,3 +244,62 @@ fn queue_of_a_service_without_a_known_shape_is_followed_through_loomrec() {
         server.stop().expect(0);
     }
 }
+
+/// The chunks of a stream of events with an address each. The second event comes in three chunks, with
+/// its first address before the last of them.
+fn event_chunks(origin: &str, framing: [&str; 2]) -> Vec<String> {
+    let [begin, end] = framing;
+    let early = format!("{begin}{{\"status_url\":\"{origin}/a\",");
+    let late = format!("\"response_url\":\"{origin}/b\"}}{end}");
+    vec![
+        format!("{begin}{{\"n\":1, \"cancel_url\" : \"{origin}/c\"}}{end}"),
+        early,
+        "\"n\":2,".to_owned(),
+        format!("{late}{begin}{{\"text\":\"{origin}/text\"}}{end}"),
+    ]
+}
+
+#[test]
+fn address_in_an_event_leads_to_loomrec_unless_the_event_came_in_parts() {
+    for (media, framing) in [
+        ("text/event-stream; charset=utf-8", ["event: status\r\ndata: ", "\r\n\r\n"]),
+        ("application/x-ndjson", ["", "\n"]),
+    ] {
+        let scene = Scene::new();
+        let upstream = Upstream::start(move |request: &Received| {
+            let origin = format!("http://{}", request.header("host").unwrap());
+            let content_type = format!("content-type: {media}");
+            let head = Answer::head(200, &[&content_type, "transfer-encoding: chunked"]);
+            let chunks = event_chunks(&origin, framing);
+            chunks.iter().fold(head, |answer, chunk| answer.chunk(chunk).pause(20)).end()
+        });
+        let (there, here) = (upstream.url(), "http://localhost/fal");
+        let mut expected = event_chunks(&there, framing);
+        for (at, path) in [(0, "/c"), (3, "/b")] {
+            let (from, to) = (format!("\"{there}{path}\""), format!("\"{here}{path}\""));
+            expected[at] = expected[at].replace(&from, &to);
+        }
+        let expected: Vec<Vec<u8>> = expected.into_iter().map(String::into_bytes).collect();
+        let receipt = scene.path("receipt.json");
+        let flags = ["--receipt", receipt.to_str().unwrap()];
+        let away = || {
+            let receipt = std::fs::read(&receipt).unwrap();
+            serde_json::from_slice::<Value>(&receipt).unwrap()["addresses_away"].clone()
+        };
+        let named = json!({"status_url in an event that came in parts": 1});
+        let request = Call::post("/fal/x/status/stream", "{}");
+        let server = record(&scene, "fal", &upstream, &flags);
+        assert_eq!(server.call(&request).expect(200).chunks, expected);
+        server.stop().expect(0).says(&["status_url in an event that came in parts"]);
+        assert_eq!(away(), named);
+        let stored = scene.takes().remove(0).1["response"].to_string();
+        assert!(
+            !stored.contains("localhost") && stored.contains(&format!("{there}/c")),
+            "{stored}"
+        );
+        let server = scene.replay(&[&["--strict"], &flags[..]].concat());
+        assert_eq!(server.call(&request).expect(200).chunks, expected);
+        server.stop().expect(0);
+        assert_eq!(away(), named);
+    }
+}

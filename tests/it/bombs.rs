@@ -49,7 +49,7 @@ fn bomb_in_a_recorded_answer_costs_no_reading_command_much_memory() {
             (&["verify", "--json", "run.json"], 1, "decodes to more bytes"),
             (&["ls", "--json", "run.json"], 0, ""),
             (&["stats", "run.json"], 0, ""),
-            (&["show", "--text", "run.json"], 0, ""),
+            (&["show", "run.json"], 0, ""),
             (&["diff", "run.json", "run.json"], 0, ""),
             (&["redact", "--redact", "nothing-like-this", "run.json"], 1, "NOT removed"),
         ];

@@ -108,7 +108,7 @@ fn miss_rules_and_commands_see_the_text_of_a_compressed_request() {
     let text = server.call(&with("the other question", "bob")).expect(422).text();
     assert!(text.contains("/messages/0/content") && text.contains("other"), "{text}");
     server.stop().expect(1);
-    for args in [&["show", "run.json", "--text"][..], &["ls", "run.json"]] {
+    for args in [&["show", "run.json"][..], &["ls", "run.json"]] {
         let shown = scene.run(args).expect(0).stdout;
         assert!(shown.contains("the first question"), "{args:?}: {shown}");
     }
@@ -153,7 +153,7 @@ fn recording_with_compressed_bytes_is_readable_and_matches_by_their_text() {
         }
         scene.replayed(&["--strict"], &[chat("an old question")], 0).remove(0).expect(200);
         scene.replayed(&["--strict"], &[chat("a new question")], 1).remove(0).expect(422);
-        let shown = scene.run(&["show", "run.json", "--text"]).expect(0).stdout;
+        let shown = scene.run(&["show", "run.json"]).expect(0).stdout;
         assert!(shown.contains("an old question"), "{coding}: {shown}");
         // A recorder that adds a call leaves the old one as it is.
         let upstream = Upstream::always(Answer::json(200, chat_answer("ok")));

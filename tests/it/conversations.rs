@@ -1,7 +1,12 @@
 //! Tests of WebSockets: conversations are recorded, and replayed strictly without their upstream.
 
 mod bounds;
+mod choice;
 mod credentials;
+mod crowd;
+mod exported;
+mod faults;
+mod identity;
 mod misses;
 mod turns;
 
@@ -51,7 +56,7 @@ pub(super) fn update() -> Value {
 }
 
 /// The client's conversation. Returns what it heard.
-fn converse(socket: &mut Socket) -> Vec<Value> {
+pub(super) fn converse(socket: &mut Socket) -> Vec<Value> {
     let mut heard = vec![hear(socket)];
     say(socket, &update());
     heard.extend([hear(socket), hear(socket)]);

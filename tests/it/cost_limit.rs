@@ -33,10 +33,7 @@ fn the_call_that_would_pass_the_limit_is_refused_with_a_typed_error_and_fails_th
     let error: Value = refused.json();
     assert_eq!(error["error"]["type"], "CostLimitError", "{error}");
     let message = error["error"]["message"].as_str().unwrap();
-    assert!(
-        message.contains("$1.2000 of --max-cost $1.50 are spent: it was not sent"),
-        "{message}"
-    );
+    assert!(message.contains("$1.20 of --max-cost $1.50 are spent: it was not sent"), "{message}");
     let stderr = server.stop().expect(1).stderr;
     assert!(stderr.contains("calls refused because of --max-cost $1.50: 1"), "{stderr}");
     assert_eq!(upstream.requests(), 2);

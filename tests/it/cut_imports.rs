@@ -193,34 +193,3 @@ fn vector_that_many_texts_would_share_costs_no_memory() {
     assert!(said.contains("its one vector of 200000 numbers"), "{said}");
     assert!(most < 300 << 10, "{most} kB");
 }
-
-#[test]
-fn rules_of_the_environment_give_way_to_those_of_the_recording_that_calls_are_added_to() {
-    let scene = Scene::new();
-    let answer = "status: {code: 200}\n    body: {string: '{}'}";
-    let asked = |seed: u8| {
-        format!("body: '{}'", ASKED.replace("\"model\"", &format!("\"seed\":{seed},\"model\"")))
-    };
-    std::fs::write(scene.path("a.yaml"), cassette(&[(&asked(1), answer)])).unwrap();
-    std::fs::write(scene.path("b.yaml"), cassette(&[(&asked(2), answer)])).unwrap();
-    let with = |args: &[&str]| {
-        let mut command = loomrec::command(scene.dir(), args);
-        command.env("LOOMREC_IGNORE", "/seed").env("LOOMREC_IGNORE_HEADER", "openai-beta");
-        loomrec::Process::spawn(&mut command).wait()
-    };
-    run(&scene, &["import", "a.yaml", "-o", "run.json"]).expect(0);
-    let ran = with(&["import", "b.yaml", "--into", "run.json"]).expect(0);
-    assert!(ran.stderr.contains("under the rules of the recording"), "{}", ran.stderr);
-    // The recording ignores nothing: two seeds are two calls, and its rules do not change.
-    let keys: Vec<String> = entries(&scene.recording()).into_iter().map(|(key, _)| key).collect();
-    assert!(keys.len() == 2 && keys[0] != keys[1] && !keys[1].ends_with("#2"), "{keys:?}");
-    assert!(!std::fs::read_to_string(scene.recording()).unwrap().contains("/seed"));
-    run(&scene, &["verify", "run.json"]).expect(0);
-    let typed = with(&["import", "b.yaml", "--into", "run.json", "--ignore", "/seed"]).expect(2);
-    assert!(typed.stderr.contains("--ignore cannot be used with --into"), "{}", typed.stderr);
-    // The rules of a new recording are the environment's.
-    with(&["import", "a.yaml", "b.yaml", "-o", "new.json"]).expect(0);
-    let keys: Vec<String> =
-        entries(&scene.path("new.json")).into_iter().map(|(key, _)| key).collect();
-    assert_eq!(keys[1], format!("{}#2", keys[0]));
-}

@@ -253,7 +253,7 @@ fn bad_recording_is_refused_on_either_side() {
             &["diff", "good.json", "bad.json"][..],
             &["diff", "bad.json", "good.json", "--json"],
             &["diff", "bad.json", "bad.json", "--markdown"],
-            &["show", "--text", "bad.json"],
+            &["show", "bad.json"],
         ] {
             let ended = scene.run(args);
             assert_eq!(ended.code, 4, "{kind} {args:?}: {}", ended.stderr);
@@ -298,7 +298,7 @@ fn nothing_of_a_recording_acts_on_the_terminal_or_shows_a_secret() {
         // Nothing else is removed from a text.
         assert!(more == ["--stat"] || shown.contains("Basic words"), "{more:?}: {shown}");
     }
-    let shown = scene.run(&["show", "--text", "a.json"]).expect(0).stdout;
+    let shown = scene.run(&["show", "a.json"]).expect(0).stdout;
     assert!(!shown.contains('\u{1b}') && !shown.contains(secret), "{shown:?}");
 }
 
@@ -352,7 +352,7 @@ fn git_diff_shows_recordings_as_text_through_textconv() {
     let dir = scene.path("repository");
     std::fs::create_dir(&dir).unwrap();
     git(&dir, &["init", "-q"]);
-    let show = format!("'{}' show --text", env!("CARGO_BIN_EXE_loomrec"));
+    let show = format!("'{}' show", env!("CARGO_BIN_EXE_loomrec"));
     git(&dir, &["config", "diff.loomrec.textconv", &show]);
     std::fs::write(dir.join(".gitattributes"), "recordings/*.json diff=loomrec\n").unwrap();
     std::fs::create_dir(dir.join("recordings")).unwrap();

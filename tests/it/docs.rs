@@ -195,6 +195,7 @@ fn flags_in_running_text_are_flags_of_some_command() {
                 "aws ",
                 "pip ",
                 "npm ",
+                "claude --mcp-config",
             ];
             let is_other = other.iter().any(|command| piece.contains(command));
             let script = scripts.iter().find(|(name, _)| piece.contains(name));

@@ -38,13 +38,13 @@ fn old_takes_are_told_and_fail_the_run_only_when_asked() {
     assert_eq!((&warned["verdict"], &warned["expired"]["takes"]), (&json!("ok"), &json!(1)));
     assert_eq!(warned["expired"]["max_age_s"], 7_776_000);
     assert_eq!(warned["expired"]["undated"], 1);
-    let (said, failed) = told(&["--max-age", "90d", "--on-expired", "fail"], 1);
+    let (said, failed) = told(&["--max-age", "90d:fail"], 1);
     said.says(&["failed", "takes recorded more than 90 d ago: 1"]);
     assert_eq!(failed["verdict"], "failed");
-    let (_, fine) = told(&["--max-age", "5000w", "--on-expired", "fail"], 0);
+    let (_, fine) = told(&["--max-age", "5000w:fail"], 0);
     assert_eq!(fine["expired"]["oldest_s"], Value::Null);
     // Set in the project's file.
-    let settings = "[replay]\nmax-age = '1h'\non-expired = 'fail'\n";
+    let settings = "[replay]\nmax-age = '1h:fail'\n";
     std::fs::write(scene.path("loomrec.toml"), settings).unwrap();
     told(&[], 1).0.says(&["more than 1 h ago"]);
 }
@@ -56,4 +56,6 @@ fn time_that_is_none_is_refused() {
         let args = ["replay", "-r", "run.json", "--max-age", odd];
         scene.run(&args).expect(2).says(&["--max-age", "30d"]);
     }
+    let args = ["replay", "-r", "run.json", "--max-age", "30d:warn"];
+    scene.run(&args).expect(2).says(&["--max-age", "after 30d it takes :fail or nothing"]);
 }

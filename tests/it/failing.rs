@@ -153,8 +153,9 @@ fn a_run_whose_every_call_was_refused_is_not_ok() {
 
 #[test]
 fn a_run_that_recorded_no_answer_whole_is_not_ok() {
-    let (scene, upstream) = (Scene::new(), Upstream::always(good()));
-    let server = scene.record(&upstream, &["--max-copy", "10", "--receipt", "receipt.json"]);
+    let long = Answer::json(200, chat_answer(&"long ".repeat(1000)));
+    let (scene, upstream) = (Scene::new(), Upstream::always(long));
+    let server = scene.record(&upstream, &["--max-body", "1000", "--receipt", "receipt.json"]);
     server.call(&chat("hi")).expect(200);
     let ended = server.stop().expect(1);
     for told in ["1 recorded · 1 recorded incomplete", "every call failed"] {
@@ -163,7 +164,7 @@ fn a_run_that_recorded_no_answer_whole_is_not_ok() {
     let receipt: Value =
         serde_json::from_slice(&std::fs::read(scene.path("receipt.json")).unwrap()).unwrap();
     assert_eq!(receipt["failed_calls"], json!({"incomplete": 1}));
-    let server = scene.record(&upstream, &["--max-copy", "10", "--keep-failures"]);
+    let server = scene.record(&upstream, &["--max-body", "1000", "--keep-failures"]);
     server.call(&chat("hi")).expect(200);
     server.stop().expect(0);
 }

@@ -116,7 +116,8 @@ fn bytes_that_do_not_decode_are_kept_and_marked_in_show() {
     let again = scene.replayed(&[], &[converse("-stream")], 0).remove(0).expect(200);
     assert_eq!(again.body(), chunks.concat());
     let path = scene.recording();
-    let shown = scene.run(&["show", path.to_str().unwrap()]).expect(0);
+    let key = scene.takes().remove(0).0;
+    let shown = scene.run(&["show", path.to_str().unwrap(), &key]).expect(0);
     let mark = "damage     event 2 does not decode: a checksum or a header is wrong";
     assert!(shown.stdout.contains(mark), "{}", shown.stdout);
     for said in [

@@ -1,31 +1,13 @@
 //! Tests of clients that close the side of their connection that sends: those that wait for the
 //! answer get it, and those that have left are noticed.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use serde_json::Value;
-
-use crate::support::gate::PATIENCE;
 use crate::support::shape::{chat, chat_answer, chat_events, chat_streamed};
 use crate::support::{Answer, Call, Client, End, Gate, Scene, Server, Upstream};
 
-/// The outcomes of the calls in the journal, once there are `count`.
-fn outcomes(server: &Server, count: usize) -> Vec<(String, String)> {
-    let until = Instant::now() + PATIENCE;
-    loop {
-        let journal = server.call(&Call::get("/__loomrec/journal")).expect(200).json();
-        let calls = journal["calls"].as_array().unwrap();
-        if calls.len() >= count {
-            let word = |call: &Value, name: &str| call[name].as_str().unwrap_or("").to_owned();
-            return calls.iter().map(|call| (word(call, "outcome"), word(call, "end"))).collect();
-        }
-        assert!(Instant::now() < until, "{journal}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
-
 /// An answer that comes once the gate is open.
-fn late(gate: &Gate) -> Answer {
+pub(crate) fn late(gate: &Gate) -> Answer {
     let body = chat_answer("late");
     let head = format!(
         "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
@@ -82,7 +64,7 @@ fn an_upstreams_late_answer_reaches_a_client_that_has_closed_its_side() {
             false => client.answer().expect("an answer").expect(200).text(),
         };
         assert!(text.contains("late"), "{text}");
-        assert_eq!(outcomes(&server, 1), [("recorded".to_owned(), "complete".to_owned())]);
+        assert_eq!(server.call_outcomes(1), [("recorded".to_owned(), "complete".to_owned())]);
         server.stop().expect(0).says(&["1 recorded"]);
     }
 }
@@ -100,7 +82,7 @@ fn a_client_that_leaves_is_noticed_before_there_is_an_answer() {
             client.close_sending();
         }
         drop(client);
-        assert_eq!(outcomes(&server, 1), [("left".to_owned(), "client_left".to_owned())]);
+        assert_eq!(server.call_outcomes(1), [("left".to_owned(), "client_left".to_owned())]);
         gate.open();
         server.stop();
     }
@@ -116,7 +98,7 @@ fn a_hanging_fault_ends_when_its_client_leaves_and_not_when_it_closes_its_side()
     assert!(client.is_quiet_for(Duration::from_millis(300)));
     drop(client);
     // The first line says that the fault began.
-    let outcomes = outcomes(&server, 2);
+    let outcomes = server.call_outcomes(2);
     assert_eq!(outcomes[1], ("faulted".to_owned(), "client_left".to_owned()), "{outcomes:?}");
     server.stop();
 }

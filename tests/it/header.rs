@@ -4,9 +4,10 @@ use std::io::Write;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use serde_json::json;
 
 use crate::support::shape::{chat, chat_answer, chat_streamed};
-use crate::support::{Answer, Call, Scene, Upstream};
+use crate::support::{Answer, Call, Response, Scene, Upstream};
 
 fn names(call: &Call, more: &[&str]) -> Vec<String> {
     let (scene, upstream) = (Scene::new(), Upstream::always(Answer::json(200, "{}")));
@@ -53,7 +54,7 @@ fn hop_by_hop_and_own_headers_stay_here() {
         .header("connection: keep-alive, x-hop")
         .header("x-hop: 1")
         .header("keep-alive: timeout=5")
-        .header("te: trailers")
+        .header("te: deflate")
         .header("proxy-authorization: Basic cHJveHk6cGFzc3dvcmQ=")
         .header("proxy-connection: keep-alive")
         .header("x-loomrec-session: s1")
@@ -166,14 +167,49 @@ fn cookies_of_an_answer_reach_the_client_but_not_the_file() {
 }
 
 #[test]
-fn trailers_do_no_harm() {
-    let scene = Scene::new();
-    let stream = Answer::stream().chunk("data: 1\n\n").bytes("0\r\nx-trailer: 1\r\nx-b: 2\r\n\r\n");
+fn trailers_reach_clients_that_take_them_and_are_recorded_for_all() {
+    let (scene, other) = (Scene::new(), Scene::new());
+    let headers =
+        ["content-type: text/event-stream", "transfer-encoding: chunked", "trailer: x-sum, X-B"];
+    let end = "0\r\nx-sum: 1\r\nX-B: two\r\nset-cookie: trailer-canary\r\n\r\n";
+    let stream = Answer::head(200, &headers).chunk("data: 1\n\n").bytes(end);
     let upstream = Upstream::always(stream);
-    let recorded = scene.recorded(&upstream, &[chat_streamed("hi")]).remove(0).expect(200);
-    let replayed = scene.replayed(&[], &[chat_streamed("hi")], 0).remove(0).expect(200);
-    assert_eq!(
-        (recorded.text().as_str(), replayed.text().as_str()),
-        ("data: 1\n\n", "data: 1\n\n")
-    );
+    let calls = |takers: [bool; 2]| {
+        ["hi", "ho"].into_iter().zip(takers).map(|(text, is_taker)| match is_taker {
+            true => chat_streamed(text).header("te: gzip, trailers"),
+            false => chat_streamed(text),
+        })
+    };
+    let calls = |takers| calls(takers).collect::<Vec<Call>>();
+    let check = |answers: Vec<Response>, takers: [bool; 2]| {
+        for (answer, is_taker) in answers.into_iter().zip(takers) {
+            let answer = answer.expect(200);
+            let sent: &[&str] = if is_taker { &["x-b: two", "x-sum: 1"] } else { &[] };
+            assert_eq!(
+                (answer.text().as_str(), answer.trailers.as_slice()),
+                (
+                    "data: 1\n\n",
+                    &sent.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>()[..]
+                )
+            );
+            assert_eq!(answer.header("trailer").is_some(), is_taker);
+        }
+    };
+    check(scene.recorded(&upstream, &calls([true, false])), [true, false]);
+    let asked = upstream.received();
+    assert_eq!((asked[0].header("te"), asked[1].header("te")), (Some("trailers"), None));
+    for (_, take) in scene.takes() {
+        assert_eq!(take["response"]["trailers"], json!({"x-sum": "1", "x-b": "two"}));
+        assert_eq!(take["response"]["headers"].get("trailer"), None);
+    }
+    assert!(!scene.text().contains("trailer-canary"));
+    scene.run(&["verify", scene.name()]).expect(0);
+    for takers in [[true, true], [false, false]] {
+        check(scene.replayed(&["--strict"], &calls(takers), 0), takers);
+    }
+    let empty = Answer::head(200, &headers).bytes(end);
+    let recorded = other.recorded(&Upstream::always(empty), &calls([true, false]));
+    assert_eq!(recorded[0].trailers, ["x-b: two", "x-sum: 1"]);
+    let replayed = other.replayed(&[], &calls([true, true]), 0);
+    assert_eq!(replayed[1].trailers, ["x-b: two", "x-sum: 1"]);
 }

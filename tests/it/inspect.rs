@@ -153,7 +153,7 @@ fn ls_and_show_tell_what_each_call_asks() {
     let rows: Vec<Value> = serde_json::from_str(&told).unwrap();
     assert_eq!((&rows[1]["asks"], &rows[2]["asks"]), (&long.into(), &"tool result: 21 °C".into()));
     scene.run(&["ls", "--full", "--json", "run.json"]).expect(2);
-    let told = scene.run(&["show", "run.json"]).expect(2).stderr;
+    let told = scene.run(&["show", "run.json", "--json"]).expect(2).stderr;
     assert!(told.contains("loomrec show run.json plan          # a \\u{1b}]0;PWNED"), "{told}");
     assert!(told.contains("  # tool result: 21 °C\n"), "{told}");
 }

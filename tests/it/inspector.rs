@@ -5,6 +5,7 @@ mod history;
 mod queries;
 mod questions;
 mod run;
+mod socket;
 
 use std::time::{Duration, Instant};
 

@@ -78,13 +78,6 @@ fn import_makes_the_keys_that_record_makes_under_the_same_flags() {
     let held = std::fs::read_to_string(scene.path("imported.json")).unwrap();
     assert!(held.contains("\"ignore_headers\"") && !held.contains("4711"), "{held}");
     run(&scene, &["verify", "imported.json"]).expect(0);
-    // Calls that are added to a recording get keys under its rules.
-    run(&scene, &["import", "c.yaml", "--into", "run.json", "--credential-param", "customer"])
-        .expect(0);
-    assert_eq!(entries(&scene.recording()).len(), 2);
-    assert!(entries(&scene.recording()).iter().all(|(key, _)| key.starts_with(&recorded[0].0)));
-    let refused = ["import", "c.yaml", "--into", "run.json", "--ignore-header", "openai-beta"];
-    run(&scene, &refused).expect(2);
 }
 
 #[test]
@@ -114,25 +107,6 @@ fn cassette_becomes_a_recording_without_credentials_and_other_hosts() {
         (page["upstream"].clone(), page["request"]["path"].clone()),
         (json!("example.com"), json!("/track"))
     );
-}
-
-#[test]
-fn further_takes_are_added_to_a_recording_behind_those_it_has() {
-    let scene = Scene::new();
-    std::fs::write(scene.path("a.yaml"), cassette(&["one"])).unwrap();
-    std::fs::write(scene.path("b.yaml"), cassette(&["two", "three"])).unwrap();
-    assert_eq!(run(&scene, &["import", "a.yaml", "-o", "r.json", "--ignore", "/seed"]).code, 0);
-    let ran = run(&scene, &["import", "b.yaml", "--into", "r.json"]);
-    assert_eq!(ran.code, 0, "{}", ran.stderr);
-    let held = entries(&scene.path("r.json"));
-    let told: Vec<_> = held.iter().map(|(_, entry)| entry["content"].as_str().unwrap()).collect();
-    assert_eq!(told, ["one", "two", "three"]);
-    assert!(std::fs::read_to_string(scene.path("r.json")).unwrap().contains("\"/seed\""));
-    let pending = r#"{"_version": 2, "_loomrec": {"format": "1.0", "pending": "review"}}"#;
-    std::fs::write(scene.path("r.new"), pending).unwrap();
-    assert_eq!(run(&scene, &["import", "b.yaml", "--into", "r.new"]).code, 2);
-    let missing = run(&scene, &["import", "b.yaml", "--into", "none.json"]);
-    assert_eq!(missing.code, 4, "{}", missing.stderr);
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
+use crate::support::loomrec::command_with_files;
 use crate::support::shape::{CHAT, chat, chat_answer, chat_body};
 use crate::support::{Answer, Call, Client, End, Scene, Server, Upstream};
 
@@ -121,7 +122,9 @@ fn a_connection_that_rested_goes_on_where_it_was() {
 #[test]
 fn a_connection_above_the_limit_gets_a_503_in_the_shape_of_the_provider() {
     let scene = recorded();
-    let server = scene.replay(&["--max-connections", "2", "--repeat", "last"]);
+    // Of 66 files, 64 are not for connections.
+    let args = scene.replay_args(&["--repeat", "last", "--listen", "127.0.0.1:0"]);
+    let server = Server::spawn(&mut command_with_files(66, scene.dir(), &args));
     let mut held: Vec<Client> = (0..2).map(|_| server.connect()).collect();
     for client in &mut held {
         client.exchange(&chat("hi")).expect(200);
@@ -130,7 +133,7 @@ fn a_connection_above_the_limit_gets_a_503_in_the_shape_of_the_provider() {
     assert_eq!(refused.header("x-loomrec-error"), Some("TooManyConnections"));
     assert_eq!(refused.header("retry-after"), Some("1"));
     assert_eq!(refused.header("connection"), Some("close"));
-    assert!(refused.json()["error"]["message"].as_str().unwrap().contains("--max-connections"));
+    assert!(refused.json()["error"]["message"].as_str().unwrap().contains("ulimit -n"));
     held.pop();
     let until = Instant::now() + Duration::from_secs(20);
     while server.call(&chat("hi")).status != 200 {
@@ -147,8 +150,7 @@ fn ten_thousand_idle_connections_cost_less_than_100_mb() {
     let allowed = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
     let count = usize::try_from(allowed.saturating_sub(2000)).unwrap().min(10_000);
     let scene = recorded();
-    let most = (count + 1).to_string();
-    let server = scene.replay(&["--repeat", "last", "--max-connections", &most]);
+    let server = scene.replay(&["--repeat", "last"]);
     server.call(&chat("hi")).expect(200);
     let before = anonymous(&server).unwrap();
     let clients: Vec<Client> = (0..count).map(|_| server.connect()).collect();
@@ -187,7 +189,7 @@ fn what_a_connection_took_for_a_call_is_used_again_once_it_rests() {
 }
 
 /// The bytes of a server's anonymous memory, if the system reports them.
-fn anonymous(server: &Server) -> Option<u64> {
+pub(crate) fn anonymous(server: &Server) -> Option<u64> {
     let path = format!("/proc/{}/smaps_rollup", server.process.pid());
     let text = std::fs::read_to_string(path).ok()?;
     let line = text.lines().find(|line| line.starts_with("Anonymous:"))?;

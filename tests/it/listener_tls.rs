@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rcgen::KeyPair;
 
-use crate::support::loomrec::{command, finish};
+use crate::support::loomrec::{command, command_with_files, finish};
 use crate::support::shape::{CHAT, chat, chat_answer, chat_streamed};
 use crate::support::tls::Authority;
 use crate::support::tls_client::TlsClient;
@@ -157,7 +157,9 @@ fn handshakes_that_never_end_delay_no_call_and_are_ended() {
 #[test]
 fn connections_in_a_handshake_count_and_do_not_outlive_the_run() {
     let (scene, flags) = recorded();
-    let server = replay(&scene, &flags, &["--max-connections", "3"]);
+    let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+    let args = scene.replay_args(&[&flags[..], &["--listen", "127.0.0.1:0"]].concat());
+    let server = Server::spawn(&mut command_with_files(67, scene.dir(), &args));
     let held: Vec<TcpStream> =
         (0..3).map(|_| TcpStream::connect(server.address).unwrap()).collect();
     let mut above = connect(&server);

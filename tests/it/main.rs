@@ -55,6 +55,8 @@ mod disk;
 #[cfg(test)]
 mod docs;
 #[cfg(test)]
+mod doctor_clients;
+#[cfg(test)]
 mod edit;
 #[cfg(test)]
 mod end_order;
@@ -90,6 +92,8 @@ mod header;
 mod held;
 #[cfg(test)]
 mod hidden_folder;
+#[cfg(test)]
+mod http2;
 #[cfg(test)]
 mod hub;
 #[cfg(test)]

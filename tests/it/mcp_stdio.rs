@@ -1,8 +1,10 @@
 //! Tests of servers of tools over stdio, in front of which `loomrec mcp` stands.
 
+mod declared;
 mod fault;
 mod outside;
 mod recorded;
 mod scene;
 mod server_end;
+mod settings;
 mod transports;

@@ -51,9 +51,8 @@ fn folder_that_is_read_as_a_recording_is_refused() {
         "merge --git run.json DIR run.json",
         "prune DIR --upstream openai --apply",
         "redact DIR --redact x --apply",
-        "ui --no-open DIR",
+        "ui DIR",
         "export --to har DIR",
-        "import run.har --into DIR",
         "push DIR s3://bucket/agent",
     ] {
         for folder in ["agent", "agent/"] {

@@ -28,7 +28,8 @@ fn show_lists_the_headers_that_did_not_count_and_none_of_their_values() {
     scene.recorded(&upstream, &[call]);
     assert_eq!(scene.only_take()["request"]["other_headers"], json!("x-bar, x-foo"));
     assert!(!scene.text().contains("canary"), "{}", scene.text());
-    let shown = scene.run(&["show", "run.json"]).expect(0).stdout;
+    let key = scene.takes().remove(0).0;
+    let shown = scene.run(&["show", "run.json", &key]).expect(0).stdout;
     assert!(shown.contains("(not part of the key: x-bar, x-foo)"), "{shown}");
     let shown = scene.run(&["show", "run.json", "--json"]).expect(0).stdout;
     let shown: Value = serde_json::from_str(&shown).unwrap();
@@ -44,7 +45,8 @@ fn stored_headers_that_a_rule_leaves_out_are_listed_and_those_that_count_are_not
     let call = message("hi").header("anthropic-beta: one").header("x-foo: 1");
     server.call(&call.header("anthropic-version: 2023-06-01")).expect(200);
     server.stop().expect(0);
-    let shown = scene.run(&["show", "run.json"]).expect(0).stdout;
+    let key = scene.takes().remove(0).0;
+    let shown = scene.run(&["show", "run.json", &key]).expect(0).stdout;
     assert!(shown.contains("(not part of the key: anthropic-beta, x-foo)"), "{shown}");
 }
 

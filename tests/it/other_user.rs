@@ -155,7 +155,7 @@ fn another_user_sees_nothing_of_the_files_that_ui_shows() {
         return;
     }
     let scene = recorded();
-    let mut process = Process::spawn(&mut command(scene.dir(), &["ui", "--no-open", "run.json"]));
+    let mut process = Process::spawn(&mut command(scene.dir(), &["ui", "run.json"]));
     let said = process.wait_for("loomrec ui: http://");
     let address = said.split("http://").nth(1).unwrap().split('/').next().unwrap();
     let address: SocketAddr = address.parse().unwrap();

@@ -45,7 +45,7 @@ type Command = (&'static str, &'static [usize]);
 const READ: &[usize] = &[0, 1];
 
 /// Every command that takes a recording.
-const COMMANDS: [Command; 30] = [
+const COMMANDS: [Command; 29] = [
     ("record -r FILE --upstream openai=http://127.0.0.1:9 -- true", &[0, 1, 2, 3]),
     (
         "record -r FILE --mode new_episodes --upstream openai=http://127.0.0.1:9 -- true",
@@ -71,7 +71,6 @@ const COMMANDS: [Command; 30] = [
     ("redact FILE --redact Hello", &[0, 1, 4, 6, 7]),
     ("redact FILE --redact Hello --apply", &[0, 1, 2, 3, 4, 6, 7]),
     ("import exported.har -o FILE --force", &[0, 1, 2, 3]),
-    ("import exported.har --into FILE", &[0, 1, 2, 3]),
     ("export --to har FILE -o out.har", READ),
     ("rerecord FILE --yes --upstream openai=http://127.0.0.1:9", &[0, 1, 6]),
     ("review FILE --check", &[0, 1, 6, 7]),

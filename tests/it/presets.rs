@@ -48,11 +48,11 @@ fn preset_of_a_known_program_is_applied_and_said() {
     let ended = agent(&scene, "claude", &record).expect(0);
     assert_eq!(ended.stdout, "['exec', 'do it'] 1\nNone\nmessage\n");
     ended.says(&[
-        "loomrec: preset claude-code 4: 18 rules, CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1 \
+        "loomrec: preset claude-code 5: 20 rules, CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1 \
          (--preset none)",
     ]);
     // The entry keeps the preset. Its rules are loomrec's, and not written into the recording.
-    assert_eq!(scene.takes()[0].1["preset"], "claude-code 4");
+    assert_eq!(scene.takes()[0].1["preset"], "claude-code 5");
     assert_eq!(scene.json()["_loomrec"]["identity"].get("normalize"), None);
     let replay = ["replay", "--strict", "-r", scene.name()];
     agent(&scene, "claude", &replay).expect(0).says(&["1 of them with this run's ids"]);
@@ -167,7 +167,7 @@ fn presets_are_listed_and_shown() {
     assert_eq!(names, all);
     let page = scene.run(&["config", "--preset", "claude-code"]).expect(0).stdout;
     for part in [
-        "claude-code 4, for claude\n\nTested with:\n  2.1.332, 2.1.197\n\nRules, as --normalize takes \
+        "claude-code 5, for claude\n\nTested with:\n  2.1.332, 2.1.197\n\nRules, as --normalize takes \
          them:\n",
         "\n  /metadata/user_id: user_{{hex64}}_account_{{any}}_session_{{uuid}}\n",
         "\nVariables:\n  CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1\n",
@@ -216,13 +216,13 @@ fn miss_of_a_known_agent_names_its_preset() {
         let server = scene.replay(&["--strict", "--receipt", "receipt.json"]);
         let missed = server.call(&ask("Count the lines in the folder.", agent)).expect(422).text();
         server.stop().expect(1);
-        let note = "compared under the preset claude-code 4, which was tested with claude-code \
+        let note = "compared under the preset claude-code 5, which was tested with claude-code \
                     2.1.332 and 2.1.197";
         assert_eq!(missed.contains(note), has_note, "{missed}");
         let receipt = fs::read(scene.path("receipt.json")).unwrap();
         let receipt: Value = serde_json::from_slice(&receipt).unwrap();
         let preset = &receipt["mismatches"][0]["nearest"]["preset"];
-        let expected = json!({"name": "claude-code", "version": 4,
+        let expected = json!({"name": "claude-code", "version": 5,
                               "tested_with": ["2.1.332", "2.1.197"]});
         assert_eq!(*preset, if has_note { expected } else { Value::Null });
     }

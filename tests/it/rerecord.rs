@@ -4,6 +4,7 @@ mod bad;
 mod busy;
 mod destination;
 mod pending;
+mod socket;
 mod stop;
 mod terminal;
 
@@ -199,7 +200,7 @@ fn values_that_are_set_are_sent_and_kept_under_a_key_of_their_own() {
         "what.json",
     ];
     let told = rerecord(&scene, &upstream, &args, 0);
-    told.says(&["in what.json: loomrec review run.json --new what.json\n"]);
+    told.says(&["in what.json: loomrec review run.json --output what.json\n"]);
     let sent: Value = serde_json::from_str(&upstream.received()[0].text()).unwrap();
     assert_eq!(
         (&sent["temperature"], &sent["messages"][0]["content"]),
@@ -211,7 +212,7 @@ fn values_that_are_set_are_sent_and_kept_under_a_key_of_their_own() {
     // Pending changes in the same place are not overwritten.
     let other = [&args[..3], &["-o", "what.json"]].concat();
     rerecord(&scene, &upstream, &other, 2)
-        .says(&["in the place of plan", "loomrec review run.json --new what.json"]);
+        .says(&["in the place of plan", "loomrec review run.json -o what.json"]);
     assert_eq!(upstream.requests(), 1);
 }
 

@@ -231,3 +231,65 @@ fn a_plain_entry_spreads_its_stream_over_its_latency() {
     assert!(rest.contains("three") && begun.elapsed() >= Duration::from_millis(1500), "{rest}");
     server.stop().expect(0);
 }
+
+#[test]
+fn interaction_is_made_from_words_whole_and_streamed() {
+    let script = json!([
+        [{"text": "Hello to you"}, {"tool_call": {"name": "sum", "arguments": {"a": 1}}},
+            {"usage": {"prompt_tokens": 7, "completion_tokens": 20, "reasoning_tokens": 4}}],
+        [{"text": "Hello "}, {"text": "to you"}, {"tool_call": {"name": "sum", "arguments": {"a": 1}}}],
+        [{"text": "It rai"}, {"error": "overloaded"}],
+        [{"text": "Cut here"}, {"finish": "length"}],
+    ]);
+    let scripted = Scripted::of(&script);
+    let server = scripted.start(&["--strict"]);
+    let asked = |stream: bool| {
+        let body = json!({"model": "gemini-3.5-flash", "input": "hi", "stream": stream});
+        Call::post("/gemini/v1beta/interactions", body.to_string())
+    };
+    let whole = server.call(&asked(false)).expect(200).json();
+    assert_eq!(
+        (&whole["object"], &whole["status"]),
+        (&json!("interaction"), &json!("requires_action"))
+    );
+    assert_eq!(whole["model"], "gemini-3.5-flash");
+    let output =
+        json!({"type": "model_output", "content": [{"type": "text", "text": "Hello to you"}]});
+    assert_eq!(whole["steps"][0], output);
+    let call = &whole["steps"][1];
+    assert_eq!(
+        (&call["type"], &call["name"], &call["arguments"]),
+        (&json!("function_call"), &json!("sum"), &json!({"a": 1}))
+    );
+    let usage = &whole["usage"];
+    assert_eq!(
+        (&usage["total_output_tokens"], &usage["total_thought_tokens"]),
+        (&json!(16), &json!(4))
+    );
+    let events = |text: &str| -> Vec<Value> {
+        let data = text.lines().filter_map(|line| line.strip_prefix("data: {"));
+        data.map(|data| serde_json::from_str(&format!("{{{data}")).unwrap()).collect()
+    };
+    let texts = |events: &[Value]| -> Vec<String> {
+        let texts = events.iter().filter_map(|event| event.pointer("/delta/text")?.as_str());
+        texts.map(str::to_owned).collect()
+    };
+    let stream = events(&server.call(&asked(true)).expect(200).text());
+    assert_eq!(texts(&stream), ["Hello ", "to you"]);
+    let arguments = stream.iter().find_map(|event| event.pointer("/delta/arguments"));
+    assert_eq!(arguments, Some(&json!("{\"a\":1}")));
+    let last = stream.last().unwrap();
+    assert_eq!(
+        (&last["event_type"], &last["interaction"]["status"]),
+        (&json!("interaction.completed"), &json!("requires_action"))
+    );
+    let failed = events(&server.call(&asked(true)).expect(200).text());
+    assert_eq!(texts(&failed), ["It rai"]);
+    let last = failed.last().unwrap();
+    assert_eq!(
+        (&last["event_type"], &last["error"]["code"]),
+        (&json!("error"), &json!("service_unavailable"))
+    );
+    assert_eq!(server.call(&asked(false)).expect(200).json()["status"], "incomplete");
+    server.stop().expect(0);
+}

@@ -13,7 +13,7 @@ fn a_client_that_stopped_reading_does_not_hold_up_the_end() {
     let large = vec![b'x'; 64 << 20];
     let upstream = Upstream::always(Answer::whole(200, &["content-type: text/plain"], large));
     // Beyond the limit of the copy, the upstream is slowed down to the client's pace.
-    let mut server = scene.record(&upstream, &["--max-copy", "1000"]);
+    let mut server = scene.record(&upstream, &["--max-body", "1000"]);
     let mut client = server.connect();
     client.send(&chat("hi"));
     client.head();

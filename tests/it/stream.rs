@@ -296,7 +296,7 @@ fn a_body_shorter_than_its_length_is_replayed_as_short() {
 fn a_body_beyond_the_copy_limit_streams_through_and_is_never_served() {
     let (scene, body) = (Scene::new(), chat_answer(&"long ".repeat(20_000)));
     let upstream = Upstream::always(Answer::json(200, &body));
-    let server = scene.record(&upstream, &["--max-copy", "10000"]);
+    let server = scene.record(&upstream, &["--max-body", "10000"]);
     assert_eq!(server.call(&chat("hi")).expect(200).text(), body);
     let said = server.stop();
     assert!(said.stderr.to_lowercase().contains("truncated"), "{}", said.stderr);

@@ -6,7 +6,7 @@ use crate::support::shape::{
     chat, chat_answer, chat_events, chat_streamed, gemini, gemini_answer, message, message_answer,
     message_events, message_streamed,
 };
-use crate::support::{Answer, Call, Scene, Upstream};
+use crate::support::{Answer, Call, Scene, Server, Upstream};
 
 /// The summary of the one call.
 fn summary(call: Call, answer: Answer) -> Value {
@@ -182,4 +182,46 @@ fn cost_under_another_models_table(replace: bool) -> Option<f64> {
 fn a_price_file_stands_alone_when_it_says_so() {
     assert_eq!(cost_under_another_models_table(false), Some(0.000_008_55));
     assert_eq!(cost_under_another_models_table(true), None);
+}
+
+#[test]
+fn cost_is_what_the_answer_or_its_gateway_states() {
+    let counts = json!({"prompt_tokens": 394, "completion_tokens": 67, "total_tokens": 461});
+    let with = |more: Value| {
+        let mut usage = counts.clone();
+        usage.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        usage
+    };
+    let details = json!({"upstream_inference_cost": null, "upstream_inference_prompt_cost": 0});
+    let vercel = json!({"cost": 0.002187, "is_byok": false, "cost_details": details,
+        "market_cost": 0.002187});
+    let own_key = json!({"cost": 0, "is_byok": true, "cost_details": details});
+    let header = "x-litellm-response-cost: 3.45e-05";
+    for (upstream, usage, header, cost) in [
+        ("vercel", with(vercel), "x-a: 1", json!(0.002187)),
+        ("vercel", with(own_key), "x-a: 1", Value::Null),
+        ("xai", with(json!({"cost_in_usd_ticks": 37_756_000})), "x-a: 1", json!(0.0037756)),
+        ("litellm", counts.clone(), header, json!(3.45e-5)),
+        ("litellm", counts.clone(), "x-litellm-response-cost: None", Value::Null),
+        ("litellm", with(json!({"cost": 0.5})), "x-a: 1", Value::Null),
+    ] {
+        let scene = Scene::new();
+        let answer = json!({"id": "1", "object": "chat.completion", "model": "unpriced-model-9",
+            "choices": [{"index": 0, "finish_reason": "stop",
+                "message": {"role": "assistant", "content": "Hi"}}],
+            "usage": usage});
+        let headers = ["content-type: application/json", header];
+        let model = Upstream::always(Answer::whole(200, &headers, answer.to_string()));
+        let address = format!("--upstream={upstream}={}", model.url());
+        let server = Server::start(scene.dir(), &["record", "-r", scene.name(), &address]);
+        let body = json!({"model": "unpriced-model-9",
+            "messages": [{"role": "user", "content": "Hi"}]});
+        let path = format!("/{upstream}/v1/chat/completions");
+        server.call(&Call::post(&path, body.to_string())).expect(200);
+        server.stop().expect(0);
+        assert_eq!(scene.only_take()["cost_usd"], cost, "{upstream} {header}");
+        let listed = scene.run(&["ls", scene.name(), "--json"]).expect(0).stdout;
+        let listed: Value = serde_json::from_str(&listed).unwrap();
+        assert!(listed.to_string().contains(&format!("\"cost_usd\":{cost}")), "{listed}");
+    }
 }

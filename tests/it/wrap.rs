@@ -233,7 +233,7 @@ fn a_miss_shows_in_the_code_of_a_server_that_is_told_to_end() {
     let scene = recorded();
     let code = |prompt: &str, end: &str| {
         let ask = ASK.replace('\'', "\"");
-        let script = format!("{end}; python3 -c '{ask}' {prompt}; echo ready; sleep 60 & wait");
+        let script = format!("{end}; python3 -c '{ask}' {prompt}; echo ready; sleep 20 & wait");
         let mut command = replaying(&scene, &["--strict"], &["sh", "-c", &script]);
         let mut process = Process::spawn(command.stdin(Stdio::null()));
         process.wait_for("ready");

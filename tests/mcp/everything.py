@@ -1,5 +1,5 @@
 """An MCP server with the tools, resources and prompts that the public conformance suite calls, by
-MCP's own SDK, on a free port that it prints, until its input ends."""
+MCP's own SDK, on a free port that it prints, until its input ends; with `--stdio`, over stdio."""
 
 import base64
 import logging
@@ -142,6 +142,8 @@ async def complete(_ref, argument, _context):
 
 
 def main() -> None:
+    if "--stdio" in sys.argv:
+        return server.run("stdio")
     listener = socket.create_server(("127.0.0.1", 0))
     running = uvicorn.Server(uvicorn.Config(server.streamable_http_app(), log_level="error"))
     threading.Thread(target=running.run, kwargs={"sockets": [listener]}, daemon=True).start()

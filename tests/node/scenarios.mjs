@@ -64,6 +64,7 @@ export function testFramework(name, { all = true } = {}) {
       assert.equal(upstream.requests(), seen);
     });
 
+    test('keeps calls that come after the end of their test out of the next recording', () => refusesLateCalls(copy(), FRAMEWORKS[name].plugin, upstream));
     test('says of each defect what it is', () => findsDefects(copy(), FRAMEWORKS[name].plugin));
     if (!all) return;
     test('keeps a recording only if its test passed', () => keepsGoodRecordings(copy(), upstream));
@@ -234,6 +235,53 @@ async function failsCallsOutsideOfTests(project) {
   const outcome = await project.run({ words: ['tests/cities.test.js'] });
   assert.notEqual(outcome.code, 0, outcome.output);
   assert.match(outcome.output, /no session is open for the prefix "worker-/);
+}
+
+async function refusesLateCalls(project, plugin, upstream) {
+  project.write('tests/late.test.js', `import http from 'node:http';
+import { useLoomrec } from '@loomrec/cli/${plugin}';
+import { ask, askClaudeStreamed } from '../src/assistant.js';
+const loomrec = useLoomrec();
+let release;
+const released = new Promise((resolve) => { release = resolve; });
+const late = [];
+const later = (call) => late.push(released.then(() => new Promise((resolve) => setTimeout(resolve, 1))).then(call));
+const askByHttp = (prompt) => new Promise((resolve, reject) => {
+  const headers = { 'content-type': 'application/json' };
+  const request = http.request(loomrec.url + '/openai/v1/chat/completions', { method: 'POST', headers }, (answer) => {
+    answer.resume().on('end', () => (answer.statusCode === 200 ? resolve() : reject(new Error(answer.statusCode))));
+  });
+  request.on('error', reject).end(JSON.stringify({ model: 'gpt-4o-mini', messages: [{ role: 'user', content: prompt }] }));
+});
+describe('first', () => {
+  beforeEach(() => { later(() => ask('late by a hook')); });
+  test('leaves calls behind', async () => {
+    later(() => ask('late by fetch'));
+    later(() => askByHttp('late by http'));
+    later(() => askClaudeStreamed('late in a stream'));
+    await ask('in time');
+  });
+});
+test('is the next', async () => {
+  await ask('before');
+  release();
+  const ends = await Promise.allSettled(late);
+  expect(ends.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected', 'rejected']);
+  await Promise.all([ask('after'), askByHttp('after, by http')]);
+});
+`);
+  const seen = upstream.requests();
+  for (const env of [RECORD, {}]) {
+    const outcome = await project.run({ upstream: env === RECORD ? upstream : undefined, env, words: ['tests/late.test.js'] });
+    assert.notEqual(outcome.code, 0, outcome.output);
+    const [line] = outcome.output.match(/^loomrec: calls after the end of their test were refused.*$/m) ?? [];
+    assert.equal(line?.split('): ')[1], 'tests/late.test.js: first > leaves calls behind', outcome.output);
+    assert.equal(upstream.requests(), seen + 4, outcome.output);
+    const folder = 'tests/recordings/late.test.js';
+    const asked = (file) => [...new Set(project.read(`${folder}/${file}.json`).match(/"content": "(late|in time|before|after)[^"]*"/g))].sort();
+    assert.deepEqual(asked('first.leaves-calls-behind'), ['"content": "in time"']);
+    assert.deepEqual(asked('is-the-next'), ['"content": "after"', '"content": "after, by http"', '"content": "before"']);
+  }
 }
 
 async function failsDirectCalls(project, plugin, upstream) {

@@ -70,7 +70,7 @@ def test_kubernetes_examples_meet_the_schema(file, tmp_path):
 
 def test_hub_of_the_example_has_time_to_drain():
     hub = KUBERNETES[0].read_text()
-    [drain] = re.findall("--session-drain=([0-9]+)", hub)
+    [drain] = re.findall("--drain=([0-9]+)", hub)
     [grace] = re.findall("terminationGracePeriodSeconds: ([0-9]+)", hub)
     assert int(grace) >= int(drain) + 10
 

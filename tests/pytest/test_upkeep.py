@@ -246,7 +246,7 @@ def test_call_of_a_late_thread_is_in_no_recording(bare_project, processes):
     bare_project.write("tests/test_threads.py", THREADS)
     recorded = bare_project.record(*processes)
     assert recorded.code == 1 and recorded.counts == {"passed": 2}, recorded.stdout
-    assert ("loomrec: calls of threads after the end of their test were refused:"
+    assert ("loomrec: calls after the end of their test were refused:"
             " tests/test_threads.py::test_a (poller); ") in recorded.stdout
     texts = list(bare_project.recordings().values())
     assert any(b"the last of b" in text for text in texts)
@@ -255,6 +255,72 @@ def test_call_of_a_late_thread_is_in_no_recording(bare_project, processes):
     bare_project.edit("tests/test_threads.py", "    threading.Thread(target=late, name", "    0 and threading.Thread(target=late, name")
     bare_project.edit("tests/test_threads.py", "    assert done.wait(30)\n", "")
     replayed = bare_project.run(*processes)
+    assert replayed.code == 0 and "2 tests replayed" in replayed.said[0], replayed.stdout
+
+
+TASKS = '''
+import asyncio
+import pytest
+import pytest_asyncio
+from openai import AsyncOpenAI
+pytestmark = [pytest.mark.loomrec, pytest.mark.asyncio(loop_scope="module")]
+
+async def ask(prompt):
+    async with AsyncOpenAI(max_retries=0) as client:
+        messages = [{"role": "user", "content": prompt}]
+        await client.chat.completions.create(model="gpt-4o-mini", messages=messages)
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def service():
+    asked = asyncio.Queue()
+    async def serve():
+        while True:
+            answered = await asked.get()
+            await ask("the service of several tests")
+            answered.set()
+    task = asyncio.create_task(serve())
+    async def ask_service():
+        answered = asyncio.Event()
+        await asked.put(answered)
+        await asyncio.wait_for(answered.wait(), 30)
+    yield ask_service
+    task.cancel()
+
+left = []
+
+async def late(go):
+    await go.wait()
+    await ask("too late")
+
+async def test_a(service):
+    await ask("in time")
+    await service()
+    go = asyncio.Event()
+    left.extend([go, asyncio.create_task(late(go), name="poller")])
+
+async def test_b(service):
+    await ask("the first of b")
+    if left:
+        left[0].set()
+        await asyncio.wait(left[1:])
+        assert left[1].exception() is not None
+    await service()
+    await ask("the last of b")
+'''
+
+
+def test_call_of_a_late_task_is_in_no_recording(bare_project):
+    bare_project.write("tests/test_tasks.py", TASKS)
+    recorded = bare_project.record()
+    assert recorded.code == 1 and recorded.counts == {"passed": 2}, recorded.stdout
+    assert ("loomrec: calls after the end of their test were refused:"
+            " tests/test_tasks.py::test_a (poller); ") in recorded.stdout
+    texts = list(bare_project.recordings().values())
+    assert any(b"the last of b" in text for text in texts)
+    assert not any(b"too late" in text for text in texts)
+    assert [b"the service of several tests" in text for text in texts] == [True, True]
+    bare_project.edit("tests/test_tasks.py", "    left.extend(", "    [].extend(")
+    replayed = bare_project.run()
     assert replayed.code == 0 and "2 tests replayed" in replayed.said[0], replayed.stdout
 
 

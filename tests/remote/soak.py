@@ -178,7 +178,7 @@ class Recorder:
             label = f"recorder {self.number} attempt {self.attempt} call"
             losses = store.losses
             client = ["--label", label, "--calls", str(self.left), "--pace", str(pace)]
-            self.running = self.machine.start_recorder(url, "--run", RUN, "--flush-timeout", "60", client=client,
+            self.running = self.machine.start_recorder(url, "--run", RUN, "--drain", "60", client=client,
                                                        AWS_ENDPOINT_URL=chance.choice(store.endpoints))
             outcome = self.running.wait(900)
             self.running.kill_group()
@@ -288,7 +288,7 @@ class Soak:
         merges = [machine.start("merge", self.url).wait(600) for machine in self.machines]
         reader = self.make_machine("damaged-reader")
         pulled = reader.start("pull", self.url, "-o", "damaged.json").wait(600)
-        checked = reader.start("verify", "--deep", self.url).wait(600)
+        checked = reader.start("verify", self.url).wait(600)
         is_named = [bool(re.search(r"/(objects|packs|indexes|runs|manifests)/|runs/", outcome.stderr))
                     for outcome in (*merges, pulled, checked) if outcome.code]
         self.expect(all(is_named), "every failure names an object")
@@ -298,7 +298,7 @@ class Soak:
             self.expect_none("what is lost is named", set(lost) - found)
         kinds = self.damage.undo()
         print(f"damaged: {dict(kinds)}; exit codes: compact {[merge.code for merge in merges]}, pull {pulled.code}, "
-              f"verify --deep {checked.code}")
+              f"verify {checked.code}")
         repaired = reader.start("verify", "--fix", self.url).wait(600)
         print(f"verify --fix ended with {repaired.code}")
 

@@ -119,7 +119,6 @@ CHANGING = [
     ["review", "NAME", "--reject"],
     ["rerecord", "NAME", "--yes"],
     ["noise", "NAME", "agent.json", "--apply"],
-    ["import", "agent.json", "--into", "NAME"],
     ["merge", "-o", "NAME", "agent.json", "agent.json"],
 ]
 

@@ -13,7 +13,7 @@ from proxy import is_write, s3_error
 def record_through_an_outage(machine, bucket, proxy, *flags, label="outage"):
     """Records six calls, turns the store off after two of them, and returns how the recorder ended."""
     receipt = machine.path(f"{label}.receipt.json")
-    recorder = machine.start_recorder(bucket.url(), "--flush-timeout", "1", "--receipt", str(receipt), *flags,
+    recorder = machine.start_recorder(bucket.url(), "--drain", "1", "--receipt", str(receipt), *flags,
                                       client=calls(label, 6, pause=[2]))
     recorder.wait_for_pause()
     proxy.stop()
@@ -50,7 +50,7 @@ def test_next_record_uploads_what_an_outage_kept_back(machine, make_machine, buc
 
 
 def test_outage_that_ends_in_time_is_no_failure(machine, make_machine, bucket, proxy):
-    recorder = machine.start_recorder(bucket.url(), "--flush-timeout", "30", client=calls(count=6, pause=[2, 4]))
+    recorder = machine.start_recorder(bucket.url(), "--drain", "30", client=calls(count=6, pause=[2, 4]))
     recorder.wait_for_pause()
     proxy.stop()
     recorder.go_on()
@@ -63,7 +63,7 @@ def test_outage_that_ends_in_time_is_no_failure(machine, make_machine, bucket, p
 
 
 def test_permission_that_is_lost_while_recording(machine, make_machine, bucket, proxy):
-    recorder = machine.start_recorder(bucket.url(), "--flush-timeout", "1", client=calls(count=6, pause=[2]))
+    recorder = machine.start_recorder(bucket.url(), "--drain", "1", client=calls(count=6, pause=[2]))
     recorder.wait_for_pause()
     proxy.refuse(s3_error(403, "ExpiredToken", "The provided token has expired."), is_write)
     recorder.go_on()
@@ -79,7 +79,7 @@ def test_permission_that_is_lost_while_recording(machine, make_machine, bucket, 
 def test_code_of_the_command_goes_first(machine, bucket, proxy):
     """The receipt still says what is left."""
     receipt = machine.path("receipt.json")
-    recorder = machine.start_recorder(bucket.url(), "--flush-timeout", "0", "--receipt", str(receipt),
+    recorder = machine.start_recorder(bucket.url(), "--drain", "0", "--receipt", str(receipt),
                                       client=calls(pause=[2]))
     recorder.wait_for_pause()
     proxy.stop()

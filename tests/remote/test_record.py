@@ -174,7 +174,7 @@ def test_segment_that_arrives_late_is_merged_as_if_it_had_been_early(make_machin
     """A machine records first and uploads last: the later run still replaces its takes."""
     url = bucket.url()
     early, late = make_machine(), make_machine()
-    recorder = early.start_recorder(url, "--run", "early", "--flush-timeout", "0", client=calls(pause=[0]))
+    recorder = early.start_recorder(url, "--run", "early", "--drain", "0", client=calls(pause=[0]))
     recorder.wait_for_pause()
     proxy.stop()
     recorder.go_on()

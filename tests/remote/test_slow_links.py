@@ -67,11 +67,11 @@ def test_pull_over_a_slow_link(large, make_machine, bucket, proxy):
 
 def test_record_over_a_slow_link(machine, make_machine, bucket, proxy, upstream):
     """The calls are recorded much faster than they can be uploaded: 5 MB at 150 KB/s take longer than
-    --flush-timeout.
+    --drain.
     """
     upstream.noise = LENGTH
     proxy.rules.throttle = Throttle(SLOW)
-    outcome = machine.start_recorder(bucket.url(), "--run", "r", "--flush-timeout", "10",
+    outcome = machine.start_recorder(bucket.url(), "--run", "r", "--drain", "10",
                                      client=calls(count=8)).wait(PATIENCE)
     assert outcome.code == 0, outcome.stderr
     proxy.forget()

@@ -11,7 +11,7 @@ DOCUMENT = Path(__file__).parents[2] / "docs/reach.md"
 BEGIN, END = "<!-- clients:begin -->\n", "<!-- clients:end -->"
 HEAD = ("| client | version | base URL | interception | a miss | a refused host |\n"
         "|---|---|---|---|---|---|\n")
-HOW = "write it anew: WRITE_TABLES=1 tests/sdk/run test_clients.py test_bedrock_signature.py"
+HOW = "write it anew: WRITE_TABLES=1 tests/sdk/run test_clients.py test_bedrock_signature.py test_grpc.py"
 
 
 def check_row(name: str, version: str, *cells: str) -> None:

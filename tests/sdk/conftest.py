@@ -8,7 +8,6 @@ import re
 import signal
 import socket
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -89,16 +88,14 @@ def mitmproxy(tmp_path):
         with socket.create_server(("127.0.0.1", 0)) as free:
             port = free.getsockname()[1]
         har = tmp_path / "traffic.har"
-        python = MITMPROXY / "venv/bin/python"
-        line, env = [str(python)], dict(os.environ)
-        if not python.exists():
-            line, env = [sys.executable], {**env, "PYTHONPATH": str(MITMPROXY / "site")}
+        python, variables = ways.python_of(MITMPROXY)
         started = "from mitmproxy.tools.main import mitmdump; mitmdump()"
         child = subprocess.Popen(
-            [*line, "-c", started, "--mode", f"reverse:{upstream}", "--listen-host", "127.0.0.1",
+            [python, "-c", started, "--mode", f"reverse:{upstream}", "--listen-host", "127.0.0.1",
              "--listen-port", str(port), "--set", f"hardump={har}",
              "--set", f"confdir={tmp_path / 'mitmproxy'}"],
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8", cwd=tmp_path, env=env)
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8", cwd=tmp_path,
+            env={**os.environ, **variables})
         try:
             answers(port, child)
             yield f"http://127.0.0.1:{port}", har

@@ -75,6 +75,12 @@ def node(major: int) -> Path:
     return NODE_HOME / f"node_modules/node{major}-{kind}/bin/node"
 
 
+def python_of(home: Path) -> tuple[str, dict[str, str]]:
+    """The interpreter that has the packages of a home, and the variables that it needs."""
+    own = home / "venv/bin/python"
+    return (str(own), {}) if own.exists() else (sys.executable, {"PYTHONPATH": str(home / "site")})
+
+
 def _install(source: Path, target: Path) -> None:
     """Copy a file in one step: tests that run beside this one may be reading it."""
     if not target.exists() or target.read_bytes() != source.read_bytes():
@@ -130,6 +136,10 @@ class Loomrec:
         """Without a key, and strict, which goes with no repeats."""
         strict = [] if "--repeat" in flags else ["--strict"]
         return self._run("replay", recording, [*strict, *flags], line, environment(**variables))
+
+    def run(self, verb: str, recording: Path, flags: list[str], line: list[str], **variables: str) -> Outcome:
+        """With these flags and these variables alone."""
+        return self._run(verb, recording, flags, line, environment(**variables))
 
     def _run(self, verb: str, recording: Path, flags: list[str], line: list[str], env: dict[str, str]) -> Outcome:
         receipt = self.where / "receipt.json"

@@ -1,4 +1,4 @@
-"""A scripted upstream for WebSockets: OpenAI's Realtime and Responses, and Gemini's Live."""
+"""A scripted upstream for WebSockets: OpenAI's Realtime and Responses, Gemini's Live, ElevenLabs' speech."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ class SocketUpstream:
 
     def __init__(self) -> None:
         self.paths: list[str] = []
-        self._server = serve(self._speak, "127.0.0.1", 0)
+        # A browser's WebSocket fails unless the server takes one of the subprotocols that it offers.
+        self._server = serve(self._speak, "127.0.0.1", 0, select_subprotocol=lambda _, offered: next(
+            (name for name in offered if name == "realtime"), None))
         self.url = f"http://127.0.0.1:{self._server.socket.getsockname()[1]}"
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
@@ -25,7 +27,8 @@ class SocketUpstream:
     def _speak(self, connection: ServerConnection) -> None:
         self.paths.append(connection.request.path)
         path = connection.request.path.split("?")[0]
-        speak = realtime if path.endswith("/realtime") else turns if path.endswith("/responses") else live
+        by_end = {"realtime": realtime, "responses": turns, "stream-input": speech}
+        speak = by_end.get(path.rsplit("/", 1)[-1], live)
         try:
             speak(connection)
         except ConnectionClosed:
@@ -59,6 +62,16 @@ def realtime(connection: ServerConnection) -> None:
                 say("response.output_text.delta", delta=word, **place)
             say("response.output_text.done", text=f"You said {asked} 🙂", **place)
             say("response.done", response={"id": "resp_1", "object": "realtime.response", "status": "completed"})
+
+
+def speech(connection: ServerConnection) -> None:
+    """A sound for each piece of text; an empty piece is the end."""
+    for message in connection:
+        text = json.loads(message)["text"]
+        if not text:
+            connection.send(json.dumps({"audio": None, "isFinal": True}))
+            return
+        connection.send(json.dumps({"audio": base64.b64encode(text.encode()).decode(), "isFinal": None}))
 
 
 def turns(connection: ServerConnection) -> None:

@@ -16,16 +16,23 @@ from upstream import Upstream
 DIRECT = "--direct"
 INTERCEPT = "--intercept"
 SYSTEMS = "of the system"
-NOTHING, PAST = "–", "no: it connects past loomrec"
+NOTHING, PAST, ITSELF = "–", "no: it connects past loomrec", "no: it opens no tunnel"
 
 # Clients that use the proxy of their environment, as the table names them: their program, and its
 # first argument. Those of the system are tried where it has them.
 PYTHON = {name: ("clients.py", name.replace("-", "_"))
           for name in ("openai", "anthropic", "google-genai", "mistralai", "cohere", "groq", "litellm")}
-NODE = {f"{name}, Node 24": ("clients.mjs", name) for name in ("openai", "@anthropic-ai/sdk", "@google/genai", "ai")}
+NODE = {f"{name}, Node 24": ("clients.mjs", name)
+        for name in ("openai", "@anthropic-ai/sdk", "@google/genai", "ai", "axios")}
+NODE["axios, Node 20"] = ("clients.mjs", "axios")
 SYSTEM = {"curl": ("clients.py", "curl"), "Go's net/http": ("clients.py", "go"),
           "java.net.http, with a proxy and authorities": ("clients.py", "java_configured")}
 CLIENTS = {**PYTHON, **NODE, **SYSTEM}
+OLD_AXIOS = "axios 1.7, Node 24"
+
+
+def node_of(name):
+    return ways.node(20 if "Node 20" in name else 24)
 
 
 def is_here(name):
@@ -36,7 +43,7 @@ def is_here(name):
 def test_client_is_replayed_by_base_url_and_by_interception(name, loomrec, alone, upstream, tmp_path):
     def line(*words):
         program, client = CLIENTS[name]
-        return ways.command(program, client, *words, node=ways.node(24))
+        return ways.command(program, client, *words, node=node_of(name))
 
     recording, said = tmp_path / "recording.json", [{"value": f"You said “{it}” 🙂"} for it in ("based", "direct")]
     recorded = loomrec.record(recording, upstream.url, line("based", DIRECT, "direct"), INTERCEPT)
@@ -107,7 +114,7 @@ def test_client_that_ignores_the_proxy_gets_nothing_and_the_run_says_so(name, lo
         pytest.skip("java is not installed")
     older = {"PYTHONPATH": os.environ["LOOMREC_SDK_WEBSOCKETS"]} if name.startswith("websockets") else {}
     loomrec.machine = machine
-    line = ways.command(program, *words, node=ways.node(20 if "Node 20" in name else 24))
+    line = ways.command(program, *words, node=node_of(name))
     replayed = loomrec.replay(recording, line, INTERCEPT, **older)
     assert resolved.connections(counts) >= 1, f"it did not connect past loomrec: {replayed.stderr}"
     receipt = replayed.receipt
@@ -116,6 +123,20 @@ def test_client_that_ignores_the_proxy_gets_nothing_and_the_run_says_so(name, lo
     client_table.check_row(name, version_of(program, package), based, PAST, NOTHING, NOTHING)
 
 
+def test_client_that_sends_its_request_to_the_proxy_is_refused_and_named(loomrec, alone, recording):
+    client = "axios-1.7"
+    replayed = alone(recording, ways.command("clients.mjs", client, DIRECT, "hi", node=ways.node(24)), INTERCEPT)
+    (answer,) = replayed.document["answers"]
+    assert (answer["failed"]["class"], answer["failed"]["status"]) == ("AxiosError", 403), replayed.stderr
+    receipt = replayed.receipt
+    assert (replayed.code, receipt["served"], receipt["missed"], receipt["verdict"]) == (1, 0, 0, "failed")
+    assert receipt["escapes"] == [{"host": "api.openai.com", "count": 1}], replayed.stderr
+    based = alone(recording, ways.command("clients.mjs", client, "hi", node=ways.node(24)), INTERCEPT)
+    assert (based.code, based.receipt["served"]) == (0, 1), based.stderr
+    client_table.check_row(OLD_AXIOS, replayed.document["version"], "yes", ITSELF, NOTHING, NOTHING)
+
+
 @pytest.mark.skipif("WRITE_TABLES" in os.environ, reason="it is being written")
 def test_table_has_only_clients_that_are_tried():
-    assert set(client_table.rows()) == {*CLIENTS, *ESCAPES, "boto3"}, client_table.HOW
+    elsewhere = {"boto3", "@aws-sdk/client-bedrock-runtime, Node 24", "xai-sdk, by gRPC", OLD_AXIOS}
+    assert set(client_table.rows()) == {*CLIENTS, *ESCAPES, *elsewhere}, client_table.HOW

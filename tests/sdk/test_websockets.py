@@ -1,6 +1,8 @@
 """The SDKs' WebSockets: what they saw while recording they see again on replay, with the upstream
 gone; a changed message is a miss that the SDK shows."""
 
+import os
+
 import pytest
 
 import loop as ways
@@ -63,6 +65,29 @@ def test_a_realtime_conversation_of_node_is_replayed(loomrec, sockets, tmp_path)
     assert "recording_mismatch" in seen["errors"][0]["message"]
     assert seen["closed"]["code"] == 1008 and "RecordingMismatchError" in seen["closed"]["reason"]
     assert miss["nearest"]["differences"][0]["now"] == '"Be long."'
+
+
+@pytest.mark.parametrize("line", [
+    node_line("openai_realtime.mjs", "--global", "Be brief.", "hello"),
+    ways.command("openai_realtime.py", "--azure", "Be brief.", "hello"),
+], ids=["OpenAIRealtimeWebSocket", "AzureOpenAI"])
+def test_a_realtime_client_that_insists_on_tls_is_replayed(loomrec, sockets, tmp_path, line):
+    recording, flags = tmp_path / "recording.json", ["--intercept"]
+    seen = recorded_and_replayed(loomrec, sockets, recording, line, *flags)
+    assert seen["events"][-2]["text"] == "You said hello 🙂", seen
+    seen, _ = missed(loomrec, recording, [*line[:-1], "other"], *flags)
+    assert "mismatch" in str(seen).lower(), seen
+
+
+def test_speech_of_elevenlabs_is_replayed(loomrec, sockets, tmp_path):
+    recording, flags = tmp_path / "recording.json", ["--intercept"]  # the SDK dials TLS whatever its base URL says
+    variables = {"PYTHONPATH": os.environ["LOOMREC_SDK_ELEVENLABS"]}
+    to = f"--upstream=elevenlabs={sockets.url}"
+    line = ways.command("elevenlabs_speech.py", "Good ", "morning.")
+    seen = recorded_and_replayed(loomrec, sockets, recording, line, *flags, to, **variables)
+    assert b"Good" in bytes.fromhex("".join(seen["audio"])), seen
+    changed = ways.command("elevenlabs_speech.py", "Good ", "evening.")
+    missed(loomrec, recording, changed, *flags, to, **variables)
 
 
 def test_speech_is_replayed_and_a_changed_sample_is_a_miss(loomrec, sockets, tmp_path):
@@ -136,3 +161,21 @@ def test_a_live_conversation_of_node_is_replayed(loomrec, sockets, tmp_path):
     seen, miss = missed(loomrec, recording, node_line("genai_live.mjs", "other"))
     assert seen["closed"]["code"] == 1008 and "RecordingMismatchError" in seen["closed"]["reason"]
     assert miss["nearest"]["differences"][0]["now"] == '"other"'
+
+
+@pytest.mark.parametrize(("fault", "shown"), [
+    ("stream_truncate:4;code=1011;reason=out of memory", ["ConnectionClosedError", "1011", "out of memory"]),
+    ("stream_truncate:4", ["ConnectionClosedError", "no close frame"]),
+    ("stream_garble:4", ["JSON"]),
+])
+def test_a_fault_of_a_realtime_conversation_is_shown_alike_in_each_run(loomrec, sockets, tmp_path, fault, shown):
+    recording = tmp_path / "recording.json"
+    line = ways.command("openai_realtime.py", "Be brief.", "hello")
+    seen = recorded_and_replayed(loomrec, sockets, recording, line)
+    for _ in range(2):
+        replayed = loomrec.replay(recording, line, "--fault", f"{fault};times=1")
+        assert replayed.code == 0, replayed.stderr
+        assert replayed.receipt["faults"]["fired"] == 1, replayed.receipt
+        failed = replayed.document["failed"]
+        assert all(word in f"{failed['class']} {failed['message']}" for word in shown), failed
+    assert loomrec.replay(recording, line).document == seen

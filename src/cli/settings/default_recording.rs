@@ -171,7 +171,7 @@ pub fn add_default_recording(
         }
         // A list also has the recordings that are found.
         args::Command::Review(args)
-            if (args.list || args.check) && args.new.is_none() && !has_word =>
+            if (args.list || args.check) && args.output.is_none() && !has_word =>
         {
             args.files.clear();
             args.configured = Some(only);

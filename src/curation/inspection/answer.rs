@@ -83,6 +83,7 @@ pub(super) fn to_json(entry: &Entry, call: Option<&RecognisedCall>) -> Option<Va
     Some(json!({
         "status": response.status,
         "headers": response.headers,
+        "trailers": response.trailers,
         "text": text,
         "cut": cut,
         "bytes": answer.bytes.len(),
@@ -101,6 +102,7 @@ fn said_only(entry: &Entry) -> Option<Value> {
     Some(json!({
         "status": null,
         "headers": [],
+        "trailers": [],
         "text": text,
         "cut": cut,
         "bytes": content.len(),
@@ -151,7 +153,7 @@ fn error(entry: &Entry, response: &RecordedResponse, body: &[u8]) -> Option<Stri
             Some("the upstream reset the connection; replay does the same")
         }
         ResponseEnd::ClientAbort => Some("the client left and the rest did not come; never served"),
-        ResponseEnd::Truncated => Some("larger than the limit of --max-copy; never served"),
+        ResponseEnd::Truncated => Some("larger than the limit of --max-body; never served"),
     };
     cut.map(str::to_owned).or_else(|| message(response.status, body)).or_else(|| {
         let judged = entry.judge();

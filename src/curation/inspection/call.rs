@@ -56,7 +56,7 @@ impl InspectedCall<'_> {
             "line": self.line,
             "request": request.map(|request| request::to_json(request, parts)),
             "answer": answer,
-            "exchanged": self.entry.and_then(|entry| sent::to_json(&entry.messages)),
+            "exchanged": self.entry.and_then(sent::to_json),
             "mismatch": self.line.get("mismatch").and_then(mismatch),
             "nearest_request": self.nearest.map(|nearest| request::to_json(nearest, None)),
             "fault": fault,

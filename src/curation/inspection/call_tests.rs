@@ -22,8 +22,14 @@ fn entry(status: u16, body: &str, end: ResponseEnd) -> Entry {
     let chunks = vec![loomrec_recording::Chunk { at_ms: 5.0, data }];
     let payload = ResponsePayload::new(ChunkLayout::Whole, chunks);
     let request = Some(request(r#"{"model":"m","messages":[{"role":"user","content":"hi"}]}"#));
-    let response =
-        Some(RecordedResponse { status, reason: None, headers: Vec::new(), payload, end });
+    let response = Some(RecordedResponse {
+        status,
+        reason: None,
+        headers: Vec::new(),
+        trailers: Vec::new(),
+        payload,
+        end,
+    });
     Entry { request, response, content: Some("summed up".into()), ..Entry::default() }
 }
 

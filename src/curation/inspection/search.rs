@@ -149,6 +149,7 @@ impl WordsLeft<'_> {
         }
         if let Some(response) = &entry.response {
             self.take_headers(&response.headers)?;
+            self.take_headers(&response.trailers)?;
             let call = request.map(RecordedRequest::recognise);
             let answer = DecodedAnswer::of(entry, response, call.as_ref());
             match &answer.whole {

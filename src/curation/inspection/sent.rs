@@ -2,30 +2,47 @@
 
 use serde_json::{Value, json};
 
-use super::text::BodyText;
-use loomrec_recording::{MessagePayload, RecordedMessage};
+use super::request::READ;
+use super::stream::rounded;
+use super::text::{BodyText, MOST, start};
+use loomrec_provider::{MessageAudio, SocketAudio};
+use loomrec_recording::{Entry, MessagePayload, MessageSender, RecordedMessage};
 
 /// The most messages that are shown.
-const MOST: usize = 2000;
+const LISTED: usize = 2000;
+/// The most bytes of one message's text.
+const SHOWN: usize = 64 << 10;
 
-/// Returns the messages as JSON, or `None` for an empty list.
-pub(super) fn to_json(messages: &[RecordedMessage]) -> Option<Value> {
-    let shown = messages.iter().take(MOST).map(of);
-    let more = messages.len().saturating_sub(MOST);
-    (!messages.is_empty()).then(|| json!({ "shown": shown.collect::<Value>(), "more": more }))
+/// Returns the messages of an entry as JSON, or `None` if it has none. The texts have at most 1 MiB in
+/// all.
+pub(super) fn to_json(entry: &Entry) -> Option<Value> {
+    let messages = &entry.messages;
+    if messages.is_empty() {
+        return None;
+    }
+    let (path, query) = entry
+        .request
+        .as_ref()
+        .map_or(("", ""), |request| (request.path.as_str(), request.query.as_str()));
+    let mut audio = SocketAudio::of_handshake(path, query);
+    let mut budget = MOST;
+    let shown = messages.iter().take(LISTED).map(|message| of(message, &mut audio, &mut budget));
+    let shown: Value = shown.collect();
+    Some(json!({ "shown": shown, "more": messages.len().saturating_sub(LISTED) }))
 }
 
-fn of(message: &RecordedMessage) -> Value {
-    let BodyText { text, cut } = match &message.payload {
-        MessagePayload::Binary(bytes) => {
-            BodyText { text: format!("({} bytes)", bytes.len()), cut: false }
-        }
-        payload => BodyText::of(payload.bytes()),
-    };
+fn of(message: &RecordedMessage, audio: &mut SocketAudio, budget: &mut usize) -> Value {
+    let (BodyText { mut text, cut }, heard) = text_of(message, audio);
+    let kept = start(&text, SHOWN.min(*budget)).len();
+    let cut = cut || kept < text.len();
+    text.truncate(kept);
+    *budget -= kept;
     let code = match &message.payload {
         MessagePayload::Close { code, .. } => Some(*code),
         _ => None,
     };
+    let heard =
+        heard.map(|heard| json!({ "bytes": heard.bytes, "seconds": heard.seconds.map(rounded) }));
     json!({
         "from": message.sender.as_str(),
         "ms": message.at_ms,
@@ -33,6 +50,29 @@ fn of(message: &RecordedMessage) -> Value {
         "text": text,
         "cut": cut,
         "bytes": message.payload.bytes().len(),
+        "audio": heard,
         "close": code,
     })
+}
+
+/// Returns the text of a message, with a note in the place of audio, and the audio.
+fn text_of(message: &RecordedMessage, audio: &mut SocketAudio) -> (BodyText, Option<MessageAudio>) {
+    let bytes = message.payload.bytes();
+    let is_client = message.sender == MessageSender::Client;
+    let is_binary = matches!(message.payload, MessagePayload::Binary(_));
+    // A binary message may hold JSON, too.
+    let read = || serde_json::from_slice::<Value>(bytes).ok().filter(Value::is_object);
+    let value = if bytes.len() <= READ { read() } else { None };
+    match value {
+        Some(mut value) => match audio.take(&mut value, is_client) {
+            Some(heard) => (BodyText::of(value.to_string().as_bytes()), Some(heard)),
+            None => (BodyText::of(bytes), None),
+        },
+        None if is_binary => {
+            let heard = audio.of_bytes(bytes.len(), is_client);
+            let text = heard.map_or(format!("({} bytes)", bytes.len()), |heard| heard.to_string());
+            (BodyText { text, cut: false }, heard)
+        }
+        None => (BodyText::of(bytes), None),
+    }
 }

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use serde_json::{Number, Value};
+
 use super::aligned_text::{AlignedText, TextSpan};
 use loomrec_identity::HoleKind;
 
@@ -25,6 +27,32 @@ pub(super) struct FoundKind {
 /// Returns what a difference is a part of; `None` if it is of no kind.
 pub(super) fn kind_of(text: &AlignedText<'_>, span: &TextSpan) -> Option<FoundKind> {
     HoleKind::plain().find_map(|kind| of_kind(kind, text, span)).or_else(|| of_id(text, span))
+}
+
+/// The most differences of one text that are looked at.
+pub(super) const MOST_SPANS: usize = 256;
+
+/// Returns the kinds of what differs between the values that two requests have at one place, each
+/// once. A difference of no kind has none.
+pub fn kinds_between(old: &Value, new: &Value) -> Vec<HoleKind> {
+    let mut kinds = match (old, new) {
+        (Value::String(old), Value::String(new)) if old != new => {
+            let text = AlignedText::new(old, new, None);
+            let found = text.spans().take(MOST_SPANS).filter_map(|span| kind_of(&text, &span));
+            found.map(|found| found.kind).collect()
+        }
+        (Value::Number(old), Value::Number(new)) if old != new => {
+            let is_epoch = |number: &Number| HoleKind::Epoch.is_text(&number.to_string());
+            match is_epoch(old) && is_epoch(new) {
+                true => vec![HoleKind::Epoch],
+                false => Vec::new(),
+            }
+        }
+        _ => Vec::new(),
+    };
+    kinds.sort_unstable();
+    kinds.dedup();
+    kinds
 }
 
 /// Finds the longest text of a kind around a difference.

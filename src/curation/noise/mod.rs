@@ -19,6 +19,7 @@ mod rule_choice;
 
 pub use carried_ids::CarriedIds;
 pub use difference::{NoiseRefusal, UnexplainedDifference};
+pub use hole_search::kinds_between;
 pub use pair_differences::are_of_known_kinds;
 pub use proposal::{NoiseProposal, ProposedRule, ProposedValue};
 pub use request_pair::{PairedRequest, RequestPair};

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::aligned_text::{AlignedText, TwoRuns};
 use super::difference::{NoiseRefusal, UnexplainedDifference, around};
 use super::explained_text::{ExplainedText, Explanation};
-use super::hole_search::kind_of;
+use super::hole_search::{MOST_SPANS, kind_of};
 use super::request_pair::RequestPair;
 use loomrec_identity::{
     HoleKind, IdentityRules, JsonPointer, NormalizeRule, RequestDelta, RulePlace, TextRole,
@@ -169,9 +169,6 @@ pub fn are_of_known_kinds(deltas: &[RequestDelta]) -> bool {
     };
     !deltas.is_empty() && deltas.iter().all(is_kind)
 }
-
-/// The most differences of one text that are looked at.
-const MOST_SPANS: usize = 256;
 
 /// Returns the place of the list that only one request has this element of.
 fn list_of_element(delta: &RequestDelta) -> Option<&str> {

@@ -103,6 +103,15 @@ fn shape(text: impl Into<String>) -> Problem {
         .helped("restore the entry, or remove it and record the call again")
 }
 
+/// Returns why a text cannot be read as JSON.
+pub(super) fn unreadable(text: &[u8], error: &serde_json::Error) -> String {
+    let line = text.split(|byte| *byte == b'\n').nth(error.line().saturating_sub(1));
+    match syntax(error).on_line(line.unwrap_or_default()) {
+        FormatError::Conflict { .. } => "it has conflict markers of git".to_owned(),
+        _ => format!("it cannot be read: {error}"),
+    }
+}
+
 /// Reads the entry if the text is one. Adds the problems of its fields.
 fn read(text: &str, found: &mut Vec<Problem>) -> Option<Entry> {
     if let Some(entry) = Entry::read_known(text) {
@@ -115,12 +124,7 @@ fn read(text: &str, found: &mut Vec<Problem>) -> Option<Entry> {
         }
         Err(EntryReadError::Json(error)) => {
             let at = error.line().saturating_sub(1);
-            let line = text.split('\n').nth(at).unwrap_or_default();
-            let text = match syntax(&error).on_line(line.as_bytes()) {
-                FormatError::Conflict { .. } => "it has conflict markers of git".to_owned(),
-                _ => format!("it cannot be read: {error}"),
-            };
-            found.push(shape(text).at("", Some(at)));
+            found.push(shape(unreadable(text.as_bytes(), &error)).at("", Some(at)));
             None
         }
         Err(EntryReadError::Entry(_)) => {

@@ -12,7 +12,8 @@ use loomrec_recording::entry::{KNOWN_FIELDS, USAGE_FIELDS};
 /// The fields that hold a body.
 const BODY: [&str; 4] = ["body", "style", "text", "base64"];
 const REQUEST: [&str; 5] = ["method", "path", "query", "headers", "other_headers"];
-const RESPONSE: [&str; 7] = ["status", "reason", "headers", "end", "cut", "chunks", "frames"];
+const RESPONSE: [&str; 8] =
+    ["status", "reason", "headers", "trailers", "end", "cut", "chunks", "frames"];
 
 /// The most problems that are reported for one entry.
 const MOST: usize = 200;

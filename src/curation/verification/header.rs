@@ -14,7 +14,7 @@ use loomrec_recording::response_header::{
 /// Adds the headers of an answer that a replay leaves out and no recorder writes.
 pub(super) fn check(entry: &Entry, found: &mut Vec<Problem>) {
     let Some(response) = &entry.response else { return };
-    if response.headers.len() > MOST_HEADERS {
+    if response.headers.len().max(response.trailers.len()) > MOST_HEADERS {
         let text = format!("the answer has more than {MOST_HEADERS} headers: it is never replayed");
         let problem = Problem::of_file(ProblemKind::Header, Severity::Error, text);
         found.push(problem.at("/response/headers", None).helped("record the call again"));

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use serde_json::{Map, Value};
 
+use super::entry::unreadable;
 use super::entry_place::{EntryPlaces, KeyPlace};
 use super::{Problem, ProblemKind, Severity};
 use loomrec_identity::IdentityRules;
@@ -109,12 +110,16 @@ impl FileLayout {
             match serde_json::from_slice::<Value>(&member.text) {
                 Ok(value) => drop(keys.insert(member.key.clone(), value)),
                 Err(error) => {
-                    let text = format!("it cannot be read: {error}");
+                    let text = unreadable(&member.text, &error);
                     let problem = Problem::of_file(ProblemKind::Format, Severity::Error, text)
                         .at(pointer_token(&member.key), Some(member.line));
                     self.problems.push(problem.helped("restore it from an older copy of the file"));
                 }
             }
+        }
+        // Nothing can be said of rules that cannot be read.
+        if keys.len() < found.len() {
+            return;
         }
         self.spellings(&keys, &lines);
         match RecordingMeta::parse(keys) {

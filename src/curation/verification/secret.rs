@@ -113,9 +113,13 @@ impl<'a> SecretSearch<'a> {
 
     fn response(&mut self, entry: &Entry, body: Option<&DecodedBody<'_>>, text: &str) {
         let Some(response) = &entry.response else { return };
-        for (name, value) in &response.headers {
-            self.plain("/response/headers", name.as_bytes());
-            self.plain(&format!("/response/headers{}", pointer_token(name)), value.as_bytes());
+        for (place, fields) in
+            [("/response/headers", &response.headers), ("/response/trailers", &response.trailers)]
+        {
+            for (name, value) in fields {
+                self.plain(place, name.as_bytes());
+                self.plain(&format!("{place}{}", pointer_token(name)), value.as_bytes());
+            }
         }
         let whole = response.payload.layout() != ChunkLayout::Chunks;
         let Some(body) = body else { return };

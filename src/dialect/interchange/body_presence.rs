@@ -65,7 +65,10 @@ fn missing_answer(
 
 /// Returns which body of an exchange its file does not hold.
 fn missing_body(exchange: &ForeignExchange) -> Option<&'static str> {
-    let ForeignExchange { request, response, own, .. } = exchange;
+    let ForeignExchange { request, response, own, messages, .. } = exchange;
+    if !messages.is_empty() {
+        return None;
+    }
     if request.body.is_empty() && !says_no_request_body(request, own.is_some()) {
         return Some("the file does not hold its request's body");
     }

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use loomrec_fault::ChaosRates;
 use loomrec_identity::RunValues;
 use loomrec_provider::Answer;
-use loomrec_recording::{Chunk, Entry, ResponseEnd};
+use loomrec_recording::{Chunk, Entry, RecordedMessage, ResponseEnd};
 
 /// An item in a file.
 #[derive(Clone, Debug, PartialEq)]
@@ -69,6 +69,8 @@ pub struct ForeignExchange {
     pub duration_ms: Option<f64>,
     /// What loomrec itself exported with it.
     pub own: Option<OwnDetails>,
+    /// What both sides sent over a WebSocket after the response.
+    pub messages: Vec<RecordedMessage>,
     /// The parts that the file does not hold, in a few words each.
     pub lost: Vec<&'static str>,
 }
@@ -174,6 +176,7 @@ impl ForeignExchange {
             first_ms: None,
             duration_ms: None,
             own: None,
+            messages: Vec::new(),
             lost: Vec::new(),
         }
     }

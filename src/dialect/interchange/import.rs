@@ -22,12 +22,15 @@ use loomrec_identity::{IdentityRules, RunValueFinder};
 use loomrec_provider::directory;
 use loomrec_recording::entry_maker::{CompletedExchange, EntryMaker, MadeEntry};
 use loomrec_recording::normalized_request::NormalizedRequest;
-use loomrec_recording::redact::{self, CallCredentials, Placeholders};
+use loomrec_recording::redact::{self, CallCredentials, Placeholders, redact_messages};
 use loomrec_recording::request_text::DecodedRequestBody;
 use loomrec_recording::{Entry, EntryName, RecordedRequest, encoding, timestamp};
 
 /// Listed as lost if a file does not hold the times of calls.
 const UNKNOWN_TIMES: [&str; 2] = ["when calls were made", "how long answers took"];
+
+/// The reason for leaving out a call in which a credential remains.
+pub(super) const UNCLEAN: &str = "a credential in it could not be taken out";
 
 /// Headers with a call's session and step.
 const SESSION: &str = "x-loomrec-session";
@@ -100,11 +103,13 @@ impl EntryImporter<'_> {
             first_ms,
             duration_ms,
             own,
+            mut messages,
             mut lost,
             ..
         } = exchange;
         let request_size = request.size;
-        let mut asked = self.asked(request, response.status, own.as_ref())?;
+        check_status(response.status, !messages.is_empty())?;
+        let mut asked = self.asked(request, own.as_ref())?;
         if self.assume && own.is_none() {
             let ForeignResponse { headers, content, .. } = &mut response;
             asked.notes.extend(assume_response_type(headers, content, is_mark));
@@ -125,9 +130,7 @@ impl EntryImporter<'_> {
         self.accept_length(smaller, &mut lost)?;
         let recorded_at = started.as_deref().and_then(timestamp::read);
         if own.is_none() {
-            let known = [recorded_at.is_some(), duration_ms.is_some()];
-            let unknown = UNKNOWN_TIMES.into_iter().zip(known).filter(|(_, known)| !known);
-            lost.extend(unknown.map(|(what, _)| what));
+            lost.extend(unknown_times([recorded_at.is_some(), duration_ms.is_some()]));
         }
         if guessed && reply.chunks.len() > 1 {
             lost.push("the chunks of streamed answers: they are cut at each event");
@@ -135,6 +138,8 @@ impl EntryImporter<'_> {
         let run_values = own.as_ref().map(|own| own.run_values.clone()).unwrap_or_default();
         let upstream_origin = stored_origin(&observed.upstream, &asked, own);
         let secrets = Arc::new(asked.secrets);
+        let mut placeholders = observed.placeholders.clone();
+        redact_messages(&mut messages, self.maker.redactor, &secrets, &mut placeholders);
         let latency_ms = duration_ms.filter(|ms| ms.is_finite() && *ms >= 0.0);
         let over = CompletedExchange {
             observed,
@@ -146,12 +151,10 @@ impl EntryImporter<'_> {
             run_values: Arc::new(RunValueFinder::kept(&run_values)),
             reply,
         };
-        let MadeEntry { entry, .. } =
+        let MadeEntry { mut entry, .. } =
             self.maker.entry(over).map_err(|unkept| ImportRefusal::Damaged(unkept.to_string()))?;
-        if !secrets.is_empty() && !redact::is_clean(&entry.to_text(), &secrets) {
-            let reason = "a credential in it could not be taken out";
-            return Err(ImportRefusal::Damaged(reason.to_owned()));
-        }
+        entry.messages = messages;
+        check_secrets(&entry, &secrets)?;
         Ok(ImportedEntry { name, entry, by, host: asked.host, lost, notes: asked.notes })
     }
 
@@ -173,7 +176,6 @@ impl EntryImporter<'_> {
     pub(super) fn asked(
         &self,
         request: ForeignRequest,
-        status: u16,
         own: Option<&OwnDetails>,
     ) -> Result<ImportedRequest, ImportRefusal> {
         let ForeignRequest { method, url, headers, body, .. } = self.substituted(request);
@@ -187,14 +189,6 @@ impl EntryImporter<'_> {
         let asks = method != "OPTIONS" && !method.is_empty();
         if !asks || !method.bytes().all(|byte| byte.is_ascii_alphabetic()) {
             return Err(refused("its method is OPTIONS, missing or not a word"));
-        }
-        match status {
-            200..600 => {}
-            0 => return Err(refused("it was never answered (status 0)")),
-            101 => {
-                return Err(refused("it became a WebSocket, whose messages are not an exchange"));
-            }
-            _ => return Err(refused("its status is not that of an answer")),
         }
         let mut headers = in_lower_case(headers);
         let assumes = self.assume && own.is_none();
@@ -316,6 +310,31 @@ pub(super) fn step_name(step: &str) -> Result<EntryName, ImportRefusal> {
     EntryName::step(step).map_err(|error| {
         ImportRefusal::Reason(format!("its step id cannot be a name: failed to {error}"))
     })
+}
+
+/// Returns which of the times of calls a file does not hold.
+fn unknown_times(known: [bool; 2]) -> impl Iterator<Item = &'static str> {
+    let unknown = UNKNOWN_TIMES.into_iter().zip(known).filter(|(_, known)| !known);
+    unknown.map(|(what, _)| what)
+}
+
+/// Checks that no credential is left in an entry.
+pub(super) fn check_secrets(entry: &Entry, secrets: &CallCredentials) -> Result<(), ImportRefusal> {
+    if secrets.is_empty() || redact::is_clean(&entry.to_text(), secrets) {
+        return Ok(());
+    }
+    Err(ImportRefusal::Damaged(UNCLEAN.to_owned()))
+}
+
+/// Checks that a response with this status can be replayed.
+fn check_status(status: u16, is_socket: bool) -> Result<(), ImportRefusal> {
+    match status {
+        200..600 => Ok(()),
+        101 if is_socket => Ok(()),
+        0 => Err(refused("it was never answered (status 0)")),
+        101 => Err(refused("it became a WebSocket, whose messages the file does not hold")),
+        _ => Err(refused("its status is not that of an answer")),
+    }
 }
 
 pub(super) fn refused(reason: &str) -> ImportRefusal {

@@ -71,6 +71,7 @@ fn exchange(kind: &str, content: ResponseContent) -> ForeignExchange {
         first_ms: Some(10.0),
         duration_ms: Some(30.0),
         own: None,
+        messages: Vec::new(),
         lost: Vec::new(),
     }
 }

@@ -84,7 +84,8 @@ pub(super) fn reply(
         }
     }
     let reason = reason.filter(|reason| !reason.is_empty() && usual_reason(status) != reason);
-    Ok(UpstreamReply { status, reason, headers, chunks, over: false, end })
+    let trailers = Vec::new();
+    Ok(UpstreamReply { status, reason, headers, trailers, chunks, over: false, end })
 }
 
 /// Returns the usual reason phrase of a status; none if there is no such status.

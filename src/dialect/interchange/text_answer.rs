@@ -6,19 +6,15 @@ use std::borrow::Cow;
 use super::exchange::{
     ForeignExchange, ForeignResponse, NamedEntry, ResponseContent, TextAnswer, TextExchange,
 };
-use super::import::{EntryImporter, ImportRefusal, ImportedEntry, refused, step_name};
+use super::import::{
+    EntryImporter, ImportRefusal, ImportedEntry, UNCLEAN, check_secrets, refused, step_name,
+};
 use loomrec_provider::{Answer, ErrorRequest, ResponseFormat};
 use loomrec_recording::cost::priced_model;
 use loomrec_recording::entry::CHAOS;
 use loomrec_recording::normalized_request::NormalizedRequest;
-use loomrec_recording::redact::{self, CallCredentials, Placeholders};
+use loomrec_recording::redact::{CallCredentials, Placeholders};
 use loomrec_recording::{Entry, EntryName, ResponseEnd, timestamp};
-
-/// The status of an answer.
-const OK: u16 = 200;
-
-/// The reason for leaving out a call in which a credential remains.
-const UNCLEAN: &str = "a credential in it could not be taken out";
 
 /// The most texts to which one vector is given.
 const INPUTS: usize = 4096;
@@ -46,7 +42,7 @@ impl EntryImporter<'_> {
     /// Returns the entry of a call, without rates of chaos.
     fn entry_of(&self, words: TextExchange) -> Result<ImportedEntry, ImportRefusal> {
         let TextExchange { request, said, own, started, duration_ms, mut lost, place, .. } = words;
-        let asked = self.asked(request.clone(), OK, own.as_ref())?;
+        let asked = self.asked(request.clone(), own.as_ref())?;
         let (mut observed, by) = self.observed(&asked, own.as_ref());
         let answer = match said {
             TextAnswer::Answer(answer) => answer,
@@ -61,6 +57,7 @@ impl EntryImporter<'_> {
                     first_ms,
                     duration_ms,
                     own,
+                    messages: Vec::new(),
                     lost,
                 });
             }
@@ -102,9 +99,7 @@ impl EntryImporter<'_> {
             request: Some(observed.request),
             ..Entry::default()
         };
-        if !asked.secrets.is_empty() && !redact::is_clean(&entry.to_text(), &asked.secrets) {
-            return Err(ImportRefusal::Damaged(UNCLEAN.to_owned()));
-        }
+        check_secrets(&entry, &asked.secrets)?;
         Ok(ImportedEntry { name, entry, by, host: asked.host, lost, notes: asked.notes })
     }
 

@@ -2,6 +2,7 @@
 
 mod entry;
 
+pub(super) use entry::TRAILERS;
 pub use entry::{EntryToWrite, WrittenEntry};
 
 use super::address::UpstreamAddresses;
@@ -73,6 +74,9 @@ impl<'a> ExportWriter<'a> {
         }
         if entry.is_undelivered() {
             return Err("no client got its answer".to_owned());
+        }
+        if !entry.messages.is_empty() && self.format != ForeignFormat::Har {
+            return Err("it is a WebSocket, whose messages only har holds".to_owned());
         }
         if self.format == ForeignFormat::AgentLoom {
             return self.turns.entry(sent);

@@ -28,6 +28,7 @@ pub struct ExchangeCapture {
     status: u16,
     reason: Option<String>,
     headers: Vec<(String, String)>,
+    trailers: Vec<(String, String)>,
     chunks: Vec<Chunk>,
     size: usize,
     max: usize,
@@ -47,9 +48,9 @@ impl ExchangeCapture {
         let reason = reason.map(|reason| String::from_utf8_lossy(reason.as_bytes()).into_owned());
         let head = job.arrived.elapsed();
         let times = UpstreamTimes { sent, head, first: None, last: head };
-        let (chunks, messages) = (Vec::new(), Vec::new());
+        let (trailers, chunks, messages) = (Vec::new(), Vec::new(), Vec::new());
         let (size, over) = (0, false);
-        Self { job, status, reason, headers, chunks, size, max, over, messages, times }
+        Self { job, status, reason, headers, trailers, chunks, size, max, over, messages, times }
     }
 
     /// Adds a chunk that has just arrived. Past the limit, the whole copy is dropped.
@@ -66,6 +67,11 @@ impl ExchangeCapture {
             return;
         }
         self.chunks.push(Chunk { at_ms: at.as_secs_f64() * 1000.0, data });
+    }
+
+    /// Adds the fields that followed the body.
+    pub(super) fn add_trailers(&mut self, trailers: &HeaderMap) {
+        self.trailers = header_list(trailers);
     }
 
     /// Returns an empty copy of the messages that follow the head.
@@ -107,7 +113,7 @@ impl ExchangeCapture {
         shared: &RecordContext,
         delivery: &DeliveryGauge,
     ) -> FinishedExchange {
-        let Self { job, status, reason, headers, chunks, max, over, .. } = self;
+        let Self { job, status, reason, headers, trailers, chunks, max, over, .. } = self;
         let (mut messages, mut times) = (self.messages, self.times);
         let job = *job;
         let arrived = job.arrived;
@@ -125,7 +131,7 @@ impl ExchangeCapture {
             latency_ms: Some(millis_since(job.arrived)),
             upstream_origin: job.upstream_origin,
             run_values: job.run_values,
-            reply: UpstreamReply { status, reason, headers, chunks, over, end },
+            reply: UpstreamReply { status, reason, headers, trailers, chunks, over, end },
         };
         let (redactor, prices) = (&*shared.redactor, &shared.config.prices);
         let (entry, kept) = match (EntryMaker { redactor, prices, max }).entry(exchange) {

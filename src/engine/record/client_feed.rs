@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
+use http::HeaderMap;
 use tokio::sync::{Notify, mpsc};
 
 use loomrec_recording::entry::RecordedCut;
@@ -21,6 +22,8 @@ const BURST_BYTES: usize = 16 << 10;
 pub(super) enum FeedMessage {
     Data(Bytes),
     Cut(RecordedCut),
+    /// The fields after the body, and its end.
+    Trailers(HeaderMap),
     /// The end of the body. It is explicit, so that a pump that died is not mistaken for it.
     End,
 }

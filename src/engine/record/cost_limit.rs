@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use loomrec_provider::{TokenUsage, directory};
-use loomrec_recording::cost::{PriceTable, priced_model};
+use loomrec_recording::cost::{self, PriceTable, priced_model};
 use loomrec_recording::normalized_request::NormalizedRequest;
 
 /// Billionths of a dollar in a dollar.
@@ -29,8 +29,8 @@ pub struct CostLimit {
 pub enum CostRefusal {
     /// The call would pass the limit.
     #[error(
-        "this call may cost ${estimate:.4}, and ${spent:.4} of --max-cost ${most:.2} are spent: it \
-         was not sent"
+        "this call may cost {}, and {} of --max-cost {} are spent: it was not sent",
+        cost::dollars(*estimate), cost::dollars(*spent), cost::dollars(*most)
     )]
     Passed {
         /// What the call may cost, in dollars.

@@ -76,7 +76,14 @@ mod tests {
         let chunk = |data: &&'static str| Chunk { at_ms: 1.0, data: (*data).into() };
         let chunks = texts.iter().map(chunk).collect();
         let payload = ResponsePayload::new(ChunkLayout::Chunks, chunks);
-        RecordedResponse { status: 200, reason: None, headers: Vec::new(), payload, end }
+        RecordedResponse {
+            status: 200,
+            reason: None,
+            headers: Vec::new(),
+            trailers: Vec::new(),
+            payload,
+            end,
+        }
     }
 
     #[test]

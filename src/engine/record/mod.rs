@@ -27,8 +27,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use http::header::{CONNECTION, HeaderName};
+use http::header::{CONNECTION, HeaderName, TRAILER};
 use http::{HeaderMap, Response, StatusCode};
+use http_body::Body as _;
 use tokio::sync::{Notify, watch};
 
 use crate::upstream::{UpstreamClient, UpstreamError, UpstreamRequest};
@@ -152,14 +153,27 @@ impl RecordEngine {
             _ = stop.wait_for(|stop| *stop) => return Err(UpstreamError::Stopped { upstream }),
         };
         let (mut parts, body) = response.into_parts();
-        remove_hop_by_hop(&mut parts.headers);
+        remove_connection_headers(&mut parts.headers);
         if parts.status == StatusCode::SWITCHING_PROTOCOLS {
             handshake::remove_proof(&mut parts.headers);
         }
         let announced = announced_length(&parts.headers);
-        let bodiless = head || announced == Some(0) || matches!(parts.status.as_u16(), 204 | 304);
+        let bodiless = head
+            || announced == Some(0)
+            || body.is_end_stream()
+            || matches!(parts.status.as_u16(), 204 | 304);
         let capture = ExchangeCapture::new((job, sent), &parts, self.shared.config.max_copy);
-        Ok(OpenedResponse { parts, body, capture, announced, bodiless, busy, stop, delivery })
+        Ok(OpenedResponse {
+            parts,
+            body,
+            capture,
+            trailers: None,
+            announced,
+            bodiless,
+            busy,
+            stop,
+            delivery,
+        })
     }
 
     /// Waits up to `grace` for open exchanges, then ends them as `client_abort`. Returns when
@@ -201,6 +215,16 @@ impl RecordEngine {
 /// Returns the Content-Length, if the response announces one.
 fn announced_length(headers: &HeaderMap) -> Option<u64> {
     headers.get(http::header::CONTENT_LENGTH)?.to_str().ok()?.trim().parse().ok()
+}
+
+/// Removes the headers of a response that apply to one connection only. The names of its trailers
+/// stay, since the trailers are sent on.
+pub fn remove_connection_headers(headers: &mut HeaderMap) {
+    let announced = headers.get_all(TRAILER).iter().cloned().collect::<Vec<_>>();
+    remove_hop_by_hop(headers);
+    for names in announced {
+        headers.append(TRAILER, names);
+    }
 }
 
 /// Removes the headers that apply to one connection only, including those named by `connection`.

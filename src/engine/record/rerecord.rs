@@ -296,6 +296,7 @@ impl RerecordSender {
             query: forward.query.clone(),
             headers: forward.headers.clone(),
             body: forward.body.clone(),
+            aws: None,
             turn: None,
         };
         let mut body = self.recorder.run(job, forward).await?.into_body();
@@ -309,9 +310,9 @@ impl RerecordSender {
         let why = redactor.redact_text(&format!("failed to {error}"), &order.secrets).into_owned();
         match error {
             UpstreamError::Stopped { .. } => RejectReason::Stopped,
-            UpstreamError::Setup { .. } | UpstreamError::Path { .. } => {
-                RejectReason::Failed { why }
-            }
+            UpstreamError::Setup { .. }
+            | UpstreamError::Path { .. }
+            | UpstreamError::Signature { .. } => RejectReason::Failed { why },
             UpstreamError::NoAnswer { .. } | UpstreamError::Unreachable { .. } => {
                 RejectReason::Busy { why, after: None }
             }

@@ -12,8 +12,8 @@ use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use http::Response;
 use http::response::Parts;
+use http::{HeaderMap, Response};
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::BodyExt;
 use hyper::upgrade::OnUpgrade;
@@ -87,6 +87,10 @@ impl Body for TeeBody {
                     data
                 }
                 Some(FeedMessage::Cut(cut)) => return Poll::Ready(Some(Err(cut))),
+                Some(FeedMessage::Trailers(trailers)) => {
+                    self.rest = RestOfBody::Nothing;
+                    return Poll::Ready(Some(Ok(Frame::trailers(trailers))));
+                }
                 Some(FeedMessage::End) => {
                     self.rest = RestOfBody::Nothing;
                     return Poll::Ready(None);
@@ -123,6 +127,8 @@ pub(super) struct OpenedResponse {
     pub(super) parts: Parts,
     pub(super) body: upstream::UpstreamBody,
     pub(super) capture: ExchangeCapture,
+    /// The fields that followed the body, once they have arrived.
+    pub(super) trailers: Option<HeaderMap>,
     /// The length that the head announces.
     pub(super) announced: Option<u64>,
     /// Whether the response cannot have a body.
@@ -176,7 +182,11 @@ impl OpenedResponse {
         let mut frame = pin!(self.body.frame());
         let frame = poll_fn(|cx| Poll::Ready(frame.as_mut().poll(cx))).await;
         match frame.map(|frame| frame.map(|frame| frame.map(Frame::into_data))) {
-            Poll::Pending | Poll::Ready(Some(Ok(Err(_)))) => (None, None),
+            Poll::Pending => (None, None),
+            Poll::Ready(Some(Ok(Err(frame)))) => {
+                self.trailers = trailers_of(frame, &mut self.capture);
+                (None, None)
+            }
             Poll::Ready(None) => (None, Some(ResponseEnd::Complete)),
             Poll::Ready(Some(Err(cut))) => (None, Some(ResponseEnd::UpstreamAbort(cut))),
             Poll::Ready(Some(Ok(Ok(data)))) => {
@@ -198,10 +208,11 @@ impl OpenedResponse {
         let rest = RestOfBody::Queue { parts: receiver, gauge };
         let delivery = Arc::clone(&self.delivery);
         let body = TeeBody { first, rest, remaining: self.announced, delivery };
-        let Self { body: upstream, capture, announced, busy, stop, delivery, .. } = self;
+        let Self { body: upstream, capture, trailers, announced, busy, stop, delivery, .. } = self;
         let pump = ResponsePump {
             body: upstream,
             capture,
+            trailers,
             busy,
             stop,
             feed,
@@ -217,6 +228,7 @@ impl OpenedResponse {
 struct ResponsePump {
     body: upstream::UpstreamBody,
     capture: ExchangeCapture,
+    trailers: Option<HeaderMap>,
     busy: ActiveExchange,
     stop: watch::Receiver<bool>,
     feed: ClientFeed,
@@ -246,13 +258,15 @@ impl ResponsePump {
         drop(self.feed.parts.send(match end {
             ResponseEnd::UpstreamAbort(cut) => FeedMessage::Cut(cut),
             ResponseEnd::ClientAbort => FeedMessage::Cut(RecordedCut::Close),
-            ResponseEnd::Complete | ResponseEnd::Truncated => FeedMessage::End,
+            ResponseEnd::Complete | ResponseEnd::Truncated => {
+                self.trailers.map_or(FeedMessage::End, FeedMessage::Trailers)
+            }
         }));
     }
 
     /// Relays until the body ends. Returns the chunk to hold back until the exchange is stored.
     async fn relay(&mut self) -> (Option<Bytes>, ResponseEnd) {
-        let Self { body, capture, busy, stop, feed, announced, received, .. } = self;
+        let Self { body, capture, trailers, busy, stop, feed, announced, received, .. } = self;
         let mut held = None;
         let parts = feed.parts.clone();
         let mut closed = pin!(parts.closed());
@@ -287,7 +301,10 @@ impl ResponsePump {
                 Some(Err(cut)) => return (held, ResponseEnd::UpstreamAbort(cut)),
                 Some(Ok(frame)) => match frame.into_data() {
                     Ok(data) => data,
-                    Err(_) => continue,
+                    Err(frame) => {
+                        *trailers = trailers_of(frame, capture);
+                        continue;
+                    }
                 },
             };
             *received += data.len() as u64;
@@ -307,6 +324,13 @@ impl ResponsePump {
             }
         }
     }
+}
+
+/// Returns the fields of a frame that follows the body, and adds them to the copy.
+fn trailers_of(frame: Frame<Bytes>, capture: &mut ExchangeCapture) -> Option<HeaderMap> {
+    let trailers = frame.into_trailers().ok()?;
+    capture.add_trailers(&trailers);
+    Some(trailers)
 }
 
 /// Returns the next frame of a burst; `None` if the upstream has nothing more at hand. Its

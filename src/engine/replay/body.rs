@@ -116,16 +116,22 @@ impl ReplayBody {
         self.hold.as_ref()?.miss()
     }
 
-    /// Returns a body of these chunks without delays. `announced` says that its head announces the
+    /// Returns a body of these chunks and trailers without delays. `announced` says that its head announces the
     /// length.
-    pub fn made(chunks: Vec<Bytes>, announced: bool, end: ResponseEnd) -> Self {
+    pub fn made(
+        chunks: Vec<Bytes>,
+        announced: bool,
+        trailers: HeaderMap,
+        end: ResponseEnd,
+    ) -> Self {
         let mut headers = HeaderMap::new();
         if announced {
             let length: usize = chunks.iter().map(Bytes::len).sum();
             headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
         }
         let chunks = chunks.into_iter().map(|data| Chunk { at_ms: 0.0, data }).collect();
-        let delivery = ResponseDraft { status: StatusCode::OK, reason: None, headers, chunks, end };
+        let status = StatusCode::OK;
+        let delivery = ResponseDraft { status, reason: None, headers, chunks, trailers, end };
         Self::new(Arc::new(ReadyResponse::of(delivery, None)), None, Instant::now())
     }
 
@@ -143,7 +149,8 @@ impl ReplayBody {
             Err(why) => return Err((self, why)),
         };
         let (count, announced) = (chunks.len(), self.answer.announced.is_some());
-        let mut made = Self::made(chunks, announced, self.answer.end);
+        let trailers = self.answer.trailers.as_deref().cloned().unwrap_or_default();
+        let mut made = Self::made(chunks, announced, trailers, self.answer.end);
         made.pace = self.pace.map(|mut pace| {
             let times = std::mem::take(&mut pace.schedule.chunks);
             let at = |chunk: usize| times.get(chunk * times.len() / count.max(1)).copied();
@@ -154,6 +161,17 @@ impl ReplayBody {
         made.over = made.has_nothing_left();
         (made.hold, made.turn) = (self.hold, self.turn);
         Ok(made)
+    }
+
+    /// Returns the same body with its chunks changed. Their times stay.
+    pub fn edited(self, mut edit: impl FnMut(Bytes) -> Bytes) -> Self {
+        let mut draft = self.answer.delivery();
+        for chunk in &mut draft.chunks {
+            chunk.data = edit(std::mem::take(&mut chunk.data));
+        }
+        draft.frame();
+        let answer = Arc::new(ReadyResponse::of(draft, None));
+        Self { bytes: answer.bytes.clone(), answer, ..self }
     }
 
     /// Returns the whole body.
@@ -185,7 +203,9 @@ impl ReplayBody {
     /// Whether neither bytes nor a wait follow what was handed over.
     #[inline]
     fn has_nothing_left(&self) -> bool {
-        self.is_handed_over() && (self.pace.is_none() || self.answer.announced.is_some())
+        self.is_handed_over()
+            && (self.pace.is_none() || self.answer.announced.is_some())
+            && self.answer.trailers.is_none()
     }
 
     /// Returns the total number of bytes.
@@ -265,7 +285,11 @@ impl Body for ReplayBody {
             return Poll::Ready(Some(Err(RecordedCut::Close)));
         }
         self.over = true;
-        Poll::Ready(self.answer.cut().map(Err))
+        let end = match self.answer.cut() {
+            Some(cut) => Some(Err(cut)),
+            None => self.answer.trailers.as_deref().cloned().map(Frame::trailers).map(Ok),
+        };
+        Poll::Ready(end)
     }
 
     fn is_end_stream(&self) -> bool {
@@ -297,7 +321,8 @@ mod tests {
             headers.insert(http::header::CONTENT_LENGTH, HeaderValue::from(length));
         }
         let chunks = chunks.iter().map(chunk).collect();
-        let delivery = ResponseDraft { status: StatusCode::OK, reason: None, headers, chunks, end };
+        let (status, trailers) = (StatusCode::OK, HeaderMap::new());
+        let delivery = ResponseDraft { status, reason: None, headers, chunks, trailers, end };
         ReplayBody::new(Arc::new(ReadyResponse::of(delivery, None)), None, Instant::now())
     }
 

@@ -8,13 +8,14 @@ use std::sync::Arc;
 use bytes::Bytes;
 use tokio::time::{Instant, sleep_until};
 
+use super::connection_choice::WaitingPlace;
 use super::engine::ReplayEngine;
 use super::latency::LatencyDraw;
 use super::matcher::{Matcher, TakeMatch};
 use super::message_script::MessageScript;
 use super::mismatch::RecordingMismatchError;
 use crate::websocket::conversation::{
-    ConversationEnd, SocketConversation, UnplayedMessages, is_set,
+    ConversationEnd, ReplayedTake, SocketConversation, UnplayedMessages, is_set,
 };
 use crate::websocket::socket::{
     self, GOING_AWAY, POLICY, SocketEnd, SocketEvent, SocketReader, SocketStream, SocketWriter,
@@ -45,33 +46,39 @@ pub struct TakeConversation {
     answered: u32,
     secrets: CallCredentials,
     placeholders: Placeholders,
+    /// The place among the connections whose clients have not sent a message yet, while this is one of
+    /// them.
+    place: Option<WaitingPlace>,
+    /// Whether this decides about the take.
+    settles_take: bool,
     /// Whether the take was given back, or counts as used.
     is_settled: bool,
 }
 
 impl TakeConversation {
     /// Returns the conversation of a take that was found for a handshake. It reads the entry of the take
-    /// again, so it blocks. `None` if that is no longer possible.
+    /// again, so it blocks. `None` if that is no longer possible. With a place, it may become that of
+    /// another take, which the client's first message chooses.
     pub(crate) fn read(
         replay: &Arc<ReplayEngine>,
         observed: NormalizedRequest,
         secrets: CallCredentials,
         take: (usize, u32),
+        place: Option<WaitingPlace>,
     ) -> Option<Self> {
-        let entry = replay.matcher().entry_of(take.0)?;
         let protocol = SocketProtocol::of_path(&observed.request.path);
-        let rules = replay.matcher().rules_of_take(take.0).cloned().unwrap_or_default();
-        let own_ids = protocol.own_ids().iter().filter_map(|id| PlacePattern::parse(id).ok());
         Some(Self {
             replay: Arc::clone(replay),
             take,
             protocol,
-            script: MessageScript::new(entry.messages).with_rules(rules.with(own_ids)),
+            script: script_of(replay.matcher(), take.0, protocol)?,
+            place,
             due: VecDeque::new(),
             answered: 0,
             secrets,
             placeholders: observed.placeholders.clone(),
             observed,
+            settles_take: true,
             is_settled: false,
         })
     }
@@ -79,7 +86,7 @@ impl TakeConversation {
     /// Puts the messages in line that are due now, each at its time.
     fn release(&mut self) {
         let base = self.script.last_accepted_ms();
-        let burst: Vec<_> = std::iter::from_fn(|| self.script.next_due().cloned()).collect();
+        let burst: Vec<_> = std::iter::from_fn(|| self.script.take_due()).collect();
         if burst.is_empty() {
             return;
         }
@@ -98,11 +105,28 @@ impl TakeConversation {
         self.due.extend(times.zip(burst));
     }
 
+    /// Lets the client's first message choose among the takes that began like this.
+    async fn choose_take(&mut self, first: &MessagePayload) {
+        let Some(place) = self.place.take() else { return };
+        let path = self.observed.request.path.as_str();
+        let chosen = place.choose(path, first).await;
+        if std::mem::replace(&mut self.take.0, chosen) == chosen {
+            return;
+        }
+        let (replay, protocol) = (Arc::clone(&self.replay), self.protocol);
+        let read = move || script_of(replay.matcher(), chosen, protocol);
+        // Without its entry the message is a miss: it is not the first of the other take.
+        let Some(mut script) = self.replay.read_connection(read).await else { return };
+        // The same messages are in line already, or have been sent.
+        while script.next_due().is_some() {}
+        self.script = script;
+    }
+
     /// Takes a message of the client.
     ///
     /// # Errors
     /// The miss, if it is not the recorded one.
-    fn accept(
+    async fn accept(
         &mut self,
         payload: MessagePayload,
         terms: &ConversationTerms,
@@ -110,6 +134,7 @@ impl TakeConversation {
         let mut message = RecordedMessage::new(MessageSender::Client, 0.0, payload);
         message.take_keys(&mut self.secrets);
         message.redact(&terms.redactor, &self.secrets, &mut self.placeholders);
+        self.choose_take(&message.payload).await;
         let Err(mismatch) = self.script.accept(&message.payload) else {
             self.release();
             return Ok(());
@@ -130,6 +155,7 @@ impl TakeConversation {
     ) -> ConversationEnd {
         let (mut writer, mut reader) = socket::open_client(client, &terms).await;
         let mut end = ConversationEnd::default();
+        self.settles_take = terms.settles_take;
         self.release();
         loop {
             let next = self.due.front().map(|(due, _)| *due);
@@ -151,7 +177,7 @@ impl TakeConversation {
                 event = reader.next() => match event {
                     SocketEvent::Message(payload) => {
                         let event_id = event_id_of(&payload);
-                        if let Err(miss) = self.accept(payload, &terms) {
+                        if let Err(miss) = self.accept(payload, &terms).await {
                             let refused = RefusedConversation::new(self.protocol, miss.message());
                             end.miss = Some(miss);
                             // The client may begin anew as soon as it hears of it.
@@ -185,11 +211,18 @@ impl TakeConversation {
             return;
         }
         let (recorded, sent) = self.script.count_of_client();
+        let index = self.place.take().map_or(self.take.0, WaitingPlace::leave);
+        end.take = self.replay.matcher().takes.get(index).map(|take| {
+            let (number, outcome) = (take.number(), take.outcome());
+            ReplayedTake { index, number, outcome }
+        });
         end.is_whole = end.miss.is_none() && self.due.is_empty();
         if sent < recorded {
             end.unplayed = Some(UnplayedMessages { recorded, sent });
             end.is_whole = false;
-            self.replay.release(self.take.0, self.observed.session.as_deref());
+            if self.settles_take {
+                self.replay.release(index, self.observed.session.as_deref());
+            }
         }
     }
 }
@@ -202,11 +235,25 @@ impl SocketConversation for TakeConversation {
     ) -> Pin<Box<dyn Future<Output = ConversationEnd> + Send>> {
         Box::pin(self.play(client, terms))
     }
+
+    fn server_messages(&self) -> Option<usize> {
+        Some(self.script.count_of_server())
+    }
+}
+
+/// Returns the script of a take. It reads the entry again, so it blocks. `None` if that is no longer
+/// possible.
+fn script_of(matcher: &Matcher, take: usize, protocol: SocketProtocol) -> Option<MessageScript> {
+    let entry = matcher.entry_of(take)?;
+    let rules = matcher.rules_of_take(take).cloned().unwrap_or_default();
+    let own_ids = protocol.own_ids().iter().filter_map(|id| PlacePattern::parse(id).ok());
+    let script = MessageScript::new(entry.messages).with_rules(rules.with(own_ids));
+    Some(if protocol.names_items() { script.with_bound_ids() } else { script })
 }
 
 impl Matcher {
     /// Returns the rules that are in force for a take: those of its recording, and those of flags.
-    fn rules_of_take(&self, take: usize) -> Option<&IdentityRules> {
+    pub(super) fn rules_of_take(&self, take: usize) -> Option<&IdentityRules> {
         let rules = self.rules_by_source.get(self.takes.get(take)?.source())?;
         self.rules().get(*rules)
     }
@@ -282,6 +329,8 @@ fn event_id_of(payload: &MessagePayload) -> Option<String> {
 /// Waits until this time. Without a time, it waits forever.
 async fn until(due: Option<Instant>) {
     match due {
+        // Even the shortest sleep takes a millisecond.
+        Some(due) if due <= Instant::now() => {}
         Some(due) => sleep_until(due).await,
         None => std::future::pending().await,
     }

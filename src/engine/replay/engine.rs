@@ -25,6 +25,7 @@ use super::order_limits::OrderLimits;
 use super::ready_response::{BOUND, MATCHED_BY, ReadyResponse};
 use super::reason::MissReason;
 use super::take::TakeDelivery;
+use super::waiting_connections::WaitingConnections;
 use crate::strictness::StrictAdmission;
 use loomrec_identity::BoundValues;
 use loomrec_provider::{Answer, AnswerOutcome, Provider, TokenUsage};
@@ -51,6 +52,8 @@ pub struct ReplayEngine {
     placeholder: Arc<str>,
     /// How many calls were answered with the placeholder.
     placeholders: AtomicU32,
+    /// The connections whose clients have not sent a message yet.
+    pub(super) waiting: WaitingConnections,
     /// The order in which answers end, if it is kept and any overlapped.
     pub(super) end_order: Option<Arc<EndOrder>>,
 }
@@ -100,21 +103,28 @@ impl ReplayEngine {
         let (explaining, forms) = (Arc::new(Semaphore::new(EXPLAINED)), FormMaker::default());
         let (placeholder, placeholders) = (Arc::from(PLACEHOLDER), AtomicU32::new(0));
         let (script, end_order) = (None, end_order(&matcher));
-        Self { matcher, latency, script, explaining, forms, placeholder, placeholders, end_order }
+        let waiting = WaitingConnections::default();
+        Self {
+            matcher,
+            latency,
+            script,
+            explaining,
+            forms,
+            placeholder,
+            placeholders,
+            waiting,
+            end_order,
+        }
     }
 
     /// Returns an engine that replays the same takes for a session that begins. None of them is used
     /// in it. It has no script. Both engines share answers whose form is changed, and the room for them.
     pub fn for_session(&self, name: &str, latency: Latency) -> Self {
         Self {
-            matcher: self.matcher.for_session(name),
-            latency,
-            script: None,
             explaining: Arc::clone(&self.explaining),
             forms: self.forms.clone(),
             placeholder: Arc::clone(&self.placeholder),
-            placeholders: AtomicU32::new(0),
-            end_order: end_order(&self.matcher),
+            ..Self::new(self.matcher.for_session(name), latency)
         }
     }
 
@@ -192,11 +202,8 @@ impl ReplayEngine {
     /// An [`UnexplainedMiss`] if there is none.
     pub fn find(&self, observed: &NormalizedRequest) -> Result<TakeMatch<'_>, UnexplainedMiss> {
         let rule = RuleLookup::Pending;
-        let found = self.matcher.find(observed).map_err(|reason| UnexplainedMiss {
-            reason,
-            refused: None,
-            rule,
-        });
+        let unexplained = |reason| UnexplainedMiss { reason, refused: None, rule };
+        let found = self.matcher.find(observed).map_err(unexplained);
         found.map(|hit| self.with_turn(hit, observed))
     }
 

@@ -229,6 +229,7 @@ impl LoadedTakes {
         let origin = TakeOrigin { source, name: at, place, text };
         let span = if self.keeps_end_order { RecordedSpan::from_entry(&entry) } else { None };
         self.edited += usize::from(entry.edited_at.is_some());
+        self.openings.note(self.takes.len(), &entry, &self.rules[rules.effective]);
         let take = ReplayTake::new((&name, number), origin, under, form, sketch, entry);
         let mut take = take.map_err(|why| LoadError::Fault {
             file: recording.file_of(&place),
@@ -385,13 +386,6 @@ impl LoadedTakes {
             upstream: entry.upstream.as_deref().map(|upstream| self.names.insert(upstream)),
             mount: path.map(|path| self.names.insert(path)),
         }
-    }
-
-    pub(super) fn rule_index(&mut self, rules: &IdentityRules) -> usize {
-        self.rules.iter().position(|known| known == rules).unwrap_or_else(|| {
-            self.rules.push(rules.clone());
-            self.rules.len() - 1
-        })
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::adapter_entries::AdapterEntries;
 use super::bound_requests::BoundRequests;
+use super::connection_opening::ConnectionOpenings;
 use super::entry_texts::EntryTexts;
 use super::exact_requests::ExactRequests;
 use super::group::{KeyedGroups, TakeGroup};
@@ -87,11 +88,21 @@ pub struct LoadedTakes {
     pub(super) ends: Arc<RecordedEnds>,
     /// Whether it answers a session.
     pub(super) is_of_session: bool,
+    /// How the recorded connections begin.
+    pub(super) openings: ConnectionOpenings,
     /// The recorded requests, if all keys are made under one set of rules.
     pub(super) recalled: ExactRequests,
 }
 
 impl LoadedTakes {
+    /// Returns the index of these rules, which are added if they are new.
+    pub(super) fn rule_index(&mut self, rules: &IdentityRules) -> usize {
+        self.rules.iter().position(|known| known == rules).unwrap_or_else(|| {
+            self.rules.push(rules.clone());
+            self.rules.len() - 1
+        })
+    }
+
     /// Returns the addresses of upstreams that entries name.
     pub fn origins(&self) -> &RecordedAddresses {
         &self.origins

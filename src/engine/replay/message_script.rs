@@ -1,6 +1,9 @@
 //! The messages of a recorded exchange as a script: a server's message is due once the client's
 //! messages before it have arrived, and each of them was the recorded one.
 
+use std::borrow::Cow;
+
+use super::message_ids::MessageIds;
 use loomrec_identity::{IdentityRules, RequestDelta, deltas, parse};
 use loomrec_recording::{MessagePayload, MessageSender, RecordedMessage};
 
@@ -14,6 +17,8 @@ pub struct MessageScript {
     expected: usize,
     /// What is not compared in messages of the client.
     rules: IdentityRules,
+    /// The ids that the client makes.
+    ids: MessageIds,
 }
 
 /// A client's message that is not the recorded one.
@@ -23,7 +28,7 @@ pub struct MessageMismatch {
     /// The index of the recorded message among all of its exchange; that after the last if no
     /// further message of the client was recorded.
     pub index: usize,
-    /// The recorded message, if there is one.
+    /// The recorded message, if there is one, with the ids of this run.
     pub recorded: Option<MessagePayload>,
 }
 
@@ -32,7 +37,14 @@ impl MessageScript {
     pub fn new(messages: Vec<RecordedMessage>) -> Self {
         let due = index_of(MessageSender::Server, &messages, 0);
         let expected = index_of(MessageSender::Client, &messages, 0);
-        Self { messages, due, expected, rules: IdentityRules::default() }
+        let (rules, ids) = (IdentityRules::default(), MessageIds::default());
+        Self { messages, due, expected, rules, ids }
+    }
+
+    /// Returns the same script, in which the ids of items that the client creates are bound.
+    #[must_use]
+    pub(super) fn with_bound_ids(self) -> Self {
+        Self { ids: MessageIds::of_messages(&self.messages), ..self }
     }
 
     /// Returns the same script, in which the client's messages are compared under these rules.
@@ -52,6 +64,15 @@ impl MessageScript {
         self.messages.get(index)
     }
 
+    /// Does the same as [`Self::next_due`], and returns the message as this client gets it.
+    pub(super) fn take_due(&mut self) -> Option<RecordedMessage> {
+        let mut message = self.next_due()?.clone();
+        if let Cow::Owned(payload) = self.ids.live(&message.payload) {
+            message.payload = payload;
+        }
+        Some(message)
+    }
+
     /// Whether all messages have been sent and have arrived.
     pub fn is_at_end(&self) -> bool {
         let end = self.messages.len();
@@ -65,9 +86,17 @@ impl MessageScript {
     pub fn accept(&mut self, payload: &MessagePayload) -> Result<(), MessageMismatch> {
         let index = self.expected;
         let recorded = self.messages.get(index).map(|message| &message.payload);
-        if !recorded.is_some_and(|recorded| self.is_same(recorded, payload)) {
-            return Err(MessageMismatch { index, recorded: recorded.cloned() });
+        let Some(recorded) = recorded else {
+            return Err(MessageMismatch { index, recorded: None });
+        };
+        let bound = self.ids.bind(recorded, payload);
+        let expected = self.ids.live(recorded);
+        if bound.is_err() || !self.is_same(&expected, payload) {
+            let recorded = Some(expected.into_owned());
+            bound.iter().flatten().for_each(|pair| self.ids.unbind(pair));
+            return Err(MessageMismatch { index, recorded });
         }
+        self.ids.note_event(recorded, payload);
         self.expected = index_of(MessageSender::Client, &self.messages, index + 1);
         Ok(())
     }
@@ -97,6 +126,15 @@ impl MessageScript {
         };
         let arrived = self.messages.get(..self.expected).unwrap_or_default();
         (of_client(&self.messages), of_client(arrived))
+    }
+
+    /// Returns how many messages the server sends, without its close.
+    pub fn count_of_server(&self) -> usize {
+        let is_sent = |message: &&RecordedMessage| {
+            let is_close = matches!(message.payload, MessagePayload::Close { .. });
+            message.sender == MessageSender::Server && !is_close
+        };
+        self.messages.iter().filter(is_sent).count()
     }
 
     /// Returns where a client's message differs from the recorded one, at most `max` places: pointers

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::header::CONTENT_LENGTH;
+use http::header::{CONTENT_LENGTH, TRAILER};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use hyper::ext::ReasonPhrase;
 
@@ -37,6 +37,8 @@ pub(super) struct ReadyResponse {
     /// The whole body.
     pub(super) bytes: Bytes,
     pub(super) pieces: Box<[BodyChunk]>,
+    /// The fields that follow a body of unknown length.
+    pub(super) trailers: Option<Box<HeaderMap>>,
     pub(super) end: ResponseEnd,
     /// The body's length, if the headers announce one.
     pub(super) announced: Option<u64>,
@@ -58,7 +60,7 @@ pub(super) struct BodyChunk {
 impl ReadyResponse {
     /// Prepares a response. `label` names its entry.
     pub(super) fn of(delivery: ResponseDraft, label: Option<&HeaderValue>) -> Self {
-        let ResponseDraft { status, reason, mut headers, chunks, end } = delivery;
+        let ResponseDraft { status, reason, mut headers, chunks, trailers, end } = delivery;
         let reason = reason.and_then(|reason| ReasonPhrase::try_from(reason).ok());
         headers.insert(MATCHED_BY, HeaderValue::from_static("request_hash"));
         if let Some(label) = label {
@@ -66,6 +68,11 @@ impl ReadyResponse {
         }
         let length = headers.get(CONTENT_LENGTH);
         let announced = length.and_then(|value| value.to_str().ok()?.parse().ok());
+        let has_trailers = announced.is_none() && !trailers.is_empty();
+        let trailers = has_trailers.then(|| {
+            announce_trailers(&mut headers, &trailers);
+            Box::new(trailers)
+        });
         let mut at = 0;
         let pieces = chunks.iter().map(|chunk| {
             at += chunk.data.len();
@@ -75,7 +82,8 @@ impl ReadyResponse {
         let bytes = gathered(&mut headers, &chunks);
         // A copy has exactly the capacity it needs.
         let headers = headers.clone();
-        Self { status, reason, headers, bytes, pieces, end, announced, ids: None, _room: None }
+        let (ids, _room) = (None, None);
+        Self { status, reason, headers, bytes, pieces, trailers, end, announced, ids, _room }
     }
 
     /// Returns the same answer, to a request with these ids.
@@ -133,6 +141,7 @@ impl ReadyResponse {
             reason: self.reason.as_ref().map(|reason| reason.as_bytes().to_vec()),
             headers: self.headers.clone(),
             chunks: chunks.collect(),
+            trailers: self.trailers.as_deref().cloned().unwrap_or_default(),
             end: self.end,
         }
     }
@@ -165,6 +174,14 @@ impl ReadyResponse {
     /// Returns the content encoding that a client must accept to get the answer unchanged.
     pub(super) fn coding(&self) -> Option<String> {
         if self.pieces.is_empty() { None } else { coding_of(&self.headers) }
+    }
+}
+
+/// Names trailers in the head of their answer.
+fn announce_trailers(headers: &mut HeaderMap, trailers: &HeaderMap) {
+    let names: Vec<&str> = trailers.keys().map(HeaderName::as_str).collect();
+    if let Ok(names) = HeaderValue::from_str(&names.join(", ")) {
+        headers.insert(TRAILER, names);
     }
 }
 
@@ -246,6 +263,7 @@ mod tests {
             reason: None,
             headers: headers.clone(),
             chunks,
+            trailers: HeaderMap::new(),
             end: ResponseEnd::Complete,
         };
         let label = HeaderValue::from_static("name");

@@ -28,10 +28,17 @@ impl Matcher {
 
     /// Uses up a take that was given back, unless another call has it by now.
     pub fn consume(&self, take: usize, session: Option<&str>) {
-        let Some((home, position)) = self.home(take) else { return };
-        if self.with_cursor(home, session, |progress| progress.consume(position)) {
+        self.claim(take, session);
+    }
+
+    /// Uses up a take that no call has. Returns whether it did.
+    pub(super) fn claim(&self, take: usize, session: Option<&str>) -> bool {
+        let Some((home, position)) = self.home(take) else { return false };
+        let is_claimed = self.with_cursor(home, session, |progress| progress.consume(position));
+        if is_claimed {
             self.serve(take);
         }
+        is_claimed
     }
 
     /// Gives a take back whose client left, if a client got nothing when the request was recorded:

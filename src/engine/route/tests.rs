@@ -159,3 +159,18 @@ fn upstreams_of_hosts_are_named_by_absolute_targets_alone() {
     let mounted = place(&routes, "/azure/openai/x").unwrap();
     assert_eq!((mounted.upstream.as_str(), routes.base(&mounted)), ("azure", None));
 }
+
+#[test]
+fn given_upstream_of_a_provider_has_the_host_of_that_provider() {
+    let mut routes = routes();
+    let chatgpt = || Authority::from_static("chatgpt.com:443");
+    assert!(!routes.has_upstream_at(&chatgpt()));
+    let here = Url::parse("http://127.0.0.1:9").ok();
+    routes.named.push(MountedUpstream::new("chatgpt", here, Provider::OPEN_AI));
+    assert!(routes.has_upstream_at(&chatgpt()));
+    assert!(!routes.has_upstream_at(&Authority::from_static("chatgpt.com:8443")));
+    assert!(!routes.has_upstream_at(&Authority::from_static("notchatgpt.com")));
+    let place = place(&routes, "https://chatgpt.com/backend-api/x").unwrap();
+    assert_eq!((place.upstream.as_str(), place.path.as_str()), ("chatgpt", "/backend-api/x"));
+    assert_eq!(routes.base(&place).and_then(Url::port), Some(9));
+}

@@ -3,10 +3,15 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use http::header::{CONTENT_LENGTH, HOST, PROXY_AUTHORIZATION, SEC_WEBSOCKET_ACCEPT};
-use http::{HeaderValue, Method, Request, Response, StatusCode, Version};
+use http::header::{
+    CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HOST, PROXY_AUTHORIZATION, SEC_WEBSOCKET_ACCEPT,
+};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, Version};
 use hyper_util::client::legacy;
+use time::OffsetDateTime;
+use url::Url;
 
+use super::aws::{AwsScope, SecretKeys, SignatureError, is_signed_with, sign_request};
 use super::body::UpstreamBody;
 use super::connect::{ProxyError, UpstreamConnector};
 use super::error::UpstreamError;
@@ -14,10 +19,11 @@ use super::pools::RuntimePools;
 use super::proxy::ProxySettings;
 use super::request::UpstreamRequest;
 use super::socket_address::is_socket;
-use super::tls::{self, TlsSetup};
+use super::tls::{self, HttpVersion, TlsSetup};
 use super::{framing, target, tls_error};
 use crate::websocket::handshake;
 use loomrec_identity::error_chain;
+use loomrec_provider::{directory, is_grpc_media};
 
 /// A client with its connection pools.
 #[derive(Clone, Debug)]
@@ -28,6 +34,8 @@ pub struct UpstreamClient {
     /// The proxies that the environment names.
     proxies: Arc<ProxySettings>,
     connections: Arc<AtomicU64>,
+    /// The secrets of the access keys for AWS.
+    secrets: Arc<SecretKeys>,
 }
 
 impl UpstreamClient {
@@ -49,7 +57,8 @@ impl UpstreamClient {
         let connections = Arc::new(AtomicU64::new(0));
         let opened = Arc::clone(&connections);
         let connector = UpstreamConnector::new(Arc::clone(&tls), Arc::clone(&proxies), opened);
-        Self { pools: Arc::new(RuntimePools::new(connector)), tls, proxies, connections }
+        let (pools, secrets) = (Arc::new(RuntimePools::new(connector)), Arc::default());
+        Self { pools, tls, proxies, connections, secrets }
     }
 
     /// Returns a client with the same settings, and with connections and a count of its own.
@@ -110,6 +119,28 @@ impl UpstreamClient {
         })
     }
 
+    /// Signs a request for AWS again, with the key that its client signed it with. Another server
+    /// than AWS gets the client's signature if nothing has the key's secret.
+    async fn sign(
+        &self,
+        request: (&Method, &Uri, &mut HeaderMap, &[u8]),
+        scope: &AwsScope,
+        base: &Url,
+    ) -> Result<(), SignatureError> {
+        let is_aws = base.host_str().is_some_and(directory::is_provider_host);
+        let now = OffsetDateTime::now_utc();
+        match self.secrets.secret_of(&scope.key_id, is_aws).await {
+            Ok(secret) if is_signed_with((request.0, request.3), scope, &secret, now) => {
+                sign_request(request, scope, &secret, now);
+            }
+            Ok(_) if is_aws => return Err(SignatureError::other_secret(&scope.key_id)),
+            Ok(_) => {}
+            Err(error) if is_aws => return Err(error),
+            Err(_) => {}
+        }
+        Ok(())
+    }
+
     /// Sends a request. If a pooled connection was closed before the request began, it is sent on
     /// another one. Otherwise it is sent once.
     async fn exchange(
@@ -117,7 +148,15 @@ impl UpstreamClient {
         forward: UpstreamRequest,
     ) -> Result<Response<UpstreamBody>, UpstreamError> {
         let uri = target::uri(&forward)?;
-        let UpstreamRequest { upstream, base, method, mut headers, body, .. } = forward;
+        let UpstreamRequest { upstream, base, method, mut headers, body, aws, .. } = forward;
+        if let Some(scope) = aws {
+            // Boxed: few calls are signed.
+            let signing = self.sign((&method, &uri, &mut headers, &body), &scope, &base);
+            Box::pin(signing).await.map_err(|source| UpstreamError::Signature {
+                upstream: upstream.clone(),
+                source,
+            })?;
+        }
         if let Some(authorization) = self.proxies.authorization(&uri) {
             headers.insert(PROXY_AUTHORIZATION, authorization);
         }
@@ -128,14 +167,24 @@ impl UpstreamClient {
         *request.method_mut() = method;
         *request.uri_mut() = uri;
         *request.headers_mut() = headers;
-        let response = self
-            .pools
-            .current()
-            .request(request)
-            .await
-            .map_err(|error| UpstreamError::unreachable(&upstream, &base, describe(&error)))?;
+        let version = prepare_version(request.headers_mut());
+        let response = self.pools.current(version).request(request).await.map_err(|error| {
+            let failed = UpstreamError::unreachable(&upstream, &base, describe(&error));
+            failed.connected(!error.is_connect())
+        })?;
         Ok(response.map(UpstreamBody::new))
     }
+}
+
+/// Returns the version of HTTP that a request needs. gRPC needs HTTP/2, which has no headers about the
+/// connection.
+fn prepare_version(headers: &mut HeaderMap) -> HttpVersion {
+    let media = headers.get(CONTENT_TYPE).and_then(|media| media.to_str().ok());
+    if !media.is_some_and(is_grpc_media) {
+        return HttpVersion::Http1;
+    }
+    headers.remove(CONNECTION);
+    HttpVersion::Http2
 }
 
 /// Returns why a request had no answer. Failures of TLS are explained; others keep their text.

@@ -21,7 +21,7 @@ use tower_service::Service;
 use super::proxy::{ProxyRoute, ProxySettings};
 use super::socket_address::uri_path;
 use super::stream::{FirstHop, UpstreamStream};
-use super::tls::TlsSetup;
+use super::tls::{HttpVersion, TlsSetup};
 use loomrec_os::connect_local_socket;
 
 /// The most time that making a connection may take, including the name, the proxy and TLS.
@@ -61,6 +61,7 @@ pub(super) struct UpstreamConnector {
     tls: Arc<TlsSetup>,
     proxies: Arc<ProxySettings>,
     opened: Arc<AtomicU64>,
+    version: HttpVersion,
 }
 
 impl UpstreamConnector {
@@ -78,7 +79,12 @@ impl UpstreamConnector {
         tcp.set_keepalive_retries(Some(KEEPALIVE_RETRIES));
         #[cfg(any(target_os = "android", target_os = "fuchsia", target_os = "linux"))]
         tcp.set_tcp_user_timeout(Some(CONNECT_TIMEOUT));
-        Self { tcp, tls, proxies, opened }
+        Self { tcp, tls, proxies, opened, version: HttpVersion::Http1 }
+    }
+
+    /// Returns a connector for connections over this version of HTTP.
+    pub(super) fn for_version(&self, version: HttpVersion) -> Self {
+        Self { version, ..self.clone() }
     }
 
     /// Opens a connection for requests to `to`.
@@ -89,7 +95,8 @@ impl UpstreamConnector {
         match self.proxies.route(&to) {
             ProxyRoute::Direct => self.open(to).await.map(UpstreamStream::direct),
             ProxyRoute::Forward(proxy) => {
-                let hop = self.open(proxy.uri().clone()).await;
+                let mut to_proxy = self.for_version(HttpVersion::Http1);
+                let hop = to_proxy.open(proxy.uri().clone()).await;
                 hop.map(UpstreamStream::forwarded).map_err(|source| at_proxy(&proxy, source))
             }
             ProxyRoute::Tunnel(proxy) => {
@@ -124,13 +131,13 @@ impl UpstreamConnector {
     /// Opens a connection to a server or a proxy.
     async fn open(&mut self, to: Uri) -> Result<FirstHop, BoxError> {
         match to.scheme() == Some(&Scheme::HTTPS) {
-            true => self.https().await?.call(to).await,
+            true => self.https(self.version).await?.call(to).await,
             false => Ok(MaybeHttpsStream::Http(self.tcp.call(to).await?)),
         }
     }
 
-    async fn https(&self) -> Result<HttpsConnector<HttpConnector>, BoxError> {
-        Ok(HttpsConnector::from((self.tcp.clone(), self.tls.config().await?)))
+    async fn https(&self, version: HttpVersion) -> Result<HttpsConnector<HttpConnector>, BoxError> {
+        Ok(HttpsConnector::from((self.tcp.clone(), self.tls.config_for(version).await?)))
     }
 
     async fn tunnel(
@@ -139,7 +146,8 @@ impl UpstreamConnector {
         to: Uri,
     ) -> Result<MaybeHttpsStream<FirstHop>, BoxError> {
         let tunnel = self.through(proxy).await?;
-        HttpsConnector::from((tunnel, self.tls.config().await?)).call(to).await
+        let config = self.tls.config_for(self.version).await?;
+        HttpsConnector::from((tunnel, config)).call(to).await
     }
 
     /// Returns what opens tunnels through an HTTP proxy.
@@ -147,7 +155,7 @@ impl UpstreamConnector {
         &self,
         proxy: &Intercept,
     ) -> Result<Tunnel<HttpsConnector<HttpConnector>>, BoxError> {
-        let tunnel = Tunnel::new(proxy.uri().clone(), self.https().await?);
+        let tunnel = Tunnel::new(proxy.uri().clone(), self.https(HttpVersion::Http1).await?);
         Ok(match proxy.basic_auth() {
             Some(authorization) => tunnel.with_auth(authorization.clone()),
             None => tunnel,
@@ -158,7 +166,8 @@ impl UpstreamConnector {
     async fn socks(&self, proxy: &Intercept, to: Uri) -> Result<FirstHop, BoxError> {
         let socks = self.socks_proxy(proxy)?;
         let port = if to.scheme() == Some(&Scheme::HTTPS) { 443 } else { 80 };
-        HttpsConnector::from((socks, self.tls.config().await?)).call(with_port(&to, port)?).await
+        let config = self.tls.config_for(self.version).await?;
+        HttpsConnector::from((socks, config)).call(with_port(&to, port)?).await
     }
 
     /// Returns what opens connections through a SOCKS proxy.

@@ -2,6 +2,7 @@
 
 use url::Url;
 
+use super::aws::SignatureError;
 use super::socket_address::origin_words;
 
 /// Why an upstream gave no answer.
@@ -34,6 +35,14 @@ pub enum UpstreamError {
         /// The status.
         status: u16,
     },
+    /// The call was signed for loomrec's address, and cannot be signed again.
+    #[error("sign the call to upstream {upstream}: {source}")]
+    Signature {
+        /// The upstream's name.
+        upstream: String,
+        /// Why.
+        source: SignatureError,
+    },
     /// The run ended before there was an answer.
     #[error("wait for upstream {upstream}: this run is stopping")]
     Stopped {
@@ -49,12 +58,27 @@ pub enum UpstreamError {
         origin: String,
         /// The reasons, outermost first.
         detail: String,
+        /// Whether there was a connection, which ended before an answer.
+        was_connected: bool,
     },
 }
 
 impl UpstreamError {
+    /// Returns the same error, of a connection that was there or not.
+    pub(super) fn connected(mut self, is_connected: bool) -> Self {
+        if let Self::Unreachable { was_connected, .. } = &mut self {
+            *was_connected = is_connected;
+        }
+        self
+    }
+
+    /// Whether the connection ended before an answer.
+    pub fn is_cut(&self) -> bool {
+        matches!(self, Self::Unreachable { was_connected: true, .. })
+    }
+
     pub(super) fn unreachable(upstream: &str, base: &Url, detail: String) -> Self {
         let origin = origin_words(base);
-        Self::Unreachable { upstream: upstream.to_owned(), origin, detail }
+        Self::Unreachable { upstream: upstream.to_owned(), origin, detail, was_connected: false }
     }
 }

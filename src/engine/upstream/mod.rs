@@ -4,6 +4,7 @@
 //! an [`UpstreamClient`] only under `--on-miss forward`. A [`TunnelConnector`] makes connections for
 //! a program whose proxy loomrec is.
 
+mod aws;
 mod body;
 mod client;
 mod connect;
@@ -20,6 +21,7 @@ mod tls;
 mod tls_error;
 mod tunnel;
 
+pub use aws::{AwsScope, SignatureError};
 pub use body::UpstreamBody;
 pub use client::UpstreamClient;
 pub use error::UpstreamError;

@@ -15,6 +15,7 @@ use tokio::runtime::{Handle, Id};
 
 use super::body::READ_BUFFER;
 use super::connect::UpstreamConnector;
+use super::tls::HttpVersion;
 
 /// The most headers of an answer. hyper's own limit is 100.
 const MOST_HEADERS: usize = 500;
@@ -22,14 +23,21 @@ const MOST_HEADERS: usize = 500;
 /// A pool of connections to all upstreams.
 type UpstreamPool = Client<UpstreamConnector, Full<Bytes>>;
 
+/// The pools of a runtime.
+#[derive(Debug)]
+struct PoolPair {
+    http1: UpstreamPool,
+    http2: UpstreamPool,
+}
+
 /// The pools of all runtimes that send.
 #[derive(Debug)]
 pub(super) struct RuntimePools {
     connector: UpstreamConnector,
     /// The pools so far, each with the runtime that owns it.
-    pools: Box<[OnceLock<(Id, UpstreamPool)>]>,
-    /// The pool of runtimes beyond that number.
-    shared: UpstreamPool,
+    pools: Box<[OnceLock<(Id, PoolPair)>]>,
+    /// The pools of runtimes beyond that number.
+    shared: PoolPair,
 }
 
 impl RuntimePools {
@@ -37,25 +45,35 @@ impl RuntimePools {
     pub(super) fn new(connector: UpstreamConnector) -> Self {
         let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
         let pools = (0..=cores).map(|_| OnceLock::new()).collect();
-        Self { shared: pool(&connector), pools, connector }
+        Self { shared: PoolPair::new(&connector), pools, connector }
     }
 
-    /// The pool of the runtime that runs the current task.
-    pub(super) fn current(&self) -> &UpstreamPool {
+    /// The pool of the runtime that runs the current task, of connections over this version of HTTP.
+    pub(super) fn current(&self, version: HttpVersion) -> &UpstreamPool {
         let runtime = Handle::current().id();
         let pools = self.pools.iter().map(|slot| {
-            let (owner, pool) = slot.get_or_init(|| (runtime, pool(&self.connector)));
-            (*owner == runtime).then_some(pool)
+            let new = || (runtime, PoolPair::new(&self.connector));
+            let (owner, pools) = slot.get_or_init(new);
+            (*owner == runtime).then_some(pools)
         });
-        pools.flatten().next().unwrap_or(&self.shared)
+        let pools = pools.flatten().next().unwrap_or(&self.shared);
+        match version {
+            HttpVersion::Http1 => &pools.http1,
+            HttpVersion::Http2 => &pools.http2,
+        }
     }
 }
 
-fn pool(connector: &UpstreamConnector) -> UpstreamPool {
-    Client::builder(TokioExecutor::new())
-        .timer(TokioTimer::new())
-        .pool_timer(TokioTimer::new())
-        .http1_read_buf_exact_size(READ_BUFFER)
-        .http1_max_headers(MOST_HEADERS)
-        .build(connector.clone())
+impl PoolPair {
+    fn new(connector: &UpstreamConnector) -> Self {
+        let mut builder = Client::builder(TokioExecutor::new());
+        builder
+            .timer(TokioTimer::new())
+            .pool_timer(TokioTimer::new())
+            .http1_read_buf_exact_size(READ_BUFFER)
+            .http1_max_headers(MOST_HEADERS);
+        let http1 = builder.build(connector.clone());
+        let http2 = builder.http2_only(true).build(connector.for_version(HttpVersion::Http2));
+        Self { http1, http2 }
+    }
 }

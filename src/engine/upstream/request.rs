@@ -4,6 +4,7 @@ use bytes::Bytes;
 use http::{HeaderMap, Method};
 use url::{Position, Url};
 
+use super::aws::AwsScope;
 use super::socket_address::recorded_origin;
 use crate::websocket::turn_link::SocketTurn;
 use loomrec_provider::directory;
@@ -25,6 +26,8 @@ pub struct UpstreamRequest {
     pub headers: HeaderMap,
     /// The body.
     pub body: Bytes,
+    /// The scope of a signature of AWS that is made again for this address.
+    pub aws: Option<Box<AwsScope>>,
     /// The turn over a WebSocket that is sent in the place of the request.
     pub turn: Option<SocketTurn>,
 }

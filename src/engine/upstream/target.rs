@@ -111,6 +111,7 @@ mod tests {
             query: query.to_owned(),
             headers: HeaderMap::new(),
             body: Bytes::new(),
+            aws: None,
             turn: None,
         }
     }

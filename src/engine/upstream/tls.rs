@@ -27,6 +27,13 @@ pub fn install_crypto_provider() {
     drop(ring::default_provider().install_default());
 }
 
+/// The version of HTTP on a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum HttpVersion {
+    Http1,
+    Http2,
+}
+
 /// The settings of all TLS connections, made when they are first needed.
 #[derive(Debug, Default)]
 pub(super) struct TlsSetup(OnceCell<Arc<ClientConfig>>);
@@ -54,6 +61,22 @@ impl TlsSetup {
             loading.await.unwrap_or_else(|error| Err(TlsSetupError { detail: error.to_string() }))
         };
         self.0.get_or_try_init(load).await.cloned()
+    }
+
+    /// Returns the settings for this version of HTTP.
+    ///
+    /// # Errors
+    /// [`TlsSetupError`] if no certificate of an authority can be read.
+    pub(super) async fn config_for(
+        &self,
+        version: HttpVersion,
+    ) -> Result<Arc<ClientConfig>, TlsSetupError> {
+        let mut config = self.config().await?;
+        if version == HttpVersion::Http2 {
+            // Connections over HTTP/2 are few.
+            Arc::make_mut(&mut config).alpn_protocols = vec![b"h2".to_vec()];
+        }
+        Ok(config)
     }
 }
 

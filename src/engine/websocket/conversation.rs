@@ -11,6 +11,7 @@ use tokio::sync::watch;
 
 use super::socket::SocketStream;
 use super::terms::ConversationTerms;
+use loomrec_provider::AnswerOutcome;
 
 /// A conversation that begins when the handshake of its client is accepted.
 pub trait SocketConversation: Send {
@@ -20,6 +21,11 @@ pub trait SocketConversation: Send {
         client: SocketStream,
         terms: ConversationTerms,
     ) -> Pin<Box<dyn Future<Output = ConversationEnd> + Send>>;
+
+    /// Returns how many messages the server sends, if that is known.
+    fn server_messages(&self) -> Option<usize> {
+        None
+    }
 
     /// Gives the connection to the upstream up to another use; `None` if there is no upstream.
     fn into_upstream(self: Box<Self>) -> Option<OnUpgrade> {
@@ -36,10 +42,25 @@ pub struct ConversationEnd {
     pub bytes: u64,
     /// Whether the client has seen all of it.
     pub is_whole: bool,
+    /// Whether a fault kept the client from getting the messages as they are.
+    pub is_changed: bool,
     /// The miss of a message that is not the recorded one.
     pub miss: Option<Box<dyn Error + Send + Sync>>,
+    /// The take that was replayed, if it is not the one that the handshake found.
+    pub take: Option<ReplayedTake>,
     /// The recorded messages of a client that left before it had sent all of them.
     pub unplayed: Option<UnplayedMessages>,
+}
+
+/// A take whose conversation was replayed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReplayedTake {
+    /// Its index in the matcher.
+    pub index: usize,
+    /// Its number within its entry, from 1.
+    pub number: usize,
+    /// The outcome of its answer.
+    pub outcome: AnswerOutcome,
 }
 
 /// A recorded conversation of which a client sent a part.
@@ -60,6 +81,13 @@ impl NextConversation {
     pub fn follow<B>(response: &mut Response<B>, conversation: impl SocketConversation + 'static) {
         let next: Option<Box<dyn SocketConversation>> = Some(Box::new(conversation));
         response.extensions_mut().insert(Self(Arc::new(Mutex::new(next))));
+    }
+
+    /// Returns how many messages the server sends in the conversation that follows `response`, if that
+    /// is known.
+    pub fn server_messages<B>(response: &Response<B>) -> Option<usize> {
+        let next = response.extensions().get::<Self>()?;
+        next.0.lock().unwrap_or_else(PoisonError::into_inner).as_ref()?.server_messages()
     }
 
     /// Takes the conversation that follows `response`.

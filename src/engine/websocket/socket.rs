@@ -88,7 +88,7 @@ pub async fn open_client(
 }
 
 /// Opens the socket to an upstream.
-pub(crate) async fn open_upstream(
+pub async fn open_upstream(
     stream: SocketStream,
     terms: &ConversationTerms,
 ) -> (SocketWriter, SocketReader) {

@@ -18,6 +18,9 @@ pub struct ConversationTerms {
     pub closing: watch::Receiver<bool>,
     /// Whether its client may be told what the recording holds.
     pub may_reveal: bool,
+    /// Whether the conversation gives its take back if its client does not send all that was recorded.
+    /// Otherwise its call decides about the take.
+    pub settles_take: bool,
     /// Removes credentials from messages.
     pub redactor: Arc<Redactor>,
 }

@@ -6,14 +6,15 @@ use super::condition::RuleMatch;
 use super::rule::FaultRule;
 use crate::fault_source::FaultSource;
 use crate::field::{count, fields_of, rate};
-use crate::kind::Fault;
+use crate::kind::{CountPer, Fault};
 use crate::text::{self, RuleWord};
 use loomrec_identity::typed_field::FieldError;
 
 /// The fields of a rule that may follow its fault. `body` is a field of a fault, and the step comes
 /// first.
-const WORDS: [(&str, RuleWord); 14] = [
+const WORDS: [(&str, RuleWord); 15] = [
     text::TIMES,
+    text::PER,
     ("probability", RuleWord::Rate),
     ("request_hash", RuleWord::Text),
     ("upstream", RuleWord::Text),
@@ -30,7 +31,7 @@ const WORDS: [(&str, RuleWord); 14] = [
 ];
 
 /// The fields that are no conditions.
-const LIMITS: [&str; 2] = ["times", "probability"];
+const LIMITS: [&str; 3] = ["times", "per", "probability"];
 
 impl FaultRule {
     /// Reads the rule that a flag declares, and gives it this name.
@@ -53,6 +54,7 @@ impl FaultRule {
             when: RuleMatch::read(&Value::Object(when))?,
             fault,
             times: count(limits, "times", 1)?,
+            per: limits.word("per", &CountPer::WORDS)?,
             probability: rate(limits, "probability")?,
             target: None,
             source: FaultSource::Flag,
@@ -79,8 +81,8 @@ mod tests {
         );
         assert_eq!(read("drop;0.5%;").probability, Some(0.005));
         assert_eq!(read("drop"), read("*=drop"));
-        for once in ["429:once", "429;once", "http_error:429;once", "429;times=1", "429 : once ;"] {
-            assert_eq!(read(once), read("429;times=1"), "{once}");
+        for once in ["429:once", "429;once", "http_error:429;once", "429 : once ;"] {
+            assert_eq!(read(once), read("429;times=1;per=run"), "{once}");
         }
         assert_eq!(read("plan=timeout:5000;once;model=7b").times, Some(1));
         assert!(read("drop").when.is_empty());
@@ -99,7 +101,9 @@ mod tests {
     fn refusal_names_the_field_and_what_there_is() {
         let told = |text| FaultRule::from_flag(String::new(), text).unwrap_err().to_string();
         let unknown = told("hang:5;time=1");
-        assert!(unknown.contains("did you mean \"times\"?; there are: max_ms, times, probability"));
+        assert!(
+            unknown.contains("did you mean \"times\"?; there are: max_ms, times, per, probability")
+        );
         assert_eq!(
             told("drop;times=0"),
             "/times: expected a whole number from 1 to 4294967295, not 0"

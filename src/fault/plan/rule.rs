@@ -3,7 +3,7 @@
 use super::condition::{CallFacts, RuleMatch};
 use super::target::FaultTarget;
 use crate::fault_source::FaultSource;
-use crate::kind::Fault;
+use crate::kind::{CountPer, Fault};
 
 /// A rule: a fault, and the calls that get it.
 #[derive(Clone, Debug, PartialEq)]
@@ -14,8 +14,10 @@ pub struct FaultRule {
     pub when: RuleMatch,
     /// The fault that they get.
     pub fault: Fault,
-    /// How often it happens per key, at most.
+    /// How often it happens at most, among the calls that `per` names.
     pub times: Option<u32>,
+    /// Among which calls `times` is counted. By default those of a key.
+    pub per: Option<CountPer>,
     /// The share of them that get it, from 0 to 1; all if `None`.
     pub probability: Option<f64>,
     /// What it strikes, if a suite declares it. Added to `when` once the upstreams are known.

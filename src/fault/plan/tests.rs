@@ -85,7 +85,7 @@ fn refusal_names_the_rule_and_the_place() {
     refused(
         rule(json!({ "fault": "hang", "time": 1 })),
         "rule 2: /time: unknown field of a rule, \"time\", did you mean \"times\"?; there are: \
-         name, match, fault, times, probability",
+         name, match, fault, times, per, probability",
     );
     refused(
         rule(json!({ "fault": "hang", "times": 0 })),

@@ -87,7 +87,7 @@ pub(super) fn replace_call(
 }
 
 /// Returns a value of another type that no lenient reader converts back.
-fn of_another_type(value: Value) -> Value {
+pub(super) fn of_another_type(value: Value) -> Value {
     match value {
         Value::Array(_) => value.to_string().into(),
         other => json!([other]),

@@ -17,6 +17,21 @@ pub enum NotApplicable {
         /// Its type.
         fault: &'static str,
     },
+    /// The fault does not change what is sent over a WebSocket.
+    #[error("the fault {fault} does not change a WebSocket")]
+    Socket {
+        /// Its type.
+        fault: &'static str,
+    },
+    /// The place is one that messages of a WebSocket do not have.
+    #[error("a WebSocket has messages, which after_events counts")]
+    MessagePlace,
+    /// Only the events of a stream have one that is an error.
+    #[error("a WebSocket has no error event of every API; close it with a code")]
+    ErrorEvent,
+    /// A close code, and no WebSocket.
+    #[error("only a WebSocket closes with a code")]
+    NoSocket,
     /// The bytes are not an answer of the operation, or the answer says nothing.
     #[error("the answer is not one of {operation} with text")]
     NotAnAnswer {
@@ -31,6 +46,15 @@ pub enum NotApplicable {
     NoArgument {
         /// The tool's name.
         name: String,
+    },
+    /// The answer is not the result of a tool.
+    #[error("the answer is not the result of a tool")]
+    NoToolResult,
+    /// The result of a tool has no part that could be changed.
+    #[error("the result of the tool has no {part}")]
+    NoResultPart {
+        /// The part.
+        part: &'static str,
     },
     /// The stream cannot be merged, or the changed answer cannot be split.
     #[error(transparent)]

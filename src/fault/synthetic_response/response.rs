@@ -1,5 +1,7 @@
 //! A response made by a fault.
 
+use loomrec_provider::RpcIds;
+
 /// A response made by a fault. Its headers do not include the length.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SyntheticResponse {
@@ -15,6 +17,14 @@ impl SyntheticResponse {
     pub(super) fn of(status: u16, media: &str, body: impl Into<Vec<u8>>) -> Self {
         let headers = vec![("content-type".to_owned(), media.to_owned())];
         Self { status, headers, body: body.into() }
+    }
+
+    /// Gives its responses in JSON-RPC the ids of the requests that they answer.
+    pub fn address(&mut self, ids: &RpcIds) {
+        let is_media = |(name, _): &&(String, String)| name.eq_ignore_ascii_case("content-type");
+        let media = self.headers.iter().find(is_media).map(|(_, value)| value.as_str());
+        let media = media.unwrap_or_default().split(';').next().unwrap_or_default();
+        self.body = ids.addressed(media.trim(), &self.body);
     }
 
     /// Whether it has a header of this name.

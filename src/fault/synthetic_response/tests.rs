@@ -71,6 +71,7 @@ fn faults_that_need_the_true_answer_put_nothing_in_its_place() {
             exception: None,
             status_code: None,
             message: Some("gone".to_owned()),
+            close: None,
         })
     };
     let none = |fault: &Fault, streamed| {

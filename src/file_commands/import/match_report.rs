@@ -5,10 +5,21 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value, json};
 
 use loomrec_cli::terminal;
+use loomrec_curation::noise::kinds_between;
+use loomrec_identity::HoleKind;
 use loomrec_recording::Entry;
 
-/// How many kinds of calls and how many places are counted.
+/// How many kinds of calls are counted.
 const COUNTED: usize = 200;
+
+/// How many places of bodies are compared.
+const PLACES: usize = 2000;
+
+/// How many values of a place are compared with its first one.
+const COMPARED: usize = 16;
+
+/// The most bytes of a value that is compared.
+const VALUE_LIMIT: usize = 8 << 10;
 
 /// How many of them are shown to people.
 const SHOWN: usize = 10;
@@ -26,7 +37,7 @@ type CallKind = (String, String, String);
 #[derive(Debug, Default)]
 pub(super) struct MatchReport {
     kinds: BTreeMap<CallKind, KindHeaders>,
-    places: BTreeMap<(String, ValueKind), PlaceValues>,
+    places: BTreeMap<String, PlaceValues>,
     bodies: usize,
 }
 
@@ -37,18 +48,13 @@ struct KindHeaders {
     common: BTreeSet<(String, String)>,
 }
 
-/// What a value looks like that may differ in each run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum ValueKind {
-    Id,
-    Date,
-}
-
 /// The values at a place.
 #[derive(Debug)]
 struct PlaceValues {
-    first: String,
-    differs: bool,
+    first: Value,
+    compared: usize,
+    /// The kinds of what differs from the first one.
+    kinds: BTreeSet<HoleKind>,
 }
 
 impl MatchReport {
@@ -97,33 +103,32 @@ impl MatchReport {
                 }
                 place.truncate(length);
             }
-            Value::String(text) => {
-                if let Some((kind, found)) = telling_part(text) {
-                    self.note(place, kind, found);
-                }
+            Value::String(text) if text.len() <= VALUE_LIMIT => self.compare(place, value),
+            Value::Number(_) => self.compare(place, value),
+            _ => {}
+        }
+    }
+
+    /// Compares a value with the first one at its place. The model decides the answer.
+    fn compare(&mut self, place: &str, value: &Value) {
+        let has_room = self.places.len() < PLACES && place != "/model";
+        match self.places.get_mut(place) {
+            Some(known) if known.compared < COMPARED && known.first != *value => {
+                known.compared += 1;
+                known.kinds.extend(kinds_between(&known.first, value));
+            }
+            None if has_room => {
+                let (compared, kinds) = (0, BTreeSet::new());
+                let first = value.clone();
+                self.places.insert(place.to_owned(), PlaceValues { first, compared, kinds });
             }
             _ => {}
         }
     }
 
-    fn note(&mut self, place: &str, kind: ValueKind, found: &str) {
-        let key = (place.to_owned(), kind);
-        let has_room = self.places.len() < COUNTED;
-        match self.places.get_mut(&key) {
-            Some(known) => known.differs |= known.first != found,
-            None if has_room => {
-                let first = found.to_owned();
-                self.places.insert(key, PlaceValues { first, differs: false });
-            }
-            None => {}
-        }
-    }
-
-    fn differing(&self) -> impl Iterator<Item = (&str, &'static str)> {
-        let differing = self.places.iter().filter(|(_, values)| values.differs);
-        differing.map(|((place, kind), _)| match kind {
-            ValueKind::Id => (place.as_str(), "ids"),
-            ValueKind::Date => (place.as_str(), "dates"),
+    fn differing(&self) -> impl Iterator<Item = (&str, String)> {
+        self.places.iter().flat_map(|(place, values)| {
+            values.kinds.iter().map(|kind| (place.as_str(), kind.to_string()))
         })
     }
 
@@ -181,35 +186,6 @@ impl MatchReport {
     }
 }
 
-/// Returns the part of a text that is an id or a date.
-fn telling_part(text: &str) -> Option<(ValueKind, &str)> {
-    if text.len() <= 128 && is_id(text) {
-        return Some((ValueKind::Id, text));
-    }
-    let is_date = |window: &[u8]| {
-        window.iter().enumerate().all(|(at, byte)| match at {
-            4 | 7 => *byte == b'-',
-            _ => byte.is_ascii_digit(),
-        })
-    };
-    let at = text.as_bytes().windows(10).position(is_date)?;
-    Some((ValueKind::Date, text.get(at..at + 10)?))
-}
-
-/// Whether a text is a UUID, many hexadecimal digits, or a prefix with random characters.
-fn is_id(text: &str) -> bool {
-    let is_hex = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
-    if text.len() >= 24 && is_hex(text) {
-        return true;
-    }
-    let Some((prefix, rest)) = text.split_once(['_', '-']) else { return false };
-    let is_prefix =
-        (2..=16).contains(&prefix.len()) && prefix.bytes().all(|b| b.is_ascii_lowercase());
-    let has_digit = rest.bytes().any(|byte| byte.is_ascii_digit());
-    let is_random = rest.len() >= 16 && rest.bytes().all(|byte| byte.is_ascii_alphanumeric());
-    is_prefix && has_digit && is_random
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -228,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn common_headers_and_differing_ids_and_dates_are_told() {
+    fn common_headers_and_differing_ids_and_dates_are_named() {
         let mut report = MatchReport::default();
         let body = |id: &str, day: &str| {
             json!({"model": "gpt-4o", "messages": [{"tool_call_id": id,
@@ -247,9 +223,18 @@ mod tests {
         let wanted = "to match: POST /openai/v1/x with content-type: application/json, and the \
                       same body (2 calls)";
         assert!(text.contains(wanted), "{text}");
-        assert!(text.contains("/messages/*/tool_call_id (ids)"), "{text}");
-        assert!(text.contains("/messages/*/content (dates)"), "{text}");
+        assert!(text.contains("/messages/*/tool_call_id (hex18)"), "{text}");
+        assert!(text.contains("/messages/*/content (date)"), "{text}");
         assert!(!text.contains("/model"), "{text}");
         assert_eq!(report.to_json()["differing"].as_array().map(Vec::len), Some(2));
+    }
+
+    #[test]
+    fn texts_that_differ_in_words_are_no_candidates_for_rules() {
+        let mut report = MatchReport::default();
+        for text in ["Is it 2026?", "Who wrote call_of_the_wild_in_1903?", "The cat sat."] {
+            report.add(&entry(&json!({"model": "m", "input": text, "seed": 7}), &[]));
+        }
+        assert_eq!(report.to_json()["differing"], json!([]));
     }
 }

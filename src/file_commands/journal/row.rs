@@ -2,8 +2,6 @@
 
 use serde::Deserialize;
 use serde_json::Value;
-use time::OffsetDateTime;
-use time::format_description::well_known::Rfc3339;
 
 use super::super::args::JournalArgs;
 use loomrec_cli::amount::{dollars, milliseconds};
@@ -181,14 +179,12 @@ impl JournalRow {
 /// The filter of lines.
 pub(super) struct RowFilter<'a> {
     args: &'a JournalArgs,
-    /// Microseconds since 1970.
-    from: Option<i64>,
 }
 
 impl<'a> RowFilter<'a> {
-    /// Creates the filter of `args`, for calls of this time or later.
-    pub(super) fn new(args: &'a JournalArgs, from: Option<i64>) -> Self {
-        Self { args, from }
+    /// Creates the filter of `args`.
+    pub(super) fn new(args: &'a JournalArgs) -> Self {
+        Self { args }
     }
 
     /// Whether a line is a call that matches the filter.
@@ -196,20 +192,9 @@ impl<'a> RowFilter<'a> {
         let args = self.args;
         let is =
             |sought: &Option<String>, there: &Option<String>| sought.is_none() || sought == there;
-        let time = || {
-            let at = line.at.as_deref().and_then(micros);
-            self.from.is_none_or(|from| at.is_some_and(|at| at >= from))
-        };
         line.is_call()
             && (!args.failed || line.failed())
             && is(&args.model, &line.model)
             && is(&args.upstream, &line.upstream)
-            && time()
     }
-}
-
-/// Parses the time of a line into microseconds since 1970.
-fn micros(text: &str) -> Option<i64> {
-    let time = OffsetDateTime::parse(text, &Rfc3339).ok()?;
-    i64::try_from(time.unix_timestamp_nanos() / 1000).ok()
 }

@@ -41,7 +41,7 @@ impl<'a> TypedDecision<'a> {
         Some(Self {
             verdict,
             keys,
-            new: args.new.as_ref(),
+            new: args.output.as_ref(),
             permits_conflicts: is_reject || args.force,
             permits_failures: is_reject || args.keep_failures,
         })

@@ -24,7 +24,7 @@ pub(super) fn with_changes(
 
 /// Returns the refusal of one file of changes for several recordings.
 pub(super) fn new_of_several() -> CommandFailure {
-    CommandFailure::usage("--new names the changes of one FILE: name just that one")
+    CommandFailure::usage("--output names the changes of one FILE: name just that one")
 }
 
 /// Returns the message for a folder without changes.

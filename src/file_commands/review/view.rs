@@ -169,7 +169,7 @@ pub(crate) fn command(desk: &ReviewDesk, flags: &str) -> String {
         terminal::line(&terminal::quoted(&path.display().to_string())).into_owned()
     };
     let new = match desk.is_elsewhere {
-        true => format!(" --new {}", quoted(&desk.new)),
+        true => format!(" --output {}", quoted(&desk.new)),
         false => String::new(),
     };
     let blank = if flags.is_empty() { "" } else { " " };

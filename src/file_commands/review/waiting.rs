@@ -33,7 +33,7 @@ const SHOWN: usize = 20;
 /// A recording, or the file of pending items beside it, that is missing, damaged or too new (4), or
 /// that is not of the expected kind (2).
 pub fn print_list(args: &ReviewArgs) -> Result<u8, CommandFailure> {
-    if args.new.is_some() && (args.files.len() != 1 || args.files[0].names_folder()) {
+    if args.output.is_some() && (args.files.len() != 1 || args.files[0].names_folder()) {
         return Err(new_of_several());
     }
     let output = Output::new(LogFormat::Human, false, false);
@@ -43,7 +43,7 @@ pub fn print_list(args: &ReviewArgs) -> Result<u8, CommandFailure> {
     };
     let (mut count, mut text, mut all) = (0, String::new(), Vec::new());
     for file in &files {
-        let waits = PendingItems::of(file, args.new.as_ref(), &output)?;
+        let waits = PendingItems::of(file, args.output.as_ref(), &output)?;
         count += waits.changes.len() + waits.requests.len();
         match args.json {
             true => all.push(waits.to_json()),

@@ -246,6 +246,9 @@ fn show_response(page: &mut DetailPage, row: &TakeRow, response: &RecordedRespon
     if row.streamed() != Some(true) || !told {
         page.body(plain);
     }
+    for (name, value) in &response.trailers {
+        page.fact("trailer", Some(&format!("{name}: {value}")));
+    }
     // Compressed bytes that do not decode are not checked for events.
     if let (Some(coding), None, false) = (&coding, &decoded, bytes.is_empty()) {
         page.fact("damage", Some(&format!("the body does not decode as {coding}")));
@@ -281,7 +284,7 @@ fn times(page: &mut DetailPage, row: &TakeRow, response: &RecordedResponse, widt
         }
         ResponseEnd::ClientAbort if row.entry.client_left.is_some() => ": the rest did not come",
         ResponseEnd::ClientAbort => ": the client left and the rest did not come; never served",
-        ResponseEnd::Truncated => ": larger than the limit of --max-copy; never served",
+        ResponseEnd::Truncated => ": larger than the limit of --max-body; never served",
     };
     let bytes = response.payload.len();
     page.line(&format!("{count} {noun}, {bytes} bytes; end: {}{meaning}", row.end_words(response)));

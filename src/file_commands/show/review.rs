@@ -27,16 +27,6 @@ pub(crate) fn text(row: &TakeRow, redactor: &Redactor) -> String {
     formatted(row, redactor, &row.key(), None, None)
 }
 
-/// Formats one take that is shown alone, without what an earlier take has already.
-pub(super) fn text_of_one(
-    row: &TakeRow,
-    redactor: &Redactor,
-    earlier: Option<&ContinuedTake>,
-) -> String {
-    let continues = earlier.map(|earlier| format!("continues {}", earlier.key));
-    formatted(row, redactor, &row.key(), continues.as_deref(), earlier)
-}
-
 /// Formats one take of a list of all, without what an earlier take has already.
 pub(super) fn text_in_list(
     row: &TakeRow,

@@ -1,5 +1,7 @@
 //! The check of one recording and its sidecar files.
 
+use std::io::Read as _;
+
 use super::file::{entries, unreadable};
 use super::verify_report::VerifyReport;
 use loomrec_curation::verification::{EntryChecker, Problem, ProblemKind, Severity};
@@ -33,9 +35,12 @@ fn check(
     report.rules = layout.rules.take();
     terms(report);
     personal(report);
-    spelling(report);
+    spelling(report, has_windows_lines(path));
     Ok(())
 }
+
+/// How many bytes may be the first line of a recording.
+const FIRST_LINE: u64 = 4096;
 
 /// How many rules are named.
 const NAMED: usize = 20;
@@ -77,14 +82,32 @@ fn personal(report: &mut VerifyReport) {
 }
 
 /// Reports a loomrec recording that another program has rewritten, which makes large diffs.
-fn spelling(report: &mut VerifyReport) {
+fn spelling(report: &mut VerifyReport, has_windows_lines: bool) {
     let foreign = report.foreign;
     if !report.loomrec || foreign == 0 {
         return;
     }
-    let text = format!("{foreign} of its entries and keys are not written as loomrec writes them");
+    let (text, remedy) = match has_windows_lines {
+        true => (
+            "its lines end in CRLF".to_owned(),
+            "--fix rewrites them; `eol=lf` in .gitattributes keeps git from changing them",
+        ),
+        false => (
+            format!("{foreign} of its entries and keys are not written as loomrec writes them"),
+            "--fix rewrites them, so that later diffs are small",
+        ),
+    };
     let problem = Problem::of_file(ProblemKind::Spelling, Severity::Warning, text);
-    report.add(problem.helped("--fix rewrites them, so that later diffs are small").mendable());
+    report.add(problem.helped(remedy).mendable());
+}
+
+/// Whether the first line of a file ends in CRLF.
+fn has_windows_lines(path: &RecordingLocation) -> bool {
+    let mut start = Vec::new();
+    let opened = std::fs::File::open(path.as_path());
+    let read = opened.and_then(|file| file.take(FIRST_LINE).read_to_end(&mut start));
+    let mut lines = start.split_inclusive(|byte| *byte == b'\n');
+    read.is_ok() && lines.next().is_some_and(|line| line.ends_with(b"\r\n"))
 }
 
 /// Reports the sidecar files of the recording. Returns the number of logs.

@@ -35,6 +35,14 @@ function testsBelow(block) {
   return block.children.flatMap((child) => (child.type === 'describeBlock' ? testsBelow(child) : [child]));
 }
 
+/** Has the calls of each test, and of the hooks around it, belong to that test. */
+function bindBelow(block) {
+  const ofTests = block.hooks.filter(({ type }) => type === 'beforeEach' || type === 'afterEach');
+  const tests = block.children.filter(({ type }) => type === 'test');
+  for (const one of [...ofTests, ...tests]) one.fn = file.bindToTest(one.fn);
+  for (const child of block.children) if (child.type === 'describeBlock') bindBelow(child);
+}
+
 /** Returns the names of the blocks around a test and its own. */
 function partsOf(child) {
   return child.parent ? [...partsOf(child.parent), child.name] : [];
@@ -56,7 +64,7 @@ beforeAll(() => {
   if (!file.active) return;
   const tests = testsBelow(circusState().rootDescribeBlock);
   if (tests.some((test) => test.concurrent)) file.refuseConcurrency();
-  file.noteTests(new Map(tests.map((test) => [test, partsOf(test)])));
+  if (file.noteTests(new Map(tests.map((test) => [test, partsOf(test)])))) bindBelow(circusState().rootDescribeBlock);
 });
 
 beforeEach(async () => {

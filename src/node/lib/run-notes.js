@@ -39,20 +39,27 @@ function noteAsked(run, members) {
   if (members.length > 0) append(run, { kind: 'asked', members });
 }
 
-/** Returns the last note of each file and of each test, and all that was asked for. */
+/** Notes that a test made a call after its end. */
+function noteLateCall(run, { file, name }) {
+  append(run, { kind: 'late', test: `${file}: ${name}` });
+}
+
+/** Returns the last note of each file and of each test, all that was asked for, and the tests with late calls. */
 function readNotes(run) {
   const notes = path.join(run.directory, NAME);
   const files = new Map();
   const tests = new Map();
   const asked = [];
-  if (!fs.existsSync(notes)) return { files: [], tests: [], asked };
+  const late = new Set();
+  if (!fs.existsSync(notes)) return { files: [], tests: [], asked, late: [] };
   for (const line of fs.readFileSync(notes, 'utf8').split('\n').filter(Boolean)) {
     const note = JSON.parse(line);
     if (note.kind === 'file') files.set(note.file, note);
     else if (note.kind === 'asked') asked.push(...note.members);
+    else if (note.kind === 'late') late.add(note.test);
     else tests.set(note.recording, note);
   }
-  return { files: [...files.values()], tests: [...tests.values()], asked };
+  return { files: [...files.values()], tests: [...tests.values()], asked, late: [...late] };
 }
 
-module.exports = { noteAsked, noteFile, noteTest, readNotes };
+module.exports = { noteAsked, noteFile, noteLateCall, noteTest, readNotes };

@@ -11,7 +11,7 @@ const { describeWaiting } = require('./waiting.js');
 const MOST_NAMED = 20;
 
 /** Returns the lines of the summary; none if no test used loomrec. `flags` are further flags of the server. */
-function summarize(run, { files, tests }, flags = []) {
+function summarize(run, { files, tests, late }, flags = []) {
   const used = tests.filter((test) => test.served + test.recorded + test.missed > 0);
   const lines = used.length > 0 ? [firstLine(run.mode, used)] : [];
   const discarded = run.mode === 'replay' ? [] : used.filter((test) => !test.passed && test.recorded > 0);
@@ -20,6 +20,7 @@ function summarize(run, { files, tests }, flags = []) {
   lines.push(...named('calls that failed while they were recorded, and are replayed as failures', failed.map(failedCalls)));
   const silent = tests.filter((test) => test.passed && test.calls === 0);
   lines.push(...named('tests without a call', silent.map((test) => `${test.file}: ${test.name}`)));
+  lines.push(...named('calls after the end of their test were refused (wait for them in the test)', late));
   lines.push(...inForceLines(tests));
   const unused = tests.filter((test) => test.passed && test.unused > 0);
   lines.push(...named('takes that no call used', unused.map((test) => `${test.unused} in ${test.recording}`)));

@@ -7,10 +7,11 @@ const fs = require('node:fs');
 const path = require('node:path');
 const { LoomrecError } = require('./error.js');
 const { matchesGlob } = require('./glob.js');
+const { bindToContext, currentContext, runInContext, watchLateCalls } = require('./late-calls.js');
 const { takeDirectCalls, watchDirectCalls } = require('./direct-calls.js');
 const { checkNames, mergeTestOptions, weakeningMembers, TEST_OPTIONS } = require('./options.js');
 const { fullName, recordingNames } = require('./recording-names.js');
-const { noteAsked, noteFile, noteTest } = require('./run-notes.js');
+const { noteAsked, noteFile, noteLateCall, noteTest } = require('./run-notes.js');
 const { LoomrecClient } = require('./session.js');
 const { findProblem } = require('./verdict.js');
 
@@ -54,6 +55,7 @@ class TestFile {
     }
     this.active = true;
     this.framework.afterAll(watchDirectCalls());
+    watchLateCalls({ server: this.run.url, prefix: this.prefix, report: ({ file, name }) => noteLateCall(this.run, { file, name }) });
     setVariables(this.run.variables, this.prefix);
   }
 
@@ -71,14 +73,26 @@ class TestFile {
    * Notes all tests of the file, which decides the names of their recordings. Only the first call counts:
    * a framework may change the order of the tests while they run.
    * @param {Map<object, string[]>} tests the names of the blocks around each test, and its own
+   * @returns {boolean} whether this was the first call
    */
   noteTests(tests) {
-    if (!this.active || this.#tests !== undefined) return;
+    if (!this.active || this.#tests !== undefined) return false;
     const folder = path.posix.join(path.posix.dirname(this.path), this.run.options.recordings, path.posix.basename(this.path));
     const recordings = recordingNames([...tests.values()].map(fullName)).map((name) => path.posix.join(folder, `${name}.json`));
     const noted = [...tests].map(([test, parts], index) => [test, { parts, recording: recordings[index] }]);
     this.#tests = new Map(noted);
     noteFile(this.run, { file: this.path, folder, recordings });
+    return true;
+  }
+
+  /** Runs a test with its hooks: `beginTest` says which test it is. */
+  runTest(run) {
+    return runInContext({ ended: false }, run);
+  }
+
+  /** Returns a test or a hook as a function whose calls belong to the test that runs when it is called. */
+  bindToTest(fn) {
+    return bindToContext(fn, () => this.#current?.context);
   }
 
   /** Begins the session of a test, which `noteTests` has noted. */
@@ -89,7 +103,8 @@ class TestFile {
     const name = fullName(parts);
     const { failUnused, ...options } = mergeTestOptions([this.run.options.test, ...this.#layers]);
     const wanted = { ...options, prefix: this.prefix, name: `${this.path} > ${name}`, recording, mode: this.run.mode };
-    this.#current = { name, recording, failUnused, command: this.framework.command(this.path, parts) };
+    const context = Object.assign(currentContext() ?? { ended: false }, { file: this.path, name });
+    this.#current = { name, recording, failUnused, command: this.framework.command(this.path, parts), context };
     try {
       this.#current.session = await beginSession(this.run.url, wanted);
       this.#current.asked = new Set(weakeningMembers(wanted));
@@ -105,6 +120,7 @@ class TestFile {
     const test = this.#current;
     if (test === undefined) return;
     this.#current = undefined;
+    test.context.ended = true;
     const direct = await takeDirectCalls(this.run.variables.HTTPS_PROXY);
     const judge = (result) => findProblem(result, { ...test, exists: test.session.exists, direct });
     // What would fail the test must be known before its recording is kept.

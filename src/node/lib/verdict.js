@@ -31,8 +31,9 @@ function findProblem(result, { recording, exists, failUnused = false, command, d
   }
   if (receipt.verdict !== 'ok') {
     const missed = receipt.mismatches.slice(0, MOST_SHOWN).map(describeMismatch);
-    const advice = missed.length > 0 ? [`If the change is meant, record the test again: ${command}`] : [];
-    return [receipt.complaints.join('; ') || `the verdict is: ${receipt.verdict}`, ...missed, ...advice, summary.trim()].join('\n');
+    // Of missed calls, the summary says the same once more.
+    const advice = missed.length > 0 ? [`If the change is meant, record the test again: ${command}`] : [summary.trim()];
+    return [receipt.complaints.join('; ') || `the verdict is: ${receipt.verdict}`, ...missed, ...advice].join('\n');
   }
   if (failUnused && result.unused > 0) {
     return `the test did not use ${result.unused} of the takes in ${recording}: ${receipt.unused_entries.join(', ')}`;

@@ -1,8 +1,10 @@
 // Runs in vitest's workers before each test file is imported.
 
-import { afterAll, beforeAll, beforeEach, expect, inject } from 'vitest';
+import * as vitest from 'vitest';
 import testFiles from '../lib/test-file.js';
 import commands from '../lib/commands.js';
+
+const { afterAll, beforeAll, beforeEach, expect, inject } = vitest;
 
 /** How long loomrec may take to begin or to end a session: it waits up to 10 seconds for calls. */
 const PATIENCE = 30_000;
@@ -14,10 +16,15 @@ const file = testFiles.openTestFile({
   framework: { beforeAll, afterAll, command: commands.vitest },
 });
 
+// Since vitest 4.1, a hook can surround a test and its other hooks. Before, each function is bound.
+vitest.aroundEach?.(async (runTest) => (file.active ? file.runTest(runTest) : runTest()));
+const functions = vitest.aroundEach ? null : await import('vitest/suite');
+
 beforeEach(async ({ task, onTestFinished }) => {
   if (!file.active) return;
   if (task.concurrent) file.refuseConcurrency();
-  file.noteTests(new Map(testsBelow(task.file).map((test) => [test, partsOf(test)])));
+  const isFirst = file.noteTests(new Map(testsBelow(task.file).map((test) => [test, partsOf(test)])));
+  if (isFirst && functions) bindBelow(task.file, functions);
   await file.beginTest(task);
   // These hooks run after every afterEach, the one that was added first at the end.
   onTestFinished(async () => {
@@ -33,6 +40,16 @@ beforeEach(async ({ task, onTestFinished }) => {
 
 function hasPassed(task) {
   return (task.result.state === 'fail') === (task.fails === true);
+}
+
+/** Has the calls of each test, and of the hooks around it, belong to that test. */
+function bindBelow(suite, { getFn, getHooks, setFn }) {
+  const hooks = getHooks(suite);
+  for (const kind of [hooks.beforeEach, hooks.afterEach]) kind.forEach((hook, index) => { kind[index] = file.bindToTest(hook); });
+  for (const task of suite.tasks) {
+    if (task.type === 'suite') bindBelow(task, { getFn, getHooks, setFn });
+    else setFn(task, file.bindToTest(getFn(task)));
+  }
 }
 
 function testsBelow(suite) {

@@ -1,5 +1,6 @@
 //! An answer as it arrived: what its outcome is computed from.
 
+use crate::grpc::GrpcStatus;
 use crate::operation::Operation;
 
 /// How the transport of an answer ended.
@@ -47,6 +48,8 @@ pub struct ReceivedAnswer<'a> {
     pub is_read: bool,
     /// How the transport ended.
     pub end: TransportEnd,
+    /// The status that its trailers or its head give for gRPC.
+    pub grpc_status: Option<&'a GrpcStatus>,
 }
 
 impl TransportEnd {
@@ -57,7 +60,7 @@ impl TransportEnd {
             Self::Closed => Some("the connection was closed before the end of the body"),
             Self::Reset => Some("the connection was reset"),
             Self::ClientLeft => Some("the client left before the end"),
-            Self::TooLarge => Some("it is larger than the limit of --max-copy"),
+            Self::TooLarge => Some("it is larger than the limit of --max-body"),
         }
     }
 }

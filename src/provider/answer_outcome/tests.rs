@@ -273,6 +273,7 @@ fn status_and_transport_are_judged_for_every_operation() {
                 body,
                 is_read: false,
                 end,
+                grpc_status: None,
             })
         };
         let complete = TransportEnd::Complete;
@@ -325,6 +326,7 @@ fn compressed_bytes_that_end_early_or_do_not_decode_are_no_success() {
             body,
             is_read: false,
             end,
+            grpc_status: None,
         })
         .outcome
     };

@@ -1,19 +1,22 @@
-//! The reader of Gemini's Interactions, and the change of their delivery.
+//! The reader and writer of Gemini's Interactions, and the change of their delivery.
 //!
 //! An interaction has a list of `steps`: thoughts, outputs of the model, calls of functions. Older
 //! revisions have `outputs` instead. A stream opens each step, adds to it piece by piece, and ends
 //! with the interaction without its steps, which has the usage. Thoughts are not part of the content.
 //! Their tokens count as reasoning and as completion.
 
+mod answer_place;
+mod finish;
 mod merge;
 mod outcome;
 mod split;
+mod write;
 
 use std::borrow::Cow;
 
+use finish::FINISH;
 use serde_json::Value;
 
-use crate::answer_draft::FinishWords;
 use crate::event_text::holds_text;
 use crate::json_view::{
     JsonView, count, has_unread_count, items, says, text, text_or_empty, whole,
@@ -35,6 +38,9 @@ pub(crate) static ROW: OperationRow = OperationRow {
     },
     merge: Some(|_, bytes| merge::merge(bytes)),
     split: Some(split::split),
+    write: Some(write::write),
+    stream_error: write::error,
+    shape: answer_place::of,
     first_event: Some("interaction.created"),
     finish: Some(&FINISH),
     usage_names: UsageNames {
@@ -44,14 +50,6 @@ pub(crate) static ROW: OperationRow = OperationRow {
     },
     outcome: outcome::OUTCOME,
     ..OperationRow::UNREAD
-};
-
-/// The statuses with which an interaction ends.
-static FINISH: FinishWords = FinishWords {
-    stop: &["completed"],
-    length: &["budget_exceeded"],
-    tools: &["requires_action"],
-    filter: &[],
 };
 
 /// Reads an interaction; `None` if it has neither steps nor a status.

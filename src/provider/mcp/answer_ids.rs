@@ -10,7 +10,7 @@ use std::ops::Range;
 use super::method::RpcMethod;
 use crate::framing::{Framing, sse_lines};
 use loomrec_identity::{Json, parse};
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// The member of `_meta` that names the request that a message belongs to.
 const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
@@ -91,8 +91,34 @@ impl RpcIds {
 
     /// Returns an answer to each of these requests that is this error; `None` if none asks for one.
     pub fn error(&self, code: i64, message: &str) -> Option<Vec<u8>> {
-        let error = json!({ "code": code, "message": message });
+        self.error_object(&json!({ "code": code, "message": message }))
+    }
+
+    /// Returns an answer to each of these requests with this error object; `None` if none asks for one.
+    pub fn error_object(&self, error: &Value) -> Option<Vec<u8>> {
         self.answer(&format!("\"error\":{error}"))
+    }
+
+    /// Returns a made-up answer with the ids of these requests. Each response in it that has an `id`,
+    /// whatever that is, gets the id of the request in its place. No other byte changes.
+    pub fn addressed(&self, media: &str, body: &[u8]) -> Vec<u8> {
+        let mut ids = self.requests.iter().filter_map(|request| request.id.as_deref());
+        let only = ids.clone().next().filter(|_| !self.is_batch);
+        let mut edits = Vec::new();
+        for message in messages(media, body) {
+            let Ok(json) = parse(&message.text) else { continue };
+            let items = json.as_array().unwrap_or(std::slice::from_ref(&json));
+            for place in items.iter().filter_map(|item| response_id_place(item, &message.text)) {
+                let Some(id) = only.or_else(|| ids.next()) else { break };
+                edits.push(RpcEdit { place: message.place_in_body(place), text: id.to_owned() });
+            }
+        }
+        edits.sort_by_key(|edit| edit.place.start);
+        let mut addressed = body.to_vec();
+        for RpcEdit { place, text } in edits.into_iter().rev() {
+            addressed.splice(place, text.into_bytes());
+        }
+        addressed
     }
 
     fn answer(&self, member: &str) -> Option<Vec<u8>> {
@@ -193,6 +219,22 @@ fn source_place(value: &Json<'_>, bytes: &[u8]) -> Option<Range<usize>> {
         }
         _ => None,
     }
+}
+
+/// Returns where the `id` of a response is in the bytes that it was read from; `None` for any other
+/// message, and for an `id` that is an object or an array.
+fn response_id_place(message: &Json<'_>, bytes: &[u8]) -> Option<Range<usize>> {
+    message.get("jsonrpc").filter(|_| message.get("method").is_none())?;
+    let (name, id) = message.as_object()?.iter().find(|(name, _)| *name == "id")?;
+    let word = match id {
+        Json::Null => "null",
+        Json::Bool(true) => "true",
+        Json::Bool(false) => "false",
+        _ => return source_place(id, bytes),
+    };
+    let after_name = (name.offset() + name.source().0.len()).checked_sub(bytes.as_ptr().addr())?;
+    let start = after_name + memchr::memmem::find(bytes.get(after_name..)?, word.as_bytes())?;
+    Some(start..start + word.len())
 }
 
 /// Returns the messages of an answer.
@@ -299,6 +341,45 @@ mod tests {
             ids(r#"[{"jsonrpc":"2.0","id":1,"method":"a"},{"jsonrpc":"2.0","method":"b"}]"#);
         let error = r#"[{"jsonrpc":"2.0","id":1,"error":{"code":4,"message":"\"no\""}}]"#;
         assert_eq!(text(batch.error(4, "\"no\"")), error);
+    }
+
+    #[test]
+    fn made_up_answer_has_the_ids_of_its_requests() {
+        let addressed = |request: &str, media: &str, body: &str| {
+            let ids = RpcIds::read(request.as_bytes()).unwrap();
+            String::from_utf8(ids.addressed(media, body.as_bytes())).unwrap()
+        };
+        let here = request(r#""a b""#, "1");
+        for id in ["1", "null", "true", "false", r#""x""#, "-1.5e3", r#""null""#] {
+            let body = |id: &str| {
+                format!(
+                    r#"{{ "null":[null], "jsonrpc": "2.0", "id"  :  {id} ,"result":{{"id":1}}}}"#
+                )
+            };
+            assert_eq!(addressed(&here, "application/json", &body(id)), body(r#""a b""#), "{id}");
+        }
+        for kept in [
+            r#"{"jsonrpc":"2.0","result":{"id":1}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"sampling/createMessage"}"#,
+            r#"{"jsonrpc":"2.0","id":{"a":1},"result":{}}"#,
+            r#"{"error":{"message":"busy"},"id":"req_1"}"#,
+            r#"{"jsonrpc":"2.0","id":1,"id":2}"#,
+            "[5]",
+            "{\"malformed\": ",
+        ] {
+            assert_eq!(addressed(&here, "application/json", kept), kept);
+        }
+        let stream = "data: {\"jsonrpc\":\"2.0\",\ndata: \"id\": null,\"result\":{}}\n\n";
+        let expected = stream.replacen("null", "\"a b\"", 1);
+        assert_eq!(addressed(&here, "text/event-stream", stream), expected);
+        let batch =
+            r#"[{"jsonrpc":"2.0","id":8,"method":"a"},{"jsonrpc":"2.0","id":"9","method":"b"}]"#;
+        let answer = |ids: [&str; 3]| {
+            let one = |id: &str| format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{}}}}"#);
+            format!("[{}]", ids.map(one).join(","))
+        };
+        let answered = addressed(batch, "application/json", &answer(["1", "null", "3"]));
+        assert_eq!(answered, answer(["8", r#""9""#, "3"]));
     }
 
     #[test]

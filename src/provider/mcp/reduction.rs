@@ -7,6 +7,10 @@ use loomrec_identity::{Json, JsonMember, KeyReduction};
 /// The members of `_meta` that do not count: a client makes them anew, or they name its software.
 const META_LEFT_OUT: [&str; 5] =
     ["progressToken", "traceparent", "tracestate", "baggage", "io.modelcontextprotocol/clientInfo"];
+/// The member of `_meta` by which Codex is known.
+const CODEX_TURN: &str = "x-codex-turn-metadata";
+/// The members of its `_meta` that do not count: ids that it makes anew in each run.
+const CODEX_LEFT_OUT: [&str; 5] = ["callId", "sessionId", "threadId", "windowId", CODEX_TURN];
 /// The member of the params of `initialize` that names the client's software.
 const CLIENT_INFO: &str = "clientInfo";
 /// A member that the params of `initialize` have in this protocol, and not in others.
@@ -46,11 +50,19 @@ fn counted_params<'j>(params: &Json<'j>) -> Option<Json<'j>> {
         return Some(params.clone());
     };
     let counted = |(name, value): &JsonMember<'j>| match *name == "_meta" && value.is_object() {
-        true => Some((*name, without(value, &META_LEFT_OUT))).filter(|(_, meta)| !is_empty(meta)),
+        true => Some((*name, counted_meta(value))).filter(|(_, meta)| !is_empty(meta)),
         false => Some((*name, value.clone())),
     };
     let counted = Json::from_members(members.iter().filter_map(counted));
     Some(counted).filter(|counted| !is_empty(counted))
+}
+
+fn counted_meta<'j>(meta: &Json<'j>) -> Json<'j> {
+    let counted = without(meta, &META_LEFT_OUT);
+    match meta.get(CODEX_TURN) {
+        Some(_) => without(&counted, &CODEX_LEFT_OUT),
+        None => counted,
+    }
 }
 
 /// Returns an object without these members.
@@ -86,6 +98,9 @@ mod tests {
         let first = counted(&call("1", r#"{"progressToken":1}"#));
         assert_eq!(first, counted(&call(r#""x""#, r#"{"progressToken":"t","traceparent":"u"}"#)));
         assert_eq!(first, counted(r#"{"jsonrpc":"2.0","id":7,"method":"m","params":{"a":1}}"#));
+        let codex = r#"{"callId":"c","threadId":"t","x-codex-turn-metadata":{"turn_id":"u"}}"#;
+        assert_eq!(first, counted(&call("1", codex)));
+        assert_ne!(first, counted(&call("1", r#"{"callId":"c","threadId":"t"}"#)));
         let listed = |params: &str| {
             counted(&format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/list"{params}}}"#))
         };

@@ -29,6 +29,8 @@ static PROVIDER: ProviderRow = ProviderRow {
         natural: |error_request| {
             let usual = "the server could not answer";
             let message = error_request.message.unwrap_or(usual);
+            // Clients show only the message, and over stdio there is no status beside it.
+            let message = format!("HTTP {}: {message}", error_request.status);
             let error = json!({ "code": -32603, "message": message });
             json!({ "jsonrpc": "2.0", "id": null, "error": error })
         },
@@ -42,6 +44,7 @@ static ROW: OperationRow = OperationRow {
     word: "mcp",
     was_unknown: true,
     is_free: true,
+    has_tool_results: true,
     reduction: Some(&REDUCTION),
     outcome: json_rpc::RULES,
     ..OperationRow::UNREAD

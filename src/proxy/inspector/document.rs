@@ -32,6 +32,7 @@ const SCRIPTS: &[&str] = &[
     include_str!("page/diff.js"),
     include_str!("page/conversation.js"),
     include_str!("page/timeline.js"),
+    include_str!("page/socket.js"),
     include_str!("page/mismatch.js"),
     include_str!("page/compare.js"),
     include_str!("page/export.js"),

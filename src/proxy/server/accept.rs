@@ -3,30 +3,28 @@
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Sleep;
 
-use super::connection_activity::{ConnectionActivity, ConnectionVerdict};
 use super::connection_context::ConnectionContext;
-use super::connection_turn::{ConnectionTurn, closed, next_turn};
+use super::connection_number::ConnectionNumber;
+use super::connection_turn::closed;
 use super::half_close::client_left;
+use super::http1_connection::converse;
+use super::http2::{self, StreamPipe};
 use super::interception::{ListenerEntrance, OpenedStream};
 use super::limit::Admission;
 use super::open_connections::OpenConnections;
 use super::peer::ConnectionPeer;
-use super::response_control::ResponseControl;
 use super::server_threads::ServerThreads;
 use super::session::SessionTable;
 use super::socket::{ClientSocket, ClientStream};
 use super::tunnel_host::TunnelHost;
-use super::{Proxy, fault, handler, keep_awake, refused_connection};
+use super::{Proxy, fault, refused_connection};
 use crate::guard::AcceptedTunnel;
 use loomrec_telemetry::log;
 
@@ -90,7 +88,7 @@ struct IncomingConnection {
 /// A connection whose next bytes are HTTP.
 struct HttpConnection<S> {
     stream: S,
-    peer: ConnectionPeer,
+    peer: Arc<ConnectionPeer>,
     /// The host of the tunnel that it is.
     tunnel: Option<Arc<TunnelHost>>,
 }
@@ -186,8 +184,9 @@ async fn serve(
         let struck = fault::apply_to_connection(Arc::clone(proxy), stream, number, decided);
         return Box::pin(struck).await;
     }
-    let peer = ConnectionPeer::new(peer, stream.local_addr().ok());
+    let peer = Arc::new(ConnectionPeer::new(peer, stream.local_addr().ok()));
     let connection = HttpConnection { stream, peer, tunnel };
+    let number = ConnectionNumber::accepted(number);
     let phase = (closing, over);
     match answering.entrance.is_plain() {
         true => serve_stream(connection, number, admission, answering, phase).await,
@@ -199,7 +198,7 @@ async fn serve(
 /// Opens a connection, and serves it until it is over.
 async fn serve_opened(
     HttpConnection { stream, peer, mut tunnel }: HttpConnection<TcpStream>,
-    number: u64,
+    number: ConnectionNumber,
     admission: Admission,
     answering: ConnectionProxy,
     (mut closing, over): (watch::Receiver<bool>, Arc<watch::Sender<bool>>),
@@ -223,14 +222,14 @@ async fn serve_opened(
             let connection = HttpConnection { stream: *stream, peer, tunnel };
             serve_stream(connection, number, admission, answering, phase).await;
         }
-        None => log::closed(number),
+        None => log::closed(number.accepted),
     }
 }
 
 /// Serves the requests of one connection until it is over.
 async fn serve_stream<S: ClientStream>(
     HttpConnection { stream, peer, tunnel }: HttpConnection<S>,
-    number: u64,
+    number: ConnectionNumber,
     admission: Admission,
     answering: ConnectionProxy,
     (closing, over): (watch::Receiver<bool>, Arc<watch::Sender<bool>>),
@@ -239,17 +238,12 @@ async fn serve_stream<S: ClientStream>(
     let socket = ClientSocket::new(stream);
     let connection = socket.connection();
     let is_served = admission.is_served();
-    let caller = ConnectionContext::new(
-        Arc::clone(&proxy),
-        (Arc::new(peer), number),
-        connection.clone(),
-        is_served,
-    );
+    let caller =
+        ConnectionContext::new(Arc::clone(&proxy), (peer, number), connection.clone(), is_served);
     let caller = Arc::new(caller.with_sessions(sessions).in_tunnel(tunnel));
     let mut open = proxy.telemetry.journal.open();
-    let silence = proxy.config.client_timeout;
-    let mut over = over.subscribe();
-    let mut task = tokio::spawn(converse(socket, Arc::clone(&caller), silence, closing));
+    let mut is_over = over.subscribe();
+    let mut task = tokio::spawn(serve_requests(socket, Arc::clone(&caller), (closing, over)));
     let mut time = (!is_served).then(|| Box::pin(tokio::time::sleep(REFUSAL_TIMEOUT)));
     // The connection has a separate task: each of these happens once, so they need not be polled
     // again and again while requests come and go.
@@ -259,7 +253,7 @@ async fn serve_stream<S: ClientStream>(
         () = client_left(&connection, &caller.peer, proxy.engine.goes_upstream()) => {
             end(task).await;
         }
-        () = closed(&mut over) => {
+        () = closed(&mut is_over) => {
             connection.end_with_run();
             end(task).await;
         }
@@ -273,97 +267,52 @@ async fn serve_stream<S: ClientStream>(
         }
     }
     drop(admission);
-    log::closed(number);
+    log::closed(number.accepted);
     let of_session = caller.leave_session();
     if !connection.is_cut() {
         let proxy = of_session.as_ref().unwrap_or(&proxy);
-        fault::note_client_left(proxy, number);
+        fault::note_client_left(proxy, number.id());
     }
 }
 
-/// Answers the requests of a connection until it ends, until its client has been silent for too
-/// long, or until the run ends. No HTTP state is kept while the client is silent: it takes much
-/// more memory than the connection itself.
-async fn converse<S: ClientStream>(
-    mut socket: ClientSocket<S>,
+/// Answers the requests of a connection, over HTTP/1.1 or HTTP/2.
+async fn serve_requests<S: ClientStream>(
+    socket: ClientSocket<S>,
     caller: Arc<ConnectionContext>,
-    silence: Duration,
-    mut closing: watch::Receiver<bool>,
+    (mut closing, over): (watch::Receiver<bool>, Arc<watch::Sender<bool>>),
 ) {
-    let connection = socket.connection();
-    let mut patience = ConnectionActivity::default();
-    // How many requests had arrived when a part of a further one was read.
-    let mut begun = None;
-    loop {
-        if begun.is_none() && !is_heard(&mut socket, silence, &mut closing).await {
-            return;
-        }
-        let own = Arc::clone(&caller);
-        let service = service_fn(move |request| {
-            keep_awake::note_work();
-            let caller = Arc::clone(&own);
-            let control = ResponseControl::begin(&caller.connection);
-            async move { handler::handle(&caller, control, request).await }
-        });
-        let mut http = Box::new(
-            http1::Builder::new()
-                // Do not add a date that the upstream did not send.
-                .auto_date_header(false)
-                // Chunks that are ready together go out together, each with its own framing. A
-                // vectored write would take only a few of them.
-                .writev(false)
-                .serve_connection(TokioIo::new(socket), service),
-        );
-        let mut is_closing = false;
-        loop {
-            match next_turn(&mut http, &mut closing, is_closing).await {
-                ConnectionTurn::Over => {
-                    if let Some(after_http) = connection.after_http().take() {
-                        let parts = http.into_parts();
-                        let mut socket = parts.io.into_inner();
-                        socket.put_back(parts.read_buf);
-                        // The connection counts as open until what happened on it is reported.
-                        after_http(Box::new(socket), closing.clone()).await;
-                    }
-                    return;
-                }
-                // Nothing of an answer is on its way, at most a part of a request.
-                ConnectionTurn::Closing if !connection.is_answering() => return,
-                ConnectionTurn::Closing => {
-                    is_closing = true;
-                    Pin::new(&mut *http).graceful_shutdown();
-                }
-                ConnectionTurn::Check => {
-                    match patience.update(&connection, Instant::now(), silence) {
-                        ConnectionVerdict::Leave => return,
-                        ConnectionVerdict::Rest if !is_closing && begun != connection.idle() => {
-                            break;
-                        }
-                        ConnectionVerdict::Rest | ConnectionVerdict::Wait => {}
-                    }
-                }
-            }
-        }
-        let parts = http.into_parts();
-        begun = connection.idle().filter(|_| !parts.read_buf.is_empty());
-        socket = parts.io.into_inner();
-        socket.put_back(parts.read_buf);
-        caller.forget();
+    let silence = caller.proxy.config.client_timeout;
+    let socket = converse(socket, Arc::clone(&caller), silence, &mut closing).await;
+    if let Some(socket) = socket {
+        let phase = (closing.clone(), over);
+        let open = move |stream, pipe| open_stream(stream, pipe, &caller, &phase);
+        Box::pin(http2::serve_streams(socket, silence, &mut closing, open)).await;
     }
 }
 
-/// Whether the client sends something, or leaves, before it has been silent for too long and before
-/// the run ends.
-async fn is_heard<S: ClientStream>(
-    socket: &mut ClientSocket<S>,
-    silence: Duration,
-    closing: &mut watch::Receiver<bool>,
-) -> bool {
-    tokio::select! {
-        readable = socket.readable() => readable.is_ok(),
-        () = closed(closing) => false,
-        () = tokio::time::sleep(silence) => false,
-    }
+/// Serves a stream of a connection as a connection of its own, or drops it if there are too many.
+fn open_stream(
+    stream: u32,
+    pipe: StreamPipe,
+    caller: &ConnectionContext,
+    (closing, over): &(watch::Receiver<bool>, Arc<watch::Sender<bool>>),
+) {
+    let Some(admission) = caller.proxy.connections.admit() else {
+        return refused_connection::count_excess(&caller.proxy);
+    };
+    let answering = ConnectionProxy {
+        proxy: Arc::clone(&caller.proxy),
+        sessions: caller.sessions.clone(),
+        entrance: ListenerEntrance::default(),
+    };
+    let place = HttpConnection {
+        stream: pipe,
+        peer: Arc::clone(&caller.peer),
+        tunnel: caller.tunnel.clone(),
+    };
+    let number = caller.number.of_stream(stream);
+    let phase = (closing.clone(), Arc::clone(over));
+    tokio::spawn(serve_stream(place, number, admission, answering, phase));
 }
 
 /// Returns when the time of a connection above the limit is over. Never returns for any other.

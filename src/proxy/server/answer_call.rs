@@ -48,10 +48,10 @@ pub(super) async fn answer_turn(
     body: Bytes,
     turn: Option<SocketTurn>,
 ) -> Result<Response<OutBody>, AbandonedCall> {
-    let response_control = ResponseControl::begin(&caller.connection);
+    let response_control = ResponseControl::begin_turn(&caller.connection);
     let (call, response) = match open_call(caller, &mut parts, body, None).await {
         Ok((mut call, mut open)) => {
-            call.turn = turn;
+            (call.turn, call.is_turn) = (turn, true);
             let response = answer_open(caller, &response_control, call, &mut open).await?;
             (open, response)
         }

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use bytes::Bytes;
+use http::HeaderMap;
 use http_body::{Body as _, Frame};
 use http_body_util::BodyExt as _;
 
@@ -30,14 +31,14 @@ pub(super) async fn changed<E>(
 ) -> Result<AnswerBody, (AnswerBody, UnchangedBody<E>)> {
     let announced = body.size_hint().exact().is_some();
     let (mut chunks, mut held, mut end) = (VecDeque::new(), 0, ResponseEnd::Complete);
+    let mut trailers = HeaderMap::new();
     while let Some(frame) = body.frame().await {
         match frame.map(Frame::into_data) {
             Ok(Ok(data)) => {
                 held += data.len();
                 chunks.push_back(data);
             }
-            // Trailers are not part of the body.
-            Ok(Err(_)) => {}
+            Ok(Err(frame)) => trailers = frame.into_trailers().unwrap_or_default(),
             Err(cut) => {
                 // A body that was cut may return the error again and again.
                 end = ResponseEnd::UpstreamAbort(cut);
@@ -50,7 +51,7 @@ pub(super) async fn changed<E>(
         }
     }
     let chunks = Vec::from(chunks);
-    let made = |chunks, end| AnswerBody::Replay(ReplayBody::made(chunks, announced, end));
+    let made = |chunks, end| AnswerBody::Replay(ReplayBody::made(chunks, announced, trailers, end));
     if end != ResponseEnd::Complete {
         return Err((made(chunks, end), UnchangedBody::Cut));
     }

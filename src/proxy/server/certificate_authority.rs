@@ -18,7 +18,7 @@ use rustls::ServerConfig;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use time::{Duration, OffsetDateTime};
 
-use super::listener_tls::HTTP;
+use super::listener_tls::http_versions;
 
 /// How long the authority of a run is valid. A server that runs longer has to be started again.
 const AUTHORITY_TIME: Duration = Duration::days(90);
@@ -142,7 +142,7 @@ impl CertificateAuthority {
             .with_safe_default_protocol_versions()?
             .with_no_client_auth()
             .with_single_cert([&[certificate], &self.chain[..]].concat(), key)?;
-        config.alpn_protocols = vec![HTTP.to_vec()];
+        config.alpn_protocols = http_versions();
         Ok(Arc::new(config))
     }
 }

@@ -6,6 +6,7 @@ use loomrec_dialect::compat::header_chaos::CHAOS_PREFIX;
 use loomrec_dialect::compat::test_name::HEADER_NAME;
 use loomrec_engine::ClientEffect;
 use loomrec_engine::tool_bridge::BRIDGE_HEADER;
+use loomrec_fault::FAULT_HEADER;
 use loomrec_recording::redact::{CallCredentials, is_clean};
 
 /// A header that tells loomrec something.
@@ -36,7 +37,7 @@ pub const CLIENT_HEADERS: [ClientHeader; 9] = [
     named("x-loomrec-token", ClientEffect::Harmless),
     // It names the socket of a server of tools, which only calls that go upstream reach.
     named(BRIDGE_HEADER, ClientEffect::Harmless),
-    named("x-loomrec-fault", ClientEffect::Weakens),
+    named(FAULT_HEADER, ClientEffect::Weakens),
     beginning("x-loomrec-chaos-", ClientEffect::Weakens),
     beginning(CHAOS_PREFIX, ClientEffect::Weakens),
     // It chooses among rates that a control call has set.

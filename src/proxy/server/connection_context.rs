@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use http::HeaderMap;
 
 use super::Proxy;
+use super::connection_number::ConnectionNumber;
 use super::peer::ConnectionPeer;
 use super::session::{OpenSession, SessionLink, SessionTable};
 use super::socket::ConnectionHandle;
@@ -23,8 +24,8 @@ pub struct ConnectionContext {
     pub(super) proxy: Arc<Proxy>,
     /// The other end.
     pub(super) peer: Arc<ConnectionPeer>,
-    /// The number of the connection, from 1.
-    pub(super) number: u64,
+    /// Its number.
+    pub(super) number: ConnectionNumber,
     /// The handle of its socket.
     pub(super) connection: Arc<ConnectionHandle>,
     /// Whether its requests are answered: the connection is not above the limit.
@@ -57,7 +58,7 @@ impl ConnectionContext {
     /// Creates the context of `connection`.
     pub(super) fn new(
         proxy: Arc<Proxy>,
-        (peer, number): (Arc<ConnectionPeer>, u64),
+        (peer, number): (Arc<ConnectionPeer>, ConnectionNumber),
         connection: Arc<ConnectionHandle>,
         is_served: bool,
     ) -> Self {
@@ -130,7 +131,7 @@ impl ConnectionContext {
         let last = last?;
         let seen = last.connection.upgrade()?;
         if let Some(session) = last.session.upgrade() {
-            session.drop_connection(self.number);
+            session.drop_connection(self.number.id());
         }
         Some(Arc::clone(&seen.proxy))
     }

@@ -26,7 +26,7 @@ pub fn report_exchange(
 fn incomplete(label: &str, end: ResponseEnd) -> String {
     let why = match end {
         ResponseEnd::Truncated => {
-            "truncated: its answer is larger than the copy's limit; raise --max-copy to keep it"
+            "truncated: its answer is larger than the copy's limit; raise --max-body to keep it"
         }
         _ => {
             "client_abort: its client left and the rest did not come in time; raise --drain to wait longer"

@@ -11,13 +11,16 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
+use super::http2;
 use super::socket::{self, ClientStream};
 
 /// How long a handshake may take at most, also if clients may pause longer than this.
 pub(super) const HANDSHAKE: Duration = Duration::from_secs(10);
 
-/// The protocol that connections speak over TLS.
-pub(super) const HTTP: &[u8] = b"http/1.1";
+/// Returns the protocols of connections over TLS. HTTP/2 is for clients that offer nothing else.
+pub(super) fn http_versions() -> Vec<Vec<u8>> {
+    [b"http/1.1", http2::PROTOCOL].map(<[u8]>::to_vec).into()
+}
 
 /// The answer to a client that speaks HTTP without TLS.
 const PLAIN_REFUSAL: &str = "HTTP/1.1 400 Bad Request\r\ncontent-type: text/plain\r\n\
@@ -83,7 +86,7 @@ impl ListenerTls {
             }
             other => ListenerTlsError::Key(other.to_string()),
         })?;
-        config.alpn_protocols = vec![HTTP.to_vec()];
+        config.alpn_protocols = http_versions();
         Ok(Self(Arc::new(RwLock::new(TlsAcceptor::from(Arc::new(config))))))
     }
 

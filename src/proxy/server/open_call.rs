@@ -154,7 +154,7 @@ impl OpenCall {
         call: &IncomingCall,
         result: CallResult,
     ) -> Response<AnswerBody> {
-        let CallResult { mut response, outcome, origin, spent, due, waited } = result;
+        let CallResult { mut response, outcome, origin, spent, due, waited } = result.sent_to(call);
         self.record.origin = origin;
         if let Some(spent) = spent {
             let (input, output) = (spent.tokens.prompt_tokens, spent.tokens.completion_tokens);

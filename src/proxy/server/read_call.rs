@@ -17,6 +17,7 @@ use super::session;
 use loomrec_engine::blocking;
 use loomrec_engine::observe::ParsedHead;
 use loomrec_engine::route::{Route, RouteError};
+use loomrec_engine::upstream::AwsScope;
 use loomrec_engine::{CachedRequest, IncomingCall, ParsedRequest, RequestRef};
 use loomrec_provider::Provider;
 
@@ -94,10 +95,22 @@ pub(super) async fn open_call(
     let (summary, secrets) = (Arc::clone(&parsed.summary), &parsed.redacted.secrets);
     let mut open = OpenCall::new(caller, arrival, summary, &headers, secrets);
     let is_held = open.expect_hold();
+    let signed_target = AwsScope::is_signed(&headers).then(|| session::whole_target(parts));
     open.session_path = session::take_session_path(parts).0;
     let CallArrival { instant: arrived, micros: arrived_at } = arrival;
-    let turn = None;
-    let call = IncomingCall { parsed, method, headers, body, arrived, arrived_at, is_held, turn };
+    let (turn, is_turn) = (None, false);
+    let call = IncomingCall {
+        parsed,
+        method,
+        headers,
+        body,
+        signed_target,
+        arrived,
+        arrived_at,
+        is_held,
+        is_turn,
+        turn,
+    };
     Ok((Box::new(call), open))
 }
 

@@ -26,8 +26,7 @@ pub(super) async fn turn_away(
     let place = proxy.routes.route(&parts.method, &parts.uri, &parts.headers);
     let provider = place.map_or(Provider::UNKNOWN, |place| place.provider);
     let most = proxy.connections.most();
-    let message =
-        format!("loomrec has reached its limit of {most} connections; see --max-connections");
+    let message = format!("loomrec has reached its limit of {most} connections; see ulimit -n");
     let status = StatusCode::SERVICE_UNAVAILABLE;
     let mut response = respond::error(provider, status, "TooManyConnections", &message);
     response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
@@ -41,8 +40,8 @@ pub(super) fn count_excess(proxy: &Proxy) {
     if proxy.connections.is_first_excess() {
         let most = proxy.connections.most();
         let text = format!(
-            "there are {most} connections already: further ones are refused with 503; see \
-             --max-connections"
+            "there are {most} connections already: further ones are refused with 503; the limit on \
+             open files (ulimit -n) decides"
         );
         (proxy.notify)(UserNotice::Refused(&text));
     }

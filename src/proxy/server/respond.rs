@@ -13,6 +13,7 @@ use http_body_util::Full;
 use tokio::time::{Sleep, sleep};
 
 use super::fault::FaultBody;
+use super::http2::{announce_carrier, pack_trailers};
 use super::open_call::OpenCall;
 use super::response_control::{FlushMark, ResponseControl};
 use loomrec_engine::replay::{EndTurn, RecordingMismatchError};
@@ -116,6 +117,8 @@ struct OutgoingResponse {
     /// A cut that waits until the bytes before it are written, and since when.
     cut: Option<(RecordedCut, FlushMark)>,
     before_reset: Option<Pin<Box<Sleep>>>,
+    /// Whether its trailers go through a pipe.
+    is_piped: bool,
 }
 
 impl OutgoingResponse {
@@ -128,6 +131,14 @@ impl OutgoingResponse {
         if frame.is_none() || self.body.is_end_stream() {
             call.note_all_sent();
             self.conclude();
+        }
+    }
+
+    /// Returns a frame as it goes through a pipe.
+    fn as_piped(&self, frame: Frame<Bytes>) -> Frame<Bytes> {
+        match frame.trailers_ref().filter(|_| self.is_piped) {
+            Some(trailers) => Frame::trailers(pack_trailers(trailers)),
+            None => frame,
         }
     }
 
@@ -165,7 +176,7 @@ impl OutgoingResponse {
                 }
                 Some(Ok(frame)) => {
                     self.count(Some(&frame));
-                    return Poll::Ready(Some(Ok(frame)));
+                    return Poll::Ready(Some(Ok(self.as_piped(frame))));
                 }
                 None => {
                     self.count(None);
@@ -247,7 +258,17 @@ pub(super) fn send(
         let (head, body) = ((response.status(), response.headers()), response.body());
         call.begin_sending(head, body.size_hint().exact(), || body.recorded());
     }
-    let (cut, before_reset) = (None, None);
+    response.map(|body| {
+        let (cut, before_reset, is_piped) = (None, None, false);
+        OutBody(Box::new(OutgoingResponse { body, call, control, cut, before_reset, is_piped }))
+    })
+}
+
+/// Has a response go through a pipe to a stream over HTTP/2.
+pub(super) fn carry_trailers(mut response: Response<OutBody>) -> Response<OutBody> {
+    if !response.body().is_end_stream() {
+        announce_carrier(response.headers_mut());
+    }
+    response.body_mut().0.is_piped = true;
     response
-        .map(|body| OutBody(Box::new(OutgoingResponse { body, call, control, cut, before_reset })))
 }

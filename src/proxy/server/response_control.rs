@@ -16,6 +16,8 @@ use loomrec_engine::replay::EndTurn;
 #[derive(Clone, Debug)]
 pub struct ResponseControl {
     connection: Arc<ConnectionHandle>,
+    /// Whether the response is that of a turn over a WebSocket, which others write.
+    is_turn: bool,
 }
 
 /// How much had gone to the system at one moment.
@@ -26,7 +28,13 @@ impl ResponseControl {
     /// Begins the response to a request whose head has just arrived on `connection`.
     pub(super) fn begin(connection: &Arc<ConnectionHandle>) -> Self {
         connection.begin();
-        Self { connection: Arc::clone(connection) }
+        Self { connection: Arc::clone(connection), is_turn: false }
+    }
+
+    /// Begins the response to a turn over a WebSocket. Its messages are written in their order, and a
+    /// cut comes after them.
+    pub(super) fn begin_turn(connection: &Arc<ConnectionHandle>) -> Self {
+        Self { is_turn: true, ..Self::begin(connection) }
     }
 
     /// Ends the response: it was sent, or never will be.
@@ -42,7 +50,8 @@ impl ResponseControl {
     /// Ready once everything that was sent before `mark` was made, and what followed it, has gone
     /// to the system.
     pub(super) fn poll_flushed(&self, mark: FlushMark, cx: &mut Context<'_>) -> Poll<()> {
-        self.connection.poll_flushed(mark.0, cx)
+        // The messages of a turn are written elsewhere, perhaps before the mark.
+        if self.is_turn { Poll::Ready(()) } else { self.connection.poll_flushed(mark.0, cx) }
     }
 
     /// Ready if a piece of the response may be sent: its client has not closed its side, or is known

@@ -3,17 +3,21 @@
 //! whether the answer is live or recorded. Recordings keep the API's.
 
 use std::borrow::Cow;
-use std::ops::Range;
+use std::sync::Arc;
 
+use bytes::Bytes;
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HOST, LOCATION};
 use http::{HeaderMap, HeaderValue, Method, Response};
 use http_body::Body as _;
 
 use super::buffered_body::{self, UnchangedBody};
 use super::connection_context::ConnectionContext;
+use super::event_address::{EventAddresses, EventFinding, spliced};
 use super::{Proxy, authority};
-use loomrec_engine::{AnswerBody, IncomingCall, LocalAddresses};
+use loomrec_engine::route::Route;
+use loomrec_engine::{AnswerBody, EditedBody, IncomingCall, LocalAddresses};
 use loomrec_provider::directory::ApiAddress;
+use loomrec_provider::framing::Framing;
 use loomrec_provider::{AddressMembers, address_members, find_addresses};
 use loomrec_recording::encoding;
 use loomrec_recording::response_header::{ADDRESSES, leads_away};
@@ -37,7 +41,7 @@ pub(super) async fn localize(
     session: Option<&str>,
     response: Response<AnswerBody>,
 ) -> Response<AnswerBody> {
-    let (proxy, session) = (&*caller.proxy, session.unwrap_or_default());
+    let (proxy, session) = (&caller.proxy, session.unwrap_or_default());
     let base = match &caller.tunnel {
         Some(tunnel) => ClientBase::Tunnel(tunnel.origin()),
         None => match base_url(proxy, &call.headers) {
@@ -45,17 +49,29 @@ pub(super) async fn localize(
             None => ClientBase::Unknown,
         },
     };
-    let recorded = proxy.engine.replay().map(|replay| replay.matcher().origins());
-    let upstreams = LocalAddresses { routes: &proxy.routes, route: call.route(), recorded };
-    let server = AddressServer { proxy, upstreams, base, session };
+    let context = AddressContext {
+        proxy: Arc::clone(proxy),
+        route: call.route().clone(),
+        base,
+        session: session.to_owned(),
+    };
+    let server = context.server();
     let (mut parts, body) = response.into_parts();
     let is_live = matches!(body, AnswerBody::Tee(_) | AnswerBody::Live(_));
     server.change_headers(&mut parts.headers, is_live);
     let members = members_of(call);
-    let is_read = !members.is_empty() && call.method != Method::HEAD && is_json(&parts.headers);
-    let body = match is_read {
-        true => server.change_body(&mut parts.headers, body, members).await,
-        false => body,
+    if members.is_empty() || call.method == Method::HEAD {
+        return Response::from_parts(parts, body);
+    }
+    let media = media_of(&parts.headers);
+    let is_json = media == "application/json" || media.ends_with("+json");
+    let body = match Framing::of_media(&media) {
+        Some(framing @ (Framing::Sse | Framing::Lines)) => {
+            let events = EventAddresses::new(framing, members);
+            context.change_stream(&mut parts.headers, body, events)
+        }
+        _ if is_json => server.change_body(&mut parts.headers, body, members).await,
+        _ => body,
     };
     Response::from_parts(parts, body)
 }
@@ -105,11 +121,59 @@ enum KeptBody {
     Compressed,
 }
 
+/// What the addresses of one answer depend on.
+struct AddressContext {
+    proxy: Arc<Proxy>,
+    route: Route,
+    base: ClientBase,
+    session: String,
+}
+
+impl AddressContext {
+    fn server(&self) -> AddressServer<'_> {
+        let Self { proxy, route, base, session } = self;
+        let recorded = proxy.engine.replay().map(|replay| replay.matcher().origins());
+        let upstreams = LocalAddresses { routes: &proxy.routes, route, recorded };
+        AddressServer { proxy, upstreams, base, session }
+    }
+
+    /// Returns a stream with the addresses in its events changed. Its chunks stay.
+    fn change_stream(
+        self,
+        headers: &mut HeaderMap,
+        body: AnswerBody,
+        mut events: EventAddresses,
+    ) -> AnswerBody {
+        if encoding::coding_of(headers).is_some() {
+            self.server().count_unread("streamed and compressed");
+            return body;
+        }
+        let mut edit = move |chunk: Bytes| {
+            let server = self.server();
+            let changed = events.change(&chunk, |found| server.serve_in_event(&found));
+            changed.map_or(chunk, Bytes::from)
+        };
+        match body {
+            AnswerBody::Replay(body) => {
+                let body = body.edited(&mut edit);
+                if let Some(length) = body.size_hint().exact() {
+                    headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
+                }
+                AnswerBody::Replay(body)
+            }
+            other => {
+                headers.remove(CONTENT_LENGTH);
+                AnswerBody::Edited(Box::new(EditedBody::new(other, Box::new(edit))))
+            }
+        }
+    }
+}
+
 /// Serves the addresses of one answer.
 struct AddressServer<'a> {
     proxy: &'a Proxy,
     upstreams: LocalAddresses<'a>,
-    base: ClientBase,
+    base: &'a ClientBase,
     session: &'a str,
 }
 
@@ -119,7 +183,7 @@ impl AddressServer<'_> {
         if leads_away(LOCATION.as_str(), reference) {
             return self.serve(reference);
         }
-        let local = match &self.base {
+        let local = match self.base {
             ClientBase::Tunnel(_) => self.upstreams.unmounted_path(reference).map(str::to_owned),
             _ => {
                 let own = self.upstreams.own_path(reference);
@@ -130,6 +194,7 @@ impl AddressServer<'_> {
         changed.map_or(ServedAddress::Same, ServedAddress::Local)
     }
 
+    /// Returns what a client gets in the place of an address.
     fn serve(&self, address: &str) -> ServedAddress {
         let Some(address) = ApiAddress::parse(address) else {
             return match leads_away(LOCATION.as_str(), address) {
@@ -137,7 +202,7 @@ impl AddressServer<'_> {
                 false => ServedAddress::Same,
             };
         };
-        let (base, path) = match &self.base {
+        let (base, path) = match self.base {
             // The client's next connection there comes here.
             ClientBase::Tunnel(_) if self.upstreams.is_intercepted(&address) => {
                 return ServedAddress::Same;
@@ -149,6 +214,27 @@ impl AddressServer<'_> {
         match path {
             Some(path) => ServedAddress::Local(format!("{base}{path}")),
             None => ServedAddress::Away(address.origin().into()),
+        }
+    }
+
+    /// Returns what a client gets in the place of an address in an event, if that is another one.
+    fn serve_in_event(&self, found: &EventFinding<'_>) -> Option<String> {
+        let EventFinding::Address { member, text, is_early } = found else {
+            self.count_unread("with an event above 1 MiB");
+            return None;
+        };
+        match self.serve(text) {
+            ServedAddress::Local(_) if *is_early => {
+                let text = format!("{member} in an event that came in parts");
+                self.proxy.telemetry.counters.address_away(&text);
+                None
+            }
+            ServedAddress::Local(local) => Some(local),
+            ServedAddress::Away(origin) => {
+                self.count(member, &origin);
+                None
+            }
+            ServedAddress::Same => None,
         }
     }
 
@@ -184,9 +270,7 @@ impl AddressServer<'_> {
             self.count_unread("above 1 MiB");
             return body;
         }
-        if let AnswerBody::Tee(body) = &body {
-            body.note_change();
-        }
+        body.note_change();
         let coding = encoding::coding_of(headers);
         let change = |bytes: &[u8]| self.change_bytes(coding.as_deref(), bytes, members);
         let changed = match body {
@@ -244,45 +328,20 @@ impl AddressServer<'_> {
         }
     }
 
+    /// Counts an address that leads around loomrec.
     fn count(&self, place: &str, origin: &str) {
         self.proxy.telemetry.counters.address_away(&format!("{place} to {origin}"));
     }
 
+    /// Counts an answer that cannot be searched.
     fn count_unread(&self, why: &str) {
         let text = format!("an answer of {} {why}", self.upstreams.route.upstream);
         self.proxy.telemetry.counters.address_away(&text);
     }
 }
 
-/// Returns a JSON text with other strings at these places, which are in order.
-fn spliced(text: &[u8], edits: Vec<(Range<usize>, String)>) -> Vec<u8> {
-    let mut spliced = Vec::with_capacity(text.len() + 64 * edits.len());
-    let mut done = 0;
-    for (place, address) in edits {
-        spliced.extend_from_slice(text.get(done..place.start).unwrap_or_default());
-        let quoted = serde_json::Value::from(address).to_string();
-        spliced.extend_from_slice(quoted.get(1..quoted.len() - 1).unwrap_or_default().as_bytes());
-        done = place.end;
-    }
-    spliced.extend_from_slice(text.get(done..).unwrap_or_default());
-    spliced
-}
-
-fn is_json(headers: &HeaderMap) -> bool {
+/// Returns the media type, in lower case and without parameters.
+fn media_of(headers: &HeaderMap) -> String {
     let media = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let media = media.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    media == "application/json" || media.ends_with("+json")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn other_bytes_of_a_text_stay_when_its_strings_change() {
-        let text = br#"{ "a" :"one", "b":["two"]}"#;
-        let edits = vec![(8..11, "1\"".to_owned()), (20..23, String::new())];
-        let changed = String::from_utf8(spliced(text, edits)).unwrap();
-        assert_eq!(changed, r#"{ "a" :"1\"", "b":[""]}"#);
-    }
+    media.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
 }

@@ -182,7 +182,7 @@ fn request(value: &Value) -> Result<RecordedRequest, FieldError> {
         method: must("method", "an HTTP method")?,
         path: must("path", "a path")?,
         query: fields.text("query")?.unwrap_or_default(),
-        headers: headers(fields)?,
+        headers: headers(fields, "headers")?,
         other_headers: HeaderNames::parse(&fields.text("other_headers")?.unwrap_or_default()),
         body: Bytes::new(),
         packed: None,
@@ -210,7 +210,8 @@ fn response(value: &Value, whole_at_ms: f64) -> Result<RecordedResponse, FieldEr
     Ok(RecordedResponse {
         status,
         reason: fields.text("reason")?,
-        headers: headers(fields)?,
+        headers: headers(fields, "headers")?,
+        trailers: headers(fields, "trailers")?,
         payload: ResponsePayload::decode(fields, whole_at_ms)?,
         end: end(fields)?,
     })
@@ -234,7 +235,7 @@ fn end(fields: FieldReader<'_>) -> Result<ResponseEnd, FieldError> {
     }
 }
 
-fn headers(fields: FieldReader<'_>) -> Result<Vec<(String, String)>, FieldError> {
+fn headers(fields: FieldReader<'_>, name: &str) -> Result<Vec<(String, String)>, FieldError> {
     let expected = "an object of strings, or a list of `[name, value]`";
     let pairs = |value: &Value| match value {
         Value::Object(map) => map
@@ -244,7 +245,7 @@ fn headers(fields: FieldReader<'_>) -> Result<Vec<(String, String)>, FieldError>
         Value::Array(pairs) => pairs.iter().map(pair).collect(),
         _ => None,
     };
-    Ok(fields.read("headers", expected, pairs)?.unwrap_or_default())
+    Ok(fields.read(name, expected, pairs)?.unwrap_or_default())
 }
 
 fn pair(value: &Value) -> Option<(String, String)> {

@@ -154,6 +154,9 @@ fn write_response(out: &mut impl ObjectSink, response: &RecordedResponse) {
         out.text("reason", reason);
     }
     out.headers("headers", &response.headers);
+    if !response.trailers.is_empty() {
+        out.headers("trailers", &response.trailers);
+    }
     let (end, cut) = match response.end {
         ResponseEnd::Complete => ("complete", None),
         ResponseEnd::UpstreamAbort(RecordedCut::Close) => ("upstream_abort", Some("close")),

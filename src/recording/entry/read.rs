@@ -162,7 +162,7 @@ fn request(tokens: &mut TextTokens<'_>) -> Option<RecordedRequest> {
 }
 
 fn response(tokens: &mut TextTokens<'_>) -> Option<RecordedResponse> {
-    let (mut status, mut reason, mut headers) = (None, None, None);
+    let (mut status, mut reason, mut headers, mut trailers) = (None, None, None, None);
     let (mut end, mut cut) = (None, None);
     let (mut chunks, mut frames) = (None, None);
     let mut body = StoredBody::default();
@@ -170,6 +170,7 @@ fn response(tokens: &mut TextTokens<'_>) -> Option<RecordedResponse> {
         "status" => set(&mut status, tokens.count()),
         "reason" => set(&mut reason, tokens.text()),
         "headers" => set(&mut headers, pairs(tokens)),
+        "trailers" => set(&mut trailers, pairs(tokens)),
         "end" => set(&mut end, tokens.text()),
         "cut" => set(&mut cut, tokens.text()),
         "chunks" => set(&mut chunks, rows(tokens)),
@@ -192,6 +193,7 @@ fn response(tokens: &mut TextTokens<'_>) -> Option<RecordedResponse> {
         status: u16::try_from(status?).ok().filter(|status| (100..=999).contains(status))?,
         reason,
         headers: headers.unwrap_or_default(),
+        trailers: trailers.unwrap_or_default(),
         payload: payload(body.bytes()?, chunks, frames)?,
         end,
     })

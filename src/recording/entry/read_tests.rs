@@ -74,7 +74,8 @@ proptest! {
     fn what_recorders_write_takes_the_quick_way(entry in any_entry()) {
         let text = String::from_utf8(entry.to_text()).unwrap();
         let read = quick_as_long(&text);
-        let headers = [entry.request.as_ref().map(|r| &r.headers), entry.response.as_ref().map(|r| &r.headers)];
+        let response = entry.response.as_ref();
+        let headers = [entry.request.as_ref().map(|r| &r.headers), response.map(|r| &r.headers), response.map(|r| &r.trailers)];
         let lower = headers.into_iter().flatten().flatten().all(|(name, _)| !name.contains('A'));
         prop_assert!(read.is_some() || !lower || !entry.extra.is_empty(), "{text}");
         prop_assert_eq!(Entry::read(text.as_bytes()).ok(), long(&text));

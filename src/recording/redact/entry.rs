@@ -184,7 +184,9 @@ impl Redactor {
         // The head is redacted even if the body cannot be.
         response.reason =
             response.reason.take().map(|reason| self.redact_text(&reason, &none).into_owned());
-        response.headers = self.stored_response_headers(&response.headers, &none, placeholders);
+        for fields in [&mut response.headers, &mut response.trailers] {
+            *fields = self.stored_response_headers(fields, &none, placeholders);
+        }
         let answer = match answer {
             Ok(answer) => answer,
             Err(unkept) => return Some(unkept),

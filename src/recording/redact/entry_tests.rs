@@ -30,6 +30,7 @@ fn entry(asked: &str, chunks: &[&str], media: &str) -> Entry {
         status: 200,
         reason: None,
         headers: vec![("content-type".into(), media.into())],
+        trailers: Vec::new(),
         payload: ResponsePayload::new(ChunkLayout::Chunks, chunks.iter().map(chunk).collect()),
         end: ResponseEnd::Complete,
     };

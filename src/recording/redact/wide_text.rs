@@ -44,6 +44,9 @@ impl WideEncoding {
     /// The encoding that a `charset` names. A name without the order of bytes leaves that to the
     /// body.
     fn of_charset(content_type: &str, body: &[u8]) -> Option<Self> {
+        if !content_type.contains('=') {
+            return None;
+        }
         let lower = content_type.to_ascii_lowercase();
         let (_, charset) = lower.split_once("charset")?;
         let name: String =
@@ -69,6 +72,9 @@ impl WideEncoding {
 
     /// The encoding of a text that begins with two ASCII characters: the zero bytes of these.
     fn of_zeros(body: &[u8]) -> Option<Self> {
+        if !body.iter().take(8).any(|byte| *byte == 0) {
+            return None;
+        }
         let ascii = |at: usize| body.get(at).copied().is_some_and(is_text);
         let zero = |at: usize| body.get(at) == Some(&0);
         let zeros = |places: &[usize]| places.iter().all(|at| zero(*at));

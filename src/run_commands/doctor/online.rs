@@ -151,6 +151,7 @@ fn request(upstream: &KnownUpstream, base: Url, key: Option<(&str, &str)>) -> Up
         query: String::new(),
         headers,
         body: Bytes::new(),
+        aws: None,
         turn: None,
     }
 }

@@ -13,9 +13,10 @@ use super::line_reader::LONGEST_LINE;
 use super::message_facts::{MessageFacts, closed_error, error_responses};
 use super::tool_server::one_line;
 use loomrec_engine::upstream::UpstreamBody;
+use loomrec_fault::FAULT_HEADER;
 use loomrec_provider::Framing;
 use loomrec_provider::framing::{EventSplitter, events};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// The code of an error that HTTP reports and JSON-RPC has no word for.
 const INTERNAL_ERROR: i64 = -32603;
@@ -29,12 +30,14 @@ const SHOWN: usize = 2000;
 const RESPONSE_PAUSE: Duration = Duration::from_millis(20);
 
 /// How an answer ended.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AnswerEnd {
     /// As a server ends one.
     Whole,
     /// The server, or the run, is gone: a client over stdio has read all that it will.
     ServerGone,
+    /// A fault broke the connection: the same, and the client is not told why.
+    Broken,
 }
 
 /// Writes the messages of an answer to a request.
@@ -47,9 +50,8 @@ pub(super) async fn write_answer(
     if !status.is_success() {
         return write_error(request, response, lines).await;
     }
-    let media = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    let media = media.unwrap_or_default().split(';').next().unwrap_or_default().trim();
-    let is_stream = Framing::of_media(media) == Some(Framing::Sse);
+    let is_stream = Framing::of_media(media_of(&response)) == Some(Framing::Sse);
+    let has_fault = response.headers().contains_key(FAULT_HEADER);
     let body = response.into_body();
     let written = match is_stream {
         true => write_events(body, lines).await,
@@ -57,6 +59,7 @@ pub(super) async fn write_answer(
     };
     match written {
         Ok(()) => AnswerEnd::Whole,
+        Err(_) if has_fault => AnswerEnd::Broken,
         Err(why) => {
             write_gone(request, why, lines).await;
             AnswerEnd::ServerGone
@@ -71,6 +74,12 @@ pub(super) async fn write_gone(request: &Bytes, why: &str, lines: &mpsc::Sender<
     }
 }
 
+/// Returns the media type of an answer; empty if it has none.
+fn media_of(response: &Response<UpstreamBody>) -> &str {
+    let media = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    media.unwrap_or_default().split(';').next().unwrap_or_default().trim()
+}
+
 /// Writes an answer whose status is an error. A server that is gone has the status 502.
 async fn write_error(
     request: &Bytes,
@@ -78,28 +87,39 @@ async fn write_error(
     lines: &mpsc::Sender<Bytes>,
 ) -> AnswerEnd {
     let status = response.status();
+    let has_fault = response.headers().contains_key(FAULT_HEADER);
+    let is_page = media_of(&response) == "text/html";
     let body = Limited::new(response.into_body(), LARGEST_ERROR).collect().await;
-    let body = body.map(|body| body.to_bytes()).unwrap_or_default();
-    let (code, message) = error_of(&body, status);
-    if let Some(error) = error_responses(request, code, &message) {
+    let body = match body {
+        Err(_) if has_fault => return AnswerEnd::Broken,
+        body => body.map(|body| body.to_bytes()).unwrap_or_default(),
+    };
+    let error = error_of(if is_page { b"" } else { &body }, status);
+    if let Some(error) = error_responses(request, &error) {
         write_line(error.into(), lines).await;
     }
-    match status == StatusCode::BAD_GATEWAY {
+    match status == StatusCode::BAD_GATEWAY && !has_fault {
         true => AnswerEnd::ServerGone,
         false => AnswerEnd::Whole,
     }
 }
 
-/// Returns the code and the message of an error: those of its body, if that is JSON-RPC.
-fn error_of(body: &[u8], status: StatusCode) -> (i64, String) {
+/// Returns the error object of an answer whose status is an error: that of its body, if this is
+/// JSON-RPC, else one that names the status.
+fn error_of(body: &[u8], status: StatusCode) -> Value {
     let json: Value = serde_json::from_slice(body).unwrap_or_default();
     let error = json.get("error").or_else(|| json.get(0)?.get("error"));
-    let own = error.and_then(|error| {
-        Some((error.get("code")?.as_i64()?, error.get("message")?.as_str()?.to_owned()))
-    });
-    own.unwrap_or_else(|| {
+    let is_own = |error: &&Value| {
+        error.get("code").is_some_and(Value::is_i64)
+            && error.get("message").is_some_and(Value::is_string)
+    };
+    error.filter(is_own).cloned().unwrap_or_else(|| {
         let text: String = String::from_utf8_lossy(body).chars().take(SHOWN).collect();
-        (INTERNAL_ERROR, format!("HTTP {}: {text}", status.as_u16()))
+        let text = match text.is_empty() {
+            true => status.canonical_reason().unwrap_or("an error").to_owned(),
+            false => text,
+        };
+        json!({ "code": INTERNAL_ERROR, "message": format!("HTTP {}: {text}", status.as_u16()) })
     })
 }
 

@@ -6,6 +6,7 @@ use std::ffi::OsString;
 
 use clap::FromArgMatches as _;
 
+use super::own_program::own_program;
 use crate::args::{self, Cli, Command, McpArgs, ReplayArgs};
 use crate::replay::{self, ReplaySetup};
 use crate::server_run::RunContext;
@@ -36,9 +37,7 @@ pub(super) async fn run(args: &McpArgs) -> Result<u8, CommandFailure> {
 
 /// Returns the flags of the replay, whose command is this one within a run.
 fn replay_args(name: &str, args: &McpArgs) -> Result<ReplayArgs, CommandFailure> {
-    let own = std::env::current_exe().map_err(|error| {
-        CommandFailure::new(UNEXPECTED, format!("failed to find this program: {error}"))
-    })?;
+    let own = own_program()?;
     let mut words: Vec<OsString> =
         ["loomrec", "replay", "--on-miss=forward", "--no-guard", "--quiet"].map(Into::into).into();
     let mut add = |flag: &str, value: OsString| {

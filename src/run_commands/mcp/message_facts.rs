@@ -2,7 +2,7 @@
 
 use loomrec_identity::{Json, canonical, parse};
 use loomrec_provider::RpcIds;
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// The code of an error that ends a connection, as the SDKs have it.
 const CONNECTION_CLOSED: i64 = -32000;
@@ -82,21 +82,17 @@ impl MessageFacts {
 
 /// Returns the error responses to the requests of a message; `None` if it has none.
 pub(super) fn closed_error(message: &[u8], why: &str) -> Option<Vec<u8>> {
-    error_responses(message, CONNECTION_CLOSED, why)
+    error_responses(message, &json!({ "code": CONNECTION_CLOSED, "message": why }))
 }
 
-/// Returns an error response with this code to each request of a message; `None` if it has none.
-pub(super) fn error_responses(message: &[u8], code: i64, why: &str) -> Option<Vec<u8>> {
-    if let Some(responses) = RpcIds::read(message).and_then(|ids| ids.error(code, why)) {
+/// Returns an error response with this error object to each request of a message; `None` if it has
+/// none.
+pub(super) fn error_responses(message: &[u8], error: &Value) -> Option<Vec<u8>> {
+    if let Some(responses) = RpcIds::read(message).and_then(|ids| ids.error_object(error)) {
         return Some(responses);
     }
     let facts = MessageFacts::read(message)?;
-    let error = |id: &String| {
-        format!(
-            "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{}}}",
-            json!({ "code": code, "message": why })
-        )
-    };
+    let error = |id: &String| format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{error}}}");
     let errors: Vec<String> = facts.requests.iter().map(error).collect();
     match (errors.as_slice(), facts.method) {
         ([], _) => None,

@@ -55,6 +55,7 @@ impl RunClient {
             query: String::new(),
             headers: self.headers.clone(),
             body: message,
+            aws: None,
             turn: None,
         };
         self.client.send(request).await

@@ -5,11 +5,10 @@ use std::path::PathBuf;
 
 use url::Url;
 
-use loomrec_cli::bridge_sockets::{CHANGES_VARIABLE, EnvironmentChanges, FOLDER_VARIABLE};
+use loomrec_cli::bridge_sockets::{
+    CHANGES_VARIABLE, EnvironmentChanges, FOLDER_VARIABLE, URL_VARIABLE,
+};
 use loomrec_cli::exit::CommandFailure;
-
-/// The variable with the URL of a run.
-const URL_VARIABLE: &str = "LOOMREC_URL";
 
 /// The run of a bridge.
 #[derive(Debug)]

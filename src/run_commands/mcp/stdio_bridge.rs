@@ -50,8 +50,8 @@ struct StdioBridge {
     client: Arc<RunClient>,
     handshake: Arc<HandshakeMessages>,
     lines: mpsc::Sender<Bytes>,
-    /// Gets a message if the server is gone.
-    gone: mpsc::Sender<()>,
+    /// Gets how an answer ended after which there are no more.
+    gone: mpsc::Sender<AnswerEnd>,
     posts: JoinSet<()>,
 }
 
@@ -64,6 +64,18 @@ enum BridgeEnd {
     Stopped,
     /// The server is gone.
     ServerGone,
+    /// A fault broke the connection to it.
+    Broken,
+}
+
+impl BridgeEnd {
+    /// Returns why a bridge ends after an answer that ended like this.
+    fn after_answer(answer: Option<AnswerEnd>) -> Self {
+        match answer {
+            Some(AnswerEnd::Broken) => Self::Broken,
+            _ => Self::ServerGone,
+        }
+    }
 }
 
 /// Runs a bridge until the client or the server ends.
@@ -105,7 +117,7 @@ pub(super) async fn run(
         let server = Arc::clone(&bridge.server);
         let taken = tokio::select! {
             _ = stop.first() => break BridgeEnd::Stopped,
-            _ = is_gone.recv() => break BridgeEnd::ServerGone,
+            gone = is_gone.recv() => break BridgeEnd::after_answer(gone),
             () = server.ended() => break BridgeEnd::ServerGone,
             () = bridge.lines.closed() => break BridgeEnd::Stopped,
             message = messages.recv(), if bridge.posts.len() < MOST_OPEN => message,
@@ -123,11 +135,13 @@ pub(super) async fn run(
             _ = stop.first() => {}
         }
     }
-    let code = bridge.end(writing).await;
+    let code = bridge.end(end, writing).await;
     drop(listener);
     Ok(match end {
         BridgeEnd::InputEnded | BridgeEnd::Stopped => 0,
-        BridgeEnd::ServerGone => code.filter(|code| *code != 0).unwrap_or(UNUSABLE),
+        BridgeEnd::ServerGone | BridgeEnd::Broken => {
+            code.filter(|code| *code != 0).unwrap_or(UNUSABLE)
+        }
     })
 }
 
@@ -161,14 +175,15 @@ impl StdioBridge {
             drop(on_head);
             let end = match posted {
                 Ok(response) => write_answer(&line, response, &lines).await,
+                Err(error) if error.is_cut() => AnswerEnd::Broken,
                 Err(error) => {
                     write_gone(&line, &format!("failed to {error}"), &lines).await;
                     AnswerEnd::ServerGone
                 }
             };
-            if end == AnswerEnd::ServerGone {
+            if end != AnswerEnd::Whole {
                 // It is known already if this does not fit.
-                let _ = gone.try_send(());
+                let _ = gone.try_send(end);
             }
         });
         let sent = async {
@@ -200,7 +215,11 @@ impl StdioBridge {
     }
 
     /// Ends the server, and writes the answers that come until then. Returns the server's exit code.
-    async fn end(mut self, writing: JoinHandle<()>) -> Option<u8> {
+    async fn end(mut self, end: BridgeEnd, writing: JoinHandle<()>) -> Option<u8> {
+        if end == BridgeEnd::Broken {
+            // As after any death, its client reads nothing more, and not why.
+            self.posts.abort_all();
+        }
         let server = Arc::clone(&self.server);
         let ending = tokio::spawn(async move { server.end().await });
         let answers = async { while self.posts.join_next().await.is_some() {} };

@@ -2,7 +2,6 @@
 //! messages about its events.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use crate::args::{RecordArgs, RecordMode};
 use crate::remote::RemoteRecording;
@@ -85,8 +84,8 @@ pub(super) fn recorder(
     };
     let redactor = ground.redactor_under(&args.serve, [&rules])?;
     let config = RecordConfig {
-        max_copy: args.max_copy,
-        drain: Duration::from_secs(args.drain),
+        max_copy: args.serve.max_body,
+        drain: args.serve.recording_drain(),
         run_values: Arc::new(
             ground.run_values.with_repository(&args.serve).finder(rules.normalize()),
         ),

@@ -102,7 +102,7 @@ impl RemoteRecording {
             RecordingLocation::from_remote(spool.location().as_path().to_owned(), origin);
         let on_event = on_event(output, &bucket, metrics);
         let uploader = SegmentUploader::start(bucket.clone(), spool, Arc::clone(&on_event));
-        let patience = Duration::from_secs(args.flush_timeout);
+        let patience = args.serve.recording_drain();
         let merges = args.run.is_none();
         Ok(Some(Self {
             rules,

@@ -130,7 +130,7 @@ fn refuse(collected: &CollectedCalls, origin: &OriginFiles) -> Result<(), Comman
         let new = origin.new.display();
         return Err(CommandFailure::usage(format!(
             "{new} holds answers to other requests in the place of {}: review them first (loomrec \
-             review {} --new {new}), or delete it",
+             review {} -o {new}), or delete it",
             names(&collected.taken),
             origin.file.display(),
         )));

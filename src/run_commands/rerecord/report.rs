@@ -42,8 +42,20 @@ impl RerecordReport<'_> {
         let mut parts = Vec::new();
         for (count, word, always) in [
             (counts.kept(), if counts.kept() == 1 { "new answer" } else { "new answers" }, true),
-            (counts.answer, "say something else", false),
-            (counts.aside, "differ in something else", false),
+            (
+                counts.answer,
+                if counts.answer == 1 { "says something else" } else { "say something else" },
+                false,
+            ),
+            (
+                counts.aside,
+                if counts.aside == 1 {
+                    "differs in something else"
+                } else {
+                    "differ in something else"
+                },
+                false,
+            ),
             (counts.same, "same", false),
             (counts.new, "for new calls", false),
             (counts.retries, "retried", false),
@@ -100,7 +112,7 @@ impl RerecordReport<'_> {
                 terminal::line(&terminal::quoted(&path.display().to_string())).into_owned()
             };
             let elsewhere = match self.is_elsewhere {
-                true => format!(" --new {}", quoted(self.new)),
+                true => format!(" --output {}", quoted(self.new)),
                 false => String::new(),
             };
             let review = format!("loomrec review {}{elsewhere}", quoted(self.file));

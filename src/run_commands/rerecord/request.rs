@@ -14,7 +14,7 @@ use loomrec_engine::route::UNNAMED;
 use loomrec_engine::upstream::UpstreamRequest;
 use loomrec_identity::{IdentityRules, RequestKey, header};
 use loomrec_recording::normalized_request::NormalizedRequest;
-use loomrec_recording::redact::{CallCredentials, MARK, Placeholders, Redactor};
+use loomrec_recording::redact::{CallCredentials, Placeholders, Redactor};
 use loomrec_recording::{Entry, EntryName, RecordedRequest};
 
 /// The user agent that upstreams see.
@@ -25,6 +25,8 @@ const AGENT: &str = concat!("loomrec/", env!("CARGO_PKG_VERSION"));
 pub(super) enum UnsendableCall {
     /// The entry holds no request.
     NoRequest,
+    /// It opened a WebSocket.
+    Socket,
     /// A secret was removed from the request.
     Redacted,
     /// One of its headers is stored as a digest, and the environment does not have its value.
@@ -41,9 +43,13 @@ impl std::fmt::Display for UnsendableCall {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::NoRequest => f.write_str("its request is not recorded"),
-            Self::Redacted => write!(
-                f,
-                "its request has {MARK} in place of a secret: send it as it is with --send-redacted"
+            Self::Socket => f.write_str(
+                "it is a WebSocket, whose client may answer what its server says: record it again \
+                 with its program (loomrec record)",
+            ),
+            Self::Redacted => f.write_str(
+                "its request was redacted: record it again with its program (record --mode \
+                 new_episodes), or send it as it is with --send-redacted",
             ),
             Self::Digest(name) => match header::variable(name) {
                 Some(variable) => write!(
@@ -111,6 +117,9 @@ impl RequestMaker {
         entry: &Entry,
     ) -> Result<SendableRequest, UnsendableCall> {
         let recorded = entry.request.as_ref().ok_or(UnsendableCall::NoRequest)?;
+        if !entry.messages.is_empty() || is_handshake(recorded) {
+            return Err(UnsendableCall::Socket);
+        }
         if !self.send_redacted && is_redacted(&self.redactor, recorded) {
             return Err(UnsendableCall::Redacted);
         }
@@ -185,6 +194,12 @@ impl RequestMaker {
     }
 }
 
+/// Whether a request asks for a WebSocket.
+fn is_handshake(request: &RecordedRequest) -> bool {
+    let is_upgrade = |(name, value): &(String, String)| name == "upgrade" && value == "websocket";
+    request.headers.iter().any(is_upgrade)
+}
+
 /// Whether something was removed from a request by redaction.
 fn is_redacted(redactor: &Redactor, request: &RecordedRequest) -> bool {
     let texts = [request.path.as_str(), request.query.as_str()];
@@ -217,6 +232,7 @@ fn forward(
         query: request.query.clone(),
         headers,
         body: request.body_to_send().clone(),
+        aws: None,
         turn: None,
     })
 }

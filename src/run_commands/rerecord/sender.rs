@@ -29,6 +29,8 @@ use loomrec_telemetry::run_counters::RunCounters;
 
 /// How long open answers are awaited once nothing more is sent.
 const GRACE: Duration = Duration::from_secs(30);
+/// How often one request is sent at most, while its upstream is busy.
+const MOST_TRIES: u32 = 6;
 /// The longest wait before a request is sent again.
 const LONGEST_RETRY_WAIT: Duration = Duration::from_secs(120);
 
@@ -105,7 +107,7 @@ impl RerecordWork {
         let stamp = Arc::new(move || timestamp_of(clock.arrival(), place));
         let limits = RerecordLimits {
             at_once: args.concurrency,
-            tries: args.tries,
+            tries: MOST_TRIES,
             patience: LONGEST_RETRY_WAIT,
             timeout: Duration::from_secs(args.timeout),
         };
@@ -157,7 +159,7 @@ impl RerecordWork {
         let client =
             UpstreamClient::new().map_err(|error| unexpected(format!("failed to {error}")))?;
         let config = RecordConfig {
-            max_copy: args.max_copy,
+            max_copy: args.max_body,
             drain: Duration::ZERO,
             rules,
             prices: prices::load(args.prices.as_deref())?,

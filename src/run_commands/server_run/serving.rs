@@ -88,7 +88,7 @@ pub(super) async fn serve(
             () = &mut reloads => None,
         };
         if let (Some(ProcessSignal::Terminate), Some(sessions)) = (stopped_by, sessions) {
-            let most = Duration::from_secs(args.sessions.session_drain);
+            let most = args.session_drain();
             tokio::select! {
                 () = drain(sessions, most, output) => {}
                 _ = stop_signals.first() => {}

@@ -11,7 +11,7 @@ use super::command::SessionCommand;
 use super::recording::{RecordedSession, Staging};
 use super::report;
 use super::template::SessionTemplate;
-use crate::args::{HEADER, NORMALIZE, OnExpired, RecordArgs, RecordMode, ReplayArgs, ServeArgs};
+use crate::args::{HEADER, NORMALIZE, RecordArgs, RecordMode, ReplayArgs, ServeArgs};
 use crate::in_force::InForce;
 use crate::replay::{KeptRequests, ReplaySetup};
 use crate::server_run::{ProxyRole, RunContext, RunEngines, SessionTerms, SharedRun};
@@ -160,7 +160,7 @@ impl CommandHost {
             let mut receipt = replay::receipt(&args, &ground.session_result(&of_proxy, budget));
             reported.get().iter().for_each(|kept| kept.report(&args, &mut receipt));
             receipt.in_force = Some(with_clients(&in_force, &of_proxy));
-            receipt.add_expired(expired.clone(), args.expiry.on_expired == OnExpired::Fail);
+            receipt.add_expired(expired.clone(), args.expiry.fails());
             report::of_session(receipt)
         });
         let close: CloseSession = Box::new(move |_keep| {

@@ -121,7 +121,8 @@ impl SharedHost {
         let (shared, on_miss) = (&takes.engine, self.replay.on_miss.clone());
         let mut plan = fault::plan(&args.serve, ground.session.plan.as_ref())?;
         let budget = fault::budget(&args.serve.trouble, &plan)?;
-        fault::check_upstreams(&mut plan, &ground.upstreams.routes)?;
+        let goes_upstream = matches!(on_miss, MissPolicy::Forward { .. });
+        ground.check_fault_upstreams(&mut plan, &args.serve, goes_upstream)?;
         if matches!(on_miss, MissPolicy::Error) {
             fault::check(&plan, shared.matcher(), &ground.output)?;
         }

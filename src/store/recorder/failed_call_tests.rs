@@ -16,6 +16,7 @@ fn answered(content: &str, status: u16, time: u32) -> Entry {
             reason: None,
             headers: Vec::new(),
             end: ResponseEnd::Complete,
+            trailers: Vec::new(),
             payload: ResponsePayload::new(ChunkLayout::Whole, vec![chunk]),
         }),
         recorded_at: Some(format!("2026-01-01T00:00:{time:02}.000000Z")),

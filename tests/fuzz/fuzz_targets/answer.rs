@@ -47,6 +47,7 @@ fuzz_target!(|data: &[u8]| -> Corpus {
             body: ReceivedBody::Plain(body),
             is_read: false,
             end: TransportEnd::Complete,
+            grpc_status: None,
         });
         assert_eq!(judged.is_failure(), !judged.reason.is_empty(), "each failure has a reason");
     }

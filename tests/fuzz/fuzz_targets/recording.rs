@@ -17,7 +17,7 @@ fuzz_target!(|data: &[u8]| {
     }
     let listed = commands::run("ls", NAME) == 0;
     assert_eq!(listed, parsed.is_ok(), "what is listed can be read whole: {:?}", parsed.err());
-    commands::run("show --text", NAME);
+    commands::run("show", NAME);
     let is_sound = verifying::is_sound(&path);
     // The command compiles its patterns each time, so it is run only for some inputs.
     if data.len().is_multiple_of(16) {

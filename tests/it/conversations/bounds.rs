@@ -67,7 +67,7 @@ fn message_over_the_limit_ends_the_conversation() {
 #[test]
 fn copy_over_its_limit_is_not_replayed_and_the_conversation_goes_on() {
     let (scene, upstream) = (Scene::new(), upstream());
-    let server = recording(&scene, &upstream, &["--max-copy", "4096"]);
+    let server = recording(&scene, &upstream, &["--max-body", "4096"]);
     let (mut socket, _) = open(&server, OTHER, &[]).unwrap();
     hear(&mut socket);
     for _ in 0..4 {

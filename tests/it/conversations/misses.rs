@@ -10,7 +10,7 @@ use crate::support::web_socket::{close, hear, open, say};
 
 /// Every copy of a message with one word, number or name changed, or one member less, and the place of
 /// the change.
-fn changed(value: &Value, place: &str) -> Vec<(String, Value)> {
+pub(super) fn changed(value: &Value, place: &str) -> Vec<(String, Value)> {
     let mut out = Vec::new();
     match value {
         Value::Object(members) => {

@@ -137,3 +137,85 @@ fn calls_over_http_are_replayed_as_turns_and_a_miss_leaves_the_socket_open() {
     close(&mut socket, 1000, "");
     server.stop().expect(1).says(&["1 missed"]);
 }
+
+/// Makes a turn, and returns the messages until the last of them, or the end of the connection.
+fn hear_turn(socket: &mut Socket, asked: &str) -> Vec<Value> {
+    say(socket, &turn(asked, None));
+    let mut heard = Vec::new();
+    loop {
+        heard.push(hear(socket));
+        let last = heard.last().unwrap();
+        let is_last = last["type"] == "response.completed" || last["type"] == "error";
+        if is_last || last["close"].is_number() {
+            return heard;
+        }
+    }
+}
+
+#[test]
+fn fault_strikes_a_turn_at_its_message() {
+    let (scene, upstream) = (Scene::new(), upstream());
+    let server = recording(&scene, &upstream, &[]);
+    let mut socket = open(&server, PATH, &[]).unwrap().0;
+    ask(&mut socket, "one", None);
+    close(&mut socket, 1000, "");
+    server.stop().expect(0);
+    let all = events("one");
+    let [first, second, last] = all.clone();
+    let cut = |end: Value| vec![first.clone(), end];
+    for (fault, expected) in [
+        (
+            "stream_truncate:1;code=1013;reason=later",
+            cut(json!({ "close": 1013, "reason": "later" })),
+        ),
+        ("stream_truncate:1", cut(json!({ "close": 1006 }))),
+        ("stream_truncate:1;raise=close", cut(json!({ "close": 1006 }))),
+        ("connection_reset", vec![json!({ "close": 1006 })]),
+        ("connection_drop", vec![json!({ "close": 1006 })]),
+        ("stream_garble:1;how=dropped", vec![first.clone(), last.clone()]),
+        (
+            "stream_garble:1;how=duplicated",
+            vec![first.clone(), second.clone(), second.clone(), last.clone()],
+        ),
+        ("stream_garble:0;how=reordered", vec![second.clone(), first.clone(), last.clone()]),
+        ("throttle:5000", all.to_vec()),
+        ("slice:7;delay_ms=1", all.to_vec()),
+        ("slow:100", all.to_vec()),
+        ("stream_stall:1;for_ms=100", all.to_vec()),
+    ] {
+        let once = format!("{fault};times=1");
+        let server = scene.replay(&["--repeat", "last", "--fault", &once]);
+        let mut socket = open(&server, PATH, &[]).unwrap().0;
+        assert_eq!(hear_turn(&mut socket, "one"), expected, "{fault}");
+        let mut again = open(&server, PATH, &[]).unwrap().0;
+        assert_eq!(hear_turn(&mut again, "one"), all, "{fault}");
+        server.stop().expect(0);
+    }
+}
+
+#[test]
+fn error_of_a_fault_is_an_event_of_its_turn() {
+    let (scene, upstream) = (Scene::new(), upstream());
+    let server = recording(&scene, &upstream, &[]);
+    let mut socket = open(&server, PATH, &[]).unwrap().0;
+    ask(&mut socket, "one", None);
+    close(&mut socket, 1000, "");
+    server.stop().expect(0);
+    let server = scene.replay(&["--strict", "--fault", "429;times=1"]);
+    let mut socket = open(&server, PATH, &[]).unwrap().0;
+    let heard = hear_turn(&mut socket, "one");
+    assert_eq!((heard.len(), &heard[0]["status"]), (1, &429.into()), "{heard:?}");
+    // The connection stays open.
+    assert_eq!(hear_turn(&mut socket, "one"), events("one"));
+    close(&mut socket, 1000, "");
+    server.stop().expect(0);
+    for fault in ["wrong_length:10", "bad_encoding"] {
+        let server = scene.replay(&["--strict", "--fault", fault]);
+        let mut socket = open(&server, PATH, &[]).unwrap().0;
+        assert_eq!(hear_turn(&mut socket, "one"), events("one"), "{fault}");
+        close(&mut socket, 1000, "");
+        let why =
+            format!("the fault {} does not change a WebSocket", fault.split(':').next().unwrap());
+        server.stop().expect(1).says(&["not tested", &why]);
+    }
+}

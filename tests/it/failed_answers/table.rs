@@ -45,13 +45,14 @@ fn failures(form: &CallForm) -> Vec<(FailureForm, Call)> {
     FailureForm::ALL.into_iter().filter(can).map(named).collect()
 }
 
-/// An upstream that fails each call in the form that its prompt names.
-fn failing(form: CallForm) -> Upstream {
+/// An upstream that fails each call in the form that its prompt names, with these headers.
+fn failing(form: CallForm, headers: &'static [&str]) -> Upstream {
     Upstream::start(move |request| {
         let text = request.text();
         let failure =
             FailureForm::ALL.into_iter().find(|it| text.contains(&format!("\"{}\"", it.name())));
-        failure.and_then(|it| it.answer(&form)).unwrap()
+        let answer = failure.and_then(|it| it.answer(&form)).unwrap();
+        headers.iter().fold(answer, |answer, line| answer.header(line))
     })
 }
 
@@ -72,7 +73,7 @@ fn recorded_over_good(form: &CallForm, scene: &Scene, found: &mut [Verdicts]) {
     }
     server.stop().expect(0);
     let before = scene.text();
-    let upstream = failing(*form);
+    let upstream = failing(*form, &[]);
     for ((failure, call), verdicts) in failures(form).into_iter().zip(found) {
         let server = record(scene, &upstream, &["--receipt", "receipt.json"]);
         server.call(&call);
@@ -91,8 +92,8 @@ fn recorded_over_good(form: &CallForm, scene: &Scene, found: &mut [Verdicts]) {
 
 /// Sends the good takes again while the upstream fails. None of the answers is kept.
 fn sent_again(form: &CallForm, scene: &Scene, found: &mut [Verdicts]) {
-    let upstream = failing(*form);
-    let args = ["rerecord", "run.json", "--yes", "--json", "--tries", "1", "--concurrency", "1"];
+    let upstream = failing(*form, &["retry-after: 1000"]);
+    let args = ["rerecord", "run.json", "--yes", "--json", "--concurrency", "1"];
     let mut command = command(scene.dir(), &args);
     for name in UPSTREAMS {
         command.args(["--upstream".to_owned(), format!("{name}={}", upstream.url())]);
@@ -109,7 +110,7 @@ fn sent_again(form: &CallForm, scene: &Scene, found: &mut [Verdicts]) {
 /// Records the failures alone, reads them with every command, and replays them.
 fn read_and_replayed(form: &CallForm, found: &mut [Verdicts]) {
     let scene = Scene::new();
-    let upstream = failing(*form);
+    let upstream = failing(*form, &[]);
     let server = record(&scene, &upstream, &["--keep-failures"]);
     let came: Vec<_> = failures(form).iter().map(|(_, call)| server.call(call)).collect();
     server.stop().expect(0);

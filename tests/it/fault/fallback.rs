@@ -158,7 +158,7 @@ fn call_to_another_model_that_came_before_the_fault_was_over_is_no_recovery() {
     stage.journal_with(|line| line["outcome"] == "fired");
     // A second model is asked beside it, as an ensemble does.
     stage.call(&chat("gpt-small", "Hi")).expect(200);
-    std::thread::sleep(std::time::Duration::from_millis(400));
+    std::thread::sleep(std::time::Duration::from_millis(1_300));
     drop(hung);
     stage.journal_with(|line| line["outcome"] == "noticed");
     stage.end(1).finished.says(&["not recovered"]);

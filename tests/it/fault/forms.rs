@@ -17,6 +17,7 @@ pub(super) struct Form {
 pub(super) enum Sample {
     Text,
     Tool,
+    ToolResult,
     Stream,
     Twelve,
     Empty,
@@ -24,7 +25,15 @@ pub(super) enum Sample {
 
 impl Sample {
     pub(super) fn call(self) -> Call {
-        if self == Self::Stream { chat_streamed("hi") } else { chat("hi") }
+        match self {
+            Self::Stream => chat_streamed("hi"),
+            Self::ToolResult => {
+                let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call",
+                    "params": { "name": "weather", "arguments": { "city": "Paris" } } });
+                Call::post("/openai/mcp", call.to_string())
+            }
+            _ => chat("hi"),
+        }
     }
 
     pub(super) fn answer(self) -> Answer {
@@ -32,6 +41,11 @@ impl Sample {
         match self {
             Self::Text => Answer::json(200, chat_answer("All good.")),
             Self::Tool => Answer::json(200, tool_answer()),
+            Self::ToolResult => {
+                let result = json!({ "content": [{ "type": "text", "text": "fine" }] });
+                let answer = json!({ "jsonrpc": "2.0", "id": 1, "result": result });
+                Answer::json(200, answer.to_string())
+            }
             Self::Stream => {
                 let media = ["content-type: text/event-stream", "transfer-encoding: chunked"];
                 let events = chat_events(&["All ", "good."]);
@@ -50,7 +64,7 @@ impl Sample {
                 let call = json!({ "name": "weather", "arguments": { "city": "Paris" } });
                 Some(json!([{ "tool_call": call }]))
             }
-            Self::Twelve | Self::Empty => None,
+            Self::ToolResult | Self::Twelve | Self::Empty => None,
         }
     }
 }
@@ -77,7 +91,7 @@ fn form(
 }
 
 pub(super) fn forms() -> Vec<Form> {
-    use Sample::{Empty, Stream, Text, Tool, Twelve};
+    use Sample::{Empty, Stream, Text, Tool, ToolResult, Twelve};
     let always = |fault| Form { happens: (fault, Text), cannot: None };
     let mut all: Vec<Form> = [
         "timeout:5",
@@ -101,6 +115,13 @@ pub(super) fn forms() -> Vec<Form> {
     all.extend([
         form("partial_response", Text, "partial_response", Twelve, "the answer is not one of"),
         form("tool_call_fault", Tool, "tool_call_fault", Text, "the answer calls no tool"),
+        form(
+            "tool_result_fault",
+            ToolResult,
+            "tool_result_fault:server_dies",
+            Text,
+            "the answer is not the result of a tool",
+        ),
         form("throttle:100000", Text, "throttle:100000", Empty, "the answer has no bytes"),
         form("slice:5", Text, "slice:90000", Text, "no chunk of the answer has more than 90000"),
         form("stream_garble:0", Stream, "stream_garble:0", Text, "the answer is not a stream"),
@@ -117,7 +138,7 @@ pub(super) fn forms() -> Vec<Form> {
     all
 }
 
-fn cuts_and_stalls() -> [Form; 5] {
+fn cuts_and_stalls() -> [Form; 6] {
     use Sample::{Stream, Text, Twelve};
     [
         form(
@@ -147,6 +168,13 @@ fn cuts_and_stalls() -> [Form; 5] {
             "stream_truncate;after_events=3",
             Text,
             "the answer is not a stream",
+        ),
+        form(
+            "stream_truncate:1;raise=close",
+            Stream,
+            "stream_truncate:1;code=1011",
+            Stream,
+            "only a WebSocket closes with a code",
         ),
         form(
             "stream_stall;after_chunks=1;for_ms=1",

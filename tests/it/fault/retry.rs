@@ -56,6 +56,23 @@ fn the_first_attempt_of_each_call_fails_and_the_second_is_the_recorded_answer() 
 }
 
 #[test]
+fn a_fault_with_once_happens_once_in_the_run_whatever_calls_ask() {
+    let once = Stage::of(takes(), &["--fault", "429:once"]);
+    assert_eq!(
+        all(&once, &[chat("b"), chat("a"), chat("b"), chat("a")]),
+        ["429", "one", "other", "two"]
+    );
+    once.end(0);
+    let rules = json!([{ "fault": "http_error:503", "times": 2, "per": "run" }]);
+    let twice = planned(takes(), &rules, &[]);
+    assert_eq!(
+        all(&twice, &[chat("a"), chat("b"), chat("a"), chat("b")]),
+        ["503", "503", "one", "other"]
+    );
+    twice.end(0);
+}
+
+#[test]
 fn the_first_call_of_a_key_fails_and_no_later_one() {
     let stage =
         planned(takes(), &json!([{ "match": { "call": 1 }, "fault": "http_error:500" }]), &[]);

@@ -53,7 +53,7 @@ fn open_sessions_go_on_after_sigterm_and_new_ones_are_refused() {
 #[test]
 fn session_that_does_not_end_is_ended_with_the_hub_and_named() {
     let scene = recorded();
-    let mut server = hub(&scene, &["--session-drain", "1"]);
+    let mut server = hub(&scene, &["--drain", "1"]);
     begin(&server, "gw0");
     let began = Instant::now();
     terminate(&mut server, "waiting up to 1 s for 1 session to end");
@@ -65,7 +65,7 @@ fn session_that_does_not_end_is_ended_with_the_hub_and_named() {
 #[test]
 fn session_that_expires_is_waited_for_no_longer() {
     let scene = recorded();
-    let mut server = hub(&scene, &["--session-drain", "86400", "--session-idle", "1"]);
+    let mut server = hub(&scene, &["--drain", "86400", "--session-idle", "1"]);
     begin(&server, "gw0");
     terminate(&mut server, "waiting up to 86400 s for 1 session to end");
     server.process.wait().expect(0).says(&["session gw0 was not ended"]);
@@ -75,7 +75,7 @@ fn session_that_expires_is_waited_for_no_longer() {
 #[track_caller]
 fn ends_at_once(drain: &str, end: impl FnOnce(&mut Server)) -> Finished {
     let scene = recorded();
-    let mut server = hub(&scene, &["--session-drain", drain]);
+    let mut server = hub(&scene, &["--drain", drain]);
     begin(&server, "gw0");
     end(&mut server);
     server.process.wait().expect(0).says(&["session gw0 was not ended"])

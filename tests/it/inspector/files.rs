@@ -15,7 +15,7 @@ pub(super) struct Ui {
 impl Ui {
     #[track_caller]
     pub(super) fn start(scene: &Scene, args: &[&str]) -> Self {
-        let args: Vec<&str> = ["ui", "--no-open"].iter().chain(args).copied().collect();
+        let args: Vec<&str> = ["ui"].iter().chain(args).copied().collect();
         let mut process = Process::spawn(&mut command(scene.dir(), &args));
         let said = process.wait_for("loomrec ui: http://");
         let address = between(&said, "loomrec ui: http://", "/__loomrec/").parse().unwrap();
@@ -271,14 +271,14 @@ fn files_that_cannot_be_looked_at_are_refused() {
         (vec![], 2),
         (vec![scene.name(), "--listen", "99999"], 2),
     ] {
-        let all: Vec<&str> = ["ui", "--no-open"].iter().chain(&args).copied().collect();
+        let all: Vec<&str> = ["ui"].iter().chain(&args).copied().collect();
         let ended = scene.run(&all);
         assert_eq!(ended.code, code, "{args:?}: {}", ended.stderr);
         assert!(!ended.stderr.contains("panicked"), "{}", ended.stderr);
     }
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
-    scene.run(&["ui", "--no-open", scene.name(), "--listen", &port]).expect(6).says(&["--listen"]);
+    scene.run(&["ui", scene.name(), "--listen", &port]).expect(6).says(&["--listen"]);
 }
 
 #[test]

@@ -175,7 +175,7 @@ fn read(scene: &Scene, upstream: &Upstream, outputs: &mut Outputs) {
     let commands: [(&'static str, &[&str]); 12] = [
         ("HAR", &["export", "--to", "har", "run.json", "-o", "out.har"]),
         ("VCR", &["export", "--to", "vcr", "run.json", "-o", "out.yaml"]),
-        ("show", &["show", "run.json", "--text"]),
+        ("show", &["show", "run.json"]),
         ("diff", &["diff", "run.json", "run.json.new"]),
         ("diff", &["diff", "--json", "run.json", "run.json.new"]),
         ("review", &["review", "run.json"]),

@@ -51,20 +51,15 @@ fn text_for_git_has_what_is_new_and_a_changed_message_changes_one_call_of_it() {
             at => text(at),
         });
         let scene = scene(&[("a.json", &calls), ("b.json", &other)]);
-        let [one, two] =
-            ["a.json", "b.json"].map(|name| output(&scene, &["show", "--text", name], 0));
+        let [one, two] = ["a.json", "b.json"].map(|name| output(&scene, &["show", name], 0));
         let lines = one.lines().count();
         assert!(lines < 15 * TURNS + 200, "{}: {lines} lines", form.path);
         assert_eq!(one.matches(&text(297)).count(), 2, "an answer, and then a part of the history");
         let changed = changed_lines(&one, &two);
         assert!(changed.len() == 2, "{}: {changed:#?}", form.path);
         assert!(changed.iter().any(|line| line.contains("Something else.")), "{changed:?}");
-        let full = output(&scene, &["show", "--text", "--full", "a.json"], 0);
+        let full = output(&scene, &["show", "--full", "a.json"], 0);
         assert_eq!(full.matches(&text(0)).count(), TURNS, "{}", form.path);
-        let alone = output(&scene, &["show", "--text", "a.json", calls.key(150)], 0);
-        assert!(alone.starts_with(&format!("== {}\n", calls.key(150))), "{alone}");
-        assert!(alone.contains(&format!("\n  continues {}\n", &calls.key(149)[..12])), "{alone}");
-        assert_few_lines(&alone);
     }
 }
 
@@ -77,7 +72,7 @@ fn turn_that_is_inserted_changes_the_text_of_two_calls() {
         at => text(at - 2),
     });
     let scene = scene(&[("a.json", &calls), ("b.json", &longer)]);
-    let [one, two] = ["a.json", "b.json"].map(|name| output(&scene, &["show", "--text", name], 0));
+    let [one, two] = ["a.json", "b.json"].map(|name| output(&scene, &["show", name], 0));
     let changed = changed_lines(&one, &two);
     assert!(changed.len() < 20, "{changed:#?}");
 }
@@ -92,7 +87,7 @@ fn agents_that_take_turns_continue_their_own_conversations() {
     let shown = output(&scene, &["show", "run.json", calls.key(40)], 0);
     assert!(shown.contains(&format!("turn       20, after {}\n", &calls.key(38)[..12])), "{shown}");
     assert!(shown.contains("second 38") && !shown.contains("first"), "{shown}");
-    let listed = output(&scene, &["show", "--text", "run.json"], 0);
+    let listed = output(&scene, &["show", "run.json"], 0);
     assert_eq!(listed.matches("== continues the call 2 above\n").count(), 38, "{listed}");
 }
 
@@ -161,7 +156,7 @@ fn history_that_the_provider_holds_is_named() {
     let turn = format!("turn       3, after {}, which its provider holds\n", &calls.key(2)[..12]);
     assert!(shown.contains(&turn), "{shown}");
     assert!(shown.contains("Go on.") && !shown.contains("tool_7"), "{shown}");
-    let listed = output(&scene, &["show", "--text", "run.json"], 0);
+    let listed = output(&scene, &["show", "run.json"], 0);
     assert_eq!(listed.matches("Go on.").count(), 3, "{listed}");
     assert_eq!(listed.matches("== continues the call above\n").count(), 2, "{listed}");
 }
@@ -181,6 +176,6 @@ fn recording_without_a_conversation_is_shown_as_it_is() {
         assert_eq!(shown, output(&scene, &[&args[..], &["--full"]].concat(), 0));
         assert!(shown.contains("the same"), "{shown}");
     }
-    let listed = output(&scene, &["show", "--text", "run.json"], 0);
-    assert_eq!(listed, output(&scene, &["show", "--text", "--full", "run.json"], 0));
+    let listed = output(&scene, &["show", "run.json"], 0);
+    assert_eq!(listed, output(&scene, &["show", "--full", "run.json"], 0));
 }

@@ -87,10 +87,87 @@ fn fault_of_a_run_strikes_a_server_over_stdio() {
 
 #[test]
 fn broken_connection_is_the_end_of_the_server() {
+    for fault in [
+        "connection_reset",
+        "connection_drop",
+        "disconnect",
+        "timeout:200",
+        "stream_truncate:0",
+        "stream_truncate;raise=close",
+        "wrong_length:10",
+    ] {
+        let scene = scene();
+        let mut client = StdioClient::start(&mut faulty(&scene, &["--fault", fault]));
+        client.ask(&initialize());
+        client.send(&call(5, "silent", 1));
+        client.send(&call(6, "echo", 1));
+        let ended = client.wait().expect(6);
+        let heard: Vec<&str> = ended.stdout.lines().collect();
+        assert!(heard.len() == 1 && heard[0].contains("initialize"), "{fault}: {heard:?}");
+        assert_eq!(ended.stderr, "", "{fault}");
+    }
+}
+
+#[test]
+fn status_of_a_fault_is_an_error_that_names_it() {
+    let body = json!({ "jsonrpc": "2.0", "id": 1, "error": { "code": -32001, "message": "busy", "data": [1] } });
+    let declared = json!({ "type": "http_error", "status_code": 500, "body": body }).to_string();
+    for (fault, code, message) in [
+        ("503", -32603, "HTTP 503: the server could not answer"),
+        ("429;message=slow down", -32603, "HTTP 429: slow down"),
+        ("502", -32603, "HTTP 502: Bad Gateway"),
+        ("529;body=", -32603, "HTTP 529: an error"),
+        ("rate_limit", -32603, "HTTP 429: {\"error\":{\"message\":\"Chaos: rate limit exceeded"),
+        (&declared, -32001, "busy"),
+    ] {
+        let scene = scene();
+        let mut client = StdioClient::start(&mut faulty(&scene, &["--fault", fault]));
+        for id in [json!("five"), json!(6)] {
+            let answer = client.ask(&call(id.clone(), "echo", 1));
+            assert_eq!((&answer["id"], &answer["error"]["code"]), (&id, &json!(code)), "{answer}");
+            let said = answer["error"]["message"].as_str().unwrap();
+            assert!(said.starts_with(message), "{fault}: {said}");
+            assert_eq!(answer["error"].get("data").is_some(), fault == declared);
+        }
+        assert_eq!(client.ask(&list())["result"]["method"], "tools/list");
+        client.close().expect(0);
+    }
+}
+
+#[test]
+fn result_that_a_fault_sends_has_the_id_of_its_call() {
+    let raw = json!({ "jsonrpc": "2.0", "id": 1, "result": { "content": [] } });
+    let fault = json!({ "type": "malformed_response", "raw": raw.to_string() }).to_string();
     let scene = scene();
-    let mut client = StdioClient::start(&mut faulty(&scene, &["--fault", "connection_reset"]));
-    client.ask(&initialize());
-    client.send(&call(5, "echo", 1));
-    let ended = client.wait().expect(6);
-    assert!(ended.stdout.contains(r#""id":5,"error":{"code":-32000"#), "{}", ended.stdout);
+    let mut client = StdioClient::start(&mut faulty(&scene, &["--fault", &fault]));
+    for id in [json!("five"), json!(6)] {
+        assert_eq!(client.ask(&call(id, "echo", 1))["result"], raw["result"]);
+    }
+    client.close().expect(0);
+}
+
+#[test]
+fn fault_of_a_run_names_a_server_that_only_its_command_starts() {
+    let scene = scene();
+    let warning = "it applies only if CMD starts `loomrec mcp --name tools`";
+    for (mode, warns) in [(&["record"][..], true), (&["replay", "--strict"], false)] {
+        let args = [mode, &["--fault", "503;upstream=tools;times=1"]].concat();
+        let mut client = StdioClient::start(&mut bridge(&scene, &args));
+        assert_eq!(client.ask(&call(1, "echo", 1))["error"]["code"], -32603);
+        assert_eq!(client.ask(&call(2, "echo", 1)), said(2, "echo", 1));
+        let ended = client.close().expect(0);
+        assert_eq!(ended.stderr.contains(warning), warns, "{}", ended.stderr);
+    }
+    assert_eq!(starts(&scene), 1);
+    for (args, why) in [
+        (&["record"][..], "did you mean \"openai\"?"),
+        (&["replay", "--strict"], "did you mean \"openai\"?"),
+        (&["replay", "--strict"], "would never apply"),
+    ] {
+        let name = if why.starts_with("would") { "looms" } else { "opnai" };
+        let fault = format!("503;upstream={name}");
+        let args = [args, &["--fault", &fault]].concat();
+        let refused = converse(&scene, &args, &[]).expect(2);
+        assert!(refused.stderr.contains(why), "{}", refused.stderr);
+    }
 }

@@ -28,8 +28,9 @@ pub(super) const VALUES: [(&str, &str, &str); 15] = [
 ];
 
 /// Texts of each kind that is no value: of the recorded run, and of this one.
-pub(super) const KINDS: [(&str, &str, &str); 18] = [
+pub(super) const KINDS: [(&str, &str, &str); 19] = [
     ("uuid", "0190a5b2-7c1d-7e3f-8a9b-0c1d2e3f4a5b", "1290a5b2-7c1d-4e3f-9a9b-0c1d2e3f4a5b"),
+    ("hex5", "4f53a", "0be21"),
     ("hex6", "46e5bd", "0a5f11"),
     ("hex8", "46e5bd46", "0a5f110a"),
     ("hex12", "46e5bd46e5bd", "0a5f110a5f11"),

@@ -42,14 +42,14 @@ fn call_is_left_out_when_its_upstream_stays_busy() {
         true => Answer::whole(503, &["retry-after-ms: 1"], "{\"error\":{\"message\":\"down\"}}"),
         false => Answer::json(200, chat_answer("new")),
     });
-    let args = ["run.json", "--yes", "--tries", "3"];
+    let args = ["run.json", "--yes"];
     rerecord(&scene, &upstream, &args, 1).says(&[
-        "status 503: down (3 tries)",
+        "status 503: down (6 tries)",
         "1 new answer ",
         "1 failed",
         "same command again",
     ]);
-    assert_eq!((upstream.requests(), entries(&scene, "run.json.new").len()), (4, 1));
+    assert_eq!((upstream.requests(), entries(&scene, "run.json.new").len()), (7, 1));
     // The next run continues where it stopped.
     let well = speaker("new");
     rerecord(&scene, &well, &args, 0);

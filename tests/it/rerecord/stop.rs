@@ -97,18 +97,10 @@ fn upstream_that_is_gone_is_told() {
     drop(upstream);
     let mut command = crate::support::loomrec::command(
         scene.dir(),
-        &[
-            "rerecord",
-            "run.json",
-            "--yes",
-            "--tries",
-            "2",
-            "--upstream",
-            &format!("openai={address}"),
-        ],
+        &["rerecord", "run.json", "--yes", "--upstream", &format!("openai={address}")],
     );
     command.env("OPENAI_API_KEY", super::KEY);
     crate::support::loomrec::finish(&mut command, b"")
         .expect(1)
-        .says(&["failed to reach upstream openai", "(2 tries)"]);
+        .says(&["failed to reach upstream openai", "(6 tries)"]);
 }

@@ -319,9 +319,9 @@ fn changes_may_wait_under_another_name() {
     let scene = sample();
     std::fs::rename(scene.path("run.json.new"), scene.path("tried it.json")).unwrap();
     scene.run(&["review", "run.json", "--check"]).expect(0);
-    let said = scene.run(&["review", "run.json", "--new", "tried it.json"]).expect(0).stdout;
+    let said = scene.run(&["review", "run.json", "--output", "tried it.json"]).expect(0).stdout;
     assert!(
-        said.contains("loomrec review run.json --new 'tried it.json' --accept greet\n"),
+        said.contains("loomrec review run.json --output 'tried it.json' --accept greet\n"),
         "{said}"
     );
     scene.run(&["review", "run.json", "-o", "tried it.json", "--check"]).expect(1);

@@ -136,7 +136,7 @@ fn takes_that_are_too_old_fail_their_session() {
     let text = fs::read_to_string(&path).unwrap();
     let at = text.find("\"recorded_at\": \"20").unwrap() + "\"recorded_at\": \"20".len();
     fs::write(&path, format!("{}20{}", &text[..at], &text[at + 2..])).unwrap();
-    let server = scene.replay(&["--max-age", "1d", "--on-expired", "fail"]);
+    let server = scene.replay(&["--max-age", "1d:fail"]);
     server.call(&in_session("one", "Hello")).expect(200);
     server.stop().expect(1).says(&["session one:", "recorded more than 1 d ago"]);
 }

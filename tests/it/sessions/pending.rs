@@ -134,7 +134,7 @@ fn flags_for_one_recording_are_refused_for_a_folder() {
         assert!(said(words).contains("is for one recording"), "{words:?}");
     }
     assert!(said(&["review", "recordings", "--accept", "4f2a"]).contains("name that file"));
-    assert!(said(&["review", "recordings", "--new", "x.json"]).contains("one FILE"));
+    assert!(said(&["review", "recordings", "--output", "x.json"]).contains("one FILE"));
     let template = ["replay", "-r", "recordings/{session}.json", "--pending", "x.pending"];
     assert!(said(&template).contains("--pending FILE is for one recording"));
     run(&scene, &["rerecord", "recordings", "--pending", "--yes"], 0);

@@ -87,6 +87,8 @@ pub(crate) struct Response {
     pub(crate) head: Head,
     /// The body as it came: transfer chunks, or reads if there is no chunked framing.
     pub(crate) chunks: Vec<Vec<u8>>,
+    /// The lines after a chunked body, sorted.
+    pub(crate) trailers: Vec<String>,
     pub(crate) end: End,
 }
 
@@ -131,6 +133,7 @@ pub(crate) struct Client {
     wire: Wire<TcpStream>,
     rest: Rest,
     no_body: bool,
+    trailers: Vec<u8>,
     ended: Option<End>,
 }
 
@@ -145,7 +148,7 @@ impl Client {
         stream.set_nodelay(true).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         let (wire, rest) = (Wire::new(stream), Rest::Nothing);
-        Some(Self { wire, rest, no_body: false, ended: None })
+        Some(Self { wire, rest, no_body: false, trailers: Vec::new(), ended: None })
     }
 
     /// Makes one call on a new connection.
@@ -230,7 +233,7 @@ impl Client {
     pub(crate) fn chunk(&mut self) -> Option<Vec<u8>> {
         let next = match &mut self.rest {
             Rest::Nothing | Rest::Length(0) => Ok(None),
-            Rest::Chunked => self.wire.chunk(&mut Vec::new()),
+            Rest::Chunked => self.wire.chunk(&mut self.trailers),
             Rest::UntilClose => self.wire.some().map(Some),
             Rest::Length(left) => self.wire.some().map(|bytes| {
                 assert!(bytes.len() <= *left, "more bytes than the content-length");
@@ -263,7 +266,10 @@ impl Client {
     pub(crate) fn collect(&mut self, head: Head) -> Response {
         let chunks: Vec<_> = std::iter::from_fn(|| self.chunk()).collect();
         let end = self.ended.unwrap_or(End::Closed);
-        Response { status: status(&head), head, chunks, end }
+        let trailers = String::from_utf8(std::mem::take(&mut self.trailers)).unwrap();
+        let mut trailers: Vec<String> = trailers.lines().map(str::to_owned).collect();
+        trailers.sort();
+        Response { status: status(&head), head, chunks, trailers, end }
     }
 
     /// The answer, if it comes in full: the server may die at any moment.

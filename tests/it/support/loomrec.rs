@@ -10,6 +10,8 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
+
 use super::client::{Call, Client, Response};
 use super::gate::PATIENCE;
 
@@ -43,7 +45,18 @@ impl Finished {
 
 /// The binary, with only PATH from this machine's environment.
 pub(crate) fn command<A: AsRef<OsStr>>(dir: &Path, args: &[A]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_loomrec"));
+    prepared(Command::new(env!("CARGO_BIN_EXE_loomrec")), dir, args)
+}
+
+/// The binary, which may open at most this many files.
+pub(crate) fn command_with_files<A: AsRef<OsStr>>(most: u32, dir: &Path, args: &[A]) -> Command {
+    let mut shell = Command::new("sh");
+    let script = "ulimit -n \"$0\" && exec \"$@\"";
+    shell.args(["-c", script, &most.to_string(), env!("CARGO_BIN_EXE_loomrec")]);
+    prepared(shell, dir, args)
+}
+
+fn prepared<A: AsRef<OsStr>>(mut command: Command, dir: &Path, args: &[A]) -> Command {
     let path = std::env::var_os("PATH").unwrap_or_default();
     command.args(args).current_dir(dir).env_clear().env("PATH", path).env("HOME", dir);
     command.process_group(0);
@@ -231,6 +244,25 @@ impl Server {
         let address = address.trim_start_matches('s').trim_start_matches("://");
         let address = address.trim().trim_end_matches("\"}").parse().unwrap();
         Self { process, address }
+    }
+
+    /// The outcomes and the ends of the calls in its journal, once there are `count`.
+    #[track_caller]
+    pub(crate) fn call_outcomes(&self, count: usize) -> Vec<(String, String)> {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let journal = self.call(&Call::get("/__loomrec/journal")).expect(200).json();
+            let calls = journal["calls"].as_array().unwrap();
+            if calls.len() >= count {
+                let word = |call: &Value, name: &str| call[name].as_str().unwrap_or("").to_owned();
+                return calls
+                    .iter()
+                    .map(|call| (word(call, "outcome"), word(call, "end")))
+                    .collect();
+            }
+            assert!(Instant::now() < until, "{journal}");
+            std::thread::sleep(Duration::from_millis(5));
+        }
     }
 
     #[track_caller]

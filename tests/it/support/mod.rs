@@ -5,6 +5,7 @@ pub(crate) mod client;
 pub(crate) mod conversation;
 pub(crate) mod fleet;
 pub(crate) mod gate;
+pub(crate) mod http2_client;
 pub(crate) mod ledger;
 pub(crate) mod loomrec;
 pub(crate) mod memory;

@@ -49,6 +49,15 @@ enum Step {
 pub(crate) struct Answer(Vec<Step>);
 
 impl Answer {
+    /// The same answer with one more header, `name: value`.
+    pub(crate) fn header(mut self, line: &str) -> Self {
+        if let Some(Step::Bytes(head)) = self.0.first_mut() {
+            let at = head.windows(2).position(|two| two == b"\r\n").unwrap() + 2;
+            head.splice(at..at, format!("{line}\r\n").into_bytes());
+        }
+        self
+    }
+
     /// Raw bytes without a head; more may follow.
     pub(crate) fn raw(bytes: impl Into<Vec<u8>>) -> Self {
         Self::default().bytes(bytes)

@@ -81,7 +81,7 @@ fn no_command_uses_a_pointer_file_to_a_bucket_that_the_user_does_not_trust() {
         &["verify", POINTER],
         &["verify", "--deep", POINTER],
         &["export", "--to", "har", POINTER],
-        &["ui", "--no-open", POINTER],
+        &["ui", POINTER],
     ] {
         std::fs::copy(pointed.0.scene.path("run.json"), pointed.0.scene.path("agent.json"))
             .unwrap();

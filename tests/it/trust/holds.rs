@@ -196,7 +196,7 @@ fn recordings_in_object_stores_need_trust_however_the_file_names_them() {
             &["show", "79c0"],
             &["stats"],
             &["verify"],
-            &["ui", "--no-open"],
+            &["ui"],
             &["export", "--to", "har"],
         ] {
             run(line).expect(2).says(&["loomrec.toml:1", &said, "loomrec trust"]);

@@ -7,7 +7,18 @@ const [client, ...prompts] = words;
 const REFUSED = "https://gateway.example";
 globalThis.AI_SDK_LOG_WARNINGS = false;
 
+/** By axios in this version, whose calls have a full address. */
+const byAxios = (name) => async (prompt, baseURL = process.env.OPENAI_BASE_URL ?? "https://api.openai.com/v1") => {
+  const { default: axios } = await import(name);
+  const messages = [{ role: "user", content: prompt }];
+  const headers = { authorization: `Bearer ${process.env.OPENAI_API_KEY}` };
+  const { data } = await axios.post(`${baseURL}/chat/completions`, { model: "gpt-4o-mini", messages }, { headers });
+  return data.choices[0].message.content;
+};
+
 const CLIENTS = {
+  axios: byAxios("axios"),
+  "axios-1.7": byAxios("axios-1.7"),
   async openai(prompt, baseURL) {
     const { default: OpenAI } = await import("openai");
     const messages = [{ role: "user", content: prompt }];
@@ -27,6 +38,25 @@ const CLIENTS = {
     const options = baseUrl ? { httpOptions: { baseUrl } } : {};
     const given = new GoogleGenAI({ apiKey: process.env.GEMINI_API_KEY, ...options });
     return (await given.models.generateContent({ model: "gemini-2.5-flash", contents: prompt })).text;
+  },
+  // Over HTTP/2, complete and as a stream.
+  async "@aws-sdk/client-bedrock-runtime"(prompt, endpoint) {
+    const { BedrockRuntimeClient, ConverseCommand, ConverseStreamCommand } = await import("@aws-sdk/client-bedrock-runtime");
+    const given = new BedrockRuntimeClient({ region: "us-east-1", endpoint, maxAttempts: 1 });
+    const asked = {
+      modelId: "us.anthropic.claude-haiku-4-5-20251001-v1:0",
+      messages: [{ role: "user", content: [{ text: prompt }] }],
+    };
+    try {
+      const complete = (await given.send(new ConverseCommand(asked))).output.message.content[0].text;
+      let streamed = "";
+      for await (const event of (await given.send(new ConverseStreamCommand(asked))).stream) {
+        streamed += event.contentBlockDelta?.delta?.text ?? "";
+      }
+      return [complete, streamed];
+    } finally {
+      given.destroy();
+    }
   },
   async ai(prompt, baseURL) {
     const { createOpenAI } = await import("@ai-sdk/openai");

@@ -8,8 +8,9 @@ import os
 import sys
 
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # else it fetches prices as it loads
-os.environ.setdefault("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE")  # replay gives no stand-in for these
-os.environ.setdefault("AWS_SECRET_ACCESS_KEY", "none")
+if not {"AWS_PROFILE", "AWS_CONFIG_FILE"} & os.environ.keys():  # replay gives no stand-in for these
+    os.environ.setdefault("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE")
+    os.environ.setdefault("AWS_SECRET_ACCESS_KEY", "none")
 REFUSED = "https://gateway.example"
 HERE = os.environ["LOOMREC_URL"]
 PROGRAMS = os.path.dirname(os.path.abspath(__file__))

@@ -1,4 +1,5 @@
-"""Serves tools with MCP's own SDK, on a free port that it prints, until its input ends."""
+"""Serves tools with MCP's own SDK, on a free port that it prints, until its input ends; with `--stdio`, over
+stdio."""
 
 import logging
 import socket
@@ -33,6 +34,8 @@ async def weave(rows: int, context: Context) -> str:
 
 
 def main() -> None:
+    if "--stdio" in sys.argv:
+        return server.run("stdio")
     listener = socket.create_server(("127.0.0.1", 0))
     app = server.streamable_http_app(json_response="--json" in sys.argv, stateless_http="--stateless" in sys.argv)
     running = uvicorn.Server(uvicorn.Config(app, log_level="error"))

@@ -1,12 +1,16 @@
 // What openai_realtime.py does, for Node, and how the connection was closed.
-// usage: openai_realtime.mjs [--direct] INSTRUCTIONS PROMPT
+// With --global, by the WebSocket of the language.
+// usage: openai_realtime.mjs [--direct] [--global] INSTRUCTIONS PROMPT
 import { words } from "./direct.mjs";
+import { OpenAIRealtimeWebSocket } from "openai/realtime/websocket";
 import { OpenAIRealtimeWS } from "openai/realtime/ws";
 import { emit, failure } from "./show.mjs";
 
-const [instructions, text] = words;
+const isGlobal = words[0] === "--global";
+const [instructions, text] = words.slice(isGlobal ? 1 : 0);
 const document = { events: [], errors: [] };
-const realtime = new OpenAIRealtimeWS({ model: "gpt-realtime" });
+const Realtime = isGlobal ? OpenAIRealtimeWebSocket : OpenAIRealtimeWS;
+const realtime = new Realtime({ model: "gpt-realtime", dangerouslyAllowBrowser: true });
 realtime.on("event", (event) => {
   document.events.push(event);
   if (event.type === "session.created") {
@@ -20,7 +24,7 @@ realtime.on("event", (event) => {
   }
 });
 realtime.on("error", (error) => document.errors.push(failure(error).failed));
-realtime.socket.on("close", (code, reason) => {
-  document.closed = { code, reason: reason.toString() };
+realtime.socket.addEventListener("close", ({ code, reason }) => {
+  document.closed = { code, reason };
   emit(document);
 });

@@ -1,20 +1,21 @@
 """One text turn over OpenAI's Realtime API, and what came, or how it failed.
 
-usage: openai_realtime.py INSTRUCTIONS PROMPT
+usage: openai_realtime.py [--azure] INSTRUCTIONS PROMPT
 """
 
 import sys
 
-from openai import OpenAI
+from openai import AzureOpenAI, OpenAI
 from show import emit, failure
 
-events, client = [], OpenAI()
+*kind, instructions, prompt = sys.argv[1:]
+events, client = [], AzureOpenAI(api_version="2025-04-01-preview") if kind == ["--azure"] else OpenAI()
 try:
     with client.realtime.connect(model="gpt-realtime") as connection:
         events.append(connection.recv())
         connection.session.update(session={"type": "realtime", "output_modalities": ["text"],
-                                           "instructions": sys.argv[1]})
-        content = [{"type": "input_text", "text": sys.argv[2]}]
+                                           "instructions": instructions})
+        content = [{"type": "input_text", "text": prompt}]
         connection.conversation.item.create(item={"type": "message", "role": "user", "content": content})
         connection.response.create()
         for event in connection:

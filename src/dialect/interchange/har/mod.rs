@@ -4,6 +4,7 @@ mod body;
 mod members;
 mod own;
 mod read;
+mod socket;
 mod write;
 
 pub(super) use read::read;

@@ -8,7 +8,9 @@ use serde_json::{Map, Value, json};
 use super::super::exchange::OwnDetails;
 use super::super::lenient::decode_base64;
 use loomrec_identity::RunValues;
-use loomrec_recording::{Chunk, Entry, RecordedCut, ResponseEnd};
+use loomrec_recording::{
+    Chunk, Entry, MessagePayload, MessageSender, RecordedCut, RecordedMessage, ResponseEnd,
+};
 
 /// The member's name.
 pub(super) const NAME: &str = "_loomrec";
@@ -26,6 +28,8 @@ pub(super) struct OwnMember {
     /// The time and the length of each chunk, if the member lists them.
     chunks: Option<Vec<(f64, usize)>>,
     pub(super) end: Option<ResponseEnd>,
+    /// The close of a WebSocket.
+    pub(super) close: Option<RecordedMessage>,
 }
 
 /// Returns the member for an entry, which is kept under this step.
@@ -51,6 +55,9 @@ pub(super) fn write(entry: &Entry, step: Option<&str>, request: bool, body: bool
     }
     if let Some(asked) = entry.request.as_ref().filter(|_| request) {
         out.insert("request_base64".to_owned(), STANDARD.encode(&asked.body).into());
+    }
+    if let Some(close) = entry.messages.last().filter(|last| is_close(last)) {
+        out.insert("close".to_owned(), close.to_json());
     }
     let Some(response) = &entry.response else { return Value::Object(out) };
     if body {
@@ -98,7 +105,27 @@ pub(super) fn read(value: &Value) -> OwnMember {
             Some("upstream_abort:reset") => Some(ResponseEnd::UpstreamAbort(RecordedCut::Reset)),
             _ => None,
         },
+        close: value.get("close").and_then(close),
     }
+}
+
+/// Whether a message is a close.
+fn is_close(message: &RecordedMessage) -> bool {
+    matches!(message.payload, MessagePayload::Close { .. })
+}
+
+/// Reads the close of a WebSocket.
+fn close(value: &Value) -> Option<RecordedMessage> {
+    let sender = match value.get("from")?.as_str()? {
+        "client" => MessageSender::Client,
+        "server" => MessageSender::Server,
+        _ => return None,
+    };
+    let at_ms = value.get("ms")?.as_f64().filter(|ms| ms.is_finite())?;
+    let code = u16::try_from(value.get("close")?.as_u64()?).ok();
+    let code = code.filter(|code| (1000..=4999).contains(code))?;
+    let reason = value.get("reason").and_then(Value::as_str).unwrap_or_default().to_owned();
+    Some(RecordedMessage::new(sender, at_ms, MessagePayload::Close { code, reason }))
 }
 
 fn run_values(value: &Value) -> RunValues {

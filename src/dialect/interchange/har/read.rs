@@ -18,7 +18,7 @@ use super::super::exchange::{
 };
 use super::super::read_context::{ReadContext, ReadProblem};
 use super::body::{HarBody, HarBytes, HarMessage, HarPair, pairs, posted};
-use super::own;
+use super::{own, socket};
 use crate::yaml;
 use crate::yaml::scalar::ScalarSchema;
 use loomrec_recording::{ResponseEnd, timestamp};
@@ -188,7 +188,7 @@ struct HarEntry {
     #[serde(rename = "_resourceType")]
     resource_type: Option<String>,
     #[serde(rename = "_webSocketMessages")]
-    messages: Option<IgnoredAny>,
+    messages: Option<Box<RawValue>>,
     #[serde(rename = "_loomrec")]
     own: Option<Value>,
 }
@@ -246,16 +246,26 @@ impl HarEntry {
     ) -> Result<ForeignExchange, (SkipCause, String)> {
         let damaged = |reason: String| (SkipCause::Damaged, reason);
         let held = self.own.as_ref().map(own::read);
-        if self.messages.is_some() || self.resource_type.as_deref() == Some("websocket") {
-            let reason = "a WebSocket, whose messages are not an exchange";
-            return Err((SkipCause::NoCall, reason.to_owned()));
-        }
-        let request = self.request.read(held.as_ref(), source).map_err(damaged)?;
+        let resource_type = self.resource_type.as_deref();
+        let is_socket = self.messages.is_some() || resource_type == Some(socket::RESOURCE_TYPE);
+        let mut request = self.request.read(held.as_ref(), source).map_err(damaged)?;
         let answered = self.response.ok_or_else(|| damaged("it holds no response".to_owned()))?;
-        let response = answered.read(held.as_ref(), source)?;
+        let mut response = answered.read(held.as_ref(), source)?;
         let time = held.as_ref().map_or(self.time, |held| held.latency_ms);
         let (first_ms, duration_ms) = times(self.timings, time);
         let began = self.started_date_time.filter(|text| timestamp::read(text).is_some());
+        let mut lost = Vec::new();
+        if is_socket {
+            socket::settle(&mut request, &mut response);
+        }
+        let messages = match is_socket && response.status == socket::ACCEPTED {
+            false => Vec::new(),
+            true => socket::exchanged(self.messages.as_deref(), began.as_deref(), held.as_ref())
+                .map_err(|why| damaged(format!("it is a WebSocket, and {why}")))?,
+        };
+        if !messages.is_empty() && held.is_none() {
+            lost.push(socket::UNKNOWN_END);
+        }
         let started = held.as_ref().map_or(began, |held| held.recorded_at.clone());
         Ok(ForeignExchange {
             place,
@@ -265,7 +275,8 @@ impl HarEntry {
             first_ms,
             duration_ms,
             own: held.map(|held| held.own),
-            lost: Vec::new(),
+            messages,
+            lost,
         })
     }
 }

@@ -93,9 +93,6 @@ fn bodies_are_found_in_base64_as_parameters_and_as_latin_1() {
 
 #[test]
 fn what_is_no_exchange_is_left_out_with_its_reason() {
-    let mut socket = entry();
-    socket["_webSocketMessages"] = json!([]);
-    assert!(only("", socket).unwrap_err().contains("WebSocket"));
     let mut failed = entry();
     failed["response"] = json!({"status": 0, "headers": [], "content": {}, "_error": "net::ERR"});
     assert!(only("", failed).unwrap_err().contains("never answered"));

@@ -3,11 +3,11 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use percent_encoding::percent_decode_str;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::super::response_body::usual_reason;
-use super::super::write::{EntryToWrite, WrittenEntry};
-use super::own;
+use super::super::write::{EntryToWrite, TRAILERS, WrittenEntry};
+use super::{own, socket};
 use loomrec_recording::{RecordedRequest, RecordedResponse, encoding};
 
 /// The most bytes to which a compressed body may decode to be shown.
@@ -30,9 +30,10 @@ pub(in super::super) fn entry(
     let first = chunks.first().map_or(whole, |chunk| chunk.at_ms).clamp(0.0, whole);
     let text = std::str::from_utf8(&request.body).ok();
     let (content, packed) = content(response);
+    let began = entry.recorded_at.as_deref().unwrap_or(LONG_AGO);
     let mut asked = json!({
         "method": request.method,
-        "url": url,
+        "url": socket::address(entry, url),
         "httpVersion": "HTTP/1.1",
         "cookies": [],
         "headers": headers(&request.headers),
@@ -46,9 +47,9 @@ pub(in super::super) fn entry(
         asked["postData"] = json!({ "mimeType": kind, "text": shown, "params": [] });
     }
     let reason = response.reason.as_deref().unwrap_or(usual_reason(response.status));
-    let mut out = Map::new();
+    let mut out = socket::members(entry, began);
     let mut set = |name: &str, value: Value| drop(out.insert(name.to_owned(), value));
-    set("startedDateTime", entry.recorded_at.as_deref().unwrap_or(LONG_AGO).into());
+    set("startedDateTime", began.into());
     set("time", json!(whole));
     set("request", asked);
     set(
@@ -69,8 +70,13 @@ pub(in super::super) fn entry(
     set("timings", json!({ "send": 0, "wait": first, "receive": whole - first }));
     set("comment", sent.key.into());
     set(own::NAME, own::write(entry, sent.step, text.is_none(), packed));
-    let lost =
-        if entry.extra.is_empty() { vec![] } else { vec!["fields that are not part of a call"] };
+    let mut lost = Vec::new();
+    if !entry.extra.is_empty() {
+        lost.push("fields that are not part of a call");
+    }
+    if !response.trailers.is_empty() {
+        lost.push(TRAILERS);
+    }
     WrittenEntry { text: Value::Object(out).to_string(), lost }
 }
 

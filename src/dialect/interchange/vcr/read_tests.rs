@@ -47,6 +47,7 @@ fn exchange(place: &str) -> ForeignExchange {
         first_ms: None,
         duration_ms: None,
         own: None,
+        messages: Vec::new(),
         lost: Vec::new(),
     }
 }

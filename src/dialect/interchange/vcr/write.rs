@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
 use super::super::response_body::usual_reason;
-use super::super::write::WrittenEntry;
+use super::super::write::{TRAILERS, WrittenEntry};
 use loomrec_recording::{RecordedRequest, RecordedResponse, ResponseEnd};
 
 /// The notation of a cassette.
@@ -40,6 +40,9 @@ impl Cassette {
         }
         if response.end != ResponseEnd::Complete {
             lost.push("that an answer was cut");
+        }
+        if !response.trailers.is_empty() {
+            lost.push(TRAILERS);
         }
         let text = match self.notation {
             Notation::Yaml => [

@@ -2,6 +2,9 @@
 
 use loomrec_recording::Entry;
 
+/// Listed as lost if an answer has trailers.
+pub(in super::super) const TRAILERS: &str = "the trailers of answers";
+
 /// An entry to be written.
 #[derive(Clone, Copy, Debug)]
 pub struct EntryToWrite<'a> {

@@ -68,7 +68,7 @@ pub(super) fn judge(
         |recorded: &RecordedResponse| judge_for(order, recorded).outcome == judged.outcome;
     if judged.is_failure() && !recorded.is_some_and(is_expected) {
         let why = judged.description().into_owned();
-        return Err(RejectReason::Busy { why, after: None });
+        return Err(busy(why, response));
     }
     let change = change(before, &order.name, entry);
     order.pending.mark(entry);
@@ -81,14 +81,20 @@ fn check_end(response: &RecordedResponse) -> Result<(), RejectReason> {
         ResponseEnd::Complete => Ok(()),
         ResponseEnd::ClientAbort => Err(RejectReason::Stopped),
         ResponseEnd::Truncated => {
-            let why = "the answer is larger than the limit of --max-copy; raise it".to_owned();
+            let why = "the answer is larger than the limit of --max-body; raise it".to_owned();
             Err(RejectReason::Failed { why })
         }
         ResponseEnd::UpstreamAbort(cut) => {
             let why = format!("the answer was cut: {cut}");
-            Err(RejectReason::Busy { why, after: None })
+            Err(busy(why, response))
         }
     }
+}
+
+/// Returns the reason to send a request again, after the wait that the answer asks for.
+fn busy(why: String, response: &RecordedResponse) -> RejectReason {
+    let after = backoff::requested_wait(&response.headers, OffsetDateTime::now_utc());
+    RejectReason::Busy { why, after }
 }
 
 /// Returns the outcome of an answer to this request.
@@ -103,10 +109,7 @@ fn bad_status(response: &RecordedResponse) -> RejectReason {
         None => format!("the upstream answered with status {status}"),
     };
     match status {
-        408 | 409 | 425 | 429 | 500 | 502 | 503 | 504 | 529 => {
-            let after = backoff::requested_wait(&response.headers, OffsetDateTime::now_utc());
-            RejectReason::Busy { why, after }
-        }
+        408 | 409 | 425 | 429 | 500 | 502 | 503 | 504 | 529 => busy(why, response),
         401 => RejectReason::Refused { why },
         _ => RejectReason::Failed { why },
     }

@@ -31,6 +31,7 @@ fn order(before: Option<Entry>) -> RerecordRequest {
             query: String::new(),
             headers: HeaderMap::new(),
             body: Bytes::new(),
+            aws: None,
             turn: None,
         },
         observed,
@@ -49,6 +50,7 @@ fn answer(status: u16, end: ResponseEnd, body: &str, content: &str) -> Entry {
         status,
         reason: None,
         headers: vec![("retry-after".into(), "2".into())],
+        trailers: Vec::new(),
         payload: ResponsePayload::new(ChunkLayout::Whole, chunks),
         end,
     };
@@ -98,7 +100,7 @@ fn answer_is_kept_only_when_it_came_to_a_good_end() {
     }
     assert_eq!(bad(answer(200, ResponseEnd::ClientAbort, "", "")), RejectReason::Stopped);
     let cut = bad(answer(200, ResponseEnd::UpstreamAbort(RecordedCut::Reset), "", ""));
-    assert!(matches!(cut, RejectReason::Busy { after: None, .. }));
+    assert!(matches!(cut, RejectReason::Busy { after: asked, .. } if asked == after));
     assert!(matches!(
         bad(answer(200, ResponseEnd::Truncated, "", "")),
         RejectReason::Failed { .. }

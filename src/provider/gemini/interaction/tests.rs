@@ -1,8 +1,8 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::Operation;
-use crate::test_calls::{judge, read, to_complete, to_stream};
+use crate::test_calls::{judge, read, to_complete, to_stream, write};
+use crate::{Answer, Operation, TokenUsage, ToolCall};
 
 const INTERACTIONS: Operation = Operation::INTERACTIONS;
 
@@ -103,6 +103,54 @@ fn cut_stream_and_failed_interaction_are_no_answers() {
     assert!(to_complete(INTERACTIONS, &stream(&[all[0].clone(), error, all[14].clone()])).is_err());
     assert!(judge(br#"{"id":"v1","status":"failed","steps":[]}"#, "application/json"));
     assert!(!judge(body().to_string().as_bytes(), "application/json"));
+}
+
+#[test]
+fn interaction_from_words_is_read_back_in_both_modes() {
+    let call = ToolCall { id: "f1".to_owned(), name: "sum".to_owned(), arguments: json!({"a": 1}) };
+    let usage = TokenUsage {
+        prompt_tokens: 7,
+        completion_tokens: 20,
+        total_tokens: 27,
+        reasoning_tokens: 4,
+        cached_tokens: 3,
+        cache_write_tokens: 0,
+    };
+    for (tool_calls, found, expected) in [
+        (vec![], None, "completed"),
+        (vec![], Some("length"), "incomplete"),
+        (vec![], Some("budget_exceeded"), "budget_exceeded"),
+        (vec![call], Some("stop"), "requires_action"),
+    ] {
+        let answer = Answer {
+            content: "Hello to you".to_owned(),
+            model: Some("gemini-3.5-flash".to_owned()),
+            usage: Some(usage),
+            finish_reason: found.map(str::to_owned),
+            tool_calls,
+            ..Answer::default()
+        };
+        let body = write(INTERACTIONS, &answer, "seed").unwrap();
+        let answer = Answer { finish_reason: Some(expected.to_owned()), ..answer };
+        assert_eq!(read(INTERACTIONS, false, &body), Some(answer.clone()));
+        let stream = to_stream(INTERACTIONS, &body, false).unwrap().concat();
+        assert_eq!(read(INTERACTIONS, true, &stream), Some(answer));
+        assert_eq!(to_complete(INTERACTIONS, &stream).unwrap(), body);
+    }
+}
+
+#[test]
+fn cut_off_interaction_keeps_its_thoughts_and_one_output() {
+    let mut whole = body();
+    let shape = INTERACTIONS.answer_shape(&whole).unwrap();
+    assert_eq!(shape.first_call(&mut whole).unwrap().arguments, "arguments");
+    let answer = read(INTERACTIONS, false, body().to_string().as_bytes()).unwrap();
+    shape.cut_off(Some("Hel"), &answer, &mut whole);
+    assert_eq!(whole["status"], "incomplete");
+    assert_eq!(whole["steps"][0], body()["steps"][0]);
+    assert_eq!(whole["steps"][1]["content"], json!([{"type": "text", "text": "Hel"}]));
+    let usage = &whole["usage"];
+    assert_eq!((&usage["total_output_tokens"], &usage["total_tokens"]), (&json!(0), &json!(7)));
 }
 
 proptest! {

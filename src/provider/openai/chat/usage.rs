@@ -12,10 +12,16 @@ pub(in crate::openai) fn usage<D: JsonView>(body: &D) -> Option<TokenUsage> {
         .and_then(counts)
 }
 
-/// The cost in US dollars that `usage` states: a number, or Perplexity's object. If a caller brings
-/// a key of its own, OpenRouter states its fee, and the provider's cost beside it.
+/// How many of xAI's ticks are a US dollar.
+const TICKS: f64 = 1e10;
+
+/// The cost in US dollars that `usage` states: a number, Perplexity's object, or xAI's ticks. If a
+/// caller brings a key of its own, OpenRouter states its fee, and the provider's cost beside it.
 pub(in crate::openai) fn stated_cost<D: JsonView>(body: &D) -> Option<f64> {
     let usage = body.member("usage")?;
+    if let Some(ticks) = usage.member("cost_in_usd_ticks").and_then(JsonView::float) {
+        return Some(ticks / TICKS).filter(|cost| *cost >= 0.0);
+    }
     let cost = usage.member("cost")?;
     let charged = cost.float().or_else(|| cost.member("total_cost")?.float())?;
     let has_own_key = usage.member("is_byok").is_some_and(JsonView::is_true);

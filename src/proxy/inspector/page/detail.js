@@ -3,6 +3,7 @@
 const TABS = [
   ["mismatch", "Mismatch", (details) => details.mismatch, drawMismatch],
   ["conversation", "Conversation", hasConversation, drawConversation],
+  ["messages", "Messages", (details) => exchangedOf(details) !== null, drawExchanged],
   ["stream", "Stream", (details) => chunksOf(details) !== null, drawStream],
   ["raw", "Raw", (details) => details.request || details.answer, drawRaw],
   ["fault", "Fault", (details) => faultOf(details) !== null, drawFault],
@@ -115,7 +116,7 @@ const busy = () => $("detail").getAttribute("aria-busy") === "true";
 function telling(names, call) {
   if (call.missed && names.includes("mismatch")) return "mismatch";
   if (call.outcome === "faulted" && names.includes("fault")) return "fault";
-  return ["conversation", "raw", "line"].find((name) => names.includes(name)) || names[0];
+  return ["conversation", "messages", "raw", "line"].find((name) => names.includes(name)) || names[0];
 }
 
 function chooseTab(name) {

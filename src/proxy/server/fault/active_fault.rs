@@ -11,13 +11,13 @@ use super::decision::{ChaosAction, FaultDecision};
 use super::fault_outcome::{FaultOutcome, OutcomePermit};
 use super::open_faults::TrackedCall;
 use super::recovery_tracker;
-use loomrec_fault::{CallFault, CallKey, DecidedFault, FaultObstacle};
+use loomrec_fault::{CallFault, CallKey, DecidedFault, FAULT_HEADER, FaultObstacle};
 use loomrec_telemetry::call_record::CallRecord;
 use loomrec_telemetry::journaled_request::JournaledChaos;
 use loomrec_telemetry::log;
 
 /// The header of an answer that names its fault.
-const FAULT: HeaderName = HeaderName::from_static("x-loomrec-fault");
+const FAULT: HeaderName = HeaderName::from_static(FAULT_HEADER);
 /// The header that names the rule which declared the fault.
 const RULE: HeaderName = HeaderName::from_static("x-loomrec-fault-rule");
 
@@ -50,6 +50,7 @@ fn bypass_label(why: &FaultObstacle) -> &'static str {
         FaultObstacle::NoBody | FaultObstacle::Empty => "no_body",
         FaultObstacle::NoStream | FaultObstacle::NoChecksum => "other_kind",
         FaultObstacle::TooShort { .. }
+        | FaultObstacle::NoNextMessage
         | FaultObstacle::SmallChunks { .. }
         | FaultObstacle::NoTerminator
         | FaultObstacle::LargeEvent { .. }
@@ -89,7 +90,7 @@ impl ActiveFault {
             obstacle: None,
             outcome: Arc::default(),
             order,
-            connection: caller.number,
+            connection: caller.number.id(),
         }
     }
 

@@ -12,12 +12,16 @@ use super::super::respond::ResponseBody;
 use super::active_fault::ActiveFault;
 use super::body::FaultBody;
 use super::faulted_call::FaultedCall;
+use super::faulted_conversation::FaultedConversation;
 use super::open_faults::TrackedCall;
 use super::settlement::FaultSettlement;
 use loomrec_engine::replay::ReplayBody;
-use loomrec_engine::{AnswerBody, CallOutcome};
-use loomrec_fault::{BodyTransform, DecidedFault, Fault, FaultObstacle, NotApplicable};
-use loomrec_provider::{AnswerOutcome, Framing, ResponseFormat};
+use loomrec_engine::websocket::conversation::NextConversation;
+use loomrec_engine::{AnswerBody, CallOutcome, IncomingCall};
+use loomrec_fault::{
+    BodyTransform, DecidedFault, Fault, FaultObstacle, MessageTransform, NotApplicable, Truncation,
+};
+use loomrec_provider::{AnswerOutcome, Framing, ResponseFormat, SocketProtocol};
 use loomrec_recording::encoding;
 use loomrec_recording::normalized_request::NormalizedRequest;
 
@@ -63,7 +67,7 @@ impl FaultedCall<'_> {
             // The answer behind the fault is made up, so the client must not get the whole of it.
             self.fault.decided.fault.move_to_default_point();
         }
-        if let Err(why) = obstacle(&self.fault, observed, &format, framing, response) {
+        if let Err(why) = obstacle(&self.fault, &self.call, &format, framing, response) {
             if let Some(settlement) = self.open.settlement() {
                 settlement.reclaim(&self.caller.proxy);
             }
@@ -74,14 +78,35 @@ impl FaultedCall<'_> {
 
     /// Applies the fault to the answer of the call.
     pub(super) async fn apply(mut self, response: Response<AnswerBody>) -> Response<ResponseBody> {
+        if has_messages(self.call.storable(), &response) && self.fault.obstacle.is_none() {
+            return self.converse(response);
+        }
         match (&self.fault.decided.fault, self.fault.obstacle.take()) {
             (Fault::Slow { .. }, _) => self.pass_late(response),
             (_, Some(why)) => self.pass_without_fault(response, why),
-            (Fault::PartialResponse { .. } | Fault::ToolCallFault { .. }, None) => {
-                self.rewrite(response).await
-            }
+            (fault, None) if fault.rewrites() => self.rewrite(response).await,
             (_, None) => self.transform(response),
         }
+    }
+
+    /// Changes the messages of the conversation that follows the response.
+    fn converse(mut self, mut response: Response<AnswerBody>) -> Response<ResponseBody> {
+        let transform = match MessageTransform::new(&self.fault.decided.fault) {
+            Ok(transform) => transform,
+            Err(why) => return self.pass_without_fault(response, why),
+        };
+        let Some(conversation) = NextConversation::take(&mut response) else {
+            return self.pass_unchanged(response);
+        };
+        self.fault.label(response.headers_mut());
+        if self.fault.decided.fault.only_delays() {
+            self.set_recovers(response.status());
+        }
+        let (faults, control) = (Arc::clone(&self.caller.proxy.faults), self.control.clone());
+        let fault = self.fault;
+        let faulted = FaultedConversation { conversation, transform, fault, faults, control };
+        NextConversation::follow(&mut response, faulted);
+        response.map(ResponseBody::Answer)
     }
 
     /// Passes on an answer that is late.
@@ -127,6 +152,10 @@ impl FaultedCall<'_> {
             _ => None,
         };
         let (mut parts, body) = response.into_parts();
+        if let Fault::StreamTruncate(Truncation { close: Some(close), .. }) = fault {
+            // The turn over a WebSocket ends with it.
+            parts.extensions.insert(close.clone());
+        }
         changing.head(&mut parts.status, &mut parts.headers, total);
         self.fault.label(&mut parts.headers);
         if matches!(fault, Fault::WrongLength { .. }) {
@@ -178,16 +207,25 @@ impl FaultedCall<'_> {
 /// Why it cannot happen.
 fn obstacle(
     active: &ActiveFault,
-    observed: &NormalizedRequest,
+    call: &IncomingCall,
     format: &ResponseFormat<'_>,
     framing: Option<Framing>,
     response: &Response<AnswerBody>,
 ) -> Result<(), FaultObstacle> {
-    let fault = &active.decided.fault;
+    let (fault, observed) = (&active.decided.fault, call.storable());
+    if has_messages(observed, response) {
+        let trial = MessageTransform::new(fault)?;
+        let count = NextConversation::server_messages(response);
+        return count.map_or(Ok(()), |count| trial.try_on(count));
+    }
+    check_transport(fault, call.is_turn)?;
     match fault {
         Fault::Slow { .. } => return Ok(()),
         _ if is_bodiless(observed, response.status()) => return Err(FaultObstacle::NoBody),
-        Fault::PartialResponse { .. } | Fault::ToolCallFault { .. } => {
+        Fault::ToolResultFault { .. } if !observed.call.operation.has_tool_results() => {
+            return Err(NotApplicable::NoToolResult.into());
+        }
+        fault if fault.rewrites() => {
             let AnswerBody::Replay(body) = response.body() else { return Ok(()) };
             loomrec_fault::rewrite(fault, format, framing, &body.whole())?;
             return Ok(());
@@ -207,7 +245,29 @@ fn obstacle(
 
 /// Whether an answer has no body by its nature.
 fn is_bodiless(observed: &NormalizedRequest, status: StatusCode) -> bool {
-    observed.request.method == "HEAD" || matches!(status.as_u16(), 204 | 304)
+    observed.request.method == "HEAD" || matches!(status.as_u16(), 101 | 204 | 304)
+}
+
+/// Whether messages follow a response. Those of OpenAI's Responses are answers to calls of their own.
+fn has_messages(observed: &NormalizedRequest, response: &Response<AnswerBody>) -> bool {
+    response.extensions().get::<NextConversation>().is_some()
+        && SocketProtocol::of_path(&observed.request.path) != SocketProtocol::Responses
+}
+
+/// Looks for what keeps a fault from happening over HTTP, or to a turn over a WebSocket.
+///
+/// # Errors
+/// Why it cannot happen.
+fn check_transport(fault: &Fault, is_turn: bool) -> Result<(), FaultObstacle> {
+    Err(match fault {
+        Fault::StreamTruncate(Truncation { close: Some(_), .. }) if !is_turn => {
+            NotApplicable::NoSocket.into()
+        }
+        Fault::WrongLength { .. } | Fault::BadEncoding if is_turn => {
+            NotApplicable::Socket { fault: fault.name() }.into()
+        }
+        _ => return Ok(()),
+    })
 }
 
 /// Applies a fault to a recorded answer that is not sent.
@@ -266,9 +326,7 @@ async fn rewrite(
 ) -> Result<Response<AnswerBody>, (Response<AnswerBody>, FaultObstacle)> {
     let fault = active.decided.fault.clone();
     let change = |bytes: &[u8]| loomrec_fault::rewrite(&fault, format, framing, bytes);
-    if let AnswerBody::Tee(body) = response.body() {
-        body.note_change();
-    }
+    response.body().note_change();
     let (mut parts, body) = response.into_parts();
     let changed = match body {
         AnswerBody::Replay(body) => match body.rewritten(change) {

@@ -61,9 +61,7 @@ impl FaultBody {
         (faults, control): (Arc<FaultContext>, ResponseControl),
     ) -> Self {
         let announced = body.size_hint().exact();
-        if let AnswerBody::Tee(recorded) = &body {
-            recorded.note_change();
-        }
+        body.note_change();
         Self {
             body,
             faults,

@@ -94,7 +94,7 @@ pub(super) async fn decide<'a>(
         body: LazyBody::from(&*observed.request.body),
         of_key: turn.of_key,
         of_step,
-        connection: caller.number,
+        connection: caller.number.accepted,
     };
     let decided = turn.decide(&facts, declarations.with_those_of(declarer.as_ref()));
     let fault = decided.map(|decided| FaultDecision {

@@ -9,12 +9,12 @@ use super::super::{Proxy, client_header};
 use loomrec_dialect::compat::header_chaos::{CHAOS_PREFIX, HeaderChaos};
 use loomrec_dialect::compat::test_name::test_of;
 use loomrec_engine::{AnswerDeclarer, IncomingCall, RunStrictness};
-use loomrec_fault::{ChaosRates, EntryFault, Fault, FaultDeclarations};
+use loomrec_fault::{ChaosRates, EntryFault, FAULT_HEADER, Fault, FaultDeclarations};
 use loomrec_recording::redact::{CallCredentials, is_clean};
 use loomrec_script::DeclaredFault;
 
 /// The header that declares the fault of one call.
-const FAULT: HeaderName = HeaderName::from_static("x-loomrec-fault");
+const FAULT: HeaderName = HeaderName::from_static(FAULT_HEADER);
 
 /// The faults that are declared for one call, whatever answers it.
 #[derive(Debug, Default)]

@@ -15,6 +15,7 @@ mod decision;
 mod declared;
 mod fault_outcome;
 mod faulted_call;
+mod faulted_conversation;
 mod no_response;
 mod open_faults;
 mod recovery_state;

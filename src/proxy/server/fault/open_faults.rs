@@ -15,7 +15,7 @@ const MOST_WORKS: usize = 1024;
 
 /// By how many microseconds a call elsewhere may come before the end of the call that its client
 /// left: the end of a connection and the first bytes of another may be seen in any order.
-const LEAVING: i64 = 250_000;
+const LEAVING: i64 = 1_000_000;
 
 /// A call, as far as the recovery from faults depends on it.
 #[derive(Clone, Debug)]

@@ -51,7 +51,8 @@ impl FaultedCall<'_> {
                 let cut = no_response::cut(then);
                 Err(no_response::keep(&self.caller.proxy, self.control, for_ms, cut).await)
             }
-            AnswerSubstitute::Answer(synthetic) => {
+            AnswerSubstitute::Answer(mut synthetic) => {
+                self.call.rpc_ids().iter().for_each(|ids| synthetic.address(ids));
                 let mut response = response(synthetic);
                 self.fault.label(response.headers_mut());
                 self.open.set_outcome(CallOutcome::Faulted, Some(response.status()));

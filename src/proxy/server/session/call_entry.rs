@@ -55,7 +55,7 @@ impl SessionTable {
         };
         take_prefix_out(parts);
         let connection = session_connection(&session, caller);
-        session.keep_connection(caller.number, Arc::clone(&connection) as _);
+        session.keep_connection(caller.number.id(), Arc::clone(&connection) as _);
         caller.set_session_connection(prefix, &session, &connection);
         Ok(connection)
     }
@@ -137,6 +137,13 @@ pub(crate) fn take_session_path(parts: &mut Parts) -> SessionPath {
         (Some(taken @ SessionPath(Some(_))), _) => taken,
         (_, named) => named,
     }
+}
+
+/// Returns the path and the query of a request, with the session that was taken out of them.
+pub(crate) fn whole_target(parts: &Parts) -> Box<str> {
+    let taken = parts.extensions.get::<SessionPath>().and_then(|taken| taken.0.as_deref());
+    let rest = parts.uri.path_and_query().map_or("/", PathAndQuery::as_str);
+    format!("{}{rest}", taken.unwrap_or_default()).into()
 }
 
 fn path_of(parts: &Parts) -> SessionPath {

@@ -27,7 +27,7 @@ use serde_json::{Value, json};
 use super::Proxy;
 use loomrec_engine::StrictAdmission;
 
-pub(super) use call_entry::{take_control_prefix, take_session_path};
+pub(super) use call_entry::{take_control_prefix, take_session_path, whole_target};
 pub(super) use control::{answer, health};
 pub(super) use endpoint::is_session_path;
 pub use limits::{OutsideCalls, SessionJudge, SessionLimits};

@@ -10,11 +10,11 @@ use hyper::upgrade::OnUpgrade;
 use tokio::sync::watch;
 
 use super::connection_context::ConnectionContext;
+use super::fault::FaultBodyEnd;
 use super::open_call::OpenCall;
 use super::peer::CallerStanding;
 use super::respond::ResponseBody;
 use super::{Proxy, UserNotice};
-use loomrec_engine::CallOutcome;
 use loomrec_engine::replay::{RecordingMismatchError, RefusedConversation};
 use loomrec_engine::websocket::conversation::{
     ConversationEnd, NextConversation, SocketConversation,
@@ -22,6 +22,7 @@ use loomrec_engine::websocket::conversation::{
 use loomrec_engine::websocket::handshake;
 use loomrec_engine::websocket::socket::SocketStream;
 use loomrec_engine::websocket::terms::ConversationTerms;
+use loomrec_engine::{AnswerOrigin, CallOutcome};
 use loomrec_provider::SocketProtocol;
 use turns::TurnHead;
 
@@ -158,14 +159,18 @@ async fn terms(caller: &ConnectionContext, closing: watch::Receiver<bool>) -> Co
         largest: proxy.config.max_body,
         silence: proxy.config.client_timeout.saturating_mul(PATIENCE).max(Duration::from_secs(1)),
         closing,
+        settles_take: true,
         may_reveal: standing != CallerStanding::OtherUser,
         redactor: Arc::clone(&proxy.redactor),
     }
 }
 
 fn conclude(proxy: &Proxy, call: &mut OpenCall, end: ConversationEnd) {
-    let ConversationEnd { messages, bytes, is_whole, miss, unplayed } = end;
+    let ConversationEnd { messages, bytes, is_whole, is_changed, miss, take, unplayed } = end;
     let record = call.record();
+    if let (Some(take), Some(AnswerOrigin::Take(served))) = (take, &mut record.origin) {
+        (served.index, served.number, served.outcome) = (take.index, take.number, take.outcome);
+    }
     (record.chunks, record.bytes) = (messages, bytes);
     let facts = Arc::clone(&record.facts);
     match (miss, unplayed) {
@@ -189,5 +194,5 @@ fn conclude(proxy: &Proxy, call: &mut OpenCall, end: ConversationEnd) {
     if is_whole {
         call.note_all_sent();
     }
-    call.conclude(None);
+    call.conclude(is_changed.then_some(FaultBodyEnd { is_whole, is_changed }));
 }

@@ -22,6 +22,7 @@ use loomrec_engine::websocket::socket::{
 };
 use loomrec_engine::websocket::terms::ConversationTerms;
 use loomrec_engine::websocket::turn_link::{SocketTurn, TurnLink};
+use loomrec_fault::SocketClose;
 use loomrec_provider::Framing;
 use loomrec_provider::framing::events;
 use loomrec_recording::MessagePayload;
@@ -51,8 +52,13 @@ struct ClientTurn {
     body: Bytes,
 }
 
-/// A message on its way to the client; `None` if the connection is to be cut.
-type Outgoing = Option<Bytes>;
+/// What goes to the client next.
+enum Outgoing {
+    /// A message.
+    Text(Bytes),
+    /// The end of the connection, with a close frame or without.
+    End(Option<SocketClose>),
+}
 
 impl TurnHead {
     /// Returns the head of the calls that follow a handshake. What belongs to the handshake alone is
@@ -133,8 +139,7 @@ pub(super) async fn hold(
     loop {
         tokio::select! {
             message = outgoing.recv() => {
-                let Some(Some(text)) = message else { return };
-                if writer.send(MessagePayload::Text(text)).await.is_err() {
+                if !send_next(message, &mut writer, &mut reader).await {
                     return;
                 }
             }
@@ -174,13 +179,29 @@ pub(super) async fn hold(
     }
 }
 
+/// Sends what comes next. Returns whether the connection goes on.
+async fn send_next(
+    message: Option<Outgoing>,
+    writer: &mut SocketWriter,
+    reader: &mut SocketReader,
+) -> bool {
+    match message {
+        Some(Outgoing::Text(text)) => writer.send(MessagePayload::Text(text)).await.is_ok(),
+        Some(Outgoing::End(Some(SocketClose { code, reason }))) => {
+            socket::close(writer, reader, code, &reason).await;
+            false
+        }
+        Some(Outgoing::End(None)) | None => false,
+    }
+}
+
 /// Sends what is left to send, and closes the connection of a client whose upstream has ended.
 async fn end_with_upstream(
     writer: &mut SocketWriter,
     reader: &mut SocketReader,
     outgoing: &mut mpsc::Receiver<Outgoing>,
 ) {
-    while let Ok(Some(text)) = outgoing.try_recv() {
+    while let Ok(Outgoing::Text(text)) = outgoing.try_recv() {
         drop(writer.send(MessagePayload::Text(text)).await);
     }
     socket::close(writer, reader, GOING_AWAY, "the upstream has ended").await;
@@ -246,20 +267,27 @@ async fn answer_lane(
         let lane = turn.lane.clone();
         let Some(parts) = head.parts() else { return };
         let own = link.clone().map(|link| SocketTurn::new(link, lane.clone(), turn.event));
-        let is_whole = match answer_turn(&caller, parts, turn.body, own).await {
+        let passed = match answer_turn(&caller, parts, turn.body, own).await {
             Ok(response) => pass_on(response, &lane, &out).await,
-            Err(_) => false,
+            Err(_) => Err(None),
         };
-        if !is_whole {
+        if let Err(close) = passed {
             // The client may have left already.
-            drop(out.send(None).await);
+            drop(out.send(Outgoing::End(close)).await);
             return;
         }
     }
 }
 
-/// Passes an answer on, event by event. Returns whether it did not end in a cut.
-async fn pass_on(response: Response<OutBody>, lane: &str, out: &mpsc::Sender<Outgoing>) -> bool {
+/// Passes an answer on, event by event.
+///
+/// # Errors
+/// If it ends in a cut: the close frame in the place of that, if a fault has one.
+async fn pass_on(
+    response: Response<OutBody>,
+    lane: &str,
+    out: &mpsc::Sender<Outgoing>,
+) -> Result<(), Option<SocketClose>> {
     let (parts, mut body) = response.into_parts();
     let media = parts.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let media = media.unwrap_or_default().split(';').next().unwrap_or_default().trim();
@@ -267,20 +295,20 @@ async fn pass_on(response: Response<OutBody>, lane: &str, out: &mpsc::Sender<Out
         parts.status == StatusCode::OK && Framing::of_media(media) == Some(Framing::Sse);
     let mut rest = Vec::new();
     while let Some(frame) = body.frame().await {
-        let Ok(frame) = frame else { return false };
+        let Ok(frame) = frame else { return Err(parts.extensions.get().cloned()) };
         let Ok(data) = frame.into_data() else { continue };
         rest.extend_from_slice(&data);
         if !is_stream {
             if rest.len() > LONGEST_ERROR {
-                return false;
+                return Err(None);
             }
             continue;
         }
         let (texts, consumed) = finished_events(&rest, lane);
         rest.drain(..consumed);
         for text in texts {
-            if out.send(Some(text)).await.is_err() {
-                return true;
+            if out.send(Outgoing::Text(text)).await.is_err() {
+                return Ok(());
             }
         }
     }
@@ -288,9 +316,10 @@ async fn pass_on(response: Response<OutBody>, lane: &str, out: &mpsc::Sender<Out
         let body: Value = serde_json::from_slice(&rest).unwrap_or_default();
         let text = String::from_utf8_lossy(&rest);
         let error = body.get("error").cloned().unwrap_or_else(|| json!({ "message": text }));
-        drop(out.send(Some(error_text(parts.status.as_u16(), &error, lane))).await);
+        let text = error_text(parts.status.as_u16(), &error, lane);
+        drop(out.send(Outgoing::Text(text)).await);
     }
-    true
+    Ok(())
 }
 
 /// Returns the messages for the events that have arrived in full, and how many bytes these took.

@@ -1,8 +1,8 @@
-"""Threads that a test has started and that outlive it: their calls belong to no later test.
+"""Threads and tasks that a test has started and that outlive it: no later test gets their calls.
 
 All tests of a process use the same addresses, as clients that live longer than a test need. So only
-the thread itself shows that a call comes too late. Workers of thread pools are left alone: they
-take their work from whoever submits it.
+the thread or the task shows that a call comes too late. Workers of thread pools are left alone: they
+take their work from all tests.
 """
 
 from __future__ import annotations
@@ -16,13 +16,15 @@ from contextlib import contextmanager
 from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
 
+from loomrec.pytest_plugin.late_tasks import LateTasks
+
 #: The code that the workers of pools run, by module and function.
 _POOLS = (("concurrent.futures.thread", "_worker"), ("multiprocessing.pool", "worker"))
 _SENDS = ("send", "sendall", "sendmsg")
 
 
 class LateThreads:
-    """Refuses what threads send to the server after the test that started them has ended."""
+    """Refuses what threads and tasks send to the server after the test that started them has ended."""
 
     def __init__(self) -> None:
         #: The address of the server.
@@ -30,29 +32,34 @@ class LateThreads:
         self._before: WeakSet[threading.Thread] = WeakSet()
         self._late: WeakKeyDictionary[threading.Thread, str] = WeakKeyDictionary()
         self._refused: list[str] = []
+        self._tasks = LateTasks()
 
     def begin(self) -> None:
-        """Notes the threads that were there before a test."""
+        """Notes the threads and tasks that were there before a test."""
         self._before = WeakSet(threading.enumerate())
+        self._tasks.begin()
 
     @contextmanager
     def exempt(self) -> Iterator[None]:
-        """Lets threads that are started within this context outlive the test."""
+        """Lets threads and tasks that are started within this context outlive the test."""
         known = set(threading.enumerate())
+        tasks = self._tasks.pending()
         yield
+        self._tasks.spare(tasks)
         self._before.update(thread for thread in threading.enumerate() if thread not in known)
 
     def leave(self, nodeid: str) -> None:
-        """Refuses, from now on, calls of threads that this test has started."""
+        """Refuses, from now on, calls of threads and tasks that this test has started."""
         here = threading.current_thread()
         for thread in threading.enumerate():
             if thread is not here and thread not in self._before and not _is_pooled(thread):
                 self._late[thread] = nodeid
-        if self._late:
+        if self._tasks.leave(nodeid) or self._late:
             self._watch()
 
     def close(self) -> list[str]:
-        """Ends the watch. Returns the tests whose threads have called too late."""
+        """Ends the watch. Returns the tests whose threads and tasks have called too late."""
+        self._tasks.close()
         for name in _SENDS:
             if getattr(vars(socket.socket).get(name), "loomrec", False):
                 delattr(socket.socket, name)
@@ -67,17 +74,23 @@ class LateThreads:
         inherited = getattr(socket.socket, name)
 
         def guarded(sock: socket.socket, *arguments: Any) -> Any:
-            nodeid = self._late.get(threading.current_thread())
-            if nodeid is not None and self._is_to_server(sock):
-                self._refused.append(f"{nodeid} ({threading.current_thread().name})")
+            late = self._ended_test()
+            if late is not None and self._is_to_server(sock):
+                nodeid, name = late
+                self._refused.append(f"{nodeid} ({name})")
                 raise ConnectionAbortedError(
-                    f"loomrec: the test {nodeid} has ended, and its thread"
-                    f" {threading.current_thread().name} calls an LLM"
+                    f"loomrec: the test {nodeid} has ended, and its {name} calls an LLM"
                 )
             return inherited(sock, *arguments)
 
         guarded.loomrec = True  # type: ignore[attr-defined]
         return guarded
+
+    def _ended_test(self) -> tuple[str, str] | None:
+        """Returns the test of the current thread or task and its name, if that test has ended."""
+        thread = threading.current_thread()
+        nodeid = self._late.get(thread)
+        return self._tasks.ended_test() if nodeid is None else (nodeid, thread.name)
 
     def _is_to_server(self, sock: socket.socket) -> bool:
         server = urllib.parse.urlsplit(self.server)

@@ -98,11 +98,11 @@ class RunSummary:
             yield "unused takes: " + _names([f"{path} ({number})" for path, number in unused])
 
 
-def late_line(threads: list[str]) -> str:
-    """The line that names threads which called after their test had ended."""
+def late_line(late: list[str]) -> str:
+    """The line that names threads and tasks which called after their test had ended."""
     return (
-        f"calls of threads after the end of their test were refused: {_names(sorted(set(threads)))};"
-        " end a thread in its test, or start it in a fixture of a wider scope"
+        f"calls after the end of their test were refused: {_names(sorted(set(late)))};"
+        " end a thread or task in its test, or start it in a fixture of a wider scope"
     )
 
 

@@ -34,7 +34,6 @@ const VALUES: &[(&str, &[&str])] = &[
     ("receipt", &["receipt.json"]),
     ("summary", &["summary.md"]),
     ("max_body", &["1000000"]),
-    ("max_connections", &["100"]),
     ("client_timeout", &["20"]),
     ("max_sessions", &["1"]),
     ("session_idle", &["1"]),

@@ -1,0 +1,87 @@
+//! How a recorded connection over a WebSocket begins: what its server says first, and the first message
+//! of its client.
+
+use std::collections::HashMap;
+
+use sha2::{Digest as _, Sha256};
+
+use loomrec_identity::{IdentityRules, PlacePattern, canonical_json, parse};
+use loomrec_provider::SocketProtocol;
+use loomrec_recording::{Entry, MessagePayload, MessageSender};
+
+/// The id of an item, which its client may make anew in each run.
+const ITEM_ID: &str = "/item/id";
+
+/// A SHA-256.
+pub(super) type MessageDigest = [u8; 32];
+
+/// How a recorded connection begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ConnectionOpening {
+    /// What the server sends before the client's first message.
+    pub(super) greeting: MessageDigest,
+    /// The client's first message; `None` if it sends none.
+    pub(super) first: Option<MessageDigest>,
+}
+
+/// How the recorded connections begin, by the index of their take.
+#[derive(Debug, Default)]
+pub(super) struct ConnectionOpenings(HashMap<usize, ConnectionOpening>);
+
+impl ConnectionOpenings {
+    /// Returns how the connection of a take begins, if it has one.
+    pub(super) fn find(&self, take: usize) -> Option<&ConnectionOpening> {
+        self.0.get(&take)
+    }
+
+    /// Notes how the connection of an entry begins, which is compared under these rules.
+    pub(super) fn note(&mut self, take: usize, entry: &Entry, rules: &IdentityRules) {
+        let Some(request) = entry.request.as_ref().filter(|_| !entry.messages.is_empty()) else {
+            return;
+        };
+        let is_greeting = |sender| sender == MessageSender::Server;
+        let mut greeting = Sha256::new();
+        let mut rest = entry.messages.iter().skip_while(|message| {
+            let is_before = is_greeting(message.sender);
+            if is_before {
+                greeting.update(message.payload.kind());
+                greeting.update((message.payload.bytes().len() as u64).to_le_bytes());
+                greeting.update(message.payload.bytes());
+            }
+            is_before
+        });
+        let first = rest.next().map(|first| &first.payload);
+        let first = first.filter(|first| !matches!(first, MessagePayload::Close { .. }));
+        let first = first.map(|first| first_digest(&request.path, first, rules));
+        let greeting = greeting.finalize().into();
+        self.0.insert(take, ConnectionOpening { greeting, first });
+    }
+}
+
+/// Returns the digest of a client's first message to this path, which is compared under these rules.
+pub(super) fn first_digest(
+    path: &str,
+    first: &MessagePayload,
+    rules: &IdentityRules,
+) -> MessageDigest {
+    digest(first, &opening_rules(path, rules))
+}
+
+/// Returns the rules under which first messages are compared.
+fn opening_rules(path: &str, rules: &IdentityRules) -> IdentityRules {
+    let protocol = SocketProtocol::of_path(path);
+    let item = protocol.names_items().then_some(ITEM_ID);
+    let ids = protocol.own_ids().iter().copied().chain(item);
+    rules.with(ids.filter_map(|id| PlacePattern::parse(id).ok()))
+}
+
+/// Returns a digest that is equal for all messages that are the same under these rules.
+fn digest(payload: &MessagePayload, rules: &IdentityRules) -> MessageDigest {
+    let mut hasher = Sha256::new();
+    hasher.update(payload.kind());
+    match parse(payload.bytes()) {
+        Ok(value) => hasher.update(canonical_json(&value, rules)),
+        Err(_) => hasher.update(payload.bytes()),
+    }
+    hasher.finalize().into()
+}
