@@ -261,6 +261,7 @@ fn other_things_in_the_place_of_an_answer_are_no_answer() {
 
 #[test]
 fn status_and_transport_are_judged_for_every_operation() {
+    let succeeded = GrpcStatus::find(&[], &[("grpc-status".to_owned(), "0".to_owned())]);
     for operation in Operation::all() {
         let with = |status, method, bytes: &'static [u8], end| {
             let body = ReceivedBody::Plain(bytes);
@@ -273,7 +274,7 @@ fn status_and_transport_are_judged_for_every_operation() {
                 body,
                 is_read: false,
                 end,
-                grpc_status: None,
+                grpc_status: succeeded.as_ref(),
             })
         };
         let complete = TransportEnd::Complete;
