@@ -6,7 +6,7 @@ use bytes::Bytes;
 use super::encoding::{self, DecodableBody, DecodeError, LARGEST};
 use super::entry::{Entry, RecordedCut, RecordedResponse, ResponseEnd};
 use super::message::{CUT_CLOSE_CODE, MessagePayload, MessageSender, NO_CLOSE_CODE};
-use super::redact::media_type;
+use super::redact::stated_media;
 use loomrec_provider::{
     AnswerOutcome, GrpcStatus, JudgedAnswer, Operation, ReceivedAnswer, ReceivedBody, TransportEnd,
     judge_answer,
@@ -90,7 +90,7 @@ impl RecordedResponse {
 
     /// The media type, without parameters; empty if there is none.
     pub fn media(&self) -> &str {
-        media_type(&self.headers)
+        stated_media(&self.headers)
     }
 }
 

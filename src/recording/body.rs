@@ -10,6 +10,7 @@ use bytes::{Bytes, BytesMut};
 use serde_json::{Map, Value};
 
 use super::json_style::JsonStyle;
+use loomrec_identity::media_type;
 use loomrec_identity::typed_field::{FieldError, FieldReader, FieldResult, value_kind};
 use loomrec_provider::Framing;
 
@@ -49,8 +50,7 @@ impl ChunkLayout {
     ///
     /// `content_type` is the header's value with its parameters; `""` if there is none.
     pub fn choose(content_type: &str, has_content_length: bool, frame_count: usize) -> Self {
-        let media_type = content_type.split(';').next().unwrap_or_default().trim();
-        if Framing::of_media(media_type).is_some() {
+        if Framing::of_media(media_type(content_type)).is_some() {
             Self::Chunks
         } else if has_content_length || frame_count <= 1 {
             Self::Whole

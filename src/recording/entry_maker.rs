@@ -10,7 +10,7 @@ use super::entry::{Entry, RecordedResponse, ResponseEnd};
 use super::gateway_cost::gateway_cost;
 use super::normalized_request::NormalizedRequest;
 use super::redact::{
-    CallCredentials, RawResponse, RedactedAnswer, Redactor, UnkeptReason, media_type,
+    CallCredentials, RawResponse, RedactedAnswer, Redactor, UnkeptReason, stated_media,
 };
 use loomrec_identity::{ClientPreset, RequestKey, RunValueFinder, RunValues};
 use loomrec_provider::{
@@ -182,7 +182,7 @@ impl EntryMaker<'_> {
         observed: &mut NormalizedRequest,
         secrets: &CallCredentials,
     ) -> Result<(Answer, JudgedAnswer), UnkeptReason> {
-        let media = media_type(&reply.headers).to_owned();
+        let media = stated_media(&reply.headers).to_owned();
         let came = RawResponse {
             operation: observed.call.operation,
             status: reply.status,

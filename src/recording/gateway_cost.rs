@@ -1,5 +1,6 @@
 //! The cost that a gateway states in the head of an answer.
 
+use super::redact::stated_media;
 use loomrec_provider::Framing;
 
 /// The header with the cost in US dollars. LiteLLM sends it, and so do gateways for LiteLLM's users.
@@ -12,8 +13,7 @@ pub(super) fn gateway_cost(headers: &[(String, String)]) -> Option<f64> {
         let found = headers.iter().find(|(name, _)| name == wanted);
         found.map_or("", |(_, value)| value.trim())
     };
-    let media = value("content-type").split(';').next().unwrap_or_default().trim();
-    if Framing::of_media(media).is_some() {
+    if Framing::of_media(stated_media(headers)).is_some() {
         return None;
     }
     value(COST).parse().ok().filter(|cost: &f64| cost.is_finite() && *cost >= 0.0)

@@ -68,7 +68,7 @@ pub use json_tokens::is_json;
 use loomrec_identity::multipart;
 pub use message::redact_messages;
 pub use placeholder::Placeholders;
-pub(crate) use response::media_type;
+pub(crate) use response::stated_media;
 pub use response::{RawResponse, RedactedAnswer, UnkeptReason};
 pub use value_replacement::replace_paths;
 

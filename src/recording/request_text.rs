@@ -6,6 +6,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::encoding;
 use super::redact::{MARK, OPAQUE, with_replaced_boundary};
+use loomrec_identity::media_type;
 
 /// The most plain bytes of a body that are searched.
 const MOST: usize = 64 << 20;
@@ -126,7 +127,7 @@ fn may_be_unmarked(content_type: &str, body: &[u8]) -> bool {
 
 /// Whether a body of this content type should be a text.
 pub(crate) fn is_text_type(content_type: &str) -> bool {
-    let media = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let media = media_type(content_type).to_ascii_lowercase();
     media.is_empty()
         || media.ends_with("json")
         || media.starts_with("text/")

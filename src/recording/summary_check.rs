@@ -78,9 +78,7 @@ impl<'a> SummaryCheck<'a> {
     pub(super) fn new(entry: &Entry, response: &RecordedResponse, bytes: &'a [u8]) -> Self {
         let call = entry.request.as_ref().map(|request| request.recognise());
         let operation = call.as_ref().map_or(Operation::OTHER, |call| call.operation);
-        let media = response.headers.iter().find(|(name, _)| name == "content-type");
-        let media = media.map_or("", |(_, value)| value.as_str());
-        let media = media.split(';').next().unwrap_or_default().trim();
+        let media = response.media();
         let framing = Framing::answered(operation, media, bytes);
         let answer = match framing {
             None => loomrec_provider::read_complete(operation, media, bytes),

@@ -5,6 +5,7 @@ use http::header::CONTENT_LENGTH;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use time::OffsetDateTime;
 
+use loomrec_identity::media_type;
 use loomrec_provider::{Framing, ResponseFormat};
 use loomrec_recording::body::Chunk;
 use loomrec_recording::encoding::{self, DecodeError};
@@ -78,8 +79,7 @@ impl ResponseDraft {
     /// Returns the media type, without parameters.
     pub fn media(&self) -> &str {
         let value = self.headers.get(http::header::CONTENT_TYPE);
-        let value = value.and_then(|value| value.to_str().ok()).unwrap_or_default();
-        value.split(';').next().unwrap_or_default().trim()
+        value.and_then(|value| value.to_str().ok()).map_or("", media_type)
     }
 
     /// Returns when the last chunk came.

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::side::{media, plain};
+use super::side::plain;
 use super::{CallDifference, CallHalf, ComparedSide, value};
 use loomrec_provider::framing::{self, StreamEvent};
 use loomrec_provider::{Framing, Operation, ResponseFormat};
@@ -116,7 +116,7 @@ fn of(side: &ComparedSide<'_>, response: &RecordedResponse) -> ComparedBody {
         }
         ComparedBody::Json(value)
     };
-    if let Some(framing) = Framing::answered(side.operation(), media(response), &bytes) {
+    if let Some(framing) = Framing::answered(side.operation(), response.media(), &bytes) {
         let whole = merged(side, framing, &bytes);
         return match whole.and_then(|whole| serde_json::from_slice(&whole).ok()) {
             Some(value) => tidied(value),

@@ -33,7 +33,7 @@ impl<'e> ComparedSide<'e> {
     pub(super) fn streamed(&self, response: &RecordedResponse) -> bool {
         let asked = self.call.as_ref().is_some_and(|call| call.streamed);
         let bytes = response.payload.bytes();
-        asked || Framing::answered(self.operation(), media(response), &bytes).is_some()
+        asked || Framing::answered(self.operation(), response.media(), &bytes).is_some()
     }
 
     /// Whether its entry has a summary of the answer.
@@ -53,7 +53,7 @@ impl<'e> ComparedSide<'e> {
                 if self.operation().makes_vectors() && self.entry.embeddings.is_empty() =>
             {
                 let answer = |bytes: Vec<u8>| {
-                    loomrec_provider::read_complete(self.operation(), media(response), &bytes)
+                    loomrec_provider::read_complete(self.operation(), response.media(), &bytes)
                 };
                 plain(response)
                     .and_then(answer)
@@ -71,11 +71,6 @@ pub(super) fn plain(response: &RecordedResponse) -> Option<Vec<u8>> {
         None => Some(bytes.to_vec()),
         Some(coding) => encoding::decode(&coding, &bytes, DECODED),
     }
-}
-
-/// Returns the media type without parameters; `""` if there is none.
-pub(super) fn media(response: &RecordedResponse) -> &str {
-    header(response, "content-type").split(';').next().unwrap_or_default().trim()
 }
 
 /// Returns the first header with this name; `""` if there is none.

@@ -169,14 +169,7 @@ fn message(status: u16, body: &[u8]) -> Option<String> {
     stated_error(body)
 }
 
-/// Returns the first value of a header.
-pub(super) fn header<'a>(response: &'a RecordedResponse, name: &str) -> Option<&'a str> {
-    let found = response.headers.iter().find(|(known, _)| known == name);
-    found.map(|(_, value)| value.as_str())
-}
-
 /// Returns the media type without parameters, in lower case.
 pub(super) fn media(response: &RecordedResponse) -> String {
-    let value = header(response, "content-type").unwrap_or_default();
-    value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
+    response.media().to_ascii_lowercase()
 }

@@ -8,6 +8,7 @@ use super::exchange::{
     SkippedItem, TextAnswer, TextExchange,
 };
 use super::header_list::{find_value, in_lower_case};
+use loomrec_identity::media_type;
 use loomrec_provider::{Framing, TokenUsage, ToolCall};
 use loomrec_recording::encoding;
 
@@ -156,7 +157,7 @@ pub(super) fn is_structured(content_type: &str) -> bool {
 
 /// Returns the media type of a `content-type`, without parameters and in lower case.
 pub(super) fn media_of(content_type: &str) -> String {
-    content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
+    media_type(content_type).to_ascii_lowercase()
 }
 
 #[cfg(test)]

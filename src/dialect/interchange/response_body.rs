@@ -5,6 +5,7 @@ use bytes::Bytes;
 use super::exchange::{ForeignResponse, ResponseContent};
 use super::header_list::{find_value, in_lower_case};
 use super::text_encoding::readable;
+use loomrec_identity::media_type;
 use loomrec_provider::{Framing, framing};
 use loomrec_recording::entry_maker::UpstreamReply;
 use loomrec_recording::{Chunk, encoding};
@@ -23,8 +24,7 @@ impl ReplyTimes {
     /// times of the first and of the last byte are known.
     fn chunks(self, headers: &[(String, String)], body: Bytes) -> Vec<Chunk> {
         let good = |ms: Option<f64>| ms.filter(|ms| ms.is_finite() && *ms >= 0.0).unwrap_or(0.0);
-        let media = find_value(headers, "content-type").unwrap_or_default();
-        let media = media.split(';').next().unwrap_or_default().trim();
+        let media = find_value(headers, "content-type").map_or("", media_type);
         let pieces = match Framing::of_media(media) {
             Some(framing) => events(framing, body),
             None => vec![body],

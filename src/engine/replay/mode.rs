@@ -127,6 +127,5 @@ fn start_of(response: &RecordedResponse) -> Vec<u8> {
 
 /// Returns the media type of a response, without parameters.
 fn media_type(response: &RecordedResponse) -> Option<&str> {
-    let value = response.headers.iter().find(|(name, _)| name == "content-type")?;
-    Some(value.1.split(';').next().unwrap_or_default().trim())
+    Some(response.media()).filter(|media| !media.is_empty())
 }

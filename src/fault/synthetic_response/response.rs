@@ -1,5 +1,6 @@
 //! A response made by a fault.
 
+use loomrec_identity::media_type;
 use loomrec_provider::RpcIds;
 
 /// A response made by a fault. Its headers do not include the length.
@@ -23,8 +24,8 @@ impl SyntheticResponse {
     pub fn address(&mut self, ids: &RpcIds) {
         let is_media = |(name, _): &&(String, String)| name.eq_ignore_ascii_case("content-type");
         let media = self.headers.iter().find(is_media).map(|(_, value)| value.as_str());
-        let media = media.unwrap_or_default().split(';').next().unwrap_or_default();
-        self.body = ids.addressed(media.trim(), &self.body);
+        let media = media.map_or("", media_type);
+        self.body = ids.addressed(media, &self.body);
     }
 
     /// Whether it has a header of this name.

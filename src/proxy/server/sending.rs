@@ -7,6 +7,7 @@ use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 
 use loomrec_engine::RequestSummary;
+use loomrec_identity::media_type;
 use loomrec_provider::{Framing, is_stream_finished};
 use loomrec_recording::encoding;
 use loomrec_telemetry::call_record::SendEnd;
@@ -109,8 +110,8 @@ impl SentStream {
     /// Begins a stream. `None` if the answer is not a stream, or cannot be read.
     fn begin(headers: &HeaderMap, recorded: impl FnOnce() -> Option<Bytes>) -> Option<Self> {
         let media = headers.get(http::header::CONTENT_TYPE)?.to_str().ok()?;
-        let media = media.split(';').next().unwrap_or_default().trim();
-        let is_read = Framing::of_media(media).is_some() && encoding::coding_of(headers).is_none();
+        let is_read = Framing::of_media(media_type(media)).is_some()
+            && encoding::coding_of(headers).is_none();
         if !is_read {
             return None;
         }

@@ -16,6 +16,7 @@ use super::event_address::{EventAddresses, EventFinding, spliced};
 use super::{Proxy, authority};
 use loomrec_engine::route::Route;
 use loomrec_engine::{AnswerBody, EditedBody, IncomingCall, LocalAddresses};
+use loomrec_identity::media_type;
 use loomrec_provider::directory::ApiAddress;
 use loomrec_provider::framing::Framing;
 use loomrec_provider::{AddressMembers, address_members, find_addresses};
@@ -343,5 +344,5 @@ impl AddressServer<'_> {
 /// Returns the media type, in lower case and without parameters.
 fn media_of(headers: &HeaderMap) -> String {
     let media = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    media.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
+    media_type(media).to_ascii_lowercase()
 }

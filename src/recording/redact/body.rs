@@ -11,7 +11,7 @@ use super::placeholder::{Placeholders, RedactionMark};
 use super::search::{RedactSearch, place_in_source};
 use super::wide_search::wide_encoding;
 use super::{CallCredentials, Redactor, until_clean};
-use loomrec_identity::multipart;
+use loomrec_identity::{media_type, multipart};
 
 /// A body after redaction by the patterns alone, and after full redaction.
 pub struct RedactedBody<'a> {
@@ -259,7 +259,7 @@ impl BodyKind {
     /// Returns the kind of a body with this content type. A body that begins as an object is JSON
     /// whatever its type says: `curl -d` calls it a form.
     fn of(content_type: &str, body: &[u8]) -> Self {
-        let media = content_type.split(';').next().unwrap_or_default().trim();
+        let media = media_type(content_type);
         let start = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body).trim_ascii_start();
         let is_form = media.eq_ignore_ascii_case("application/x-www-form-urlencoded");
         match start.first() {

@@ -13,6 +13,7 @@ use super::search::RedactSearch;
 use super::second_spelling::second_spellings;
 use super::wide_search::wide_encoding;
 use super::{CallCredentials, FoundSecret, Placeholders, Redactor, join};
+use loomrec_identity::media_type;
 use loomrec_provider::{Answer, Framing, Operation};
 
 /// An answer as the upstream sent it.
@@ -72,7 +73,7 @@ impl Redactor {
     ) -> Result<RedactedAnswer, UnkeptReason> {
         let RawResponse { operation, status, headers, chunks, placeholders } = response;
         let search = RedactSearch { redactor: self, secrets };
-        let media = media_type(headers).to_owned();
+        let media = stated_media(headers).to_owned();
         let packed = match search.look_into_packed(operation, &media, headers, chunks, max) {
             Ok(packed) => packed,
             Err(unkept) => {
@@ -357,10 +358,10 @@ fn keep_decoded(headers: &mut Vec<(String, String)>, chunks: &mut Vec<Chunk>, pl
     headers.retain(|(name, _)| name != "content-encoding" && name != "content-length");
 }
 
-/// The media type, without parameters.
-pub(crate) fn media_type(headers: &[(String, String)]) -> &str {
+/// Returns the media type that headers state, without parameters; `""` if they state none.
+pub(crate) fn stated_media(headers: &[(String, String)]) -> &str {
     let found = headers.iter().find(|(name, _)| name == "content-type");
-    found.map_or("", |(_, value)| value.split(';').next().unwrap_or("").trim())
+    found.map_or("", |(_, value)| media_type(value))
 }
 
 #[cfg(test)]

@@ -21,6 +21,7 @@ use loomrec_engine::{AnswerBody, CallOutcome, IncomingCall};
 use loomrec_fault::{
     BodyTransform, DecidedFault, Fault, FaultObstacle, MessageTransform, NotApplicable, Truncation,
 };
+use loomrec_identity::media_type;
 use loomrec_provider::{AnswerOutcome, Framing, ResponseFormat, SocketProtocol};
 use loomrec_recording::encoding;
 use loomrec_recording::normalized_request::NormalizedRequest;
@@ -306,7 +307,7 @@ fn framing(
         return None;
     }
     let media = headers.get(http::header::CONTENT_TYPE)?.to_str().ok()?;
-    let media = media.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let media = media_type(media).to_ascii_lowercase();
     let array = format.framing == Framing::Array && observed.call.streamed;
     match Framing::of_media(&media) {
         None if array && media == "application/json" => Some(Framing::Array),

@@ -23,6 +23,7 @@ use loomrec_engine::websocket::socket::{
 use loomrec_engine::websocket::terms::ConversationTerms;
 use loomrec_engine::websocket::turn_link::{SocketTurn, TurnLink};
 use loomrec_fault::SocketClose;
+use loomrec_identity::media_type;
 use loomrec_provider::Framing;
 use loomrec_provider::framing::events;
 use loomrec_recording::MessagePayload;
@@ -290,7 +291,7 @@ async fn pass_on(
 ) -> Result<(), Option<SocketClose>> {
     let (parts, mut body) = response.into_parts();
     let media = parts.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    let media = media.unwrap_or_default().split(';').next().unwrap_or_default().trim();
+    let media = media.map_or("", media_type);
     let is_stream =
         parts.status == StatusCode::OK && Framing::of_media(media) == Some(Framing::Sse);
     let mut rest = Vec::new();
