@@ -29,27 +29,17 @@ pub fn error(
     kind: &'static str,
     message: &str,
 ) -> Response<AnswerBody> {
-    if let Some(head) = loomrec_provider::error_head(provider, status.as_u16(), kind, message) {
-        return error_without_body(kind, head);
-    }
-    let body = loomrec_provider::error_body(provider, status.as_u16(), kind, message);
-    let mut response = full(status, "application/json", body);
-    response.headers_mut().insert(KIND, HeaderValue::from_static(kind));
-    for (name, value) in loomrec_provider::error_headers(provider, kind) {
-        if let Ok(value) = HeaderValue::from_str(&value) {
-            response.headers_mut().insert(name, value);
-        }
-    }
-    response
-}
-
-/// Returns a loomrec error that the head of an answer tells.
-fn error_without_body(
-    kind: &'static str,
-    head: Vec<(&'static str, String)>,
-) -> Response<AnswerBody> {
-    let mut response = Response::new(AnswerBody::Full(Full::default()));
-    for (name, value) in head {
+    let number = status.as_u16();
+    let (mut response, headers) =
+        match loomrec_provider::error_head(provider, number, kind, message) {
+            Some(head) => (Response::new(AnswerBody::Full(Full::default())), head),
+            None => {
+                let body = loomrec_provider::error_body(provider, number, kind, message);
+                let headers = loomrec_provider::error_headers(provider, kind);
+                (full(status, "application/json", body), headers)
+            }
+        };
+    for (name, value) in headers {
         if let Ok(value) = HeaderValue::from_str(&value) {
             response.headers_mut().insert(name, value);
         }

@@ -179,12 +179,17 @@ impl UpstreamClient {
 /// Returns the version of HTTP that a request needs. gRPC needs HTTP/2, which has no headers about the
 /// connection.
 fn prepare_version(headers: &mut HeaderMap) -> HttpVersion {
-    let media = headers.get(CONTENT_TYPE).and_then(|media| media.to_str().ok());
-    if !media.is_some_and(is_grpc_media) {
+    if !is_grpc(headers) {
         return HttpVersion::Http1;
     }
     headers.remove(CONNECTION);
     HttpVersion::Http2
+}
+
+/// Whether a head is that of a message of gRPC.
+pub fn is_grpc(headers: &HeaderMap) -> bool {
+    let media = headers.get(CONTENT_TYPE).and_then(|media| media.to_str().ok());
+    media.is_some_and(is_grpc_media)
 }
 
 /// Returns why a request had no answer. Failures of TLS are explained; others keep their text.

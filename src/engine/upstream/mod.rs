@@ -23,7 +23,7 @@ mod tunnel;
 
 pub use aws::{AwsScope, SignatureError};
 pub use body::UpstreamBody;
-pub use client::UpstreamClient;
+pub use client::{UpstreamClient, is_grpc};
 pub use error::UpstreamError;
 pub use framing::AmbiguousFraming;
 pub use request::UpstreamRequest;

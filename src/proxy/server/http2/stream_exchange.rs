@@ -4,7 +4,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use http::header::{CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HOST};
+use http::header::{CONTENT_LENGTH, COOKIE, HOST};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, Version};
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use hyper::client::conn::http1;
@@ -14,7 +14,7 @@ use tokio::task::{AbortHandle, JoinHandle};
 use super::open_stream::OpenStream;
 use super::stream_pipe::{StreamPipe, make_pipe};
 use super::trailer_carrier::{remove_carrier, unpack_trailers};
-use loomrec_provider::is_grpc_media;
+use loomrec_engine::upstream::is_grpc;
 
 /// The body of an answer on a stream.
 pub(super) struct StreamBody {
@@ -93,8 +93,7 @@ fn to_http1(request: Request<Incoming>) -> Request<Incoming> {
 /// Removes the length of an answer over gRPC without a body. The pipe has added it, and a client would
 /// take it for a field of the service's own.
 fn remove_grpc_length(headers: &mut HeaderMap) {
-    let media = headers.get(CONTENT_TYPE).and_then(|media| media.to_str().ok());
-    if media.is_some_and(is_grpc_media) {
+    if is_grpc(headers) {
         headers.remove(CONTENT_LENGTH);
     }
 }
