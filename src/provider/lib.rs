@@ -75,7 +75,10 @@ pub use error_request::request_id_headers;
 pub use error_text::{error_text, stated_error};
 pub use framing::{EventFrame, Framing};
 pub use grpc::{GrpcStatus, is_grpc_media};
-pub use mcp::{RpcEdit, RpcIds, RpcKind, RpcMethod, SESSION_HEADER as RPC_SESSION_HEADER};
+pub use mcp::{
+    RpcEdit, RpcFacts, RpcIds, RpcKind, RpcMethod, SESSION_HEADER as RPC_SESSION_HEADER,
+    rpc_closed_error, rpc_error_responses,
+};
 pub use mode::{reframe, to_complete, to_stream, write};
 pub use operation::{AddressMembers, Operation, ResponseFormat, StreamError, UsageNames};
 pub use provider_error::{ProviderError, natural_error, natural_error_after};

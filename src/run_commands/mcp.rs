@@ -6,7 +6,6 @@ mod declared_tools;
 mod fault_run;
 mod handshake_messages;
 mod line_reader;
-mod message_facts;
 mod open_requests;
 mod own_program;
 mod run_client;

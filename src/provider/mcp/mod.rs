@@ -2,10 +2,12 @@
 //! bodies.
 
 mod answer_ids;
+mod facts;
 mod method;
 mod reduction;
 mod row;
 
 pub use answer_ids::{RpcEdit, RpcIds};
+pub use facts::{RpcFacts, rpc_closed_error, rpc_error_responses};
 pub use method::{RpcKind, RpcMethod, SESSION_HEADER};
 pub(super) use row::recognise;

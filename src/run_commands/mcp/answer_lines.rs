@@ -10,12 +10,12 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::line_reader::LONGEST_LINE;
-use super::message_facts::{MessageFacts, closed_error, error_responses};
 use super::tool_server::one_line;
 use loomrec_engine::upstream::UpstreamBody;
 use loomrec_fault::FAULT_HEADER;
-use loomrec_provider::Framing;
+use loomrec_identity::media_type;
 use loomrec_provider::framing::{EventSplitter, events};
+use loomrec_provider::{Framing, RpcFacts, rpc_closed_error, rpc_error_responses};
 use serde_json::{Value, json};
 
 /// The code of an error that HTTP reports and JSON-RPC has no word for.
@@ -69,7 +69,7 @@ pub(super) async fn write_answer(
 
 /// Writes to the client that the server is gone.
 pub(super) async fn write_gone(request: &Bytes, why: &str, lines: &mpsc::Sender<Bytes>) {
-    if let Some(error) = closed_error(request, why) {
+    if let Some(error) = rpc_closed_error(request, why) {
         write_line(error.into(), lines).await;
     }
 }
@@ -77,7 +77,7 @@ pub(super) async fn write_gone(request: &Bytes, why: &str, lines: &mpsc::Sender<
 /// Returns the media type of an answer; empty if it has none.
 fn media_of(response: &Response<UpstreamBody>) -> &str {
     let media = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    media.unwrap_or_default().split(';').next().unwrap_or_default().trim()
+    media.map_or("", media_type)
 }
 
 /// Writes an answer whose status is an error. A server that is gone has the status 502.
@@ -95,7 +95,7 @@ async fn write_error(
         body => body.map(|body| body.to_bytes()).unwrap_or_default(),
     };
     let error = error_of(if is_page { b"" } else { &body }, status);
-    if let Some(error) = error_responses(request, &error) {
+    if let Some(error) = rpc_error_responses(request, &error) {
         write_line(error.into(), lines).await;
     }
     match status == StatusCode::BAD_GATEWAY && !has_fault {
@@ -168,8 +168,7 @@ async fn write_events(
 async fn write_event(event: &[u8], written: &mut Option<Instant>, lines: &mpsc::Sender<Bytes>) {
     for event in events(Framing::Sse, event) {
         let Some(data) = event.data.filter(|_| event.finished) else { continue };
-        let is_response =
-            || MessageFacts::read(&data).is_some_and(|facts| !facts.responses.is_empty());
+        let is_response = || RpcFacts::read(&data).is_some_and(|facts| !facts.responses.is_empty());
         if let Some(before) = written.filter(|_| is_response()) {
             tokio::time::sleep_until(before + RESPONSE_PAUSE).await;
         }

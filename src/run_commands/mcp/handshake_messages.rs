@@ -3,8 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-
-use super::message_facts::MessageFacts;
+use loomrec_provider::RpcFacts;
 
 /// The messages by which a client connects, in earlier versions of the protocol.
 #[derive(Debug, Default)]
@@ -18,7 +17,7 @@ struct HandshakeLines {
 
 impl HandshakeMessages {
     /// Keeps a message of the client if it belongs to the handshake.
-    pub(super) fn note(&self, facts: &MessageFacts, line: &Bytes) {
+    pub(super) fn note(&self, facts: &RpcFacts, line: &Bytes) {
         if facts.is_initialize() {
             self.lines().initialize = Some(line.clone());
         } else if facts.is_initialized() {

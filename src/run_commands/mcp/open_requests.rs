@@ -3,9 +3,8 @@
 use std::collections::VecDeque;
 
 use bytes::Bytes;
+use loomrec_provider::RpcFacts;
 use tokio::sync::mpsc;
-
-use super::message_facts::MessageFacts;
 
 /// The most requests of a server that wait for an answer of the client outside of its own requests.
 const MOST_ASKED: usize = 1000;
@@ -63,7 +62,7 @@ impl OpenRequests {
     /// Why the server answers no more.
     pub(super) fn open(
         &mut self,
-        facts: &MessageFacts,
+        facts: &RpcFacts,
     ) -> Result<mpsc::Receiver<AnswerMessage>, String> {
         if let Some(why) = &self.ended {
             return Err(why.clone());
@@ -76,7 +75,7 @@ impl OpenRequests {
     }
 
     /// Returns where a message of the server goes.
-    pub(super) fn route(&mut self, facts: &MessageFacts) -> MessageRoute {
+    pub(super) fn route(&mut self, facts: &RpcFacts) -> MessageRoute {
         let is_answered =
             |request: &OpenRequest| request.ids.iter().any(|id| facts.responses.contains(id));
         if let Some(place) = self.open.iter().position(is_answered) {
@@ -111,7 +110,7 @@ impl OpenRequests {
 
     /// Whether a message of the client only answers what the server asked outside of an answer. That
     /// is asked once.
-    pub(super) fn take_asked(&mut self, facts: &MessageFacts) -> bool {
+    pub(super) fn take_asked(&mut self, facts: &RpcFacts) -> bool {
         let is_asked = |id: &String| self.asked.contains(id);
         let is_reply = facts.method.is_none() && !facts.responses.is_empty();
         if !is_reply || !facts.requests.is_empty() || !facts.responses.iter().all(is_asked) {
@@ -149,8 +148,8 @@ impl OpenRequests {
 mod tests {
     use super::*;
 
-    fn facts(line: &str) -> MessageFacts {
-        MessageFacts::read(line.as_bytes()).unwrap()
+    fn facts(line: &str) -> RpcFacts {
+        RpcFacts::read(line.as_bytes()).unwrap()
     }
 
     /// Sends a message; returns the place of the answer that it belongs to, and whether it is last.

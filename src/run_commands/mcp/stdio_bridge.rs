@@ -14,7 +14,6 @@ use super::answer_lines::{AnswerEnd, write_answer, write_gone};
 use super::bridge_listener::BridgeListener;
 use super::handshake_messages::HandshakeMessages;
 use super::line_reader::{LONGEST_LINE, LineReader, ReadLine, send_line};
-use super::message_facts::MessageFacts;
 use super::run_client::RunClient;
 use super::run_place::RunPlace;
 use super::tool_process::ToolCommand;
@@ -22,6 +21,7 @@ use super::tool_server::ToolServer;
 use crate::stop_signals::StopSignals;
 use loomrec_cli::exit::{CommandFailure, UNEXPECTED, UNUSABLE};
 use loomrec_cli::output::Output;
+use loomrec_provider::RpcFacts;
 
 /// The most messages of a client that are not answered.
 const MOST_OPEN: usize = 1000;
@@ -150,7 +150,7 @@ impl StdioBridge {
     async fn take(&mut self, line: ReadLine) {
         let refused = match line {
             ReadLine::TooLong => TOO_LONG,
-            ReadLine::Text(line) => match MessageFacts::read(&line) {
+            ReadLine::Text(line) => match RpcFacts::read(&line) {
                 Some(facts) => return self.send(facts, line).await,
                 None => NOT_JSON,
             },
@@ -160,7 +160,7 @@ impl StdioBridge {
 
     /// Sends a message to the run. Returns once the server has got it, or its answer has begun, so that
     /// messages keep their order.
-    async fn send(&mut self, facts: MessageFacts, line: Bytes) {
+    async fn send(&mut self, facts: RpcFacts, line: Bytes) {
         if self.server.take_reply(&facts, &line).await {
             return;
         }

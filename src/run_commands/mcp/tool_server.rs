@@ -15,12 +15,12 @@ use tokio::sync::{OnceCell, mpsc, watch};
 
 use super::handshake_messages::HandshakeMessages;
 use super::line_reader::{LONGEST_LINE, LineReader, ReadLine};
-use super::message_facts::{MessageFacts, closed_error};
 use super::open_requests::{AnswerMessage, MessageRoute, OpenRequests};
 use super::tool_answer::ToolAnswerBody;
 use super::tool_process::{ToolCommand, ToolProcess};
 use loomrec_cli::output::Output;
 use loomrec_cli::terminal;
+use loomrec_provider::{RpcFacts, rpc_closed_error};
 
 /// How many lines that are no messages are shown.
 const SHOWN: usize = 5;
@@ -86,7 +86,7 @@ impl ToolServer {
 
     /// Sends a reply of the client to a request that the server sent by itself. Returns whether it is
     /// one.
-    pub(super) async fn take_reply(&self, facts: &MessageFacts, line: &Bytes) -> bool {
+    pub(super) async fn take_reply(&self, facts: &RpcFacts, line: &Bytes) -> bool {
         let is_reply = self.open().take_asked(facts);
         if let Some(Ok(process)) = self.process.get().filter(|_| is_reply) {
             process.write(line.clone()).await;
@@ -118,15 +118,15 @@ impl ToolServer {
         }
         let body = Limited::new(request.into_body(), LONGEST_LINE).collect().await;
         let line = body.map(|body| one_line(body.to_bytes())).unwrap_or_default();
-        let Some(facts) = MessageFacts::read(&line) else {
+        let Some(facts) = RpcFacts::read(&line) else {
             return Ok(ToolAnswerBody::json(StatusCode::BAD_REQUEST, Bytes::new()));
         };
         Ok(match self.forward(&facts, line.clone()).await {
             Ok(response) => response,
             Err(why) => {
                 let null = r#"{"jsonrpc":"2.0","method":"","id":null}"#;
-                let body =
-                    closed_error(&line, &why).or_else(|| closed_error(null.as_bytes(), &why));
+                let body = rpc_closed_error(&line, &why)
+                    .or_else(|| rpc_closed_error(null.as_bytes(), &why));
                 ToolAnswerBody::json(StatusCode::BAD_GATEWAY, body.unwrap_or_default())
             }
         })
@@ -138,7 +138,7 @@ impl ToolServer {
     /// Why the process gives none.
     async fn forward(
         self: &Arc<Self>,
-        facts: &MessageFacts,
+        facts: &RpcFacts,
         line: Bytes,
     ) -> Result<Response<ToolAnswerBody>, String> {
         facts.cancelled.iter().for_each(|id| self.open().cancel(id));
@@ -198,7 +198,7 @@ impl ToolServer {
     async fn connect(&self, process: &ToolProcess) -> Result<(), String> {
         let connect = || async {
             let Some(line) = self.handshake.initialize() else { return Ok(()) };
-            let facts = MessageFacts::read(&line).unwrap_or_default();
+            let facts = RpcFacts::read(&line).unwrap_or_default();
             let mut answer = self.open().open(&facts)?;
             process.write(line).await;
             while let Some(message) = answer.recv().await {
@@ -239,7 +239,7 @@ impl ToolServer {
 
     /// Sends a message of the process on.
     async fn deliver(&self, line: Bytes) {
-        let Some(facts) = MessageFacts::read(&line) else { return self.report_unread(&line) };
+        let Some(facts) = RpcFacts::read(&line) else { return self.report_unread(&line) };
         let route = self.open().route(&facts);
         match route {
             MessageRoute::Answer { reader, is_last } => {

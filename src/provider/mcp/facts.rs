@@ -1,32 +1,38 @@
 //! What a message in JSON-RPC says of its place in a conversation.
 
-use loomrec_identity::{Json, canonical, parse};
-use loomrec_provider::RpcIds;
 use serde_json::{Value, json};
 
+use super::answer_ids::RpcIds;
+use super::method::INITIALIZE;
+use loomrec_identity::{Json, canonical, parse};
+
+/// What a client says once it has connected.
+const INITIALIZED: &str = "notifications/initialized";
+/// What a client says that waits for a response no longer.
+const CANCELLED: &str = "notifications/cancelled";
 /// The code of an error that ends a connection, as the SDKs have it.
 const CONNECTION_CLOSED: i64 = -32000;
 
 /// What a line says, with one message or several in a list. Ids are canonical JSON texts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct MessageFacts {
+pub struct RpcFacts {
     /// The ids of the requests in it.
-    pub(super) requests: Vec<String>,
+    pub requests: Vec<String>,
     /// The ids of the responses in it.
-    pub(super) responses: Vec<String>,
+    pub responses: Vec<String>,
     /// The progress tokens that its requests give.
-    pub(super) given_tokens: Vec<String>,
+    pub given_tokens: Vec<String>,
     /// The progress token that a notification is about.
-    pub(super) about_token: Option<String>,
+    pub about_token: Option<String>,
     /// The id of the request that a client no longer waits for.
-    pub(super) cancelled: Option<String>,
+    pub cancelled: Option<String>,
     /// The method of a single message.
-    pub(super) method: Option<String>,
+    pub method: Option<String>,
 }
 
-impl MessageFacts {
+impl RpcFacts {
     /// Reads a line; `None` if it is no message in JSON-RPC, or not only messages.
-    pub(super) fn read(line: &[u8]) -> Option<Self> {
+    pub fn read(line: &[u8]) -> Option<Self> {
         let json = parse(line).ok()?;
         let mut facts = Self::default();
         match json.as_array() {
@@ -52,7 +58,7 @@ impl MessageFacts {
                 None => {
                     let about = params.and_then(|params| params.get("progressToken"));
                     self.about_token = about.map(text);
-                    let is_cancel = self.method.as_deref() == Some("notifications/cancelled");
+                    let is_cancel = self.method.as_deref() == Some(CANCELLED);
                     let request = params.and_then(|params| params.get("requestId"));
                     self.cancelled = request.filter(|_| is_cancel).map(text);
                 }
@@ -65,33 +71,33 @@ impl MessageFacts {
     }
 
     /// Whether a client connects with it.
-    pub(super) fn is_initialize(&self) -> bool {
-        self.method.as_deref() == Some("initialize")
+    pub fn is_initialize(&self) -> bool {
+        self.method.as_deref() == Some(INITIALIZE)
     }
 
     /// Whether a client says with it that it has connected.
-    pub(super) fn is_initialized(&self) -> bool {
-        self.method.as_deref() == Some("notifications/initialized")
+    pub fn is_initialized(&self) -> bool {
+        self.method.as_deref() == Some(INITIALIZED)
     }
 
     /// Whether a server answers it before a client has connected.
-    pub(super) fn needs_no_connection(&self) -> bool {
+    pub fn needs_no_connection(&self) -> bool {
         self.is_initialize() || self.is_initialized() || self.method.as_deref() == Some("ping")
     }
 }
 
 /// Returns the error responses to the requests of a message; `None` if it has none.
-pub(super) fn closed_error(message: &[u8], why: &str) -> Option<Vec<u8>> {
-    error_responses(message, &json!({ "code": CONNECTION_CLOSED, "message": why }))
+pub fn rpc_closed_error(message: &[u8], why: &str) -> Option<Vec<u8>> {
+    rpc_error_responses(message, &json!({ "code": CONNECTION_CLOSED, "message": why }))
 }
 
 /// Returns an error response with this error object to each request of a message; `None` if it has
 /// none.
-pub(super) fn error_responses(message: &[u8], error: &Value) -> Option<Vec<u8>> {
+pub fn rpc_error_responses(message: &[u8], error: &Value) -> Option<Vec<u8>> {
     if let Some(responses) = RpcIds::read(message).and_then(|ids| ids.error_object(error)) {
         return Some(responses);
     }
-    let facts = MessageFacts::read(message)?;
+    let facts = RpcFacts::read(message)?;
     let error = |id: &String| format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{error}}}");
     let errors: Vec<String> = facts.requests.iter().map(error).collect();
     match (errors.as_slice(), facts.method) {
@@ -106,7 +112,7 @@ mod tests {
     use super::*;
 
     fn read(line: &str) -> Option<(Vec<String>, Vec<String>)> {
-        MessageFacts::read(line.as_bytes()).map(|facts| (facts.requests, facts.responses))
+        RpcFacts::read(line.as_bytes()).map(|facts| (facts.requests, facts.responses))
     }
 
     fn ids(texts: &[&str]) -> Vec<String> {
@@ -147,7 +153,7 @@ mod tests {
     #[test]
     fn each_request_gets_an_error_under_its_own_id() {
         let text = |line: &str| {
-            closed_error(line.as_bytes(), "gone").map(|text| String::from_utf8(text).unwrap())
+            rpc_closed_error(line.as_bytes(), "gone").map(|text| String::from_utf8(text).unwrap())
         };
         let error = |id: &str| {
             format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32000,"message":"gone"}}}}"#)
