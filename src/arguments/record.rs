@@ -48,6 +48,13 @@ pub struct RecordArgs {
     #[arg(add = SettingScope::Run)]
     pub keep_failures: bool,
 
+    /// Keep the audio that clients send over WebSockets
+    ///
+    /// Without it, a recording has its length and its SHA-256, which is what a replay compares.
+    #[arg(long, env = "LOOMREC_KEEP_AUDIO", value_parser = FalseyValueParser::new())]
+    #[arg(add = SettingScope::Run)]
+    pub keep_audio: bool,
+
     /// Join the run with this ID, instead of the active run or a new one
     #[arg(long, value_name = "ID", env = "LOOMREC_RUN")]
     #[arg(add = SettingScope::Run)]

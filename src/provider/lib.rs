@@ -21,6 +21,7 @@ mod answer_outcome;
 mod answer_shape;
 mod anthropic;
 mod bedrock;
+mod client_audio;
 mod cohere;
 pub mod conversation;
 pub mod credential;
@@ -68,6 +69,7 @@ pub use answer_outcome::{
     judge_answer,
 };
 pub use answer_shape::{AnswerShape, CallSlot};
+pub use client_audio::ClientAudio;
 pub use directory::{KnownUpstream, upstream_for};
 pub use error_body::{error_body, error_head, error_headers};
 pub use error_reason::{ErrorReason, ReasonedError};

@@ -10,6 +10,8 @@ use super::SocketProtocol;
 const USUAL: f64 = 48_000.0;
 /// The bytes of a second of telephone audio.
 const TELEPHONE: f64 = 8_000.0;
+/// The ends of paths at which an API hears speech, Deepgram's.
+const SPEECH: [&str; 2] = ["/listen", "/agent/converse"];
 /// Texts that are shorter are not taken for audio.
 const SHORTEST: usize = 16;
 
@@ -26,6 +28,8 @@ pub struct MessageAudio {
 #[derive(Clone, Debug)]
 pub struct SocketAudio {
     protocol: SocketProtocol,
+    /// Whether the client's binary messages are audio.
+    is_speech: bool,
     /// The bytes of a second that the client sends, and of one that the server sends.
     rates: [Option<f64>; 2],
 }
@@ -38,7 +42,14 @@ impl SocketAudio {
             SocketProtocol::Realtime => Some(USUAL),
             SocketProtocol::Responses | SocketProtocol::Other => rate_of_query(query),
         };
-        Self { protocol, rates: [rate, rate] }
+        let is_speech = protocol == SocketProtocol::Other
+            && (rate.is_some() || SPEECH.iter().any(|end| path.ends_with(end)));
+        Self { protocol, is_speech, rates: [rate, rate] }
+    }
+
+    /// Whether the client's binary messages are audio.
+    pub(super) fn has_binary_audio(&self) -> bool {
+        self.is_speech
     }
 
     /// Returns the audio of a binary message with this many bytes; `None` if nothing says that these
@@ -46,6 +57,13 @@ impl SocketAudio {
     pub fn of_bytes(&self, bytes: usize, is_client: bool) -> Option<MessageAudio> {
         let rate = self.rates[usize::from(!is_client)];
         rate.map(|_| played(bytes, rate))
+    }
+
+    /// Returns the audio of a client's message in whose place only this number of bytes is known.
+    /// `envelope` is the message without it.
+    pub fn of_length(&self, bytes: usize, envelope: &Value) -> MessageAudio {
+        let media = find_media(envelope);
+        played(bytes, media.map_or(self.rates[0], rate_of_media))
     }
 
     /// Puts a note in the place of all audio of a message. Returns the audio, if there was any.
@@ -97,6 +115,18 @@ fn take_from(value: &mut Value, rate: Option<f64>, found: &mut Option<MessageAud
             items.iter_mut().for_each(|item| take_from(item, rate, found));
         }
         _ => {}
+    }
+}
+
+/// Returns the media type that a value states.
+fn find_media(value: &Value) -> Option<&str> {
+    match value {
+        Value::Object(members) => {
+            let stated = members.get("mimeType").or_else(|| members.get("mime_type"));
+            stated.and_then(Value::as_str).or_else(|| members.values().find_map(find_media))
+        }
+        Value::Array(items) => items.iter().find_map(find_media),
+        _ => None,
     }
 }
 

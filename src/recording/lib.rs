@@ -7,7 +7,9 @@
 mod adapter_hashes;
 pub mod answer_edit;
 mod answer_outcome;
+mod audio_note;
 pub mod body;
+mod client_audio;
 pub mod cost;
 pub mod document;
 pub mod encoding;
@@ -50,7 +52,9 @@ mod typed_reader;
 pub mod unchecked;
 
 pub use answer_outcome::PlainBody;
+pub use audio_note::{AudioDigest, AudioNote};
 pub use body::{Chunk, ChunkLayout, ResponsePayload};
+pub use client_audio::without_audio;
 pub use document::RecordingDocument;
 pub use entry::{Entry, EntryError, RecordedCut, RecordedRequest, RecordedResponse, ResponseEnd};
 pub use entry_name::EntryName;

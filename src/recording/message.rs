@@ -3,13 +3,14 @@
 //!
 //! In the file, a message is `{"from": "client", "ms": 12.5, …}` with one of `body` (JSON, as the
 //! body of a request is written), `text`, `base64` (a binary message), or `close`: a close code of
-//! RFC 6455, with its `reason`.
+//! RFC 6455, with its `reason`. In place of a client's audio there may be a note, `audio`.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use serde_json::{Map, Value};
 
+use super::audio_note::AudioNote;
 use super::body::{LONGEST_MS, decode_bytes, encode_bytes};
 use super::entry_field::{entry_fields, milliseconds, rounded};
 use loomrec_identity::typed_field::{FieldError, FieldReader};
@@ -28,6 +29,8 @@ pub struct RecordedMessage {
     pub at_ms: f64,
     /// What it holds.
     pub payload: MessagePayload,
+    /// What is kept in place of the client's audio, which the payload then lacks.
+    pub audio: Option<AudioNote>,
 }
 
 /// Who sent a message.
@@ -68,7 +71,8 @@ impl MessageSender {
 impl RecordedMessage {
     /// Returns a message at this time, rounded as the file holds it.
     pub fn new(sender: MessageSender, at_ms: f64, payload: MessagePayload) -> Self {
-        Self { sender, at_ms: rounded(at_ms.clamp(0.0, LONGEST_MS)), payload }
+        let at_ms = rounded(at_ms.clamp(0.0, LONGEST_MS));
+        Self { sender, at_ms, payload, audio: None }
     }
 
     /// Returns the message as it is in the file.
@@ -90,6 +94,9 @@ impl RecordedMessage {
                     out.insert("reason".into(), reason.as_str().into());
                 }
             }
+        }
+        if let Some(note) = &self.audio {
+            out.insert("audio".into(), note.to_json());
         }
         Value::Object(out)
     }
@@ -129,7 +136,7 @@ impl RecordedMessage {
                 return Err(fields.wrong("close", expected));
             }
         };
-        Ok(Self { sender, at_ms, payload })
+        Ok(Self { sender, at_ms, payload, audio: AudioNote::decode(fields)? })
     }
 }
 

@@ -8,6 +8,7 @@ mod exported;
 mod faults;
 mod identity;
 mod misses;
+mod speech;
 mod turns;
 
 use serde_json::{Value, json};

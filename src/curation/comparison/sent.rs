@@ -37,5 +37,9 @@ fn shown(message: &RecordedMessage) -> (String, Value) {
         MessagePayload::Binary(bytes) => loomrec_identity::sha256_text(bytes).into(),
         MessagePayload::Close { code, reason } => serde_json::json!([code, reason]),
     };
-    (format!("{} {}", message.sender.as_str(), message.payload.kind()), content)
+    let kind = format!("{} {}", message.sender.as_str(), message.payload.kind());
+    match &message.audio {
+        Some(note) => (kind, serde_json::json!({ "message": content, "audio": note.to_json() })),
+        None => (kind, content),
+    }
 }

@@ -58,6 +58,12 @@ fn of(message: &RecordedMessage, audio: &mut SocketAudio, budget: &mut usize) ->
 /// Returns the text of a message, with a note in the place of audio, and the audio.
 fn text_of(message: &RecordedMessage, audio: &mut SocketAudio) -> (BodyText, Option<MessageAudio>) {
     let bytes = message.payload.bytes();
+    if let Some(note) = &message.audio {
+        let envelope = serde_json::from_slice(bytes).unwrap_or_default();
+        let length = usize::try_from(note.bytes).unwrap_or(usize::MAX);
+        let heard = audio.of_length(length, &envelope);
+        return (BodyText { text: heard.to_string(), cut: false }, Some(heard));
+    }
     let is_client = message.sender == MessageSender::Client;
     let is_binary = matches!(message.payload, MessagePayload::Binary(_));
     // A binary message may hold JSON, too.

@@ -20,6 +20,8 @@ pub struct RecordConfig {
     pub max_copy: usize,
     /// How long loomrec waits for a response, or the rest of one, after its client has left.
     pub drain: Duration,
+    /// Whether the audio that clients send over WebSockets is kept.
+    pub keep_audio: bool,
     /// The rules that keys are made under.
     pub rules: IdentityRules,
     /// The prices of models.

@@ -14,13 +14,13 @@ use super::delivery_gauge::DeliveryGauge;
 use super::message_log::{KeptMessages, MessageLog};
 use super::record_job::{KeepFilter, OnRecorded, RecordJob};
 use super::record_outcome::{CallFailure, RecordOutcome, UpstreamTimes};
-use loomrec_provider::{JudgedAnswer, Operation, is_stream_finished};
+use loomrec_provider::{JudgedAnswer, Operation, SocketAudio, is_stream_finished};
 use loomrec_recording::body::Chunk;
 use loomrec_recording::entry::{ClientLeft, Entry, RecordedResponse, ResponseEnd};
 use loomrec_recording::entry_maker::{CompletedExchange, EntryMaker, MadeEntry, UpstreamReply};
 use loomrec_recording::header_text::header_text;
 use loomrec_recording::redact::{CallCredentials, redact_messages};
-use loomrec_recording::{EntryName, RecordedMessage, encoding};
+use loomrec_recording::{EntryName, RecordedMessage, encoding, without_audio};
 
 /// The copy of one exchange while it is being made.
 pub struct ExchangeCapture {
@@ -123,6 +123,11 @@ impl ExchangeCapture {
         let mut placeholders = job.observed.placeholders.clone();
         let secrets = Arc::clone(&job.secrets);
         redact_messages(&mut messages, &shared.redactor, &secrets, &mut placeholders);
+        if !shared.config.keep_audio {
+            let request = &job.observed.request;
+            let audio = SocketAudio::of_handshake(&request.path, &request.query);
+            messages = without_audio(messages, &audio);
+        }
         let exchange = CompletedExchange {
             observed: job.observed,
             key: job.key,

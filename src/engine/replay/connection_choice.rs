@@ -14,7 +14,7 @@ use super::connection_opening::{MessageDigest, first_digest};
 use super::engine::ReplayEngine;
 use super::waiting_connections::{TakeChoice, WaitingTake};
 use crate::blocking;
-use loomrec_recording::MessagePayload;
+use loomrec_recording::{MessagePayload, RecordedRequest};
 
 /// How long a connection waits for another one, whose handshake is being answered, to exchange takes.
 const HANDSHAKE_WAIT: Duration = Duration::from_secs(1);
@@ -64,10 +64,10 @@ impl WaitingPlace {
 
     /// Returns the take of a connection whose client sends its first message. If none begins with that
     /// message, it is the one that the connection has.
-    pub(super) async fn choose(self, path: &str, first: &MessagePayload) -> usize {
+    pub(super) async fn choose(self, handshake: &RecordedRequest, first: &MessagePayload) -> usize {
         let until = Instant::now() + HANDSHAKE_WAIT;
         let rules = self.replay.matcher().rules_of_take(self.first).cloned().unwrap_or_default();
-        let first = first_digest(path, first, &rules);
+        let first = first_digest(handshake, first, &rules);
         loop {
             let added = self.replay.waiting.added.notified();
             let is_over = match self.exchange(first) {

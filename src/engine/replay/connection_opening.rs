@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use sha2::{Digest as _, Sha256};
 
 use loomrec_identity::{IdentityRules, PlacePattern, canonical_json, parse};
-use loomrec_provider::SocketProtocol;
-use loomrec_recording::{Entry, MessagePayload, MessageSender};
+use loomrec_provider::{ClientAudio, SocketAudio, SocketProtocol};
+use loomrec_recording::{Entry, MessagePayload, MessageSender, RecordedRequest};
 
 /// The id of an item, which its client may make anew in each run.
 const ITEM_ID: &str = "/item/id";
@@ -50,21 +50,31 @@ impl ConnectionOpenings {
             }
             is_before
         });
-        let first = rest.next().map(|first| &first.payload);
-        let first = first.filter(|first| !matches!(first, MessagePayload::Close { .. }));
-        let first = first.map(|first| first_digest(&request.path, first, rules));
+        let is_close = |payload: &MessagePayload| matches!(payload, MessagePayload::Close { .. });
+        let first = rest.next().filter(|first| !is_close(&first.payload));
+        let first = first.map(|first| {
+            let audio = first.client_audio(&audio_of(request));
+            digest_of(&first.payload, audio, &opening_rules(&request.path, rules))
+        });
         let greeting = greeting.finalize().into();
         self.0.insert(take, ConnectionOpening { greeting, first });
     }
 }
 
-/// Returns the digest of a client's first message to this path, which is compared under these rules.
+/// Returns the digest of the first message after this handshake, which is compared under these rules.
+/// Of audio, only the form counts: it may be cut into other messages.
 pub(super) fn first_digest(
-    path: &str,
+    handshake: &RecordedRequest,
     first: &MessagePayload,
     rules: &IdentityRules,
 ) -> MessageDigest {
-    digest(first, &opening_rules(path, rules))
+    let audio = first.client_audio(&audio_of(handshake));
+    digest_of(first, audio, &opening_rules(&handshake.path, rules))
+}
+
+/// Returns what a handshake says of audio.
+pub(super) fn audio_of(handshake: &RecordedRequest) -> SocketAudio {
+    SocketAudio::of_handshake(&handshake.path, &handshake.query)
 }
 
 /// Returns the rules under which first messages are compared.
@@ -76,12 +86,19 @@ fn opening_rules(path: &str, rules: &IdentityRules) -> IdentityRules {
 }
 
 /// Returns a digest that is equal for all messages that are the same under these rules.
-fn digest(payload: &MessagePayload, rules: &IdentityRules) -> MessageDigest {
+fn digest_of(
+    payload: &MessagePayload,
+    audio: Option<ClientAudio>,
+    rules: &IdentityRules,
+) -> MessageDigest {
     let mut hasher = Sha256::new();
     hasher.update(payload.kind());
-    match parse(payload.bytes()) {
+    hasher.update([u8::from(audio.is_some())]);
+    let envelope = audio.map(|audio| audio.envelope);
+    let bytes = envelope.as_deref().unwrap_or_else(|| payload.bytes());
+    match parse(bytes) {
         Ok(value) => hasher.update(canonical_json(&value, rules)),
-        Err(_) => hasher.update(payload.bytes()),
+        Err(_) => hasher.update(bytes),
     }
     hasher.finalize().into()
 }

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use tokio::time::{Instant, sleep_until};
 
 use super::connection_choice::WaitingPlace;
+use super::connection_opening::audio_of;
 use super::engine::ReplayEngine;
 use super::latency::LatencyDraw;
 use super::matcher::{Matcher, TakeMatch};
@@ -108,8 +109,7 @@ impl TakeConversation {
     /// Lets the client's first message choose among the takes that began like this.
     async fn choose_take(&mut self, first: &MessagePayload) {
         let Some(place) = self.place.take() else { return };
-        let path = self.observed.request.path.as_str();
-        let chosen = place.choose(path, first).await;
+        let chosen = place.choose(&self.observed.request, first).await;
         if std::mem::replace(&mut self.take.0, chosen) == chosen {
             return;
         }
@@ -248,6 +248,7 @@ fn script_of(matcher: &Matcher, take: usize, protocol: SocketProtocol) -> Option
     let rules = matcher.rules_of_take(take).cloned().unwrap_or_default();
     let own_ids = protocol.own_ids().iter().filter_map(|id| PlacePattern::parse(id).ok());
     let script = MessageScript::new(entry.messages).with_rules(rules.with(own_ids));
+    let script = script.with_audio(audio_of(entry.request.as_ref()?));
     Some(if protocol.names_items() { script.with_bound_ids() } else { script })
 }
 

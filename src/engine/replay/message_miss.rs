@@ -37,8 +37,11 @@ impl RecordingMismatchError {
         let mut error = Self::of(matcher, &UnexplainedMiss::unknown(), observed);
         error.reason = MissReason::Drifted;
         error.same_messages = None;
+        let audio = mismatch.same_audio.map_or_else(String::new, |same| {
+            format!("; the first {same} bytes of the audio before are the recorded ones")
+        });
         error.detail = Some(format!(
-            "message {} of the client is not the recorded one; {recorded} were recorded",
+            "message {} of the client is not the recorded one; {recorded} were recorded{audio}",
             arrived + 1
         ));
         let place = format!("/messages/{}", mismatch.index);

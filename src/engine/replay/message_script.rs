@@ -3,8 +3,11 @@
 
 use std::borrow::Cow;
 
+use super::audio_progress::AudioProgress;
 use super::message_ids::MessageIds;
+use super::message_order::index_of;
 use loomrec_identity::{IdentityRules, RequestDelta, deltas, parse};
+use loomrec_provider::SocketAudio;
 use loomrec_recording::{MessagePayload, MessageSender, RecordedMessage};
 
 /// The replay of one exchange's messages.
@@ -19,6 +22,8 @@ pub struct MessageScript {
     rules: IdentityRules,
     /// The ids that the client makes.
     ids: MessageIds,
+    /// What is known of the client's audio, and how much of it has arrived.
+    audio: Option<(SocketAudio, AudioProgress)>,
 }
 
 /// A client's message that is not the recorded one.
@@ -30,6 +35,8 @@ pub struct MessageMismatch {
     pub index: usize,
     /// The recorded message, if there is one, with the ids of this run.
     pub recorded: Option<MessagePayload>,
+    /// How many bytes of the client's audio before are the recorded ones, if audio came before.
+    pub same_audio: Option<u64>,
 }
 
 impl MessageScript {
@@ -38,7 +45,13 @@ impl MessageScript {
         let due = index_of(MessageSender::Server, &messages, 0);
         let expected = index_of(MessageSender::Client, &messages, 0);
         let (rules, ids) = (IdentityRules::default(), MessageIds::default());
-        Self { messages, due, expected, rules, ids }
+        Self { messages, due, expected, rules, ids, audio: None }
+    }
+
+    /// Returns the same script, in which audio of the client may be cut into other messages.
+    #[must_use]
+    pub(super) fn with_audio(self, audio: SocketAudio) -> Self {
+        Self { audio: Some((audio, AudioProgress::default())), ..self }
     }
 
     /// Returns the same script, in which the ids of items that the client creates are bound.
@@ -85,20 +98,51 @@ impl MessageScript {
     /// [`MessageMismatch`] if it is not the recorded one. The script stays where it is.
     pub fn accept(&mut self, payload: &MessagePayload) -> Result<(), MessageMismatch> {
         let index = self.expected;
-        let recorded = self.messages.get(index).map(|message| &message.payload);
-        let Some(recorded) = recorded else {
-            return Err(MessageMismatch { index, recorded: None });
+        let same_audio = self.audio.as_ref().and_then(|(_, progress)| progress.same_bytes());
+        if let Some(result) = self.accept_audio(payload) {
+            return result;
+        }
+        let Some(recorded) = self.messages.get(index) else {
+            return Err(MessageMismatch { index, recorded: None, same_audio });
         };
+        let is_audio = recorded.audio.is_some()
+            || self.audio.as_ref().is_some_and(|(_, progress)| progress.is_within_message());
+        let recorded = &recorded.payload;
         let bound = self.ids.bind(recorded, payload);
         let expected = self.ids.live(recorded);
-        if bound.is_err() || !self.is_same(&expected, payload) {
+        if is_audio || bound.is_err() || !self.is_same(&expected, payload) {
             let recorded = Some(expected.into_owned());
             bound.iter().flatten().for_each(|pair| self.ids.unbind(pair));
-            return Err(MessageMismatch { index, recorded });
+            return Err(MessageMismatch { index, recorded, same_audio });
         }
         self.ids.note_event(recorded, payload);
         self.expected = index_of(MessageSender::Client, &self.messages, index + 1);
+        if let Some((_, progress)) = &mut self.audio {
+            *progress = AudioProgress::default();
+        }
         Ok(())
+    }
+
+    /// Takes a message of audio. `None` if it is something else, or something else is expected.
+    fn accept_audio(&mut self, payload: &MessagePayload) -> Option<Result<(), MessageMismatch>> {
+        let (audio, progress) = self.audio.as_mut()?;
+        let now = payload.client_audio(audio)?;
+        let expected = self.messages.get(self.expected)?;
+        expected.client_audio(audio)?;
+        self.ids.note_event(&expected.payload, payload);
+        // What arrives after a mismatch does not count.
+        let taken = progress.take(&self.messages, self.expected, &now, audio);
+        Some(match taken {
+            Ok(next) => {
+                self.expected = next;
+                Ok(())
+            }
+            Err(index) => Err(MessageMismatch {
+                index,
+                recorded: self.messages.get(index).map(|message| message.payload.clone()),
+                same_audio: progress.same_bytes(),
+            }),
+        })
     }
 
     /// Takes the end of what the client sends, however it ends. It is what was recorded if the
@@ -149,6 +193,9 @@ impl MessageScript {
         else {
             return Vec::new();
         };
+        if mismatch.same_audio.is_some() {
+            return Vec::new();
+        }
         let (MessagePayload::Text(new) | MessagePayload::Binary(new)) = now else {
             return Vec::new();
         };
@@ -172,13 +219,6 @@ impl MessageScript {
         let (Ok(old), Ok(new)) = (parse(old), parse(new)) else { return false };
         deltas(&old, &new, &self.rules, 1).is_empty()
     }
-}
-
-/// Returns the index of a sender's first message from this index on; the number of messages if there
-/// is no more.
-fn index_of(sender: MessageSender, messages: &[RecordedMessage], from: usize) -> usize {
-    let rest = messages.get(from..).unwrap_or_default();
-    from + rest.iter().position(|message| message.sender == sender).unwrap_or(rest.len())
 }
 
 #[cfg(test)]
@@ -244,7 +284,7 @@ mod tests {
         script.accept(&text(r#"{"a":1,"b":"é"}"#)).unwrap();
         script.accept(&MessagePayload::Binary(b"\x00\xff".as_slice().into())).unwrap();
         let further = script.accept(&text("more")).unwrap_err();
-        assert_eq!(further, MessageMismatch { index: 6, recorded: None });
+        assert_eq!(further, MessageMismatch { index: 6, recorded: None, same_audio: None });
         assert_eq!(due(&mut script), ["hello", "one", "two", "three"]);
     }
 }

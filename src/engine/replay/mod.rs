@@ -15,6 +15,7 @@
 mod adapter_entries;
 mod adapter_match;
 mod asked_form;
+mod audio_progress;
 mod binding;
 pub mod body;
 mod bound_requests;
@@ -45,6 +46,7 @@ mod matched_by;
 pub mod matcher;
 mod message_ids;
 mod message_miss;
+mod message_order;
 pub mod message_script;
 pub mod mismatch;
 pub mod missed;

@@ -80,6 +80,7 @@ impl DemoServer {
         let config = RecordConfig {
             max_copy: LIMIT,
             drain: GRACE,
+            keep_audio: false,
             rules,
             prices,
             cost_limit: None,

@@ -86,6 +86,7 @@ pub(super) fn recorder(
     let config = RecordConfig {
         max_copy: args.serve.max_body,
         drain: args.serve.recording_drain(),
+        keep_audio: args.keep_audio,
         run_values: Arc::new(
             ground.run_values.with_repository(&args.serve).finder(rules.normalize()),
         ),

@@ -161,6 +161,7 @@ impl RerecordWork {
         let config = RecordConfig {
             max_copy: args.max_body,
             drain: Duration::ZERO,
+            keep_audio: false,
             rules,
             prices: prices::load(args.prices.as_deref())?,
             cost_limit: None,

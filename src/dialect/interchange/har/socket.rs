@@ -11,10 +11,14 @@ use super::super::exchange::{ForeignRequest, ForeignResponse};
 use super::super::lenient::{LenientString, decode_base64};
 use super::own::OwnMember;
 use loomrec_identity::subprotocol::SUBPROTOCOLS;
-use loomrec_recording::{Entry, MessagePayload, MessageSender, RecordedMessage, timestamp};
+use loomrec_recording::{
+    AudioNote, Entry, MessagePayload, MessageSender, RecordedMessage, timestamp,
+};
 
 /// The member's name.
 const NAME: &str = "_webSocketMessages";
+/// Our own member of a message: the note in place of its audio.
+const AUDIO: &str = "_audio";
 /// The value of `_resourceType`.
 pub(super) const RESOURCE_TYPE: &str = "websocket";
 /// The status of an accepted handshake.
@@ -42,6 +46,8 @@ struct HarSocketMessage {
     opcode: i64,
     #[serde(default)]
     data: LenientString,
+    #[serde(rename = "_audio")]
+    audio: Option<Value>,
 }
 
 /// Returns the members that an entry has only as a WebSocket, which began at this time.
@@ -69,7 +75,11 @@ fn write(messages: &[RecordedMessage], began: i64) -> Value {
             MessageSender::Server => "receive",
         };
         let time = (began as f64 + (message.at_ms * 1000.0).round()) / 1e6;
-        Some(json!({ "type": sender, "time": time, "opcode": opcode, "data": data }))
+        let mut out = json!({ "type": sender, "time": time, "opcode": opcode, "data": data });
+        if let Some(note) = &message.audio {
+            out[AUDIO] = note.to_json();
+        }
+        Some(out)
     });
     written.collect()
 }
@@ -120,7 +130,11 @@ fn read(raw: &RawValue, began: Option<i64>) -> Result<Vec<RecordedMessage>, Stri
             CLOSE | PING | PONG => continue,
             _ => return Err(format!("its message {place} is neither a text nor binary")),
         };
-        messages.push(RecordedMessage::new(sender, at_ms, payload));
+        let note = message.audio.as_ref().filter(|_| sender == MessageSender::Client);
+        let audio = note.map(AudioNote::parse).transpose();
+        let audio =
+            audio.map_err(|_| format!("the note on audio of its message {place} is none"))?;
+        messages.push(RecordedMessage { audio, ..RecordedMessage::new(sender, at_ms, payload) });
     }
     Ok(messages)
 }
