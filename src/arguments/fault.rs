@@ -1,10 +1,12 @@
 //! The flags that declare faults.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 use clap::builder::FalseyValueParser;
 
+use super::duration::duration;
 use super::{SettingScope, StrictEffect};
 
 /// The faults of a run.
@@ -61,6 +63,20 @@ pub struct FaultArgs {
     )]
     #[arg(add = SettingScope::Run)]
     pub chaos: Vec<String>,
+
+    /// Count the delays of faults instead of waiting, with TIME as the time limit of tools' clients
+    ///
+    /// A tool call that hangs for TIME gets its client's error at once: -32001, 'Request timed out'.
+    #[arg(
+        long,
+        value_name = "TIME",
+        value_parser = duration,
+        env = "LOOMREC_VIRTUAL_TIME",
+        help_heading = "Faults",
+        add = StrictEffect::WEAKENS
+    )]
+    #[arg(add = SettingScope::Run)]
+    pub virtual_time: Option<Duration>,
 
     /// Do not fail if a declared fault never happened, or no fault tested the budget
     #[arg(

@@ -253,6 +253,17 @@ impl Fault {
         }
     }
 
+    /// Returns for how many milliseconds a client hears nothing, if that is what the fault does.
+    pub fn silence_ms(&self) -> Option<u64> {
+        match self {
+            Self::Hang { max_ms: ms }
+            | Self::Wedged { max_ms: ms }
+            | Self::Timeout { after_ms: ms }
+            | Self::Slow { delay_ms: ms } => Some(*ms),
+            _ => None,
+        }
+    }
+
     /// Whether the client still gets the true answer, whole and in order, only later or in other
     /// pieces. Such a call counts as answered well.
     pub fn only_delays(&self) -> bool {

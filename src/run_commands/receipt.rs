@@ -22,6 +22,7 @@ use super::fault;
 use super::guard;
 use super::in_force::InForce;
 use super::score::ScoredFaults;
+use loomrec_cli::amount::milliseconds;
 use loomrec_cli::serve_setup::UnusedTakes;
 use loomrec_engine::replay::MissReason;
 use loomrec_fault::recovery::RecoveryBudget;
@@ -237,6 +238,12 @@ impl Receipt {
             self.recovery = Some(judged);
         }
         self.failed_faults = self.complaints.len() > before;
+        if faults.skipped_ms() > 0 {
+            let skipped = milliseconds(faults.skipped_ms() as f64);
+            self.notes.push(format!(
+                "{skipped} of faults were counted and not waited for (--virtual-time)"
+            ));
+        }
     }
 
     /// Describes the calls that reached no upstream. Each failure was printed once.

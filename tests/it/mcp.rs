@@ -6,3 +6,4 @@ mod identity;
 mod ids;
 mod prescribed;
 pub(crate) mod scene;
+mod virtual_time;

@@ -20,6 +20,13 @@ impl SyntheticResponse {
         Self { status, headers, body: body.into() }
     }
 
+    /// Returns the error that a client of a tool raises at its time limit, as MCP's SDKs word it.
+    pub fn tool_timeout() -> Self {
+        const ERROR: &str =
+            r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"Request timed out"}}"#;
+        Self::of(200, "application/json", ERROR)
+    }
+
     /// Gives its responses in JSON-RPC the ids of the requests that they answer.
     pub fn address(&mut self, ids: &RpcIds) {
         let is_media = |(name, _): &&(String, String)| name.eq_ignore_ascii_case("content-type");

@@ -30,6 +30,10 @@ impl RunContext {
         let recordings: Vec<PathBuf> =
             self.recordings.iter().map(|at| at.display().to_string().into()).collect();
         let faults = FaultContext::new(engines.decider, rules, declared);
+        let faults = match args.trouble.virtual_time {
+            Some(tool_limit) => faults.in_virtual_time(tool_limit),
+            None => faults,
+        };
         let (session_calls, run_counters, strictness) = match role {
             ProxyRole::Run => (None, None, Arc::clone(&shared.strictness)),
             ProxyRole::Session(name, run) => {

@@ -1,8 +1,6 @@
 //! Calls whose answers a fault changes or delays: the engine answers them, and the fault is applied
 //! to that.
 
-use std::time::Duration;
-
 use http::{HeaderValue, Response};
 
 use super::super::respond::ResponseBody;
@@ -38,7 +36,8 @@ impl FaultedCall<'_> {
             proxy.faults.pause(delay_ms).await;
         }
         // Later chunks of a paced answer are late by the same delay.
-        let late = Duration::from_millis(delay_ms.saturating_add(self.fault.decided.delay_ms));
+        let delay = delay_ms.saturating_add(self.fault.decided.delay_ms);
+        let late = proxy.faults.lateness(delay);
         let response = match found.deliver(&self.call, self.call.arrived + late).await {
             Ok(result) => {
                 self.foresee(&result.response);

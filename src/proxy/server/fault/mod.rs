@@ -22,6 +22,7 @@ mod recovery_state;
 mod recovery_tracker;
 mod settlement;
 mod substitute;
+mod virtual_clock;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -40,6 +41,7 @@ pub(super) use no_response::withhold;
 use recovery_state::RecoveryTracker;
 pub(super) use recovery_tracker::{note_client_left, note_over, note_report};
 pub(super) use settlement::{FaultBodyEnd, FaultSettlement};
+use virtual_clock::VirtualClock;
 
 use loomrec_fault::{FaultDecider, FaultPlan, RunTimeChaos};
 use loomrec_identity::IdentityRules;
@@ -58,6 +60,8 @@ pub struct FaultContext {
     /// The order in which calls are decided then.
     order: OutcomeOrder,
     began: Instant,
+    /// The clock of a run in virtual time.
+    virtual_clock: Option<VirtualClock>,
     connections: AtomicU64,
     watch: RecoveryTracker,
     warnings: Mutex<BTreeMap<String, u64>>,
@@ -89,6 +93,7 @@ impl FaultContext {
             rules,
             idle,
             began: Instant::now(),
+            virtual_clock: None,
             connections: AtomicU64::new(0),
             watch: RecoveryTracker::default(),
             warnings: Mutex::default(),
@@ -118,6 +123,18 @@ impl FaultContext {
         self
     }
 
+    /// Returns the same context in virtual time: delays of faults are not waited for, and clients of
+    /// tools wait at most this long.
+    pub fn in_virtual_time(self, tool_limit: Duration) -> Self {
+        let limit = u64::try_from(tool_limit.as_millis()).unwrap_or(u64::MAX);
+        Self { virtual_clock: Some(VirtualClock::new(limit)), ..self }
+    }
+
+    /// Returns how many milliseconds were counted and not waited for.
+    pub fn skipped_ms(&self) -> u64 {
+        self.virtual_clock.as_ref().map_or(0, VirtualClock::skipped)
+    }
+
     /// Returns the journal's lines about faults. Empty if they are not kept.
     pub fn lines(&self) -> Vec<Value> {
         self.watch.lines()
@@ -145,8 +162,22 @@ impl FaultContext {
         drop(stop.wait_for(|stop| *stop).await);
     }
 
-    /// Waits for `ms`, or until the run is about to end.
+    /// Lets `ms` pass: waits, or in virtual time sets the clock forward.
     async fn pause(&self, ms: u64) {
+        match &self.virtual_clock {
+            Some(clock) => clock.skip(ms),
+            None => self.wait(ms).await,
+        }
+    }
+
+    /// Returns by how much later an answer is that comes after a delay of `ms`.
+    fn lateness(&self, ms: u64) -> Duration {
+        let is_waited = self.virtual_clock.is_none();
+        Duration::from_millis(if is_waited { ms } else { 0 })
+    }
+
+    /// Waits for `ms`, or until the run is about to end.
+    async fn wait(&self, ms: u64) {
         if ms == 0 {
             // Even the shortest sleep would take longer than no time.
             return;
@@ -169,6 +200,7 @@ impl FaultContext {
 
     /// Returns the milliseconds since the run began.
     pub(super) fn now_ms(&self) -> f64 {
-        (self.began.elapsed().as_secs_f64() * 10_000.0).round() / 10.0
+        let waited = (self.began.elapsed().as_secs_f64() * 10_000.0).round() / 10.0;
+        waited + self.skipped_ms() as f64
     }
 }

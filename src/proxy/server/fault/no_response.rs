@@ -36,7 +36,7 @@ pub(super) async fn keep(
     for_ms: u64,
     then: RecordedCut,
 ) -> AbandonedCall {
-    proxy.faults.pause(for_ms).await;
+    proxy.faults.wait(for_ms).await;
     end(control, then)
 }
 

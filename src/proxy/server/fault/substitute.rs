@@ -23,9 +23,20 @@ impl FaultedCall<'_> {
         if is_live && matches!(fault, Fault::Malformed { .. }) {
             return None;
         }
+        if self.tool_limit().is_some() {
+            return Some(AnswerSubstitute::Answer(SyntheticResponse::tool_timeout()));
+        }
         let observed = call.storable();
         let format = response_format(observed);
         loomrec_fault::substitute_for(fault, call.error_shape(), &format, observed.call.streamed)
+    }
+
+    /// Returns after how many milliseconds its client gives the call up, if that is a tool's and the run
+    /// is in virtual time.
+    fn tool_limit(&self) -> Option<u64> {
+        let clock = self.caller.proxy.faults.virtual_clock.as_ref()?;
+        self.call.storable().call.rpc.as_ref().filter(|method| method.is_tool_call())?;
+        clock.tool_limit(&self.fault.decided.fault)
     }
 
     /// Sends what replaces the answer, or nothing at all. A call that no recording answers still
@@ -52,11 +63,13 @@ impl FaultedCall<'_> {
                 Err(no_response::keep(&self.caller.proxy, self.control, for_ms, cut).await)
             }
             AnswerSubstitute::Answer(mut synthetic) => {
+                let limit = self.tool_limit();
+                self.caller.proxy.faults.pause(limit.unwrap_or_default()).await;
                 self.call.rpc_ids().iter().for_each(|ids| synthetic.address(ids));
                 let mut response = response(synthetic);
                 self.fault.label(response.headers_mut());
                 self.open.set_outcome(CallOutcome::Faulted, Some(response.status()));
-                if response.status().as_u16() >= 400 {
+                if limit.is_some() || response.status().as_u16() >= 400 {
                     let (call, fault) = (self.fault.call.clone(), self.fault.reported.id);
                     *self.open.settlement() = Some(Box::new(FaultSettlement::error(call, fault)));
                 }

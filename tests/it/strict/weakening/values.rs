@@ -44,6 +44,7 @@ const VALUES: &[(&str, &[&str])] = &[
     ("chaos", &["1=slow:1", "1=drop"]),
     ("recovery", &["max_detection_ms=60000"]),
     ("junit", &["junit.xml"]),
+    ("virtual_time", &["30s"]),
 ];
 
 /// More values, for flags whose type gives none.
