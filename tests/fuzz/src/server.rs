@@ -14,7 +14,8 @@ use loomrec_run_commands::commands::{record, replay};
 
 use crate::{scratch, upstream};
 
-const RECORDING: &[u8] = include_bytes!("../corpus/recording/chat");
+const CALL: &[u8] = include_bytes!("../corpus/recording/chat");
+const CONVERSATION: &[u8] = include_bytes!("../corpus/recording/conversation");
 
 /// The time limit after which the server counts as hanging.
 const PATIENCE: Duration = Duration::from_secs(8);
@@ -29,16 +30,18 @@ pub struct Server {
 }
 
 impl Server {
-    /// Returns the one server of this process, which replays a small recording.
+    /// Returns the one server of this process, which replays a call and a conversation.
     pub fn replaying() -> &'static Self {
         static SERVER: OnceLock<Server> = OnceLock::new();
         SERVER.get_or_init(|| {
-            let path = scratch::lay_out(&[("recording.json", RECORDING)]).join("recording.json");
-            let path = path.to_str().expect("a plain path").to_owned();
+            let files = [("call.json", CALL), ("conversation.json", CONVERSATION)];
+            let folder = scratch::lay_out(&files);
+            let paths = files.map(|(name, _)| folder.join(name).display().to_string());
             Self::start(move |listen| {
-                let words =
-                    ["loomrec", "replay", "-r", &path, "--repeat", "last", "--listen", listen];
-                serve(&[&words[..], &["--quiet"]].concat())
+                let [call, conversation] = &paths;
+                let words = ["loomrec", "replay", "-r", call, "-r", conversation];
+                let more = ["--repeat", "last", "--listen", listen, "--quiet"];
+                serve(&[&words[..], &more].concat())
             })
         })
     }
