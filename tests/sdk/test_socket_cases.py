@@ -15,8 +15,9 @@ KOSOKU = Path(os.environ.get("LOOMREC_SDK_KOSOKU", Path(__file__).parents[2] / "
 ECHO = ways.command("socket_echo.py")
 GOOD = {"OK", "NON-STRICT", "INFORMATIONAL"}
 #: The groups of compression, which loomrec does not offer, and the middle sizes of long series of big messages.
-LEFT_OUT = ("12.", "13.", "9.1.4", "9.1.5", "9.2.4", "9.2.5", "9.2.6", *(f"9.{group}.{size}" for group in (3, 4)
-            for size in range(3, 9)), *(f"9.{group}.{size}" for group in (7, 8) for size in range(2, 6)))
+LEFT_OUT = ("12.", "13.", *(f"9.{group}.{size}" for group, sizes in {
+    1: (4, 5), 2: (4, 5, 6), 3: range(2, 9), 4: range(2, 9), 5: range(2, 6), 6: range(2, 6), 7: range(2, 6),
+    8: range(2, 6)}.items() for size in sizes))
 #: A message's fragment, a close, and the next fragment. websockets answers the close with its error about the
 #: fragment; loomrec answers the close.
 BETTER = {"7.1.5"}
@@ -34,7 +35,7 @@ def all_cases() -> list[str]:
     line, variables = kosoku("list")
     cases = ways.execute(line, ways.environment(**variables), Path.cwd()).document
     chosen = [case for case in cases if not case.startswith(LEFT_OUT)]
-    assert len(chosen) == 276, len(chosen)
+    assert len(chosen) == 266, len(chosen)
     return chosen
 
 
@@ -135,6 +136,6 @@ def test_client_of_autobahns_cases_is_as_good_through_loomrec_and_replayed(all_c
     seen = runs.runs[0].document
     ends = {case: saw["close"][1] for case, saw in zip(all_cases, seen, strict=True)}
     played = [number for number, case in enumerate(all_cases) if case != RACE and ends[case] not in BROKEN]
-    assert len(played) > 160, len(played)
+    assert len(played) > 150, len(played)
     replayed = runs.replay([*ECHO, "client", *(str(number + 1) for number in played)])
     assert replayed.document == [seen[number] for number in played]
