@@ -147,6 +147,18 @@ mod tests {
     }
 
     #[test]
+    fn note_is_in_messages_of_the_client_alone() {
+        let note = json!({ "bytes": 1, "sha256": "0".repeat(64) });
+        for message in [
+            json!({ "from": "server", "ms": 1, "text": "{}", "audio": note }),
+            json!({ "from": "client", "ms": 1, "close": 1000, "audio": note }),
+        ] {
+            let error = Entry::parse(&json!({ "messages": [message] })).unwrap_err();
+            assert_eq!(error.0.place, "/messages/0/audio", "{error}");
+        }
+    }
+
+    #[test]
     fn note_that_is_none_is_refused_with_its_place() {
         for (note, place) in [
             (json!(5), "/messages/0/audio"),

@@ -136,7 +136,12 @@ impl RecordedMessage {
                 return Err(fields.wrong("close", expected));
             }
         };
-        Ok(Self { sender, at_ms, payload, audio: AudioNote::decode(fields)? })
+        let audio = AudioNote::decode(fields)?;
+        let is_of_client = sender == MessageSender::Client;
+        if audio.is_some() && (!is_of_client || matches!(payload, MessagePayload::Close { .. })) {
+            return Err(fields.wrong("audio", "in a text or binary message of the client"));
+        }
+        Ok(Self { sender, at_ms, payload, audio })
     }
 }
 
