@@ -118,7 +118,8 @@ def test_server_of_autobahns_cases_is_as_good_through_loomrec_and_replayed(all_c
 
 #: Two messages and a close at once: how many of them the client reads is up to it.
 RACE = "7.1.6"
-#: The closes of loomrec's own, for what a server may not send. They are not in the recording.
+#: The closes of loomrec's own, for what a server may not send. Whether the client has sent back what came before
+#: is left to chance.
 BROKEN = {"a frame is not one of RFC 6455", "a text is not UTF-8"}
 
 
@@ -135,7 +136,8 @@ def test_client_of_autobahns_cases_is_as_good_through_loomrec_and_replayed(all_c
     assert (bad(direct), bad(recorded)) == (BETTER, set())
     seen = runs.runs[0].document
     ends = {case: saw["close"][1] for case, saw in zip(all_cases, seen, strict=True)}
-    played = [number for number, case in enumerate(all_cases) if case != RACE and ends[case] not in BROKEN]
-    assert len(played) > 150, len(played)
+    messages = {case: saw["messages"] for case, saw in zip(all_cases, seen, strict=True)}
+    played = [number for number, case in enumerate(all_cases) if case != RACE and (ends[case] not in BROKEN or not messages[case])]
+    assert len(played) > 200, len(played)
     replayed = runs.replay([*ECHO, "client", *(str(number + 1) for number in played)])
     assert replayed.document == [seen[number] for number in played]

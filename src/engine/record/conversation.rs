@@ -115,9 +115,8 @@ impl LiveConversation {
         let stop = copy.as_mut().map(|copy| &mut copy.stop);
         let ended = relay_until_end(&mut up, &mut down, (stop, cut, terms.closing)).await;
         let (messages, bytes) = (down.messages, down.bytes);
-        if let (Some(log), Some((sender, SocketEnd::Closed { code, reason }))) = (log, &ended) {
-            let (code, reason) = (*code, reason.clone());
-            log.add(*sender, MessagePayload::Close { code, reason });
+        if let (Some(log), Some((sender, close))) = (log, ended.as_ref().and_then(recorded_close)) {
+            log.add(sender, close);
         }
         if let (Some(ConversationCopy { mut capture, busy, .. }), Some(log)) = (copy, log) {
             capture.add_messages(log.take());
@@ -166,6 +165,28 @@ async fn relay_until_end(
     };
     let cut = SocketEnd::Closed { code: CUT_CLOSE_CODE, reason: String::new() };
     Some((sender, end.unwrap_or(cut)))
+}
+
+/// Returns the close that a recording has of an end. If the upstream breaks a rule of the protocol or a
+/// limit, or nobody says anything for too long, that is the close that the client gets; a client that
+/// breaks one is refused in a replay as well.
+fn recorded_close(
+    (sender, end): &(MessageSender, SocketEnd),
+) -> Option<(MessageSender, MessagePayload)> {
+    match end {
+        SocketEnd::Closed { code, reason } => {
+            Some((*sender, MessagePayload::Close { code: *code, reason: reason.clone() }))
+        }
+        SocketEnd::Refused { code, .. }
+            if *sender == MessageSender::Client && *code != GOING_AWAY =>
+        {
+            None
+        }
+        SocketEnd::Refused { code, reason } => {
+            let close = MessagePayload::Close { code: *code, reason: (*reason).to_owned() };
+            Some((MessageSender::Server, close))
+        }
+    }
 }
 
 /// Returns how the sender of a direction ended, if that shows soon.

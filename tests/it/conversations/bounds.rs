@@ -1,6 +1,7 @@
 //! Tests of the bounds of conversations: what does not end well is stored all the same, and no client
 //! makes loomrec hold more than it may.
 
+use std::io::Write as _;
 use std::net::Shutdown;
 use std::time::{Duration, Instant};
 
@@ -8,8 +9,8 @@ use serde_json::json;
 use tokio_tungstenite::tungstenite::Message;
 
 use super::{OTHER, record_conversation, recording, update, upstream};
-use crate::support::Scene;
 use crate::support::web_socket::{SocketUpstream, close, hear, moment, open, say};
+use crate::support::{Scene, Server};
 
 #[test]
 fn conversation_of_a_client_that_vanishes_is_stored() {
@@ -51,6 +52,29 @@ fn conversation_that_is_open_when_the_run_ends_is_stored() {
     hear(&mut socket);
     close(&mut socket, 1000, "");
     server.stop().expect(0);
+}
+
+#[test]
+fn upstream_that_breaks_a_rule_ends_the_conversation_and_its_replay() {
+    let mark = b"\x81\x02\xff\xfe";
+    for (frame, code) in [(&b"\xf1\x00"[..], 1002), (&mark[..], 1007)] {
+        let scene = Scene::new();
+        let upstream = SocketUpstream::start(move |socket| {
+            say(socket, &json!({ "type": "hello" }));
+            socket.get_mut().write_all(frame).unwrap();
+        });
+        let server = recording(&scene, &upstream, &["--keep-failures"]);
+        let heard = |server: &Server| {
+            let (mut socket, _) = open(server, OTHER, &[]).unwrap();
+            [hear(&mut socket), hear(&mut socket)]
+        };
+        let [hello, end] = heard(&server);
+        assert_eq!((&hello["type"], &end["close"]), (&json!("hello"), &json!(code)));
+        server.stop().expect(0);
+        let server = scene.replay(&["--strict", "--fail-unused"]);
+        assert_eq!(heard(&server), [hello, end]);
+        server.stop().expect(0);
+    }
 }
 
 #[test]
