@@ -1,5 +1,6 @@
 //! What makes a call the same work as another call elsewhere: the conversation that it asks to go
-//! on, whatever the model, the provider and the settings.
+//! on, whatever the model, the provider and the settings; of a tool, its name and its arguments, whatever
+//! the server.
 //!
 //! A program that falls back sends the conversation of the failed call to another model, in another
 //! step or with other settings. Its key is another one, so the two calls are compared by what they
@@ -10,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::RecoveryMeans;
 use loomrec_provider::conversation::{self, Conversation};
-use loomrec_provider::{Operation, Provider};
+use loomrec_provider::{Operation, Provider, ToolRequest};
 
 /// A call, as far as its work is told apart.
 #[derive(Clone, Copy, Debug)]
@@ -52,14 +53,17 @@ struct WorkPlace {
 }
 
 impl WorkIdentity {
-    /// Returns the work of a call. `None` if the call has no conversation, or one with content that
-    /// is not compared, such as messages that the provider stores.
+    /// Returns the work of a call. `None` if the call has neither a conversation nor a tool with
+    /// arguments, or has content that is not compared, such as messages that the provider stores.
     pub fn from_call(facts: &WorkFacts<'_>) -> Option<Self> {
-        let conversation = facts.operation.conversation(facts.body)?;
-        if conversation.unsupported.is_some() {
-            return None;
-        }
-        let (system, dialogue) = digests(&conversation)?;
+        let (system, dialogue) = match facts.operation.has_tool_results() {
+            true => tool_digests(&ToolRequest::read(facts.body)?),
+            false => {
+                let conversation = facts.operation.conversation(facts.body)?;
+                let is_compared = conversation.unsupported.is_none();
+                is_compared.then(|| digests(&conversation)).flatten()?
+            }
+        };
         let place = WorkPlace {
             upstream: facts.upstream.to_owned(),
             provider: facts.provider,
@@ -113,6 +117,13 @@ fn digests(conversation: &Conversation) -> Option<([u8; 32], [u8; 32])> {
         }
     }
     has_dialogue.then(|| (system.finalize().into(), dialogue.finalize().into()))
+}
+
+/// Returns the digests of a call of a tool: of nothing, and of the tool and its arguments.
+fn tool_digests(ToolRequest { tool, arguments }: &ToolRequest) -> ([u8; 32], [u8; 32]) {
+    let mut work = Sha256::new();
+    [tool, arguments].into_iter().for_each(|text| add(&mut work, text));
+    (Sha256::new().finalize().into(), work.finalize().into())
 }
 
 /// Adds the content of a message: its text as one, and each part that is not text.

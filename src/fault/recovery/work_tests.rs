@@ -198,3 +198,27 @@ fn call_without_a_whole_conversation_has_no_work() {
     none("/v1/chat/completions", json!({ "model": "m", "messages": [] }));
     none("/v1/responses", json!({ "model": "m", "input": "a", "previous_response_id": "r" }));
 }
+
+#[test]
+fn tool_of_another_server_does_the_same_work_with_the_same_arguments_alone() {
+    let call = |upstream: &str, tool: &str, arguments: Value| {
+        let params = json!({ "name": tool, "arguments": arguments });
+        let body = json!({ "jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params });
+        WorkIdentity::from_call(&WorkFacts {
+            session: None,
+            step: None,
+            upstream,
+            provider: Provider::MCP,
+            model: None,
+            operation: Operation::MCP,
+            body: body.to_string().as_bytes(),
+        })
+    };
+    let failed = call("a", "search", json!({ "q": "x" })).unwrap();
+    let means = |other: Option<WorkIdentity>| failed.means_of(&other.unwrap());
+    assert_eq!(means(call("b", "search", json!({ "q": "x" }))), Some(RecoveryMeans::Fallback));
+    assert_eq!(means(call("b", "search", json!({ "q": "y" }))), None);
+    assert_eq!(means(call("b", "search", json!({ "q": "x", "n": 1 }))), None);
+    assert_eq!(means(call("b", "find", json!({ "q": "x" }))), None);
+    assert_eq!(call("b", "search", json!({})), None);
+}

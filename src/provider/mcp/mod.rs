@@ -6,8 +6,10 @@ mod facts;
 mod method;
 mod reduction;
 mod row;
+mod tool_request;
 
 pub use answer_ids::{RpcEdit, RpcIds};
 pub use facts::{RpcFacts, rpc_closed_error, rpc_error_responses};
 pub use method::{RpcKind, RpcMethod, SESSION_HEADER};
 pub(super) use row::recognise;
+pub use tool_request::ToolRequest;
