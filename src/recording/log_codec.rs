@@ -2,10 +2,11 @@
 //! returns the entry as the file would hold it.
 //!
 //! ```text
-//! u8            flags: 1 replaces an earlier take, 2 has a time, 4 failed; the layout in bits 4
-//!               and 5; 64 has a position
+//! u8            flags: 1 replaces an earlier take, 2 has a time, 4 failed, 8 has an upstream; the
+//!               layout in bits 4 and 5; 64 has a position
 //! u32, u32      the position: the failed calls and the takes of its run before it
 //! u32 n, n      the session; n is 0 for a call without a session
+//! u32 n, n      the upstream, if flag 8 is set
 //! u32 n, n      the name: its key in the file
 //! u32 n, n      `recorded_at`; n is 0 for an entry without a time
 //! u32 n, n      the head: the entry's JSON without its bodies
@@ -30,6 +31,7 @@ use super::entry_field::{EntryError, rounded};
 use super::entry_name::EntryName;
 
 const TIMED: u8 = 2;
+const AT_UPSTREAM: u8 = 8;
 const POSITIONED: u8 = 64;
 const LAYOUT_SHIFT: u8 = 4;
 
@@ -42,6 +44,8 @@ pub struct PackedHead {
     pub precedence: TakePrecedence,
     /// The session in which it was recorded.
     pub session: Option<String>,
+    /// The upstream at which it was recorded.
+    pub upstream: Option<String>,
     /// When the entry was recorded.
     pub recorded_at: Option<String>,
 }
@@ -96,9 +100,13 @@ pub fn pack_to(out: &mut Vec<u8>, name: &EntryName, precedence: TakePrecedence, 
     let layout = payload.map_or(ChunkLayout::Whole, |payload| payload.layout());
     let time = entry.recorded_at.as_deref();
     let timed = if time.is_some() { TIMED } else { 0 };
-    out.push(POSITIONED | precedence.flags() | timed | layout_code(layout) << LAYOUT_SHIFT);
+    let upstream = entry.upstream.as_deref().filter(|upstream| !upstream.is_empty());
+    let at_upstream = if upstream.is_some() { AT_UPSTREAM } else { 0 };
+    let kind = timed | at_upstream | layout_code(layout) << LAYOUT_SHIFT;
+    out.push(POSITIONED | precedence.flags() | kind);
     out.extend_from_slice(&precedence.position_bytes());
     put(out, entry.session.as_deref().unwrap_or_default().as_bytes());
+    upstream.into_iter().for_each(|upstream| put(out, upstream.as_bytes()));
     match name {
         EntryName::Step(id) => put(out, id.as_bytes()),
         EntryName::Hash(key) => put(out, key.as_str().as_bytes()),
@@ -176,10 +184,11 @@ pub fn measure<E>(
     if !read(0, &mut flags)? {
         return Ok(None);
     }
-    // Skips the session, the name, the time and the head.
-    let (mut at, runs) = match flags[0] & POSITIONED {
-        0 => (1, 3),
-        _ => (1 + POSITION as u64, 4),
+    // Skips the session, the upstream, the name, the time and the head.
+    let (mut at, runs) = match flags[0] & (POSITIONED | AT_UPSTREAM) {
+        0 | AT_UPSTREAM => (1, 3),
+        POSITIONED => (1 + POSITION as u64, 4),
+        _ => (1 + POSITION as u64, 5),
     };
     for _ in 0..runs {
         let mut length = [0; 4];
@@ -292,11 +301,14 @@ impl<'a> PackedReader<'a> {
     /// Reads the flags, and everything before the entry's head.
     fn prefix(&mut self) -> Result<(u8, PackedHead), PackedError> {
         let [flags] = self.array()?;
-        let (mut failures, mut takes, mut session) = (0, 0, "");
+        let (mut failures, mut takes, mut session, mut upstream) = (0, 0, "", "");
         if flags & POSITIONED != 0 {
             (failures, takes) =
                 (u32::from_le_bytes(self.array()?), u32::from_le_bytes(self.array()?));
             session = self.text()?;
+            if flags & AT_UPSTREAM != 0 {
+                upstream = self.text()?;
+            }
         }
         let name = self.text()?;
         let time = self.text()?;
@@ -307,8 +319,9 @@ impl<'a> PackedReader<'a> {
         };
         let recorded_at = (flags & TIMED != 0).then(|| time.to_owned());
         let precedence = TakePrecedence::from_flags(flags, failures, takes);
-        let session = (!session.is_empty()).then(|| session.to_owned());
-        Ok((flags, PackedHead { name, precedence, session, recorded_at }))
+        let stated = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        let (session, upstream) = (stated(session), stated(upstream));
+        Ok((flags, PackedHead { name, precedence, session, upstream, recorded_at }))
     }
 
     fn rows(&mut self) -> Result<Vec<(f64, usize)>, PackedError> {

@@ -168,7 +168,13 @@ fn head_tells_the_name_and_the_time_without_reading_the_entry() {
     let entry = Entry { recorded_at: text("t1"), session: text("s1"), ..Entry::default() };
     let mut packed = pack(&name, true, &entry);
     let precedence = TakePrecedence::Replacing(RunPosition::default());
-    let head = PackedHead { name, precedence, session: text("s1"), recorded_at: text("t1") };
+    let head = PackedHead {
+        name,
+        precedence,
+        session: text("s1"),
+        upstream: None,
+        recorded_at: text("t1"),
+    };
     assert_eq!(peek(&packed), Ok(head.clone()));
     assert_eq!(unpack(&packed), Ok((head, entry)));
     packed.push(0);
@@ -199,7 +205,9 @@ proptest! {
         let position = TakePrecedence::Replacing(RunPosition::default());
         let precedence = if replaces { position } else { TakePrecedence::Further };
         let session = entry.session.clone().filter(|session| !session.is_empty());
-        let head = PackedHead { name, precedence, session, recorded_at: entry.recorded_at.clone() };
+        let upstream = entry.upstream.clone().filter(|upstream| !upstream.is_empty());
+        let recorded_at = entry.recorded_at.clone();
+        let head = PackedHead { name, precedence, session, upstream, recorded_at };
         prop_assert_eq!(peek(&packed), Ok(head.clone()));
         let filed = Entry::parse(&entry.to_json()).unwrap();
         prop_assert_eq!(unpack(&packed), Ok((head, filed.clone())));

@@ -46,7 +46,7 @@ pub struct FrameEncoder {
 #[derive(Debug)]
 pub struct EncodedFrame {
     pub(super) name: NameFingerprint,
-    /// Stands for its name and its session.
+    /// Stands for the takes that it may replace: see [`log::key_in_scope`].
     key: NameFingerprint,
     /// Whether it takes the place of a take of an earlier run.
     replace: bool,
@@ -59,7 +59,7 @@ pub struct EncodedFrame {
 
 impl FrameEncoder {
     /// Returns an encoder for the recording at `path`. With `replace`, each take takes the place of
-    /// one that an earlier run left under the same name and session.
+    /// one that an earlier run left under the same name and in the same scope.
     pub(super) fn new(path: PathBuf, secret_guard: Arc<SecretGuard>, replace: bool) -> Self {
         Self { path, secret_guard, replace, keep_failures: false }
     }
@@ -87,8 +87,7 @@ impl FrameEncoder {
             let names = vec![name.to_string()];
             return Err(StoreError::Secret { path: self.path.clone(), names });
         }
-        let name = fingerprint(name);
-        let key = log::key_in_session(name, entry.session.as_deref());
+        let (name, key) = (fingerprint(name), log::key_in_scope(name, entry));
         log::seal(marked(key, precedence), &mut frame).map_err(|error| {
             let source = io::Error::new(io::ErrorKind::InvalidData, error);
             StoreError::write(self.path.clone(), source)
@@ -131,7 +130,7 @@ impl EncodedFrame {
         marked(self.key, self.precedence)
     }
 
-    /// Returns what a run has recorded of its name and session. `count` counts a mark.
+    /// Returns what a run has recorded of its name and scope. `count` counts a mark.
     pub(super) fn known(&self, count: impl Fn(NameFingerprint) -> u32) -> RecordedTakes {
         RecordedTakes {
             added: count(other_mark(self.key, ADDED)) > 0,
@@ -141,7 +140,7 @@ impl EncodedFrame {
     }
 }
 
-/// What a run has recorded of a name and a session.
+/// What a run has recorded of a name and a scope.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct RecordedTakes {
     /// Whether there are takes that replaced nothing.
@@ -152,7 +151,7 @@ pub(super) struct RecordedTakes {
     takes: u32,
 }
 
-/// Returns another mark for a name and a session.
+/// Returns another mark for a name and a scope.
 fn other_mark(key: NameFingerprint, kind: NameFingerprint) -> NameFingerprint {
     (key ^ kind).max(log::ABOUT + 1)
 }
@@ -172,7 +171,7 @@ fn marked(key: NameFingerprint, precedence: TakePrecedence) -> NameFingerprint {
     }
 }
 
-/// The first take of a name and a session decides whether those of its run replace others.
+/// The first take of a name and a scope decides whether those of its run replace others.
 fn precedence(replace: bool, failed: bool, known: RecordedTakes) -> TakePrecedence {
     let RecordedTakes { added, failures, takes } = known;
     match added || !replace && failures + takes == 0 {

@@ -8,7 +8,7 @@
 //! | 4 to 7 | the frame's format version, 1 |
 //! | 8 to 11 | the number of bytes from 16 on |
 //! | 12 to 15 | the CRC-32 (IEEE) over bytes 4 to 11 and all from 16 on |
-//! | 16 to 31 | the fingerprint of the entry's name and session: see [`fingerprint`] |
+//! | 16 to 31 | the fingerprint of the entry's name and scope: see [`key_in_scope`] |
 //! | from 32 | the payload: the entry, packed |
 //!
 //! Numbers are unsigned and little-endian. With the fingerprints, a recorder knows which names a
@@ -24,7 +24,7 @@ mod scan;
 
 pub(super) use frame::{
     ABOUT, FramePlace, HEAD, LONGEST, NameFingerprint, begin, fingerprint, frame, from,
-    key_in_session, payload, seal,
+    key_in_scope, payload, seal,
 };
 use frame::{BARE, BUFFER, FrameSearch, MARK, filled, next, read_about, reader};
 

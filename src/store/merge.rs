@@ -8,6 +8,7 @@
 mod name_takes;
 mod named_frame;
 mod replacement;
+mod replacement_scope;
 mod take;
 
 use std::collections::HashMap;
@@ -19,6 +20,7 @@ use name_takes::NameTakes;
 pub(super) use named_frame::EntryOrigin;
 use named_frame::NamedFrame;
 pub use named_frame::TakeRef;
+use replacement_scope::ReplacementScope;
 
 /// An entry in a log.
 #[derive(Clone, Debug)]
@@ -112,13 +114,14 @@ fn by_name(frames: Vec<LogFrame>) -> Vec<(EntryName, Vec<NamedFrame>)> {
     let mut groups: Vec<(EntryName, Vec<NamedFrame>)> = Vec::new();
     let mut places: HashMap<EntryName, usize> = HashMap::new();
     for LogFrame { head, place } in frames {
-        let PackedHead { name, precedence, session, recorded_at: time } = head;
+        let scope = ReplacementScope::of_head(&head);
+        let PackedHead { name, precedence, recorded_at: time, .. } = head;
         let next = groups.len();
         let group = *places.entry(name.clone()).or_insert(next);
         if group == next {
             groups.push((name, Vec::new()));
         }
-        groups[group].1.push(NamedFrame { precedence, session, time, place });
+        groups[group].1.push(NamedFrame { precedence, scope, time, place });
     }
     groups
 }

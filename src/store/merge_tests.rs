@@ -24,6 +24,7 @@ fn planned(time: Option<&str>, precedence: impl Fn(usize) -> TakePrecedence) -> 
             name: EntryName::step("a").unwrap(),
             precedence: precedence(at),
             session: None,
+            upstream: None,
             recorded_at: time.map(str::to_owned),
         },
         place: place(EntryOrigin::Log(0), at),

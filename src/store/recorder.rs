@@ -379,5 +379,7 @@ mod failure_tests;
 #[cfg(test)]
 mod meddling_tests;
 #[cfg(test)]
+mod replacement_scope_tests;
+#[cfg(test)]
 #[path = "recorder_tests.rs"]
 mod tests;

@@ -19,7 +19,7 @@ pub(super) fn open(path: &Path) -> RecordingAppender {
     RecordingAppender::open(path, &RunChoice::New, &IdentityRules::default()).unwrap()
 }
 
-fn compact(recorder: &mut RecordingAppender) -> Result<bool, StoreError> {
+pub(super) fn compact(recorder: &mut RecordingAppender) -> Result<bool, StoreError> {
     let job = recorder.start_compaction();
     recorder.compaction_done(job.run())
 }
@@ -259,42 +259,9 @@ fn linked_recording_is_written_through_the_link() {
 }
 
 /// Returns a call with a request of its own in a session.
-fn call(content: &str, session: Option<&str>, request: Option<&str>) -> Entry {
+pub(super) fn call(content: &str, session: Option<&str>, request: Option<&str>) -> Entry {
     let request_hash = request.and_then(|digit| RequestKey::parse(&digit.repeat(64)));
     Entry { session: session.map(str::to_owned), request_hash, ..entry(content) }
-}
-
-#[test]
-fn takes_of_other_sessions_stay_and_those_not_reached_too() {
-    for compacts in [false, true] {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("r.json");
-        let key = || EntryName::Hash(RequestKey::parse(&"c".repeat(64)).unwrap());
-        let time = std::cell::Cell::new(0);
-        let record = |calls: &[(&str, Option<&str>)]| {
-            let mut recorder = open(&path);
-            for (content, session) in calls {
-                time.set(time.get() + 1);
-                let recorded_at = Some(format!("2026-01-01T00:00:{:02}Z", time.get()));
-                let entry = Entry { recorded_at, ..call(content, *session, None) };
-                recorder.append(vec![(key(), entry)], true).unwrap();
-                if compacts {
-                    compact(&mut recorder).unwrap();
-                }
-            }
-            recorder.close().unwrap();
-        };
-        let held = || -> Vec<String> {
-            let recording = load(&path).unwrap();
-            recording.entries().map(|(_, _, entry)| entry.content.clone().unwrap()).collect()
-        };
-        let (one, two) = (Some("one"), Some("two"));
-        record(&[("a", one), ("b", two), ("c", None), ("d", one), ("e", None), ("f", None)]);
-        record(&[("D", one)]);
-        assert_eq!(held(), ["D", "b", "c", "d", "e", "f"]);
-        record(&[("C", None), ("E", None), ("B", two), ("new", two)]);
-        assert_eq!(held(), ["D", "B", "C", "d", "E", "f", "new"]);
-    }
 }
 
 #[test]

@@ -39,6 +39,27 @@ fn all_replaces_what_it_records_again_and_leaves_the_rest_in_place() {
 }
 
 #[test]
+fn same_request_to_another_upstream_is_another_call() {
+    let scene = Scene::new();
+    let at = |name: &str, said: &str| {
+        let upstream = saying(said);
+        let to = format!("{name}={}", upstream.url());
+        let server = scene.record(&upstream, &["--upstream", &to]);
+        server.call(&Call::post(&format!("/{name}/v1/things"), r#"{"q":1}"#)).expect(200);
+        server.stop().expect(0);
+    };
+    at("one", "a");
+    at("two", "b");
+    at("one", "A");
+    let server = scene.replay(&["--strict", "--fail-unused"]);
+    for (name, said) in [("two", "b"), ("one", "A")] {
+        let call = Call::post(&format!("/{name}/v1/things"), r#"{"q":1}"#);
+        assert_eq!(content(&server.call(&call)), said);
+    }
+    server.stop().expect(0);
+}
+
+#[test]
 fn new_episodes_answers_what_is_known_and_records_what_is_not() {
     let scene = Scene::new();
     scene.recorded(&saying("old"), &[chat("a")]);

@@ -2,7 +2,7 @@
 
 use loomrec_identity::IdentityRules;
 use loomrec_os::{read_at, read_exact_at};
-use loomrec_recording::{EntryName, KeyVariables, RecordingMeta};
+use loomrec_recording::{Entry, EntryName, KeyVariables, RecordingMeta};
 use sha2::{Digest as _, Sha256};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -41,10 +41,17 @@ pub(crate) fn fingerprint(name: &EntryName) -> NameFingerprint {
     half.unwrap_or_else(|| half_of_hash(text)).max(ABOUT + 1)
 }
 
-/// Returns what stands for a name and a session, if there is one.
-pub(crate) fn key_in_session(name: NameFingerprint, session: Option<&str>) -> NameFingerprint {
-    let Some(session) = session else { return name };
-    (name ^ half_of_hash(&format!("session {session}"))).max(ABOUT + 1)
+/// Returns what stands for the calls of a name that replace the same takes: for those of its session
+/// and, unless it is a step, of its upstream.
+pub(crate) fn key_in_scope(name: &EntryName, entry: &Entry) -> NameFingerprint {
+    let mut key = fingerprint(name);
+    if let Some(session) = &entry.session {
+        key ^= half_of_hash(&format!("session {session}"));
+    }
+    if let (EntryName::Hash(_), Some(upstream)) = (name, &entry.upstream) {
+        key ^= half_of_hash(&format!("upstream {upstream}"));
+    }
+    key.max(ABOUT + 1)
 }
 
 fn half_of_hash(text: &str) -> u128 {

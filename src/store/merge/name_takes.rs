@@ -6,6 +6,7 @@ use loomrec_recording::Entry;
 
 use super::named_frame::{EntryOrigin, NamedFrame, TakeRef};
 use super::replacement::{self, ReplacingFrame};
+use super::replacement_scope::ReplacementScope;
 use super::take::{CompactionTake, find_each, seat};
 
 /// The takes of a name.
@@ -48,7 +49,7 @@ impl NameTakes {
             return further.into_iter().try_for_each(|frame| self.add(frame, read));
         }
         self.replace(frames, read)?;
-        // A run decides for each session whether its takes replace others.
+        // A run decides for each scope whether its takes replace others.
         let mut further: Vec<_> = further.into_iter().map(CompactionTake::in_log).collect();
         let known = find_each(&mut further, &mut self.takes, read)?;
         let new = further.into_iter().zip(known).filter(|(_, known)| known.is_none());
@@ -56,19 +57,24 @@ impl NameTakes {
         Ok(())
     }
 
-    /// Merges the frames that replace takes of earlier runs, session by session.
+    /// Merges the frames that replace takes of earlier runs, scope by scope.
     fn replace<E>(
         &mut self,
         frames: &[NamedFrame],
         read: &impl Fn(&TakeRef) -> Result<Entry, E>,
     ) -> Result<(), E> {
-        let mut places: HashMap<Option<String>, Vec<usize>> = HashMap::new();
+        let mut places: HashMap<ReplacementScope, Vec<usize>> = HashMap::new();
         for (number, take) in self.takes.iter_mut().enumerate() {
-            places.entry(take.facts(read)?.session).or_default().push(number);
+            let scope = take.facts(read)?.scope;
+            let scope = if self.is_step { scope.without_upstream() } else { scope };
+            places.entry(scope).or_default().push(number);
         }
         let (mut new, mut old, mut surplus) = (Vec::new(), Vec::new(), Vec::new());
-        for (session, own) in by_session(frames) {
-            let places = places.remove(session).unwrap_or_default();
+        for (scope, own) in by_scope(frames) {
+            let unnamed = places.remove(&scope.without_upstream());
+            let named = places.remove(scope);
+            let mut places: Vec<usize> = unnamed.into_iter().chain(named).flatten().collect();
+            places.sort_unstable();
             let base = places.iter().map(|&place| self.takes[place].unmatched()).collect();
             let merged = replacement::merge(base, own, self.is_step, read)?;
             self.left_out += merged.left_out;
@@ -93,7 +99,7 @@ impl NameTakes {
         Ok(())
     }
 
-    /// Appends takes of several sessions, each in order, by time if all have one.
+    /// Appends takes of several scopes, each in order, by time if all have one.
     fn append_by_time<E>(
         &mut self,
         mut takes: Vec<CompactionTake>,
@@ -154,17 +160,17 @@ impl NameTakes {
     }
 }
 
-/// Returns the frames that replace takes, by session, with the sessions in the order of their first
+/// Returns the frames that replace takes, by scope, with the scopes in the order of their first
 /// frames.
-fn by_session(frames: &[NamedFrame]) -> Vec<(&Option<String>, Vec<ReplacingFrame>)> {
-    let mut groups: Vec<(&Option<String>, Vec<ReplacingFrame>)> = Vec::new();
-    let mut places: HashMap<&Option<String>, usize> = HashMap::new();
+fn by_scope(frames: &[NamedFrame]) -> Vec<(&ReplacementScope, Vec<ReplacingFrame>)> {
+    let mut groups: Vec<(&ReplacementScope, Vec<ReplacingFrame>)> = Vec::new();
+    let mut places: HashMap<&ReplacementScope, usize> = HashMap::new();
     for frame in frames {
         let Some(replacing) = ReplacingFrame::from_frame(frame) else { continue };
         let next = groups.len();
-        let group = *places.entry(&frame.session).or_insert(next);
+        let group = *places.entry(&frame.scope).or_insert(next);
         if group == next {
-            groups.push((&frame.session, Vec::new()));
+            groups.push((&frame.scope, Vec::new()));
         }
         groups[group].1.push(replacing);
     }

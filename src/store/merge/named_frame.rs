@@ -1,5 +1,6 @@
 //! The frames and the takes of one name, and where they are.
 
+use super::replacement_scope::ReplacementScope;
 use loomrec_recording::log_codec::TakePrecedence;
 
 /// The file that holds an entry.
@@ -30,7 +31,7 @@ impl TakeRef {
 #[derive(Clone, Debug)]
 pub(crate) struct NamedFrame {
     pub(crate) precedence: TakePrecedence,
-    pub(crate) session: Option<String>,
+    pub(crate) scope: ReplacementScope,
     pub(crate) time: Option<String>,
     pub(crate) place: TakeRef,
 }

@@ -1,4 +1,4 @@
-//! The replacement of takes that earlier runs left under a name, in one session.
+//! The replacement of takes that earlier runs left under a name, in one scope.
 //!
 //! The takes of a run come before those of earlier runs. The Nth of them takes the place of the Nth
 //! earlier one, so those stay that the run has not reached. A call that failed never replaces a
@@ -32,7 +32,7 @@ impl ReplacingFrame {
     }
 }
 
-/// The takes of a name and a session after a log was merged.
+/// The takes of a name and a scope after a log was merged.
 #[derive(Default)]
 pub(super) struct MergedTakes {
     /// Those of the run.
@@ -61,7 +61,7 @@ struct PlacedFrame {
 }
 
 /// Merges the frames of one log, in the order in which they were appended, into the takes of the
-/// same name and session.
+/// same name and scope.
 ///
 /// # Errors
 /// The error of `read`.

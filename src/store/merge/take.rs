@@ -8,6 +8,7 @@ use loomrec_recording::Entry;
 use loomrec_recording::log_codec::{RunPosition, TakePrecedence};
 
 use super::named_frame::{NamedFrame, TakeRef};
+use super::replacement_scope::ReplacementScope;
 
 /// A hash of an entry. Different entries almost always have different ones, so that each entry is
 /// read once, however many others it is compared with.
@@ -26,9 +27,9 @@ pub(super) struct CompactionTake {
 }
 
 /// What decides which take a frame replaces.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct TakeFacts {
-    pub(super) session: Option<String>,
+    pub(super) scope: ReplacementScope,
     /// Whether its call failed, or no client got its answer.
     pub(super) failed: bool,
     /// The key of its request.
@@ -78,12 +79,12 @@ impl CompactionTake {
             self.time = Some(entry.recorded_at);
         }
         // It was read just now.
-        Ok(self.facts.clone().unwrap_or(TakeFacts { session: None, failed: false, request: None }))
+        Ok(self.facts.clone().unwrap_or_default())
     }
 
     fn learn(&mut self, entry: &Entry) {
         self.facts = Some(TakeFacts {
-            session: entry.session.clone().filter(|session| !session.is_empty()),
+            scope: ReplacementScope::of_entry(entry),
             failed: entry.is_lesser_take(),
             request: entry.request_hash.clone(),
         });
