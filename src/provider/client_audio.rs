@@ -42,23 +42,20 @@ impl ClientAudio {
 }
 
 impl SocketAudio {
-    /// Returns a client's message as audio; `None` if it says anything else, or is not known to be
-    /// audio.
+    /// Returns a client's message as audio; `None` if it says anything else, has no byte of audio, or is
+    /// not known to be audio.
     pub fn client_audio(&self, message: &[u8], is_binary: bool) -> Option<ClientAudio> {
         if let Ok(value) = serde_json::from_slice::<Value>(message) {
             return of_json(message, &value);
         }
-        let is_audio = is_binary && self.has_binary_audio();
+        let is_audio = is_binary && !message.is_empty() && self.has_binary_audio();
         is_audio.then(|| ClientAudio { envelope: Vec::new(), bytes: message.to_vec() })
     }
 }
 
 fn of_json(message: &[u8], value: &Value) -> Option<ClientAudio> {
-    let text = audio_text(value.as_object()?)?;
+    let text = audio_text(value.as_object()?).filter(|text| !text.is_empty())?;
     let bytes = LENIENT.decode(text.replace('-', "+").replace('_', "/")).ok()?;
-    if text.is_empty() {
-        return Some(ClientAudio { envelope: message.to_vec(), bytes });
-    }
     // Audio that is written with an escape is not found, and one that is written twice not known.
     let mut places = memmem::find_iter(message, text.as_bytes());
     let at = places.next().filter(|_| places.next().is_none())?;
@@ -139,9 +136,9 @@ mod tests {
                 b"\0",
             ),
             (
+                r#"{"realtime_input":{"media_chunks":[{"data":"AQ==","mime_type":"audio/pcm"}]}}"#,
                 r#"{"realtime_input":{"media_chunks":[{"data":"","mime_type":"audio/pcm"}]}}"#,
-                r#"{"realtime_input":{"media_chunks":[{"data":"","mime_type":"audio/pcm"}]}}"#,
-                b"",
+                b"\x01",
             ),
         ] {
             let expected = ClientAudio { envelope: envelope.into(), bytes: bytes.to_vec() };
@@ -153,6 +150,8 @@ mod tests {
     fn messages_that_say_anything_else_are_not() {
         for message in [
             r#"{"type":"input_audio_buffer.commit"}"#,
+            r#"{"type":"input_audio_buffer.append","audio":""}"#,
+            r#"{"realtime_input":{"media_chunks":[{"data":"","mime_type":"audio/pcm"}]}}"#,
             r#"{"type":"input_audio_buffer.append","audio":"AAEC","commit":true}"#,
             r#"{"type":"input_audio_buffer.append","audio":"not base64"}"#,
             r#"{"type":"input_audio_buffer.append","audio":"\u0041AEC"}"#,
@@ -185,6 +184,7 @@ mod tests {
             assert_eq!(audio.client_audio(b"\0\xff", is_binary).is_some(), is_audio, "{audio:?}");
         }
         assert_eq!(deepgram.client_audio(br#"{"type":"KeepAlive"}"#, true), None);
+        assert_eq!(deepgram.client_audio(b"", true), None);
     }
 
     #[test]

@@ -13,8 +13,8 @@ use loomrec_identity::typed_field::{FieldError, FieldReader};
 pub struct AudioNote {
     /// How many bytes of audio there are.
     pub bytes: u64,
-    /// The SHA-256 of the audio, with that of the notes before since the client's last other message,
-    /// in hexadecimal digits.
+    /// The SHA-256, in hexadecimal digits, of all audio since the client's last message of another kind,
+    /// up to the end of this one.
     pub sha256: String,
 }
 

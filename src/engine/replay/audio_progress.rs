@@ -43,8 +43,8 @@ impl AudioProgress {
     /// Takes audio. Returns the index of the client's message that is expected next.
     ///
     /// # Errors
-    /// The index of the recorded message that is another one. It is that of no message if no further
-    /// one was recorded.
+    /// The index of the recorded message that differs; the number of messages if no further one was
+    /// recorded.
     pub(super) fn take(
         &mut self,
         messages: &[RecordedMessage],
@@ -91,8 +91,8 @@ impl AudioProgress {
         Ok(index)
     }
 
-    /// Returns the audio of the expected message, which begins anew if its form is another; `None` if it
-    /// has something else.
+    /// Returns the audio of the expected message; `None` if it is something else. With audio of another
+    /// form, counting begins anew.
     fn recorded(
         &mut self,
         message: &RecordedMessage,

@@ -38,7 +38,7 @@ impl RecordingMismatchError {
         error.reason = MissReason::Drifted;
         error.same_messages = None;
         let audio = mismatch.same_audio.map_or_else(String::new, |same| {
-            format!("; the first {same} bytes of the audio before are the recorded ones")
+            format!("; the first {same} bytes of the audio match the recording")
         });
         error.detail = Some(format!(
             "message {} of the client is not the recorded one; {recorded} were recorded{audio}",

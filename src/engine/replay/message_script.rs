@@ -129,18 +129,17 @@ impl MessageScript {
         let now = payload.client_audio(audio)?;
         let expected = self.messages.get(self.expected)?;
         expected.client_audio(audio)?;
-        self.ids.note_event(&expected.payload, payload);
-        // What arrives after a mismatch does not count.
-        let taken = progress.take(&self.messages, self.expected, &now, audio);
-        Some(match taken {
-            Ok(next) => {
-                self.expected = next;
+        let mut next = progress.clone();
+        Some(match next.take(&self.messages, self.expected, &now, audio) {
+            Ok(expects) => {
+                self.ids.note_event(&expected.payload, payload);
+                (self.expected, *progress) = (expects, next);
                 Ok(())
             }
             Err(index) => Err(MessageMismatch {
                 index,
                 recorded: self.messages.get(index).map(|message| message.payload.clone()),
-                same_audio: progress.same_bytes(),
+                same_audio: next.same_bytes(),
             }),
         })
     }

@@ -4,7 +4,7 @@ use loomrec_recording::log_codec::PackedHead;
 use loomrec_recording::{Entry, EntryName};
 
 /// Which takes of a name a call may replace: those of its session and, unless the name is that of a step,
-/// of its upstream. A replay tells the same request at another upstream from it.
+/// of its upstream. A replay keeps equal requests to two upstreams apart.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct ReplacementScope {
     session: Option<String>,

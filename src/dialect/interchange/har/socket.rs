@@ -132,8 +132,9 @@ fn read(raw: &RawValue, began: Option<i64>) -> Result<Vec<RecordedMessage>, Stri
         };
         let note = message.audio.as_ref().filter(|_| sender == MessageSender::Client);
         let audio = note.map(AudioNote::parse).transpose();
-        let audio =
-            audio.map_err(|_| format!("the note on audio of its message {place} is none"))?;
+        let audio = audio.map_err(|_| {
+            format!("the `_audio` of its message {place} needs `bytes` and `sha256`")
+        })?;
         messages.push(RecordedMessage { audio, ..RecordedMessage::new(sender, at_ms, payload) });
     }
     Ok(messages)
