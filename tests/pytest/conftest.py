@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from dataclasses import asdict, dataclass
@@ -59,11 +60,19 @@ class Project:
     def run(self, *arguments: str, keys: bool = False, **variables: str) -> Outcome:
         """Runs pytest. `keys` gives it API keys, as a recording needs them."""
         kept = {name: value for name, value in os.environ.items() if not _OURS.match(name)}
-        env = {**kept, **(KEYS if keys else {}), **variables}
+        env = {"PYTHONFAULTHANDLER": "1", **kept, **(KEYS if keys else {}), **variables}
         line = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
-        done = subprocess.run(line, cwd=self.folder, env=env, capture_output=True, encoding="utf-8",
-                              timeout=PATIENCE, stdin=subprocess.DEVNULL, check=False)
-        return Outcome(done.returncode, done.stdout, done.stderr)
+        with subprocess.Popen(line, cwd=self.folder, env=env, encoding="utf-8",
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              start_new_session=True) as running:
+            try:
+                stdout, stderr = running.communicate(timeout=PATIENCE)
+            except subprocess.TimeoutExpired:
+                # Each process, workers as well, says on stderr where each of its threads is.
+                os.killpg(running.pid, signal.SIGABRT)
+                stdout, stderr = running.communicate()
+                pytest.fail(f"pytest did not end within {PATIENCE} s\n{stdout}\n{stderr}", pytrace=False)
+        return Outcome(running.returncode, stdout, stderr)
 
     def record(self, *arguments: str) -> Outcome:
         return self.run("--loomrec=record", *arguments, keys=True)
