@@ -79,7 +79,7 @@ impl ValueEnum for GeneratedText {
 
 impl ConfigArgs {
     /// Whether a command's settings are asked for.
-    pub fn wants(&self, name: &str) -> bool {
+    pub fn includes_command(&self, name: &str) -> bool {
         self.command.as_ref().map_or(matches!(name, "record" | "replay"), |only| only == name)
     }
 }

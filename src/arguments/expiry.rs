@@ -26,7 +26,7 @@ pub struct ExpiryArgs {
 impl ExpiryArgs {
     /// Whether takes that are too old fail the run.
     #[must_use]
-    pub fn fails(&self) -> bool {
+    pub fn fails_run(&self) -> bool {
         self.max_age.is_some_and(|limit| limit.fails)
     }
 }

@@ -24,7 +24,7 @@ pub struct TrustedSetting {
 impl TrustedSetting {
     /// Returns the setting and its place, for people.
     #[must_use]
-    pub fn text(&self) -> String {
+    pub fn display_text(&self) -> String {
         let Self { name, value, place } = self;
         match value.as_str() {
             "true" => format!("{name} ({place})"),

@@ -64,7 +64,7 @@ pub(super) fn with_groups(command: Command) -> Command {
         for name in names {
             let about = command.find_subcommand(name).and_then(Command::get_about);
             let about = about.map(ToString::to_string).unwrap_or_default();
-            list.push_str(&format!("  {}\n", wrapped(&format!("{name:<10}"), &about)));
+            list.push_str(&format!("  {}\n", wrap_line(&format!("{name:<10}"), &about)));
         }
     }
     command.help_template(format!(
@@ -73,7 +73,7 @@ pub(super) fn with_groups(command: Command) -> Command {
 }
 
 /// Returns a line of the list of commands, on as many lines as it needs.
-fn wrapped(name: &str, about: &str) -> String {
+fn wrap_line(name: &str, about: &str) -> String {
     let (mut text, mut column) = (name.to_owned(), name.len());
     for word in about.split(' ') {
         if column + word.len() > COLUMNS {

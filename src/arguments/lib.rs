@@ -193,6 +193,6 @@ pub enum Command {
 
 /// Returns the definition of the command line.
 #[must_use]
-pub fn command() -> clap::Command {
+pub fn command_line() -> clap::Command {
     help::with_groups(help::with_two_forms(Cli::command()))
 }

@@ -51,7 +51,7 @@ impl SettingScope {
 
     /// Returns the scope of an argument. One without the attribute counts as one that needs trust.
     #[must_use]
-    pub fn of(arg: &Arg) -> Self {
+    pub fn from_argument(arg: &Arg) -> Self {
         arg.get::<Self>().copied().unwrap_or(Self::OUTSIDE)
     }
 }

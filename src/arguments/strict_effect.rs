@@ -68,7 +68,7 @@ impl StrictEffect {
 
     /// Returns the effect of an argument. One without the attribute counts as one that weakens.
     #[must_use]
-    pub fn of(arg: &Arg) -> Self {
+    pub fn from_argument(arg: &Arg) -> Self {
         arg.get::<Self>().copied().unwrap_or(Self::WEAKENS)
     }
 

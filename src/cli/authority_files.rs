@@ -56,7 +56,7 @@ pub struct AuthorityPaths {
 }
 
 impl AuthorityPaths {
-    fn below(folder: &Path) -> Self {
+    fn in_folder(folder: &Path) -> Self {
         Self { certificate: folder.join("ca.pem"), bundle: folder.join("bundle.pem") }
     }
 
@@ -72,12 +72,12 @@ impl AuthorityPaths {
                 "--intercept: there is no folder for the certificate: set HOME or LOOMREC_STATE",
             )
         })?;
-        Ok(Self::below(&folder.join("authority").join(port.to_string())))
+        Ok(Self::in_folder(&folder.join("authority").join(port.to_string())))
     }
 
     /// Returns the variables that have programs trust the authority, and use the proxy at `proxy`.
     /// `current` is the user's environment.
-    pub fn variables(
+    pub fn proxy_variables(
         &self,
         proxy: &str,
         current: &BTreeMap<String, String>,
@@ -105,11 +105,11 @@ impl AuthorityFiles {
         current: &BTreeMap<String, String>,
     ) -> Result<Self, CommandFailure> {
         let folder = tempfile::Builder::new().prefix("loomrec-authority-").tempdir();
-        let folder = folder.map_err(|error| unwritten(&std::env::temp_dir(), &error))?;
+        let folder = folder.map_err(|error| write_failure(&std::env::temp_dir(), &error))?;
         let private = folder.path().join("tls");
         let created = loomrec_os::create_private_folder(&private);
-        created.map_err(|error| unwritten(&private, &error))?;
-        let paths = AuthorityPaths::below(&private);
+        created.map_err(|error| write_failure(&private, &error))?;
+        let paths = AuthorityPaths::in_folder(&private);
         write(&paths, authority, current)?;
         Ok(Self { paths, _folder: Some(folder) })
     }
@@ -125,7 +125,8 @@ impl AuthorityFiles {
     ) -> Result<Self, CommandFailure> {
         let paths = AuthorityPaths::of_server(port)?;
         if let Some(folder) = paths.certificate.parent() {
-            loomrec_os::create_private_folder(folder).map_err(|error| unwritten(folder, &error))?;
+            loomrec_os::create_private_folder(folder)
+                .map_err(|error| write_failure(folder, &error))?;
         }
         write(&paths, authority, current)?;
         Ok(Self { paths, _folder: None })
@@ -142,7 +143,7 @@ fn write(
     authority: &CertificateAuthority,
     current: &BTreeMap<String, String>,
 ) -> Result<(), CommandFailure> {
-    let own: String = authority.certificates().iter().map(certificate_pem).collect();
+    let own: String = authority.trusted_certificates().iter().map(certificate_pem).collect();
     let added = named_certificates(&ADDING, current)?;
     let roots = root_certificates().map_err(|error| {
         CommandFailure::new(UNUSABLE, format!("--intercept: failed to {error}"))
@@ -156,7 +157,7 @@ fn write(
         certificates.into_iter().chain([own.clone()]).collect::<String>()
     };
     for (path, text) in [(&paths.certificate, text(added)), (&paths.bundle, text(all))] {
-        replace(path, &text).map_err(|error| unwritten(path, &error))?;
+        replace_file(path, &text).map_err(|error| write_failure(path, &error))?;
     }
     Ok(())
 }
@@ -181,14 +182,14 @@ fn named_certificates(
 }
 
 /// Writes a file anew, so that no program reads a half of it.
-fn replace(path: &Path, text: &str) -> std::io::Result<()> {
+fn replace_file(path: &Path, text: &str) -> std::io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     let mut file = tempfile::NamedTempFile::new_in(folder)?;
     std::io::Write::write_all(&mut file, text.as_bytes())?;
     file.persist(path).map(drop).map_err(|error| error.error)
 }
 
-fn unwritten(path: &Path, error: &std::io::Error) -> CommandFailure {
+fn write_failure(path: &Path, error: &std::io::Error) -> CommandFailure {
     let text = format!("--intercept: failed to write {}: {error}", path.display());
     CommandFailure::new(UNEXPECTED, text)
 }
@@ -209,7 +210,7 @@ mod tests {
         let other = |name: &str| {
             let other = CertificateAuthority::for_this_run().unwrap();
             let (path, text) =
-                (folder.path().join(name), certificate_pem(&other.certificates()[0]));
+                (folder.path().join(name), certificate_pem(&other.trusted_certificates()[0]));
             std::fs::write(&path, &text).unwrap();
             (path, text)
         };
@@ -217,7 +218,7 @@ mod tests {
         let current =
             environment(&[("NODE_EXTRA_CA_CERTS", &extra), ("REQUESTS_CA_BUNDLE", &requests)]);
         let files = AuthorityFiles::for_command(&authority, &current).unwrap();
-        let own = certificate_pem(&authority.certificates()[0]);
+        let own = certificate_pem(&authority.trusted_certificates()[0]);
         let read = |path: &Path| std::fs::read_to_string(path).unwrap();
         assert_eq!(read(&files.paths().certificate), format!("{extra_text}{own}"));
         let bundle = read(&files.paths().bundle);
@@ -245,10 +246,10 @@ mod tests {
 
     #[test]
     fn variables_replace_what_is_set_and_never_weaken_verification() {
-        let paths = AuthorityPaths::below(Path::new("/a"));
+        let paths = AuthorityPaths::in_folder(Path::new("/a"));
         let current = environment(&[("PIP_CERT", Path::new("/mine"))]);
         let variables: BTreeMap<_, _> =
-            paths.variables("http://127.0.0.1:1", &current).into_iter().collect();
+            paths.proxy_variables("http://127.0.0.1:1", &current).into_iter().collect();
         assert_eq!(variables["PIP_CERT"], "/a/bundle.pem");
         assert_eq!(variables["NODE_EXTRA_CA_CERTS"], "/a/ca.pem");
         assert_eq!(variables["SSL_CERT_FILE"], "/a/bundle.pem");

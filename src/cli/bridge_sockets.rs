@@ -49,14 +49,14 @@ impl BridgeSockets {
     ///
     /// # Errors
     /// An error of the file system.
-    pub fn launchers(&self) -> std::io::Result<PathBuf> {
+    pub fn create_launcher_folder(&self) -> std::io::Result<PathBuf> {
         let path = self.path().join(LAUNCHERS);
         loomrec_os::create_private_folder(&path)?;
         Ok(path)
     }
 
     /// Returns the variables for CMD, which gets `set` beside them.
-    pub fn variables<'v>(
+    pub fn command_variables<'v>(
         &self,
         set: impl Iterator<Item = &'v (String, String)>,
         current: &BTreeMap<String, String>,
@@ -93,7 +93,7 @@ impl EnvironmentChanges {
 
     /// Returns what makes an environment what it was: each variable that still has the value of the
     /// run, with the one before.
-    pub fn undone<'c>(
+    pub fn original_values<'c>(
         &'c self,
         current: impl Fn(&str) -> Option<String> + 'c,
     ) -> impl Iterator<Item = (&'c str, Option<&'c str>)> {
@@ -120,11 +120,11 @@ mod tests {
         let current = BTreeMap::from([("A".to_owned(), "mine".to_owned())]);
         let set = ["A", "B", "C"].map(|name| (name.to_owned(), "run".to_owned()));
         let sockets = BridgeSockets::create().unwrap();
-        let variables = sockets.variables(set.iter(), &current);
+        let variables = sockets.command_variables(set.iter(), &current);
         assert_eq!(variables[0].0, FOLDER_VARIABLE);
         let changes = EnvironmentChanges::read(&variables[1].1);
         let now = |name: &str| Some(if name == "C" { "agent" } else { "run" }.to_owned());
-        let undone: Vec<_> = changes.undone(now).collect();
+        let undone: Vec<_> = changes.original_values(now).collect();
         assert_eq!(undone, [("A", Some("mine")), ("B", None)]);
         assert_eq!(EnvironmentChanges::read("no json"), EnvironmentChanges::default());
     }

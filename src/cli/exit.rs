@@ -67,6 +67,6 @@ impl From<StoreError> for CommandFailure {
             ErrorClass::Usage => USAGE,
             ErrorClass::NotKept => NOT_KEPT,
         };
-        Self::new(code, format!("failed to {}", error.chain()))
+        Self::new(code, format!("failed to {}", error.error_chain()))
     }
 }

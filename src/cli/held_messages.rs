@@ -49,7 +49,7 @@ impl HeldMessages {
     /// Keeps a message if the terminal is held, and returns `None`. Otherwise returns what waited
     /// before it, which has to be printed first.
     pub fn hold(&self, message: &str) -> Option<ReleasedMessages> {
-        let mut waiting = self.waiting();
+        let mut waiting = self.lock_queue();
         if waiting.is_over || !(self.is_raw)() {
             return Some(waiting.release());
         }
@@ -65,28 +65,28 @@ impl HeldMessages {
 
     /// Whether the command holds the terminal, so that messages wait.
     pub fn is_holding(&self) -> bool {
-        !self.waiting().is_over && (self.is_raw)()
+        !self.lock_queue().is_over && (self.is_raw)()
     }
 
     /// Whether messages wait although the terminal is free.
     pub fn can_release(&self) -> bool {
-        let waiting = self.waiting();
+        let waiting = self.lock_queue();
         !waiting.messages.is_empty() && !(self.is_raw)()
     }
 
     /// Returns what waits.
     pub fn release(&self) -> ReleasedMessages {
-        self.waiting().release()
+        self.lock_queue().release()
     }
 
     /// Returns what waits; no message waits from now on.
     pub fn end(&self) -> ReleasedMessages {
-        let mut waiting = self.waiting();
+        let mut waiting = self.lock_queue();
         waiting.is_over = true;
         waiting.release()
     }
 
-    fn waiting(&self) -> MutexGuard<'_, MessageQueue> {
+    fn lock_queue(&self) -> MutexGuard<'_, MessageQueue> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -55,8 +55,8 @@ pub type Dispatch = for<'a> fn(Command, &'a Settings, &'a clap::Command) -> Comm
 /// Runs the command line of this process: parses it, and has `dispatch` run the command, with the
 /// settings and the definition of the command line.
 pub fn run(dispatch: Dispatch) -> ExitCode {
-    let plain = args::command();
-    let mut settings = match settings(&plain) {
+    let plain = args::command_line();
+    let mut settings = match read_settings(&plain) {
         Ok(settings) => settings,
         Err(failure) => {
             // Help and version must work even if the settings file is invalid.
@@ -64,7 +64,7 @@ pub fn run(dispatch: Dispatch) -> ExitCode {
             if let Some(told) = asked.err().filter(|told| !told.use_stderr()) {
                 told.exit();
             }
-            return fail(&failure);
+            return print_failure(&failure);
         }
     };
     let command = without_values_in_help(settings::into_command(&settings, plain.clone()));
@@ -75,10 +75,10 @@ pub fn run(dispatch: Dispatch) -> ExitCode {
         Err(error) => return refuse_with_hint(&error, &mut built, &settings),
     };
     settings.trust_given(&all);
-    let strict = StrictFlags::of(&plain, &all, &settings);
+    let strict = StrictFlags::from_matches(&plain, &all, &settings);
     let refused = strict.as_ref().map_or(Ok(()), StrictFlags::refuse_contradictions);
     if let Err(failure) = refused {
-        return fail(&failure);
+        return print_failure(&failure);
     }
     // Parsed again, so that a strict replay has nothing of what was set aside.
     let typed_only = strict.as_ref().map(|flags| flags.typed_only(command));
@@ -87,7 +87,7 @@ pub fn run(dispatch: Dispatch) -> ExitCode {
     let read = parsed.and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)));
     let (mut cli, matches) = match read {
         Ok(read) => read,
-        Err(error) => refuse(&error, &settings),
+        Err(error) => exit_with_error(&error, &settings),
     };
     let is_taken = |name: &str| !strict.as_ref().is_some_and(|flags| flags.takes_no_setting(name));
     add_up(&mut cli.command, &settings, is_taken);
@@ -98,24 +98,24 @@ pub fn run(dispatch: Dispatch) -> ExitCode {
     if let Some((name, matches)) = matches.subcommand() {
         let line = CommandLine { definition: &plain, name, matches };
         if let Err(failure) = check_settings(&mut cli, &settings, &line) {
-            return fail(&failure);
+            return print_failure(&failure);
         }
     }
-    execute(cli.command, &settings, &plain, dispatch)
+    execute_command(cli.command, &settings, &plain, dispatch)
 }
 
 /// Runs a command to its end, and returns the exit code of the process.
-fn execute(
+fn execute_command(
     command: Command,
     settings: &Settings,
     plain: &clap::Command,
     dispatch: Dispatch,
 ) -> ExitCode {
-    let runtime = match runtime() {
+    let runtime = match start_runtime() {
         Ok(runtime) => runtime,
         Err(error) => {
             let text = format!("failed to start the runtime: {error}");
-            return fail(&CommandFailure::new(UNEXPECTED, text));
+            return print_failure(&CommandFailure::new(UNEXPECTED, text));
         }
     };
     let outcome = runtime.block_on(async {
@@ -127,7 +127,7 @@ fn execute(
     match outcome {
         Ok(code) => ExitCode::from(code),
         Err(failure) => {
-            let code = fail(&failure);
+            let code = print_failure(&failure);
             if failure.code == USAGE {
                 hint_at(settings);
             }
@@ -149,10 +149,10 @@ fn check_settings(
 }
 
 /// Reads the project's settings file.
-fn settings(command: &clap::Command) -> Result<Settings, CommandFailure> {
+fn read_settings(command: &clap::Command) -> Result<Settings, CommandFailure> {
     let words: Vec<_> = std::env::args_os().collect();
     let folder = std::env::current_dir().unwrap_or_default();
-    Settings::find(settings::named(&words).as_deref(), &folder, command)
+    Settings::find(settings::named_file(&words).as_deref(), &folder, command)
 }
 
 /// Prints a hint for an invalid command line, if there is one, or else exits with its error.
@@ -163,14 +163,14 @@ fn refuse_with_hint(
 ) -> ExitCode {
     let words: Vec<_> = std::env::args_os().collect();
     match usage_hint::find(error, &words, command, settings) {
-        Some(hint) => fail(&CommandFailure::usage(hint)),
-        None => refuse(error, settings),
+        Some(hint) => print_failure(&CommandFailure::usage(hint)),
+        None => exit_with_error(error, settings),
     }
 }
 
 /// Exits with the error of an invalid command line, and names the settings file that it may come
 /// from.
-fn refuse(error: &clap::Error, settings: &Settings) -> ! {
+fn exit_with_error(error: &clap::Error, settings: &Settings) -> ! {
     if error.use_stderr() && settings.path.is_some() {
         let _ = error.print();
         hint_at(settings);
@@ -203,12 +203,13 @@ fn add_up(command: &mut Command, settings: &Settings, is_taken: impl Fn(&str) ->
             ("import", &mut args.upstream, lists)
         }
         Command::Redact(args) => {
-            let rules = settings.of("redact", "redact").map_or(&[][..], |entry| &entry.values);
+            let rules =
+                settings.find_setting("redact", "redact").map_or(&[][..], |entry| &entry.values);
             return args.redact.extend(rules.iter().cloned());
         }
         _ => return,
     };
-    let of = |flag| settings.of(name, flag).map_or(&[][..], |entry| &entry.values);
+    let of = |flag| settings.find_setting(name, flag).map_or(&[][..], |entry| &entry.values);
     let name_of = |text: &String| settings::upstream_name(text).map(str::to_owned);
     let given: Vec<_> = upstream.iter().map(name_of).collect();
     upstream.extend(of("upstream").iter().filter(|text| !given.contains(&name_of(text))).cloned());
@@ -230,7 +231,7 @@ fn lists_of<'a>(name: &'static str, serve: &'a mut args::ServeArgs) -> CommandLi
 }
 
 /// Starts the runtime, whose threads are the first of the process beside the main one.
-fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
+fn start_runtime() -> std::io::Result<tokio::runtime::Runtime> {
     serve_setup::read_local_time();
     tokio::runtime::Builder::new_multi_thread().enable_all().build()
 }
@@ -251,7 +252,7 @@ type CommandLists<'a> =
     (&'static str, &'a mut Vec<String>, Vec<(&'a mut Vec<String>, &'static str)>);
 
 /// Prints why a command failed, and returns its exit code.
-fn fail(failure: &CommandFailure) -> ExitCode {
+fn print_failure(failure: &CommandFailure) -> ExitCode {
     Output::new(LogFormat::Human, false, false).error(&failure.message);
     failure.exit_code()
 }

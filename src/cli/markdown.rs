@@ -8,8 +8,8 @@ fn longest_run(text: &str) -> usize {
 }
 
 /// Formats a text on one line as code, also for a table cell.
-pub fn code(text: &str) -> String {
-    let line = terminal::line(text).replace('|', "\\|");
+pub fn format_code(text: &str) -> String {
+    let line = terminal::printable_line(text).replace('|', "\\|");
     let fence = "`".repeat(longest_run(&line) + 1);
     let blank = if line.starts_with('`') || line.ends_with('`') { " " } else { "" };
     match line.is_empty() {
@@ -19,13 +19,13 @@ pub fn code(text: &str) -> String {
 }
 
 /// Escapes a text on one line for HTML.
-pub fn html(text: &str) -> String {
-    let line = terminal::line(text);
+pub fn escape_html(text: &str) -> String {
+    let line = terminal::printable_line(text);
     line.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 /// Formats lines as a block of code. Each line ends with a line break.
-pub fn fenced(language: &str, lines: &str) -> String {
+pub fn code_block(language: &str, lines: &str) -> String {
     let fence = "`".repeat(longest_run(lines).max(2) + 1);
     format!("{fence}{language}\n{lines}{fence}\n")
 }
@@ -36,15 +36,15 @@ mod tests {
 
     #[test]
     fn code_stays_code_whatever_stands_in_it() {
-        assert_eq!(code("plain"), "`plain`");
-        assert_eq!(code("a|b`c``d"), "```a\\|b`c``d```");
-        assert_eq!(code("`x`"), "`` `x` ``");
-        assert_eq!(code("a\nb"), "`a\\nb`");
-        assert_eq!(code(""), "");
+        assert_eq!(format_code("plain"), "`plain`");
+        assert_eq!(format_code("a|b`c``d"), "```a\\|b`c``d```");
+        assert_eq!(format_code("`x`"), "`` `x` ``");
+        assert_eq!(format_code("a\nb"), "`a\\nb`");
+        assert_eq!(format_code(""), "");
     }
 
     #[test]
     fn html_is_written_as_text() {
-        assert_eq!(html("<b>&@x"), "&lt;b&gt;&amp;@x");
+        assert_eq!(escape_html("<b>&@x"), "&lt;b&gt;&amp;@x");
     }
 }

@@ -47,12 +47,12 @@ impl Output {
 
     /// Returns the same output, which prints [`Self::disclose`]d text even if it is quiet: if only
     /// the settings file makes it so.
-    pub fn disclosing(self, is_quiet_by_settings: bool) -> Self {
+    pub fn with_disclosure(self, is_quiet_by_settings: bool) -> Self {
         Self { discloses: is_quiet_by_settings, ..self }
     }
 
     /// Returns the same output, which prints messages above `live`.
-    pub fn above(&self, live: Arc<ProgressBar>) -> Self {
+    pub fn above_line(&self, live: Arc<ProgressBar>) -> Self {
         Self { live: Some(live), ..self.clone() }
     }
 
@@ -103,7 +103,7 @@ impl Output {
     /// Prints information.
     pub fn info(&self, text: &str) {
         if !self.quiet {
-            self.emit("info", &terminal::message(text), text);
+            self.print_message("info", &terminal::printable_message(text), text);
         }
     }
 
@@ -117,25 +117,25 @@ impl Output {
     /// Prints where calls go, what is in force, or what is uploaded. A settings file cannot hide it.
     pub fn disclose(&self, text: &str) {
         if !self.quiet || self.discloses {
-            self.emit("info", &terminal::message(text), text);
+            self.print_message("info", &terminal::printable_message(text), text);
         }
     }
 
     /// Prints a warning about something harmless.
     pub fn warning(&self, text: &str) {
-        let human = format!("{} {}", "loomrec:".yellow().bold(), terminal::message(text));
-        self.emit("warning", &human, text);
+        let human = format!("{} {}", "loomrec:".yellow().bold(), terminal::printable_message(text));
+        self.print_message("warning", &human, text);
     }
 
     /// Prints an error.
     pub fn error(&self, text: &str) {
-        let human = format!("{} {}", "loomrec:".red().bold(), terminal::message(text));
-        self.emit("error", &human, text);
+        let human = format!("{} {}", "loomrec:".red().bold(), terminal::printable_message(text));
+        self.print_message("error", &human, text);
     }
 
     /// Prints a coloured report of several lines. Each part of it must have gone through
-    /// [`terminal::line`].
-    pub fn report(&self, text: &str) {
+    /// [`terminal::printable_line`].
+    pub fn print_report(&self, text: &str) {
         if !self.quiet {
             self.emit_report("info", text);
         }
@@ -154,12 +154,12 @@ impl Output {
     }
 
     /// Prints a notice of the server.
-    pub fn notice(&self, notice: &UserNotice<'_>) {
+    pub fn print_notice(&self, notice: &UserNotice<'_>) {
         match notice {
             // If the log has already shown the call, one line is enough.
-            UserNotice::Call(seen) if self.verbose && !log::tells_calls() => self.call(&line::of(seen)),
+            UserNotice::Call(seen) if self.verbose && !log::tells_calls() => self.call(&line::from_call(seen)),
             UserNotice::Call(_) => {}
-            UserNotice::Missed(error) => self.mismatch(error),
+            UserNotice::Missed(error) => self.print_mismatch(error),
             UserNotice::Refused(text) => self.error(text),
             UserNotice::Incomplete(text) => self.error(text),
             UserNotice::Warning(text) => self.warning(text),
@@ -183,13 +183,19 @@ impl Output {
             line["head_ms"],
         );
         match self.format {
-            LogFormat::Human => self.human_line(&terminal::line(&human)),
+            LogFormat::Human => self.human_line(&terminal::printable_line(&human)),
             LogFormat::Json => self.json_line(&json!({ "level": "debug", "call": line })),
         }
     }
 
     /// Prints an event of the log.
-    pub fn event(&self, level: &str, time: &str, target: &str, mut fields: Map<String, Value>) {
+    pub fn print_event(
+        &self,
+        level: &str,
+        time: &str,
+        target: &str,
+        mut fields: Map<String, Value>,
+    ) {
         let message = fields.remove("message");
         if self.format == LogFormat::Json {
             let mut line = Map::new();
@@ -207,53 +213,56 @@ impl Output {
         for (name, value) in &fields {
             text.push_str(&format!(" {name}={value}"));
         }
-        self.human_line(&terminal::line(&text));
+        self.human_line(&terminal::printable_line(&text));
     }
 
     /// Prints a mismatch, one difference on each line. Quoted text stays on its line.
-    fn mismatch(&self, error: &RecordingMismatchError) {
+    fn print_mismatch(&self, error: &RecordingMismatchError) {
         if self.format == LogFormat::Json {
             return self.json_line(&json!({ "level": "error", "mismatch": error.to_json() }));
         }
         let mut text =
             format!("{} {}: ", "RecordingMismatchError".red().bold(), error.reason.as_str().bold());
         let (method, path, upstream) = (&error.method, &error.path, &error.upstream);
-        let request = error.key.short();
+        let request = error.key.short_form();
         let rpc = error.rpc.as_ref().map(|rpc| format!(" {rpc}")).unwrap_or_default();
         let mut called = format!("{method} {path}{rpc} to {upstream}, request {request}");
         if let Some(step) = &error.step {
             called.push_str(&format!(", step {step:?}"));
         }
-        text.push_str(&terminal::line(&called));
+        text.push_str(&terminal::printable_line(&called));
         if let Some(detail) = &error.detail {
-            text.push_str(&format!("\n  {}", terminal::line(detail)));
+            text.push_str(&format!("\n  {}", terminal::printable_line(detail)));
         }
         if let Some(near) = &error.nearest {
-            text.push_str(&format!("\n  nearest recorded call: {}", terminal::line(&near.label())));
+            text.push_str(&format!(
+                "\n  nearest recorded call: {}",
+                terminal::printable_line(&near.label())
+            ));
             for difference in near.differences.iter().take(8) {
-                let (recorded, now) = difference.shortened();
+                let (recorded, now) = difference.shortened_values();
                 text.push_str(&format!(
                     "\n    {}\n      {} {}\n      {} {}",
-                    terminal::line(&difference.place).bold(),
+                    terminal::printable_line(&difference.place).bold(),
                     "recorded".red(),
-                    terminal::line(&recorded),
+                    terminal::printable_line(&recorded),
                     "now     ".green(),
-                    terminal::line(&now),
+                    terminal::printable_line(&now),
                 ));
             }
         }
         for note in error.header_notes() {
-            text.push_str(&format!("\n  {}", terminal::line(&note)));
+            text.push_str(&format!("\n  {}", terminal::printable_line(&note)));
         }
-        text.push_str(&format!("\n  {}", terminal::line(&error.remedy())));
+        text.push_str(&format!("\n  {}", terminal::printable_line(&error.remedy())));
         self.human_line(&text);
     }
 
     fn emit_report(&self, level: &str, text: &str) {
-        self.emit(level, text, &anstream::adapter::strip_str(text).to_string());
+        self.print_message(level, text, &anstream::adapter::strip_str(text).to_string());
     }
 
-    fn emit(&self, level: &str, human: &str, plain: &str) {
+    fn print_message(&self, level: &str, human: &str, plain: &str) {
         match self.format {
             LogFormat::Human => self.human_line(human),
             LogFormat::Json => self.json_line(&json!({ "level": level, "message": plain })),
@@ -262,11 +271,11 @@ impl Output {
 
     /// Prints text for people. Colours are the only escape sequences that reach the terminal.
     fn human_line(&self, text: &str) {
-        self.write_line(&terminal::styled(text));
+        self.write_line(&terminal::printable_styled(text));
     }
 
     fn json_line(&self, value: &Value) {
-        self.write_line(&terminal::json(&value.to_string()));
+        self.write_line(&terminal::printable_json(&value.to_string()));
     }
 
     /// Writes a line to stderr, or keeps it while a command holds the terminal.
@@ -293,7 +302,7 @@ impl Output {
 ///
 /// # Errors
 /// Any other failure to write.
-pub fn stdout(text: &str) -> io::Result<()> {
+pub fn write_stdout(text: &str) -> io::Result<()> {
     let mut out = anstream::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -306,7 +315,7 @@ pub fn stdout(text: &str) -> io::Result<()> {
 /// # Errors
 /// A stdout that cannot be written.
 pub fn print(text: &str) -> Result<u8, CommandFailure> {
-    stdout(text).map(|()| 0).map_err(stdout_failure)
+    write_stdout(text).map(|()| 0).map_err(stdout_failure)
 }
 
 /// Returns the failure for a stdout that cannot be written.

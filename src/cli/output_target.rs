@@ -8,7 +8,7 @@ use loomrec_store::RecordingLocation;
 
 /// Resolves a path as far as it exists. Two equal results name the same file, which need not exist
 /// yet.
-pub fn real(path: &Path) -> PathBuf {
+pub fn resolve_path(path: &Path) -> PathBuf {
     if let Ok(place) = std::fs::canonicalize(path) {
         return place;
     }
@@ -52,11 +52,11 @@ mod tests {
     fn paths_of_one_file_are_the_same_before_it_is_there() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir(dir.path().join("sub")).unwrap();
-        let at = |path: &str| real(&dir.path().join(path));
+        let at = |path: &str| resolve_path(&dir.path().join(path));
         assert_eq!(at("new.json"), at("./sub/../new.json"));
         assert_ne!(at("new.json"), at("sub/new.json"));
-        assert_eq!(real(Path::new("new.json")), real(Path::new("./new.json")));
-        assert_eq!(real(Path::new("none/new.json")), Path::new("none/new.json"));
+        assert_eq!(resolve_path(Path::new("new.json")), resolve_path(Path::new("./new.json")));
+        assert_eq!(resolve_path(Path::new("none/new.json")), Path::new("none/new.json"));
     }
 
     #[test]

@@ -20,14 +20,14 @@ pub struct PointerTrust {
 
 impl PointerTrust {
     /// Returns the trust of a command with these settings.
-    pub fn of(settings: &Settings) -> Self {
-        let granted = settings.granted().iter().filter_map(|grant| match grant {
+    pub fn from_settings(settings: &Settings) -> Self {
+        let granted = settings.trust_grants().iter().filter_map(|grant| match grant {
             TrustGrant::Bucket(bucket) => Some(bucket.clone()),
             TrustGrant::Settings(_) => None,
         });
         let mut named: Vec<BucketUrl> = granted.collect();
         let pointed = settings.pointed_buckets();
-        if !pointed.is_empty() && SettingsTrust::of(settings) == SettingsTrust::Trusted {
+        if !pointed.is_empty() && SettingsTrust::from_settings(settings) == SettingsTrust::Trusted {
             named.extend(pointed);
         }
         Self { named }
@@ -37,8 +37,8 @@ impl PointerTrust {
     ///
     /// # Errors
     /// Names the bucket, and the command that mends it.
-    pub fn require(&self, pointer: &Path, bucket: &BucketUrl) -> Result<(), CommandFailure> {
-        if self.named.contains(bucket) || holds(bucket) {
+    pub fn require_trust(&self, pointer: &Path, bucket: &BucketUrl) -> Result<(), CommandFailure> {
+        if self.named.contains(bucket) || is_trusted(bucket) {
             return Ok(());
         }
         let pointer = terminal::path_line(pointer);
@@ -51,14 +51,15 @@ impl PointerTrust {
 }
 
 /// Whether the user trusts a bucket, by the user's store.
-fn holds(bucket: &BucketUrl) -> bool {
-    TrustStore::of_user().is_some_and(|store| store.holds(&TrustedItem::Bucket(bucket.clone())))
+fn is_trusted(bucket: &BucketUrl) -> bool {
+    TrustStore::of_user()
+        .is_some_and(|store| store.is_trusted(&TrustedItem::Bucket(bucket.clone())))
 }
 
 /// Trusts a bucket that the user has typed. If that cannot be kept, pointer files to it need trust.
 pub fn trust_typed(bucket: &BucketUrl) {
     if let Some(store) = TrustStore::of_user()
-        && !holds(bucket)
+        && !is_trusted(bucket)
     {
         let _is_kept = store.add(&TrustedItem::Bucket(bucket.clone()));
     }

@@ -162,7 +162,7 @@ fn private_folder() -> std::io::Result<PathBuf> {
 
 /// Returns what is wrong with a name that none of these presets has.
 pub fn no_such_preset(name: &str, names: &[&str]) -> String {
-    let meant = spelling::nearest(name, names);
+    let meant = spelling::nearest_name(name, names);
     let meant = meant.map(|meant| format!("did you mean {meant}? ")).unwrap_or_default();
     format!("there is no preset {name}: {meant}the presets are {}", names.join(", "))
 }
@@ -184,7 +184,7 @@ impl Preset {
 
     /// Returns the preset of CMD, unless `--preset none` is given. Those of the project count before
     /// those that loomrec has.
-    pub fn of(args: &ServeArgs, of_project: &[Self]) -> Option<Self> {
+    pub fn find_for_command(args: &ServeArgs, of_project: &[Self]) -> Option<Self> {
         let program = args.cmd.first().filter(|_| !args.run_values.has_no_preset())?;
         let name = Path::new(program).file_name()?.to_str()?;
         let all = of_project.iter().copied().chain(PRESETS);
@@ -193,18 +193,18 @@ impl Preset {
 
     /// Returns the version, or where the preset is from.
     pub fn version_text(&self) -> String {
-        match ClientPreset::named(self.name).filter(|_| !self.is_of_project) {
+        match ClientPreset::find_by_name(self.name).filter(|_| !self.is_of_project) {
             Some(client) => client.version.to_string(),
             None => "of loomrec.toml".to_owned(),
         }
     }
 
     /// Returns the rules for what the program makes anew.
-    pub fn rules(&self) -> Vec<NormalizeRule> {
+    pub fn normalize_rules(&self) -> Vec<NormalizeRule> {
         if self.is_of_project {
             return self.rules.iter().filter_map(|rule| NormalizeRule::parse(rule).ok()).collect();
         }
-        ClientPreset::named(self.name).map(|client| client.rules.clone()).unwrap_or_default()
+        ClientPreset::find_by_name(self.name).map(|client| client.rules.clone()).unwrap_or_default()
     }
 }
 
@@ -218,12 +218,12 @@ impl AppliedPreset {
         recordings: &[RecordingLocation],
     ) -> Result<Option<Self>, CommandFailure> {
         let Some(preset) = preset else { return Ok(None) };
-        let file = preset.file.and_then(|file| Some((file, file.content(recordings)?)));
+        let file = preset.file.and_then(|file| Some((file, file.run_content(recordings)?)));
         let Some((file, content)) = file else { return Ok(Some(Self { preset, folder: None })) };
         let write = || {
             let parent = private_folder()?;
             let folder = tempfile::Builder::new().prefix("loomrec-preset-").tempdir_in(parent)?;
-            std::fs::write(folder.path().join(file.name()), content)?;
+            std::fs::write(folder.path().join(file.file_name()), content)?;
             Ok::<_, std::io::Error>(folder)
         };
         let folder = write().map_err(|error| {
@@ -236,20 +236,23 @@ impl AppliedPreset {
     /// Returns the variable that names the preset's file.
     pub fn file_variable(&self) -> Option<(String, String)> {
         let (folder, file) = self.folder.as_ref().zip(self.preset.file)?;
-        Some((file.variable().to_owned(), folder.path().join(file.name()).display().to_string()))
+        Some((
+            file.variable_name().to_owned(),
+            folder.path().join(file.file_name()).display().to_string(),
+        ))
     }
 
     /// Returns the arguments for CMD, with the address that OpenAI's SDK gets.
-    pub fn arguments(&self, openai: &str) -> Vec<OsString> {
+    pub fn command_arguments(&self, openai: &str) -> Vec<OsString> {
         let argument = |text: &&str| text.replace("{openai}", openai).into();
         self.preset.arguments.iter().map(argument).collect()
     }
 
     /// Returns the line that says what is applied.
-    pub fn text(&self) -> String {
+    pub fn summary_line(&self) -> String {
         let Preset { name, variables, arguments, note, .. } = self.preset;
         let mut parts = Vec::new();
-        match self.preset.rules().len() {
+        match self.preset.normalize_rules().len() {
             0 => {}
             1 => parts.push("1 rule".to_owned()),
             count => parts.push(format!("{count} rules")),

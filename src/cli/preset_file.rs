@@ -40,7 +40,7 @@ pub struct IgnoreList {
 
 impl PresetFile {
     /// Returns the variable that names the file.
-    pub fn variable(&self) -> &'static str {
+    pub fn variable_name(&self) -> &'static str {
         match self {
             Self::Settings { variable, .. } => variable,
             Self::IgnoreList(list) => list.variable,
@@ -48,7 +48,7 @@ impl PresetFile {
     }
 
     /// Returns the name of the file.
-    pub(super) fn name(&self) -> &'static str {
+    pub(super) fn file_name(&self) -> &'static str {
         match self {
             Self::Settings { .. } => "settings.json",
             Self::IgnoreList(_) => "ignored.txt",
@@ -56,7 +56,7 @@ impl PresetFile {
     }
 
     /// Returns the content, or what it is made of.
-    pub fn text(&self) -> String {
+    pub fn shown_content(&self) -> String {
         match self {
             Self::Settings { content, .. } => content.trim_end().to_owned(),
             Self::IgnoreList(IgnoreList { own, .. }) => format!("{own}, and the recording"),
@@ -64,12 +64,12 @@ impl PresetFile {
     }
 
     /// Returns the content in a run with these recordings. `None` if the program needs no file.
-    pub(super) fn content(&self, recordings: &[RecordingLocation]) -> Option<String> {
+    pub(super) fn run_content(&self, recordings: &[RecordingLocation]) -> Option<String> {
         match self {
             Self::Settings { content, .. } => Some((*content).to_owned()),
             Self::IgnoreList(list) => {
                 let home = std::env::var_os("HOME").map(PathBuf::from);
-                list.content(recordings, &std::env::current_dir().ok()?, home.as_deref())
+                list.extended_list(recordings, &std::env::current_dir().ok()?, home.as_deref())
             }
         }
     }
@@ -79,7 +79,7 @@ impl IgnoreList {
     /// Returns the user's list, with the recordings that are in the repository around `cwd` added to
     /// it. Returns `None` if no recording is in that repository, or if the user's settings name
     /// another list.
-    fn content(
+    fn extended_list(
         &self,
         recordings: &[RecordingLocation],
         cwd: &Path,
@@ -96,7 +96,7 @@ impl IgnoreList {
             .iter()
             .map(|at| at.display().to_string())
             .filter(|named| !named.contains("://"))
-            .filter_map(|named| pattern(&named, cwd, root))
+            .filter_map(|named| recording_pattern(&named, cwd, root))
             .collect();
         if lines.is_empty() {
             return None;
@@ -118,7 +118,7 @@ impl IgnoreList {
 }
 
 /// Returns the pattern of a recording in a repository; `None` if it is not in there.
-fn pattern(recording: &str, cwd: &Path, root: &Path) -> Option<String> {
+fn recording_pattern(recording: &str, cwd: &Path, root: &Path) -> Option<String> {
     let path = plain_path(&cwd.join(recording))?;
     let real = || {
         let parent = fs::canonicalize(path.parent()?).ok()?;
@@ -176,7 +176,7 @@ mod tests {
         }
         let all: Vec<RecordingLocation> =
             recordings.iter().map(|at| PathBuf::from(at).into()).collect();
-        LIST.content(&all, &cwd, None)
+        LIST.extended_list(&all, &cwd, None)
     }
 
     #[test]

@@ -13,8 +13,8 @@ const LARGEST: u64 = 16 << 20;
 /// # Errors
 /// A file that cannot be read, or is not a price table, with the model and the field that are wrong
 /// and what is expected.
-pub fn load(file: Option<&Path>) -> Result<PriceTable, CommandFailure> {
-    let Some(path) = file else { return Ok(PriceTable::builtin()) };
+pub fn load_table(file: Option<&Path>) -> Result<PriceTable, CommandFailure> {
+    let Some(path) = file else { return Ok(PriceTable::built_in()) };
     let wrong = |why: String| CommandFailure::usage(format!("--prices {}: {why}", path.display()));
     let unreadable = |error: &dyn std::fmt::Display| wrong(format!("failed to read it: {error}"));
     let bytes = loomrec_os::read_input(path, LARGEST).map_err(|error| unreadable(&error))?;

@@ -1,6 +1,6 @@
 //! Sums of the costs of calls, as people and programs read them.
 
-use super::amount::{dollars, rounded};
+use super::amount::{format_dollars, round_dollars};
 pub use loomrec_recording::PriceSource;
 
 /// Shown for a call with an unknown cost.
@@ -9,15 +9,15 @@ pub const UNKNOWN: &str = "unknown";
 /// Formats a sum of costs, of which this many are unknown.
 pub fn sum_words(known: f64, unknown: u64) -> String {
     match (known, unknown) {
-        (_, 0) => dollars(known),
+        (_, 0) => format_dollars(known),
         (0.0, _) => UNKNOWN.to_owned(),
-        _ => format!("≥ {}", dollars(known)),
+        _ => format!("≥ {}", format_dollars(known)),
     }
 }
 
 /// Returns a sum of costs for programs; `None` if all of them are unknown.
 pub fn known_sum(known: f64, unknown: u64) -> Option<f64> {
-    (unknown == 0 || known != 0.0).then(|| rounded(known))
+    (unknown == 0 || known != 0.0).then(|| round_dollars(known))
 }
 
 #[cfg(test)]

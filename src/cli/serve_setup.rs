@@ -38,22 +38,23 @@ use loomrec_telemetry::journal::{self, Journal, JournalRotation};
 use loomrec_telemetry::metric::RunInfo;
 
 pub use folder_tree::ignoring_rule;
-pub use identity::{rule_of_results, rules};
+pub use identity::{read_rules, rule_of_results};
 pub use known_clients::known_clients;
 pub use listener_tls::{ListenerCertificate, listener_certificate, listener_tls};
-pub use public_url::{PublicUrl, UrlScheme, local_note, local_url, origin};
+pub use public_url::{PublicUrl, UrlScheme, local_note, local_origin, local_url};
 pub use run_values::{RunValueTerms, read_local_time, run_values};
 pub use upstream::{
-    UpstreamSettings, add_recorded, add_recorded_hosts, upstream_client, upstreams, upstreams_at,
+    UpstreamSettings, add_recorded, add_recorded_hosts, read_upstreams, upstream_client,
+    upstreams_at,
 };
-pub use upstream_address::{addresses, parse_url, without_secrets};
+pub use upstream_address::{parse_url, read_addresses, without_secrets};
 pub use upstream_name::{check_names, misspelled_name};
 
 /// The default port.
 pub const PORT: u16 = 4141;
 
 /// Returns the user's environment, in a fixed order.
-pub fn environment() -> BTreeMap<String, String> {
+pub fn read_environment() -> BTreeMap<String, String> {
     std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .collect()
@@ -68,7 +69,7 @@ pub fn credential_params(args: &IdentityArgs) -> Vec<String> {
 ///
 /// # Errors
 /// A text that is not a regular expression.
-pub fn redactor(patterns: &[String]) -> Result<Arc<Redactor>, CommandFailure> {
+pub fn create_redactor(patterns: &[String]) -> Result<Arc<Redactor>, CommandFailure> {
     Redactor::new(patterns)
         .map(Arc::new)
         .map_err(|error| CommandFailure::usage(format!("--redact: failed to {error}")))
@@ -112,7 +113,7 @@ pub fn step_header(args: &ServeArgs) -> Result<Option<HeaderName>, CommandFailur
     }
     let connection = redact::HOP_BY_HOP.contains(&known)
         || matches!(known, "host" | "content-length" | "expect" | "accept-encoding");
-    if redact::stores(known) || connection {
+    if redact::is_stored_header(known) || connection {
         return Err(wrong("this header has another meaning"));
     }
     Ok(Some(name))
@@ -123,7 +124,7 @@ pub fn step_header(args: &ServeArgs) -> Result<Option<HeaderName>, CommandFailur
 ///
 /// # Errors
 /// An address that other machines can reach, unless that is allowed.
-pub fn address(args: &ServeArgs) -> Result<SocketAddr, CommandFailure> {
+pub fn listen_address(args: &ServeArgs) -> Result<SocketAddr, CommandFailure> {
     let port = if args.cmd.is_empty() { PORT } else { 0 };
     let address = args.listen.unwrap_or_else(|| (Ipv4Addr::LOCALHOST, port).into());
     if !address.ip().is_loopback() && !args.allow_remote {
@@ -139,7 +140,7 @@ pub fn address(args: &ServeArgs) -> Result<SocketAddr, CommandFailure> {
 ///
 /// # Errors
 /// A value that is not a valid host or origin.
-pub fn access(
+pub fn access_policy(
     args: &ServeArgs,
     public: Option<&PublicUrl>,
 ) -> Result<AccessPolicy, CommandFailure> {
@@ -153,7 +154,7 @@ pub fn access(
 ///
 /// # Errors
 /// A port that is in use, or that the system reserves.
-pub async fn listener(address: SocketAddr) -> Result<TcpListener, CommandFailure> {
+pub async fn bind_listener(address: SocketAddr) -> Result<TcpListener, CommandFailure> {
     TcpListener::bind(address).await.map_err(|error| {
         let hint = match error.kind() {
             std::io::ErrorKind::AddrInUse => {
@@ -170,7 +171,7 @@ pub async fn listener(address: SocketAddr) -> Result<TcpListener, CommandFailure
 /// # Errors
 /// A recording that is missing, damaged or too new.
 pub fn open(path: &RecordingLocation, output: &Output) -> Result<Recording, CommandFailure> {
-    Ok(noted(Recording::open(path)?, output))
+    Ok(report_notes(Recording::open(path)?, output))
 }
 
 /// Opens a recording that is to be changed, and prints notes about what was merged into it first.
@@ -181,11 +182,11 @@ pub fn open_to_change(
     path: &RecordingLocation,
     output: &Output,
 ) -> Result<Recording, CommandFailure> {
-    Ok(noted(Recording::open_merged(path)?, output))
+    Ok(report_notes(Recording::open_merged(path)?, output))
 }
 
-fn noted(recording: Recording, output: &Output) -> Recording {
-    for note in recording.notes() {
+fn report_notes(recording: Recording, output: &Output) -> Recording {
+    for note in recording.opening_events() {
         output.warning(&store_note(note));
     }
     recording
@@ -218,7 +219,7 @@ pub fn source(
 
 /// Returns the error of requests that a replay has missed, where none were kept.
 pub fn nothing_pending(file: &RecordingLocation) -> CommandFailure {
-    let file = terminal::quoted(&file.display().to_string());
+    let file = terminal::quote_word(&file.display().to_string());
     CommandFailure::usage(format!(
         "no requests that a replay has missed are kept for {file}: run \
          `loomrec replay --pending -r {file} -- CMD` first"
@@ -269,11 +270,11 @@ pub fn refuse_waiting(
 const NAMED: usize = 10;
 
 /// Returns the takes that no call used. With `all`, each of them is named.
-pub fn unused(replayer: &ReplayEngine, all: bool) -> UnusedTakes {
+pub fn unused_takes(replayer: &ReplayEngine, all: bool) -> UnusedTakes {
     let matcher = replayer.matcher();
     let most = if all { usize::MAX } else { NAMED };
-    let named = matcher.unused().take(most).map(|take| matcher.key_of(take)).collect();
-    let (count, undelivered) = (matcher.unused().count(), matcher.undelivered());
+    let named = matcher.unused_takes().take(most).map(|take| matcher.key_of(take)).collect();
+    let (count, undelivered) = (matcher.unused_takes().count(), matcher.undelivered_count());
     UnusedTakes { count, named, undelivered }
 }
 
@@ -309,7 +310,7 @@ pub fn refuse_overwriting(
         let earlier = written[..index].iter().map(|(flag, path)| (*flag, path.as_path()));
         let others = recordings.iter().map(|recording| ("--recording", recording.as_path()));
         for (other, taken) in others.chain(earlier) {
-            if output_target::real(path) == output_target::real(taken) {
+            if output_target::resolve_path(path) == output_target::resolve_path(taken) {
                 return Err(CommandFailure::usage(format!(
                     "{flag} and {other} both name {}: give each a file of its own",
                     path.display()
@@ -324,7 +325,7 @@ pub fn refuse_overwriting(
 const KEPT_JOURNAL_FILES: u32 = 3;
 
 /// Returns the facts about a run that accompany its metrics.
-pub fn about(args: &ServeArgs, recordings: &[RecordingLocation]) -> RunInfo {
+pub fn run_info(args: &ServeArgs, recordings: &[RecordingLocation]) -> RunInfo {
     let name = recordings.first().and_then(|recording| recording.as_path().file_stem());
     let workflow = name.map_or_else(String::new, |name| name.to_string_lossy().into_owned());
     RunInfo { workflow, compat: args.metrics_compat }
@@ -334,13 +335,13 @@ pub fn about(args: &ServeArgs, recordings: &[RecordingLocation]) -> RunInfo {
 ///
 /// # Errors
 /// A file that cannot be written.
-pub fn journal(args: &ServeArgs, notify: OnNotice) -> Result<Journal, CommandFailure> {
+pub fn open_journal(args: &ServeArgs, notify: OnNotice) -> Result<Journal, CommandFailure> {
     let Some(path) = &args.journal else { return Ok(Journal::new(None)) };
     let rotation = args
         .journal_max_size
         .map(|max_size| JournalRotation { max_size, keep: KEPT_JOURNAL_FILES });
-    let file =
-        journal::JournalFile::create(path, rotation).map_err(|error| unwritable(path, &error))?;
+    let file = journal::JournalFile::create(path, rotation)
+        .map_err(|error| write_failure(path, &error))?;
     let name = path.display().to_string();
     let on_error = move |why: &str| notify(UserNotice::Warning(&format!("journal {name}: {why}")));
     Ok(Journal::new(Some((file, Box::new(on_error)))))
@@ -351,7 +352,7 @@ pub fn journal(args: &ServeArgs, notify: OnNotice) -> Result<Journal, CommandFai
 ///
 /// # Errors
 /// A file that cannot be written, or that has other content.
-pub fn create(path: &Path, beginning: &[u8]) -> Result<std::fs::File, CommandFailure> {
+pub fn create_report(path: &Path, beginning: &[u8]) -> Result<std::fs::File, CommandFailure> {
     let opened = loomrec_store::open_output(path, 0o600).and_then(|file| {
         loomrec_store::accept_replacing(&file, path, &[beginning])?;
         // A pipe or a device has no length.
@@ -360,14 +361,14 @@ pub fn create(path: &Path, beginning: &[u8]) -> Result<std::fs::File, CommandFai
         }
         Ok(file)
     });
-    opened.map_err(|error| unwritable(path, &error))
+    opened.map_err(|error| write_failure(path, &error))
 }
 
 /// Appends to a file, which is created if it does not exist.
 ///
 /// # Errors
 /// A file that cannot be written.
-pub fn append(path: &Path, text: &str) -> Result<(), CommandFailure> {
+pub fn append_text(path: &Path, text: &str) -> Result<(), CommandFailure> {
     let appended = loomrec_store::open_output(path, 0o600).and_then(|mut file| {
         // A pipe or a device has no end.
         if file.metadata()?.is_file() {
@@ -375,10 +376,10 @@ pub fn append(path: &Path, text: &str) -> Result<(), CommandFailure> {
         }
         file.write_all(text.as_bytes())
     });
-    appended.map_err(|error| unwritable(path, &error))
+    appended.map_err(|error| write_failure(path, &error))
 }
 
-fn unwritable(path: &Path, error: &std::io::Error) -> CommandFailure {
+fn write_failure(path: &Path, error: &std::io::Error) -> CommandFailure {
     if error.get_ref().is_some_and(|inner| inner.is::<loomrec_store::UnsafeFileError>()) {
         let text = format!("failed to write {error}: delete it, or name another file");
         return CommandFailure::new(RECORDING, text);

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::terminal::quoted;
+use super::terminal::quote_word;
 use super::tool_servers::ConfiguredServer;
 use loomrec_engine::route::is_upstream_name;
 use loomrec_provider::directory::KnownUpstream;
@@ -113,7 +113,7 @@ pub fn write_launchers(terms: &LauncherTerms<'_>, servers: &[&ConfiguredServer])
     }
     for (command, servers) in by_command {
         let path: PathBuf = terms.folder.join(command);
-        std::fs::write(&path, script(terms, command, &servers))?;
+        std::fs::write(&path, launcher_script(terms, command, &servers))?;
         loomrec_os::set_mode(&std::fs::File::open(&path)?, 0o700)?;
         if !loomrec_os::may_execute(&path) {
             let why = format!("programs cannot be run in {}; set TMPDIR", terms.folder.display());
@@ -124,10 +124,14 @@ pub fn write_launchers(terms: &LauncherTerms<'_>, servers: &[&ConfiguredServer])
 }
 
 /// Returns the script of a launcher.
-fn script(terms: &LauncherTerms<'_>, command: &str, servers: &[&ConfiguredServer]) -> String {
-    let own = quoted(&terms.folder.display().to_string());
-    let loomrec = quoted(&terms.loomrec.display().to_string());
-    let program = quoted(command);
+fn launcher_script(
+    terms: &LauncherTerms<'_>,
+    command: &str,
+    servers: &[&ConfiguredServer],
+) -> String {
+    let own = quote_word(&terms.folder.display().to_string());
+    let loomrec = quote_word(&terms.loomrec.display().to_string());
+    let program = quote_word(command);
     let mut text = format!(
         "#!/bin/sh\n\
          # loomrec wrote this for one run: `loomrec mcp` comes before the MCP servers of agents.\n\
@@ -144,15 +148,15 @@ fn script(terms: &LauncherTerms<'_>, command: &str, servers: &[&ConfiguredServer
         let _ = write!(text, "if [ $# -eq {} ]", server.args.len());
         for (number, arg) in (1..).zip(&server.args) {
             if !has_variable(arg) {
-                let _ = write!(text, " && [ \"${{{number}}}\" = {} ]", quoted(arg));
+                let _ = write!(text, " && [ \"${{{number}}}\" = {} ]", quote_word(arg));
             }
         }
         text.push_str("; then\n");
         for (name, value) in terms.variables {
-            let value = quoted(value);
+            let value = quote_word(value);
             let _ = writeln!(text, "  [ -n \"${{{name}:-}}\" ] || export {name}={value}");
         }
-        let name = quoted(&upstream_name(server));
+        let name = quote_word(&upstream_name(server));
         let _ = writeln!(text, "  exec {loomrec} mcp --name {name} -- {program} \"$@\"\nfi");
     }
     // Another program of this name may start agents, so it gets the whole PATH.

@@ -7,7 +7,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use super::exit::CommandFailure;
 use super::preset::Preset;
-use super::settings::{Settings, adds_up, settable};
+use super::settings::{Settings, adds_up, is_settable};
 use loomrec_arguments::{HEADER, NORMALIZE, ReplayArgs, SetAside, StrictEffect};
 
 /// The name of the command.
@@ -32,7 +32,7 @@ struct UntypedValue {
 impl<'a> StrictFlags<'a> {
     /// Returns the flags of a command line that asks for a strict replay. `plain` is the definition
     /// without the settings of the project, `matches` what was parsed with them.
-    pub(super) fn of(
+    pub(super) fn from_matches(
         plain: &'a Command,
         matches: &'a ArgMatches,
         settings: &'a Settings,
@@ -48,14 +48,14 @@ impl<'a> StrictFlags<'a> {
     /// Names the flag.
     pub(super) fn refuse_contradictions(&self) -> Result<(), CommandFailure> {
         let contradicts = |arg: &&Arg| {
-            matches!(StrictEffect::of(arg), StrictEffect::Contradicts { .. })
-                && self.typed(arg).iter().any(|value| weakens(arg, value))
+            matches!(StrictEffect::from_argument(arg), StrictEffect::Contradicts { .. })
+                && self.typed_values(arg).iter().any(|value| has_effect(arg, value))
         };
-        match self.arguments().find(contradicts) {
+        match self.given_arguments().find(contradicts) {
             None => Ok(()),
             Some(arg) => Err(CommandFailure::usage(format!(
                 "--strict and --{} contradict each other: give one of them",
-                long(arg)
+                long_name(arg)
             ))),
         }
     }
@@ -73,17 +73,17 @@ impl<'a> StrictFlags<'a> {
 
     /// Whether the values of the flag with this long name have to be typed.
     pub(super) fn takes_no_setting(&self, name: &str) -> bool {
-        self.arguments().any(|arg| arg.get_long() == Some(name) && self.must_be_typed(arg))
+        self.given_arguments().any(|arg| arg.get_long() == Some(name) && self.must_be_typed(arg))
     }
 
     /// Returns what is to be said of the flags.
     pub(super) fn set_aside(&self) -> SetAside {
         let mut told = SetAside::default();
-        for arg in self.arguments() {
-            let effect = StrictEffect::of(arg);
-            let untyped = self.untyped(arg);
+        for arg in self.given_arguments() {
+            let effect = StrictEffect::from_argument(arg);
+            let untyped = self.untyped_values(arg);
             if effect == StrictEffect::Named {
-                told.untyped.extend(untyped.first().map(|value| shown(arg, value)));
+                told.untyped.extend(untyped.first().map(|value| setting_source(arg, value)));
             } else if let StrictEffect::AddsRule { prefix } = effect {
                 // Names of headers have no case, and pointers have.
                 let rule = |value: String| match prefix == HEADER {
@@ -92,11 +92,13 @@ impl<'a> StrictFlags<'a> {
                 };
                 told.rules.extend(untyped.into_iter().map(|it| (rule(it.value), it.from)));
             } else if self.must_be_typed(arg) {
-                let is_typed = self.typed(arg).iter().any(|value| weakens(arg, value));
-                told.typed.extend(is_typed.then(|| format!("--{}", long(arg))));
+                let is_typed = self.typed_values(arg).iter().any(|value| has_effect(arg, value));
+                told.typed.extend(is_typed.then(|| format!("--{}", long_name(arg))));
                 match is_of_names(arg) {
                     true => told.settings.extend(untyped.iter().map(|it| shown_name(arg, it))),
-                    false => told.settings.extend(untyped.first().map(|it| shown(arg, it))),
+                    false => {
+                        told.settings.extend(untyped.first().map(|it| setting_source(arg, it)))
+                    }
                 }
             }
         }
@@ -104,7 +106,7 @@ impl<'a> StrictFlags<'a> {
     }
 
     /// Returns the arguments that have a value.
-    fn arguments(&self) -> impl Iterator<Item = &'a Arg> {
+    fn given_arguments(&self) -> impl Iterator<Item = &'a Arg> {
         let is_asked = |arg: &&Arg| {
             !matches!(
                 arg.get_action(),
@@ -115,7 +117,7 @@ impl<'a> StrictFlags<'a> {
     }
 
     fn must_be_typed(&self, arg: &Arg) -> bool {
-        StrictEffect::of(arg).must_be_typed(self.matches.contains_id("cmd"))
+        StrictEffect::from_argument(arg).must_be_typed(self.matches.contains_id("cmd"))
     }
 
     /// Returns an argument as it is defined, without its variable.
@@ -125,7 +127,7 @@ impl<'a> StrictFlags<'a> {
     }
 
     /// Returns the values of an argument, if they come from this source.
-    fn values(&self, arg: &Arg, source: ValueSource) -> Vec<String> {
+    fn values_from(&self, arg: &Arg, source: ValueSource) -> Vec<String> {
         let id = arg.get_id().as_str();
         if self.matches.value_source(id) != Some(source) {
             return Vec::new();
@@ -138,25 +140,26 @@ impl<'a> StrictFlags<'a> {
     }
 
     /// Returns the typed values of an argument.
-    fn typed(&self, arg: &Arg) -> Vec<String> {
-        self.values(arg, ValueSource::CommandLine)
+    fn typed_values(&self, arg: &Arg) -> Vec<String> {
+        self.values_from(arg, ValueSource::CommandLine)
     }
 
     /// Returns the values of an argument that were not typed and mean something.
-    fn untyped(&self, arg: &Arg) -> Vec<UntypedValue> {
-        let typed = self.typed(arg);
+    fn untyped_values(&self, arg: &Arg) -> Vec<UntypedValue> {
+        let typed = self.typed_values(arg);
         let variable = arg.get_env().map(|name| name.to_string_lossy().into_owned());
-        let of_environment = self.values(arg, ValueSource::EnvVariable).into_iter().map(|value| {
-            let from = variable.clone().unwrap_or_default();
-            UntypedValue { value, from, is_variable: true }
-        });
-        let in_file = self.settings.of(REPLAY, long(arg)).filter(|_| {
+        let of_environment =
+            self.values_from(arg, ValueSource::EnvVariable).into_iter().map(|value| {
+                let from = variable.clone().unwrap_or_default();
+                UntypedValue { value, from, is_variable: true }
+            });
+        let in_file = self.settings.find_setting(REPLAY, long_name(arg)).filter(|_| {
             let source = self.matches.value_source(arg.get_id().as_str());
             let is_default = source.is_none_or(|source| source == ValueSource::DefaultValue);
-            settable(arg) && (is_default || adds_up(long(arg)))
+            is_settable(arg) && (is_default || adds_up(long_name(arg)))
         });
         let of_file = in_file.into_iter().flat_map(|entry| {
-            let values = entry.values.iter().zip(self.settings.places(entry));
+            let values = entry.values.iter().zip(self.settings.value_places(entry));
             values.map(|(value, from)| UntypedValue {
                 value: value.clone(),
                 from,
@@ -164,16 +167,18 @@ impl<'a> StrictFlags<'a> {
             })
         });
         let all = of_environment.chain(of_file);
-        all.filter(|it| weakens(arg, &it.value) && !typed.contains(&it.value)).collect()
+        all.filter(|it| has_effect(arg, &it.value) && !typed.contains(&it.value)).collect()
     }
 }
 
 /// Whether a value of an argument has its effect: not one that strict has anyway, and not the value
 /// of a switch that is off.
-fn weakens(arg: &Arg, value: &str) -> bool {
+fn has_effect(arg: &Arg, value: &str) -> bool {
     match is_switch(arg) {
         true => value == "true",
-        false => !value.is_empty() && StrictEffect::of(arg).strict_value() != Some(value),
+        false => {
+            !value.is_empty() && StrictEffect::from_argument(arg).strict_value() != Some(value)
+        }
     }
 }
 
@@ -187,20 +192,20 @@ fn is_of_names(arg: &Arg) -> bool {
         && arg.get_value_names().is_some_and(|names| names.iter().eq(["NAME"]))
 }
 
-fn long(arg: &Arg) -> &str {
+fn long_name(arg: &Arg) -> &str {
     arg.get_long().unwrap_or_else(|| arg.get_id().as_str())
 }
 
 /// Returns a setting and its source, without its value, which may hold more than a name.
-fn shown(arg: &Arg, value: &UntypedValue) -> String {
+fn setting_source(arg: &Arg, value: &UntypedValue) -> String {
     match value.is_variable {
         true => value.from.clone(),
-        false => format!("{} ({})", long(arg), value.from),
+        false => format!("{} ({})", long_name(arg), value.from),
     }
 }
 
 fn shown_name(arg: &Arg, UntypedValue { value, from, .. }: &UntypedValue) -> String {
-    format!("{} {value} ({from})", long(arg))
+    format!("{} {value} ({from})", long_name(arg))
 }
 
 /// Sets the rules of a preset of the project aside if the replay is strict. Returns what is left of

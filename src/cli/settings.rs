@@ -25,7 +25,7 @@ pub use output_path::check_files;
 pub use outward::{CommandLine, OutwardSetting, outward_settings};
 pub use pointed_url::pointed_url;
 pub use setting::Setting;
-pub use setting_type::settable;
+pub use setting_type::is_settable;
 pub use trust::{SettingsTrust, require_trust, trusted_text};
 
 use sha2::{Digest as _, Sha256};
@@ -33,7 +33,7 @@ use sha2::{Digest as _, Sha256};
 use super::args::TrustGrant;
 use super::exit::CommandFailure;
 use super::preset::Preset;
-use super::trust_store::hex;
+use super::trust_store::to_hex;
 use loomrec_store::BucketUrl;
 
 /// The file's name.
@@ -71,7 +71,7 @@ impl Settings {
     ) -> Result<Self, CommandFailure> {
         let path = match given {
             Some(path) => path.strip_prefix(folder).unwrap_or(path).to_owned(),
-            None => match nearest(folder) {
+            None => match nearest_file(folder) {
                 Some(path) => path,
                 None => return Ok(Self::default()),
             },
@@ -104,12 +104,12 @@ impl Settings {
     }
 
     /// Returns the path of the file, without links, and the SHA-256 of its content, in hex.
-    pub fn identity(&self) -> Option<(&Path, &str)> {
+    pub fn file_identity(&self) -> Option<(&Path, &str)> {
         self.identity.as_ref().map(|(path, sha256)| (path.as_path(), sha256.as_str()))
     }
 
     /// Returns what the command line and the environment trust.
-    pub(super) fn granted(&self) -> &[TrustGrant] {
+    pub(super) fn trust_grants(&self) -> &[TrustGrant] {
         &self.granted
     }
 
@@ -124,14 +124,14 @@ impl Settings {
     }
 
     /// Returns the settings that give addresses to `record` and `replay`, each with its command.
-    pub fn upstreams(&self) -> impl Iterator<Item = (&'static str, &Setting)> {
-        let of = |name| Some((name, self.of(name, "upstream")?));
+    pub fn upstream_settings(&self) -> impl Iterator<Item = (&'static str, &Setting)> {
+        let of = |name| Some((name, self.find_setting(name, "upstream")?));
         ["replay", "record"].into_iter().filter_map(of)
     }
 
     /// Returns the setting for a flag of a command: from the command's own table, or else from the
     /// top.
-    pub fn of(&self, command: &str, name: &str) -> Option<&Setting> {
+    pub fn find_setting(&self, command: &str, name: &str) -> Option<&Setting> {
         let own =
             |entry: &&Setting| entry.name == name && entry.command.as_deref() == Some(command);
         let all = |entry: &&Setting| entry.name == name && entry.command.is_none();
@@ -140,12 +140,12 @@ impl Settings {
 
     /// Returns a setting's place, for messages: `loomrec.toml:3`. That of the first value, if its
     /// values have several.
-    pub fn place(&self, entry: &Setting) -> String {
-        self.places(entry).next().unwrap_or_else(|| self.at_line(1))
+    pub fn setting_place(&self, entry: &Setting) -> String {
+        self.value_places(entry).next().unwrap_or_else(|| self.at_line(1))
     }
 
     /// Returns the place of each value of a setting; of the setting itself if it has no value.
-    pub fn places(&self, entry: &Setting) -> impl Iterator<Item = String> {
+    pub fn value_places(&self, entry: &Setting) -> impl Iterator<Item = String> {
         entry.lines.iter().map(|line| self.at_line(*line))
     }
 
@@ -163,12 +163,12 @@ fn content_hash(text: &str, pointed_urls: &[String]) -> String {
         hash.update(b"\0");
         hash.update(url);
     }
-    hex(&hash.finalize())
+    to_hex(&hash.finalize())
 }
 
 /// Returns the nearest settings file upward from `folder`, as a path relative to it, so that messages
 /// name files as the user would.
-fn nearest(folder: &Path) -> Option<PathBuf> {
+fn nearest_file(folder: &Path) -> Option<PathBuf> {
     let mut up = PathBuf::new();
     for at in folder.ancestors() {
         if at.join(NAME).is_file() {
@@ -181,7 +181,7 @@ fn nearest(folder: &Path) -> Option<PathBuf> {
 
 /// Returns the settings file that a command line names, before the rest is parsed: the file
 /// determines what the rest means. What follows `--` belongs to another program.
-pub fn named(words: &[std::ffi::OsString]) -> Option<PathBuf> {
+pub fn named_file(words: &[std::ffi::OsString]) -> Option<PathBuf> {
     let mut words = words.iter().take_while(|word| *word != "--");
     while let Some(word) = words.next() {
         if word == "--config" {

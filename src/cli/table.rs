@@ -3,7 +3,7 @@
 
 use owo_colors::OwoColorize as _;
 
-use super::terminal::{columns, cut, padding};
+use super::terminal::{column_count, cut, padding};
 
 /// The blanks between two columns.
 const GAP: usize = 2;
@@ -37,7 +37,7 @@ impl TableColumn {
     }
 
     /// Allows it to be left out, the lowest `turn` first.
-    pub fn goes(self, turn: u8) -> Self {
+    pub fn with_omission_turn(self, turn: u8) -> Self {
         Self { goes: Some(turn), ..self }
     }
 }
@@ -67,29 +67,29 @@ impl Table {
     }
 
     /// Adds a row, a cell for each column.
-    pub fn add(&mut self, marked: bool, cells: Vec<String>) {
-        self.measure(&cells);
+    pub fn add_row(&mut self, marked: bool, cells: Vec<String>) {
+        self.measure_row(&cells);
         self.rows.push((marked, cells));
     }
 
     /// Measures a row that is written later: see [`Table::layout`].
-    pub fn measure(&mut self, cells: &[String]) {
+    pub fn measure_row(&mut self, cells: &[String]) {
         for ((needed, column), cell) in self.needed.iter_mut().zip(&self.columns).zip(cells) {
             if cell != "-" {
-                *needed = (*needed).max(columns(cell)).max(column.head.len());
+                *needed = (*needed).max(column_count(cell)).max(column.head.len());
             }
         }
     }
 
     /// Formats the table, no wider than `limit` if possible. Columns without content in any row are
     /// left out. Columns that did not fit are named below.
-    pub fn text(&self, limit: Option<usize>) -> String {
+    pub fn to_text(&self, limit: Option<usize>) -> String {
         let layout = self.layout(limit);
-        let mut out = self.head(&layout);
+        let mut out = self.head_line(&layout);
         for (marked, cells) in &self.rows {
-            out.push_str(&self.row(&layout, *marked, cells));
+            out.push_str(&self.row_line(&layout, *marked, cells));
         }
-        out.push_str(&Self::foot(&layout));
+        out.push_str(&Self::foot_line(&layout));
         out
     }
 
@@ -99,29 +99,29 @@ impl Table {
         let mut widths = self.needed.clone();
         let mut gone = Vec::new();
         if let Some(limit) = limit {
-            self.shrink(&mut widths, limit);
+            self.shrink_columns(&mut widths, limit);
             gone = self.leave_out(&mut widths, limit);
             if !gone.is_empty() {
-                self.widen(&mut widths, limit);
+                self.widen_columns(&mut widths, limit);
             }
         }
         TableLayout { widths, gone }
     }
 
     /// Returns the line with the names of the columns.
-    pub fn head(&self, layout: &TableLayout) -> String {
+    pub fn head_line(&self, layout: &TableLayout) -> String {
         let heads = self.columns.iter().map(|column| column.head);
-        format!("{}\n", self.line(heads, &layout.widths).dimmed())
+        format!("{}\n", self.format_line(heads, &layout.widths).dimmed())
     }
 
     /// Returns the line of a row.
-    pub fn row(&self, layout: &TableLayout, marked: bool, cells: &[String]) -> String {
-        let line = self.line(cells.iter().map(String::as_str), &layout.widths);
+    pub fn row_line(&self, layout: &TableLayout, marked: bool, cells: &[String]) -> String {
+        let line = self.format_line(cells.iter().map(String::as_str), &layout.widths);
         if marked { format!("{}\n", line.red()) } else { format!("{line}\n") }
     }
 
     /// Returns the line that names the columns that did not fit. Empty if all fit.
-    pub fn foot(layout: &TableLayout) -> String {
+    pub fn foot_line(layout: &TableLayout) -> String {
         if layout.gone.is_empty() {
             return String::new();
         }
@@ -131,8 +131,8 @@ impl Table {
     }
 
     /// Narrows the widest of the columns that may be cut, until all fit.
-    fn shrink(&self, widths: &mut [usize], limit: usize) {
-        while total(widths) > limit {
+    fn shrink_columns(&self, widths: &mut [usize], limit: usize) {
+        while line_width(widths) > limit {
             let spare = |at: usize| self.columns[at].least.filter(|least| widths[at] > *least);
             let widest = (0..widths.len()).filter(|&at| spare(at).is_some());
             let Some(widest) = widest.max_by_key(|&at| widths[at]) else { return };
@@ -143,7 +143,7 @@ impl Table {
     /// Leaves columns out until the rest fits. Returns the names of those that were left out.
     fn leave_out(&self, widths: &mut [usize], limit: usize) -> Vec<&'static str> {
         let mut gone = Vec::new();
-        while total(widths) > limit {
+        while line_width(widths) > limit {
             let turn = |at: &usize| self.columns[*at].goes.filter(|_| widths[*at] > 0);
             let next = (0..widths.len()).filter(|at| turn(at).is_some()).min_by_key(turn);
             let Some(next) = next else { break };
@@ -154,18 +154,18 @@ impl Table {
     }
 
     /// Gives the remaining room back to the columns that were cut.
-    fn widen(&self, widths: &mut [usize], limit: usize) {
+    fn widen_columns(&self, widths: &mut [usize], limit: usize) {
         let full = &self.needed;
         for at in 0..widths.len() {
             if widths[at] > 0 {
-                let room = limit.saturating_sub(total(widths));
+                let room = limit.saturating_sub(line_width(widths));
                 widths[at] = full[at].min(widths[at] + room);
             }
         }
     }
 
     /// Formats one line, without trailing blanks.
-    fn line<'a>(&self, cells: impl Iterator<Item = &'a str>, widths: &[usize]) -> String {
+    fn format_line<'a>(&self, cells: impl Iterator<Item = &'a str>, widths: &[usize]) -> String {
         let mut line = String::new();
         for ((column, &width), cell) in self.columns.iter().zip(widths).zip(cells) {
             if width == 0 {
@@ -187,7 +187,7 @@ impl Table {
 }
 
 /// Returns the width of a line of these columns.
-fn total(widths: &[usize]) -> usize {
+fn line_width(widths: &[usize]) -> usize {
     let shown = widths.iter().filter(|width| **width > 0);
     let columns = shown.clone().count();
     shown.sum::<usize>() + GAP * columns.saturating_sub(1)

@@ -6,7 +6,9 @@ use std::path::Path;
 
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-pub use loomrec_identity::printable::{block, json, line, message, styled};
+pub use loomrec_identity::printable::{
+    printable_json, printable_line, printable_message, printable_styled, printable_text,
+};
 use loomrec_os::terminal_size;
 
 /// Returns the width of the terminal if stdout is one.
@@ -32,13 +34,13 @@ pub fn fresh_line() -> String {
 }
 
 /// Returns the number of columns that a text takes on a terminal: a Chinese character takes two.
-pub fn columns(text: &str) -> usize {
+pub fn column_count(text: &str) -> usize {
     text.width()
 }
 
 /// Formats a path on one line.
 pub fn path_line(path: &Path) -> String {
-    line(&path.display().to_string()).into_owned()
+    printable_line(&path.display().to_string()).into_owned()
 }
 
 /// Returns the beginning of a text that takes at most `limit` columns.
@@ -63,7 +65,7 @@ pub fn fit_end(text: &str, limit: usize) -> &str {
 
 /// Cuts a text to at most `limit` columns, the last of them a `…` if something is cut.
 pub fn cut(text: &str, limit: usize) -> Cow<'_, str> {
-    if columns(text) <= limit {
+    if column_count(text) <= limit {
         return text.into();
     }
     format!("{}…", fit(text, limit.saturating_sub(1))).into()
@@ -71,11 +73,11 @@ pub fn cut(text: &str, limit: usize) -> Cow<'_, str> {
 
 /// Returns the blanks that fill a text up to this many columns.
 pub fn padding(text: &str, width: usize) -> String {
-    " ".repeat(width.saturating_sub(columns(text)))
+    " ".repeat(width.saturating_sub(column_count(text)))
 }
 
 /// Quotes a word for the shell.
-pub fn quoted(word: &str) -> String {
+pub fn quote_word(word: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:@,+".contains(&byte);
     match !word.is_empty() && word.bytes().all(plain) {
         true => word.to_owned(),

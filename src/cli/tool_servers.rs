@@ -133,7 +133,7 @@ impl AgentSettings {
             match value {
                 Some(text) if text.trim_start().starts_with('{') => {
                     let read = serde_json::from_str(text).map_err(|error| error.to_string());
-                    self.add(FILES_FLAG, project, read);
+                    self.add_servers(FILES_FLAG, project, read);
                 }
                 Some(path) => self.add_file(&project.join(path), project),
                 None => {}
@@ -143,12 +143,12 @@ impl AgentSettings {
 
     fn add_file(&mut self, path: &Path, project: &Path) {
         if let Some(read) = read_settings(path) {
-            self.add(&path.display().to_string(), project, read);
+            self.add_servers(&path.display().to_string(), project, read);
         }
     }
 
     /// Adds the servers of settings, also those that they have for this project alone.
-    fn add(&mut self, source: &str, project: &Path, read: Result<Value, String>) {
+    fn add_servers(&mut self, source: &str, project: &Path, read: Result<Value, String>) {
         match read {
             Ok(value) => {
                 let own = value.get("projects").and_then(|all| all.get(project.to_str()?));

@@ -80,7 +80,7 @@ impl TrustedItem {
                 hash.update(bucket.to_string());
             }
         }
-        hex(&hash.finalize())
+        to_hex(&hash.finalize())
     }
 
     /// Whether this is a settings file at this path, whatever its content was.
@@ -123,7 +123,7 @@ impl TrustStore {
     }
 
     /// Whether the user trusts this item. What cannot be read counts as not trusted.
-    pub fn holds(&self, item: &TrustedItem) -> bool {
+    pub fn is_trusted(&self, item: &TrustedItem) -> bool {
         let is_it = |stored: TrustedItem| stored.to_json() == item.to_json();
         self.is_private() && self.read(&item.file_name()).is_some_and(is_it)
     }
@@ -137,7 +137,7 @@ impl TrustStore {
             return Ok(Vec::new());
         }
         let mut items = Vec::new();
-        for (name, since) in self.names()? {
+        for (name, since) in self.item_files()? {
             items.extend(self.read(&name).map(|item| StoredTrust { item, since }));
         }
         items.sort_by_key(|stored| std::cmp::Reverse(stored.since));
@@ -165,7 +165,7 @@ impl TrustStore {
     /// If the folder cannot be read, or a file cannot be removed.
     pub fn forget(&self, is_chosen: impl Fn(&TrustedItem) -> bool) -> io::Result<usize> {
         let mut forgotten = 0;
-        for (name, _) in self.names()? {
+        for (name, _) in self.item_files()? {
             if self.read(&name).is_some_and(|item| is_chosen(&item)) {
                 remove(&self.folder.join(name))?;
                 forgotten += 1;
@@ -202,14 +202,14 @@ impl TrustStore {
                 remove(&entry.path())?;
             }
         }
-        let mut names = self.names()?;
+        let mut names = self.item_files()?;
         names.sort_by_key(|(_, since)| *since);
         let superfluous = (names.len() + 1).saturating_sub(MOST);
         names[..superfluous].iter().try_for_each(|(name, _)| remove(&self.folder.join(name)))
     }
 
     /// Returns the names of the items' files, with the times at which they were written.
-    fn names(&self) -> io::Result<Vec<(String, SystemTime)>> {
+    fn item_files(&self) -> io::Result<Vec<(String, SystemTime)>> {
         let listed = match fs::read_dir(&self.folder) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
             listed => listed?,
@@ -243,7 +243,7 @@ impl TrustStore {
 }
 
 /// Returns bytes in lower-case hex.
-pub fn hex(bytes: &[u8]) -> String {
+pub fn to_hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

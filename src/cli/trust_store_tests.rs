@@ -11,7 +11,7 @@ fn settings(number: usize) -> TrustedItem {
 }
 
 fn settings_of(path: &str, byte: u8) -> TrustedItem {
-    TrustedItem::Settings(TrustedSettings { path: path.into(), sha256: hex(&[byte; 32]) })
+    TrustedItem::Settings(TrustedSettings { path: path.into(), sha256: to_hex(&[byte; 32]) })
 }
 
 #[test]
@@ -21,13 +21,13 @@ fn bucket_is_held_until_it_is_forgotten_and_no_other() {
     let bucket = |url: &str| TrustedItem::Bucket(BucketUrl::of_url(url).unwrap());
     store.add(&bucket("s3://one")).unwrap();
     store.add(&settings(1)).unwrap();
-    assert!(store.holds(&bucket("s3://one/agent")));
+    assert!(store.is_trusted(&bucket("s3://one/agent")));
     for other in ["s3://two", "gs://one", "s3://one."] {
-        assert!(!store.holds(&bucket(other)), "{other}");
+        assert!(!store.is_trusted(&bucket(other)), "{other}");
     }
     assert_eq!(store.items().unwrap().len(), 2);
     assert_eq!(store.forget(|known| *known == bucket("s3://one")).unwrap(), 1);
-    assert!(!store.holds(&bucket("s3://one")) && store.holds(&settings(1)));
+    assert!(!store.is_trusted(&bucket("s3://one")) && store.is_trusted(&settings(1)));
 }
 
 #[test]
@@ -35,19 +35,19 @@ fn item_is_held_for_its_path_and_content_alone_until_it_is_forgotten() {
     let dir = tempfile::tempdir().unwrap();
     let store = store(dir.path());
     let item = settings(1);
-    assert!(!store.holds(&item) && store.items().unwrap().is_empty());
+    assert!(!store.is_trusted(&item) && store.items().unwrap().is_empty());
     assert_eq!(store.forget(|_| true).unwrap(), 0);
     store.add(&item).unwrap();
     store.add(&item).unwrap();
     store.add(&settings(3)).unwrap();
-    assert!(store.holds(&item) && store.holds(&settings(3)));
+    assert!(store.is_trusted(&item) && store.is_trusted(&settings(3)));
     let changed = settings_of("/p/1", 8);
     for other in [settings(2), changed] {
-        assert!(!store.holds(&other), "{other:?}");
+        assert!(!store.is_trusted(&other), "{other:?}");
     }
     assert_eq!(store.items().unwrap().len(), 2);
     assert_eq!(store.forget(|known| *known == item).unwrap(), 1);
-    assert!(!store.holds(&item));
+    assert!(!store.is_trusted(&item));
 }
 
 #[test]
@@ -62,25 +62,25 @@ fn only_what_is_the_users_alone_counts() {
     for (path, open) in [(&file, 0o602), (&file, 0o644), (&store.folder, 0o755)] {
         let closed = mode(path);
         loomrec_os::set_mode(&File::open(path).unwrap(), open).unwrap();
-        assert!(!store.holds(&item), "{}", path.display());
+        assert!(!store.is_trusted(&item), "{}", path.display());
         loomrec_os::set_mode(&File::open(path).unwrap(), closed).unwrap();
-        assert!(store.holds(&item));
+        assert!(store.is_trusted(&item));
     }
     let elsewhere = dir.path().join("elsewhere");
     fs::rename(&file, &elsewhere).unwrap();
     std::os::unix::fs::symlink(&elsewhere, &file).unwrap();
-    assert!(!store.holds(&item), "a link is not followed");
+    assert!(!store.is_trusted(&item), "a link is not followed");
     fs::remove_file(&file).unwrap();
     let private = |text: &str| {
         fs::write(&file, text).unwrap();
         loomrec_os::set_mode(&File::open(&file).unwrap(), 0o600).unwrap();
     };
     private(&item.to_json().to_string());
-    assert!(store.holds(&item));
+    assert!(store.is_trusted(&item));
     private(&settings(2).to_json().to_string());
-    assert!(!store.holds(&item), "the content decides, and not the name");
+    assert!(!store.is_trusted(&item), "the content decides, and not the name");
     private(&" ".repeat(1 << 20));
-    assert!(!store.holds(&item));
+    assert!(!store.is_trusted(&item));
 }
 
 #[test]
@@ -101,8 +101,8 @@ fn oldest_item_gives_way_and_leftovers_are_removed() {
         fs::write(store.folder.join(settings(number).file_name()), text).unwrap();
     }
     store.add(&settings(MOST)).unwrap();
-    assert_eq!(store.names().unwrap().len(), MOST);
-    assert!(!store.holds(&settings(0)) && store.holds(&settings(MOST)) && !left.exists());
+    assert_eq!(store.item_files().unwrap().len(), MOST);
+    assert!(!store.is_trusted(&settings(0)) && store.is_trusted(&settings(MOST)) && !left.exists());
 }
 
 #[test]
@@ -118,6 +118,6 @@ fn items_that_are_added_at_the_same_time_are_all_held() {
             });
         }
     });
-    assert!((0..16).chain([99]).all(|number| store.holds(&settings(number))));
+    assert!((0..16).chain([99]).all(|number| store.is_trusted(&settings(number))));
     assert_eq!(store.items().unwrap().len(), 17);
 }

@@ -9,7 +9,7 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, Command};
 
 use super::settings::Settings;
-use super::terminal::quoted;
+use super::terminal::quote_word;
 
 /// The commands that run a command.
 const RUNNERS: [&str; 2] = ["record", "replay"];
@@ -29,7 +29,7 @@ struct LineCorrection {
 
 impl LineCorrection {
     /// Returns the hint.
-    fn text(&self) -> String {
+    fn hint_text(&self) -> String {
         let what = match (self.needs_recording, self.needs_separator) {
             (true, true) => "name the recording with -r, and put -- before the command",
             (true, false) => "name the recording with -r",
@@ -62,7 +62,7 @@ pub fn find(
         }
         _ => return None,
     };
-    Some(correction.text())
+    Some(correction.hint_text())
 }
 
 /// Returns the line of this process with the recording that is probably meant. Returns `None` if
@@ -137,7 +137,8 @@ fn known_recording(settings: &Settings) -> String {
 
 /// Returns the recording of the settings, or else the only one in `recordings/`.
 fn found_recording(settings: &Settings) -> Option<String> {
-    let set = RUNNERS.iter().find_map(|name| settings.of(name, "recording")?.values.first());
+    let set =
+        RUNNERS.iter().find_map(|name| settings.find_setting(name, "recording")?.values.first());
     let Some(set) = set else { return only_recording(Path::new(FOLDER)) };
     let here = std::env::current_dir().unwrap_or_default();
     let path = Path::new(set).strip_prefix(here).unwrap_or(Path::new(set));
@@ -162,7 +163,7 @@ fn shell_line(words: &[OsString]) -> String {
         let is_token = text.starts_with("--control-token");
         let shown = match hidden || (is_token && text.contains('=')) || holds_user(&text) {
             true => "…".to_owned(),
-            false => quoted(&text),
+            false => quote_word(&text),
         };
         line.push_str(&format!(" {shown}"));
         hidden = is_token && !text.contains('=');

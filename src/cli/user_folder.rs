@@ -23,30 +23,30 @@ impl UserFolder {
 
     /// Returns the path. Without a home directory, it is in the folder for temporary files.
     pub fn path(self) -> PathBuf {
-        if let Some(own) = variable(self.own) {
+        if let Some(own) = variable_path(self.own) {
             return own;
         }
-        self.of_user().unwrap_or_else(|| self.below(&std::env::temp_dir()))
+        self.of_user().unwrap_or_else(|| self.path_below(&std::env::temp_dir()))
     }
 
     /// Returns the path if it does not depend on the working directory and no other user can have
     /// created it: `None` without a home directory. A relative path counts as none.
     pub fn private_path(self) -> Option<PathBuf> {
-        variable(self.own).filter(|path| path.is_absolute()).or_else(|| self.of_user())
+        variable_path(self.own).filter(|path| path.is_absolute()).or_else(|| self.of_user())
     }
 
     /// Returns the folder of the user. A relative path is invalid here, by the XDG specification.
     fn of_user(self) -> Option<PathBuf> {
-        let shared = variable(self.shared).filter(|path| path.is_absolute());
+        let shared = variable_path(self.shared).filter(|path| path.is_absolute());
         let shared = shared.map(|folder| folder.join("loomrec"));
-        shared.or_else(|| variable("HOME").map(|home| self.below(&home)))
+        shared.or_else(|| variable_path("HOME").map(|home| self.path_below(&home)))
     }
 
-    fn below(self, home: &Path) -> PathBuf {
+    fn path_below(self, home: &Path) -> PathBuf {
         home.join(self.below_home).join("loomrec")
     }
 }
 
-fn variable(name: &str) -> Option<PathBuf> {
+fn variable_path(name: &str) -> Option<PathBuf> {
     std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }

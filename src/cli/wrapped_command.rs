@@ -64,7 +64,7 @@ impl StandInKeys {
     }
 
     /// Whether this variable of an upstream gets a stand-in if it is missing.
-    fn has(&self, upstream: &directory::KnownUpstream, key: &str) -> bool {
+    fn has_stand_in(&self, upstream: &directory::KnownUpstream, key: &str) -> bool {
         match self {
             Self::None => false,
             Self::Of(variables) => variables.iter().any(|name| name == key),
@@ -75,21 +75,23 @@ impl StandInKeys {
 
 impl CommandEnvironment {
     /// Returns the variables that point every SDK to loomrec.
-    pub fn of(wanted: &EnvironmentSource<'_>) -> Self {
+    pub fn from_source(wanted: &EnvironmentSource<'_>) -> Self {
         let mut variables: BTreeMap<String, String> = BTreeMap::new();
         let goes_upstream = wanted.stand_in_keys.goes_upstream();
         for upstream in UPSTREAMS {
             let named = wanted.known.iter().any(|name| name == upstream.name);
             let mount = wanted.single && !named;
             for variable in upstream.variables {
-                let custom = custom(wanted.current, upstream, variable);
+                let custom = custom_base_url(wanted.current, upstream, variable);
                 // Programs choose Azure, Vertex or Bedrock if such a variable exists at all, so it
                 // is set only if that choice has been made.
                 if upstream.base.is_none() && !named && custom.is_none() {
                     continue;
                 }
                 let value = match (mount, custom) {
-                    (true, _) => format!("{}{}", wanted.origin, upstream.tail(variable)),
+                    (true, _) => {
+                        format!("{}{}", wanted.origin, upstream.suffix_after_mount(variable))
+                    }
                     // The address of a proxy that does not end as the SDK's own does is kept whole,
                     // and the SDK appends its path.
                     (false, Some(CustomBaseUrl { whole: true, .. })) if goes_upstream => {
@@ -135,13 +137,13 @@ impl CommandEnvironment {
                 current.get("OPENAI_BASE_URL").map(String::as_str).filter(|it| !it.is_empty());
             // Without the variable, the agent calls the provider itself.
             let openai = openai.map_or(own.unwrap_or(OPENAI_ITSELF), |(_, value)| value);
-            self.arguments = preset.arguments(openai);
+            self.arguments = preset.command_arguments(openai);
         }
         self
     }
 
     /// Formats the variables as shell commands.
-    pub fn shell(&self) -> String {
+    pub fn to_shell_commands(&self) -> String {
         let line = |(name, value): &(String, String)| {
             format!("export {name}='{}'\n", value.replace('\'', r"'\''"))
         };
@@ -162,23 +164,24 @@ pub struct CustomBaseUrl {
 }
 
 /// Returns the address that a variable already contains.
-fn custom(
+fn custom_base_url(
     current: &BTreeMap<String, String>,
     upstream: &directory::KnownUpstream,
     variable: &BaseUrlVariable,
 ) -> Option<CustomBaseUrl> {
     let value = current.get(variable.name)?.trim().trim_end_matches('/');
-    let tail = upstream.tail(variable);
+    let tail = upstream.suffix_after_mount(variable);
     let whole = !value.ends_with(tail);
     let base = if whole { value } else { &value[..value.len() - tail.len()] };
-    let base = if base.contains("://") { base.to_owned() } else { bare(base, upstream) };
+    let base =
+        if base.contains("://") { base.to_owned() } else { complete_address(base, upstream) };
     let base = Url::parse(&base).ok().filter(|url| url.has_host())?;
     Some(CustomBaseUrl { base, whole })
 }
 
 /// Completes an address without a scheme, as Ollama's clients do: the host may be missing, or be
 /// the one on which its server binds all addresses, and the default port is the server's.
-fn bare(host: &str, upstream: &directory::KnownUpstream) -> String {
+fn complete_address(host: &str, upstream: &directory::KnownUpstream) -> String {
     let Some(usual) = upstream.base.filter(|_| upstream.name == "ollama") else {
         return format!("http://{host}");
     };
@@ -204,7 +207,8 @@ pub fn custom_upstreams(
         .filter_map(|upstream| {
             let mut variables =
                 upstream.variables.iter().filter(|var| !skip.iter().any(|name| name == var.name));
-            let custom = variables.find_map(|variable| custom(current, upstream, variable))?;
+            let custom =
+                variables.find_map(|variable| custom_base_url(current, upstream, variable))?;
             Some((upstream.name, custom.base))
         })
         .collect()
@@ -214,7 +218,7 @@ pub fn custom_upstreams(
 fn stand_ins(wanted: &EnvironmentSource<'_>) -> Vec<(String, String)> {
     let keys = UPSTREAMS.iter().flat_map(|upstream| {
         let gets_one = |key: &&&str| {
-            wanted.stand_in_keys.has(upstream, key) && is_missing(wanted.current, key)
+            wanted.stand_in_keys.has_stand_in(upstream, key) && is_missing(wanted.current, key)
         };
         upstream.keys.iter().filter(gets_one).map(|key| (*key, upstream.key_form))
     });
@@ -355,18 +359,18 @@ impl WrappedCommand {
                     return Ok(CommandEnd { code: shell_code(status?), was_terminated });
                 }
                 // On a terminal, the command has already received the Ctrl-C.
-                () = self.signals.interrupt.recv() => if self.own_group { self.pass(ProcessSignal::Interrupt) },
+                () = self.signals.interrupt.recv() => if self.own_group { self.pass_signal(ProcessSignal::Interrupt) },
                 () = self.signals.terminate.recv() => {
                     was_terminated = true;
-                    self.pass(ProcessSignal::Terminate);
+                    self.pass_signal(ProcessSignal::Terminate);
                 }
-                () = self.signals.hangup.recv() => if self.own_group { self.pass(ProcessSignal::Hangup) },
+                () = self.signals.hangup.recv() => if self.own_group { self.pass_signal(ProcessSignal::Hangup) },
             }
         }
     }
 
     /// Passes a signal on. A command that has just ended does not need it.
-    fn pass(&self, signal: ProcessSignal) {
+    fn pass_signal(&self, signal: ProcessSignal) {
         let Some(id) = self.child.id() else { return };
         let _gone = if self.own_group {
             loomrec_os::signal_process_group(id, signal)

@@ -20,7 +20,7 @@ pub(crate) struct Hunk {
 }
 
 /// Returns the hunks of two sequences in order. Together they cover both.
-pub(crate) fn hunks<T: Hash + Ord>(old: &[T], new: &[T]) -> Vec<Hunk> {
+pub(crate) fn find_hunks<T: Hash + Ord>(old: &[T], new: &[T]) -> Vec<Hunk> {
     let room = old.len().min(new.len());
     let start = old.iter().zip(new).take_while(|(one, other)| one == other).count();
     let ends = old.iter().rev().zip(new.iter().rev());

@@ -27,8 +27,12 @@ const EXPECTED: &str = "the name of a server (an upstream) or of a tool (of MCP,
                         object with server, tool or both";
 
 /// The blocks of a suite.
-const BLOCKS: PlanBlocks =
-    PlanBlocks { names: &["faults", "agents"], unread: &OTHER_BLOCKS, rules, budget };
+const BLOCKS: PlanBlocks = PlanBlocks {
+    names: &["faults", "agents"],
+    unread: &OTHER_BLOCKS,
+    rules: read_rules,
+    budget: read_budget,
+};
 
 /// The blocks of a suite that are about other things than faults. They are not read.
 const OTHER_BLOCKS: [&str; 10] = [
@@ -60,13 +64,13 @@ fn fields_of<'a>(value: &'a Value, expected: &str) -> Result<FieldReader<'a>, Fi
 ///
 /// # Errors
 /// The first fault that is invalid, with its place.
-fn rules(fields: FieldReader<'_>) -> Result<Vec<FaultRule>, FieldError> {
-    let faults = fields.list("faults", "a list of faults")?.unwrap_or_default();
-    let injected = injected(fields)?;
+fn read_rules(fields: FieldReader<'_>) -> Result<Vec<FaultRule>, FieldError> {
+    let faults = fields.read_list("faults", "a list of faults")?.unwrap_or_default();
+    let injected = injected_faults(fields)?;
     let mut rules = Vec::new();
     for (at, value) in faults.iter().enumerate() {
         let place = format!("/faults/{at}");
-        let rule = rule(at + 1, value).map_err(|error| error.under(&place))?;
+        let rule = read_rule(at + 1, value).map_err(|error| error.under(&place))?;
         rules.extend(rule);
     }
     let Some(injected) = injected else { return Ok(rules) };
@@ -84,7 +88,7 @@ fn rules(fields: FieldReader<'_>) -> Result<Vec<FaultRule>, FieldError> {
 
 /// Returns the names of the faults that agents inject, each with its place. `None` if no agent says
 /// what it injects: then every fault is.
-fn injected(fields: FieldReader<'_>) -> Result<Option<Vec<(String, String)>>, FieldError> {
+fn injected_faults(fields: FieldReader<'_>) -> Result<Option<Vec<(String, String)>>, FieldError> {
     let Some(agents) = fields.get("agents") else { return Ok(None) };
     let each: Vec<(String, &Value)> = match agents {
         Value::Array(list) => {
@@ -97,7 +101,7 @@ fn injected(fields: FieldReader<'_>) -> Result<Option<Vec<(String, String)>>, Fi
             };
             map.iter().map(place).collect()
         }
-        _ => return Err(fields.wrong("agents", "a list of agents")),
+        _ => return Err(fields.wrong_value("agents", "a list of agents")),
     };
     let mut names = Vec::new();
     for (place, agent) in each {
@@ -114,20 +118,20 @@ fn injected(fields: FieldReader<'_>) -> Result<Option<Vec<(String, String)>>, Fi
     Ok((!names.is_empty()).then_some(names))
 }
 
-fn rule(number: usize, value: &Value) -> Result<Option<FaultRule>, FieldError> {
+fn read_rule(number: usize, value: &Value) -> Result<Option<FaultRule>, FieldError> {
     let fields = fields_of(value, "a fault: an object with a kind")?;
-    let kind = fields.text("kind")?;
+    let kind = fields.read_text("kind")?;
     let kind = kind.as_deref().map(str::trim).ok_or_else(|| {
-        FieldError::other("/kind", "a fault of a suite needs it: the fault, such as hang")
+        FieldError::from_reason("/kind", "a fault of a suite needs it: the fault, such as hang")
     })?;
     let target = read_target(fields)?;
     if kind == "none" {
         return Ok(None);
     }
-    let fault = fault(kind, value)?;
-    let name = match fields.text("name")? {
+    let fault = read_fault(kind, value)?;
+    let name = match fields.read_text("name")? {
         Some(name) if name.is_empty() || name.contains(char::is_control) => {
-            return Err(fields.wrong("name", "some characters on one line"));
+            return Err(fields.wrong_value("name", "some characters on one line"));
         }
         Some(name) => name,
         None => format!("fault {number} ({})", fault.name()),
@@ -149,8 +153,8 @@ fn rule(number: usize, value: &Value) -> Result<Option<FaultRule>, FieldError> {
 }
 
 /// Reads the fault: its kind, and the other fields of its object.
-fn fault(kind: &str, value: &Value) -> Result<Fault, FieldError> {
-    let under_kind = |error: FieldError| FieldError::other("/kind", error.to_string());
+fn read_fault(kind: &str, value: &Value) -> Result<Fault, FieldError> {
+    let under_kind = |error: FieldError| FieldError::from_reason("/kind", error.to_string());
     let word = kind.split([':', ';']).next().unwrap_or_default().trim();
     let form = Fault::type_named(word).ok_or_else(|| {
         let mut known = Fault::type_names();
@@ -162,7 +166,7 @@ fn fault(kind: &str, value: &Value) -> Result<Fault, FieldError> {
     if word.len() < kind.len() {
         match Fault::parse(kind).map_err(under_kind)?.to_json() {
             Value::Object(declared) => object = declared,
-            _ => return Err(FieldError::other("/kind", "it is no fault")),
+            _ => return Err(FieldError::from_reason("/kind", "it is no fault")),
         }
     }
     let beside = value.as_object().into_iter().flatten();
@@ -174,7 +178,7 @@ fn fault(kind: &str, value: &Value) -> Result<Fault, FieldError> {
     if form == "recover_after" && !kind.contains("per=") {
         object.entry("per").or_insert_with(|| CountPer::Upstream.as_str().into());
     }
-    Fault::read(&Value::Object(object))
+    Fault::from_value(&Value::Object(object))
 }
 
 /// Reads the `target` of a fault: a text, or an object with `server`, `tool` or both. Returns
@@ -183,12 +187,12 @@ fn fault(kind: &str, value: &Value) -> Result<Fault, FieldError> {
 /// # Errors
 /// If it is neither, or a name is empty.
 fn read_target(fault: FieldReader<'_>) -> Result<Option<FaultTarget>, FieldError> {
-    let wrong = || fault.wrong("target", EXPECTED);
+    let wrong = || fault.wrong_value("target", EXPECTED);
     match fault.get("target") {
         None => Ok(None),
         Some(Value::String(text)) => target_from_text(text).map(Some).ok_or_else(wrong),
         Some(value @ Value::Object(_)) => {
-            let names = fields_of(value, EXPECTED).and_then(names);
+            let names = fields_of(value, EXPECTED).and_then(read_names);
             let names = names.map_err(|error| error.under("/target"))?;
             target_from_names(names).map(Some).ok_or_else(wrong)
         }
@@ -218,10 +222,10 @@ fn target_from_text(text: &str) -> Option<FaultTarget> {
 }
 
 /// Reads the names of a server and of a tool.
-fn names(target: FieldReader<'_>) -> Result<(Option<String>, Option<String>), FieldError> {
-    target.only("a target", &["server", "tool"])?;
-    let name = |field| match target.text(field)?.map(|name| name.trim().to_owned()) {
-        Some(name) if name.is_empty() => Err(target.wrong(field, "a name")),
+fn read_names(target: FieldReader<'_>) -> Result<(Option<String>, Option<String>), FieldError> {
+    target.refuse_unknown("a target", &["server", "tool"])?;
+    let name = |field| match target.read_text(field)?.map(|name| name.trim().to_owned()) {
+        Some(name) if name.is_empty() => Err(target.wrong_value(field, "a name")),
         name => Ok(name),
     };
     Ok((name("server")?, name("tool")?))
@@ -231,7 +235,7 @@ fn names(target: FieldReader<'_>) -> Result<(Option<String>, Option<String>), Fi
 ///
 /// # Errors
 /// A budget that is invalid; two budgets that differ.
-fn budget(fields: FieldReader<'_>) -> Result<Option<RecoveryBudget>, FieldError> {
+fn read_budget(fields: FieldReader<'_>) -> Result<Option<RecoveryBudget>, FieldError> {
     let mut found = Vec::new();
     if let Some(value) = fields.get("recovery") {
         found.push(("/recovery".to_owned(), value));
@@ -241,14 +245,14 @@ fn budget(fields: FieldReader<'_>) -> Result<Option<RecoveryBudget>, FieldError>
     }
     let mut budget: Option<(String, RecoveryBudget)> = None;
     for (place, value) in found {
-        let read = RecoveryBudget::read(value)
-            .map_err(|error| FieldError::other(&*place, error.to_string()))?;
+        let read = RecoveryBudget::from_value(value)
+            .map_err(|error| FieldError::from_reason(&*place, error.to_string()))?;
         match &budget {
             Some((first, known)) if *known != read => {
                 let why = format!(
                     "it differs from the budget at {first}; a run is judged by one: give one of them"
                 );
-                return Err(FieldError::other(place, why));
+                return Err(FieldError::from_reason(place, why));
             }
             Some(_) => {}
             None => budget = Some((place, read)),

@@ -86,18 +86,18 @@ impl CallOutcome {
 
     /// Returns where the answer came from.
     pub fn source(&self) -> AnswerSource {
-        AnswerSource::of(self.as_str())
+        AnswerSource::from_outcome(self.as_str())
     }
 
     /// Returns the approximate number of bytes it takes in memory beyond its own size.
-    pub fn weight(&self) -> usize {
+    pub fn memory_size(&self) -> usize {
         match self {
             Self::Served { entry } => entry.as_ref().map_or(0, HeaderValue::len),
             Self::Unreachable { message }
             | Self::Unscripted { message }
             | Self::Refused { message, .. }
             | Self::Prescribed { what: message } => message.len(),
-            Self::Missed(mismatch) => mismatch.weight(),
+            Self::Missed(mismatch) => mismatch.memory_size(),
             _ => 0,
         }
     }
@@ -135,7 +135,7 @@ impl AnswerSource {
 
     /// Returns where the answer of a call with this outcome came from. `outcome` is the word that
     /// [`CallOutcome::as_str`] returns.
-    pub fn of(outcome: &str) -> Self {
+    pub fn from_outcome(outcome: &str) -> Self {
         match outcome {
             "served" => Self::Recording,
             "recorded" | "forwarded" | "unreachable" => Self::Upstream,

@@ -60,7 +60,7 @@ impl RequestCredentials {
     }
 
     /// Returns the credentials, ready to be searched for.
-    pub fn secrets(&self) -> Arc<CallCredentials> {
+    pub fn searchable_credentials(&self) -> Arc<CallCredentials> {
         Arc::clone(&self.secrets)
     }
 
@@ -80,7 +80,7 @@ pub(crate) struct CredentialCache {
 
 impl CredentialCache {
     /// Returns the credentials that a request carries.
-    pub(crate) fn of(
+    pub(crate) fn find_or_prepare(
         &self,
         headers: &HeaderMap,
         query: &str,
@@ -120,7 +120,7 @@ mod tests {
         let credentials = CredentialCache::default();
         let call = |length: &str, key: &str| {
             let headers = headers(&[("content-length", length), ("authorization", key)]);
-            credentials.of(&headers, "a=b", QueryRules::KNOWN)
+            credentials.find_or_prepare(&headers, "a=b", QueryRules::KNOWN)
         };
         let first = call("17", "Bearer one-long-secret");
         assert!(Arc::ptr_eq(&first, &call("18", "Bearer one-long-secret")));
@@ -146,14 +146,18 @@ mod tests {
     fn no_more_are_kept_than_the_limit_when_every_request_carries_another() {
         let credentials = CredentialCache::default();
         for number in 0..KEPT * 2 {
-            credentials.of(
+            credentials.find_or_prepare(
                 &headers(&[("x-api-key", &format!("secret-{number:08}"))]),
                 "",
                 QueryRules::KNOWN,
             );
         }
         assert_eq!(credentials.recent.read().unwrap().len(), KEPT);
-        credentials.of(&headers(&[("x-api-key", &"k".repeat(LONGEST + 1))]), "", QueryRules::KNOWN);
+        credentials.find_or_prepare(
+            &headers(&[("x-api-key", &"k".repeat(LONGEST + 1))]),
+            "",
+            QueryRules::KNOWN,
+        );
         let recent = credentials.recent.read().unwrap();
         assert!(recent.iter().all(|known| known.is_small()));
     }

@@ -15,7 +15,11 @@ const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 const KIND: HeaderName = HeaderName::from_static("x-loomrec-error");
 
 /// Returns a response with this status, media type and body.
-pub fn full(status: StatusCode, media: &'static str, body: Vec<u8>) -> Response<AnswerBody> {
+pub fn response_with_body(
+    status: StatusCode,
+    media: &'static str,
+    body: Vec<u8>,
+) -> Response<AnswerBody> {
     let mut response = Response::new(AnswerBody::Full(Full::new(Bytes::from(body))));
     *response.status_mut() = status;
     response.headers_mut().insert(http::header::CONTENT_TYPE, HeaderValue::from_static(media));
@@ -23,7 +27,7 @@ pub fn full(status: StatusCode, media: &'static str, body: Vec<u8>) -> Response<
 }
 
 /// Returns a loomrec error in the shape of `provider`.
-pub fn error(
+pub fn shaped_error(
     provider: Provider,
     status: StatusCode,
     kind: &'static str,
@@ -36,7 +40,7 @@ pub fn error(
             None => {
                 let body = loomrec_provider::error_body(provider, number, kind, message);
                 let headers = loomrec_provider::error_headers(provider, kind);
-                (full(status, "application/json", body), headers)
+                (response_with_body(status, "application/json", body), headers)
             }
         };
     for (name, value) in headers {
@@ -55,7 +59,7 @@ pub fn final_error(
     kind: &'static str,
     message: &str,
 ) -> Response<AnswerBody> {
-    named(error(provider, status, kind, message), kind)
+    mark_final_error(shaped_error(provider, status, kind, message), kind)
 }
 
 /// The kind of the error for a call that the recording holds no answer for.
@@ -63,7 +67,7 @@ pub(super) const MISMATCH: &str = "RecordingMismatchError";
 
 /// Returns a response with the header that names it as a loomrec error of this kind, and that says that
 /// another attempt would fail as well.
-pub(super) fn named(
+pub(super) fn mark_final_error(
     mut response: Response<AnswerBody>,
     kind: &'static str,
 ) -> Response<AnswerBody> {
@@ -73,7 +77,10 @@ pub(super) fn named(
 }
 
 /// Returns the error for a call that the recording holds no answer for.
-pub fn mismatch(provider: Provider, mismatch: &RecordingMismatchError) -> Response<AnswerBody> {
+pub fn mismatch_error(
+    provider: Provider,
+    mismatch: &RecordingMismatchError,
+) -> Response<AnswerBody> {
     let status = StatusCode::UNPROCESSABLE_ENTITY;
     final_error(provider, status, MISMATCH, &mismatch.message())
 }

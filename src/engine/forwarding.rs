@@ -28,7 +28,7 @@ pub struct Forwarding {
 
 impl Forwarding {
     /// Returns the request as it goes upstream; `None` if the upstream's address is not known.
-    pub(super) fn request(&self, call: &IncomingCall) -> Option<UpstreamRequest> {
+    pub(super) fn upstream_request(&self, call: &IncomingCall) -> Option<UpstreamRequest> {
         let mut headers = call.headers.clone();
         remove_hop_by_hop(&mut headers);
         if trailer::accepts_trailers(&call.headers) {
@@ -46,7 +46,7 @@ impl Forwarding {
             headers.remove(name);
         }
         if handshake::is_offered(&call.method, &call.headers) {
-            handshake::offer(&mut headers);
+            handshake::add_offer(&mut headers);
         }
         // Recordings can then be read, whatever the client can decode.
         if !is_signed(&headers, &ACCEPT_ENCODING) {
@@ -56,7 +56,7 @@ impl Forwarding {
         let target = call.signed_target.as_deref();
         let aws = target.and_then(|target| AwsScope::of_call(&call.headers, target));
         let public = || aws.as_ref().and_then(AwsScope::public_address).map(Cow::Owned);
-        let base = self.routes.base(route).map(Cow::Borrowed).or_else(public)?;
+        let base = self.routes.upstream_address(route).map(Cow::Borrowed).or_else(public)?;
         Some(UpstreamRequest {
             upstream: route.upstream.clone(),
             method: call.method.clone(),

@@ -43,10 +43,10 @@ pub struct AnswerDeclarer<'a> {
 impl Engine {
     /// Finds what answers a call. A take is used up, and leased to the call; a rule of the script
     /// counts the call.
-    pub fn find<'a>(&'a self, parsed: &'a ParsedRequest) -> FoundCall<'a> {
+    pub fn find_answer<'a>(&'a self, parsed: &'a ParsedRequest) -> FoundCall<'a> {
         let mut found = self.find_take(parsed);
         if let (Err(miss), Some(script)) = (&mut found, self.script()) {
-            miss.rule = script.claim(parsed.redacted.storable());
+            miss.rule = script.claim_rule(parsed.redacted.storable_request());
         }
         FoundCall { engine: self, parsed, found }
     }
@@ -59,9 +59,9 @@ impl Engine {
         &'a self,
         parsed: &'a ParsedRequest,
     ) -> Result<FoundTake<'a>, UnexplainedMiss> {
-        let Some(replay) = self.replay() else { return Err(UnexplainedMiss::unknown()) };
-        let found = replay_call::find(replay, parsed)?;
-        if self.goes_upstream() && found.matched().take.is_undelivered() {
+        let Some(replay) = self.replay_engine() else { return Err(UnexplainedMiss::unknown()) };
+        let found = replay_call::find_take(replay, parsed)?;
+        if self.goes_upstream() && found.take_match().take.is_undelivered() {
             // The upstream has an answer, where the recording has one that no client got.
             return Err(UnexplainedMiss::unknown());
         }
@@ -79,25 +79,25 @@ impl Engine {
 
 impl<'a> FoundCall<'a> {
     /// Returns the take that was found.
-    pub fn take(&self) -> Option<&'a ReplayTake> {
-        self.found.as_ref().ok().map(|found| found.matched().take)
+    pub fn matched_take(&self) -> Option<&'a ReplayTake> {
+        self.found.as_ref().ok().map(|found| found.take_match().take)
     }
 
     /// Returns the name of the entry of the take.
     pub fn entry_name(&self) -> Option<EntryName> {
-        Some(self.engine.replay()?.matcher().name_of(self.take()?))
+        Some(self.engine.replay_engine()?.matcher().name_of(self.matched_take()?))
     }
 
     /// Returns what would answer the call, if it is an entry or a rule.
-    pub fn declarer(&self) -> Option<AnswerDeclarer<'a>> {
+    pub fn answer_declarer(&self) -> Option<AnswerDeclarer<'a>> {
         match &self.found {
             Ok(found) => {
-                let take = found.matched().take;
-                let name = self.engine.replay()?.matcher().key_of(take);
+                let take = found.take_match().take;
+                let name = self.engine.replay_engine()?.matcher().key_of(take);
                 Some(AnswerDeclarer { name, declared: take.declared_fault() })
             }
             Err(miss) => {
-                let (claim, script) = (miss.rule()?, self.engine.script()?);
+                let (claim, script) = (miss.claimed_rule()?, self.engine.script()?);
                 let declared = script.declared_fault(claim);
                 Some(AnswerDeclarer { name: claim.label(), declared })
             }
@@ -106,13 +106,13 @@ impl<'a> FoundCall<'a> {
 
     /// Whether the take has a fault in place of an answer.
     pub fn is_fault_alone(&self) -> bool {
-        let declared = self.take().and_then(ReplayTake::declared_fault);
+        let declared = self.matched_take().and_then(ReplayTake::declared_fault);
         declared.is_some_and(DeclaredFault::is_alone)
     }
 
     /// Whether a fault uses up the take.
     pub fn is_used_by(&self, decided: &DecidedFault) -> bool {
-        let found = self.take().zip(self.engine.replay());
+        let found = self.matched_take().zip(self.engine.replay_engine());
         found.is_some_and(|(take, replay)| replay.matcher().is_used_by(take, decided))
     }
 
@@ -140,10 +140,10 @@ impl<'a> FoundCall<'a> {
 
     /// Gives back the claim to the rule of the script, whose answer a fault replaces.
     pub fn release_rule(&self) {
-        let claim = self.found.as_ref().err().and_then(UnexplainedMiss::rule);
+        let claim = self.found.as_ref().err().and_then(UnexplainedMiss::claimed_rule);
         if let (Some(claim), Some(script)) = (claim, self.engine.script()) {
-            let session = self.parsed.redacted.storable().session.as_deref();
-            script.release(session, &ScriptTurn::Rule(claim.clone()));
+            let session = self.parsed.redacted.storable_request().session.as_deref();
+            script.release_turn(session, &ScriptTurn::Rule(claim.clone()));
         }
     }
 
@@ -154,7 +154,7 @@ impl<'a> FoundCall<'a> {
         call: &IncomingCall,
         on_recorded: impl FnOnce() -> OnRecorded,
     ) -> CallResult {
-        match self.deliver(call, call.arrived).await {
+        match self.deliver_take(call, call.arrived).await {
             Ok(result) => result,
             Err(unrecorded) => unrecorded.answer(call, on_recorded).await,
         }
@@ -165,13 +165,13 @@ impl<'a> FoundCall<'a> {
     /// # Errors
     /// The unrecorded call if there is no take, or if it cannot be sent in the form that the call asks
     /// for. That take is given back.
-    pub async fn deliver(
+    pub async fn deliver_take(
         self,
         call: &IncomingCall,
         arrived: Instant,
     ) -> Result<CallResult, UnrecordedCall<'a>> {
         let delivered = match self.found {
-            Ok(found) => replay_call::deliver(call, found, arrived).await,
+            Ok(found) => replay_call::deliver_take(call, found, arrived).await,
             Err(miss) => Err(miss),
         };
         delivered.map_err(|miss| UnrecordedCall { engine: self.engine, miss })
@@ -179,12 +179,12 @@ impl<'a> FoundCall<'a> {
 
     /// Explains a miss that the client does not see because a fault replaced its answer. Returns
     /// `None` if the call would have been answered, from a recording or in another way.
-    pub async fn explain(self, call: &IncomingCall) -> Option<RecordingMismatchError> {
+    pub async fn explain_hidden_miss(self, call: &IncomingCall) -> Option<RecordingMismatchError> {
         match (self.engine, self.found) {
             (Engine::Replay { replay, on_miss: MissPolicy::Error, on_explained }, Err(miss))
                 if replay.script().is_none() =>
             {
-                Some(miss::explain(replay, on_explained, call, miss).await)
+                Some(miss::explain_on_own_thread(replay, on_explained, call, miss).await)
             }
             _ => None,
         }
@@ -201,10 +201,10 @@ impl UnrecordedCall<'_> {
         match self.engine {
             Engine::Record { record, forwarding }
             | Engine::NewEpisodes { record, forwarding, .. } => {
-                live_call::record(record, forwarding, call, on_recorded()).await
+                live_call::record_call(record, forwarding, call, on_recorded()).await
             }
             Engine::Replay { replay, on_miss, on_explained } => {
-                miss::answer(replay, on_miss, on_explained, call, self.miss).await
+                miss::answer_call(replay, on_miss, on_explained, call, self.miss).await
             }
         }
     }

@@ -28,7 +28,7 @@ pub struct RequestRef<'a> {
 
 impl RequestRef<'_> {
     /// Returns the path and query, unless the request's first line names a host.
-    pub(crate) fn target(&self) -> Option<&str> {
+    pub(crate) fn origin_form_target(&self) -> Option<&str> {
         let here = self.uri.scheme().is_none() && self.uri.authority().is_none();
         self.uri.path_and_query().filter(|_| here).map(|target| target.as_str())
     }
@@ -43,7 +43,7 @@ pub(crate) struct EarlierHead {
 
 impl EarlierHead {
     /// Copies the head of `raw`, whose target is `target`.
-    pub(crate) fn of(raw: &RequestRef<'_>, target: &str) -> Self {
+    pub(crate) fn from_request(raw: &RequestRef<'_>, target: &str) -> Self {
         // Copied, because a value shares the buffer that its request was read into.
         let copy = |value: &HeaderValue| {
             HeaderValue::from_bytes(value.as_bytes()).unwrap_or_else(|_| value.clone())
@@ -53,7 +53,7 @@ impl EarlierHead {
     }
 
     /// Whether `raw` has the same head, in all parts that matter.
-    pub(crate) fn is(&self, raw: &RequestRef<'_>, target: &str) -> bool {
+    pub(crate) fn is_head_of(&self, raw: &RequestRef<'_>, target: &str) -> bool {
         self.method == *raw.method
             && self.target == target
             && self.headers.len() == raw.headers.len()
@@ -63,7 +63,7 @@ impl EarlierHead {
     }
 
     /// Returns its size in bytes.
-    pub(crate) fn size(&self) -> usize {
+    pub(crate) fn byte_size(&self) -> usize {
         let headers = self.headers.iter().map(|(name, value)| name.as_str().len() + value.len());
         self.target.len() + headers.sum::<usize>()
     }
@@ -89,19 +89,19 @@ impl<T> HeadCache<T> {
     ///
     /// # Errors
     /// The error of `made`.
-    pub fn of<E>(
+    pub fn get_or_derive<E>(
         &self,
         raw: &RequestRef<'_>,
         made: impl FnOnce() -> Result<T, E>,
     ) -> Result<Arc<T>, E> {
-        let Some(target) = raw.target() else { return made().map(Arc::new) };
+        let Some(target) = raw.origin_form_target() else { return made().map(Arc::new) };
         let last = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, known)) = last().as_ref().filter(|(head, _)| head.is(raw, target)) {
+        if let Some((_, known)) = last().as_ref().filter(|(head, _)| head.is_head_of(raw, target)) {
             return Ok(Arc::clone(known));
         }
         let made = Arc::new(made()?);
-        let head = EarlierHead::of(raw, target);
-        if head.size() <= LONGEST {
+        let head = EarlierHead::from_request(raw, target);
+        if head.byte_size() <= LONGEST {
             *last() = Some((head, Arc::clone(&made)));
         }
         Ok(made)
@@ -126,7 +126,7 @@ mod tests {
             body: &Bytes::new(),
             named: &[],
         };
-        *last.of(&raw, || Ok::<_, ()>(made)).unwrap()
+        *last.get_or_derive(&raw, || Ok::<_, ()>(made)).unwrap()
     }
 
     const CALL: [(&str, &str); 2] = [("authorization", "Bearer one"), ("content-length", "1")];
@@ -168,7 +168,7 @@ mod tests {
         let (headers, body) = (HeaderMap::new(), Bytes::new());
         let raw =
             RequestRef { method: &method, uri: &uri, headers: &headers, body: &body, named: &[] };
-        assert!(last.of(&raw, || Err(())).is_err());
-        assert_eq!(*last.of(&raw, || Ok::<_, ()>(1)).unwrap(), 1);
+        assert!(last.get_or_derive(&raw, || Err(())).is_err());
+        assert_eq!(*last.get_or_derive(&raw, || Ok::<_, ()>(1)).unwrap(), 1);
     }
 }

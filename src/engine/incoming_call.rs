@@ -53,8 +53,8 @@ impl IncomingCall {
     }
 
     /// Returns the request as it may be stored or shown.
-    pub fn storable(&self) -> &NormalizedRequest {
-        self.parsed.redacted.storable()
+    pub fn storable_request(&self) -> &NormalizedRequest {
+        self.parsed.redacted.storable_request()
     }
 
     /// Returns the credentials of the request.
@@ -72,7 +72,7 @@ impl IncomingCall {
         let observed = &self.parsed.redacted.observed;
         observed.call.rpc.as_ref()?;
         // The body may have come compressed.
-        RpcIds::read(&self.body).or_else(|| RpcIds::read(&observed.request.body))
+        RpcIds::from_body(&self.body).or_else(|| RpcIds::from_body(&observed.request.body))
     }
 
     /// Returns the content codings that the client accepts.

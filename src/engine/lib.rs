@@ -55,7 +55,7 @@ pub use parsed_request::ParsedRequest;
 pub use parsed_request::RedactedRequest;
 pub use repository_watch::RepositoryWatch;
 pub use request_cache::CachedRequest;
-pub use request_summary::{LONGEST, RequestSummary, clip};
+pub use request_summary::{LONGEST, RequestSummary, clip_text};
 pub use strictness::{ClientEffect, RunStrictness, StrictAdmission, StrictRefusal, Strictness};
 pub use take_lease::{KeptLease, TakeLease};
 
@@ -95,7 +95,7 @@ pub enum Engine {
 
 impl Engine {
     /// Returns the name of the run's mode in journals, spans and metrics.
-    pub fn mode(&self) -> &'static str {
+    pub fn mode_name(&self) -> &'static str {
         match self {
             Self::Record { .. } => "record",
             Self::Replay { .. } => "replay",
@@ -104,7 +104,7 @@ impl Engine {
     }
 
     /// Returns the replay engine, if this run replays.
-    pub fn replay(&self) -> Option<&Arc<ReplayEngine>> {
+    pub fn replay_engine(&self) -> Option<&Arc<ReplayEngine>> {
         match self {
             Self::Record { .. } => None,
             Self::Replay { replay, .. } | Self::NewEpisodes { replay, .. } => Some(replay),
@@ -112,7 +112,7 @@ impl Engine {
     }
 
     /// Returns the recording engine, if this run records.
-    pub fn record(&self) -> Option<&Arc<RecordEngine>> {
+    pub fn record_engine(&self) -> Option<&Arc<RecordEngine>> {
         match self {
             Self::Replay { .. } => None,
             Self::Record { record, .. } | Self::NewEpisodes { record, .. } => Some(record),
@@ -120,23 +120,26 @@ impl Engine {
     }
 
     /// Returns the rules that its engines make keys under, those of the replay engine first.
-    pub fn rules(&self) -> impl Iterator<Item = &IdentityRules> {
-        let replayed = self.replay().into_iter().flat_map(|replay| replay.matcher().rules());
-        replayed.chain(self.record().map(|record| record.rules()))
+    pub fn identity_rules(&self) -> impl Iterator<Item = &IdentityRules> {
+        let replayed =
+            self.replay_engine().into_iter().flat_map(|replay| replay.matcher().identity_rules());
+        replayed.chain(self.record_engine().map(|record| record.identity_rules()))
     }
 
     /// Returns the rules under which two calls that nothing recorded answers are the same.
     pub fn rules_of_misses(&self) -> Option<&IdentityRules> {
-        let replayed = self.replay().and_then(|replay| replay.matcher().rules_of_misses());
-        replayed.or_else(|| self.record().map(|record| record.rules()))
+        let replayed = self.replay_engine().and_then(|replay| replay.matcher().rules_of_misses());
+        replayed.or_else(|| self.record_engine().map(|record| record.identity_rules()))
     }
 
     /// Returns how many connections to upstreams were opened so far.
     pub fn upstream_connections(&self) -> u64 {
         match self {
-            Self::Record { record, .. } | Self::NewEpisodes { record, .. } => record.connections(),
+            Self::Record { record, .. } | Self::NewEpisodes { record, .. } => {
+                record.opened_connections()
+            }
             Self::Replay { on_miss: MissPolicy::Forward { client, .. }, .. } => {
-                client.connections()
+                client.opened_connections()
             }
             Self::Replay { .. } => 0,
         }
@@ -153,7 +156,7 @@ impl Engine {
     /// Returns the key of the recorded request that a call repeats, whatever the rules ignore in it.
     /// Nothing is used up. `None` if no recorded request is the same, or the run does not replay.
     pub fn recorded_key(&self, parsed: &ParsedRequest) -> Option<RequestKey> {
-        let (matcher, redacted) = (self.replay()?.matcher(), &parsed.redacted);
+        let (matcher, redacted) = (self.replay_engine()?.matcher(), &parsed.redacted);
         let scrubbed = || matcher.recorded_key(redacted.scrubbed.as_ref()?);
         matcher.recorded_key(&redacted.observed).or_else(scrubbed)
     }

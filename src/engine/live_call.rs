@@ -21,7 +21,7 @@ use loomrec_recording::EntryName;
 use std::sync::Arc;
 
 /// Sends the call on and records it.
-pub(super) async fn record(
+pub(super) async fn record_call(
     engine: &Arc<RecordEngine>,
     forwarding: &Forwarding,
     call: &IncomingCall,
@@ -29,20 +29,21 @@ pub(super) async fn record(
 ) -> CallResult {
     // Copies names and counts only: the body is shared.
     let (observed, secrets) = call.parsed.redacted.clone().into_stored();
-    let key = observed.key(engine.rules());
+    let key = observed.key_under(engine.identity_rules());
     let name = match &observed.step {
-        Some(step) => match EntryName::step(step) {
+        Some(step) => match EntryName::from_step_id(step) {
             Ok(name) => name,
-            Err(error) => return refused(forwarding, call, &error),
+            Err(error) => return refused_result(forwarding, call, &error),
         },
         None => EntryName::Hash(key.clone()),
     };
-    let Some(request) = forwarding.request(call) else { return no_address(call) };
+    let Some(request) = forwarding.upstream_request(call) else { return no_address(call) };
     let reserve = match engine.reserve_cost(&observed) {
         Ok(reserve) => reserve,
         Err(refusal) => return over_cost(call, &refusal),
     };
-    let (arrived, recorded_at) = (call.arrived, timestamp_of(call.arrived_at, engine.place()));
+    let (arrived, recorded_at) =
+        (call.arrived, timestamp_of(call.arrived_at, engine.place_in_run()));
     let job = Box::new(RecordJob {
         observed,
         key,
@@ -53,26 +54,26 @@ pub(super) async fn record(
         // The socket of a bridge is of this run alone.
         upstream_origin: request.stored_origin().filter(|_| call.route().bridge.is_none()),
         run_values: Arc::clone(engine.run_values()),
-        on_recorded: on_recorded.settling(reserve),
+        on_recorded: on_recorded.with_cost_reserve(reserve),
         keeps: None,
     });
     let before = Instant::now();
     let result = match engine.run(job, request).await {
         Ok(response) => CallResult::new(response.map(AnswerBody::Tee), CallOutcome::Recorded),
-        Err(error) => unreachable(forwarding, call, &error),
+        Err(error) => unreachable_result(forwarding, call, &error),
     };
     CallResult { waited: before.elapsed(), ..result }
 }
 
 /// Sends the call on without recording it (`--on-miss forward`).
-pub(super) async fn forward(
+pub(super) async fn forward_call(
     client: &UpstreamClient,
     forwarding: &Forwarding,
     call: &IncomingCall,
 ) -> CallResult {
-    let Some(request) = forwarding.request(call) else { return no_address(call) };
+    let Some(request) = forwarding.upstream_request(call) else { return no_address(call) };
     let before = Instant::now();
-    let result = match client.send(request).await {
+    let result = match client.send_request(request).await {
         Ok(response) => {
             let (mut parts, body) = response.into_parts();
             remove_connection_headers(&mut parts.headers);
@@ -80,20 +81,28 @@ pub(super) async fn forward(
             let mut response = Response::from_parts(parts, AnswerBody::Live(body));
             if let Some(upstream) = upgraded {
                 let live = LiveConversation { upstream, copy: None };
-                NextConversation::follow(&mut response, live);
+                NextConversation::attach_to_response(&mut response, live);
             }
             CallResult::new(response, CallOutcome::Forwarded)
         }
-        Err(error) => unreachable(forwarding, call, &error),
+        Err(error) => unreachable_result(forwarding, call, &error),
     };
     CallResult { waited: before.elapsed(), ..result }
 }
 
 /// Refuses a request that cannot be recorded or forwarded.
-fn refused(forwarding: &Forwarding, call: &IncomingCall, error: &impl Display) -> CallResult {
+fn refused_result(
+    forwarding: &Forwarding,
+    call: &IncomingCall,
+    error: &impl Display,
+) -> CallResult {
     let message = forwarding.error_message(call, error);
-    let response =
-        error_response::error(call.error_shape(), StatusCode::BAD_REQUEST, "BadRequest", &message);
+    let response = error_response::shaped_error(
+        call.error_shape(),
+        StatusCode::BAD_REQUEST,
+        "BadRequest",
+        &message,
+    );
     CallResult::new(response, CallOutcome::Refused { kind: None, message })
 }
 
@@ -112,17 +121,21 @@ fn no_address(call: &IncomingCall) -> CallResult {
         "upstream {name} has no public address: say where yours is with --upstream {name}=URL"
     );
     let (shape, status) = (call.error_shape(), StatusCode::BAD_GATEWAY);
-    let response = error_response::error(shape, status, "UpstreamUnknown", &message);
+    let response = error_response::shaped_error(shape, status, "UpstreamUnknown", &message);
     CallResult::new(response, CallOutcome::Unreachable { message })
 }
 
 /// Answers a call whose upstream did not answer. Nothing is recorded.
-fn unreachable(forwarding: &Forwarding, call: &IncomingCall, error: &UpstreamError) -> CallResult {
+fn unreachable_result(
+    forwarding: &Forwarding,
+    call: &IncomingCall,
+    error: &UpstreamError,
+) -> CallResult {
     if matches!(error, UpstreamError::Path { .. }) {
-        return refused(forwarding, call, error);
+        return refused_result(forwarding, call, error);
     }
     let message = forwarding.error_message(call, error);
     let (shape, status) = (call.error_shape(), StatusCode::BAD_GATEWAY);
-    let response = error_response::error(shape, status, "UpstreamUnreachable", &message);
+    let response = error_response::shaped_error(shape, status, "UpstreamUnreachable", &message);
     CallResult::new(response, CallOutcome::Unreachable { message })
 }

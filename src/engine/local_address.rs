@@ -24,14 +24,14 @@ impl LocalAddresses<'_> {
     /// Returns loomrec's path for an address; `None` if it is at no upstream of this run.
     pub fn path_of(&self, address: &ApiAddress<'_>) -> Option<String> {
         let own = &*self.route.upstream;
-        if let Some(rest) = self.path_at(own, self.routes.base(self.route), address) {
-            return Some(format!("{}{}", self.mount(), rooted(rest)));
+        if let Some(rest) = self.path_at(own, self.routes.upstream_address(self.route), address) {
+            return Some(format!("{}{}", self.mount_path(), with_leading_slash(rest)));
         }
         let others = self.routes.named.iter();
         others.filter(|upstream| upstream.name != own).find_map(
             |MountedUpstream { name, base, .. }| {
                 let rest = self.path_at(name, base.as_ref(), address)?;
-                Some(format!("/{name}{}", rooted(rest)))
+                Some(format!("/{name}{}", with_leading_slash(rest)))
             },
         )
     }
@@ -39,13 +39,13 @@ impl LocalAddresses<'_> {
     /// Returns loomrec's path for a path of the call's own upstream; `None` if it is not below the
     /// address of that upstream.
     pub fn own_path(&self, path: &str) -> Option<String> {
-        Some(format!("{}{}", self.mount(), self.unmounted_path(path)?))
+        Some(format!("{}{}", self.mount_path(), self.unmounted_path(path)?))
     }
 
     /// Returns what follows the path of the address of the call's own upstream in a path; `None` if
     /// that is not below it.
     pub fn unmounted_path<'a>(&self, path: &'a str) -> Option<&'a str> {
-        let base = self.routes.base(self.route).map_or("", Url::path);
+        let base = self.routes.upstream_address(self.route).map_or("", Url::path);
         path.strip_prefix(base.trim_end_matches('/')).filter(|rest| rest.starts_with('/'))
     }
 
@@ -53,7 +53,7 @@ impl LocalAddresses<'_> {
     /// is for a program whose proxy loomrec is.
     pub fn unmounted_path_of(&self, address: &ApiAddress<'_>) -> Option<String> {
         let own = &*self.route.upstream;
-        self.path_at(own, self.routes.base(self.route), address).map(rooted)
+        self.path_at(own, self.routes.upstream_address(self.route), address).map(with_leading_slash)
     }
 
     /// Whether loomrec intercepts the connection of a program to an address.
@@ -84,7 +84,7 @@ impl LocalAddresses<'_> {
     }
 
     /// Returns the mount of the call's upstream, below which its paths are.
-    fn mount(&self) -> String {
+    fn mount_path(&self) -> String {
         match self.route.single {
             true => String::new(),
             false => format!("/{}", self.route.upstream),
@@ -93,7 +93,7 @@ impl LocalAddresses<'_> {
 }
 
 /// Returns a path that begins with a slash, as one of a request does.
-fn rooted(path: &str) -> String {
+fn with_leading_slash(path: &str) -> String {
     if path.starts_with('/') { path.to_owned() } else { format!("/{path}") }
 }
 
@@ -123,7 +123,7 @@ mod tests {
     fn local(target: &str, address: &str) -> Option<String> {
         let routes = table();
         let uri = target.parse().unwrap();
-        let route = routes.route(&Method::GET, &uri, &HeaderMap::new()).unwrap();
+        let route = routes.find_route(&Method::GET, &uri, &HeaderMap::new()).unwrap();
         let addresses = LocalAddresses { routes: &routes, route: &route, recorded: None };
         match ApiAddress::parse(address) {
             Some(address) => addresses.path_of(&address),

@@ -50,32 +50,32 @@ pub struct ExplainedMiss<'a> {
 pub type OnExplainedMiss = Arc<dyn Fn(&ExplainedMiss<'_>) + Send + Sync>;
 
 /// Answers a call that no take answers: from the script, else as the policy says.
-pub(super) async fn answer(
+pub(super) async fn answer_call(
     replay: &Arc<ReplayEngine>,
     on_miss: &MissPolicy,
     on_explained: &OnExplainedMiss,
     call: &IncomingCall,
     mut miss: UnexplainedMiss,
 ) -> CallResult {
-    let (observed, arrived) = (call.storable(), call.arrived.into());
+    let (observed, arrived) = (call.storable_request(), call.arrived.into());
     let rule = std::mem::take(&mut miss.rule);
     if !matches!((on_miss, &rule), (MissPolicy::Forward { .. }, _) | (_, RuleLookup::Claimed(_)))
-        && let Some(answer) = prescribed_answer(call, replay.matcher().servers())
+        && let Some(answer) = prescribed_answer(call, replay.matcher().recorded_servers())
     {
         return answer;
     }
-    if let Some(scripted) = replay.scripted(observed, call.error_shape(), arrived, rule) {
+    if let Some(scripted) = replay.scripted_answer(observed, call.error_shape(), arrived, rule) {
         return match scripted {
             Ok(answer) => scripted_answer(answer),
-            Err(why) => unscripted(call, &why),
+            Err(why) => unscripted_result(call, &why),
         };
     }
     match on_miss {
         MissPolicy::Forward { client, forwarding } => {
-            return live_call::forward(client, forwarding, call).await;
+            return live_call::forward_call(client, forwarding, call).await;
         }
         MissPolicy::Placeholder => {
-            if let Ok(response) = replay.placeholder(observed, arrived) {
+            if let Ok(response) = replay.placeholder_answer(observed, arrived) {
                 let response = response.map(AnswerBody::Replay);
                 let origin = Some(AnswerOrigin::Placeholder);
                 return CallResult {
@@ -86,7 +86,7 @@ pub(super) async fn answer(
         }
         MissPolicy::Error => {}
     }
-    let error = explain(replay, on_explained, call, miss).await;
+    let error = explain_on_own_thread(replay, on_explained, call, miss).await;
     let response = mismatch_answer(call, &error);
     CallResult::new(response, CallOutcome::Missed(Arc::new(error)))
 }
@@ -100,7 +100,7 @@ fn scripted_answer(answer: ScriptAnswer) -> CallResult {
 }
 
 /// Returns the error for a call that the script has no answer for.
-fn unscripted(call: &IncomingCall, why: &NoScriptedResponse) -> CallResult {
+fn unscripted_result(call: &IncomingCall, why: &NoScriptedResponse) -> CallResult {
     let message = why.to_string();
     let (shape, status) = (call.error_shape(), StatusCode::UNPROCESSABLE_ENTITY);
     let response = error_response::final_error(shape, status, "no_scripted_response", &message);
@@ -108,19 +108,19 @@ fn unscripted(call: &IncomingCall, why: &NoScriptedResponse) -> CallResult {
 }
 
 /// Explains a miss on a thread that may block on files.
-pub(super) async fn explain(
+pub(super) async fn explain_on_own_thread(
     replay: &Arc<ReplayEngine>,
     on_explained: &OnExplainedMiss,
     call: &IncomingCall,
     miss: UnexplainedMiss,
 ) -> RecordingMismatchError {
-    let _turn = replay.turn().await;
-    let brief = replay.describe(&miss, call.storable());
+    let _turn = replay.wait_to_explain().await;
+    let brief = replay.describe_miss(&miss, call.storable_request());
     let (replay, on_explained) = (Arc::clone(replay), Arc::clone(on_explained));
     let (parsed, arrived_at) = (Arc::clone(&call.parsed), call.arrived_at);
     let explained = tokio::task::spawn_blocking(move || {
-        let observed = parsed.redacted.storable();
-        let error = replay.explain(&miss, observed);
+        let observed = parsed.redacted.storable_request();
+        let error = replay.explain_miss(&miss, observed);
         let secrets = &parsed.redacted.secrets;
         on_explained(&ExplainedMiss { arrived_at, observed, secrets, error: &error });
         error

@@ -97,12 +97,12 @@ impl RequestObserver {
     /// Remembers few requests: there may be many such observers.
     #[must_use]
     pub fn with_small_cache(mut self) -> Self {
-        self.memo = RequestCache::small();
+        self.memo = RequestCache::with_few_slots();
         self
     }
 
     /// Returns the headers that rules make part of keys.
-    pub fn named(&self) -> &[String] {
+    pub fn named_headers(&self) -> &[String] {
         &self.named
     }
 
@@ -165,13 +165,13 @@ impl RequestObserver {
     }
 
     /// Returns the credentials that a request carries.
-    pub fn carried(
+    pub fn carried_credentials(
         &self,
         headers: &HeaderMap,
         query: &str,
         rules: QueryRules<'_>,
     ) -> Arc<RequestCredentials> {
-        self.credentials.of(headers, query, rules)
+        self.credentials.find_or_prepare(headers, query, rules)
     }
 
     /// Redacts the head of a request. It reads only the headers that `parsed_request::looks_at`
@@ -190,13 +190,19 @@ impl RequestObserver {
         };
         let stored =
             headers.iter().map(|(name, value)| (name.as_str(), header_text(value.as_bytes())));
-        let query = self.query_rules(&place.upstream).stored(&place.query);
+        let query = self.query_rules(&place.upstream).without_credentials(&place.query);
         let target = (place.path.as_str(), &*query);
         let mut numbered = Placeholders::default();
         let (redactor, method) = (&self.redactor, method.as_str());
         let stored = (self.named.as_slice(), stored);
-        let mut request =
-            RecordedRequest::head(redactor, &secrets, &mut numbered, method, target, stored);
+        let mut request = RecordedRequest::redacted_head(
+            redactor,
+            &secrets,
+            &mut numbered,
+            method,
+            target,
+            stored,
+        );
         if let Some(step_header) = &self.step_header {
             request.other_headers = request.other_headers.cleaned(|name| name != step_header);
         }
@@ -213,7 +219,7 @@ impl RequestObserver {
 
     /// Identifies a request and redacts its body. A request that is exactly the same as one in
     /// `recorded` is not parsed.
-    pub fn observe(
+    pub fn observe_request(
         &self,
         opening: &ParsedHead,
         body: &Bytes,
@@ -232,8 +238,10 @@ impl RequestObserver {
         let build = |(body, packed): (Bytes, Option<Bytes>)| {
             let request = RecordedRequest { body, packed, ..request.clone() };
             let upstream = place.upstream.clone();
-            let mut observed = match recorded.and_then(|matcher| matcher.recall(&request)) {
-                Some((call, key)) => NormalizedRequest::recalled(upstream, request, call, key),
+            let mut observed = match recorded.and_then(|matcher| matcher.recall_exact(&request)) {
+                Some((call, key)) => {
+                    NormalizedRequest::with_known_key(upstream, request, call, key)
+                }
                 None => NormalizedRequest::new(upstream, request, &self.rules),
             };
             observed.session.clone_from(session);
@@ -244,7 +252,7 @@ impl RequestObserver {
                 repository.look_at(&observed);
             }
             if let Some(matcher) = recorded {
-                matcher.bind(&mut observed);
+                matcher.bind_request(&mut observed);
             }
             observed
         };
@@ -256,7 +264,8 @@ impl RequestObserver {
         let scrubbed = opaque.or_else(|| whole.map(owned)).map(&build);
         let observed = build(owned(by_patterns));
         let redacted = RedactedRequest { observed, scrubbed, secrets: Arc::clone(secrets) };
-        let summary = Arc::new(RequestSummary::of(redacted.storable(), self.rules.first()));
+        let summary =
+            Arc::new(RequestSummary::from_request(redacted.storable_request(), self.rules.first()));
         ParsedRequest { route: Arc::clone(place), redacted, summary }
     }
 }

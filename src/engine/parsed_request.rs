@@ -23,7 +23,7 @@ pub struct RedactedRequest {
 
 impl RedactedRequest {
     /// Returns the request as it may be stored or shown.
-    pub fn storable(&self) -> &NormalizedRequest {
+    pub fn storable_request(&self) -> &NormalizedRequest {
         self.scrubbed.as_ref().unwrap_or(&self.observed)
     }
 
@@ -62,7 +62,7 @@ impl ParsedRequest {
 /// Whether a header of this name, in lower case, affects where a request goes, how it is identified
 /// or what is stored of it. The headers in `named`, those that rules name, do.
 pub(crate) fn looks_at(name: &str, named: &[String]) -> bool {
-    redact::stores(name)
+    redact::is_stored_header(name)
         || CallCredentials::may_be_in(name)
         || name.starts_with("x-loomrec-")
         || named.iter().any(|known| known == name)

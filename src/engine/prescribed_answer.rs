@@ -7,9 +7,9 @@ use http::{HeaderValue, Response, StatusCode};
 use super::answer_body::AnswerBody;
 use super::call_outcome::CallOutcome;
 use super::call_result::CallResult;
-use super::error_response::{self, full};
+use super::error_response::{self, response_with_body};
 use super::incoming_call::IncomingCall;
-use super::request_summary::clip;
+use super::request_summary::clip_text;
 use crate::replay::{RecordedServers, RecordingMismatchError};
 use loomrec_provider::RpcKind;
 
@@ -23,7 +23,7 @@ pub(super) fn prescribed_answer(
     call: &IncomingCall,
     servers: &RecordedServers,
 ) -> Option<CallResult> {
-    let observed = call.storable();
+    let observed = call.storable_request();
     let (upstream, path) = (&*observed.upstream, &*observed.request.path);
     let method = observed.call.rpc.as_ref()?;
     if !servers.has_endpoint(upstream, path) {
@@ -31,22 +31,25 @@ pub(super) fn prescribed_answer(
     }
     let ids = || call.rpc_ids();
     let response = match method.kind {
-        RpcKind::Notification => full(StatusCode::ACCEPTED, "application/json", Vec::new()),
-        RpcKind::CloseSession => full(StatusCode::OK, "application/json", Vec::new()),
+        RpcKind::Notification => {
+            response_with_body(StatusCode::ACCEPTED, "application/json", Vec::new())
+        }
+        RpcKind::CloseSession => response_with_body(StatusCode::OK, "application/json", Vec::new()),
         RpcKind::OpenStream => {
-            let mut response = full(StatusCode::METHOD_NOT_ALLOWED, "text/plain", Vec::new());
+            let mut response =
+                response_with_body(StatusCode::METHOD_NOT_ALLOWED, "text/plain", Vec::new());
             response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST, DELETE"));
             response
         }
-        RpcKind::Request if method.is_ping() => json(ids()?.empty_result()?),
+        RpcKind::Request if method.is_ping() => json_response(ids()?.empty_result()?),
         RpcKind::Request
             if method.is_discover() && servers.is_of_earlier_version(upstream, path) =>
         {
-            json(ids()?.error(NO_METHOD, "Method not found")?)
+            json_response(ids()?.error_answers(NO_METHOD, "Method not found")?)
         }
         RpcKind::Request => return None,
     };
-    let what = clip(&method.to_string());
+    let what = clip_text(&method.to_string());
     Some(CallResult::new(response, CallOutcome::Prescribed { what }))
 }
 
@@ -57,13 +60,15 @@ pub(super) fn mismatch_answer(
     mismatch: &RecordingMismatchError,
 ) -> Response<AnswerBody> {
     let shape = call.error_shape();
-    let Some(ids) = call.rpc_ids() else { return error_response::mismatch(shape, mismatch) };
-    match ids.error(MISMATCH, &mismatch.message()) {
-        Some(body) => error_response::named(json(body), error_response::MISMATCH),
-        None => error_response::mismatch(shape, mismatch),
+    let Some(ids) = call.rpc_ids() else { return error_response::mismatch_error(shape, mismatch) };
+    match ids.error_answers(MISMATCH, &mismatch.message()) {
+        Some(body) => {
+            error_response::mark_final_error(json_response(body), error_response::MISMATCH)
+        }
+        None => error_response::mismatch_error(shape, mismatch),
     }
 }
 
-fn json(body: Vec<u8>) -> Response<AnswerBody> {
-    full(StatusCode::OK, "application/json", body)
+fn json_response(body: Vec<u8>) -> Response<AnswerBody> {
+    response_with_body(StatusCode::OK, "application/json", body)
 }

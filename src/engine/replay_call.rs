@@ -31,7 +31,7 @@ pub(super) struct FoundTake<'a> {
 
 impl<'a> FoundTake<'a> {
     /// Returns the take.
-    pub(super) fn matched(&self) -> &TakeMatch<'a> {
+    pub(super) fn take_match(&self) -> &TakeMatch<'a> {
         &self.matched
     }
 
@@ -62,13 +62,13 @@ impl<'a> FoundTake<'a> {
 ///
 /// # Errors
 /// A miss if no take answers the call.
-pub(super) fn find<'a>(
+pub(super) fn find_take<'a>(
     replay: &'a Arc<ReplayEngine>,
     parsed: &'a ParsedRequest,
 ) -> Result<FoundTake<'a>, UnexplainedMiss> {
     let redacted = &parsed.redacted;
     let find = |observed: &'a NormalizedRequest| {
-        let matched = replay.find(observed)?;
+        let matched = replay.find_take(observed)?;
         let lease = TakeLease::new(replay, observed.session.as_deref(), matched.index());
         Ok(FoundTake { replay, observed, matched, lease: Some(lease) })
     };
@@ -84,7 +84,7 @@ pub(super) fn find<'a>(
 ///
 /// # Errors
 /// A miss if the take cannot be sent in the form that the call asks for. The take is given back.
-pub(super) async fn deliver(
+pub(super) async fn deliver_take(
     call: &IncomingCall,
     found: FoundTake<'_>,
     arrived: Instant,
@@ -96,17 +96,18 @@ pub(super) async fn deliver(
     let ids = call.rpc_ids();
     let asked = AskedForm { accept_encoding: call.accept_encoding(), ids: ids.as_ref() };
     call.set_held(matched.take.is_undelivered());
-    let delivered = replay.deliver(&mut matched, observed, asked, arrived.into()).await;
+    let delivered = replay.deliver_take(&mut matched, observed, asked, arrived.into()).await;
     call.set_held(false);
     if delivered.is_err() {
         matched.leave_order();
         lease.into_iter().for_each(TakeLease::release);
     }
-    let mut result = served(delivered?);
+    let mut result = served_result(delivered?);
     if result.response.status() == StatusCode::SWITCHING_PROTOCOLS
-        && let Err(why) = follow(&mut result, replay, call, &matched, may_exchange).await
+        && let Err(why) =
+            attach_conversation(&mut result, replay, call, &matched, may_exchange).await
     {
-        replay.release(matched.index(), observed.session.as_deref());
+        replay.release_take(matched.index(), observed.session.as_deref());
         return Err(UnexplainedMiss::of_take(&matched, why));
     }
     Ok(result)
@@ -116,7 +117,7 @@ pub(super) async fn deliver(
 ///
 /// # Errors
 /// Why there can be no conversation.
-async fn follow(
+async fn attach_conversation(
     result: &mut CallResult,
     replay: &Arc<ReplayEngine>,
     call: &IncomingCall,
@@ -126,23 +127,23 @@ async fn follow(
     if !handshake::is_offered(&call.method, &call.headers) {
         return Err("it was recorded over a WebSocket");
     }
-    let session = call.storable().session.as_deref();
+    let session = call.storable_request().session.as_deref();
     let open = || WaitingPlace::open(replay, matched.index(), session);
     let waiting = may_exchange.then(open).flatten();
-    let place = matched.place();
-    let (own, observed) = (Arc::clone(replay), call.storable().clone());
+    let place = matched.index_and_number();
+    let (own, observed) = (Arc::clone(replay), call.storable_request().clone());
     let secrets = call.secrets().clone();
-    let read = move || TakeConversation::read(&own, observed, secrets, place, waiting);
+    let read = move || TakeConversation::read_take(&own, observed, secrets, place, waiting);
     match replay.read_connection(read).await {
         Some(conversation) => {
-            NextConversation::follow(&mut result.response, conversation);
+            NextConversation::attach_to_response(&mut result.response, conversation);
             Ok(())
         }
         None => Err("its entry cannot be read any more"),
     }
 }
 
-fn served(answer: ReplayAnswer) -> CallResult {
+fn served_result(answer: ReplayAnswer) -> CallResult {
     let ReplayAnswer { response, usage, cost_usd, by, take, index, outcome, bound } = answer;
     let due = response.body().first_due();
     let entry = response.headers().get(ENTRY).cloned();

@@ -32,7 +32,7 @@ impl RepositoryWatch {
     /// into requests, and this one has a state that is not known, the state is read now. Blocks on
     /// git.
     pub fn look_at(&self, observed: &NormalizedRequest) {
-        let Some(preset) = observed.preset() else { return };
+        let Some(preset) = observed.client_preset() else { return };
         if self.states.is_full() || !preset.finds_repository() {
             return;
         }

@@ -77,7 +77,7 @@ impl Default for RequestCache {
 
 impl RequestCache {
     /// Creates a cache that takes little memory while it is empty.
-    pub fn small() -> Self {
+    pub fn with_few_slots() -> Self {
         Self::with_slots(FIRST_SEEN_SMALL)
     }
 
@@ -106,27 +106,27 @@ fn fingerprint_of(raw: &RequestRef<'_>, target: &str, hashing: &RandomState) -> 
 
 impl RememberedRequest {
     /// Whether `raw` is the same request, in all parts that matter.
-    fn is(&self, raw: &RequestRef<'_>, target: &str) -> bool {
-        self.head.is(raw, target) && self.body == *raw.body
+    fn is_same_request(&self, raw: &RequestRef<'_>, target: &str) -> bool {
+        self.head.is_head_of(raw, target) && self.body == *raw.body
     }
 
-    fn size(&self) -> usize {
+    fn byte_size(&self) -> usize {
         let bodies = self.body.len() + self.known.body_bytes_beside(&self.body);
-        OVERHEAD + self.head.size() + bodies
+        OVERHEAD + self.head.byte_size() + bodies
     }
 }
 
 impl RequestCache {
     /// Looks a request up.
-    pub fn recall(&self, raw: &RequestRef<'_>) -> CachedRequest {
-        let Some(target) = raw.target().filter(|_| raw.body.len() <= LARGEST) else {
+    pub fn look_up(&self, raw: &RequestRef<'_>) -> CachedRequest {
+        let Some(target) = raw.origin_form_target().filter(|_| raw.body.len() <= LARGEST) else {
             return CachedRequest::New;
         };
         let fingerprint = fingerprint_of(raw, target, &self.hashing);
         {
             let shard = self.shard(fingerprint).lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(found) =
-                shard.entries.get(&fingerprint).filter(|found| found.is(raw, target))
+                shard.entries.get(&fingerprint).filter(|found| found.is_same_request(raw, target))
             {
                 return CachedRequest::Known(Arc::clone(&found.known));
             }
@@ -139,16 +139,19 @@ impl RequestCache {
     }
 
     /// Caches what was observed of a request. The body of `raw` must not share a larger buffer.
-    pub fn keep(
+    pub fn store_request(
         &self,
         fingerprint: &RequestFingerprint,
         raw: &RequestRef<'_>,
         known: Arc<ParsedRequest>,
     ) {
-        let Some(target) = raw.target() else { return };
-        let entry =
-            RememberedRequest { head: EarlierHead::of(raw, target), body: raw.body.clone(), known };
-        let size = entry.size();
+        let Some(target) = raw.origin_form_target() else { return };
+        let entry = RememberedRequest {
+            head: EarlierHead::from_request(raw, target),
+            body: raw.body.clone(),
+            known,
+        };
+        let size = entry.byte_size();
         if size > SHARD_BYTES / 2 {
             return;
         }
@@ -174,7 +177,7 @@ impl CacheShard {
     /// Removes an entry, but not its place in the order. Returns whether it was there.
     fn remove(&mut self, fingerprint: u64) -> bool {
         let removed = self.entries.remove(&fingerprint);
-        self.bytes -= removed.as_ref().map_or(0, RememberedRequest::size);
+        self.bytes -= removed.as_ref().map_or(0, RememberedRequest::byte_size);
         removed.is_some()
     }
 }

@@ -68,19 +68,19 @@ impl Scene {
     }
 
     fn observe(&self, sent: &Sent) -> Arc<ParsedRequest> {
-        let place = self.routes.route(&sent.method, &sent.uri, &sent.headers).unwrap();
+        let place = self.routes.find_route(&sent.method, &sent.uri, &sent.headers).unwrap();
         let list = crate::record::capture::header_list(&sent.headers);
-        let secrets = Arc::new(CallCredentials::of(&list, &place.query));
+        let secrets = Arc::new(CallCredentials::for_known_provider(&list, &place.query));
         let opening = self.observer.open(place, &sent.method, &sent.headers, secrets);
-        Arc::new(self.observer.observe(&opening, &sent.body, None))
+        Arc::new(self.observer.observe_request(&opening, &sent.body, None))
     }
 
     /// Looks a request up, and caches it if the cache asks for that.
     fn ask(&self, sent: &Sent) -> Option<Arc<ParsedRequest>> {
-        match self.observer.memo.recall(&sent.raw()) {
+        match self.observer.memo.look_up(&sent.raw()) {
             CachedRequest::Known(known) => Some(known),
             CachedRequest::Again(fingerprint) => {
-                self.observer.memo.keep(&fingerprint, &sent.raw(), self.observe(sent));
+                self.observer.memo.store_request(&fingerprint, &sent.raw(), self.observe(sent));
                 None
             }
             CachedRequest::New => None,
@@ -205,7 +205,7 @@ fn another_request_of_the_same_hash_is_not_taken_for_it() {
     ));
     let other = Sent { body: Bytes::from_static(b"{}"), ..chat() };
     // As if both had the same hash: the later one replaces the first.
-    scene.observer.memo.keep(&fingerprint, &other.raw(), scene.observe(&other));
+    scene.observer.memo.store_request(&fingerprint, &other.raw(), scene.observe(&other));
     assert!(scene.ask(&chat()).is_none());
 }
 
@@ -220,7 +220,7 @@ fn bytes_are_bounded_when_many_requests_are_kept() {
     }
     for shard in &scene.observer.memo.shards {
         let shard = shard.lock().unwrap();
-        let held: usize = shard.entries.values().map(RememberedRequest::size).sum();
+        let held: usize = shard.entries.values().map(RememberedRequest::byte_size).sum();
         assert_eq!((held, shard.order.len()), (shard.bytes, shard.entries.len()));
         assert!(held <= SHARD_BYTES);
     }
@@ -239,7 +239,9 @@ fn body_that_redaction_leaves_alone_counts_once() {
     }
     let shards = scene.observer.memo.shards.iter().map(|shard| shard.lock().unwrap());
     let mut sizes: Vec<usize> = shards
-        .flat_map(|shard| shard.entries.values().map(RememberedRequest::size).collect::<Vec<_>>())
+        .flat_map(|shard| {
+            shard.entries.values().map(RememberedRequest::byte_size).collect::<Vec<_>>()
+        })
         .collect();
     sizes.sort_unstable();
     assert!(sizes[0] < 110_000, "{sizes:?}");

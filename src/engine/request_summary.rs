@@ -40,28 +40,28 @@ pub struct RequestSummary {
 
 impl RequestSummary {
     /// Summarizes a request.
-    pub fn of(observed: &NormalizedRequest, rules: Option<&IdentityRules>) -> Self {
+    pub fn from_request(observed: &NormalizedRequest, rules: Option<&IdentityRules>) -> Self {
         let (request, call) = (&observed.request, &observed.call);
         Self {
-            method: clip(&request.method),
-            path: clip(&request.path),
-            upstream: clip(&observed.upstream),
+            method: clip_text(&request.method),
+            path: clip_text(&request.path),
+            upstream: clip_text(&observed.upstream),
             provider: call.provider,
             operation: call.operation,
-            rpc: call.rpc.as_ref().map(|method| clip(&method.to_string())),
-            model: call.model.as_deref().map(clip),
+            rpc: call.rpc.as_ref().map(|method| clip_text(&method.to_string())),
+            model: call.model.as_deref().map(clip_text),
             streamed: call.streamed,
-            step: observed.step.as_deref().map(clip),
-            session: observed.session.as_deref().map(clip),
-            key: rules.map(|rules| observed.key(rules)),
+            step: observed.step.as_deref().map(clip_text),
+            session: observed.session.as_deref().map(clip_text),
+            key: rules.map(|rules| observed.key_under(rules)),
         }
     }
 
     /// Summarizes a request that was refused before it was parsed.
-    pub fn refused(method: &str, path: &str, provider: Provider) -> Self {
+    pub fn from_refused(method: &str, path: &str, provider: Provider) -> Self {
         Self {
-            method: clip(method),
-            path: clip(path),
+            method: clip_text(method),
+            path: clip_text(path),
             upstream: String::new(),
             provider,
             operation: Operation::OTHER,
@@ -77,7 +77,7 @@ impl RequestSummary {
 
 impl RequestSummary {
     /// Returns the approximate number of bytes it takes in memory.
-    pub fn weight(&self) -> usize {
+    pub fn memory_size(&self) -> usize {
         let texts = [&self.method, &self.path, &self.upstream].map(String::len);
         let more = [&self.rpc, &self.model, &self.step, &self.session].map(|text| {
             // An absent text takes nothing.
@@ -88,7 +88,7 @@ impl RequestSummary {
 }
 
 /// Returns the text, cut to [`LONGEST`] bytes if it is longer.
-pub fn clip(text: &str) -> String {
+pub fn clip_text(text: &str) -> String {
     if text.len() <= LONGEST {
         return text.to_owned();
     }
@@ -105,9 +105,9 @@ mod tests {
 
     #[test]
     fn texts_are_cut_at_a_character_when_they_are_too_long() {
-        assert_eq!(clip("gpt-4o"), "gpt-4o");
-        let long = clip(&"é".repeat(LONGEST));
+        assert_eq!(clip_text("gpt-4o"), "gpt-4o");
+        let long = clip_text(&"é".repeat(LONGEST));
         assert!(long.len() <= LONGEST && long.ends_with("é…"), "{}", long.len());
-        assert_eq!(clip(&"x".repeat(LONGEST)).len(), LONGEST);
+        assert_eq!(clip_text(&"x".repeat(LONGEST)).len(), LONGEST);
     }
 }

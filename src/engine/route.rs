@@ -38,7 +38,7 @@ pub struct MountedUpstream {
 struct UseMark(Arc<AtomicBool>);
 
 impl UseMark {
-    fn set(&self) {
+    fn mark_used(&self) {
         // Reading first keeps calls from writing to memory that all of them share.
         if !self.is_set() {
             self.0.store(true, Ordering::Relaxed);
@@ -132,7 +132,7 @@ impl RouteTable {
     ///
     /// # Errors
     /// [`RouteError`] naming the known upstreams.
-    pub fn route(
+    pub fn find_route(
         &self,
         method: &Method,
         uri: &Uri,
@@ -144,7 +144,7 @@ impl RouteTable {
         if let Some(target) = uri.authority() {
             if let Some((upstream, below)) = self.place_at(target, path) {
                 let of_host = self.by_host.iter().position(|known| std::ptr::eq(known, upstream));
-                return Ok(Route { of_host, ..upstream.place(below, query, session) });
+                return Ok(Route { of_host, ..upstream.make_route(below, query, session) });
             }
             let single = self.single.as_ref().filter(|base| is_at(base, target));
             let below = single.and_then(|base| path_below(base, path));
@@ -155,32 +155,34 @@ impl RouteTable {
         let bridge = BridgeName::of_sender(headers).filter(|_| is_upstream_name(first));
         if let Some(bridge) = bridge.filter(|_| uri.authority().is_none()) {
             let folder = self.bridges.as_ref();
-            let address = folder.and_then(|folder| folder.address(&bridge));
+            let address = folder.and_then(|folder| folder.bridge_url(&bridge));
             let unlisted = MountedUpstream::new(first, None, Provider::UNKNOWN);
-            let place = named.unwrap_or(&unlisted).place(rest, query, session);
+            let place = named.unwrap_or(&unlisted).make_route(rest, query, session);
             return Ok(Route { bridge: address, ..place });
         }
         if let Some(upstream) = named.filter(|_| uri.authority().is_none()) {
-            return Ok(upstream.place(rest, query, session));
+            return Ok(upstream.make_route(rest, query, session));
         }
         let shape = loomrec_provider::upstream_for(method.as_str(), path, &shape_headers(headers));
         let named = shape.and_then(|name| self.named.iter().find(|known| known.name == name));
         match (named, &self.single) {
             (Some(upstream), Some(_)) => {
-                Ok(Route { single: true, ..upstream.place(path, query, session) })
+                Ok(Route { single: true, ..upstream.make_route(path, query, session) })
             }
-            (Some(upstream), None) => Ok(upstream.place(path, query, session)),
+            (Some(upstream), None) => Ok(upstream.make_route(path, query, session)),
             (None, single) if single.is_some() || self.unnamed => {
                 let (name, provider) = (UNNAMED.to_owned(), Provider::UNKNOWN);
                 let unnamed = MountedUpstream::new(name, None, provider);
-                Ok(Route { single: true, ..unnamed.place(path, query, session) })
+                Ok(Route { single: true, ..unnamed.make_route(path, query, session) })
             }
-            (None, _) => Err(RouteError::Path { path: path.to_owned(), known: self.names() }),
+            (None, _) => {
+                Err(RouteError::Path { path: path.to_owned(), known: self.upstream_names() })
+            }
         }
     }
 
     /// Returns the address of the upstream that a route leads to, if it is known.
-    pub fn base<'a>(&'a self, place: &'a Route) -> Option<&'a Url> {
+    pub fn upstream_address<'a>(&'a self, place: &'a Route) -> Option<&'a Url> {
         if let Some(bridge) = &place.bridge {
             return Some(bridge);
         }
@@ -200,7 +202,7 @@ impl RouteTable {
         target: &Authority,
         path: &'a str,
     ) -> Option<(&MountedUpstream, &'a str)> {
-        let here = self.hosted().filter_map(|upstream| {
+        let here = self.mounted_upstreams().filter_map(|upstream| {
             let base = upstream.base.as_ref().filter(|base| is_at(base, target))?;
             Some((upstream, path_below(base, path)?))
         });
@@ -215,13 +217,13 @@ impl RouteTable {
     /// Whether requests to this host and port have an upstream.
     pub fn has_upstream_at(&self, target: &Authority) -> bool {
         let is_here = |base: &Url| is_at(base, target);
-        self.hosted().any(|known| known.base.as_ref().is_some_and(is_here))
+        self.mounted_upstreams().any(|known| known.base.as_ref().is_some_and(is_here))
             || self.named.iter().any(|known| is_public_host(&known.name, target))
             || self.single.as_ref().is_some_and(is_here)
     }
 
     /// Returns all upstreams with a name.
-    fn hosted(&self) -> impl Iterator<Item = &MountedUpstream> {
+    fn mounted_upstreams(&self) -> impl Iterator<Item = &MountedUpstream> {
         self.named.iter().chain(&self.by_host)
     }
 
@@ -235,12 +237,12 @@ impl RouteTable {
     }
 
     /// Returns the known addresses of all upstreams.
-    pub fn addresses(&self) -> impl Iterator<Item = &Url> {
+    pub fn upstream_addresses(&self) -> impl Iterator<Item = &Url> {
         self.named.iter().filter_map(|upstream| upstream.base.as_ref()).chain(&self.single)
     }
 
     /// Returns the upstreams' names, for messages.
-    pub fn names(&self) -> String {
+    pub fn upstream_names(&self) -> String {
         let names: Vec<&str> = self.named.iter().map(|upstream| upstream.name.as_str()).collect();
         names.join(", ")
     }
@@ -257,8 +259,8 @@ impl MountedUpstream {
         self.used.is_set()
     }
 
-    fn place(&self, path: &str, query: String, session: Option<String>) -> Route {
-        self.used.set();
+    fn make_route(&self, path: &str, query: String, session: Option<String>) -> Route {
+        self.used.mark_used();
         Route {
             upstream: self.name.clone(),
             single: false,

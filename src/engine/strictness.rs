@@ -78,8 +78,8 @@ impl RunStrictness {
     /// # Errors
     /// The replay is strict, and no flag allows it.
     pub fn admit(&self, asked: &str) -> Result<StrictAdmission, StrictRefusal> {
-        let admission = self.check(asked)?;
-        self.note(asked);
+        let admission = self.admit_uncounted(asked)?;
+        self.count_admission(asked);
         Ok(admission)
     }
 
@@ -87,7 +87,7 @@ impl RunStrictness {
     ///
     /// # Errors
     /// As for [`Self::admit`].
-    pub fn check(&self, asked: &str) -> Result<StrictAdmission, StrictRefusal> {
+    pub fn admit_uncounted(&self, asked: &str) -> Result<StrictAdmission, StrictRefusal> {
         match self.strictness {
             Strictness::Strict => Err(StrictRefusal { asked: asked.to_owned() }),
             Strictness::Lenient | Strictness::StrictWithControl => Ok(StrictAdmission(())),
@@ -101,7 +101,7 @@ impl RunStrictness {
     }
 
     /// Counts what was let through, if the replay is strict.
-    pub fn note(&self, asked: &str) {
+    pub fn count_admission(&self, asked: &str) {
         if !self.is_strict() {
             return;
         }
@@ -112,12 +112,12 @@ impl RunStrictness {
         };
         *admitted.entry(name.to_owned()).or_default() += 1;
         drop(admitted);
-        self.run.iter().for_each(|run| run.note(asked));
+        self.run.iter().for_each(|run| run.count_admission(asked));
     }
 
     /// Returns what was let through, by name, and how often.
     #[must_use]
-    pub fn admitted(&self) -> BTreeMap<String, u64> {
+    pub fn admission_counts(&self) -> BTreeMap<String, u64> {
         self.admitted.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
@@ -130,22 +130,28 @@ mod tests {
     fn strict_refuses_a_change_unless_control_is_allowed_and_then_counts_it() {
         let lenient = RunStrictness::new(Strictness::Lenient);
         assert!(lenient.admit("reset").is_ok());
-        assert!(lenient.admitted().is_empty());
+        assert!(lenient.admission_counts().is_empty());
         let strict = RunStrictness::new(Strictness::Strict);
         let why = strict.admit("reset").unwrap_err().to_string();
         assert!(why.starts_with("reset would change") && why.contains("--allow-control"), "{why}");
-        assert!(strict.admitted().is_empty());
+        assert!(strict.admission_counts().is_empty());
         let run = Arc::new(RunStrictness::new(Strictness::StrictWithControl));
         let session = RunStrictness::for_session(&run);
         assert!(session.admit("reset").is_ok() && session.admit("reset").is_ok());
         let expected = BTreeMap::from([("reset".to_owned(), 2)]);
-        assert_eq!((session.admitted(), run.admitted()), (expected.clone(), expected));
+        assert_eq!(
+            (session.admission_counts(), run.admission_counts()),
+            (expected.clone(), expected)
+        );
     }
 
     #[test]
     fn number_of_names_is_bounded() {
         let run = RunStrictness::new(Strictness::StrictWithControl);
-        (0..MOST + 10).for_each(|number| run.note(&number.to_string()));
-        assert_eq!((run.admitted().len(), run.admitted()["others"]), (MOST + 1, 10));
+        (0..MOST + 10).for_each(|number| run.count_admission(&number.to_string()));
+        assert_eq!(
+            (run.admission_counts().len(), run.admission_counts()["others"]),
+            (MOST + 1, 10)
+        );
     }
 }

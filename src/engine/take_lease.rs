@@ -56,7 +56,7 @@ impl<'a> TakeLease<'a> {
 impl Drop for TakeLease<'_> {
     fn drop(&mut self) {
         if self.is_open {
-            self.replay.release(self.take, self.session);
+            self.replay.release_take(self.take, self.session);
         }
     }
 }
@@ -75,7 +75,7 @@ pub struct KeptLease {
 impl Engine {
     /// Returns the lease of what has just answered a call of this session from the script.
     pub fn lease_scripted(&self, session: Option<&str>, turn: ScriptTurn) -> Option<KeptLease> {
-        let (replay, answer) = (Arc::clone(self.replay()?), LeaseSource::Scripted(turn));
+        let (replay, answer) = (Arc::clone(self.replay_engine()?), LeaseSource::Scripted(turn));
         Some(KeptLease { replay, session: session.map(Box::from), answer, is_held: true })
     }
 }
@@ -92,7 +92,7 @@ impl KeptLease {
     /// Gives the answer back for now: the session can get it while a fault keeps this client from
     /// getting it.
     #[must_use = "a lease that is dropped gives back what it holds"]
-    pub fn lent(mut self) -> Self {
+    pub fn lend_answer(mut self) -> Self {
         self.give_back();
         self
     }
@@ -104,9 +104,12 @@ impl KeptLease {
         }
         let session = self.session.as_deref();
         match &self.answer {
-            LeaseSource::Take(take) => self.replay.consume(*take, session),
+            LeaseSource::Take(take) => self.replay.consume_take(*take, session),
             LeaseSource::Scripted(turn) => {
-                self.replay.script().into_iter().for_each(|script| script.consume(session, turn));
+                self.replay
+                    .script()
+                    .into_iter()
+                    .for_each(|script| script.consume_turn(session, turn));
             }
         }
     }
@@ -128,9 +131,12 @@ impl KeptLease {
         }
         let session = self.session.as_deref();
         match &self.answer {
-            LeaseSource::Take(take) => self.replay.release(*take, session),
+            LeaseSource::Take(take) => self.replay.release_take(*take, session),
             LeaseSource::Scripted(turn) => {
-                self.replay.script().into_iter().for_each(|script| script.release(session, turn));
+                self.replay
+                    .script()
+                    .into_iter()
+                    .for_each(|script| script.release_turn(session, turn));
             }
         }
     }

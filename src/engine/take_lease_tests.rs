@@ -13,7 +13,7 @@ fn one_take() -> (Arc<ReplayEngine>, NormalizedRequest) {
         ..RecordedRequest::default()
     };
     let observed = NormalizedRequest::new("openai".to_owned(), request, &[]);
-    let hash = observed.key(&loomrec_identity::IdentityRules::default());
+    let hash = observed.key_under(&loomrec_identity::IdentityRules::default());
     let entry = serde_json::json!({ "content": "x", "request_hash": hash.as_str() });
     let file = serde_json::json!({ "_version": 2, hash.as_str(): entry });
     let folder = tempfile::tempdir().unwrap();
@@ -28,12 +28,12 @@ fn one_take() -> (Arc<ReplayEngine>, NormalizedRequest) {
 
 /// Finds the take, which is unused.
 fn lease<'a>(replay: &'a Arc<ReplayEngine>, observed: &NormalizedRequest) -> TakeLease<'a> {
-    let take = replay.find(observed).unwrap().index();
+    let take = replay.find_take(observed).unwrap().index();
     TakeLease::new(replay, None, take)
 }
 
 fn is_used(replay: &ReplayEngine) -> bool {
-    replay.matcher().unused().count() == 0
+    replay.matcher().unused_takes().count() == 0
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn take_is_given_back_unless_its_lease_ends_in_another_way() {
     assert!(!is_used(&replay));
     lease(&replay, &observed).consume();
     assert!(is_used(&replay));
-    assert!(replay.find(&observed).is_err());
+    assert!(replay.find_take(&observed).is_err());
 }
 
 #[test]
@@ -59,22 +59,22 @@ fn kept_take_is_lent_reclaimed_and_given_back() {
     let (replay, observed) = one_take();
     let kept = lease(&replay, &observed).keep_for_delay();
     assert!(is_used(&replay));
-    let mut lent = kept.lent();
+    let mut lent = kept.lend_answer();
     assert!(!is_used(&replay));
     lent.reclaim();
     assert!(is_used(&replay));
     drop(lent);
     assert!(!is_used(&replay));
-    lease(&replay, &observed).keep_for_delay().lent().release();
+    lease(&replay, &observed).keep_for_delay().lend_answer().release();
     assert!(!is_used(&replay));
-    lease(&replay, &observed).keep_for_delay().lent().consume();
+    lease(&replay, &observed).keep_for_delay().lend_answer().consume();
     assert!(is_used(&replay));
 }
 
 #[test]
 fn take_that_is_lent_answers_another_call() {
     let (replay, observed) = one_take();
-    let lent = lease(&replay, &observed).keep_for_delay().lent();
+    let lent = lease(&replay, &observed).keep_for_delay().lend_answer();
     lease(&replay, &observed).consume();
     drop(lent);
     assert!(is_used(&replay), "it was not held any more");

@@ -30,7 +30,7 @@ impl BridgeFolder {
     }
 
     /// Returns the address of a bridge; `None` if the folder's path is not text.
-    pub fn address(&self, bridge: &BridgeName) -> Option<Url> {
+    pub fn bridge_url(&self, bridge: &BridgeName) -> Option<Url> {
         let path = self.0.join(&bridge.0);
         let path = utf8_percent_encode(path.to_str()?, NON_ALPHANUMERIC);
         socket_url(&format!("unix://{path}"))?.ok()
@@ -62,7 +62,7 @@ mod tests {
             assert_eq!(BridgeName::parse(text), None, "{text}");
         }
         let folder = BridgeFolder::new("/tmp/a folder%20/x");
-        let address = folder.address(&BridgeName::parse("aB3").unwrap()).unwrap();
+        let address = folder.bridge_url(&BridgeName::parse("aB3").unwrap()).unwrap();
         assert_eq!(origin_words(&address), "unix:/tmp/a folder%20/x/aB3");
     }
 }

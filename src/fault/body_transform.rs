@@ -70,20 +70,20 @@ impl BodyTransform {
         roll: f64,
     ) -> Result<Self, FaultObstacle> {
         let work = match fault {
-            Fault::StreamTruncate(truncate) => {
-                BodyChange::Stop(StoppedBody::truncated(truncate, format, framing, announced)?)
-            }
+            Fault::StreamTruncate(truncate) => BodyChange::Stop(StoppedBody::from_truncation(
+                truncate, format, framing, announced,
+            )?),
             Fault::StreamStall { after, for_ms } => {
                 let operation = format.operation;
-                BodyChange::Stop(StoppedBody::stalled(
+                BodyChange::Stop(StoppedBody::with_pause(
                     *after, *for_ms, operation, framing, announced,
                 )?)
             }
             Fault::Throttle { bytes_per_second } => {
-                BodyChange::Pace(PacedBody::throttle(*bytes_per_second))
+                BodyChange::Pace(PacedBody::with_rate(*bytes_per_second))
             }
             Fault::Slice { bytes, delay_ms } => {
-                BodyChange::Pace(PacedBody::slice(*bytes, *delay_ms))
+                BodyChange::Pace(PacedBody::with_slices(*bytes, *delay_ms))
             }
             Fault::StreamGarble { chunk, how } => {
                 let framing = framing.ok_or(FaultObstacle::NoStream)?;
@@ -94,7 +94,9 @@ impl BodyTransform {
             Fault::Malformed { whole } => match framing {
                 // A stream that is on its way is not replaced.
                 Some(_) if *whole => return Err(FaultObstacle::LiveStream),
-                Some(framing) => BodyChange::Garble(EventGarbler::malformed(framing, roll)),
+                Some(framing) => {
+                    BodyChange::Garble(EventGarbler::with_malformed_events(framing, roll))
+                }
                 None => BodyChange::Replace(ReplacedAnswer),
             },
             Fault::Timeout { .. }
@@ -123,14 +125,19 @@ impl BodyTransform {
     ///
     /// `total` is the body's true length, if it is known though not announced: a false length is
     /// computed from it.
-    pub fn head(&mut self, status: &mut StatusCode, headers: &mut HeaderMap, total: Option<u64>) {
+    pub fn change_head(
+        &mut self,
+        status: &mut StatusCode,
+        headers: &mut HeaderMap,
+        total: Option<u64>,
+    ) {
         match &mut self.work {
             BodyChange::Stop(stop) if stop.ends_well() => drop(headers.remove(CONTENT_LENGTH)),
             BodyChange::Garble(_) => drop(headers.remove(CONTENT_LENGTH)),
             BodyChange::Stop(_) | BodyChange::Pace(_) => {}
-            BodyChange::Replace(_) => malformed::head(status, headers),
-            BodyChange::Length(length) => length.head(headers, total),
-            BodyChange::Encoding(_) => encoding::head(headers),
+            BodyChange::Replace(_) => malformed::change_head(status, headers),
+            BodyChange::Length(length) => length.change_head(headers, total),
+            BodyChange::Encoding(_) => encoding::change_head(headers),
         }
     }
 
@@ -165,29 +172,29 @@ impl BodyTransform {
     }
 
     /// Takes the cut of the true body: sends the bytes that are held of it, and no end.
-    pub fn release(&mut self) {
+    pub fn send_held_bytes(&mut self) {
         if self.out.over {
             return;
         }
         match &mut self.work {
-            BodyChange::Garble(garbler) => garbler.release(&mut self.out),
-            BodyChange::Length(length) => length.release(&mut self.out),
+            BodyChange::Garble(garbler) => garbler.send_held_bytes(&mut self.out),
+            BodyChange::Length(length) => length.send_held_bytes(&mut self.out),
             _ => {}
         }
     }
 
     /// Returns the next step; `None` until there is more of the true body.
-    pub fn step(&mut self) -> Option<BodyStep> {
+    pub fn next_step(&mut self) -> Option<BodyStep> {
         if self.out.steps.is_empty()
             && let BodyChange::Pace(pace) = &mut self.work
         {
-            pace.next(&mut self.out);
+            pace.send_next_piece(&mut self.out);
         }
         self.out.steps.pop_front()
     }
 
     /// Whether the fault has happened. It has not if the body ended before its place.
-    pub fn struck(&self) -> bool {
+    pub fn has_struck(&self) -> bool {
         self.out.struck
     }
 

@@ -39,7 +39,7 @@ impl CallAttempt {
 
     /// Decides what becomes of the attempts: they stay counted, start over, or are restored. A call
     /// may be concluded several times, the last time when its answer is over.
-    pub(super) fn conclude(&mut self, conclusion: CallConclusion) -> Option<AttemptChange> {
+    pub(super) fn conclude_call(&mut self, conclusion: CallConclusion) -> Option<AttemptChange> {
         match (conclusion, self.is_answered) {
             (CallConclusion::Answered { is_good: true }, false) => {
                 self.is_answered = true;
@@ -64,13 +64,13 @@ mod tests {
     #[test]
     fn attempts_start_over_once_for_a_good_answer_and_are_restored_if_it_was_not_received() {
         let mut attempt = CallAttempt::new(3);
-        assert_eq!(attempt.conclude(BAD), None);
-        assert_eq!(attempt.conclude(CallConclusion::NotReceived), None);
-        assert_eq!(attempt.conclude(GOOD), Some(AttemptChange::Reset));
-        assert_eq!(attempt.conclude(GOOD), None);
-        assert_eq!(attempt.conclude(BAD), None);
-        let restored = attempt.conclude(CallConclusion::NotReceived);
+        assert_eq!(attempt.conclude_call(BAD), None);
+        assert_eq!(attempt.conclude_call(CallConclusion::NotReceived), None);
+        assert_eq!(attempt.conclude_call(GOOD), Some(AttemptChange::Reset));
+        assert_eq!(attempt.conclude_call(GOOD), None);
+        assert_eq!(attempt.conclude_call(BAD), None);
+        let restored = attempt.conclude_call(CallConclusion::NotReceived);
         assert_eq!(restored, Some(AttemptChange::Restore(3)));
-        assert_eq!(attempt.conclude(CallConclusion::NotReceived), None);
+        assert_eq!(attempt.conclude_call(CallConclusion::NotReceived), None);
     }
 }

@@ -35,7 +35,8 @@ impl CallFault {
     /// The fault that was decided for a call of `key`.
     pub fn new(id: u64, decided: &DecidedFault, key: CallKey) -> Self {
         let DecidedFault { fault, rule, source, call, attempt, .. } = decided;
-        let (kind, only_delays, exception) = (fault.name(), fault.only_delays(), fault.exception());
+        let (kind, only_delays, exception) =
+            (fault.name(), fault.only_delays(), fault.exception_name());
         let (rule, source) = (Arc::clone(rule), *source);
         let (call, attempt) = (*call, *attempt);
         Self { id, kind, rule, source, key, call, attempt, only_delays, exception }
@@ -48,9 +49,9 @@ impl CallFault {
             "type": self.kind,
             "rule": &*self.rule,
             "source": self.source.as_str(),
-            "key": self.key.request(),
+            "key": self.key.request_or_name(),
             "session": self.key.session(),
-            "step_id": self.key.step(),
+            "step_id": self.key.step_id(),
             "call": self.call,
             "attempt": self.attempt,
             "only_delays": self.only_delays,
@@ -59,7 +60,7 @@ impl CallFault {
     }
 
     /// About how many bytes it takes in memory.
-    pub fn weight(&self) -> usize {
-        size_of::<Self>() + self.rule.len() + self.key.weight()
+    pub fn memory_size(&self) -> usize {
+        size_of::<Self>() + self.rule.len() + self.key.memory_size()
     }
 }

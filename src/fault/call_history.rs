@@ -45,7 +45,7 @@ pub(super) struct CallHistory {
 
 impl CallHistory {
     /// Counts a call. Returns its numbers.
-    pub(super) fn count(&mut self) -> CallNumbers {
+    pub(super) fn count_call(&mut self) -> CallNumbers {
         self.calls += 1;
         self.attempts += 1;
         CallNumbers { call: self.calls, attempt: self.attempts }
@@ -75,7 +75,7 @@ pub(super) struct HistoryShard(LruCache<CallKey, CallHistory>);
 impl HistoryShard {
     /// Returns the history of a key, and creates it if there is none. Then the shard may forget
     /// another key.
-    pub(super) fn history(&mut self, key: &CallKey) -> &mut CallHistory {
+    pub(super) fn get_or_insert(&mut self, key: &CallKey) -> &mut CallHistory {
         if self.0.len() >= KEYS_PER_SHARD && !self.0.contains(key) {
             self.0.pop_lru();
         }
@@ -83,11 +83,11 @@ impl HistoryShard {
     }
 
     /// The history of a key that was called before.
-    pub(super) fn known(&mut self, key: &CallKey) -> Option<&mut CallHistory> {
+    pub(super) fn find_history(&mut self, key: &CallKey) -> Option<&mut CallHistory> {
         self.0.get_mut(key)
     }
 
-    fn forget(&mut self, session: Option<&str>) {
+    fn forget_calls(&mut self, session: Option<&str>) {
         let Some(session) = session else { return self.0.clear() };
         let keys = self.0.iter().map(|(key, _)| key);
         let of_session = keys.filter(|key| key.session() == Some(session));
@@ -108,15 +108,15 @@ impl Default for CallHistories {
 
 impl CallHistories {
     /// The shard that holds the history of a key.
-    pub(super) fn lock(&self, key: &CallKey) -> MutexGuard<'_, HistoryShard> {
+    pub(super) fn lock_shard(&self, key: &CallKey) -> MutexGuard<'_, HistoryShard> {
         let shard = FixedState::default().hash_one(key) as usize % SHARDS;
         self.0[shard].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Forgets all calls so far, of one session or of all.
-    pub(super) fn forget(&self, session: Option<&str>) {
+    pub(super) fn forget_calls(&self, session: Option<&str>) {
         for shard in &self.0 {
-            shard.lock().unwrap_or_else(PoisonError::into_inner).forget(session);
+            shard.lock().unwrap_or_else(PoisonError::into_inner).forget_calls(session);
         }
     }
 }
@@ -145,25 +145,26 @@ mod tests {
         let often = key(0, None);
         for number in 0..2 * SHARDS * KEYS_PER_SHARD {
             let other = key(number + 1, None);
-            histories.lock(&other).history(&other).calls += 1;
-            histories.lock(&often).history(&often).calls += 1;
+            histories.lock_shard(&other).get_or_insert(&other).calls += 1;
+            histories.lock_shard(&often).get_or_insert(&often).calls += 1;
         }
         assert!(held(&histories) <= SHARDS * KEYS_PER_SHARD, "{}", held(&histories));
-        let calls = histories.lock(&often).history(&often).calls;
+        let calls = histories.lock_shard(&often).get_or_insert(&often).calls;
         assert_eq!(calls as usize, 2 * SHARDS * KEYS_PER_SHARD);
         let first = key(1, None);
-        assert!(histories.lock(&first).known(&first).is_none());
+        assert!(histories.lock_shard(&first).find_history(&first).is_none());
     }
 
     #[test]
     fn one_session_is_forgotten_without_the_others() {
         let histories = CallHistories::default();
         let keys = [key(1, None), key(1, Some("a")), key(2, Some("a")), key(1, Some("b"))];
-        keys.iter().for_each(|key| histories.lock(key).history(key).calls += 1);
-        histories.forget(Some("a"));
-        let known = keys.each_ref().map(|key| histories.lock(key).known(key).is_some());
+        keys.iter().for_each(|key| histories.lock_shard(key).get_or_insert(key).calls += 1);
+        histories.forget_calls(Some("a"));
+        let known =
+            keys.each_ref().map(|key| histories.lock_shard(key).find_history(key).is_some());
         assert_eq!(known, [true, false, false, true]);
-        histories.forget(None);
+        histories.forget_calls(None);
         assert_eq!(held(&histories), 0);
     }
 }

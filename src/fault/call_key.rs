@@ -72,7 +72,7 @@ impl CallKey {
     }
 
     /// The step of the calls.
-    pub fn step(&self) -> Option<&str> {
+    pub fn step_id(&self) -> Option<&str> {
         match self {
             Self::Connection | Self::Upstream { .. } | Self::Session { .. } => None,
             Self::Request { step, .. } => step.as_deref(),
@@ -82,7 +82,7 @@ impl CallKey {
 
     /// Returns the request key in hexadecimal digits. For calls counted by step or upstream, returns
     /// its name; for connections and sessions, what they are.
-    pub fn request(&self) -> &str {
+    pub fn request_or_name(&self) -> &str {
         match self {
             Self::Connection => CONNECTION,
             Self::Session { .. } => SESSION,
@@ -106,7 +106,7 @@ impl CallKey {
     }
 
     /// About how many bytes it takes in memory.
-    pub fn weight(&self) -> usize {
+    pub fn memory_size(&self) -> usize {
         let length = |text: &Option<String>| text.as_ref().map_or(0, String::len);
         let texts = match self {
             Self::Connection => 0,

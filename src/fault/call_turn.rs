@@ -6,7 +6,7 @@ use std::sync::{Arc, MutexGuard};
 use super::call_attempt::{CallAttempt, CallConclusion};
 use super::call_history::{CallNumbers, HistoryShard};
 use super::call_key::CallKey;
-use super::chance::roll;
+use super::chance::roll_number;
 use super::chaos::ChaosRates;
 use super::decided_fault::{CountedIn, DecidedFault, EntryFault, FaultDeclarations, counted_as};
 use super::decider::FaultDecider;
@@ -37,9 +37,9 @@ struct RuleUse<'a> {
 
 impl FaultDecider {
     /// Begins the turn of the next call of this key.
-    pub fn turn<'a>(&'a self, key: &'a CallKey) -> CallTurn<'a> {
-        let mut histories = self.histories.lock(key);
-        let of_key = histories.history(key).count();
+    pub fn begin_turn<'a>(&'a self, key: &'a CallKey) -> CallTurn<'a> {
+        let mut histories = self.histories.lock_shard(key);
+        let of_key = histories.get_or_insert(key).count_call();
         CallTurn { decider: self, histories, key, of_key, step: None }
     }
 }
@@ -50,8 +50,8 @@ impl CallTurn<'_> {
         self.decider.has_seen_step.store(true, Ordering::Relaxed);
         let session = self.key.session().map(str::to_owned);
         let key = CallKey::Step { session, step: step.to_owned() };
-        let numbers = self.decider.steps.lock(&key).history(&key).count();
-        if let Some(history) = self.histories.known(self.key) {
+        let numbers = self.decider.steps.lock_shard(&key).get_or_insert(&key).count_call();
+        if let Some(history) = self.histories.find_history(self.key) {
             history.step = Some(key.clone());
         }
         self.step = Some(key);
@@ -60,7 +60,7 @@ impl CallTurn<'_> {
 
     /// Returns the fault that this call gets, if any. The numbers of call and attempt in `facts`
     /// are those of this turn.
-    pub fn decide(
+    pub fn decide_fault(
         &mut self,
         facts: &CallFacts<'_>,
         declared: FaultDeclarations<'_>,
@@ -98,10 +98,10 @@ impl CallTurn<'_> {
             return decided;
         }
         if decided.is_some() {
-            counters.overruled(source, name);
+            counters.count_overruled(source, name);
             return decided;
         }
-        self.apply_rule(RuleUse { source, name, fault }, (rule.limit(alone), None, None), true)
+        self.apply_rule(RuleUse { source, name, fault }, (rule.call_limit(alone), None, None), true)
     }
 
     /// Returns the fault of a rule of the plan, unless the call has one already.
@@ -120,7 +120,7 @@ impl CallTurn<'_> {
             return decided;
         }
         if decided.is_some() {
-            self.decider.counters.overruled(source, name);
+            self.decider.counters.count_overruled(source, name);
             return decided;
         }
         let limits = (rule.times, rule.probability, rule.per);
@@ -136,8 +136,9 @@ impl CallTurn<'_> {
         // The rates of the header come last, because they override all others.
         let rates = rates.rev().fold(lowest.clone(), over);
         let (key, call) = (self.key.chance_text(), self.of_key.call);
-        let draw = |action: &str| roll(self.decider.seed, &format!("chaos {action}"), &key, call);
-        let rolled = rates.roll(draw)?;
+        let draw =
+            |action: &str| roll_number(self.decider.seed, &format!("chaos {action}"), &key, call);
+        let rolled = rates.roll_fault(draw)?;
         let (name, fault) = (Arc::from(rolled.action), &rolled.fault);
         let declared = RuleUse { source: FaultSource::Chaos, name: &name, fault };
         let decided = self.apply_rule(declared, (None, None, None), false)?;
@@ -153,7 +154,7 @@ impl CallTurn<'_> {
         by_step: bool,
     ) -> Option<DecidedFault> {
         let counters = &self.decider.counters;
-        counters.matched(source, rule, fault);
+        counters.count_matched(source, rule, fault);
         let (fault, times, own) = match fault {
             Fault::RecoverAfter { failures, per, fault } => {
                 (&**fault, Some(times.map_or(*failures, |times| times.min(*failures))), *per)
@@ -165,22 +166,22 @@ impl CallTurn<'_> {
             CountPer::Run => Some(self.key.of_session()),
             CountPer::Key => None,
         };
-        let roll = roll(self.decider.seed, rule, &self.key.chance_text(), self.of_key.call);
+        let roll = roll_number(self.decider.seed, rule, &self.key.chance_text(), self.of_key.call);
         if probability.is_some_and(|rate| roll >= rate) {
-            counters.spared(source, rule);
+            counters.count_spared(source, rule);
             return None;
         }
         let mut shared;
         let (history, counted_in) = match (of_others, self.step.as_ref().filter(|_| by_step)) {
             (Some(others), _) => {
-                shared = self.decider.shared.lock(&others);
-                (shared.history(&others), CountedIn::Shared(others))
+                shared = self.decider.shared.lock_shard(&others);
+                (shared.get_or_insert(&others), CountedIn::Shared(others))
             }
             (None, Some(step)) => {
-                shared = self.decider.steps.lock(step);
-                (shared.known(step)?, CountedIn::Step(step.clone()))
+                shared = self.decider.steps.lock_shard(step);
+                (shared.find_history(step)?, CountedIn::Step(step.clone()))
             }
-            (None, None) => (self.histories.known(self.key)?, CountedIn::Key),
+            (None, None) => (self.histories.find_history(self.key)?, CountedIn::Key),
         };
         let fires = history.fires.entry(counted_as(source, rule)).or_default();
         if times.is_some_and(|times| *fires >= times) {
@@ -209,9 +210,9 @@ impl CallTurn<'_> {
     }
 
     /// Takes account of how this call was concluded, before the next one of its key is decided.
-    pub fn conclude(&mut self, attempt: &mut CallAttempt, conclusion: CallConclusion) {
-        if let Some(change) = attempt.conclude(conclusion) {
-            let history = self.histories.known(self.key);
+    pub fn conclude_call(&mut self, attempt: &mut CallAttempt, conclusion: CallConclusion) {
+        if let Some(change) = attempt.conclude_call(conclusion) {
+            let history = self.histories.find_history(self.key);
             history.into_iter().for_each(|history| history.change_attempts(change));
             self.decider.change_step_attempts(self.step.as_ref(), change);
         }

@@ -8,10 +8,12 @@ mod header;
 
 use serde_json::{Map, Value, json};
 
-use super::field::{LONGEST_LEADING_DELAY, fields_of, leading_delay, milliseconds, one_of, rate};
+use super::field::{
+    LONGEST_LEADING_DELAY, fields_of, leading_delay, one_of, read_milliseconds, read_rate,
+};
 use super::kind::{Fault, HttpError};
-use super::text::percentage;
-use loomrec_identity::typed_field::{FieldError, FieldReader, FieldResult, quoted};
+use super::text::parse_percentage;
+use loomrec_identity::typed_field::{FieldError, FieldReader, FieldResult, quoted_text};
 
 /// The default delay of a late answer, in milliseconds.
 pub const LATENCY_MS: u64 = 1_000;
@@ -102,28 +104,28 @@ impl ChaosRates {
     /// # Errors
     /// If there is an unknown field, a rate outside of 0 to 1, an invalid fault, or two faults of
     /// one name.
-    pub fn read(value: &Value) -> Result<Self, FieldError> {
+    pub fn from_value(value: &Value) -> Result<Self, FieldError> {
         let fields = fields_of(value, "an object of rates")?;
-        fields.only("chaos", &FIELDS)?;
+        fields.refuse_unknown("chaos", &FIELDS)?;
         let either = |name, other| match one_of(fields, &[name, other])? {
-            Some(name) => rate(fields, name),
+            Some(name) => read_rate(fields, name),
             None => Ok(None),
         };
         let (latency, latency_ms) = match fields.get("latency") {
             Some(value @ Value::Object(_)) => {
-                latency(value).map_err(|error| error.under("/latency"))?
+                read_latency(value).map_err(|error| error.under("/latency"))?
             }
-            _ => (rate(fields, "latency")?, None),
+            _ => (read_rate(fields, "latency")?, None),
         };
         Ok(Self {
             drop: either("drop", "dropRate")?,
-            malformed: formed(fields, "malformed", "malformedRate")?,
+            malformed: read_formed_rate(fields, "malformed", "malformedRate")?,
             disconnect: either("disconnect", "disconnectRate")?,
-            rate_limit: formed(fields, "rate_limit", "rateLimitRate")?,
+            rate_limit: read_formed_rate(fields, "rate_limit", "rateLimitRate")?,
             latency,
             latency_ms,
             delay_ms: leading_delay(fields, "latencyMs")?,
-            faults: faults(fields)?,
+            faults: read_faults(fields)?,
         })
     }
 
@@ -220,7 +222,7 @@ impl ChaosRates {
 
     /// Returns the fault of a call, if one happens. `draw` returns a number from 0 to below 1 for
     /// an action's name. It is called in a fixed order, and not for rates of 0 or 1.
-    pub fn roll(&self, draw: impl FnMut(&str) -> f64) -> Option<RolledChaos<'_>> {
+    pub fn roll_fault(&self, draw: impl FnMut(&str) -> f64) -> Option<RolledChaos<'_>> {
         let delay_ms = self.delay_ms.unwrap_or(0);
         match self.roll_action(draw) {
             Some((fault, action)) => Some(RolledChaos { fault, action, delay_ms }),
@@ -293,51 +295,55 @@ fn free_name(faults: &[NamedFault], fault: &Fault) -> String {
 }
 
 /// Reads a rate under one of two names; the name decides the form of its fault.
-fn formed(
+fn read_formed_rate(
     fields: FieldReader<'_>,
     of_provider: &'static str,
     uniform: &'static str,
 ) -> FieldResult<FormedRate> {
     let Some(name) = one_of(fields, &[of_provider, uniform])? else { return Ok(None) };
     let form = if name == uniform { ChaosForm::Uniform } else { ChaosForm::OfProvider };
-    Ok(rate(fields, name)?.map(|rate| FormedRate { rate, form }))
+    Ok(read_rate(fields, name)?.map(|rate| FormedRate { rate, form }))
 }
 
-fn latency(value: &Value) -> Result<(Option<f64>, Option<u64>), FieldError> {
+fn read_latency(value: &Value) -> Result<(Option<f64>, Option<u64>), FieldError> {
     let fields = fields_of(value, "a rate")?;
-    fields.only("latency", &["rate", "delay_ms"])?;
-    Ok((rate(fields, "rate")?, milliseconds(fields, "delay_ms")?))
+    fields.refuse_unknown("latency", &["rate", "delay_ms"])?;
+    Ok((read_rate(fields, "rate")?, read_milliseconds(fields, "delay_ms")?))
 }
 
-fn faults(fields: FieldReader<'_>) -> Result<Vec<NamedFault>, FieldError> {
-    let list = fields.list("faults", "a list of faults, each with its rate")?;
+fn read_faults(fields: FieldReader<'_>) -> Result<Vec<NamedFault>, FieldError> {
+    let list = fields.read_list("faults", "a list of faults, each with its rate")?;
     let mut faults: Vec<NamedFault> = Vec::new();
     for (at, value) in list.unwrap_or_default().iter().enumerate() {
-        let one = named(value, &faults).map_err(|error| error.under(&format!("/faults/{at}")))?;
+        let one = read_named_fault(value, &faults)
+            .map_err(|error| error.under(&format!("/faults/{at}")))?;
         faults.push(one);
     }
     Ok(faults)
 }
 
-fn named(value: &Value, others: &[NamedFault]) -> Result<NamedFault, FieldError> {
+fn read_named_fault(value: &Value, others: &[NamedFault]) -> Result<NamedFault, FieldError> {
     let fields = fields_of(value, "an object with a rate and a fault")?;
-    fields.only("a fault by chance", &["name", "rate", "fault"])?;
-    let need = |name: &str| FieldError::other(fields.place(name), "a fault by chance needs it");
-    let rate = rate(fields, "rate")?.ok_or_else(|| need("rate"))?;
-    let fault = Fault::read(fields.get("fault").ok_or_else(|| need("fault"))?)
+    fields.refuse_unknown("a fault by chance", &["name", "rate", "fault"])?;
+    let need = |name: &str| {
+        FieldError::from_reason(fields.field_place(name), "a fault by chance needs it")
+    };
+    let rate = read_rate(fields, "rate")?.ok_or_else(|| need("rate"))?;
+    let fault = Fault::from_value(fields.get("fault").ok_or_else(|| need("fault"))?)
         .map_err(|error| error.under("/fault"))?;
-    let name = match fields.text("name")? {
+    let name = match fields.read_text("name")? {
         None => free_name(others, &fault),
         Some(name) if name.is_empty() || name.contains(char::is_control) => {
-            return Err(fields.wrong("name", "some characters on one line"));
+            return Err(fields.wrong_value("name", "some characters on one line"));
         }
         Some(name) if ACTIONS.contains(&name.as_str()) => {
-            let why = format!("{} is an action of chaos itself: choose another", quoted(&name));
-            return Err(FieldError::other("/name", why));
+            let why =
+                format!("{} is an action of chaos itself: choose another", quoted_text(&name));
+            return Err(FieldError::from_reason("/name", why));
         }
         Some(name) if others.iter().any(|one| one.name == name) => {
-            let why = format!("another is named {} already", quoted(&name));
-            return Err(FieldError::other("/name", why));
+            let why = format!("another is named {} already", quoted_text(&name));
+            return Err(FieldError::from_reason("/name", why));
         }
         Some(name) => name,
     };
@@ -347,8 +353,8 @@ fn named(value: &Value, others: &[NamedFault]) -> Result<NamedFault, FieldError>
 /// A rate that is written in a header or after a flag: a number, or a percentage.
 fn rate_from_text(text: &str) -> Result<f64, FieldError> {
     let expected = "a rate, from 0 to 1 or from 0% to 100%";
-    let wrong = || FieldError::unexpected("", expected, quoted(text.trim()));
-    let rate = percentage(text).or_else(|| text.trim().parse().ok()).ok_or_else(wrong)?;
+    let wrong = || FieldError::unexpected("", expected, quoted_text(text.trim()));
+    let rate = parse_percentage(text).or_else(|| text.trim().parse().ok()).ok_or_else(wrong)?;
     (0.0..=1.0).contains(&rate).then_some(rate + 0.0).ok_or_else(wrong)
 }
 

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::call_attempt::{AttemptChange, CallAttempt, CallConclusion};
 use super::call_history::CallHistories;
 use super::call_key::CallKey;
-use super::chance::roll;
+use super::chance::roll_number;
 use super::decided_fault::{CountedIn, DecidedFault, counted_as};
 use super::fault_counters::{DeclaredFaultName, FaultCounters, RuleCount};
 use super::fault_source::FaultSource;
@@ -81,10 +81,15 @@ impl FaultDecider {
     }
 
     /// Takes account of how a call of this key was concluded.
-    pub fn conclude(&self, key: &CallKey, attempt: &mut CallAttempt, conclusion: CallConclusion) {
-        let Some(change) = attempt.conclude(conclusion) else { return };
-        let mut histories = self.histories.lock(key);
-        let Some(history) = histories.known(key) else { return };
+    pub fn conclude_call(
+        &self,
+        key: &CallKey,
+        attempt: &mut CallAttempt,
+        conclusion: CallConclusion,
+    ) {
+        let Some(change) = attempt.conclude_call(conclusion) else { return };
+        let mut histories = self.histories.lock_shard(key);
+        let Some(history) = histories.find_history(key) else { return };
         history.change_attempts(change);
         self.change_step_attempts(history.step.as_ref(), change);
     }
@@ -92,7 +97,7 @@ impl FaultDecider {
     /// Changes the attempts of a step, if the call is in one.
     pub(super) fn change_step_attempts(&self, step: Option<&CallKey>, change: AttemptChange) {
         if let Some(step) = step
-            && let Some(history) = self.steps.lock(step).known(step)
+            && let Some(history) = self.steps.lock_shard(step).find_history(step)
         {
             history.change_step_attempts(change);
         }
@@ -113,15 +118,15 @@ impl FaultDecider {
     /// roll decides against it.
     fn apply_connection_rule(&self, rule: &FaultRule, number: u64) -> Option<DecidedFault> {
         let name = Arc::<str>::from(rule.name.as_str());
-        self.counters.matched(rule.source, &name, &rule.fault);
-        let roll = roll(self.seed, &name, &CallKey::Connection.chance_text(), number);
+        self.counters.count_matched(rule.source, &name, &rule.fault);
+        let roll = roll_number(self.seed, &name, &CallKey::Connection.chance_text(), number);
         if rule.probability.is_some_and(|rate| roll >= rate) {
-            self.counters.spared(rule.source, &name);
+            self.counters.count_spared(rule.source, &name);
             return None;
         }
         // All connections share one history, because their requests are not known yet.
-        let mut histories = self.histories.lock(&CallKey::Connection);
-        let history = histories.history(&CallKey::Connection);
+        let mut histories = self.histories.lock_shard(&CallKey::Connection);
+        let history = histories.get_or_insert(&CallKey::Connection);
         let fires = history.fires.entry(counted_as(rule.source, &name)).or_default();
         if rule.times.is_some_and(|times| *fires >= times) {
             return None;
@@ -143,20 +148,20 @@ impl FaultDecider {
     }
 
     /// Counts a fault that has happened.
-    pub fn fired(&self, decided: &DecidedFault) {
-        self.counters.fired(decided.source, &decided.rule);
+    pub fn count_fired(&self, decided: &DecidedFault) {
+        self.counters.count_fired(decided.source, &decided.rule);
     }
 
     /// Notes that a decided fault could not happen to its call, of this key, and why. It has not
     /// used up one of its `times` then.
     pub fn give_back(&self, key: &CallKey, decided: &DecidedFault, why: &FaultObstacle) {
-        self.counters.hindered(decided.source, &decided.rule, why);
+        self.counters.note_obstacle(decided.source, &decided.rule, why);
         let (histories, key) = match &decided.counted_in {
             CountedIn::Key => (&self.histories, key),
             CountedIn::Step(step) => (&self.steps, step),
             CountedIn::Shared(others) => (&self.shared, others),
         };
-        if let Some(history) = histories.lock(key).known(key)
+        if let Some(history) = histories.lock_shard(key).find_history(key)
             && let Some(fires) = history.fires.get_mut(&decided.counted_as())
         {
             *fires = fires.saturating_sub(1);
@@ -164,8 +169,8 @@ impl FaultDecider {
     }
 
     /// The counts of every rule of the plan, and of every other declaration that matched a call.
-    pub fn counts(&self) -> BTreeMap<(FaultSource, Arc<str>), RuleCount> {
-        self.counters.counts()
+    pub fn rule_counts(&self) -> BTreeMap<(FaultSource, Arc<str>), RuleCount> {
+        self.counters.rule_counts()
     }
 
     /// The rules that name steps, if their faults never happened and no call named any step.
@@ -177,15 +182,15 @@ impl FaultDecider {
             let mut rules = self.plan.rules.iter();
             rules.any(|rule| *rule.name == **name && rule.when.counts_by_step())
         };
-        let untested = self.counters.untested().into_iter().map(|untested| untested.rule);
+        let untested = self.counters.untested_faults().into_iter().map(|untested| untested.rule);
         untested.filter(named).collect()
     }
 
     /// Forgets all calls so far, of one session or of all.
-    pub fn reset(&self, session: Option<&str>) {
-        self.histories.forget(session);
-        self.steps.forget(session);
-        self.shared.forget(session);
+    pub fn forget_calls(&self, session: Option<&str>) {
+        self.histories.forget_calls(session);
+        self.steps.forget_calls(session);
+        self.shared.forget_calls(session);
     }
 }
 

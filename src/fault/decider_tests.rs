@@ -62,11 +62,11 @@ type Got = Option<(Arc<str>, Fault, u64, u64)>;
 /// Makes one call. It is answered well unless its fault prevents that.
 fn call(decider: &FaultDecider, who: &Who, declared: FaultDeclarations<'_>) -> Got {
     let key = call_key(who);
-    let mut turn = decider.turn(&key);
+    let mut turn = decider.begin_turn(&key);
     let facts = facts(who, &mut turn);
-    let decided = turn.decide(&facts, declared);
+    let decided = turn.decide_fault(&facts, declared);
     if decided.as_ref().is_none_or(|decided| decided.fault.only_delays()) {
-        turn.conclude(&mut turn.attempt(), CallConclusion::Answered { is_good: true });
+        turn.conclude_call(&mut turn.attempt(), CallConclusion::Answered { is_good: true });
     }
     decided.map(|got| (got.rule, got.fault, got.call, got.attempt))
 }
@@ -231,10 +231,11 @@ fn rule_comes_as_often_as_it_may_for_each_key() {
     assert_eq!(types(&decider, "b", 3), ["drop", "drop", "-"]);
     assert_eq!(types(&decider, "a", 3), ["drop", "drop", "hang"]);
     let counts: Vec<_> =
-        decider.counts().into_iter().map(|((_, name), count)| (name, count)).collect();
+        decider.rule_counts().into_iter().map(|((_, name), count)| (name, count)).collect();
     let count = |matched| RuleCount { matched, fired: 0 };
     assert_eq!(counts, [("then".into(), count(1)), ("twice".into(), count(6))]);
-    let untested: Vec<_> = decider.counters().untested().into_iter().map(|it| it.rule).collect();
+    let untested: Vec<_> =
+        decider.counters().untested_faults().into_iter().map(|it| it.rule).collect();
     assert_eq!(untested, ["then".into(), "twice".into()] as [Arc<str>; 2]);
 }
 
@@ -243,10 +244,10 @@ fn a_fault_that_is_given_back_comes_to_the_next_call() {
     let decider = decider(&json!({ "rules": [{ "fault": { "type": "drop" }, "times": 1 }] }));
     let key = call_key(&who("b"));
     let decide = || {
-        let mut turn = decider.turn(&key);
+        let mut turn = decider.begin_turn(&key);
         let who = who("b");
         let facts = facts(&who, &mut turn);
-        turn.decide(&facts, FaultDeclarations::default())
+        turn.decide_fault(&facts, FaultDeclarations::default())
     };
     decider.give_back(&key, &decide().unwrap(), &FaultObstacle::NoBody);
     assert!(decide().unwrap().is_last);
@@ -272,9 +273,9 @@ fn attempts_of_a_step_are_restored_when_its_answer_was_not_received() {
         { "match": { "step_id": "shared", "attempt": 2 }, "fault": { "type": "drop" } },
     ] }));
     let (who, key, mut attempt) = (who("x1"), call_key(&who("x1")), CallAttempt::new(1));
-    facts(&who, &mut decider.turn(&key));
-    decider.conclude(&key, &mut attempt, CallConclusion::Answered { is_good: true });
-    decider.conclude(&key, &mut attempt, CallConclusion::NotReceived);
+    facts(&who, &mut decider.begin_turn(&key));
+    decider.conclude_call(&key, &mut attempt, CallConclusion::Answered { is_good: true });
+    decider.conclude_call(&key, &mut attempt, CallConclusion::NotReceived);
     assert_eq!(types(&decider, "x2", 1), ["drop"]);
 }
 
@@ -285,7 +286,7 @@ fn calls_recover_after_so_many_failures() {
     ] }));
     assert_eq!(types(&decider, "k", 4), ["hang", "hang", "-", "-"]);
     assert_eq!(types(&decider, "other", 1), ["hang"]);
-    decider.reset(None);
+    decider.forget_calls(None);
     assert_eq!(types(&decider, "k", 1), ["hang"]);
 }
 
@@ -307,10 +308,10 @@ fn header_comes_before_entry_before_plan_before_chaos() {
     assert_eq!(got(&plan, FaultDeclarations::default()), Some("drop"));
     let chaos = json!({ "chaos": { "disconnect": 1.0 } });
     assert_eq!(got(&chaos, FaultDeclarations::default()), Some("disconnect"));
-    let none = ChaosRates::read(&json!({ "disconnect": 0.0 })).unwrap();
+    let none = ChaosRates::from_value(&json!({ "disconnect": 0.0 })).unwrap();
     let over = FaultDeclarations { entry_rates: Some(&none), ..FaultDeclarations::default() };
     assert_eq!(got(&chaos, over), None);
-    let all = ChaosRates::read(&json!({ "disconnect": 1.0 })).unwrap();
+    let all = ChaosRates::from_value(&json!({ "disconnect": 1.0 })).unwrap();
     assert_eq!(
         got(&chaos, FaultDeclarations { header_rates: Some(&all), ..over }),
         Some("disconnect")
@@ -320,7 +321,7 @@ fn header_comes_before_entry_before_plan_before_chaos() {
 /// Whether each of five calls of one key gets the fault that an entry declares.
 fn from_entry(fault: &Value, alone: bool) -> [bool; 5] {
     let decider = decider(&json!({ "chaos": { "drop": 0.0 } }));
-    let rule = EntryFaultRule::read(fault).unwrap();
+    let rule = EntryFaultRule::from_value(fault).unwrap();
     let entry = Some(EntryFault { name: "answer", rule: &rule, alone });
     let declared = FaultDeclarations { entry, ..FaultDeclarations::default() };
     [0; 5].map(|_| call(&decider, &who("k"), declared).is_some())
@@ -383,9 +384,9 @@ fn first_calls_of_an_upstream_fail_whatever_they_ask() {
         if let CallKey::Request { upstream: name, .. } = &mut key {
             *name = upstream.to_owned();
         }
-        let mut turn = decider.turn(&key);
+        let mut turn = decider.begin_turn(&key);
         let facts = facts(&who, &mut turn);
-        turn.decide(&facts, FaultDeclarations::default()).is_some()
+        turn.decide_fault(&facts, FaultDeclarations::default()).is_some()
     };
     let keys = ["b", "c", "d", "b"];
     let upstream = decider("upstream");
@@ -393,7 +394,7 @@ fn first_calls_of_an_upstream_fail_whatever_they_ask() {
     assert_eq!(seen, [true, true, false, false]);
     // Other upstreams and other sessions begin anew.
     assert!(fails(&upstream, None, "b", "other") && fails(&upstream, Some("s"), "b", "openai"));
-    upstream.reset(None);
+    upstream.forget_calls(None);
     assert!(fails(&upstream, None, "d", "openai"));
     let seen = keys.map(|key| fails(&decider("key"), None, key, "openai"));
     assert_eq!(seen, [true; 4]);

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::field::{count, fields_of, numbers};
+use super::field::{fields_of, read_count, read_numbers};
 use super::kind::Fault;
 use loomrec_identity::typed_field::{FieldError, FieldReader, FieldResult};
 
@@ -39,16 +39,16 @@ impl EntryFaultRule {
     ///
     /// # Errors
     /// As [`Fault::read`], and if `times` or `attempt` is invalid.
-    pub fn read(value: &Value) -> Result<Self, FieldError> {
+    pub fn from_value(value: &Value) -> Result<Self, FieldError> {
         let Value::Object(object) = value else {
-            let (fault, attempt) = (Fault::read(value)?, Vec::new());
+            let (fault, attempt) = (Fault::from_value(value)?, Vec::new());
             return Ok(Self { fault, times: None, attempt, repeats: false });
         };
         let fields = fields_of(value, "a fault: an object with a type")?;
-        let (times, attempt) = (times(fields)?, numbers(fields, "attempt")?);
+        let (times, attempt) = (read_times(fields)?, read_numbers(fields, "attempt")?);
         let mut own = object.clone();
         own.retain(|name, _| !LIMITS.contains(&name.as_str()));
-        Ok(Self { fault: Fault::read(&Value::Object(own))?, times, attempt, repeats: false })
+        Ok(Self { fault: Fault::from_value(&Value::Object(own))?, times, attempt, repeats: false })
     }
 
     /// Returns at how many calls the fault happens at most; `None` for no limit. `alone` says
@@ -56,7 +56,7 @@ impl EntryFaultRule {
     ///
     /// If the entry does not say, a fault in place of an answer happens at every call, and one
     /// beside an answer at one call, unless it `repeats`, or its type or `attempt` limits it.
-    pub fn limit(&self, alone: bool) -> Option<u32> {
+    pub fn call_limit(&self, alone: bool) -> Option<u32> {
         match self.times {
             Some(FaultTimes::AtMost(times)) => Some(times),
             Some(FaultTimes::Always) => None,
@@ -70,12 +70,13 @@ impl EntryFaultRule {
 }
 
 /// Reads a number from 1, or `always`.
-fn times(fields: FieldReader<'_>) -> FieldResult<FaultTimes> {
+fn read_times(fields: FieldReader<'_>) -> FieldResult<FaultTimes> {
     if fields.get("times").and_then(Value::as_str) == Some(ALWAYS) {
         return Ok(Some(FaultTimes::Always));
     }
-    let found = count(fields, "times", 1);
-    let found = found.map_err(|_| fields.wrong("times", "a whole number from 1, or \"always\""))?;
+    let found = read_count(fields, "times", 1);
+    let found =
+        found.map_err(|_| fields.wrong_value("times", "a whole number from 1, or \"always\""))?;
     Ok(found.map(FaultTimes::AtMost))
 }
 
@@ -85,7 +86,7 @@ mod tests {
     use serde_json::json;
 
     fn read(value: Value) -> Result<EntryFaultRule, String> {
-        EntryFaultRule::read(&value).map_err(|error| error.to_string())
+        EntryFaultRule::from_value(&value).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -117,10 +118,14 @@ mod tests {
             (json!({ "type": "recover_after", "failures": 2 }), None, None),
         ] {
             let rule = read(fault.clone()).unwrap();
-            assert_eq!((rule.limit(false), rule.limit(true)), (beside, alone), "{fault}");
+            assert_eq!((rule.call_limit(false), rule.call_limit(true)), (beside, alone), "{fault}");
             let repeated = EntryFaultRule { repeats: true, ..rule };
             let beside = beside.filter(|_| fault.get("times").is_some());
-            assert_eq!((repeated.limit(false), repeated.limit(true)), (beside, alone), "{fault}");
+            assert_eq!(
+                (repeated.call_limit(false), repeated.call_limit(true)),
+                (beside, alone),
+                "{fault}"
+            );
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::broken_json::broken as cut_short;
+use crate::broken_json::cut_text as cut_short;
 use crate::broken_message;
 use loomrec_provider::Framing;
 use loomrec_provider::framing::events;
@@ -20,7 +20,7 @@ pub(super) struct EventParts<'a> {
 
 impl<'a> EventParts<'a> {
     /// The parts of an event; `first` says whether it is the stream's first.
-    pub(super) fn of(framing: Framing, event: &'a [u8], first: bool) -> Self {
+    pub(super) fn from_event(framing: Framing, event: &'a [u8], first: bool) -> Self {
         let (before, rest) = match framing {
             Framing::Array => event.split_at(before_element(event, first)),
             _ => event.split_at(0),
@@ -77,7 +77,7 @@ fn blank_line(event: &[u8]) -> usize {
 /// whether it is the stream's first.
 pub(super) fn with_data(framing: Framing, event: &[u8], data: &str, first: bool) -> Vec<u8> {
     let data = data.as_bytes();
-    let parts = EventParts::of(framing, event, first);
+    let parts = EventParts::from_event(framing, event, first);
     match framing {
         Framing::Sse => [&with_lines(parts.itself, data), parts.end].concat(),
         Framing::Lines | Framing::Array => [parts.before, data, parts.end].concat(),
@@ -116,9 +116,9 @@ fn with_lines(event: &[u8], data: &[u8]) -> Vec<u8> {
 }
 
 /// Returns the event with at most half of its data, so that the data does not parse.
-pub(super) fn broken(framing: Framing, event: &[u8], first: bool) -> Vec<u8> {
+pub(super) fn with_broken_data(framing: Framing, event: &[u8], first: bool) -> Vec<u8> {
     let data = match framing {
-        Framing::Array => Some(EventParts::of(framing, event, first).itself.to_vec()),
+        Framing::Array => Some(EventParts::from_event(framing, event, first).itself.to_vec()),
         _ => events(framing, event).find_map(|event| event.data.map(Cow::into_owned)),
     };
     let data = data.unwrap_or_default();

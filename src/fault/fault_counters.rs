@@ -103,14 +103,14 @@ pub struct FaultCounters {
 
 impl FaultCounters {
     /// Creates the counters of a session that shares the recording of a run.
-    pub fn sharing(of_run: Arc<Self>) -> Self {
+    pub fn with_shared_run(of_run: Arc<Self>) -> Self {
         Self { of_run: Some(of_run), ..Self::default() }
     }
 
     /// Adds a fault that is declared before the run.
     pub fn declare(&self, declared: DeclaredFaultName) {
         let DeclaredFaultName { source, rule, kind, is_at_accept } = declared;
-        self.with(source, &rule, |counter| {
+        self.change_own_counter(source, &rule, |counter| {
             counter.kind = kind;
             counter.is_at_accept = is_at_accept;
             counter.is_declared = true;
@@ -118,31 +118,31 @@ impl FaultCounters {
     }
 
     /// Counts a call that a fault matches.
-    pub(super) fn matched(&self, source: FaultSource, rule: &Arc<str>, fault: &Fault) {
-        self.change(source, rule, |counter| {
+    pub(super) fn count_matched(&self, source: FaultSource, rule: &Arc<str>, fault: &Fault) {
+        self.change_counter(source, rule, |counter| {
             counter.kind = fault.name();
             counter.count.matched += 1;
         });
     }
 
     /// Counts a fault that has happened.
-    pub(super) fn fired(&self, source: FaultSource, rule: &Arc<str>) {
-        self.change(source, rule, |counter| counter.count.fired += 1);
+    pub(super) fn count_fired(&self, source: FaultSource, rule: &Arc<str>) {
+        self.change_counter(source, rule, |counter| counter.count.fired += 1);
     }
 
     /// Counts a matching call that chance decided against.
-    pub(super) fn spared(&self, source: FaultSource, rule: &Arc<str>) {
-        self.change(source, rule, |counter| counter.spared += 1);
+    pub(super) fn count_spared(&self, source: FaultSource, rule: &Arc<str>) {
+        self.change_counter(source, rule, |counter| counter.spared += 1);
     }
 
     /// Counts a call that another fault came first for.
-    pub(super) fn overruled(&self, source: FaultSource, rule: &Arc<str>) {
-        self.change(source, rule, |counter| counter.overruled += 1);
+    pub(super) fn count_overruled(&self, source: FaultSource, rule: &Arc<str>) {
+        self.change_counter(source, rule, |counter| counter.overruled += 1);
     }
 
     /// Notes a call that matches except for its number.
     pub(super) fn other_number(&self, source: FaultSource, rule: &Arc<str>, number: OtherNumber) {
-        self.change(source, rule, |counter| {
+        self.change_counter(source, rule, |counter| {
             let before = counter.other_number.as_ref().map_or(0, |number| number.latest);
             let latest = number.latest.max(before);
             counter.other_number = Some(OtherNumber { latest, ..number.clone() });
@@ -150,9 +150,9 @@ impl FaultCounters {
     }
 
     /// Notes why a fault could not happen to a call that it was decided for.
-    pub(super) fn hindered(&self, source: FaultSource, rule: &Arc<str>, why: &FaultObstacle) {
+    pub(super) fn note_obstacle(&self, source: FaultSource, rule: &Arc<str>, why: &FaultObstacle) {
         let text = why.to_string();
-        self.change(source, rule, |counter| {
+        self.change_counter(source, rule, |counter| {
             if counter.obstacles.len() < MOST_REASONS || counter.obstacles.contains_key(&text) {
                 *counter.obstacles.entry(text.clone()).or_default() += 1;
             }
@@ -161,7 +161,7 @@ impl FaultCounters {
 
     /// Returns the counts of all declared faults of plans and flags, and of every other one that
     /// matched a call.
-    pub fn counts(&self) -> BTreeMap<(FaultSource, Arc<str>), RuleCount> {
+    pub fn rule_counts(&self) -> BTreeMap<(FaultSource, Arc<str>), RuleCount> {
         let counters = self.counters.lock().unwrap_or_else(PoisonError::into_inner);
         let is_listed = |source: FaultSource, counter: &FaultCounter| {
             source.is_planned() || counter.count.matched > 0
@@ -179,7 +179,7 @@ impl FaultCounters {
     /// Returns the faults that never happened although they were declared before the run, or
     /// decided for a call. What the entries of a shared recording declare is left to the run, unless
     /// a call of this session matched it.
-    pub fn untested(&self) -> Vec<UntestedFault> {
+    pub fn untested_faults(&self) -> Vec<UntestedFault> {
         let counters = self.counters.lock().unwrap_or_else(PoisonError::into_inner);
         let is_due = |source: FaultSource, counter: &FaultCounter| {
             counter.count.matched > 0
@@ -193,7 +193,7 @@ impl FaultCounters {
             rule: Arc::clone(rule),
             kind: counter.kind,
             matched: counter.count.matched,
-            why: counter.why(*source),
+            why: counter.untested_reason(*source),
         });
         untested.collect()
     }
@@ -212,15 +212,25 @@ impl FaultCounters {
     }
 
     /// Changes the counter of a fault, and that of the run if the run declares it, too.
-    fn change(&self, source: FaultSource, rule: &Arc<str>, change: impl Fn(&mut FaultCounter)) {
-        self.with(source, rule, &change);
+    fn change_counter(
+        &self,
+        source: FaultSource,
+        rule: &Arc<str>,
+        change: impl Fn(&mut FaultCounter),
+    ) {
+        self.change_own_counter(source, rule, &change);
         if let Some(run) = &self.of_run {
             let mut counters = run.counters.lock().unwrap_or_else(PoisonError::into_inner);
             counters.get_mut(&(source, Arc::clone(rule))).into_iter().for_each(change);
         }
     }
 
-    fn with(&self, source: FaultSource, rule: &Arc<str>, change: impl FnOnce(&mut FaultCounter)) {
+    fn change_own_counter(
+        &self,
+        source: FaultSource,
+        rule: &Arc<str>,
+        change: impl FnOnce(&mut FaultCounter),
+    ) {
         let mut counters = self.counters.lock().unwrap_or_else(PoisonError::into_inner);
         change(counters.entry((source, Arc::clone(rule))).or_default());
     }
@@ -228,7 +238,7 @@ impl FaultCounters {
 
 impl FaultCounter {
     /// Returns why the fault never happened.
-    fn why(&self, source: FaultSource) -> String {
+    fn untested_reason(&self, source: FaultSource) -> String {
         if !self.obstacles.is_empty() {
             let mut why: Vec<&str> = self.obstacles.keys().map(String::as_str).collect();
             why.truncate(SHOWN_REASONS);

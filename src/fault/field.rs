@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use loomrec_identity::typed_field::{
-    FieldError, FieldReader, FieldResult, FieldStyle, NullRule, PlaceForm, ShownValue, quoted,
+    FieldError, FieldReader, FieldResult, FieldStyle, NullRule, PlaceForm, ShownValue, quoted_text,
     shown_value, whole_number,
 };
 
@@ -35,55 +35,58 @@ pub(super) fn one_of(fields: FieldReader<'_>, names: &[&'static str]) -> FieldRe
     match (given.next(), given.next()) {
         (Some(one), Some(other)) => {
             let why = format!("it cannot be combined with {one}: give only one of them");
-            Err(FieldError::other(fields.place(other), why))
+            Err(FieldError::from_reason(fields.field_place(other), why))
         }
         (one, _) => Ok(one),
     }
 }
 
 /// A whole number from `least` to the largest `u32`.
-pub(super) fn count(fields: FieldReader<'_>, name: &str, least: u32) -> FieldResult<u32> {
+pub(super) fn read_count(fields: FieldReader<'_>, name: &str, least: u32) -> FieldResult<u32> {
     let expected = format!("a whole number from {least} to {}", u32::MAX);
-    let found = fields.whole(name, u64::from(least)..=u64::from(u32::MAX), &expected)?;
+    let found =
+        fields.read_whole_number(name, u64::from(least)..=u64::from(u32::MAX), &expected)?;
     Ok(found.and_then(|count| u32::try_from(count).ok()))
 }
 
 /// A number of bytes.
 pub(super) fn byte_count(fields: FieldReader<'_>, name: &str, least: u64) -> FieldResult<u64> {
     let expected = format!("a whole number of bytes, from {least} to 2^40");
-    fields.whole(name, least..=MOST_BYTES, &expected)
+    fields.read_whole_number(name, least..=MOST_BYTES, &expected)
 }
 
 /// A time in milliseconds.
-pub(super) fn milliseconds(fields: FieldReader<'_>, name: &str) -> FieldResult<u64> {
-    fields.whole(name, 0..=LONGEST_MS, MILLISECONDS)
+pub(super) fn read_milliseconds(fields: FieldReader<'_>, name: &str) -> FieldResult<u64> {
+    fields.read_whole_number(name, 0..=LONGEST_MS, MILLISECONDS)
 }
 
 /// The wait of every call before any other action.
 pub(super) fn leading_delay(fields: FieldReader<'_>, name: &str) -> FieldResult<u64> {
-    fields.whole(name, 0..=LONGEST_LEADING_DELAY, "whole milliseconds, from 0 to 30000")
+    fields.read_whole_number(name, 0..=LONGEST_LEADING_DELAY, "whole milliseconds, from 0 to 30000")
 }
 
 /// A rate from 0 to 1.
-pub(super) fn rate(fields: FieldReader<'_>, name: &str) -> FieldResult<f64> {
-    let rate = fields.number(name, 0.0..=1.0, "a rate, from 0 to 1")?;
+pub(super) fn read_rate(fields: FieldReader<'_>, name: &str) -> FieldResult<f64> {
+    let rate = fields.read_number(name, 0.0..=1.0, "a rate, from 0 to 1")?;
     // Negative zero becomes zero.
     Ok(rate.map(|rate| rate + 0.0))
 }
 
 /// An object of headers: a value, or a list of values, for each name.
-pub(super) fn headers(
+pub(super) fn read_headers(
     fields: FieldReader<'_>,
     name: &str,
 ) -> Result<Vec<(String, String)>, FieldError> {
-    let Some(map) = fields.object(name, "an object of headers")? else { return Ok(Vec::new()) };
-    let place = fields.place(name);
+    let Some(map) = fields.read_object(name, "an object of headers")? else {
+        return Ok(Vec::new());
+    };
+    let place = fields.field_place(name);
     let inner = FieldReader::new(map, &place, STYLE);
     let mut headers = Vec::new();
     for (header, value) in map {
         if http::HeaderName::from_bytes(header.as_bytes()).is_err() {
-            let why = format!("{} cannot be the name of a header", quoted(header));
-            return Err(FieldError::other(inner.place(header), why));
+            let why = format!("{} cannot be the name of a header", quoted_text(header));
+            return Err(FieldError::from_reason(inner.field_place(header), why));
         }
         let values = match value {
             Value::Array(values) => values.as_slice(),
@@ -92,7 +95,7 @@ pub(super) fn headers(
         for value in values {
             let text = header_value(value).ok_or_else(|| {
                 let expected = "a header's value: a string on one line, or a number";
-                FieldError::unexpected(inner.place(header), expected, shown_value(value))
+                FieldError::unexpected(inner.field_place(header), expected, shown_value(value))
             })?;
             headers.push((header.clone(), text));
         }
@@ -111,7 +114,7 @@ fn header_value(value: &Value) -> Option<String> {
 }
 
 /// Reads a field that holds one value or a list. `read` converts each value.
-pub(super) fn each<T>(
+pub(super) fn read_values<T>(
     fields: FieldReader<'_>,
     name: &str,
     expected: &str,
@@ -122,19 +125,20 @@ pub(super) fn each<T>(
         Some(Value::Array(values)) if !values.is_empty() => values.as_slice(),
         Some(Value::Array(_)) => {
             let why = format!("an empty list matches no call: expected {expected}");
-            return Err(FieldError::other(fields.place(name), why));
+            return Err(FieldError::from_reason(fields.field_place(name), why));
         }
         Some(one) => std::slice::from_ref(one),
     };
     let one = |value: &Value| {
-        read(value)
-            .ok_or_else(|| FieldError::unexpected(fields.place(name), expected, shown_value(value)))
+        read(value).ok_or_else(|| {
+            FieldError::unexpected(fields.field_place(name), expected, shown_value(value))
+        })
     };
     values.iter().map(one).collect()
 }
 
 /// A number from 1, or a list of them.
-pub(super) fn numbers(fields: FieldReader<'_>, name: &str) -> Result<Vec<u64>, FieldError> {
+pub(super) fn read_numbers(fields: FieldReader<'_>, name: &str) -> Result<Vec<u64>, FieldError> {
     let read = |value: &Value| whole_number(value).filter(|number| *number > 0);
-    each(fields, name, "a whole number from 1, or a list of them", read)
+    read_values(fields, name, "a whole number from 1, or a list of them", read)
 }

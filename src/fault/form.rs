@@ -114,12 +114,12 @@ impl FaultForm {
     }
 
     /// The names of its fields.
-    pub(super) fn names(&self) -> Vec<&'static str> {
+    pub(super) fn field_names(&self) -> Vec<&'static str> {
         self.fields.iter().map(|(name, _)| *name).collect()
     }
 
     /// The names of all types.
-    pub(super) fn all() -> Vec<&'static str> {
+    pub(super) fn all_names() -> Vec<&'static str> {
         FORMS.iter().map(|form| form.name).collect()
     }
 }
@@ -132,6 +132,6 @@ impl super::Fault {
 
     /// Returns the names of all types.
     pub fn type_names() -> Vec<&'static str> {
-        FaultForm::all()
+        FaultForm::all_names()
     }
 }

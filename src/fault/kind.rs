@@ -277,7 +277,7 @@ impl Fault {
     }
 
     /// The exception that it names, as Python calls it.
-    pub fn exception(&self) -> Option<&'static str> {
+    pub fn exception_name(&self) -> Option<&'static str> {
         match self {
             Self::StreamTruncate(truncation) => truncation.exception,
             _ => None,

@@ -59,7 +59,7 @@ pub use kind::{CountPer, Fault, GarbleKind, HttpError};
 pub use message_transform::{MessageStep, MessageTransform, ServerMessage};
 pub use obstacle::{FaultObstacle, PlaceUnit};
 pub use plan::{CallFacts, FaultPlan, FaultRule, FaultTarget, LazyBody, PlanError, RuleMatch};
-pub use rewrite::{NotApplicable, rewrite};
+pub use rewrite::{NotApplicable, rewrite_answer};
 pub use run_time_chaos::{ChaosChange, ChaosChanges, ChaosScope, RunTimeChaos, TooManyScopes};
 pub use synthetic_response::{AnswerSubstitute, SyntheticResponse, substitute_for};
 pub use tool_fault::{ToolCallChange, ToolFault, ToolReplacement, ToolResultMode};

@@ -3,7 +3,7 @@
 
 use bytes::Bytes;
 
-use super::broken_json::broken;
+use super::broken_json::cut_text;
 use super::{
     ConnectionCut, Fault, FaultObstacle, FaultPoint, GarbleKind, NotApplicable, PlaceUnit,
     SocketClose, Truncation, TruncationEnd,
@@ -68,11 +68,11 @@ impl MessageTransform {
     pub fn new(fault: &Fault) -> Result<Self, FaultObstacle> {
         let change = match fault {
             Fault::StreamTruncate(truncation) => {
-                MessageChange::Stop(place(truncation.after)?, end_step(truncation)?)
+                MessageChange::Stop(strike_place(truncation.after)?, end_step(truncation)?)
             }
             Fault::StreamStall { after, for_ms } => {
                 let step = for_ms.map_or(MessageStep::Stall, MessageStep::Wait);
-                MessageChange::Stop(place(*after)?, step)
+                MessageChange::Stop(strike_place(*after)?, step)
             }
             Fault::StreamGarble { how: GarbleKind::MissingTerminator, .. } => {
                 return Err(FaultObstacle::NoTerminator);
@@ -94,7 +94,7 @@ impl MessageTransform {
     /// Why it does not happen.
     pub fn try_on(mut self, messages: usize) -> Result<(), FaultObstacle> {
         let message = ServerMessage { data: Bytes::new(), is_text: true };
-        self.begin();
+        self.first_steps();
         for _ in 0..messages {
             self.feed(message.clone());
             if self.has_struck {
@@ -105,7 +105,7 @@ impl MessageTransform {
     }
 
     /// Returns the steps before the first message.
-    pub fn begin(&mut self) -> Vec<MessageStep> {
+    pub fn first_steps(&mut self) -> Vec<MessageStep> {
         self.stop_here()
     }
 
@@ -115,7 +115,9 @@ impl MessageTransform {
         self.count += 1;
         let held = self.held.take();
         let mut sent = match self.change {
-            MessageChange::Garble(place, how) if place == index => self.garbled(how, message),
+            MessageChange::Garble(place, how) if place == index => {
+                self.garble_message(how, message)
+            }
             MessageChange::Late(_) => {
                 self.has_struck = true;
                 vec![message]
@@ -190,7 +192,7 @@ impl MessageTransform {
     }
 
     /// Returns what is sent in place of a message.
-    fn garbled(&mut self, how: GarbleKind, message: ServerMessage) -> Vec<ServerMessage> {
+    fn garble_message(&mut self, how: GarbleKind, message: ServerMessage) -> Vec<ServerMessage> {
         // A message that changes places with the next does so once that is there.
         self.has_struck = how != GarbleKind::Reordered;
         match how {
@@ -208,7 +210,7 @@ impl MessageTransform {
 }
 
 /// Returns after how many messages a fault strikes.
-fn place(after: FaultPoint) -> Result<usize, FaultObstacle> {
+fn strike_place(after: FaultPoint) -> Result<usize, FaultObstacle> {
     match after {
         FaultPoint::Default => Ok(USUAL_PLACE),
         FaultPoint::Chunks(count) | FaultPoint::Events(count) => Ok(count),
@@ -233,7 +235,7 @@ fn end_step(truncation: &Truncation) -> Result<MessageStep, FaultObstacle> {
 /// Returns at most half of a message, so that it does not parse.
 fn broken_message(ServerMessage { data, is_text }: ServerMessage) -> ServerMessage {
     let data = match std::str::from_utf8(&data) {
-        Ok(text) => broken(text).into(),
+        Ok(text) => cut_text(text).into(),
         Err(_) => data.slice(..data.len() / 2),
     };
     ServerMessage { data, is_text }
@@ -250,7 +252,7 @@ mod tests {
     /// The steps of a fault on three messages, in words, and whether it has happened.
     fn steps(fault: &str) -> (Vec<String>, bool) {
         let mut transform = MessageTransform::new(&Fault::parse(fault).unwrap()).unwrap();
-        let mut steps = transform.begin();
+        let mut steps = transform.first_steps();
         for text in ["[1]", "[2]", "[3]"] {
             steps.append(&mut transform.feed(message(text)));
         }
@@ -288,7 +290,7 @@ mod tests {
         let fault = Fault::parse("stream_garble:0;how=reordered").unwrap();
         let mut transform = MessageTransform::new(&fault).unwrap();
         let sent = |text: &str| vec![MessageStep::Send(message(text))];
-        assert_eq!((transform.begin(), transform.is_holding()), (Vec::new(), false));
+        assert_eq!((transform.first_steps(), transform.is_holding()), (Vec::new(), false));
         assert_eq!((transform.feed(message("[1]")), transform.is_holding()), (Vec::new(), true));
         assert_eq!(transform.stop_holding(), sent("[1]"));
         assert_eq!((transform.feed(message("[2]")), transform.is_holding()), (sent("[2]"), false));

@@ -15,10 +15,10 @@ use serde_json::Value;
 
 use super::chaos::ChaosRates;
 use super::fault_source::FaultSource;
-use super::field::{count, fields_of, rate};
+use super::field::{fields_of, read_count, read_rate};
 use super::kind::{CountPer, Fault};
 use super::recovery::RecoveryBudget;
-use loomrec_identity::typed_field::{FieldError, FieldReader, quoted};
+use loomrec_identity::typed_field::{FieldError, FieldReader, quoted_text};
 
 pub use body::{ExpectedValue, LazyBody};
 pub use condition::{CallFacts, RuleMatch};
@@ -64,8 +64,9 @@ impl PlanBlocks {
 /// Reads the block `recovery`.
 fn own_budget(fields: FieldReader<'_>) -> Result<Option<RecoveryBudget>, FieldError> {
     let read = |value| {
-        RecoveryBudget::read(value)
-            .map_err(|error| FieldError::other(fields.place(RECOVERY), error.to_string()))
+        RecoveryBudget::from_value(value).map_err(|error| {
+            FieldError::from_reason(fields.field_place(RECOVERY), error.to_string())
+        })
     };
     fields.get(RECOVERY).map(read).transpose()
 }
@@ -107,7 +108,7 @@ impl std::fmt::Display for RuleName<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.0 {
             None => Ok(()),
-            Some(name) => write!(f, " ({})", quoted(name)),
+            Some(name) => write!(f, " ({})", quoted_text(name)),
         }
     }
 }
@@ -136,14 +137,16 @@ impl FaultPlan {
         let fields = fields_of(value, "a plan: an object with rules")?;
         let has_faults = blocks.names.first().is_some_and(|name| fields.get(name).is_some());
         let others = if has_faults { blocks.unread } else { &[] };
-        fields.only("a plan", &[&PLAN[..], blocks.names, &[RECOVERY], others].concat())?;
-        let seed = fields.whole("seed", 0..=u64::MAX, "a whole number from 0 to 2^64 - 1")?;
+        fields
+            .refuse_unknown("a plan", &[&PLAN[..], blocks.names, &[RECOVERY], others].concat())?;
+        let seed =
+            fields.read_whole_number("seed", 0..=u64::MAX, "a whole number from 0 to 2^64 - 1")?;
         let chaos = match fields.get("chaos") {
-            Some(chaos) => ChaosRates::read(chaos).map_err(|error| error.under("/chaos"))?,
+            Some(chaos) => ChaosRates::from_value(chaos).map_err(|error| error.under("/chaos"))?,
             None => ChaosRates::default(),
         };
-        let rules = fields.list("rules", "a list of rules")?.unwrap_or_default().iter();
-        let rules = rules.enumerate().map(|(at, value)| rule(at + 1, value));
+        let rules = fields.read_list("rules", "a list of rules")?.unwrap_or_default().iter();
+        let rules = rules.enumerate().map(|(at, value)| read_numbered_rule(at + 1, value));
         let mut rules = rules.collect::<Result<Vec<_>, _>>()?;
         rules.extend((blocks.rules)(fields)?);
         let recovery = (blocks.budget)(fields)?;
@@ -160,7 +163,7 @@ impl FaultPlan {
     }
 }
 
-fn rule(number: usize, value: &Value) -> Result<FaultRule, PlanError> {
+fn read_numbered_rule(number: usize, value: &Value) -> Result<FaultRule, PlanError> {
     let name = value.get("name").and_then(Value::as_str).map(str::to_owned);
     read_rule(number, value).map_err(|problem| PlanError::Rule {
         number,
@@ -171,29 +174,29 @@ fn rule(number: usize, value: &Value) -> Result<FaultRule, PlanError> {
 
 fn read_rule(number: usize, value: &Value) -> Result<FaultRule, FieldError> {
     let fields = fields_of(value, "a rule: an object with a fault")?;
-    fields.only("a rule", &RULE)?;
+    fields.refuse_unknown("a rule", &RULE)?;
     let fault = match fields.get("fault") {
-        Some(fault) => Fault::read(fault).map_err(|error| error.under("/fault"))?,
+        Some(fault) => Fault::from_value(fault).map_err(|error| error.under("/fault"))?,
         None => {
-            return Err(FieldError::other(
+            return Err(FieldError::from_reason(
                 "/fault",
                 "a rule needs it: the fault that its calls get",
             ));
         }
     };
     let when = match fields.get("match") {
-        Some(when) => RuleMatch::read(when).map_err(|error| error.under("/match"))?,
+        Some(when) => RuleMatch::from_value(when).map_err(|error| error.under("/match"))?,
         None => RuleMatch::default(),
     };
-    let name = match fields.text("name")? {
+    let name = match fields.read_text("name")? {
         Some(name) if name.is_empty() || name.contains(char::is_control) => {
-            return Err(fields.wrong("name", "some characters on one line"));
+            return Err(fields.wrong_value("name", "some characters on one line"));
         }
         Some(name) => name,
         None => format!("rule {number} ({})", fault.name()),
     };
-    let (times, probability) = (count(fields, "times", 1)?, rate(fields, "probability")?);
-    let (per, target) = (fields.word("per", &CountPer::WORDS)?, None);
+    let (times, probability) = (read_count(fields, "times", 1)?, read_rate(fields, "probability")?);
+    let (per, target) = (fields.read_word("per", &CountPer::WORDS)?, None);
     Ok(FaultRule { name, when, fault, times, per, probability, target, source: FaultSource::Plan })
 }
 

@@ -3,7 +3,9 @@
 
 use serde_json::Value;
 
-use super::field::{MOST_BYTES, byte_count, count, fields_of, headers, milliseconds, one_of};
+use super::field::{
+    MOST_BYTES, byte_count, fields_of, one_of, read_count, read_headers, read_milliseconds,
+};
 use super::form::FaultForm;
 use super::kind::{CountPer, Fault, GarbleKind, HANG_MS, HttpError};
 use super::tool_fault::{ToolCallChange, ToolFault, ToolReplacement, ToolResultMode};
@@ -64,83 +66,89 @@ impl Fault {
     /// # Errors
     /// If the type or a field is unknown, a value has the wrong type or is out of range, or a field
     /// is missing.
-    pub fn read(value: &Value) -> Result<Self, FieldError> {
+    pub fn from_value(value: &Value) -> Result<Self, FieldError> {
         match value {
             Value::String(text) => Self::parse(text),
-            value => read(value),
+            value => read_object(value),
         }
     }
 }
 
-fn read(value: &Value) -> Result<Fault, FieldError> {
+fn read_object(value: &Value) -> Result<Fault, FieldError> {
     let fields = fields_of(value, "a fault: an object with a type, or its form of text")?;
     let form = match fields.get("type") {
-        Some(Value::String(name)) => FaultForm::find(name)
-            .ok_or_else(|| FieldError::unknown_word("/type", "fault", name, &FaultForm::all()))?,
-        Some(_) => return Err(fields.wrong("type", "the name of a fault")),
+        Some(Value::String(name)) => FaultForm::find(name).ok_or_else(|| {
+            FieldError::unknown_word("/type", "fault", name, &FaultForm::all_names())
+        })?,
+        Some(_) => return Err(fields.wrong_value("type", "the name of a fault")),
         None => {
-            let why = format!("a fault needs a type: {}", FaultForm::all().join(", "));
-            return Err(FieldError::other("/type", why));
+            let why = format!("a fault needs a type: {}", FaultForm::all_names().join(", "));
+            return Err(FieldError::from_reason("/type", why));
         }
     };
-    let mut known = form.names();
+    let mut known = form.field_names();
     known.push("type");
-    fields.only(form.name, &known)?;
-    typed(form, fields)
+    fields.refuse_unknown(form.name, &known)?;
+    read_typed_fault(form, fields)
 }
 
-fn typed(form: &FaultForm, fields: FieldReader<'_>) -> Result<Fault, FieldError> {
+fn read_typed_fault(form: &FaultForm, fields: FieldReader<'_>) -> Result<Fault, FieldError> {
     let need = |name: &str, what: &str| {
-        FieldError::other(fields.place(name), format!("{} needs it: {what}", form.name))
+        FieldError::from_reason(fields.field_place(name), format!("{} needs it: {what}", form.name))
     };
-    let wait =
-        |name| milliseconds(fields, name)?.ok_or_else(|| need(name, "milliseconds, such as 5000"));
+    let wait = |name| {
+        read_milliseconds(fields, name)?.ok_or_else(|| need(name, "milliseconds, such as 5000"))
+    };
     let bytes =
         |name| byte_count(fields, name, 1)?.ok_or_else(|| need(name, "a number of bytes, from 1"));
     Ok(match form.name {
         "timeout" => Fault::Timeout { after_ms: wait("after_ms")? },
-        "hang" => Fault::Hang { max_ms: milliseconds(fields, "max_ms")?.unwrap_or(HANG_MS) },
-        "wedged" => Fault::Wedged { max_ms: milliseconds(fields, "max_ms")?.unwrap_or(HANG_MS) },
+        "hang" => Fault::Hang { max_ms: read_milliseconds(fields, "max_ms")?.unwrap_or(HANG_MS) },
+        "wedged" => {
+            Fault::Wedged { max_ms: read_milliseconds(fields, "max_ms")?.unwrap_or(HANG_MS) }
+        }
         "slow" => Fault::Slow { delay_ms: wait("delay_ms")? },
         "recover_after" => Fault::RecoverAfter {
-            failures: count(fields, "failures", 0)?
+            failures: read_count(fields, "failures", 0)?
                 .ok_or_else(|| need("failures", "how many calls fail, such as 2"))?,
-            per: fields.word("per", &CountPer::WORDS)?.unwrap_or_default(),
-            fault: Box::new(inner(fields)?),
+            per: fields.read_word("per", &CountPer::WORDS)?.unwrap_or_default(),
+            fault: Box::new(read_inner_fault(fields)?),
         },
         "http_error" => Fault::HttpError(http_error(fields)?),
-        "malformed_response" => Fault::MalformedResponse { raw: fields.text("raw")? },
-        "stream_truncate" => Fault::StreamTruncate(truncation(fields)?),
+        "malformed_response" => Fault::MalformedResponse { raw: fields.read_text("raw")? },
+        "stream_truncate" => Fault::StreamTruncate(read_truncation(fields)?),
         "connection_reset" => Fault::ConnectionReset,
         "connection_drop" => Fault::ConnectionDrop,
         "partial_response" => partial_response(fields)?,
         "tool_call_fault" => Fault::ToolCallFault { change: tool_change(fields)? },
         "tool_result_fault" => tool_result(fields)?,
-        "stream_stall" => {
-            Fault::StreamStall { after: after(fields)?, for_ms: milliseconds(fields, "for_ms")? }
-        }
+        "stream_stall" => Fault::StreamStall {
+            after: read_place(fields)?,
+            for_ms: read_milliseconds(fields, "for_ms")?,
+        },
         "throttle" => Fault::Throttle { bytes_per_second: bytes("bytes_per_second")? },
         "slice" => Fault::Slice {
-            bytes: size(bytes("bytes")?),
-            delay_ms: milliseconds(fields, "delay_ms")?.unwrap_or(0),
+            bytes: saturating_size(bytes("bytes")?),
+            delay_ms: read_milliseconds(fields, "delay_ms")?.unwrap_or(0),
         },
         "stream_garble" => Fault::StreamGarble {
-            chunk: count(fields, "chunk", 0)?.map_or(0, |count| size(u64::from(count))),
-            how: fields.word("how", &GARBLES)?.unwrap_or_default(),
+            chunk: read_count(fields, "chunk", 0)?
+                .map_or(0, |count| saturating_size(u64::from(count))),
+            how: fields.read_word("how", &GARBLES)?.unwrap_or_default(),
         },
-        "wrong_length" => Fault::WrongLength { by: difference(fields)? },
+        "wrong_length" => Fault::WrongLength { by: read_difference(fields)? },
         "bad_encoding" => Fault::BadEncoding,
         "drop" => Fault::Drop,
         "rate_limit" => Fault::RateLimit,
-        "malformed" => Fault::Malformed { whole: fields.flag("whole")?.unwrap_or(false) },
+        "malformed" => Fault::Malformed { whole: fields.read_flag("whole")?.unwrap_or(false) },
         _ => Fault::Disconnect,
     })
 }
 
 /// Reads the fault within a `recover_after`, which cannot be another `recover_after`.
-fn inner(fields: FieldReader<'_>) -> Result<Fault, FieldError> {
+fn read_inner_fault(fields: FieldReader<'_>) -> Result<Fault, FieldError> {
     let Some(value) = fields.get("fault") else { return Ok(Fault::Hang { max_ms: HANG_MS }) };
-    let nested = || FieldError::other("/fault", "a recover_after cannot contain another");
+    let nested = || FieldError::from_reason("/fault", "a recover_after cannot contain another");
     // Checked before the fault is read, because reading would recurse as deep as they are nested.
     let is_nested = match value {
         Value::String(text) => is_recover_after(text.split([':', ';']).next().unwrap_or_default()),
@@ -149,7 +157,7 @@ fn inner(fields: FieldReader<'_>) -> Result<Fault, FieldError> {
     if is_nested {
         return Err(nested());
     }
-    match Fault::read(value).map_err(|error| error.under("/fault"))? {
+    match Fault::from_value(value).map_err(|error| error.under("/fault"))? {
         Fault::RecoverAfter { .. } => Err(nested()),
         fault => Ok(fault),
     }
@@ -161,22 +169,23 @@ fn is_recover_after(name: &str) -> bool {
 
 fn http_error(fields: FieldReader<'_>) -> Result<HttpError, FieldError> {
     Ok(HttpError {
-        status_code: status(fields)?.unwrap_or(500),
-        headers: headers(fields, "headers")?,
+        status_code: read_status(fields)?.unwrap_or(500),
+        headers: read_headers(fields, "headers")?,
         body: fields.get("body").cloned(),
-        message: fields.text("message")?,
-        code: fields.text("code")?,
+        message: fields.read_text("message")?,
+        code: fields.read_text("code")?,
         retry_after: fields
-            .number("retry_after", 0.0..=86_400.0, "seconds, from 0 to 86400 (a day)")?
+            .read_number("retry_after", 0.0..=86_400.0, "seconds, from 0 to 86400 (a day)")?
             .map(|seconds| seconds + 0.0),
-        retry_after_ms: milliseconds(fields, "retry_after_ms")?,
-        x_should_retry: fields.flag("x_should_retry")?,
+        retry_after_ms: read_milliseconds(fields, "retry_after_ms")?,
+        x_should_retry: fields.read_flag("x_should_retry")?,
     })
 }
 
 /// The status of an error.
-fn status(fields: FieldReader<'_>) -> FieldResult<u16> {
-    let found = fields.whole("status_code", 400..=599, "an error's status, 400 to 599")?;
+fn read_status(fields: FieldReader<'_>) -> FieldResult<u16> {
+    let found =
+        fields.read_whole_number("status_code", 400..=599, "an error's status, 400 to 599")?;
     Ok(found.and_then(|status| u16::try_from(status).ok()))
 }
 
@@ -184,39 +193,39 @@ fn status(fields: FieldReader<'_>) -> FieldResult<u16> {
 fn tool_change(fields: FieldReader<'_>) -> Result<ToolCallChange, FieldError> {
     let replaced = ["name", "arguments"].into_iter().any(|name| fields.get(name).is_some());
     if !replaced {
-        return Ok(ToolCallChange::Broken(fields.word("mode", &MODES)?.unwrap_or_default()));
+        return Ok(ToolCallChange::Broken(fields.read_word("mode", &MODES)?.unwrap_or_default()));
     }
     if fields.get("mode").is_some() {
         let why = "it cannot be combined with name and arguments, which leave the call well formed";
-        return Err(FieldError::other(fields.place("mode"), why));
+        return Err(FieldError::from_reason(fields.field_place("mode"), why));
     }
-    let name = fields.text("name")?;
+    let name = fields.read_text("name")?;
     if name.as_deref() == Some("") {
-        return Err(fields.wrong("name", "the name of a tool"));
+        return Err(fields.wrong_value("name", "the name of a tool"));
     }
-    let arguments = fields.object("arguments", "an object of arguments")?.cloned();
+    let arguments = fields.read_object("arguments", "an object of arguments")?.cloned();
     Ok(ToolCallChange::Replaced(ToolReplacement { name, arguments }))
 }
 
 /// Reads how the result of a tool is broken.
 fn tool_result(fields: FieldReader<'_>) -> Result<Fault, FieldError> {
-    let mode = fields.word("mode", &RESULT_MODES)?.unwrap_or_default();
-    let message = fields.text("message")?;
+    let mode = fields.read_word("mode", &RESULT_MODES)?.unwrap_or_default();
+    let message = fields.read_text("message")?;
     if message.is_some() && mode != ToolResultMode::ToolError {
         let why = "only the mode tool_error has a message";
-        return Err(FieldError::other(fields.place("message"), why));
+        return Err(FieldError::from_reason(fields.field_place("message"), why));
     }
     Ok(Fault::ToolResultFault { mode, message })
 }
 
 /// Reads the place in the body from one of four fields; at most one may be given.
-fn after(fields: FieldReader<'_>) -> Result<FaultPoint, FieldError> {
+fn read_place(fields: FieldReader<'_>) -> Result<FaultPoint, FieldError> {
     Ok(match one_of(fields, &PLACES)? {
         Some("after_bytes") => {
             FaultPoint::Bytes(byte_count(fields, "after_bytes", 0)?.unwrap_or(0))
         }
         Some(name) => {
-            let count = size(u64::from(count(fields, name, 0)?.unwrap_or(0)));
+            let count = saturating_size(u64::from(read_count(fields, name, 0)?.unwrap_or(0)));
             match name {
                 "after_chunks" => FaultPoint::Chunks(count),
                 "after_text_events" => FaultPoint::TextEvents(count),
@@ -230,17 +239,17 @@ fn after(fields: FieldReader<'_>) -> Result<FaultPoint, FieldError> {
 /// Two fields that other programs write always have the same value: no tokens, and cut off by its
 /// length.
 fn partial_response(fields: FieldReader<'_>) -> Result<Fault, FieldError> {
-    fields.whole("completion_tokens", 0..=0, "0 (no other value is possible)")?;
+    fields.read_whole_number("completion_tokens", 0..=0, "0 (no other value is possible)")?;
     let reasons = [("length", ()), ("max_tokens", ()), ("MAX_TOKENS", ())];
-    fields.word("finish_reason", &reasons)?;
-    Ok(Fault::PartialResponse { content: fields.text("content")? })
+    fields.read_word("finish_reason", &reasons)?;
+    Ok(Fault::PartialResponse { content: fields.read_text("content")? })
 }
 
 /// Reads by how many bytes a length is wrong.
-fn difference(fields: FieldReader<'_>) -> Result<i64, FieldError> {
+fn read_difference(fields: FieldReader<'_>) -> Result<i64, FieldError> {
     let what = "a whole number of bytes, less or more than 0, such as 10 or -5";
     let Some(value) = fields.get("by") else {
-        return Err(FieldError::other("/by", format!("wrong_length needs it: {what}")));
+        return Err(FieldError::from_reason("/by", format!("wrong_length needs it: {what}")));
     };
     let digits = shown_value(value);
     let (negative, amount) = match digits.strip_prefix('-') {
@@ -250,33 +259,36 @@ fn difference(fields: FieldReader<'_>) -> Result<i64, FieldError> {
     let amount = amount.filter(|_| value.is_number()).as_ref().and_then(whole_number);
     match amount.filter(|amount| (1..=MOST_BYTES).contains(amount)).map(i64::try_from) {
         Some(Ok(amount)) => Ok(if negative { -amount } else { amount }),
-        _ => Err(fields.wrong("by", what)),
+        _ => Err(fields.wrong_value("by", what)),
     }
 }
 
 /// Converts a count; one that is too large saturates.
-fn size(count: u64) -> usize {
+fn saturating_size(count: u64) -> usize {
     usize::try_from(count).unwrap_or(usize::MAX)
 }
 
-fn truncation(fields: FieldReader<'_>) -> Result<Truncation, FieldError> {
-    let exception = exception(fields);
+fn read_truncation(fields: FieldReader<'_>) -> Result<Truncation, FieldError> {
+    let exception = read_exception(fields);
     let raise = match exception {
         Some((_, raise)) => Some(raise),
-        None => fields.word("raise", &RAISES)?,
+        None => fields.read_word("raise", &RAISES)?,
     };
     let close = socket_close(fields)?;
     let usual = if close.is_some() { TruncationEnd::Close } else { TruncationEnd::default() };
     let raise = raise.unwrap_or(usual);
     if close.is_some() && raise != TruncationEnd::Close {
-        return Err(FieldError::other(fields.place("code"), "it needs raise=close, or no raise"));
+        return Err(FieldError::from_reason(
+            fields.field_place("code"),
+            "it needs raise=close, or no raise",
+        ));
     }
     Ok(Truncation {
-        after: after(fields)?,
+        after: read_place(fields)?,
         raise,
         exception: exception.map(|(name, _)| name),
-        status_code: status(fields)?,
-        message: fields.text("message")?,
+        status_code: read_status(fields)?,
+        message: fields.read_text("message")?,
         close,
     })
 }
@@ -284,14 +296,14 @@ fn truncation(fields: FieldReader<'_>) -> Result<Truncation, FieldError> {
 /// Reads with what a WebSocket is closed.
 fn socket_close(fields: FieldReader<'_>) -> FieldResult<SocketClose> {
     let what = "a close code that may be sent: 1000 to 1003, 1007 to 1014, 3000 to 4999";
-    let code = fields.whole("code", 1000..=4999, what)?;
-    let reason = fields.text("reason")?;
+    let code = fields.read_whole_number("code", 1000..=4999, what)?;
+    let reason = fields.read_text("reason")?;
     match (code.and_then(|code| u16::try_from(code).ok()), &reason) {
         (None, None) => Ok(None),
-        (None, Some(_)) => Err(fields.wrong("reason", "a text beside a code")),
-        (Some(1004..=1006 | 1015..=2999), _) => Err(fields.wrong("code", what)),
+        (None, Some(_)) => Err(fields.wrong_value("reason", "a text beside a code")),
+        (Some(1004..=1006 | 1015..=2999), _) => Err(fields.wrong_value("code", what)),
         (Some(_), Some(reason)) if reason.len() > LONGEST_REASON => {
-            Err(fields.wrong("reason", "at most 123 bytes"))
+            Err(fields.wrong_value("reason", "at most 123 bytes"))
         }
         (Some(code), _) => Ok(Some(SocketClose { code, reason: reason.unwrap_or_default() })),
     }
@@ -299,7 +311,7 @@ fn socket_close(fields: FieldReader<'_>) -> FieldResult<SocketClose> {
 
 /// The exception that the field `raise` names, with its modules (`httpx.ReadError`) or without.
 /// `None` if it is not one of them.
-fn exception(fields: FieldReader<'_>) -> Option<(&'static str, TruncationEnd)> {
+fn read_exception(fields: FieldReader<'_>) -> Option<(&'static str, TruncationEnd)> {
     let named = fields.get("raise").and_then(Value::as_str)?;
     let name = named.rsplit_once('.').map_or(named, |(_, name)| name);
     RAISES[OWN_RAISES..].iter().copied().find(|(word, _)| *word == name)
@@ -307,25 +319,25 @@ fn exception(fields: FieldReader<'_>) -> Option<(&'static str, TruncationEnd)> {
 
 /// The word for how an answer ends early: the name of an exception, if it was given by that.
 pub(super) fn raise_word(truncation: &Truncation) -> &'static str {
-    truncation.exception.unwrap_or_else(|| word(&RAISES, truncation.raise))
+    truncation.exception.unwrap_or_else(|| word_for(&RAISES, truncation.raise))
 }
 
 /// The word for how a tool call is broken.
 pub(super) fn mode_word(mode: ToolFault) -> &'static str {
-    word(&MODES, mode)
+    word_for(&MODES, mode)
 }
 
 /// The word for how the result of a tool is broken.
 pub(super) fn result_mode_word(mode: ToolResultMode) -> &'static str {
-    word(&RESULT_MODES, mode)
+    word_for(&RESULT_MODES, mode)
 }
 
 /// The word for how an event is broken.
 pub(super) fn garble_word(how: GarbleKind) -> &'static str {
-    word(&GARBLES, how)
+    word_for(&GARBLES, how)
 }
 
-fn word<T: PartialEq>(known: &[(&'static str, T)], meant: T) -> &'static str {
+fn word_for<T: PartialEq>(known: &[(&'static str, T)], meant: T) -> &'static str {
     known.iter().find(|(_, meaning)| *meaning == meant).map_or("", |(word, _)| word)
 }
 

@@ -130,8 +130,9 @@ pub(crate) fn faults() -> impl Strategy<Value = Fault> {
 
 /// Any JSON made of parts of declared faults.
 fn anything() -> impl Strategy<Value = Value> {
-    let words =
-        FaultForm::all().into_iter().chain(["type", "fault", "after_ms", "reset", "{", "a;b=c"]);
+    let words = FaultForm::all_names()
+        .into_iter()
+        .chain(["type", "fault", "after_ms", "reset", "{", "a;b=c"]);
     let word = prop::sample::select(words.collect::<Vec<_>>());
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -152,42 +153,42 @@ fn anything() -> impl Strategy<Value = Value> {
 proptest! {
     #[test]
     fn fault_reads_back_when_it_is_written(fault in faults()) {
-        prop_assert_eq!(Fault::read(&fault.to_json()), Ok(fault.clone()));
+        prop_assert_eq!(Fault::from_value(&fault.to_json()), Ok(fault.clone()));
         // It also reads back as text, because the text form accepts JSON.
         prop_assert_eq!(Fault::parse(&fault.to_json().to_string()), Ok(fault));
     }
 
     #[test]
     fn reading_never_panics(value in anything()) {
-        if let Ok(fault) = Fault::read(&value) {
-            prop_assert_eq!(Fault::read(&fault.to_json()), Ok(fault));
+        if let Ok(fault) = Fault::from_value(&value) {
+            prop_assert_eq!(Fault::from_value(&fault.to_json()), Ok(fault));
         }
     }
 }
 
 #[track_caller]
 fn read_as(value: Value, fault: Fault) {
-    assert_eq!(Fault::read(&value), Ok(fault), "{value}");
+    assert_eq!(Fault::from_value(&value), Ok(fault), "{value}");
 }
 
 #[track_caller]
 fn refused(value: Value, message: &str) {
-    let error = Fault::read(&value).expect_err("refused").to_string();
+    let error = Fault::from_value(&value).expect_err("refused").to_string();
     assert_eq!(error, message, "{value}");
 }
 
 #[test]
 fn every_type_has_a_form_of_its_own_name() {
-    for (at, name) in FaultForm::all().into_iter().enumerate() {
-        assert!(!FaultForm::all()[..at].contains(&name), "{name}");
+    for (at, name) in FaultForm::all_names().into_iter().enumerate() {
+        assert!(!FaultForm::all_names()[..at].contains(&name), "{name}");
         let given = json!({
             "type": name, "after_ms": 1, "delay_ms": 1, "failures": 1, "bytes_per_second": 1,
             "bytes": 1, "by": 1,
         });
         let mut given = given.as_object().unwrap().clone();
-        let known = FaultForm::find(name).unwrap().names();
+        let known = FaultForm::find(name).unwrap().field_names();
         given.retain(|field, _| field == "type" || known.contains(&field.as_str()));
-        assert_eq!(Fault::read(&Value::Object(given)).map(|fault| fault.name()), Ok(name));
+        assert_eq!(Fault::from_value(&Value::Object(given)).map(|fault| fault.name()), Ok(name));
     }
 }
 
@@ -271,11 +272,11 @@ fn faults_that_agentloom_declares_are_read() {
 fn header_given_as_a_list_stands_so_often() {
     let value =
         json!({ "type": "http_error", "status_code": 500, "headers": { "a": ["1", 2], "b": "3" } });
-    let Ok(Fault::HttpError(error)) = Fault::read(&value) else { panic!("read") };
+    let Ok(Fault::HttpError(error)) = Fault::from_value(&value) else { panic!("read") };
     let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
     assert_eq!(error.headers, [pair("a", "1"), pair("a", "2"), pair("b", "3")]);
     assert_eq!(
-        Fault::read(&Fault::HttpError(error.clone()).to_json()),
+        Fault::from_value(&Fault::HttpError(error.clone()).to_json()),
         Ok(Fault::HttpError(error))
     );
 }
@@ -339,7 +340,7 @@ fn refusal_names_the_field_what_was_found_and_what_was_expected() {
 
 #[test]
 fn refusal_names_the_nearest_word() {
-    let error = |value: Value| Fault::read(&value).unwrap_err().to_string();
+    let error = |value: Value| Fault::from_value(&value).unwrap_err().to_string();
     let told = error(json!({ "type": "time-out" }));
     assert!(
         told.starts_with(

@@ -16,13 +16,14 @@ fn an_exception_is_a_word_for_what_raises_it() {
         ("builtins.TimeoutError", TruncationEnd::Stall),
         ("agentloom.exceptions.ProviderError", TruncationEnd::ErrorEvent),
     ] {
-        let fault = Fault::read(&json!({ "type": "stream_truncate", "raise": word })).unwrap();
+        let fault =
+            Fault::from_value(&json!({ "type": "stream_truncate", "raise": word })).unwrap();
         let Fault::StreamTruncate(truncate) = fault else { panic!("{fault:?}") };
         assert_eq!(truncate.raise, expected, "{word}");
         assert_eq!(truncate.exception, word.rsplit('.').next(), "{word}");
     }
     for word in ["httpx.reset", "httpx.", "httpx.Error", ".close"] {
-        let read = Fault::read(&json!({ "type": "stream_truncate", "raise": word }));
+        let read = Fault::from_value(&json!({ "type": "stream_truncate", "raise": word }));
         assert!(read.unwrap_err().to_string().starts_with("/raise"), "{word}");
     }
 }

@@ -21,7 +21,7 @@ use loomrec_provider::{Answer, AnswerShape, Framing, ResponseFormat};
 ///
 /// # Errors
 /// If the answer has no place for the change; [`NotApplicable`] says why.
-pub fn rewrite(
+pub fn rewrite_answer(
     fault: &Fault,
     format: &ResponseFormat<'_>,
     framing: Option<Framing>,
@@ -31,7 +31,7 @@ pub fn rewrite(
         return Err(NotApplicable::Fault { fault: fault.name() });
     }
     if let Fault::ToolResultFault { mode, message } = fault {
-        return tool_result::change(*mode, message.as_deref(), framing, body);
+        return tool_result::break_answer(*mode, message.as_deref(), framing, body);
     }
     let complete = match framing {
         None => body.to_vec(),
@@ -39,22 +39,23 @@ pub fn rewrite(
     };
     let operation = format.operation;
     let not_an_answer = NotApplicable::NotAnAnswer { operation: operation.name() };
-    let answer = loomrec_provider::read(operation, None, &complete).ok_or(not_an_answer.clone())?;
+    let answer =
+        loomrec_provider::read_answer(operation, None, &complete).ok_or(not_an_answer.clone())?;
     let mut body: Value = serde_json::from_slice(&complete).map_err(|_| not_an_answer.clone())?;
     let shape = operation.answer_shape(&body).ok_or(not_an_answer)?;
-    let marked = change(fault, shape, &answer, framing, &mut body)?;
+    let marked = change_body(fault, shape, &answer, framing, &mut body)?;
     let bytes = body.to_string().into_bytes();
     let Some(framing) = framing else { return Ok(vec![bytes]) };
     let events = loomrec_provider::to_stream(&ResponseFormat { framing, ..*format }, &bytes)?;
     Ok(match marked {
-        Some(marked) => call::unmarked(framing, events, &marked),
+        Some(marked) => call::replace_marks(framing, events, &marked),
         None => events,
     })
 }
 
 /// Changes the body of a complete answer. Arguments that can only be changed in the stream are
 /// replaced by a mark.
-fn change(
+fn change_body(
     fault: &Fault,
     shape: &AnswerShape,
     answer: &Answer,

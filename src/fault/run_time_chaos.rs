@@ -69,7 +69,7 @@ impl RunTimeChaos {
     ///
     /// # Errors
     /// If there are too many scopes.
-    pub fn set(
+    pub fn set_rates(
         &self,
         scope: ChaosScope,
         rates: ChaosRates,
@@ -82,18 +82,18 @@ impl RunTimeChaos {
         }
         scopes.insert(scope.clone(), Arc::clone(&rates));
         self.is_set.store(true, Ordering::Release);
-        self.note(ChaosChange { at_ms, scope, rates: Some(rates) });
+        self.note_change(ChaosChange { at_ms, scope, rates: Some(rates) });
         Ok(())
     }
 
     /// Clears the rates of `scope`: what the run declares holds again. Returns whether any were
     /// set.
-    pub fn clear(&self, scope: &ChaosScope, at_ms: f64) -> bool {
+    pub fn clear_rates(&self, scope: &ChaosScope, at_ms: f64) -> bool {
         let mut scopes = self.scopes.write().unwrap_or_else(PoisonError::into_inner);
         let was_set = scopes.remove(scope).is_some();
         self.is_set.store(!scopes.is_empty(), Ordering::Release);
         if was_set {
-            self.note(ChaosChange { at_ms, scope: scope.clone(), rates: None });
+            self.note_change(ChaosChange { at_ms, scope: scope.clone(), rates: None });
         }
         was_set
     }
@@ -103,7 +103,7 @@ impl RunTimeChaos {
         let mut scopes = self.scopes.write().unwrap_or_else(PoisonError::into_inner);
         self.is_set.store(false, Ordering::Release);
         for scope in std::mem::take(&mut *scopes).into_keys() {
-            self.note(ChaosChange { at_ms, scope, rates: None });
+            self.note_change(ChaosChange { at_ms, scope, rates: None });
         }
     }
 
@@ -125,7 +125,7 @@ impl RunTimeChaos {
         self.changes.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn note(&self, change: ChaosChange) {
+    fn note_change(&self, change: ChaosChange) {
         let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
         changes.count += 1;
         changes.latest.push_back(change);
@@ -151,18 +151,20 @@ mod tests {
     fn the_closest_scope_replaces_the_others_until_it_is_cleared() {
         let chaos = RunTimeChaos::default();
         assert!(!chaos.is_set() && chaos.rates_for(Some("a"), None).is_none());
-        chaos.set(ChaosScope::Run, drop_rate(0.1), 1.0).unwrap();
-        chaos.set(ChaosScope::Session("a".to_owned()), drop_rate(0.2), 2.0).unwrap();
-        chaos.set(ChaosScope::Test("t".to_owned()), ChaosRates::default(), 3.0).unwrap();
+        chaos.set_rates(ChaosScope::Run, drop_rate(0.1), 1.0).unwrap();
+        chaos.set_rates(ChaosScope::Session("a".to_owned()), drop_rate(0.2), 2.0).unwrap();
+        chaos.set_rates(ChaosScope::Test("t".to_owned()), ChaosRates::default(), 3.0).unwrap();
         assert_eq!(rate(&chaos, None, None), Some(0.1));
         assert_eq!(rate(&chaos, Some("b"), Some("u")), Some(0.1));
         assert_eq!(rate(&chaos, Some("a"), None), Some(0.2));
         // Empty rates are set, and mean that there is no chaos.
         assert_eq!(chaos.rates_for(Some("a"), Some("t")).as_deref(), Some(&ChaosRates::default()));
-        assert!(chaos.clear(&ChaosScope::Run, 4.0) && !chaos.clear(&ChaosScope::Run, 5.0));
+        assert!(
+            chaos.clear_rates(&ChaosScope::Run, 4.0) && !chaos.clear_rates(&ChaosScope::Run, 5.0)
+        );
         assert!(chaos.is_set() && chaos.rates_for(None, None).is_none());
-        assert!(chaos.clear(&ChaosScope::Session("a".to_owned()), 6.0));
-        assert!(chaos.clear(&ChaosScope::Test("t".to_owned()), 7.0) && !chaos.is_set());
+        assert!(chaos.clear_rates(&ChaosScope::Session("a".to_owned()), 6.0));
+        assert!(chaos.clear_rates(&ChaosScope::Test("t".to_owned()), 7.0) && !chaos.is_set());
         let changes = chaos.changes();
         assert_eq!((changes.count, changes.latest.len()), (6, 6));
         assert_eq!(changes.latest[3].rates, None);
@@ -172,10 +174,10 @@ mod tests {
     fn scopes_and_changes_are_bounded() {
         let chaos = RunTimeChaos::default();
         for number in 0..MOST_SCOPES {
-            chaos.set(ChaosScope::Session(number.to_string()), drop_rate(1.0), 0.0).unwrap();
+            chaos.set_rates(ChaosScope::Session(number.to_string()), drop_rate(1.0), 0.0).unwrap();
         }
-        assert_eq!(chaos.set(ChaosScope::Run, drop_rate(1.0), 0.0), Err(TooManyScopes));
-        chaos.set(ChaosScope::Session("0".to_owned()), drop_rate(0.5), 0.0).unwrap();
+        assert_eq!(chaos.set_rates(ChaosScope::Run, drop_rate(1.0), 0.0), Err(TooManyScopes));
+        chaos.set_rates(ChaosScope::Session("0".to_owned()), drop_rate(0.5), 0.0).unwrap();
         let changes = chaos.changes();
         assert_eq!((changes.count, changes.latest.len()), (MOST_SCOPES as u64 + 1, KEPT_CHANGES));
         chaos.clear_all(0.0);

@@ -51,7 +51,7 @@ pub fn substitute_for(
         {
             Some(silence(0, ConnectionCut::Reset))
         }
-        Fault::HttpError(told) => answer(error::error(told, shape, format, streamed)),
+        Fault::HttpError(told) => answer(error::error_response(told, shape, format, streamed)),
         Fault::StreamTruncate(truncate)
             if truncate.raise == TruncationEnd::ErrorEvent && !streamed =>
         {
@@ -60,17 +60,17 @@ pub fn substitute_for(
                 message: truncate.message.clone(),
                 ..HttpError::default()
             };
-            answer(error::error(&told, shape, format, streamed))
+            answer(error::error_response(&told, shape, format, streamed))
         }
         Fault::MalformedResponse { raw } => {
-            answer(malformed::malformed(raw.as_deref(), format, streamed))
+            answer(malformed::malformed_response(raw.as_deref(), format, streamed))
         }
         Fault::Drop => {
-            answer(SyntheticResponse::of(500, "application/json", uniform_error::DROPPED))
+            answer(SyntheticResponse::with_body(500, "application/json", uniform_error::DROPPED))
         }
         Fault::RateLimit => answer(uniform_error::rate_limit()),
         Fault::Malformed { whole: true } => {
-            answer(SyntheticResponse::of(200, "application/json", MALFORMED))
+            answer(SyntheticResponse::with_body(200, "application/json", MALFORMED))
         }
         Fault::Slow { .. }
         | Fault::RecoverAfter { .. }

@@ -39,7 +39,7 @@ pub(super) fn chunks(framing: Framing, data: &[Value]) -> Vec<Bytes> {
         exception: false,
     };
     let frames: Vec<EventFrame> = data.iter().map(frame).collect();
-    framing.write(&frames).into_iter().map(Bytes::from).collect()
+    framing.write_events(&frames).into_iter().map(Bytes::from).collect()
 }
 
 /// The same stream in one piece.

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use super::form::{self, FaultForm};
 use super::kind::Fault;
 use loomrec_identity::pointer_token;
-use loomrec_identity::typed_field::{FieldError, quoted};
+use loomrec_identity::typed_field::{FieldError, quoted_text};
 
 impl Fault {
     /// Reads the fault that a line of text declares.
@@ -20,7 +20,7 @@ impl Fault {
     /// As [`Fault::read`], and if the text does not have this form.
     pub fn parse(text: &str) -> Result<Self, FieldError> {
         let (fault, _) = with_rule_words(text, &[])?;
-        Self::read(&fault)
+        Self::from_value(&fault)
     }
 }
 
@@ -51,9 +51,9 @@ type RuleWords = [(&'static str, RuleWord)];
 /// If the step's name is empty, or is a rate; if a rate stands alone.
 pub(super) fn split_step(text: &str) -> Result<(Option<&str>, &str), FieldError> {
     let text = text.trim();
-    let Some((step, fault)) = assigned(text) else {
-        return match text.split(';').next().filter(|head| percentage(head).is_some()) {
-            Some(rate) => Err(FieldError::other(
+    let Some((step, fault)) = split_assignment(text) else {
+        return match text.split(';').next().filter(|head| parse_percentage(head).is_some()) {
+            Some(rate) => Err(FieldError::from_reason(
                 "",
                 format!("{rate} is a rate, and names no fault: give both, as in `429;{rate}`"),
             )),
@@ -64,28 +64,28 @@ pub(super) fn split_step(text: &str) -> Result<(Option<&str>, &str), FieldError>
     match step.trim() {
         "" => {
             let why = "no step is named before `=`; give `*=` or nothing for every call";
-            Err(FieldError::other("", why))
+            Err(FieldError::from_reason("", why))
         }
         "*" => Ok((None, fault)),
-        step if percentage(step).is_some() => {
+        step if parse_percentage(step).is_some() => {
             let why = format!(
                 "{step} is a rate, not a step: give it behind the fault, as in \
                  `{fault};probability={step}`, or use --chaos"
             );
-            Err(FieldError::other("", why))
+            Err(FieldError::from_reason("", why))
         }
         step => Ok((Some(step), fault)),
     }
 }
 
 /// Reads `10%` as 0.1.
-pub(super) fn percentage(text: &str) -> Option<f64> {
+pub(super) fn parse_percentage(text: &str) -> Option<f64> {
     let percent: f64 = text.trim().strip_suffix('%')?.trim_end().parse().ok()?;
     percent.is_finite().then(|| percent / 100.0)
 }
 
 /// Splits the text at the `=` after a step: the step, and the fault after it.
-fn assigned(text: &str) -> Option<(&str, &str)> {
+fn split_assignment(text: &str) -> Option<(&str, &str)> {
     if begins_with_fault(text) {
         return None;
     }
@@ -120,8 +120,9 @@ pub(super) fn with_rule_words(
     let text = text.trim();
     let mut of_rule = Map::new();
     if text.starts_with('{') {
-        let fault = serde_json::from_str(text)
-            .map_err(|error| FieldError::other("", format!("not a fault in JSON: {error}")))?;
+        let fault = serde_json::from_str(text).map_err(|error| {
+            FieldError::from_reason("", format!("not a fault in JSON: {error}"))
+        })?;
         return Ok((fault, of_rule));
     }
     let (head, mut rest) = match text.split_once(';') {
@@ -131,7 +132,7 @@ pub(super) fn with_rule_words(
     let before_once = head.trim_end().strip_suffix(ONCE).map(str::trim_end);
     let head = match before_once.and_then(|before| before.strip_suffix(':')) {
         Some(head) if words.contains(&TIMES) => {
-            of_rule.extend(once());
+            of_rule.extend(once_fields());
             head
         }
         _ => head,
@@ -143,31 +144,31 @@ pub(super) fn with_rule_words(
         None => (head.trim(), None),
     };
     let form = FaultForm::find(name)
-        .ok_or_else(|| FieldError::unknown_word("", "fault", name, &FaultForm::all()))?;
+        .ok_or_else(|| FieldError::unknown_word("", "fault", name, &FaultForm::all_names()))?;
     let mut object = Map::new();
     object.insert("type".to_owned(), form.name.into());
     if let Some(primary) = primary {
         let Some(field) = form.primary else {
-            let known = match form.names().as_slice() {
+            let known = match form.field_names().as_slice() {
                 [] => "it has no field".to_owned(),
                 names => format!("its fields follow a `;`: {}", names.join(", ")),
             };
             let why = format!("nothing can follow `{name}:`; {known}");
-            return Err(FieldError::other("", why));
+            return Err(FieldError::from_reason("", why));
         };
-        object.insert(field.to_owned(), plain(primary));
+        object.insert(field.to_owned(), plain_value(primary));
     }
     while let Some(text) = rest {
         rest = match rule_field(form, text, words, &mut of_rule)? {
             Some(rest) => rest,
-            None => field(form, text, words, &mut object)?,
+            None => read_field(form, text, words, &mut object)?,
         };
     }
     Ok((Value::Object(object), of_rule))
 }
 
 /// Returns the fields of a rule that `once` means.
-fn once() -> [(String, Value); 2] {
+fn once_fields() -> [(String, Value); 2] {
     [(TIMES.0.to_owned(), 1.into()), (PER.0.to_owned(), "run".into())]
 }
 
@@ -180,18 +181,18 @@ fn rule_field<'a>(
     words: &RuleWords,
     object: &mut Map<String, Value>,
 ) -> Result<Option<Option<&'a str>>, FieldError> {
-    let (part, rest) = split(text);
+    let (part, rest) = split_value(text);
     let find = |name: &str| words.iter().find(|(known, _)| *known == name);
     let (name, text) = match part.split_once('=') {
         Some((name, text)) => (name.trim(), text.trim()),
-        None if percentage(part).is_some() => ("probability", part),
+        None if parse_percentage(part).is_some() => ("probability", part),
         None if part == ONCE && words.contains(&TIMES) => {
-            return match once().into_iter().find(|(name, _)| object.contains_key(name)) {
+            return match once_fields().into_iter().find(|(name, _)| object.contains_key(name)) {
                 Some((name, _)) => {
-                    Err(FieldError::other(pointer_token(&name), "it is given twice"))
+                    Err(FieldError::from_reason(pointer_token(&name), "it is given twice"))
                 }
                 None => {
-                    object.extend(once());
+                    object.extend(once_fields());
                     Ok(Some(rest))
                 }
             };
@@ -201,18 +202,18 @@ fn rule_field<'a>(
     let is_of_fault = form.fields.iter().any(|(known, _)| *known == name);
     let Some((name, word)) = find(name).filter(|_| !is_of_fault) else { return Ok(None) };
     let value = match word {
-        RuleWord::Number => plain(text),
-        RuleWord::Rate => percentage(text).map_or_else(|| plain(text), Value::from),
+        RuleWord::Number => plain_value(text),
+        RuleWord::Rate => parse_percentage(text).map_or_else(|| plain_value(text), Value::from),
         RuleWord::Text => Value::String(text.to_owned()),
     };
     match object.insert((*name).to_owned(), value) {
-        Some(_) => Err(FieldError::other(pointer_token(name), "it is given twice")),
+        Some(_) => Err(FieldError::from_reason(pointer_token(name), "it is given twice")),
         None => Ok(Some(rest)),
     }
 }
 
 /// Reads one `field=value` into `object`, and returns what follows the next `;`.
-fn field<'a>(
+fn read_field<'a>(
     form: &FaultForm,
     text: &'a str,
     words: &RuleWords,
@@ -224,56 +225,58 @@ fn field<'a>(
     }
     let Some((name, behind)) = text.split_once('=').filter(|(name, _)| !name.contains(';')) else {
         let found = text.split(';').next().unwrap_or_default();
-        return Err(FieldError::unexpected("", "field=value after `;`", quoted(found.trim())));
+        return Err(FieldError::unexpected("", "field=value after `;`", quoted_text(found.trim())));
     };
     let name = name.trim();
     let Some((_, kind)) = form.fields.iter().find(|(known, _)| *known == name) else {
         let of_rule = words.iter().map(|(word, _)| *word);
-        let known: Vec<&str> = form.names().into_iter().chain(of_rule).collect();
+        let known: Vec<&str> = form.field_names().into_iter().chain(of_rule).collect();
         return Err(FieldError::unknown_field(pointer_token(name), form.name, name, &known));
     };
-    let (value, rest) = match kind {
-        form::FormValue::Fault => (Value::String(behind.trim().to_owned()), None),
-        form::FormValue::Json => {
-            json(behind, &['"', '{', '[']).map_err(|e| e.under(&pointer_token(name)))?
-        }
-        form::FormValue::Text => {
-            json(behind, &['"']).map_err(|error| error.under(&pointer_token(name)))?
-        }
-        form::FormValue::Plain => {
-            let (value, rest) = split(behind);
-            (plain(value), rest)
-        }
-    };
+    let (value, rest) =
+        match kind {
+            form::FormValue::Fault => (Value::String(behind.trim().to_owned()), None),
+            form::FormValue::Json => read_json_value(behind, &['"', '{', '['])
+                .map_err(|e| e.under(&pointer_token(name)))?,
+            form::FormValue::Text => read_json_value(behind, &['"'])
+                .map_err(|error| error.under(&pointer_token(name)))?,
+            form::FormValue::Plain => {
+                let (value, rest) = split_value(behind);
+                (plain_value(value), rest)
+            }
+        };
     if object.insert(name.to_owned(), value).is_some() {
-        return Err(FieldError::other(pointer_token(name), "it is given twice"));
+        return Err(FieldError::from_reason(pointer_token(name), "it is given twice"));
     }
     Ok(rest)
 }
 
 /// Reads a JSON value if it begins with one of `signs`, else text.
-fn json<'a>(text: &'a str, signs: &[char]) -> Result<(Value, Option<&'a str>), FieldError> {
+fn read_json_value<'a>(
+    text: &'a str,
+    signs: &[char],
+) -> Result<(Value, Option<&'a str>), FieldError> {
     let text = text.trim_start();
     if !text.starts_with(signs) {
-        let (value, rest) = split(text);
+        let (value, rest) = split_value(text);
         return Ok((Value::String(value.to_owned()), rest));
     }
     let mut values = serde_json::Deserializer::from_str(text).into_iter();
     let value = match values.next() {
         Some(Ok(value)) => value,
-        Some(Err(error)) => return Err(FieldError::other("", format!("not JSON: {error}"))),
+        Some(Err(error)) => return Err(FieldError::from_reason("", format!("not JSON: {error}"))),
         None => Value::Null,
     };
     let behind = text.get(values.byte_offset()..).unwrap_or_default().trim_start();
     match behind.strip_prefix(';') {
         Some(rest) => Ok((value, Some(rest))),
         None if behind.is_empty() => Ok((value, None)),
-        None => Err(FieldError::unexpected("", "`;` or the end after JSON", quoted(behind))),
+        None => Err(FieldError::unexpected("", "`;` or the end after JSON", quoted_text(behind))),
     }
 }
 
 /// The value before the next `;`, and the rest after it.
-fn split(text: &str) -> (&str, Option<&str>) {
+fn split_value(text: &str) -> (&str, Option<&str>) {
     match text.split_once(';') {
         Some((value, rest)) => (value.trim(), Some(rest)),
         None => (text.trim(), None),
@@ -281,7 +284,7 @@ fn split(text: &str) -> (&str, Option<&str>) {
 }
 
 /// A number, `true` or `false`, else a word.
-fn plain(text: &str) -> Value {
+fn plain_value(text: &str) -> Value {
     match serde_json::from_str(text) {
         Ok(value @ (Value::Bool(_) | Value::Number(_))) => value,
         _ => Value::String(text.to_owned()),

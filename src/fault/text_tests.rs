@@ -6,7 +6,7 @@ use crate::HttpError;
 
 #[track_caller]
 fn means(text: &str, value: Value) {
-    assert_eq!(Fault::parse(text), Fault::read(&value), "{text}");
+    assert_eq!(Fault::parse(text), Fault::from_value(&value), "{text}");
     assert!(Fault::parse(text).is_ok(), "{text}");
 }
 
@@ -182,7 +182,7 @@ proptest! {
         text in "[a-z_]{0,3}(timeout|hang|http_error|slice|fault)?[:;={}\"\\[a-z0-9 é.-]{0,30}",
     ) {
         if let Ok(fault) = Fault::parse(&text) {
-            prop_assert_eq!(Fault::read(&fault.to_json()), Ok(fault));
+            prop_assert_eq!(Fault::from_value(&fault.to_json()), Ok(fault));
         }
         let _ = crate::FaultRule::from_flag(String::new(), &text);
     }

@@ -15,49 +15,49 @@ impl Fault {
         match self {
             Self::Timeout { after_ms } => out.set("after_ms", *after_ms),
             Self::Hang { max_ms } | Self::Wedged { max_ms } => {
-                out.some("max_ms", Some(*max_ms).filter(|max_ms| *max_ms != HANG_MS));
+                out.set_some("max_ms", Some(*max_ms).filter(|max_ms| *max_ms != HANG_MS));
             }
             Self::Slow { delay_ms } => out.set("delay_ms", *delay_ms),
             Self::RecoverAfter { failures, per, fault } => {
                 out.set("failures", *failures);
                 let per = Some(*per).filter(|per| *per != CountPer::default());
-                out.some("per", per.map(CountPer::as_str));
+                out.set_some("per", per.map(CountPer::as_str));
                 if **fault != (Self::Hang { max_ms: HANG_MS }) {
                     out.set("fault", fault.to_json());
                 }
             }
             Self::HttpError(error) => out.http_error(error),
-            Self::MalformedResponse { raw } => out.some("raw", raw.as_deref()),
-            Self::StreamTruncate(truncate) => out.truncate(truncate),
-            Self::PartialResponse { content } => out.some("content", content.as_deref()),
+            Self::MalformedResponse { raw } => out.set_some("raw", raw.as_deref()),
+            Self::StreamTruncate(truncate) => out.set_truncation(truncate),
+            Self::PartialResponse { content } => out.set_some("content", content.as_deref()),
             Self::ToolCallFault { change: ToolCallChange::Broken(mode) } => {
                 let mode = Some(*mode).filter(|mode| *mode != ToolFault::default());
-                out.some("mode", mode.map(mode_word));
+                out.set_some("mode", mode.map(mode_word));
             }
             Self::ToolCallFault { change: ToolCallChange::Replaced(replacement) } => {
-                out.some("name", replacement.name.as_deref());
-                out.some("arguments", replacement.arguments.clone());
+                out.set_some("name", replacement.name.as_deref());
+                out.set_some("arguments", replacement.arguments.clone());
             }
             Self::ToolResultFault { mode, message } => {
                 let mode = Some(*mode).filter(|mode| *mode != ToolResultMode::default());
-                out.some("mode", mode.map(result_mode_word));
-                out.some("message", message.as_deref());
+                out.set_some("mode", mode.map(result_mode_word));
+                out.set_some("message", message.as_deref());
             }
             Self::StreamStall { after, for_ms } => {
-                out.after(*after);
-                out.some("for_ms", *for_ms);
+                out.set_place(*after);
+                out.set_some("for_ms", *for_ms);
             }
             Self::Throttle { bytes_per_second } => out.set("bytes_per_second", *bytes_per_second),
             Self::Slice { bytes, delay_ms } => {
                 out.set("bytes", *bytes);
-                out.some("delay_ms", Some(*delay_ms).filter(|delay_ms| *delay_ms != 0));
+                out.set_some("delay_ms", Some(*delay_ms).filter(|delay_ms| *delay_ms != 0));
             }
             Self::StreamGarble { chunk, how } => {
                 out.set("chunk", *chunk);
                 let how = Some(*how).filter(|how| *how != GarbleKind::default());
-                out.some("how", how.map(garble_word));
+                out.set_some("how", how.map(garble_word));
             }
-            Self::Malformed { whole } => out.some("whole", Some(*whole).filter(|whole| *whole)),
+            Self::Malformed { whole } => out.set_some("whole", Some(*whole).filter(|whole| *whole)),
             Self::WrongLength { by } => out.set("by", *by),
             Self::ConnectionReset
             | Self::ConnectionDrop
@@ -77,13 +77,13 @@ impl FaultMembers {
         self.0.insert(name.to_owned(), value.into());
     }
 
-    fn some(&mut self, name: &str, value: Option<impl Into<Value>>) {
+    fn set_some(&mut self, name: &str, value: Option<impl Into<Value>>) {
         if let Some(value) = value {
             self.set(name, value);
         }
     }
 
-    fn after(&mut self, after: FaultPoint) {
+    fn set_place(&mut self, after: FaultPoint) {
         match after {
             FaultPoint::Default => {}
             FaultPoint::Chunks(count) => self.set("after_chunks", count),
@@ -93,16 +93,16 @@ impl FaultMembers {
         }
     }
 
-    fn truncate(&mut self, truncate: &Truncation) {
-        self.after(truncate.after);
+    fn set_truncation(&mut self, truncate: &Truncation) {
+        self.set_place(truncate.after);
         let is_usual = truncate.close.is_some() || truncate.raise == TruncationEnd::default();
         let is_default = is_usual && truncate.exception.is_none();
-        self.some("raise", (!is_default).then(|| raise_word(truncate)));
-        self.some("status_code", truncate.status_code);
-        self.some("message", truncate.message.as_deref());
+        self.set_some("raise", (!is_default).then(|| raise_word(truncate)));
+        self.set_some("status_code", truncate.status_code);
+        self.set_some("message", truncate.message.as_deref());
         if let Some(SocketClose { code, reason }) = &truncate.close {
             self.set("code", *code);
-            self.some("reason", Some(reason.as_str()).filter(|reason| !reason.is_empty()));
+            self.set_some("reason", Some(reason.as_str()).filter(|reason| !reason.is_empty()));
         }
     }
 
@@ -119,11 +119,11 @@ impl FaultMembers {
             }
             self.set("headers", headers);
         }
-        self.some("body", error.body.clone());
-        self.some("message", error.message.as_deref());
-        self.some("code", error.code.as_deref());
-        self.some("retry_after", error.retry_after);
-        self.some("retry_after_ms", error.retry_after_ms);
-        self.some("x_should_retry", error.x_should_retry);
+        self.set_some("body", error.body.clone());
+        self.set_some("message", error.message.as_deref());
+        self.set_some("code", error.code.as_deref());
+        self.set_some("retry_after", error.retry_after);
+        self.set_some("retry_after_ms", error.retry_after_ms);
+        self.set_some("x_should_retry", error.x_should_retry);
     }
 }

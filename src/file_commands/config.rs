@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::args::{ConfigArgs, GeneratedText};
 use loomrec_cli::exit::CommandFailure;
 use loomrec_cli::output::print;
-use loomrec_cli::settings::{Settings, SettingsTrust, adds_up, outward_settings, settable};
+use loomrec_cli::settings::{Settings, SettingsTrust, adds_up, is_settable, outward_settings};
 use loomrec_cli::{serve_setup, terminal};
 
 /// The source of a value that neither the environment nor the settings file sets.
@@ -42,8 +42,8 @@ impl SettingRow {
     }
 
     /// Returns its lines in the table, as name, values and place. Values of one place share a line.
-    fn lines(&self) -> Vec<(&str, String, &str)> {
-        let shown = |value: &str| terminal::line(value).into_owned();
+    fn table_lines(&self) -> Vec<(&str, String, &str)> {
+        let shown = |value: &str| terminal::printable_line(value).into_owned();
         match self.from.as_slice() {
             [from] if self.value.is_empty() => vec![(&self.name, "–".to_owned(), from)],
             [from] => vec![(&self.name, shown(&self.value.join(" ")), from)],
@@ -100,17 +100,17 @@ fn print_settings(
         None => "settings  no loomrec.toml here or above\n".to_owned(),
     };
     let trust = (!outward_settings(settings, command).is_empty())
-        .then(|| SettingsTrust::of(settings).word());
+        .then(|| SettingsTrust::from_settings(settings).word());
     if let Some(word) = trust {
         text.push_str(&format!("trust     {word}: loomrec trust shows what the file asks for\n"));
     }
     let mut is_any_set = false;
-    for sub in command.get_subcommands().filter(|sub| args.wants(sub.get_name())) {
+    for sub in command.get_subcommands().filter(|sub| args.includes_command(sub.get_name())) {
         let name = sub.get_name();
         let rows: Vec<SettingRow> = sub
             .get_arguments()
             .filter(|arg| arg.get_env().is_some())
-            .map(|arg| without_secrets(row(settings, name, arg)))
+            .map(|arg| without_secrets(flag_row(settings, name, arg)))
             .collect();
         let told = rows.iter().map(|row| {
             let value =
@@ -121,7 +121,7 @@ fn print_settings(
         let shown: Vec<&SettingRow> = rows.iter().filter(|row| args.all || row.is_set()).collect();
         is_any_set |= rows.iter().any(SettingRow::is_set);
         if !shown.is_empty() {
-            table(&mut text, name, &shown);
+            write_table(&mut text, name, &shown);
         }
     }
     text.push_str(match (args.all, is_any_set) {
@@ -134,7 +134,7 @@ fn print_settings(
     if args.json {
         let path = settings.path.as_ref().map(|path| path.display().to_string());
         let whole = json!({ "file": path, "trust": trust, "commands": document });
-        text = terminal::json(&format!("{whole:#}\n")).into_owned();
+        text = terminal::printable_json(&format!("{whole:#}\n")).into_owned();
     }
     print(&text)
 }
@@ -148,25 +148,25 @@ fn without_secrets(mut row: SettingRow) -> SettingRow {
 }
 
 /// Returns the value that a flag has when it is not given on the command line.
-fn row(settings: &Settings, command: &str, arg: &Arg) -> SettingRow {
+fn flag_row(settings: &Settings, command: &str, arg: &Arg) -> SettingRow {
     let name = arg.get_long().unwrap_or_default().to_owned();
     let variable = arg.get_env().map(|name| name.to_string_lossy().into_owned());
     let variable = variable.unwrap_or_default();
-    let entry = settings.of(command, &name).filter(|_| settable(arg));
+    let entry = settings.find_setting(command, &name).filter(|_| is_settable(arg));
     let given = std::env::var(&variable).ok().filter(|value| !value.is_empty());
     let told =
         given.map(|value| if arg.is_hide_env_values_set() { "set".to_owned() } else { value });
     match (told, entry) {
         (Some(value), Some(entry)) if adds_up(&name) => {
             let values = std::iter::once(value).chain(entry.values.iter().cloned()).collect();
-            let places = std::iter::once(variable).chain(settings.places(entry)).collect();
+            let places = std::iter::once(variable).chain(settings.value_places(entry)).collect();
             SettingRow::from_places(name, values, places, "environment and file")
         }
         (Some(value), _) => {
             SettingRow { name, value: vec![value], from: vec![variable], source: "environment" }
         }
         (None, Some(entry)) => {
-            let places = settings.places(entry).collect();
+            let places = settings.value_places(entry).collect();
             SettingRow::from_places(name, entry.values.clone(), places, "file")
         }
         (None, None) => {
@@ -177,15 +177,17 @@ fn row(settings: &Settings, command: &str, arg: &Arg) -> SettingRow {
     }
 }
 
-fn table(text: &mut String, command: &str, rows: &[&SettingRow]) {
+fn write_table(text: &mut String, command: &str, rows: &[&SettingRow]) {
     // Writing to a string never fails.
     let _ = writeln!(text, "\n{command}");
-    let lines: Vec<(&str, String, &str)> = rows.iter().flat_map(|row| row.lines()).collect();
+    let lines: Vec<(&str, String, &str)> = rows.iter().flat_map(|row| row.table_lines()).collect();
     let widest = |widths: &mut dyn Iterator<Item = usize>| widths.max().unwrap_or(0);
     let width = widest(&mut lines.iter().map(|(name, _, _)| name.len()));
-    let value = widest(&mut lines.iter().map(|(_, value, _)| terminal::columns(value))).min(48);
+    let value =
+        widest(&mut lines.iter().map(|(_, value, _)| terminal::column_count(value))).min(48);
     for (name, shown, from) in &lines {
         let padding = terminal::padding(shown, value);
-        let _ = writeln!(text, "  {name:width$}  {shown}{padding}  {}", terminal::line(from));
+        let _ =
+            writeln!(text, "  {name:width$}  {shown}{padding}  {}", terminal::printable_line(from));
     }
 }

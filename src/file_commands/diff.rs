@@ -14,19 +14,20 @@ mod total;
 mod value;
 
 use super::args::{DiffArgs, LogFormat};
-pub(super) use block::{Block, raw};
+pub(super) use block::{Block, compare_texts};
 use call::{CallState, CallSummary, ComparedCall};
 use loomrec_cli::exit::{CommandFailure, NO, UNEXPECTED};
 use loomrec_cli::output::{Output, stdout_failure};
 use loomrec_cli::result_output::ResultOutput;
 use loomrec_cli::serve_setup;
 use loomrec_curation::comparison::{
-    self, CallDigest, CallPair, ComparedSide, ComparisonRow, DiffScope, ShownDifferences, rows,
+    self, CallDigest, CallPair, ComparedSide, ComparisonRow, DiffScope, ShownDifferences,
+    ordered_rows,
 };
 use loomrec_recording::Entry;
 use loomrec_recording::redact::Redactor;
 use loomrec_store::StoreError;
-pub(super) use opened_recording::{OpenedRecording, paired};
+pub(super) use opened_recording::{OpenedRecording, pair_recordings};
 use total::DiffTotals;
 
 /// Runs the command.
@@ -46,11 +47,11 @@ pub fn run(args: &DiffArgs) -> Result<u8, CommandFailure> {
         serve_setup::open_to_read(&args.old, &output)?,
         serve_setup::open_to_read(&args.new, &output)?,
     );
-    scope.rules = scope.rules.united(old.meta().rules()).united(new.meta().rules());
+    scope.rules = scope.rules.united_with(old.meta().rules()).united_with(new.meta().rules());
     let redactor = Redactor::new(&[])
         .map_err(|error| CommandFailure::new(UNEXPECTED, format!("failed to {error}")))?;
-    let old = OpenedRecording::of(&args.old, old, &scope.rules)?;
-    let new = OpenedRecording::of(&args.new, new, &scope.rules)?;
+    let old = OpenedRecording::from_recording(&args.old, old, &scope.rules)?;
+    let new = OpenedRecording::from_recording(&args.new, new, &scope.rules)?;
     let work = RecordingComparison { old, new, scope, redactor };
     let form = match (args.json, args.markdown, args.stat) {
         (true, ..) => DiffForm::Json,
@@ -58,7 +59,7 @@ pub fn run(args: &DiffArgs) -> Result<u8, CommandFailure> {
         (_, _, true) => DiffForm::Stat,
         _ => DiffForm::Human,
     };
-    work.show(form)
+    work.write_changes(form)
 }
 
 /// The format of the result.
@@ -80,14 +81,14 @@ struct RecordingComparison {
 
 impl RecordingComparison {
     /// Writes the changes. Returns the exit code, which says whether there are any.
-    fn show(&self, form: DiffForm) -> Result<u8, CommandFailure> {
+    fn write_changes(&self, form: DiffForm) -> Result<u8, CommandFailure> {
         let mut out = ResultOutput::open();
         let mut writer = DiffWriter::new(form, &self.old.label, &self.new.label);
         let mut total = DiffTotals::default();
         let mut shown = ShownDifferences::default();
-        let mut is_read = out.write(&writer.head()).map_err(stdout_failure)?;
-        let pairs = paired(&self.old, &self.new, &self.scope.rules)?;
-        for row in rows(self.old.known.len(), self.new.known.len(), &pairs) {
+        let mut is_read = out.write(&writer.opening_text()).map_err(stdout_failure)?;
+        let pairs = pair_recordings(&self.old, &self.new, &self.scope.rules)?;
+        for row in ordered_rows(self.old.known.len(), self.new.known.len(), &pairs) {
             let call = self.call(row, &mut shown)?;
             total.add(&call);
             // After the reader has closed stdout, the comparison continues for the exit code.
@@ -96,7 +97,7 @@ impl RecordingComparison {
             }
         }
         if is_read {
-            out.write(&writer.end(&total)).map_err(stdout_failure)?;
+            out.write(&writer.closing_text(&total)).map_err(stdout_failure)?;
         }
         out.finish().map_err(stdout_failure)?;
         Ok(if total.is_same() { 0 } else { NO })
@@ -109,37 +110,40 @@ impl RecordingComparison {
         shown: &mut ShownDifferences,
     ) -> Result<ComparedCall, StoreError> {
         let call = match row {
-            ComparisonRow::Both(pair) => self.pair(pair, shown)?,
+            ComparisonRow::Both(pair) => self.compare_pair(pair, shown)?,
             ComparisonRow::Old(at) => {
-                let old = Some(summary(&self.old.known[at], &self.old.entry(at)?));
-                ComparedCall::alone(CallState::OnlyOld, old, None)
+                let old = Some(unpaired_summary(&self.old.known[at], &self.old.read_entry(at)?));
+                ComparedCall::from_one_side(CallState::OnlyOld, old, None)
             }
             ComparisonRow::New(at) => {
-                let new = Some(summary(&self.new.known[at], &self.new.entry(at)?));
-                ComparedCall::alone(CallState::OnlyNew, None, new)
+                let new = Some(unpaired_summary(&self.new.known[at], &self.new.read_entry(at)?));
+                ComparedCall::from_one_side(CallState::OnlyNew, None, new)
             }
         };
-        Ok(call.clean(&self.redactor))
+        Ok(call.without_secrets(&self.redactor))
     }
 
     /// Compares a call that both recordings have.
-    fn pair(
+    fn compare_pair(
         &self,
         pair: CallPair,
         shown: &mut ShownDifferences,
     ) -> Result<ComparedCall, StoreError> {
-        let (one, other) = (self.old.entry(pair.old)?, self.new.entry(pair.new)?);
+        let (one, other) = (self.old.read_entry(pair.old)?, self.new.read_entry(pair.new)?);
         let (old, new) = (&self.old.known[pair.old], &self.new.known[pair.new]);
-        let (a, b) = (ComparedSide::of(&old.name, &one), ComparedSide::of(&new.name, &other));
+        let (a, b) = (
+            ComparedSide::from_entry(&old.name, &one),
+            ComparedSide::from_entry(&new.name, &other),
+        );
         let found = comparison::new_differences(&a, &b, &self.scope, shown);
-        let summaries = (CallSummary::of(old, &a), CallSummary::of(new, &b));
+        let summaries = (CallSummary::from_digest(old, &a), CallSummary::from_digest(new, &b));
         Ok(ComparedCall::of_pair(summaries, Some(pair.by), found))
     }
 }
 
 /// Returns the summary of a call that only one recording has.
-fn summary(known: &CallDigest, entry: &Entry) -> CallSummary {
-    CallSummary::of(known, &ComparedSide::of(&known.name, entry))
+fn unpaired_summary(known: &CallDigest, entry: &Entry) -> CallSummary {
+    CallSummary::from_digest(known, &ComparedSide::from_entry(&known.name, entry))
 }
 
 /// The writer for each format of the result.
@@ -161,10 +165,10 @@ impl DiffWriter {
     }
 
     /// Returns the text before all calls.
-    fn head(&self) -> String {
+    fn opening_text(&self) -> String {
         match self {
             Self::Human(_) | Self::Markdown(_) | Self::Stat(_) => String::new(),
-            Self::Json(json) => json.head(),
+            Self::Json(json) => json.opening_text(),
         }
     }
 
@@ -185,12 +189,12 @@ impl DiffWriter {
     }
 
     /// Returns the text after all calls.
-    fn end(&self, total: &DiffTotals) -> String {
+    fn closing_text(&self, total: &DiffTotals) -> String {
         match self {
-            Self::Human(human) => human.end(total),
-            Self::Json(json) => json.end(total),
-            Self::Markdown(markdown) => markdown.text(total),
-            Self::Stat(stat) => stat.text(total),
+            Self::Human(human) => human.closing_text(total),
+            Self::Json(json) => json.closing_text(total),
+            Self::Markdown(markdown) => markdown.to_markdown(total),
+            Self::Stat(stat) => stat.to_text(total),
         }
     }
 }

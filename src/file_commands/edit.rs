@@ -9,7 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::args::{EditArgs, LogFormat};
 use super::show::contents::RecordingContents;
-use super::show::{choose, no_such_take};
+use super::show::{choose_take, no_such_take};
 use loomrec_cli::exit::{CommandFailure, NO, NOT_KEPT, UNEXPECTED, USAGE};
 use loomrec_cli::output::Output;
 use loomrec_cli::{serve_setup, terminal};
@@ -29,15 +29,15 @@ use loomrec_store::{Recording, RecordingChanges, TakeChange};
 pub fn run(args: &EditArgs) -> Result<u8, CommandFailure> {
     let output = Output::new(LogFormat::Human, false, false);
     let recording = serve_setup::open_to_change(&args.file, &output)?;
-    let contents = RecordingContents::of(&recording)?;
-    let choice = choose("edit", &args.file, &recording, &contents, args.key.as_deref())?;
+    let contents = RecordingContents::from_recording(&recording)?;
+    let choice = choose_take("edit", &args.file, &recording, &contents, args.key.as_deref())?;
     let at = choice.take.wrapping_sub(1);
     let Some(chosen) = choice.named.takes.get(at) else {
         return Err(no_such_take(&args.file, choice.named, choice.take));
     };
-    let entry = recording.entry(&chosen.place)?;
+    let entry = recording.read_entry(&chosen.place)?;
     let key = choice.named.name.take_key(choice.take);
-    let key = terminal::line(&key).into_owned();
+    let key = terminal::printable_line(&key).into_owned();
     let answer = EditableAnswer::of_entry(&entry)
         .map_err(|reason| CommandFailure::new(NO, format!("failed to edit {key}: {reason}")))?;
     let text = EditedText::open(&answer)?;
@@ -46,11 +46,11 @@ pub fn run(args: &EditArgs) -> Result<u8, CommandFailure> {
         return Ok(0);
     }
     let Some(response) = &entry.response else { return Ok(0) };
-    let reply = match answer.reply(response, &text.now) {
+    let reply = match answer.reply_with_text(response, &text.now) {
         Ok(reply) => reply,
-        Err(error) => return Err(text.kept(USAGE, &format!("{key}: {error}"))),
+        Err(error) => return Err(text.failure_with_file(USAGE, &format!("{key}: {error}"))),
     };
-    let made = edited(&recording, &entry, reply)?;
+    let made = edit_entry(&recording, &entry, reply)?;
     if made.judged.is_failure() {
         output.warning(&format!("{key}: the answer now counts as failed: {}", made.judged.reason));
     }
@@ -59,10 +59,10 @@ pub fn run(args: &EditArgs) -> Result<u8, CommandFailure> {
         true => TakeChange::Entry(Box::new(made.entry.clone())),
         false => TakeChange::Place(take.place),
     });
-    changes.set(choice.named.name.clone(), takes.collect())?;
+    changes.set_takes(choice.named.name.clone(), takes.collect())?;
     if !recording.rewrite(&changes)? {
         let why = format!("{}: it was changed in the meantime", args.file.display());
-        return Err(text.kept(NOT_KEPT, &why));
+        return Err(text.failure_with_file(NOT_KEPT, &why));
     }
     output.info(&format!("{key}: edited in {}", args.file.display()));
     Ok(0)
@@ -77,7 +77,7 @@ struct EditedText {
 impl EditedText {
     /// Opens the answer's text in the user's editor, and waits for its end.
     fn open(answer: &EditableAnswer) -> Result<Self, CommandFailure> {
-        let editor = editor()?;
+        let editor = editor_command()?;
         let failed = |error: std::io::Error| {
             CommandFailure::new(UNEXPECTED, format!("failed to write the text to edit: {error}"))
         };
@@ -96,7 +96,7 @@ impl EditedText {
     }
 
     /// Returns an error that names the file, which stays.
-    fn kept(self, code: u8, why: &str) -> CommandFailure {
+    fn failure_with_file(self, code: u8, why: &str) -> CommandFailure {
         let path: PathBuf = match self.file.keep() {
             Ok((_, path)) => path,
             Err(error) => error.file.path().to_owned(),
@@ -110,7 +110,7 @@ impl EditedText {
 }
 
 /// Returns the command of the user's editor.
-fn editor() -> Result<String, CommandFailure> {
+fn editor_command() -> Result<String, CommandFailure> {
     let set = ["VISUAL", "EDITOR"].into_iter().find_map(|name| std::env::var(name).ok());
     match set.filter(|editor| !editor.trim().is_empty()) {
         Some(editor) => Ok(editor),
@@ -132,25 +132,25 @@ fn run_editor(editor: &str, path: &Path) -> Result<(), CommandFailure> {
         Err(error) => error.to_string(),
     };
     let text = format!("the editor {editor:?} failed: {why}; the recording is as it was");
-    Err(CommandFailure::usage(terminal::line(&text)))
+    Err(CommandFailure::usage(terminal::printable_line(&text)))
 }
 
 /// Returns the entry with an edited answer: its summary is read again, and credentials are removed
 /// as from any answer.
-fn edited(
+fn edit_entry(
     recording: &Recording,
     entry: &Entry,
     reply: UpstreamReply,
 ) -> Result<MadeEntry, CommandFailure> {
     let rules = recording.meta().rules();
-    let redactor = serve_setup::redactor(rules.redactions())?;
-    let prices = PriceTable::builtin();
+    let redactor = serve_setup::create_redactor(rules.redactions())?;
+    let prices = PriceTable::built_in();
     let maker = EntryMaker { redactor: &redactor, prices: &prices, max: encoding::LARGEST };
     let request = entry.request.clone().unwrap_or_default();
     let upstream = entry.upstream.clone().unwrap_or_default();
     let observed = NormalizedRequest::new(upstream, request, std::slice::from_ref(rules));
     let exchange = CompletedExchange {
-        key: entry.request_hash.clone().unwrap_or_else(|| observed.key(rules)),
+        key: entry.request_hash.clone().unwrap_or_else(|| observed.key_under(rules)),
         observed,
         secrets: Arc::new(CallCredentials::default()),
         recorded_at: entry.recorded_at.clone(),
@@ -159,7 +159,7 @@ fn edited(
         run_values: Arc::default(),
         reply,
     };
-    let mut made = maker.entry(exchange).map_err(|unkept| {
+    let mut made = maker.make_entry(exchange).map_err(|unkept| {
         CommandFailure::new(NOT_KEPT, format!("failed to keep the edited answer: {unkept}"))
     })?;
     let new = std::mem::take(&mut made.entry);
@@ -171,14 +171,14 @@ fn edited(
         finish_reason: new.finish_reason,
         tool_calls: new.tool_calls,
         response: new.response,
-        edited_at: Some(now()),
+        edited_at: Some(present_time()),
         ..entry.clone()
     };
     Ok(made)
 }
 
 /// Returns the present time as entries have it.
-fn now() -> String {
+fn present_time() -> String {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    timestamp::timestamp(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
+    timestamp::format_timestamp(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
 }

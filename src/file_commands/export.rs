@@ -25,7 +25,7 @@ pub fn run(args: &ExportArgs) -> Result<u8, CommandFailure> {
     let format = ForeignFormat::to_write(&args.to);
     let format =
         format.map_err(|error| CommandFailure::usage(format!("--to: failed to {error}")))?;
-    let addresses = UpstreamAddresses::new(serve_setup::addresses(&args.upstream)?);
+    let addresses = UpstreamAddresses::new(serve_setup::read_addresses(&args.upstream)?);
     let output = Output::new(LogFormat::Human, false, false);
     if let Some(path) = &args.output {
         output_target::refuse_folder("-o", &path.into(), "an export is one file")?;
@@ -34,13 +34,13 @@ pub fn run(args: &ExportArgs) -> Result<u8, CommandFailure> {
     let target = args.output.as_ref().map(|path| path.display().to_string());
     let target = target.unwrap_or_else(|| "stdout".to_owned());
     if let Some(path) = args.output.as_ref().filter(|path| !args.force && path.exists()) {
-        return Err(exists(path));
+        return Err(exists_failure(path));
     }
     // What the format cannot hold is said before anything is written.
     let survey = ExportWriter::new(format, &addresses);
     let survey = write(io::sink(), &recording, survey, |text| text.into())?;
     if let (false, Ok(transfer)) = (args.json, survey) {
-        output.info(&transfer.text(&target));
+        output.info(&transfer.to_text(&target));
     }
     let writer = ExportWriter::new(format, &addresses);
     let transfer = match &args.output {
@@ -50,10 +50,10 @@ pub fn run(args: &ExportArgs) -> Result<u8, CommandFailure> {
     if args.json {
         print(&transfer.to_json(&target, Map::new()))?;
     }
-    Ok(if transfer.count() == 0 { NO } else { 0 })
+    Ok(if transfer.transferred_count() == 0 { NO } else { 0 })
 }
 
-fn exists(path: &Path) -> CommandFailure {
+fn exists_failure(path: &Path) -> CommandFailure {
     let label = path.display();
     CommandFailure::usage(format!("{label} is there already; name another file, or use --force"))
 }
@@ -85,7 +85,7 @@ fn to_file(
         false => match file.persist_noclobber(path) {
             Ok(_) => {}
             Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => {
-                return Err(exists(path));
+                return Err(exists_failure(path));
             }
             Err(error) => return Err(failed(error.error)),
         },
@@ -100,7 +100,7 @@ fn to_stdout(
     writer: ExportWriter<'_>,
 ) -> Result<TransferTotals, CommandFailure> {
     let out = BufWriter::new(io::stdout().lock());
-    match write(out, recording, writer, terminal::json)? {
+    match write(out, recording, writer, terminal::printable_json)? {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(TransferTotals::default()),
         written => written.map_err(stdout_failure),
     }
@@ -115,24 +115,24 @@ fn write(
 ) -> Result<io::Result<TransferTotals>, CommandFailure> {
     let mut transfer = TransferTotals::default();
     let mut put = |text: &str| out.write_all(form(text).as_bytes());
-    if let Err(error) = put(&writer.head()) {
+    if let Err(error) = put(&writer.opening_text()) {
         return Ok(Err(error));
     }
     for stored in in_order(recording, &mut writer)? {
         let stored = stored?;
         let key = stored.name.take_key(stored.take);
         let sent = EntryToWrite { key: &key, step: stored.name.step_id(), entry: &stored.entry };
-        match writer.entry(&sent) {
+        match writer.write_entry(&sent) {
             Ok(written) => {
                 if let Err(error) = put(&written.text) {
                     return Ok(Err(error));
                 }
-                transfer.brought(&written.lost);
+                transfer.count_transferred(&written.lost);
             }
-            Err(reason) => transfer.left(SkippedItem::no_call(key, reason)),
+            Err(reason) => transfer.note_left_out(SkippedItem::no_call(key, reason)),
         }
     }
-    let ended = put(&writer.end()).and_then(|()| out.flush());
+    let ended = put(&writer.closing_text()).and_then(|()| out.flush());
     Ok(ended.map(|()| transfer))
 }
 
@@ -152,6 +152,6 @@ fn in_order<'a>(
     }
     places.sort_by_key(|(rank, ..)| std::cmp::Reverse(*rank));
     Ok(Box::new(places.into_iter().map(|(_, name, take, place)| {
-        Ok(StoredEntry { name, take, entry: recording.entry(&place)?, place })
+        Ok(StoredEntry { name, take, entry: recording.read_entry(&place)?, place })
     })))
 }

@@ -43,17 +43,17 @@ const UNPACKED: usize = encoding::LARGEST;
 /// Invalid flags (2); no file that can be read, or a bad one under `--strict` (4); a recording that
 /// exists already (2) or cannot be written (5).
 pub fn run(args: &ImportArgs) -> Result<u8, CommandFailure> {
-    let format = args.from.as_deref().map(ForeignFormat::named).transpose();
+    let format = args.from.as_deref().map(ForeignFormat::from_name).transpose();
     let format =
         format.map_err(|error| CommandFailure::usage(format!("--from: failed to {error}")))?;
     serve_setup::check_names(&args.upstream)?;
-    let addresses = UpstreamAddresses::new(serve_setup::addresses(&args.upstream)?);
-    let substitutes = substitutes(&args.substitute)?;
-    let files = file_list::expand(&args.files)?;
-    let prices = prices::load(args.prices.as_deref())?;
+    let addresses = UpstreamAddresses::new(serve_setup::read_addresses(&args.upstream)?);
+    let substitutes = parse_substitutes(&args.substitute)?;
+    let files = file_list::expand_folders(&args.files)?;
+    let prices = prices::load_table(args.prices.as_deref())?;
     let output = Output::new(LogFormat::Human, false, false);
-    let rules = serve_setup::rules(&args.identity)?;
-    let redactor = serve_setup::redactor(&[&args.redact, rules.redactions()].concat())?;
+    let rules = serve_setup::read_rules(&args.identity)?;
+    let redactor = serve_setup::create_redactor(&[&args.redact, rules.redactions()].concat())?;
     let credential_params = serve_setup::credential_params(&args.identity);
     let maker = EntryMaker { redactor: &redactor, prices: &prices, max: UNPACKED };
     let import = EntryImporter {
@@ -79,18 +79,18 @@ pub fn run(args: &ImportArgs) -> Result<u8, CommandFailure> {
         })?;
     }
     let (transfer, matches) = pass.run(|incoming| match (&args.output, &args.per_file) {
-        (Some(path), _) => make(path, &rules, args.force, incoming),
+        (Some(path), _) => create_recording(path, &rules, args.force, incoming),
         (None, Some(folder)) => {
-            RecordingFolder { folder, rules: &rules, force: args.force }.fill(incoming)
+            RecordingFolder { folder, rules: &rules, force: args.force }.create_recordings(incoming)
         }
         (None, None) => Ok(()),
     })?;
     serve_setup::ineffective_rules(&redactor).iter().for_each(|note| output.warning(note));
-    report(args, &transfer, &matches, &output)
+    report_import(args, &transfer, &matches, &output)
 }
 
 /// Reads `NAME=VALUE`.
-fn substitutes(given: &[String]) -> Result<Vec<(String, String)>, CommandFailure> {
+fn parse_substitutes(given: &[String]) -> Result<Vec<(String, String)>, CommandFailure> {
     let pair = |text: &String| {
         let (name, value) = text.split_once('=').filter(|(name, _)| !name.is_empty())?;
         Some((name.trim_matches(['<', '>']).to_owned(), value.to_owned()))
@@ -145,7 +145,7 @@ impl ImportPass<'_> {
 }
 
 /// Reports what was imported and what was not. Returns the exit code.
-fn report(
+fn report_import(
     args: &ImportArgs,
     transfer: &TransferTotals,
     matches: &MatchReport,
@@ -155,32 +155,32 @@ fn report(
     let folder = || args.per_file.as_ref().map(|folder| folder.display().to_string());
     let target = target.map(|target| target.display().to_string()).or_else(folder);
     let target = target.unwrap_or_else(|| "-".to_owned());
-    if transfer.count() == 0 && transfer.has_file_problems() {
-        return Err(CommandFailure::new(RECORDING, transfer.problems()));
+    if transfer.transferred_count() == 0 && transfer.has_file_problems() {
+        return Err(CommandFailure::new(RECORDING, transfer.problem_lines()));
     }
     if args.json {
         print(&transfer.to_json(&target, matches.to_json()))?;
     } else {
-        output.info(&format!("{}{}", transfer.text(&target), matches.text()));
+        output.info(&format!("{}{}", transfer.to_text(&target), matches.to_text()));
     }
-    if transfer.count() == 0 {
+    if transfer.transferred_count() == 0 {
         output.error(&format!("nothing was imported; {target} is unchanged"));
         return Ok(NO);
     }
-    if transfer.damaged() > 0 {
+    if transfer.damaged_count() > 0 {
         output.error(&format!(
             "{} of the calls could not be imported as they are: see what was left out",
-            transfer.damaged()
+            transfer.damaged_count()
         ));
     }
     if transfer.has_file_problems() {
         output.error("some files could not be read: see what was not imported");
     }
-    Ok(if transfer.damaged() > 0 || transfer.has_file_problems() { NO } else { 0 })
+    Ok(if transfer.damaged_count() > 0 || transfer.has_file_problems() { NO } else { 0 })
 }
 
 /// Creates a new recording, unless there are no entries.
-fn make(
+fn create_recording(
     path: &RecordingLocation,
     rules: &IdentityRules,
     force: bool,
@@ -188,6 +188,6 @@ fn make(
 ) -> Result<(), CommandFailure> {
     let Some(first) = incoming.next() else { return Ok(()) };
     let entries = std::iter::once(first).chain(incoming);
-    loomrec_store::create(path, &RecordingMeta::new(rules), entries, force)?;
+    loomrec_store::create_recording(path, &RecordingMeta::new(rules), entries, force)?;
     Ok(())
 }

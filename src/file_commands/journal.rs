@@ -16,7 +16,7 @@ use loomrec_cli::exit::CommandFailure;
 use loomrec_cli::journal_lines::{FollowedFile, NextLine};
 use loomrec_cli::output::{Output, print, stdout_failure};
 use loomrec_cli::terminal;
-use loomrec_telemetry::journal::parts;
+use loomrec_telemetry::journal::part_paths;
 use row::{JournalRow, RowFilter};
 use sum::JournalTotals;
 
@@ -34,7 +34,7 @@ pub fn run(args: &JournalArgs) -> Result<u8, CommandFailure> {
     let mut read = HashSet::new();
     let mut tails = Vec::new();
     for file in &args.files {
-        for path in parts(file) {
+        for path in part_paths(file) {
             // A shell pattern may match an older part as well as the journal it belongs to.
             let place = std::fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
             if !read.insert(place) {
@@ -51,7 +51,7 @@ pub fn run(args: &JournalArgs) -> Result<u8, CommandFailure> {
             }
         }
     }
-    if args.follow { follow(tails, &mut show, &output) } else { show.finish() }
+    if args.follow { follow_files(tails, &mut show, &output) } else { show.finish() }
 }
 
 /// Shows the rest of a file from where reading stopped. Returns `false` if the reader of stdout has
@@ -75,7 +75,7 @@ fn all_of(
             NextLine::End => break,
         };
         let shown = match JournalRow::parse(text) {
-            Ok(line) => show.add(&line, text),
+            Ok(line) => show.add_line(&line, text),
             Err(why) => return Err(tail.no_line(&why)),
         };
         match shown {
@@ -90,7 +90,7 @@ fn all_of(
 }
 
 /// Shows new lines as they are written, until the reader of stdout has gone.
-fn follow(
+fn follow_files(
     mut tails: Vec<(PathBuf, FollowedFile)>,
     show: &mut JournalView<'_>,
     output: &Output,
@@ -138,8 +138,8 @@ impl<'a> JournalView<'a> {
     }
 
     /// Shows or counts a line. `text` is its original text.
-    fn add(&mut self, line: &JournalRow, text: &[u8]) -> io::Result<()> {
-        if !self.sought.finds(line) {
+    fn add_line(&mut self, line: &JournalRow, text: &[u8]) -> io::Result<()> {
+        if !self.sought.is_match(line) {
             return Ok(());
         }
         if let Some(sum) = &mut self.sum {
@@ -148,16 +148,16 @@ impl<'a> JournalView<'a> {
         }
         if self.json {
             let text = String::from_utf8_lossy(text.trim_ascii());
-            return writeln!(self.out, "{}", terminal::json(&text));
+            return writeln!(self.out, "{}", terminal::printable_json(&text));
         }
-        writeln!(self.out, "{}", line.row(self.width))
+        writeln!(self.out, "{}", line.format_row(self.width))
     }
 
     fn finish(self) -> Result<u8, CommandFailure> {
         match self.sum {
             None => Ok(0),
-            Some(sum) if self.json => print(&sum.json()),
-            Some(sum) => print(&sum.text(self.width)),
+            Some(sum) if self.json => print(&sum.to_json_text()),
+            Some(sum) => print(&sum.to_text(self.width)),
         }
     }
 }

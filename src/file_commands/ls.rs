@@ -32,11 +32,11 @@ pub(super) const QUESTION: usize = 60;
 pub fn run(args: &LsArgs) -> Result<u8, CommandFailure> {
     let recording =
         serve_setup::open_to_read(&args.file, &Output::new(LogFormat::Human, false, false))?;
-    let table = prices::load(args.prices.as_deref())?;
+    let table = prices::load_table(args.prices.as_deref())?;
     let pricing = PriceSource { table, anew: args.prices.is_some() };
     let mut out = BufWriter::new(anstream::stdout().lock());
     let listed = match args.json {
-        true => json(&recording, &pricing, &mut out),
+        true => write_json(&recording, &pricing, &mut out),
         false => {
             let (recording, pricing) = (&recording, &pricing);
             let (width, held, question) = match (args.full, terminal::width()) {
@@ -76,7 +76,7 @@ impl From<io::Error> for ListingEnd {
 }
 
 /// Writes the listing for programs: an object for each take, each written as it is read.
-fn json(
+fn write_json(
     recording: &Recording,
     pricing: &PriceSource,
     out: &mut dyn Write,
@@ -84,11 +84,11 @@ fn json(
     let mut entries = recording.entries();
     let mut before = "[\n  ";
     while let Some(stored) = entries.next() {
-        let row = TakeRow::of(stored?, entries.takes());
-        let json = row.to_json(pricing.cost(&row.entry, row.model()));
+        let row = TakeRow::from_stored_entry(stored?, entries.take_count());
+        let json = row.to_json(pricing.call_cost(&row.entry, row.model_name()));
         // A JSON string contains no raw line feed.
         let text = format!("{json:#}").replace('\n', "\n  ");
-        write!(out, "{before}{}", terminal::json(&text))?;
+        write!(out, "{before}{}", terminal::printable_json(&text))?;
         before = ",\n  ";
     }
     out.write_all(if before.starts_with('[') { b"[]\n" } else { b"\n]\n" })?;
@@ -113,64 +113,65 @@ impl TakeListing<'_> {
         width: Option<usize>,
         out: &mut dyn Write,
     ) -> Result<(), ListingEnd> {
-        let (table, sum) = self.measured()?;
+        let (table, sum) = self.measured_table()?;
         if sum.calls == 0 {
             writeln!(out, "{}: an empty recording, no call was kept", file.display())?;
             return Ok(());
         }
         if sum.calls <= self.held {
-            out.write_all(table.text(width).as_bytes())?;
+            out.write_all(table.to_text(width).as_bytes())?;
         } else {
             let layout = table.layout(width);
-            out.write_all(table.head(&layout).as_bytes())?;
+            out.write_all(table.head_line(&layout).as_bytes())?;
             for stored in self.recording.entries() {
-                let row = TakeRow::of(stored?, 0);
-                let cells = self.cells(&row, self.pricing.cost(&row.entry, row.model()));
-                out.write_all(table.row(&layout, row.is_trouble(), &cells).as_bytes())?;
+                let row = TakeRow::from_stored_entry(stored?, 0);
+                let cells =
+                    self.table_cells(&row, self.pricing.call_cost(&row.entry, row.model_name()));
+                out.write_all(table.row_line(&layout, row.is_trouble(), &cells).as_bytes())?;
             }
-            out.write_all(Table::foot(&layout).as_bytes())?;
+            out.write_all(Table::foot_line(&layout).as_bytes())?;
         }
-        out.write_all(summary(&sum, self.recording.meta()).as_bytes())?;
+        out.write_all(summary_line(&sum, self.recording.meta()).as_bytes())?;
         Ok(())
     }
 
-    fn cells(&self, row: &TakeRow, cost: Option<f64>) -> Vec<String> {
-        let mut cells = row.cells(cost);
-        cells.push(row.question(self.question).unwrap_or_else(|| "-".to_owned()));
+    fn table_cells(&self, row: &TakeRow, cost: Option<f64>) -> Vec<String> {
+        let mut cells = row.table_cells(cost);
+        cells.push(row.question_start(self.question).unwrap_or_else(|| "-".to_owned()));
         cells
     }
 
     /// Returns the table and the sum. The table has its rows if there are not too many.
-    fn measured(&self) -> Result<(Table, TakeSum), StoreError> {
-        let mut table = Table::new(columns());
+    fn measured_table(&self) -> Result<(Table, TakeSum), StoreError> {
+        let mut table = Table::new(table_columns());
         let mut sum = TakeSum::default();
         for stored in self.recording.entries() {
-            let row = TakeRow::of(stored?, 0);
-            let cost = self.pricing.cost(&row.entry, row.model());
+            let row = TakeRow::from_stored_entry(stored?, 0);
+            let cost = self.pricing.call_cost(&row.entry, row.model_name());
             sum.add(&row, cost);
-            let cells = self.cells(&row, cost);
+            let cells = self.table_cells(&row, cost);
             match sum.calls <= self.held {
-                true => table.add(row.is_trouble(), cells),
-                false => table.measure(&cells),
+                true => table.add_row(row.is_trouble(), cells),
+                false => table.measure_row(&cells),
             }
         }
         Ok((table, sum))
     }
 }
 
-fn columns() -> Vec<TableColumn> {
+fn table_columns() -> Vec<TableColumn> {
     vec![
         TableColumn::left("KEY").shrinks_to(15),
         TableColumn::left("CALL").shrinks_to(12),
         TableColumn::left("MODEL").shrinks_to(12),
         TableColumn::right("IN"),
         TableColumn::right("OUT"),
-        TableColumn::right("COST").goes(3),
-        TableColumn::left("MODE").goes(4),
-        TableColumn::right("TIME").goes(2),
+        TableColumn::right("COST").with_omission_turn(3),
+        TableColumn::left("MODE").with_omission_turn(4),
+        TableColumn::right("TIME").with_omission_turn(2),
         TableColumn::left("STATUS"),
-        TableColumn::left("END").shrinks_to(14).goes(5),
-        TableColumn::left("SESSION").shrinks_to(8).goes(1),
+        TableColumn::left("END").shrinks_to(14).with_omission_turn(5),
+        TableColumn::left("SESSION").shrinks_to(8).with_omission_turn(1),
         TableColumn::left("ASKS").shrinks_to(14),
     ]
 }
@@ -199,14 +200,14 @@ impl TakeSum {
         self.output = self.output.saturating_add(usage.completion_tokens);
         self.cost += cost.unwrap_or(0.0);
         self.unknown += u64::from(cost.is_none());
-        let names: Vec<&str> = row.entry.run_values.personal().collect();
+        let names: Vec<&str> = row.entry.run_values.personal_names().collect();
         self.personal.0 += usize::from(!names.is_empty());
         self.personal.1.extend(names);
     }
 }
 
 /// Returns the last line: calls, tokens, cost, and the identity rules.
-fn summary(sum: &TakeSum, meta: &RecordingMeta) -> String {
+fn summary_line(sum: &TakeSum, meta: &RecordingMeta) -> String {
     let TakeSum { calls, keys, input, output, cost, unknown, ref personal } = *sum;
     let under = match keys {
         _ if keys == calls => String::new(),
@@ -216,7 +217,7 @@ fn summary(sum: &TakeSum, meta: &RecordingMeta) -> String {
     let mut parts = vec![format!("{calls} {}{under}", if calls == 1 { "call" } else { "calls" })];
     parts.push(format!("{input} tokens in, {output} out"));
     parts.push(sum_words(cost, unknown));
-    parts.push(identity(meta));
+    parts.push(key_parts(meta));
     if let (count @ 1.., names) = personal {
         let names: Vec<&str> = names.iter().copied().collect();
         parts.push(format!("{count} with personal values ({})", names.join(", ")));
@@ -225,14 +226,15 @@ fn summary(sum: &TakeSum, meta: &RecordingMeta) -> String {
 }
 
 /// Returns what makes up the keys.
-fn identity(meta: &RecordingMeta) -> String {
+fn key_parts(meta: &RecordingMeta) -> String {
     if !meta.is_loomrec() {
         return "not written by loomrec".to_owned();
     }
-    let ignored = meta.rules().without_normalize().words();
+    let ignored = meta.rules().without_normalize().rule_descriptions();
     match ignored.is_empty() {
         true => "identity: the whole request".to_owned(),
-        false => terminal::line(&format!("identity: ignores {}", ignored.join(", "))).into_owned(),
+        false => terminal::printable_line(&format!("identity: ignores {}", ignored.join(", ")))
+            .into_owned(),
     }
 }
 

@@ -41,20 +41,20 @@ pub fn run(args: &MergeArgs) -> Result<u8, CommandFailure> {
         })
         .collect();
     let opened = opened?;
-    let rules = rules(&opened, args.unite_rules)?;
+    let rules = merged_rules(&opened, args.unite_rules)?;
     same_purpose(&opened)?;
     let sides = MergeSides::new(opened, rules)?;
     let mut report = MergeReport::new(target.as_path(), &sides);
-    let mut names = sides.names(0).clone();
-    let mut meta = sides.meta(0).keys().clone();
+    let mut names = sides.names_in(0).clone();
+    let mut meta = sides.meta(0).top_level_keys().clone();
     for file in 1..args.files.len() {
-        names = together(&sides, names, file, conflict_choice(args.on_conflict), &mut report)?;
+        names = merge_names(&sides, names, file, conflict_choice(args.on_conflict), &mut report)?;
         let (merged, conflicts) =
-            merge::keys(&serde_json::Map::new(), &meta, sides.meta(file).keys());
-        report.meta(conflicts);
+            merge::merge_keys(&serde_json::Map::new(), &meta, sides.meta(file).top_level_keys());
+        report.add_metadata_conflicts(conflicts);
         meta = merged;
     }
-    report.count(&names);
+    report.count_kept(&names);
     let failed = args.on_conflict == OnConflict::Fail && report.has_conflicts();
     if !failed {
         let over = args.force
@@ -66,45 +66,46 @@ pub fn run(args: &MergeArgs) -> Result<u8, CommandFailure> {
         report.written = true;
     }
     if args.json {
-        print(&terminal::json(&format!("{:#}\n", report.to_json())))?;
+        print(&terminal::printable_json(&format!("{:#}\n", report.to_json())))?;
     }
     match failed {
         true => output.error(&format!(
             "{}\nnothing was written; --on-conflict first, last or both decides",
-            report.text()
+            report.to_text()
         )),
-        false if !args.json => output.info(&report.text()),
+        false if !args.json => output.info(&report.to_text()),
         false => {}
     }
     Ok(if failed { NO } else { 0 })
 }
 
 /// Merges the names of the first recordings with those of another one.
-fn together(
+fn merge_names(
     sides: &MergeSides,
     mut names: SideNames,
     file: usize,
     prefer: ConflictChoice,
     report: &mut MergeReport,
 ) -> Result<SideNames, CommandFailure> {
-    for (name, takes) in sides.names(file).iter() {
-        let ours = names.of(name);
-        let merged = merge::merge_name(&[], ours, takes, prefer, |a, b| sides.same(name, a, b))?;
-        report.add(name, &merged, || sides.question(ours.first().or(takes.first())?));
-        names.set(name, merged.takes);
+    for (name, takes) in sides.names_in(file).iter() {
+        let ours = names.takes_of(name);
+        let merged =
+            merge::merge_name(&[], ours, takes, prefer, |a, b| sides.is_same_take(name, a, b))?;
+        report.add_name(name, &merged, || sides.question_start(ours.first().or(takes.first())?));
+        names.set_takes(name, merged.takes);
     }
     Ok(names)
 }
 
 /// Returns the rules for the keys of all recordings.
-fn rules(sides: &[MergeSide], unite: bool) -> Result<IdentityRules, CommandFailure> {
+fn merged_rules(sides: &[MergeSide], unite: bool) -> Result<IdentityRules, CommandFailure> {
     let mut rules = IdentityRules::default();
     let mut first: Option<&MergeSide> = None;
     for side in sides {
         let Some(meta) = side.meta() else { continue };
-        rules = rules.united(meta.rules());
+        rules = rules.united_with(meta.rules());
         match first {
-            Some(other) if side.words() != other.words() && !unite => {
+            Some(other) if side.rule_words() != other.rule_words() && !unite => {
                 return Err(CommandFailure::new(
                     USAGE,
                     format!(
@@ -112,8 +113,8 @@ fn rules(sides: &[MergeSide], unite: bool) -> Result<IdentityRules, CommandFailu
                          --unite-rules recomputes all keys under all of them",
                         other.label(),
                         side.label(),
-                        other.words(),
-                        side.words(),
+                        other.rule_words(),
+                        side.rule_words(),
                     ),
                 ));
             }

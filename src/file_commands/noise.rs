@@ -6,14 +6,14 @@ mod compared_calls;
 mod report;
 
 use super::args::{LogFormat, NoiseArgs};
-use super::diff::{OpenedRecording, paired};
+use super::diff::{OpenedRecording, pair_recordings};
 use compared_calls::ComparedCalls;
 use loomrec_cli::exit::{CommandFailure, NO, UNEXPECTED};
 use loomrec_cli::output::{Output, print};
 use loomrec_cli::preset::{PRESETS, Preset};
 use loomrec_cli::serve_setup;
 use loomrec_cli::terminal;
-use loomrec_cli::terminal::quoted;
+use loomrec_cli::terminal::quote_word;
 use loomrec_cli::waiting_recordings::is_there;
 use loomrec_curation::noise::NoiseProposal;
 use loomrec_engine::replay::{Matcher, ReplaySource, ReplayTerms};
@@ -30,23 +30,23 @@ use report::NoiseReport;
 /// cannot be written, or that is being recorded into (5).
 pub fn run(args: &NoiseArgs) -> Result<u8, CommandFailure> {
     let output = Output::new(LogFormat::Human, false, false);
-    let other = other(args)?;
+    let other = compared_file(args)?;
     let open = if args.apply { serve_setup::open_to_change } else { serve_setup::open };
     let (old, new) = (open(&args.file, &output)?, serve_setup::open(&other, &output)?);
     serve_setup::refuse_waiting(&args.file, &old)?;
     let rules = old.meta().rules().clone();
     let is_missed = new.meta().waits_for() == Some(PendingKind::Answers);
-    let old = OpenedRecording::of(&args.file, old, &rules)?;
-    let new = OpenedRecording::of(&other, new, &rules)?;
-    let pairs = paired(&old, &new, &rules)?;
-    let mut compared = ComparedCalls::of(&old, &new, &pairs, &rules, is_missed)?;
-    let known: Vec<NormalizeRule> = PRESETS.iter().flat_map(Preset::rules).collect();
-    let mut proposal = NoiseProposal::find(&compared.pairs, &rules, &known);
+    let old = OpenedRecording::from_recording(&args.file, old, &rules)?;
+    let new = OpenedRecording::from_recording(&other, new, &rules)?;
+    let pairs = pair_recordings(&old, &new, &rules)?;
+    let mut compared = ComparedCalls::from_pairs(&old, &new, &pairs, &rules, is_missed)?;
+    let known: Vec<NormalizeRule> = PRESETS.iter().flat_map(Preset::normalize_rules).collect();
+    let mut proposal = NoiseProposal::from_pairs(&compared.pairs, &rules, &known);
     refuse_merges(&args.file, &compared, &mut proposal)?;
     proposal.unexplained.append(&mut compared.unpaired);
     let applies = args.apply && !proposal.rules.is_empty();
     if applies {
-        apply(&old.recording, &rules, &proposal)?;
+        write_rules(&old.recording, &rules, &proposal)?;
     }
     let redactor = Redactor::new(&[])
         .map_err(|error| CommandFailure::new(UNEXPECTED, format!("failed to {error}")))?;
@@ -60,15 +60,15 @@ pub fn run(args: &NoiseArgs) -> Result<u8, CommandFailure> {
         redactor: &redactor,
     };
     print(&match args.json {
-        true => terminal::json(&format!("{:#}\n", report.to_json())).into_owned(),
-        false => report.text(),
+        true => terminal::printable_json(&format!("{:#}\n", report.to_json())).into_owned(),
+        false => report.to_text(),
     })?;
     Ok(if proposal.unexplained.is_empty() { 0 } else { NO })
 }
 
 /// Returns what the recording is compared with.
-fn other(args: &NoiseArgs) -> Result<RecordingLocation, CommandFailure> {
-    let file = quoted(&args.file.display().to_string());
+fn compared_file(args: &NoiseArgs) -> Result<RecordingLocation, CommandFailure> {
+    let file = quote_word(&args.file.display().to_string());
     let other = args.other.clone().unwrap_or_else(|| args.file.pending_file());
     if args.pending && !is_there(&other) {
         return Err(serve_setup::nothing_pending(&args.file));
@@ -104,7 +104,7 @@ fn refuse_merges(
             ..ReplayTerms::default()
         };
         let matcher = Matcher::new(vec![source], terms)?;
-        Ok::<usize, CommandFailure>(matcher.unbound().count())
+        Ok::<usize, CommandFailure>(matcher.unbound_pairs().count())
     };
     let none = NoiseProposal::default();
     let before = conflicts(&none, None)?;
@@ -119,14 +119,14 @@ fn refuse_merges(
 }
 
 /// Writes the rules into the recording. Rules for what clients make anew change no key.
-fn apply(
+fn write_rules(
     recording: &Recording,
     rules: &IdentityRules,
     proposal: &NoiseProposal,
 ) -> Result<(), CommandFailure> {
     let more = proposal.rules.iter().map(|proposed| proposed.rule.clone());
     let rules = rules.with_normalize(more);
-    let (count, most) = (rules.normalize().len(), RecordingMeta::MOST_RULES);
+    let (count, most) = (rules.normalize_rules().len(), RecordingMeta::MOST_RULES);
     if count > most {
         return Err(CommandFailure::usage(format!(
             "a recording can have {most} rules, and would have {count}"

@@ -13,7 +13,7 @@ use super::ls::{self, TakeRow};
 use super::show;
 use super::show::contents::RecordingContents;
 use super::show::take_choice::ChosenTakes;
-use loomrec_cli::amount::{age, span};
+use loomrec_cli::amount::{format_span, recorded_age};
 use loomrec_cli::exit::CommandFailure;
 use loomrec_cli::output::{Output, print};
 use loomrec_cli::short_key::short_key;
@@ -49,13 +49,13 @@ pub fn run(args: &PruneArgs) -> Result<u8, CommandFailure> {
         keyed: keyed_takes(args, &recording)?,
         now: SystemTime::now(),
     };
-    let pruned = PrunedTakes::of(&recording, &criteria)?;
-    if args.apply && pruned.count() > 0 {
-        recording.rewrite(&pruned.changes()?)?;
+    let pruned = PrunedTakes::from_recording(&recording, &criteria)?;
+    if args.apply && pruned.removed_count() > 0 {
+        recording.rewrite(&pruned.recording_changes()?)?;
     }
     match args.json {
-        true => print(&terminal::json(&format!("{:#}\n", pruned.to_json(args)))),
-        false => print(&pruned.text(args)),
+        true => print(&terminal::printable_json(&format!("{:#}\n", pruned.to_json(args)))),
+        false => print(&pruned.to_text(args)),
     }
 }
 
@@ -76,10 +76,10 @@ fn keyed_takes(
     if args.keys.is_empty() {
         return Ok(Vec::new());
     }
-    let contents = RecordingContents::of(recording)?;
+    let contents = RecordingContents::from_recording(recording)?;
     let takes = |key: &String| {
-        let choice = show::choose("prune", &args.file, recording, &contents, Some(key))?;
-        match choice.takes(key) {
+        let choice = show::choose_take("prune", &args.file, recording, &contents, Some(key))?;
+        match choice.named_takes(key) {
             takes if takes.take.is_some_and(|at| !(1..=choice.named.takes.len()).contains(&at)) => {
                 Err(show::no_such_take(&args.file, choice.named, choice.take))
             }
@@ -116,14 +116,17 @@ struct PrunedTakes {
 
 impl PrunedTakes {
     /// Decides about each take.
-    fn of(recording: &Recording, criteria: &PruneCriteria<'_>) -> Result<Self, CommandFailure> {
+    fn from_recording(
+        recording: &Recording,
+        criteria: &PruneCriteria<'_>,
+    ) -> Result<Self, CommandFailure> {
         let mut names: Vec<(EntryName, Vec<TakeReport>)> = Vec::new();
         let (mut undated, mut any_used, used) = (0, false, &criteria.used);
         for stored in recording.entries() {
             let stored = stored?;
             let (name, place) = (stored.name.clone(), stored.place);
-            any_used |= used.has(&name, stored.take, &stored.entry);
-            let take = TakeReport::of(stored, place, criteria, &mut undated);
+            any_used |= used.has_take(&name, stored.take, &stored.entry);
+            let take = TakeReport::from_stored_entry(stored, place, criteria, &mut undated);
             match names.last_mut() {
                 Some((last, takes)) if *last == name => takes.push(take),
                 _ => names.push((name, vec![take])),
@@ -145,41 +148,43 @@ impl PrunedTakes {
         Ok(Self { names, undated, now: criteria.now })
     }
 
-    fn takes(&self) -> impl Iterator<Item = (&EntryName, &TakeReport)> {
+    fn all_takes(&self) -> impl Iterator<Item = (&EntryName, &TakeReport)> {
         self.names.iter().flat_map(|(name, takes)| takes.iter().map(move |take| (name, take)))
     }
 
-    fn going(&self) -> impl Iterator<Item = (&EntryName, &TakeReport)> {
-        self.takes().filter(|(_, take)| take.goes)
+    fn takes_to_remove(&self) -> impl Iterator<Item = (&EntryName, &TakeReport)> {
+        self.all_takes().filter(|(_, take)| take.goes)
     }
 
-    fn held(&self) -> impl Iterator<Item = (&EntryName, &TakeReport)> {
-        self.takes().filter(|(_, take)| take.held)
+    fn held_takes(&self) -> impl Iterator<Item = (&EntryName, &TakeReport)> {
+        self.all_takes().filter(|(_, take)| take.held)
     }
 
-    fn count(&self) -> usize {
-        self.going().count()
+    fn removed_count(&self) -> usize {
+        self.takes_to_remove().count()
     }
 
-    fn bytes(&self) -> u64 {
-        self.going().map(|(_, take)| take.place.bytes()).sum()
+    fn removed_bytes(&self) -> u64 {
+        self.takes_to_remove().map(|(_, take)| take.place.byte_length()).sum()
     }
 
     /// Returns the changes: the names that lose a take, with the takes that they keep.
-    fn changes(&self) -> Result<RecordingChanges, CommandFailure> {
+    fn recording_changes(&self) -> Result<RecordingChanges, CommandFailure> {
         let mut changes = RecordingChanges::new()?;
         for (name, takes) in &self.names {
             if takes.iter().any(|take| take.goes) {
                 let kept = takes.iter().filter(|take| !take.goes);
-                changes
-                    .set(name.clone(), kept.map(|take| TakeChange::Place(take.place)).collect())?;
+                changes.set_takes(
+                    name.clone(),
+                    kept.map(|take| TakeChange::Place(take.place)).collect(),
+                )?;
             }
         }
         Ok(changes)
     }
 
     /// Formats the result for people.
-    fn text(&self, args: &PruneArgs) -> String {
+    fn to_text(&self, args: &PruneArgs) -> String {
         let mut table = Table::new(vec![
             TableColumn::left("KEY").shrinks_to(15),
             TableColumn::left("CALL").shrinks_to(12),
@@ -188,28 +193,28 @@ impl PrunedTakes {
             TableColumn::right("BYTES"),
             TableColumn::left("ASKS").shrinks_to(14),
         ]);
-        for (name, take) in self.going() {
-            let age = self.age(take).map(span);
-            table.add(
+        for (name, take) in self.takes_to_remove() {
+            let age = self.take_age(take).map(format_span);
+            table.add_row(
                 false,
                 vec![
                     short_key(name, take.number),
                     take.call.clone(),
-                    terminal::line(&take.model).into_owned(),
+                    terminal::printable_line(&take.model).into_owned(),
                     age.unwrap_or_else(|| "-".to_owned()),
-                    take.place.bytes().to_string(),
+                    take.place.byte_length().to_string(),
                     take.asks.clone().unwrap_or_else(|| "-".to_owned()),
                 ],
             );
         }
-        let (count, all) = (self.count(), self.takes().count());
+        let (count, all) = (self.removed_count(), self.all_takes().count());
         let mut text = match count {
             0 => String::new(),
-            _ => format!("{}\n", table.text(terminal::width())),
+            _ => format!("{}\n", table.to_text(terminal::width())),
         };
         let file = args.file.display().to_string();
-        let file = terminal::line(&file);
-        let bytes = self.bytes();
+        let file = terminal::printable_line(&file);
+        let bytes = self.removed_bytes();
         text.push_str(&match (count, args.apply) {
             (0, _) => format!("{file}: none of its {all} takes would be pruned\n"),
             (_, true) => format!("{file}: {count} of {all} takes pruned, {bytes} bytes\n"),
@@ -219,7 +224,7 @@ impl PrunedTakes {
             ),
         });
         let held: Vec<String> =
-            self.held().map(|(name, take)| short_key(name, take.number)).collect();
+            self.held_takes().map(|(name, take)| short_key(name, take.number)).collect();
         if !held.is_empty() {
             text.push_str(&format!(
                 "stays, since a later take of the same call does: {}\n",
@@ -243,27 +248,27 @@ impl PrunedTakes {
                 "call": take.call,
                 "model": take.model,
                 "recorded_at": take.recorded_at,
-                "bytes": take.place.bytes(),
+                "bytes": take.place.byte_length(),
             })
         };
         json!({
             "recording": args.file.display().to_string(),
-            "applied": args.apply && self.count() > 0,
-            "takes": self.takes().count(),
-            "pruned": self.going().map(take).collect::<Vec<_>>(),
-            "bytes": self.bytes(),
-            "held": self.held().map(take).collect::<Vec<_>>(),
+            "applied": args.apply && self.removed_count() > 0,
+            "takes": self.all_takes().count(),
+            "pruned": self.takes_to_remove().map(take).collect::<Vec<_>>(),
+            "bytes": self.removed_bytes(),
+            "held": self.held_takes().map(take).collect::<Vec<_>>(),
             "undated": self.undated,
         })
     }
 
-    fn age(&self, take: &TakeReport) -> Option<std::time::Duration> {
-        age(take.recorded_at.as_deref()?, self.now)
+    fn take_age(&self, take: &TakeReport) -> Option<std::time::Duration> {
+        recorded_age(take.recorded_at.as_deref()?, self.now)
     }
 }
 
 impl TakeReport {
-    fn of(
+    fn from_stored_entry(
         stored: StoredEntry,
         place: TakeRef,
         criteria: &PruneCriteria<'_>,
@@ -271,20 +276,21 @@ impl TakeReport {
     ) -> Self {
         let PruneCriteria { args, used, keyed, now } = criteria;
         let number = stored.take;
-        let mut naming = keyed.iter().filter(|takes| takes.has(&stored.name, number)).peekable();
+        let mut naming =
+            keyed.iter().filter(|takes| takes.has_take(&stored.name, number)).peekable();
         let is_named = keyed.is_empty() || naming.peek().is_some();
         let is_numbered = naming.any(|takes| takes.take.is_some());
-        let row = TakeRow::of(stored, 0);
+        let row = TakeRow::from_stored_entry(stored, 0);
         let entry = &row.entry;
         let asked = row.call.as_ref().and_then(|call| call.model.as_deref());
         let is_model =
             |model: &String| entry.model.as_ref() == Some(model) || asked == Some(model.as_str());
         let others = is_named
-            && !used.has(&row.name, number, entry)
+            && !used.has_take(&row.name, number, entry)
             && args.upstream.as_ref().is_none_or(|name| entry.upstream.as_ref() == Some(name))
             && args.model.as_ref().is_none_or(is_model);
         let is_old = args.older_than.map(|limit| {
-            let age = entry.recorded_at.as_deref().and_then(|at| age(at, *now));
+            let age = entry.recorded_at.as_deref().and_then(|at| recorded_age(at, *now));
             age.map(|age| age > limit)
         });
         if others && is_old == Some(None) {
@@ -293,14 +299,14 @@ impl TakeReport {
         Self {
             number,
             place,
-            question: TakeIdentity::of(entry),
+            question: TakeIdentity::from_entry(entry),
             unwanted: others && is_old.is_none_or(|old| old == Some(true)),
             is_numbered,
             held: false,
             goes: false,
             call: row.call_words(),
-            model: row.model().unwrap_or("-").to_owned(),
-            asks: row.question(ls::QUESTION),
+            model: row.model_name().unwrap_or("-").to_owned(),
+            asks: row.question_start(ls::QUESTION),
             recorded_at: entry.recorded_at.clone(),
         }
     }

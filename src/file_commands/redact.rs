@@ -22,8 +22,8 @@ use scanned_recording::ScannedRecording;
 /// cannot be written, or that is being recorded into (5).
 pub fn run(args: &RedactArgs) -> Result<u8, CommandFailure> {
     let output = Output::new(LogFormat::Human, false, false);
-    let redactor = serve_setup::redactor(&args.redact)?;
-    let patterns = RecordedPatterns::of(&args.redact, &redactor);
+    let redactor = serve_setup::create_redactor(&args.redact)?;
+    let patterns = RecordedPatterns::from_patterns(&args.redact, &redactor);
     let mut reports = Vec::new();
     // All recordings are scanned before any is changed.
     let mut works = Vec::new();
@@ -32,20 +32,20 @@ pub fn run(args: &RedactArgs) -> Result<u8, CommandFailure> {
             true => serve_setup::open_to_change(path, &output)?,
             false => serve_setup::open(path, &output)?,
         };
-        works.push(ScannedRecording::of(path, recording, &redactor, &patterns.kept)?);
+        works.push(ScannedRecording::from_recording(path, recording, &redactor, &patterns.kept)?);
     }
     for work in &works {
         let applied = args.apply && work.changes_something();
         if applied {
-            work.apply(&redactor)?;
+            work.write_redacted(&redactor)?;
         }
-        reports.push(RedactReport::of(work, applied));
+        reports.push(RedactReport::from_scan(work, applied));
     }
     patterns.secret.iter().for_each(|note| output.warning(note));
     serve_setup::ineffective_rules(&redactor).iter().for_each(|note| output.warning(note));
     match args.json {
-        true => print(&terminal::json(&format!("{:#}\n", report::to_json(&reports))))?,
-        false => print(&report::text(&reports, args))?,
+        true => print(&terminal::printable_json(&format!("{:#}\n", report::to_json(&reports))))?,
+        false => print(&report::format_reports(&reports, args))?,
     };
     Ok(if reports.iter().any(RedactReport::leaves_something) { NO } else { 0 })
 }
@@ -60,7 +60,7 @@ struct RecordedPatterns {
 
 impl RecordedPatterns {
     /// Keeps the patterns, except those that hold what they redact.
-    fn of(patterns: &[String], redactor: &Redactor) -> Self {
+    fn from_patterns(patterns: &[String], redactor: &Redactor) -> Self {
         let none = CallCredentials::default();
         let is_secret = |pattern: &&String| {
             let plain = pattern.replace(['\\', '^', '$'], "");

@@ -29,7 +29,7 @@ use loomrec_cli::exit::CommandFailure;
 use loomrec_cli::output::{Output, print};
 use loomrec_store::RecordingLocation;
 use report::{new_of_several, nothing_below, summary, with_changes};
-use view::{command, typed};
+use view::{review_command, typed_key};
 pub use waiting::print_list;
 
 /// Runs the command.
@@ -39,10 +39,10 @@ pub use waiting::print_list;
 /// recording that changes during the review (5).
 pub fn run(args: &ReviewArgs) -> CommandFuture<'_> {
     // Without the box, the code would be generated in the root package, at its level.
-    Box::pin(review(args))
+    Box::pin(review_recordings(args))
 }
 
-async fn review(args: &ReviewArgs) -> Result<u8, CommandFailure> {
+async fn review_recordings(args: &ReviewArgs) -> Result<u8, CommandFailure> {
     if args.list || args.check {
         return print_list(args);
     }
@@ -57,7 +57,7 @@ async fn review(args: &ReviewArgs) -> Result<u8, CommandFailure> {
     let output = Output::new(LogFormat::Human, false, false);
     let mut dialog = ReviewDialog::default();
     if !file.names_folder() {
-        return Ok(dialog.review(file, args.output.as_ref(), &output).await?.code);
+        return Ok(dialog.review_recording(file, args.output.as_ref(), &output).await?.code);
     }
     if args.output.is_some() {
         return Err(new_of_several());
@@ -67,7 +67,7 @@ async fn review(args: &ReviewArgs) -> Result<u8, CommandFailure> {
         return print(&nothing_below(file));
     }
     for file in &files {
-        let end = dialog.review(file, None, &output).await?;
+        let end = dialog.review_recording(file, None, &output).await?;
         if end.is_last {
             return Ok(end.code);
         }
@@ -91,7 +91,7 @@ struct ReviewDialog {
 
 impl ReviewDialog {
     /// Reviews one recording: asks about each change on a terminal, and lists them elsewhere.
-    async fn review(
+    async fn review_recording(
         &mut self,
         file: &RecordingLocation,
         new: Option<&RecordingLocation>,
@@ -99,25 +99,28 @@ impl ReviewDialog {
     ) -> Result<ReviewedRecording, CommandFailure> {
         let ended = |code| Ok(ReviewedRecording { code, is_last: false });
         let is_terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
-        let open = if is_terminal { ReviewDesk::open } else { ReviewDesk::look };
+        let open = if is_terminal { ReviewDesk::open } else { ReviewDesk::open_to_view };
         let Some(desk) = open(file, new, output)? else {
-            let requests = list::requests(file, output)?;
-            return ended(print(&list::nothing(file, requests))?);
+            let requests = list::count_requests(file, output)?;
+            return ended(print(&list::nothing_message(file, requests))?);
         };
         if desk.open_changes().is_empty() {
             // All changes were already applied.
-            let done = desk.apply(&vec![None; desk.changes.len()])?;
+            let done = desk.apply_verdicts(&vec![None; desk.changes.len()])?;
             return ended(print(&summary(&desk, done))?);
         }
         if !is_terminal {
-            list::print(&desk)?;
+            list::print_changes(&desk)?;
             return ended(0);
         }
-        self.ask(&desk).await
+        self.ask_about_changes(&desk).await
     }
 
     /// Asks about each change, and applies the decisions.
-    async fn ask(&mut self, desk: &ReviewDesk) -> Result<ReviewedRecording, CommandFailure> {
+    async fn ask_about_changes(
+        &mut self,
+        desk: &ReviewDesk,
+    ) -> Result<ReviewedRecording, CommandFailure> {
         let typed = self.typed.get_or_insert_with(dialog::read_keys);
         let is_able =
             std::env::var_os("TERM").is_some_and(|term| !term.is_empty() && term != "dumb");
@@ -125,7 +128,9 @@ impl ReviewDialog {
             true => dialog::on_screen(desk, typed).await?,
             false => dialog::by_line(desk, typed).await?,
         };
-        let done = desk.apply(&end.verdicts).map_err(|undone| again(desk, &end, undone))?;
+        let done = desk
+            .apply_verdicts(&end.verdicts)
+            .map_err(|undone| failure_with_commands(desk, &end, undone))?;
         let told = print(&format!("{}{}", if is_able { "" } else { "\n" }, summary(desk, done)));
         // After the decisions were applied, a terminal that has gone is not a failure.
         match told {
@@ -136,14 +141,18 @@ impl ReviewDialog {
 }
 
 /// Returns a failure with the commands that apply the decisions once its cause is fixed.
-fn again(desk: &ReviewDesk, ended: &dialog::ReviewEnd, undone: ReviewFailure) -> CommandFailure {
+fn failure_with_commands(
+    desk: &ReviewDesk,
+    ended: &dialog::ReviewEnd,
+    undone: ReviewFailure,
+) -> CommandFailure {
     let ReviewFailure::Whole(failure) = undone else { return undone.into() };
     let mut text = failure.message;
     for (verdict, name) in [(Verdict::Accept, "--accept"), (Verdict::Reject, "--reject")] {
         let of = (0..desk.changes.len()).filter(|at| ended.verdicts[*at] == Some(verdict));
-        let keys: Vec<String> = of.map(|at| typed(desk, at)).collect();
+        let keys: Vec<String> = of.map(|at| typed_key(desk, at)).collect();
         if !keys.is_empty() {
-            text.push_str(&format!("\n  {} {}", command(desk, name), keys.join(" ")));
+            text.push_str(&format!("\n  {} {}", review_command(desk, name), keys.join(" ")));
         }
     }
     CommandFailure::new(failure.code, text)

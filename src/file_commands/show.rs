@@ -37,29 +37,30 @@ pub fn run(args: &ShowArgs) -> Result<u8, CommandFailure> {
     let recording =
         serve_setup::open_to_read(&args.file, &Output::new(LogFormat::Human, false, false))?;
     if args.key.is_none() && !args.json {
-        return review(&recording, args.full);
+        return print_for_review(&recording, args.full);
     }
     let is_full = args.full || args.json;
-    let (row, earlier) = pick(&args.file, &recording, args.key.as_deref(), is_full)?;
+    let (row, earlier) = pick_take(&args.file, &recording, args.key.as_deref(), is_full)?;
     let outside_key = outside_key(&row, recording.meta().rules());
     print(&match args.json {
-        true => json(&row, &outside_key),
-        false => page::text(&row, &outside_key, earlier.as_ref(), terminal::width()),
+        true => entry_json(&row, &outside_key),
+        false => page::format_take(&row, &outside_key, earlier.as_ref(), terminal::width()),
     })
 }
 
 /// Prints every take as text for comparison; unless it `is_full`, without what a take before it
 /// shows.
-fn review(recording: &Recording, is_full: bool) -> Result<u8, CommandFailure> {
-    let redactor = redactor()?;
+fn print_for_review(recording: &Recording, is_full: bool) -> Result<u8, CommandFailure> {
+    let redactor = create_redactor()?;
     let mut out = ResultOutput::open();
     let takes = match is_full {
         true => None,
-        false => Some(ContinuedTakes::of(recording)?),
+        false => Some(ContinuedTakes::from_recording(recording)?),
     };
     for (at, stored) in recording.entries().enumerate() {
-        let row = TakeRow::of(stored?, 0);
-        let earlier = takes.as_ref().map(|takes| takes.earlier(recording, at, &row)).transpose()?;
+        let row = TakeRow::from_stored_entry(stored?, 0);
+        let earlier =
+            takes.as_ref().map(|takes| takes.read_earlier(recording, at, &row)).transpose()?;
         let text = review::text_in_list(&row, &redactor, earlier.flatten().as_ref());
         if !out.write(&text).map_err(stdout_failure)? {
             break;
@@ -70,26 +71,26 @@ fn review(recording: &Recording, is_full: bool) -> Result<u8, CommandFailure> {
 }
 
 /// Creates the redactor that removes likely secrets from the output.
-fn redactor() -> Result<Redactor, CommandFailure> {
+fn create_redactor() -> Result<Redactor, CommandFailure> {
     Redactor::new(&[])
         .map_err(|error| CommandFailure::new(UNEXPECTED, format!("failed to {error}")))
 }
 
 /// Returns the take that the key names and, unless all of it is shown, the take that it continues.
-fn pick(
+fn pick_take(
     file: &RecordingLocation,
     recording: &Recording,
     key: Option<&str>,
     is_full: bool,
 ) -> Result<(TakeRow, Option<ContinuedTake>), CommandFailure> {
-    let contents = RecordingContents::of(recording)?;
-    let Choice { named, take } = choose("show", file, recording, &contents, key)?;
+    let contents = RecordingContents::from_recording(recording)?;
+    let Choice { named, take } = choose_take("show", file, recording, &contents, key)?;
     let standing = take.checked_sub(1).and_then(|at| named.takes.get(at));
     let standing = standing.ok_or_else(|| no_such_take(file, named, take))?;
     let (name, place, takes) = (named.name.clone(), standing.place, named.takes.len());
-    let entry = recording.entry(&place)?;
-    let row = TakeRow::of(StoredEntry { name, take, entry, place }, takes);
-    let earlier = if is_full { None } else { ContinuedTake::of(recording, &row)? };
+    let entry = recording.read_entry(&place)?;
+    let row = TakeRow::from_stored_entry(StoredEntry { name, take, entry, place }, takes);
+    let earlier = if is_full { None } else { ContinuedTake::find_for_row(recording, &row)? };
     Ok((row, earlier))
 }
 
@@ -104,7 +105,7 @@ pub(super) fn no_such_take(
     let count = if takes == 1 { String::new() } else { format!(" {takes}") };
     let key = named.name.take_key(take);
     let text = format!("there is no {key} in {}: there {are}{count} of it", file.display());
-    CommandFailure::new(NO, terminal::line(&text))
+    CommandFailure::new(NO, terminal::printable_line(&text))
 }
 
 /// Returns the take that the key of a command's line names.
@@ -112,7 +113,7 @@ pub(super) fn no_such_take(
 /// # Errors
 /// A key that is not in the recording (1); one that matches several entries, or that is required and
 /// missing (2).
-pub(super) fn choose<'a>(
+pub(super) fn choose_take<'a>(
     command: &str,
     file: &RecordingLocation,
     recording: &Recording,
@@ -120,13 +121,13 @@ pub(super) fn choose<'a>(
     key: Option<&str>,
 ) -> Result<Choice<'a>, CommandFailure> {
     take_choice::choose(contents, key).map_err(|error| {
-        let question = |key: &str, columns| question(recording, contents, key, columns);
-        failure(command, file, &error, question)
+        let question = |key: &str, columns| key_question(recording, contents, key, columns);
+        choice_failure(command, file, &error, question)
     })
 }
 
 /// Returns the beginning of what the take of a key asks, in at most this many columns.
-fn question(
+fn key_question(
     recording: &Recording,
     contents: &RecordingContents,
     key: &str,
@@ -134,12 +135,12 @@ fn question(
 ) -> Option<String> {
     let Choice { named, take } = take_choice::choose(contents, Some(key)).ok()?;
     let place = named.takes.get(take.checked_sub(1)?)?.place;
-    ls::question_of(&recording.entry(&place).ok()?, columns)
+    ls::question_of(&recording.read_entry(&place).ok()?, columns)
 }
 
 /// Returns the error for a key that names no entry. `question` returns what a key asks, in at most
 /// so many columns.
-fn failure(
+fn choice_failure(
     command: &str,
     file: &RecordingLocation,
     error: &NoChoice,
@@ -169,12 +170,15 @@ fn failure(
             (NO, format!("there is no {key:?} in {shown}{what}"), &near[..])
         }
     };
-    let mut text = terminal::line(&text).into_owned();
+    let mut text = terminal::printable_line(&text).into_owned();
     let line = |key: &String| {
-        format!("  loomrec {command} {shown} {}", terminal::line(&terminal::quoted(key)))
+        format!(
+            "  loomrec {command} {shown} {}",
+            terminal::printable_line(&terminal::quote_word(key))
+        )
     };
     let commands: Vec<String> = keys.iter().take(NAMED).map(line).collect();
-    let widest = commands.iter().map(|command| terminal::columns(command)).max().unwrap_or(0);
+    let widest = commands.iter().map(|command| terminal::column_count(command)).max().unwrap_or(0);
     let room = terminal::width().map_or(ls::QUESTION, |width| width.saturating_sub(widest + 4));
     for (command, key) in commands.iter().zip(keys) {
         let padding = terminal::padding(command, widest);
@@ -200,15 +204,15 @@ fn outside_key(row: &TakeRow, rules: &IdentityRules) -> Vec<String> {
 }
 
 /// Formats the entry for programs: as in the file, with its key and position.
-fn json(row: &TakeRow, outside_key: &[String]) -> String {
+fn entry_json(row: &TakeRow, outside_key: &[String]) -> String {
     let mut out = Map::new();
-    out.insert("key".into(), row.key().into());
+    out.insert("key".into(), row.take_key().into());
     out.insert("take".into(), row.take.into());
     out.insert("takes".into(), row.takes.into());
     if !outside_key.is_empty() {
         out.insert("headers_not_in_key".into(), outside_key.into());
     }
-    let personal: Vec<&str> = row.entry.run_values.personal().collect();
+    let personal: Vec<&str> = row.entry.run_values.personal_names().collect();
     if !personal.is_empty() {
         out.insert("personal_values".into(), personal.into());
     }
@@ -218,7 +222,7 @@ fn json(row: &TakeRow, outside_key: &[String]) -> String {
             out.entry(name).or_insert(value);
         }
     }
-    terminal::json(&format!("{:#}\n", Value::Object(out))).into_owned()
+    terminal::printable_json(&format!("{:#}\n", Value::Object(out))).into_owned()
 }
 
 #[cfg(test)]

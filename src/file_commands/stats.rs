@@ -28,18 +28,18 @@ use measure::{CallSample, GroupStats};
 /// A recording that is missing, damaged or too new; an invalid price table; a stdout that cannot be
 /// written.
 pub fn run(args: &StatsArgs) -> Result<u8, CommandFailure> {
-    let table = prices::load(args.prices.as_deref())?;
+    let table = prices::load_table(args.prices.as_deref())?;
     if args.cache {
         return report_cache(args, &table);
     }
     let mut stats = CallStats::new(args.by, PriceSource { table, anew: args.prices.is_some() });
     let output = Output::new(LogFormat::Human, false, false);
     for file in &args.files {
-        stats.add(&serve_setup::open_to_read(file, &output)?)?;
+        stats.add_recording(&serve_setup::open_to_read(file, &output)?)?;
     }
     print(&match args.json {
-        true => stats.json(&args.files),
-        false => stats.text(&args.files, terminal::width()),
+        true => stats.to_json_text(&args.files),
+        false => stats.to_text(&args.files, terminal::width()),
     })
 }
 
@@ -49,11 +49,11 @@ fn report_cache(args: &StatsArgs, table: &PriceTable) -> Result<u8, CommandFailu
     let mut report = CacheReport::default();
     for file in &args.files {
         let recording = serve_setup::open_to_read(file, &output)?;
-        report.add(file, cache::conversations(&recording, table)?);
+        report.add(file, cache::read_conversations(&recording, table)?);
     }
     print(&match args.json {
-        true => report.json(),
-        false => report.text(terminal::width()),
+        true => report.to_json_text(),
+        false => report.to_text(terminal::width()),
     })?;
     Ok(if args.check && report.has_change() { NO } else { 0 })
 }
@@ -76,7 +76,7 @@ impl CallStats {
     }
 
     /// Returns the names of the values by which calls are grouped.
-    fn names(&self) -> &'static [&'static str] {
+    fn group_names(&self) -> &'static [&'static str] {
         match self.by {
             None => &["upstream", "model"],
             Some(StatsBy::Model) => &["model"],
@@ -87,49 +87,49 @@ impl CallStats {
     }
 
     /// Adds every call of a recording.
-    fn add(&mut self, recording: &Recording) -> Result<(), StoreError> {
+    fn add_recording(&mut self, recording: &Recording) -> Result<(), StoreError> {
         for stored in recording.entries() {
-            self.add_row(&TakeRow::of(stored?, 0));
+            self.add_row(&TakeRow::from_stored_entry(stored?, 0));
         }
         Ok(())
     }
 
     fn add_row(&mut self, row: &TakeRow) {
-        let sample = self.sample(row);
+        let sample = self.call_sample(row);
         if sample.cost.is_none() && row.entry.usage.is_some() {
-            let model = row.model().unwrap_or("a call that names no model");
+            let model = row.model_name().unwrap_or("a call that names no model");
             *self.unpriced.entry(model.to_owned()).or_default() += 1;
         }
         let entry = &row.entry;
         let value = |name: &&str| match *name {
             "upstream" => entry.upstream.as_deref().or(entry.provider.as_deref()),
-            "model" => row.model(),
+            "model" => row.model_name(),
             "step" => row.name.step_id(),
             _ => entry.session.as_deref(),
         };
-        let group = self.names().iter().map(|name| value(name).map(str::to_owned)).collect();
+        let group = self.group_names().iter().map(|name| value(name).map(str::to_owned)).collect();
         self.groups.entry(group).or_default().add(&sample);
         self.all.add(&sample);
     }
 
-    fn sample(&self, row: &TakeRow) -> CallSample {
+    fn call_sample(&self, row: &TakeRow) -> CallSample {
         let entry = &row.entry;
-        let streamed = row.streamed() == Some(true);
+        let streamed = row.is_streamed() == Some(true);
         let chunks = entry.response.as_ref().map(|response| response.payload.chunks());
         let first = chunks.and_then(|chunks| chunks.first()).map(|chunk| chunk.at_ms);
         CallSample {
             failed: row.is_trouble(),
             streamed,
             usage: entry.usage.unwrap_or_default(),
-            cost: self.pricing.cost(&row.entry, row.model()),
+            cost: self.pricing.call_cost(&row.entry, row.model_name()),
             latency: entry.latency_ms,
             first_chunk: first.filter(|_| streamed),
         }
     }
 
     /// Returns the sums for programs.
-    fn json(&self, files: &[RecordingLocation]) -> String {
-        let names = self.names();
+    fn to_json_text(&self, files: &[RecordingLocation]) -> String {
+        let names = self.group_names();
         let group = |(values, measure): (&Vec<Option<String>>, &GroupStats)| {
             let named =
                 names.iter().zip(values).map(|(name, value)| ((*name).to_owned(), json!(value)));
@@ -146,31 +146,31 @@ impl CallStats {
             "all": self.all.to_json(),
             "unpriced_models": self.unpriced,
         });
-        terminal::json(&format!("{out:#}\n")).into_owned()
+        terminal::printable_json(&format!("{out:#}\n")).into_owned()
     }
 
     /// Formats the sums for people, no wider than `width` if possible.
-    fn text(&self, files: &[RecordingLocation], width: Option<usize>) -> String {
+    fn to_text(&self, files: &[RecordingLocation], width: Option<usize>) -> String {
         if self.all.calls == 0 {
             return match files {
                 [file] => format!("{}: an empty recording, no call was kept\n", file.display()),
                 _ => "empty recordings, no call was kept\n".to_owned(),
             };
         }
-        let mut table = Table::new(self.columns());
+        let mut table = Table::new(self.table_columns());
         for (values, measure) in &self.groups {
             let value = |value: &Option<String>| {
-                terminal::line(value.as_deref().unwrap_or("-")).into_owned()
+                terminal::printable_line(value.as_deref().unwrap_or("-")).into_owned()
             };
-            let cells = values.iter().map(value).chain(measure.cells()).collect();
-            table.add(measure.failed == measure.calls, cells);
+            let cells = values.iter().map(value).chain(measure.table_cells()).collect();
+            table.add_row(measure.failed == measure.calls, cells);
         }
         if self.groups.len() > 1 {
             let mut name = vec!["all".to_owned()];
-            name.resize(self.names().len(), String::new());
-            table.add(false, name.into_iter().chain(self.all.cells()).collect());
+            name.resize(self.group_names().len(), String::new());
+            table.add_row(false, name.into_iter().chain(self.all.table_cells()).collect());
         }
-        let mut text = format!("{}\n{}", table.text(width), self.all.words());
+        let mut text = format!("{}\n{}", table.to_text(width), self.all.summary_line());
         if files.len() > 1 {
             text.push_str(&format!(" · {} recordings", files.len()));
         }
@@ -178,34 +178,34 @@ impl CallStats {
         for (model, calls) in &self.unpriced {
             text.push_str(&format!(
                 "no price is known for {} (calls: {calls}): its cost is unknown; see --prices\n",
-                terminal::line(model)
+                terminal::printable_line(model)
             ));
         }
         text
     }
 
-    fn columns(&self) -> Vec<TableColumn> {
+    fn table_columns(&self) -> Vec<TableColumn> {
         let name = |name: &&'static str| match *name {
             "upstream" => TableColumn::left("UPSTREAM").shrinks_to(9),
             "model" => TableColumn::left("MODEL").shrinks_to(12),
             "step" => TableColumn::left("STEP").shrinks_to(12),
             _ => TableColumn::left("SESSION").shrinks_to(12),
         };
-        let mut columns: Vec<TableColumn> = self.names().iter().map(name).collect();
+        let mut columns: Vec<TableColumn> = self.group_names().iter().map(name).collect();
         columns.extend([
             TableColumn::right("CALLS"),
             TableColumn::right("FAILED"),
             TableColumn::right("IN"),
             TableColumn::right("OUT"),
-            TableColumn::right("CACHED").goes(5),
-            TableColumn::right("REASONING").goes(4),
+            TableColumn::right("CACHED").with_omission_turn(5),
+            TableColumn::right("REASONING").with_omission_turn(4),
             TableColumn::right("COST"),
-            TableColumn::right("P50").goes(8),
-            TableColumn::right("P90").goes(2),
-            TableColumn::right("P99").goes(7),
-            TableColumn::right("FIRST P50").goes(6),
-            TableColumn::right("FIRST P90").goes(1),
-            TableColumn::right("FIRST P99").goes(3),
+            TableColumn::right("P50").with_omission_turn(8),
+            TableColumn::right("P90").with_omission_turn(2),
+            TableColumn::right("P99").with_omission_turn(7),
+            TableColumn::right("FIRST P50").with_omission_turn(6),
+            TableColumn::right("FIRST P90").with_omission_turn(1),
+            TableColumn::right("FIRST P99").with_omission_turn(3),
         ]);
         columns
     }

@@ -40,7 +40,7 @@ pub(super) struct TransferTotals {
 
 impl TransferTotals {
     /// Counts a call that was transferred without these parts.
-    pub(super) fn brought(&mut self, lost: &[&'static str]) {
+    pub(super) fn count_transferred(&mut self, lost: &[&'static str]) {
         self.brought += 1;
         for part in lost {
             *self.lost.entry(part).or_default() += 1;
@@ -48,7 +48,7 @@ impl TransferTotals {
     }
 
     /// Counts a call whose upstream was chosen by the form of its path.
-    pub(super) fn shaped(&mut self, host: String, upstream: &str) {
+    pub(super) fn count_shaped(&mut self, host: String, upstream: &str) {
         let key = (host, upstream.to_owned());
         if self.shaped.len() < TOLD || self.shaped.contains_key(&key) {
             *self.shaped.entry(key).or_default() += 1;
@@ -56,7 +56,7 @@ impl TransferTotals {
     }
 
     /// Notes an item that was left out.
-    pub(super) fn left(&mut self, left: SkippedItem) {
+    pub(super) fn note_left_out(&mut self, left: SkippedItem) {
         self.left_count += 1;
         self.damaged += usize::from(left.cause == SkipCause::Damaged);
         if self.left.len() < TOLD {
@@ -65,7 +65,7 @@ impl TransferTotals {
     }
 
     /// Counts a call that was left out because its host belongs to no upstream.
-    pub(super) fn foreign(&mut self, host: String) {
+    pub(super) fn count_foreign(&mut self, host: String) {
         self.foreign += 1;
         if self.hosts.len() < TOLD || self.hosts.contains_key(&host) {
             *self.hosts.entry(host).or_default() += 1;
@@ -86,7 +86,7 @@ impl TransferTotals {
     }
 
     /// Counts what was added to a call of a file, or left in it.
-    pub(super) fn noted(&mut self, file: &str, note: ImportNote) {
+    pub(super) fn count_note(&mut self, file: &str, note: ImportNote) {
         let key = (note, file.to_owned());
         self.note_count += usize::from(!self.notes.contains_key(&key));
         if self.notes.len() < TOLD || self.notes.contains_key(&key) {
@@ -95,7 +95,7 @@ impl TransferTotals {
     }
 
     /// Returns a line for each file that could not be read, and for each call that is lost.
-    pub(super) fn problems(&self) -> String {
+    pub(super) fn problem_lines(&self) -> String {
         let damaged = self.left.iter().filter(|left| left.cause == SkipCause::Damaged);
         let damaged = damaged.map(|left| format!("{}: {}", left.place, left.reason));
         let mut lines: Vec<String> = self.bad_files.iter().cloned().chain(damaged).collect();
@@ -103,17 +103,18 @@ impl TransferTotals {
         if all > lines.len() {
             lines.push(format!("{} more", all - lines.len()));
         }
-        let lines: Vec<_> = lines.iter().map(|line| terminal::line(line).into_owned()).collect();
+        let lines: Vec<_> =
+            lines.iter().map(|line| terminal::printable_line(line).into_owned()).collect();
         lines.join("\n")
     }
 
     /// Returns how many calls were transferred.
-    pub(super) fn count(&self) -> usize {
+    pub(super) fn transferred_count(&self) -> usize {
         self.brought
     }
 
     /// Returns how many calls are lost because their bodies could not be recovered exactly.
-    pub(super) fn damaged(&self) -> usize {
+    pub(super) fn damaged_count(&self) -> usize {
         self.damaged
     }
 
@@ -141,16 +142,16 @@ impl TransferTotals {
             "lost": lost.collect::<Value>(),
             "bad_files": self.bad_files,
             "bad_files_count": self.bad_file_count,
-            "assumed": self.notes(|note| matches!(note, ImportNote::Assumed(_))),
-            "placeholders": self.notes(|note| !matches!(note, ImportNote::Assumed(_))),
+            "assumed": self.notes_json(|note| matches!(note, ImportNote::Assumed(_))),
+            "placeholders": self.notes_json(|note| !matches!(note, ImportNote::Assumed(_))),
         });
         if let Some(members) = value.as_object_mut() {
             members.extend(more);
         }
-        format!("{}\n", terminal::json(&format!("{value:#}")))
+        format!("{}\n", terminal::printable_json(&format!("{value:#}")))
     }
 
-    fn notes(&self, is_wanted: impl Fn(&ImportNote) -> bool) -> Value {
+    fn notes_json(&self, is_wanted: impl Fn(&ImportNote) -> bool) -> Value {
         let notes = self.notes.iter().filter(|((note, _), _)| is_wanted(note));
         let notes = notes.map(|((note, file), calls)| {
             let what = match note {
@@ -163,17 +164,17 @@ impl TransferTotals {
     }
 
     /// Formats the report for people.
-    pub(super) fn text(&self, out: &str) -> String {
-        let mut text = format!("{} to {out}", calls(self.brought));
+    pub(super) fn to_text(&self, out: &str) -> String {
+        let mut text = format!("{} to {out}", format_calls(self.brought));
         let mut line = |line: String| {
             text.push_str("\n  ");
-            text.push_str(&terminal::line(&line));
+            text.push_str(&terminal::printable_line(&line));
         };
         for ((host, upstream), count) in self.shaped.iter().take(SHOWN) {
             line(format!(
                 "{} to {host} taken for {upstream}, by the shape of the path; --upstream NAME=URL \
                  overrides that",
-                calls(*count)
+                format_calls(*count)
             ));
         }
         if self.foreign > 0 {
@@ -182,7 +183,7 @@ impl TransferTotals {
             line(format!(
                 "left out: {} to other hosts ({}{more}); --all imports them, --upstream NAME=URL \
                  names their upstream",
-                calls(self.foreign),
+                format_calls(self.foreign),
                 hosts.join(", ")
             ));
         }
@@ -209,7 +210,7 @@ impl TransferTotals {
             line(format!("{} more of these; --json lists each", self.note_count - SHOWN));
         }
         for (part, count) in &self.lost {
-            line(format!("lost: {part} ({})", calls(*count)));
+            line(format!("lost: {part} ({})", format_calls(*count)));
         }
         text
     }
@@ -217,7 +218,7 @@ impl TransferTotals {
 
 fn note_line(note: &ImportNote, file: &str, count: usize) -> String {
     let file = if file.is_empty() { String::new() } else { format!(" in {file}") };
-    let count = calls(count);
+    let count = format_calls(count);
     match note {
         ImportNote::Assumed(header) => format!(
             "assumed{file}: {header}, which is missing there ({count}); --no-assume leaves it out"
@@ -230,7 +231,7 @@ fn note_line(note: &ImportNote, file: &str, count: usize) -> String {
     }
 }
 
-fn calls(count: usize) -> String {
+fn format_calls(count: usize) -> String {
     if count == 1 { "1 call".to_owned() } else { format!("{count} calls") }
 }
 
@@ -241,13 +242,13 @@ mod tests {
     #[test]
     fn receipt_tells_what_came_and_what_did_not() {
         let mut transfer = TransferTotals::default();
-        transfer.brought(&["times"]);
-        transfer.brought(&[]);
-        transfer.shaped("10.0.0.1:8000".to_owned(), "openai");
-        transfer.foreign("example.com".to_owned());
+        transfer.count_transferred(&["times"]);
+        transfer.count_transferred(&[]);
+        transfer.count_shaped("10.0.0.1:8000".to_owned(), "openai");
+        transfer.count_foreign("example.com".to_owned());
         let left = SkippedItem::no_call("entry 3".to_owned(), "a\u{1b}[31m");
-        transfer.left(left);
-        let text = transfer.text("r.json");
+        transfer.note_left_out(left);
+        let text = transfer.to_text("r.json");
         assert!(text.starts_with("2 calls to r.json\n"), "{text}");
         assert!(text.contains("1 call to 10.0.0.1:8000 taken for openai"), "{text}");
         assert!(text.contains("left out: entry 3: a\\u{1b}[31m"), "{text}");
@@ -263,10 +264,10 @@ mod tests {
     fn bad_files_and_assumptions_are_told_by_file() {
         let mut transfer = TransferTotals::default();
         transfer.file_problem("failed to read a.yaml: it is empty".to_owned());
-        transfer.noted("b.yaml", ImportNote::Assumed("a: b"));
-        transfer.noted("b.yaml", ImportNote::Assumed("a: b"));
-        transfer.noted("c.yaml", ImportNote::Placeholder("P".to_owned()));
-        let text = transfer.text("r.json");
+        transfer.count_note("b.yaml", ImportNote::Assumed("a: b"));
+        transfer.count_note("b.yaml", ImportNote::Assumed("a: b"));
+        transfer.count_note("c.yaml", ImportNote::Placeholder("P".to_owned()));
+        let text = transfer.to_text("r.json");
         assert!(text.contains("not imported: failed to read a.yaml: it is empty"), "{text}");
         assert!(text.contains("assumed in b.yaml: a: b, which is missing there (2 c"), "{text}");
         assert!(text.contains("<P> (1 call); --substitute P=VALUE"), "{text}");
@@ -280,8 +281,8 @@ mod tests {
         let mut transfer = TransferTotals::default();
         for number in 0..TOLD + 5 {
             let place = format!("entry {number}");
-            transfer.left(SkippedItem::no_call(place, ""));
-            transfer.foreign(format!("h{number}"));
+            transfer.note_left_out(SkippedItem::no_call(place, ""));
+            transfer.count_foreign(format!("h{number}"));
         }
         assert_eq!((transfer.left.len(), transfer.hosts.len()), (TOLD, TOLD));
         assert_eq!((transfer.left_count, transfer.foreign), (TOLD + 5, TOLD + 5));

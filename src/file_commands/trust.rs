@@ -31,7 +31,7 @@ pub fn run(args: &TrustArgs, settings: &Settings, line: &Command) -> Result<u8, 
         )
     })?;
     if args.list {
-        return list(&store);
+        return list_trusted(&store);
     }
     let folder = std::env::current_dir().unwrap_or_default();
     let Some(file) = args.file.as_deref() else {
@@ -50,28 +50,28 @@ fn trust_settings(
     settings: &Settings,
     line: &Command,
 ) -> Result<u8, CommandFailure> {
-    let Some((path, sha256)) = settings.identity() else {
+    let Some((path, sha256)) = settings.file_identity() else {
         return Err(CommandFailure::usage(
             "there is no loomrec.toml here or above; give the file to trust: loomrec trust FILE",
         ));
     };
     let name = terminal::path_line(path);
     if args.forget {
-        return forget(store, &name, |item| item.is_of_file(path));
+        return stop_trusting(store, &name, |item| item.is_of_file(path));
     }
     let outward = outward_settings(settings, line);
     if outward.is_empty() {
         return print(&format!("{name} asks for nothing that needs your trust\n"));
     }
-    print(&page(&name, sha256, &outward))?;
+    print(&settings_text(&name, sha256, &outward))?;
     if SettingsTrust::of_store(settings) == SettingsTrust::Trusted {
         return print("you trust this file\n");
     }
     ask_unless(args.yes, "Trust this file until it changes? [y/N] ")?;
     let item = TrustedSettings { path: path.to_owned(), sha256: sha256.to_owned() };
     let added = store.add(&TrustedItem::Settings(item));
-    added.map_err(|error| unwritable(store, &error, sha256))?;
-    say("you trust this file until it changes; loomrec trust --forget ends that");
+    added.map_err(|error| write_failure(store, &error, sha256))?;
+    print_info("you trust this file until it changes; loomrec trust --forget ends that");
     Ok(0)
 }
 
@@ -88,32 +88,37 @@ fn trust_bucket(args: &TrustArgs, store: &TrustStore, named: &Path) -> Result<u8
     })?;
     let item = TrustedItem::Bucket(bucket.clone());
     if args.forget {
-        return forget(store, &bucket.to_string(), |stored| *stored == item);
+        return stop_trusting(store, &bucket.to_string(), |stored| *stored == item);
     }
     if let Some(url) = &url {
-        print(&format!("{name} points to {}\n", terminal::line(url)))?;
+        print(&format!("{name} points to {}\n", terminal::printable_line(url)))?;
     }
-    if store.holds(&item) {
+    if store.is_trusted(&item) {
         return print(&format!("you trust {bucket}\n"));
     }
     let question = format!("May recordings come from {bucket} and go there? [y/N] ");
     ask_unless(args.yes, &question)?;
-    store.add(&item).map_err(|error| unwritable(store, &error, &bucket.to_string()))?;
-    say(&format!("you trust {bucket}; loomrec trust --forget {bucket} ends that"));
+    store.add(&item).map_err(|error| write_failure(store, &error, &bucket.to_string()))?;
+    print_info(&format!("you trust {bucket}; loomrec trust --forget {bucket} ends that"));
     Ok(0)
 }
 
-fn say(text: &str) {
+fn print_info(text: &str) {
     Output::new(LogFormat::Human, false, false).info(text);
 }
 
 /// Formats what a file asks for: a line for each setting, and what its flag does.
-fn page(name: &str, sha256: &str, outward: &[OutwardSetting]) -> String {
+fn settings_text(name: &str, sha256: &str, outward: &[OutwardSetting]) -> String {
     let mut text = format!("{name} asks for:\n");
     for OutwardSetting { setting, help } in outward {
         let line = format!("{}: {} = {:?}", setting.place, setting.name, setting.value);
         // Writing to a string never fails.
-        let _ = writeln!(text, "\n  {}\n      {}", terminal::line(&line), terminal::line(help));
+        let _ = writeln!(
+            text,
+            "\n  {}\n      {}",
+            terminal::printable_line(&line),
+            terminal::printable_line(help)
+        );
     }
     let _ = writeln!(text, "\nsha256 {sha256}");
     text
@@ -145,15 +150,19 @@ fn ask_unless(is_yes: bool, question: &str) -> Result<(), CommandFailure> {
 }
 
 /// Lists what the user trusts.
-fn list(store: &TrustStore) -> Result<u8, CommandFailure> {
-    let items = store.items().map_err(|error| unreadable(store, &error))?;
+fn list_trusted(store: &TrustStore) -> Result<u8, CommandFailure> {
+    let items = store.items().map_err(|error| read_failure(store, &error))?;
     let mut text = String::new();
     for stored in &items {
         let since = OffsetDateTime::from(stored.since).replace_nanosecond(0);
         let since = since.ok().and_then(|since| since.format(&Rfc3339).ok()).unwrap_or_default();
         let what = match &stored.item {
             TrustedItem::Settings(TrustedSettings { path, sha256 }) => {
-                format!("{}  sha256 {}", terminal::path_line(path), terminal::line(sha256))
+                format!(
+                    "{}  sha256 {}",
+                    terminal::path_line(path),
+                    terminal::printable_line(sha256)
+                )
             }
             TrustedItem::Bucket(bucket) => bucket.to_string(),
         };
@@ -166,18 +175,18 @@ fn list(store: &TrustStore) -> Result<u8, CommandFailure> {
 }
 
 /// Stops trusting the items that are chosen.
-fn forget(
+fn stop_trusting(
     store: &TrustStore,
     name: &str,
     is_chosen: impl Fn(&TrustedItem) -> bool,
 ) -> Result<u8, CommandFailure> {
-    match store.forget(is_chosen).map_err(|error| unreadable(store, &error))? {
+    match store.forget(is_chosen).map_err(|error| read_failure(store, &error))? {
         0 => print(&format!("{name} was not trusted\n")),
         _ => print(&format!("{name} is no longer trusted\n")),
     }
 }
 
-fn unwritable(store: &TrustStore, error: &io::Error, grant: &str) -> CommandFailure {
+fn write_failure(store: &TrustStore, error: &io::Error, grant: &str) -> CommandFailure {
     CommandFailure::new(
         UNEXPECTED,
         format!(
@@ -188,7 +197,7 @@ fn unwritable(store: &TrustStore, error: &io::Error, grant: &str) -> CommandFail
     )
 }
 
-fn unreadable(store: &TrustStore, error: &io::Error) -> CommandFailure {
+fn read_failure(store: &TrustStore, error: &io::Error) -> CommandFailure {
     let folder = terminal::path_line(store.folder());
     CommandFailure::new(UNEXPECTED, format!("failed to read what you trust in {folder}: {error}"))
 }

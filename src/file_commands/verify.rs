@@ -24,25 +24,29 @@ pub fn run(args: &VerifyArgs) -> Result<u8, CommandFailure> {
     let mut code = 0;
     let mut json = json::VerifyDocument::default();
     for path in &args.files {
-        let mut report = check(path, args, &checker);
+        let mut report = check_file(path, args, &checker);
         if args.strict {
             report.be_strict();
         }
-        code = code.max(report.code());
-        let text = if args.json { json.file(&report) } else { human::file(&report, args.quiet) };
+        code = code.max(report.exit_code());
+        let text = if args.json {
+            json.file_text(&report)
+        } else {
+            human::format_report(&report, args.quiet)
+        };
         print(&text)?;
     }
     if args.json {
-        print(&json.end(code))?;
+        print(&json.closing_text(code))?;
     }
     Ok(code)
 }
 
 /// Checks one file. With `--fix`, checks it before and after the repair.
-fn check(path: &RecordingLocation, args: &VerifyArgs, checker: &EntryChecker) -> VerifyReport {
+fn check_file(path: &RecordingLocation, args: &VerifyArgs, checker: &EntryChecker) -> VerifyReport {
     let before = recording::verify(path, checker);
     // What is in an object store was restored there.
-    if !args.fix || before.unreadable.is_some() || path.origin().is_some() {
+    if !args.fix || before.unreadable.is_some() || path.remote_origin().is_some() {
         return before;
     }
     let outcome = fix::fix(path, &before, checker, args.rehash);

@@ -25,8 +25,8 @@ pub(super) fn chosen_format(parts: &RequestParts<'_>) -> Option<String> {
     if !bedrock && !target.ends_with("/audio/speech") {
         return None;
     }
-    let own = parts.values(BEDROCK_ACCEPT).next().filter(|_| bedrock);
-    let form = own.or_else(|| parts.values("accept").next())?.trim().to_ascii_lowercase();
+    let own = parts.header_values(BEDROCK_ACCEPT).next().filter(|_| bedrock);
+    let form = own.or_else(|| parts.header_values("accept").next())?.trim().to_ascii_lowercase();
     // The default, and media types that request a stream: those only choose the mode of delivery.
     let usual = match form.as_str() {
         "" | "*/*" => true,
@@ -39,7 +39,8 @@ pub(super) fn chosen_format(parts: &RequestParts<'_>) -> Option<String> {
 /// The media type that a request accepts, if it accepts a single one and the operation does not
 /// answer in that format anyway. It is in lower case, with its parameters but for the weight.
 pub(super) fn only_type(parts: &RequestParts<'_>) -> Option<String> {
-    let mut types = parts.values("accept").flat_map(|value| value.split(',')).map(without_weight);
+    let mut types =
+        parts.header_values("accept").flat_map(|value| value.split(',')).map(without_weight);
     let first = types.find(|media| !media.is_empty())?;
     let media = first.split(';').next().unwrap_or_default();
     let is_type = media.split_once('/').is_some_and(|(kind, _)| kind != "*");

@@ -36,14 +36,14 @@ impl AdapterInputs<'_> {
     /// [`MOST_HASHES`]. Its text is
     /// `{"extra": …, "max_tokens": …, "messages": …, "model": …, "temperature": …}`.
     pub fn request_hashes(&self) -> Vec<RequestKey> {
-        let messages: Vec<String> = self.messages.iter().map(canonical::text).collect();
+        let messages: Vec<String> = self.messages.iter().map(canonical::value_text).collect();
         let (model, temperature) =
-            (canonical::text(&self.model), canonical::text(&self.temperature));
+            (canonical::value_text(&self.model), canonical::value_text(&self.temperature));
         let mut hashes = Vec::new();
         for extra in &self.extra {
-            let extra = canonical::text(extra);
+            let extra = canonical::value_text(extra);
             for max_tokens in &self.max_tokens {
-                let max_tokens = canonical::text(max_tokens);
+                let max_tokens = canonical::value_text(max_tokens);
                 let head = format!("{{\"extra\": {extra}, \"max_tokens\": {max_tokens}, ");
                 let tail = format!(", \"model\": {model}, \"temperature\": {temperature}}}");
                 hashes.extend(
@@ -58,7 +58,7 @@ impl AdapterInputs<'_> {
     /// Returns the hash of each list of messages alone, which older entries have.
     pub fn messages_hashes(&self) -> Vec<RequestKey> {
         let mut hashes: Vec<_> =
-            self.messages.iter().map(|list| hash_of(&[&canonical::text(list)])).collect();
+            self.messages.iter().map(|list| hash_of(&[&canonical::value_text(list)])).collect();
         hashes.truncate(MOST_HASHES);
         hashes
     }
@@ -79,6 +79,6 @@ impl RequestParts<'_> {
         let is_allowed = |(name, value): &(&str, String)| {
             *name == "content-type" || allowed.contains(&(*name, value.as_str()))
         };
-        key::query_of(self).is_empty() && key::headers(self, rules).iter().all(is_allowed)
+        key::query_of(self).is_empty() && key::key_headers(self, rules).iter().all(is_allowed)
     }
 }

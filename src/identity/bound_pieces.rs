@@ -18,7 +18,7 @@ impl<'b> RequestRun<'b> {
     /// Returns the values of the run.
     pub(super) fn values(self) -> &'b RunValues {
         match self {
-            Self::Recorded(binding) => binding.recorded(),
+            Self::Recorded(binding) => binding.recorded_values(),
             Self::Here(values) => values,
         }
     }

@@ -58,7 +58,7 @@ impl fmt::Display for BoundValues {
 impl BoundRules {
     /// Returns a recorded request as it is looked up; `None` if it is only found as it is, or holds
     /// a path that cannot be bound.
-    pub fn recorded(
+    pub fn recorded_request(
         &self,
         binding: &RunBinding,
         parts: &RequestParts<'_>,
@@ -67,13 +67,13 @@ impl BoundRules {
         texts: &RequestTexts,
     ) -> Option<BoundRequest> {
         let (request, is_unclear) =
-            self.write(RequestRun::Recorded(binding), parts, body, identity, texts);
+            self.write_request(RequestRun::Recorded(binding), parts, body, identity, texts);
         let is_other = !request.replaced.is_empty() || !request.found.is_empty();
         (is_other && !is_unclear).then_some(request)
     }
 
     /// Returns a request of this run as it is looked up.
-    pub fn here(
+    pub fn current_request(
         &self,
         values: &RunValues,
         parts: &RequestParts<'_>,
@@ -81,7 +81,7 @@ impl BoundRules {
         identity: &IdentityRules,
         texts: &RequestTexts,
     ) -> BoundRequest {
-        self.write(RequestRun::Here(values), parts, body, identity, texts).0
+        self.write_request(RequestRun::Here(values), parts, body, identity, texts).0
     }
 
     /// Returns how often each value of a run is in a request, by name.
@@ -93,10 +93,10 @@ impl BoundRules {
         identity: &IdentityRules,
         texts: &RequestTexts,
     ) -> BTreeMap<String, usize> {
-        self.write(RequestRun::Recorded(binding), parts, body, identity, texts).0.values
+        self.write_request(RequestRun::Recorded(binding), parts, body, identity, texts).0.values
     }
 
-    fn write(
+    fn write_request(
         &self,
         run: RequestRun<'_>,
         parts: &RequestParts<'_>,
@@ -115,7 +115,11 @@ impl BoundRules {
 
     /// Returns what is bound if a recorded request answers one of this run. `None` if they are not
     /// the same.
-    pub fn bind(&self, recorded: &BoundRequest, here: &BoundRequest) -> Option<BoundValues> {
+    pub fn bind_requests(
+        &self,
+        recorded: &BoundRequest,
+        here: &BoundRequest,
+    ) -> Option<BoundValues> {
         if recorded.key != here.key || recorded.found.len() != here.found.len() {
             return None;
         }

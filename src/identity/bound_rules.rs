@@ -40,7 +40,7 @@ pub struct RequestTexts {
 impl BoundRules {
     /// Returns these rules. `given` are ids of calls that recorded answers gave.
     pub fn new(rules: Vec<NormalizeRule>, given: Arc<HashSet<String>>) -> Self {
-        let has_roles = rules.iter().any(|rule| rule.role().is_some());
+        let has_roles = rules.iter().any(|rule| rule.text_role().is_some());
         let finds_repository = rules.iter().any(NormalizeRule::finds_repository);
         Self { rules, given, has_roles, finds_repository }
     }

@@ -36,9 +36,11 @@ pub(super) fn write_bound(
 ) -> BoundPieces {
     let by_call = rules.rules.iter().position(|rule| rule.is_of_tool_results());
     let results = texts.tool_results.iter();
-    let results = results.filter_map(|result| body.pointer(&result.content)).map(Json::address);
+    let results =
+        results.filter_map(|result| body.value_at(&result.content)).map(Json::memory_address);
     let roles = texts.roles.iter();
-    let roles = roles.filter_map(|(role, place)| Some((body.pointer(place)?.address(), *role)));
+    let roles =
+        roles.filter_map(|(role, place)| Some((body.value_at(place)?.memory_address(), *role)));
     let mut writer = BoundWriter {
         rules,
         run,
@@ -49,15 +51,16 @@ pub(super) fn write_bound(
         numbers: HashMap::new(),
         last: HashMap::new(),
     };
-    let with_place = (0..rules.rules.len()).filter(|rule| rules.rules[*rule].place().is_some());
+    let with_place =
+        (0..rules.rules.len()).filter(|rule| rules.rules[*rule].place_tokens().is_some());
     let places: Vec<PlaceReached> =
         with_place.map(|rule| PlaceReached { rule, depth: 0 }).collect();
     match body.as_object() {
         Some(members) => {
             let members = members.iter().filter(|(name, _)| keeps_member(parts, name));
-            writer.members(members, &identity.ignored(), &places, out);
+            writer.write_members(members, &identity.scoped_rules(), &places, out);
         }
-        None => writer.value(body, &identity.ignored(), &places, out),
+        None => writer.write_value(body, &identity.scoped_rules(), &places, out),
     }
     writer.pieces
 }
@@ -100,7 +103,7 @@ enum BoundPiece {
 }
 
 impl BoundWriter<'_> {
-    fn value(
+    fn write_value(
         &mut self,
         value: &Json<'_>,
         ignored: &ScopedRules<'_>,
@@ -108,33 +111,33 @@ impl BoundWriter<'_> {
         out: &mut Vec<u8>,
     ) {
         if let Some((rule, results)) = &self.by_call
-            && results.contains(&value.address())
+            && results.contains(&value.memory_address())
         {
             let rule = *rule;
             return self.write_tool_result(rule, value, out);
         }
         match value {
             Json::String(text) => {
-                let role = self.roles.get(&value.address()).copied();
-                self.string(*text, role, places, out);
+                let role = self.roles.get(&value.memory_address()).copied();
+                self.write_string_value(*text, role, places, out);
             }
-            Json::Number(digits) => self.number(value, digits, places, out),
-            Json::Array(items) => self.elements(items, ignored, places, out),
-            Json::Object(members) => self.members(members.iter(), ignored, places, out),
-            Json::Null | Json::Bool(_) => canonical::write(value, out),
+            Json::Number(digits) => self.write_number_value(value, digits, places, out),
+            Json::Array(items) => self.write_elements(items, ignored, places, out),
+            Json::Object(members) => self.write_members(members.iter(), ignored, places, out),
+            Json::Null | Json::Bool(_) => canonical::write_value(value, out),
         }
     }
 
     /// Appends the elements of a list. Results of tools that follow each other are written in the
     /// order of their calls, if there is a rule for that.
-    fn elements(
+    fn write_elements(
         &mut self,
         items: &[Json<'_>],
         ignored: &ScopedRules<'_>,
         places: &[PlaceReached],
         out: &mut Vec<u8>,
     ) {
-        let runs = self.order.as_ref().map_or_else(Vec::new, |order| order.runs(items));
+        let runs = self.order.as_ref().map_or_else(Vec::new, |order| order.find_runs(items));
         let mut runs = runs.iter().peekable();
         let mut order = (0..items.len()).collect::<Vec<_>>();
         out.push(b'[');
@@ -142,11 +145,11 @@ impl BoundWriter<'_> {
             if let Some(run) = runs.next_if(|run| run.start == position) {
                 self.write_order(run, &mut order, out);
             }
-            match ignored.element(position) {
+            match ignored.for_element(position) {
                 Some(inner) => {
-                    let below = self.below(places, &position.to_string());
+                    let below = self.places_below(places, &position.to_string());
                     let pair = [&items[order[position]], &items[position]];
-                    self.element(pair, &inner, &below, out);
+                    self.write_element(pair, &inner, &below, out);
                 }
                 None => out.extend_from_slice(b"null"),
             }
@@ -158,13 +161,13 @@ impl BoundWriter<'_> {
     /// Writes that results of tools follow, and sets the order in which they are written.
     fn write_order(&mut self, run: &ResultRun, order: &mut [usize], out: &mut Vec<u8>) {
         let Some(rule) = self.order.as_ref().map(|order| order.rule) else { return };
-        let sorted = run.sorted();
+        let sorted = run.sorted_indices();
         order[run.start..run.start + sorted.len()].copy_from_slice(&sorted);
-        self.write_mark((rule, None), NormalizeRule::RESULT_ORDER, &run.text(), out);
+        self.write_mark((rule, None), NormalizeRule::RESULT_ORDER, &run.order_bytes(), out);
     }
 
     /// Appends an element. What belongs to its position comes from the element that is `there`.
-    fn element(
+    fn write_element(
         &mut self,
         [item, there]: [&Json<'_>; 2],
         ignored: &ScopedRules<'_>,
@@ -173,19 +176,29 @@ impl BoundWriter<'_> {
     ) {
         match (item.as_object(), there.as_object()) {
             (Some(own), Some(other)) if self.is_ordered(item) => {
-                self.members(own.iter().filter(|it| !is_of_position(it.0)), ignored, places, out);
-                self.members(other.iter().filter(|it| is_of_position(it.0)), ignored, places, out);
+                self.write_members(
+                    own.iter().filter(|it| !is_of_position(it.0)),
+                    ignored,
+                    places,
+                    out,
+                );
+                self.write_members(
+                    other.iter().filter(|it| is_of_position(it.0)),
+                    ignored,
+                    places,
+                    out,
+                );
             }
-            _ => self.value(item, ignored, places, out),
+            _ => self.write_value(item, ignored, places, out),
         }
     }
 
     /// Whether an element is a result of a tool whose order is not compared.
     fn is_ordered(&self, item: &Json<'_>) -> bool {
-        self.order.as_ref().is_some_and(|order| order.has(item))
+        self.order.as_ref().is_some_and(|order| order.is_result(item))
     }
 
-    fn members<'j>(
+    fn write_members<'j>(
         &mut self,
         members: impl Iterator<Item = &'j (JsonStr<'j>, Json<'j>)>,
         ignored: &ScopedRules<'_>,
@@ -194,21 +207,24 @@ impl BoundWriter<'_> {
     ) {
         out.push(b'{');
         for (name, value) in members {
-            let Some(inner) = ignored.member(*name) else { continue };
+            let Some(inner) = ignored.for_member(*name) else { continue };
             write_string(*name, out);
             out.extend_from_slice(b": ");
-            let below =
-                if places.is_empty() { Vec::new() } else { self.below(places, &name.as_str()) };
-            self.value(value, &inner, &below, out);
+            let below = if places.is_empty() {
+                Vec::new()
+            } else {
+                self.places_below(places, &name.as_str())
+            };
+            self.write_value(value, &inner, &below, out);
             out.extend_from_slice(b", ");
         }
         out.push(b'}');
     }
 
     /// Returns the rules for a member or an element.
-    fn below(&self, places: &[PlaceReached], token: &str) -> Vec<PlaceReached> {
+    fn places_below(&self, places: &[PlaceReached], token: &str) -> Vec<PlaceReached> {
         let step = |place: &PlaceReached| {
-            let tokens = self.rules.rules[place.rule].place().unwrap_or_default();
+            let tokens = self.rules.rules[place.rule].place_tokens().unwrap_or_default();
             match tokens.get(place.depth)? {
                 PlaceToken::Name(name) if name != token => None,
                 _ => Some(PlaceReached { depth: place.depth + 1, ..*place }),
@@ -218,19 +234,19 @@ impl BoundWriter<'_> {
     }
 
     /// Returns the rules that hold for the string or number here.
-    fn here(&self, role: Option<TextRole>, places: &[PlaceReached]) -> Vec<usize> {
+    fn rules_here(&self, role: Option<TextRole>, places: &[PlaceReached]) -> Vec<usize> {
         let rules = &self.rules.rules;
         let is_here = |place: &&PlaceReached| {
-            rules[place.rule].place().is_some_and(|tokens| tokens.len() == place.depth)
+            rules[place.rule].place_tokens().is_some_and(|tokens| tokens.len() == place.depth)
         };
         let mut here: Vec<usize> = places.iter().filter(is_here).map(|place| place.rule).collect();
         if role.is_some() {
-            here.extend((0..rules.len()).filter(|rule| rules[*rule].role() == role));
+            here.extend((0..rules.len()).filter(|rule| rules[*rule].text_role() == role));
         }
         here
     }
 
-    fn string(
+    fn write_string_value(
         &mut self,
         string: JsonStr<'_>,
         role: Option<TextRole>,
@@ -238,7 +254,7 @@ impl BoundWriter<'_> {
         out: &mut Vec<u8>,
     ) {
         let text = string.as_str();
-        let here = self.here(role, places);
+        let here = self.rules_here(role, places);
         if let Some(rule) = here.iter().copied().find(|rule| self.rules.rules[*rule].is_reference())
         {
             return self.write_reference(rule, string, &text, out);
@@ -271,14 +287,14 @@ impl BoundWriter<'_> {
             pieces.iter().all(|(taken, _)| range.end <= taken.start || taken.end <= range.start)
         };
         for rule in here {
-            for (range, piece) in self.holes(*rule, text) {
+            for (range, piece) in self.find_holes(*rule, text) {
                 if is_free(&pieces, &range) {
                     pieces.push((range, piece));
                 }
             }
         }
         if let RequestRun::Recorded(binding) = self.run {
-            match binding.find(text) {
+            match binding.find_paths(text) {
                 Err(_) => self.pieces.is_unclear = true,
                 Ok(paths) => {
                     for path in paths {
@@ -298,9 +314,9 @@ impl BoundWriter<'_> {
     }
 
     /// Returns the holes of a rule in a string.
-    fn holes(&mut self, rule: usize, text: &str) -> Vec<(Range<usize>, BoundPiece)> {
+    fn find_holes(&mut self, rule: usize, text: &str) -> Vec<(Range<usize>, BoundPiece)> {
         let Some(frame) = self.rules.rules[rule].frame() else { return Vec::new() };
-        let holes = frame.find(text, &|kind| self.run.values().texts_of(kind));
+        let holes = frame.find_holes(text, &|kind| self.run.values().texts_of(kind));
         let found = |hole: FoundHole<'_>| {
             if let Some(name) = hole.kind.value_name() {
                 *self.pieces.values.entry(name.to_owned()).or_default() += 1;
@@ -310,20 +326,21 @@ impl BoundWriter<'_> {
         holes.into_iter().flatten().map(found).collect()
     }
 
-    fn number(
+    fn write_number_value(
         &mut self,
         value: &Json<'_>,
         digits: &str,
         places: &[PlaceReached],
         out: &mut Vec<u8>,
     ) {
-        let here = self.here(None, places);
+        let here = self.rules_here(None, places);
         let rule = here.into_iter().find(|rule| self.rules.rules[*rule].is_number(digits));
-        let kind = rule
-            .and_then(|rule| Some((rule, self.rules.rules[rule].frame()?.kinds().next()?.clone())));
+        let kind = rule.and_then(|rule| {
+            Some((rule, self.rules.rules[rule].frame()?.hole_kinds().next()?.clone()))
+        });
         match kind {
             Some((rule, kind)) => self.write_found(rule, &kind, digits, out),
-            None => canonical::write(value, out),
+            None => canonical::write_value(value, out),
         }
     }
 
@@ -364,7 +381,7 @@ impl BoundWriter<'_> {
     /// Writes that there is the result of a tool, whatever it is.
     fn write_tool_result(&mut self, rule: usize, result: &Json<'_>, out: &mut Vec<u8>) {
         let mut text = Vec::new();
-        canonical::write(result, &mut text);
+        canonical::write_value(result, &mut text);
         self.write_mark((rule, None), NormalizeRule::TOOL_RESULT, &text, out);
     }
 

@@ -10,14 +10,14 @@ use super::json_text::{self, JsonStr, RunEnd};
 use super::rules::{IdentityRules, ScopedRules};
 
 /// Appends the canonical text of `value`.
-pub fn write(value: &Json<'_>, out: &mut Vec<u8>) {
+pub fn write_value(value: &Json<'_>, out: &mut Vec<u8>) {
     write_kept(value, &ScopedRules::NOTHING, out);
 }
 
 /// The canonical text of `value`.
-pub fn text(value: &Json<'_>) -> String {
+pub fn value_text(value: &Json<'_>) -> String {
     let mut out = Vec::new();
-    write(value, &mut out);
+    write_value(value, &mut out);
     // The text is ASCII by construction.
     String::from_utf8(out).unwrap_or_default()
 }
@@ -26,7 +26,7 @@ pub fn text(value: &Json<'_>) -> String {
 /// rules have the same text.
 pub fn canonical_json(value: &Json<'_>, rules: &IdentityRules) -> Vec<u8> {
     let mut out = Vec::new();
-    write_kept(value, &rules.ignored(), &mut out);
+    write_kept(value, &rules.scoped_rules(), &mut out);
     out
 }
 
@@ -50,7 +50,7 @@ fn write_elements(items: &[Json<'_>], ignored: &ScopedRules<'_>, out: &mut Vec<u
         if index > 0 {
             out.extend_from_slice(b", ");
         }
-        match ignored.element(index) {
+        match ignored.for_element(index) {
             Some(inner) => write_kept(item, &inner, out),
             None => out.extend_from_slice(b"null"),
         }
@@ -68,7 +68,7 @@ pub(super) fn write_members(
     out.push(b'{');
     let mut first = true;
     for (key, value) in members {
-        let Some(inner) = ignored.member(*key) else { continue };
+        let Some(inner) = ignored.for_member(*key) else { continue };
         if !keep(key) {
             continue;
         }
@@ -105,7 +105,8 @@ pub(super) fn write_string(string: JsonStr<'_>, out: &mut Vec<u8>) {
     let (mut rest, escaped) = string.source();
     out.push(b'"');
     loop {
-        let (plain, special) = rest.split_at(json_text::run(rest.as_bytes(), RunEnd::Unprintable));
+        let (plain, special) =
+            rest.split_at(json_text::run_length(rest.as_bytes(), RunEnd::Unprintable));
         out.extend_from_slice(plain.as_bytes());
         if escaped && let Some((same, after)) = split_same_escape(special) {
             out.extend_from_slice(same.as_bytes());
@@ -118,7 +119,7 @@ pub(super) fn write_string(string: JsonStr<'_>, out: &mut Vec<u8>) {
             continue;
         }
         let (meant, length) = if first == '\\' && escaped {
-            json_text::unescape(rest)
+            json_text::escaped_character(rest)
         } else {
             (first, first.len_utf8())
         };
@@ -207,7 +208,7 @@ pub fn python_float(value: f64) -> String {
         return format!("{sign}{name}");
     }
     let sign = if value.is_sign_negative() { "-" } else { "" };
-    let scientific = shortest(value.abs());
+    let scientific = shortest_digits(value.abs());
     let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
     let exponent: i32 = exponent.parse().unwrap_or_default();
     if !(-4..16).contains(&exponent) {
@@ -228,7 +229,7 @@ pub fn python_float(value: f64) -> String {
 
 /// The shortest digits that read back as `value`, as `d.dde-7`. If two such texts are equally near,
 /// it is the even one, as in Python.
-fn shortest(value: f64) -> String {
+fn shortest_digits(value: f64) -> String {
     let shortest = format!("{value:e}");
     let digits = shortest.find('e').unwrap_or_default().saturating_sub(1);
     // Rust takes the upper one of two equally near texts. A double is midway between two texts only

@@ -292,7 +292,7 @@ impl ClientPreset {
     }
 
     /// Returns the preset of this name.
-    pub fn named(name: &str) -> Option<&'static Self> {
+    pub fn find_by_name(name: &str) -> Option<&'static Self> {
         Self::all().iter().find(|preset| preset.name == name)
     }
 
@@ -325,7 +325,7 @@ impl ClientPreset {
     /// Returns the preset that an entry was recorded with. Its version does not matter: the newest
     /// rules hold.
     pub fn of_entry(text: &str) -> Option<&'static Self> {
-        Self::named(text.split(' ').next()?)
+        Self::find_by_name(text.split(' ').next()?)
     }
 
     /// Whether a rule finds a value of a repository.
@@ -334,7 +334,7 @@ impl ClientPreset {
     }
 
     /// Returns its name and its version, as an entry has them.
-    pub fn text(&self) -> String {
+    pub fn name_and_version(&self) -> String {
         format!("{} {}", self.name, self.version)
     }
 }

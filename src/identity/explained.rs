@@ -17,7 +17,7 @@ impl IdentityRules {
     /// the other, and by this run's values. So the two begin to differ where nothing explains it, and
     /// are equal if everything is explained. `None` if no rule finds anything. `role` is that of the
     /// text, if it is one, and the values are the recorded one and that of this call.
-    pub fn explained(
+    pub fn explained_value(
         &self,
         pointer: &str,
         role: Option<TextRole>,
@@ -26,9 +26,10 @@ impl IdentityRules {
     ) -> Option<String> {
         let place = pointer.trim_start_matches("body").trim_start_matches("/json");
         let place = JsonPointer::parse(place).ok()?;
-        let is_here =
-            |rule: &&NormalizeRule| rule.is_at(&place) || (role.is_some() && rule.role() == role);
-        let mut rules = self.normalize().iter().filter(is_here);
+        let is_here = |rule: &&NormalizeRule| {
+            rule.is_at(&place) || (role.is_some() && rule.text_role() == role)
+        };
+        let mut rules = self.normalize_rules().iter().filter(is_here);
         let text = |text: &str| serde_json::from_str::<String>(text).ok();
         match (text(recorded), text(now)) {
             (Some(recorded), Some(now)) => {
@@ -37,7 +38,7 @@ impl IdentityRules {
                     with_holes_of(frame, &recorded, &now, runs).unwrap_or(recorded)
                 });
                 let changed = (explained != recorded).then_some(explained)?;
-                Some(canonical::text(&Json::String(JsonStr::from(changed.as_str()))))
+                Some(canonical::value_text(&Json::String(JsonStr::from(changed.as_str()))))
             }
             (None, None) => {
                 let are_of = |rule: &NormalizeRule| {
@@ -54,21 +55,22 @@ impl IdentityRules {
 /// Returns a recorded text with the holes of a frame filled as in a text of this run. `None` if the
 /// frame does not hold for both.
 fn with_holes_of(frame: &Frame, recorded: &str, now: &str, runs: &RunBinding) -> Option<String> {
-    let own = runs.here().paths();
+    let own = runs.current_values().path_values();
     let texts = |kind: &HoleKind| {
         // The recorded text may have this run's paths already.
-        let mut texts = [runs.recorded().texts_of(kind), own.texts_of(kind)].concat();
+        let mut texts = [runs.recorded_values().texts_of(kind), own.texts_of(kind)].concat();
         texts.sort_by_key(|text| usize::MAX - text.len());
         texts
     };
-    let (holes, filled) = (frame.find(recorded, &texts)?, frame.holes_of(now, runs.here())?);
+    let (holes, filled) =
+        (frame.find_holes(recorded, &texts)?, frame.holes_of(now, runs.current_values())?);
     let (mut explained, mut at) = (String::with_capacity(recorded.len()), 0);
     for (hole, filled) in holes.into_iter().zip(filled) {
         if let Some(name) = hole.kind.value_name() {
             let recorded_text = &recorded[hole.range.clone()];
-            let was =
-                runs.recorded().forms_of(name, recorded_text) | own.forms_of(name, recorded_text);
-            if was & runs.here().forms_of(name, &now[filled.clone()]) == 0 {
+            let was = runs.recorded_values().forms_of(name, recorded_text)
+                | own.forms_of(name, recorded_text);
+            if was & runs.current_values().forms_of(name, &now[filled.clone()]) == 0 {
                 return None;
             }
         }
@@ -92,7 +94,7 @@ mod tests {
         let runs = RunBinding::new(&RunValues::default(), &RunValues::default());
         let renames = |pointer: &str, recorded: &str, now: &str| {
             let role = pointer.starts_with("/t").then_some(TextRole::Tool);
-            rules.explained(pointer, role, [recorded, now], &runs).as_deref() == Some(now)
+            rules.explained_value(pointer, role, [recorded, now], &runs).as_deref() == Some(now)
         };
         let text = |uuid: &str, hex: &str, rest: &str| format!("\"x-{uuid}-{hex} {rest}\"");
         let (one, other) = ("0190a5b2-7c1d-7e3f-8a9b-0c1d2e3f4a5b", "f".repeat(32));
@@ -108,12 +110,12 @@ mod tests {
         assert!(renames("/t/0", "\"Took 1; a\"", "\"Took 22; a\""));
         // What is left is what no rule explains.
         let (tool, texts) = (Some(TextRole::Tool), ["\"Took 1; cat\"", "\"Took 22; dog\""]);
-        let renamed = rules.explained("/t/0", tool, texts, &runs);
+        let renamed = rules.explained_value("/t/0", tool, texts, &runs);
         assert_eq!(renamed.as_deref(), Some("\"Took 22; cat\""));
-        assert_eq!(rules.explained("/t", tool, ["\"cat\"", "\"dog\""], &runs), None);
+        assert_eq!(rules.explained_value("/t", tool, ["\"cat\"", "\"dog\""], &runs), None);
         // A rule for texts of one role explains nothing in those of another, or in no text.
         for role in [Some(TextRole::User), Some(TextRole::System), None] {
-            assert_eq!(rules.explained("/t/0", role, texts, &runs), None, "{role:?}");
+            assert_eq!(rules.explained_value("/t/0", role, texts, &runs), None, "{role:?}");
         }
     }
 
@@ -131,7 +133,8 @@ mod tests {
         let runs = RunBinding::new(&old, &new);
         let now = "\"Today is December 4, 2026 in /ci/b7, b7, /ci/b7/root. Be loud.\"";
         let system = Some(TextRole::System);
-        let of = |was: &str| rules.explained("/messages/0/content", system, [was, now], &runs);
+        let of =
+            |was: &str| rules.explained_value("/messages/0/content", system, [was, now], &runs);
         let recorded = "\"Today is November 23, 2026 in /src/app, app, /src/app/root. Be kind.\"";
         let expected = now.replace("loud", "kind");
         assert_eq!(of(recorded).as_deref(), Some(expected.as_str()));
@@ -139,7 +142,8 @@ mod tests {
         assert_eq!(of(&recorded.replace("23", "22")), None);
         // The same day in another form.
         let iso = now.replace("December 4, 2026", "2026-12-04");
-        let explained = rules.explained("/messages/0/content", system, [recorded, &iso], &runs);
+        let explained =
+            rules.explained_value("/messages/0/content", system, [recorded, &iso], &runs);
         assert_eq!(explained, None);
         // This run's path is in it already.
         let recorded = "\"Today is November 23, 2026 in /ci/b7, app, /ci/b7/root. Be kind.\"";

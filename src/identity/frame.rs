@@ -69,7 +69,7 @@ pub enum FrameError {
 
 impl Frame {
     /// Returns the frame of a string that is a text of this kind, and nothing else.
-    pub fn whole(kind: HoleKind) -> Self {
+    pub fn from_hole(kind: HoleKind) -> Self {
         Self { parts: vec![FramePart::Hole(kind)] }
     }
 
@@ -112,7 +112,7 @@ impl Frame {
     }
 
     /// The kinds of its holes, in order.
-    pub fn kinds(&self) -> impl Iterator<Item = &HoleKind> {
+    pub fn hole_kinds(&self) -> impl Iterator<Item = &HoleKind> {
         self.parts.iter().filter_map(|part| match part {
             FramePart::Hole(kind) => Some(kind),
             FramePart::Literal(_) | FramePart::Any => None,
@@ -155,7 +155,7 @@ impl Frame {
 
     /// Whether a string has what the frame begins with, and the text before its first hole of such a
     /// kind.
-    pub(super) fn reaches(&self, string: &str, is_one: impl Fn(&HoleKind) -> bool) -> bool {
+    pub(super) fn can_reach_hole(&self, string: &str, is_one: impl Fn(&HoleKind) -> bool) -> bool {
         let is_hole = |part: &FramePart| matches!(part, FramePart::Hole(kind) if is_one(kind));
         let Some(at) = self.parts.iter().position(is_hole) else { return false };
         let has = |part: Option<&FramePart>, has: fn(&str, &str) -> bool| match part {
@@ -169,19 +169,19 @@ impl Frame {
     }
 
     /// Returns where the holes are in a string, if the frame holds and none is a value.
-    pub fn holes(&self, string: &str) -> Option<Vec<Range<usize>>> {
+    pub fn hole_ranges(&self, string: &str) -> Option<Vec<Range<usize>>> {
         self.holes_of(string, &RunValues::default())
     }
 
     /// Returns where the holes are in a string of a run with these values, if the frame holds.
     pub fn holes_of(&self, string: &str, values: &RunValues) -> Option<Vec<Range<usize>>> {
-        let found = self.find(string, &|kind| values.texts_of(kind))?;
+        let found = self.find_holes(string, &|kind| values.texts_of(kind))?;
         Some(found.into_iter().map(|hole| hole.range).collect())
     }
 
     /// Finds the holes in a string. `texts` returns the texts of a value in the run that the string
     /// is from, the longest first. Returns `None` if the frame does not hold.
-    pub(super) fn find(
+    pub(super) fn find_holes(
         &self,
         string: &str,
         texts: &dyn Fn(&HoleKind) -> Vec<String>,
@@ -305,7 +305,7 @@ mod tests {
             };
             texts.map(str::to_owned).to_vec()
         };
-        let found = frame.find(string, &texts)?;
+        let found = frame.find_holes(string, &texts)?;
         Some(found.into_iter().map(|hole| string[hole.range].to_owned()).collect())
     }
 

@@ -209,7 +209,7 @@ pub fn kept_value<'v>(name: &str, value: &'v str) -> Cow<'v, str> {
 
 /// The environment variable from which SDKs take the value of a header. It may not be set on
 /// another machine.
-pub fn variable(name: &str) -> Option<&'static str> {
+pub fn environment_variable(name: &str) -> Option<&'static str> {
     match name {
         "openai-organization" => Some("OPENAI_ORG_ID"),
         "openai-project" => Some("OPENAI_PROJECT_ID"),
@@ -245,7 +245,7 @@ impl KeyGeneration {
     pub(super) const EARLIER: [Self; 3] = [Self::First, Self::Second, Self::Third];
 
     /// Whether a header of this name is part of the key, whatever the request.
-    fn counts(self, name: &str, rules: &IdentityRules) -> bool {
+    fn is_in_key(self, name: &str, rules: &IdentityRules) -> bool {
         let changes_answers = match self {
             Self::First => {
                 return matches!(name, "anthropic-beta" | "anthropic-version" | "openai-beta");
@@ -260,22 +260,23 @@ impl KeyGeneration {
 
     /// Whether a header of this name is part of the key of this request.
     fn counts_in(self, parts: &RequestParts<'_>, name: &str, rules: &IdentityRules) -> bool {
-        let is_reduced =
-            parts.reduction().is_some_and(|reduction| name.starts_with(reduction.header_prefix));
-        if is_reduced { rules.names_header(name) } else { self.counts(name, rules) }
+        let is_reduced = parts
+            .key_reduction()
+            .is_some_and(|reduction| name.starts_with(reduction.header_prefix));
+        if is_reduced { rules.names_header(name) } else { self.is_in_key(name, rules) }
     }
 
     /// Whether a chat completion has only headers that its plain text does not need to hold.
     pub(super) fn is_plain(self, parts: &RequestParts<'_>, rules: &IdentityRules) -> bool {
         // Anthropic's version does not affect chat completions, not even Anthropic's own.
-        let counts = |name: &str| name != "anthropic-version" && self.counts(name, rules);
+        let counts = |name: &str| name != "anthropic-version" && self.is_in_key(name, rules);
         self == Self::First
             || !parts.headers.iter().any(|(name, _)| counts(name))
-                && self.format(parts, rules).is_none()
+                && self.answer_format(parts, rules).is_none()
     }
 
     /// The headers that enter the key, sorted by name, each once.
-    pub(super) fn headers<'a>(
+    pub(super) fn key_headers<'a>(
         self,
         parts: &RequestParts<'a>,
         rules: &IdentityRules,
@@ -294,14 +295,14 @@ impl KeyGeneration {
             }
         }
         kept.extend(parts.media_type().map(|media| ("content-type", media)));
-        kept.extend(self.format(parts, rules).map(|format| ("accept", format)));
+        kept.extend(self.answer_format(parts, rules).map(|format| ("accept", format)));
         kept.sort_unstable();
         kept
     }
 
     /// The format of the answer that a request selects. `None` if it selects none, or if the rules
     /// name `accept`.
-    fn format(self, parts: &RequestParts<'_>, rules: &IdentityRules) -> Option<String> {
+    fn answer_format(self, parts: &RequestParts<'_>, rules: &IdentityRules) -> Option<String> {
         if rules.names_header("accept") || rules.ignores_header("accept") {
             return None;
         }

@@ -126,7 +126,7 @@ impl HoleKind {
     }
 
     /// The names of the kinds that can be told by their text alone, the most specific first.
-    pub fn plain() -> impl Iterator<Item = Self> {
+    pub fn plain_kinds() -> impl Iterator<Item = Self> {
         let hex = [64, 40, 32].map(Self::Hex);
         [Self::Uuid].into_iter().chain(hex).chain([
             Self::Epoch,
@@ -250,7 +250,10 @@ fn epoch_length(bytes: &[u8]) -> Option<usize> {
 }
 
 /// The lengths of what a regular expression finds at the start of a text, the longest first.
-fn lengths(pattern: &'static std::sync::LazyLock<Option<regex::Regex>>, text: &str) -> Vec<usize> {
+fn match_lengths(
+    pattern: &'static std::sync::LazyLock<Option<regex::Regex>>,
+    text: &str,
+) -> Vec<usize> {
     let Some(pattern) = pattern.as_ref() else { return Vec::new() };
     let Some(found) = pattern.captures(text) else { return Vec::new() };
     let mut ends: Vec<usize> = found.iter().flatten().map(|part| part.end()).collect();
@@ -268,7 +271,7 @@ fn duration_lengths(text: &str) -> Vec<usize> {
         )
         .ok()
     });
-    lengths(&PATTERN, text)
+    match_lengths(&PATTERN, text)
 }
 
 fn git_state_lengths(text: &str) -> Vec<usize> {
@@ -280,7 +283,7 @@ fn git_state_lengths(text: &str) -> Vec<usize> {
         )
         .ok()
     });
-    lengths(&PATTERN, text)
+    match_lengths(&PATTERN, text)
 }
 
 fn date_lengths(text: &str) -> Vec<usize> {
@@ -293,7 +296,7 @@ fn date_lengths(text: &str) -> Vec<usize> {
         )
         .ok()
     });
-    lengths(&PATTERN, text)
+    match_lengths(&PATTERN, text)
 }
 
 fn time_lengths(text: &str) -> Vec<usize> {
@@ -304,7 +307,7 @@ fn time_lengths(text: &str) -> Vec<usize> {
         )
         .ok()
     });
-    lengths(&PATTERN, text)
+    match_lengths(&PATTERN, text)
 }
 
 impl fmt::Display for HoleKind {

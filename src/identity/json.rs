@@ -56,7 +56,7 @@ impl<'a> Json<'a> {
     }
 
     /// Where the value is in memory, by which it is found again as long as nothing moves it.
-    pub(super) fn address(&self) -> usize {
+    pub(super) fn memory_address(&self) -> usize {
         std::ptr::from_ref(self).addr()
     }
 
@@ -106,7 +106,7 @@ impl<'a> Json<'a> {
     }
 
     /// The value at a place; `None` if the place does not exist.
-    pub fn pointer(&self, pointer: &JsonPointer) -> Option<&Json<'a>> {
+    pub fn value_at(&self, pointer: &JsonPointer) -> Option<&Json<'a>> {
         pointer.tokens().iter().try_fold(self, |value, token| match value {
             Self::Object(_) => value.get(token),
             Self::Array(items) => items.get(array_index(token)?),

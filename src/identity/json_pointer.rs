@@ -23,7 +23,7 @@ impl JsonPointer {
         let Some(path) = text.strip_prefix('/') else {
             return Err(PointerError::Start { text: text.to_owned() });
         };
-        let tokens = path.split('/').map(unescape).collect::<Option<_>>();
+        let tokens = path.split('/').map(unescape_token).collect::<Option<_>>();
         match tokens {
             Some(tokens) => Ok(Self { tokens }),
             None => Err(PointerError::Tilde { text: text.to_owned() }),
@@ -66,7 +66,7 @@ pub fn pointer_token(name: &str) -> String {
 }
 
 /// A token with `~1` and `~0` decoded; `None` if a `~` is followed by neither digit.
-fn unescape(token: &str) -> Option<String> {
+fn unescape_token(token: &str) -> Option<String> {
     let mut pieces = token.split('~');
     let mut plain = pieces.next()?.to_owned();
     for piece in pieces {

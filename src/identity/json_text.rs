@@ -25,16 +25,16 @@ impl<'a> JsonStr<'a> {
 
     /// The decoded text; allocates only if the source holds an escape.
     pub fn as_str(&self) -> Cow<'a, str> {
-        if self.escaped { Cow::Owned(self.decoded()) } else { Cow::Borrowed(self.raw) }
+        if self.escaped { Cow::Owned(self.decoded_text()) } else { Cow::Borrowed(self.raw) }
     }
 
     /// Decodes a source with escapes; the text between them is copied.
-    fn decoded(&self) -> String {
+    fn decoded_text(&self) -> String {
         let mut text = String::with_capacity(self.raw.len());
         let mut rest = self.raw;
         while let Some(at) = memchr::memchr(b'\\', rest.as_bytes()) {
             let (plain, escape) = rest.split_at(at);
-            let (meant, length) = unescape(escape);
+            let (meant, length) = escaped_character(escape);
             text.push_str(plain);
             text.push(meant);
             rest = escape.get(length..).unwrap_or_default();
@@ -50,7 +50,7 @@ impl<'a> JsonStr<'a> {
 
     /// The address of its source text in memory. It gives the names of one object the order in
     /// which they were written.
-    pub fn offset(&self) -> usize {
+    pub fn source_address(&self) -> usize {
         self.raw.as_ptr() as usize
     }
 
@@ -142,7 +142,7 @@ impl Iterator for JsonChars<'_> {
     fn next(&mut self) -> Option<char> {
         let first = self.rest.chars().next()?;
         let (meant, length) = if first == '\\' && self.escaped {
-            unescape(self.rest)
+            escaped_character(self.rest)
         } else {
             (first, first.len_utf8())
         };
@@ -155,8 +155,8 @@ impl Iterator for JsonChars<'_> {
 ///
 /// The reader has accepted `source` before. If it were no escape, the result would be a replacement
 /// character, not a failure.
-pub(super) fn unescape(source: &str) -> (char, usize) {
-    escape(source.as_bytes()).unwrap_or((char::REPLACEMENT_CHARACTER, 1))
+pub(super) fn escaped_character(source: &str) -> (char, usize) {
+    read_escape(source.as_bytes()).unwrap_or((char::REPLACEMENT_CHARACTER, 1))
 }
 
 /// Why an escape is refused.
@@ -170,7 +170,7 @@ pub enum BadEscape {
 
 /// Reads the escape that starts at `bytes[0]`, a backslash: its character and
 /// its length in bytes.
-pub fn escape(bytes: &[u8]) -> Result<(char, usize), BadEscape> {
+pub fn read_escape(bytes: &[u8]) -> Result<(char, usize), BadEscape> {
     let simple = match bytes.get(1) {
         Some(b'"') => '"',
         Some(b'\\') => '\\',
@@ -187,12 +187,12 @@ pub fn escape(bytes: &[u8]) -> Result<(char, usize), BadEscape> {
 }
 
 fn unicode_escape(bytes: &[u8]) -> Result<(char, usize), BadEscape> {
-    let first = hex4(bytes.get(2..6)).ok_or(BadEscape::Syntax)?;
+    let first = parse_hex(bytes.get(2..6)).ok_or(BadEscape::Syntax)?;
     if let Some(plain) = char::from_u32(first) {
         return Ok((plain, 6));
     }
     let second = match bytes.get(6..8) {
-        Some(br"\u") => hex4(bytes.get(8..12)).ok_or(BadEscape::Syntax)?,
+        Some(br"\u") => parse_hex(bytes.get(8..12)).ok_or(BadEscape::Syntax)?,
         _ => return Err(BadEscape::Surrogate),
     };
     if !(0xd800..0xdc00).contains(&first) || !(0xdc00..0xe000).contains(&second) {
@@ -202,7 +202,7 @@ fn unicode_escape(bytes: &[u8]) -> Result<(char, usize), BadEscape> {
     char::from_u32(astral).map(|c| (c, 12)).ok_or(BadEscape::Surrogate)
 }
 
-fn hex4(digits: Option<&[u8]>) -> Option<u32> {
+fn parse_hex(digits: Option<&[u8]>) -> Option<u32> {
     digits?.iter().try_fold(0, |value, digit| Some(value * 16 + char::from(*digit).to_digit(16)?))
 }
 
@@ -219,7 +219,7 @@ pub enum RunEnd {
 /// How many bytes from the start of `bytes` can be in a JSON string unescaped: all before a quote,
 /// a backslash or a control character.
 pub fn plain_run(bytes: &[u8]) -> usize {
-    run(bytes, RunEnd::Special)
+    run_length(bytes, RunEnd::Special)
 }
 
 /// The length of strings that are searched eight bytes at a time.
@@ -230,7 +230,7 @@ const SHORT: usize = 16;
 /// A body is nearly all strings, and apart from SHA-256 itself, hashing one spends its time here.
 /// So it looks at the first bytes, with which most names and ids end, then at 32 bytes at a time,
 /// then at eight.
-pub fn run(bytes: &[u8], stop: RunEnd) -> usize {
+pub fn run_length(bytes: &[u8], stop: RunEnd) -> usize {
     let beginning = &bytes[..bytes.len().min(SHORT)];
     let length = short_run(beginning, stop);
     if length < beginning.len() {
@@ -255,7 +255,7 @@ fn clear_blocks(bytes: &[u8], is_stop: impl Fn(u8) -> bool) -> usize {
 fn short_run(bytes: &[u8], stop: RunEnd) -> usize {
     let mut length = 0;
     for word in bytes.as_chunks::<8>().0 {
-        let mask = stops(u64::from_le_bytes(*word), stop);
+        let mask = mark_stops(u64::from_le_bytes(*word), stop);
         if mask != 0 {
             return length + (mask.trailing_zeros() / 8) as usize;
         }
@@ -279,7 +279,7 @@ fn is_unprintable(byte: u8) -> bool {
 
 /// Sets the high bit of every byte of `word` that is a stop. Bytes above the first stop may be
 /// marked wrongly (a borrow or a carry runs upward), so only the lowest mark counts.
-fn stops(word: u64, stop: RunEnd) -> u64 {
+fn mark_stops(word: u64, stop: RunEnd) -> u64 {
     const ONES: u64 = 0x0101_0101_0101_0101;
     const HIGH: u64 = 0x8080_8080_8080_8080;
     let equal = |byte: u8| (word ^ (ONES * u64::from(byte))).wrapping_sub(ONES);

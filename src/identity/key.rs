@@ -39,8 +39,8 @@ pub struct RequestKey(HexDigest);
 
 impl RequestKey {
     /// The key of a request under these rules.
-    pub fn of(parts: &RequestParts<'_>, rules: &IdentityRules) -> Self {
-        Self::of_parsed(parts, parts.json().as_ref(), rules)
+    pub fn from_parts(parts: &RequestParts<'_>, rules: &IdentityRules) -> Self {
+        Self::of_parsed(parts, parts.json_body().as_ref(), rules)
     }
 
     /// The key of a request whose body has already been parsed. `body` is the result of
@@ -57,7 +57,7 @@ impl RequestKey {
     /// The keys that this request had before keys covered all headers that change an answer, and
     /// before equal percent-encodings had one spelling. Recordings of that time use them.
     pub fn of_earlier_versions(parts: &RequestParts<'_>, rules: &IdentityRules) -> [Self; 3] {
-        let body = parts.json();
+        let body = parts.json_body();
         KeyGeneration::EARLIER
             .map(|version| Self(sha256_hex(&text_of(parts, body.as_ref(), rules, version))))
     }
@@ -89,7 +89,7 @@ impl RequestKey {
     }
 
     /// The first 12 digits: enough for a person to tell keys apart.
-    pub fn short(&self) -> &str {
+    pub fn short_form(&self) -> &str {
         self.as_str().get(..12).unwrap_or_default()
     }
 }
@@ -110,13 +110,13 @@ impl fmt::Display for RequestKey {
 
 impl fmt::Debug for RequestKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "RequestKey({})", self.short())
+        write!(f, "RequestKey({})", self.short_form())
     }
 }
 
 /// The text that a request's key is the SHA-256 of: one line of ASCII.
 pub fn canonical_text(parts: &RequestParts<'_>, rules: &IdentityRules) -> Vec<u8> {
-    text_of(parts, parts.json().as_ref(), rules, KeyGeneration::CURRENT)
+    text_of(parts, parts.json_body().as_ref(), rules, KeyGeneration::CURRENT)
 }
 
 fn text_of(
@@ -152,14 +152,14 @@ fn is_delivery(key: &JsonStr<'_>) -> bool {
 
 /// Whether a top-level member of the body is part of the key, before rules.
 pub(super) fn keeps_member(parts: &RequestParts<'_>, name: &JsonStr<'_>) -> bool {
-    !(delivery(parts) && is_delivery(name))
+    !(is_delivery_ignored(parts) && is_delivery(name))
 }
 
 /// The members that the chat text always has; `null` if they are absent.
 pub(super) const NAMED: [&str; 4] = ["max_tokens", "messages", "model", "temperature"];
 
 fn write_chat(body: &Json<'_>, rules: &IdentityRules, out: &mut Vec<u8>) {
-    let ignored = rules.ignored();
+    let ignored = rules.scoped_rules();
     out.extend_from_slice(b"{\"extra\": ");
     let extra = |key: &JsonStr<'_>| !is_delivery(key) && !NAMED.iter().any(|name| *key == *name);
     canonical::write_members(body.as_object().unwrap_or_default(), &ignored, extra, out);
@@ -167,7 +167,7 @@ fn write_chat(body: &Json<'_>, rules: &IdentityRules, out: &mut Vec<u8>) {
         out.extend_from_slice(b", \"");
         out.extend_from_slice(name.as_bytes());
         out.extend_from_slice(b"\": ");
-        match (body.get(name), ignored.member(JsonStr::from(name))) {
+        match (body.get(name), ignored.for_member(JsonStr::from(name))) {
             (Some(value), Some(inner)) => canonical::write_kept(value, &inner, out),
             _ => out.extend_from_slice(b"null"),
         }
@@ -181,7 +181,7 @@ fn write_tagged(
     (rules, generation): (&IdentityRules, KeyGeneration),
     out: &mut Vec<u8>,
 ) {
-    let headers = generation.headers(parts, rules);
+    let headers = generation.key_headers(parts, rules);
     out.extend_from_slice(b"{\"body\": ");
     write_body_of(parts, body, (rules, generation), out);
     out.extend_from_slice(b", \"headers\": ");
@@ -191,7 +191,7 @@ fn write_tagged(
     out.extend_from_slice(b", \"query\": ");
     let (query, target) = match generation < KeyGeneration::Fourth {
         true => (sent_query(parts), sent_target(parts).into()),
-        false => (query_of(parts), target(parts)),
+        false => (query_of(parts), tagged_target(parts)),
     };
     canonical::write_string(JsonStr::from(&*query), out);
     out.extend_from_slice(b", \"target\": ");
@@ -218,26 +218,26 @@ fn write_body_of(
     if parts.body.is_empty() {
         return out.extend_from_slice(b"null");
     }
-    let reduced = body.zip(parts.reduction()).map(|(body, reduction)| (reduction.body)(body));
+    let reduced = body.zip(parts.key_reduction()).map(|(body, reduction)| (reduction.body)(body));
     if let Some(value) = reduced.as_ref().or(body) {
         out.extend_from_slice(b"{\"json\": ");
         match value.as_object() {
             Some(members) => {
                 let keep = |name: &JsonStr<'_>| keeps_member(parts, name);
-                canonical::write_members(members, &rules.ignored(), keep, out);
+                canonical::write_members(members, &rules.scoped_rules(), keep, out);
             }
-            None => canonical::write_kept(value, &rules.ignored(), out),
+            None => canonical::write_kept(value, &rules.scoped_rules(), out),
         }
         return out.push(b'}');
     }
-    let content_type = parts.values("content-type").next().unwrap_or_default();
+    let content_type = parts.header_values("content-type").next().unwrap_or_default();
     let is_later = |parts: &[multipart::MultipartPart]| {
         generation < KeyGeneration::Third && multipart::is_of_later_keys(parts)
     };
     let found = multipart::parse(content_type, parts.body);
     if let Some(found) = found.filter(|found| !is_later(found)) {
         out.extend_from_slice(b"{\"multipart\": ");
-        multipart::write(&found, out);
+        multipart::write_parts(&found, out);
         return out.push(b'}');
     }
     let (length, hash) = (parts.body.len(), sha256_hex(parts.body));
@@ -246,11 +246,11 @@ fn write_body_of(
 }
 
 /// The headers that enter the key, sorted by name.
-pub(super) fn headers<'a>(
+pub(super) fn key_headers<'a>(
     parts: &RequestParts<'a>,
     rules: &IdentityRules,
 ) -> Vec<(&'a str, String)> {
-    KeyGeneration::CURRENT.headers(parts, rules)
+    KeyGeneration::CURRENT.key_headers(parts, rules)
 }
 
 /// The part of the query that enters the key.
@@ -260,11 +260,11 @@ pub(super) fn query_of(parts: &RequestParts<'_>) -> String {
 
 /// The part of the query that enters the key, as it was sent.
 fn sent_query(parts: &RequestParts<'_>) -> String {
-    query::identity(parts.query, delivery(parts))
+    query::key_part(parts.query, is_delivery_ignored(parts))
 }
 
 /// The value of `target` in the tagged form.
-pub(super) fn target<'a>(parts: &RequestParts<'a>) -> Cow<'a, str> {
+pub(super) fn tagged_target<'a>(parts: &RequestParts<'a>) -> Cow<'a, str> {
     percent::one_spelling(sent_target(parts))
 }
 
@@ -277,7 +277,7 @@ fn sent_target<'a>(parts: &RequestParts<'a>) -> &'a str {
 }
 
 /// Whether the mode of delivery is left out of this request's key.
-pub(super) fn delivery(parts: &RequestParts<'_>) -> bool {
+pub(super) fn is_delivery_ignored(parts: &RequestParts<'_>) -> bool {
     match parts.form {
         KeyForm::Chat => true,
         KeyForm::Tagged { delivery, .. } => delivery,

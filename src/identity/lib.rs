@@ -76,7 +76,7 @@ pub use place::{PlacePattern, PlaceToken};
 pub use query::QueryRules;
 pub use reader::parse;
 pub use repository_states::RepositoryStates;
-pub use request_delta::{RequestDelta, deltas, distance, request_deltas};
+pub use request_delta::{RequestDelta, body_deltas, body_distance, request_deltas};
 pub use request_parts::{KeyForm, RequestParts};
 pub use rule_place::{RulePlace, TextRole};
 pub use rules::IdentityRules;

@@ -31,9 +31,9 @@ pub struct RequestWords {
 
 impl RequestWords {
     /// Returns the words of a body. Only the first 64 KiB of its texts count.
-    pub fn of(body: &Json<'_>) -> Self {
+    pub fn from_body(body: &Json<'_>) -> Self {
         let mut words = Self::default();
-        words.add(body);
+        words.add_value(body);
         words
     }
 
@@ -56,14 +56,14 @@ impl RequestWords {
                 || shared(&self.texts, &other.texts) * 2 >= shorter)
     }
 
-    fn add(&mut self, value: &Json<'_>) {
+    fn add_value(&mut self, value: &Json<'_>) {
         match value {
             Json::String(text) => self.add_text(&text.as_str()),
-            Json::Array(items) => items.iter().for_each(|item| self.add(item)),
+            Json::Array(items) => items.iter().for_each(|item| self.add_value(item)),
             Json::Object(members) => {
                 let telling = |name: &str| !FORMAL.contains(&name);
                 let members = members.iter().filter(|(name, _)| telling(&name.as_str()));
-                members.for_each(|(_, value)| self.add(value));
+                members.for_each(|(_, value)| self.add_value(value));
             }
             Json::Null | Json::Bool(_) | Json::Number(_) => {}
         }
@@ -90,20 +90,20 @@ impl RequestWords {
         self.add_word(&word);
         let added = self.count - before;
         if added > 0 {
-            *self.texts.entry(hash(text)).or_default() += added;
+            *self.texts.entry(stable_hash(text)).or_default() += added;
         }
     }
 
     fn add_word(&mut self, word: &str) {
         if !word.is_empty() {
-            *self.words.entry(hash(word)).or_default() += 1;
+            *self.words.entry(stable_hash(word)).or_default() += 1;
             self.count += 1;
         }
     }
 }
 
 /// Returns a hash that is the same in every run.
-fn hash(text: &str) -> u64 {
+fn stable_hash(text: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     text.hash(&mut hasher);
     hasher.finish()
@@ -115,7 +115,7 @@ mod tests {
     use crate::reader;
 
     fn words(body: &str) -> RequestWords {
-        RequestWords::of(&reader::parse(body.as_bytes()).unwrap())
+        RequestWords::from_body(&reader::parse(body.as_bytes()).unwrap())
     }
 
     fn chat(model: &str, texts: &[&str]) -> String {

@@ -34,7 +34,7 @@ pub struct MultipartPart {
 /// The parts of a multipart body. `None` if `content_type` names no boundary, or if the body is not
 /// well-formed from end to end.
 pub fn parse(content_type: &str, body: &[u8]) -> Option<Vec<MultipartPart>> {
-    let boundary = boundary(content_type)?;
+    let boundary = find_boundary(content_type)?;
     let delimiter = [b"\r\n--", boundary.as_bytes()].concat();
     let finder = memmem::Finder::new(&delimiter);
     let mut parts = Vec::new();
@@ -43,7 +43,7 @@ pub fn parse(content_type: &str, body: &[u8]) -> Option<Vec<MultipartPart>> {
         Some(rest) => rest,
         None => {
             let length = finder.find(body)?;
-            parts.push(beside(PREAMBLE, &body[..length]));
+            parts.push(text_beside_parts(PREAMBLE, &body[..length]));
             &body[length + delimiter.len()..]
         }
     };
@@ -57,18 +57,18 @@ pub fn parse(content_type: &str, body: &[u8]) -> Option<Vec<MultipartPart>> {
             }
             match end {
                 b"" | b"\r\n" => {}
-                _ => parts.push(beside(EPILOGUE, end.strip_prefix(b"\r\n")?)),
+                _ => parts.push(text_beside_parts(EPILOGUE, end.strip_prefix(b"\r\n")?)),
             }
             return Some(parts);
         }
         rest = rest.strip_prefix(b"\r\n")?;
         // A part without headers and content ends with the line break that was just taken.
-        let (content_of, head) = head(rest)?;
+        let (content_of, head) = split_head(rest)?;
         if memmem::find(head, &delimiter[2..]).is_some() {
             return None;
         }
         let length = finder.find(content_of)?;
-        parts.push(part(head, &content_of[..length])?);
+        parts.push(read_part(head, &content_of[..length])?);
         rest = &content_of[length + delimiter.len()..];
     }
 }
@@ -86,14 +86,14 @@ pub(super) fn is_of_later_keys(parts: &[MultipartPart]) -> bool {
 }
 
 /// Text beside the parts, as a part of its own.
-fn beside(name: &str, content: &[u8]) -> MultipartPart {
-    let mut part = bare(content);
+fn text_beside_parts(name: &str, content: &[u8]) -> MultipartPart {
+    let mut part = bare_part(content);
     part.headers.push((name.to_owned(), String::new()));
     part
 }
 
 /// A part without headers.
-fn bare(content: &[u8]) -> MultipartPart {
+fn bare_part(content: &[u8]) -> MultipartPart {
     MultipartPart {
         name: None,
         filename: None,
@@ -105,7 +105,7 @@ fn bare(content: &[u8]) -> MultipartPart {
 }
 
 /// The content after a part's head, and the head.
-fn head(part: &[u8]) -> Option<(&[u8], &[u8])> {
+fn split_head(part: &[u8]) -> Option<(&[u8], &[u8])> {
     if let Some(content) = part.strip_prefix(b"\r\n") {
         return Some((content, b""));
     }
@@ -113,8 +113,8 @@ fn head(part: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((&part[end + 4..], &part[..end]))
 }
 
-fn part(head: &[u8], content: &[u8]) -> Option<MultipartPart> {
-    let mut part = bare(content);
+fn read_part(head: &[u8], content: &[u8]) -> Option<MultipartPart> {
+    let mut part = bare_part(content);
     let head = match std::str::from_utf8(head) {
         Ok(text) => Cow::Borrowed(text),
         // Each byte as a character of Latin-1, so that no two heads become the same.
@@ -133,7 +133,7 @@ fn part(head: &[u8], content: &[u8]) -> Option<MultipartPart> {
                 part.content_type = Some(value.to_owned());
             }
             "content-disposition" if part.name.is_none() && part.filename.is_none() => {
-                disposition(value, &mut part)?;
+                read_disposition(value, &mut part)?;
             }
             _ => part.headers.push((name, value.to_owned())),
         }
@@ -145,13 +145,13 @@ fn part(head: &[u8], content: &[u8]) -> Option<MultipartPart> {
 
 /// Reads `form-data; name="file"; filename="a.wav"`. Any other parameter is kept with the other
 /// headers, so that it counts.
-fn disposition(value: &str, part: &mut MultipartPart) -> Option<()> {
+fn read_disposition(value: &str, part: &mut MultipartPart) -> Option<()> {
     let (kind, mut rest) = value.split_once(';').unwrap_or((value, ""));
     if !kind.trim().eq_ignore_ascii_case("form-data") {
         part.headers.push(("content-disposition".to_owned(), kind.trim().to_owned()));
     }
     while !rest.trim().is_empty() {
-        let (name, text, after) = parameter(rest)?;
+        let (name, text, after) = split_parameter(rest)?;
         let slot = match name.as_str() {
             "name" => &mut part.name,
             "filename" => &mut part.filename,
@@ -171,7 +171,7 @@ fn disposition(value: &str, part: &mut MultipartPart) -> Option<()> {
 
 /// The first `name=value` of `text`: the name in lower case, the value without quotes, and the text
 /// after the semicolon.
-fn parameter(text: &str) -> Option<(String, &str, &str)> {
+fn split_parameter(text: &str) -> Option<(String, &str, &str)> {
     let (name, rest) = text.split_once('=')?;
     let name = name.trim().to_ascii_lowercase();
     let rest = rest.trim_start();
@@ -193,7 +193,7 @@ fn parameter(text: &str) -> Option<(String, &str, &str)> {
 }
 
 /// The boundary in a multipart content type, if its length is allowed.
-fn boundary(content_type: &str) -> Option<&str> {
+fn find_boundary(content_type: &str) -> Option<&str> {
     let boundary = content_type.get(boundary_range(content_type)?)?;
     (1..=70).contains(&boundary.len()).then_some(boundary)
 }
@@ -206,7 +206,7 @@ pub fn boundary_range(content_type: &str) -> Option<Range<usize>> {
         return None;
     }
     while !rest.trim().is_empty() {
-        let (name, value, after) = parameter(rest)?;
+        let (name, value, after) = split_parameter(rest)?;
         if name == "boundary" {
             let start = value.as_ptr().addr() - content_type.as_ptr().addr();
             return (!value.is_empty()).then_some(start..start + value.len());
@@ -218,7 +218,7 @@ pub fn boundary_range(content_type: &str) -> Option<Range<usize>> {
 
 /// Appends the canonical text of the parts: an array of objects, without the members that a part
 /// lacks.
-pub(super) fn write(parts: &[MultipartPart], out: &mut Vec<u8>) {
+pub(super) fn write_parts(parts: &[MultipartPart], out: &mut Vec<u8>) {
     out.push(b'[');
     for (index, part) in parts.iter().enumerate() {
         if index > 0 {

@@ -96,20 +96,20 @@ impl NormalizeRule {
             RESULT_ORDER => return Ok(Self::tool_results_in_any_order()),
             _ => {}
         }
-        let form = || NormalizeError::Form { text: shortened(text) };
+        let form = || NormalizeError::Form { text: shortened_text(text) };
         let (place, finds) = text.split_once(": ").ok_or_else(form)?;
         let frame = match HoleKind::parse(finds.trim()) {
-            Ok(kind) => Frame::whole(kind),
+            Ok(kind) => Frame::from_hole(kind),
             Err(_) => Frame::parse(finds)
-                .map_err(|error| NormalizeError::Frame { text: shortened(text), error })?,
+                .map_err(|error| NormalizeError::Frame { text: shortened_text(text), error })?,
         };
         let role = ROLES.iter().find(|(name, _)| *name == place.trim());
         let place = match role {
             Some((_, role)) => RulePlace::Texts(*role),
             None => RulePlace::Pointer(PlacePattern::parse(place.trim())?),
         };
-        match rule_refusal::refusal(&place, &frame) {
-            Some(refusal) => Err(NormalizeError::Refused { rule: shortened(text), refusal }),
+        match rule_refusal::find_refusal(&place, &frame) {
+            Some(refusal) => Err(NormalizeError::Refused { rule: shortened_text(text), refusal }),
             None => Ok(Self(RuleForm::Frame { place, frame })),
         }
     }
@@ -132,7 +132,7 @@ impl NormalizeRule {
     }
 
     /// Returns the rule for references to calls of tools at a place.
-    pub fn reference(place: PlacePattern) -> Self {
+    pub fn for_references(place: PlacePattern) -> Self {
         Self(RuleForm::Reference(place))
     }
 
@@ -144,7 +144,7 @@ impl NormalizeRule {
             RuleForm::Reference(_) => Self::REFERENCE.to_owned(),
             RuleForm::Earlier(_) => "earlier".to_owned(),
             RuleForm::Frame { frame, .. } => {
-                let kinds: Vec<String> = frame.kinds().map(HoleKind::to_string).collect();
+                let kinds: Vec<String> = frame.hole_kinds().map(HoleKind::to_string).collect();
                 kinds.join("+")
             }
         }
@@ -167,33 +167,33 @@ impl NormalizeRule {
 
     /// Whether it finds a value of a repository.
     pub fn finds_repository(&self) -> bool {
-        self.frame().is_some_and(|frame| frame.kinds().any(is_repository))
+        self.frame().is_some_and(|frame| frame.hole_kinds().any(is_repository))
     }
 
     /// Whether a text has a state of a repository that is in none of these values.
     pub fn has_other_state(&self, text: &str, known: &[RunValues]) -> bool {
         let Some(frame) = self.frame() else { return false };
-        frame.reaches(text, is_repository)
+        frame.can_reach_hole(text, is_repository)
             && known.iter().all(|values| frame.holes_of(text, values).is_none())
     }
 
     /// Whether it finds ids or measurements, and not only values of the run.
     pub fn finds_ids(&self) -> bool {
         match &self.0 {
-            RuleForm::Frame { frame, .. } => frame.kinds().any(|kind| !kind.is_value()),
+            RuleForm::Frame { frame, .. } => frame.hole_kinds().any(|kind| !kind.is_value()),
             RuleForm::Reference(_) => true,
             RuleForm::ToolResult | RuleForm::ResultOrder | RuleForm::Earlier(_) => false,
         }
     }
 
     /// Why a rule of a recording holds for nothing; `None` if it holds.
-    pub fn refusal(&self) -> Option<String> {
+    pub fn refusal_reason(&self) -> Option<String> {
         let RuleForm::Earlier(text) = &self.0 else { return None };
         Self::parse(text).err().map(|error| error.to_string())
     }
 
     /// The texts in which it holds, if it is a rule for texts.
-    pub fn role(&self) -> Option<TextRole> {
+    pub fn text_role(&self) -> Option<TextRole> {
         match &self.0 {
             RuleForm::Frame { place: RulePlace::Texts(role), .. } => Some(*role),
             _ => None,
@@ -201,7 +201,7 @@ impl NormalizeRule {
     }
 
     /// The tokens of its place; `None` if it is not a rule for a place.
-    pub(super) fn place(&self) -> Option<&[PlaceToken]> {
+    pub(super) fn place_tokens(&self) -> Option<&[PlaceToken]> {
         match &self.0 {
             RuleForm::Frame { place: RulePlace::Pointer(place), .. }
             | RuleForm::Reference(place) => Some(place.tokens()),
@@ -219,7 +219,7 @@ impl NormalizeRule {
 
     /// Whether the rule holds at this place of a body.
     pub fn is_at(&self, place: &JsonPointer) -> bool {
-        let (Some(rule), place) = (self.place(), place.tokens()) else { return false };
+        let (Some(rule), place) = (self.place_tokens(), place.tokens()) else { return false };
         let is_same = |(token, name): (&PlaceToken, &String)| match token {
             PlaceToken::Any => true,
             PlaceToken::Name(token) => token == name,
@@ -231,7 +231,7 @@ impl NormalizeRule {
     pub(super) fn is_number(&self, digits: &str) -> bool {
         let Some(frame) = self.frame().filter(|frame| frame.is_whole()) else { return false };
         let is_all = |length: usize| length == digits.len();
-        frame.kinds().any(|kind| {
+        frame.hole_kinds().any(|kind| {
             kind.comparison() != HoleComparison::Value && kind.length_at(digits, &is_all).is_some()
         })
     }
@@ -242,7 +242,7 @@ fn is_repository(kind: &HoleKind) -> bool {
 }
 
 /// Returns a text as an error shows it.
-fn shortened(text: &str) -> String {
+fn shortened_text(text: &str) -> String {
     const SHOWN: usize = 200;
     match text.char_indices().nth(SHOWN) {
         Some((end, _)) => format!("{}…", &text[..end]),
@@ -259,7 +259,7 @@ impl fmt::Display for NormalizeRule {
             RuleForm::Reference(place) => write!(f, "{place}: {}", Self::REFERENCE),
             RuleForm::Frame { place, frame } => {
                 write!(f, "{place}: ")?;
-                match frame.kinds().next().filter(|_| frame.is_whole()) {
+                match frame.hole_kinds().next().filter(|_| frame.is_whole()) {
                     Some(kind) => kind.fmt(f),
                     None => frame.fmt(f),
                 }
@@ -297,7 +297,7 @@ mod tests {
         for text in ["/messages/*/content: W(…)", "/metadata: uuidx", "/messages: uuid"] {
             let rule = NormalizeRule::of_recording(text);
             assert_eq!(rule.to_string(), text);
-            assert!(rule.refusal().is_some() && rule.frame().is_none(), "{text}");
+            assert!(rule.refusal_reason().is_some() && rule.frame().is_none(), "{text}");
         }
     }
 }

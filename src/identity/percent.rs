@@ -7,12 +7,12 @@ use std::borrow::Cow;
 /// is.
 pub(super) fn one_spelling(text: &str) -> Cow<'_, str> {
     match text.contains('%') {
-        true => respelled(text).map_or(Cow::Borrowed(text), Cow::Owned),
+        true => respell_escapes(text).map_or(Cow::Borrowed(text), Cow::Owned),
         false => Cow::Borrowed(text),
     }
 }
 
-fn respelled(text: &str) -> Option<String> {
+fn respell_escapes(text: &str) -> Option<String> {
     let mut out = String::with_capacity(text.len());
     let mut parts = text.split('%');
     out.push_str(parts.next()?);

@@ -68,7 +68,7 @@ impl PlacePattern {
     }
 
     /// The name at this depth; `None` if there is a `*`.
-    fn name(&self, depth: usize) -> Option<JsonStr<'_>> {
+    fn name_at(&self, depth: usize) -> Option<JsonStr<'_>> {
         match self.tokens.get(depth)? {
             PlaceToken::Name(name) => Some(JsonStr::from(name.as_str())),
             PlaceToken::Any => None,
@@ -122,8 +122,8 @@ pub(super) fn with_name<'p>(
     name: JsonStr<'_>,
 ) -> &'p [PlacePattern] {
     let start =
-        patterns.partition_point(|pattern| pattern.name(depth).is_none_or(|other| other < name));
+        patterns.partition_point(|pattern| pattern.name_at(depth).is_none_or(|other| other < name));
     let below = patterns.get(start..).unwrap_or_default();
-    let end = below.partition_point(|pattern| pattern.name(depth) == Some(name));
+    let end = below.partition_point(|pattern| pattern.name_at(depth) == Some(name));
     below.get(..end).unwrap_or_default()
 }

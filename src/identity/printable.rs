@@ -8,20 +8,22 @@ use std::borrow::Cow;
 
 /// The text on one line: line feeds and everything else that a terminal would act on are written as
 /// escapes.
-pub fn line(text: &str) -> Cow<'_, str> {
-    escaped(text, |character| is_active(character) || character == '\n' || character == '\t')
+pub fn printable_line(text: &str) -> Cow<'_, str> {
+    escape_characters(text, |character| {
+        is_active(character) || character == '\n' || character == '\t'
+    })
 }
 
 /// The text with its line feeds and tabs; everything else that a terminal would act on is written
 /// as escapes.
-pub fn block(text: &str) -> Cow<'_, str> {
-    escaped(text, is_active)
+pub fn printable_text(text: &str) -> Cow<'_, str> {
+    escape_characters(text, is_active)
 }
 
 /// A message. Later lines are indented, so that none can be taken for a separate message.
 /// Everything that a terminal would act on is written as escapes.
-pub fn message(text: &str) -> Cow<'_, str> {
-    let text = block(text);
+pub fn printable_message(text: &str) -> Cow<'_, str> {
+    let text = printable_text(text);
     if !text.contains('\n') {
         return text;
     }
@@ -37,7 +39,7 @@ pub fn message(text: &str) -> Cow<'_, str> {
 /// The text with its line feeds, tabs and colours; everything else that a terminal would act on is
 /// written as escapes. It is for texts that loomrec composes from parts that went through
 /// [`line()`].
-pub fn styled(text: &str) -> Cow<'_, str> {
+pub fn printable_styled(text: &str) -> Cow<'_, str> {
     if !text.contains(is_active) {
         return text.into();
     }
@@ -53,7 +55,7 @@ pub fn styled(text: &str) -> Cow<'_, str> {
         };
         let (active, behind) = from.split_at(end);
         match colour {
-            0 => out.push_str(&block(active)),
+            0 => out.push_str(&printable_text(active)),
             _ => out.push_str(active),
         }
         rest = behind;
@@ -74,7 +76,7 @@ fn colour_at(text: &str) -> usize {
 
 /// JSON text without anything that a terminal would act on. Such characters only occur in strings,
 /// where an escape means the same.
-pub fn json(text: &str) -> Cow<'_, str> {
+pub fn printable_json(text: &str) -> Cow<'_, str> {
     if !text.contains(is_active) {
         return text.into();
     }
@@ -100,7 +102,7 @@ fn is_active(character: char) -> bool {
     turns || (character.is_control() && character != '\n' && character != '\t')
 }
 
-fn escaped(text: &str, is_escaped: impl Fn(char) -> bool) -> Cow<'_, str> {
+fn escape_characters(text: &str, is_escaped: impl Fn(char) -> bool) -> Cow<'_, str> {
     if !text.contains(&is_escaped) {
         return text.into();
     }
@@ -123,16 +125,19 @@ mod tests {
 
     #[test]
     fn escapes_stand_where_a_terminal_would_act() {
-        assert_eq!(line("a\u{1b}[31m\nb\r\t\u{202e}é"), "a\\u{1b}[31m\\nb\\r\\t\\u{202e}é");
-        assert_eq!(block("a\n\tb\u{9b}1m"), "a\n\tb\\u{9b}1m");
-        assert!(matches!(line("plain — ☃"), Cow::Borrowed(_)));
+        assert_eq!(
+            printable_line("a\u{1b}[31m\nb\r\t\u{202e}é"),
+            "a\\u{1b}[31m\\nb\\r\\t\\u{202e}é"
+        );
+        assert_eq!(printable_text("a\n\tb\u{9b}1m"), "a\n\tb\\u{9b}1m");
+        assert!(matches!(printable_line("plain — ☃"), Cow::Borrowed(_)));
     }
 
     #[test]
     fn only_the_first_line_of_a_message_begins_at_the_margin() {
-        assert_eq!(message("a\n  b\nloomrec: ok\n\tc"), "a\n  b\n  loomrec: ok\n  \tc");
-        assert_eq!(message("a\rloomrec: ok\u{85}b"), "a\\rloomrec: ok\\u{85}b");
-        assert!(matches!(message("plain"), Cow::Borrowed(_)));
+        assert_eq!(printable_message("a\n  b\nloomrec: ok\n\tc"), "a\n  b\n  loomrec: ok\n  \tc");
+        assert_eq!(printable_message("a\rloomrec: ok\u{85}b"), "a\\rloomrec: ok\\u{85}b");
+        assert!(matches!(printable_message("plain"), Cow::Borrowed(_)));
     }
 
     #[test]
@@ -140,15 +145,15 @@ mod tests {
         let text = "\u{1b}[1;31mred\u{1b}[0m\n\u{1b}]0;T\u{7}\u{1b}[2J\u{1b}[31\u{1b}[m\u{9b}1m";
         let safe =
             "\u{1b}[1;31mred\u{1b}[0m\n\\u{1b}]0;T\\u{7}\\u{1b}[2J\\u{1b}[31\u{1b}[m\\u{9b}1m";
-        assert_eq!(styled(text), safe);
-        assert!(matches!(styled("plain\n"), Cow::Borrowed(_)));
+        assert_eq!(printable_styled(text), safe);
+        assert!(matches!(printable_styled("plain\n"), Cow::Borrowed(_)));
     }
 
     #[test]
     fn json_means_the_same_when_it_is_escaped() {
         let value = serde_json::json!({ "a\u{7f}": ["\u{9b}", "\u{202e}", "\u{1b}", "é\n"] });
         let text = value.to_string();
-        let safe = json(&text);
+        let safe = printable_json(&text);
         assert!(!safe.contains(['\u{7f}', '\u{9b}', '\u{202e}', '\u{1b}']), "{safe}");
         assert_eq!(serde_json::from_str::<serde_json::Value>(&safe).unwrap(), value);
     }

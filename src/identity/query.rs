@@ -100,18 +100,18 @@ enum ParameterAction {
 impl QueryRules<'_> {
     /// The raw query without credentials: the other parameters stay as they came, in
     /// their order.
-    pub fn stored<'q>(&self, query: &'q str) -> Cow<'q, str> {
-        if parameters(query)
+    pub fn without_credentials<'q>(&self, query: &'q str) -> Cow<'q, str> {
+        if split_parameters(query)
             .all(|(_, name, value)| self.action_for(name, value) == ParameterAction::Kept)
         {
             return Cow::Borrowed(query);
         }
-        let kept = parameters(query).filter_map(|(whole, name, value)| {
+        let kept = split_parameters(query).filter_map(|(whole, name, value)| {
             match self.action_for(name, value) {
                 ParameterAction::Kept => Some(Cow::Borrowed(whole)),
                 ParameterAction::Dropped => None,
                 ParameterAction::Digested => {
-                    let digest = sha256_hex(decoded(value).as_bytes());
+                    let digest = sha256_hex(decode_percent(value).as_bytes());
                     let digits = as_text(&digest).get(..DIGITS).unwrap_or_default();
                     Some(Cow::Owned(format!("{name}={DIGEST}{digits}")))
                 }
@@ -123,7 +123,7 @@ impl QueryRules<'_> {
     /// The raw values that [`Self::stored`] leaves out and that are secret. The parameters that say
     /// when and how a URL was signed are not: any text may hold such values.
     pub fn credentials<'q>(&self, query: &'q str) -> impl Iterator<Item = &'q str> {
-        parameters(query)
+        split_parameters(query)
             .filter(|(_, name, value)| {
                 self.action_for(name, value) != ParameterAction::Kept && !is_stamp(name)
             })
@@ -131,7 +131,7 @@ impl QueryRules<'_> {
     }
 
     fn action_for(&self, name: &str, value: &str) -> ParameterAction {
-        let name = decoded(name).to_ascii_lowercase();
+        let name = decode_percent(name).to_ascii_lowercase();
         if self.named.contains(&name) || is_signature(&name) {
             return ParameterAction::Dropped;
         }
@@ -139,7 +139,7 @@ impl QueryRules<'_> {
         if !by_form && !is_credential_name(&name) {
             return ParameterAction::Kept;
         }
-        match (self.is_known, is_token(&decoded(value))) {
+        match (self.is_known, is_token(&decode_percent(value))) {
             (true, token) if token || !by_form => ParameterAction::Dropped,
             (false, true) => ParameterAction::Digested,
             _ => ParameterAction::Kept,
@@ -148,7 +148,7 @@ impl QueryRules<'_> {
 }
 
 /// The parameters of a query: the raw text of each, its name and its value.
-fn parameters(query: &str) -> impl Iterator<Item = (&str, &str, &str)> {
+fn split_parameters(query: &str) -> impl Iterator<Item = (&str, &str, &str)> {
     query.split('&').map(|parameter| {
         let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
         (parameter, name, value)
@@ -169,7 +169,7 @@ fn is_credential_name(name: &str) -> bool {
 /// Whether a parameter belongs to a signed URL without being secret: it says when or how the URL
 /// was signed.
 fn is_stamp(name: &str) -> bool {
-    let name = decoded(name).to_ascii_lowercase();
+    let name = decode_percent(name).to_ascii_lowercase();
     let ends = ["date", "expires", "algorithm", "signedheaders"];
     is_signature(&name) && ends.iter().any(|end| name.ends_with(end))
 }
@@ -193,12 +193,13 @@ pub fn is_token(text: &str) -> bool {
 
 /// The part of a stored query that enters the key: all but `alt=sse`, if that only chooses the mode
 /// of delivery.
-pub(super) fn identity(query: &str, delivery: bool) -> String {
-    let streams = |name, value| delivery && decoded(name) == "alt" && decoded(value) == "sse";
-    let kept = parameters(query).filter(|(_, name, value)| !streams(name, value));
+pub(super) fn key_part(query: &str, delivery: bool) -> String {
+    let streams =
+        |name, value| delivery && decode_percent(name) == "alt" && decode_percent(value) == "sse";
+    let kept = split_parameters(query).filter(|(_, name, value)| !streams(name, value));
     kept.map(|(whole, _, _)| whole).collect::<Vec<_>>().join("&")
 }
 
-fn decoded(text: &str) -> Cow<'_, str> {
+fn decode_percent(text: &str) -> Cow<'_, str> {
     percent_decode_str(text).decode_utf8_lossy()
 }

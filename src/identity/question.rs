@@ -24,10 +24,10 @@ impl IdentityRules {
             |key: &JsonStr<'_>| if asks { named(key, &ASKING) } else { !named(key, &CHOOSING) };
         let says = |rules: &ScopedRules<'_>, is_empty: &dyn Fn(&str) -> bool| {
             members.iter().filter(|(key, _)| counts(key)).any(|(key, value)| {
-                rules.member(*key).is_some_and(|inner| says_something(value, &inner, is_empty))
+                rules.for_member(*key).is_some_and(|inner| says_something(value, &inner, is_empty))
             })
         };
-        says(&ScopedRules::NOTHING, &|_| false) && !says(&self.ignored(), is_empty)
+        says(&ScopedRules::NOTHING, &|_| false) && !says(&self.scoped_rules(), is_empty)
     }
 }
 
@@ -43,11 +43,13 @@ fn says_something(
         Json::Bool(_) | Json::Number(_) => true,
         Json::String(text) => !is_empty(&text.as_str()),
         Json::Array(items) => items.iter().enumerate().any(|(index, item)| {
-            rules.element(index).is_some_and(|inner| says_something(item, &inner, is_empty))
+            rules.for_element(index).is_some_and(|inner| says_something(item, &inner, is_empty))
         }),
         Json::Object(members) => members.iter().any(|(key, member)| {
             !LABELS.iter().any(|label| *key == *label)
-                && rules.member(*key).is_some_and(|inner| says_something(member, &inner, is_empty))
+                && rules
+                    .for_member(*key)
+                    .is_some_and(|inner| says_something(member, &inner, is_empty))
         }),
     }
 }

@@ -28,12 +28,12 @@ pub fn parse(bytes: &[u8]) -> Result<Json<'_>, JsonError> {
     let source =
         std::str::from_utf8(bytes).map_err(|error| JsonError::Utf8 { at: error.valid_up_to() })?;
     let mut reader = JsonReader { source, at: 0, values: 0 };
-    reader.space();
-    let value = reader.value(0)?;
-    reader.space();
+    reader.skip_space();
+    let value = reader.read_value(0)?;
+    reader.skip_space();
     match reader.peek() {
         None => Ok(value),
-        Some(_) => Err(reader.unexpected()),
+        Some(_) => Err(reader.syntax_error()),
     }
 }
 
@@ -44,171 +44,174 @@ struct JsonReader<'a> {
 }
 
 impl<'a> JsonReader<'a> {
-    fn value(&mut self, depth: usize) -> Result<Json<'a>, JsonError> {
+    fn read_value(&mut self, depth: usize) -> Result<Json<'a>, JsonError> {
         self.values += 1;
         if self.values > MAX_VALUES {
             return Err(JsonError::TooManyValues { at: self.at });
         }
         match self.peek() {
-            Some(b'"') => self.string().map(Json::String),
-            Some(b'{') => self.object(self.deeper(depth)?),
-            Some(b'[') => self.array(self.deeper(depth)?),
-            Some(b'-' | b'0'..=b'9') => self.number(),
-            Some(b't') => self.word("true", Json::Bool(true)),
-            Some(b'f') => self.word("false", Json::Bool(false)),
-            Some(b'n') => self.word("null", Json::Null),
-            _ => Err(self.unexpected()),
+            Some(b'"') => self.read_string().map(Json::String),
+            Some(b'{') => self.read_object(self.next_depth(depth)?),
+            Some(b'[') => self.read_array(self.next_depth(depth)?),
+            Some(b'-' | b'0'..=b'9') => self.read_number(),
+            Some(b't') => self.take_word("true", Json::Bool(true)),
+            Some(b'f') => self.take_word("false", Json::Bool(false)),
+            Some(b'n') => self.take_word("null", Json::Null),
+            _ => Err(self.syntax_error()),
         }
     }
 
-    fn array(&mut self, depth: usize) -> Result<Json<'a>, JsonError> {
+    fn read_array(&mut self, depth: usize) -> Result<Json<'a>, JsonError> {
         self.at += 1;
-        self.space();
+        self.skip_space();
         let mut items = Vec::new();
-        if self.take(b']') {
+        if self.take_if_next(b']') {
             return Ok(Json::Array(items));
         }
         loop {
-            items.push(self.value(depth)?);
-            self.space();
-            if self.take(b']') {
+            items.push(self.read_value(depth)?);
+            self.skip_space();
+            if self.take_if_next(b']') {
                 return Ok(Json::Array(items));
             }
-            self.expect(b',')?;
-            self.space();
+            self.require_byte(b',')?;
+            self.skip_space();
         }
     }
 
-    fn object(&mut self, depth: usize) -> Result<Json<'a>, JsonError> {
+    fn read_object(&mut self, depth: usize) -> Result<Json<'a>, JsonError> {
         self.at += 1;
-        self.space();
+        self.skip_space();
         let mut members = Vec::new();
-        if self.take(b'}') {
+        if self.take_if_next(b'}') {
             return Ok(Json::Object(members));
         }
         loop {
             if self.peek() != Some(b'"') {
-                return Err(self.unexpected());
+                return Err(self.syntax_error());
             }
-            let key = self.string()?;
-            self.space();
-            self.expect(b':')?;
-            self.space();
-            members.push((key, self.value(depth)?));
-            self.space();
-            if self.take(b'}') {
-                return self.close(members);
+            let key = self.read_string()?;
+            self.skip_space();
+            self.require_byte(b':')?;
+            self.skip_space();
+            members.push((key, self.read_value(depth)?));
+            self.skip_space();
+            if self.take_if_next(b'}') {
+                return self.sort_members(members);
             }
-            self.expect(b',')?;
-            self.space();
+            self.require_byte(b',')?;
+            self.skip_space();
         }
     }
 
     /// Sorts an object's members, so that equal keys are neighbours.
-    fn close(&self, mut members: Vec<(JsonStr<'a>, Json<'a>)>) -> Result<Json<'a>, JsonError> {
+    fn sort_members(
+        &self,
+        mut members: Vec<(JsonStr<'a>, Json<'a>)>,
+    ) -> Result<Json<'a>, JsonError> {
         members.sort_unstable_by_key(|(key, _)| *key);
         let twice = members.windows(2).any(|pair| matches!(pair, [(a, _), (b, _)] if a == b));
         if twice { Err(JsonError::DuplicateKey { at: self.at }) } else { Ok(Json::Object(members)) }
     }
 
-    fn string(&mut self) -> Result<JsonStr<'a>, JsonError> {
+    fn read_string(&mut self) -> Result<JsonStr<'a>, JsonError> {
         let start = self.at + 1;
         self.at = start;
         let mut escaped = false;
         loop {
-            self.at += json_text::run(self.rest(), RunEnd::Special);
+            self.at += json_text::run_length(self.remaining_bytes(), RunEnd::Special);
             match self.peek() {
                 Some(b'"') => {
-                    let raw = self.source.get(start..self.at).ok_or_else(|| self.unexpected())?;
+                    let raw = self.source.get(start..self.at).ok_or_else(|| self.syntax_error())?;
                     self.at += 1;
                     return Ok(JsonStr::from_source(raw, escaped));
                 }
                 Some(b'\\') => {
                     escaped = true;
-                    self.at += self.escape()?;
+                    self.at += self.escape_length()?;
                 }
-                _ => return Err(self.unexpected()),
+                _ => return Err(self.syntax_error()),
             }
         }
     }
 
-    fn escape(&self) -> Result<usize, JsonError> {
-        match json_text::escape(self.rest()) {
+    fn escape_length(&self) -> Result<usize, JsonError> {
+        match json_text::read_escape(self.remaining_bytes()) {
             Ok((_, length)) => Ok(length),
-            Err(BadEscape::Syntax) => Err(self.unexpected()),
+            Err(BadEscape::Syntax) => Err(self.syntax_error()),
             Err(BadEscape::Surrogate) => Err(JsonError::Surrogate { at: self.at }),
         }
     }
 
-    fn number(&mut self) -> Result<Json<'a>, JsonError> {
+    fn read_number(&mut self) -> Result<Json<'a>, JsonError> {
         let start = self.at;
-        self.take(b'-');
+        self.take_if_next(b'-');
         let whole = self.at;
-        if !self.take(b'0') {
-            self.digits()?;
+        if !self.take_if_next(b'0') {
+            self.take_digits()?;
         }
         let digits = self.at - whole;
         let mut float = false;
-        if self.take(b'.') {
+        if self.take_if_next(b'.') {
             float = true;
-            self.digits()?;
+            self.take_digits()?;
         }
-        if self.take(b'e') || self.take(b'E') {
+        if self.take_if_next(b'e') || self.take_if_next(b'E') {
             float = true;
-            let _sign = self.take(b'+') || self.take(b'-');
-            self.digits()?;
+            let _sign = self.take_if_next(b'+') || self.take_if_next(b'-');
+            self.take_digits()?;
         }
         if !float && digits > MAX_DIGITS {
             return Err(JsonError::TooManyDigits { at: start });
         }
-        let text = self.source.get(start..self.at).ok_or_else(|| self.unexpected())?;
+        let text = self.source.get(start..self.at).ok_or_else(|| self.syntax_error())?;
         Ok(Json::Number(text))
     }
 
     /// Takes one or more digits.
-    fn digits(&mut self) -> Result<(), JsonError> {
-        let count = self.rest().iter().take_while(|byte| byte.is_ascii_digit()).count();
+    fn take_digits(&mut self) -> Result<(), JsonError> {
+        let count = self.remaining_bytes().iter().take_while(|byte| byte.is_ascii_digit()).count();
         self.at += count;
-        if count == 0 { Err(self.unexpected()) } else { Ok(()) }
+        if count == 0 { Err(self.syntax_error()) } else { Ok(()) }
     }
 
-    fn word(&mut self, word: &str, value: Json<'a>) -> Result<Json<'a>, JsonError> {
-        if !self.rest().starts_with(word.as_bytes()) {
-            return Err(self.unexpected());
+    fn take_word(&mut self, word: &str, value: Json<'a>) -> Result<Json<'a>, JsonError> {
+        if !self.remaining_bytes().starts_with(word.as_bytes()) {
+            return Err(self.syntax_error());
         }
         self.at += word.len();
         Ok(value)
     }
 
-    fn deeper(&self, depth: usize) -> Result<usize, JsonError> {
+    fn next_depth(&self, depth: usize) -> Result<usize, JsonError> {
         if depth < MAX_DEPTH { Ok(depth + 1) } else { Err(JsonError::TooDeep { at: self.at }) }
     }
 
-    fn space(&mut self) {
+    fn skip_space(&mut self) {
         while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.peek() {
             self.at += 1;
         }
     }
 
-    fn take(&mut self, byte: u8) -> bool {
+    fn take_if_next(&mut self, byte: u8) -> bool {
         let found = self.peek() == Some(byte);
         self.at += usize::from(found);
         found
     }
 
-    fn expect(&mut self, byte: u8) -> Result<(), JsonError> {
-        if self.take(byte) { Ok(()) } else { Err(self.unexpected()) }
+    fn require_byte(&mut self, byte: u8) -> Result<(), JsonError> {
+        if self.take_if_next(byte) { Ok(()) } else { Err(self.syntax_error()) }
     }
 
     fn peek(&self) -> Option<u8> {
         self.source.as_bytes().get(self.at).copied()
     }
 
-    fn rest(&self) -> &'a [u8] {
+    fn remaining_bytes(&self) -> &'a [u8] {
         self.source.as_bytes().get(self.at..).unwrap_or_default()
     }
 
-    fn unexpected(&self) -> JsonError {
+    fn syntax_error(&self) -> JsonError {
         JsonError::Syntax { at: self.at }
     }
 }

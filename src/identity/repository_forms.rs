@@ -54,7 +54,7 @@ pub(super) fn repository_forms(name: &str, text: &str) -> [String; REPOSITORY_FO
 }
 
 /// Returns the branch and the state as gptme writes them; `None` if one of them is unknown.
-pub(super) fn overview(branch: Option<&str>, status: Option<&str>) -> Option<String> {
+pub(super) fn repository_overview(branch: Option<&str>, status: Option<&str>) -> Option<String> {
     let (branch, status) = (branch?, status?);
     if status == CLEAN {
         return Some(format!("`{branch}` {CLEAN}"));
@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn overview_has_at_most_twenty_lines_of_the_state() {
-        let of = |status: &str| overview(Some("main"), Some(status)).unwrap();
+        let of = |status: &str| repository_overview(Some("main"), Some(status)).unwrap();
         assert_eq!(of(CLEAN), "`main` (clean)");
         assert_eq!(of(" M a\n?? b"), "`main`\n\n````\nM a\n?? b\n````");
         let lines = |count: usize| vec!["?? a"; count].join("\n");
@@ -92,6 +92,9 @@ mod tests {
             of(&lines(23)),
             format!("`main`\n\n````\n{}\n... and 3 more files\n````", lines(20))
         );
-        assert_eq!((overview(None, Some("x")), overview(Some("x"), None)), (None, None));
+        assert_eq!(
+            (repository_overview(None, Some("x")), repository_overview(Some("x"), None)),
+            (None, None)
+        );
     }
 }

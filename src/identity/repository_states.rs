@@ -32,7 +32,7 @@ impl RepositoryStates {
     /// Returns the values of a run in each of the states, the last one first.
     pub fn of_run(&self, values: &RunValues) -> Vec<RunValues> {
         let states = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        states.iter().rev().map(|state| values.with(state)).collect()
+        states.iter().rev().map(|state| values.with_values(state)).collect()
     }
 }
 

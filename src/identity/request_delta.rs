@@ -34,7 +34,7 @@ pub struct RequestDelta {
 /// Arrays are compared index by index, unless elements were only inserted or only removed at one
 /// place. Then only these elements are named, by their index in the array that has them. What the
 /// rules ignore does not differ.
-pub fn deltas(
+pub fn body_deltas(
     recorded: &Json<'_>,
     now: &Json<'_>,
     rules: &IdentityRules,
@@ -47,32 +47,34 @@ pub fn deltas(
     let mut visit = |place: &str, recorded: Option<&Json<'_>>, now: Option<&Json<'_>>| {
         found.push(RequestDelta {
             pointer: place.to_owned(),
-            recorded: recorded.map(canonical::text),
-            now: now.map(canonical::text),
+            recorded: recorded.map(canonical::value_text),
+            now: now.map(canonical::value_text),
         });
         if found.len() < max { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     };
     let mut walk = Walk { path: String::new(), compared: COMPARED, visit: &mut visit };
-    let _ended = walk.pair(recorded, now, &rules.ignored());
+    let _ended = walk.compare_values(recorded, now, &rules.scoped_rules());
     found
 }
 
 /// How much two bodies differ: roughly the number of bytes that would have to change, 0 if none. If
 /// two strings share their beginning and their end, only the bytes between count.
-pub fn distance(recorded: &Json<'_>, now: &Json<'_>, rules: &IdentityRules) -> u64 {
+pub fn body_distance(recorded: &Json<'_>, now: &Json<'_>, rules: &IdentityRules) -> u64 {
     let (mut sum, mut left) = (0_u64, MEASURED);
     let mut visit = |_: &str, recorded: Option<&Json<'_>>, now: Option<&Json<'_>>| {
         left = left.saturating_sub(1);
         sum += match (recorded, now) {
-            (Some(Json::String(a)), Some(Json::String(b))) => LEAF + changed(*a, *b, &mut left),
-            (Some(a), Some(b)) => LEAF + size(a, &mut left).max(size(b, &mut left)),
-            (Some(one), None) | (None, Some(one)) => LEAF + size(one, &mut left),
+            (Some(Json::String(a)), Some(Json::String(b))) => {
+                LEAF + changed_bytes(*a, *b, &mut left)
+            }
+            (Some(a), Some(b)) => LEAF + value_size(a, &mut left).max(value_size(b, &mut left)),
+            (Some(one), None) | (None, Some(one)) => LEAF + value_size(one, &mut left),
             (None, None) => 0,
         };
         if left > 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     };
     let mut walk = Walk { path: String::new(), compared: COMPARED, visit: &mut visit };
-    let _ended = walk.pair(recorded, now, &rules.ignored());
+    let _ended = walk.compare_values(recorded, now, &rules.scoped_rules());
     sum
 }
 
@@ -84,7 +86,7 @@ pub fn request_deltas(
     rules: &IdentityRules,
     max: usize,
 ) -> Vec<RequestDelta> {
-    let bodies = (recorded.json(), now.json());
+    let bodies = (recorded.json_body(), now.json_body());
     if let (Some(old), Some(new)) = &bodies
         && key::is_chat(recorded, old, rules)
         && key::is_chat(now, new, rules)
@@ -94,10 +96,10 @@ pub fn request_deltas(
     let mut found = text_deltas(&named_texts(recorded, rules), &named_texts(now, rules));
     found.truncate(max);
     let left = max - found.len();
-    let both = key::delivery(recorded) && key::delivery(now);
+    let both = key::is_delivery_ignored(recorded) && key::is_delivery_ignored(now);
     let rules = if both { rules.with_delivery() } else { rules.clone() };
     match &bodies {
-        (Some(recorded), Some(now)) => found.extend(deltas(recorded, now, &rules, left)),
+        (Some(recorded), Some(now)) => found.extend(body_deltas(recorded, now, &rules, left)),
         _ => found.extend(opaque_deltas(recorded, now, left)),
     }
     found
@@ -112,7 +114,7 @@ fn chat_deltas(
     max: usize,
 ) -> Vec<RequestDelta> {
     let named = key::NAMED.len();
-    let mut found = deltas(recorded, now, &rules.with_delivery(), max.saturating_add(named));
+    let mut found = body_deltas(recorded, now, &rules.with_delivery(), max.saturating_add(named));
     let null = |value: &Option<String>| value.as_deref().is_none_or(|text| text == "null");
     found.retain(|delta| {
         let name = delta.pointer.strip_prefix('/').unwrap_or_default();
@@ -126,10 +128,10 @@ fn chat_deltas(
 fn named_texts(parts: &RequestParts<'_>, rules: &IdentityRules) -> Vec<(String, String)> {
     let fixed = [
         ("method".to_owned(), parts.method.to_owned()),
-        ("target".to_owned(), key::target(parts).into_owned()),
+        ("target".to_owned(), key::tagged_target(parts).into_owned()),
         ("query".to_owned(), key::query_of(parts)),
     ];
-    let headers = key::headers(parts, rules).into_iter();
+    let headers = key::key_headers(parts, rules).into_iter();
     fixed
         .into_iter()
         .chain(headers.map(|(name, value)| (format!("header {name}"), value)))
@@ -140,7 +142,7 @@ fn named_texts(parts: &RequestParts<'_>, rules: &IdentityRules) -> Vec<(String, 
 fn text_deltas(recorded: &[(String, String)], now: &[(String, String)]) -> Vec<RequestDelta> {
     let find = |list: &[(String, String)], name: &str| {
         let (_, text) = list.iter().find(|(other, _)| other == name)?;
-        Some(canonical::text(&Json::String(JsonStr::from(text.as_str()))))
+        Some(canonical::value_text(&Json::String(JsonStr::from(text.as_str()))))
     };
     let added = now.iter().filter(|(name, _)| find(recorded, name).is_none());
     let names = recorded.iter().chain(added).map(|(name, _)| name);
@@ -162,14 +164,14 @@ fn opaque_deltas(
 ) -> Vec<RequestDelta> {
     let text = |parts: &RequestParts<'_>| {
         let mut out = Vec::new();
-        key::write_body(parts, parts.json().as_ref(), &IdentityRules::default(), &mut out);
+        key::write_body(parts, parts.json_body().as_ref(), &IdentityRules::default(), &mut out);
         out
     };
     let (recorded, now) = (text(recorded), text(now));
     let (Ok(recorded), Ok(now)) = (reader::parse(&recorded), reader::parse(&now)) else {
         return Vec::new();
     };
-    let mut found = deltas(&recorded, &now, &IdentityRules::default(), max);
+    let mut found = body_deltas(&recorded, &now, &IdentityRules::default(), max);
     for delta in &mut found {
         delta.pointer.insert_str(0, "body");
     }
@@ -196,17 +198,22 @@ struct Walk<'v> {
 }
 
 impl Walk<'_> {
-    fn pair(&mut self, a: &Json<'_>, b: &Json<'_>, ignored: &ScopedRules<'_>) -> ControlFlow<()> {
+    fn compare_values(
+        &mut self,
+        a: &Json<'_>,
+        b: &Json<'_>,
+        ignored: &ScopedRules<'_>,
+    ) -> ControlFlow<()> {
         match (a, b) {
-            (Json::Object(a), Json::Object(b)) => self.members(a, b, ignored),
-            (Json::Array(a), Json::Array(b)) => self.elements(a, b, ignored),
+            (Json::Object(a), Json::Object(b)) => self.compare_members(a, b, ignored),
+            (Json::Array(a), Json::Array(b)) => self.compare_elements(a, b, ignored),
             _ if same_leaf(a, b) => ControlFlow::Continue(()),
             _ => (self.visit)(&self.path, Some(a), Some(b)),
         }
     }
 
     /// Both sides are sorted by key, so one pass finds all differences.
-    fn members<'x, 'y>(
+    fn compare_members<'x, 'y>(
         &mut self,
         mut a: &[(JsonStr<'x>, Json<'x>)],
         mut b: &[(JsonStr<'y>, Json<'y>)],
@@ -218,15 +225,15 @@ impl Walk<'_> {
                 (Some((key, _)), None) | (None, Some((key, _))) => *key,
                 (None, None) => return ControlFlow::Continue(()),
             };
-            let left = take(&mut a, key);
-            let right = take(&mut b, key);
-            if let Some(inner) = ignored.member(key) {
-                self.step(&key.as_str(), left, right, &inner)?;
+            let left = take_member(&mut a, key);
+            let right = take_member(&mut b, key);
+            if let Some(inner) = ignored.for_member(key) {
+                self.compare_at(&key.as_str(), left, right, &inner)?;
             }
         }
     }
 
-    fn elements(
+    fn compare_elements(
         &mut self,
         a: &[Json<'_>],
         b: &[Json<'_>],
@@ -253,17 +260,17 @@ impl Walk<'_> {
                     true => (None, b.get(index)),
                     false => (a.get(index), None),
                 };
-                self.step(&index.to_string(), left, right, ignored)?;
+                self.compare_at(&index.to_string(), left, right, ignored)?;
             }
             return ControlFlow::Continue(());
         }
         for index in start..a.len().max(b.len()) {
             let (left, right) = (a.get(index), b.get(index));
-            match ignored.element(index) {
-                Some(inner) => self.step(&index.to_string(), left, right, &inner)?,
+            match ignored.for_element(index) {
+                Some(inner) => self.compare_at(&index.to_string(), left, right, &inner)?,
                 // A rule ignores the value of an element, not whether the element exists.
                 None if left.is_some() != right.is_some() => {
-                    self.step(&index.to_string(), left, right, ignored)?;
+                    self.compare_at(&index.to_string(), left, right, ignored)?;
                 }
                 None => {}
             }
@@ -271,7 +278,7 @@ impl Walk<'_> {
         ControlFlow::Continue(())
     }
 
-    fn step(
+    fn compare_at(
         &mut self,
         token: &str,
         a: Option<&Json<'_>>,
@@ -281,7 +288,7 @@ impl Walk<'_> {
         let length = self.path.len();
         json_pointer::push_token(&mut self.path, token);
         let flow = match (a, b) {
-            (Some(a), Some(b)) => self.pair(a, b, ignored),
+            (Some(a), Some(b)) => self.compare_values(a, b, ignored),
             _ => (self.visit)(&self.path, a, b),
         };
         self.path.truncate(length);
@@ -292,7 +299,7 @@ impl Walk<'_> {
     /// reached.
     fn same_kept(&mut self, a: &Json<'_>, b: &Json<'_>, ignored: &ScopedRules<'_>) -> bool {
         if ignored.is_nothing() {
-            return self.same(a, b);
+            return self.is_equal(a, b);
         }
         let text = |value: &Json<'_>| {
             let mut text = Vec::new();
@@ -306,7 +313,7 @@ impl Walk<'_> {
     }
 
     /// Whether two elements are equal; `false` once the work limit is reached.
-    fn same(&mut self, a: &Json<'_>, b: &Json<'_>) -> bool {
+    fn is_equal(&mut self, a: &Json<'_>, b: &Json<'_>) -> bool {
         let Some(left) = self.compared.checked_sub(1 + leaf_len(a).min(leaf_len(b))) else {
             self.compared = 0;
             return false;
@@ -314,11 +321,12 @@ impl Walk<'_> {
         self.compared = left;
         match (a, b) {
             (Json::Array(a), Json::Array(b)) => {
-                a.len() == b.len() && a.iter().zip(b).all(|(a, b)| self.same(a, b))
+                a.len() == b.len() && a.iter().zip(b).all(|(a, b)| self.is_equal(a, b))
             }
             (Json::Object(a), Json::Object(b)) => {
                 let mut pairs = a.iter().zip(b);
-                a.len() == b.len() && pairs.all(|((ka, a), (kb, b))| ka == kb && self.same(a, b))
+                a.len() == b.len()
+                    && pairs.all(|((ka, a), (kb, b))| ka == kb && self.is_equal(a, b))
             }
             _ => same_leaf(a, b),
         }
@@ -326,7 +334,7 @@ impl Walk<'_> {
 }
 
 /// Takes the first member of a sorted list if it has this key.
-fn take<'j, 's>(
+fn take_member<'j, 's>(
     list: &mut &'j [(JsonStr<'s>, Json<'s>)],
     key: JsonStr<'_>,
 ) -> Option<&'j Json<'s>> {
@@ -344,13 +352,15 @@ fn same_leaf(a: &Json<'_>, b: &Json<'_>) -> bool {
         (Json::Null, Json::Null) => true,
         (Json::Bool(a), Json::Bool(b)) => a == b,
         (Json::String(a), Json::String(b)) => a == b,
-        (Json::Number(x), Json::Number(y)) => x == y || canonical::text(a) == canonical::text(b),
+        (Json::Number(x), Json::Number(y)) => {
+            x == y || canonical::value_text(a) == canonical::value_text(b)
+        }
         _ => false,
     }
 }
 
 /// How many bytes remain of two strings without their common beginning and end.
-fn changed(a: JsonStr<'_>, b: JsonStr<'_>, left: &mut usize) -> u64 {
+fn changed_bytes(a: JsonStr<'_>, b: JsonStr<'_>, left: &mut usize) -> u64 {
     let ((a, _), (b, _)) = (a.source(), b.source());
     let (a, b) = (a.as_bytes(), b.as_bytes());
     *left = left.saturating_sub(a.len().min(b.len()));
@@ -361,16 +371,17 @@ fn changed(a: JsonStr<'_>, b: JsonStr<'_>, left: &mut usize) -> u64 {
 }
 
 /// Roughly the bytes of a value; stops counting once the work limit is reached.
-fn size(value: &Json<'_>, left: &mut usize) -> u64 {
+fn value_size(value: &Json<'_>, left: &mut usize) -> u64 {
     if *left == 0 {
         return 0;
     }
     *left -= 1;
     let inner: u64 = match value {
-        Json::Array(items) => items.iter().map(|item| size(item, left)).sum(),
-        Json::Object(members) => {
-            members.iter().map(|(key, value)| key.source_len() as u64 + size(value, left)).sum()
-        }
+        Json::Array(items) => items.iter().map(|item| value_size(item, left)).sum(),
+        Json::Object(members) => members
+            .iter()
+            .map(|(key, value)| key.source_len() as u64 + value_size(value, left))
+            .sum(),
         _ => 0,
     };
     1 + inner + leaf_len(value) as u64

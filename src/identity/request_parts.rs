@@ -56,19 +56,19 @@ impl<'a> RequestParts<'a> {
     /// sends with JSON too), and if it has no content encoding but `identity`. JSON in a
     /// `text/plain` or any other body stays bytes, because its spelling may matter there. What a
     /// reduction leaves out is not in it.
-    pub fn json(&self) -> Option<Json<'a>> {
+    pub fn json_body(&self) -> Option<Json<'a>> {
         if !self.offers_json() {
             return None;
         }
         let body = reader::parse(self.body).ok()?;
-        Some(match self.reduction() {
+        Some(match self.key_reduction() {
             Some(reduction) => (reduction.body)(&body),
             None => body,
         })
     }
 
     /// What the key leaves out of this request, beside rules.
-    pub(super) fn reduction(&self) -> Option<&'static KeyReduction> {
+    pub(super) fn key_reduction(&self) -> Option<&'static KeyReduction> {
         match self.form {
             KeyForm::Reduced { reduction, .. } => Some(reduction),
             KeyForm::Chat | KeyForm::Tagged { .. } => None,
@@ -77,7 +77,7 @@ impl<'a> RequestParts<'a> {
 
     /// Whether the headers declare the body as JSON; see [`Self::json`].
     pub(super) fn offers_json(&self) -> bool {
-        let plain = self.values("content-encoding").all(|coding| {
+        let plain = self.header_values("content-encoding").all(|coding| {
             coding.trim().is_empty() || coding.trim().eq_ignore_ascii_case("identity")
         });
         let media = self.media_type().unwrap_or_default();
@@ -91,13 +91,13 @@ impl<'a> RequestParts<'a> {
 
     /// The media type of the body, in lower case, without parameters.
     pub(super) fn media_type(&self) -> Option<String> {
-        let value = self.values("content-type").next()?;
+        let value = self.header_values("content-type").next()?;
         let media = value.split([';', ',']).next().unwrap_or_default().trim();
         (!media.is_empty()).then(|| media.to_ascii_lowercase())
     }
 
     /// The values of the headers of this name, in order.
-    pub(super) fn values(&self, name: &str) -> impl Iterator<Item = &'a str> {
+    pub(super) fn header_values(&self, name: &str) -> impl Iterator<Item = &'a str> {
         let wanted =
             move |(header, value): &'a (String, String)| (header == name).then_some(value.as_str());
         self.headers.iter().filter_map(wanted)

@@ -36,21 +36,22 @@ impl ResultOrder {
     pub(super) fn new(rules: &BoundRules, body: &Json<'_>, texts: &RequestTexts) -> Option<Self> {
         let rule = rules.rules.iter().position(NormalizeRule::is_of_result_order)?;
         let results = texts.tool_results.iter();
-        let calls = results
-            .filter_map(|result| Some((body.pointer(&result.element)?.address(), result.call)));
+        let calls = results.filter_map(|result| {
+            Some((body.value_at(&result.element)?.memory_address(), result.call))
+        });
         Some(Self { rule, calls: calls.collect() })
     }
 
     /// Whether an element is a result.
-    pub(super) fn has(&self, item: &Json<'_>) -> bool {
-        self.calls.contains_key(&item.address())
+    pub(super) fn is_result(&self, item: &Json<'_>) -> bool {
+        self.calls.contains_key(&item.memory_address())
     }
 
     /// Returns the results that follow each other in a list: at least two, each of another call.
-    pub(super) fn runs(&self, items: &[Json<'_>]) -> Vec<ResultRun> {
+    pub(super) fn find_runs(&self, items: &[Json<'_>]) -> Vec<ResultRun> {
         let mut runs: Vec<ResultRun> = Vec::new();
         for (at, item) in items.iter().enumerate() {
-            let Some(call) = self.calls.get(&item.address()) else { continue };
+            let Some(call) = self.calls.get(&item.memory_address()) else { continue };
             match runs.last_mut().filter(|run| run.start + run.calls.len() == at) {
                 Some(run) => run.calls.push(*call),
                 None => runs.push(ResultRun { start: at, calls: vec![*call] }),
@@ -67,14 +68,14 @@ impl ResultRun {
     }
 
     /// Returns the indices of the results in the order of their calls.
-    pub(super) fn sorted(&self) -> Vec<usize> {
+    pub(super) fn sorted_indices(&self) -> Vec<usize> {
         let mut sorted: Vec<usize> = (0..self.calls.len()).collect();
         sorted.sort_by_key(|at| self.calls[*at]);
         sorted.into_iter().map(|at| self.start + at).collect()
     }
 
     /// Returns the order in which the results come, as bytes.
-    pub(super) fn text(&self) -> Vec<u8> {
+    pub(super) fn order_bytes(&self) -> Vec<u8> {
         self.calls.iter().flat_map(|call| call.to_le_bytes()).collect()
     }
 }

@@ -86,12 +86,12 @@ const ARGUMENTS: [&str; 5] = ["arguments", "args", "parameters", "input_schema",
 const IDS: [&str; 5] = ["id", "Id", "_at", "_time", "timestamp"];
 
 /// Returns why a rule is refused; `None` if it is not.
-pub(super) fn refusal(place: &RulePlace, frame: &Frame) -> Option<RuleRefusal> {
+pub(super) fn find_refusal(place: &RulePlace, frame: &Frame) -> Option<RuleRefusal> {
     match place {
         RulePlace::Texts(_) if !frame.has_start() => Some(RuleRefusal::NoStart),
         RulePlace::Texts(_) if !frame.has_text_before_holes(2) => Some(RuleRefusal::NoTextBefore),
         RulePlace::Texts(TextRole::User) if !frame.begins_with_tag() => {
-            mistakable(frame).map(|kind| RuleRefusal::Untagged { kind })
+            mistakable_kind(frame).map(|kind| RuleRefusal::Untagged { kind })
         }
         RulePlace::Texts(_) => None,
         RulePlace::Pointer(place) => at_pointer(place, frame),
@@ -99,8 +99,8 @@ pub(super) fn refusal(place: &RulePlace, frame: &Frame) -> Option<RuleRefusal> {
 }
 
 /// Returns the first kind of a frame whose texts people write, too.
-fn mistakable(frame: &Frame) -> Option<HoleKind> {
-    frame.kinds().find(|kind| !kind.is_unmistakable() && !kind.is_value()).cloned()
+fn mistakable_kind(frame: &Frame) -> Option<HoleKind> {
+    frame.hole_kinds().find(|kind| !kind.is_unmistakable() && !kind.is_value()).cloned()
 }
 
 fn at_pointer(place: &PlacePattern, frame: &Frame) -> Option<RuleRefusal> {
@@ -124,7 +124,7 @@ fn at_pointer(place: &PlacePattern, frame: &Frame) -> Option<RuleRefusal> {
     if frame.is_whole() {
         let is_id = IDS.iter().chain(&["_key"]).any(|end| last.ends_with(end));
         let is_long = |kind: &HoleKind| matches!(kind, HoleKind::Hex(8..));
-        let kind = mistakable(frame).filter(|kind| !(is_id && is_long(kind)));
+        let kind = mistakable_kind(frame).filter(|kind| !(is_id && is_long(kind)));
         return kind.map(|kind| RuleRefusal::Mistakable { kind });
     }
     (!frame.has_text_before_holes(1)).then_some(RuleRefusal::NoTextBefore)

@@ -40,7 +40,7 @@ impl IdentityRules {
     }
 
     /// These rules, with the places of `more` left out too.
-    pub fn with(&self, more: impl IntoIterator<Item = impl Into<PlacePattern>>) -> Self {
+    pub fn with_ignored(&self, more: impl IntoIterator<Item = impl Into<PlacePattern>>) -> Self {
         let more = more.into_iter().map(Into::into);
         let all = Self::new(self.ignore.iter().cloned().chain(more).collect());
         Self { ignore: all.ignore, ..self.clone() }
@@ -104,7 +104,7 @@ impl IdentityRules {
     }
 
     /// The rules for what clients make anew.
-    pub fn normalize(&self) -> &[NormalizeRule] {
+    pub fn normalize_rules(&self) -> &[NormalizeRule] {
         &self.normalize
     }
 
@@ -114,8 +114,8 @@ impl IdentityRules {
     }
 
     /// The union of these rules and those of `other`.
-    pub fn united(&self, other: &Self) -> Self {
-        self.with(other.ignore.iter().cloned())
+    pub fn united_with(&self, other: &Self) -> Self {
+        self.with_ignored(other.ignore.iter().cloned())
             .with_headers(&other.headers, &other.ignore_headers)
             .with_keyless_rules_of(other)
     }
@@ -141,7 +141,7 @@ impl IdentityRules {
     }
 
     /// Each rule in words, for people.
-    pub fn words(&self) -> Vec<String> {
+    pub fn rule_descriptions(&self) -> Vec<String> {
         let ignored = self.ignore.iter().map(PlacePattern::to_string);
         let without = self.ignore_headers.iter().map(|name| format!("header {name}"));
         let with = self.headers.iter().map(|name| format!("+header {name}"));
@@ -154,20 +154,20 @@ impl IdentityRules {
     /// `stream_options`) left out too. It is for comparing bodies of requests whose form leaves
     /// these out.
     pub fn with_delivery(&self) -> Self {
-        self.with(DELIVERY.map(PlacePattern::from_member))
+        self.with_ignored(DELIVERY.map(PlacePattern::from_member))
     }
 
     /// The places that are left out: sorted, each once.
-    pub fn ignore(&self) -> &[PlacePattern] {
+    pub fn ignored_places(&self) -> &[PlacePattern] {
         &self.ignore
     }
 
     /// Whether the place at `path` (keys and indices, unescaped) is left out, by a rule for it or
     /// for something around it.
     pub fn is_ignored<T: AsRef<str>>(&self, path: &[T]) -> bool {
-        let mut at = self.ignored();
+        let mut at = self.scoped_rules();
         for token in path {
-            match at.member(JsonStr::from(token.as_ref())).map(Cow::into_owned) {
+            match at.for_member(JsonStr::from(token.as_ref())).map(Cow::into_owned) {
                 Some(inner) => at = inner,
                 None => return true,
             }
@@ -176,7 +176,7 @@ impl IdentityRules {
     }
 
     /// The rules for the top of a body.
-    pub(super) fn ignored(&self) -> ScopedRules<'_> {
+    pub(super) fn scoped_rules(&self) -> ScopedRules<'_> {
         ScopedRules { rules: &self.ignore, others: Vec::new(), depth: 0 }
     }
 }
@@ -205,24 +205,24 @@ impl<'r> ScopedRules<'r> {
     }
 
     /// The rules for an object's member; `None` if it is left out.
-    pub(super) fn member(&self, key: JsonStr<'_>) -> Option<Cow<'_, ScopedRules<'r>>> {
+    pub(super) fn for_member(&self, key: JsonStr<'_>) -> Option<Cow<'_, ScopedRules<'r>>> {
         if self.is_nothing() {
             return Some(Cow::Borrowed(self));
         }
         let mut inner = ScopedRules { depth: self.depth + 1, ..ScopedRules::NOTHING };
-        for rules in self.runs() {
-            inner.add(place::with_any(rules, self.depth))?;
-            inner.add(place::with_name(rules, self.depth, key))?;
+        for rules in self.pattern_runs() {
+            inner.add_run(place::with_any(rules, self.depth))?;
+            inner.add_run(place::with_name(rules, self.depth, key))?;
         }
         Some(Cow::Owned(inner))
     }
 
     /// The rules for an array's element; `None` if it is left out.
-    pub(super) fn element(&self, index: usize) -> Option<Cow<'_, ScopedRules<'r>>> {
+    pub(super) fn for_element(&self, index: usize) -> Option<Cow<'_, ScopedRules<'r>>> {
         if self.is_nothing() {
             return Some(Cow::Borrowed(self));
         }
-        self.member(JsonStr::from(index.to_string().as_str()))
+        self.for_member(JsonStr::from(index.to_string().as_str()))
     }
 
     /// The rules for every element of an array, if they are the same for all of them and leave
@@ -231,16 +231,16 @@ impl<'r> ScopedRules<'r> {
         // Rules with a `*` come first, so the last one has a name if any does.
         let is_any =
             |rules: &[PlacePattern]| place::with_any(rules, self.depth).len() == rules.len();
-        if self.runs().all(is_any) { self.element(0) } else { None }
+        if self.pattern_runs().all(is_any) { self.for_element(0) } else { None }
     }
 
     /// The runs of neighbours that lead to this place.
-    fn runs(&self) -> impl Iterator<Item = &'r [PlacePattern]> {
+    fn pattern_runs(&self) -> impl Iterator<Item = &'r [PlacePattern]> {
         std::iter::once(self.rules).chain(self.others.iter().copied())
     }
 
     /// Adds a run of neighbours; `None` if one of them leaves the place out.
-    fn add(&mut self, rules: &'r [PlacePattern]) -> Option<()> {
+    fn add_run(&mut self, rules: &'r [PlacePattern]) -> Option<()> {
         // A rule that ends here sorts before those that lead further down.
         match rules.first() {
             None => {}

@@ -89,7 +89,7 @@ impl RunBinding {
             }
         }
         let finder = ValueFinder::new(&texts);
-        let pairs = pairs(recorded, here).into();
+        let pairs = find_differing(recorded, here).into();
         Self { recorded: recorded.clone(), here: here.clone(), finder, targets, pairs }
     }
 
@@ -99,12 +99,12 @@ impl RunBinding {
     }
 
     /// Returns the recorded run's values.
-    pub fn recorded(&self) -> &RunValues {
+    pub fn recorded_values(&self) -> &RunValues {
         &self.recorded
     }
 
     /// Returns this run's values.
-    pub fn here(&self) -> &RunValues {
+    pub fn current_values(&self) -> &RunValues {
         &self.here
     }
 
@@ -112,14 +112,14 @@ impl RunBinding {
     ///
     /// # Errors
     /// The text cannot be bound.
-    pub fn find(&self, text: &str) -> Result<Vec<BoundPath<'_>>, UnclearPath> {
+    pub fn find_paths(&self, text: &str) -> Result<Vec<BoundPath<'_>>, UnclearPath> {
         let Some(finder) = &self.finder else { return Ok(Vec::new()) };
         let bound = |range, at: u16| match &self.targets[usize::from(at)] {
             PathTarget::Bound { name, text } => Ok(BoundPath { range, name, text: Some(text) }),
             PathTarget::Same { name } => Ok(BoundPath { range, name, text: None }),
             PathTarget::Unclear => Err(UnclearPath),
         };
-        finder.find(text).into_iter().map(|found| bound(found.range, found.text)).collect()
+        finder.find_values(text).into_iter().map(|found| bound(found.range, found.text)).collect()
     }
 
     /// Whether a text that stands for a path may be in the bytes, as it is.
@@ -128,13 +128,13 @@ impl RunBinding {
     }
 
     /// Returns the values that are not the recorded ones.
-    pub fn pairs(&self) -> &Arc<[BoundPair]> {
+    pub fn differing_values(&self) -> &Arc<[BoundPair]> {
         &self.pairs
     }
 }
 
 /// Returns the values that differ, also those that follow from others.
-fn pairs(recorded: &RunValues, here: &RunValues) -> Vec<BoundPair> {
+fn find_differing(recorded: &RunValues, here: &RunValues) -> Vec<BoundPair> {
     let of_hole =
         |values: &RunValues, name: &str| values.hole_texts(name).into_iter().next().flatten();
     let names = recorded.iter().map(|(name, _)| name).chain(DERIVED);

@@ -16,7 +16,7 @@ use super::run_binding::RunBinding;
 use super::run_values::{CWD, DAY, HOME, RunValues, SYSTEM_TIMEZONE, TIMEZONE, UTC_DAY};
 
 /// Whether a value follows from another one.
-fn follows(value: &str, from: &str) -> bool {
+fn is_derived_from(value: &str, from: &str) -> bool {
     const FOLLOWS: [(&str, &str); 8] = [
         ("weekday", DAY),
         ("weekday", UTC_DAY),
@@ -57,18 +57,20 @@ impl RunValueFinder {
 
     /// Returns a finder of the values that an entry has, which stay with it if they are in its
     /// request.
-    pub fn kept(values: &RunValues) -> Self {
+    pub fn for_entry(values: &RunValues) -> Self {
         Self::new(values, &RunValues::default(), true)
     }
 
     /// Returns a finder that also looks into the holes of these rules. The values that the holes
     /// name are looked for in every request.
     pub fn with_rules(self, rules: &[NormalizeRule]) -> Self {
-        let kinds = rules.iter().filter_map(NormalizeRule::frame).flat_map(Frame::kinds);
+        let kinds = rules.iter().filter_map(NormalizeRule::frame).flat_map(Frame::hole_kinds);
         let names: BTreeSet<&str> = kinds.filter_map(HoleKind::value_name).collect();
-        let mut asked = self.asked.as_ref().map(|it| it.here().clone()).unwrap_or_default();
-        let all = self.all.as_ref().map(|it| it.here().clone()).unwrap_or_default();
-        let is_named = |name: &str| names.iter().any(|hole| *hole == name || follows(hole, name));
+        let mut asked =
+            self.asked.as_ref().map(|it| it.current_values().clone()).unwrap_or_default();
+        let all = self.all.as_ref().map(|it| it.current_values().clone()).unwrap_or_default();
+        let is_named =
+            |name: &str| names.iter().any(|hole| *hole == name || is_derived_from(hole, name));
         for (name, text) in all.iter().filter(|(name, _)| is_named(name)) {
             asked.set(name, text);
         }
@@ -83,10 +85,10 @@ impl RunValueFinder {
 
     /// Whether values are looked for in a request of a known client, or of another.
     pub fn is_for(&self, is_known_client: bool) -> bool {
-        self.binding(is_known_client).is_some()
+        self.binding_for(is_known_client).is_some()
     }
 
-    fn binding(&self, is_known_client: bool) -> Option<&RunBinding> {
+    fn binding_for(&self, is_known_client: bool) -> Option<&RunBinding> {
         if self.is_for_all || is_known_client { self.all.as_ref() } else { self.asked.as_ref() }
     }
 
@@ -106,7 +108,7 @@ impl RunValueFinder {
         body: &Json<'_>,
         texts: &RequestTexts,
     ) -> RunValues {
-        let Some(binding) = self.binding(is_known_client) else { return RunValues::default() };
+        let Some(binding) = self.binding_for(is_known_client) else { return RunValues::default() };
         let at_start = values_in(binding, rules, parts, body, texts);
         if !rules.finds_repository() {
             return at_start;
@@ -117,7 +119,7 @@ impl RunValueFinder {
             let is_more = of_state.repository_count() > best.repository_count();
             if is_more { of_state } else { best }
         };
-        self.states.of_run(binding.here()).iter().fold(at_start, more)
+        self.states.of_run(binding.current_values()).iter().fold(at_start, more)
     }
 }
 
@@ -131,8 +133,8 @@ fn values_in(
 ) -> RunValues {
     let found = rules.values_of(binding, parts, body, &IdentityRules::default(), texts);
     let is_found =
-        |name: &str| found.contains_key(name) || found.keys().any(|of| follows(of, name));
-    let mut values = binding.here().clone();
+        |name: &str| found.contains_key(name) || found.keys().any(|of| is_derived_from(of, name));
+    let mut values = binding.current_values().clone();
     values.retain(|name, _| is_found(name));
     values
 }

@@ -14,7 +14,7 @@ use time::{Date, Month};
 use super::hole::HoleKind;
 use super::repository_forms::{
     GIT_BRANCH, GIT_OVERVIEW, GIT_STATUS, REPOSITORY_FORMS, is_of_repository, is_repository_text,
-    overview, repository_forms,
+    repository_forms, repository_overview,
 };
 
 /// The working directory.
@@ -122,7 +122,7 @@ impl RunValues {
     }
 
     /// Returns these values, with others in the place of those of the same name.
-    pub(super) fn with(&self, others: &Self) -> Self {
+    pub(super) fn with_values(&self, others: &Self) -> Self {
         let mut values = self.clone();
         for (name, text) in others.iter() {
             values.set(name, text);
@@ -131,14 +131,14 @@ impl RunValues {
     }
 
     /// Returns the values that are paths.
-    pub(super) fn paths(&self) -> Self {
+    pub(super) fn path_values(&self) -> Self {
         let mut paths = self.clone();
         paths.retain(|_, text| is_path(text));
         paths
     }
 
     /// Returns the names of the values that tell who recorded a call, and on which machine.
-    pub fn personal(&self) -> impl Iterator<Item = &'static str> {
+    pub fn personal_names(&self) -> impl Iterator<Item = &'static str> {
         PERSONAL.into_iter().filter(|name| self.0.contains_key(*name))
     }
 
@@ -211,7 +211,7 @@ impl RunValues {
             }
             // Some programs do not look at `TZ`.
             TIMEZONE => vec![text(TIMEZONE), text(SYSTEM_TIMEZONE)],
-            GIT_OVERVIEW => vec![overview(self.get(GIT_BRANCH), self.get(GIT_STATUS))],
+            GIT_OVERVIEW => vec![repository_overview(self.get(GIT_BRANCH), self.get(GIT_STATUS))],
             _ if is_of_repository(name) => match self.get(name) {
                 Some(text) => repository_forms(name, text).map(Some).into(),
                 None => vec![None; REPOSITORY_FORMS],

@@ -6,7 +6,7 @@ const ALIKE: f64 = 0.7;
 /// Suggests the name in `known` that is most similar to `written`, if any is similar enough. Of
 /// equally similar names it returns the last. The result is only a hint in a message and never
 /// decides anything.
-pub fn nearest<'a>(written: &str, known: &[&'a str]) -> Option<&'a str> {
+pub fn nearest_name<'a>(written: &str, known: &[&'a str]) -> Option<&'a str> {
     let alike = |known: &&'a str| (strsim::jaro(written, known), *known);
     let near = known.iter().map(alike).filter(|(likeness, _)| *likeness > ALIKE);
     near.max_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, known)| known)
@@ -15,7 +15,7 @@ pub fn nearest<'a>(written: &str, known: &[&'a str]) -> Option<&'a str> {
 /// Returns the name in `known` that `written` probably misspells: apart from upper and lower case,
 /// one letter is missing, extra or another one, or two neighbours are swapped. Returns `None` if
 /// `written` itself is known.
-pub fn misspelled<'a>(written: &str, known: &[&'a str]) -> Option<&'a str> {
+pub fn misspelled_name<'a>(written: &str, known: &[&'a str]) -> Option<&'a str> {
     if known.contains(&written) {
         return None;
     }
@@ -29,21 +29,21 @@ mod tests {
 
     #[test]
     fn the_name_most_like_what_was_written_is_the_nearest() {
-        assert_eq!(nearest("recordng", &["record", "recording", "replay"]), Some("recording"));
-        assert_eq!(nearest("txt", &["text", "tool_call"]), Some("text"));
-        assert_eq!(nearest("zzz", &["text", "tool_call"]), None);
-        assert_eq!(nearest("", &["text"]), None);
-        assert_eq!(nearest("text", &[]), None);
+        assert_eq!(nearest_name("recordng", &["record", "recording", "replay"]), Some("recording"));
+        assert_eq!(nearest_name("txt", &["text", "tool_call"]), Some("text"));
+        assert_eq!(nearest_name("zzz", &["text", "tool_call"]), None);
+        assert_eq!(nearest_name("", &["text"]), None);
+        assert_eq!(nearest_name("text", &[]), None);
     }
 
     #[test]
     fn a_name_one_edit_from_a_known_one_is_misspelled() {
         let known = ["openai", "azure", "xai"];
         for written in ["opnai", "openaii", "openal", "opneai", "OpenAI", "open-ai", "Opnai"] {
-            assert_eq!(misspelled(written, &known), Some("openai"), "{written}");
+            assert_eq!(misspelled_name(written, &known), Some("openai"), "{written}");
         }
         for written in ["openai", "xai", "gateway", "openrouter", "my-openai", ""] {
-            assert_eq!(misspelled(written, &known), None, "{written}");
+            assert_eq!(misspelled_name(written, &known), None, "{written}");
         }
     }
 }

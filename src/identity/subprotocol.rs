@@ -8,7 +8,7 @@ const BEFORE_KEYS: [&str; 2] = ["token", "bearer"];
 
 /// Returns the subprotocols that carry a key, and the key of each, among those that a handshake
 /// offers: browsers have no other place for it.
-pub fn keys(value: &str) -> impl Iterator<Item = (&str, &str)> {
+pub fn offered_keys(value: &str) -> impl Iterator<Item = (&str, &str)> {
     let mut before = "";
     value.split(',').map(str::trim).filter_map(move |protocol| {
         let is_key = BEFORE_KEYS.contains(&before);
@@ -21,7 +21,7 @@ pub fn keys(value: &str) -> impl Iterator<Item = (&str, &str)> {
 /// Returns the subprotocols that a handshake offers, without those that carry a key or name an
 /// account. Those that a key followed are the last ones: nothing else is taken for it then.
 pub(super) fn without_keys(value: &str) -> String {
-    let mut found = keys(value).map(|(protocol, _)| protocol).peekable();
+    let mut found = offered_keys(value).map(|(protocol, _)| protocol).peekable();
     let is_plain = |protocol: &&str| {
         let is_key = found.next_if(|key| std::ptr::eq(*key, *protocol)).is_some();
         let names_account = ["openai-organization.", "openai-project."];
@@ -53,7 +53,7 @@ mod tests {
             assert_eq!(without_keys(value), kept, "{value}");
             assert_eq!(without_keys(kept), kept, "{value}");
         }
-        let found: Vec<_> = keys("token, 0123").map(|(_, key)| key).collect();
+        let found: Vec<_> = offered_keys("token, 0123").map(|(_, key)| key).collect();
         assert_eq!(found, ["0123"]);
     }
 }

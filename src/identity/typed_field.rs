@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::json_pointer::pointer_token;
 
-pub use error::{FieldError, FieldProblem, quoted};
+pub use error::{FieldError, FieldProblem, quoted_text};
 
 /// Integers up to here are exact as floats.
 const EXACT: f64 = 9_007_199_254_740_992.0;
@@ -87,16 +87,17 @@ impl<'a> FieldReader<'a> {
 
     /// The field's value, under the rule for `null`.
     pub fn get(self, name: &str) -> Option<&'a Value> {
-        self.present(name).filter(|value| self.style.null == NullRule::Value || !value.is_null())
+        self.value_or_null(name)
+            .filter(|value| self.style.null == NullRule::Value || !value.is_null())
     }
 
     /// The field's value, `null` included.
-    pub fn present(self, name: &str) -> Option<&'a Value> {
+    pub fn value_or_null(self, name: &str) -> Option<&'a Value> {
         self.map.get(name)
     }
 
     /// The place of a field.
-    pub fn place(self, name: &str) -> String {
+    pub fn field_place(self, name: &str) -> String {
         match self.style.place {
             PlaceForm::Pointer => format!("{}{}", self.place, pointer_token(name)),
             PlaceForm::Path if self.place.is_empty() => name.to_owned(),
@@ -105,93 +106,98 @@ impl<'a> FieldReader<'a> {
     }
 
     /// The error of a field that is not as expected.
-    pub fn wrong(self, name: &str, expected: &str) -> FieldError {
-        let found = self.present(name).map(|value| self.style.shown.describe(value));
+    pub fn wrong_value(self, name: &str, expected: &str) -> FieldError {
+        let found = self.value_or_null(name).map(|value| self.style.shown.describe(value));
         let found = found.unwrap_or_else(|| "missing".to_owned());
-        FieldError::unexpected(self.place(name), expected, found)
+        FieldError::unexpected(self.field_place(name), expected, found)
     }
 
     /// The error of a string that is not as expected. It does not show the string.
     pub fn other_string(self, name: &str, expected: &str) -> FieldError {
-        FieldError::unexpected(self.place(name), expected, "another string")
+        FieldError::unexpected(self.field_place(name), expected, "another string")
     }
 
     /// Refuses fields that are not among `known`, the fields of `owner`.
     ///
     /// # Errors
     /// The first such field, with a suggestion of a known one.
-    pub fn only(self, owner: &str, known: &[&str]) -> Result<(), FieldError> {
+    pub fn refuse_unknown(self, owner: &str, known: &[&str]) -> Result<(), FieldError> {
         let stray = self.map.keys().find(|name| !known.contains(&name.as_str()));
-        let refuse = |name| FieldError::unknown_field(self.place(name), owner, name, known);
+        let refuse = |name| FieldError::unknown_field(self.field_place(name), owner, name, known);
         stray.map_or(Ok(()), |name| Err(refuse(name)))
     }
 
     /// Converts a field with `read`. If that returns `None`, the error says what was `expected`.
-    pub fn read<T>(
+    pub fn read_with<T>(
         self,
         name: &str,
         expected: &str,
         read: impl FnOnce(&'a Value) -> Option<T>,
     ) -> FieldResult<T> {
         let Some(value) = self.get(name) else { return Ok(None) };
-        read(value).map(Some).ok_or_else(|| self.wrong(name, expected))
+        read(value).map(Some).ok_or_else(|| self.wrong_value(name, expected))
     }
 
     /// A string.
-    pub fn text(self, name: &str) -> FieldResult<String> {
-        self.read(name, "a string", |value| value.as_str().map(str::to_owned))
+    pub fn read_text(self, name: &str) -> FieldResult<String> {
+        self.read_with(name, "a string", |value| value.as_str().map(str::to_owned))
     }
 
     /// A flag: `true` or `false`.
-    pub fn flag(self, name: &str) -> FieldResult<bool> {
-        self.read(name, "true or false", Value::as_bool)
+    pub fn read_flag(self, name: &str) -> FieldResult<bool> {
+        self.read_with(name, "true or false", Value::as_bool)
     }
 
     /// A whole number, however it is written: `3`, `3.0` or `3e0`.
-    pub fn whole(self, name: &str, range: RangeInclusive<u64>, expected: &str) -> FieldResult<u64> {
-        self.read(name, expected, |value| whole_number(value).filter(|n| range.contains(n)))
-    }
-
-    /// A whole number that is written without a fraction or an exponent: `3`.
-    pub fn digits(
+    pub fn read_whole_number(
         self,
         name: &str,
         range: RangeInclusive<u64>,
         expected: &str,
     ) -> FieldResult<u64> {
-        self.read(name, expected, |value| value.as_u64().filter(|n| range.contains(n)))
+        self.read_with(name, expected, |value| whole_number(value).filter(|n| range.contains(n)))
+    }
+
+    /// A whole number that is written without a fraction or an exponent: `3`.
+    pub fn read_integer(
+        self,
+        name: &str,
+        range: RangeInclusive<u64>,
+        expected: &str,
+    ) -> FieldResult<u64> {
+        self.read_with(name, expected, |value| value.as_u64().filter(|n| range.contains(n)))
     }
 
     /// A number.
-    pub fn number(
+    pub fn read_number(
         self,
         name: &str,
         range: RangeInclusive<f64>,
         expected: &str,
     ) -> FieldResult<f64> {
-        self.read(name, expected, |value| value.as_f64().filter(|n| range.contains(n)))
+        self.read_with(name, expected, |value| value.as_f64().filter(|n| range.contains(n)))
     }
 
     /// A list.
-    pub fn list(self, name: &str, expected: &str) -> FieldResult<&'a [Value]> {
-        self.read(name, expected, |value| value.as_array().map(Vec::as_slice))
+    pub fn read_list(self, name: &str, expected: &str) -> FieldResult<&'a [Value]> {
+        self.read_with(name, expected, |value| value.as_array().map(Vec::as_slice))
     }
 
     /// An object.
-    pub fn object(self, name: &str, expected: &str) -> FieldResult<&'a Map<String, Value>> {
-        self.read(name, expected, Value::as_object)
+    pub fn read_object(self, name: &str, expected: &str) -> FieldResult<&'a Map<String, Value>> {
+        self.read_with(name, expected, Value::as_object)
     }
 
     /// Returns what a word in `known` stands for. The error for any other word suggests a known
     /// one, if the style shows strings.
-    pub fn word<T: Copy>(self, name: &str, known: &[(&str, T)]) -> FieldResult<T> {
+    pub fn read_word<T: Copy>(self, name: &str, known: &[(&str, T)]) -> FieldResult<T> {
         let words: Vec<&str> = known.iter().map(|(word, _)| *word).collect();
         let expected = format!("one of {}", words.join(", "));
-        let Some(word) = self.read(name, &expected, Value::as_str)? else { return Ok(None) };
+        let Some(word) = self.read_with(name, &expected, Value::as_str)? else { return Ok(None) };
         match known.iter().find(|(known, _)| *known == word) {
             Some((_, meant)) => Ok(Some(*meant)),
             None if self.style.shown == ShownValue::Always => {
-                Err(FieldError::unknown_word(self.place(name), "word", word, &words))
+                Err(FieldError::unknown_word(self.field_place(name), "word", word, &words))
             }
             None => Err(self.other_string(name, &expected)),
         }
@@ -228,7 +234,7 @@ pub fn shown_value(value: &Value) -> String {
         Value::Bool(value) => value.to_string(),
         Value::Number(number) if number.as_str().len() <= 40 => number.to_string(),
         Value::Number(_) => "a number of many digits".to_owned(),
-        Value::String(text) => quoted(text),
+        Value::String(text) => quoted_text(text),
         Value::Array(_) | Value::Object(_) => value_kind(value).to_owned(),
     }
 }

@@ -38,7 +38,7 @@ impl ValueFinder {
 
     /// Returns the texts at places where they stand for a path: the first ones first, and of
     /// several that begin at one place the longest.
-    pub(super) fn find(&self, text: &str) -> Vec<ValueMatch> {
+    pub(super) fn find_values(&self, text: &str) -> Vec<ValueMatch> {
         let mut found: Vec<ValueMatch> = self
             .search
             .find_overlapping_iter(text)
@@ -91,7 +91,7 @@ mod tests {
 
     fn found(texts: &[(&str, FormEdge)], text: &str) -> Vec<(usize, u16)> {
         let texts: Vec<_> = texts.iter().map(|(text, edge)| ((*text).to_owned(), *edge)).collect();
-        let found = ValueFinder::new(&texts).unwrap().find(text);
+        let found = ValueFinder::new(&texts).unwrap().find_values(text);
         found.into_iter().map(|found| (found.range.start, found.text)).collect()
     }
 

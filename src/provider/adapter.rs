@@ -30,9 +30,9 @@ pub(super) struct WorkflowTool<'a> {
 impl<'a> WorkflowTool<'a> {
     /// Reads a tool whose parameters are called `parameters`. Returns `None` if no workflow's tool
     /// is sent like this.
-    pub(super) fn read(tool: &Json<'a>, parameters: &str) -> Option<Self> {
+    pub(super) fn from_json(tool: &Json<'a>, parameters: &str) -> Option<Self> {
         let [name, description, parameters] =
-            members(tool, [("name", true), ("description", true), (parameters, true)])?;
+            named_members(tool, [("name", true), ("description", true), (parameters, true)])?;
         let (name, description) = (name?.clone(), description?.clone());
         let parameters = parameters?.clone();
         (name.as_str().is_some() && description.as_str().is_some() && parameters.is_object())
@@ -40,11 +40,11 @@ impl<'a> WorkflowTool<'a> {
     }
 
     fn is_without_parameters(&self) -> bool {
-        loomrec_identity::canonical::text(&self.parameters) == NO_PARAMETERS
+        loomrec_identity::canonical::value_text(&self.parameters) == NO_PARAMETERS
     }
 
     /// Returns the tool as the workflow declares it.
-    fn declared(&self, empty: bool) -> Json<'a> {
+    fn to_declaration(&self, empty: bool) -> Json<'a> {
         let parameters = match empty && self.is_without_parameters() {
             true => Json::Object(Vec::new()),
             false => self.parameters.clone(),
@@ -69,7 +69,7 @@ pub(super) fn with_tools<'a>(
         false => &[false],
     };
     let with = |empty: &bool| {
-        let tools = tools.iter().map(|tool| tool.declared(*empty)).collect();
+        let tools = tools.iter().map(|tool| tool.to_declaration(*empty)).collect();
         let own = [
             (JsonStr::from("agentloom_tools"), Json::Array(tools)),
             (JsonStr::from("agentloom_tool_choice"), choice.clone()),
@@ -85,7 +85,7 @@ pub(super) fn named_choice<'a>(name: &Json<'a>) -> Option<Json<'a>> {
 }
 
 /// Returns a step's `thinking`, as it is given to adapters.
-pub(super) fn thinking<'a>(
+pub(super) fn thinking_member<'a>(
     budget: Option<&Json<'a>>,
     level: Option<&Json<'a>>,
     capture: bool,
@@ -100,7 +100,7 @@ pub(super) fn thinking<'a>(
 }
 
 /// Returns an attachment's block: an image, a document or a sound.
-pub(super) fn block<'a>(media_type: &Json<'a>, data: &Json<'a>) -> Option<Json<'a>> {
+pub(super) fn attachment_block<'a>(media_type: &Json<'a>, data: &Json<'a>) -> Option<Json<'a>> {
     let media = media_type.as_str()?;
     let kind = match media.split_once('/')? {
         ("image", _) => "image",
@@ -147,7 +147,7 @@ pub(super) fn text_block<'a>(text: &Json<'a>) -> Option<Json<'a>> {
 }
 
 /// Returns a message.
-pub(super) fn message<'a>(role: &Json<'a>, content: Json<'a>) -> Json<'a> {
+pub(super) fn message_object<'a>(role: &Json<'a>, content: Json<'a>) -> Json<'a> {
     object([("role", role.clone()), ("content", content)])
 }
 
@@ -159,7 +159,9 @@ pub(super) fn with_system<'a>(
 ) -> Option<Vec<Json<'a>>> {
     let role = Json::from_text("system");
     let before = |text: Json<'a>, list: &[Json<'a>]| {
-        Json::Array(std::iter::once(message(&role, text)).chain(list.iter().cloned()).collect())
+        Json::Array(
+            std::iter::once(message_object(&role, text)).chain(list.iter().cloned()).collect(),
+        )
     };
     if let Some(system) = system {
         let is_sent = system.as_str().is_some_and(|text| !text.is_empty());
@@ -176,7 +178,7 @@ pub(super) fn object<'a, const N: usize>(members: [(&'a str, Json<'a>); N]) -> J
 
 /// Returns the named members of an object. Returns `None` if it has others, lacks one that is
 /// required, or is no object.
-pub(super) fn members<'j, 'a, const N: usize>(
+pub(super) fn named_members<'j, 'a, const N: usize>(
     object: &'j Json<'a>,
     known: [(&str, bool); N],
 ) -> Option<[Option<&'j Json<'a>>; N]> {

@@ -52,9 +52,9 @@ pub fn find_addresses<'a>(body: &'a [u8], members: AddressMembers) -> Vec<FoundA
     let Ok(root) = parse(body) else { return Vec::new() };
     let mut found = Vec::new();
     for path in members {
-        collect(&root, path, &mut |text| {
+        collect_addresses(&root, path, &mut |text| {
             let (source, _) = text.source();
-            let start = text.offset().saturating_sub(body.as_ptr().addr());
+            let start = text.source_address().saturating_sub(body.as_ptr().addr());
             let place = start..start + source.len();
             found.push(FoundAddress { member: path.join("."), place, text: text.as_str() });
         });
@@ -63,14 +63,14 @@ pub fn find_addresses<'a>(body: &'a [u8], members: AddressMembers) -> Vec<FoundA
     found
 }
 
-fn collect<'a>(value: &Json<'a>, path: &[&str], found: &mut impl FnMut(JsonStr<'a>)) {
+fn collect_addresses<'a>(value: &Json<'a>, path: &[&str], found: &mut impl FnMut(JsonStr<'a>)) {
     match (path, value) {
         ([], Json::String(text)) => found(*text),
         (["*", rest @ ..], Json::Array(items)) => {
-            items.iter().for_each(|item| collect(item, rest, found));
+            items.iter().for_each(|item| collect_addresses(item, rest, found));
         }
         ([name, rest @ ..], Json::Object(_)) => {
-            value.get(name).into_iter().for_each(|member| collect(member, rest, found));
+            value.get(name).into_iter().for_each(|member| collect_addresses(member, rest, found));
         }
         _ => {}
     }

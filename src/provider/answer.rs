@@ -82,7 +82,7 @@ impl ToolCall {
     /// stays visible.
     pub(super) fn from_text(id: &str, name: &str, arguments: &str) -> Self {
         let arguments = match parse_lossy(arguments) {
-            Some(object @ Value::Object(_)) if depth(&object) <= DEPTH_LIMIT => object,
+            Some(object @ Value::Object(_)) if nesting_depth(&object) <= DEPTH_LIMIT => object,
             _ if arguments.trim().is_empty() => Value::Object(serde_json::Map::new()),
             _ => serde_json::json!({ "_raw": arguments }),
         };
@@ -95,11 +95,11 @@ impl ToolCall {
         let Some(arguments) = arguments.filter(|arguments| !arguments.is_nothing()) else {
             return Self::from_text(id, name, "");
         };
-        if let Some(text) = arguments.string() {
+        if let Some(text) = arguments.as_text() {
             return Self::from_text(id, name, &text);
         }
-        let arguments = arguments.owned();
-        if arguments.is_object() && depth(&arguments) <= DEPTH_LIMIT {
+        let arguments = arguments.to_owned_value();
+        if arguments.is_object() && nesting_depth(&arguments) <= DEPTH_LIMIT {
             return Self { id: id.to_owned(), name: name.to_owned(), arguments };
         }
         Self::from_text(id, name, &arguments.to_string())
@@ -107,10 +107,10 @@ impl ToolCall {
 }
 
 /// How deep arrays and objects nest.
-pub(super) fn depth(value: &Value) -> usize {
+pub(super) fn nesting_depth(value: &Value) -> usize {
     match value {
-        Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
-        Value::Object(map) => 1 + map.values().map(depth).max().unwrap_or(0),
+        Value::Array(items) => 1 + items.iter().map(nesting_depth).max().unwrap_or(0),
+        Value::Object(map) => 1 + map.values().map(nesting_depth).max().unwrap_or(0),
         _ => 0,
     }
 }

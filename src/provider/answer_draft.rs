@@ -27,7 +27,7 @@ pub(super) struct AnswerDraft<'a> {
 }
 
 impl<'a> AnswerDraft<'a> {
-    pub(super) fn of(
+    pub(super) fn from_answer(
         answer: &'a Answer,
         requested_model: Option<&'a str>,
         seed: &'a str,
@@ -46,23 +46,23 @@ impl<'a> AnswerDraft<'a> {
     }
 
     /// Makes the id of the answer itself.
-    pub(super) fn id(&self, prefix: &str) -> String {
-        id(prefix, 0, self.seed)
+    pub(super) fn answer_id(&self, prefix: &str) -> String {
+        make_id(prefix, 0, self.seed)
     }
 
     /// Makes the id of something at `place` that is not a call.
     pub(super) fn id_at(&self, prefix: &str, place: usize) -> String {
-        id(prefix, place, self.seed)
+        make_id(prefix, place, self.seed)
     }
 
     /// The id of the call at `place`: its own, or a new one if it has none.
     pub(super) fn call_id(&self, prefix: &str, place: usize, call: &ToolCall) -> String {
-        if call.id.is_empty() { id(prefix, place, self.seed) } else { call.id.clone() }
+        if call.id.is_empty() { make_id(prefix, place, self.seed) } else { call.id.clone() }
     }
 
-    pub(super) fn finish(&self, words: &FinishWords) -> &'a str {
+    pub(super) fn finish_reason(&self, words: &FinishWords) -> &'a str {
         let found = self.answer.finish_reason.as_deref();
-        words.word(found, self.meaning, !self.calls.is_empty())
+        words.word_for(found, self.meaning, !self.calls.is_empty())
     }
 
     /// Whether the answer has text: besides the calls, or because there are no calls.
@@ -83,7 +83,7 @@ pub(super) fn arguments_text(call: &ToolCall) -> String {
 }
 
 /// Makes an id: the prefix and 24 hex digits, the same for the same seed and place.
-pub(super) fn id(prefix: &str, place: usize, seed: &str) -> String {
+pub(super) fn make_id(prefix: &str, place: usize, seed: &str) -> String {
     let digest = Sha256::digest(format!("loomrec id\n{prefix}\n{place}\n{seed}"));
     let hex: String = digest.iter().take(12).map(|byte| format!("{byte:02x}")).collect();
     format!("{prefix}{hex}")
@@ -94,7 +94,7 @@ pub(super) const LONGEST_PIECE: usize = 24;
 
 /// Cuts text into word-sized pieces, each with the blanks that follow it; their
 /// concatenation is the text.
-pub(super) fn pieces(text: &str) -> impl Iterator<Item = &str> {
+pub(super) fn text_pieces(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
         let mut blank = false;

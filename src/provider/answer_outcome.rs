@@ -17,7 +17,7 @@ mod stream;
 
 use super::error_text::stated_error;
 use super::grpc::GrpcStatus;
-use super::lone_half::readable;
+use super::lone_half::readable_json;
 use super::operation::Operation;
 pub use judged::{AnswerOutcome, JudgedAnswer};
 pub(super) use progress::{AnswerEvent, StreamProgress, typed_events};
@@ -30,8 +30,8 @@ pub fn judge_answer(answer: &ReceivedAnswer<'_>) -> JudgedAnswer {
     if status >= 400 {
         return of_status(answer);
     }
-    if let Some(problem) = end.problem() {
-        return AnswerOutcome::Unfinished.because(problem);
+    if let Some(problem) = end.unfinished_reason() {
+        return AnswerOutcome::Unfinished.with_reason(problem);
     }
     if answer.operation == Operation::GRPC {
         return GrpcStatus::judge(answer.grpc_status);
@@ -41,12 +41,12 @@ pub fn judge_answer(answer: &ReceivedAnswer<'_>) -> JudgedAnswer {
         return JudgedAnswer::COMPLETE;
     }
     let bytes = match answer.body {
-        ReceivedBody::Plain(bytes) => readable(bytes),
+        ReceivedBody::Plain(bytes) => readable_json(bytes),
         ReceivedBody::CutCoding => {
-            return AnswerOutcome::Unfinished.because("its compressed bytes end early");
+            return AnswerOutcome::Unfinished.with_reason("its compressed bytes end early");
         }
         ReceivedBody::DamagedCoding => {
-            return AnswerOutcome::NotAnAnswer.because("its compressed bytes do not decode");
+            return AnswerOutcome::NotAnAnswer.with_reason("its compressed bytes do not decode");
         }
         ReceivedBody::Unread => return JudgedAnswer::COMPLETE,
     };
@@ -55,11 +55,11 @@ pub fn judge_answer(answer: &ReceivedAnswer<'_>) -> JudgedAnswer {
         return JudgedAnswer::COMPLETE;
     }
     if status >= 300 {
-        return AnswerOutcome::NotAnAnswer.because(format!("status {status} is a redirect"));
+        return AnswerOutcome::NotAnAnswer.with_reason(format!("status {status} is a redirect"));
     }
     match form::stream_framing(answer.operation, answer.media, &bytes) {
-        Some(framing) => stream::judge(rules, framing, &bytes),
-        None => document::judge(answer, &bytes),
+        Some(framing) => stream::judge_events(rules, framing, &bytes),
+        None => document::judge_body(answer, &bytes),
     }
 }
 
@@ -68,7 +68,7 @@ pub fn judge_answer(answer: &ReceivedAnswer<'_>) -> JudgedAnswer {
 /// is the media type without parameters. `sent` is the beginning of the stream or, of streams in
 /// lines, its last lines.
 pub fn is_stream_finished(operation: Operation, media: &str, sent: &[u8]) -> bool {
-    let sent = readable(sent);
+    let sent = readable_json(sent);
     let framing = form::stream_framing(operation, media, &sent);
     framing.is_some_and(|framing| stream::is_finished(&operation.row().outcome, framing, &sent))
 }
@@ -79,8 +79,8 @@ fn of_status(answer: &ReceivedAnswer<'_>) -> JudgedAnswer {
         ReceivedBody::Plain(bytes) => stated_error(bytes),
         _ => None,
     };
-    let judged = AnswerOutcome::FailedByProvider.because(format!("status {}", answer.status));
-    judged.quoting(&text.unwrap_or_default())
+    let judged = AnswerOutcome::FailedByProvider.with_reason(format!("status {}", answer.status));
+    judged.with_quote(&text.unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -48,12 +48,12 @@ impl AnswerShape {
     /// `content` replaces its text; `answer` is its original content.
     pub fn cut_off(&self, content: Option<&str>, answer: &Answer, body: &mut Value) {
         (self.end_by_length)(body);
-        self.uncount(body);
+        self.clear_output_counts(body);
         let prompt = answer.usage.unwrap_or_default().prompt_tokens;
         for at in ["/usage/total_tokens", "/x_groq/usage/total_tokens", "/usage/totalTokens"] {
-            put(body, at, json!(prompt));
+            replace_value(body, at, json!(prompt));
         }
-        put(body, "/usageMetadata/totalTokenCount", json!(prompt));
+        replace_value(body, "/usageMetadata/totalTokenCount", json!(prompt));
         if let Some(content) = content {
             (self.replace_text)(content, body);
         }
@@ -71,9 +71,9 @@ impl AnswerShape {
     }
 
     /// Sets the output token counts to zero, where they exist.
-    fn uncount(&self, body: &mut Value) {
+    fn clear_output_counts(&self, body: &mut Value) {
         for at in self.output_counts {
-            put(body, at, json!(0));
+            replace_value(body, at, json!(0));
         }
         for at in [
             "/usage/completion_tokens_details",
@@ -89,7 +89,7 @@ impl AnswerShape {
         for (list, name) in
             [("/usageMetadata/candidatesTokensDetails", "tokenCount"), ("/results", "tokenCount")]
         {
-            for item in items(body, list).filter(|item| item.get(name).is_some()) {
+            for item in object_items(body, list).filter(|item| item.get(name).is_some()) {
                 item[name] = json!(0);
             }
         }
@@ -97,7 +97,7 @@ impl AnswerShape {
 }
 
 /// Replaces a value, if it exists.
-pub(super) fn put(body: &mut Value, at: &str, value: Value) {
+pub(super) fn replace_value(body: &mut Value, at: &str, value: Value) {
     if let Some(slot) = body.pointer_mut(at) {
         *slot = value;
     }
@@ -120,7 +120,10 @@ pub(super) fn replace_texts(
 }
 
 /// The objects in a list. Other elements are skipped: they have no members to set.
-pub(super) fn items<'a>(value: &'a mut Value, at: &str) -> impl Iterator<Item = &'a mut Value> {
+pub(super) fn object_items<'a>(
+    value: &'a mut Value,
+    at: &str,
+) -> impl Iterator<Item = &'a mut Value> {
     let list = value.pointer_mut(at).and_then(Value::as_array_mut);
     list.into_iter().flatten().filter(|item| item.is_object())
 }

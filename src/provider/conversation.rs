@@ -43,7 +43,7 @@ impl Conversation {
 
     /// Adds a message of the model.
     pub(super) fn push_assistant(&mut self, text: &str, calls: &[ToolCall]) {
-        self.messages.push(assistant(text, calls));
+        self.messages.push(assistant_message(text, calls));
     }
 
     pub(super) fn push_result(&mut self, id: &str, text: &str) {
@@ -68,17 +68,21 @@ impl Conversation {
 
     /// The text of the last user message that has any.
     pub fn last_user(&self) -> Option<String> {
-        self.messages.iter().rev().filter(|message| has_role(message, "user")).find_map(text)
+        self.messages
+            .iter()
+            .rev()
+            .filter(|message| has_role(message, "user"))
+            .find_map(message_text)
     }
 
     /// The system messages, one per line.
-    pub fn system(&self) -> String {
+    pub fn system_text(&self) -> String {
         let texts = self.messages.iter().filter(|message| has_role(message, "system"));
-        texts.filter_map(text).collect::<Vec<_>>().join("\n")
+        texts.filter_map(message_text).collect::<Vec<_>>().join("\n")
     }
 
     /// How many messages are the model's.
-    pub fn turns(&self) -> usize {
+    pub fn turn_count(&self) -> usize {
         self.messages.iter().filter(|message| has_role(message, "assistant")).count()
     }
 
@@ -94,12 +98,12 @@ impl Conversation {
     pub fn last_result(&self) -> Option<(&str, String)> {
         let last = self.messages.last().filter(|message| has_role(message, "tool"))?;
         let id = last.get("tool_call_id").and_then(Value::as_str).unwrap_or_default();
-        Some((id, text(last).unwrap_or_default()))
+        Some((id, message_text(last).unwrap_or_default()))
     }
 }
 
 /// Makes a message of the model.
-pub fn assistant(text: &str, calls: &[ToolCall]) -> Value {
+pub fn assistant_message(text: &str, calls: &[ToolCall]) -> Value {
     let mut message = Map::new();
     message.insert("role".to_owned(), "assistant".into());
     let content = if text.is_empty() && !calls.is_empty() { Value::Null } else { text.into() };
@@ -109,7 +113,7 @@ pub fn assistant(text: &str, calls: &[ToolCall]) -> Value {
             json!({
                 "id": call.id,
                 "type": "function",
-                "function": { "name": call.name, "arguments": arguments(call) },
+                "function": { "name": call.name, "arguments": argument_text(call) },
             })
         });
         message.insert("tool_calls".to_owned(), calls.collect());
@@ -118,7 +122,7 @@ pub fn assistant(text: &str, calls: &[ToolCall]) -> Value {
 }
 
 /// A call's arguments as text. Arguments that were no object are returned unchanged.
-pub fn arguments(call: &ToolCall) -> String {
+pub fn argument_text(call: &ToolCall) -> String {
     match call.arguments.as_object() {
         Some(only) if only.len() == 1 => match only.get("_raw") {
             Some(Value::String(raw)) => raw.clone(),
@@ -129,12 +133,12 @@ pub fn arguments(call: &ToolCall) -> String {
 }
 
 /// The calls in a message of the model.
-pub fn calls(message: &Value) -> Vec<ToolCall> {
+pub fn tool_calls(message: &Value) -> Vec<ToolCall> {
     let calls = message.get("tool_calls").and_then(Value::as_array);
-    calls.into_iter().flatten().map(call).collect()
+    calls.into_iter().flatten().map(read_tool_call).collect()
 }
 
-pub(super) fn call(call: &Value) -> ToolCall {
+pub(super) fn read_tool_call(call: &Value) -> ToolCall {
     // A custom tool takes free text as `input` instead of arguments.
     let named = ["function", "custom"].iter().filter_map(|kind| call.get(*kind));
     let function = named.into_iter().find(|named| named.is_object()).unwrap_or(call);
@@ -168,8 +172,8 @@ pub(super) fn read_native(body: &Map<String, Value>) -> Option<Conversation> {
     body.get("messages")?;
     let mut conversation = Conversation::default();
     let out = &mut conversation;
-    for message in list(body.get("messages")) {
-        let role = word(message, "role");
+    for message in list_or_empty(body.get("messages")) {
+        let role = word_or_empty(message, "role");
         let content = message.get("content").cloned().unwrap_or_default();
         for odd in ["images", "thinking", "tool_plan", "citations"] {
             if message.get(odd).is_some_and(|value| !value.is_null()) {
@@ -178,18 +182,19 @@ pub(super) fn read_native(body: &Map<String, Value>) -> Option<Conversation> {
         }
         match role {
             "assistant" => {
-                let calls: Vec<_> = list(message.get("tool_calls")).iter().map(call).collect();
-                let text = text(message).unwrap_or_default();
+                let calls: Vec<_> =
+                    list_or_empty(message.get("tool_calls")).iter().map(read_tool_call).collect();
+                let text = message_text(message).unwrap_or_default();
                 out.push_assistant(&text, &calls);
             }
             "tool" => {
-                let text = text(message).unwrap_or_else(|| content.to_string());
-                out.push_result(word(message, "tool_call_id"), &text);
+                let text = message_text(message).unwrap_or_else(|| content.to_string());
+                out.push_result(word_or_empty(message, "tool_call_id"), &text);
             }
             _ => out.push(role, content),
         }
     }
-    out.tools.extend(list(body.get("tools")).iter().cloned());
+    out.tools.extend(list_or_empty(body.get("tools")).iter().cloned());
     Some(conversation)
 }
 
@@ -198,7 +203,7 @@ pub(super) fn has_role(message: &Value, role: &str) -> bool {
 }
 
 /// A message's text; `None` if it has none.
-pub fn text(message: &Value) -> Option<String> {
+pub fn message_text(message: &Value) -> Option<String> {
     match message.get("content")? {
         Value::String(text) => Some(text.clone()),
         Value::Array(parts) => {
@@ -232,11 +237,11 @@ pub(super) fn data_url(media: &str, base64: &str) -> String {
     format!("data:{media};base64,{base64}")
 }
 
-pub(super) fn word<'a>(value: &'a Value, name: &str) -> &'a str {
+pub(super) fn word_or_empty<'a>(value: &'a Value, name: &str) -> &'a str {
     value.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
-pub(super) fn list(value: Option<&Value>) -> &[Value] {
+pub(super) fn list_or_empty(value: Option<&Value>) -> &[Value] {
     value.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
 

@@ -59,7 +59,7 @@ pub(super) const fn needed(
 }
 
 /// The variable that holds the key of an upstream without a known name: `NAME_API_KEY`.
-pub fn variable(upstream: &str) -> String {
+pub fn variable_name(upstream: &str) -> String {
     let upper = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
     format!("{}_API_KEY", upstream.chars().map(upper).collect::<String>())
 }

@@ -61,7 +61,7 @@ impl KnownUpstream {
         }
         match path.strip_prefix("/v1/v1/") {
             Some(rest) => format!("/v1/{rest}").into(),
-            None if under(path, "/messages") || under(path, "/models") => {
+            None if is_below(path, "/messages") || is_below(path, "/models") => {
                 format!("/v1{path}").into()
             }
             None => path.into(),
@@ -71,7 +71,7 @@ impl KnownUpstream {
 
 /// The credentials for a request with this path to the upstream of this name; `None` if the name is
 /// unknown.
-pub fn credential(upstream: &str, path: &str) -> Option<UpstreamCredential> {
+pub fn credential_for(upstream: &str, path: &str) -> Option<UpstreamCredential> {
     // Google's paths in OpenAI's format take the key as OpenAI's SDK sends it.
     if upstream == "gemini" && path.split('/').any(|part| part == "openai") {
         return Some(needed(GEMINI_AS_OPENAI, ""));
@@ -122,7 +122,7 @@ pub fn upstream_of_call(
 }
 
 /// Whether the path is this one or below it.
-fn under(path: &str, parent: &str) -> bool {
+fn is_below(path: &str, parent: &str) -> bool {
     path.strip_prefix(parent).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
@@ -132,7 +132,7 @@ pub fn upstream_for(
     path: &str,
     headers: &[(String, String)],
 ) -> Option<&'static str> {
-    let any = |paths: &[&str]| paths.iter().any(|parent| under(path, parent));
+    let any = |paths: &[&str]| paths.iter().any(|parent| is_below(path, parent));
     let anthropic = headers.iter().any(|(name, _)| name == "anthropic-version");
     if path.starts_with("/openai/deployments/") {
         return Some("azure");
@@ -140,8 +140,8 @@ pub fn upstream_for(
     if path.contains("/publishers/") && path.contains("/projects/") {
         return Some("vertex");
     }
-    if under(path, "/v1beta")
-        || under(path, "/v1/interactions")
+    if is_below(path, "/v1beta")
+        || is_below(path, "/v1/interactions")
         || (method == "POST" && is_google_verb(path))
     {
         return Some("gemini");
@@ -172,7 +172,7 @@ pub fn upstream_for(
     (any(OPENAI)
         || path
             .strip_prefix("/v1")
-            .is_some_and(|rest| OPENAI.iter().any(|parent| under(rest, parent))))
+            .is_some_and(|rest| OPENAI.iter().any(|parent| is_below(rest, parent))))
     .then_some("openai")
 }
 

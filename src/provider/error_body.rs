@@ -8,7 +8,7 @@ use super::provider_row::OwnError;
 /// begins with it, because some SDKs only show the message. If the format has a field for the kind,
 /// it is set too.
 pub fn error_body(provider: Provider, status: u16, kind: &str, message: &str) -> Vec<u8> {
-    let named = named(kind, message);
+    let named = message_with_kind(kind, message);
     let error = OwnError { status, kind, message, named: &named };
     (provider.row().errors.own)(&error).to_string().into_bytes()
 }
@@ -22,11 +22,11 @@ pub fn error_head(
     message: &str,
 ) -> Option<Vec<(&'static str, String)>> {
     let head = provider.row().errors.own_head?;
-    Some(head(&OwnError { status, kind, message, named: &named(kind, message) }))
+    Some(head(&OwnError { status, kind, message, named: &message_with_kind(kind, message) }))
 }
 
 /// Returns a message with the error's name before it.
-fn named(kind: &str, message: &str) -> String {
+fn message_with_kind(kind: &str, message: &str) -> String {
     if message.starts_with(kind) { message.to_owned() } else { format!("{kind}: {message}") }
 }
 

@@ -39,7 +39,7 @@ pub struct ReasonedError {
 
 impl ErrorReason {
     /// The error as most providers send it.
-    pub(super) fn usual(self) -> ReasonedError {
+    pub(super) fn usual_error(self) -> ReasonedError {
         let (status, message) = match self {
             Self::RateLimited => (429, None),
             Self::AuthenticationFailed => (401, None),
@@ -55,7 +55,7 @@ impl ErrorReason {
     }
 
     /// Returns the words for it where no provider has a message.
-    pub fn words(self) -> &'static str {
+    pub fn plain_words(self) -> &'static str {
         match self {
             Self::RateLimited => "rate limited",
             Self::AuthenticationFailed => "authentication failed",

@@ -35,12 +35,12 @@ impl<'a> ErrorRequest<'a> {
     }
 
     /// Returns the given id of the request, or makes one for this error, the same in every run.
-    pub(super) fn id(&self, prefix: &str) -> String {
+    pub(super) fn id_with_prefix(&self, prefix: &str) -> String {
         self.request_id.map_or_else(|| self.made_id(prefix), str::to_owned)
     }
 
     fn made_id(&self, prefix: &str) -> String {
-        answer_draft::id(prefix, usize::from(self.status), self.message.unwrap_or_default())
+        answer_draft::make_id(prefix, usize::from(self.status), self.message.unwrap_or_default())
     }
 
     /// Returns the given id of the request, or makes one that is a UUID.
@@ -48,7 +48,8 @@ impl<'a> ErrorRequest<'a> {
         if let Some(given) = self.request_id {
             return given.to_owned();
         }
-        let digits = self.made_id("") + &answer_draft::id("", usize::from(self.status), "uuid");
+        let digits =
+            self.made_id("") + &answer_draft::make_id("", usize::from(self.status), "uuid");
         let group = |from: usize, to: usize| digits.get(from..to).unwrap_or_default();
         let groups = [group(0, 8), group(8, 12), group(12, 16), group(16, 20), group(20, 32)];
         groups.join("-")
@@ -94,7 +95,7 @@ mod tests {
             request_id: Some("req_7"),
             ..ErrorRequest::new(Provider::ANTHROPIC, "anthropic", 429)
         };
-        let error = asked.write();
+        let error = asked.write_error();
         assert!(error.headers.contains(&("request-id", "req_7".to_owned())));
         let body: serde_json::Value = serde_json::from_slice(&error.body).unwrap();
         assert_eq!(body["request_id"], "req_7");

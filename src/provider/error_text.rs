@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::json_view::{JsonView, nested, text};
+use super::json_view::{JsonView, member_text, nested_member};
 use loomrec_identity::Json;
 
 /// How many characters of an error's text are kept.
@@ -13,7 +13,7 @@ const LONGEST: usize = 200;
 /// Returns the text of an error body, on one line and of bounded length; `None` if it is empty. A body
 /// without a text of a known form is itself the text.
 pub fn error_text(body: &[u8]) -> Option<String> {
-    let whole = || clipped(&String::from_utf8_lossy(body));
+    let whole = || clipped_line(&String::from_utf8_lossy(body));
     Some(stated_error(body).unwrap_or_else(whole)).filter(|text| !text.is_empty())
 }
 
@@ -22,13 +22,13 @@ pub fn stated_error(body: &[u8]) -> Option<String> {
     let found = with_json(body.trim_ascii(), |json| {
         // Google's error may be in a list.
         let first = json.as_array().and_then(<[Json<'_>]>::first).unwrap_or(json);
-        error_in(first).filter(|text| !text.is_empty()).or_else(|| said(first))
+        error_in(first).filter(|text| !text.is_empty()).or_else(|| object_text(first))
     });
-    Some(clipped(&found.flatten()?)).filter(|text| !text.is_empty())
+    Some(clipped_line(&found.flatten()?)).filter(|text| !text.is_empty())
 }
 
 /// A text on one line, of bounded length.
-pub(super) fn clipped(text: &str) -> String {
+pub(super) fn clipped_line(text: &str) -> String {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let short: String = text.chars().take(LONGEST).collect();
     let more = if short.len() < text.len() { "…" } else { "" };
@@ -38,21 +38,21 @@ pub(super) fn clipped(text: &str) -> String {
 /// The text of the error that an object reports beside, or in the place of, an answer: in a member
 /// `error`, or by naming itself an error. `None` if it reports none.
 pub(super) fn error_in(json: &Json<'_>) -> Option<String> {
-    let error = json.get("error").filter(|error| tells(error));
-    let names_itself = |member| text(json, member).as_deref() == Some("error");
-    let refused = nested(json, &["base_resp", "status_code"])
-        .is_some_and(|code| code.whole().is_some_and(|code| code != 0));
+    let error = json.get("error").filter(|error| has_content(error));
+    let names_itself = |member| member_text(json, member).as_deref() == Some("error");
+    let refused = nested_member(json, &["base_resp", "status_code"])
+        .is_some_and(|code| code.as_whole_number().is_some_and(|code| code != 0));
     match error {
         Some(error) => Some(said_by(error)),
         None if names_itself("object") || names_itself("type") || refused => {
-            Some(said(json).unwrap_or_default())
+            Some(object_text(json).unwrap_or_default())
         }
         None => None,
     }
 }
 
 /// Whether a member `error` says anything.
-fn tells(error: &Json<'_>) -> bool {
+fn has_content(error: &Json<'_>) -> bool {
     match error {
         Json::Null | Json::Bool(false) => false,
         Json::Bool(true) => true,
@@ -66,9 +66,10 @@ fn tells(error: &Json<'_>) -> bool {
 /// The text of an error: a text itself, or an object that has one; empty if it has none.
 fn said_by(error: &Json<'_>) -> String {
     let own = error.as_str().or_else(|| error.as_number().map(Cow::Borrowed));
-    let named = || ["error", "type", "status", "code"].iter().find_map(|name| text(error, name));
+    let named =
+        || ["error", "type", "status", "code"].iter().find_map(|name| member_text(error, name));
     own.map(Cow::into_owned)
-        .or_else(|| said(error))
+        .or_else(|| object_text(error))
         .or_else(|| named().map(Cow::into_owned))
         .unwrap_or_default()
 }
@@ -88,11 +89,11 @@ const PLACES: [&[&str]; 7] = [
 const LISTS: [&[&str]; 3] = [&["detail"], &["message", "detail"], &["errors"]];
 
 /// The text of an object that is an error; `None` if it has none.
-pub(super) fn said(json: &Json<'_>) -> Option<String> {
-    let at = |path: &&[&str]| nested(json, path)?.string().filter(|text| !text.is_empty());
+pub(super) fn object_text(json: &Json<'_>) -> Option<String> {
+    let at = |path: &&[&str]| nested_member(json, path)?.as_text().filter(|text| !text.is_empty());
     let first = |path: &&[&str]| {
-        let item = nested(json, path)?.list()?.first()?;
-        text(item, "msg").or_else(|| text(item, "message"))
+        let item = nested_member(json, path)?.as_list()?.first()?;
+        member_text(item, "msg").or_else(|| member_text(item, "message"))
     };
     PLACES.iter().find_map(at).or_else(|| LISTS.iter().find_map(first)).map(Cow::into_owned)
 }

@@ -11,18 +11,18 @@ impl Operation {
     pub fn event_has_text(self, framing: Framing, bytes: &[u8]) -> bool {
         let data = match framing {
             // An element that does not stand at the beginning of the array.
-            Framing::Array => serde_json::from_slice(trimmed(bytes)).ok(),
+            Framing::Array => serde_json::from_slice(trimmed_element(bytes)).ok(),
             _ => events(framing, bytes)
                 .find(|event| event.data.is_some())
                 .filter(|event| !event.failed)
-                .and_then(|event| event.json()),
+                .and_then(|event| event.json_data()),
         };
         data.is_some_and(|data| (self.row().event_has_text)(&data))
     }
 }
 
 /// Returns an element of an array without what precedes it.
-fn trimmed(bytes: &[u8]) -> &[u8] {
+fn trimmed_element(bytes: &[u8]) -> &[u8] {
     let separates = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b'[' | b',');
     let start = bytes.iter().position(|byte| !separates(byte)).unwrap_or(bytes.len());
     &bytes[start..]
@@ -43,13 +43,13 @@ pub(super) fn holds_text_of(event: &Value, member: &str, word: &str, places: &[&
 mod tests {
     use super::*;
     use crate::test_calls::{format_of, framing};
-    use crate::{Answer, ToolCall, to_stream, write};
+    use crate::{Answer, ToolCall, to_stream, write_answer};
     use serde_json::json;
 
     /// Whether each event of the stream of an answer carries text.
     fn texts(operation: Operation, answer: &Answer) -> Vec<bool> {
         let format = format_of(operation, true);
-        let complete = write(&format, answer, "seed").unwrap();
+        let complete = write_answer(&format, answer, "seed").unwrap();
         let stream = to_stream(&format, &complete).unwrap();
         stream.iter().map(|event| operation.event_has_text(framing(operation), event)).collect()
     }
@@ -93,7 +93,7 @@ mod tests {
             };
             let answer = Answer { tool_calls: vec![call], ..Answer::default() };
             let format = format_of(operation, true);
-            if write(&format, &answer, "seed").is_ok() {
+            if write_answer(&format, &answer, "seed").is_ok() {
                 assert!(texts(operation, &answer).iter().all(|has_text| !has_text));
             }
         }
@@ -122,7 +122,8 @@ mod tests {
             ),
             (Operation::OLLAMA_CHAT, json!({"message": {"content": "", "thinking": "Hm"}})),
         ] {
-            let bytes = Framing::Sse.write(&[crate::EventFrame::unnamed(event.clone())]).concat();
+            let bytes =
+                Framing::Sse.write_events(&[crate::EventFrame::unnamed(event.clone())]).concat();
             assert!(!operation.event_has_text(Framing::Sse, &bytes), "{event}");
         }
         let done = b"data: [DONE]\n\n";

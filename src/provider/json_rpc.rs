@@ -5,15 +5,15 @@ use super::answer_outcome::{AnswerEvent, OutcomeRules, StreamProgress};
 
 /// The rules of operations that no provider's row describes. Only HTTP judges their answers.
 pub(super) const RULES: OutcomeRules =
-    OutcomeRules { event: Some(event), end_mark: "a response", ..OutcomeRules::HTTP_ONLY };
+    OutcomeRules { event: Some(take_event), end_mark: "a response", ..OutcomeRules::HTTP_ONLY };
 
 /// Takes a message: a response ends the stream, requests and notifications do not.
-fn event(progress: &mut StreamProgress, event: &AnswerEvent<'_>) {
-    let is_response = event.read(|json| {
+fn take_event(progress: &mut StreamProgress, event: &AnswerEvent<'_>) {
+    let is_response = event.read_json(|json| {
         let has = |name| json.get(name).is_some();
         has("jsonrpc") && has("id") && (has("result") || has("error"))
     });
     if is_response == Some(true) {
-        progress.end();
+        progress.note_end();
     }
 }

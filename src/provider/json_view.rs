@@ -13,13 +13,13 @@ pub(super) trait JsonView: Sized {
     /// The member of an object.
     fn member(&self, name: &str) -> Option<&Self>;
     /// The elements of an array.
-    fn list(&self) -> Option<&[Self]>;
+    fn as_list(&self) -> Option<&[Self]>;
     /// The text of a string.
-    fn string(&self) -> Option<Cow<'_, str>>;
+    fn as_text(&self) -> Option<Cow<'_, str>>;
     /// A number, if it is a whole one from 0.
-    fn whole(&self) -> Option<u64>;
+    fn as_whole_number(&self) -> Option<u64>;
     /// A number.
-    fn float(&self) -> Option<f64>;
+    fn as_float(&self) -> Option<f64>;
     /// Whether it is an object.
     fn is_map(&self) -> bool;
     /// Whether it is an empty object.
@@ -29,7 +29,7 @@ pub(super) trait JsonView: Sized {
     /// Whether it is `true`.
     fn is_true(&self) -> bool;
     /// An owned copy of it, with members in the order in which they were written.
-    fn owned(&self) -> Value;
+    fn to_owned_value(&self) -> Value;
 }
 
 impl JsonView for Value {
@@ -37,19 +37,19 @@ impl JsonView for Value {
         self.get(name)
     }
 
-    fn list(&self) -> Option<&[Self]> {
+    fn as_list(&self) -> Option<&[Self]> {
         self.as_array().map(Vec::as_slice)
     }
 
-    fn string(&self) -> Option<Cow<'_, str>> {
+    fn as_text(&self) -> Option<Cow<'_, str>> {
         self.as_str().map(Cow::Borrowed)
     }
 
-    fn whole(&self) -> Option<u64> {
+    fn as_whole_number(&self) -> Option<u64> {
         self.as_u64()
     }
 
-    fn float(&self) -> Option<f64> {
+    fn as_float(&self) -> Option<f64> {
         self.as_f64()
     }
 
@@ -69,7 +69,7 @@ impl JsonView for Value {
         *self == Self::Bool(true)
     }
 
-    fn owned(&self) -> Value {
+    fn to_owned_value(&self) -> Value {
         self.clone()
     }
 }
@@ -79,19 +79,19 @@ impl JsonView for Json<'_> {
         self.get(name)
     }
 
-    fn list(&self) -> Option<&[Self]> {
+    fn as_list(&self) -> Option<&[Self]> {
         self.as_array()
     }
 
-    fn string(&self) -> Option<Cow<'_, str>> {
+    fn as_text(&self) -> Option<Cow<'_, str>> {
         self.as_str()
     }
 
-    fn whole(&self) -> Option<u64> {
+    fn as_whole_number(&self) -> Option<u64> {
         self.as_number()?.parse().ok()
     }
 
-    fn float(&self) -> Option<f64> {
+    fn as_float(&self) -> Option<f64> {
         self.as_number()?.parse().ok().filter(|number: &f64| number.is_finite())
     }
 
@@ -111,19 +111,19 @@ impl JsonView for Json<'_> {
         matches!(self, Self::Bool(true))
     }
 
-    fn owned(&self) -> Value {
+    fn to_owned_value(&self) -> Value {
         match self {
             Self::Null => Value::Null,
             Self::Bool(value) => Value::Bool(*value),
             // The reader has accepted it as a number, so it parses.
             Self::Number(digits) => digits.parse().map_or(Value::Null, Value::Number),
             Self::String(text) => Value::String(text.as_str().into_owned()),
-            Self::Array(items) => items.iter().map(Self::owned).collect(),
+            Self::Array(items) => items.iter().map(Self::to_owned_value).collect(),
             Self::Object(members) => {
                 let mut members: Vec<_> = members.iter().collect();
-                members.sort_unstable_by_key(|(name, _)| name.offset());
+                members.sort_unstable_by_key(|(name, _)| name.source_address());
                 let pair = |(name, value): &(loomrec_identity::JsonStr<'_>, Self)| {
-                    (name.as_str().into_owned(), value.owned())
+                    (name.as_str().into_owned(), value.to_owned_value())
                 };
                 Value::Object(members.into_iter().map(pair).collect::<Map<_, _>>())
             }
@@ -132,7 +132,7 @@ impl JsonView for Json<'_> {
 }
 
 /// Reads a body with one of two equivalent functions: `borrowed` if the bytes are plain JSON.
-pub(super) fn whole<T>(
+pub(super) fn read_json<T>(
     bytes: &[u8],
     borrowed: fn(&Json<'_>) -> Option<T>,
     owned: fn(&Value) -> Option<T>,
@@ -144,13 +144,13 @@ pub(super) fn whole<T>(
 }
 
 /// The value at the end of a path of names.
-pub(super) fn nested<'a, D: JsonView>(doc: &'a D, path: &[&str]) -> Option<&'a D> {
+pub(super) fn nested_member<'a, D: JsonView>(doc: &'a D, path: &[&str]) -> Option<&'a D> {
     path.iter().try_fold(doc, |doc, name| doc.member(name))
 }
 
 /// A token count: a whole number from 0, also as `11.0` or `"11"`, as gateways in Lua and PHP write
 /// it. Any other one is `None`.
-pub(super) fn count<D: JsonView>(object: &D, name: &str) -> Option<u64> {
+pub(super) fn token_count<D: JsonView>(object: &D, name: &str) -> Option<u64> {
     count_of(object.member(name)?)
 }
 
@@ -164,9 +164,9 @@ pub(super) fn count_of<D: JsonView>(value: &D) -> Option<u64> {
         is_whole.then_some(number as u64)
     };
     value
-        .whole()
-        .or_else(|| value.float().and_then(as_float))
-        .or_else(|| value.string()?.trim().parse().ok())
+        .as_whole_number()
+        .or_else(|| value.as_float().and_then(as_float))
+        .or_else(|| value.as_text()?.trim().parse().ok())
 }
 
 /// Whether a `usage` object has a token count that cannot be read. Then nothing is known of it.
@@ -176,32 +176,32 @@ pub(super) fn has_unread_count<D: JsonView>(usage: &D, names: &[&str]) -> bool {
 }
 
 /// A string member.
-pub(super) fn text<'a, D: JsonView>(object: &'a D, name: &str) -> Option<Cow<'a, str>> {
-    object.member(name)?.string()
+pub(super) fn member_text<'a, D: JsonView>(object: &'a D, name: &str) -> Option<Cow<'a, str>> {
+    object.member(name)?.as_text()
 }
 
 /// Whether a member is this string.
-pub(super) fn says<D: JsonView>(object: &D, name: &str, word: &str) -> bool {
-    text(object, name).as_deref() == Some(word)
+pub(super) fn has_word<D: JsonView>(object: &D, name: &str, word: &str) -> bool {
+    member_text(object, name).as_deref() == Some(word)
 }
 
 /// A string member, or an empty string.
 pub(super) fn text_or_empty<'a, D: JsonView>(object: &'a D, name: &str) -> Cow<'a, str> {
-    text(object, name).unwrap_or_default()
+    member_text(object, name).unwrap_or_default()
 }
 
 /// The elements of an array member, or an empty list.
 pub(super) fn items<'a, D: JsonView>(object: &'a D, name: &str) -> &'a [D] {
-    object.member(name).and_then(JsonView::list).unwrap_or_default()
+    object.member(name).and_then(JsonView::as_list).unwrap_or_default()
 }
 
 /// The vectors; none at all if one of them is not plain numbers, because a gap would assign the
 /// others to the wrong input.
-pub(super) fn vectors<'a, D: JsonView + 'a>(
+pub(super) fn read_vectors<'a, D: JsonView + 'a>(
     values: impl Iterator<Item = Option<&'a D>>,
 ) -> Vec<Vec<f64>> {
     let vector = |value: Option<&D>| -> Option<Vec<f64>> {
-        value?.list()?.iter().map(JsonView::float).collect()
+        value?.as_list()?.iter().map(JsonView::as_float).collect()
     };
     values.map(vector).collect::<Option<Vec<_>>>().unwrap_or_default()
 }

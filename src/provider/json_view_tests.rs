@@ -70,14 +70,14 @@ proptest! {
         let text = value.to_string();
         let value: Value = serde_json::from_str(&text).unwrap();
         let json = borrowed(&text);
-        prop_assert_eq!(json.owned().to_string(), text.clone());
-        prop_assert_eq!(chat::complete(&json), chat::complete(&value));
-        prop_assert_eq!(responses::complete(&json), responses::complete(&value));
-        prop_assert_eq!(messages::complete(&json), messages::complete(&value));
-        prop_assert_eq!(embeddings::read(&json), embeddings::read(&value));
-        prop_assert_eq!(embed::read(&json), embed::read(&value));
-        prop_assert_eq!(cohere::chat::complete(&json), cohere::chat::complete(&value));
-        prop_assert_eq!(cohere::embed::read(&json), cohere::embed::read(&value));
+        prop_assert_eq!(json.to_owned_value().to_string(), text.clone());
+        prop_assert_eq!(chat::read_body(&json), chat::read_body(&value));
+        prop_assert_eq!(responses::read_body(&json), responses::read_body(&value));
+        prop_assert_eq!(messages::read_body(&json), messages::read_body(&value));
+        prop_assert_eq!(embeddings::read_body(&json), embeddings::read_body(&value));
+        prop_assert_eq!(embed::read_body(&json), embed::read_body(&value));
+        prop_assert_eq!(cohere::chat::read_body(&json), cohere::chat::read_body(&value));
+        prop_assert_eq!(cohere::embed::read_body(&json), cohere::embed::read_body(&value));
         prop_assert_eq!(generate::merge_chunks(&[json]), generate::merge_chunks(&[value]));
     }
 }
@@ -85,7 +85,7 @@ proptest! {
 #[test]
 fn members_are_owned_in_the_order_they_were_written_in() {
     let text = r#"{"z":1.50,"a":{"y":[],"\u0062":-0,"":1E5},"é":"\n"}"#;
-    let owned = borrowed(text).owned();
+    let owned = borrowed(text).to_owned_value();
     assert_eq!(owned, serde_json::from_str::<Value>(text).unwrap());
     assert_eq!(owned.to_string(), r#"{"z":1.50,"a":{"y":[],"b":-0,"":1e+5},"é":"\n"}"#);
 }
@@ -93,6 +93,6 @@ fn members_are_owned_in_the_order_they_were_written_in() {
 #[test]
 fn a_body_that_holds_a_name_twice_is_read_as_before() {
     let body = br#"{"model":"a","model":"b","choices":[]}"#;
-    let answer = whole(body, |json| chat::complete(json), chat::complete).unwrap();
+    let answer = read_json(body, |json| chat::read_body(json), chat::read_body).unwrap();
     assert_eq!(answer.model.as_deref(), Some("b"));
 }

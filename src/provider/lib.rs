@@ -81,18 +81,18 @@ pub use mcp::{
     RpcEdit, RpcFacts, RpcIds, RpcKind, RpcMethod, SESSION_HEADER as RPC_SESSION_HEADER,
     ToolRequest, rpc_closed_error, rpc_error_responses,
 };
-pub use mode::{reframe, to_complete, to_stream, write};
+pub use mode::{reframe, to_complete, to_stream, write_answer};
 pub use operation::{AddressMembers, Operation, ResponseFormat, StreamError, UsageNames};
 pub use provider_error::{ProviderError, natural_error, natural_error_after};
 pub use provider_row::{ErrorRequest, Provider, RecognisedCall};
-pub use read::{read, read_complete};
-pub use recognise::{delivery, key_reduction, mount, recognise};
+pub use read::{read_answer, read_complete};
+pub use recognise::{chat_mount, has_delivery_mode, key_reduction, recognise_request};
 pub use request_head::RequestHead;
 pub use socket_audio::{MessageAudio, SocketAudio};
 pub use socket_protocol::SocketProtocol;
 pub use stream_error::stream_error;
 pub use synthesis::{
-    AnswerPart, SynthesizedEvents, number_events, split_end, synthesize, unended, whole,
+    AnswerPart, SynthesizedEvents, number_events, split_end, synthesize, whole_answer, without_end,
 };
 pub use text_role::{CALL_REFERENCES, text_roles};
 

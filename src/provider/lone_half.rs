@@ -32,7 +32,7 @@ pub(super) struct HalfMarks {
 impl HalfMarks {
     /// Replaces halves without their other half. `None` if every half has its other half, if
     /// checksums cover the text, or if no block is free.
-    pub(super) fn mark(json: &[u8]) -> Option<(Self, Vec<u8>)> {
+    pub(super) fn mark_halves(json: &[u8]) -> Option<(Self, Vec<u8>)> {
         let halves = lone_halves(json);
         if halves.is_empty() || is_event_stream(json) {
             return None;
@@ -48,21 +48,21 @@ impl HalfMarks {
     }
 
     /// The half that a character stands for.
-    fn half(self, character: char) -> Option<u16> {
+    fn marked_half(self, character: char) -> Option<u16> {
         let unit = u16::try_from(u32::from(character)).ok()?;
         unit.checked_sub(self.block).filter(|place| *place < COUNT).map(|place| FIRST + place)
     }
 
     /// Joins halves that are neighbours, and writes the others with `write_lone`.
-    fn joined(self, text: &str, mut write_lone: impl FnMut(u16, &mut String)) -> String {
+    fn join_halves(self, text: &str, mut write_lone: impl FnMut(u16, &mut String)) -> String {
         let mut out = String::with_capacity(text.len());
         let mut characters = text.chars().peekable();
         while let Some(character) = characters.next() {
-            let Some(half) = self.half(character) else {
+            let Some(half) = self.marked_half(character) else {
                 out.push(character);
                 continue;
             };
-            let next = characters.peek().and_then(|next| self.half(*next));
+            let next = characters.peek().and_then(|next| self.marked_half(*next));
             match char::decode_utf16([half].into_iter().chain(next)).next() {
                 Some(Ok(whole)) => {
                     characters.next();
@@ -75,31 +75,31 @@ impl HalfMarks {
     }
 
     /// A text as it is read.
-    pub(super) fn settled(self, text: &str) -> String {
-        self.joined(text, |_, out| out.push(char::REPLACEMENT_CHARACTER))
+    pub(super) fn settle_text(self, text: &str) -> String {
+        self.join_halves(text, |_, out| out.push(char::REPLACEMENT_CHARACTER))
     }
 
     /// JSON as it is written.
-    pub(super) fn written(self, json: &str) -> String {
-        self.joined(json, |half, out| out.push_str(&format!("\\u{half:04x}")))
+    pub(super) fn write_json(self, json: &str) -> String {
+        self.join_halves(json, |half, out| out.push_str(&format!("\\u{half:04x}")))
     }
 
     /// A plain text as it is written; `None` if it has a half that is alone.
     pub(super) fn written_text(self, text: &str) -> Option<String> {
         let mut is_whole = true;
-        let text = self.joined(text, |_, _| is_whole = false);
+        let text = self.join_halves(text, |_, _| is_whole = false);
         is_whole.then_some(text)
     }
 
     /// Removes the stand-ins from the texts of a value, whose nesting is bounded by the JSON reader.
     pub(super) fn settle_value(self, value: &mut Value) {
         match value {
-            Value::String(text) => *text = self.settled(text),
+            Value::String(text) => *text = self.settle_text(text),
             Value::Array(items) => items.iter_mut().for_each(|item| self.settle_value(item)),
             Value::Object(members) => {
                 let settled = std::mem::take(members).into_iter().map(|(name, mut value)| {
                     self.settle_value(&mut value);
-                    (self.settled(&name), value)
+                    (self.settle_text(&name), value)
                 });
                 *members = settled.collect::<Map<_, _>>();
             }
@@ -109,15 +109,15 @@ impl HalfMarks {
 }
 
 /// Returns JSON in which halves are replaced for a reader that only looks at its structure.
-pub(super) fn readable(json: &[u8]) -> Cow<'_, [u8]> {
-    HalfMarks::mark(json).map_or(Cow::Borrowed(json), |(_, marked)| Cow::Owned(marked))
+pub(super) fn readable_json(json: &[u8]) -> Cow<'_, [u8]> {
+    HalfMarks::mark_halves(json).map_or(Cow::Borrowed(json), |(_, marked)| Cow::Owned(marked))
 }
 
 /// Parses JSON. Halves that are alone become U+FFFD.
 pub(super) fn parse_lossy(json: &str) -> Option<Value> {
     let (marks, marked) = match serde_json::from_str(json) {
         Ok(value) => return Some(value),
-        Err(_) => HalfMarks::mark(json.as_bytes())?,
+        Err(_) => HalfMarks::mark_halves(json.as_bytes())?,
     };
     let mut value = serde_json::from_slice(&marked).ok()?;
     marks.settle_value(&mut value);
@@ -132,7 +132,9 @@ pub(super) fn has_lone_half(json: &[u8]) -> bool {
 /// The places and values of halves without their other half.
 fn lone_halves(json: &[u8]) -> Vec<(usize, u16)> {
     let mut halves: Vec<(usize, u16)> = vec![];
-    for (at, unit) in escapes(json).filter(|(_, unit)| (FIRST..FIRST + COUNT).contains(unit)) {
+    for (at, unit) in
+        unicode_escapes(json).filter(|(_, unit)| (FIRST..FIRST + COUNT).contains(unit))
+    {
         let is_low = unit >= FIRST + COUNT / 2;
         // A first half directly before it, which is thus not alone.
         let pairs = |&(before, first): &(usize, u16)| {
@@ -147,7 +149,7 @@ fn lone_halves(json: &[u8]) -> Vec<(usize, u16)> {
 
 /// Which of the blocks have characters in `json`, in either spelling.
 fn used_blocks(json: &[u8]) -> [bool; 3] {
-    let escaped = escapes(json).map(|(_, unit)| unit);
+    let escaped = unicode_escapes(json).map(|(_, unit)| unit);
     let plain = memchr::memchr2_iter(0xee, 0xef, json).filter_map(|at| {
         let (lead, next) = (*json.get(at)?, *json.get(at + 1)?);
         Some(u16::from(lead & 0x0f) << 12 | u16::from(next & 0x3f) << 6)
@@ -162,7 +164,7 @@ fn used_blocks(json: &[u8]) -> [bool; 3] {
 }
 
 /// The places and values of the escapes `\uXXXX`.
-fn escapes(json: &[u8]) -> impl Iterator<Item = (usize, u16)> + '_ {
+fn unicode_escapes(json: &[u8]) -> impl Iterator<Item = (usize, u16)> + '_ {
     memchr::memmem::find_iter(json, b"\\u").filter_map(|at| {
         let before = json[..at].iter().rev().take_while(|byte| **byte == b'\\').count();
         let digits = json.get(at + 2..at + ESCAPE)?;

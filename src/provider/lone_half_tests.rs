@@ -87,7 +87,7 @@ fn private_characters_of_the_answer_stay() {
         let answer = read(CHAT, false, &chat(&format!("{own}\\ud800"))).unwrap();
         assert_eq!(answer.content, format!("{read_as}\u{fffd}"));
     }
-    assert!(HalfMarks::mark("\"\\ud800 \u{e000}\u{e800}\u{f000}\"".as_bytes()).is_none());
+    assert!(HalfMarks::mark_halves("\"\\ud800 \u{e000}\u{e800}\u{f000}\"".as_bytes()).is_none());
 }
 
 #[test]

@@ -27,22 +27,22 @@ pub fn to_complete(
     stream: &[u8],
 ) -> Result<Vec<u8>, ModeError> {
     let half = ModeError::HalfCharacter { operation: format.operation.name() };
-    let Some((marks, marked)) = HalfMarks::mark(stream) else {
-        return merge(format, framing, stream).map_err(|error| match error {
+    let Some((marks, marked)) = HalfMarks::mark_halves(stream) else {
+        return merge_plain(format, framing, stream).map_err(|error| match error {
             ModeError::Unended if has_lone_half(stream) => half,
             error => error,
         });
     };
-    let body = merge(format, framing, &marked)?;
+    let body = merge_plain(format, framing, &marked)?;
     let body = String::from_utf8_lossy(&body);
     Ok(match format.transcript {
-        TranscriptFormat::Json => marks.written(&body).into_bytes(),
+        TranscriptFormat::Json => marks.write_json(&body).into_bytes(),
         _ => marks.written_text(&body).ok_or(half)?.into_bytes(),
     })
 }
 
 /// Merges a stream in which no half of a character is alone.
-fn merge(
+fn merge_plain(
     format: &ResponseFormat<'_>,
     framing: Framing,
     stream: &[u8],
@@ -54,7 +54,7 @@ fn merge(
     if merged.failed || !merged.ended || lacks_choices(format, framing, stream, &merged.body) {
         return Err(ModeError::Unended);
     }
-    whole(format, Value::Object(merged.body))
+    complete_bytes(format, Value::Object(merged.body))
 }
 
 /// Whether a stream was cut after the end of one choice and before the start of the next. The
@@ -71,7 +71,7 @@ fn lacks_choices(
 }
 
 /// The bytes of a complete answer in the requested format.
-fn whole(format: &ResponseFormat<'_>, body: Value) -> Result<Vec<u8>, ModeError> {
+fn complete_bytes(format: &ResponseFormat<'_>, body: Value) -> Result<Vec<u8>, ModeError> {
     match (format.transcript, &body["text"]) {
         (TranscriptFormat::Json, _) => Ok(body.to_string().into_bytes()),
         (TranscriptFormat::Text, Value::String(text)) => Ok(format!("{text}\n").into_bytes()),
@@ -88,27 +88,30 @@ fn whole(format: &ResponseFormat<'_>, body: Value) -> Result<Vec<u8>, ModeError>
 /// If the operation's answers cannot be converted, or the body is not an answer.
 pub fn to_stream(format: &ResponseFormat<'_>, body: &[u8]) -> Result<Vec<Vec<u8>>, ModeError> {
     // In plain text, nothing is an escape.
-    let marked = (format.transcript == TranscriptFormat::Json).then(|| HalfMarks::mark(body));
-    let Some((marks, marked)) = marked.flatten() else { return split(format, body) };
-    let events = split(format, &marked)?;
+    let marked =
+        (format.transcript == TranscriptFormat::Json).then(|| HalfMarks::mark_halves(body));
+    let Some((marks, marked)) = marked.flatten() else { return split_plain(format, body) };
+    let events = split_plain(format, &marked)?;
     if format.framing == Framing::EventStream {
         return Err(ModeError::HalfCharacter { operation: format.operation.name() });
     }
-    Ok(events.iter().map(|event| written(marks, event)).collect())
+    Ok(events.iter().map(|event| event_with_halves(marks, event)).collect())
 }
 
 /// Writes an event with the halves of its characters.
-fn written(marks: HalfMarks, event: &[u8]) -> Vec<u8> {
-    marks.written(&String::from_utf8_lossy(event)).into_bytes()
+fn event_with_halves(marks: HalfMarks, event: &[u8]) -> Vec<u8> {
+    marks.write_json(&String::from_utf8_lossy(event)).into_bytes()
 }
 
 /// Splits a body in which no half of a character is alone.
-fn split(format: &ResponseFormat<'_>, body: &[u8]) -> Result<Vec<Vec<u8>>, ModeError> {
+fn split_plain(format: &ResponseFormat<'_>, body: &[u8]) -> Result<Vec<Vec<u8>>, ModeError> {
     let operation = format.operation.name();
     let not_yet = ModeError::NotYet { operation, recorded: "complete", wanted: "streamed" };
     let split = format.operation.row().split.ok_or(not_yet)?;
     let body = match format.transcript {
-        TranscriptFormat::Text => audio::text(body).map(|text| serde_json::json!({ "text": text })),
+        TranscriptFormat::Text => {
+            audio::body_text(body).map(|text| serde_json::json!({ "text": text }))
+        }
         _ => serde_json::from_slice(body).ok(),
     };
     let frames = match body {
@@ -116,7 +119,7 @@ fn split(format: &ResponseFormat<'_>, body: &[u8]) -> Result<Vec<Vec<u8>>, ModeE
         _ => None,
     };
     let frames = frames.ok_or(ModeError::Unreadable { operation })?;
-    Ok(format.framing.write(&frames))
+    Ok(format.framing.write_events(&frames))
 }
 
 /// Returns the events of a recorded stream in another framing, each with the place of its end in
@@ -133,7 +136,7 @@ pub fn reframe(
     stream: &[u8],
     whole: bool,
 ) -> Result<Vec<(usize, Vec<u8>)>, ModeError> {
-    let marked = HalfMarks::mark(stream);
+    let marked = HalfMarks::mark_halves(stream);
     let stream = marked.as_ref().map_or(stream, |(_, marked)| marked);
     let mut open = !whole;
     let (mut ends, mut frames) = (vec![], vec![]);
@@ -149,7 +152,7 @@ pub fn reframe(
             Err(_) => return Err(ModeError::Unreadable { operation: operation.name() }),
         }
     }
-    let mut chunks = to.write(&frames);
+    let mut chunks = to.write_events(&frames);
     if to == Framing::Array {
         match chunks.last_mut() {
             Some(last) if open => drop(last.pop()),
@@ -158,7 +161,7 @@ pub fn reframe(
         }
     }
     if let Some((marks, _)) = marked {
-        chunks.iter_mut().for_each(|chunk| *chunk = written(marks, chunk));
+        chunks.iter_mut().for_each(|chunk| *chunk = event_with_halves(marks, chunk));
     }
     Ok(ends.into_iter().zip(chunks).collect())
 }
@@ -171,15 +174,15 @@ pub fn reframe(
 /// # Errors
 /// If the operation's answers cannot be built, have no place for some content of `answer`, or need
 /// something that it lacks.
-pub fn write(
+pub fn write_answer(
     format: &ResponseFormat<'_>,
     answer: &Answer,
     seed: &str,
 ) -> Result<Vec<u8>, ModeError> {
-    let draft = AnswerDraft::of(answer, format.model, seed, finish_meaning(answer));
+    let draft = AnswerDraft::from_answer(answer, format.model, seed, finish_meaning(answer));
     let not_built = ModeError::NotFromWords { operation: format.operation.name() };
     let write = format.operation.row().write.ok_or(not_built)?;
-    whole(format, write(format, &draft)?)
+    complete_bytes(format, write(format, &draft)?)
 }
 
 #[cfg(test)]

@@ -184,7 +184,7 @@ impl Operation {
     }
 
     /// Its name, unless it is [`Self::OTHER`].
-    pub fn known(self) -> Option<&'static str> {
+    pub fn known_name(self) -> Option<&'static str> {
         (self != Self::OTHER).then(|| self.name())
     }
 
@@ -195,7 +195,7 @@ impl Operation {
 
     /// OpenTelemetry's name of the operation, or its word if the conventions have none; `None` if
     /// no model is called.
-    pub fn semantic(self) -> Option<&'static str> {
+    pub fn semantic_name(self) -> Option<&'static str> {
         self.0.semantic
     }
 
@@ -267,7 +267,7 @@ impl Operation {
     }
 
     /// The conversation in a request with this body; `None` if there is none.
-    pub fn conversation(self, body: &[u8]) -> Option<Conversation> {
+    pub fn read_conversation(self, body: &[u8]) -> Option<Conversation> {
         let body: Value = serde_json::from_slice(body).ok()?;
         self.0.conversation?(body.as_object()?)
     }

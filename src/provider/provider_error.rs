@@ -26,7 +26,7 @@ pub fn natural_error(
     status: u16,
     message: Option<&str>,
 ) -> ProviderError {
-    ErrorRequest { message, ..ErrorRequest::new(provider, upstream, status) }.write()
+    ErrorRequest { message, ..ErrorRequest::new(provider, upstream, status) }.write_error()
 }
 
 /// Returns such an error with the number of seconds after which to retry, for providers that send
@@ -40,13 +40,13 @@ pub fn natural_error_after(
 ) -> ProviderError {
     let retry_after_ms = Some(seconds.saturating_mul(1000));
     let error_request = ErrorRequest::new(provider, upstream, status);
-    ErrorRequest { message, retry_after_ms, ..error_request }.write()
+    ErrorRequest { message, retry_after_ms, ..error_request }.write_error()
 }
 
 impl ErrorRequest<'_> {
     /// Writes the error. A 502 without message and kind is a gateway's page, except for OpenRouter,
     /// which has a text for it.
-    pub fn write(&self) -> ProviderError {
+    pub fn write_error(&self) -> ProviderError {
         let row = &self.provider.row().errors;
         let wordless = self.message.is_none() && self.kind.is_none();
         let page = self.status == 502 && wordless && self.upstream != "openrouter";

@@ -42,15 +42,15 @@ impl RecognisedCall {
     /// Returns the word of the operation, and of JSON-RPC the method and the tool:
     /// `mcp tools/call search`.
     pub fn operation_words(&self) -> Cow<'static, str> {
-        self.named(self.operation.as_str())
+        self.name_with_method(self.operation.as_str())
     }
 
     /// Returns the name of the operation for people, and of JSON-RPC the method and the tool.
     pub fn operation_title(&self) -> Cow<'static, str> {
-        self.named(self.operation.name())
+        self.name_with_method(self.operation.name())
     }
 
-    fn named(&self, operation: &'static str) -> Cow<'static, str> {
+    fn name_with_method(&self, operation: &'static str) -> Cow<'static, str> {
         match &self.rpc {
             Some(method) => format!("{operation} {method}").into(),
             None => operation.into(),
@@ -177,7 +177,7 @@ impl Provider {
     }
 
     /// OpenTelemetry's name of the provider.
-    pub fn semantic(self) -> Option<&'static str> {
+    pub fn semantic_name(self) -> Option<&'static str> {
         self.0.semantic
     }
 
@@ -194,7 +194,7 @@ impl Provider {
 
     /// Returns the error that it sends for a reason.
     pub fn error_for(self, reason: ErrorReason) -> ReasonedError {
-        (self.0.errors.reason)(reason, reason.usual())
+        (self.0.errors.reason)(reason, reason.usual_error())
     }
 
     /// Whether its errors of this status say when to retry.

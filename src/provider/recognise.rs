@@ -11,8 +11,8 @@ use super::{Operation, Provider, RecognisedCall, mcp, openai};
 use loomrec_identity::KeyReduction;
 
 /// Recognises a request.
-pub fn recognise(seen: &RequestHead) -> RecognisedCall {
-    let shape = shape(seen);
+pub fn recognise_request(seen: &RequestHead) -> RecognisedCall {
+    let shape = path_shape(seen);
     let (provider, operation) = (shape.provider, shape.operation);
     let row = provider.row();
     // A GET or DELETE is of no operation.
@@ -30,7 +30,7 @@ pub fn recognise(seen: &RequestHead) -> RecognisedCall {
 
 /// Whether `stream`, `stream_options` and `alt` only choose the mode of delivery for this
 /// operation, so that the key leaves them out.
-pub fn delivery(operation: Operation) -> bool {
+pub fn has_delivery_mode(operation: Operation) -> bool {
     operation.row().delivery
 }
 
@@ -40,13 +40,13 @@ pub fn key_reduction(operation: Operation) -> Option<&'static KeyReduction> {
 }
 
 /// Asks each provider in turn, beginning with the last in the table.
-fn shape(seen: &RequestHead) -> PathShape {
+fn path_shape(seen: &RequestHead) -> PathShape {
     let known = Provider::ALL.iter().rev().find_map(|provider| (provider.row().recognise)(seen));
     let is_other = known.as_ref().is_none_or(|shape| shape.operation == Operation::OTHER);
     let known = if is_other { mcp::recognise(seen).or(known) } else { known };
     known.unwrap_or_else(|| {
         let mut shape = PathShape::new(other_provider(seen), Operation::OTHER);
-        shape.model = openai::deployment(seen.path);
+        shape.model = openai::deployment_name(seen.path);
         shape
     })
 }
@@ -61,8 +61,8 @@ fn other_provider(seen: &RequestHead) -> Provider {
 
 /// The mount of a chat path: the path without `/chat/completions`, and without a `/v1` at its
 /// start. Two mounts of one upstream differ in it; two ways to split one base URL do not.
-pub fn mount(path: &str) -> &str {
-    openai::unversioned(path.strip_suffix("/chat/completions").unwrap_or(path))
+pub fn chat_mount(path: &str) -> &str {
+    openai::unversioned_path(path.strip_suffix("/chat/completions").unwrap_or(path))
 }
 
 #[cfg(test)]

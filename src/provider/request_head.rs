@@ -26,7 +26,7 @@ pub struct RequestHead<'a> {
 }
 
 /// A path's segment, percent-decoded; `None` if it is empty.
-pub(super) fn decoded(segment: &str) -> Option<String> {
+pub(super) fn decode_segment(segment: &str) -> Option<String> {
     let name = percent_decode_str(segment).decode_utf8_lossy().into_owned();
     (!name.is_empty()).then_some(name)
 }

@@ -6,7 +6,12 @@ use super::provider_row::RecognisedCall;
 
 impl<'a> ResponseFormat<'a> {
     /// The format that a request with this raw query and body asks for.
-    pub fn of(call: &'a RecognisedCall, upstream: &'a str, query: &str, body: &[u8]) -> Self {
+    pub fn from_call(
+        call: &'a RecognisedCall,
+        upstream: &'a str,
+        query: &str,
+        body: &[u8],
+    ) -> Self {
         let json = loomrec_identity::parse(body).ok();
         let field = |name: &str| json.as_ref().and_then(|json| json.get(name));
         let usage = field("stream_options")
@@ -38,7 +43,7 @@ impl<'a> ResponseFormat<'a> {
     }
 
     /// The media type of a complete answer.
-    pub fn media(&self) -> &'static str {
+    pub fn media_type(&self) -> &'static str {
         match self.transcript {
             TranscriptFormat::Json => "application/json",
             TranscriptFormat::Text | TranscriptFormat::Subtitles => "text/plain; charset=utf-8",
@@ -126,7 +131,7 @@ mod tests {
             let written = |inputs| {
                 let format =
                     ResponseFormat { inputs, ..crate::test_calls::format_of(operation, false) };
-                crate::write(&format, &answer, "seed")
+                crate::write_answer(&format, &answer, "seed")
             };
             assert!(written(Some(2)).is_ok() && written(None).is_ok());
             let other = Err(ModeError::OtherCount { requested: 3, kept: 2 });

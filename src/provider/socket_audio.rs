@@ -56,18 +56,18 @@ impl SocketAudio {
     /// are audio.
     pub fn of_bytes(&self, bytes: usize, is_client: bool) -> Option<MessageAudio> {
         let rate = self.rates[usize::from(!is_client)];
-        rate.map(|_| played(bytes, rate))
+        rate.map(|_| played_audio(bytes, rate))
     }
 
     /// Returns the audio of a client's message in whose place only this number of bytes is known.
     /// `envelope` is the message without it.
     pub fn of_length(&self, bytes: usize, envelope: &Value) -> MessageAudio {
         let media = find_media(envelope);
-        played(bytes, media.map_or(self.rates[0], rate_of_media))
+        played_audio(bytes, media.map_or(self.rates[0], rate_of_media))
     }
 
     /// Puts a note in the place of all audio of a message. Returns the audio, if there was any.
-    pub fn take(&mut self, message: &mut Value, is_client: bool) -> Option<MessageAudio> {
+    pub fn take_audio(&mut self, message: &mut Value, is_client: bool) -> Option<MessageAudio> {
         self.read_session(message);
         let mut found = None;
         take_from(message, self.rates[usize::from(!is_client)], &mut found);
@@ -103,7 +103,7 @@ fn take_from(value: &mut Value, rate: Option<f64>, found: &mut Option<MessageAud
                     Value::String(text) if is_audio => {
                         let Some(bytes) = decoded_length(text) else { continue };
                         let rate = of_media().map_or(rate, rate_of_media);
-                        let audio = played(bytes, rate);
+                        let audio = played_audio(bytes, rate);
                         *text = audio.to_string();
                         found.get_or_insert_default().add(audio);
                     }
@@ -130,7 +130,7 @@ fn find_media(value: &Value) -> Option<&str> {
     }
 }
 
-fn played(bytes: usize, rate: Option<f64>) -> MessageAudio {
+fn played_audio(bytes: usize, rate: Option<f64>) -> MessageAudio {
     MessageAudio { bytes, seconds: rate.map(|rate| bytes as f64 / rate) }
 }
 
@@ -253,7 +253,7 @@ mod tests {
             ),
             (&gemini, false, json!({ "audio": base64(500), "isFinal": false }), 500, None),
         ] {
-            let found = audio.clone().take(&mut message, is_client);
+            let found = audio.clone().take_audio(&mut message, is_client);
             assert_eq!(found, Some(MessageAudio { bytes, seconds }), "{message}");
             assert!(message.to_string().len() < 250, "{message}");
             assert!(message.to_string().contains("(audio: "), "{message}");
@@ -270,12 +270,12 @@ mod tests {
             (json!({ "type": "audio/pcm", "rate": 12_000 }), Some(2.0)),
             (json!({ "type": "audio/opus" }), None),
         ] {
-            assert_eq!(audio.take(&mut format(stated), false), None);
+            assert_eq!(audio.take_audio(&mut format(stated), false), None);
             let mut sent = json!({ "audio": base64(48_000) });
-            assert_eq!(audio.take(&mut sent, true).unwrap().seconds, seconds);
+            assert_eq!(audio.take_audio(&mut sent, true).unwrap().seconds, seconds);
         }
         let mut heard = json!({ "type": "response.output_audio.delta", "delta": base64(48_000) });
-        assert_eq!(audio.take(&mut heard, false).unwrap().seconds, Some(1.0));
+        assert_eq!(audio.take_audio(&mut heard, false).unwrap().seconds, Some(1.0));
         let query = "model=nova&encoding=linear16&sample_rate=16000&channels=2";
         let speech = SocketAudio::of_handshake("/v1/listen", query);
         assert_eq!(speech.of_bytes(64_000, true).unwrap().seconds, Some(1.0));
@@ -293,7 +293,7 @@ mod tests {
             json!(["audio", null, 1]),
         ] {
             let mut taken = message.clone();
-            assert_eq!(audio.take(&mut taken, true), None);
+            assert_eq!(audio.take_audio(&mut taken, true), None);
             assert_eq!(taken, message);
         }
     }

@@ -17,7 +17,7 @@ mod mark;
 mod part;
 
 pub use part::AnswerPart;
-use part::{arguments, pieces};
+use part::{argument_pieces, whole_arguments};
 
 /// The events of an answer that is sent in parts.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,13 +31,17 @@ pub struct SynthesizedEvents {
 
 /// Returns the answer with the content of `parts`: the text in one piece, then the calls. All else
 /// is as in `rest`.
-pub fn whole(parts: &[AnswerPart<'_>], rest: &Answer) -> Answer {
+pub fn whole_answer(parts: &[AnswerPart<'_>], rest: &Answer) -> Answer {
     let mut answer = rest.clone();
     for (index, part) in parts.iter().enumerate() {
         match part {
             AnswerPart::Text(text) => answer.content.push_str(text),
             AnswerPart::Call { id, name, .. } => {
-                answer.tool_calls.push(ToolCall::from_text(id, name, &arguments(parts, index)));
+                answer.tool_calls.push(ToolCall::from_text(
+                    id,
+                    name,
+                    &whole_arguments(parts, index),
+                ));
             }
             AnswerPart::Arguments { .. } => {}
         }
@@ -62,14 +66,15 @@ pub fn synthesize(
     let write = row.write.ok_or(ModeError::NotFromWords { operation })?;
     let not_yet = ModeError::NotYet { operation, recorded: "complete", wanted: "streamed" };
     let split = row.split.ok_or(not_yet)?;
-    let answer = mark::answer(parts, rest);
-    let draft = AnswerDraft::of(&answer, format.model, seed, table::finish_meaning(&answer));
+    let answer = mark::marked_answer(parts, rest);
+    let draft =
+        AnswerDraft::from_answer(&answer, format.model, seed, table::finish_meaning(&answer));
     let frames = match write(format, &draft)? {
         Value::Object(body) => split(format, body),
         _ => None,
     };
     let frames = frames.ok_or(ModeError::Unreadable { operation })?;
-    let mut spoken = replaced(parts, frames);
+    let mut spoken = replace_marks(parts, frames);
     let frames = spoken.content.iter_mut().map(|(_, frame)| frame);
     number_events(frames.chain(&mut spoken.ending));
     Ok(spoken)
@@ -77,7 +82,7 @@ pub fn synthesize(
 
 /// Removes the end of the answer from a frame with a part: Gemini's last text frame has it, and
 /// Mistral's calls.
-pub fn unended(mut frame: EventFrame) -> EventFrame {
+pub fn without_end(mut frame: EventFrame) -> EventFrame {
     let Some(Value::Object(data)) = &mut frame.data else { return frame };
     if let Some(Value::Array(candidates)) = data.get_mut("candidates") {
         for candidate in candidates.iter_mut().filter_map(Value::as_object_mut) {
@@ -107,7 +112,7 @@ pub fn split_end(frame: EventFrame) -> (EventFrame, Option<EventFrame>) {
     if !has("candidates", "finishReason") && !has("choices", "finish_reason") {
         return (frame, None);
     }
-    let content = unended(frame.clone());
+    let content = without_end(frame.clone());
     let mut end = frame;
     if let Some(Value::Object(data)) = &mut end.data {
         let members = |list: Option<&mut Value>, member: &str, empty: &Value| {
@@ -123,22 +128,22 @@ pub fn split_end(frame: EventFrame) -> (EventFrame, Option<EventFrame>) {
 }
 
 /// Replaces the marks in the frames, and finds the part of each frame.
-fn replaced(parts: &[AnswerPart<'_>], frames: Vec<EventFrame>) -> SynthesizedEvents {
+fn replace_marks(parts: &[AnswerPart<'_>], frames: Vec<EventFrame>) -> SynthesizedEvents {
     let marks = MarkValues::new(parts);
     let mut seen = vec![[false; 2]; parts.len()];
     let (mut content, mut part, mut last) = (Vec::new(), None, 0);
     for frame in frames {
-        let places = mark::places(&frame);
+        let places = mark::frame_places(&frame);
         let new: Vec<&MarkPlace> = places.iter().filter(|place| !place.is_in(&mut seen)).collect();
         if let Some(call) = spelled_out(&new, &frame) {
-            let pieces: Vec<_> = pieces(parts, call).collect();
+            let pieces: Vec<_> = argument_pieces(parts, call).collect();
             for (index, text) in pieces.iter().filter(|(_, text)| !text.is_empty()) {
                 part = Some(*index);
-                content.push((part, marks.replace(&frame, Some((call, text)))));
+                content.push((part, marks.replace_marks(&frame, Some((call, text)))));
             }
             if pieces.iter().all(|(_, text)| text.is_empty()) {
                 part = Some(call);
-                content.push((part, marks.replace(&frame, None)));
+                content.push((part, marks.replace_marks(&frame, None)));
             }
             last = content.len();
             continue;
@@ -146,10 +151,12 @@ fn replaced(parts: &[AnswerPart<'_>], frames: Vec<EventFrame>) -> SynthesizedEve
         // A call that comes whole includes its later argument parts.
         let of = |place: &&MarkPlace| match **place {
             MarkPlace::Words(index) => Some(index),
-            MarkPlace::Arguments(call) => pieces(parts, call).map(|(index, _)| index).last(),
+            MarkPlace::Arguments(call) => {
+                argument_pieces(parts, call).map(|(index, _)| index).last()
+            }
         };
         part = new.iter().filter_map(of).max().or(part);
-        content.push((part, marks.replace(&frame, None)));
+        content.push((part, marks.replace_marks(&frame, None)));
         if !new.is_empty() {
             last = content.len();
         }

@@ -23,7 +23,7 @@ impl Provider {
     ];
 
     /// The provider's index in [`Self::ALL`].
-    pub fn place(self) -> usize {
+    pub fn table_index(self) -> usize {
         Self::ALL.iter().position(|known| *known == self).unwrap_or(0)
     }
 
@@ -44,7 +44,7 @@ impl Operation {
 /// The meaning of an answer's finish reason, in any provider's words.
 pub(super) fn finish_meaning(answer: &Answer) -> Option<FinishMeaning> {
     let known = Operation::all().filter_map(|operation| operation.row().finish);
-    FinishMeaning::of(answer.finish_reason.as_deref()?, known)
+    FinishMeaning::from_word(answer.finish_reason.as_deref()?, known)
 }
 
 /// Its errors have OpenAI's format, which most programs read.

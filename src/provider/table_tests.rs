@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::test_calls::framing;
-use crate::{Framing, Provider, RequestHead, RpcMethod, recognise};
+use crate::{Framing, Provider, RequestHead, RpcMethod, recognise_request};
 
 /// The operations in the page's order, each with a request for it.
 const ROWS: [(Operation, &str); 39] = [
@@ -49,9 +49,9 @@ const ROWS: [(Operation, &str); 39] = [
 
 fn provider(operation: Operation, path: &str) -> Provider {
     let body = loomrec_identity::parse(br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#).unwrap();
-    let method = RpcMethod::read(&body).unwrap();
+    let method = RpcMethod::from_body(&body).unwrap();
     let media = if operation == Operation::GRPC { "application/grpc" } else { "application/json" };
-    let call = recognise(&RequestHead {
+    let call = recognise_request(&RequestHead {
         method: "POST",
         path,
         query: "",

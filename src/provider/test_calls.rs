@@ -26,11 +26,11 @@ pub(super) fn format_of(operation: Operation, usage: bool) -> ResponseFormat<'st
 }
 
 pub(super) fn framing(operation: Operation) -> Framing {
-    Framing::asked(operation, "alt=sse")
+    Framing::from_request(operation, "alt=sse")
 }
 
 pub(super) fn read(operation: Operation, streamed: bool, bytes: &[u8]) -> Option<Answer> {
-    super::read(operation, streamed.then(|| framing(operation)), bytes)
+    super::read_answer(operation, streamed.then(|| framing(operation)), bytes)
 }
 
 pub(super) fn to_complete(operation: Operation, stream: &[u8]) -> Result<Vec<u8>, ModeError> {
@@ -50,7 +50,7 @@ pub(super) fn write(
     answer: &Answer,
     seed: &str,
 ) -> Result<Vec<u8>, ModeError> {
-    super::write(&format_of(operation, true), answer, seed)
+    super::write_answer(&format_of(operation, true), answer, seed)
 }
 
 /// Whether a stream came to its own end; `None` if such streams are not merged.

@@ -41,7 +41,7 @@ pub fn text_roles(body: &Json<'_>) -> Vec<(TextRole, JsonPointer)> {
         let texts = body.get(name);
         texts
             .into_iter()
-            .for_each(|it| text(it, TextRole::System, &pointer_token(name), &mut found));
+            .for_each(|it| add_text(it, TextRole::System, &pointer_token(name), &mut found));
     }
     for name in MESSAGES {
         let list = body.get(name).and_then(Json::as_array).unwrap_or_default();
@@ -51,17 +51,17 @@ pub fn text_roles(body: &Json<'_>) -> Vec<(TextRole, JsonPointer)> {
     }
     let in_config = body.get("toolConfig").and_then(|config| config.get("tools"));
     for (tools, place) in [(body.get("tools"), "/tools"), (in_config, "/toolConfig/tools")] {
-        tools.into_iter().for_each(|it| descriptions(it, place, &mut found));
+        tools.into_iter().for_each(|it| add_descriptions(it, place, &mut found));
     }
     found
 }
 
 /// Adds the descriptions of tools, which are instructions of the program. Their names and the
 /// schemas of their arguments are not.
-fn descriptions(tool: &Json<'_>, place: &str, found: &mut Vec<(TextRole, JsonPointer)>) {
+fn add_descriptions(tool: &Json<'_>, place: &str, found: &mut Vec<(TextRole, JsonPointer)>) {
     if let Json::Array(tools) = tool {
         for (at, tool) in tools.iter().enumerate() {
-            descriptions(tool, &format!("{place}/{at}"), found);
+            add_descriptions(tool, &format!("{place}/{at}"), found);
         }
     }
     if let Some(Json::String(_)) = tool.get("description") {
@@ -70,7 +70,7 @@ fn descriptions(tool: &Json<'_>, place: &str, found: &mut Vec<(TextRole, JsonPoi
     }
     for name in DECLARATIONS {
         let declared = tool.get(name);
-        declared.into_iter().for_each(|it| descriptions(it, &format!("{place}/{name}"), found));
+        declared.into_iter().for_each(|it| add_descriptions(it, &format!("{place}/{name}"), found));
     }
 }
 
@@ -79,7 +79,7 @@ fn of_message(message: &Json<'_>, place: &str, found: &mut Vec<(TextRole, JsonPo
     let word = |name: &str| message.get(name).and_then(Json::as_str);
     if word("type").is_some_and(|kind| kind.ends_with("_output")) {
         if let Some(output) = message.get("output") {
-            text(output, TextRole::Tool, &format!("{place}/output"), found);
+            add_text(output, TextRole::Tool, &format!("{place}/output"), found);
         }
         return;
     }
@@ -91,17 +91,22 @@ fn of_message(message: &Json<'_>, place: &str, found: &mut Vec<(TextRole, JsonPo
     };
     for name in TEXTS {
         let texts = message.get(name);
-        texts.into_iter().for_each(|it| text(it, role, &format!("{place}/{name}"), found));
+        texts.into_iter().for_each(|it| add_text(it, role, &format!("{place}/{name}"), found));
     }
 }
 
 /// Adds a text, or the texts of blocks.
-fn text(value: &Json<'_>, role: TextRole, place: &str, found: &mut Vec<(TextRole, JsonPointer)>) {
+fn add_text(
+    value: &Json<'_>,
+    role: TextRole,
+    place: &str,
+    found: &mut Vec<(TextRole, JsonPointer)>,
+) {
     match value {
         Json::String(_) => found.extend(JsonPointer::parse(place).ok().map(|place| (role, place))),
         Json::Array(blocks) => {
             for (at, block) in blocks.iter().enumerate() {
-                text(block, role, &format!("{place}/{at}"), found);
+                add_text(block, role, &format!("{place}/{at}"), found);
             }
         }
         Json::Object(members) => {
@@ -109,12 +114,14 @@ fn text(value: &Json<'_>, role: TextRole, place: &str, found: &mut Vec<(TextRole
                 let name = name.as_str();
                 let below = format!("{place}{}", pointer_token(&name));
                 match &*name {
-                    "text" | "parts" => text(value, role, &below, found),
+                    "text" | "parts" => add_text(value, role, &below, found),
                     "functionResponse" | "function_response" | "toolResult" => {
-                        result(value, &below, found);
+                        add_result_texts(value, &below, found);
                     }
-                    "content" if is_result(members) => text(value, TextRole::Tool, &below, found),
-                    "content" => text(value, role, &below, found),
+                    "content" if is_result(members) => {
+                        add_text(value, TextRole::Tool, &below, found)
+                    }
+                    "content" => add_text(value, role, &below, found),
                     _ => {}
                 }
             }
@@ -131,22 +138,22 @@ fn is_result(members: &[(loomrec_identity::JsonStr<'_>, Json<'_>)]) -> bool {
 }
 
 /// Adds all strings of the result of a tool, except its name and its id.
-fn result(value: &Json<'_>, place: &str, found: &mut Vec<(TextRole, JsonPointer)>) {
+fn add_result_texts(value: &Json<'_>, place: &str, found: &mut Vec<(TextRole, JsonPointer)>) {
     match value {
         Json::Object(members) => {
             for (name, value) in members {
                 let name = name.as_str();
                 if !matches!(&*name, "id" | "name" | "toolUseId" | "status") {
-                    result(value, &format!("{place}{}", pointer_token(&name)), found);
+                    add_result_texts(value, &format!("{place}{}", pointer_token(&name)), found);
                 }
             }
         }
         Json::Array(items) => {
             for (at, item) in items.iter().enumerate() {
-                result(item, &format!("{place}/{at}"), found);
+                add_result_texts(item, &format!("{place}/{at}"), found);
             }
         }
-        value => text(value, TextRole::Tool, place, found),
+        value => add_text(value, TextRole::Tool, place, found),
     }
 }
 
@@ -158,7 +165,7 @@ mod tests {
     fn roles(body: &str) -> Vec<String> {
         let json = loomrec_identity::parse(body.as_bytes()).unwrap();
         let of = |(role, place): &(TextRole, JsonPointer)| {
-            let text = json.pointer(place).and_then(Json::as_str).unwrap();
+            let text = json.value_at(place).and_then(Json::as_str).unwrap();
             format!("{role:?} {text}")
         };
         text_roles(&json).iter().map(of).collect()

@@ -17,7 +17,7 @@ struct ToolResults<'j> {
 
 impl<'j> ToolResults<'j> {
     /// Notes a call, by its id, or by its name in a format without ids.
-    fn call(&mut self, id: Option<Cow<'j, str>>) {
+    fn note_call(&mut self, id: Option<Cow<'j, str>>) {
         let number = self.called.len();
         if let Some(id) = id {
             self.called.entry(id).or_insert(number);
@@ -26,7 +26,7 @@ impl<'j> ToolResults<'j> {
 
     /// Notes a result if its call is known: the place of its element, and that of what the tool gave
     /// in it.
-    fn result(&mut self, id: Option<&Cow<'j, str>>, element: &str, content: &str) {
+    fn note_result(&mut self, id: Option<&Cow<'j, str>>, element: &str, content: &str) {
         let Some(call) = id.and_then(|id| self.called.get(id)).copied() else { return };
         let places =
             (JsonPointer::parse(element), JsonPointer::parse(&format!("{element}{content}")));
@@ -37,11 +37,14 @@ impl<'j> ToolResults<'j> {
 }
 
 /// Returns the text of the first member of these names.
-fn word<'j>(value: &Json<'j>, names: &[&str]) -> Option<Cow<'j, str>> {
+fn first_text<'j>(value: &Json<'j>, names: &[&str]) -> Option<Cow<'j, str>> {
     names.iter().find_map(|name| value.get(name)?.as_str())
 }
 
-fn list<'v, 'j>(value: &'v Json<'j>, name: &str) -> impl Iterator<Item = (usize, &'v Json<'j>)> {
+fn indexed_items<'v, 'j>(
+    value: &'v Json<'j>,
+    name: &str,
+) -> impl Iterator<Item = (usize, &'v Json<'j>)> {
     value.get(name).and_then(Json::as_array).unwrap_or_default().iter().enumerate()
 }
 
@@ -49,17 +52,19 @@ fn list<'v, 'j>(value: &'v Json<'j>, name: &str) -> impl Iterator<Item = (usize,
 /// content, as Anthropic and Bedrock have them.
 pub(super) fn in_messages(body: &Json<'_>) -> Vec<ToolResultPlace> {
     let mut results = ToolResults::default();
-    for (at, message) in list(body, "messages") {
-        for (_, call) in list(message, "tool_calls") {
-            results.call(word(call, &["id"]));
+    for (at, message) in indexed_items(body, "messages") {
+        for (_, call) in indexed_items(message, "tool_calls") {
+            results.note_call(first_text(call, &["id"]));
             // Ollama's calls have no ids.
-            results.call(call.get("function").and_then(|function| word(function, &["name"])));
+            results.note_call(
+                call.get("function").and_then(|function| first_text(function, &["name"])),
+            );
         }
-        if word(message, &["role"]).as_deref() == Some("tool") {
-            let id = word(message, &["tool_call_id", "tool_name", "name"]);
-            results.result(id.as_ref(), &format!("/messages/{at}"), "/content");
+        if first_text(message, &["role"]).as_deref() == Some("tool") {
+            let id = first_text(message, &["tool_call_id", "tool_name", "name"]);
+            results.note_result(id.as_ref(), &format!("/messages/{at}"), "/content");
         }
-        for (part, block) in list(message, "content") {
+        for (part, block) in indexed_items(message, "content") {
             in_block(block, &format!("/messages/{at}/content/{part}"), &mut results);
         }
     }
@@ -67,16 +72,16 @@ pub(super) fn in_messages(body: &Json<'_>) -> Vec<ToolResultPlace> {
 }
 
 fn in_block<'j>(block: &Json<'j>, place: &str, results: &mut ToolResults<'j>) {
-    let converse = |name| block.get(name).and_then(|it| word(it, &["toolUseId"]));
-    match word(block, &["type"]).as_deref() {
-        Some("tool_use") => results.call(word(block, &["id"])),
+    let converse = |name| block.get(name).and_then(|it| first_text(it, &["toolUseId"]));
+    match first_text(block, &["type"]).as_deref() {
+        Some("tool_use") => results.note_call(first_text(block, &["id"])),
         Some("tool_result") => {
-            let id = word(block, &["tool_use_id"]);
-            results.result(id.as_ref(), place, "/content");
+            let id = first_text(block, &["tool_use_id"]);
+            results.note_result(id.as_ref(), place, "/content");
         }
         _ => {
-            results.call(converse("toolUse"));
-            results.result(converse("toolResult").as_ref(), place, "/toolResult/content");
+            results.note_call(converse("toolUse"));
+            results.note_result(converse("toolResult").as_ref(), place, "/toolResult/content");
         }
     }
 }
@@ -87,15 +92,15 @@ pub(super) fn in_items(body: &Json<'_>) -> Vec<ToolResultPlace> {
     let mut results = ToolResults::default();
     let continues = |name| body.get(name).is_some_and(|it| !matches!(it, Json::Null));
     let has_stored_calls = continues("previous_response_id") || continues("conversation");
-    for (at, item) in list(body, "input") {
-        let (kind, id) = (word(item, &["type"]), word(item, &["call_id"]));
+    for (at, item) in indexed_items(body, "input") {
+        let (kind, id) = (first_text(item, &["type"]), first_text(item, &["call_id"]));
         match kind.as_deref() {
-            Some(kind) if kind.ends_with("_call") => results.call(id),
+            Some(kind) if kind.ends_with("_call") => results.note_call(id),
             Some(kind) if kind.ends_with("_call_output") => {
                 if has_stored_calls {
-                    results.call(id.clone());
+                    results.note_call(id.clone());
                 }
-                results.result(id.as_ref(), &format!("/input/{at}"), "/output");
+                results.note_result(id.as_ref(), &format!("/input/{at}"), "/output");
             }
             _ => {}
         }
@@ -106,15 +111,16 @@ pub(super) fn in_items(body: &Json<'_>) -> Vec<ToolResultPlace> {
 /// Results among the parts of Gemini's contents, whose calls may have no ids.
 pub(super) fn in_parts(body: &Json<'_>) -> Vec<ToolResultPlace> {
     let mut results = ToolResults::default();
-    for (at, content) in list(body, "contents") {
-        for (index, part) in list(content, "parts") {
+    for (at, content) in indexed_items(body, "contents") {
+        for (index, part) in indexed_items(content, "parts") {
             for name in ["functionCall", "function_call"] {
-                results.call(part.get(name).and_then(|call| word(call, &["id", "name"])));
+                results
+                    .note_call(part.get(name).and_then(|call| first_text(call, &["id", "name"])));
             }
             for name in ["functionResponse", "function_response"] {
-                let id = part.get(name).and_then(|result| word(result, &["id", "name"]));
+                let id = part.get(name).and_then(|result| first_text(result, &["id", "name"]));
                 let place = format!("/contents/{at}/parts/{index}");
-                results.result(id.as_ref(), &place, &format!("/{name}/response"));
+                results.note_result(id.as_ref(), &place, &format!("/{name}/response"));
             }
         }
     }

@@ -7,7 +7,10 @@ use super::operation::ResponseFormat;
 impl<'a> AnswerDraft<'a> {
     /// The vectors, one for each text. An answer that asks for vectors needs them, and JSON cannot
     /// express numbers that are not finite.
-    pub(super) fn vectors(&self, format: &ResponseFormat<'_>) -> Result<&'a [Vec<f64>], ModeError> {
+    pub(super) fn checked_vectors(
+        &self,
+        format: &ResponseFormat<'_>,
+    ) -> Result<&'a [Vec<f64>], ModeError> {
         let vectors = &self.answer.embeddings;
         let kept = vectors.len();
         if kept == 0 || !vectors.iter().flatten().all(|number| number.is_finite()) {

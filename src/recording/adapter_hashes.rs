@@ -32,12 +32,12 @@ impl RecordedRequest {
         rules: &[IdentityRules],
         hashes: fn(&AdapterInputs<'_>) -> Vec<RequestKey>,
     ) -> Vec<RequestKey> {
-        let parts = self.parts(call);
+        let parts = self.key_parts(call);
         let is_bare = |allowed| rules.iter().all(|rules| parts.is_bare(allowed, rules));
         if !call.operation.adapter_headers().is_some_and(is_bare) {
             return Vec::new();
         }
-        let Some((body, model)) = parts.json().zip(call.model.as_deref()) else {
+        let Some((body, model)) = parts.json_body().zip(call.model.as_deref()) else {
             return Vec::new();
         };
         let inputs = call.operation.adapter_inputs(&body, model);

@@ -38,7 +38,7 @@ fn request(path: &str, body: &str) -> RecordedRequest {
 }
 
 fn hashes(request: &RecordedRequest) -> Vec<RequestKey> {
-    request.adapter_hashes(&request.recognise(), &[IdentityRules::default()])
+    request.adapter_hashes(&request.recognise_call(), &[IdentityRules::default()])
 }
 
 fn place(hashes: &[RequestKey], hash: &str) -> Option<usize> {
@@ -73,7 +73,8 @@ fn each_request_of_an_adapter_has_the_hash_that_agentloom_makes() {
 fn messages_have_the_hash_that_agentloom_0_4_0_makes() {
     for case in cases() {
         let request = request(&case.path, &case.body);
-        let hashes = request.messages_hashes(&request.recognise(), &[IdentityRules::default()]);
+        let hashes =
+            request.messages_hashes(&request.recognise_call(), &[IdentityRules::default()]);
         // 0.4.0 hashes Python's text of an attachment, which is not made here.
         let has_blocks = ["image", "document", "audio", "url"];
         let expected = !has_blocks.iter().any(|kind| case.case.ends_with(kind));
@@ -140,7 +141,7 @@ fn request_with_a_query_or_with_a_header_that_counts_has_no_hash() {
     let named = IdentityRules::default().with_headers(&["x-tenant".to_owned()], &[]);
     let tenant = add("x-tenant", "a");
     assert_eq!(hashes(&tenant), hashes(&plain));
-    assert_eq!(tenant.adapter_hashes(&tenant.recognise(), &[named]), []);
+    assert_eq!(tenant.adapter_hashes(&tenant.recognise_call(), &[named]), []);
 }
 
 /// A text of a prompt, with what JSON escapes.

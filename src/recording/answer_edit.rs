@@ -73,8 +73,8 @@ impl EditableAnswer {
         if !entry.messages.is_empty() {
             return Err(NotEditable::Messages);
         }
-        let text = String::from_utf8(decoded(response)?).map_err(|_| NotEditable::Binary)?;
-        let media = response.media().to_ascii_lowercase();
+        let text = String::from_utf8(decoded_body(response)?).map_err(|_| NotEditable::Binary)?;
+        let media = response.media_type().to_ascii_lowercase();
         if media == "text/event-stream" {
             return Ok(Self { text, extension: "txt", form: AnswerForm::Events });
         }
@@ -85,7 +85,7 @@ impl EditableAnswer {
         let Some((value, style)) = style_of(text.as_bytes()) else {
             return Ok(Self { text, extension: "txt", form: AnswerForm::Text });
         };
-        let text = String::from_utf8(shown.write(&value)).map_err(|_| NotEditable::Binary)?;
+        let text = String::from_utf8(shown.value_text(&value)).map_err(|_| NotEditable::Binary)?;
         Ok(Self { text, extension: "json", form: AnswerForm::Document(style) })
     }
 
@@ -94,13 +94,13 @@ impl EditableAnswer {
     ///
     /// # Errors
     /// A text that is not JSON where the answer was.
-    pub fn reply(
+    pub fn reply_with_text(
         &self,
         response: &RecordedResponse,
         text: &str,
     ) -> Result<UpstreamReply, BrokenEdit> {
         let body = match self.form {
-            AnswerForm::Document(style) => style.write(&document(text)?),
+            AnswerForm::Document(style) => style.value_text(&parse_document(text)?),
             AnswerForm::Events | AnswerForm::Lines => {
                 check_lines(text, self.form)?;
                 text.as_bytes().to_vec()
@@ -116,11 +116,11 @@ impl EditableAnswer {
             }
         }
         let chunks = match response.payload.layout() {
-            ChunkLayout::Whole => whole(&response.payload, body),
-            _ if is_coded => pieces(&response.payload, &body, self.form, (0, 0)),
+            ChunkLayout::Whole => single_chunk(&response.payload, body),
+            _ if is_coded => cut_into_chunks(&response.payload, &body, self.form, (0, 0)),
             _ => {
                 let kept = kept_chunks(response.payload.chunks(), &body);
-                pieces(&response.payload, &body, self.form, kept)
+                cut_into_chunks(&response.payload, &body, self.form, kept)
             }
         };
         let (status, reason, end) = (response.status, response.reason.clone(), response.end);
@@ -130,12 +130,12 @@ impl EditableAnswer {
 }
 
 /// Returns the bytes of a body without its coding.
-fn decoded(response: &RecordedResponse) -> Result<Vec<u8>, NotEditable> {
-    let bytes = response.payload.bytes();
+fn decoded_body(response: &RecordedResponse) -> Result<Vec<u8>, NotEditable> {
+    let bytes = response.payload.joined_bytes();
     match encoding::coding_in(&response.headers) {
         None => Ok(bytes.to_vec()),
         Some(coding) => {
-            encoding::decode(&coding, &bytes, encoding::LARGEST).ok_or(NotEditable::Coding)
+            encoding::decode_body(&coding, &bytes, encoding::LARGEST).ok_or(NotEditable::Coding)
         }
     }
 }
@@ -148,11 +148,11 @@ fn style_of(bytes: &[u8]) -> Option<(Value, JsonStyle)> {
     })
 }
 
-fn document(text: &str) -> Result<Value, BrokenEdit> {
-    serde_json::from_str(text).map_err(|error| broken(error.line(), &error))
+fn parse_document(text: &str) -> Result<Value, BrokenEdit> {
+    serde_json::from_str(text).map_err(|error| broken_edit(error.line(), &error))
 }
 
-fn broken(line: usize, error: &serde_json::Error) -> BrokenEdit {
+fn broken_edit(line: usize, error: &serde_json::Error) -> BrokenEdit {
     BrokenEdit { line, reason: error.to_string() }
 }
 
@@ -165,14 +165,14 @@ fn check_lines(text: &str, form: AnswerForm) -> Result<(), BrokenEdit> {
         };
         if let Some(json) = json.filter(|json| json.starts_with('{') && json.ends_with('}')) {
             let read: Result<Value, _> = serde_json::from_str(json);
-            read.map_err(|error| broken(at + 1, &error))?;
+            read.map_err(|error| broken_edit(at + 1, &error))?;
         }
     }
     Ok(())
 }
 
 /// Returns a body in one piece, with the time of the recorded one.
-fn whole(payload: &ResponsePayload, body: Vec<u8>) -> Vec<Chunk> {
+fn single_chunk(payload: &ResponsePayload, body: Vec<u8>) -> Vec<Chunk> {
     let at_ms = payload.chunks().last().map_or(0.0, |chunk| chunk.at_ms);
     match body.is_empty() {
         true => Vec::new(),
@@ -203,7 +203,7 @@ fn kept_chunks(chunks: &[Chunk], body: &[u8]) -> (usize, usize) {
 
 /// Returns the chunks of a body of which this many are kept at both ends. What is between them is
 /// cut at the ends of events, at the times of the chunks that it replaces.
-fn pieces(
+fn cut_into_chunks(
     payload: &ResponsePayload,
     body: &[u8],
     form: AnswerForm,
@@ -216,13 +216,13 @@ fn pieces(
     let middle = &body[length(head)..body.len() - length(tail)];
     let before = head.last().map_or(0.0, |chunk| chunk.at_ms);
     let time = |at: usize| replaced.get(at).or(replaced.last()).map_or(before, |chunk| chunk.at_ms);
-    let new = events(middle, form).into_iter().enumerate();
+    let new = split_events(middle, form).into_iter().enumerate();
     let new = new.map(|(at, data)| Chunk { at_ms: time(at), data: Bytes::copy_from_slice(data) });
     head.iter().cloned().chain(new).chain(tail.iter().cloned()).collect()
 }
 
 /// Cuts bytes after each event.
-fn events(bytes: &[u8], form: AnswerForm) -> Vec<&[u8]> {
+fn split_events(bytes: &[u8], form: AnswerForm) -> Vec<&[u8]> {
     let (mut found, mut from) = (Vec::new(), 0);
     for (at, _) in bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n') {
         let is_end = match form {

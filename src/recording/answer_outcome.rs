@@ -31,8 +31,8 @@ pub struct PlainBody {
 impl PlainBody {
     /// Decodes the body of a response. A text that was sent with the header of a coding by mistake
     /// is its own plain body.
-    pub fn of(response: &RecordedResponse) -> Self {
-        let recorded = response.payload.bytes();
+    pub fn from_response(response: &RecordedResponse) -> Self {
+        let recorded = response.payload.joined_bytes();
         let decodable = encoding::coding_in(&response.headers)
             .map(|coding| encoding::decode_available(&coding, &recorded, LARGEST));
         let (bytes, is_decoded, problem) = match decodable {
@@ -48,7 +48,7 @@ impl PlainBody {
     }
 
     /// The body as it is judged.
-    pub fn received(&self) -> ReceivedBody<'_> {
+    pub fn received_body(&self) -> ReceivedBody<'_> {
         match self.problem {
             Some(DecodeError::Damaged) if self.is_decoded => ReceivedBody::DamagedCoding,
             Some(DecodeError::Cut) => ReceivedBody::CutCoding,
@@ -65,8 +65,8 @@ fn is_undecodable(problem: DecodeError) -> bool {
 
 impl RecordedResponse {
     /// Returns the outcome of this answer to a request for `operation` with this method.
-    pub fn judge(&self, operation: Operation, method: &str) -> JudgedAnswer {
-        self.judge_body(operation, method, PlainBody::of(self).received())
+    pub fn judge_answer(&self, operation: Operation, method: &str) -> JudgedAnswer {
+        self.judge_body(operation, method, PlainBody::from_response(self).received_body())
     }
 
     /// As [`Self::judge`], with a body that was decoded already.
@@ -80,7 +80,7 @@ impl RecordedResponse {
             operation,
             method,
             status: self.status,
-            media: self.media(),
+            media: self.media_type(),
             body,
             is_read: false,
             end: self.end.into(),
@@ -89,7 +89,7 @@ impl RecordedResponse {
     }
 
     /// The media type, without parameters; empty if there is none.
-    pub fn media(&self) -> &str {
+    pub fn media_type(&self) -> &str {
         stated_media(&self.headers)
     }
 }
@@ -97,7 +97,7 @@ impl RecordedResponse {
 impl Entry {
     /// Returns the outcome of its answer. An entry without a response, and one with a fault in the
     /// place of its answer, counts as complete.
-    pub fn judge(&self) -> JudgedAnswer {
+    pub fn judge_answer(&self) -> JudgedAnswer {
         let Some(response) = self.response.as_ref().filter(|_| self.fault.is_none()) else {
             return JudgedAnswer::COMPLETE;
         };
@@ -107,9 +107,9 @@ impl Entry {
         match &self.request {
             // The body of a request only tells apart operations that are judged alike.
             Some(request) => {
-                response.judge(request.recognise_parsed(None).operation, &request.method)
+                response.judge_answer(request.recognise_parsed(None).operation, &request.method)
             }
-            None => response.judge(Operation::OTHER, ""),
+            None => response.judge_answer(Operation::OTHER, ""),
         }
     }
 
@@ -130,13 +130,13 @@ impl Entry {
     }
 
     /// Returns the outcome of its answer, as [`Self::judge`] does.
-    pub fn outcome(&self) -> AnswerOutcome {
-        self.judge().outcome
+    pub fn answer_outcome(&self) -> AnswerOutcome {
+        self.judge_answer().outcome
     }
 
     /// Whether the call failed: its answer is an error, is unfinished, or is none.
     pub fn is_failure(&self) -> bool {
-        self.outcome().is_failure()
+        self.answer_outcome().is_failure()
     }
 }
 

@@ -29,7 +29,7 @@ impl AudioDigest {
     }
 
     /// Returns the SHA-256 of all audio so far, in hexadecimal digits.
-    pub fn text(&self) -> String {
+    pub fn hex_digits(&self) -> String {
         digest_text(&self.0.clone().finalize().into())
     }
 }
@@ -45,26 +45,28 @@ impl AudioNote {
     /// # Errors
     /// A member is missing or wrong.
     pub fn parse(value: &Value) -> Result<Self, EntryError> {
-        Self::read(value, "").map_err(EntryError)
+        Self::from_value(value, "").map_err(EntryError)
     }
 
     /// Reads the note of a message.
-    pub(super) fn decode(fields: FieldReader<'_>) -> Result<Option<Self>, FieldError> {
-        let note = fields.present("audio").map(|value| Self::read(value, &fields.place("audio")));
+    pub(super) fn from_fields(fields: FieldReader<'_>) -> Result<Option<Self>, FieldError> {
+        let note = fields
+            .value_or_null("audio")
+            .map(|value| Self::from_value(value, &fields.field_place("audio")));
         note.transpose()
     }
 
-    fn read(value: &Value, place: &str) -> Result<Self, FieldError> {
+    fn from_value(value: &Value, place: &str) -> Result<Self, FieldError> {
         let fields = entry_fields(value, place)?;
         let expected = "a number of bytes";
-        let bytes = fields.whole("bytes", 0..=u64::MAX, expected)?;
-        let bytes = bytes.ok_or_else(|| fields.wrong("bytes", expected))?;
+        let bytes = fields.read_whole_number("bytes", 0..=u64::MAX, expected)?;
+        let bytes = bytes.ok_or_else(|| fields.wrong_value("bytes", expected))?;
         let is_digest = |text: &String| {
             let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
             text.len() == 64 && text.bytes().all(is_digit)
         };
-        let sha256 = fields.text("sha256")?.filter(is_digest);
-        let sha256 = sha256.ok_or_else(|| fields.wrong("sha256", "64 hexadecimal digits"))?;
+        let sha256 = fields.read_text("sha256")?.filter(is_digest);
+        let sha256 = sha256.ok_or_else(|| fields.wrong_value("sha256", "64 hexadecimal digits"))?;
         Ok(Self { bytes, sha256 })
     }
 }

@@ -49,7 +49,7 @@ impl ChunkLayout {
     /// kept whole. Any other body keeps its frames.
     ///
     /// `content_type` is the header's value with its parameters; `""` if there is none.
-    pub fn choose(content_type: &str, has_content_length: bool, frame_count: usize) -> Self {
+    pub fn for_response(content_type: &str, has_content_length: bool, frame_count: usize) -> Self {
         if Framing::of_media(media_type(content_type)).is_some() {
             Self::Chunks
         } else if has_content_length || frame_count <= 1 {
@@ -100,7 +100,7 @@ impl ResponsePayload {
     }
 
     /// Returns all bytes, joined. A single chunk is not copied.
-    pub fn bytes(&self) -> Bytes {
+    pub fn joined_bytes(&self) -> Bytes {
         match self.chunks.as_slice() {
             [] => Bytes::new(),
             [only] => only.data.clone(),
@@ -126,18 +126,21 @@ impl ResponsePayload {
 
     /// Reads the payload from a response's object. `whole_at_ms` is the time of a body without
     /// boundaries.
-    pub(super) fn decode(fields: FieldReader<'_>, whole_at_ms: f64) -> Result<Self, FieldError> {
+    pub(super) fn from_fields(
+        fields: FieldReader<'_>,
+        whole_at_ms: f64,
+    ) -> Result<Self, FieldError> {
         let whole = decode_bytes(fields)?;
-        let Some(chunks) = fields.present("chunks") else {
+        let Some(chunks) = fields.value_or_null("chunks") else {
             return Self::decode_frames(fields, whole, whole_at_ms);
         };
         if whole.is_some() {
             let expected = "the only one of `body`, `text`, `base64` and `chunks`";
-            return Err(fields.wrong("chunks", expected));
+            return Err(fields.wrong_value("chunks", expected));
         }
-        let place = fields.place("chunks");
+        let place = fields.field_place("chunks");
         let Value::Array(rows) = chunks else {
-            return Err(fields.wrong("chunks", "a list of `[ms, text]`"));
+            return Err(fields.wrong_value("chunks", "a list of `[ms, text]`"));
         };
         let chunks: Vec<Chunk> = rows
             .iter()
@@ -156,9 +159,10 @@ impl ResponsePayload {
         whole_at_ms: f64,
     ) -> Result<Self, FieldError> {
         let whole = whole.unwrap_or_default();
-        if let Some(frames) = fields.list("frames", "a list")? {
+        if let Some(frames) = fields.read_list("frames", "a list")? {
             let expected = "a list of `[ms, bytes]` that adds up to the body";
-            let chunks = cut(frames, &whole).ok_or_else(|| fields.wrong("frames", expected))?;
+            let chunks = split_frames(frames, &whole)
+                .ok_or_else(|| fields.wrong_value("frames", expected))?;
             return Ok(Self { layout: ChunkLayout::Frames, chunks });
         }
         if whole.is_empty() {
@@ -171,7 +175,7 @@ impl ResponsePayload {
     }
 }
 
-fn cut(rows: &[Value], whole: &Bytes) -> Option<Vec<Chunk>> {
+fn split_frames(rows: &[Value], whole: &Bytes) -> Option<Vec<Chunk>> {
     let mut rest = whole.clone();
     let mut chunks = Vec::with_capacity(rows.len());
     for row in rows {
@@ -182,12 +186,12 @@ fn cut(rows: &[Value], whole: &Bytes) -> Option<Vec<Chunk>> {
         if length > rest.len() {
             return None;
         }
-        chunks.push(Chunk { at_ms: finite(ms)?, data: rest.split_to(length) });
+        chunks.push(Chunk { at_ms: finite_number(ms)?, data: rest.split_to(length) });
     }
     rest.is_empty().then_some(chunks)
 }
 
-fn finite(value: &Value) -> Option<f64> {
+fn finite_number(value: &Value) -> Option<f64> {
     value.as_f64().filter(|number| number.is_finite())
 }
 
@@ -207,7 +211,7 @@ fn decode_chunk(row: &Value, place: &str, index: usize) -> Result<Chunk, FieldEr
             .into(),
         _ => return Err(error()),
     };
-    Ok(Chunk { at_ms: finite(ms).ok_or_else(error)?, data })
+    Ok(Chunk { at_ms: finite_number(ms).ok_or_else(error)?, data })
 }
 
 /// Writes the field (and its `style`) that holds these bytes. Writes nothing if there are none.
@@ -231,21 +235,21 @@ pub(super) fn encode_bytes(bytes: &[u8], out: &mut Map<String, Value>) {
 pub(super) fn decode_bytes(fields: FieldReader<'_>) -> FieldResult<Bytes> {
     let mut found = None;
     for name in ["body", "text", "base64"] {
-        let Some(value) = fields.present(name) else {
+        let Some(value) = fields.value_or_null(name) else {
             continue;
         };
         if found.is_some() {
             let expected = "the only one of `body`, `text` and `base64`";
-            return Err(fields.wrong(name, expected));
+            return Err(fields.wrong_value(name, expected));
         }
         found = Some(match (name, value) {
-            ("body", value) => Bytes::from(style_of(fields)?.write(value)),
+            ("body", value) => Bytes::from(style_of(fields)?.value_text(value)),
             ("text", Value::String(text)) => Bytes::copy_from_slice(text.as_bytes()),
             ("base64", Value::String(text)) => STANDARD
                 .decode(text)
-                .map_err(|_| fields.wrong(name, "standard base64 with padding"))?
+                .map_err(|_| fields.wrong_value(name, "standard base64 with padding"))?
                 .into(),
-            _ => return Err(fields.wrong(name, "a string")),
+            _ => return Err(fields.wrong_value(name, "a string")),
         });
     }
     Ok(found)
@@ -258,7 +262,7 @@ fn style_of(fields: FieldReader<'_>) -> Result<JsonStyle, FieldError> {
         Some(Value::String(words)) => {
             JsonStyle::parse(words).ok_or_else(|| fields.other_string("style", expected))
         }
-        Some(_) => Err(fields.wrong("style", expected)),
+        Some(_) => Err(fields.wrong_value("style", expected)),
     }
 }
 

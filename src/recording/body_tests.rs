@@ -7,12 +7,12 @@ use super::{Chunk, ChunkLayout, ResponsePayload};
 
 fn encoded(payload: &ResponsePayload) -> Value {
     let mut map = Map::new();
-    payload.write(&mut map);
+    payload.write_fields(&mut map);
     Value::Object(map)
 }
 
 fn decoded(value: &Value) -> Result<ResponsePayload, String> {
-    ResponsePayload::decode(entry_fields(value, "/response").unwrap(), 7.0)
+    ResponsePayload::from_fields(entry_fields(value, "/response").unwrap(), 7.0)
         .map_err(|e| e.to_string())
 }
 
@@ -24,7 +24,7 @@ fn payload(layout: ChunkLayout, chunks: &[(f64, &[u8])]) -> ResponsePayload {
 
 #[test]
 fn layout_is_chunks_for_event_streams_and_frames_only_without_a_length() {
-    let choose = ChunkLayout::choose;
+    let choose = ChunkLayout::for_response;
     assert_eq!(choose("Text/Event-Stream; charset=utf-8", true, 1), ChunkLayout::Chunks);
     assert_eq!(choose("application/x-ndjson", false, 3), ChunkLayout::Chunks);
     assert_eq!(choose("application/ndjson; charset=utf-8", true, 1), ChunkLayout::Chunks);
@@ -52,7 +52,7 @@ fn each_layout_is_written_as_its_own_field() {
         encoded(&chunks),
         json!({"chunks": [[0.0, "data: 1\r\n"], [1.3, {"base64": "8J8="}]]})
     );
-    assert_eq!(decoded(&encoded(&chunks)).unwrap().bytes(), chunks.bytes());
+    assert_eq!(decoded(&encoded(&chunks)).unwrap().joined_bytes(), chunks.joined_bytes());
 }
 
 #[test]
@@ -100,7 +100,7 @@ proptest! {
         let chunks = pieces.into_iter().map(|(ms, data)| Chunk { at_ms: f64::from(ms) / 10.0, data: data.into() }).collect();
         let before = ResponsePayload::new(layout, chunks);
         let after = decoded(&encoded(&before)).unwrap();
-        prop_assert_eq!(after.bytes(), before.bytes());
+        prop_assert_eq!(after.joined_bytes(), before.joined_bytes());
         prop_assert_eq!(after.len(), before.len());
         if layout != ChunkLayout::Whole && !before.is_empty() {
             prop_assert_eq!(after, before);

@@ -19,7 +19,7 @@ impl RecordedMessage {
         }
         if self.audio.is_some() {
             return Some(ClientAudio {
-                envelope: self.payload.bytes().to_vec(),
+                envelope: self.payload.as_bytes().to_vec(),
                 bytes: Vec::new(),
             });
         }
@@ -57,21 +57,25 @@ pub fn without_audio(messages: Vec<RecordedMessage>, audio: &SocketAudio) -> Vec
         let is_continued = before.is_some();
         let (form, mut digest) = before.unwrap_or((form, AudioDigest::default()));
         digest.add(&bytes);
-        let (bytes, sha256) = (bytes.len() as u64, digest.text());
+        let (bytes, sha256) = (bytes.len() as u64, digest.hex_digits());
         match out.last_mut().filter(|last| is_continued && last.sender == MessageSender::Client) {
             Some(last) => {
                 let before = last.audio.as_ref().map_or(0, |note| note.bytes);
                 last.audio = Some(AudioNote { bytes: before + bytes, sha256 });
                 last.at_ms = message.at_ms;
             }
-            None => out.push(noted(&message, &form, AudioNote { bytes, sha256 })),
+            None => out.push(message_with_note(&message, &form, AudioNote { bytes, sha256 })),
         }
         sent = Some((form, digest));
     }
     out
 }
 
-fn noted(message: &RecordedMessage, form: &ClientAudio, note: AudioNote) -> RecordedMessage {
+fn message_with_note(
+    message: &RecordedMessage,
+    form: &ClientAudio,
+    note: AudioNote,
+) -> RecordedMessage {
     let envelope = Bytes::from(form.envelope.clone());
     let payload = match message.payload {
         MessagePayload::Text(_) => MessagePayload::Text(envelope),

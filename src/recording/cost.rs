@@ -13,7 +13,7 @@ use price::{LongPromptRates, ModelPrice, TokenRates};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-pub use dollars::dollars;
+pub use dollars::format_dollars;
 use loomrec_provider::TokenUsage;
 pub use read::PriceError;
 
@@ -29,7 +29,7 @@ pub struct PriceTable {
 
 impl PriceTable {
     /// Returns the table that is built into loomrec. Its file says how old it is.
-    pub fn builtin() -> Self {
+    pub fn built_in() -> Self {
         // A test ensures that it parses.
         Self::parse(include_str!("prices.json")).unwrap_or_default()
     }
@@ -39,7 +39,7 @@ impl PriceTable {
     /// # Errors
     /// If the text has another shape, a rate is not a price, or a name is given twice.
     pub fn parse(json: &str) -> Result<Self, PriceError> {
-        Ok(Self::of(read::file(json)?.models, 0))
+        Ok(Self::from_models(read::parse_file(json)?.models, 0))
     }
 
     /// Returns the prices that a user's table asks for: its own prices ahead of the built-in ones,
@@ -48,16 +48,16 @@ impl PriceTable {
     /// # Errors
     /// As [`PriceTable::parse`].
     pub fn with_user_prices(json: &str) -> Result<Self, PriceError> {
-        let mut user = read::file(json)?;
+        let mut user = read::parse_file(json)?;
         let own = user.models.len();
         if !user.replace {
-            user.models.extend(Self::builtin().models);
+            user.models.extend(Self::built_in().models);
         }
-        Ok(Self::of(user.models, own))
+        Ok(Self::from_models(user.models, own))
     }
 
     /// Returns a table of these prices. If a name has two prices, the first counts.
-    fn of(models: Vec<ModelPrice>, own: usize) -> Self {
+    fn from_models(models: Vec<ModelPrice>, own: usize) -> Self {
         let mut names: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         for (place, price) in models.iter().enumerate() {
             for name in &price.names {
@@ -70,26 +70,31 @@ impl PriceTable {
     /// Returns the cost of these tokens in US dollars, to ten decimals; `None` if the price is not
     /// known. A call to Ollama costs nothing, since it runs on the user's own machine. `upstream`
     /// is the upstream's name. If it is `None`, the model's price at any upstream is used.
-    pub fn cost(&self, upstream: Option<&str>, model: &str, usage: &TokenUsage) -> Option<f64> {
+    pub fn call_cost(
+        &self,
+        upstream: Option<&str>,
+        model: &str,
+        usage: &TokenUsage,
+    ) -> Option<f64> {
         if upstream == Some("ollama") {
             return Some(0.0);
         }
-        let price = self.find(upstream, model)?;
-        let rates = price.rates(usage.prompt_tokens);
+        let price = self.find_price(upstream, model)?;
+        let rates = price.rates_for(usage.prompt_tokens);
         let (plain, cached, written) = usage.input_parts();
         let reasoning = usage.reasoning_tokens.min(usage.completion_tokens);
-        let dollars = (tokens(plain) * rates.input
-            + tokens(cached) * rates.cached_input
-            + tokens(written) * rates.cache_write
-            + tokens(usage.completion_tokens - reasoning) * rates.output
-            + tokens(reasoning) * rates.reasoning)
+        let dollars = (count_as_float(plain) * rates.input
+            + count_as_float(cached) * rates.cached_input
+            + count_as_float(written) * rates.cache_write
+            + count_as_float(usage.completion_tokens - reasoning) * rates.output
+            + count_as_float(reasoning) * rates.reasoning)
             / 1e6;
         Some((dollars * 1e10).round() / 1e10)
     }
 
     /// Returns the price of a model: by its full name, that of an ARN included, or else by its name
     /// without the date. The user's prices come before the others, by either name.
-    fn find(&self, upstream: Option<&str>, model: &str) -> Option<&ModelPrice> {
+    fn find_price(&self, upstream: Option<&str>, model: &str) -> Option<&ModelPrice> {
         let named = |name: &str, layer: &Range<usize>| {
             let places = self.names.get(name)?.iter().filter(|place| layer.contains(place));
             places.filter_map(|place| self.models.get(*place)).find(|price| {
@@ -103,7 +108,7 @@ impl PriceTable {
             None => model,
         };
         let layers = [0..self.own, self.own..self.models.len()];
-        let of_layer = |layer| named(model, layer).or_else(|| named(undated(model)?, layer));
+        let of_layer = |layer| named(model, layer).or_else(|| named(without_date(model)?, layer));
         layers.iter().find_map(of_layer)
     }
 }
@@ -122,13 +127,13 @@ pub fn priced_model<'a>(
 }
 
 /// A count as a factor; exact up to 2^53.
-fn tokens(count: u64) -> f64 {
+fn count_as_float(count: u64) -> f64 {
     count as f64
 }
 
 /// Returns a model's name without the date at its end (`-2024-08-06`, `-20250514`, `@20250514`);
 /// `None` if it has no date.
-fn undated(model: &str) -> Option<&str> {
+fn without_date(model: &str) -> Option<&str> {
     let dated = |len: usize, marks: &[u8], date: fn(&[u8]) -> bool| {
         let at = model.len().checked_sub(len + 1)?;
         let (name, tail) = (model.get(..at)?, model.as_bytes().get(at..)?);

@@ -62,10 +62,10 @@ impl RecordingDocument {
     /// Adds an entry. The first take of a run replaces all takes of its name, at the same place in
     /// the file. A further take is put among them by its `recorded_at`. A new name goes to the end.
     /// The recording becomes a loomrec recording under its own rules.
-    pub fn record(&mut self, name: EntryName, entry: Entry, first_of_run: bool) {
+    pub fn record_take(&mut self, name: EntryName, entry: Entry, first_of_run: bool) {
         let rules = self.meta.rules().clone();
         self.meta.adopt(&rules);
-        place(self.slot(name), entry, first_of_run);
+        place_take(self.takes_mut(name), entry, first_of_run);
     }
 
     /// Adds the entries of another recording that are missing here. Merging the same recording
@@ -74,17 +74,17 @@ impl RecordingDocument {
         for (name, takes) in other.names() {
             let known = self.takes(name).to_vec();
             for entry in takes.iter().filter(|entry| !known.contains(entry)) {
-                self.record(name.clone(), entry.clone(), false);
+                self.record_take(name.clone(), entry.clone(), false);
             }
         }
     }
 
     /// Appends a take in the order of the file, whatever its time.
     pub fn push(&mut self, name: EntryName, entry: Entry) {
-        self.slot(name).push(entry);
+        self.takes_mut(name).push(entry);
     }
 
-    fn slot(&mut self, name: EntryName) -> &mut Vec<Entry> {
+    fn takes_mut(&mut self, name: EntryName) -> &mut Vec<Entry> {
         let end = self.takes.len();
         let at = *self.places.entry(name.clone()).or_insert(end);
         if at == end {
@@ -97,7 +97,7 @@ impl RecordingDocument {
 /// Puts an entry among the takes of its name. The first take of its run replaces them. A further
 /// one goes after the last take that was not recorded later, or to the end if it has no time. An
 /// entry with a time is added only once, so it is safe to write a batch again.
-fn place(takes: &mut Vec<Entry>, entry: Entry, first_of_run: bool) {
+fn place_take(takes: &mut Vec<Entry>, entry: Entry, first_of_run: bool) {
     if first_of_run {
         takes.clear();
     }

@@ -49,7 +49,7 @@ pub fn coding_of(headers: &HeaderMap) -> Option<String> {
 /// Returns `None` for an unknown encoding, for bytes that do not decode, and for more than `max`
 /// plain bytes. `identity` and an empty encoding return the bytes unchanged. An empty body decodes
 /// to an empty body under any encoding.
-pub fn decode(encoding: &str, bytes: &[u8], max: usize) -> Option<Vec<u8>> {
+pub fn decode_body(encoding: &str, bytes: &[u8], max: usize) -> Option<Vec<u8>> {
     try_decode(encoding, bytes, max).ok()
 }
 
@@ -58,7 +58,7 @@ pub fn decode(encoding: &str, bytes: &[u8], max: usize) -> Option<Vec<u8>> {
 /// # Errors
 /// If the body does not decode, or decodes to more than `max` bytes.
 pub fn try_decode(encoding: &str, bytes: &[u8], max: usize) -> Result<Vec<u8>, DecodeError> {
-    Ok(join(try_decode_pieces(encoding, &[bytes], max)?))
+    Ok(join_pieces(try_decode_pieces(encoding, &[bytes], max)?))
 }
 
 /// [`decode`] for a body that arrived in pieces. Returns the plain bytes in order, each assigned to
@@ -77,7 +77,7 @@ pub fn try_decode_pieces(
     pieces: &[&[u8]],
     max: usize,
 ) -> Result<Vec<PlainPiece>, DecodeError> {
-    let decoded = decode_as(&codings(encoding)?, pieces, max);
+    let decoded = decode_as(&parse_codings(encoding)?, pieces, max);
     match decoded.problem {
         None => Ok(decoded.pieces),
         Some(problem) => Err(problem),
@@ -95,11 +95,11 @@ pub struct DecodableBody {
 
 /// Decodes as much as possible of a body that may be cut or damaged.
 pub fn decode_available(encoding: &str, bytes: &[u8], max: usize) -> DecodableBody {
-    match codings(encoding) {
+    match parse_codings(encoding) {
         Err(problem) => DecodableBody { plain: Vec::new(), problem: Some(problem) },
         Ok(codings) => {
             let DecodedPieces { pieces, problem } = decode_as(&codings, &[bytes], max);
-            DecodableBody { plain: join(pieces), problem }
+            DecodableBody { plain: join_pieces(pieces), problem }
         }
     }
 }
@@ -113,7 +113,7 @@ fn decode_as(codings: &[ContentCoding], pieces: &[&[u8]], max: usize) -> Decoded
         return DecodedPieces { pieces, problem: None };
     }
     let max = max.min(encoded.saturating_mul(RATIO).max(HELD));
-    let decoded = EncodedPieces::of(pieces).decode(codings, max);
+    let decoded = EncodedPieces::from_pieces(pieces).decode_all(codings, max);
     // Two formats are called deflate: zlib and bare deflate.
     if decoded.problem == Some(DecodeError::Damaged) && codings.contains(&ContentCoding::Zlib) {
         let raw = |coding: &ContentCoding| match coding {
@@ -121,7 +121,7 @@ fn decode_as(codings: &[ContentCoding], pieces: &[&[u8]], max: usize) -> Decoded
             other => *other,
         };
         let codings: Vec<ContentCoding> = codings.iter().map(raw).collect();
-        let raw = EncodedPieces::of(pieces).decode(&codings, max);
+        let raw = EncodedPieces::from_pieces(pieces).decode_all(&codings, max);
         if raw.problem != Some(DecodeError::Damaged) {
             return raw;
         }
@@ -130,7 +130,7 @@ fn decode_as(codings: &[ContentCoding], pieces: &[&[u8]], max: usize) -> Decoded
 }
 
 /// Joins the pieces. A single piece is not copied.
-fn join(mut pieces: Vec<PlainPiece>) -> Vec<u8> {
+fn join_pieces(mut pieces: Vec<PlainPiece>) -> Vec<u8> {
     match pieces.len() {
         1 => pieces.swap_remove(0).data,
         _ => pieces.into_iter().flat_map(|piece| piece.data).collect(),
@@ -138,7 +138,7 @@ fn join(mut pieces: Vec<PlainPiece>) -> Vec<u8> {
 }
 
 /// Returns the codings in a header. The one that was applied last comes first.
-fn codings(encoding: &str) -> Result<Vec<ContentCoding>, DecodeError> {
+fn parse_codings(encoding: &str) -> Result<Vec<ContentCoding>, DecodeError> {
     let mut codings = Vec::new();
     // The header lists them in the order in which they were applied.
     for coding in encoding.split(',').rev() {
@@ -158,7 +158,7 @@ fn codings(encoding: &str) -> Result<Vec<ContentCoding>, DecodeError> {
 }
 
 /// Whether a client that sent this `accept-encoding` accepts `encoding`.
-pub fn accepts(accept_encoding: Option<&str>, encoding: &str) -> bool {
+pub fn is_accepted(accept_encoding: Option<&str>, encoding: &str) -> bool {
     let accepted = accept_encoding.unwrap_or_default();
     encoding.split(',').map(str::trim).all(|coding| {
         coding.is_empty()

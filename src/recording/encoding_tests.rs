@@ -17,9 +17,9 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
 #[test]
 fn gzip_decodes_and_damage_does_not() {
     let packed = gzip(b"hello hello hello");
-    assert_eq!(decode("gzip", &packed, 100).as_deref(), Some(&b"hello hello hello"[..]));
-    assert_eq!(decode("gzip", &packed[..packed.len() - 9], 100), None);
-    assert_eq!(decode("gzip", &packed, 5), None);
+    assert_eq!(decode_body("gzip", &packed, 100).as_deref(), Some(&b"hello hello hello"[..]));
+    assert_eq!(decode_body("gzip", &packed[..packed.len() - 9], 100), None);
+    assert_eq!(decode_body("gzip", &packed, 5), None);
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn each_piece_gives_what_it_completes() {
 fn codings_upon_each_other_decode_and_bombs_do_not() {
     let text = b"hello ".repeat(100);
     let twice = gzip(&gzip(&text));
-    assert_eq!(decode("gzip, gzip", &twice, 1000).as_deref(), Some(&text[..]));
+    assert_eq!(decode_body("gzip, gzip", &twice, 1000).as_deref(), Some(&text[..]));
     let many = "gzip, ".repeat(9);
     assert_eq!(try_decode(&many, &twice, 1000), Err(DecodeError::Unknown));
     let member = gzip(&vec![0; 4 << 20]);
@@ -66,7 +66,7 @@ fn codings_upon_each_other_decode_and_bombs_do_not() {
     assert_eq!(try_decode("gzip", &bomb, LARGEST), Err(DecodeError::TooLarge));
     assert_eq!(try_decode("gzip, gzip", &gzip(&bomb), LARGEST), Err(DecodeError::TooLarge));
     let large = member.repeat(3);
-    assert_eq!(decode("gzip", &large, LARGEST).map(|plain| plain.len()), Some(12 << 20));
+    assert_eq!(decode_body("gzip", &large, LARGEST).map(|plain| plain.len()), Some(12 << 20));
     assert_eq!(try_decode("gzip", &large[..large.len() - 9], LARGEST), Err(DecodeError::Cut));
 }
 
@@ -86,25 +86,25 @@ fn start_of_a_cut_body_is_found_in_bare_deflate_as_well() {
     let mut encoder = DeflateEncoder::new(Vec::new(), Compression::fast());
     encoder.write_all(&text).unwrap();
     let packed = encoder.finish().unwrap();
-    assert_eq!(decode("deflate", &packed, 1 << 20).as_deref(), Some(&text[..]));
+    assert_eq!(decode_body("deflate", &packed, 1 << 20).as_deref(), Some(&text[..]));
     let start = decode_available("deflate", &packed[..packed.len() / 2], 1 << 20).plain;
     assert!(start.len() > 1000 && text.starts_with(&start), "{}", start.len());
 }
 
 #[test]
 fn unknown_coding_is_left_alone() {
-    assert_eq!(decode("snappy", b"x", 10), None);
-    assert_eq!(decode("", b"x", 10).as_deref(), Some(&b"x"[..]));
+    assert_eq!(decode_body("snappy", b"x", 10), None);
+    assert_eq!(decode_body("", b"x", 10).as_deref(), Some(&b"x"[..]));
 }
 
 #[test]
 fn acceptance_follows_names_and_zero_quality() {
-    assert!(accepts(Some("gzip, deflate"), "gzip"));
-    assert!(accepts(Some("*"), "br"));
-    assert!(!accepts(Some("gzip;q=0, br"), "gzip"));
-    assert!(accepts(Some("gzip;q=0.5"), "gzip"));
-    assert!(!accepts(None, "gzip"));
-    assert!(accepts(None, "identity"));
+    assert!(is_accepted(Some("gzip, deflate"), "gzip"));
+    assert!(is_accepted(Some("*"), "br"));
+    assert!(!is_accepted(Some("gzip;q=0, br"), "gzip"));
+    assert!(is_accepted(Some("gzip;q=0.5"), "gzip"));
+    assert!(!is_accepted(None, "gzip"));
+    assert!(is_accepted(None, "identity"));
 }
 
 fn zlib(bytes: &[u8]) -> Vec<u8> {
@@ -135,7 +135,7 @@ fn frames_of_zstandard_are_read_one_behind_the_other() {
     let (one, two) = (zstd(b"hello "), zstd(b"world"));
     let skipped = [&[0x53, 0x2a, 0x4d, 0x18, 3, 0, 0, 0][..], b"abc"].concat();
     let frames = [&one[..], &skipped, &two, &zstd(b"")].concat();
-    assert_eq!(decode("zstd", &frames, 100).as_deref(), Some(&b"hello world"[..]));
+    assert_eq!(decode_body("zstd", &frames, 100).as_deref(), Some(&b"hello world"[..]));
     let pieces = decode_pieces("zstd", &[&one, &skipped, &two], 100).unwrap();
     let of = |of, data: &[u8]| PlainPiece { of, data: data.to_vec() };
     assert_eq!(pieces, [of(0, b"hello "), of(2, b"world")]);
@@ -179,10 +179,10 @@ fn bytes_behind_the_end_of_a_coding_are_damage() {
         ("zstd", zstd(text)),
     ];
     for (name, packed) in codings {
-        assert_eq!(decode(name, &packed, 100).as_deref(), Some(&text[..]), "{name}");
+        assert_eq!(decode_body(name, &packed, 100).as_deref(), Some(&text[..]), "{name}");
         for end in [&b"\r\n"[..], &[0; 300]] {
             let padded = [&packed, end].concat();
-            assert_eq!(decode(name, &padded, 100).as_deref(), Some(&text[..]), "{name}");
+            assert_eq!(decode_body(name, &padded, 100).as_deref(), Some(&text[..]), "{name}");
         }
         for end in [&b"x"[..], b"\nand more", &[0; 600]] {
             let longer = [&packed, end].concat();
@@ -192,7 +192,7 @@ fn bytes_behind_the_end_of_a_coding_are_damage() {
             let cut = decode_available(name, &packed[..end], 100);
             assert!(cut.problem.is_some() && text.starts_with(&cut.plain), "{name} {end}");
         }
-        assert_eq!(decode(name, b"", 100).as_deref(), Some(&b""[..]), "{name}");
+        assert_eq!(decode_body(name, b"", 100).as_deref(), Some(&b""[..]), "{name}");
     }
 }
 
@@ -205,7 +205,7 @@ fn gzip_has_names_comments_and_members() {
         encoder.finish().unwrap()
     };
     let members = [named(b"hello "), gzip(b"world")].concat();
-    assert_eq!(decode("gzip", &members, 100).as_deref(), Some(&b"hello world"[..]));
+    assert_eq!(decode_body("gzip", &members, 100).as_deref(), Some(&b"hello world"[..]));
     let mut wrong = members.clone();
     let sum = wrong.len() - 8;
     wrong[sum] ^= 1;

@@ -89,27 +89,27 @@ pub struct Entry {
 impl Entry {
     /// Returns the approximate number of bytes it holds: its bodies, and the texts that may be
     /// long.
-    pub fn weight(&self) -> usize {
+    pub fn approximate_size(&self) -> usize {
         let request = self.request.as_ref().map_or(0, |request| request.body.len());
         let response = self.response.as_ref().map_or(0, |response| response.payload.len());
         let content = self.content.as_ref().map_or(0, String::len);
         let numbers: usize = self.embeddings.iter().map(|row| 8 * row.len()).sum();
         let calls = self.tool_calls.iter().map(|call| &call.arguments);
-        let messages: usize = self.messages.iter().map(|one| one.payload.bytes().len()).sum();
+        let messages: usize = self.messages.iter().map(|one| one.payload.as_bytes().len()).sum();
         let values = calls.chain(&self.fault).chain(self.extra.values());
-        request + response + messages + content + numbers + values.map(weight).sum::<usize>()
+        request + response + messages + content + numbers + values.map(value_size).sum::<usize>()
     }
 }
 
 /// Returns the approximate number of bytes a value holds.
-fn weight(value: &Value) -> usize {
+fn value_size(value: &Value) -> usize {
     let within = match value {
         Value::Null | Value::Bool(_) => 0,
         Value::Number(number) => number.as_str().len(),
         Value::String(text) => text.len(),
-        Value::Array(items) => items.iter().map(weight).sum(),
+        Value::Array(items) => items.iter().map(value_size).sum(),
         Value::Object(members) => {
-            members.iter().map(|(name, value)| name.len() + weight(value)).sum()
+            members.iter().map(|(name, value)| name.len() + value_size(value)).sum()
         }
     };
     within + 1

@@ -2,7 +2,7 @@
 
 use super::entry::Entry;
 use super::gateway_cost::gateway_cost;
-use super::summary_check::{SummaryCheck, decoded};
+use super::summary_check::{SummaryCheck, decoded_body};
 use loomrec_provider::{TokenUsage, directory};
 
 impl Entry {
@@ -29,7 +29,7 @@ impl Entry {
     pub fn stated_cost(&self) -> Option<f64> {
         let response = self.response.as_ref()?;
         let is_stated = self.upstream.as_deref().is_some_and(directory::states_cost);
-        let read = || SummaryCheck::new(self, response, &decoded(response)).answer.cost_usd;
+        let read = || SummaryCheck::new(self, response, &decoded_body(response)).answer.cost_usd;
         is_stated.then(read).flatten().or_else(|| gateway_cost(&response.headers))
     }
 }

@@ -25,22 +25,22 @@ pub(super) fn entry_fields<'a>(
 }
 
 /// Formats milliseconds for the file: rounded to a tenth.
-pub(super) fn milliseconds(ms: f64) -> Value {
-    decimal(rounded(ms))
+pub(super) fn milliseconds_json(ms: f64) -> Value {
+    float_json(round_milliseconds(ms))
 }
 
 /// Rounds milliseconds as the file does.
-pub(super) fn rounded(ms: f64) -> f64 {
-    finite((ms * 10.0).round() / 10.0)
+pub(super) fn round_milliseconds(ms: f64) -> f64 {
+    normalize_float((ms * 10.0).round() / 10.0)
 }
 
 /// Normalizes a float for the file. A number that is not finite becomes 0.0, since a recording
 /// holds no NaN. Negative zero becomes zero, since it would look like a change between runs.
-pub(super) fn finite(number: f64) -> f64 {
+pub(super) fn normalize_float(number: f64) -> f64 {
     if number == 0.0 || !number.is_finite() { 0.0 } else { number }
 }
 
 /// Returns a float, normalized by [`finite`], as a JSON number.
-pub(super) fn decimal(number: f64) -> Value {
-    Number::from_f64(finite(number)).map_or(Value::Null, Value::Number)
+pub(super) fn float_json(number: f64) -> Value {
+    Number::from_f64(normalize_float(number)).map_or(Value::Null, Value::Number)
 }

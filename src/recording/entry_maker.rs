@@ -86,21 +86,21 @@ impl EntryMaker<'_> {
     ///
     /// # Errors
     /// [`UnkeptReason`] if credentials cannot be removed from the answer.
-    pub fn entry(&self, exchange: CompletedExchange) -> Result<MadeEntry, UnkeptReason> {
+    pub fn make_entry(&self, exchange: CompletedExchange) -> Result<MadeEntry, UnkeptReason> {
         let CompletedExchange { mut observed, key, secrets, recorded_at, latency_ms, .. } =
             exchange;
         let (mut reply, origin) = (exchange.reply, exchange.upstream_origin);
         let run_values = self.stored_run_values(&exchange.run_values, &observed, &secrets);
         let (answer, judged) = self.read_and_redact(&mut reply, &mut observed, &secrets)?;
         let end = if reply.over { ResponseEnd::Truncated } else { reply.end };
-        let layout = ChunkLayout::choose(
-            header(&reply.headers, "content-type").unwrap_or_default(),
-            header(&reply.headers, "content-length").is_some(),
+        let layout = ChunkLayout::for_response(
+            header_value(&reply.headers, "content-type").unwrap_or_default(),
+            header_value(&reply.headers, "content-length").is_some(),
             reply.chunks.len(),
         );
         let upstream = Some(observed.upstream.as_str());
         let model = priced_model(upstream, observed.call.model.as_deref(), answer.model.as_deref());
-        let cost = self.cost(&observed, (&reply, &answer), model);
+        let cost = self.call_cost(&observed, (&reply, &answer), model);
         let said_nothing = answer.content.is_empty() && answer.tool_calls.is_empty();
         let is_free = model.is_none() || said_nothing && judged.outcome.is_refusal();
         let placeholders = &mut observed.placeholders;
@@ -117,7 +117,7 @@ impl EntryMaker<'_> {
             payload: ResponsePayload::new(layout, reply.chunks),
             end,
         };
-        let preset = observed.preset().map(ClientPreset::text);
+        let preset = observed.client_preset().map(ClientPreset::name_and_version);
         let entry = Entry {
             content: Some(answer.content),
             model: answer.model.or(observed.call.model),
@@ -150,7 +150,7 @@ impl EntryMaker<'_> {
 
     /// Returns the cost of a call in US dollars: nothing, what the answer or its gateway states, or by
     /// the price of the model. `None` if it is unknown.
-    fn cost(
+    fn call_cost(
         &self,
         observed: &NormalizedRequest,
         (reply, answer): (&UpstreamReply, &Answer),
@@ -158,7 +158,8 @@ impl EntryMaker<'_> {
     ) -> Option<f64> {
         let free = observed.call.operation.is_free().then_some(0.0);
         let stated = answer.cost_usd.filter(|_| directory::states_cost(&observed.upstream));
-        let priced = || self.prices.cost(Some(&observed.upstream), model?, answer.usage.as_ref()?);
+        let priced =
+            || self.prices.call_cost(Some(&observed.upstream), model?, answer.usage.as_ref()?);
         free.or(stated).or_else(|| gateway_cost(&reply.headers)).or_else(priced)
     }
 
@@ -169,7 +170,7 @@ impl EntryMaker<'_> {
         observed: &NormalizedRequest,
         secrets: &CallCredentials,
     ) -> RunValues {
-        let mut found = observed.request.run_values(&observed.call, all, observed.preset());
+        let mut found = observed.request.run_values(&observed.call, all, observed.client_preset());
         found.retain(|_, text| self.redactor.is_clean_name(text, secrets));
         found
     }
@@ -224,6 +225,6 @@ impl EntryMaker<'_> {
 }
 
 /// Returns the first value of a header.
-fn header<'a>(headers: &'a [(String, String)], name: &str) -> Option<&'a str> {
+fn header_value<'a>(headers: &'a [(String, String)], name: &str) -> Option<&'a str> {
     headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
 }

@@ -42,7 +42,7 @@ impl EntryName {
     /// # Errors
     /// If the file would read the id as something else (it is empty, begins with `_`, is 64 hex
     /// digits, or is such a hash followed by `#…`), or if it has more than 256 bytes.
-    pub fn step(id: &str) -> Result<Self, NameError> {
+    pub fn from_step_id(id: &str) -> Result<Self, NameError> {
         let looks_like_hash = id.get(..64).is_some_and(|head| {
             head.bytes().all(|byte| byte.is_ascii_hexdigit())
                 && (id.len() == 64 || id[64..].starts_with('#'))
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn step_is_refused_when_it_would_read_as_something_else() {
-        let step = EntryName::step;
+        let step = EntryName::from_step_id;
         assert_eq!(step(""), Err(NameError::Empty));
         assert_eq!(step("_version"), Err(NameError::Reserved));
         assert_eq!(step(HASH), Err(NameError::LooksLikeHash));

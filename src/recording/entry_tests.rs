@@ -45,7 +45,7 @@ fn full_entry_is_written_as_it_was_read() {
     let response = entry.response.unwrap();
     assert_eq!(response.end, ResponseEnd::UpstreamAbort(RecordedCut::Reset));
     assert_eq!(response.payload.layout(), ChunkLayout::Chunks);
-    assert_eq!(&*response.payload.bytes(), b"data: 1\n\n\xff");
+    assert_eq!(&*response.payload.joined_bytes(), b"data: 1\n\n\xff");
     assert_eq!(response.headers.len(), 3);
     assert_eq!(&*entry.request.unwrap().body, b"{\"seed\":9007199254740993}");
     assert_eq!(entry.usage.unwrap().cached_tokens, 7);

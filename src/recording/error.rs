@@ -121,7 +121,7 @@ pub enum FormatError {
 
 impl FormatError {
     /// Returns what a message calls the file, before its path.
-    pub fn noun(&self) -> &'static str {
+    pub fn path_prefix(&self) -> &'static str {
         match self {
             Self::NotRecording { .. } => "",
             _ => "the recording ",
@@ -155,13 +155,13 @@ pub(super) fn json_error(text: &[u8]) -> Option<FormatError> {
     let text = match std::str::from_utf8(text) {
         Ok(text) => text,
         Err(error) => {
-            let (line, column) = position(text, error.valid_up_to());
+            let (line, column) = line_and_column(text, error.valid_up_to());
             return Some(not_utf8(line, column));
         }
     };
     let error = serde_json::from_str::<IgnoredAny>(text).err()?;
     let line = text.split('\n').nth(error.line().saturating_sub(1)).unwrap_or_default();
-    Some(syntax(&error).on_line(line.as_bytes()))
+    Some(syntax_error(&error).on_line(line.as_bytes()))
 }
 
 /// Returns the error of a text that begins with a byte-order mark, or that holds only white space.
@@ -173,7 +173,7 @@ pub fn no_text(text: &[u8]) -> Option<FormatError> {
 }
 
 /// Returns the error for the place where the JSON parser stopped.
-pub fn syntax(error: &serde_json::Error) -> FormatError {
+pub fn syntax_error(error: &serde_json::Error) -> FormatError {
     FormatError::Json { line: error.line(), column: error.column(), message: plain_message(error) }
 }
 
@@ -205,7 +205,7 @@ pub(super) fn plain_message(error: &serde_json::Error) -> String {
 }
 
 /// Returns the line and the column of an offset, both counted from 1.
-pub(super) fn position(text: &[u8], offset: usize) -> (usize, usize) {
+pub(super) fn line_and_column(text: &[u8], offset: usize) -> (usize, usize) {
     let before = &text[..offset.min(text.len())];
     let line = memchr::memchr_iter(b'\n', before).count() + 1;
     let start = memchr::memrchr(b'\n', before).map_or(0, |at| at + 1);

@@ -46,13 +46,13 @@ pub fn parse(text: &[u8]) -> Result<RecordingDocument, FormatError> {
     let mut cassette = RecordingDocument::new(outline.meta().clone());
     for (number, name) in outline.names().enumerate() {
         let members = outline.members_of(number).iter();
-        for member in members.filter_map(|&at| outline.member(at as usize)) {
-            let Some(takes) = outline.takes(&member) else {
+        for member in members.filter_map(|&at| outline.nth_member(at as usize)) {
+            let Some(takes) = outline.take_ranges(&member) else {
                 let error = outline.not_entry(&member, slice(&member.value));
                 return Err(json_error(text).unwrap_or(error));
             };
             for take in takes {
-                let entry = Entry::read(slice(&take)).map_err(|why| match why {
+                let entry = Entry::from_text(slice(&take)).map_err(|why| match why {
                     EntryReadError::Json(error) => {
                         json_error(text).unwrap_or_else(|| outline.bad_json(&take, &error))
                     }
@@ -66,10 +66,10 @@ pub fn parse(text: &[u8]) -> Result<RecordingDocument, FormatError> {
 }
 
 /// Writes a whole recording.
-pub fn write(cassette: &RecordingDocument) -> Vec<u8> {
+pub fn write_document(cassette: &RecordingDocument) -> Vec<u8> {
     let mut out = Vec::new();
     let mut first = true;
-    for (key, value) in cassette.meta().keys() {
+    for (key, value) in cassette.meta().top_level_keys() {
         begin_member(&mut out, first, key);
         write_meta(&mut out, value);
         first = false;

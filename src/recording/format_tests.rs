@@ -24,7 +24,7 @@ fn file_is_written_for_people() {
         "request": {"method": "POST", "path": "/v1/x", "body": {"messages": [{"role": "user"}]}},
         "response": {"status": 200, "headers": {"a": "b"}, "chunks": [[312.44, "data: {}\n\n"], [331, {"base64": "/w=="}]]},
     })).unwrap();
-    cassette.record(EntryName::step("plan").unwrap(), entry, true);
+    cassette.record_take(EntryName::from_step_id("plan").unwrap(), entry, true);
     let expected = r#"{
   "_version": 2,
   "_loomrec": {
@@ -65,11 +65,11 @@ fn file_is_written_for_people() {
   }
 }
 "#;
-    let text = write(&cassette);
+    let text = write_document(&cassette);
     assert_eq!(String::from_utf8(text.clone()).unwrap(), expected);
     let back = parse(&text).unwrap();
     assert_eq!(back.meta().rules(), &rules);
-    assert_eq!(write(&back), text);
+    assert_eq!(write_document(&back), text);
 }
 
 #[test]
@@ -85,13 +85,13 @@ fn star_in_a_rule_is_a_pattern_from_identity_version_3_on_and_a_key_before() {
     ] {
         let rules = read(old);
         assert!(!rules.is_ignored(&path) && rules.is_ignored(&["messages", "*", "id"]));
-        assert_eq!(rules.words(), ["/messages/~2/id"]);
+        assert_eq!(rules.rule_descriptions(), ["/messages/~2/id"]);
     }
     let rules = read(json!({ "version": 3, "ignore": ["/messages/*/id", "/user"] }));
     assert!(rules.is_ignored(&path) && rules.is_ignored(&["user"]));
     for (pattern, version) in [("/messages/*/id", 3), ("/a/~2", 3), ("/a/~02", 1)] {
         let rules = IdentityRules::new(vec![PlacePattern::parse(pattern).unwrap()]);
-        let text = write(&RecordingDocument::new(RecordingMeta::new(&rules)));
+        let text = write_document(&RecordingDocument::new(RecordingMeta::new(&rules)));
         let written: Value = serde_json::from_slice(&text).unwrap();
         let identity = json!({ "version": version, "ignore": [pattern] });
         assert_eq!(written["_loomrec"]["identity"], identity);
@@ -106,7 +106,7 @@ fn key_variables_are_stated_once_and_of_unknown_names_none_counts() {
     meta.add_key_variables(&KeyVariables::default());
     assert_eq!(meta, RecordingMeta::default());
     meta.add_key_variables(&known(&["XAI_API_KEY", "GROQ_API_KEY"]));
-    let text = write(&RecordingDocument::new(meta.clone()));
+    let text = write_document(&RecordingDocument::new(meta.clone()));
     let written: Value = serde_json::from_slice(&text).unwrap();
     assert_eq!(written["_loomrec"]["key_variables"], json!(["GROQ_API_KEY", "XAI_API_KEY"]));
     assert_eq!(parse(&text).unwrap().meta(), &meta);
@@ -115,7 +115,7 @@ fn key_variables_are_stated_once_and_of_unknown_names_none_counts() {
     assert_eq!(read.key_variables(), &known(&["XAI_API_KEY"]));
     read.add_key_variables(&known(&["GROQ_API_KEY"]));
     let all = json!(["GROQ_API_KEY", "NEW_API_KEY", "PATH", "XAI_API_KEY"]);
-    assert_eq!(read.keys()["_loomrec"]["key_variables"], all);
+    assert_eq!(read.top_level_keys()["_loomrec"]["key_variables"], all);
     for wrong in [json!("XAI_API_KEY"), json!([1]), json!(vec!["XAI_API_KEY"; 257])] {
         let said = refused(&json!({ "_loomrec": { "key_variables": wrong } }).to_string());
         assert!(said.contains("/_loomrec/key_variables"), "{said}");
@@ -123,7 +123,7 @@ fn key_variables_are_stated_once_and_of_unknown_names_none_counts() {
     // A file of another tool states none.
     let mut other = parse(b"{}").unwrap().meta().clone();
     other.add_key_variables(&known(&["XAI_API_KEY"]));
-    assert!(other.key_variables().is_empty() && other.keys().is_empty());
+    assert!(other.key_variables().is_empty() && other.top_level_keys().is_empty());
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn files_that_agentloom_writes_are_accepted() {
         let cassette = parse(text.as_bytes()).unwrap();
         assert!(!cassette.is_loomrec());
         assert_eq!(cassette.len(), 4);
-        assert_eq!(cassette.meta().keys()["_note"], json!([1]));
+        assert_eq!(cassette.meta().top_level_keys()["_note"], json!([1]));
     }
 }
 
@@ -222,7 +222,7 @@ fn any_entry() -> impl Strategy<Value = Entry> {
 
 fn any_name() -> impl Strategy<Value = EntryName> {
     prop_oneof![
-        "[a-e#é]{1,2}".prop_map(|id| EntryName::step(&id).unwrap()),
+        "[a-e#é]{1,2}".prop_map(|id| EntryName::from_step_id(&id).unwrap()),
         "[ab]".prop_map(|c| EntryName::Hash(RequestKey::parse(&c.repeat(64)).unwrap())),
     ]
 }
@@ -232,11 +232,11 @@ proptest! {
     fn text_of_any_cassette_reads_back_and_writes_the_same(entries in prop::collection::vec((any_name(), any_entry(), any::<bool>()), 0..8)) {
         let mut cassette = RecordingDocument::default();
         for (name, entry, first) in entries {
-            cassette.record(name, entry, first);
+            cassette.record_take(name, entry, first);
         }
-        let text = write(&cassette);
+        let text = write_document(&cassette);
         let back = parse(&text).unwrap();
-        prop_assert_eq!(String::from_utf8(write(&back)).unwrap(), String::from_utf8(text.clone()).unwrap());
+        prop_assert_eq!(String::from_utf8(write_document(&back)).unwrap(), String::from_utf8(text.clone()).unwrap());
         prop_assert_eq!(back.len(), cassette.len());
         // Python's reader, and therefore AgentLoom, sees the same values.
         let value: Value = serde_json::from_slice(&text).unwrap();
@@ -251,8 +251,8 @@ proptest! {
     #[test]
     fn cut_or_changed_recordings_never_make_it_panic(entry in any_entry(), cut in 0_usize..2000, byte: u8) {
         let mut cassette = RecordingDocument::default();
-        cassette.record(EntryName::step("a").unwrap(), entry, true);
-        let mut text = write(&cassette);
+        cassette.record_take(EntryName::from_step_id("a").unwrap(), entry, true);
+        let mut text = write_document(&cassette);
         let at = cut % text.len();
         prop_assert!(at == text.len() - 1 || parse(&text[..at]).is_err());
         text[at] = byte;

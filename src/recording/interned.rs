@@ -23,14 +23,15 @@ pub struct InternedBytes {
 impl InternedBytes {
     /// Returns the number of `text`, and whether this call added it.
     pub fn insert(&mut self, text: &[u8]) -> (u32, bool) {
-        if let Some(number) = self.find(text) {
+        if let Some(number) = self.find_number(text) {
             return (number, false);
         }
         let Self { bytes, ends, numbers, hashing } = self;
         let number = u32::try_from(ends.low.len()).unwrap_or(u32::MAX);
         bytes.extend_from_slice(text);
         ends.push(bytes.len());
-        let hash_of = |&number: &u32| hashing.hash_one(slice(bytes, ends, number).unwrap_or(&[]));
+        let hash_of =
+            |&number: &u32| hashing.hash_one(string_at(bytes, ends, number).unwrap_or(&[]));
         if let Some(numbers) = numbers.get_mut() {
             numbers.insert_unique(hash_of(&number), number, hash_of);
         }
@@ -39,7 +40,7 @@ impl InternedBytes {
 
     /// Reserves memory for a total of `count` short strings, if the allocator can provide it.
     pub fn reserve(&mut self, count: usize) {
-        self.numbers();
+        self.lookup_table();
         let Self { bytes, ends, numbers, hashing } = self;
         let more = count.saturating_sub(ends.low.len());
         // If this fails, the lists grow as they are filled.
@@ -47,7 +48,7 @@ impl InternedBytes {
         let _bytes = bytes.try_reserve_exact(more.saturating_mul(ROOM_FOR_EACH));
         if let Some(numbers) = numbers.get_mut() {
             let hash_of =
-                |&number: &u32| hashing.hash_one(slice(bytes, ends, number).unwrap_or(&[]));
+                |&number: &u32| hashing.hash_one(string_at(bytes, ends, number).unwrap_or(&[]));
             let _numbers = numbers.try_reserve(more, hash_of);
         }
     }
@@ -58,7 +59,7 @@ impl InternedBytes {
         self.numbers.take();
     }
 
-    fn numbers(&self) -> &HashTable<u32> {
+    fn lookup_table(&self) -> &HashTable<u32> {
         self.numbers.get_or_init(|| {
             let hash_of = |&number: &u32| self.hashing.hash_one(self.get(number).unwrap_or(&[]));
             let mut numbers = HashTable::with_capacity(self.len());
@@ -70,14 +71,14 @@ impl InternedBytes {
     }
 
     /// Returns the number of `text`, or `None` if it was not added.
-    pub fn find(&self, text: &[u8]) -> Option<u32> {
+    pub fn find_number(&self, text: &[u8]) -> Option<u32> {
         let is_text = |&number: &u32| self.get(number) == Some(text);
-        self.numbers().find(self.hashing.hash_one(text), is_text).copied()
+        self.lookup_table().find(self.hashing.hash_one(text), is_text).copied()
     }
 
     /// Returns the string with this number.
     pub fn get(&self, number: u32) -> Option<&[u8]> {
-        slice(&self.bytes, &self.ends, number)
+        string_at(&self.bytes, &self.ends, number)
     }
 
     /// Returns all strings in the order of their numbers.
@@ -114,7 +115,7 @@ impl Ends {
     }
 }
 
-fn slice<'a>(bytes: &'a [u8], ends: &Ends, number: u32) -> Option<&'a [u8]> {
+fn string_at<'a>(bytes: &'a [u8], ends: &Ends, number: u32) -> Option<&'a [u8]> {
     let number = number as usize;
     let from = match number.checked_sub(1) {
         Some(before) => ends.get(before)?,
@@ -146,12 +147,15 @@ mod tests {
         }
         assert_eq!(interned.len(), 500);
         assert_eq!(interned.get(7), Some(&b"text 7"[..]));
-        assert_eq!((interned.find(b"text 499"), interned.find(b"text 500")), (Some(499), None));
+        assert_eq!(
+            (interned.find_number(b"text 499"), interned.find_number(b"text 500")),
+            (Some(499), None)
+        );
         assert_eq!(interned.get(500), None);
         interned.forget_numbers();
-        assert_eq!(interned.find(b"text 499"), Some(499));
+        assert_eq!(interned.find_number(b"text 499"), Some(499));
         interned.forget_numbers();
         assert_eq!(interned.insert(b""), (500, true));
-        assert_eq!((interned.get(500), interned.find(b"")), (Some(&b""[..]), Some(500)));
+        assert_eq!((interned.get(500), interned.find_number(b"")), (Some(&b""[..]), Some(500)));
     }
 }

@@ -86,11 +86,11 @@ impl JsonStyle {
         }
         let core = bytes.strip_suffix(b"\n").unwrap_or(bytes);
         let value: Value = serde_json::from_slice(core).ok()?;
-        if depth(&value) > DEPTH_LIMIT {
+        if nesting_depth(&value) > DEPTH_LIMIT {
             return None;
         }
         let mut text = Vec::with_capacity(core.len() + 1);
-        let style = candidates(bytes).find(|style| {
+        let style = likely_styles(bytes).find(|style| {
             text.clear();
             write_value(&mut text, &value, *style, 0);
             text == core
@@ -99,7 +99,7 @@ impl JsonStyle {
     }
 
     /// Returns the value's text in this style.
-    pub(crate) fn write(self, value: &Value) -> Vec<u8> {
+    pub(crate) fn value_text(self, value: &Value) -> Vec<u8> {
         let mut out = Vec::new();
         write_value(&mut out, value, self, 0);
         if self.newline {
@@ -110,7 +110,7 @@ impl JsonStyle {
 }
 
 /// Returns the styles that a body may have, judged by its bytes. The likelier ones come first.
-pub(super) fn candidates(bytes: &[u8]) -> impl Iterator<Item = JsonStyle> {
+pub(super) fn likely_styles(bytes: &[u8]) -> impl Iterator<Item = JsonStyle> {
     let (core, newline) = match bytes.strip_suffix(b"\n") {
         Some(core) => (core, true),
         None => (bytes, false),
@@ -143,10 +143,10 @@ pub(crate) fn write_file_string(out: &mut Vec<u8>, text: &str) {
     write_string(out, text, false);
 }
 
-pub(super) fn depth(value: &Value) -> usize {
+pub(super) fn nesting_depth(value: &Value) -> usize {
     match value {
-        Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
-        Value::Object(map) => 1 + map.values().map(depth).max().unwrap_or(0),
+        Value::Array(items) => 1 + items.iter().map(nesting_depth).max().unwrap_or(0),
+        Value::Object(map) => 1 + map.values().map(nesting_depth).max().unwrap_or(0),
         _ => 0,
     }
 }
@@ -163,7 +163,7 @@ fn write_value(out: &mut Vec<u8>, value: &Value, style: JsonStyle, level: usize)
         Value::Object(map) => {
             out.push(b'{');
             for (index, (key, item)) in map.iter().enumerate() {
-                separate(out, style, level + 1, index == 0);
+                write_separator(out, style, level + 1, index == 0);
                 write_string(out, key, style.ascii);
                 let colon: &[u8] = match style.spacing {
                     JsonSpacing::Compact => b":",
@@ -172,7 +172,7 @@ fn write_value(out: &mut Vec<u8>, value: &Value, style: JsonStyle, level: usize)
                 out.extend_from_slice(colon);
                 write_value(out, item, style, level + 1);
             }
-            close(out, style, level);
+            write_closing_break(out, style, level);
             out.push(b'}');
         }
     }
@@ -190,10 +190,10 @@ fn write_array(out: &mut Vec<u8>, items: &[Value], style: JsonStyle, level: usiz
     };
     out.push(b'[');
     for (index, item) in items.iter().enumerate() {
-        separate(out, style, level + 1, index == 0);
+        write_separator(out, style, level + 1, index == 0);
         write_value(out, item, style, level + 1);
     }
-    close(out, style, level);
+    write_closing_break(out, style, level);
     out.push(b']');
 }
 
@@ -219,7 +219,7 @@ fn is_base64(value: &Value) -> bool {
         .is_some_and(|map| map.len() == 1 && map.get("base64").is_some_and(Value::is_string))
 }
 
-pub(super) fn separate(out: &mut Vec<u8>, style: JsonStyle, level: usize, first: bool) {
+pub(super) fn write_separator(out: &mut Vec<u8>, style: JsonStyle, level: usize, first: bool) {
     if !first {
         out.push(b',');
     }
@@ -227,17 +227,17 @@ pub(super) fn separate(out: &mut Vec<u8>, style: JsonStyle, level: usize, first:
         JsonSpacing::Compact => {}
         JsonSpacing::Spaced if first => {}
         JsonSpacing::Spaced => out.push(b' '),
-        JsonSpacing::Pretty | JsonSpacing::File => line(out, level),
+        JsonSpacing::Pretty | JsonSpacing::File => write_line_break(out, level),
     }
 }
 
-pub(super) fn close(out: &mut Vec<u8>, style: JsonStyle, level: usize) {
+pub(super) fn write_closing_break(out: &mut Vec<u8>, style: JsonStyle, level: usize) {
     if matches!(style.spacing, JsonSpacing::Pretty | JsonSpacing::File) {
-        line(out, level);
+        write_line_break(out, level);
     }
 }
 
-fn line(out: &mut Vec<u8>, level: usize) {
+fn write_line_break(out: &mut Vec<u8>, level: usize) {
     out.push(b'\n');
     out.resize(out.len() + 2 * level, b' ');
 }
@@ -252,7 +252,7 @@ pub(super) fn write_string(out: &mut Vec<u8>, text: &str, ascii: bool) {
             if special.is_empty() {
                 return out.push(b'"');
             }
-            rest = &special[escape(out, special, 0)..];
+            rest = &special[write_escape(out, special, 0)..];
         }
     }
     let mut clean = 0;
@@ -266,14 +266,14 @@ pub(super) fn write_string(out: &mut Vec<u8>, text: &str, ascii: bool) {
             continue;
         }
         out.extend_from_slice(&text.as_bytes()[clean..at]);
-        clean = at + escape(out, text, at);
+        clean = at + write_escape(out, text, at);
     }
     out.extend_from_slice(&text.as_bytes()[clean..]);
     out.push(b'"');
 }
 
 /// Escapes the character at `at`. Returns its length in the source.
-fn escape(out: &mut Vec<u8>, text: &str, at: usize) -> usize {
+fn write_escape(out: &mut Vec<u8>, text: &str, at: usize) -> usize {
     let short = match text.as_bytes()[at] {
         b'"' => b'"',
         b'\\' => b'\\',

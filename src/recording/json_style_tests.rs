@@ -5,7 +5,7 @@ use super::{JsonSpacing, JsonStyle, write_file_value};
 
 fn detected(text: &str) -> Option<String> {
     let (value, style) = JsonStyle::detect(text.as_bytes())?;
-    assert_eq!(style.write(&value), text.as_bytes());
+    assert_eq!(style.value_text(&value), text.as_bytes());
     Some(style.name().unwrap_or_default())
 }
 
@@ -105,9 +105,9 @@ proptest! {
     fn every_style_is_detected_from_its_own_text(value in any_json(), spacing in 0..3, ascii: bool, newline: bool) {
         let spacing = [JsonSpacing::Compact, JsonSpacing::Spaced, JsonSpacing::Pretty][spacing as usize];
         let style = JsonStyle { spacing, ascii, newline };
-        let text = style.write(&value);
+        let text = style.value_text(&value);
         let (back, found) = JsonStyle::detect(&text).expect("the text is one of ours");
-        prop_assert_eq!(found.write(&back), text);
+        prop_assert_eq!(found.value_text(&back), text);
         if let Some(name) = found.name() {
             prop_assert_eq!(JsonStyle::parse(&name), Some(found));
         }
@@ -124,7 +124,7 @@ proptest! {
     #[test]
     fn detection_never_panics_on_any_bytes(bytes: Vec<u8>) {
         if let Some((value, style)) = JsonStyle::detect(&bytes) {
-            prop_assert_eq!(style.write(&value), bytes);
+            prop_assert_eq!(style.value_text(&value), bytes);
         }
     }
 }

@@ -27,7 +27,7 @@ use self::precedence::{FAILED, POSITION, REPLACES};
 pub use self::precedence::{RunPosition, TakePrecedence};
 use super::body::{Chunk, ChunkLayout, ResponsePayload};
 use super::entry::{Entry, EntryReadError};
-use super::entry_field::{EntryError, rounded};
+use super::entry_field::{EntryError, round_milliseconds};
 use super::entry_name::EntryName;
 
 const TIMED: u8 = 2;
@@ -80,7 +80,7 @@ pub enum PackedError {
 
 /// Packs an entry. If `replaces` is set, it is the first take of its run, and takes the place of one
 /// that an earlier run left under the name.
-pub fn pack(name: &EntryName, replaces: bool, entry: &Entry) -> Vec<u8> {
+pub fn pack_entry(name: &EntryName, replaces: bool, entry: &Entry) -> Vec<u8> {
     let mut out = Vec::new();
     let precedence = match replaces {
         true => TakePrecedence::Replacing(RunPosition::default()),
@@ -103,19 +103,19 @@ pub fn pack_to(out: &mut Vec<u8>, name: &EntryName, precedence: TakePrecedence, 
     let upstream = entry.upstream.as_deref().filter(|upstream| !upstream.is_empty());
     let at_upstream = if upstream.is_some() { AT_UPSTREAM } else { 0 };
     let kind = timed | at_upstream | layout_code(layout) << LAYOUT_SHIFT;
-    out.push(POSITIONED | precedence.flags() | kind);
+    out.push(POSITIONED | precedence.to_flags() | kind);
     out.extend_from_slice(&precedence.position_bytes());
-    put(out, entry.session.as_deref().unwrap_or_default().as_bytes());
-    upstream.into_iter().for_each(|upstream| put(out, upstream.as_bytes()));
+    write_with_length(out, entry.session.as_deref().unwrap_or_default().as_bytes());
+    upstream.into_iter().for_each(|upstream| write_with_length(out, upstream.as_bytes()));
     match name {
-        EntryName::Step(id) => put(out, id.as_bytes()),
-        EntryName::Hash(key) => put(out, key.as_str().as_bytes()),
+        EntryName::Step(id) => write_with_length(out, id.as_bytes()),
+        EntryName::Hash(key) => write_with_length(out, key.as_str().as_bytes()),
     }
-    put(out, time.unwrap_or_default().as_bytes());
+    write_with_length(out, time.unwrap_or_default().as_bytes());
     let at = out.len();
     out.extend_from_slice(&[0; 4]);
     entry.write_head(out);
-    let head = count(out.len() - at - 4).to_le_bytes();
+    let head = written_length(out.len() - at - 4).to_le_bytes();
     out[at..at + 4].copy_from_slice(&head);
     out.extend_from_slice(&(request.len() as u64).to_le_bytes());
     put_rows(out, payload, entry.latency_ms, length);
@@ -129,7 +129,7 @@ pub fn pack_to(out: &mut Vec<u8>, name: &EntryName, precedence: TakePrecedence, 
 pub fn set_precedence(packed: &mut [u8], precedence: TakePrecedence) {
     let Some((flags, rest)) = packed.split_first_mut() else { return };
     let Some(position) = rest.first_chunk_mut() else { return };
-    *flags = *flags & !(REPLACES | FAILED) | precedence.flags();
+    *flags = *flags & !(REPLACES | FAILED) | precedence.to_flags();
     *position = precedence.position_bytes();
 }
 
@@ -137,8 +137,8 @@ pub fn set_precedence(packed: &mut [u8], precedence: TakePrecedence) {
 ///
 /// # Errors
 /// If the bytes that it reads are not those of a packed entry.
-pub fn peek(packed: &[u8]) -> Result<PackedHead, PackedError> {
-    PackedReader { rest: packed }.prefix().map(|(_, head)| head)
+pub fn read_head(packed: &[u8]) -> Result<PackedHead, PackedError> {
+    PackedReader { rest: packed }.read_prefix().map(|(_, head)| head)
 }
 
 /// Reads a packed entry as the file would hold it: with rounded times, and a body that arrived
@@ -146,23 +146,23 @@ pub fn peek(packed: &[u8]) -> Result<PackedHead, PackedError> {
 ///
 /// # Errors
 /// If the bytes are not a packed entry.
-pub fn unpack(packed: &[u8]) -> Result<(PackedHead, Entry), PackedError> {
+pub fn unpack_entry(packed: &[u8]) -> Result<(PackedHead, Entry), PackedError> {
     let mut reader = PackedReader { rest: packed };
-    let (flags, head) = reader.prefix()?;
-    let text = reader.run()?;
-    let mut entry = Entry::read(text).map_err(|why| match why {
+    let (flags, head) = reader.read_prefix()?;
+    let text = reader.read_with_length()?;
+    let mut entry = Entry::from_text(text).map_err(|why| match why {
         EntryReadError::Json(_) => PackedError::Json,
         EntryReadError::Entry(problem) => PackedError::Entry { problem: Box::new(problem) },
     })?;
-    let request = reader.long()?;
-    let rows = reader.rows()?;
-    let request = reader.take(usize::try_from(request).map_err(|_| PackedError::Length)?)?;
+    let request = reader.read_u64()?;
+    let rows = reader.read_rows()?;
+    let request = reader.take_bytes(usize::try_from(request).map_err(|_| PackedError::Length)?)?;
     match &mut entry.request {
         Some(known) => known.set_stored_body(Bytes::copy_from_slice(request)),
         None if request.is_empty() => {}
         None => return Err(PackedError::Length),
     }
-    let payload = payload(flags >> LAYOUT_SHIFT & 3, &rows, reader.rest)?;
+    let payload = unpack_payload(flags >> LAYOUT_SHIFT & 3, &rows, reader.rest)?;
     match &mut entry.response {
         Some(known) => known.payload = payload,
         None if rows.is_empty() => {}
@@ -177,7 +177,7 @@ pub fn unpack(packed: &[u8]) -> Result<(PackedHead, Entry), PackedError> {
 ///
 /// # Errors
 /// The errors of `read`.
-pub fn measure<E>(
+pub fn packed_length<E>(
     mut read: impl FnMut(u64, &mut [u8]) -> Result<bool, E>,
 ) -> Result<Option<u64>, E> {
     let mut flags = [0];
@@ -235,9 +235,9 @@ fn put_rows(
         Some(payload) if payload.layout() == ChunkLayout::Whole => 1,
         Some(payload) => payload.chunks().len(),
     };
-    out.extend_from_slice(&count(rows).to_le_bytes());
+    out.extend_from_slice(&written_length(rows).to_le_bytes());
     let mut row = |ms: f64, length: usize| {
-        out.extend_from_slice(&rounded(ms).to_le_bytes());
+        out.extend_from_slice(&round_milliseconds(ms).to_le_bytes());
         out.extend_from_slice(&(length as u64).to_le_bytes());
     };
     match payload.filter(|_| length > 0) {
@@ -251,7 +251,7 @@ fn put_rows(
     }
 }
 
-fn payload(
+fn unpack_payload(
     layout: u8,
     rows: &[(f64, usize)],
     bytes: &[u8],
@@ -282,13 +282,13 @@ fn layout_code(layout: ChunkLayout) -> u8 {
     }
 }
 
-fn put(out: &mut Vec<u8>, bytes: &[u8]) {
-    out.extend_from_slice(&count(bytes.len()).to_le_bytes());
+fn write_with_length(out: &mut Vec<u8>, bytes: &[u8]) {
+    out.extend_from_slice(&written_length(bytes.len()).to_le_bytes());
     out.extend_from_slice(bytes);
 }
 
 /// Returns a length as it is written. No head or name has 4 GiB; one would be read back as damaged.
-fn count(length: usize) -> u32 {
+fn written_length(length: usize) -> u32 {
     u32::try_from(length).unwrap_or(u32::MAX)
 }
 
@@ -299,21 +299,23 @@ struct PackedReader<'a> {
 
 impl<'a> PackedReader<'a> {
     /// Reads the flags, and everything before the entry's head.
-    fn prefix(&mut self) -> Result<(u8, PackedHead), PackedError> {
-        let [flags] = self.array()?;
+    fn read_prefix(&mut self) -> Result<(u8, PackedHead), PackedError> {
+        let [flags] = self.read_array()?;
         let (mut failures, mut takes, mut session, mut upstream) = (0, 0, "", "");
         if flags & POSITIONED != 0 {
             (failures, takes) =
-                (u32::from_le_bytes(self.array()?), u32::from_le_bytes(self.array()?));
-            session = self.text()?;
+                (u32::from_le_bytes(self.read_array()?), u32::from_le_bytes(self.read_array()?));
+            session = self.read_text()?;
             if flags & AT_UPSTREAM != 0 {
-                upstream = self.text()?;
+                upstream = self.read_text()?;
             }
         }
-        let name = self.text()?;
-        let time = self.text()?;
+        let name = self.read_text()?;
+        let time = self.read_text()?;
         let name = match EntryName::of_key(name) {
-            (EntryName::Step(id), _) => EntryName::step(&id).map_err(|_| PackedError::Name)?,
+            (EntryName::Step(id), _) => {
+                EntryName::from_step_id(&id).map_err(|_| PackedError::Name)?
+            }
             (name, 1) => name,
             _ => return Err(PackedError::Name),
         };
@@ -324,42 +326,42 @@ impl<'a> PackedReader<'a> {
         Ok((flags, PackedHead { name, precedence, session, upstream, recorded_at }))
     }
 
-    fn rows(&mut self) -> Result<Vec<(f64, usize)>, PackedError> {
-        let count = u32::from_le_bytes(self.array()?) as usize;
+    fn read_rows(&mut self) -> Result<Vec<(f64, usize)>, PackedError> {
+        let count = u32::from_le_bytes(self.read_array()?) as usize;
         if count > self.rest.len() / 16 {
             return Err(PackedError::Length);
         }
         let mut rows = Vec::with_capacity(count);
         for _ in 0..count {
-            let ms = f64::from_le_bytes(self.array()?);
+            let ms = f64::from_le_bytes(self.read_array()?);
             if !ms.is_finite() {
                 return Err(PackedError::Layout);
             }
-            rows.push((ms, usize::try_from(self.long()?).map_err(|_| PackedError::Length)?));
+            rows.push((ms, usize::try_from(self.read_u64()?).map_err(|_| PackedError::Length)?));
         }
         Ok(rows)
     }
 
-    fn text(&mut self) -> Result<&'a str, PackedError> {
-        std::str::from_utf8(self.run()?).map_err(|_| PackedError::Name)
+    fn read_text(&mut self) -> Result<&'a str, PackedError> {
+        std::str::from_utf8(self.read_with_length()?).map_err(|_| PackedError::Name)
     }
 
-    fn run(&mut self) -> Result<&'a [u8], PackedError> {
-        let length = u32::from_le_bytes(self.array()?);
-        self.take(length as usize)
+    fn read_with_length(&mut self) -> Result<&'a [u8], PackedError> {
+        let length = u32::from_le_bytes(self.read_array()?);
+        self.take_bytes(length as usize)
     }
 
-    fn long(&mut self) -> Result<u64, PackedError> {
-        Ok(u64::from_le_bytes(self.array()?))
+    fn read_u64(&mut self) -> Result<u64, PackedError> {
+        Ok(u64::from_le_bytes(self.read_array()?))
     }
 
-    fn array<const N: usize>(&mut self) -> Result<[u8; N], PackedError> {
+    fn read_array<const N: usize>(&mut self) -> Result<[u8; N], PackedError> {
         let (head, rest) = self.rest.split_first_chunk().ok_or(PackedError::Length)?;
         self.rest = rest;
         Ok(*head)
     }
 
-    fn take(&mut self, length: usize) -> Result<&'a [u8], PackedError> {
+    fn take_bytes(&mut self, length: usize) -> Result<&'a [u8], PackedError> {
         let (head, rest) = self.rest.split_at_checked(length).ok_or(PackedError::Length)?;
         self.rest = rest;
         Ok(head)

@@ -11,7 +11,7 @@ use loomrec_provider::{TokenUsage, ToolCall};
 
 fn any_name() -> impl Strategy<Value = EntryName> {
     prop_oneof![
-        "[a-e#é \"]{1,9}".prop_map(|id| EntryName::step(&id).unwrap()),
+        "[a-e#é \"]{1,9}".prop_map(|id| EntryName::from_step_id(&id).unwrap()),
         "[ab]".prop_map(|c| EntryName::Hash(RequestKey::parse(&c.repeat(64)).unwrap())),
     ]
 }
@@ -163,10 +163,10 @@ pub(crate) fn any_entry() -> impl Strategy<Value = Entry> {
 
 #[test]
 fn head_tells_the_name_and_the_time_without_reading_the_entry() {
-    let name = EntryName::step("plan").unwrap();
+    let name = EntryName::from_step_id("plan").unwrap();
     let text = |text: &str| Some(text.to_owned());
     let entry = Entry { recorded_at: text("t1"), session: text("s1"), ..Entry::default() };
-    let mut packed = pack(&name, true, &entry);
+    let mut packed = pack_entry(&name, true, &entry);
     let precedence = TakePrecedence::Replacing(RunPosition::default());
     let head = PackedHead {
         name,
@@ -175,64 +175,64 @@ fn head_tells_the_name_and_the_time_without_reading_the_entry() {
         upstream: None,
         recorded_at: text("t1"),
     };
-    assert_eq!(peek(&packed), Ok(head.clone()));
-    assert_eq!(unpack(&packed), Ok((head, entry)));
+    assert_eq!(read_head(&packed), Ok(head.clone()));
+    assert_eq!(unpack_entry(&packed), Ok((head, entry)));
     packed.push(0);
-    assert_eq!(unpack(&packed), Err(PackedError::Length));
+    assert_eq!(unpack_entry(&packed), Err(PackedError::Length));
 }
 
 #[test]
 fn name_that_cannot_stand_in_a_recording_is_refused() {
     for name in ["", "_version", &format!("{}#2", "a".repeat(64)), &"x".repeat(300)] {
-        let packed = pack(&EntryName::Step(name.to_owned()), false, &Entry::default());
-        assert_eq!(peek(&packed), Err(PackedError::Name), "{name}");
-        assert_eq!(unpack(&packed), Err(PackedError::Name), "{name}");
+        let packed = pack_entry(&EntryName::Step(name.to_owned()), false, &Entry::default());
+        assert_eq!(read_head(&packed), Err(PackedError::Name), "{name}");
+        assert_eq!(unpack_entry(&packed), Err(PackedError::Name), "{name}");
     }
 }
 
 #[test]
 fn head_that_is_no_entry_is_refused() {
-    let name = EntryName::step("plan").unwrap();
+    let name = EntryName::from_step_id("plan").unwrap();
     let entry = Entry { fault: Some(json!("hang")), ..Entry::default() };
-    let error = unpack(&pack(&name, false, &entry)).unwrap_err();
+    let error = unpack_entry(&pack_entry(&name, false, &entry)).unwrap_err();
     assert!(error.to_string().contains("/fault must be an object"), "{error}");
 }
 
 proptest! {
     #[test]
     fn what_is_unpacked_is_what_the_file_would_hold(name in any_name(), replaces: bool, entry in any_entry()) {
-        let packed = pack(&name, replaces, &entry);
+        let packed = pack_entry(&name, replaces, &entry);
         let position = TakePrecedence::Replacing(RunPosition::default());
         let precedence = if replaces { position } else { TakePrecedence::Further };
         let session = entry.session.clone().filter(|session| !session.is_empty());
         let upstream = entry.upstream.clone().filter(|upstream| !upstream.is_empty());
         let recorded_at = entry.recorded_at.clone();
         let head = PackedHead { name, precedence, session, upstream, recorded_at };
-        prop_assert_eq!(peek(&packed), Ok(head.clone()));
+        prop_assert_eq!(read_head(&packed), Ok(head.clone()));
         let filed = Entry::parse(&entry.to_json()).unwrap();
-        prop_assert_eq!(unpack(&packed), Ok((head, filed.clone())));
-        prop_assert_eq!(unpack(&pack(&filed_name(), replaces, &filed)).unwrap().1, filed);
+        prop_assert_eq!(unpack_entry(&packed), Ok((head, filed.clone())));
+        prop_assert_eq!(unpack_entry(&pack_entry(&filed_name(), replaces, &filed)).unwrap().1, filed);
     }
 
     #[test]
     fn cut_or_changed_bytes_never_make_it_panic(entry in any_entry(), at: prop::sample::Index, byte: u8, bytes: Vec<u8>) {
-        let mut packed = pack(&filed_name(), true, &entry);
+        let mut packed = pack_entry(&filed_name(), true, &entry);
         let at = at.index(packed.len());
-        prop_assert!(unpack(&packed[..at]).is_err());
-        let _ = peek(&packed[..at]);
+        prop_assert!(unpack_entry(&packed[..at]).is_err());
+        let _ = read_head(&packed[..at]);
         packed[at] = byte;
-        let _ = (peek(&packed), unpack(&packed), peek(&bytes), unpack(&bytes));
+        let _ = (read_head(&packed), unpack_entry(&packed), read_head(&bytes), unpack_entry(&bytes));
     }
 }
 
 fn filed_name() -> EntryName {
-    EntryName::step("a").unwrap()
+    EntryName::from_step_id("a").unwrap()
 }
 
 #[test]
 fn precedence_is_read_back_and_changes_nothing_else() {
     let entry = Entry { content: Some("x".to_owned()), ..Entry::default() };
-    let mut packed = pack(&EntryName::step("s").unwrap(), false, &entry);
+    let mut packed = pack_entry(&EntryName::from_step_id("s").unwrap(), false, &entry);
     let length = packed.len();
     let at = |failures, takes, failed| {
         TakePrecedence::Replacing(RunPosition { failures, takes, failed })
@@ -245,20 +245,20 @@ fn precedence_is_read_back_and_changes_nothing_else() {
         TakePrecedence::Further,
     ] {
         set_precedence(&mut packed, precedence);
-        assert_eq!(peek(&packed).unwrap().precedence, precedence);
-        assert_eq!((unpack(&packed).unwrap().1, packed.len()), (entry.clone(), length));
+        assert_eq!(read_head(&packed).unwrap().precedence, precedence);
+        assert_eq!((unpack_entry(&packed).unwrap().1, packed.len()), (entry.clone(), length));
     }
 }
 
 #[test]
 fn entry_that_an_earlier_version_logged_is_read() {
-    let name = EntryName::step("plan").unwrap();
+    let name = EntryName::from_step_id("plan").unwrap();
     let entry = Entry { recorded_at: Some("t1".to_owned()), ..Entry::default() };
-    let packed = pack(&name, true, &entry);
+    let packed = pack_entry(&name, true, &entry);
     // Without the position and the session.
     let mut older = vec![packed[0] & !POSITIONED];
     older.extend_from_slice(&packed[1 + POSITION + 4..]);
-    assert_eq!(unpack(&older), unpack(&packed));
+    assert_eq!(unpack_entry(&older), unpack_entry(&packed));
     for (bytes, length) in [(&older, older.len()), (&packed, packed.len())] {
         let read = |at: u64, buffer: &mut [u8]| -> Result<bool, ()> {
             let found = bytes.get(at as usize..).and_then(|rest| rest.get(..buffer.len()));
@@ -267,6 +267,6 @@ fn entry_that_an_earlier_version_logged_is_read() {
             }
             Ok(found.is_some())
         };
-        assert_eq!(measure(read), Ok(Some(length as u64)));
+        assert_eq!(packed_length(read), Ok(Some(length as u64)));
     }
 }

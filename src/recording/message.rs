@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 use super::audio_note::AudioNote;
 use super::body::{LONGEST_MS, decode_bytes, encode_bytes};
-use super::entry_field::{entry_fields, milliseconds, rounded};
+use super::entry_field::{entry_fields, milliseconds_json, round_milliseconds};
 use loomrec_identity::typed_field::{FieldError, FieldReader};
 
 /// The close code of a connection that ended with a close frame without a code.
@@ -71,7 +71,7 @@ impl MessageSender {
 impl RecordedMessage {
     /// Returns a message at this time, rounded as the file holds it.
     pub fn new(sender: MessageSender, at_ms: f64, payload: MessagePayload) -> Self {
-        let at_ms = rounded(at_ms.clamp(0.0, LONGEST_MS));
+        let at_ms = round_milliseconds(at_ms.clamp(0.0, LONGEST_MS));
         Self { sender, at_ms, payload, audio: None }
     }
 
@@ -79,7 +79,7 @@ impl RecordedMessage {
     pub fn to_json(&self) -> Value {
         let mut out = Map::new();
         out.insert("from".into(), self.sender.as_str().into());
-        out.insert("ms".into(), milliseconds(self.at_ms));
+        out.insert("ms".into(), milliseconds_json(self.at_ms));
         match &self.payload {
             MessagePayload::Text(text) if text.is_empty() => {
                 out.insert("text".into(), "".into());
@@ -103,43 +103,44 @@ impl RecordedMessage {
 
     /// Reads the messages of an entry.
     pub(super) fn decode_list(fields: FieldReader<'_>) -> Result<Vec<Self>, FieldError> {
-        let messages = fields.list("messages", "a list of messages")?.unwrap_or_default();
+        let messages = fields.read_list("messages", "a list of messages")?.unwrap_or_default();
         let message = |(index, value): (usize, &Value)| {
             let place = format!("/messages/{index}");
-            Self::decode(entry_fields(value, &place)?)
+            Self::from_fields(entry_fields(value, &place)?)
         };
         messages.iter().enumerate().map(message).collect()
     }
 
-    fn decode(fields: FieldReader<'_>) -> Result<Self, FieldError> {
-        let sender = match fields.text("from")?.as_deref() {
+    fn from_fields(fields: FieldReader<'_>) -> Result<Self, FieldError> {
+        let sender = match fields.read_text("from")?.as_deref() {
             Some("client") => MessageSender::Client,
             Some("server") => MessageSender::Server,
-            _ => return Err(fields.wrong("from", "`client` or `server`")),
+            _ => return Err(fields.wrong_value("from", "`client` or `server`")),
         };
         let expected = "milliseconds, from 0 to an hour";
-        let at_ms = fields.number("ms", 0.0..=LONGEST_MS, expected)?;
-        let at_ms = at_ms.ok_or_else(|| fields.wrong("ms", expected))?;
+        let at_ms = fields.read_number("ms", 0.0..=LONGEST_MS, expected)?;
+        let at_ms = at_ms.ok_or_else(|| fields.wrong_value("ms", expected))?;
         let expected = "a close code from 1000 to 4999";
-        let close = fields.digits("close", 1000..=4999, expected)?;
+        let close = fields.read_integer("close", 1000..=4999, expected)?;
         let held = decode_bytes(fields)?;
         let payload = match (close.and_then(|code| u16::try_from(code).ok()), held) {
-            (Some(code), None) => {
-                MessagePayload::Close { code, reason: fields.text("reason")?.unwrap_or_default() }
-            }
-            (None, Some(bytes)) if fields.present("base64").is_some() => {
+            (Some(code), None) => MessagePayload::Close {
+                code,
+                reason: fields.read_text("reason")?.unwrap_or_default(),
+            },
+            (None, Some(bytes)) if fields.value_or_null("base64").is_some() => {
                 MessagePayload::Binary(bytes)
             }
             (None, Some(text)) => MessagePayload::Text(text),
             _ => {
                 let expected = "the only one of `body`, `text`, `base64` and `close`";
-                return Err(fields.wrong("close", expected));
+                return Err(fields.wrong_value("close", expected));
             }
         };
-        let audio = AudioNote::decode(fields)?;
+        let audio = AudioNote::from_fields(fields)?;
         let is_of_client = sender == MessageSender::Client;
         if audio.is_some() && (!is_of_client || matches!(payload, MessagePayload::Close { .. })) {
-            return Err(fields.wrong("audio", "in a text or binary message of the client"));
+            return Err(fields.wrong_value("audio", "in a text or binary message of the client"));
         }
         Ok(Self { sender, at_ms, payload, audio })
     }
@@ -156,7 +157,7 @@ impl MessagePayload {
     }
 
     /// Returns the bytes of a text or binary message; the reason of a close.
-    pub fn bytes(&self) -> &[u8] {
+    pub fn as_bytes(&self) -> &[u8] {
         match self {
             Self::Text(bytes) | Self::Binary(bytes) => bytes,
             Self::Close { reason, .. } => reason.as_bytes(),
@@ -200,10 +201,10 @@ pub(crate) mod tests {
             json!({ "from": "server", "ms": 5.0, "close": 1000, "reason": "done" })
         );
         assert_eq!(Entry::parse(&value).unwrap(), entry);
-        assert_eq!(Entry::read(&entry.to_text()).unwrap(), entry);
+        assert_eq!(Entry::from_text(&entry.to_text()).unwrap(), entry);
         let (name, _) = crate::EntryName::of_key("step");
-        let packed = crate::log_codec::pack(&name, false, &entry);
-        assert_eq!(crate::log_codec::unpack(&packed).unwrap().1, entry);
+        let packed = crate::log_codec::pack_entry(&name, false, &entry);
+        assert_eq!(crate::log_codec::unpack_entry(&packed).unwrap().1, entry);
     }
 
     #[test]

@@ -65,7 +65,7 @@ impl RecordingMeta {
     }
 
     /// Returns the metadata of a recording whose entries wait for something.
-    pub fn waiting(rules: &IdentityRules, waiting: PendingKind) -> Self {
+    pub fn for_pending(rules: &IdentityRules, waiting: PendingKind) -> Self {
         let mut meta = Self::new(rules);
         if let Some(Value::Object(own)) = meta.keys.get_mut(LOOMREC) {
             own.insert("pending".into(), waiting.name().into());
@@ -86,7 +86,7 @@ impl RecordingMeta {
     pub fn parse(keys: Map<String, Value>) -> Result<Self, FormatError> {
         let fields = FieldReader::new(&keys, "", STYLE);
         check_version(fields)?;
-        let own = fields.object(LOOMREC, "an object").map_err(FormatError::Meta)?;
+        let own = fields.read_object(LOOMREC, "an object").map_err(FormatError::Meta)?;
         let own = own.map(|own| FieldReader::new(own, "/_loomrec", STYLE));
         let rules = own.map(read_rules).transpose()?;
         let key_variables = own.map(read_key_variables).transpose().map_err(FormatError::Meta)?;
@@ -139,7 +139,7 @@ impl RecordingMeta {
     }
 
     /// Returns the top-level `_` keys in order.
-    pub fn keys(&self) -> &Map<String, Value> {
+    pub fn top_level_keys(&self) -> &Map<String, Value> {
         &self.keys
     }
 
@@ -170,7 +170,7 @@ impl RecordingMeta {
 }
 
 fn loomrec_json(rules: &IdentityRules) -> Value {
-    let ignore: Vec<String> = rules.ignore().iter().map(PlacePattern::to_string).collect();
+    let ignore: Vec<String> = rules.ignored_places().iter().map(PlacePattern::to_string).collect();
     let mut identity = json!({ "version": 1, "ignore": ignore });
     for (member, names) in
         [("headers", rules.headers()), ("ignore_headers", rules.ignored_headers())]
@@ -180,13 +180,16 @@ fn loomrec_json(rules: &IdentityRules) -> Value {
             identity["version"] = VERSION_WITH_HEADERS.into();
         }
     }
-    if !rules.normalize().is_empty() {
-        identity["normalize"] = rules.normalize().iter().map(NormalizeRule::to_string).collect();
+    if !rules.normalize_rules().is_empty() {
+        identity["normalize"] =
+            rules.normalize_rules().iter().map(NormalizeRule::to_string).collect();
     }
     if !rules.redactions().is_empty() {
         identity["redact"] = json!(rules.redactions());
     }
-    if !rules.normalize().is_empty() || rules.ignore().iter().any(PlacePattern::is_extended) {
+    if !rules.normalize_rules().is_empty()
+        || rules.ignored_places().iter().any(PlacePattern::is_extended)
+    {
         identity["version"] = VERSION_WITH_PATTERNS.into();
     }
     json!({ "format": "1.0", "identity": identity })
@@ -195,16 +198,16 @@ fn loomrec_json(rules: &IdentityRules) -> Value {
 /// Reads the names of key variables. Of names that are not known, none counts.
 fn read_key_variables(own: FieldReader<'_>) -> Result<KeyVariables, FieldError> {
     let expected = "a list of at most 256 names of variables";
-    let names = own.list(KEY_VARIABLES, expected)?.unwrap_or_default();
+    let names = own.read_list(KEY_VARIABLES, expected)?.unwrap_or_default();
     let texts: Option<Vec<&str>> = names.iter().map(Value::as_str).collect();
     let texts = texts.filter(|texts| texts.len() <= RecordingMeta::MOST_RULES);
-    let texts = texts.ok_or_else(|| own.wrong(KEY_VARIABLES, expected))?;
+    let texts = texts.ok_or_else(|| own.wrong_value(KEY_VARIABLES, expected))?;
     Ok(KeyVariables::known_among(texts))
 }
 
 /// Checks the version: it is absent, null, or a whole number of at least 2.
 fn check_version(fields: FieldReader<'_>) -> Result<(), FormatError> {
-    let wrong = |expected, found| bad("/_version", expected, found);
+    let wrong = |expected, found| unexpected_field("/_version", expected, found);
     let digits = match fields.get("_version") {
         None => return Ok(()),
         Some(Value::Number(number)) => number.as_str(),
@@ -221,23 +224,24 @@ fn check_version(fields: FieldReader<'_>) -> Result<(), FormatError> {
 }
 
 fn read_rules(own: FieldReader<'_>) -> Result<IdentityRules, FormatError> {
-    match own.present("format") {
+    match own.value_or_null("format") {
         None => {}
         Some(Value::String(format)) => check_format(format)?,
-        Some(_) => return Err(FormatError::Meta(own.wrong("format", "a string"))),
+        Some(_) => return Err(FormatError::Meta(own.wrong_value("format", "a string"))),
     }
-    let Some(identity) = own.object("identity", "an object").map_err(FormatError::Meta)? else {
+    let Some(identity) = own.read_object("identity", "an object").map_err(FormatError::Meta)?
+    else {
         return Ok(IdentityRules::default());
     };
     let identity = FieldReader::new(identity, "/_loomrec/identity", STYLE);
-    let version = match identity.present("version").map(Value::as_u64) {
+    let version = match identity.value_or_null("version").map(Value::as_u64) {
         None => 1,
         Some(Some(version @ 1..=IDENTITY_VERSION)) => version,
         Some(Some(newer)) if newer > IDENTITY_VERSION => {
             return Err(FormatError::NewerFormat { found: format!("identity version {newer}") });
         }
         Some(_) => {
-            return Err(FormatError::Meta(identity.wrong("version", "the number 1, 2 or 3")));
+            return Err(FormatError::Meta(identity.wrong_value("version", "the number 1, 2 or 3")));
         }
     };
     read_exceptions(identity, version).map_err(FormatError::Meta)
@@ -256,10 +260,10 @@ fn read_exceptions(identity: FieldReader<'_>, version: u64) -> Result<IdentityRu
 /// Reads the patterns of what is redacted.
 fn read_redactions(identity: FieldReader<'_>) -> Result<Vec<String>, FieldError> {
     let expected = "a list of at most 256 regular expressions";
-    let wrong = |found| FieldError::unexpected(identity.place("redact"), expected, found);
-    let patterns = identity.list("redact", expected)?.unwrap_or_default();
+    let wrong = |found| FieldError::unexpected(identity.field_place("redact"), expected, found);
+    let patterns = identity.read_list("redact", expected)?.unwrap_or_default();
     if patterns.len() > RecordingMeta::MOST_RULES {
-        return Err(identity.wrong("redact", expected));
+        return Err(identity.wrong_value("redact", expected));
     }
     let text = |value: &Value| match value.as_str() {
         Some(text) => Ok(text.to_owned()),
@@ -275,11 +279,11 @@ fn read_redactions(identity: FieldReader<'_>) -> Result<Vec<String>, FieldError>
 /// Reads the rules for what clients make anew.
 fn read_normalize(identity: FieldReader<'_>) -> Result<Vec<NormalizeRule>, FieldError> {
     let expected = "a list of at most 256 rules, such as \"/metadata/user_id: uuid\"";
-    let rules = identity.list("normalize", expected)?.unwrap_or_default();
+    let rules = identity.read_list("normalize", expected)?.unwrap_or_default();
     if rules.len() > RecordingMeta::MOST_RULES {
-        return Err(identity.wrong("normalize", expected));
+        return Err(identity.wrong_value("normalize", expected));
     }
-    let wrong = |found| FieldError::unexpected(identity.place("normalize"), expected, found);
+    let wrong = |found| FieldError::unexpected(identity.field_place("normalize"), expected, found);
     let read = |value: &Value| match value.as_str() {
         Some(text) => Ok(NormalizeRule::of_recording(text)),
         None => Err(wrong(value_kind(value).to_owned())),
@@ -291,8 +295,9 @@ fn read_normalize(identity: FieldReader<'_>) -> Result<Vec<NormalizeRule>, Field
 /// any other.
 fn read_ignore(identity: FieldReader<'_>, version: u64) -> Result<Vec<PlacePattern>, FieldError> {
     let expected = "a list of JSON pointers";
-    let wrong = |expected, found| FieldError::unexpected(identity.place("ignore"), expected, found);
-    let ignore = identity.list("ignore", expected)?.unwrap_or_default();
+    let wrong =
+        |expected, found| FieldError::unexpected(identity.field_place("ignore"), expected, found);
+    let ignore = identity.read_list("ignore", expected)?.unwrap_or_default();
     if ignore.len() > RecordingMeta::MOST_RULES {
         let found = format!("a list of {}", ignore.len());
         return Err(wrong("a list of at most 256 JSON pointers", found));
@@ -316,10 +321,10 @@ fn read_names(
     read: fn(&str) -> Result<String, &'static str>,
 ) -> Result<Vec<String>, FieldError> {
     let expected = "a list of at most 256 names of headers";
-    let wrong = |found| FieldError::unexpected(identity.place(member), expected, found);
-    let names = identity.list(member, expected)?.unwrap_or_default();
+    let wrong = |found| FieldError::unexpected(identity.field_place(member), expected, found);
+    let names = identity.read_list(member, expected)?.unwrap_or_default();
     if names.len() > RecordingMeta::MOST_RULES {
-        return Err(identity.wrong(member, expected));
+        return Err(identity.wrong_value(member, expected));
     }
     let name = |value: &Value| match value.as_str().map(|name| (name, read(name))) {
         Some((_, Ok(name))) => Ok(name),
@@ -336,10 +341,10 @@ fn check_format(format: &str) -> Result<(), FormatError> {
             Err(FormatError::NewerFormat { found: format!("format {format}") })
         }
         Some(FORMAT_MAJOR) => Ok(()),
-        _ => Err(bad("/_loomrec/format", "`1.0`", "another string")),
+        _ => Err(unexpected_field("/_loomrec/format", "`1.0`", "another string")),
     }
 }
 
-fn bad(place: &str, expected: &str, found: &str) -> FormatError {
+fn unexpected_field(place: &str, expected: &str, found: &str) -> FormatError {
     FormatError::Meta(FieldError::unexpected(place, expected, found))
 }

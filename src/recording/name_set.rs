@@ -18,8 +18,8 @@ impl NameSet {
     }
 
     /// Returns the number of a name, or `None` if it was not added.
-    pub fn find(&self, name: &EntryName) -> Option<u32> {
-        with_bytes(name, |bytes| self.0.find(bytes))
+    pub fn find_number(&self, name: &EntryName) -> Option<u32> {
+        with_bytes(name, |bytes| self.0.find_number(bytes))
     }
 
     /// Reserves memory for a total of `count` names.
@@ -80,7 +80,7 @@ mod tests {
         }
         for (at, name) in all.iter().enumerate() {
             assert_eq!(
-                (names.insert(name), names.find(name)),
+                (names.insert(name), names.find_number(name)),
                 ((at as u32, false), Some(at as u32))
             );
             assert_eq!(names.get(at as u32).as_ref(), Some(name));

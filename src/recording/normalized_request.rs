@@ -16,7 +16,8 @@ use loomrec_identity::{
     RunValueFinder, RunValues, TextRole, header, subprotocol,
 };
 use loomrec_provider::{
-    CALL_REFERENCES, Operation, RecognisedCall, RequestHead, RpcMethod, recognise, text_roles,
+    CALL_REFERENCES, Operation, RecognisedCall, RequestHead, RpcMethod, recognise_request,
+    text_roles,
 };
 
 /// One request on its way to an engine.
@@ -58,7 +59,7 @@ pub enum RequestClient {
 
 impl NormalizedRequest {
     /// Returns the preset of its client, if that is known. Reads the instructions if need be.
-    pub fn preset(&self) -> Option<&'static ClientPreset> {
+    pub fn client_preset(&self) -> Option<&'static ClientPreset> {
         match self.client {
             RequestClient::Known(preset) => Some(preset),
             RequestClient::Unknown => None,
@@ -71,7 +72,7 @@ impl NormalizedRequest {
         let body = loomrec_identity::parse(body).ok()?;
         let texts = text_roles(&body).into_iter();
         let mut texts = texts.filter(|(role, _)| *role == TextRole::System);
-        let text = texts.find_map(|(_, place)| body.pointer(&place)?.as_str())?;
+        let text = texts.find_map(|(_, place)| body.value_at(&place)?.as_str())?;
         ClientPreset::of_instructions(&text)
     }
 
@@ -81,7 +82,7 @@ impl NormalizedRequest {
     pub fn new(upstream: String, request: RecordedRequest, rules: &[IdentityRules]) -> Self {
         let body = loomrec_identity::parse(&request.body).ok();
         let call = request.recognise_parsed(body.as_ref());
-        let parts = request.parts(&call);
+        let parts = request.key_parts(&call);
         let mut keys: Vec<(IdentityRules, RequestKey)> = Vec::with_capacity(rules.len());
         for rules in rules {
             if keys.iter().all(|(known, _)| known != rules) {
@@ -94,7 +95,7 @@ impl NormalizedRequest {
 
     /// As [`Self::new`], if the call and the key under `rules` are known already. The request is
     /// not parsed.
-    pub fn recalled(
+    pub fn with_known_key(
         upstream: String,
         request: RecordedRequest,
         call: RecognisedCall,
@@ -126,9 +127,9 @@ impl NormalizedRequest {
 
     /// Returns the key of the request under `rules`. It was computed already if the request was
     /// observed with these rules.
-    pub fn key(&self, rules: &IdentityRules) -> RequestKey {
+    pub fn key_under(&self, rules: &IdentityRules) -> RequestKey {
         let known = self.keys.iter().find(|(known, _)| known == rules);
-        known.map_or_else(|| self.request.key(&self.call, rules), |(_, key)| key.clone())
+        known.map_or_else(|| self.request.compute_key(&self.call, rules), |(_, key)| key.clone())
     }
 }
 
@@ -138,7 +139,7 @@ impl RecordedRequest {
     /// [without credentials](loomrec_identity::QueryRules::stored). Names of headers must be in
     /// lower case. Of headers that are not stored, only the names are kept. Headers in `named` are
     /// always stored.
-    pub fn head<'a>(
+    pub fn redacted_head<'a>(
         redactor: &Redactor,
         secrets: &CallCredentials,
         placeholders: &mut Placeholders,
@@ -146,7 +147,8 @@ impl RecordedRequest {
         (path, query): (&str, &str),
         (named, headers): (&[String], impl Iterator<Item = (&'a str, Cow<'a, str>)>),
     ) -> Self {
-        let is_stored = |name: &str| redact::stores(name) || named.iter().any(|it| it == name);
+        let is_stored =
+            |name: &str| redact::is_stored_header(name) || named.iter().any(|it| it == name);
         let method = redactor.redact_value(method, secrets, placeholders);
         let path = redactor.redact_path(path, secrets, placeholders);
         let query = redactor.redact_query(query, secrets, placeholders);
@@ -184,7 +186,7 @@ impl RecordedRequest {
     }
 
     /// Recognises the call that this request makes.
-    pub fn recognise(&self) -> RecognisedCall {
+    pub fn recognise_call(&self) -> RecognisedCall {
         self.recognise_parsed(loomrec_identity::parse(&self.body).ok().as_ref())
     }
 
@@ -193,7 +195,7 @@ impl RecordedRequest {
     pub fn recognise_with_key(&self, rules: &IdentityRules) -> (RecognisedCall, RequestKey) {
         let body = loomrec_identity::parse(&self.body).ok();
         let call = self.recognise_parsed(body.as_ref());
-        let key = RequestKey::of_parsed(&self.parts(&call), body.as_ref(), rules);
+        let key = RequestKey::of_parsed(&self.key_parts(&call), body.as_ref(), rules);
         (call, key)
     }
 
@@ -202,7 +204,7 @@ impl RecordedRequest {
         let field = |name: &str| body.and_then(|json| json.get(name));
         let model = field("model").and_then(|value| value.as_str().map(|text| text.into_owned()));
         let rpc = self.rpc_method(body);
-        recognise(&RequestHead {
+        recognise_request(&RequestHead {
             method: &self.method,
             path: &self.path,
             query: &self.query,
@@ -217,7 +219,7 @@ impl RecordedRequest {
     /// Returns what the request asks for, if it may be one in JSON-RPC.
     fn rpc_method(&self, body: Option<&Json<'_>>) -> Option<RpcMethod> {
         if self.method == "POST" {
-            return RpcMethod::read(body?);
+            return RpcMethod::from_body(body?);
         }
         let names = self.headers.iter().map(|(name, _)| name.as_str());
         RpcMethod::of_head(&self.method, names.chain(self.other_headers.iter()))
@@ -232,9 +234,9 @@ impl RecordedRequest {
         binding: &RunBinding,
         identity: &IdentityRules,
     ) -> Option<BoundRequest> {
-        let parts = self.parts(call);
-        let body = parts.json()?;
-        rules.recorded(binding, &parts, &body, identity, &request_texts(call, rules, &body))
+        let parts = self.key_parts(call);
+        let body = parts.json_body()?;
+        rules.recorded_request(binding, &parts, &body, identity, &request_texts(call, rules, &body))
     }
 
     /// Returns this request of a run with these values as it is looked up among bound ones; `None`
@@ -246,9 +248,15 @@ impl RecordedRequest {
         values: &RunValues,
         identity: &IdentityRules,
     ) -> Option<BoundRequest> {
-        let parts = self.parts(call);
-        let body = parts.json()?;
-        Some(rules.here(values, &parts, &body, identity, &request_texts(call, rules, &body)))
+        let parts = self.key_parts(call);
+        let body = parts.json_body()?;
+        Some(rules.current_request(
+            values,
+            &parts,
+            &body,
+            identity,
+            &request_texts(call, rules, &body),
+        ))
     }
 
     /// Returns the places of the texts in this request, and whose they are.
@@ -260,8 +268,8 @@ impl RecordedRequest {
     pub fn has_other_state(&self, rules: &[NormalizeRule], known: &[RunValues]) -> bool {
         let Ok(body) = loomrec_identity::parse(&self.body) else { return false };
         text_roles(&body).iter().any(|(role, place)| {
-            let mut of_role = rules.iter().filter(|rule| rule.role() == Some(*role));
-            let text = body.pointer(place).and_then(Json::as_str);
+            let mut of_role = rules.iter().filter(|rule| rule.text_role() == Some(*role));
+            let text = body.value_at(place).and_then(Json::as_str);
             text.is_some_and(|text| of_role.any(|rule| rule.has_other_state(&text, known)))
         })
     }
@@ -276,21 +284,21 @@ impl RecordedRequest {
         if !finder.is_for(preset.is_some()) {
             return RunValues::default();
         }
-        let parts = self.parts(call);
-        let Some(body) = parts.json() else { return RunValues::default() };
+        let parts = self.key_parts(call);
+        let Some(body) = parts.json_body() else { return RunValues::default() };
         let rules = finder.rules_with(preset.map(|it| it.rules.as_slice()).unwrap_or_default());
         let texts = request_texts(call, &rules, &body);
         finder.in_request(preset.is_some(), &rules, &parts, &body, &texts)
     }
 
     /// Returns the parts that the key of this request is made of.
-    pub fn parts<'a>(&'a self, call: &'a RecognisedCall) -> RequestParts<'a> {
+    pub fn key_parts<'a>(&'a self, call: &'a RecognisedCall) -> RequestParts<'a> {
         let form = match (&call.target, loomrec_provider::key_reduction(call.operation)) {
             (None, _) => KeyForm::Chat,
             (Some(target), Some(reduction)) => KeyForm::Reduced { target, reduction },
             (Some(target), None) => KeyForm::Tagged {
                 target,
-                delivery: loomrec_provider::delivery(call.operation),
+                delivery: loomrec_provider::has_delivery_mode(call.operation),
                 known: call.operation != Operation::OTHER,
             },
         };
@@ -306,7 +314,7 @@ impl RecordedRequest {
     /// Returns the names of its headers that are not part of its key under `rules`: stored headers
     /// that do not count, and headers of which only the name is stored.
     pub fn headers_outside_key(&self, call: &RecognisedCall, rules: &IdentityRules) -> Vec<String> {
-        let parts = self.parts(call);
+        let parts = self.key_parts(call);
         let stored = header::stored_outside_key(&parts, rules);
         let mut names: Vec<String> =
             stored.into_iter().chain(self.other_headers.iter()).map(str::to_owned).collect();
@@ -320,14 +328,14 @@ impl RecordedRequest {
     /// operation.
     pub fn earlier_keys(&self, rules: &IdentityRules) -> Vec<RequestKey> {
         let keys = |request: &Self| {
-            let call = request.recognise();
-            let parts = request.parts(&call);
+            let call = request.recognise_call();
+            let parts = request.key_parts(&call);
             let mut keys = RequestKey::of_earlier_versions(&parts, rules).to_vec();
             if let (Some(target), true) = (&call.target, call.operation.was_unknown()) {
                 let form = KeyForm::Tagged { target, delivery: false, known: false };
                 let parts = RequestParts { form, ..parts };
                 keys.extend(RequestKey::of_earlier_versions(&parts, rules));
-                keys.push(RequestKey::of(&parts, rules));
+                keys.push(RequestKey::from_parts(&parts, rules));
             }
             keys
         };
@@ -344,8 +352,8 @@ impl RecordedRequest {
 
     /// Returns the key of this request under `rules`. A stored request has the key that it was
     /// stored under, since nothing is removed in between.
-    pub fn key(&self, call: &RecognisedCall, rules: &IdentityRules) -> RequestKey {
-        RequestKey::of(&self.parts(call), rules)
+    pub fn compute_key(&self, call: &RecognisedCall, rules: &IdentityRules) -> RequestKey {
+        RequestKey::from_parts(&self.key_parts(call), rules)
     }
 }
 
@@ -359,8 +367,8 @@ pub fn bound_rules(
 ) -> BoundRules {
     let references = CALL_REFERENCES.iter().filter_map(|place| PlacePattern::parse(place).ok());
     let of_preset = preset.map(|preset| preset.rules.as_slice()).unwrap_or_default();
-    let rules = identity.normalize().iter().chain(of_preset).cloned();
-    BoundRules::new(rules.chain(references.map(NormalizeRule::reference)).collect(), given)
+    let rules = identity.normalize_rules().iter().chain(of_preset).cloned();
+    BoundRules::new(rules.chain(references.map(NormalizeRule::for_references)).collect(), given)
 }
 
 /// Returns what these rules need to know of the texts of a request.

@@ -5,32 +5,32 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 
 use super::body::{Chunk, encode_bytes};
-use super::entry_field::{decimal, finite, milliseconds, rounded};
+use super::entry_field::{float_json, milliseconds_json, normalize_float, round_milliseconds};
 use super::json_style::{JsonStyle, write_file_string, write_file_value};
 use super::restyle::StyledBody;
 
 /// An object that is being written. No member may be written twice.
 pub(super) trait ObjectSink {
     /// Writes a member of any value.
-    fn value(&mut self, name: &str, value: &Value);
+    fn write_value(&mut self, name: &str, value: &Value);
     /// Writes a string.
-    fn text(&mut self, name: &str, text: &str);
+    fn write_text(&mut self, name: &str, text: &str);
     /// Writes a finite number.
-    fn number(&mut self, name: &str, number: f64);
+    fn write_number(&mut self, name: &str, number: f64);
     /// Writes a count.
-    fn count(&mut self, name: &str, count: u64);
+    fn write_count(&mut self, name: &str, count: u64);
     /// Writes a non-empty list of lists of finite numbers.
-    fn rows(&mut self, name: &str, rows: &[Vec<f64>]);
+    fn write_rows(&mut self, name: &str, rows: &[Vec<f64>]);
     /// Writes an object.
-    fn object(&mut self, name: &str, write: impl FnOnce(&mut Self));
+    fn write_object(&mut self, name: &str, write: impl FnOnce(&mut Self));
     /// Writes a non-empty list of objects.
-    fn objects<T>(&mut self, name: &str, items: &[T], write: impl Fn(&mut Self, &T));
+    fn write_objects<T>(&mut self, name: &str, items: &[T], write: impl Fn(&mut Self, &T));
     /// Writes headers in order, with repeats.
-    fn headers(&mut self, name: &str, headers: &[(String, String)]);
+    fn write_headers(&mut self, name: &str, headers: &[(String, String)]);
     /// Writes the members that hold a body's bytes: see [`encode_bytes`].
-    fn body(&mut self, bytes: &[u8]);
+    fn write_body(&mut self, bytes: &[u8]);
     /// Writes a list of chunks.
-    fn chunks(&mut self, name: &str, chunks: &[Chunk]);
+    fn write_chunks(&mut self, name: &str, chunks: &[Chunk]);
     /// Whether bodies are written.
     fn has_bodies(&self) -> bool {
         true
@@ -38,34 +38,35 @@ pub(super) trait ObjectSink {
 }
 
 impl ObjectSink for Map<String, Value> {
-    fn value(&mut self, name: &str, value: &Value) {
+    fn write_value(&mut self, name: &str, value: &Value) {
         self.insert(name.to_owned(), value.clone());
     }
 
-    fn text(&mut self, name: &str, text: &str) {
+    fn write_text(&mut self, name: &str, text: &str) {
         self.insert(name.to_owned(), text.into());
     }
 
-    fn number(&mut self, name: &str, number: f64) {
-        self.insert(name.to_owned(), decimal(number));
+    fn write_number(&mut self, name: &str, number: f64) {
+        self.insert(name.to_owned(), float_json(number));
     }
 
-    fn count(&mut self, name: &str, count: u64) {
+    fn write_count(&mut self, name: &str, count: u64) {
         self.insert(name.to_owned(), count.into());
     }
 
-    fn rows(&mut self, name: &str, rows: &[Vec<f64>]) {
-        let row = |row: &Vec<f64>| -> Value { row.iter().map(|&number| decimal(number)).collect() };
+    fn write_rows(&mut self, name: &str, rows: &[Vec<f64>]) {
+        let row =
+            |row: &Vec<f64>| -> Value { row.iter().map(|&number| float_json(number)).collect() };
         self.insert(name.to_owned(), rows.iter().map(row).collect());
     }
 
-    fn object(&mut self, name: &str, write: impl FnOnce(&mut Self)) {
+    fn write_object(&mut self, name: &str, write: impl FnOnce(&mut Self)) {
         let mut inner = Self::new();
         write(&mut inner);
         self.insert(name.to_owned(), inner.into());
     }
 
-    fn objects<T>(&mut self, name: &str, items: &[T], write: impl Fn(&mut Self, &T)) {
+    fn write_objects<T>(&mut self, name: &str, items: &[T], write: impl Fn(&mut Self, &T)) {
         let object = |item| {
             let mut inner = Self::new();
             write(&mut inner, item);
@@ -74,21 +75,21 @@ impl ObjectSink for Map<String, Value> {
         self.insert(name.to_owned(), items.iter().map(object).collect());
     }
 
-    fn headers(&mut self, name: &str, headers: &[(String, String)]) {
+    fn write_headers(&mut self, name: &str, headers: &[(String, String)]) {
         self.insert(name.to_owned(), headers_json(headers));
     }
 
-    fn body(&mut self, bytes: &[u8]) {
+    fn write_body(&mut self, bytes: &[u8]) {
         encode_bytes(bytes, self);
     }
 
-    fn chunks(&mut self, name: &str, chunks: &[Chunk]) {
+    fn write_chunks(&mut self, name: &str, chunks: &[Chunk]) {
         let row = |chunk: &Chunk| {
             let data = match std::str::from_utf8(&chunk.data) {
                 Ok(text) => Value::from(text),
                 Err(_) => serde_json::json!({ "base64": STANDARD.encode(&chunk.data) }),
             };
-            Value::Array(vec![milliseconds(chunk.at_ms), data])
+            Value::Array(vec![milliseconds_json(chunk.at_ms), data])
         };
         self.insert(name.to_owned(), chunks.iter().map(row).collect());
     }
@@ -125,46 +126,46 @@ enum Layout {
 impl<'a> ObjectWriter<'a> {
     /// Writes an object in the recording file's style, with its lines indented for `level`.
     pub(super) fn write_file(out: &'a mut Vec<u8>, level: usize, write: impl FnOnce(&mut Self)) {
-        Self { out, layout: Layout::File(level), empty: true }.braces(write);
+        Self { out, layout: Layout::File(level), empty: true }.write_braces(write);
     }
 
     /// Writes an object without white space and without bodies.
     pub(super) fn write_head(out: &'a mut Vec<u8>, write: impl FnOnce(&mut Self)) {
-        Self { out, layout: Layout::Head, empty: true }.braces(write);
+        Self { out, layout: Layout::Head, empty: true }.write_braces(write);
     }
 
     /// Writes the brackets of an object around its members.
-    fn braces(&mut self, write: impl FnOnce(&mut Self)) {
+    fn write_braces(&mut self, write: impl FnOnce(&mut Self)) {
         self.out.push(b'{');
         let outer = std::mem::replace(&mut self.empty, true);
         write(self);
         if !std::mem::replace(&mut self.empty, outer) {
-            self.line(0);
+            self.write_line_break(0);
         }
         self.out.push(b'}');
     }
 
     /// Writes a member that is a list, with each item on its own line.
-    fn list<T>(&mut self, name: &str, items: &[T], mut write: impl FnMut(&mut Self, &T)) {
-        self.name(name);
+    fn write_list<T>(&mut self, name: &str, items: &[T], mut write: impl FnMut(&mut Self, &T)) {
+        self.begin_member(name);
         self.out.push(b'[');
-        self.deeper(|out| {
+        self.write_indented(|out| {
             for (index, item) in items.iter().enumerate() {
                 if index > 0 {
                     out.out.push(b',');
                 }
-                out.line(1);
-                out.deeper(|out| write(out, item));
+                out.write_line_break(1);
+                out.write_indented(|out| write(out, item));
             }
             if !items.is_empty() {
-                out.line(0);
+                out.write_line_break(0);
             }
         });
         self.out.push(b']');
     }
 
     /// Runs `write` with one more level of indentation.
-    fn deeper(&mut self, write: impl FnOnce(&mut Self)) {
+    fn write_indented(&mut self, write: impl FnOnce(&mut Self)) {
         let outer = self.layout;
         if let Layout::File(level) = outer {
             self.layout = Layout::File(level + 1);
@@ -174,12 +175,12 @@ impl<'a> ObjectWriter<'a> {
     }
 
     /// Begins a member; its value is indented by one level more.
-    fn name(&mut self, name: &str) {
+    fn begin_member(&mut self, name: &str) {
         if !self.empty {
             self.out.push(b',');
         }
         self.empty = false;
-        self.line(1);
+        self.write_line_break(1);
         write_file_string(self.out, name);
         self.out.extend_from_slice(match self.layout {
             Layout::File(_) => b": ",
@@ -188,7 +189,7 @@ impl<'a> ObjectWriter<'a> {
     }
 
     /// Begins a line that is indented by `more` levels.
-    fn line(&mut self, more: usize) {
+    fn write_line_break(&mut self, more: usize) {
         if let Layout::File(level) = self.layout {
             self.out.push(b'\n');
             self.out.resize(self.out.len() + 2 * (level + more), b' ');
@@ -196,23 +197,23 @@ impl<'a> ObjectWriter<'a> {
     }
 
     /// Writes the separator between items of a list on one line.
-    fn comma(&mut self) {
+    fn write_comma(&mut self) {
         self.out.extend_from_slice(match self.layout {
             Layout::File(_) => b", ",
             Layout::Head => b",",
         });
     }
 
-    fn digits(&mut self, number: impl serde::Serialize) {
+    fn write_digits(&mut self, number: impl serde::Serialize) {
         // Writing a finite number into a vector cannot fail.
         let _ = serde_json::to_writer(&mut *self.out, &number);
     }
 
-    fn pairs(&mut self, name: &str, headers: &[(String, String)]) {
-        self.list(name, headers, |out, (name, value)| {
+    fn write_pairs(&mut self, name: &str, headers: &[(String, String)]) {
+        self.write_list(name, headers, |out, (name, value)| {
             out.out.push(b'[');
             write_file_string(out.out, name);
-            out.comma();
+            out.write_comma();
             write_file_string(out.out, value);
             out.out.push(b']');
         });
@@ -220,78 +221,78 @@ impl<'a> ObjectWriter<'a> {
 }
 
 impl ObjectSink for ObjectWriter<'_> {
-    fn value(&mut self, name: &str, value: &Value) {
-        self.name(name);
+    fn write_value(&mut self, name: &str, value: &Value) {
+        self.begin_member(name);
         match self.layout {
             Layout::File(level) => write_file_value(self.out, value, level + 1),
-            Layout::Head => self.out.extend_from_slice(&JsonStyle::PLAIN.write(value)),
+            Layout::Head => self.out.extend_from_slice(&JsonStyle::PLAIN.value_text(value)),
         }
     }
 
-    fn text(&mut self, name: &str, text: &str) {
-        self.name(name);
+    fn write_text(&mut self, name: &str, text: &str) {
+        self.begin_member(name);
         write_file_string(self.out, text);
     }
 
-    fn number(&mut self, name: &str, number: f64) {
-        self.name(name);
-        self.digits(number);
+    fn write_number(&mut self, name: &str, number: f64) {
+        self.begin_member(name);
+        self.write_digits(number);
     }
 
-    fn count(&mut self, name: &str, count: u64) {
-        self.name(name);
-        self.digits(count);
+    fn write_count(&mut self, name: &str, count: u64) {
+        self.begin_member(name);
+        self.write_digits(count);
     }
 
-    fn rows(&mut self, name: &str, rows: &[Vec<f64>]) {
-        self.list(name, rows, |out, row| {
+    fn write_rows(&mut self, name: &str, rows: &[Vec<f64>]) {
+        self.write_list(name, rows, |out, row| {
             out.out.push(b'[');
             for (index, number) in row.iter().enumerate() {
                 if index > 0 {
-                    out.comma();
+                    out.write_comma();
                 }
-                out.digits(finite(*number));
+                out.write_digits(normalize_float(*number));
             }
             out.out.push(b']');
         });
     }
 
-    fn object(&mut self, name: &str, write: impl FnOnce(&mut Self)) {
-        self.name(name);
-        self.deeper(|out| out.braces(write));
+    fn write_object(&mut self, name: &str, write: impl FnOnce(&mut Self)) {
+        self.begin_member(name);
+        self.write_indented(|out| out.write_braces(write));
     }
 
-    fn objects<T>(&mut self, name: &str, items: &[T], write: impl Fn(&mut Self, &T)) {
-        self.list(name, items, |out, item| out.braces(|out| write(out, item)));
+    fn write_objects<T>(&mut self, name: &str, items: &[T], write: impl Fn(&mut Self, &T)) {
+        self.write_list(name, items, |out, item| out.write_braces(|out| write(out, item)));
     }
 
-    fn headers(&mut self, name: &str, headers: &[(String, String)]) {
+    fn write_headers(&mut self, name: &str, headers: &[(String, String)]) {
         match self.layout {
-            Layout::Head => self.pairs(name, headers),
-            Layout::File(_) => self.value(name, &headers_json(headers)),
+            Layout::Head => self.write_pairs(name, headers),
+            Layout::File(_) => self.write_value(name, &headers_json(headers)),
         }
     }
 
-    fn body(&mut self, bytes: &[u8]) {
+    fn write_body(&mut self, bytes: &[u8]) {
         let Layout::File(level) = self.layout else { return };
         if let Some(styled) = StyledBody::detect(bytes) {
-            self.name("body");
+            self.begin_member("body");
             styled.write_file(self.out, level + 1);
             if let Some(style) = styled.style.name() {
-                self.text("style", &style);
+                self.write_text("style", &style);
             }
             return;
         }
         let mut members = Map::new();
         encode_bytes(bytes, &mut members);
-        members.iter().for_each(|(name, value)| self.value(name, value));
+        members.iter().for_each(|(name, value)| self.write_value(name, value));
     }
 
-    fn chunks(&mut self, name: &str, chunks: &[Chunk]) {
-        self.list(name, chunks, |out, chunk| {
+    fn write_chunks(&mut self, name: &str, chunks: &[Chunk]) {
+        self.write_list(name, chunks, |out, chunk| {
             out.out.push(b'[');
-            out.digits(rounded(chunk.at_ms));
-            out.comma();
+            out.write_digits(round_milliseconds(chunk.at_ms));
+            out.write_comma();
             match std::str::from_utf8(&chunk.data) {
                 Ok(text) => write_file_string(out.out, text),
                 Err(_) => {

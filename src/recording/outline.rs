@@ -79,7 +79,7 @@ impl OutlineBuilder {
     }
 
     /// As [`Self::new`], for a text of this many bytes.
-    pub fn expecting(bytes: u64) -> Self {
+    pub fn for_length(bytes: u64) -> Self {
         Self { expected: Some(bytes), ..Self::new() }
     }
 
@@ -133,7 +133,7 @@ impl OutlineBuilder {
         if let Some((_, key, line)) = twice {
             return Err(OutlineError::Format(FormatError::DuplicateKey { key, line }));
         }
-        let keys = metadata(&meta).map_err(OutlineError::Meta)?;
+        let keys = parse_metadata(&meta).map_err(OutlineError::Meta)?;
         outline.meta = RecordingMeta::parse(keys).map_err(OutlineError::Format)?;
         Ok(outline)
     }
@@ -148,14 +148,15 @@ impl RecordingOutline {
     fn push_meta(&mut self, found: &FoundMember) {
         let role = MemberRole::Meta(self.meta_keys.len());
         self.meta_keys.push(found.key.clone());
-        let member = OutlineMember::of(found, role);
+        let member = OutlineMember::from_found(found, role);
         self.members.push(PackedMember::new(&member, (u32::MAX, self.meta_keys.len() - 1)));
     }
 
     /// Adds a member that holds takes of a name. Returns whether the name is new.
     fn push(&mut self, found: &FoundMember, name: &EntryName, take: usize) -> bool {
         let (number, is_new) = self.names.insert(name);
-        let member = OutlineMember::of(found, MemberRole::Takes { name: number as usize, take });
+        let member =
+            OutlineMember::from_found(found, MemberRole::Takes { name: number as usize, take });
         self.members.push(PackedMember::new(&member, (number, take)));
         if let ValueShape::List(items) = &found.shape {
             self.items.extend_from_slice(items);
@@ -168,7 +169,8 @@ impl RecordingOutline {
         self.members.shrink_to_fit();
         self.items.shrink_to_fit();
         self.names.forget_numbers();
-        let takes = || self.members.iter().enumerate().filter_map(|(at, m)| Some((at, m.name()?)));
+        let takes =
+            || self.members.iter().enumerate().filter_map(|(at, m)| Some((at, m.name_number()?)));
         let mut ends = vec![0_u32; self.names.count() + 1];
         takes().for_each(|(_, name)| ends[name as usize + 1] += 1);
         for name in 1..ends.len() {
@@ -183,7 +185,7 @@ impl RecordingOutline {
         }
         for name in 0..self.names.count() {
             let of_name = &mut order[starts[name] as usize..starts[name + 1] as usize];
-            of_name.sort_by_key(|&at| self.members[at as usize].take());
+            of_name.sort_by_key(|&at| self.members[at as usize].take_number());
         }
         (self.order, self.starts) = (order, starts);
     }
@@ -193,10 +195,11 @@ impl RecordingOutline {
     fn take_twice(&self) -> Option<(u64, String, usize)> {
         let pairs = self.order.windows(2).filter_map(|pair| {
             let [one, other] = [pair[0], pair[1]].map(|at| &self.members[at as usize]);
-            (one.name() == other.name() && one.take() == other.take()).then_some(pair[1])
+            (one.name_number() == other.name_number() && one.take_number() == other.take_number())
+                .then_some(pair[1])
         });
-        let member = self.member(pairs.min()? as usize)?;
-        Some((member.at, self.key(&member), member.line))
+        let member = self.nth_member(pairs.min()? as usize)?;
+        Some((member.at, self.member_key(&member), member.line))
     }
 
     /// Returns the recording's metadata.
@@ -211,12 +214,12 @@ impl RecordingOutline {
 
     /// Returns the members in the text's order.
     pub fn members(&self) -> impl DoubleEndedIterator<Item = OutlineMember> + ExactSizeIterator {
-        self.members.iter().map(PackedMember::member)
+        self.members.iter().map(PackedMember::to_member)
     }
 
     /// Returns the member with this number, counted in the text's order.
-    pub fn member(&self, number: usize) -> Option<OutlineMember> {
-        self.members.get(number).map(PackedMember::member)
+    pub fn nth_member(&self, number: usize) -> Option<OutlineMember> {
+        self.members.get(number).map(PackedMember::to_member)
     }
 
     /// Returns the names in the order of their first keys.
@@ -230,13 +233,13 @@ impl RecordingOutline {
     }
 
     /// Returns the name with this number, in the order of [`Self::names`].
-    pub fn name(&self, number: usize) -> Option<EntryName> {
+    pub fn name_at(&self, number: usize) -> Option<EntryName> {
         self.names.get(u32::try_from(number).ok()?)
     }
 
     /// Returns the number of a name.
     pub fn find_name(&self, name: &EntryName) -> Option<usize> {
-        self.names.find(name).map(|number| number as usize)
+        self.names.find_number(name).map(|number| number as usize)
     }
 
     /// Returns the numbers of the members of a name, in the order of their takes.
@@ -254,23 +257,23 @@ impl RecordingOutline {
     /// Returns the last member that begins at or before this offset.
     pub fn member_at(&self, place: u64) -> Option<OutlineMember> {
         let behind = self.members.partition_point(|member| member.at() <= place);
-        self.member(behind.checked_sub(1)?)
+        self.nth_member(behind.checked_sub(1)?)
     }
 
     /// Returns a member's key in the file.
-    pub fn key(&self, member: &OutlineMember) -> String {
+    pub fn member_key(&self, member: &OutlineMember) -> String {
         match member.role {
             MemberRole::Meta(key) => self.meta_key(key).to_owned(),
             // A step's key is its id. A hash's key includes the take number.
             MemberRole::Takes { name, take } => {
-                self.name(name).map_or_else(String::new, |name| name.take_key(take))
+                self.name_at(name).map_or_else(String::new, |name| name.take_key(take))
             }
         }
     }
 
     /// Returns the ranges of the takes in a member; `None` if it is neither an entry nor a list of
     /// entries that is allowed there: see [`Self::not_entry`].
-    pub fn takes<'a>(
+    pub fn take_ranges<'a>(
         &'a self,
         member: &OutlineMember,
     ) -> Option<impl Iterator<Item = Range<u64>> + use<'a>> {
@@ -299,7 +302,7 @@ impl RecordingOutline {
     }
 }
 
-fn metadata(found: &[FoundMember]) -> Result<Map<String, Value>, FormatError> {
+fn parse_metadata(found: &[FoundMember]) -> Result<Map<String, Value>, FormatError> {
     let mut keys = Map::new();
     for member in found {
         let value =

@@ -65,21 +65,21 @@ pub struct ReplacedTake {
 
 impl ReplacedTake {
     /// Returns the identity of a take as it is now.
-    pub fn of(name: &EntryName, take: usize, entry: &Entry) -> Self {
+    pub fn from_entry(name: &EntryName, take: usize, entry: &Entry) -> Self {
         let (request_hash, recorded_at) = (entry.request_hash.clone(), entry.recorded_at.clone());
         Self { name: name.clone(), take, request_hash, recorded_at }
     }
 
     /// Whether this take is still the one that was to be replaced.
     pub fn is_same_take(&self, name: &EntryName, take: usize, entry: &Entry) -> bool {
-        *self == Self::of(name, take, entry)
+        *self == Self::from_entry(name, take, entry)
     }
 }
 
 impl PendingChange {
     /// Reads the change from an entry; `None` if the entry waits for nothing, or its member is
     /// malformed.
-    pub fn of(entry: &Entry) -> Option<Self> {
+    pub fn from_entry(entry: &Entry) -> Option<Self> {
         let said = entry.extra.get(MEMBER)?.as_object()?;
         let text = |map: &Map<String, Value>, name: &str| {
             map.get(name).and_then(Value::as_str).map(str::to_owned)
@@ -100,7 +100,7 @@ impl PendingChange {
     }
 
     /// Writes the change into an entry.
-    pub fn mark(&self, entry: &mut Entry) {
+    pub fn add_to(&self, entry: &mut Entry) {
         let mut said = Map::new();
         said.insert("reason".to_owned(), self.reason.clone().into());
         if let Some(replaced) = &self.replaces {
@@ -120,7 +120,7 @@ impl PendingChange {
     }
 
     /// Removes the change from an entry, so that it can go into a recording.
-    pub fn unmark(entry: &mut Entry) {
+    pub fn remove_from(entry: &mut Entry) {
         entry.extra.shift_remove(MEMBER);
     }
 }
@@ -135,24 +135,26 @@ mod tests {
     #[test]
     fn entry_says_in_every_form_what_it_stands_for() {
         let key = RequestKey::parse(HASH);
-        for name in [EntryName::step("plan#2").unwrap(), EntryName::Hash(key.clone().unwrap())] {
+        for name in
+            [EntryName::from_step_id("plan#2").unwrap(), EntryName::Hash(key.clone().unwrap())]
+        {
             let old = Entry {
                 request_hash: key.clone(),
                 recorded_at: Some("2026-11-22T10:00:00.000000Z".into()),
                 ..Entry::default()
             };
-            let replaced = ReplacedTake::of(&name, 3, &old);
+            let replaced = ReplacedTake::from_entry(&name, 3, &old);
             let pending =
                 PendingChange { reason: "drifted".into(), replaces: Some(replaced.clone()) };
             let mut entry = Entry::default();
-            pending.mark(&mut entry);
-            let packed = log_codec::pack(&name, false, &entry);
-            let (_, read) = log_codec::unpack(&packed).unwrap();
-            assert_eq!(PendingChange::of(&read), Some(pending));
+            pending.add_to(&mut entry);
+            let packed = log_codec::pack_entry(&name, false, &entry);
+            let (_, read) = log_codec::unpack_entry(&packed).unwrap();
+            assert_eq!(PendingChange::from_entry(&read), Some(pending));
             assert!(replaced.is_same_take(&name, 3, &old));
             assert!(!replaced.is_same_take(&name, 2, &old));
             assert!(!replaced.is_same_take(&name, 3, &Entry { recorded_at: None, ..old }));
-            PendingChange::unmark(&mut entry);
+            PendingChange::remove_from(&mut entry);
             assert_eq!(entry, Entry::default());
         }
     }
@@ -169,7 +171,7 @@ mod tests {
         ] {
             let mut entry = Entry::default();
             entry.extra.insert("pending".into(), serde_json::from_str(odd).unwrap());
-            assert_eq!(PendingChange::of(&entry), None, "{odd}");
+            assert_eq!(PendingChange::from_entry(&entry), None, "{odd}");
         }
     }
 }

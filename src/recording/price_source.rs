@@ -14,12 +14,12 @@ pub struct PriceSource {
 
 impl PriceSource {
     /// Uses the built-in prices for calls without a recorded cost.
-    pub fn builtin() -> Self {
-        Self { table: PriceTable::builtin(), anew: false }
+    pub fn built_in() -> Self {
+        Self { table: PriceTable::built_in(), anew: false }
     }
 
     /// Returns the cost of a call, or `None` if it is unknown. `model` is the model that answered.
-    pub fn cost(&self, entry: &Entry, model: Option<&str>) -> Option<f64> {
+    pub fn call_cost(&self, entry: &Entry, model: Option<&str>) -> Option<f64> {
         let recorded = entry.cost_usd.filter(|_| !self.anew);
         if let Some(cost) = recorded.filter(|cost| *cost != 0.0) {
             return Some(cost);
@@ -40,7 +40,7 @@ impl PriceSource {
         let asked = || entry.request.as_ref()?.recognise_parsed(None).model;
         let asked = asked();
         let model = priced_model(upstream, asked.as_deref(), model);
-        let priced = self.table.cost(upstream, model.unwrap_or_default(), &usage)?;
+        let priced = self.table.call_cost(upstream, model.unwrap_or_default(), &usage)?;
         // A model that was free when it was recorded stays free. Older recordings have 0.0 for
         // models without a price, too.
         Some(recorded.unwrap_or(priced))
@@ -51,7 +51,7 @@ impl PriceSource {
 /// usage is zero, or it has no response, or one that says nothing.
 fn is_free(entry: &Entry, model: Option<&str>) -> bool {
     let said_nothing = entry.content.as_deref().is_none_or(str::is_empty);
-    let is_refused = || said_nothing && entry.outcome().is_refusal();
+    let is_refused = || said_nothing && entry.answer_outcome().is_refusal();
     model.is_none() || entry.usage.is_some() || entry.response.is_none() || is_refused()
 }
 
@@ -63,7 +63,7 @@ mod tests {
 
     fn cost(entry: serde_json::Value) -> Option<f64> {
         let entry = Entry::parse(&entry).unwrap();
-        PriceSource::builtin().cost(&entry, entry.model.as_deref())
+        PriceSource::built_in().call_cost(&entry, entry.model.as_deref())
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::json_style::{DEPTH_LIMIT, JsonSpacing, JsonStyle, depth};
+use super::json_style::{DEPTH_LIMIT, JsonSpacing, JsonStyle, nesting_depth};
 
 /// A body that was rebuilt from its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,11 +17,11 @@ pub struct RebuiltBody {
 /// compact if no length is given, or if no style gives that length.
 ///
 /// Returns `None` for a value that is nested too deeply to be written.
-pub fn rebuild(value: &Value, length: Option<usize>) -> Option<RebuiltBody> {
-    if depth(value) > DEPTH_LIMIT {
+pub fn rebuild_body(value: &Value, length: Option<usize>) -> Option<RebuiltBody> {
+    if nesting_depth(value) > DEPTH_LIMIT {
         return None;
     }
-    let compact = JsonStyle::PLAIN.write(value);
+    let compact = JsonStyle::PLAIN.value_text(value);
     let Some(length) = length else { return Some(RebuiltBody { bytes: compact, fits: true }) };
     if compact.len() == length {
         return Some(RebuiltBody { bytes: compact, fits: true });
@@ -29,7 +29,8 @@ pub fn rebuild(value: &Value, length: Option<usize>) -> Option<RebuiltBody> {
     // Every other style is at least as long as the compact one.
     let usual = if compact.len() < length { &USUAL[..] } else { &[] };
     let fitting = usual.iter().find_map(|(spacing, ascii)| {
-        let mut text = JsonStyle { spacing: *spacing, ascii: *ascii, newline: false }.write(value);
+        let mut text =
+            JsonStyle { spacing: *spacing, ascii: *ascii, newline: false }.value_text(value);
         if text.len() + 1 == length {
             text.push(b'\n');
         }
@@ -68,11 +69,11 @@ mod tests {
             "{\n  \"a\": [\n    1,\n    \"é\"\n  ],\n  \"b\": {}\n}\n",
         ];
         for text in texts {
-            let rebuilt = rebuild(&value, Some(text.len())).unwrap();
+            let rebuilt = rebuild_body(&value, Some(text.len())).unwrap();
             assert_eq!((std::str::from_utf8(&rebuilt.bytes).unwrap(), rebuilt.fits), (text, true));
         }
         for (length, fits) in [(Some(7), false), (Some(900), false), (None, true)] {
-            let rebuilt = rebuild(&value, length).unwrap();
+            let rebuilt = rebuild_body(&value, length).unwrap();
             assert_eq!((rebuilt.bytes.as_slice(), rebuilt.fits), (texts[0].as_bytes(), fits));
         }
     }
@@ -80,6 +81,6 @@ mod tests {
     #[test]
     fn value_that_is_nested_too_deeply_is_not_written() {
         let deep = (0..=DEPTH_LIMIT).fold(json!(1), |value, _| json!([value]));
-        assert_eq!(rebuild(&deep, None), None);
+        assert_eq!(rebuild_body(&deep, None), None);
     }
 }

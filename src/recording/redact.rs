@@ -39,14 +39,14 @@ mod value_replacement;
 mod wide_search;
 mod wide_text;
 
-use joined::join;
+use joined::join_chunks;
 
 pub use redactor::Redactor;
 
 use rounds::{ROUNDS, until_clean};
 
 pub use pattern::RedactError;
-use pattern::compile;
+use pattern::compile_pattern;
 
 pub use mark::MARK;
 
@@ -63,7 +63,7 @@ pub use broken_request::is_broken_by_redaction;
 pub use credentials::CallCredentials;
 pub use empty_text::{holds_mark, is_only_marks};
 pub use entry::{CleanedEntry, EntryPart};
-pub use header::{HOP_BY_HOP, identity_name, ignorable_name, stores};
+pub use header::{HOP_BY_HOP, identity_name, ignorable_name, is_stored_header};
 pub use json_tokens::is_json;
 use loomrec_identity::multipart;
 pub use message::redact_messages;
@@ -73,7 +73,8 @@ pub use response::{RawResponse, RedactedAnswer, UnkeptReason};
 pub use value_replacement::replace_paths;
 
 use edit::{
-    SearchMatch, SourceEdit, merge, merge_found, replace_in_chunks, replaced, replacements,
+    SearchMatch, SourceEdit, apply_replacements, make_replacements, merge_edits, merge_found,
+    replace_in_chunks,
 };
 use key_shape::ShapeFinder;
 use placeholder::RedactionMark;
@@ -96,12 +97,12 @@ impl Redactor {
             })?,
             rules,
             names,
-            schemes: compile(r"(?i-u)\b(?:basic|bearer)\s+([A-Za-z0-9+/=._~-]{8,})")?,
+            schemes: compile_pattern(r"(?i-u)\b(?:basic|bearer)\s+([A-Za-z0-9+/=._~-]{8,})")?,
         })
     }
 
     /// Returns a text without credentials.
-    pub fn redact<'a>(&self, text: &'a [u8], secrets: &CallCredentials) -> Cow<'a, [u8]> {
+    pub fn redact_bytes<'a>(&self, text: &'a [u8], secrets: &CallCredentials) -> Cow<'a, [u8]> {
         self.redact_numbered(text, secrets, &mut Placeholders::default())
     }
 
@@ -113,18 +114,18 @@ impl Redactor {
         placeholders: &mut Placeholders,
     ) -> Cow<'a, [u8]> {
         let search = RedactSearch { redactor: self, secrets };
-        until_clean(text, |text| self.without(text, search.in_text(text), placeholders))
+        until_clean(text, |text| self.replace_found(text, search.in_text(text), placeholders))
     }
 
     /// Removes from a text what was found in it; `None` if nothing is to be replaced.
-    fn without(
+    fn replace_found(
         &self,
         text: &[u8],
         found: Vec<SearchMatch>,
         placeholders: &mut Placeholders,
     ) -> Option<Vec<u8>> {
-        let new = replacements(merge_found(found), |at| at, placeholders, &self.names);
-        (!new.is_empty()).then(|| replaced(text, &new).into_owned())
+        let new = make_replacements(merge_found(found), |at| at, placeholders, &self.names);
+        (!new.is_empty()).then(|| apply_replacements(text, &new).into_owned())
     }
 
     /// Returns a short text, such as a header's value or a name, without credentials.
@@ -190,7 +191,7 @@ impl Redactor {
         find: impl Fn(&RedactSearch<'a>, &[u8]) -> Vec<SearchMatch>,
     ) -> String {
         let clean = until_clean(text.as_bytes(), |text| {
-            self.without(text, find(&search, text), placeholders)
+            self.replace_found(text, find(&search, text), placeholders)
         });
         String::from_utf8_lossy(&clean).into_owned()
     }
@@ -223,21 +224,21 @@ impl Redactor {
     pub fn redact_chunks(&self, chunks: &mut [Chunk], secrets: &CallCredentials) -> Bytes {
         let search = RedactSearch { redactor: self, secrets };
         let numbers = &mut Placeholders::default();
-        self.remove(chunks, numbers, |text| search.in_text(text))
+        self.remove_from_chunks(chunks, numbers, |text| search.in_text(text))
     }
 
     /// Removes from chunks what `search` finds in their joined bytes. Repeats this until it finds
     /// nothing more. Returns the remaining bytes, joined.
-    fn remove(
+    fn remove_from_chunks(
         &self,
         chunks: &mut [Chunk],
         placeholders: &mut Placeholders,
         search: impl Fn(&[u8]) -> Vec<SearchMatch>,
     ) -> Bytes {
-        let mut joined = join(chunks);
+        let mut joined = join_chunks(chunks);
         for _ in 0..ROUNDS {
             let edits = merge_found(search(&joined));
-            let new = replacements(edits, |at| at, placeholders, &self.names);
+            let new = make_replacements(edits, |at| at, placeholders, &self.names);
             if new.is_empty() {
                 break;
             }
@@ -258,8 +259,8 @@ impl Redactor {
             encoding: None,
         }));
         let mut placeholders = Placeholders::default();
-        let new = replacements(merge(edits), |at| at, &mut placeholders, &self.names);
-        match replaced(bytes, &new) {
+        let new = make_replacements(merge_edits(edits), |at| at, &mut placeholders, &self.names);
+        match apply_replacements(bytes, &new) {
             Cow::Borrowed(_) => Cow::Borrowed(text),
             Cow::Owned(bytes) => Cow::Owned(String::from_utf8_lossy(&bytes).into_owned()),
         }
@@ -302,7 +303,7 @@ impl Redactor {
 
     /// Returns where the patterns match in a text, in order and without overlap. Placeholders are
     /// not matches.
-    pub fn find(&self, text: &[u8]) -> Vec<Range<usize>> {
+    pub fn find_matches(&self, text: &[u8]) -> Vec<Range<usize>> {
         let none = CallCredentials::default();
         let mut found = RedactSearch { redactor: self, secrets: &none }.in_text(text);
         found.retain(|found| !matches!(found.mark, RedactionMark::Placeholder { .. }));
@@ -320,7 +321,7 @@ impl Redactor {
 
     /// Returns the rules that matched only names of members and numbers, which are never redacted.
     pub fn ineffective_rules(&self) -> Vec<&str> {
-        self.rules.iter().filter_map(RedactRule::ineffective).collect()
+        self.rules.iter().filter_map(RedactRule::text_if_ineffective).collect()
     }
 }
 

@@ -16,11 +16,11 @@ fn headers(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
 }
 
 fn secret(value: &str) -> CallCredentials {
-    CallCredentials::of(&headers(&[("x-api-key", value)]), "")
+    CallCredentials::for_known_provider(&headers(&[("x-api-key", value)]), "")
 }
 
 fn plain(text: &str, secrets: &CallCredentials) -> String {
-    String::from_utf8(redactor().redact(text.as_bytes(), secrets).into_owned()).unwrap()
+    String::from_utf8(redactor().redact_bytes(text.as_bytes(), secrets).into_owned()).unwrap()
 }
 
 /// Builds a key. It is not written out, so that no scanner reports this file as a leak.
@@ -96,7 +96,7 @@ fn key_that_is_glued_to_another_secret_is_removed_as_well() {
     let (none, numbers) = (CallCredentials::default(), &mut Placeholders::default());
     let glued = format!("hush-ab12cd34{}", key("sk-ant-api03-", 40));
     let both = format!("{MARK}{MARK}");
-    assert_eq!(redactor.redact(glued.as_bytes(), &none), both.as_bytes());
+    assert_eq!(redactor.redact_bytes(glued.as_bytes(), &none), both.as_bytes());
     let body = format!("{{\"a\":\"{glued}\"}}");
     let clean = redactor.redact_body("application/json", body.as_bytes(), &none, numbers);
     assert_eq!(String::from_utf8_lossy(&clean), format!("{{\"a\":\"{both}\"}}"));
@@ -180,7 +180,7 @@ fn secret_is_found_in_every_encoding_it_may_come_back_in() {
 fn secrets_are_taken_from_every_place_a_request_may_hold_them() {
     use base64::Engine as _;
     let basic = base64::engine::general_purpose::STANDARD.encode("username:pass word-1");
-    let secrets = CallCredentials::of(
+    let secrets = CallCredentials::for_known_provider(
         &headers(&[
             ("Authorization", "Bearer bearer-value-1"),
             ("proxy-authorization", &format!("Basic {basic}")),
@@ -222,7 +222,7 @@ fn secrets_are_taken_from_every_place_a_request_may_hold_them() {
     }
     let aws = "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20261122/us-east-1/bedrock/aws4_request, \
                SignedHeaders=host;x-amz-date, Signature=fe5f80f77d5fa3beca038a248ff027d0";
-    let secrets = CallCredentials::of(&headers(&[("authorization", aws)]), "");
+    let secrets = CallCredentials::for_known_provider(&headers(&[("authorization", aws)]), "");
     assert!(!is_clean(b"AKIDEXAMPLE", &secrets));
     assert!(!is_clean(b"fe5f80f77d5fa3beca038a248ff027d0", &secrets));
     assert!(is_clean(b"us-east-1/bedrock/aws4_request host;x-amz-date", &secrets));
@@ -242,11 +242,11 @@ fn key_is_taken_from_an_authorization_of_any_form() {
         ("x-key", "form-value-1"),
         ("x-portkey-aws-access-key-id", "form-value-1"),
     ] {
-        let secrets = CallCredentials::of(&headers(&[(name, value)]), "");
+        let secrets = CallCredentials::for_known_provider(&headers(&[(name, value)]), "");
         assert!(!is_clean(b"form-value-1", &secrets), "{name}: {value}");
     }
     for name in ["idempotency-key", "sec-websocket-key", "cf-aig-cache-key", "x-keyboard"] {
-        let secrets = CallCredentials::of(&headers(&[(name, "other-value-1")]), "");
+        let secrets = CallCredentials::for_known_provider(&headers(&[(name, "other-value-1")]), "");
         assert!(secrets.is_empty(), "{name}");
     }
 }
@@ -288,9 +288,9 @@ fn secret_across_chunks_is_removed_and_the_boundaries_stay() {
 fn extra_pattern_is_applied_and_a_useless_one_refused() {
     let wide = Redactor::new(&[r"acct_\d+".to_owned(), r"\w+".to_owned()]).unwrap();
     let none = CallCredentials::default();
-    let once = wide.redact(b"acct_12-", &none).into_owned();
+    let once = wide.redact_bytes(b"acct_12-", &none).into_owned();
     assert_eq!(once, b"[REDACTED]-");
-    assert_eq!(&*wide.redact(&once, &none), b"[REDACTED]-");
+    assert_eq!(&*wide.redact_bytes(&once, &none), b"[REDACTED]-");
     assert!(matches!(Redactor::new(&["(".to_owned()]), Err(RedactError::Pattern { .. })));
     assert!(matches!(Redactor::new(&["a*".to_owned()]), Err(RedactError::Empty { .. })));
 }
@@ -305,7 +305,7 @@ fn text_for_people_loses_what_follows_a_scheme() {
 #[test]
 fn only_listed_request_headers_are_stored() {
     let names = ["content-type", "authorization", "x-stainless-os", "anthropic-version", "cookie"];
-    let stored: Vec<&str> = names.into_iter().filter(|name| stores(name)).collect();
+    let stored: Vec<&str> = names.into_iter().filter(|name| is_stored_header(name)).collect();
     assert_eq!(stored, ["content-type", "anthropic-version"]);
 }
 
@@ -332,7 +332,7 @@ fn response_headers_of_the_connection_and_of_the_account_are_not_stored() {
 proptest! {
     #[test]
     fn no_bytes_make_it_panic(bytes: Vec<u8>, value in ".{8,20}") {
-        let _ = redactor().redact(&bytes, &secret(&value));
+        let _ = redactor().redact_bytes(&bytes, &secret(&value));
     }
 
     #[test]
@@ -381,6 +381,6 @@ fn hostile_text_takes_no_longer_than_its_length() {
         "AKIA",
     ] {
         let text = piece.repeat(3_000_000 / piece.len());
-        let _ = redactor().redact(text.as_bytes(), &none);
+        let _ = redactor().redact_bytes(text.as_bytes(), &none);
     }
 }

@@ -71,7 +71,7 @@ mod tests {
         assert_eq!(one.rekey(&old, ignoring), other.rekey(&old, ignoring));
         let name = EntryName::Hash(one.request_hash.clone().unwrap());
         assert_eq!(one.rekey(&old, ignoring), Ok(name));
-        let step = EntryName::step("plan").unwrap();
+        let step = EntryName::from_step_id("plan").unwrap();
         assert_eq!(one.rekey(&step, &plain), Ok(step.clone()));
         assert_ne!(one.request_hash, other.request_hash);
     }
@@ -81,7 +81,7 @@ mod tests {
         let name = EntryName::Hash(RequestKey::parse(HASH).unwrap());
         let rules = IdentityRules::default();
         assert_eq!(Entry::default().rekey(&name, &rules), Err(NoRequest { name }));
-        let step = EntryName::step("plan").unwrap();
+        let step = EntryName::from_step_id("plan").unwrap();
         assert_eq!(Entry::default().rekey(&step, &rules), Ok(step));
     }
 }

@@ -64,7 +64,7 @@ fn request_text(coding: Option<&str>, body: &Bytes) -> RequestText {
     let Some(coding) = coding.filter(|_| !body.is_empty()) else {
         return RequestText::Plain(body.clone());
     };
-    if let Some(plain) = encoding::decode(coding, body, MOST) {
+    if let Some(plain) = encoding::decode_body(coding, body, MOST) {
         return RequestText::Decoded(plain.into());
     }
     // A program may by mistake send a header that names no coding (`utf-8`).
@@ -105,13 +105,13 @@ pub fn may_be_packed(coding: Option<&str>, content_type: &str, body: &[u8]) -> b
 /// Decodes a body whose coding is not named.
 fn decode_unnamed(content_type: &str, body: &[u8]) -> Option<Vec<u8>> {
     if let Some(coding) = marked_coding(body) {
-        return encoding::decode(coding, body, MOST);
+        return encoding::decode_body(coding, body, MOST);
     }
     if !may_be_unmarked(content_type, body) {
         return None;
     }
     let codings = ["deflate", "br"].into_iter();
-    let mut decoded = codings.filter_map(|coding| encoding::decode(coding, body, MOST));
+    let mut decoded = codings.filter_map(|coding| encoding::decode_body(coding, body, MOST));
     decoded.find(|plain| is_text(plain) || marked_coding(plain).is_some())
 }
 

@@ -4,7 +4,9 @@
 //! The results are exactly those of [`JsonStyle::detect`] and of writing its value. Bodies for
 //! which this is not certain are left to those functions.
 
-use super::json_style::{self, JsonSpacing, JsonStyle, close, separate, write_string};
+use super::json_style::{
+    self, JsonSpacing, JsonStyle, write_closing_break, write_separator, write_string,
+};
 use loomrec_identity::{Json, JsonStr};
 
 /// A body and its style.
@@ -22,11 +24,11 @@ impl<'a> StyledBody<'a> {
         }
         let core = bytes.strip_suffix(b"\n").unwrap_or(bytes);
         let mut value = loomrec_identity::parse(core).ok()?;
-        order(&mut value, json_style::DEPTH_LIMIT).then_some(())?;
+        restore_order(&mut value, json_style::DEPTH_LIMIT).then_some(())?;
         let mut spelt = Vec::with_capacity(core.len() + 64);
-        let style = json_style::candidates(bytes).find(|style| {
+        let style = json_style::likely_styles(bytes).find(|style| {
             spelt.clear();
-            write(&mut spelt, &value, *style, style.ascii, 0);
+            write_styled(&mut spelt, &value, *style, style.ascii, 0);
             spelt == core
         })?;
         Some(Self { value, style })
@@ -35,32 +37,34 @@ impl<'a> StyledBody<'a> {
     /// Writes the value in the recording file's style.
     pub(super) fn write_file(&self, out: &mut Vec<u8>, level: usize) {
         let style = JsonStyle { spacing: JsonSpacing::File, ascii: false, newline: false };
-        write(out, &self.value, style, self.style.ascii, level);
+        write_styled(out, &self.value, style, self.style.ascii, level);
     }
 }
 
 /// Puts members in their original order. Returns `false` if the value nests deeper than `depth`, or
 /// holds a number that the reader of values would write differently.
-fn order(value: &mut Json<'_>, depth: usize) -> bool {
+fn restore_order(value: &mut Json<'_>, depth: usize) -> bool {
     match value {
         Json::Number(digits) => !digits.bytes().any(|byte| matches!(byte, b'e' | b'E')),
-        Json::Array(items) => depth > 0 && items.iter_mut().all(|item| order(item, depth - 1)),
+        Json::Array(items) => {
+            depth > 0 && items.iter_mut().all(|item| restore_order(item, depth - 1))
+        }
         Json::Object(members) => {
-            members.sort_unstable_by_key(|(name, _)| name.offset());
-            depth > 0 && members.iter_mut().all(|(_, item)| order(item, depth - 1))
+            members.sort_unstable_by_key(|(name, _)| name.source_address());
+            depth > 0 && members.iter_mut().all(|(_, item)| restore_order(item, depth - 1))
         }
         _ => true,
     }
 }
 
 /// Writes a value. `ascii` says whether strings in its source have ASCII escapes.
-fn write(out: &mut Vec<u8>, value: &Json<'_>, style: JsonStyle, ascii: bool, level: usize) {
+fn write_styled(out: &mut Vec<u8>, value: &Json<'_>, style: JsonStyle, ascii: bool, level: usize) {
     match value {
         Json::Null => out.extend_from_slice(b"null"),
         Json::Bool(true) => out.extend_from_slice(b"true"),
         Json::Bool(false) => out.extend_from_slice(b"false"),
         Json::Number(digits) => out.extend_from_slice(digits.as_bytes()),
-        Json::String(text) => string(out, *text, style, ascii),
+        Json::String(text) => write_styled_string(out, *text, style, ascii),
         Json::Array(items) if items.is_empty() => out.extend_from_slice(b"[]"),
         Json::Object(members) if members.is_empty() => out.extend_from_slice(b"{}"),
         Json::Array(items) => {
@@ -72,32 +76,32 @@ fn write(out: &mut Vec<u8>, value: &Json<'_>, style: JsonStyle, ascii: bool, lev
             };
             out.push(b'[');
             for (index, item) in items.iter().enumerate() {
-                separate(out, style, level + 1, index == 0);
-                write(out, item, style, ascii, level + 1);
+                write_separator(out, style, level + 1, index == 0);
+                write_styled(out, item, style, ascii, level + 1);
             }
-            close(out, style, level);
+            write_closing_break(out, style, level);
             out.push(b']');
         }
         Json::Object(members) => {
             out.push(b'{');
             for (index, (name, item)) in members.iter().enumerate() {
-                separate(out, style, level + 1, index == 0);
-                string(out, *name, style, ascii);
+                write_separator(out, style, level + 1, index == 0);
+                write_styled_string(out, *name, style, ascii);
                 out.extend_from_slice(if style.spacing == JsonSpacing::Compact {
                     b":"
                 } else {
                     b": "
                 });
-                write(out, item, style, ascii, level + 1);
+                write_styled(out, item, style, ascii, level + 1);
             }
-            close(out, style, level);
+            write_closing_break(out, style, level);
             out.push(b'}');
         }
     }
 }
 
 /// Writes a string, copied from its source if the style would write it the same way.
-fn string(out: &mut Vec<u8>, text: JsonStr<'_>, style: JsonStyle, ascii: bool) {
+fn write_styled_string(out: &mut Vec<u8>, text: JsonStr<'_>, style: JsonStyle, ascii: bool) {
     let (raw, escaped) = text.source();
     if style.ascii == ascii && is_spelt(raw, escaped, ascii) {
         out.push(b'"');
@@ -117,7 +121,7 @@ fn is_spelt(raw: &str, escaped: bool, ascii: bool) -> bool {
     while escaped && let Some(at) = memchr::memchr(b'\\', rest) {
         let length = match rest.get(at + 1) {
             Some(b'"' | b'\\' | b'n' | b'r' | b't' | b'b' | b'f') => 2,
-            Some(b'u') => match unicode(rest.get(at + 2..at + 6), ascii) {
+            Some(b'u') => match is_escaped_unit(rest.get(at + 2..at + 6), ascii) {
                 true => 6,
                 false => return false,
             },
@@ -129,7 +133,7 @@ fn is_spelt(raw: &str, escaped: bool, ascii: bool) -> bool {
 }
 
 /// Whether a style writes a UTF-16 unit as these hex digits.
-fn unicode(digits: Option<&[u8]>, ascii: bool) -> bool {
+fn is_escaped_unit(digits: Option<&[u8]>, ascii: bool) -> bool {
     let unit = digits
         .filter(|digits| !digits.iter().any(u8::is_ascii_uppercase))
         .and_then(|digits| u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok());

@@ -120,7 +120,7 @@ impl MemberScanner {
             line: 1,
             counted: 0,
             key: Vec::new(),
-            member: blank(),
+            member: blank_member(),
             gap: TokenGap::default(),
             value: ValueProgress::default(),
             utf8: Utf8Checker::default(),
@@ -134,12 +134,12 @@ impl MemberScanner {
         let mut at = 0;
         while at < piece.len() {
             at = match self.state {
-                ScanState::Key(escaped) => self.key(piece, at, escaped)?,
-                ScanState::Value => self.value(piece, at)?,
-                _ => self.between(piece, at)?,
+                ScanState::Key(escaped) => self.read_key(piece, at, escaped)?,
+                ScanState::Value => self.read_value(piece, at)?,
+                _ => self.read_between(piece, at)?,
             };
         }
-        self.count(piece, piece.len());
+        self.count_lines(piece, piece.len());
         self.before += piece.len() as u64;
         Ok(())
     }
@@ -158,7 +158,7 @@ impl MemberScanner {
     }
 
     /// Handles a byte outside keys and values.
-    fn between(&mut self, piece: &[u8], at: usize) -> Result<usize, SplitError> {
+    fn read_between(&mut self, piece: &[u8], at: usize) -> Result<usize, SplitError> {
         let byte = piece[at];
         if matches!(byte, b' ' | b'\n' | b'\r' | b'\t') {
             self.gap.push(byte);
@@ -167,8 +167,8 @@ impl MemberScanner {
         self.state = match (self.state, byte) {
             (ScanState::Start, b'{') => ScanState::First,
             (ScanState::First | ScanState::Next, b'"') => {
-                self.count(piece, at);
-                self.begin(at);
+                self.count_lines(piece, at);
+                self.begin_member(at);
                 self.state = ScanState::Key(false);
                 return Ok(at);
             }
@@ -185,15 +185,21 @@ impl MemberScanner {
         Ok(at + 1)
     }
 
-    fn begin(&mut self, at: usize) {
+    fn begin_member(&mut self, at: usize) {
         let expected: &[u8] = if self.begun { b",\n  " } else { b"{\n  " };
         self.begun = true;
         let tidy = self.gap.equals(expected);
-        self.member = FoundMember { at: self.before + at as u64, line: self.line, tidy, ..blank() };
+        self.member =
+            FoundMember { at: self.before + at as u64, line: self.line, tidy, ..blank_member() };
         self.key.clear();
     }
 
-    fn key(&mut self, piece: &[u8], at: usize, mut escaped: bool) -> Result<usize, SplitError> {
+    fn read_key(
+        &mut self,
+        piece: &[u8],
+        at: usize,
+        mut escaped: bool,
+    ) -> Result<usize, SplitError> {
         // The first byte is the opening quote.
         let from = at + usize::from(self.key.is_empty());
         for (end, &byte) in piece.iter().enumerate().skip(from) {
@@ -234,7 +240,7 @@ impl MemberScanner {
         self.state = ScanState::Value;
     }
 
-    fn value(&mut self, piece: &[u8], from: usize) -> Result<usize, SplitError> {
+    fn read_value(&mut self, piece: &[u8], from: usize) -> Result<usize, SplitError> {
         let end = self.value_end(piece, from);
         if self.member.key.starts_with('_') {
             self.member.text.extend_from_slice(&piece[from..end.unwrap_or(piece.len())]);
@@ -242,7 +248,7 @@ impl MemberScanner {
         let Some(end) = end else {
             return Ok(piece.len());
         };
-        let mut member = std::mem::replace(&mut self.member, blank());
+        let mut member = std::mem::replace(&mut self.member, blank_member());
         member.value.end = self.before + end as u64;
         if member.value.is_empty() {
             return Err(SplitError);
@@ -269,7 +275,7 @@ impl MemberScanner {
             at += match depth {
                 0 => 0,
                 1 => self.in_list(piece, at),
-                _ => quiet(&piece[at..]),
+                _ => plain_length(&piece[at..]),
             };
             match *piece.get(at)? {
                 b'"' => {
@@ -280,7 +286,7 @@ impl MemberScanner {
                 b'}' | b']' if depth == 0 => return Some(at),
                 byte @ (b'}' | b']') => {
                     self.value.depth -= 1;
-                    if self.closed(byte, at) {
+                    if self.close_bracket(byte, at) {
                         return Some(at + 1);
                     }
                 }
@@ -299,7 +305,7 @@ impl MemberScanner {
     /// after them begins an object or ends the list.
     fn in_list(&mut self, piece: &[u8], at: usize) -> usize {
         if !self.is_list() {
-            return quiet(&piece[at..]);
+            return plain_length(&piece[at..]);
         }
         for (passed, &byte) in piece[at..].iter().enumerate() {
             match byte {
@@ -326,7 +332,7 @@ impl MemberScanner {
     }
 
     /// Handles a closing bracket. Returns whether it ends the value.
-    fn closed(&mut self, byte: u8, at: usize) -> bool {
+    fn close_bracket(&mut self, byte: u8, at: usize) -> bool {
         let end = self.before + at as u64 + 1;
         if let ValueShape::List(items) = &mut self.member.shape {
             match self.value.depth {
@@ -338,7 +344,7 @@ impl MemberScanner {
         self.value.depth == 0
     }
 
-    fn count(&mut self, piece: &[u8], to: usize) {
+    fn count_lines(&mut self, piece: &[u8], to: usize) {
         self.line += memchr::memchr_iter(b'\n', &piece[self.counted..to]).count();
         self.counted = to;
     }
@@ -365,12 +371,12 @@ impl ValueProgress {
 }
 
 /// Returns the number of bytes before the first quote or bracket.
-fn quiet(bytes: &[u8]) -> usize {
+fn plain_length(bytes: &[u8]) -> usize {
     let loud = |byte: &u8| matches!(byte, b'"' | b'{' | b'}' | b'[' | b']');
     bytes.iter().position(loud).unwrap_or(bytes.len())
 }
 
-fn blank() -> FoundMember {
+fn blank_member() -> FoundMember {
     FoundMember {
         key: String::new(),
         at: 0,

@@ -24,7 +24,7 @@ pub struct RequestSketch {
 
 impl RequestSketch {
     /// Returns the sketch of a request that makes `call`.
-    pub fn of(request: &RecordedRequest, call: &RecognisedCall) -> Self {
+    pub fn from_request(request: &RecordedRequest, call: &RecognisedCall) -> Self {
         let body = request.body.as_ref();
         let mut head = Mix::default();
         for text in [&request.method, &request.path, &request.query] {
@@ -38,8 +38,8 @@ impl RequestSketch {
             if from == end {
                 break;
             }
-            front[at] = Mix::of(&body[from..end]);
-            back[at] = Mix::of(&body[body.len() - end..body.len() - from]);
+            front[at] = Mix::hash_bytes(&body[from..end]);
+            back[at] = Mix::hash_bytes(&body[body.len() - end..body.len() - from]);
             from = end;
         }
         Self {
@@ -52,7 +52,7 @@ impl RequestSketch {
     }
 
     /// Returns the length of its body in bytes.
-    pub fn length(&self) -> usize {
+    pub fn body_length(&self) -> usize {
         self.length as usize
     }
 
@@ -77,7 +77,7 @@ struct Mix(u64);
 
 impl Mix {
     /// Returns a hash of `bytes`; never 0.
-    fn of(bytes: &[u8]) -> u16 {
+    fn hash_bytes(bytes: &[u8]) -> u16 {
         let mut mix = Self::default();
         mix.add(bytes);
         (mix.0 >> 48) as u16 | 1
@@ -86,15 +86,15 @@ impl Mix {
     fn add(&mut self, bytes: &[u8]) {
         let (words, rest) = bytes.as_chunks::<8>();
         for word in words {
-            self.word(u64::from_le_bytes(*word));
+            self.add_word(u64::from_le_bytes(*word));
         }
         let mut last = [0; 8];
         last[..rest.len()].copy_from_slice(rest);
-        self.word(u64::from_le_bytes(last));
-        self.word(bytes.len() as u64);
+        self.add_word(u64::from_le_bytes(last));
+        self.add_word(bytes.len() as u64);
     }
 
-    fn word(&mut self, word: u64) {
+    fn add_word(&mut self, word: u64) {
         let mixed = (self.0 ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         self.0 = mixed ^ (mixed >> 29);
     }
@@ -112,7 +112,7 @@ mod tests {
             body: Bytes::from(body),
             ..RecordedRequest::default()
         };
-        RequestSketch::of(&request, &request.recognise())
+        RequestSketch::from_request(&request, &request.recognise_call())
     }
 
     fn chat(words: &str) -> RequestSketch {

@@ -26,7 +26,7 @@ impl Entry {
     pub fn misstated_field(&self) -> Option<&'static str> {
         let response = self.response.as_ref()?;
         let content = self.content.as_deref().unwrap_or_default();
-        let bytes = decoded(response);
+        let bytes = decoded_body(response);
         let quoted = |word: &str| {
             let quoted = Value::from(word).to_string();
             memchr::memmem::find(&bytes, quoted.as_bytes()).is_some()
@@ -50,8 +50,8 @@ impl Entry {
 }
 
 /// Returns the decoded bytes of a response, as far as they can be decoded.
-pub(super) fn decoded(response: &RecordedResponse) -> bytes::Bytes {
-    let recorded = response.payload.bytes();
+pub(super) fn decoded_body(response: &RecordedResponse) -> bytes::Bytes {
+    let recorded = response.payload.joined_bytes();
     match encoding::coding_in(&response.headers) {
         None => recorded,
         Some(coding) => match encoding::decode_available(&coding, &recorded, LARGEST) {
@@ -76,13 +76,13 @@ pub(super) struct SummaryCheck<'a> {
 
 impl<'a> SummaryCheck<'a> {
     pub(super) fn new(entry: &Entry, response: &RecordedResponse, bytes: &'a [u8]) -> Self {
-        let call = entry.request.as_ref().map(|request| request.recognise());
+        let call = entry.request.as_ref().map(|request| request.recognise_call());
         let operation = call.as_ref().map_or(Operation::OTHER, |call| call.operation);
-        let media = response.media();
-        let framing = Framing::answered(operation, media, bytes);
+        let media = response.media_type();
+        let framing = Framing::from_answer(operation, media, bytes);
         let answer = match framing {
             None => loomrec_provider::read_complete(operation, media, bytes),
-            framing => loomrec_provider::read(operation, framing, bytes),
+            framing => loomrec_provider::read_answer(operation, framing, bytes),
         };
         Self {
             bytes,
@@ -95,14 +95,16 @@ impl<'a> SummaryCheck<'a> {
 
     /// Returns the texts of the response in order: one for each place, joined over the events of a
     /// stream.
-    fn texts(&self) -> &[String] {
+    fn response_texts(&self) -> &[String] {
         self.texts.get_or_init(|| {
             let mut texts = ResponseTexts::default();
             match self.framing {
-                None => texts.collect(&serde_json::from_slice(self.bytes).unwrap_or_default()),
+                None => {
+                    texts.collect_texts(&serde_json::from_slice(self.bytes).unwrap_or_default())
+                }
                 Some(framing) => {
                     for event in framing::events(framing, self.bytes) {
-                        texts.collect(&event.json().unwrap_or_default());
+                        texts.collect_texts(&event.json_data().unwrap_or_default());
                     }
                 }
             }
@@ -112,10 +114,10 @@ impl<'a> SummaryCheck<'a> {
 
     fn misstated_field(&self, entry: &Entry) -> Option<&'static str> {
         let content = entry.content.as_deref().unwrap_or_default();
-        if !content.is_empty() && !self.says(content) {
+        if !content.is_empty() && !self.has_content(content) {
             return Some("content");
         }
-        if !entry.tool_calls.is_empty() && !self.calls(&entry.tool_calls) {
+        if !entry.tool_calls.is_empty() && !self.has_tool_calls(&entry.tool_calls) {
             return Some("tool_calls");
         }
         let is_word = |word: &str, own: &Option<String>| {
@@ -123,7 +125,7 @@ impl<'a> SummaryCheck<'a> {
             own == word
                 || word == MARK
                 || matches_marked(word, own)
-                || self.texts().iter().any(|text| text == word)
+                || self.response_texts().iter().any(|text| text == word)
         };
         let finish = entry.finish_reason.as_deref();
         if finish.is_some_and(|finish| !is_word(finish, &self.answer.finish_reason)) {
@@ -136,12 +138,12 @@ impl<'a> SummaryCheck<'a> {
     }
 
     /// Whether the response says this text.
-    fn says(&self, content: &str) -> bool {
+    fn has_content(&self, content: &str) -> bool {
         let today = &self.answer.content;
         if today == content || matches_marked(content, today) {
             return true;
         }
-        let (shown, today) = (squeezed(content), squeezed(today));
+        let (shown, today) = (without_white_space(content), without_white_space(today));
         if shown == today {
             return true;
         }
@@ -151,7 +153,8 @@ impl<'a> SummaryCheck<'a> {
 
     /// Whether a text without white space is made of all texts at some places of the response.
     fn is_whole(&self, shown: &str) -> bool {
-        let squeezed: Vec<String> = self.texts().iter().map(|text| squeezed(text)).collect();
+        let squeezed: Vec<String> =
+            self.response_texts().iter().map(|text| without_white_space(text)).collect();
         let mut parts = squeezed.iter().filter(|text| !text.is_empty() && shown.contains(*text));
         let mut rest = shown;
         squeezed.iter().any(|text| text == shown)
@@ -165,7 +168,7 @@ impl<'a> SummaryCheck<'a> {
     }
 
     /// Whether the response makes these tool calls.
-    fn calls(&self, shown: &[ToolCall]) -> bool {
+    fn has_tool_calls(&self, shown: &[ToolCall]) -> bool {
         let today = &self.answer.tool_calls;
         let same = |(shown, today): (&ToolCall, &ToolCall)| {
             shown.name == today.name
@@ -177,12 +180,12 @@ impl<'a> SummaryCheck<'a> {
         }
         // The calls were read in another way: their words are in the calls as they are read today.
         let words = |call: &ToolCall| {
-            let arguments = loomrec_provider::conversation::arguments(call);
-            [squeezed(&call.name), squeezed(&arguments)]
+            let arguments = loomrec_provider::conversation::argument_text(call);
+            [without_white_space(&call.name), without_white_space(&arguments)]
         };
         let mut said: Vec<String> = vec![today.iter().flat_map(words).collect()];
         if today.is_empty() {
-            said.extend(self.texts().iter().map(|text| squeezed(text)));
+            said.extend(self.response_texts().iter().map(|text| without_white_space(text)));
             said.push(squeezed_bytes(self.bytes));
         }
         // A secret that was removed says nothing, and neither do no arguments.
@@ -202,11 +205,11 @@ struct ResponseTexts {
 
 impl ResponseTexts {
     /// Adds the texts of a body or an event to those at the same places before it.
-    fn collect(&mut self, value: &Value) {
+    fn collect_texts(&mut self, value: &Value) {
         let mut waiting = vec![(String::new(), value)];
         while let Some((place, value)) = waiting.pop() {
             match value {
-                Value::String(text) => self.add(place, text),
+                Value::String(text) => self.add_text(place, text),
                 Value::Array(values) => {
                     let placed = values.iter().enumerate();
                     let placed = placed.map(|(index, value)| (format!("{place}/{index}"), value));
@@ -222,7 +225,7 @@ impl ResponseTexts {
         }
     }
 
-    fn add(&mut self, place: String, text: &str) {
+    fn add_text(&mut self, place: String, text: &str) {
         match self.places.get(&place) {
             Some(&index) => self.found[index].push_str(text),
             None if self.found.len() == MOST_PLACES => {}
@@ -249,12 +252,12 @@ fn matches_marked(marked: &str, whole: &str) -> bool {
     rest.ends_with(last)
 }
 
-fn squeezed(text: &str) -> String {
+fn without_white_space(text: &str) -> String {
     text.chars().filter(|character| !character.is_whitespace()).collect()
 }
 
 fn squeezed_bytes(bytes: &[u8]) -> String {
-    squeezed(&String::from_utf8_lossy(bytes))
+    without_white_space(&String::from_utf8_lossy(bytes))
 }
 
 #[cfg(test)]

@@ -15,19 +15,19 @@ pub struct TakeIdentity([u8; 32]);
 
 impl TakeIdentity {
     /// Returns the identity of an entry.
-    pub fn of(entry: &Entry) -> Self {
+    pub fn from_entry(entry: &Entry) -> Self {
         let mut hash = Sha256::new();
         let mut part = |text: Option<&str>| {
             let length = text.map_or(u64::MAX, |text| text.len() as u64);
             hash.update(length.to_le_bytes());
             hash.update(text.unwrap_or_default());
         };
-        let asked = entry.request.as_ref().map(|request| (request, request.recognise()));
+        let asked = entry.request.as_ref().map(|request| (request, request.recognise_call()));
         part(entry.request_hash.as_ref().map(|key| key.as_str()));
         part(entry.session.as_deref());
         part(entry.upstream.as_deref());
         // The key of a chat does not include the mount.
-        part(asked.as_ref().map(|(request, _)| loomrec_provider::mount(&request.path)));
+        part(asked.as_ref().map(|(request, _)| loomrec_provider::chat_mount(&request.path)));
         let streamed = asked.as_ref().map(|(_, call)| call.streamed);
         part(streamed.map(|streamed| if streamed { "stream" } else { "complete" }));
         Self(hash.finalize().into())
@@ -81,10 +81,14 @@ mod tests {
             Entry { request: request(chat, "{\"stream\":true}"), ..plain.clone() },
         ];
         for other in &others {
-            assert_ne!(TakeIdentity::of(other), TakeIdentity::of(&plain), "{other:?}");
+            assert_ne!(
+                TakeIdentity::from_entry(other),
+                TakeIdentity::from_entry(&plain),
+                "{other:?}"
+            );
         }
         let said = Entry { content: Some("other".into()), ..plain.clone() };
-        assert_eq!(TakeIdentity::of(&said), TakeIdentity::of(&plain));
+        assert_eq!(TakeIdentity::from_entry(&said), TakeIdentity::from_entry(&plain));
     }
 
     #[test]

@@ -10,12 +10,12 @@ const SECOND: i64 = 1_000_000;
 
 /// Formats a time in microseconds since 1970 as in a recording: RFC 3339, UTC, always six
 /// fractional digits.
-pub fn timestamp(micros: i64) -> String {
-    String::from_utf8_lossy(&letters(micros)).into_owned()
+pub fn format_timestamp(micros: i64) -> String {
+    String::from_utf8_lossy(&timestamp_bytes(micros)).into_owned()
 }
 
 /// Returns the bytes of that text. A time out of range becomes a time in the first second of 1970.
-pub fn letters(micros: i64) -> [u8; 27] {
+pub fn timestamp_bytes(micros: i64) -> [u8; 27] {
     let seconds = OffsetDateTime::from_unix_timestamp(micros.div_euclid(SECOND));
     let time = seconds.unwrap_or(OffsetDateTime::UNIX_EPOCH);
     let mut text = *b"0000-00-00T00:00:00.000000Z";
@@ -37,7 +37,7 @@ pub fn letters(micros: i64) -> [u8; 27] {
 
 /// Reads a time in any of the formats of other tools (RFC 3339 with any offset or none, RFC 2822).
 /// Returns it in the format of a recording.
-pub fn read(text: &str) -> Option<String> {
+pub fn normalize_time(text: &str) -> Option<String> {
     let text = text.trim();
     let time = OffsetDateTime::parse(text, &Rfc3339)
         .or_else(|_| OffsetDateTime::parse(&format!("{text}Z"), &Rfc3339))
@@ -46,11 +46,11 @@ pub fn read(text: &str) -> Option<String> {
         .ok()?;
     let time = time.checked_to_offset(UtcOffset::UTC)?;
     let micros = i64::try_from(time.unix_timestamp_nanos().div_euclid(1000)).ok()?;
-    Some(timestamp(micros))
+    Some(format_timestamp(micros))
 }
 
 /// Converts a time of a recording to microseconds since 1970.
-pub fn micros(text: &str) -> Option<i64> {
+pub fn parse_micros(text: &str) -> Option<i64> {
     let time = OffsetDateTime::parse(text, &Rfc3339).ok()?;
     i64::try_from(time.unix_timestamp_nanos().div_euclid(1000)).ok()
 }
@@ -68,21 +68,24 @@ mod tests {
             (253_402_300_799_999_999, "9999-12-31T23:59:59.999999Z"),
             (-62_167_219_200_000_000, "0000-01-01T00:00:00.000000Z"),
         ] {
-            assert_eq!(timestamp(moment), text);
-            assert_eq!(micros(text), Some(moment));
+            assert_eq!(format_timestamp(moment), text);
+            assert_eq!(parse_micros(text), Some(moment));
         }
-        assert!(timestamp(i64::MAX).starts_with("1970-01-01T00:00:00."), "and nothing panics");
+        assert!(
+            format_timestamp(i64::MAX).starts_with("1970-01-01T00:00:00."),
+            "and nothing panics"
+        );
     }
 
     #[test]
     fn moments_are_read_in_the_spellings_of_other_tools() {
         let known = Some("2026-01-02T03:04:05.500000Z".to_owned());
-        assert_eq!(read("2026-01-02T03:04:05.5Z"), known);
-        assert_eq!(read("2026-01-02T05:04:05.5+02:00"), known);
-        assert_eq!(read("2026-01-02T03:04:05.500"), known);
+        assert_eq!(normalize_time("2026-01-02T03:04:05.5Z"), known);
+        assert_eq!(normalize_time("2026-01-02T05:04:05.5+02:00"), known);
+        assert_eq!(normalize_time("2026-01-02T03:04:05.500"), known);
         let whole = Some("2011-11-01T04:58:44.000000Z".to_owned());
-        assert_eq!(read("Tue, 01 Nov 2011 04:58:44 GMT"), whole);
-        assert_eq!(read("yesterday"), None);
-        assert_eq!(micros("1970-01-01T00:00:01.000002Z"), Some(1_000_002));
+        assert_eq!(normalize_time("Tue, 01 Nov 2011 04:58:44 GMT"), whole);
+        assert_eq!(normalize_time("yesterday"), None);
+        assert_eq!(parse_micros("1970-01-01T00:00:01.000002Z"), Some(1_000_002));
     }
 }

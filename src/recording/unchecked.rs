@@ -65,7 +65,7 @@ impl UncheckedReason {
 impl Entry {
     /// Returns why this entry under `name` cannot be checked; `None` if it can. `real` is the key
     /// of its request under `rules`, the rules of its file; `None` if it has no request.
-    pub fn unchecked(
+    pub fn unchecked_reason(
         &self,
         name: &EntryName,
         real: Option<&RequestKey>,
@@ -105,8 +105,8 @@ impl Entry {
     /// Whether its fault takes the place of an answer, and may look like one.
     fn answers_by_fault(&self) -> bool {
         let Some(fault) = self.fault.as_ref().filter(|_| !self.has_answer()) else { return false };
-        let by_chance = self.extra.get(CHAOS).and_then(|rates| ChaosRates::read(rates).ok());
-        EntryFaultRule::read(fault).is_ok_and(|rule| rule.fault.may_succeed())
+        let by_chance = self.extra.get(CHAOS).and_then(|rates| ChaosRates::from_value(rates).ok());
+        EntryFaultRule::from_value(fault).is_ok_and(|rule| rule.fault.may_succeed())
             || by_chance.is_some_and(|rates| rates.may_succeed())
     }
 }
@@ -114,7 +114,7 @@ impl Entry {
 /// Whether `rules` and redaction leave nothing of `request`.
 fn leaves_nothing(request: &RecordedRequest, rules: &IdentityRules) -> bool {
     let is_redacted = redact::holds_mark(&request.body);
-    if rules.ignore().is_empty() && !is_redacted {
+    if rules.ignored_places().is_empty() && !is_redacted {
         return false;
     }
     match loomrec_identity::parse(&request.body) {
@@ -142,7 +142,7 @@ mod tests {
 
     fn look(name: &EntryName, entry: &Entry, rules: &IdentityRules) -> Option<UncheckedReason> {
         let real = entry.request.as_ref().map(|request| request.recognise_with_key(rules).1);
-        entry.unchecked(name, real.as_ref(), rules)
+        entry.unchecked_reason(name, real.as_ref(), rules)
     }
 
     fn other() -> RequestKey {
@@ -152,7 +152,7 @@ mod tests {
     #[test]
     fn entry_is_checked_when_its_request_or_its_hash_is_the_one_it_answers() {
         let plain = IdentityRules::default();
-        let (step, whole) = (EntryName::step("plan").unwrap(), entry());
+        let (step, whole) = (EntryName::from_step_id("plan").unwrap(), entry());
         let key = whole.request.as_ref().unwrap().recognise_with_key(&plain).1;
         let hashed = Entry { request_hash: Some(key.clone()), ..whole.clone() };
         let alone = Entry { request_hash: Some(key.clone()), ..Entry::default() };
@@ -168,7 +168,7 @@ mod tests {
     fn entry_is_not_checked_when_it_shows_another_request_than_it_answers() {
         let plain = IdentityRules::default();
         let lying = Entry { request_hash: Some(other()), ..entry() };
-        let step = EntryName::step("plan").unwrap();
+        let step = EntryName::from_step_id("plan").unwrap();
         for name in [step, EntryName::Hash(other())] {
             assert_eq!(look(&name, &lying, &plain), Some(UncheckedReason::OtherRequest));
         }
@@ -180,7 +180,7 @@ mod tests {
 
     #[test]
     fn entry_is_not_checked_when_the_rules_leave_nothing_of_what_it_asks() {
-        let step = EntryName::step("plan").unwrap();
+        let step = EntryName::from_step_id("plan").unwrap();
         for (pointers, found) in [
             (&["/model"][..], None),
             (&["/messages"][..], Some(UncheckedReason::NothingLeft)),

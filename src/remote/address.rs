@@ -103,7 +103,7 @@ impl RemoteAddress {
     }
 
     /// Returns the URL of another recording in the same bucket.
-    pub(crate) fn beside(&self, name: &str) -> String {
+    pub(crate) fn sibling_url(&self, name: &str) -> String {
         format!("{}/{name}", self.bucket)
     }
 
@@ -113,7 +113,7 @@ impl RemoteAddress {
     }
 
     /// Returns the name of the bucket.
-    pub fn bucket(&self) -> &str {
+    pub fn bucket_name(&self) -> &str {
         self.bucket.name()
     }
 
@@ -123,7 +123,7 @@ impl RemoteAddress {
     }
 
     /// Returns the name of the recording in its bucket.
-    pub fn name(&self) -> &str {
+    pub fn recording_name(&self) -> &str {
         &self.name
     }
 }

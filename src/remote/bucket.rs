@@ -107,13 +107,13 @@ impl RecordingBucket {
             None => PutMode::Create,
         };
         let path = self.ref_path();
-        match self.objects.put(&path, note_text(&state).into(), mode).await {
+        match self.objects.put_object(&path, note_text(&state).into(), mode).await {
             Ok(()) => Ok(true),
             // An earlier attempt may have moved it, and its answer may have been lost.
             Err(Error::Precondition { .. } | Error::AlreadyExists { .. }) => {
                 Ok(self.read_ref().await?.is_some_and(|now| now.state == state))
             }
-            Err(error) => Err(self.objects.failed("write to", &error)),
+            Err(error) => Err(self.objects.store_error("write to", &error)),
         }
     }
 
@@ -124,12 +124,12 @@ impl RecordingBucket {
     pub(crate) async fn replace_ref(&self, to: &ContentHash) -> Result<(), RemoteError> {
         let format = REF_FORMAT.to_owned();
         let state = StateRef { format, manifest: to.clone(), generation: 1 };
-        self.objects.replace(&self.ref_path(), note_text(&state).into()).await
+        self.objects.replace_object(&self.ref_path(), note_text(&state).into()).await
     }
 
     /// Returns the path of the reference, for messages too.
     pub(crate) fn ref_path(&self) -> Path {
-        self.objects.path("ref")
+        self.objects.object_path("ref")
     }
 
     /// Returns the state that a tag names; `None` if there is no such tag.
@@ -137,7 +137,7 @@ impl RecordingBucket {
     /// # Errors
     /// The store fails, or the object is no tag.
     pub async fn read_tag(&self, tag: &str) -> Result<Option<ContentHash>, RemoteError> {
-        self.read_tag_at(&self.objects.path(&format!("tags/{tag}"))).await
+        self.read_tag_at(&self.objects.object_path(&format!("tags/{tag}"))).await
     }
 
     /// Returns the state that a tag names.
@@ -167,7 +167,10 @@ impl RecordingBucket {
     /// The store fails, or the tag names another state.
     pub async fn write_tag(&self, tag: &str, manifest: &ContentHash) -> Result<(), RemoteError> {
         let text = TagText { format: TAG_FORMAT.to_owned(), manifest: manifest.clone() };
-        if self.objects.create(&self.objects.path(&format!("tags/{tag}")), note_text(&text)).await?
+        if self
+            .objects
+            .create_object(&self.objects.object_path(&format!("tags/{tag}")), note_text(&text))
+            .await?
             || self.read_tag(tag).await?.as_ref() == Some(manifest)
         {
             return Ok(());
@@ -180,7 +183,7 @@ impl RecordingBucket {
     /// # Errors
     /// The store fails, or an object is no tag.
     pub async fn tagged_states(&self) -> Result<Vec<ContentHash>, RemoteError> {
-        Ok(self.tags().await?.into_iter().map(|(_, state)| state).collect())
+        Ok(self.list_tags().await?.into_iter().map(|(_, state)| state).collect())
     }
 
     /// Returns all states that the store lists, each with the object of its manifest.
@@ -190,7 +193,7 @@ impl RecordingBucket {
     pub(crate) async fn listed_states(
         &self,
     ) -> Result<Vec<(ContentHash, ObjectMeta)>, RemoteError> {
-        let objects = self.list("manifests").await?.into_iter();
+        let objects = self.list_objects("manifests").await?.into_iter();
         let state = |object: ObjectMeta| Some((ContentHash::of_path(&object.location)?, object));
         Ok(objects.filter_map(state).collect())
     }
@@ -199,9 +202,9 @@ impl RecordingBucket {
     ///
     /// # Errors
     /// The store fails, or an object is no tag.
-    pub(crate) async fn tags(&self) -> Result<Vec<(ObjectMeta, ContentHash)>, RemoteError> {
+    pub(crate) async fn list_tags(&self) -> Result<Vec<(ObjectMeta, ContentHash)>, RemoteError> {
         let mut tags = Vec::new();
-        for meta in self.objects.list("tags").await? {
+        for meta in self.objects.list_objects("tags").await? {
             let state = self.read_tag_at(&meta.location).await?;
             tags.extend(state.map(|state| (meta, state)));
         }
@@ -210,8 +213,8 @@ impl RecordingBucket {
 
     /// Returns what an object of this recording is; `None` if it is no object of it.
     pub(crate) fn object_name(&self, path: &Path) -> Option<ObjectName> {
-        let (name, object) = ObjectName::split(path.as_ref())?;
-        (Path::from(name) == self.objects.path("")).then_some(object)
+        let (name, object) = ObjectName::split_path(path.as_ref())?;
+        (Path::from(name) == self.objects.object_path("")).then_some(object)
     }
 
     /// Makes sure that the object of an entry is there and right. One that is old is written again.
@@ -219,7 +222,9 @@ impl RecordingBucket {
     /// # Errors
     /// The store fails.
     pub async fn put_entry(&self, hash: &ContentHash, packed: Vec<u8>) -> Result<(), RemoteError> {
-        self.objects.ensure(&self.entry_path(hash), (hash, HashedForm::Text), packed.into()).await
+        self.objects
+            .ensure_object(&self.entry_path(hash), (hash, HashedForm::Text), packed.into())
+            .await
     }
 
     /// Makes sure that the object of an entry that is listed is right, and young. Returns whether it
@@ -232,7 +237,9 @@ impl RecordingBucket {
         hash: &ContentHash,
         packed: Vec<u8>,
     ) -> Result<bool, RemoteError> {
-        self.objects.renew(&self.entry_path(hash), (hash, HashedForm::Text), packed.into()).await
+        self.objects
+            .renew_object(&self.entry_path(hash), (hash, HashedForm::Text), packed.into())
+            .await
     }
 
     /// Reads the object of an entry, as it is stored. `bytes` is the length of its text.
@@ -241,13 +248,13 @@ impl RecordingBucket {
     /// The store fails, does not have it, or has more bytes than the text can need.
     pub async fn get_entry(&self, hash: &ContentHash, bytes: u64) -> Result<Bytes, RemoteError> {
         let limit = packed_limit(bytes).min(LARGEST_OBJECT);
-        self.objects.get(&self.entry_path(hash), limit).await
+        self.objects.get_object(&self.entry_path(hash), limit).await
     }
 
     /// Returns the path of an entry's object, for messages too.
     pub fn entry_path(&self, hash: &ContentHash) -> Path {
         let digits = hash.digits();
-        self.objects.path(&format!("objects/{}/{digits}", &digits[..2]))
+        self.objects.object_path(&format!("objects/{}/{digits}", &digits[..2]))
     }
 
     /// Returns the error of an entry whose object cannot be used.
@@ -274,7 +281,7 @@ impl RecordingBucket {
         packed: Vec<u8>,
     ) -> Result<(), RemoteError> {
         let (path, packed) = (self.manifest_path(hash), Bytes::from(packed));
-        self.objects.ensure(&path, (hash, HashedForm::Text), packed.clone()).await?;
+        self.objects.ensure_object(&path, (hash, HashedForm::Text), packed.clone()).await?;
         self.objects.prove_conditions(&path, packed).await
     }
 
@@ -289,7 +296,7 @@ impl RecordingBucket {
 
     /// Returns the path of a manifest's object, for messages too.
     pub fn manifest_path(&self, hash: &ContentHash) -> Path {
-        self.objects.path(&format!("manifests/{}", hash.digits()))
+        self.objects.object_path(&format!("manifests/{}", hash.digits()))
     }
 
     /// Returns the error of a manifest that cannot be used.
@@ -302,15 +309,15 @@ impl RecordingBucket {
     ///
     /// # Errors
     /// The store fails.
-    pub async fn list(&self, part: &str) -> Result<Vec<ObjectMeta>, RemoteError> {
-        self.objects.list(part).await
+    pub async fn list_objects(&self, part: &str) -> Result<Vec<ObjectMeta>, RemoteError> {
+        self.objects.list_objects(part).await
     }
 
     /// Removes objects. One that is not there is no error.
     ///
     /// # Errors
     /// The store fails. Some may be removed.
-    pub async fn remove(&self, paths: Vec<Path>) -> Result<(), RemoteError> {
-        self.objects.remove(paths).await
+    pub async fn remove_objects(&self, paths: Vec<Path>) -> Result<(), RemoteError> {
+        self.objects.remove_objects(paths).await
     }
 }

@@ -37,7 +37,7 @@ pub struct BucketCheck {
 
 impl BucketCheck {
     /// Returns how many objects cannot be used.
-    pub fn damaged(&self) -> usize {
+    pub fn damaged_count(&self) -> usize {
         self.entries.len() + self.manifests.len() + self.indexes.len()
     }
 
@@ -106,7 +106,7 @@ impl BucketCheck {
             Ok(manifest) => Some(manifest),
             Err(problem) => {
                 self.manifests.insert(state.clone(), problem);
-                cache.manifest(&state)
+                cache.checked_manifest(&state)
             }
         };
         let Some(manifest) = manifest else {
@@ -134,11 +134,11 @@ impl BucketCheck {
         seen: &mut SeenEntries,
     ) -> Result<(), RemoteError> {
         let place = |layout: &StateLayout, hash: &ContentHash| {
-            (hash.clone(), layout.index.find(hash).map(|(pack, _)| pack.pack.clone()))
+            (hash.clone(), layout.index.find_entry(hash).map(|(pack, _)| pack.pack.clone()))
         };
         let unknown: Vec<StateLayout> = layouts
             .iter()
-            .map(|layout| layout.only(|hash| !seen.usable.contains(&place(layout, hash))))
+            .map(|layout| layout.only_wanted(|hash| !seen.usable.contains(&place(layout, hash))))
             .collect();
         let damaged = check_entries(bucket, &unknown, depth).await?;
         for layout in layouts {

@@ -30,7 +30,7 @@ pub async fn repair_bucket(
     recording: Option<&SecretFree<'_>>,
     check: &mut BucketCheck,
 ) -> Result<usize, RemoteError> {
-    let before = check.damaged();
+    let before = check.damaged_count();
     let mut repair = BucketRepair { bucket, check, moved: HashSet::new() };
     if !repair.check.entries.is_empty() {
         repair.search_packs().await?;
@@ -43,7 +43,7 @@ pub async fn repair_bucket(
         repair.repair_from_segments().await?;
     }
     repair.write_indexes().await?;
-    Ok(before - check.damaged())
+    Ok(before - check.damaged_count())
 }
 
 /// A repair under way.
@@ -88,12 +88,14 @@ impl BucketRepair<'_> {
             self.check.layouts.iter().map(|layout| layout.state.clone()).collect();
         let indexes: Vec<_> = states
             .iter()
-            .map(|state| cache.index(state))
+            .map(|state| cache.state_index(state))
             .chain(self.check.layouts.iter().map(|layout| layout.index.clone()))
             .collect();
         for hash in entries {
-            let cached = |index| CachedEntries { cache, index }.checked(&hash);
-            if let Some(packed) = indexes.iter().find_map(cached).or_else(|| cache.object(&hash)) {
+            let cached = |index| CachedEntries { cache, index }.checked_entry(&hash);
+            if let Some(packed) =
+                indexes.iter().find_map(cached).or_else(|| cache.checked_object(&hash))
+            {
                 self.put_packed(&hash, packed).await?;
             }
         }
@@ -128,7 +130,7 @@ impl BucketRepair<'_> {
         if !self.check.entries.contains_key(hash) {
             return Ok(());
         }
-        let packed = pack_text(text).map_err(RemoteError::at("the text of an entry"))?;
+        let packed = pack_text(text).map_err(RemoteError::at_path("the text of an entry"))?;
         self.put_packed(hash, packed).await
     }
 
@@ -136,7 +138,7 @@ impl BucketRepair<'_> {
         &mut self,
         recording: &SecretFree<'_>,
     ) -> Result<(), RemoteError> {
-        let about = recording.recording.meta().keys().clone();
+        let about = recording.recording.meta().top_level_keys().clone();
         let mut manifest = StateManifest { about, ..StateManifest::default() };
         for stored in recording.recording.entries() {
             let stored = stored?;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashSet};
 use std::time::{Duration, SystemTime};
 
-use loomrec_recording::timestamp::timestamp;
+use loomrec_recording::timestamp::format_timestamp;
 use object_store::ObjectMeta;
 use object_store::path::Path;
 use time::OffsetDateTime;
@@ -55,7 +55,7 @@ impl GarbageList {
     }
 
     /// Takes objects out that are needed after all.
-    pub(crate) fn keep(&mut self, kept: &HashSet<Path>) {
+    pub(crate) fn exclude_needed(&mut self, kept: &HashSet<Path>) {
         self.paths.retain(|path| !kept.contains(path));
     }
 
@@ -68,8 +68,8 @@ impl GarbageList {
     ///
     /// # Errors
     /// The store fails. Some may be removed; the rest is found again.
-    pub async fn remove(self, bucket: &RecordingBucket) -> Result<(), RemoteError> {
-        bucket.remove(self.paths).await
+    pub async fn remove_objects(self, bucket: &RecordingBucket) -> Result<(), RemoteError> {
+        bucket.remove_objects(self.paths).await
     }
 }
 
@@ -108,7 +108,7 @@ pub async fn find_garbage(
             Err(RemoteError::Object { .. }) => StateIndex::default(),
             index => index?.unwrap_or_default(),
         };
-        if !needed.add(&listing, &manifest, &index) {
+        if !needed.add_state(&listing, &manifest, &index) {
             garbage.holes.push(hash.clone());
         }
         if Some(hash) == newest.as_ref() {
@@ -117,7 +117,7 @@ pub async fn find_garbage(
     }
     garbage.states = kept.len() - garbage.gone.len();
     for part in ["objects", "packs", "indexes"] {
-        for object in bucket.list(part).await? {
+        for object in bucket.list_objects(part).await? {
             let is_needed = match (bucket.object_name(&object.location), object_hash(&object)) {
                 (Some(ObjectName::Entry), Some(hash)) => needed.objects.contains(&hash),
                 (Some(ObjectName::Pack), Some(hash)) => needed.has_pack(&hash),
@@ -148,7 +148,7 @@ struct NeededObjects {
 
 impl NeededObjects {
     /// Adds what a state needs. Returns whether the store lists all of it.
-    fn add(
+    fn add_state(
         &mut self,
         listing: &EntryListing,
         manifest: &StateManifest,
@@ -156,7 +156,7 @@ impl NeededObjects {
     ) -> bool {
         let mut is_whole = true;
         for take in &manifest.takes {
-            let pack = index.find(&take.object).map(|(pack, _)| pack);
+            let pack = index.find_entry(&take.object).map(|(pack, _)| pack);
             if let Some(pack) = pack.filter(|pack| listing.has_pack(pack)) {
                 self.packs.insert(pack.pack.clone());
                 continue;
@@ -196,7 +196,7 @@ async fn add_segments(
     };
     let plan = plan_segments(newest, listed, GapChoice::Refuse, SystemTime::now());
     refuse_gaps(bucket.url(), &plan.gaps)?;
-    for object in bucket.list("runs").await? {
+    for object in bucket.list_objects("runs").await? {
         let parts: Vec<&str> = object.location.as_ref().rsplitn(3, '/').collect();
         let [file, recorder, ..] = parts[..] else { continue };
         let is_garbage = match ListedSegment::parse(&[recorder.to_owned(), file.to_owned()]) {
@@ -213,7 +213,7 @@ async fn add_segments(
 /// Returns a time that is this long ago, as recordings write it.
 fn timestamp_before(age: Duration) -> String {
     let then = OffsetDateTime::now_utc() - age;
-    timestamp(i64::try_from(then.unix_timestamp_nanos() / 1000).unwrap_or_default())
+    format_timestamp(i64::try_from(then.unix_timestamp_nanos() / 1000).unwrap_or_default())
 }
 
 fn is_younger(object: &ObjectMeta, age: Duration) -> bool {

@@ -17,7 +17,7 @@ use super::state_loader::takes_in_order;
 pub(crate) fn is_of_state(recording: &Path, manifest: &StateManifest) -> Result<bool, StoreError> {
     let Ok(about) = RecordingMeta::parse(manifest.about.clone()) else { return Ok(false) };
     let recording = Recording::open(recording)?;
-    if recording.meta().keys() != about.keys() {
+    if recording.meta().top_level_keys() != about.top_level_keys() {
         return Ok(false);
     }
     let mut takes = takes_in_order(manifest).into_iter();

@@ -32,7 +32,7 @@ impl<'a> DownloadProgress<'a> {
     }
 
     /// Notes entries that have arrived.
-    pub(crate) fn add(&mut self, entries: u64) {
+    pub(crate) fn note_arrived(&mut self, entries: u64) {
         self.done += entries;
         (self.on_progress)(self.done, self.total);
     }
@@ -45,7 +45,7 @@ impl DownloadRoom {
     }
 
     /// Waits for the room that this many bytes need.
-    pub(crate) async fn enter(&self, bytes: u64) -> Option<OwnedSemaphorePermit> {
+    pub(crate) async fn wait_for_room(&self, bytes: u64) -> Option<OwnedSemaphorePermit> {
         let units = u32::try_from(bytes.div_ceil(UNIT)).unwrap_or(ROOM).clamp(1, ROOM);
         // The semaphore is never closed.
         Arc::clone(&self.0).acquire_many_owned(units).await.ok()

@@ -43,7 +43,7 @@ impl StateLayout {
     }
 
     /// Returns the layout with those entries only for which a condition holds.
-    pub(crate) fn only(&self, is_wanted: impl Fn(&ContentHash) -> bool) -> Self {
+    pub(crate) fn only_wanted(&self, is_wanted: impl Fn(&ContentHash) -> bool) -> Self {
         let needed = self.needed.iter().filter(|(hash, _)| is_wanted(hash));
         let needed = needed.map(|(hash, &text)| (hash.clone(), text)).collect();
         Self { needed, ..self.clone() }
@@ -80,7 +80,7 @@ pub(crate) async fn check_entries(
     let mut loose: BTreeMap<&ContentHash, LooseEntry> = BTreeMap::new();
     for layout in layouts {
         for (hash, &text) in &layout.needed {
-            let pack = layout.index.find(hash).map(|(pack, _)| &pack.pack);
+            let pack = layout.index.find_entry(hash).map(|(pack, _)| &pack.pack);
             let problem = pack.and_then(|pack| {
                 let problem = broken.get(&(pack.clone(), hash.clone()))?;
                 Some(format!("{}: {problem}", bucket.pack_path(pack)))
@@ -179,7 +179,7 @@ async fn check_pack(
     if length != read.bytes {
         return Ok(all(other_length(length, read.bytes)));
     }
-    let problem = |wanted: &WantedEntry| Some((wanted.clone(), bytes.entry(wanted).err()?));
+    let problem = |wanted: &WantedEntry| Some((wanted.clone(), bytes.checked_entry(wanted).err()?));
     Ok(read.entries.iter().filter_map(problem).collect())
 }
 

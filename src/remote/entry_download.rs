@@ -51,7 +51,7 @@ impl EntryDownload<'_> {
         entries: &BTreeMap<ContentHash, u64>,
     ) -> Result<DownloadedEntries, RemoteError> {
         let read = self.read_index().await?;
-        let total = self.missing(&read.index, entries).len() as u64;
+        let total = self.missing_entries(&read.index, entries).len() as u64;
         let mut progress = DownloadProgress::new(self.on_progress, total);
         let (mut index, mut index_problem) = (read.index, read.problem);
         let mut lost = self.download_packed(&index, entries, &mut progress).await?;
@@ -63,7 +63,7 @@ impl EntryDownload<'_> {
                 lost = self.download_packed(&index, entries, &mut progress).await?;
             }
         }
-        let missing = self.missing(&index, entries);
+        let missing = self.missing_entries(&index, entries);
         let (bucket, cache) = (self.bucket, self.cache);
         let damaged = download_objects(bucket, cache, missing, &mut progress).await?;
         let count = progress.done.saturating_sub(damaged.len() as u64);
@@ -76,13 +76,13 @@ impl EntryDownload<'_> {
     }
 
     /// Returns the entries that the cache does not have.
-    fn missing(
+    fn missing_entries(
         &self,
         index: &StateIndex,
         entries: &BTreeMap<ContentHash, u64>,
     ) -> Vec<(ContentHash, u64)> {
         let cached = CachedEntries { cache: self.cache, index };
-        let missing = entries.iter().filter(|(hash, _)| !cached.has(hash));
+        let missing = entries.iter().filter(|(hash, _)| !cached.has_entry(hash));
         missing.map(|(hash, &bytes)| (hash.clone(), bytes)).collect()
     }
 
@@ -92,7 +92,7 @@ impl EntryDownload<'_> {
         entries: &BTreeMap<ContentHash, u64>,
         progress: &mut DownloadProgress<'_>,
     ) -> Result<LostEntries, RemoteError> {
-        let missing = self.missing(index, entries);
+        let missing = self.missing_entries(index, entries);
         let missing = missing.iter().map(|(hash, bytes)| (hash, *bytes));
         let (reads, _) = group_by_pack(index, missing);
         download_packs(self.bucket, self.cache, reads, progress).await

@@ -84,9 +84,9 @@ impl EntryWriter {
     ///
     /// # Errors
     /// The store has failed.
-    pub(crate) fn done(&mut self) -> Result<u64, RemoteError> {
+    pub(crate) fn written_count(&mut self) -> Result<u64, RemoteError> {
         while let Some(ended) = self.uploads.try_join_next() {
-            self.note(ended)?;
+            self.note_upload(ended)?;
         }
         Ok(self.written.done)
     }
@@ -98,17 +98,17 @@ impl EntryWriter {
     pub(crate) async fn finish(mut self) -> Result<WrittenEntries, RemoteError> {
         self.upload_pack().await?;
         while let Some(ended) = self.uploads.join_next().await {
-            self.note(ended)?;
+            self.note_upload(ended)?;
         }
         Ok(self.written)
     }
 
-    fn note(
+    fn note_upload(
         &mut self,
         ended: Result<Result<UploadedEntries, RemoteError>, tokio::task::JoinError>,
     ) -> Result<(), RemoteError> {
         let ended = ended.map_err(|error| std::io::Error::other(error.to_string()));
-        let uploaded = ended.map_err(RemoteError::at("the upload of an object"))??;
+        let uploaded = ended.map_err(RemoteError::at_path("the upload of an object"))??;
         self.written.done += uploaded.entries;
         self.written.uploaded += u64::from(uploaded.is_new);
         Ok(())
@@ -116,7 +116,7 @@ impl EntryWriter {
 
     /// Closes the pack. If it is not worth one, its entries become objects.
     async fn upload_pack(&mut self) -> Result<(), RemoteError> {
-        let built = self.builder.take();
+        let built = self.builder.take_pack();
         if built.indexed.entries.len() < SMALLEST_PACK {
             for (entry, packed) in built.into_entries() {
                 self.upload_object(entry, packed).await?;
@@ -128,11 +128,9 @@ impl EntryWriter {
         let is_listed = self.listing.packs.contains_key(&pack);
         let entries = indexed.entries.len() as u64;
         self.written.packs.push(indexed);
-        self.spawn(
-            PACK_ROOM,
-            entries,
-            async move { bucket.put_pack(&pack, bytes, is_listed).await },
-        )
+        self.start_upload(PACK_ROOM, entries, async move {
+            bucket.put_pack(&pack, bytes, is_listed).await
+        })
         .await
     }
 
@@ -143,7 +141,7 @@ impl EntryWriter {
     ) -> Result<(), RemoteError> {
         let bucket = self.bucket.clone();
         let is_listed = self.listing.objects.contains_key(&entry);
-        self.spawn(1, 1, async move {
+        self.start_upload(1, 1, async move {
             match is_listed {
                 true => bucket.renew_entry(&entry, packed).await,
                 false => bucket.put_entry(&entry, packed).await.map(|()| true),
@@ -153,7 +151,7 @@ impl EntryWriter {
     }
 
     /// Starts an upload once there is room for it.
-    async fn spawn(
+    async fn start_upload(
         &mut self,
         room: u32,
         entries: u64,
@@ -166,6 +164,6 @@ impl EntryWriter {
             drop(permit);
             Ok(UploadedEntries { entries, is_new })
         });
-        self.done().map(drop)
+        self.written_count().map(drop)
     }
 }

@@ -49,11 +49,11 @@ impl StateFetcher {
     ///
     /// # Errors
     /// The store cannot be used, has no such state, or an object is not what its name says.
-    pub async fn fetch(&self, name: &RemoteName) -> Result<FetchedState, RemoteError> {
+    pub async fn fetch_state(&self, name: &RemoteName) -> Result<FetchedState, RemoteError> {
         let url = name.address.to_string();
         let known = match &name.state {
             StateSelector::Manifest(hash) => Some(hash.clone()),
-            StateSelector::Tag(tag) => self.cache.tag(&url, tag),
+            StateSelector::Tag(tag) => self.cache.tagged_state(&url, tag),
             StateSelector::Newest => None,
         };
         if let Some(hash) = &known
@@ -91,7 +91,7 @@ impl StateFetcher {
         self.cache.put_manifest(&merged.hash, &pack_manifest(bucket.url(), &merged.text)?)?;
         self.cache.note_seen(bucket.url(), &merged.hash)?;
         let base = merged.from.as_ref().map(|from| &from.state.manifest);
-        self.compose(bucket, merged.hash, &merged.manifest, base).await
+        self.compose_recording(bucket, merged.hash, &merged.manifest, base).await
     }
 
     async fn use_seen(
@@ -99,7 +99,7 @@ impl StateFetcher {
         bucket: &RecordingBucket,
         error: RemoteError,
     ) -> Result<FetchedState, RemoteError> {
-        let Some(seen) = self.cache.seen(bucket.url()) else {
+        let Some(seen) = self.cache.seen_state(bucket.url()) else {
             return Err(RemoteError::NothingSeen { problem: Box::new(error) });
         };
         let state = match self.cached_state(&seen.manifest)? {
@@ -114,7 +114,7 @@ impl StateFetcher {
     fn cached_state(&self, hash: &ContentHash) -> Result<Option<FetchedState>, RemoteError> {
         let Some(recording) = self.cache.unchecked_recording(hash)? else { return Ok(None) };
         if !self.cache.is_noted(hash) {
-            let Some(manifest) = self.cache.manifest(hash) else { return Ok(None) };
+            let Some(manifest) = self.cache.checked_manifest(hash) else { return Ok(None) };
             if !is_of_state(&recording, &manifest).unwrap_or(false) {
                 return Ok(None);
             }
@@ -131,13 +131,13 @@ impl StateFetcher {
     ) -> Result<FetchedState, RemoteError> {
         let is_cached = self.cache.packed_manifest(&hash).is_some();
         let manifest = load_manifest(bucket, &self.cache, &hash).await?;
-        let state = self.compose(bucket, hash.clone(), &manifest, Some(&hash)).await?;
+        let state = self.compose_recording(bucket, hash.clone(), &manifest, Some(&hash)).await?;
         Ok(FetchedState { is_offline: is_cached && state.fetched == 0, ..state })
     }
 
     /// Composes the recording of a state. Entries that the cache does not have are downloaded from
     /// where the index of `base` says: this state, or the one that segments were merged into.
-    async fn compose(
+    async fn compose_recording(
         &self,
         bucket: &RecordingBucket,
         hash: ContentHash,

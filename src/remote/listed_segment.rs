@@ -35,7 +35,7 @@ impl SegmentName {
 
 impl ListedSegment {
     /// Returns the object's path below the recording's.
-    pub(crate) fn name(&self) -> String {
+    pub(crate) fn object_path(&self) -> String {
         let Self { recorder, number, hash } = self;
         match hash {
             Some(hash) => format!("runs/{recorder}/{number:06}.{}", hash.digits()),

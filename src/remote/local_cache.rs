@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use loomrec_os::FileStatus;
-use loomrec_store::{LeftoverFile, RecordingLocation, leftovers};
+use loomrec_store::{LeftoverFile, RecordingLocation, find_leftovers};
 use rand::RngExt as _;
 use serde::{Deserialize, Serialize};
 
@@ -57,7 +57,7 @@ impl LocalCache {
     }
 
     /// Returns the packed text of an object, if it is there and right. A damaged one is removed.
-    pub fn object(&self, hash: &ContentHash) -> Option<Vec<u8>> {
+    pub fn checked_object(&self, hash: &ContentHash) -> Option<Vec<u8>> {
         let packed = self.unchecked_object(hash)?;
         let is_right = check_text(&packed, hash, LARGEST_ENTRY).is_ok();
         if !is_right {
@@ -76,10 +76,10 @@ impl LocalCache {
     /// # Errors
     /// The file cannot be written.
     pub fn keep_text(&self, hash: &ContentHash, text: &[u8]) -> Result<(), RemoteError> {
-        if self.object(hash).is_some() {
+        if self.checked_object(hash).is_some() {
             return Ok(());
         }
-        let packed = pack_text(text).map_err(RemoteError::at("a text"))?;
+        let packed = pack_text(text).map_err(RemoteError::at_path("a text"))?;
         self.put_object(hash, &packed)
     }
 
@@ -89,7 +89,7 @@ impl LocalCache {
     /// The file cannot be written.
     pub fn put_object(&self, hash: &ContentHash, packed: &[u8]) -> Result<(), RemoteError> {
         let path = self.object_path(hash);
-        write_whole(&path, packed).map_err(RemoteError::at(path))
+        write_whole(&path, packed).map_err(RemoteError::at_path(path))
     }
 
     /// Removes an object that is not what its name says.
@@ -118,7 +118,7 @@ impl LocalCache {
     }
 
     /// Returns a manifest, if it is there and right.
-    pub fn manifest(&self, hash: &ContentHash) -> Option<StateManifest> {
+    pub fn checked_manifest(&self, hash: &ContentHash) -> Option<StateManifest> {
         StateManifest::from_packed(&self.packed_manifest(hash)?).ok()
     }
 
@@ -128,7 +128,7 @@ impl LocalCache {
     /// The file cannot be written.
     pub fn put_manifest(&self, hash: &ContentHash, packed: &[u8]) -> Result<(), RemoteError> {
         let path = self.manifest_path(hash);
-        write_whole(&path, packed).map_err(RemoteError::at(path))
+        write_whole(&path, packed).map_err(RemoteError::at_path(path))
     }
 
     fn manifest_path(&self, hash: &ContentHash) -> PathBuf {
@@ -176,7 +176,7 @@ impl LocalCache {
     /// The folder cannot be created.
     pub fn stage_recording(&self, hash: &ContentHash) -> Result<PathBuf, RemoteError> {
         let folder = self.folder.join("recordings");
-        fs::create_dir_all(&folder).map_err(RemoteError::at(&folder))?;
+        fs::create_dir_all(&folder).map_err(RemoteError::at_path(&folder))?;
         let name = format!(".{}.{:016x}.json", hash.digits(), rand::rng().random::<u64>());
         Ok(folder.join(name))
     }
@@ -192,7 +192,7 @@ impl LocalCache {
     ) -> Result<PathBuf, RemoteError> {
         let path = self.recording_path(hash);
         remove_logs(&path)?;
-        fs::rename(staged, &path).map_err(RemoteError::at(&path))?;
+        fs::rename(staged, &path).map_err(RemoteError::at_path(&path))?;
         self.note_recording(hash);
         Ok(path)
     }
@@ -202,7 +202,7 @@ impl LocalCache {
     }
 
     /// Returns the state that a tag names, if that was looked up before. Tags never move.
-    pub fn tag(&self, url: &str, tag: &str) -> Option<ContentHash> {
+    pub fn tagged_state(&self, url: &str, tag: &str) -> Option<ContentHash> {
         self.read_note(&self.note_path("tags", &format!("{url}@{tag}"))).map(|note| note.manifest)
     }
 
@@ -215,7 +215,7 @@ impl LocalCache {
     }
 
     /// Returns the newest state that this machine has seen.
-    pub fn seen(&self, url: &str) -> Option<SeenState> {
+    pub fn seen_state(&self, url: &str) -> Option<SeenState> {
         let note = self.read_note(&self.note_path("refs", url))?;
         let at = SystemTime::UNIX_EPOCH + Duration::from_secs(note.at);
         let age = SystemTime::now().duration_since(at).unwrap_or_default();
@@ -243,16 +243,16 @@ impl LocalCache {
         let note = SeenText { url: url.to_owned(), manifest: state.clone(), at: now.as_secs() };
         let text = serde_json::to_vec(&note).map_err(io::Error::other);
         let written = text.and_then(|text| write_whole(path, &text));
-        written.map_err(RemoteError::at(path))
+        written.map_err(RemoteError::at_path(path))
     }
 }
 
 /// Removes logs beside a recording of the cache. Nothing records there, so they are not loomrec's
 /// own, and a reader would take their calls for those of the recording.
 fn remove_logs(recording: &Path) -> Result<(), RemoteError> {
-    for leftover in leftovers(&RecordingLocation::from(recording))? {
+    for leftover in find_leftovers(&RecordingLocation::from(recording))? {
         if let LeftoverFile::Log { path, .. } = leftover {
-            fs::remove_file(&path).map_err(RemoteError::at(&path))?;
+            fs::remove_file(&path).map_err(RemoteError::at_path(&path))?;
         }
     }
     Ok(())

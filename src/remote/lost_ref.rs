@@ -28,12 +28,12 @@ pub(crate) async fn read_newest(
         Ok(Some(newest)) => return Ok(Some(newest)),
         Ok(None) => "it is missing".to_owned(),
         Err(RemoteError::Object { problem, .. }) => {
-            let states = bucket.list("manifests").await?;
-            return Err(lost(bucket, &states, problem));
+            let states = bucket.list_objects("manifests").await?;
+            return Err(lost_ref_error(bucket, &states, problem));
         }
         Err(error) => return Err(error),
     };
-    let states = bucket.list("manifests").await?;
+    let states = bucket.list_objects("manifests").await?;
     if states.is_empty() {
         return Ok(None);
     }
@@ -49,7 +49,7 @@ pub(crate) async fn read_newest(
             // It may have been created since.
             return match bucket.read_ref().await? {
                 Some(newest) => Ok(Some(newest)),
-                None => Err(lost(bucket, &states, problem)),
+                None => Err(lost_ref_error(bucket, &states, problem)),
             };
         }
     }
@@ -70,7 +70,7 @@ fn was_named(manifest: &StateManifest, segments: &BTreeMap<ListedSegment, System
         })
 }
 
-fn lost(bucket: &RecordingBucket, states: &[ObjectMeta], problem: String) -> RemoteError {
+fn lost_ref_error(bucket: &RecordingBucket, states: &[ObjectMeta], problem: String) -> RemoteError {
     let newest = states.iter().max_by_key(|state| state.last_modified);
     let hash = newest.and_then(|state| ContentHash::of_path(&state.location));
     RemoteError::LostRef(Box::new(LostReference {

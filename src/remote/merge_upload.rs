@@ -62,13 +62,13 @@ pub(crate) async fn upload_merged(
     // What a segment holds is written anew, so that it is right for certain.
     let index = base.index;
     let index = index.filtered(|_| true, |hash| needed.contains_key(hash) && !new.contains(hash));
-    let is_loose = |hash: &&ContentHash| index.find(hash).is_none() && !new.contains(*hash);
+    let is_loose = |hash: &&ContentHash| index.find_entry(hash).is_none() && !new.contains(*hash);
     let loose: BTreeSet<ContentHash> = needed.keys().filter(is_loose).cloned().collect();
     let loose = small_objects(bucket, loose, new.len()).await?;
     let moved = plan_packs(&index, &loose, new.len());
     let mut writer = EntryWriter::new(bucket, EntryListing::default());
     for hash in new {
-        let Some(packed) = cache.object(hash) else { return Ok(Err(hash.clone())) };
+        let Some(packed) = cache.checked_object(hash) else { return Ok(Err(hash.clone())) };
         writer.add(hash.clone(), packed).await?;
     }
     let moved = moved.into_iter().filter_map(|hash| needed.get_key_value(&hash));
@@ -119,10 +119,10 @@ async fn add_moved(
     let index = download.run(moved).await?.index;
     let cached = CachedEntries { cache, index: &index };
     for hash in moved.keys() {
-        let Some(packed) = cached.checked(hash) else { continue };
+        let Some(packed) = cached.checked_entry(hash) else { continue };
         // What may follow a text is left behind.
         let Ok(text) = unpack_text(&packed, hash, LARGEST_ENTRY) else { continue };
-        let packed = pack_text(&text).map_err(RemoteError::at("the text of an entry"))?;
+        let packed = pack_text(&text).map_err(RemoteError::at_path("the text of an entry"))?;
         writer.add(hash.clone(), packed).await?;
     }
     Ok(())

@@ -53,7 +53,7 @@ pub(crate) async fn check_merged(
                 let takes = manifest.takes.iter();
                 let takes = takes.filter(|take| take.recorder.as_deref() == recorder);
                 let entries: HashSet<&ContentHash> = takes.map(|take| &take.object).collect();
-                let layout = layout.only(|hash| entries.contains(hash));
+                let layout = layout.only_wanted(|hash| entries.contains(hash));
                 let found = check_entries(bucket, &[layout], CheckDepth::Contents).await?;
                 found.into_values().collect()
             }
@@ -75,9 +75,9 @@ async fn mend_entries(
 ) -> Result<(), RemoteError> {
     let texts: HashMap<ContentHash, Vec<u8>> =
         takes.into_iter().map(|(take, text)| (take.object, text)).collect();
-    let needed = layout.only(|hash| texts.contains_key(hash));
-    let is_packed = |hash: &ContentHash| layout.index.find(hash).is_some();
-    let packed = needed.only(is_packed);
+    let needed = layout.only_wanted(|hash| texts.contains_key(hash));
+    let is_packed = |hash: &ContentHash| layout.index.find_entry(hash).is_some();
+    let packed = needed.only_wanted(is_packed);
     let broken = check_entries(bucket, &[packed], CheckDepth::Contents).await?;
     let mended: HashSet<ContentHash> = broken.into_keys().collect();
     // Those that should be objects are checked as they are written.
@@ -85,7 +85,7 @@ async fn mend_entries(
     let wanted: Vec<&ContentHash> = loose.chain(&mended).collect();
     let uploads = wanted.into_iter().filter_map(|hash| texts.get_key_value(hash));
     let uploads = uploads.map(|(hash, text)| async move {
-        let packed = pack_text(text).map_err(RemoteError::at("the text of an entry"))?;
+        let packed = pack_text(text).map_err(RemoteError::at_path("the text of an entry"))?;
         bucket.put_entry(hash, packed).await
     });
     let uploads = futures_util::stream::iter(uploads).buffer_unordered(PARALLEL);

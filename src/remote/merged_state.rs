@@ -109,7 +109,7 @@ async fn merge_listed(
         takes.extend(read.takes);
         new.push(read.segment);
     }
-    manifest.about = about.unwrap_or_default().keys().clone();
+    manifest.about = about.unwrap_or_default().top_level_keys().clone();
     if !new.is_empty() {
         manifest.add_segments(recorders, takes);
     }
@@ -226,7 +226,7 @@ async fn get_segment(
     cache: &LocalCache,
     segment: &ListedSegment,
 ) -> Result<Option<Bytes>, RemoteError> {
-    let known = segment.hash.as_ref().and_then(|hash| cache.segment(bucket.url(), hash));
+    let known = segment.hash.as_ref().and_then(|hash| cache.checked_segment(bucket.url(), hash));
     if let Some(bytes) = known {
         return Ok(Some(bytes.into()));
     }

@@ -80,11 +80,11 @@ impl ObjectAccess {
     /// Connects to the store of a recording. No request is sent.
     pub(crate) fn connect(address: &RemoteAddress) -> Result<Self, RemoteError> {
         let url = address.to_string();
-        let client = connect::connect(address)
+        let client = connect::connect_store(address)
             .map_err(|error| RemoteError::Setup { url: url.clone(), problem: error.to_string() })?;
         Ok(Self {
             store: client.store,
-            root: Path::from(address.name()),
+            root: Path::from(address.recording_name()),
             url,
             endpoint: client.endpoint,
             hint: client.hint,
@@ -106,7 +106,7 @@ impl ObjectAccess {
     }
 
     /// Returns what the answers of the store show of its clock.
-    pub(crate) fn clock(&self) -> &StoreClock {
+    pub(crate) fn store_clock(&self) -> &StoreClock {
         &self.link.clock
     }
 
@@ -114,47 +114,47 @@ impl ObjectAccess {
     ///
     /// # Errors
     /// The store fails.
-    pub(crate) async fn list(&self, part: &str) -> Result<Vec<ObjectMeta>, RemoteError> {
-        let prefix = self.path(part);
+    pub(crate) async fn list_objects(&self, part: &str) -> Result<Vec<ObjectMeta>, RemoteError> {
+        let prefix = self.object_path(part);
         let listed = self.try_patiently(|| self.store.list(Some(&prefix)).try_collect()).await;
-        listed.map_err(|error| self.failed("list", &error))
+        listed.map_err(|error| self.store_error("list", &error))
     }
 
     /// Removes objects. One that is not there is no error.
     ///
     /// # Errors
     /// The store fails. Some may be removed.
-    pub(crate) async fn remove(&self, paths: Vec<Path>) -> Result<(), RemoteError> {
+    pub(crate) async fn remove_objects(&self, paths: Vec<Path>) -> Result<(), RemoteError> {
         let removals = paths.into_iter().map(|path| async move {
             match self.try_patiently(|| self.store.delete(&path)).await {
                 Ok(()) | Err(Error::NotFound { .. }) => Ok(()),
-                Err(error) => Err(self.failed("delete from", &error)),
+                Err(error) => Err(self.store_error("delete from", &error)),
             }
         });
         futures_util::stream::iter(removals).buffer_unordered(PARALLEL).try_collect().await
     }
 
     /// Returns the path of a part of the recording.
-    pub(crate) fn path(&self, part: &str) -> Path {
+    pub(crate) fn object_path(&self, part: &str) -> Path {
         Path::from(format!("{}/{part}", self.root))
     }
 
     /// Makes sure that an object is there which has this hash. One that is damaged is written again,
     /// and one that is old, so that a collection of garbage finds it young.
-    pub(crate) async fn ensure(
+    pub(crate) async fn ensure_object(
         &self,
         path: &Path,
         (hash, form): (&ContentHash, HashedForm),
         bytes: Bytes,
     ) -> Result<(), RemoteError> {
-        match self.create(path, bytes.clone()).await? {
+        match self.create_object(path, bytes.clone()).await? {
             true => Ok(()),
-            false => self.renew(path, (hash, form), bytes).await.map(drop),
+            false => self.renew_object(path, (hash, form), bytes).await.map(drop),
         }
     }
 
     /// Writes an object again that has not this hash, or is old. Returns whether it was.
-    pub(crate) async fn renew(
+    pub(crate) async fn renew_object(
         &self,
         path: &Path,
         (hash, form): (&ContentHash, HashedForm),
@@ -163,7 +163,7 @@ impl ObjectAccess {
         if self.is_right_and_young(path, hash, form).await? {
             return Ok(false);
         }
-        self.replace(path, bytes).await.map(|()| true)
+        self.replace_object(path, bytes).await.map(|()| true)
     }
 
     /// Whether an object has this hash, and need not be renewed.
@@ -186,14 +186,23 @@ impl ObjectAccess {
     }
 
     /// Writes an object, whatever is there.
-    pub(crate) async fn replace(&self, path: &Path, bytes: Bytes) -> Result<(), RemoteError> {
-        let written = self.put(path, bytes, PutMode::Overwrite).await;
-        written.map_err(|error| self.failed("write to", &error))
+    pub(crate) async fn replace_object(
+        &self,
+        path: &Path,
+        bytes: Bytes,
+    ) -> Result<(), RemoteError> {
+        let written = self.put_object(path, bytes, PutMode::Overwrite).await;
+        written.map_err(|error| self.store_error("write to", &error))
     }
 
     /// Writes an object in a mode. If it is written under a condition, an attempt whose answer was
     /// lost may have met it.
-    pub(crate) async fn put(&self, path: &Path, bytes: Bytes, mode: PutMode) -> Result<(), Error> {
+    pub(crate) async fn put_object(
+        &self,
+        path: &Path,
+        bytes: Bytes,
+        mode: PutMode,
+    ) -> Result<(), Error> {
         let options = PutOptions { mode, ..PutOptions::default() };
         let write = || self.store.put_opts(path, bytes.clone().into(), options.clone());
         self.try_patiently(write).await.map(drop)
@@ -214,19 +223,19 @@ impl ObjectAccess {
     }
 
     /// Creates an object. Returns false if it is there already.
-    pub(crate) async fn create(
+    pub(crate) async fn create_object(
         &self,
         path: &Path,
         bytes: impl Into<Bytes>,
     ) -> Result<bool, RemoteError> {
-        match self.put(path, bytes.into(), PutMode::Create).await {
+        match self.put_object(path, bytes.into(), PutMode::Create).await {
             Ok(()) => Ok(true),
             Err(Error::AlreadyExists { .. } | Error::Precondition { .. }) => Ok(false),
-            Err(error) => Err(self.failed("write to", &error)),
+            Err(error) => Err(self.store_error("write to", &error)),
         }
     }
 
-    pub(crate) async fn get(&self, path: &Path, limit: u64) -> Result<Bytes, RemoteError> {
+    pub(crate) async fn get_object(&self, path: &Path, limit: u64) -> Result<Bytes, RemoteError> {
         let found = self.get_if_there(path, limit).await?;
         found.map(|(bytes, _)| bytes).ok_or_else(|| RemoteError::Object {
             path: path.to_string(),
@@ -244,11 +253,11 @@ impl ObjectAccess {
             Ok(found) => found,
             Err(error @ Error::NotFound { .. }) => {
                 return match StoreFailure::from_error(&error) {
-                    StoreFailure::NoBucket => Err(self.failed("read", &error)),
+                    StoreFailure::NoBucket => Err(self.store_error("read", &error)),
                     _ => Ok(None),
                 };
             }
-            Err(error) => return Err(self.failed("read", &error)),
+            Err(error) => return Err(self.store_error("read", &error)),
         };
         let (bytes, meta) = found;
         let Some(bytes) = bytes else {
@@ -305,7 +314,7 @@ impl ObjectAccess {
         })
     }
 
-    pub(crate) fn failed(&self, action: &'static str, error: &Error) -> RemoteError {
+    pub(crate) fn store_error(&self, action: &'static str, error: &Error) -> RemoteError {
         let (url, endpoint) = (self.url.clone(), self.endpoint.clone());
         match StoreFailure::from_error(error) {
             StoreFailure::NoBucket => RemoteError::NoBucket { url, endpoint },
@@ -313,7 +322,7 @@ impl ObjectAccess {
                 RemoteError::Denied { action, url, reason, hint }
             }
             StoreFailure::ClockSkew => {
-                let (machine, store) = self.clock().times(machine_time());
+                let (machine, store) = self.store_clock().current_times(machine_time());
                 let store = store.unwrap_or_else(|| "another time".to_owned());
                 RemoteError::ClockSkew { url, machine, store }
             }

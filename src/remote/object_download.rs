@@ -28,8 +28,8 @@ pub(crate) async fn download_objects(
         let (bucket, cache, room) = (bucket.clone(), cache.clone(), room.clone());
         // A task for each, so that all processors work on them.
         tokio::spawn(async move {
-            let _room = room.enter(bytes).await;
-            let downloaded = download(&bucket, &cache, &hash, bytes).await;
+            let _room = room.wait_for_room(bytes).await;
+            let downloaded = download_object(&bucket, &cache, &hash, bytes).await;
             (hash, downloaded)
         })
     });
@@ -37,18 +37,19 @@ pub(crate) async fn download_objects(
     let mut damaged = BTreeMap::new();
     while let Some(downloaded) = downloads.next().await {
         let ended = downloaded.map_err(|error| std::io::Error::other(error.to_string()));
-        let (hash, downloaded) = ended.map_err(RemoteError::at("the download of an object"))?;
+        let (hash, downloaded) =
+            ended.map_err(RemoteError::at_path("the download of an object"))?;
         match downloaded {
             // All of them are found, so that `verify` can name them.
             Err(error @ RemoteError::Object { .. }) => drop(damaged.insert(hash, error)),
             downloaded => downloaded?,
         }
-        progress.add(1);
+        progress.note_arrived(1);
     }
     Ok(damaged)
 }
 
-async fn download(
+async fn download_object(
     bucket: &RecordingBucket,
     cache: &LocalCache,
     hash: &ContentHash,
@@ -63,5 +64,5 @@ async fn download(
         cache.put_object(&hash, &packed)
     });
     let kept = kept.await.map_err(|error| std::io::Error::other(error.to_string()));
-    kept.map_err(RemoteError::at("the cache"))?
+    kept.map_err(RemoteError::at_path("the cache"))?
 }

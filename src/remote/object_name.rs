@@ -27,7 +27,7 @@ pub(crate) enum ObjectName {
 impl ObjectName {
     /// Splits the path of an object into the name of its recording and what it is. Returns `None` if
     /// it is no object of a recording.
-    pub(crate) fn split(path: &str) -> Option<(&str, Self)> {
+    pub(crate) fn split_path(path: &str) -> Option<(&str, Self)> {
         let (rest, last) = path.rsplit_once('/')?;
         if last == "ref" {
             return Some((rest, Self::Ref));
@@ -83,7 +83,7 @@ mod tests {
             ("ref".to_owned(), None),
             (String::new(), None),
         ] {
-            assert_eq!(ObjectName::split(&path), expected, "{path}");
+            assert_eq!(ObjectName::split_path(&path), expected, "{path}");
         }
     }
 }

@@ -31,7 +31,7 @@ impl PackBuilder {
     }
 
     /// Closes the pack, and begins the next.
-    pub(crate) fn take(&mut self) -> BuiltPack {
+    pub(crate) fn take_pack(&mut self) -> BuiltPack {
         let Self { bytes, entries } = std::mem::take(self);
         let pack = ContentHash::from_bytes(&bytes);
         let indexed = IndexedPack { pack, bytes: bytes.len() as u64, entries };
@@ -44,7 +44,8 @@ impl BuiltPack {
     pub(crate) fn into_entries(self) -> Vec<(ContentHash, Vec<u8>)> {
         let at = |place: u64| usize::try_from(place).unwrap_or(usize::MAX);
         let entry = |packed: PackedEntry| {
-            let bytes = self.bytes.get(at(packed.offset)..at(packed.end())).unwrap_or_default();
+            let bytes =
+                self.bytes.get(at(packed.offset)..at(packed.end_offset())).unwrap_or_default();
             (packed.entry, bytes.to_vec())
         };
         self.indexed.entries.into_iter().map(entry).collect()

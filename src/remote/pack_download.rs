@@ -31,9 +31,9 @@ pub(crate) async fn download_packs(
         let (bucket, cache, room) = (bucket.clone(), cache.clone(), room.clone());
         // A task for each, so that all processors work on them.
         tokio::spawn(async move {
-            let _room = room.enter(read.bytes).await;
+            let _room = room.wait_for_room(read.bytes).await;
             let entries = read.entries.len();
-            let lost = download(&bucket, &cache, read).await?;
+            let lost = download_pack(&bucket, &cache, read).await?;
             Ok::<_, RemoteError>((entries - lost.len(), lost))
         })
     });
@@ -41,14 +41,14 @@ pub(crate) async fn download_packs(
     let mut lost = LostEntries::new();
     while let Some(downloaded) = downloads.next().await {
         let ended = downloaded.map_err(|error| std::io::Error::other(error.to_string()));
-        let (done, found) = ended.map_err(RemoteError::at("the download of a pack"))??;
+        let (done, found) = ended.map_err(RemoteError::at_path("the download of a pack"))??;
         lost.extend(found);
-        progress.add(done as u64);
+        progress.note_arrived(done as u64);
     }
     Ok(lost)
 }
 
-async fn download(
+async fn download_pack(
     bucket: &RecordingBucket,
     cache: &LocalCache,
     read: PackRead,
@@ -63,14 +63,14 @@ async fn download(
     };
     // Files are synced, which may take a while.
     let cache = cache.clone();
-    let kept = tokio::task::spawn_blocking(move || keep(&cache, &read, &bytes));
+    let kept = tokio::task::spawn_blocking(move || keep_pack(&cache, &read, &bytes));
     let kept = kept.await.map_err(|error| std::io::Error::other(error.to_string()));
-    let lost = kept.map_err(RemoteError::at("the cache"))??;
+    let lost = kept.map_err(RemoteError::at_path("the cache"))??;
     Ok(lost.into_iter().map(|(hash, problem)| (hash, format!("{path}: {problem}"))).collect())
 }
 
 /// Keeps a pack if it is right, else its entries that are.
-fn keep(
+fn keep_pack(
     cache: &LocalCache,
     read: &PackRead,
     bytes: &PackBytes,
@@ -78,7 +78,7 @@ fn keep(
     let mut lost = LostEntries::new();
     let mut right = Vec::with_capacity(read.entries.len());
     for wanted in &read.entries {
-        match bytes.entry(wanted) {
+        match bytes.checked_entry(wanted) {
             Ok(packed) => right.push((&wanted.hash, packed)),
             Err(problem) => drop(lost.insert(wanted.hash.clone(), problem)),
         }

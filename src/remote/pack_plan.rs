@@ -24,7 +24,7 @@ pub(crate) fn plan_packs(
     loose: &BTreeSet<ContentHash>,
     new: usize,
 ) -> BTreeSet<ContentHash> {
-    let is_sparse = |pack: &&IndexedPack| pack.covered() * 2 < pack.bytes;
+    let is_sparse = |pack: &&IndexedPack| pack.covered_bytes() * 2 < pack.bytes;
     let (sparse, dense): (Vec<_>, Vec<_>) = index.packs().iter().partition(is_sparse);
     let small: Vec<&IndexedPack> =
         dense.into_iter().filter(|pack| pack.bytes < SMALL_PACK).collect();

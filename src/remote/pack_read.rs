@@ -42,7 +42,7 @@ pub(crate) fn group_by_pack<'a>(
     let mut reads: BTreeMap<&ContentHash, PackRead> = BTreeMap::new();
     let mut others = Vec::new();
     for (hash, text) in entries {
-        let Some((pack, place)) = index.find(hash) else {
+        let Some((pack, place)) = index.find_entry(hash) else {
             others.push(hash);
             continue;
         };
@@ -76,7 +76,7 @@ impl PackRead {
 }
 
 impl WantedEntry {
-    fn end(&self) -> u64 {
+    fn end_offset(&self) -> u64 {
         self.offset.saturating_add(self.length)
     }
 }
@@ -91,12 +91,12 @@ impl PackBytes {
     ///
     /// # Errors
     /// What is wrong with it.
-    pub(crate) fn entry(&self, wanted: &WantedEntry) -> Result<&[u8], String> {
+    pub(crate) fn checked_entry(&self, wanted: &WantedEntry) -> Result<&[u8], String> {
         if wanted.length > packed_limit(wanted.text) {
             return Err(format!("the index gives it {} bytes", wanted.length));
         }
         let place = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);
-        let packed = self.0.get(place(wanted.offset)..place(wanted.end()));
+        let packed = self.0.get(place(wanted.offset)..place(wanted.end_offset()));
         let packed = packed.ok_or("the pack is too short")?;
         check_text(packed, &wanted.hash, wanted.text.min(LARGEST_ENTRY))?;
         Ok(packed)

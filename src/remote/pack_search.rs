@@ -50,7 +50,7 @@ pub(crate) async fn search_packs(
         }
         for packed in members {
             let at = |place: u64| usize::try_from(place).unwrap_or(usize::MAX);
-            let slice = bytes.get(at(packed.offset)..at(packed.end())).unwrap_or_default();
+            let slice = bytes.get(at(packed.offset)..at(packed.end_offset())).unwrap_or_default();
             found.salvaged.insert(packed.entry, slice.to_vec());
         }
     }
@@ -104,10 +104,10 @@ mod tests {
             let hash = ContentHash::from_bytes(text.as_bytes());
             builder.add(hash, &pack_text(text.as_bytes()).unwrap());
         }
-        let built = builder.take();
+        let built = builder.take_pack();
         assert_eq!(split_pack(&built.bytes), built.indexed.entries);
         let mut damaged = built.bytes.clone();
-        let at = usize::try_from(built.indexed.entries[7].end()).unwrap() - 3;
+        let at = usize::try_from(built.indexed.entries[7].end_offset()).unwrap() - 3;
         damaged[at] ^= 1;
         assert_eq!(split_pack(&damaged), built.indexed.entries[..7]);
         assert_eq!(split_pack(b"no pack"), []);

@@ -13,5 +13,5 @@ pub(crate) fn pack_manifest(url: &str, text: &[u8]) -> Result<Vec<u8>, RemoteErr
         let (what, url) = ("the manifest of the state".to_owned(), url.to_owned());
         return Err(RemoteError::TooLarge { what, url, bytes, limit: LARGEST_MANIFEST });
     }
-    pack_text(text).map_err(RemoteError::at("the text of a manifest"))
+    pack_text(text).map_err(RemoteError::at_path("the text of a manifest"))
 }

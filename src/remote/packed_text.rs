@@ -53,7 +53,7 @@ pub fn unpack_text(packed: &[u8], hash: &ContentHash, limit: u64) -> Result<Vec<
     GzDecoder::new(packed)
         .take(limit.saturating_add(1))
         .read_to_end(&mut text)
-        .map_err(|error| damaged(&error))?;
+        .map_err(|error| describe_damage(&error))?;
     if text.len() as u64 > limit {
         return Err(too_long(limit));
     }
@@ -70,7 +70,7 @@ pub fn check_text(packed: &[u8], hash: &ContentHash, limit: u64) -> Result<(), S
     let (mut found, mut length) = (Sha256::new(), 0);
     let mut piece = vec![0; PIECE];
     loop {
-        let read = text.read(&mut piece).map_err(|error| damaged(&error))?;
+        let read = text.read(&mut piece).map_err(|error| describe_damage(&error))?;
         if read == 0 {
             break;
         }
@@ -83,7 +83,7 @@ pub fn check_text(packed: &[u8], hash: &ContentHash, limit: u64) -> Result<(), S
     expect_hash(&ContentHash::from_digest(found), hash)
 }
 
-fn damaged(error: &io::Error) -> String {
+fn describe_damage(error: &io::Error) -> String {
     format!("its bytes are damaged ({error})")
 }
 

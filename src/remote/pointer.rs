@@ -48,7 +48,7 @@ impl PointerFile {
     }
 
     /// Returns the path of the pointer file beside a recording.
-    pub fn beside(recording: &Path) -> PathBuf {
+    pub fn path_beside(recording: &Path) -> PathBuf {
         let plain: PathBuf = recording.components().collect();
         let stem = plain.file_stem().unwrap_or_default();
         let stem = match plain.extension().is_some_and(|end| end == "json") {
@@ -109,7 +109,7 @@ mod tests {
     #[test]
     fn pointer_is_read_as_it_is_written() {
         let folder = tempfile::tempdir().unwrap();
-        let path = PointerFile::beside(&folder.path().join("agent.json"));
+        let path = PointerFile::path_beside(&folder.path().join("agent.json"));
         assert!(PointerFile::is_at(&path) && path.ends_with("agent.remote.json"));
         let pointer = PointerFile {
             address: RemoteAddress::parse("s3://bucket/agent").unwrap(),
@@ -141,7 +141,7 @@ mod tests {
             ("r/a.b", "r/a.b.remote.json"),
             ("a.json", "a.remote.json"),
         ] {
-            assert_eq!(PointerFile::beside(Path::new(recording)), Path::new(pointer));
+            assert_eq!(PointerFile::path_beside(Path::new(recording)), Path::new(pointer));
         }
     }
 }

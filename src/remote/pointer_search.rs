@@ -20,9 +20,10 @@ pub fn find_pointers(
     let mut found = Vec::new();
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(&folder).map_err(RemoteError::at(&folder))? {
-            let entry = entry.map_err(RemoteError::at(&folder))?;
-            let (path, kind) = (entry.path(), entry.file_type().map_err(RemoteError::at(&folder))?);
+        for entry in fs::read_dir(&folder).map_err(RemoteError::at_path(&folder))? {
+            let entry = entry.map_err(RemoteError::at_path(&folder))?;
+            let (path, kind) =
+                (entry.path(), entry.file_type().map_err(RemoteError::at_path(&folder))?);
             if kind.is_dir() && entry.file_name() != ".git" {
                 folders.push(path);
             } else if kind.is_file() && PointerFile::is_at(&path) {

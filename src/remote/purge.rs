@@ -54,7 +54,8 @@ pub async fn find_purgeable(
     bucket: &RecordingBucket,
     cache: &LocalCache,
 ) -> Result<PurgeList, RemoteError> {
-    let newest = read_newest(bucket, cache).await?.ok_or_else(|| missing(bucket))?.state.manifest;
+    let newest =
+        read_newest(bucket, cache).await?.ok_or_else(|| missing_recording(bucket))?.state.manifest;
     let manifest = load_manifest(bucket, cache, &newest).await?;
     let segments = count_unmerged(bucket, &manifest).await?;
     if segments > 0 {
@@ -80,17 +81,17 @@ pub async fn find_purgeable(
     let clean: HashSet<&ContentHash> = index
         .packs()
         .iter()
-        .filter(|pack| pack.covered() == pack.bytes)
+        .filter(|pack| pack.covered_bytes() == pack.bytes)
         .map(|pack| &pack.pack)
         .collect();
-    for (tag, state) in bucket.tags().await? {
+    for (tag, state) in bucket.list_tags().await? {
         if state != newest {
             list.garbage.add(tag.clone());
             list.tags.extend(tag.location.filename().map(str::to_owned));
         }
     }
     for part in ["manifests", "indexes", "objects", "packs", "runs"] {
-        for object in bucket.list(part).await? {
+        for object in bucket.list_objects(part).await? {
             let Some(name) = bucket.object_name(&object.location) else { continue };
             let hash = ContentHash::of_path(&object.location);
             match (name, hash) {
@@ -118,7 +119,7 @@ pub async fn find_purgeable(
 
 impl PurgeList {
     /// Returns how many packs are written again, without what the newest state does not need.
-    pub fn rewritten(&self) -> usize {
+    pub fn rewritten_packs(&self) -> usize {
         self.newest.as_ref().map_or(0, |newest| newest.rewritten.len())
     }
 
@@ -129,7 +130,7 @@ impl PurgeList {
     /// The store fails: some may be removed, and the rest is found again. An entry in a pack that is
     /// written again cannot be used: nothing is removed. An object that the newest state needs is not
     /// there: somebody changed the recording meanwhile.
-    pub async fn remove(
+    pub async fn remove_objects(
         mut self,
         bucket: &RecordingBucket,
         cache: &LocalCache,
@@ -137,11 +138,12 @@ impl PurgeList {
         if let Some(newest) = self.newest.take() {
             let state = newest.state.clone();
             let written = newest.write_again(bucket).await?;
-            self.garbage.keep(&written.iter().map(|pack| bucket.pack_path(pack)).collect());
+            self.garbage
+                .exclude_needed(&written.iter().map(|pack| bucket.pack_path(pack)).collect());
             self.packs.retain(|pack| !written.contains(pack));
             cache.drop_index(&state);
         }
-        self.garbage.remove(bucket).await?;
+        self.garbage.remove_objects(bucket).await?;
         self.packs.iter().for_each(|pack| cache.drop_pack(pack));
         cache.keep_segments(bucket.url(), &HashSet::new());
         self.entries.iter().for_each(|hash| cache.drop_object(hash));
@@ -166,14 +168,15 @@ impl NewestPacks {
             let bytes = read.read(bucket).await?;
             for wanted in &read.entries {
                 let packed = match &bytes {
-                    Ok(bytes) => bytes.entry(wanted),
+                    Ok(bytes) => bytes.checked_entry(wanted),
                     Err(problem) => Err(problem.clone()),
                 };
                 // What may follow a text is left behind.
                 let text = packed.and_then(|packed| unpack_text(packed, &wanted.hash, wanted.text));
                 let text =
                     text.map_err(|problem| bucket.unusable_entry(&wanted.hash, in_pack(problem)))?;
-                let packed = pack_text(&text).map_err(RemoteError::at("the text of an entry"))?;
+                let packed =
+                    pack_text(&text).map_err(RemoteError::at_path("the text of an entry"))?;
                 writer.add(wanted.hash.clone(), packed).await?;
             }
         }
@@ -191,18 +194,18 @@ impl NewestPacks {
 /// The store fails, or has no such recording.
 pub async fn find_recording(bucket: &RecordingBucket) -> Result<GarbageList, RemoteError> {
     let mut list = GarbageList::default();
-    for object in bucket.list("").await? {
+    for object in bucket.list_objects("").await? {
         if bucket.object_name(&object.location).is_some() {
             list.add(object);
         }
     }
     if list.paths().len() == 0 {
-        return Err(missing(bucket));
+        return Err(missing_recording(bucket));
     }
     Ok(list)
 }
 
-fn missing(bucket: &RecordingBucket) -> RemoteError {
+fn missing_recording(bucket: &RecordingBucket) -> RemoteError {
     RemoteError::NotFound {
         what: "a recording".to_owned(),
         url: bucket.url().to_owned(),

@@ -58,7 +58,7 @@ pub async fn push(
     let found = from.as_ref().map(|from| &from.state.manifest);
     let known = KnownEntries::read(bucket, found, &earlier).await?;
     let mut manifest = StateManifest {
-        about: recording.recording.meta().keys().clone(),
+        about: recording.recording.meta().top_level_keys().clone(),
         // A segment that was merged before must not be merged again.
         recorders: earlier.recorders.clone(),
         takes: Vec::new(),
@@ -75,7 +75,7 @@ pub async fn push(
         refuse_unmerged(bucket, &earlier).await?;
     }
     manifest.takes = describe_takes(bucket, recording)?;
-    let uploaded = known.upload(bucket, recording, &manifest, on_progress).await?;
+    let uploaded = known.upload_unknown(bucket, recording, &manifest, on_progress).await?;
     let text = manifest.to_text();
     let hash = ContentHash::from_bytes(&text);
     if let Some(lost) = lost

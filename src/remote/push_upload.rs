@@ -82,7 +82,7 @@ impl KnownEntries {
     ///
     /// # Errors
     /// The recording cannot be read, or the store fails.
-    pub(crate) async fn upload(
+    pub(crate) async fn upload_unknown(
         self,
         bucket: &RecordingBucket,
         recording: &SecretFree<'_>,
@@ -92,7 +92,7 @@ impl KnownEntries {
         let needed: HashSet<ContentHash> =
             manifest.takes.iter().map(|take| take.object.clone()).collect();
         let index = self.index.filtered(|_| true, |hash| needed.contains(hash));
-        let staying = self.staying(&index, &needed);
+        let staying = self.staying_entries(&index, &needed);
         let total = recording.recording.most_takes() as u64;
         on_progress(0, total);
         let mut seen: HashSet<ContentHash> = HashSet::new();
@@ -107,7 +107,7 @@ impl KnownEntries {
             let (hash, text) = text?;
             let packed = tokio::task::spawn_blocking(move || pack_text(&text)).await;
             let packed = packed.map_err(std::io::Error::other).flatten();
-            let packed = packed.map_err(RemoteError::at("the text of an entry"))?;
+            let packed = packed.map_err(RemoteError::at_path("the text of an entry"))?;
             Ok::<_, RemoteError>((hash, packed))
         });
         let mut packed = std::pin::pin!(futures_util::stream::iter(packed).buffered(PARALLEL));
@@ -118,7 +118,7 @@ impl KnownEntries {
                 Some(&length) if length == packed.len() as u64 => kept += 1,
                 _ => writer.add(hash, packed).await?,
             }
-            on_progress(kept + writer.done()?, total);
+            on_progress(kept + writer.written_count()?, total);
         }
         let written = writer.finish().await?;
         on_progress(kept + written.done, total);
@@ -127,7 +127,7 @@ impl KnownEntries {
     }
 
     /// Returns the entries that stay where they are, with their lengths there in bytes.
-    fn staying(
+    fn staying_entries(
         &self,
         index: &StateIndex,
         needed: &HashSet<ContentHash>,
@@ -135,7 +135,7 @@ impl KnownEntries {
         let mut known = HashMap::new();
         let mut loose = BTreeSet::new();
         for hash in needed {
-            if let Some((_, place)) = index.find(hash) {
+            if let Some((_, place)) = index.find_entry(hash) {
                 known.insert(hash.clone(), place.length);
             } else if let Some(&length) = self.listing.objects.get(hash)
                 && self.named.contains(hash)

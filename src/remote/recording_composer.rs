@@ -43,7 +43,7 @@ impl RecordingComposer<'_> {
         on_progress: &OnFetchProgress,
     ) -> Result<u64, RemoteError> {
         // It says where entries are in the cache, so that no request is needed for those.
-        let mut index = self.cache.index(self.hash);
+        let mut index = self.cache.state_index(self.hash);
         let fetched = self.fetch_missing(&mut index, on_progress).await?;
         match self.write_recording(&index, manifest, staged) {
             Err(_) if self.drop_damaged(&index) => {}
@@ -60,7 +60,7 @@ impl RecordingComposer<'_> {
         let mut has_damaged = false;
         for take in self.takes {
             let limit = take.bytes.min(LARGEST_ENTRY);
-            let packed = cached.unchecked(&take.object);
+            let packed = cached.unchecked_entry(&take.object);
             if packed.is_none_or(|packed| check_text(&packed, &take.object, limit).is_err()) {
                 cached.remove(&take.object);
                 has_damaged = true;
@@ -77,7 +77,7 @@ impl RecordingComposer<'_> {
         on_progress: &OnFetchProgress,
     ) -> Result<u64, RemoteError> {
         let cached = CachedEntries { cache: self.cache, index };
-        if self.takes.iter().all(|take| cached.has(&take.object)) {
+        if self.takes.iter().all(|take| cached.has_entry(&take.object)) {
             return Ok(0);
         }
         let (bucket, cache, state) = (self.bucket, self.cache, self.base);
@@ -102,7 +102,7 @@ impl RecordingComposer<'_> {
         let meta = read_meta(self.bucket, manifest)?;
         let cached = CachedEntries { cache: self.cache, index };
         let entries = self.takes.iter().map(|take| self.read_entry(cached, take));
-        loomrec_store::create(staged, &meta, entries, true).map(drop)
+        loomrec_store::create_recording(staged, &meta, entries, true).map(drop)
     }
 
     /// Reads an entry from the cache.
@@ -113,17 +113,17 @@ impl RecordingComposer<'_> {
     ) -> Result<(EntryName, Entry), RemoteError> {
         let failed = |problem: String| self.bucket.unusable_entry(&take.object, problem);
         let packed = cached
-            .unchecked(&take.object)
+            .unchecked_entry(&take.object)
             .ok_or_else(|| failed("it has gone from the cache".to_owned()))?;
         let text = unpack_text(&packed, &take.object, take.bytes.min(LARGEST_ENTRY))
             .map_err(|problem| failed(format!("in the cache of this machine, {problem}")))?;
-        let entry = Entry::read(&text).map_err(|error| match error {
+        let entry = Entry::from_text(&text).map_err(|error| match error {
             EntryReadError::Json(error) => failed(error.to_string()),
             EntryReadError::Entry(error) => failed(error.to_string()),
         })?;
         let name = match EntryName::of_key(&take.name) {
             (EntryName::Step(id), _) => {
-                EntryName::step(&id).map_err(|error| failed(error.to_string()))?
+                EntryName::from_step_id(&id).map_err(|error| failed(error.to_string()))?
             }
             (name, _) => name,
         };

@@ -33,7 +33,7 @@ impl RemotePrefix {
 
 impl fmt::Display for RemotePrefix {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let end = if self.address.name().is_empty() { "" } else { "/" };
+        let end = if self.address.recording_name().is_empty() { "" } else { "/" };
         write!(formatter, "{}{end}", self.address)
     }
 }
@@ -64,10 +64,10 @@ pub struct ListedRecording {
 pub async fn list_recordings(prefix: &RemotePrefix) -> Result<Vec<ListedRecording>, RemoteError> {
     let objects = ObjectAccess::connect(&prefix.address)?;
     let mut found: BTreeMap<String, ListedRecording> = BTreeMap::new();
-    for object in objects.list("").await? {
-        let Some((name, part)) = ObjectName::split(object.location.as_ref()) else { continue };
+    for object in objects.list_objects("").await? {
+        let Some((name, part)) = ObjectName::split_path(object.location.as_ref()) else { continue };
         let listed = found.entry(name.to_owned()).or_insert_with(|| ListedRecording {
-            url: prefix.address.beside(name),
+            url: prefix.address.sibling_url(name),
             bytes: 0,
             states: 0,
             objects: 0,

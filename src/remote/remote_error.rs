@@ -321,7 +321,7 @@ const OBJECT_HINT: &str = "nothing of this state was used; `loomrec verify --fix
 
 impl RemoteError {
     /// Creates the error of a local file, for `map_err`.
-    pub(crate) fn at(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+    pub(crate) fn at_path(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
         move |source| Self::LocalFile { path, source }
     }

@@ -33,7 +33,7 @@ pub fn read_segment(
     segment: &ListedSegment,
     bytes: &[u8],
 ) -> Result<SegmentContents, RemoteError> {
-    let object = segment.name();
+    let object = segment.object_path();
     let damaged = |problem: String| RemoteError::Object {
         path: object.clone(),
         url: url.to_owned(),
@@ -46,7 +46,7 @@ pub fn read_segment(
         }
     }
     let path = Path::new(&object);
-    let file = spooled(bytes).map_err(RemoteError::at(std::env::temp_dir()))?;
+    let file = spool_file(bytes).map_err(RemoteError::at_path(std::env::temp_dir()))?;
     let opened = SegmentFile::open(file, path).map_err(|error| damaged(error.to_string()))?;
     if opened.is_damaged() {
         return Err(damaged("its bytes are damaged".to_owned()));
@@ -61,7 +61,7 @@ pub fn read_segment(
     Ok(SegmentContents { rules, key_variables, takes })
 }
 
-fn spooled(bytes: &[u8]) -> io::Result<File> {
+fn spool_file(bytes: &[u8]) -> io::Result<File> {
     let mut file = tempfile::tempfile()?;
     file.write_all(bytes)?;
     file.rewind()?;

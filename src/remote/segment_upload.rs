@@ -96,7 +96,7 @@ impl SegmentUploader {
     }
 
     /// Returns the id of the recorder.
-    pub fn recorder(&self) -> &str {
+    pub fn recorder_id(&self) -> &str {
         &self.recorder
     }
 
@@ -126,10 +126,10 @@ impl SegmentUploader {
         result.uploaded += before.load(Ordering::Relaxed);
         if done {
             // What is left of it is removed by the next recorder, which finds nothing to upload.
-            let _ = spool.remove();
+            let _ = spool.remove_folder();
             return UploadResult { left: 0, problem: None, ..result };
         }
-        result.left = spool.left().max(1);
+        result.left = spool.waiting_count().max(1);
         result
     }
 }
@@ -150,7 +150,7 @@ async fn upload_patiently(
         let attempt = upload_all(bucket, spool, &mut result.uploaded, limit).await;
         if result.uploaded > before || attempt.is_err() {
             let sent = result.uploaded - before;
-            on_event(UploadEvent::Progress { sent, left: spool.left() });
+            on_event(UploadEvent::Progress { sent, left: spool.waiting_count() });
         }
         let Err(error) = attempt else { return true };
         on_event(UploadEvent::Failed);
@@ -194,22 +194,26 @@ impl RunningUploads {
             let mut sent = 0;
             // Stopping does not wait for a request: it is sent again, which does no harm.
             let done = tokio::select! {
-                done = self.upload(&spool, &mut sent) => done,
+                done = self.upload_segments(&spool, &mut sent) => done,
                 _ = stop.changed() => Ok(()),
             };
             self.uploaded.fetch_add(sent, Ordering::Relaxed);
             if sent > 0 || done.is_err() {
-                (self.on_event)(UploadEvent::Progress { sent, left: spool.left() });
+                (self.on_event)(UploadEvent::Progress { sent, left: spool.waiting_count() });
             }
             if *stop.borrow() {
                 return spool;
             }
-            pause = self.note(done, sent, pause);
+            pause = self.note_outcome(done, sent, pause);
         }
     }
 
     /// Uploads the segments that wait, and shows that the recorder is alive.
-    async fn upload(&mut self, spool: &UploadSpool, sent: &mut u64) -> Result<(), RemoteError> {
+    async fn upload_segments(
+        &mut self,
+        spool: &UploadSpool,
+        sent: &mut u64,
+    ) -> Result<(), RemoteError> {
         if self.renewed.elapsed() >= RENEWAL {
             self.bucket.renew_recorder(&spool.recorder, &spool.file).await?;
             self.renewed = tokio::time::Instant::now();
@@ -231,13 +235,13 @@ impl RunningUploads {
         self.began = None;
         let spool = Arc::new(spool);
         let held = Arc::clone(&spool);
-        let cut = tokio::task::spawn_blocking(move || held.cut()).await;
+        let cut = tokio::task::spawn_blocking(move || held.cut_next_segment()).await;
         match cut {
             Ok(Ok(events)) => events.into_iter().for_each(|event| {
                 (self.on_event)(UploadEvent::Log(event));
             }),
-            Ok(Err(error)) => self.interrupt(error.chain()),
-            Err(error) => self.interrupt(error.to_string()),
+            Ok(Err(error)) => self.report_interruption(error.chain()),
+            Err(error) => self.report_interruption(error.to_string()),
         }
         // The thread has ended, so this is the only handle.
         match Arc::try_unwrap(spool) {
@@ -246,14 +250,19 @@ impl RunningUploads {
         }
     }
 
-    fn interrupt(&mut self, problem: String) {
+    fn report_interruption(&mut self, problem: String) {
         if !std::mem::replace(&mut self.is_interrupted, true) {
             (self.on_event)(UploadEvent::Interrupted(problem));
         }
     }
 
     /// Notes the outcome of an upload. Returns the pause before the next.
-    fn note(&mut self, done: Result<(), RemoteError>, sent: u64, pause: Duration) -> Duration {
+    fn note_outcome(
+        &mut self,
+        done: Result<(), RemoteError>,
+        sent: u64,
+        pause: Duration,
+    ) -> Duration {
         match done {
             Ok(()) => {
                 if sent > 0 && std::mem::take(&mut self.is_interrupted) {
@@ -263,7 +272,7 @@ impl RunningUploads {
             }
             Err(error) => {
                 (self.on_event)(UploadEvent::Failed);
-                self.interrupt(error.chain());
+                self.report_interruption(error.chain());
                 (pause * 2).clamp(PAUSES[0], PAUSES[1])
             }
         }
@@ -289,17 +298,17 @@ async fn upload_waiting(
     sent: &mut u64,
     limit: Duration,
 ) -> Result<(), RemoteError> {
-    let waiting = spool.waiting()?;
+    let waiting = spool.waiting_segments()?;
     if !waiting.is_empty() {
         // Without it nobody can merge the segments, and it may have been removed.
-        within(limit, bucket, bucket.put_recorder(&spool.recorder, &spool.file)).await?;
+        upload_within(limit, bucket, bucket.put_recorder(&spool.recorder, &spool.file)).await?;
     }
     for segment in waiting {
-        let bytes = std::fs::read(&segment.path).map_err(RemoteError::at(&segment.path))?;
+        let bytes = std::fs::read(&segment.path).map_err(RemoteError::at_path(&segment.path))?;
         let hash = Some(ContentHash::from_bytes(&bytes));
         let name = ListedSegment { recorder: spool.recorder.clone(), number: segment.number, hash };
         let limit = limit.saturating_add(Duration::from_secs(bytes.len() as u64 / SLOW_LINK));
-        within(limit, bucket, bucket.put_segment(&name, bytes.into())).await?;
+        upload_within(limit, bucket, bucket.put_segment(&name, bytes.into())).await?;
         spool.mark_sent(&segment)?;
         *sent += 1;
     }
@@ -307,7 +316,7 @@ async fn upload_waiting(
 }
 
 /// Waits for an upload, up to a limit.
-async fn within(
+async fn upload_within(
     limit: Duration,
     bucket: &RecordingBucket,
     upload: impl Future<Output = Result<(), RemoteError>>,
@@ -323,7 +332,7 @@ async fn upload_all(
     sent: &mut u64,
     limit: Duration,
 ) -> Result<(), RemoteError> {
-    spool.cut()?;
+    spool.cut_next_segment()?;
     upload_waiting(bucket, spool, sent, limit).await
 }
 
@@ -334,9 +343,9 @@ async fn upload_all(
 /// A log cannot be read, or the store fails. What was not uploaded stays.
 pub async fn upload_leftovers(bucket: &RecordingBucket, state: &Path) -> Result<u64, RemoteError> {
     let mut sent = 0;
-    for spool in UploadSpool::leftovers(state, bucket.url())? {
+    for spool in UploadSpool::find_leftovers(state, bucket.url())? {
         upload_all(bucket, &spool, &mut sent, Duration::MAX).await?;
-        spool.remove()?;
+        spool.remove_folder()?;
     }
     Ok(sent)
 }

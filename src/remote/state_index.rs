@@ -142,7 +142,7 @@ impl StateIndex {
     }
 
     /// Returns the pack of an entry, and its place there; `None` if it is an object of its own.
-    pub(crate) fn find(&self, entry: &ContentHash) -> Option<(&IndexedPack, &PackedEntry)> {
+    pub(crate) fn find_entry(&self, entry: &ContentHash) -> Option<(&IndexedPack, &PackedEntry)> {
         let &(at, number) = self.places.get(entry)?;
         let pack = self.packs.get(at)?;
         Some((pack, pack.entries.get(number)?))
@@ -177,9 +177,9 @@ impl StateIndex {
 
 impl IndexedPack {
     /// Returns how many bytes of the pack its entries cover.
-    pub(crate) fn covered(&self) -> u64 {
+    pub(crate) fn covered_bytes(&self) -> u64 {
         let mut spans: Vec<(u64, u64)> =
-            self.entries.iter().map(|packed| (packed.offset, packed.end())).collect();
+            self.entries.iter().map(|packed| (packed.offset, packed.end_offset())).collect();
         spans.sort_unstable();
         let mut covered = 0;
         let mut end = 0;
@@ -193,7 +193,7 @@ impl IndexedPack {
 
 impl PackedEntry {
     /// Returns where the entry ends, in bytes.
-    pub(crate) fn end(&self) -> u64 {
+    pub(crate) fn end_offset(&self) -> u64 {
         self.offset.saturating_add(self.length)
     }
 }
@@ -237,9 +237,9 @@ mod tests {
         let packs = vec![pack("p", 10, &[("a", 0, 4), ("b", 4, 6)]), pack("q", 3, &[("a", 0, 3)])];
         let found = read(packs.clone()).unwrap();
         assert_eq!(found.packs(), packs);
-        assert_eq!(found.find(&hash("a")).unwrap().0.pack, hash("p"));
-        assert_eq!(found.find(&hash("b")).unwrap().1.offset, 4);
-        assert!(found.find(&hash("c")).is_none());
+        assert_eq!(found.find_entry(&hash("a")).unwrap().0.pack, hash("p"));
+        assert_eq!(found.find_entry(&hash("b")).unwrap().1.offset, 4);
+        assert!(found.find_entry(&hash("c")).is_none());
         for (packs, problem) in [
             (pack("p", LARGEST_PACK + 1, &[]), "a pack of"),
             (pack("p", 10, &[("a", 5, 6)]), "beyond the end"),
@@ -257,8 +257,8 @@ mod tests {
 
     #[test]
     fn covered_bytes_are_counted_once() {
-        assert_eq!(pack("p", 20, &[("a", 10, 5), ("b", 0, 4), ("c", 2, 4)]).covered(), 11);
-        assert_eq!(pack("p", 20, &[]).covered(), 0);
+        assert_eq!(pack("p", 20, &[("a", 10, 5), ("b", 0, 4), ("c", 2, 4)]).covered_bytes(), 11);
+        assert_eq!(pack("p", 20, &[]).covered_bytes(), 0);
     }
 
     #[test]
@@ -271,7 +271,7 @@ mod tests {
         let index = index.with_packs(vec![pack("r", 4, &[("a", 0, 4)])], &moved);
         let names: Vec<&ContentHash> = index.packs().iter().map(|pack| &pack.pack).collect();
         assert_eq!(names, [&hash("p"), &hash("r")]);
-        assert_eq!(index.find(&hash("a")).unwrap().0.pack, hash("r"));
-        assert!(index.find(&hash("c")).is_none());
+        assert_eq!(index.find_entry(&hash("a")).unwrap().0.pack, hash("r"));
+        assert!(index.find_entry(&hash("c")).is_none());
     }
 }

@@ -6,7 +6,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use loomrec_recording::timestamp::timestamp;
+use loomrec_recording::timestamp::format_timestamp;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc2822;
 
@@ -73,15 +73,15 @@ impl StoreClock {
     }
 
     /// Returns what is known; `None` if no answer had a date.
-    pub(crate) fn bounds(&self) -> Option<ClockBounds> {
+    pub(crate) fn known_bounds(&self) -> Option<ClockBounds> {
         *self.bounds.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the times now, of this machine's clock and of the store's, as text. The store's is in
     /// whole seconds.
-    pub(crate) fn times(&self, now: i64) -> (String, Option<String>) {
-        let seconds = |micros: i64| timestamp(micros.div_euclid(SECOND) * SECOND);
-        (seconds(now), self.bounds().map(|bounds| seconds(now + bounds.middle())))
+    pub(crate) fn current_times(&self, now: i64) -> (String, Option<String>) {
+        let seconds = |micros: i64| format_timestamp(micros.div_euclid(SECOND) * SECOND);
+        (seconds(now), self.known_bounds().map(|bounds| seconds(now + bounds.middle())))
     }
 }
 
@@ -101,7 +101,7 @@ fn read_date(text: &str) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use loomrec_recording::timestamp::micros;
+    use loomrec_recording::timestamp::parse_micros;
 
     const DATE: &str = "Sun, 06 Nov 1994 08:49:37 GMT";
 
@@ -114,17 +114,21 @@ mod tests {
 
     #[test]
     fn date_of_an_answer_bounds_the_difference() {
-        let date = micros("1994-11-06T08:49:37Z").unwrap();
+        let date = parse_micros("1994-11-06T08:49:37Z").unwrap();
         let clock = StoreClock::default();
-        assert_eq!(clock.bounds(), None);
+        assert_eq!(clock.known_bounds(), None);
         clock.note_answer(date + 5, date + 7, "yesterday");
         clock.note_answer(date + 7, date + 5, DATE);
-        assert_eq!(clock.bounds(), None, "a date that cannot be read, and a clock that was set");
+        assert_eq!(
+            clock.known_bounds(),
+            None,
+            "a date that cannot be read, and a clock that was set"
+        );
         clock.note_answer(date - 600 * SECOND, date - 599 * SECOND, DATE);
-        let bounds = clock.bounds().unwrap();
+        let bounds = clock.known_bounds().unwrap();
         assert_eq!(bounds, ClockBounds { least: 599 * SECOND, most: 601 * SECOND });
         assert!(bounds.exceed(598 * SECOND) && !bounds.exceed(599 * SECOND));
-        let (machine, store) = clock.times(date + 1);
+        let (machine, store) = clock.current_times(date + 1);
         assert_eq!(machine, "1994-11-06T08:49:37.000000Z");
         assert_eq!(store.as_deref(), Some("1994-11-06T08:59:37.000000Z"));
     }
@@ -137,13 +141,13 @@ mod tests {
             ask(&clock, ahead, start, start + 40);
             let mut now = start + 40;
             for _ in 0..12 {
-                let bounds = clock.bounds().unwrap();
+                let bounds = clock.known_bounds().unwrap();
                 now += i64::try_from(bounds.wait_for_next(now)).unwrap();
                 ask(&clock, ahead, now - 20, now + 20);
-                let narrower = clock.bounds().unwrap();
+                let narrower = clock.known_bounds().unwrap();
                 assert!(narrower.width() <= bounds.width() / 2 + 40, "{bounds:?} {narrower:?}");
             }
-            let bounds = clock.bounds().unwrap();
+            let bounds = clock.known_bounds().unwrap();
             assert!(bounds.least <= ahead && ahead <= bounds.most && bounds.width() < 1000);
         }
     }
@@ -153,7 +157,7 @@ mod tests {
         let clock = StoreClock::default();
         ask(&clock, 600 * SECOND, 0, 10);
         ask(&clock, 0, 5 * SECOND, 5 * SECOND + 10);
-        let bounds = clock.bounds().unwrap();
+        let bounds = clock.known_bounds().unwrap();
         assert!(bounds.least <= 0 && bounds.most >= 0);
     }
 }

@@ -38,7 +38,7 @@ pub fn visible_takes(manifest: &StateManifest) -> Vec<VisibleName> {
     let mut visible = Vec::with_capacity(names.len());
     for (mut name, recorded) in names {
         if !recorded.is_empty() {
-            name.takes = merge(manifest, &runs, &name.takes, &recorded);
+            name.takes = merge_sessions(manifest, &runs, &name.takes, &recorded);
         }
         if !name.takes.is_empty() {
             visible.push(name);
@@ -49,7 +49,7 @@ pub fn visible_takes(manifest: &StateManifest) -> Vec<VisibleName> {
 
 /// Merges the recorded takes of a name into the pushed ones, session by session. Sessions keep the
 /// order of their first takes.
-fn merge(
+fn merge_sessions(
     manifest: &StateManifest,
     runs: &HashMap<&str, usize>,
     pushed: &[usize],
@@ -86,7 +86,7 @@ fn merge(
 fn apply_run(takes: &[ManifestTake], earlier: Vec<usize>, run: &[usize]) -> Vec<usize> {
     let (adding, replacing): (Vec<usize>, Vec<usize>) =
         run.iter().partition(|&&place| takes[place].adds);
-    let mut current = replace(takes, earlier, &replacing);
+    let mut current = replace_earlier(takes, earlier, &replacing);
     for place in adding {
         let is_earlier = |&other: &usize| takes[other].recorded_at <= takes[place].recorded_at;
         let at = current.iter().rposition(is_earlier).map_or(0, |at| at + 1);
@@ -95,7 +95,7 @@ fn apply_run(takes: &[ManifestTake], earlier: Vec<usize>, run: &[usize]) -> Vec<
     current
 }
 
-fn replace(takes: &[ManifestTake], earlier: Vec<usize>, new: &[usize]) -> Vec<usize> {
+fn replace_earlier(takes: &[ManifestTake], earlier: Vec<usize>, new: &[usize]) -> Vec<usize> {
     let has_success = earlier.iter().any(|&place| !takes[place].failed);
     if new.is_empty() || (has_success && new.iter().all(|&place| takes[place].failed)) {
         return earlier;

@@ -61,15 +61,15 @@ impl UploadSpool {
         let began: String = digits(&file.started_at).chars().take(14).collect();
         let recorder = format!("{began}-{:016x}", rand::rng().random::<u64>());
         let folder = spools_of(state, url).join(&recorder);
-        fs::create_dir_all(folder.join("segments")).map_err(RemoteError::at(&folder))?;
-        let lock = lock(&folder).map_err(RemoteError::at(&folder))?;
+        fs::create_dir_all(folder.join("segments")).map_err(RemoteError::at_path(&folder))?;
+        let lock = lock_folder(&folder).map_err(RemoteError::at_path(&folder))?;
         let lock = lock.ok_or_else(|| {
-            RemoteError::at(&folder)(io::Error::other("another process uploads from it"))
+            RemoteError::at_path(&folder)(io::Error::other("another process uploads from it"))
         })?;
         let text = SpoolText { url: url.to_owned(), recorder: file };
         let path = folder.join("recorder.json");
         let bytes = serde_json::to_vec(&text).map_err(io::Error::other);
-        bytes.and_then(|bytes| write_whole(&path, &bytes)).map_err(RemoteError::at(path))?;
+        bytes.and_then(|bytes| write_whole(&path, &bytes)).map_err(RemoteError::at_path(path))?;
         Ok(Self { folder, recorder, file: text.recorder, _lock: lock })
     }
 
@@ -78,15 +78,15 @@ impl UploadSpool {
     ///
     /// # Errors
     /// A folder cannot be read.
-    pub fn leftovers(state: &Path, url: &str) -> Result<Vec<Self>, RemoteError> {
+    pub fn find_leftovers(state: &Path, url: &str) -> Result<Vec<Self>, RemoteError> {
         let folder = spools_of(state, url);
         let listed = match fs::read_dir(&folder) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            listed => listed.map_err(RemoteError::at(&folder))?,
+            listed => listed.map_err(RemoteError::at_path(&folder))?,
         };
         let mut spools = Vec::new();
         for entry in listed {
-            let entry = entry.map_err(RemoteError::at(&folder))?;
+            let entry = entry.map_err(RemoteError::at_path(&folder))?;
             spools.extend(Self::open_left(&entry.path(), url)?);
         }
         spools.sort_by(|one, other| one.recorder.cmp(&other.recorder));
@@ -96,7 +96,9 @@ impl UploadSpool {
     /// Opens a folder that was left. Returns `None` if its recorder is alive, or if it was killed
     /// before it wrote anything.
     fn open_left(folder: &Path, url: &str) -> Result<Option<Self>, RemoteError> {
-        let Some(lock) = lock(folder).map_err(RemoteError::at(folder))? else { return Ok(None) };
+        let Some(lock) = lock_folder(folder).map_err(RemoteError::at_path(folder))? else {
+            return Ok(None);
+        };
         let text = fs::read(folder.join("recorder.json"))
             .ok()
             .and_then(|bytes| serde_json::from_slice::<SpoolText>(&bytes).ok());
@@ -107,13 +109,13 @@ impl UploadSpool {
     }
 
     /// Returns the location of the recording whose log this is. Its file never exists.
-    pub fn location(&self) -> RecordingLocation {
+    pub fn recording_location(&self) -> RecordingLocation {
         self.folder.join("recording.json").into()
     }
 
     /// Returns the length of the log in bytes.
     pub fn log_length(&self) -> u64 {
-        let [log, _] = self.location().log_files();
+        let [log, _] = self.recording_location().log_files();
         fs::metadata(log).map_or(0, |found| found.len())
     }
 
@@ -122,31 +124,31 @@ impl UploadSpool {
     ///
     /// # Errors
     /// The storage fails, or the log is locked for too long.
-    pub fn cut(&self) -> Result<Vec<StoreEvent>, RemoteError> {
-        let (last, _) = self.segments()?;
+    pub fn cut_next_segment(&self) -> Result<Vec<StoreEvent>, RemoteError> {
+        let (last, _) = self.list_segments()?;
         let segment = self.segment_path(last + 1);
-        Ok(cut_segment(&self.location(), &segment)?.unwrap_or_default())
+        Ok(cut_segment(&self.recording_location(), &segment)?.unwrap_or_default())
     }
 
     /// Returns how many segments wait to be uploaded; 1 if the folder cannot be read.
-    pub(crate) fn left(&self) -> u64 {
-        self.waiting().map_or(1, |waiting| waiting.len() as u64)
+    pub(crate) fn waiting_count(&self) -> u64 {
+        self.waiting_segments().map_or(1, |waiting| waiting.len() as u64)
     }
 
     /// Returns the segments that wait, in order.
     ///
     /// # Errors
     /// The folder cannot be read.
-    pub fn waiting(&self) -> Result<Vec<WaitingSegment>, RemoteError> {
-        self.segments().map(|(_, waiting)| waiting)
+    pub fn waiting_segments(&self) -> Result<Vec<WaitingSegment>, RemoteError> {
+        self.list_segments().map(|(_, waiting)| waiting)
     }
 
     /// Returns the highest number that was used, and the segments that wait.
-    fn segments(&self) -> Result<(u32, Vec<WaitingSegment>), RemoteError> {
+    fn list_segments(&self) -> Result<(u32, Vec<WaitingSegment>), RemoteError> {
         let folder = self.folder.join("segments");
         let (mut last, mut waiting) = (0, Vec::new());
-        for entry in fs::read_dir(&folder).map_err(RemoteError::at(&folder))? {
-            let path = entry.map_err(RemoteError::at(&folder))?.path();
+        for entry in fs::read_dir(&folder).map_err(RemoteError::at_path(&folder))? {
+            let path = entry.map_err(RemoteError::at_path(&folder))?.path();
             let number = path.file_stem().and_then(|stem| stem.to_str()?.parse().ok());
             let Some(number) = number else { continue };
             last = last.max(number);
@@ -165,8 +167,8 @@ impl UploadSpool {
     /// A file cannot be written or removed. The segment is uploaded again then, which does no harm.
     pub fn mark_sent(&self, segment: &WaitingSegment) -> Result<(), RemoteError> {
         let sent = sent_path(&segment.path);
-        fs::write(&sent, "").map_err(RemoteError::at(sent))?;
-        fs::remove_file(&segment.path).map_err(RemoteError::at(&segment.path))
+        fs::write(&sent, "").map_err(RemoteError::at_path(sent))?;
+        fs::remove_file(&segment.path).map_err(RemoteError::at_path(&segment.path))
     }
 
     fn segment_path(&self, number: u32) -> PathBuf {
@@ -177,8 +179,8 @@ impl UploadSpool {
     ///
     /// # Errors
     /// It cannot be removed.
-    pub fn remove(self) -> Result<(), RemoteError> {
-        fs::remove_dir_all(&self.folder).map_err(RemoteError::at(&self.folder))
+    pub fn remove_folder(self) -> Result<(), RemoteError> {
+        fs::remove_dir_all(&self.folder).map_err(RemoteError::at_path(&self.folder))
     }
 
     /// Returns the folder, for messages.
@@ -198,7 +200,7 @@ fn spools_of(state: &Path, url: &str) -> PathBuf {
 }
 
 /// Locks a recorder's folder. Returns `None` if another process has it.
-fn lock(folder: &Path) -> io::Result<Option<File>> {
+fn lock_folder(folder: &Path) -> io::Result<Option<File>> {
     let path = folder.join("upload.lock");
     let file = File::options().create(true).truncate(false).write(true).open(path)?;
     match fs2::FileExt::try_lock_exclusive(&file) {

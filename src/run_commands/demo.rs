@@ -17,8 +17,8 @@ use serde_json::Value;
 
 use super::args::DemoArgs;
 use agent::{AgentCall, AgentRun, DemoAgent, KEY};
-use demo_check::{broken, check};
-use loomrec_cli::amount::milliseconds;
+use demo_check::{check_demo, demo_failure};
+use loomrec_cli::amount::format_milliseconds;
 use loomrec_cli::exit::CommandFailure;
 use loomrec_cli::output::print;
 use loomrec_cli::terminal;
@@ -46,114 +46,115 @@ pub async fn run(args: DemoArgs) -> Result<u8, CommandFailure> {
             file.display()
         )));
     }
-    match tokio::time::timeout(LIMIT, play(args.keep.as_deref())).await {
+    match tokio::time::timeout(LIMIT, play_scenes(args.keep.as_deref())).await {
         Ok(outcome) => outcome,
-        Err(_) => Err(broken("the demo did not end within a minute")),
+        Err(_) => Err(demo_failure("the demo did not end within a minute")),
     }
 }
 
 /// Plays the four scenes.
-async fn play(keep: Option<&Path>) -> Result<u8, CommandFailure> {
-    say(&format!(
+async fn play_scenes(keep: Option<&Path>) -> Result<u8, CommandFailure> {
+    print_text(&format!(
         "{}\n\
          The upstream is built into loomrec and listens on 127.0.0.1:\n\
          no provider is contacted, no key is needed.\n",
         "loomrec demo: record, replay, and a prompt that changed".bold()
     ))?;
     // The folder is removed when it goes out of scope.
-    let folder = tempfile::tempdir().map_err(|error| broken(&error.to_string()))?;
+    let folder = tempfile::tempdir().map_err(|error| demo_failure(&error.to_string()))?;
     let file = keep.map_or_else(|| folder.path().join("demo.json"), PathBuf::from).into();
-    let recorded = record(&file).await?;
-    replay(&file, &recorded).await?;
-    change(&file).await?;
-    farewell(keep)
+    let recorded = show_recording(&file).await?;
+    show_replay(&file, &recorded).await?;
+    show_changed_prompt(&file).await?;
+    show_next_commands(keep)
 }
 
 /// Scene 1: the agent runs through loomrec against the built-in upstream.
-async fn record(file: &RecordingLocation) -> Result<AgentRun, CommandFailure> {
-    title(1, "Record: the program runs as usual, and its base URL points at loomrec")?;
-    let upstream = DemoUpstream::start().await.map_err(|error| broken(&error.to_string()))?;
-    let stage = DemoServer::record(file, &upstream.url()).await?;
+async fn show_recording(file: &RecordingLocation) -> Result<AgentRun, CommandFailure> {
+    print_heading(1, "Record: the program runs as usual, and its base URL points at loomrec")?;
+    let upstream = DemoUpstream::start().await.map_err(|error| demo_failure(&error.to_string()))?;
+    let stage = DemoServer::start_recording(file, &upstream.url()).await?;
     let run = DemoAgent::new(&stage.origin)?.run(PROMPT).await?;
     let proxy = stage.close().await;
     upstream.stop().await;
     for turn in &run.turns {
-        say(&turn_text(turn))?;
+        print_text(&turn_text(turn))?;
     }
-    let more = proxy.telemetry.counters.more();
+    let more = proxy.telemetry.counters.to_detail();
     if let Some(reason) = more.keep_errors.keys().next() {
-        return Err(broken(&format!("a call could not be kept: {reason}")));
+        return Err(demo_failure(&format!("a call could not be kept: {reason}")));
     }
-    let cassette = loomrec_store::load(file)?;
-    let text =
-        std::fs::read_to_string(file.as_path()).map_err(|error| broken(&error.to_string()))?;
+    let cassette = loomrec_store::load_recording(file)?;
+    let text = std::fs::read_to_string(file.as_path())
+        .map_err(|error| demo_failure(&error.to_string()))?;
     let (kept, calls) = (cassette.len(), run.turns.len());
-    check(run.failed().is_none() && calls == 3, "the agent did not come to its end")?;
-    check(kept == calls, &format!("{calls} calls were made and {kept} kept"))?;
-    check(!text.contains(KEY), "the program's key is in the recording")?;
-    say(&format!(
+    check_demo(run.first_failure().is_none() && calls == 3, "the agent did not come to its end")?;
+    check_demo(kept == calls, &format!("{calls} calls were made and {kept} kept"))?;
+    check_demo(!text.contains(KEY), "the program's key is in the recording")?;
+    print_text(&format!(
         "   {} calls, {} tokens in, {} out, {}; the key that the program sent is not in the file\n",
         kept,
         more.input_tokens,
         more.output_tokens,
-        milliseconds(run.total_ms).bold(),
+        format_milliseconds(run.total_ms).bold(),
     ))?;
     Ok(run)
 }
 
 /// Scene 2: the upstream is stopped, and the agent gets the same answers.
-async fn replay(file: &RecordingLocation, recorded: &AgentRun) -> Result<(), CommandFailure> {
-    title(2, "Replay, strictly: the upstream is stopped, the same program runs again")?;
-    let stage = DemoServer::replay(file).await?;
+async fn show_replay(file: &RecordingLocation, recorded: &AgentRun) -> Result<(), CommandFailure> {
+    print_heading(2, "Replay, strictly: the upstream is stopped, the same program runs again")?;
+    let stage = DemoServer::start_replay(file).await?;
     let run = DemoAgent::new(&stage.origin)?.run(PROMPT).await?;
     let proxy = stage.close().await;
     for turn in &run.turns {
-        say(&turn_text(turn))?;
+        print_text(&turn_text(turn))?;
     }
-    let served = RunCounters::read(&proxy.telemetry.counters.served);
+    let served = RunCounters::counter_value(&proxy.telemetry.counters.served);
     let calls = recorded.turns.len();
-    check(run.same_as(recorded), "the replay's transcript is not the recorded one")?;
-    check(served == calls as u64, &format!("{served} of {calls} calls were served"))?;
+    check_demo(run.same_as(recorded), "the replay's transcript is not the recorded one")?;
+    check_demo(served == calls as u64, &format!("{served} of {calls} calls were served"))?;
     // Neither the engine nor the miss policy of this run has an HTTP client.
-    check(stage::has_no_client(&proxy), "the replay could have reached an upstream")?;
-    say(&format!(
+    check_demo(stage::has_no_client(&proxy), "the replay could have reached an upstream")?;
+    print_text(&format!(
         "   the same {} bytes in {calls} answers; upstream connections: {}; {} instead of {}\n",
-        run.bytes(),
+        run.answer_bytes(),
         "0".bold(),
-        milliseconds(run.total_ms).bold(),
-        milliseconds(recorded.total_ms),
+        format_milliseconds(run.total_ms).bold(),
+        format_milliseconds(recorded.total_ms),
     ))
 }
 
 /// Scene 3: a changed prompt is never answered with another prompt's answer.
-async fn change(file: &RecordingLocation) -> Result<(), CommandFailure> {
-    title(3, "Change one word of the prompt (today, tomorrow) and replay")?;
-    let stage = DemoServer::replay(file).await?;
+async fn show_changed_prompt(file: &RecordingLocation) -> Result<(), CommandFailure> {
+    print_heading(3, "Change one word of the prompt (today, tomorrow) and replay")?;
+    let stage = DemoServer::start_replay(file).await?;
     let run = DemoAgent::new(&stage.origin)?.run(CHANGED).await?;
     let proxy = stage.close().await;
-    let failed = run.failed().ok_or_else(|| broken("the changed prompt was answered"))?;
+    let failed =
+        run.first_failure().ok_or_else(|| demo_failure("the changed prompt was answered"))?;
     let body: Value = serde_json::from_slice(&failed.body).unwrap_or_default();
     let message = body.pointer("/error/message").and_then(Value::as_str).unwrap_or_default();
     let explained = failed.status == 422
         && message.contains("RecordingMismatchError")
         && message.contains("/messages/1/content");
-    check(explained, "the mismatch does not say what differs")?;
-    check(proxy.telemetry.counters.missed() == 1, "the mismatch was not counted")?;
-    say(&format!(
+    check_demo(explained, "the mismatch does not say what differs")?;
+    check_demo(proxy.telemetry.counters.missed_calls() == 1, "the mismatch was not counted")?;
+    print_text(&format!(
         "   the call fails with HTTP {}, which the SDK raises as its own exception and does not \
          retry:\n",
         failed.status.red().bold()
     ))?;
     let mut text = String::new();
-    for line in wrapped(message, terminal::width().unwrap_or(100).clamp(40, 100) - 6) {
-        text.push_str(&format!("     {}\n", terminal::line(&line).red()));
+    for line in wrap_text(message, terminal::width().unwrap_or(100).clamp(40, 100) - 6) {
+        text.push_str(&format!("     {}\n", terminal::printable_line(&line).red()));
     }
-    say(&text)
+    print_text(&text)
 }
 
 /// Scene 4: the commands to type next.
-fn farewell(keep: Option<&Path>) -> Result<u8, CommandFailure> {
-    title(4, "On your own program")?;
+fn show_next_commands(keep: Option<&Path>) -> Result<u8, CommandFailure> {
+    print_heading(4, "On your own program")?;
     let file = "recordings/agent.json";
     let mut text = format!(
         "   loomrec record -r {file} -- python agent.py\n   \
@@ -169,23 +170,28 @@ fn farewell(keep: Option<&Path>) -> Result<u8, CommandFailure> {
 
 /// Formats one call: its answer, and the times of it.
 fn turn_text(turn: &AgentCall) -> String {
-    let what = terminal::cut(&terminal::line(&turn.said), SHOWN).into_owned();
-    let first = milliseconds(turn.first_ms);
+    let what = terminal::cut(&terminal::printable_line(&turn.said), SHOWN).into_owned();
+    let first = format_milliseconds(turn.first_ms);
     let when = match turn.events {
         0 => format!("whole, {first}"),
         events => {
-            format!("stream of {events} events, first {first}, last {}", milliseconds(turn.last_ms))
+            format!(
+                "stream of {events} events, first {first}, last {}",
+                format_milliseconds(turn.last_ms)
+            )
         }
     };
     format!("   {:<11} {what}\n{:<15}{}\n", turn.asked, "", when.dimmed())
 }
 
 /// Wraps a text into lines of at most `room` columns, unless a single word is longer.
-fn wrapped(text: &str, room: usize) -> Vec<String> {
+fn wrap_text(text: &str, room: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
         match lines.last_mut() {
-            Some(line) if terminal::columns(line) + 1 + terminal::columns(word) <= room => {
+            Some(line)
+                if terminal::column_count(line) + 1 + terminal::column_count(word) <= room =>
+            {
                 line.push(' ');
                 line.push_str(word);
             }
@@ -196,12 +202,12 @@ fn wrapped(text: &str, room: usize) -> Vec<String> {
 }
 
 /// Prints the heading of a scene.
-fn title(number: usize, text: &str) -> Result<(), CommandFailure> {
-    say(&format!("\n{} {}\n", format!("{number}.").bold(), text.bold()))
+fn print_heading(number: usize, text: &str) -> Result<(), CommandFailure> {
+    print_text(&format!("\n{} {}\n", format!("{number}.").bold(), text.bold()))
 }
 
 /// Prints immediately, so that the user can follow the demo.
-fn say(text: &str) -> Result<(), CommandFailure> {
+fn print_text(text: &str) -> Result<(), CommandFailure> {
     print(text).map(|_| ())
 }
 

@@ -25,13 +25,13 @@ use loomrec_store::RecordingLocation;
 /// # Errors
 /// A stdout that cannot be written.
 pub async fn run(args: &DoctorArgs, settings: &Settings) -> Result<u8, CommandFailure> {
-    let current = serve_setup::environment();
+    let current = serve_setup::read_environment();
     let mut findings = vec![match &settings.path {
         Some(path) => DoctorFinding::fine("settings", format!("{} is read", path.display())),
         None => DoctorFinding::fine("settings", "no loomrec.toml here or above; none is needed"),
     }];
-    findings.extend(trust(settings));
-    let files = files(args, settings)?;
+    findings.extend(check_trust(settings));
+    let files = recordings_to_check(args, settings)?;
     if files.is_empty() {
         findings.push(DoctorFinding::fine(
             "recording",
@@ -41,30 +41,30 @@ pub async fn run(args: &DoctorArgs, settings: &Settings) -> Result<u8, CommandFa
     for file in &files {
         recording::check(file, &mut findings);
     }
-    upstream_names::names(settings, &current, &mut findings);
-    environment::variables(&current, &mut findings);
-    environment::keys(&current, &mut findings);
-    environment::proxies(&current, &mut findings);
-    environment::machine(&current, &mut findings);
-    clients::clients(&mut findings).await;
-    tool_servers::servers(&current, &mut findings);
+    upstream_names::report_misspellings(settings, &current, &mut findings);
+    environment::report_base_urls(&current, &mut findings);
+    environment::report_keys(&current, &mut findings);
+    environment::report_proxies(&current, &mut findings);
+    environment::check_machine(&current, &mut findings);
+    clients::report_languages(&mut findings).await;
+    tool_servers::report_servers(&current, &mut findings);
     if args.online {
-        online::ask(settings, &current, &mut findings).await;
+        online::call_upstreams(settings, &current, &mut findings).await;
     }
     let wrong = findings.iter().any(|finding| finding.level == FindingLevel::Wrong);
-    let text = if args.json { document(&findings) } else { page(&findings) };
+    let text = if args.json { findings_json(&findings) } else { findings_text(&findings) };
     print(&text)?;
     Ok(if wrong { NO } else { 0 })
 }
 
 /// Returns whether the user trusts the settings file, if it asks for what needs trust.
-fn trust(settings: &Settings) -> Option<DoctorFinding> {
-    let outward = outward_settings(settings, &args::command());
+fn check_trust(settings: &Settings) -> Option<DoctorFinding> {
+    let outward = outward_settings(settings, &args::command_line());
     let mut names: Vec<&str> = outward.iter().map(|it| it.setting.name.as_str()).collect();
     names.dedup();
     let names = names.join(", ");
     let about = "trust";
-    Some(match SettingsTrust::of(settings) {
+    Some(match SettingsTrust::from_settings(settings) {
         _ if outward.is_empty() => return None,
         SettingsTrust::Trusted => {
             DoctorFinding::fine(about, format!("the settings file is trusted with {names}"))
@@ -78,7 +78,10 @@ fn trust(settings: &Settings) -> Option<DoctorFinding> {
 }
 
 /// Returns the recordings to check.
-fn files(args: &DoctorArgs, settings: &Settings) -> Result<Vec<RecordingLocation>, CommandFailure> {
+fn recordings_to_check(
+    args: &DoctorArgs,
+    settings: &Settings,
+) -> Result<Vec<RecordingLocation>, CommandFailure> {
     if !args.files.is_empty() {
         return Ok(args.files.clone());
     }
@@ -88,7 +91,7 @@ fn files(args: &DoctorArgs, settings: &Settings) -> Result<Vec<RecordingLocation
 }
 
 /// Formats a line for each finding, with its remedy below it.
-fn page(findings: &[DoctorFinding]) -> String {
+fn findings_text(findings: &[DoctorFinding]) -> String {
     let mut text = String::new();
     for finding in findings {
         let mark = match finding.level {
@@ -96,7 +99,7 @@ fn page(findings: &[DoctorFinding]) -> String {
             FindingLevel::Warning => format!("{}", "warn".yellow()),
             FindingLevel::Wrong => format!("{}", "FAIL".red()),
         };
-        let line = |text: &str| terminal::line(text).into_owned();
+        let line = |text: &str| terminal::printable_line(text).into_owned();
         text += &format!("{mark}  {}: {}\n", line(&finding.about), line(&finding.text));
         if let Some(remedy) = &finding.remedy {
             text += &format!("      → {}\n", line(remedy));
@@ -110,7 +113,7 @@ fn page(findings: &[DoctorFinding]) -> String {
     text
 }
 
-fn document(findings: &[DoctorFinding]) -> String {
+fn findings_json(findings: &[DoctorFinding]) -> String {
     let list: Vec<_> = findings
         .iter()
         .map(|finding| {
@@ -125,7 +128,7 @@ fn document(findings: &[DoctorFinding]) -> String {
             })
         })
         .collect();
-    terminal::json(&format!("{:#}\n", json!({ "findings": list }))).into_owned()
+    terminal::printable_json(&format!("{:#}\n", json!({ "findings": list }))).into_owned()
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use serde_json::{Value, json};
 
 use super::args::ExpiryArgs;
-use loomrec_cli::amount::{age, span};
+use loomrec_cli::amount::{format_span, recorded_age};
 use loomrec_cli::exit::CommandFailure;
 use loomrec_cli::terminal;
 use loomrec_engine::replay::ReplaySource;
@@ -38,7 +38,7 @@ impl ExpiredTakes {
         let mut found = Self { limit, takes: 0, named, oldest: Duration::ZERO, undated: 0 };
         for stored in sources.iter().flat_map(|source| source.recording.entries()) {
             let stored = stored?;
-            let age = stored.entry.recorded_at.as_deref().and_then(|at| age(at, now));
+            let age = stored.entry.recorded_at.as_deref().and_then(|at| recorded_age(at, now));
             match age {
                 None => found.undated += 1,
                 Some(age) if age > limit => {
@@ -55,22 +55,22 @@ impl ExpiredTakes {
     }
 
     /// Returns the message about takes that are too old, or `None` if there are none.
-    pub(super) fn words(&self) -> Option<String> {
+    pub(super) fn too_old_message(&self) -> Option<String> {
         let Self { limit, takes, named, oldest, .. } = self;
         let more = if *takes > NAMED { ", …" } else { "" };
         (*takes > 0).then(|| {
             let named = named.join(", ");
-            let named = terminal::line(&named);
+            let named = terminal::printable_line(&named);
             format!(
                 "takes recorded more than {} ago: {takes}, the oldest {}: {named}{more}",
-                span(*limit),
-                span(*oldest),
+                format_span(*limit),
+                format_span(*oldest),
             )
         })
     }
 
     /// Returns the message about takes of unknown age, or `None` if there are none.
-    pub(super) fn unknown(&self) -> Option<String> {
+    pub(super) fn unknown_age_message(&self) -> Option<String> {
         let count = self.undated;
         (count > 0).then(|| format!("takes that do not say when they were recorded: {count}"))
     }

@@ -37,7 +37,7 @@ pub struct PlannedFaults {
 }
 
 impl PlannedFaults {
-    fn rules(&self) -> impl Iterator<Item = (&str, &FaultRule)> {
+    fn placed_rules(&self) -> impl Iterator<Item = (&str, &FaultRule)> {
         self.places.iter().map(String::as_str).zip(&self.plan.rules)
     }
 }
@@ -47,7 +47,7 @@ impl PlannedFaults {
 /// # Errors
 /// A file that cannot be read or is not a plan; a flag that is not a fault; two rules with the same
 /// name.
-pub fn plan(
+pub fn read_plans(
     args: &ServeArgs,
     of_session: Option<&FaultPlan>,
 ) -> Result<PlannedFaults, CommandFailure> {
@@ -55,7 +55,7 @@ pub fn plan(
     let mut plan = of_session.cloned().unwrap_or_default();
     let mut places = vec!["faults: ".to_owned(); plan.rules.len()];
     for path in &flags.faults {
-        let one = file(path, args)?;
+        let one = read_plan_file(path, args)?;
         plan.seed = plan.seed.or(one.seed);
         plan.chaos = plan.chaos.layered_over(&one.chaos);
         if let Some(recovery) = one.recovery
@@ -89,7 +89,7 @@ pub fn plan(
         plan.rules.push(FaultRule::from_flag(name, text).map_err(|error| wrong(&error))?);
         places.push(String::new());
     }
-    plan.chaos = chaos(flags)?.layered_over(&plan.chaos);
+    plan.chaos = chaos_rates(flags)?.layered_over(&plan.chaos);
     Ok(PlannedFaults { plan, places })
 }
 
@@ -102,18 +102,19 @@ fn declares_none(text: &str) -> bool {
 }
 
 /// Reads one plan: as YAML if the file's extension says so, otherwise as JSON.
-fn file(path: &Path, args: &ServeArgs) -> Result<FaultPlan, CommandFailure> {
+fn read_plan_file(path: &Path, args: &ServeArgs) -> Result<FaultPlan, CommandFailure> {
     script::refuse_overwriting(path, "--faults", args)?;
     let failed = |why: &dyn Display| {
         CommandFailure::usage(format!("failed to read the plan {}: {why}", path.display()))
     };
     let text = loomrec_os::read_input(path, LARGEST_PLAN).map_err(|error| failed(&error))?;
-    let value = scripts::value(&text, script::notation(path)).map_err(|why| failed(&why))?;
+    let value =
+        scripts::parse_value(&text, script::file_notation(path)).map_err(|why| failed(&why))?;
     read_plan(&value).map_err(|error| failed(&error))
 }
 
 /// Returns the chaos rates of the flags.
-fn chaos(flags: &FaultArgs) -> Result<ChaosRates, CommandFailure> {
+fn chaos_rates(flags: &FaultArgs) -> Result<ChaosRates, CommandFailure> {
     let (mut rates, mut others) = (serde_json::Map::new(), Vec::new());
     for text in flags.chaos.iter().filter(|text| !text.is_empty()) {
         let wrong = |error| CommandFailure::usage(format!("--chaos {text}: {error}"));
@@ -127,14 +128,14 @@ fn chaos(flags: &FaultArgs) -> Result<ChaosRates, CommandFailure> {
         }
     }
     let wrong = |error| CommandFailure::usage(format!("--chaos: {error}"));
-    let mut all = ChaosRates::read(&Value::Object(rates)).map_err(wrong)?;
+    let mut all = ChaosRates::from_value(&Value::Object(rates)).map_err(wrong)?;
     others.into_iter().for_each(|(rate, fault)| all.add(rate, fault));
     Ok(all)
 }
 
 /// Creates the decider for a plan, which counts in `counters`. If a seed is needed and none is given, draws one and prints it.
 /// `needs_seed` says whether the run needs one beyond the plan.
-pub fn decider(
+pub fn create_decider(
     PlannedFaults { plan, .. }: PlannedFaults,
     counters: FaultCounters,
     given: Option<u64>,
@@ -180,18 +181,18 @@ pub fn check_upstreams(
     for FaultRule { when, target, .. } in &mut planned.plan.rules {
         target.iter().for_each(|target| target.restrict(when, |name| known.contains(&name)));
     }
-    for (place, rule) in planned.rules() {
+    for (place, rule) in planned.placed_rules() {
         let given = &rule.when.upstream;
         let unknown = given.iter().find(|given| !known.contains(&given.as_str()));
         match unknown.filter(|name| servers.is_some() && is_upstream_name(name)) {
-            Some(name) if spelling::misspelled(name, &known).is_none() => {
+            Some(name) if spelling::misspelled_name(name, &known).is_none() => {
                 output.warning(&format!(
                     "{place}rule {:?} is for the upstream {name:?}, which no flag and no settings \
                      of an agent have: it applies only if CMD starts `loomrec mcp --name {name}`",
                     rule.name
                 ));
             }
-            _ => among((place, rule), "upstream", given, &known)?,
+            _ => check_known_names((place, rule), "upstream", given, &known)?,
         }
     }
     Ok(())
@@ -202,17 +203,17 @@ pub fn check_upstreams(
 ///
 /// # Errors
 /// A rule with a step id or request hash that no take has.
-pub fn check(
+pub fn check_entry_names(
     planned: &PlannedFaults,
     matcher: &Matcher,
     output: &Output,
 ) -> Result<(), CommandFailure> {
     // There may be a million step ids.
-    let is_asked_for = planned.rules().any(|(_, rule)| !rule.when.step_id.is_empty());
-    let steps = if is_asked_for { matcher.steps() } else { BTreeSet::new() };
+    let is_asked_for = planned.placed_rules().any(|(_, rule)| !rule.when.step_id.is_empty());
+    let steps = if is_asked_for { matcher.step_ids() } else { BTreeSet::new() };
     let steps: Vec<&str> = steps.into_iter().collect();
-    let tools: Vec<&str> = matcher.servers().tools().collect();
-    for (place, rule) in planned.rules() {
+    let tools: Vec<&str> = matcher.recorded_servers().called_tools().collect();
+    for (place, rule) in planned.placed_rules() {
         check_tools((place, rule), &steps, &tools)?;
         match (step_alone(&rule.when, &tools), steps.is_empty()) {
             (Some(step), true) => output.warning(&format!(
@@ -221,7 +222,7 @@ pub fn check(
                 rule.name
             )),
             (Some(_), false) if !rule.when.step_or_tool => {
-                among((place, rule), "recorded step id", &rule.when.step_id, &steps)?;
+                check_known_names((place, rule), "recorded step id", &rule.when.step_id, &steps)?;
             }
             _ => {}
         }
@@ -250,7 +251,7 @@ fn check_tools(
         (false, true) => "recorded step id",
         (false, false) => "recorded step id or tool",
     };
-    among((place, rule), what, &rule.when.tool, &[steps, tools].concat())
+    check_known_names((place, rule), what, &rule.when.tool, &[steps, tools].concat())
 }
 
 /// Returns the step that a rule is for, unless it is a tool.
@@ -267,7 +268,7 @@ pub(super) const HOW_TO_SEND: &str =
 const SHOWN: usize = 20;
 
 /// Refuses a rule with a name that is not among the known ones.
-fn among(
+fn check_known_names(
     (place, rule): (&str, &FaultRule),
     what: &str,
     given: &[String],
@@ -276,7 +277,7 @@ fn among(
     let Some(unknown) = given.iter().find(|given| !known.contains(&given.as_str())) else {
         return Ok(());
     };
-    let hint = match spelling::nearest(unknown, known) {
+    let hint = match spelling::nearest_name(unknown, known) {
         Some(near) => format!("did you mean {near:?}?"),
         None if known.len() > SHOWN => {
             let more = known.len() - SHOWN;
@@ -294,7 +295,7 @@ fn among(
 ///
 /// # Errors
 /// A text that is not a budget; a report that is requested without a budget.
-pub fn budget(
+pub fn recovery_budget(
     flags: &FaultArgs,
     planned: &PlannedFaults,
 ) -> Result<Option<RecoveryBudget>, CommandFailure> {
@@ -309,11 +310,11 @@ pub fn budget(
 }
 
 /// Judges the recovery from each fault.
-pub fn recovery(faults: &FaultContext, budget: &RecoveryBudget) -> ScoredFaults {
+pub fn judge_recovery(faults: &FaultContext, budget: &RecoveryBudget) -> ScoredFaults {
     let mut reading = Reading::default();
-    for line in faults.lines() {
+    for line in faults.journal_lines() {
         // loomrec wrote these lines itself, so they are valid.
-        drop(reading.add(&line));
+        drop(reading.add_line(&line));
     }
-    ScoredFaults::of(reading.finish().incidents, Some(budget))
+    ScoredFaults::from_incidents(reading.finish().incidents, Some(budget))
 }

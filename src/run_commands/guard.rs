@@ -68,7 +68,7 @@ impl RunGuard {
 
     /// Returns the URL of the proxy that has a port of its own.
     pub(super) fn url(&self) -> Option<&str> {
-        self.port.as_ref().map(RunningGuard::url)
+        self.port.as_ref().map(RunningGuard::proxy_url)
     }
 
     /// Returns the guard that decides about the listener's tunnels.
@@ -84,7 +84,7 @@ impl RunGuard {
     }
 
     /// Returns the variables that lead CMD's `https` connections to the guard.
-    pub(super) fn variables(&self) -> Vec<(String, String)> {
+    pub(super) fn proxy_variables(&self) -> Vec<(String, String)> {
         let Some(url) = self.url() else { return Vec::new() };
         VARIABLES.map(|name| (name.to_owned(), url.to_owned())).to_vec()
     }
@@ -92,8 +92,8 @@ impl RunGuard {
     /// Ends the guard, if there is one. Returns the hosts that went through it.
     pub(super) async fn end(self) -> GuardReport {
         match (self.port, self.of_listener) {
-            (Some(port), _) => port.end().await,
-            (None, Some(guard)) => guard.report(),
+            (Some(port), _) => port.end_connections().await,
+            (None, Some(guard)) => guard.host_report(),
             (None, None) => GuardReport::default(),
         }
     }
@@ -106,7 +106,7 @@ pub(super) fn has_clients(args: &ServeArgs, listener: IpAddr) -> bool {
 }
 
 /// Returns a sentence for each host that CMD contacted.
-pub(super) fn explain(escapes: &[Escape], policy: EscapePolicy) -> Vec<String> {
+pub(super) fn explain_escapes(escapes: &[Escape], policy: EscapePolicy) -> Vec<String> {
     let sentence = |escape: &Escape| {
         let Escape { host, count, base_url } = escape;
         let (connections, were) = match count {

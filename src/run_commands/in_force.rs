@@ -22,7 +22,7 @@ use loomrec_identity::{BoundPair, NormalizeRule};
 use loomrec_script::Script;
 
 use clients::ClientChanges;
-use listing::{FAULTS_NAMED, NAMED, listed, more, named};
+use listing::{FAULTS_NAMED, NAMED, list_faults, list_rules, remainder_text};
 
 /// The prefix of a rule that adds a header to identity.
 const WITH: &str = "+header ";
@@ -103,10 +103,10 @@ impl InForce {
         let faulty = script.faulty_rules().map(|(name, declared)| format!("{name} ({declared})"));
         let faulty: Vec<String> = faulty.collect();
         if !faulty.is_empty() {
-            self.script.push(format!("faults of rules: {}", listed(&faulty)));
+            self.script.push(format!("faults of rules: {}", list_faults(&faulty)));
         }
-        if !script.notes().is_empty() {
-            self.script.push(format!("not played: {}", listed(script.notes())));
+        if !script.unplayed_notes().is_empty() {
+            self.script.push(format!("not played: {}", list_faults(script.unplayed_notes())));
         }
         self
     }
@@ -144,8 +144,8 @@ impl InForce {
         let params = identity.credential_param.iter().filter(|name| !name.is_empty());
         let from = || "--credential-param".to_owned();
         rules.extend(params.map(|name| (format!("{PARAMETER}{name}"), from())));
-        for terms in matcher.terms() {
-            let words = terms.rules.words().into_iter();
+        for terms in matcher.source_terms() {
+            let words = terms.rules.rule_descriptions().into_iter();
             rules.extend(words.map(|rule| (rule, terms.label.to_owned())));
         }
         let repeat = |terms: SourceTerms<'_>| {
@@ -158,12 +158,15 @@ impl InForce {
         };
         Self {
             redact: serve.redact.len(),
-            repeat: matcher.terms().filter_map(repeat).collect(),
-            faults: matcher.faulty().count(),
-            faulty: matcher.faulty().take(FAULTS_LISTED).map(named_fault).collect(),
-            unbound: (matcher.unbound().take(FAULTS_NAMED).collect(), matcher.unbound().count()),
+            repeat: matcher.source_terms().filter_map(repeat).collect(),
+            faults: matcher.faulty_takes().count(),
+            faulty: matcher.faulty_takes().take(FAULTS_LISTED).map(named_fault).collect(),
+            unbound: (
+                matcher.unbound_pairs().take(FAULTS_NAMED).collect(),
+                matcher.unbound_pairs().count(),
+            ),
             bound: matcher.bound_pairs(),
-            unchecked: matcher.unchecked().count(),
+            unchecked: matcher.unchecked_takes().count(),
             by_messages: matcher.known_by_messages(),
             trusted: serve.from_settings.trusted.clone(),
             rules,
@@ -176,9 +179,9 @@ impl InForce {
     fn set_aside(args: &ReplayArgs, matcher: &Matcher) -> Vec<String> {
         let mut told = args.set_aside.settings.clone();
         for (rule, from) in &args.set_aside.rules {
-            let stands = |terms: SourceTerms<'_>| terms.rules.words().contains(rule);
+            let stands = |terms: SourceTerms<'_>| terms.rules.rule_descriptions().contains(rule);
             // The sessions of a run without a recording have theirs.
-            if matcher.terms().next().is_none() || !matcher.terms().all(stands) {
+            if matcher.source_terms().next().is_none() || !matcher.source_terms().all(stands) {
                 let word = if rule.starts_with(NORMALIZE) { "" } else { "ignore " };
                 told.push(format!("{word}{rule} ({from})"));
             }
@@ -232,7 +235,7 @@ impl InForce {
     }
 
     /// Returns how many entries cannot be checked.
-    pub fn unchecked(&self) -> usize {
+    pub fn unchecked_entries(&self) -> usize {
         self.unchecked
     }
 
@@ -260,13 +263,13 @@ impl InForce {
         let of = |is: &dyn Fn(&&(String, String)) -> bool| -> Vec<_> {
             self.rules.iter().filter(|rule| is(rule)).collect()
         };
-        parts.extend(named("ignored", &of(&others)));
-        parts.extend(named("also compared", &of(&adds)));
-        parts.extend(named("redacted before requests are compared", &of(&redacts)));
+        parts.extend(list_rules("ignored", &of(&others)));
+        parts.extend(list_rules("also compared", &of(&adds)));
+        parts.extend(list_rules("redacted before requests are compared", &of(&redacts)));
         let renamed = of(&renames);
         let title = "renamed if no recorded call is exactly the same";
         match renamed.as_slice() {
-            few if few.len() <= RENAMES_NAMED => parts.extend(named(title, few)),
+            few if few.len() <= RENAMES_NAMED => parts.extend(list_rules(title, few)),
             many => parts.push(format!("{title}: what {} rules find", many.len())),
         }
         for (known, text) in &of_results {
@@ -277,7 +280,7 @@ impl InForce {
     }
 
     /// Returns the line for people, or `None` if there is nothing to say.
-    pub fn text(&self) -> Option<String> {
+    pub fn summary_line(&self) -> Option<String> {
         let mut parts = self.rule_parts();
         if self.redact > 0 {
             let s = if self.redact == 1 { "" } else { "s" };
@@ -290,10 +293,10 @@ impl InForce {
             let shown = self.faulty.iter().take(FAULTS_NAMED);
             let shown: Vec<_> =
                 shown.map(|(entry, declared, _)| format!("{entry} ({declared})")).collect();
-            let more = more(self.faults, FAULTS_NAMED);
+            let more = remainder_text(self.faults, FAULTS_NAMED);
             parts.push(format!("faults of entries: {}{more}", shown.join(", ")));
         }
-        parts.extend(bound_values::text(&self.bound));
+        parts.extend(bound_values::summary_part(&self.bound));
         let (unbound, count) = &self.unbound;
         if *count > 0 {
             let pairs: Vec<_> =
@@ -302,7 +305,7 @@ impl InForce {
                 "entries that answer only exactly the same call, because this run's values would \
                  make them one call with different answers: {}{}",
                 pairs.join(", "),
-                more(*count, unbound.len())
+                remainder_text(*count, unbound.len())
             ));
         }
         if self.unchecked > 0 {
@@ -323,12 +326,12 @@ impl InForce {
             parts.push(format!("not typed, and counts: {}", self.untyped.join(", ")));
         }
         parts.extend(trusted_text(&self.trusted));
-        parts.extend(self.clients.parts());
+        parts.extend(self.clients.summary_parts());
         if !self.set_aside.is_empty() {
             parts.push(format!("set aside by --strict: {}", self.set_aside.join(", ")));
         }
         let line = format!("loomrec: in force: {}", parts.join(" · "));
-        (!parts.is_empty()).then(|| terminal::line(&line).into_owned())
+        (!parts.is_empty()).then(|| terminal::printable_line(&line).into_owned())
     }
 
     /// Returns the same as JSON. `unchecked_calls` is the number of calls that were answered by

@@ -27,7 +27,7 @@ fn run_names_the_rules_of_its_sessions_once_and_counts_recordings_that_come_agai
     run.add_session("a.json", &session);
     run.add_session("b.json", &with_rules(&[("/a", "b.json")]));
     assert_eq!((run.rules.len(), run.unchecked, run.clients.recordings_again), (2, 2, 1));
-    let text = run.text().unwrap();
+    let text = run.summary_line().unwrap();
     assert!(text.contains("sessions that replayed a recording again: 1"), "{text}");
 }
 
@@ -35,7 +35,7 @@ fn run_names_the_rules_of_its_sessions_once_and_counts_recordings_that_come_agai
 fn what_clients_changed_is_named() {
     let control = BTreeMap::from([("POST /x".to_owned(), 1), ("header y".to_owned(), 2)]);
     let run = with_rules(&[]).with_clients(control, (1, 2));
-    let text = run.text().unwrap();
+    let text = run.summary_line().unwrap();
     assert!(text.contains("changed by clients (--allow-control): POST /x, header y (2 times)"));
     assert!(text.contains("each take: 1 (further calls: 2)"), "{text}");
     assert_eq!(run.clients.control_json()[1], json!({ "asked": "header y", "times": 2 }));

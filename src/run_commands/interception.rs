@@ -52,7 +52,7 @@ impl RunInterception {
     }
 
     /// Returns what the guard does beyond watching.
-    pub(super) fn policy(&self) -> InterceptionPolicy {
+    pub(super) fn guard_policy(&self) -> InterceptionPolicy {
         let output = self.output.clone();
         InterceptionPolicy {
             passed: self.passed.clone(),
@@ -68,26 +68,26 @@ impl RunInterception {
     }
 
     /// Returns the variables for programs whose proxy is at `proxy`.
-    pub(super) fn variables(
+    pub(super) fn proxy_variables(
         &self,
         proxy: &str,
         current: &BTreeMap<String, String>,
     ) -> Vec<(String, String)> {
-        self.files.paths().variables(proxy, current)
+        self.files.paths().proxy_variables(proxy, current)
     }
 }
 
 /// Returns the variables of a run, except for those in `skip`: those that lead CMD's `https`
 /// connections to the guard, and with interception those that have programs trust its authority.
-pub(super) fn variables(
+pub(super) fn run_variables(
     guard: &RunGuard,
     interception: Option<&RunInterception>,
     current: &BTreeMap<String, String>,
     skip: &[String],
 ) -> Vec<(String, String)> {
     let mut variables = match (interception, guard.url()) {
-        (Some(interception), Some(url)) => interception.variables(url, current),
-        _ => guard.variables(),
+        (Some(interception), Some(url)) => interception.proxy_variables(url, current),
+        _ => guard.proxy_variables(),
     };
     variables.retain(|(name, _)| !skip.contains(name));
     variables
@@ -106,7 +106,7 @@ pub(super) fn printed_variables(
     if !args.intercept.intercept {
         return Ok(Vec::new());
     }
-    let mut variables = AuthorityPaths::of_server(port)?.variables(proxy, current);
+    let mut variables = AuthorityPaths::of_server(port)?.proxy_variables(proxy, current);
     variables.retain(|(name, _)| !args.no_env.contains(name));
     Ok(variables)
 }

@@ -53,7 +53,7 @@ impl<S: Subscriber> Layer<S> for LogLayer {
         event.record(&mut fields);
         let time = OffsetDateTime::now_utc().format(&Rfc3339).unwrap_or_default();
         let level = meta.level().as_str().to_lowercase();
-        self.output.event(&level, &time, meta.target(), fields.0);
+        self.output.print_event(&level, &time, meta.target(), fields.0);
     }
 }
 

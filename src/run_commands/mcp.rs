@@ -31,9 +31,9 @@ use run_place::RunPlace;
 pub async fn run(mut args: McpArgs) -> Result<u8, CommandFailure> {
     check_name(args.name.as_deref())?;
     if let Some(path) = &args.tools_from {
-        let tools = DeclaredTools::load(path)?;
+        let tools = DeclaredTools::from_file(path)?;
         if args.name.is_none() && !args.has_faults() {
-            return tools.serve().await;
+            return tools.serve_stdio().await;
         }
         // A process of its own, as any other server.
         let own = own_program()?.into();
@@ -56,12 +56,12 @@ pub async fn run(mut args: McpArgs) -> Result<u8, CommandFailure> {
             stdio_bridge::run(name, args.server, place, output).await
         }
         None if args.has_faults() => fault_run::run(&args).await,
-        None => Err(replaced(&args)),
+        None => Err(replace_with_server(&args)),
     }
 }
 
 /// Runs the server in the place of this process. Returns only if that fails.
-fn replaced(args: &McpArgs) -> CommandFailure {
+fn replace_with_server(args: &McpArgs) -> CommandFailure {
     let Some((program, arguments)) = args.server.split_first() else {
         return CommandFailure::usage("there is no server after --");
     };

@@ -12,12 +12,12 @@ const MOST: u64 = 20_000;
 /// Raises the limit as far as the system allows without privileges. Call this after a command is
 /// started, so that the command keeps the lower limit: some programs go through every file
 /// descriptor that they could have open.
-pub fn raise() {
+pub fn raise_limit() {
     loomrec_os::raise_open_file_limit();
 }
 
 /// Returns the limit on connections: as many as the file limit leaves room for. Each connection takes one file, and another one if its calls go upstream.
-pub fn limit(goes_upstream: bool) -> ConnectionLimit {
+pub fn connection_limit(goes_upstream: bool) -> ConnectionLimit {
     let limit = loomrec_os::open_file_maximum().unwrap_or(u64::MAX);
     let files = if goes_upstream { 2 } else { 1 };
     let most = (limit.saturating_sub(OTHERS) / files).clamp(1, MOST);

@@ -40,7 +40,9 @@ impl RunProgress {
     ) -> T {
         let (shown, bar) = match self {
             Self::Hidden => return work.await,
-            Self::LiveLine(bar) => (tokio::spawn(follow(Arc::clone(&bar), counters)), Some(bar)),
+            Self::LiveLine(bar) => {
+                (tokio::spawn(update_bar(Arc::clone(&bar), counters)), Some(bar))
+            }
             Self::BesideCommand(output) => (tokio::spawn(print_lines(output, counters)), None),
         };
         let result = work.await;
@@ -56,8 +58,8 @@ pub fn above_live_line(output: Output, is_hidden: bool) -> (Output, RunProgress)
     if is_hidden || !output.may_draw() {
         return (output, RunProgress::Hidden);
     }
-    let bar = line();
-    (output.above(Arc::clone(&bar)), RunProgress::LiveLine(bar))
+    let bar = create_line();
+    (output.above_line(Arc::clone(&bar)), RunProgress::LiveLine(bar))
 }
 
 /// Returns the output and the progress of a run with a command.
@@ -71,7 +73,7 @@ pub fn beside_command(output: Output) -> (Output, RunProgress) {
 }
 
 /// Creates a live line on stderr.
-pub fn line() -> Arc<ProgressBar> {
+pub fn create_line() -> Arc<ProgressBar> {
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
     let style = ProgressStyle::with_template("{spinner:.cyan} {msg} {elapsed:.dim}");
     bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
@@ -81,19 +83,19 @@ pub fn line() -> Arc<ProgressBar> {
 /// Creates a live line that is drawn once it is shown.
 #[cfg(feature = "remote")]
 pub fn hidden_line() -> Arc<ProgressBar> {
-    let line = line();
+    let line = create_line();
     line.set_draw_target(ProgressDrawTarget::hidden());
     line
 }
 
 /// Draws a hidden line on stderr from now on.
 #[cfg(feature = "remote")]
-pub fn show(line: &ProgressBar) {
+pub fn show_line(line: &ProgressBar) {
     line.set_draw_target(ProgressDrawTarget::stderr());
 }
 
 /// Creates a progress bar on stderr for this many calls.
-pub fn bar(calls: u64) -> Arc<ProgressBar> {
+pub fn create_bar(calls: u64) -> Arc<ProgressBar> {
     let bar = ProgressBar::with_draw_target(Some(calls), ProgressDrawTarget::stderr());
     let style = ProgressStyle::with_template("{bar:24.cyan} {pos}/{len} {msg} {elapsed:.dim}");
     bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
@@ -102,9 +104,9 @@ pub fn bar(calls: u64) -> Arc<ProgressBar> {
 }
 
 /// Keeps `bar` up to date until it is dropped.
-async fn follow(bar: Arc<ProgressBar>, counters: Arc<RunCounters>) {
+async fn update_bar(bar: Arc<ProgressBar>, counters: Arc<RunCounters>) {
     loop {
-        bar.set_message(text(&counters));
+        bar.set_message(counts_text(&counters));
         bar.tick();
         tokio::time::sleep(REDRAW).await;
     }
@@ -117,7 +119,7 @@ async fn print_lines(output: Output, counters: Arc<RunCounters>) {
     loop {
         tokio::time::sleep(pause).await;
         pause = (pause * 2).min(LAST_PAUSE);
-        let (now, open) = (text(&counters), RunCounters::read(&counters.open));
+        let (now, open) = (counts_text(&counters), RunCounters::counter_value(&counters.open));
         if open > 0 || now != printed {
             let seconds = began.elapsed().as_secs();
             output.transient_info(&format!("loomrec: after {seconds} s: {now} · {open} open"));
@@ -127,20 +129,20 @@ async fn print_lines(output: Output, counters: Arc<RunCounters>) {
 }
 
 /// Formats the counts in a few words.
-fn text(counters: &RunCounters) -> String {
-    let more = counters.more();
+fn counts_text(counters: &RunCounters) -> String {
+    let more = counters.to_detail();
     let counts = [&counters.served, &counters.recorded, &counters.scripted];
-    let calls: u64 = counts.into_iter().map(RunCounters::read).sum();
+    let calls: u64 = counts.into_iter().map(RunCounters::counter_value).sum();
     let mut text = format!(
         "{calls} calls · {} tokens · {}",
         more.input_tokens + more.output_tokens,
         sum_words(more.cost_usd, more.unknown_costs)
     );
-    let missed = counters.missed();
+    let missed = counters.missed_calls();
     if missed > 0 {
         text.push_str(&format!(" · {missed} missed"));
     }
-    let unkept = RunCounters::read(&counters.unkept);
+    let unkept = RunCounters::counter_value(&counters.unkept);
     if unkept > 0 {
         text.push_str(&format!(" · {unkept} NOT KEPT"));
     }
@@ -154,10 +156,10 @@ mod tests {
     #[test]
     fn text_counts_calls_tokens_and_cost() {
         let counters = RunCounters::default();
-        RunCounters::count(&counters.recorded);
-        counters.spend(100, 20, Some(0.5));
-        assert_eq!(text(&counters), "1 calls · 120 tokens · $0.5000");
-        counters.unkept("disk full");
-        assert!(text(&counters).ends_with("1 NOT KEPT"));
+        RunCounters::add_one(&counters.recorded);
+        counters.add_tokens(100, 20, Some(0.5));
+        assert_eq!(counts_text(&counters), "1 calls · 120 tokens · $0.5000");
+        counters.add_unkept("disk full");
+        assert!(counts_text(&counters).ends_with("1 NOT KEPT"));
     }
 }

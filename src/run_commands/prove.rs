@@ -33,7 +33,7 @@ pub async fn run(args: &RecordArgs, line: &clap::Command) -> Result<u8, CommandF
             "--prove: give the command to record and replay after --",
         ));
     }
-    let is_local = !args.recording.is_remote() && args.recording.origin().is_none();
+    let is_local = !args.recording.is_remote() && args.recording.remote_origin().is_none();
     if !is_local || args.recording.as_path().to_string_lossy().contains("{session}") {
         return Err(CommandFailure::usage(
             "--prove: record into one file on this machine: sessions and object stores are replayed \
@@ -41,27 +41,27 @@ pub async fn run(args: &RecordArgs, line: &clap::Command) -> Result<u8, CommandF
         ));
     }
     let output = Output::new(args.serve.log_format, args.serve.quiet, args.serve.verbose);
-    let folder = tempfile::tempdir().map_err(unexpected)?;
+    let folder = tempfile::tempdir().map_err(run_failure)?;
     let (first, second) = (folder.path().join("record"), folder.path().join("replay"));
     let given = args.serve.receipt.clone();
     let receipt = given.clone().unwrap_or_else(|| first.clone());
     let words: Vec<OsString> = std::env::args_os().skip(1).collect();
     let record = replay_line::record_words(&words, given.is_none().then_some(&first));
-    let recorded = ProofRun::record(&record).await.map_err(unexpected)?;
+    let recorded = ProofRun::run_recording(&record).await.map_err(run_failure)?;
     let before = read_receipt(&receipt)?;
     if before["verdict"] != "ok" && before["verdict"] != "command failed" {
         output.error("--prove: the recorded run did not end well, so nothing was proved");
         return Ok(recorded.code.max(NO));
     }
-    let replay = replay_line::ReplayLine::of(&words, line, &second)?;
-    let replayed = ProofRun::replay(&replay).await.map_err(unexpected)?;
+    let replay = replay_line::ReplayLine::from_words(&words, line, &second)?;
+    let replayed = ProofRun::run_replay(&replay).await.map_err(run_failure)?;
     let complaints = match read_receipt(&second) {
-        Ok(after) => complaints((&recorded, &before), (&replayed, &after)),
+        Ok(after) => run_differences((&recorded, &before), (&replayed, &after)),
         Err(_) => vec!["the replay did not start".to_owned()],
     };
     if complaints.is_empty() {
         let calls = &before["recorded"];
-        output.report(&format!(
+        output.print_report(&format!(
             "loomrec prove: {}: calls replayed without network: {calls} · same exit code · same \
              output ({} bytes)",
             "ok".green().bold(),
@@ -71,7 +71,7 @@ pub async fn run(args: &RecordArgs, line: &clap::Command) -> Result<u8, CommandF
     }
     let mut text = format!("loomrec prove: {}", "failed".red().bold());
     for complaint in &complaints {
-        text.push_str(&format!("\n  {}", terminal::line(complaint).red()));
+        text.push_str(&format!("\n  {}", terminal::printable_line(complaint).red()));
     }
     output.failed_report(&text);
     output.error(&format!(
@@ -82,7 +82,7 @@ pub async fn run(args: &RecordArgs, line: &clap::Command) -> Result<u8, CommandF
 }
 
 /// Returns what differs between a recorded run and its replay.
-fn complaints(
+fn run_differences(
     (recorded, before): (&ProofRun, &Value),
     (replayed, after): (&ProofRun, &Value),
 ) -> Vec<String> {
@@ -147,7 +147,7 @@ fn read_receipt(path: &Path) -> Result<Value, CommandFailure> {
     serde_json::from_slice(&text).map_err(|error| failed(error.to_string()))
 }
 
-fn unexpected(error: std::io::Error) -> CommandFailure {
+fn run_failure(error: std::io::Error) -> CommandFailure {
     CommandFailure::new(UNEXPECTED, format!("--prove: failed to run loomrec: {error}"))
 }
 

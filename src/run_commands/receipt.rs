@@ -22,7 +22,7 @@ use super::fault;
 use super::guard;
 use super::in_force::InForce;
 use super::score::ScoredFaults;
-use loomrec_cli::amount::milliseconds;
+use loomrec_cli::amount::format_milliseconds;
 use loomrec_cli::serve_setup::UnusedTakes;
 use loomrec_engine::replay::MissReason;
 use loomrec_fault::recovery::RecoveryBudget;
@@ -145,52 +145,52 @@ pub type HashedRecording = (RecordingLocation, Option<String>);
 
 impl Receipt {
     /// Whether it says what no settings file may hide: what is in force, or what was uploaded.
-    pub fn discloses(&self) -> bool {
-        let is_in_force = self.in_force.as_ref().and_then(InForce::text).is_some();
+    pub fn needs_disclosure(&self) -> bool {
+        let is_in_force = self.in_force.as_ref().and_then(InForce::summary_line).is_some();
         is_in_force || self.upload.is_some()
     }
 
     /// Returns recordings with their hashes. Reads their files.
-    pub fn hashed(recordings: &[RecordingLocation]) -> Vec<HashedRecording> {
-        recordings.iter().map(|path| (path.clone(), loomrec_store::sha256(path))).collect()
+    pub fn hash_recordings(recordings: &[RecordingLocation]) -> Vec<HashedRecording> {
+        recordings.iter().map(|path| (path.clone(), loomrec_store::file_digest(path))).collect()
     }
 
     /// Creates a receipt from the counters.
-    pub fn of(
+    pub fn from_counters(
         command: &'static str,
         counters: &RunCounters,
         recordings: &[RecordingLocation],
     ) -> Self {
         Self {
             command,
-            served: RunCounters::read(&counters.served),
+            served: RunCounters::counter_value(&counters.served),
             bound: BoundReceipt {
-                calls: counters.bound.calls(),
-                values: counters.bound.values(),
-                rules: counters.bound.rules(),
+                calls: counters.bound.bound_calls(),
+                values: counters.bound.value_counts(),
+                rules: counters.bound.rule_counts(),
                 tool_results: counters.bound.tool_results(),
             },
-            defaulted: RunCounters::read(&counters.defaulted),
-            forwarded: RunCounters::read(&counters.forwarded),
-            recorded: RunCounters::read(&counters.recorded),
+            defaulted: RunCounters::counter_value(&counters.defaulted),
+            forwarded: RunCounters::counter_value(&counters.forwarded),
+            recorded: RunCounters::counter_value(&counters.recorded),
             all_failed: false,
-            incomplete: RunCounters::read(&counters.incomplete),
-            given_up: RunCounters::read(&counters.given_up),
-            unkept: RunCounters::read(&counters.unkept),
-            unreachable: RunCounters::read(&counters.unreachable),
-            unanswered: RunCounters::read(&counters.unanswered),
-            refused: RunCounters::read(&counters.refused),
-            refused_upgrades: RunCounters::read(&counters.refused_upgrades),
-            missed: counters.missed(),
+            incomplete: RunCounters::counter_value(&counters.incomplete),
+            given_up: RunCounters::counter_value(&counters.given_up),
+            unkept: RunCounters::counter_value(&counters.unkept),
+            unreachable: RunCounters::counter_value(&counters.unreachable),
+            unanswered: RunCounters::counter_value(&counters.unanswered),
+            refused: RunCounters::counter_value(&counters.refused),
+            refused_upgrades: RunCounters::counter_value(&counters.refused_upgrades),
+            missed: counters.missed_calls(),
             drifted: counters.missed_for(MissReason::Drifted),
             exhausted: counters.missed_for(MissReason::Exhausted),
             unused: None,
             takes: 0,
             in_force: None,
             unchecked_calls: 0,
-            by_messages: RunCounters::read(&counters.by_messages),
+            by_messages: RunCounters::counter_value(&counters.by_messages),
             script: None,
-            faulted: RunCounters::read(&counters.faulted),
+            faulted: RunCounters::counter_value(&counters.faulted),
             faults: None,
             recovery: None,
             expired: None,
@@ -198,9 +198,9 @@ impl Receipt {
             untested: 0,
             recorded_ms: 0.0,
             upstream_connections: 0,
-            more: counters.more(),
+            more: counters.to_detail(),
             upload: None,
-            recordings: Self::hashed(recordings),
+            recordings: Self::hash_recordings(recordings),
             pending: None,
             calls: 0,
             cmd_exit: None,
@@ -222,24 +222,24 @@ impl Receipt {
         budget: Option<&RecoveryBudget>,
     ) {
         let before = self.complaints.len();
-        self.faults = FaultReceipt::of(faults);
-        let complaint = self.faults.as_ref().and_then(FaultReceipt::complaint);
+        self.faults = FaultReceipt::from_context(faults);
+        let complaint = self.faults.as_ref().and_then(FaultReceipt::unfired_complaint);
         if let Some(complaint) = complaint.filter(|_| !flags.allow_unfired) {
             self.complaints.push(complaint);
             self.untested += 1;
             self.next.extend(self.faults.as_ref().and_then(FaultReceipt::step_hint));
         }
         if let Some(budget) = budget {
-            let judged = fault::recovery(faults, budget).permitting_none(flags.allow_unfired);
-            if !judged.passed() {
-                self.complaints.push(judged.complaint());
+            let judged = fault::judge_recovery(faults, budget).permitting_none(flags.allow_unfired);
+            if !judged.has_passed() {
+                self.complaints.push(judged.budget_complaint());
                 self.untested += usize::from(judged.is_untested());
             }
             self.recovery = Some(judged);
         }
         self.failed_faults = self.complaints.len() > before;
         if faults.skipped_ms() > 0 {
-            let skipped = milliseconds(faults.skipped_ms() as f64);
+            let skipped = format_milliseconds(faults.skipped_ms() as f64);
             self.notes.push(format!(
                 "{skipped} of faults were counted and not waited for (--virtual-time)"
             ));
@@ -294,7 +294,7 @@ impl Receipt {
             EscapePolicy::Refuse => &mut self.complaints,
             EscapePolicy::Count => &mut self.notes,
         };
-        list.extend(guard::explain(&report.escapes, policy));
+        list.extend(guard::explain_escapes(&report.escapes, policy));
         for (text, is_distrusted) in guard::explain_failed(&report.failed) {
             // The calls of a client that does not accept the certificate were never made.
             let is_wrong = is_distrusted && policy == EscapePolicy::Refuse;
@@ -334,22 +334,22 @@ impl Receipt {
 
     /// Adds what the run has uploaded. Segments that are on this machine only are a complaint.
     pub fn add_upload(&mut self, upload: UploadReceipt) {
-        self.complaints.extend(upload.complaint());
-        self.notes.extend(upload.note());
-        self.complaints.extend(upload.loss());
+        self.complaints.extend(upload.unsent_complaint());
+        self.notes.extend(upload.merge_note());
+        self.complaints.extend(upload.loss_complaint());
         self.upload = Some(upload);
     }
 
     /// Adds the takes that are too old: as a complaint if that fails the run, otherwise as a note.
     pub(super) fn add_expired(&mut self, expired: Option<ExpiredTakes>, fails: bool) {
-        let words = expired.as_ref().and_then(ExpiredTakes::words);
+        let words = expired.as_ref().and_then(ExpiredTakes::too_old_message);
         if fails { &mut self.complaints } else { &mut self.notes }.extend(words);
-        self.notes.extend(expired.as_ref().and_then(ExpiredTakes::unknown));
+        self.notes.extend(expired.as_ref().and_then(ExpiredTakes::unknown_age_message));
         self.expired = expired;
     }
 
     /// Returns how the run ended.
-    pub fn verdict(&self) -> RunVerdict {
+    pub fn run_verdict(&self) -> RunVerdict {
         match (self.complaints.is_empty(), self.cmd_exit) {
             (true, None | Some(0)) => RunVerdict::Ok,
             (true, Some(_)) => RunVerdict::CommandFailed,

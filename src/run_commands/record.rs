@@ -14,7 +14,7 @@ use super::receipt::Receipt;
 use super::remote::RemoteRecording;
 use super::server_run::{RunContext, RunEngines, RunResult};
 use super::{fault, no_call, server_run, stand_ins};
-use loomrec_cli::amount::dollars;
+use loomrec_cli::amount::format_dollars;
 use loomrec_cli::exit::{CommandFailure, NO, NOT_KEPT, RECORDING, UNUSABLE};
 use loomrec_cli::preset::Preset;
 use loomrec_cli::settings::Settings;
@@ -29,7 +29,7 @@ use loomrec_proxy::guard::EscapePolicy;
 use loomrec_store::RecordingLocation;
 use loomrec_telemetry::run_counters::{EarlierTakes, RunCounters};
 pub(super) use recorder::on_appender_event;
-use recorder::{existing, recorder};
+use recorder::{open_existing, open_recorder};
 
 /// Runs the command.
 ///
@@ -56,7 +56,7 @@ async fn run_recorder(
     settings: &Settings,
     is_new: bool,
 ) -> Result<u8, CommandFailure> {
-    let preset = Preset::of(&args.serve, &settings.presets);
+    let preset = Preset::find_for_command(&args.serve, &settings.presets);
     let recordings = std::slice::from_ref(&args.recording);
     let mut ground =
         RunContext::read(&args.serve, recordings, preset)?.limiting_cost(args.max_cost);
@@ -69,21 +69,21 @@ async fn run_recorder(
     if let Some(remote) = &remote {
         ground.clock = Arc::clone(&remote.clock);
     }
-    let (engines, in_force) = engines(&args, &ground, remote.as_ref())?;
+    let (engines, in_force) = create_engines(&args, &ground, remote.as_ref())?;
     let (run_values, began) = (ground.run_values.all.clone(), OffsetDateTime::now_utc());
     let ran = ground.run(&args.serve, engines, None).await?;
     // To look for entries reads the whole file.
-    if is_new && RunCounters::read(&ran.proxy.telemetry.counters.recorded) == 0 {
+    if is_new && RunCounters::counter_value(&ran.proxy.telemetry.counters.recorded) == 0 {
         remove_empty(&args.recording);
     }
     // A recorder that joined others cannot tell their takes from earlier ones by their time.
-    let is_first = |record: &RecordEngine| record.place() == 0 && args.run.is_none();
-    let record = ran.proxy.engine.record();
+    let is_first = |record: &RecordEngine| record.place_in_run() == 0 && args.run.is_none();
+    let record = ran.proxy.engine.record_engine();
     let has_values = record.is_some_and(|record| record.has_run_values() && is_first(record));
     // In an object store, takes are replaced by the rules for runs alone.
     let has_values = has_values && remote.is_none();
     let superseded = superseded::remove(&args, &run_values, began, has_values)?;
-    let mut receipt = Receipt { in_force, ..receipt(&args, &ran) };
+    let mut receipt = Receipt { in_force, ..create_receipt(&args, &ran) };
     add_cost_limit(&mut receipt, cost_limit.as_deref());
     receipt.notes.extend(superseded::note(superseded));
     let is_kept = remote.is_none() && receipt.recorded > 0;
@@ -111,7 +111,7 @@ async fn run_recorder(
 
 /// Returns the engine for the recording mode, and the settings in force if recorded calls are
 /// answered.
-pub(super) fn engines(
+pub(super) fn create_engines(
     args: &RecordArgs,
     ground: &RunContext,
     remote: Option<&RemoteRecording>,
@@ -119,48 +119,48 @@ pub(super) fn engines(
     let path = remote.and_then(|remote| remote.answers.as_ref()).unwrap_or(&args.recording);
     refuse_folder(&args.recording)?;
     // What an earlier recorder left in the log is merged before anything is answered from it.
-    let exists = args.mode != RecordMode::All && existing(path, ground)?.is_some();
-    let rules = ground.rules(&args.serve)?;
-    let mut plan = fault::plan(&args.serve, ground.session.plan.as_ref())?;
-    let budget = fault::budget(&args.serve.trouble, &plan)?;
+    let exists = args.mode != RecordMode::All && open_existing(path, ground)?.is_some();
+    let rules = ground.identity_rules(&args.serve)?;
+    let mut plan = fault::read_plans(&args.serve, ground.session.plan.as_ref())?;
+    let budget = fault::recovery_budget(&args.serve.trouble, &plan)?;
     ground.check_fault_upstreams(&mut plan, &args.serve, args.mode != RecordMode::None)?;
     let forwarding = ground.forwarding();
     let engine = match (args.mode, exists) {
         (RecordMode::All, _) | (RecordMode::NewEpisodes | RecordMode::Once, false) => {
-            Engine::Record { record: recorder(args, ground, rules, remote)?, forwarding }
+            Engine::Record { record: open_recorder(args, ground, rules, remote)?, forwarding }
         }
         (RecordMode::NewEpisodes, true) => {
-            let replay = replay(path, &rules, &args.serve, ground)?;
-            let record = recorder(args, ground, rules, remote)?;
+            let replay = create_replay_engine(path, &rules, &args.serve, ground)?;
+            let record = open_recorder(args, ground, rules, remote)?;
             Engine::NewEpisodes { replay, record, forwarding }
         }
         (RecordMode::Once, true) | (RecordMode::None, _) => Engine::Replay {
-            replay: replay(path, &rules, &args.serve, ground)?,
+            replay: create_replay_engine(path, &rules, &args.serve, ground)?,
             on_miss: MissPolicy::Error,
             on_explained: ground.miss_sink(None),
         },
     };
-    let in_force = engine.replay().map(|replay| {
+    let in_force = engine.replay_engine().map(|replay| {
         InForce::of_record(args, replay.matcher()).by_control(&ground.session.rules_by_control)
     });
     let in_force = in_force.or_else(|| InForce::of_settings(&args.serve));
     // If nothing is recorded, nothing is sent upstream, so no key is needed.
-    let replayed = engine.replay().filter(|_| !engine.goes_upstream());
+    let replayed = engine.replay_engine().filter(|_| !engine.goes_upstream());
     let stand_in_keys =
         replayed.map_or(StandInKeys::None, |replay| stand_ins::for_matcher(replay.matcher()));
     let engines = RunEngines {
-        redactor: ground.redactor_under(&args.serve, engine.rules())?,
+        redactor: ground.redactor_under(&args.serve, engine.identity_rules())?,
         engine,
         stand_in_keys,
         budget,
-        decider: fault::decider(
+        decider: fault::create_decider(
             plan,
             FaultCounters::default(),
             args.serve.trouble.seed,
             false,
             &ground.output,
         ),
-        notice: in_force.as_ref().and_then(InForce::text),
+        notice: in_force.as_ref().and_then(InForce::summary_line),
         guard: (!args.no_guard).then_some(EscapePolicy::Count),
         strictness: Strictness::Lenient,
     };
@@ -172,7 +172,7 @@ fn refuse_folder(recording: &RecordingLocation) -> Result<(), CommandFailure> {
     if !recording.names_folder() {
         return Ok(());
     }
-    let file = |name: &str| terminal::quoted(&recording.as_path().join(name).to_string_lossy());
+    let file = |name: &str| terminal::quote_word(&recording.as_path().join(name).to_string_lossy());
     Err(CommandFailure::usage(format!(
         "-r {}: a recording is one file, and this names a folder: name a file in it, such as \
          -r {}, or -r {} for a recording for each session",
@@ -183,7 +183,7 @@ fn refuse_folder(recording: &RecordingLocation) -> Result<(), CommandFailure> {
 }
 
 /// Creates the engine that answers from the recording.
-fn replay(
+fn create_replay_engine(
     path: &RecordingLocation,
     rules: &IdentityRules,
     serve: &ServeArgs,
@@ -204,7 +204,7 @@ fn replay(
         vec![serve_setup::source(path, true, &ground.output)?]
     };
     let matcher = Matcher::new(sources, terms)?;
-    ground.counters.bound.start(matcher.bound_pairs());
+    ground.counters.bound.start_values(matcher.bound_pairs());
     Ok(Arc::new(ReplayEngine::new(matcher, Latency::None)))
 }
 
@@ -237,12 +237,12 @@ fn add_failures(receipt: &mut Receipt, allowed: bool) {
 
 /// Adds a complaint about calls that were refused because of the limit of what the run may spend.
 pub(crate) fn add_cost_limit(receipt: &mut Receipt, limit: Option<&CostLimit>) {
-    let Some(limit) = limit.filter(|limit| limit.refused() > 0) else { return };
+    let Some(limit) = limit.filter(|limit| limit.refused_calls() > 0) else { return };
     receipt.all_failed = true;
     receipt.complaints.push(format!(
         "calls refused because of --max-cost {}: {}",
-        dollars(limit.most()),
-        limit.refused()
+        format_dollars(limit.maximum_dollars()),
+        limit.refused_calls()
     ));
 }
 
@@ -303,22 +303,22 @@ fn add_upstreams(receipt: &mut Receipt) {
 fn expected_upstreams(args: &RecordArgs, ran: &RunResult) -> BTreeSet<String> {
     let names = args.serve.upstream.iter().filter_map(|text| Some(text.split_once('=')?.0));
     let flags = names.filter(|name| !name.contains('/'));
-    let matcher = ran.proxy.engine.replay().map(|replay| replay.matcher());
-    let recorded = matcher.into_iter().flat_map(Matcher::upstreams);
+    let matcher = ran.proxy.engine.replay_engine().map(|replay| replay.matcher());
+    let recorded = matcher.into_iter().flat_map(Matcher::recorded_upstreams);
     flags.chain(recorded).map(str::to_owned).collect()
 }
 
 /// Returns the receipt of the run.
-pub(super) fn receipt(args: &RecordArgs, ran: &RunResult) -> Receipt {
+pub(super) fn create_receipt(args: &RecordArgs, ran: &RunResult) -> Receipt {
     let proxy = &ran.proxy;
     let recordings = [args.recording.clone()];
-    let mut receipt = Receipt::of("record", &proxy.telemetry.counters, &recordings);
+    let mut receipt = Receipt::from_counters("record", &proxy.telemetry.counters, &recordings);
     receipt.cmd_exit = ran.cmd_exit();
     receipt.upstream_connections = proxy.engine.upstream_connections();
-    if let Some(replay) = proxy.engine.replay() {
+    if let Some(replay) = proxy.engine.replay_engine() {
         receipt.takes = replay.matcher().len();
         receipt.recorded_ms = replay.matcher().recorded_ms();
-        receipt.unused = Some(serve_setup::unused(replay, args.serve.receipt.is_some()));
+        receipt.unused = Some(serve_setup::unused_takes(replay, args.serve.receipt.is_some()));
     }
     receipt.add_faults(&proxy.faults, &args.serve.trouble, ran.budget.as_ref());
     receipt.calls = count_calls(&receipt, ran);
@@ -332,7 +332,7 @@ pub(super) fn receipt(args: &RecordArgs, ran: &RunResult) -> Receipt {
     if ran.cmd.is_none() && receipt.calls == 0 {
         receipt.notes.push("nothing was recorded: no call came to this address".to_owned());
     }
-    if let Some(matcher) = proxy.engine.replay().map(|replay| replay.matcher()) {
+    if let Some(matcher) = proxy.engine.replay_engine().map(|replay| replay.matcher()) {
         receipt.unchecked_calls = matcher.unchecked_calls();
     }
     receipt.notes.extend(serve_setup::ineffective_rules(&proxy.redactor));

@@ -15,7 +15,7 @@ use loomrec_telemetry::metric::Metrics;
 
 pub(super) use {AbsentNames as RecordingNames, AbsentRecording as RemoteRecording};
 
-fn absent() -> CommandFailure {
+fn absent_failure() -> CommandFailure {
     CommandFailure::usage(
         "this loomrec was built without recordings in object stores: install a released build, or \
          run `cargo install loomrec --features remote`",
@@ -41,7 +41,7 @@ impl AbsentRecording {
         _output: &Output,
         _metrics: &Arc<Metrics>,
     ) -> Result<Option<Self>, CommandFailure> {
-        if args.recording.is_remote() { Err(absent()) } else { Ok(None) }
+        if args.recording.is_remote() { Err(absent_failure()) } else { Ok(None) }
     }
 
     pub(super) async fn finish(self) -> UploadReceipt {
@@ -75,7 +75,7 @@ pub async fn localize(command: &mut Command, _settings: &Settings) -> Result<(),
     let is_remote = super::remote_arguments::read_recordings(command)
         .into_iter()
         .any(|location| location.is_remote());
-    if is_remote { Err(absent()) } else { Ok(()) }
+    if is_remote { Err(absent_failure()) } else { Ok(()) }
 }
 
 /// Lists nothing: [`localize`] refuses what is in an object store.
@@ -93,7 +93,7 @@ pub async fn list(_args: &LsArgs) -> Result<Option<u8>, CommandFailure> {
 /// Always.
 #[expect(clippy::unused_async, reason = "the same calls as with the feature")]
 pub async fn push(_args: &PushArgs, _settings: &Settings) -> Result<u8, CommandFailure> {
-    Err(absent())
+    Err(absent_failure())
 }
 
 /// Refuses `loomrec pull`.
@@ -102,7 +102,7 @@ pub async fn push(_args: &PushArgs, _settings: &Settings) -> Result<u8, CommandF
 /// Always.
 #[expect(clippy::unused_async, reason = "the same calls as with the feature")]
 pub async fn pull(_args: &PullArgs, _settings: &Settings) -> Result<u8, CommandFailure> {
-    Err(absent())
+    Err(absent_failure())
 }
 
 /// Refuses `loomrec merge URL`.
@@ -111,7 +111,7 @@ pub async fn pull(_args: &PullArgs, _settings: &Settings) -> Result<u8, CommandF
 /// Always.
 #[expect(clippy::unused_async, reason = "the same calls as with the feature")]
 pub async fn compact(_args: &MergeArgs, _url: &str) -> Result<u8, CommandFailure> {
-    Err(absent())
+    Err(absent_failure())
 }
 
 /// Refuses `loomrec gc`.
@@ -120,5 +120,5 @@ pub async fn compact(_args: &MergeArgs, _url: &str) -> Result<u8, CommandFailure
 /// Always.
 #[expect(clippy::unused_async, reason = "the same calls as with the feature")]
 pub async fn gc(_args: &GcArgs) -> Result<u8, CommandFailure> {
-    Err(absent())
+    Err(absent_failure())
 }

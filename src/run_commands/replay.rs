@@ -28,10 +28,10 @@ use loomrec_engine::{Engine, MissPolicy, Strictness};
 use loomrec_fault::FaultCounters;
 use loomrec_proxy::guard::EscapePolicy;
 
-pub(super) use latency::{draws_waits, latency};
+pub(super) use latency::{draws_waits, latency_model};
 use loading::{TakesInForce, load_takes};
 pub(super) use pending::KeptRequests;
-pub(super) use run_receipt::receipt;
+pub(super) use run_receipt::create_receipt;
 pub(super) use shared_replay::{SharedReplay, SharedTakes};
 
 /// Runs the command.
@@ -47,10 +47,10 @@ pub async fn run(
         return Err(nothing_to_answer_from(&args, settings));
     }
     script::refuse_beside_strict(&args)?;
-    let preset = Preset::of(&args.serve, &settings.presets);
+    let preset = Preset::find_for_command(&args.serve, &settings.presets);
     let preset = preset.map(|preset| set_aside::preset_aside(&mut args, preset));
     let mut ground = RunContext::read(&args.serve, &args.recordings, preset)?;
-    let ReplayParts { engines, in_force, missed, expired } = match parts(&args, &mut ground)? {
+    let ReplayParts { engines, in_force, missed, expired } = match load_setup(&args, &mut ground)? {
         ReplaySetup::Parts(parts) => *parts,
         ReplaySetup::PrintEnvironment(keys) => return ground.print_environment(&args.serve, &keys),
     };
@@ -66,12 +66,12 @@ pub async fn run(
             .for_each(|at| drop(loomrec_store::create_state_folder(at.as_path())));
     }
     let sessions = shared.clone().map(|shared| RunSessions {
-        read_again: shared.clone().reader(),
+        read_again: shared.clone().recording_reader(),
         start: start_sessions(shared),
     });
     let mut ran = ground.run(&args.serve, engines, sessions).await?;
     let (mut in_force, mut expired) = (in_force, expired);
-    if let Some(newest) = shared.as_ref().map(|shared| shared.takes()) {
+    if let Some(newest) = shared.as_ref().map(|shared| shared.current_takes()) {
         // The run is judged by the recordings as they were last read.
         ran.replay = Some(Arc::clone(&newest.engine));
         args.recordings.clone_from(&newest.recordings);
@@ -81,18 +81,18 @@ pub async fn run(
     if unshown > 0 {
         output.warning(&format!("{unshown} more calls had no recorded answer"));
     }
-    let mut receipt = receipt(&args, &ran);
+    let mut receipt = create_receipt(&args, &ran);
     let again = ran.replay.as_ref().map(|replay| replay.matcher().served_again());
-    let control = ran.proxy.strictness.admitted();
+    let control = ran.proxy.strictness.admission_counts();
     receipt.in_force = Some(in_force.with_clients(control, again.unwrap_or_default()));
     receipt.sessions = shared.iter().zip(&ran.sessions).find_map(|(shared, table)| {
         let totals = table.totals();
         (totals.opened > 0).then(|| SessionsReceipt::new(totals).with_calls(&shared.counters))
     });
-    receipt.notes.extend(receipt.sessions.iter().flat_map(SessionsReceipt::notes));
+    receipt.notes.extend(receipt.sessions.iter().flat_map(SessionsReceipt::unended_notes));
     receipt.complaints.extend(receipt.sessions.iter().flat_map(SessionsReceipt::complaints));
-    pending::end(&args, &ran.proxy, missed.as_deref(), &mut receipt);
-    receipt.add_expired(expired, args.expiry.fails());
+    pending::complete_file(&args, &ran.proxy, missed.as_deref(), &mut receipt);
+    receipt.add_expired(expired, args.expiry.fails_run());
     server_run::write_receipt(&receipt, &args.serve, &output)?;
     Ok(ran.exit_code(if receipt.complaints.is_empty() { 0 } else { NO }))
 }
@@ -118,20 +118,20 @@ pub(super) struct ReplayParts {
 }
 
 /// Loads the recordings and the script.
-pub(super) fn parts(
+pub(super) fn load_setup(
     args: &ReplayArgs,
     ground: &mut RunContext,
 ) -> Result<ReplaySetup, CommandFailure> {
     latency::check_latency(args)?;
     let script = script::read(&args.script, &args.serve)?;
-    let mut plan = fault::plan(&args.serve, ground.session.plan.as_ref())?;
-    let budget = fault::budget(&args.serve.trouble, &plan)?;
+    let mut plan = fault::read_plans(&args.serve, ground.session.plan.as_ref())?;
+    let budget = fault::recovery_budget(&args.serve.trouble, &plan)?;
     ground.run_values = ground.run_values.with_repository(&args.serve);
     let TakesInForce { matcher, expired, in_force } = load_takes(args, ground)?;
     let in_force = in_force.with_script(script.as_ref());
     let in_force = in_force.by_control(&ground.session.rules_by_control);
     let rules: BTreeSet<String> = matcher.normalize_rules().collect();
-    ground.counters.bound.start(matcher.bound_pairs());
+    ground.counters.bound.start_values(matcher.bound_pairs());
     ground.counters.bound.start_rules(rules, matcher.client_rules());
     let stand_in_keys = stand_ins::for_matcher(&matcher);
     if args.serve.print_env {
@@ -142,23 +142,28 @@ pub(super) fn parts(
     ground.check_fault_upstreams(&mut plan, &args.serve, goes_upstream)?;
     // With a script or an upstream, a rule may also name calls that no recording holds.
     if matches!(on_miss, MissPolicy::Error) && script.is_none() {
-        fault::check(&plan, &matcher, &ground.output)?;
+        fault::check_entry_names(&plan, &matcher, &ground.output)?;
     }
     let seed = args.serve.trouble.seed;
-    let decider =
-        fault::decider(plan, FaultCounters::default(), seed, draws_waits(args), &ground.output);
-    let missed = pending::begin(args, &on_miss, &matcher, &ground.run_values)?;
-    let replay = ReplayEngine::new(matcher, latency(args, decider.seed()));
+    let decider = fault::create_decider(
+        plan,
+        FaultCounters::default(),
+        seed,
+        draws_waits(args),
+        &ground.output,
+    );
+    let missed = pending::create_file(args, &on_miss, &matcher, &ground.run_values)?;
+    let replay = ReplayEngine::new(matcher, latency_model(args, decider.seed()));
     let replay = replay.with_script(script).with_default_response(args.default_response());
     let replay = Arc::new(replay);
     let on_explained = ground.miss_sink(missed.clone());
     let engines = RunEngines {
-        redactor: ground.redactor_under(&args.serve, replay.matcher().rules())?,
+        redactor: ground.redactor_under(&args.serve, replay.matcher().identity_rules())?,
         engine: Engine::Replay { replay, on_miss, on_explained },
         decider,
         budget,
         stand_in_keys,
-        notice: in_force.text(),
+        notice: in_force.summary_line(),
         guard: (!args.no_guard).then_some(EscapePolicy::Refuse),
         strictness: strictness(args),
     };

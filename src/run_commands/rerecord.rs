@@ -33,29 +33,29 @@ use recording_run::RerecordRun;
 /// # Errors
 /// A call that cannot be sent. This is found before any call is sent.
 pub async fn run(args: &RerecordArgs) -> Result<u8, CommandFailure> {
-    check(args)?;
+    check_flags(args)?;
     let output = Output::new(args.log_format, args.quiet || args.json, false)
-        .disclosing(args.from_settings.is_quiet && !args.json);
+        .with_disclosure(args.from_settings.is_quiet && !args.json);
     if let Some(text) = trusted_text(&args.from_settings.trusted) {
         output.disclose(&format!("loomrec: in force: {text}"));
     }
     if let Some(folder) = args.file.as_ref().filter(|file| file.names_folder()) {
         return folder::run(args, folder, &output).await;
     }
-    let Some(origin) = OriginFiles::of(args)? else {
+    let Some(origin) = OriginFiles::from_args(args)? else {
         output.info("nothing drifted in that replay: there is nothing to send");
         return Ok(0);
     };
     let mut run = RerecordRun::prepare(args, origin, &output)?;
     if args.dry_run || run.total == 0 {
-        return run.show(args, &output);
+        return run.show_plan(args, &output);
     }
     confirm(args, &run.collected, run.total, &output)?;
-    Ok(run.send(args, &output).await?.code)
+    Ok(run.send_all(args, &output).await?.code)
 }
 
 /// Checks the numeric flags.
-fn check(args: &RerecordArgs) -> Result<(), CommandFailure> {
+fn check_flags(args: &RerecordArgs) -> Result<(), CommandFailure> {
     match args.concurrency {
         0 => Err(CommandFailure::usage(
             "--concurrency 0: nothing would ever be sent; give 1 or more",

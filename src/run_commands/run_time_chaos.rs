@@ -10,7 +10,7 @@ const SHOWN: usize = 20;
 /// Returns the changes as JSON; `None` if there were none.
 pub(super) fn to_json(changes: &ChaosChanges) -> Option<Value> {
     let change = |ChaosChange { at_ms, scope, rates }: &ChaosChange| {
-        let (session, test) = names(scope);
+        let (session, test) = scope_names(scope);
         let rates = rates.as_ref().map(|rates| rates.to_json());
         json!({ "at_ms": at_ms, "session": session, "test": test, "chaos": rates })
     };
@@ -21,7 +21,7 @@ pub(super) fn to_json(changes: &ChaosChanges) -> Option<Value> {
 }
 
 /// Returns a line for each of the latest changes, and one for those that are not shown.
-pub(super) fn lines(changes: &ChaosChanges) -> Vec<String> {
+pub(super) fn change_lines(changes: &ChaosChanges) -> Vec<String> {
     let hidden = changes.latest.len().saturating_sub(SHOWN);
     let shown = changes.latest.iter().skip(hidden);
     let line = |ChaosChange { at_ms, scope, rates }: &ChaosChange| {
@@ -45,7 +45,7 @@ pub(super) fn lines(changes: &ChaosChanges) -> Vec<String> {
     lines
 }
 
-fn names(scope: &ChaosScope) -> (Option<&str>, Option<&str>) {
+fn scope_names(scope: &ChaosScope) -> (Option<&str>, Option<&str>) {
     match scope {
         ChaosScope::Run => (None, None),
         ChaosScope::Session(name) => (Some(name), None),
@@ -61,12 +61,12 @@ mod tests {
     #[test]
     fn changes_are_told_in_order_and_the_rest_is_counted() {
         let chaos = RunTimeChaos::default();
-        assert_eq!((to_json(&chaos.changes()), lines(&chaos.changes()).len()), (None, 0));
+        assert_eq!((to_json(&chaos.changes()), change_lines(&chaos.changes()).len()), (None, 0));
         let drop = ChaosRates { drop: Some(0.5), ..ChaosRates::default() };
-        chaos.set(ChaosScope::Session("a".to_owned()), drop.clone(), 1.5).unwrap();
-        chaos.clear(&ChaosScope::Session("a".to_owned()), 2.0);
+        chaos.set_rates(ChaosScope::Session("a".to_owned()), drop.clone(), 1.5).unwrap();
+        chaos.clear_rates(&ChaosScope::Session("a".to_owned()), 2.0);
         assert_eq!(
-            lines(&chaos.changes()),
+            change_lines(&chaos.changes()),
             [
                 "chaos of session \"a\" was set after 1.5 ms to {\"drop\":0.5}",
                 "chaos of session \"a\" was cleared after 2 ms",
@@ -76,9 +76,9 @@ mod tests {
         let expected = json!({ "at_ms": 2.0, "session": "a", "test": null, "chaos": null });
         assert_eq!((&told["changes"], &told["latest"][1]), (&json!(2), &expected));
         for _ in 0..30 {
-            chaos.set(ChaosScope::Run, drop.clone(), 3.0).unwrap();
+            chaos.set_rates(ChaosScope::Run, drop.clone(), 3.0).unwrap();
         }
-        let lines = lines(&chaos.changes());
+        let lines = change_lines(&chaos.changes());
         assert_eq!(lines.len(), SHOWN + 1);
         assert_eq!(lines[0], "chaos was set or cleared 12 more times before");
         assert!(lines[20].starts_with("chaos of all calls was set after 3 ms"));

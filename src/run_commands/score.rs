@@ -11,10 +11,10 @@ use std::path::Path;
 
 use super::args::{JournalArgs, LogFormat};
 use super::script;
-use loomrec_cli::amount::plural;
+use loomrec_cli::amount::format_count;
 use loomrec_cli::exit::{CommandFailure, NO};
 use loomrec_cli::output::{Output, print};
-use loomrec_cli::output_target::real;
+use loomrec_cli::output_target::resolve_path;
 use loomrec_cli::terminal;
 use loomrec_dialect::suite::read_plan;
 use loomrec_fault::recovery::RecoveryBudget;
@@ -41,27 +41,28 @@ pub fn run(args: &JournalArgs) -> Result<u8, CommandFailure> {
     let budget = given.map(recovery_budget).transpose()?;
     let file = given.and_then(budget_file);
     for taken in [Some(journal.as_path()), file].into_iter().flatten() {
-        if args.junit.as_ref().is_some_and(|junit| real(junit) == real(taken)) {
+        if args.junit.as_ref().is_some_and(|junit| resolve_path(junit) == resolve_path(taken)) {
             let name = taken.display();
             return Err(CommandFailure::usage(format!(
                 "--junit would write over {name}: name another"
             )));
         }
     }
-    let incidents = incidents(journal)?;
-    let judged = ScoredFaults::of(incidents, budget.as_ref()).permitting_none(args.allow_unfired);
+    let incidents = read_incidents(journal)?;
+    let judged = ScoredFaults::from_incidents(incidents, budget.as_ref())
+        .permitting_none(args.allow_unfired);
     if let Some(path) = &args.junit {
         write_junit(&judged, path)?;
     }
     print(&match args.json {
-        true => terminal::json(&format!("{:#}\n", judged.to_json())).into_owned(),
-        false => judged.text(terminal::width()),
+        true => terminal::printable_json(&format!("{:#}\n", judged.to_json())).into_owned(),
+        false => judged.to_text(terminal::width()),
     })?;
-    Ok(if judged.passed() { 0 } else { NO })
+    Ok(if judged.has_passed() { 0 } else { NO })
 }
 
 /// Reads the faults of a journal or of marks, and warns of what is left out.
-fn incidents(path: &Path) -> Result<Vec<Incident>, CommandFailure> {
+fn read_incidents(path: &Path) -> Result<Vec<Incident>, CommandFailure> {
     let reading = match marks::read(path)? {
         ScoredInput::Marks(incidents) => return Ok(incidents),
         ScoredInput::Lines(reading) => reading,
@@ -76,11 +77,11 @@ fn incidents(path: &Path) -> Result<Vec<Incident>, CommandFailure> {
     }
     let found = reading.finish();
     if found.strays > 0 {
-        let lines = plural(found.strays, "line");
+        let lines = format_count(found.strays, "line");
         output.warning(&format!("{lines} left out: no call in this journal got that fault"));
     }
     if found.unfired > 0 {
-        let faults = plural(found.unfired, "fault");
+        let faults = format_count(found.unfired, "fault");
         output.info(&format!("{faults} left out: planned for a call, but did not happen"));
     }
     Ok(found.incidents)
@@ -111,13 +112,14 @@ fn read_budget(path: &Path) -> Result<RecoveryBudget, CommandFailure> {
     let wrong =
         |why: &dyn Display| CommandFailure::usage(format!("--recovery {}: {why}", path.display()));
     let text = loomrec_os::read_input(path, LARGEST_BUDGET).map_err(|error| wrong(&error))?;
-    let value = scripts::value(&text, script::notation(path)).map_err(|why| wrong(&why))?;
+    let value =
+        scripts::parse_value(&text, script::file_notation(path)).map_err(|why| wrong(&why))?;
     // A suite, or its block `recovery` alone.
     let Some(block) = value.get("recovery") else {
-        return RecoveryBudget::read(&value).map_err(|error| wrong(&error));
+        return RecoveryBudget::from_value(&value).map_err(|error| wrong(&error));
     };
     if value.as_object().is_some_and(|top| top.len() == 1) {
-        let read = RecoveryBudget::read(block);
+        let read = RecoveryBudget::from_value(block);
         return read.map_err(|error| wrong(&format_args!("/recovery: {error}")));
     }
     let plan = read_plan(&value).map_err(|error| wrong(&error))?;

@@ -27,7 +27,7 @@ pub fn read(paths: &[PathBuf], args: &ServeArgs) -> Result<Option<Script>, Comma
     }
     let mut files = Vec::new();
     for path in paths {
-        let failed = |why: &dyn std::fmt::Display| failed(path, why);
+        let failed = |why: &dyn std::fmt::Display| script_failure(path, why);
         match path.is_dir() {
             false => files.push(path.clone()),
             true => {
@@ -42,14 +42,17 @@ pub fn read(paths: &[PathBuf], args: &ServeArgs) -> Result<Option<Script>, Comma
     let (mut builder, mut left) = (ScriptBuilder::default(), LARGEST);
     for path in files {
         refuse_overwriting(&path, "--script", args)?;
-        let text = loomrec_os::read_input(&path, left).map_err(|error| failed(&path, &error))?;
+        let text =
+            loomrec_os::read_input(&path, left).map_err(|error| script_failure(&path, &error))?;
         left = left.saturating_sub(text.len() as u64);
-        builder.add(&text, notation(&path)).map_err(|error| failed(&path, &error))?;
+        builder
+            .add_file(&text, file_notation(&path))
+            .map_err(|error| script_failure(&path, &error))?;
     }
     Ok(Some(Script::new(builder)))
 }
 
-fn failed(path: &Path, why: &dyn std::fmt::Display) -> CommandFailure {
+fn script_failure(path: &Path, why: &dyn std::fmt::Display) -> CommandFailure {
     CommandFailure::usage(format!("failed to read the script {}: {why}", path.display()))
 }
 
@@ -109,8 +112,9 @@ pub fn refuse_overwriting(path: &Path, read: &str, args: &ServeArgs) -> Result<(
         ("--junit", &args.trouble.junit),
     ];
     for (flag, file) in written {
-        if file.as_ref().is_some_and(|file| output_target::real(file) == output_target::real(path))
-        {
+        if file.as_ref().is_some_and(|file| {
+            output_target::resolve_path(file) == output_target::resolve_path(path)
+        }) {
             return Err(CommandFailure::usage(format!(
                 "{flag} and {read} both name {}: give each a file of its own",
                 path.display()
@@ -121,7 +125,7 @@ pub fn refuse_overwriting(path: &Path, read: &str, args: &ServeArgs) -> Result<(
 }
 
 /// Returns the notation of a file by its extension.
-pub fn notation(path: &Path) -> ScriptNotation {
+pub fn file_notation(path: &Path) -> ScriptNotation {
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or("");
     match EXTENSIONS[1..].iter().any(|yaml| extension.eq_ignore_ascii_case(yaml)) {
         true => ScriptNotation::Yaml,

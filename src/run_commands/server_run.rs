@@ -131,16 +131,19 @@ pub struct RunEngines {
 
 impl RunEngines {
     /// Creates the observer that parses requests for the engine.
-    fn observer(&self, args: &ServeArgs) -> RequestObserver {
-        RequestObserver::new(Arc::clone(&self.redactor), self.engine.rules().cloned().collect())
-            .with_credential_params(&args.identity.credential_param)
-            .with_step_header(args.step_id_header.as_deref())
-            .with_secrets(&store_secrets())
-            .with_clients(serve_setup::known_clients(args))
+    fn create_observer(&self, args: &ServeArgs) -> RequestObserver {
+        RequestObserver::new(
+            Arc::clone(&self.redactor),
+            self.engine.identity_rules().cloned().collect(),
+        )
+        .with_credential_params(&args.identity.credential_param)
+        .with_step_header(args.step_id_header.as_deref())
+        .with_secrets(&store_secrets())
+        .with_clients(serve_setup::known_clients(args))
     }
 
     /// Returns the identity rules of calls that nothing recorded answers.
-    fn rules(&self) -> IdentityRules {
+    fn miss_rules(&self) -> IdentityRules {
         self.engine.rules_of_misses().cloned().unwrap_or_default()
     }
 }
@@ -156,9 +159,9 @@ impl RunContext {
         preset: Option<Preset>,
     ) -> Result<Self, CommandFailure> {
         serve_setup::refuse_overwriting(args, recordings)?;
-        let current = serve_setup::environment();
+        let current = serve_setup::read_environment();
         let output = Output::new(args.log_format, args.quiet, args.verbose)
-            .disclosing(args.from_settings.is_quiet);
+            .with_disclosure(args.from_settings.is_quiet);
         let (output, progress) = match args.cmd.is_empty() {
             true => progress::above_live_line(output, args.print_env),
             false => progress::beside_command(output),
@@ -174,19 +177,19 @@ impl RunContext {
             ListenerCertificate::Authority(authority) => (None, Some(authority)),
         };
         let is_https = tls.is_some();
-        let address = serve_setup::address(args)?;
-        let mut upstreams = serve_setup::upstreams(args, &current)?;
+        let address = serve_setup::listen_address(args)?;
+        let mut upstreams = serve_setup::read_upstreams(args, &current)?;
         let has_clients = guard::has_clients(args, address.ip());
         let bridges = Self::start_bridges(has_clients, &mut upstreams, &output);
         Ok(Self {
             address,
             tls,
             authority,
-            access: serve_setup::access(args, public_url.as_ref())?.over_tls(is_https),
+            access: serve_setup::access_policy(args, public_url.as_ref())?.over_tls(is_https),
             public_url,
             upstreams,
             bridges,
-            redactor: serve_setup::redactor(&args.redact)?,
+            redactor: serve_setup::create_redactor(&args.redact)?,
             run_values,
             key_variables: match has_clients {
                 true => key_variables(&current),
@@ -196,7 +199,7 @@ impl RunContext {
             step_header: serve_setup::step_header(args)?,
             counters: Arc::new(counters),
             session_counters: None,
-            metrics: Arc::new(Metrics::new(serve_setup::about(args, recordings))),
+            metrics: Arc::new(Metrics::new(serve_setup::run_info(args, recordings))),
             current: Arc::new(current),
             output,
             progress,
@@ -217,21 +220,21 @@ impl RunContext {
     ///
     /// # Errors
     /// A flag that is not a rule.
-    pub fn rules(&self, args: &ServeArgs) -> Result<IdentityRules, CommandFailure> {
+    pub fn identity_rules(&self, args: &ServeArgs) -> Result<IdentityRules, CommandFailure> {
         let of_project = self.preset.iter().filter(|applied| applied.preset.is_of_project);
-        let preset = of_project.flat_map(|applied| applied.preset.rules());
-        Ok(serve_setup::rules(&args.identity)?.with_normalize(preset))
+        let preset = of_project.flat_map(|applied| applied.preset.normalize_rules());
+        Ok(serve_setup::read_rules(&args.identity)?.with_normalize(preset))
     }
 
     /// Returns the callback for notices to the person at the terminal.
-    pub fn notify(&self) -> OnNotice {
+    pub fn notice_callback(&self) -> OnNotice {
         let output = self.output.clone();
-        Arc::new(move |notice: UserNotice<'_>| output.notice(&notice))
+        Arc::new(move |notice: UserNotice<'_>| output.print_notice(&notice))
     }
 
     /// Counts recordings of object stores that were loaded.
     pub fn count_loads(&self, recordings: &[RecordingLocation]) {
-        for origin in recordings.iter().filter_map(RecordingLocation::origin) {
+        for origin in recordings.iter().filter_map(RecordingLocation::remote_origin) {
             self.metrics.remote.count_load(origin.fetched == 0);
         }
     }
@@ -251,7 +254,7 @@ impl RunContext {
             return Ok(Arc::clone(&self.redactor));
         }
         let typed = args.redact.iter().filter(|pattern| !recorded.contains(*pattern));
-        serve_setup::redactor(&typed.chain(&recorded).cloned().collect::<Vec<_>>())
+        serve_setup::create_redactor(&typed.chain(&recorded).cloned().collect::<Vec<_>>())
     }
 
     /// Returns what builds the requests that go upstream.
@@ -263,28 +266,29 @@ impl RunContext {
     /// Returns the callback that keeps explained misses, also in `missed` if they are to be sent
     /// again.
     pub fn miss_sink(&self, missed: Option<Arc<MissedRequests>>) -> OnExplainedMiss {
-        server::miss_sink(Arc::clone(&self.recent_misses), missed, self.notify())
+        server::miss_sink(Arc::clone(&self.recent_misses), missed, self.notice_callback())
     }
 
     /// Returns the URL under which clients reach the listener.
-    fn origin(&self, listener: &TcpListener) -> Result<String, CommandFailure> {
+    fn listener_origin(&self, listener: &TcpListener) -> Result<String, CommandFailure> {
         match &self.public_url {
             Some(public) => Ok(public.as_str().to_owned()),
-            None => serve_setup::origin(listener, self.scheme()),
+            None => serve_setup::local_origin(listener, self.listener_scheme()),
         }
     }
 
     /// Returns the scheme of the listener's URLs.
-    fn scheme(&self) -> UrlScheme {
+    fn listener_scheme(&self) -> UrlScheme {
         if self.tls.is_some() { UrlScheme::Https } else { UrlScheme::Http }
     }
 
     /// Returns the messages to print once the listener is ready. `binds` says whether the values of the
     /// run are bound in every request.
-    fn notices(&self, engines: &RunEngines, binds: bool) -> Vec<String> {
-        let upstreams = engines.engine.goes_upstream().then(|| self.upstreams.destinations());
+    fn opening_notices(&self, engines: &RunEngines, binds: bool) -> Vec<String> {
+        let upstreams =
+            engines.engine.goes_upstream().then(|| self.upstreams.describe_destinations());
         let local = serve_setup::local_note(self.address, self.public_url.as_ref());
-        let preset = self.preset.as_deref().map(AppliedPreset::text);
+        let preset = self.preset.as_deref().map(AppliedPreset::summary_line);
         let unusable = self.run_values.unusable_note();
         let unusable = unusable.filter(|_| binds || preset.is_some());
         let notices = [preset, unusable, engines.notice.clone(), upstreams.flatten(), local];
@@ -301,40 +305,42 @@ impl RunContext {
         engines: RunEngines,
         sessions: Option<RunSessions>,
     ) -> Result<RunResult, CommandFailure> {
-        let journal = serve_setup::journal(args, self.notify())?;
+        let journal = serve_setup::open_journal(args, self.notice_callback())?;
         begin_receipt(args)?;
         let threads = Arc::new(ServerThreads::start().map_err(no_threads)?);
-        let listener = serve_setup::listener(self.address).await?;
-        let origin = self.origin(&listener)?;
+        let listener = serve_setup::bind_listener(self.address).await?;
+        let origin = self.listener_origin(&listener)?;
         let own = listener.local_addr().ok();
         let bound = own.unwrap_or(self.address);
         let (guard, interception) = self.start_guard(args, engines.guard, bound).await?;
         let interception = interception.as_ref();
-        let guarded = interception::variables(&guard, interception, &self.current, &args.no_env);
+        let guarded =
+            interception::run_variables(&guard, interception, &self.current, &args.no_env);
         let environment = self.environment_of_run(args, &engines, &origin, guarded)?;
         let place = (&*self.upstreams.routes, &*self.metrics);
-        let spans = trace::start(args, &self.current, place, own, self.notify())?;
+        let spans = trace::start(args, &self.current, place, own, self.notice_callback())?;
         let shared = SharedRun {
             journal: Arc::new(journal),
             spans: Arc::new(spans),
             access: self.access.clone().listening_at(own),
-            connections: Arc::new(open_files::limit(engines.engine.goes_upstream())),
+            connections: Arc::new(open_files::connection_limit(engines.engine.goes_upstream())),
             strictness: Arc::new(RunStrictness::new(engines.strictness)),
             clock: Arc::clone(&self.clock),
             origin: origin.clone(),
             guard: environment.guard.clone(),
         };
-        let (notices, budget) = (self.notices(&engines, args.run_values.bind), engines.budget);
+        let (notices, budget) =
+            (self.opening_notices(&engines, args.run_values.bind), engines.budget);
         let (sessions, read_again) = sessions.map_or((None, None), |sessions| {
             (Some((sessions.start)(shared.clone())), sessions.read_again)
         });
-        let proxy = Arc::new(self.proxy(args, engines, &shared, ProxyRole::Run));
+        let proxy = Arc::new(self.create_proxy(args, engines, &shared, ProxyRole::Run));
         let output = &self.output;
         let metrics = Arc::clone(&self.metrics);
         let reload = ServerReload::new(self.tls.clone(), args, read_again, metrics, output);
         let server = ServerParts {
             listener,
-            entrance: self.entrance(&guard, interception),
+            entrance: self.listener_entrance(&guard, interception),
             guard: &guard,
             proxy: &proxy,
             threads: &threads,
@@ -345,7 +351,7 @@ impl RunContext {
         let cmd = self.progress.show_during(self.counters, work).await?;
         let hosts = guard.end().await;
         close_telemetry(&proxy, output).await;
-        let replay = proxy.engine.replay().cloned();
+        let replay = proxy.engine.replay_engine().cloned();
         Ok(RunResult {
             proxy,
             replay,

@@ -37,14 +37,14 @@ const FORGOTTEN: Duration = Duration::from_secs(86_400);
 
 /// Creates the table of sessions that have a recording each.
 fn start(host: CommandHost) -> Arc<SessionTable> {
-    let args = host.command.serve().sessions.clone();
+    let args = host.command.serve_args().sessions.clone();
     let idle = Duration::from_secs(args.session_idle);
     let most = usize::try_from(args.max_sessions).unwrap_or(usize::MAX);
     let outside = match args.sessions_by_control {
         true => OutsideCalls::Refuse,
         false => OutsideCalls::OpenSession,
     };
-    let judge = judge(host.shared.strictness.is_strict(), outside);
+    let judge = session_judge(host.shared.strictness.is_strict(), outside);
     let limits = SessionLimits { most, idle, control_idle: idle.max(FORGOTTEN), outside, judge };
     let strictness = Arc::clone(&host.shared.strictness);
     start_table(Arc::new(host), limits, strictness)
@@ -59,7 +59,7 @@ fn start_shared(replay: Arc<SharedReplay>) -> StartSessions {
         true => OutsideCalls::Refuse,
         false => OutsideCalls::AnswerInRun,
     };
-    let judge = judge(replay.args.strict, outside);
+    let judge = session_judge(replay.args.strict, outside);
     let limits = SessionLimits { most, idle, control_idle: idle, outside, judge };
     Box::new(move |shared| {
         let strictness = Arc::clone(&shared.strictness);
@@ -70,7 +70,7 @@ fn start_shared(replay: Arc<SharedReplay>) -> StartSessions {
 
 /// Returns who judges sessions that control calls began: in a strict replay the run itself, unless
 /// it was started for a test framework.
-fn judge(is_strict: bool, outside: OutsideCalls) -> SessionJudge {
+fn session_judge(is_strict: bool, outside: OutsideCalls) -> SessionJudge {
     match is_strict && outside != OutsideCalls::Refuse {
         true => SessionJudge::Run,
         false => SessionJudge::Framework,
@@ -103,7 +103,7 @@ async fn end_idle(table: Weak<SessionTable>, idle: Duration) {
 /// # Errors
 /// As for `record::run`; a template that is invalid.
 pub async fn run_record(args: RecordArgs, settings: &Settings) -> Result<u8, CommandFailure> {
-    match SessionTemplate::of(&args.recording)? {
+    match SessionTemplate::from_location(&args.recording)? {
         None if args.serve.sessions.sessions_by_control => Err(CommandFailure::usage(
             "--sessions-by-control: record with -r 'FOLDER/{session}.json', so that each session \
              has a recording",
@@ -134,12 +134,12 @@ async fn run(
     settings: &Settings,
 ) -> Result<u8, CommandFailure> {
     command.refuse_flags()?;
-    let preset = Preset::of(command.serve(), &settings.presets);
+    let preset = Preset::find_for_command(command.serve_args(), &settings.presets);
     let preset = match &mut command {
         SessionCommand::Record(_) => preset,
         SessionCommand::Replay(args) => preset.map(|preset| set_aside::preset_aside(args, preset)),
     };
-    let args = command.serve().clone();
+    let args = command.serve_args().clone();
     let location = RecordingLocation::from(template.as_path());
     let ground = RunContext::read(&args, std::slice::from_ref(&location), preset)?
         .limiting_cost(command.max_cost());
@@ -155,7 +155,8 @@ async fn run(
     }
     let client = if is_replay { None } else { Some(serve_setup::upstream_client()?) };
     let context = ground.for_session(&args, &location, SessionTerms::default())?;
-    let (name, guard, allow_empty) = (command.name(), command.guard(), command.allows_no_call());
+    let (name, guard, allow_empty) =
+        (command.name(), command.escape_policy(), command.allows_no_call());
     let run_counters = Arc::clone(&ground.counters);
     let matcher = Matcher::new(Vec::new(), ReplayTerms::default())?;
     let in_force = command.in_force(&matcher);
@@ -182,7 +183,7 @@ async fn run(
     record::add_cost_limit(&mut receipt, cost_limit.as_deref());
     if is_replay {
         let in_force = sessions_in_force.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let control = ran.proxy.strictness.admitted();
+        let control = ran.proxy.strictness.admission_counts();
         receipt.in_force = Some(in_force.with_clients(control, (0, 0)));
     }
     server_run::write_receipt(&receipt, &args, &output)?;
@@ -209,8 +210,8 @@ fn no_engines(
         decider: fault::no_faults(),
         budget: None,
         stand_in_keys,
-        notice: in_force.and_then(InForce::text),
-        guard: command.guard(),
+        notice: in_force.and_then(InForce::summary_line),
+        guard: command.escape_policy(),
         strictness: command.strictness(),
     }
 }

@@ -34,7 +34,7 @@ pub(super) fn for_matcher(matcher: &Matcher) -> StandInKeys {
 pub(super) fn for_template(template: &SessionTemplate, is_deep: bool) -> StandInKeys {
     let mut found = FoundRecordings::default();
     let depth = if is_deep { DEEPEST } else { 0 };
-    found.search(template.folder(), depth, &|name| is_deep || template.is_name(name));
+    found.add_folder_files(template.folder(), depth, &|name| is_deep || template.is_name(name));
     if found.is_incomplete {
         return StandInKeys::All;
     }
@@ -43,9 +43,9 @@ pub(super) fn for_template(template: &SessionTemplate, is_deep: bool) -> StandIn
         let Ok(recording) = Recording::open_to_inspect(RecordingLocation::from(path)) else {
             continue;
         };
-        keys.begin(recording.meta());
+        keys.begin_recording(recording.meta());
         if recording.meta().key_variables().is_empty() {
-            recording.entries().flatten().for_each(|stored| keys.note(&stored.entry));
+            recording.entries().flatten().for_each(|stored| keys.note_entry(&stored.entry));
         }
     }
     for_keys(&keys)
@@ -67,7 +67,7 @@ struct FoundRecordings {
 
 impl FoundRecordings {
     /// Adds the files in a folder. Links are not followed, and hidden files do not count.
-    fn search(&mut self, folder: &Path, depth: usize, is_name: &impl Fn(&str) -> bool) {
+    fn add_folder_files(&mut self, folder: &Path, depth: usize, is_name: &impl Fn(&str) -> bool) {
         let here = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
         let Ok(entries) = std::fs::read_dir(here) else { return };
         for entry in entries.flatten() {
@@ -81,7 +81,7 @@ impl FoundRecordings {
             let Some(name) = name.to_str().filter(|name| !name.starts_with('.')) else { continue };
             let (path, Ok(about)) = (folder.join(name), entry.metadata()) else { continue };
             if about.is_dir() && depth > 0 {
-                self.search(&path, depth - 1, is_name);
+                self.add_folder_files(&path, depth - 1, is_name);
             } else if about.is_file()
                 && name.ends_with(".json")
                 && is_name(name)

@@ -18,7 +18,7 @@ impl StopSignals {
     }
 
     /// Returns the next of them when it arrives.
-    pub(super) async fn first(&mut self) -> ProcessSignal {
+    pub(super) async fn next_signal(&mut self) -> ProcessSignal {
         tokio::select! {
             () = self.interrupt.recv() => ProcessSignal::Interrupt,
             () = self.terminate.recv() => ProcessSignal::Terminate,

@@ -64,8 +64,8 @@ pub(super) fn start(
     if !args.otel {
         return Ok(Spans::none());
     }
-    let about = SpanDetails { compat: args.metrics_compat, addresses: addresses(routes) };
-    let Some(TracedRequest { config, warnings }) = asked(variables, about)? else {
+    let about = SpanDetails { compat: args.metrics_compat, addresses: upstream_addresses(routes) };
+    let Some(TracedRequest { config, warnings }) = read_variables(variables, about)? else {
         return Ok(Spans::none());
     };
     if own.is_some_and(|own| is_at(&config.endpoint, own)) {
@@ -84,7 +84,7 @@ pub(super) fn start(
 }
 
 /// Returns the addresses of upstreams, as far as they are known.
-fn addresses(routes: &RouteTable) -> BTreeMap<String, (String, u16)> {
+fn upstream_addresses(routes: &RouteTable) -> BTreeMap<String, (String, u16)> {
     let single = routes.single.as_ref();
     let unnamed = single.map(|base| (UNNAMED.to_owned(), base));
     // With a single upstream for everything, a name does not tell where a call goes: a call that is
@@ -108,7 +108,7 @@ fn is_at(endpoint: &Url, own: SocketAddr) -> bool {
 }
 
 /// Reads the variables. Returns `None` if they turn traces off.
-fn asked(
+fn read_variables(
     variables: &TraceVariables,
     about: SpanDetails,
 ) -> Result<Option<TracedRequest>, CommandFailure> {
@@ -130,7 +130,7 @@ fn asked(
         let shared = format!("OTEL_EXPORTER_OTLP_{name}");
         get(&own).map(|text| (own, text)).or_else(|| get(&shared).map(|text| (shared, text)))
     };
-    let protocol = protocol(of_traces("PROTOCOL"))?;
+    let protocol = read_protocol(of_traces("PROTOCOL"))?;
     let mut warnings = Vec::new();
     let mut number = |name: &str, default: u64| match get(name).map(str::parse::<u64>) {
         None => default,
@@ -146,14 +146,14 @@ fn asked(
     let timeout = millis(number(&timeout, 10_000));
     let delay = millis(number("OTEL_BSP_SCHEDULE_DELAY", 5_000));
     let limit = millis(number("OTEL_BSP_EXPORT_TIMEOUT", 30_000));
-    let queue = size(number("OTEL_BSP_MAX_QUEUE_SIZE", 2_048));
-    let batch = size(number("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", 512)).min(queue);
-    warnings.extend(sampler(get("OTEL_TRACES_SAMPLER"), get("OTEL_TRACES_SAMPLER_ARG")));
-    warnings.extend(of_traces("HEADERS").and_then(headers));
-    warnings.extend(of_traces("COMPRESSION").and_then(compression));
+    let queue = limit_spans(number("OTEL_BSP_MAX_QUEUE_SIZE", 2_048));
+    let batch = limit_spans(number("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", 512)).min(queue);
+    warnings.extend(sampler_warning(get("OTEL_TRACES_SAMPLER"), get("OTEL_TRACES_SAMPLER_ARG")));
+    warnings.extend(of_traces("HEADERS").and_then(header_warning));
+    warnings.extend(of_traces("COMPRESSION").and_then(compression_warning));
     let given = get("OTEL_BSP_EXPORT_TIMEOUT").is_some();
     let config = SpanConfig {
-        endpoint: endpoint(&get, protocol)?,
+        endpoint: span_endpoint(&get, protocol)?,
         protocol,
         timeout,
         limit,
@@ -161,19 +161,19 @@ fn asked(
         delay,
         queue,
         batch,
-        roots: of_traces("CERTIFICATE").map(|file| certificates(&file)).transpose()?,
-        identity: identity(of_traces("CLIENT_CERTIFICATE"), of_traces("CLIENT_KEY"))?,
+        roots: of_traces("CERTIFICATE").map(|file| read_certificates(&file)).transpose()?,
+        identity: client_identity(of_traces("CLIENT_CERTIFICATE"), of_traces("CLIENT_KEY"))?,
         about,
     };
     Ok(Some(TracedRequest { config, warnings }))
 }
 
 /// Limits a number of spans. The queue allocates memory as it fills.
-fn size(number: u64) -> usize {
+fn limit_spans(number: u64) -> usize {
     usize::try_from(number.min(1 << 20)).unwrap_or(1 << 20)
 }
 
-fn protocol(given: Option<GivenVariable<'_>>) -> Result<SpanProtocol, CommandFailure> {
+fn read_protocol(given: Option<GivenVariable<'_>>) -> Result<SpanProtocol, CommandFailure> {
     match given {
         None | Some((_, "http/protobuf")) => Ok(SpanProtocol::Protobuf),
         Some((_, "grpc")) => Ok(SpanProtocol::Grpc),
@@ -185,7 +185,7 @@ fn protocol(given: Option<GivenVariable<'_>>) -> Result<SpanProtocol, CommandFai
 }
 
 /// Returns the address to which spans are sent.
-fn endpoint<'v>(
+fn span_endpoint<'v>(
     get: &impl Fn(&str) -> Option<&'v str>,
     protocol: SpanProtocol,
 ) -> Result<Url, CommandFailure> {
@@ -224,7 +224,7 @@ fn endpoint<'v>(
 }
 
 /// Returns what is wrong with the configured sampler.
-fn sampler(name: Option<&str>, argument: Option<&str>) -> Option<String> {
+fn sampler_warning(name: Option<&str>, argument: Option<&str>) -> Option<String> {
     let name = name?;
     if !SAMPLERS.contains(&name) {
         return Some(format!(
@@ -244,14 +244,14 @@ fn sampler(name: Option<&str>, argument: Option<&str>) -> Option<String> {
 type GivenVariable<'v> = (String, &'v str);
 
 /// Returns the client certificate for the collector.
-fn identity(
+fn client_identity(
     certificate: Option<GivenVariable<'_>>,
     key: Option<GivenVariable<'_>>,
 ) -> Result<Option<TlsIdentity>, CommandFailure> {
     match (certificate, key) {
         (Some(certificate), Some(key)) => Ok(Some(TlsIdentity {
-            certificate: certificates(&certificate)?,
-            key: self::key(&key)?,
+            certificate: read_certificates(&certificate)?,
+            key: self::read_key(&key)?,
         })),
         (None, None) => Ok(None),
         _ => Err(CommandFailure::usage(
@@ -263,7 +263,7 @@ fn identity(
 
 /// Returns what is wrong with the headers. The message contains no value, as it may be a
 /// credential.
-fn headers((name, text): GivenVariable<'_>) -> Option<String> {
+fn header_warning((name, text): GivenVariable<'_>) -> Option<String> {
     let is_one = |pair: &str| {
         let (key, value) = pair.split_once('=')?;
         let value = percent_decode_str(value.trim()).decode_utf8().ok()?;
@@ -282,13 +282,13 @@ fn headers((name, text): GivenVariable<'_>) -> Option<String> {
 }
 
 /// Returns what is wrong with the compression.
-fn compression((name, text): GivenVariable<'_>) -> Option<String> {
+fn compression_warning((name, text): GivenVariable<'_>) -> Option<String> {
     let known = ["gzip", "none"].iter().any(|known| text.eq_ignore_ascii_case(known));
     (!known).then(|| format!("{name}={text}: it takes gzip, or none; none is used"))
 }
 
 /// Reads certificates from the file that a variable names.
-fn certificates(given: &GivenVariable<'_>) -> Result<Vec<u8>, CommandFailure> {
+fn read_certificates(given: &GivenVariable<'_>) -> Result<Vec<u8>, CommandFailure> {
     let pem = read(given)?;
     let all: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
     match all.is_ok_and(|all| !all.is_empty()) {
@@ -298,7 +298,7 @@ fn certificates(given: &GivenVariable<'_>) -> Result<Vec<u8>, CommandFailure> {
 }
 
 /// Reads a key from the file that a variable names.
-fn key(given: &GivenVariable<'_>) -> Result<Vec<u8>, CommandFailure> {
+fn read_key(given: &GivenVariable<'_>) -> Result<Vec<u8>, CommandFailure> {
     let pem = read(given)?;
     match PrivateKeyDer::from_pem_slice(&pem) {
         Ok(_) => Ok(pem),

@@ -29,18 +29,18 @@ pub async fn run(args: &UiArgs) -> Result<u8, CommandFailure> {
         let hint = "; choose another port with --listen, or leave it to the system";
         CommandFailure::new(UNUSABLE, format!("failed to listen on {address}: {error}{hint}"))
     })?;
-    let origin = serve_setup::origin(&listener, serve_setup::UrlScheme::Http)?;
+    let origin = serve_setup::local_origin(&listener, serve_setup::UrlScheme::Http)?;
     let unexpected =
         |error| CommandFailure::new(UNEXPECTED, format!("failed to watch signals: {error}"));
     let mut stop = StopSignals::watch().map_err(unexpected)?;
     let page = format!("{origin}/__loomrec/");
     output.info(&format!("loomrec ui: {page}"));
     if std::io::stderr().is_terminal() {
-        show(&page);
+        open_browser(&page);
     }
     tokio::select! {
-        () = file_inspector::serve(listener, shown) => {}
-        _ = stop.first() => {}
+        () = file_inspector::serve_connections(listener, shown) => {}
+        _ = stop.next_signal() => {}
     }
     Ok(0)
 }
@@ -56,7 +56,7 @@ fn open(args: &UiArgs, output: &Output) -> Result<ShownFile, CommandFailure> {
             );
             return Err(CommandFailure::usage(text));
         }
-        return Ok(ShownFile::recording(
+        return Ok(ShownFile::from_recording(
             file.display().to_string().into(),
             serve_setup::open_to_read(file, output)?,
         )?);
@@ -70,11 +70,11 @@ fn open(args: &UiArgs, output: &Output) -> Result<ShownFile, CommandFailure> {
     let journal = JournalParts::open(file.as_path()).map_err(|error| {
         CommandFailure::new(RECORDING, format!("failed to read {}: {error}", file.display()))
     })?;
-    Ok(ShownFile::journal(journal, recording)?)
+    Ok(ShownFile::from_journal(journal, recording)?)
 }
 
 /// Opens the page in the user's browser if possible. Its address is printed anyway.
-fn show(page: &str) {
+fn open_browser(page: &str) {
     for opener in PAGE_OPENERS {
         let Some((program, before)) = opener.split_first() else { continue };
         let mut command = Command::new(program);

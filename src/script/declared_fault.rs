@@ -28,11 +28,11 @@ impl DeclaredFault {
     ///
     /// # Errors
     /// What is wrong with the declaration.
-    pub fn of(entry: &mut Entry) -> Result<Option<Self>, String> {
+    pub fn from_entry(entry: &mut Entry) -> Result<Option<Self>, String> {
         let rates = match entry.extra.get(CHAOS) {
             Some(value) => {
-                let rates =
-                    ChaosRates::read(value).map_err(|error| error.under("/chaos").to_string())?;
+                let rates = ChaosRates::from_value(value)
+                    .map_err(|error| error.under("/chaos").to_string())?;
                 Some(rates).filter(|rates| !rates.is_empty())
             }
             None => None,
@@ -41,7 +41,7 @@ impl DeclaredFault {
             return Ok(rates.map(|rates| Self { rule: None, alone: false, rates: Some(rates) }));
         };
         let mut rule =
-            EntryFaultRule::read(value).map_err(|error| error.under("/fault").to_string())?;
+            EntryFaultRule::from_value(value).map_err(|error| error.under("/fault").to_string())?;
         let alone = !entry.has_answer();
         if entry.response.is_none() {
             // The chunks of words were never recorded, so only text can be counted.
@@ -55,7 +55,7 @@ impl DeclaredFault {
             }
             entry.response = None;
             rule.fault.count_chunks_by_text();
-            fill(entry, &rule.fault)?;
+            fill_answer(entry, &rule.fault)?;
         }
         Ok(Some(Self { rule: Some(rule), alone, rates }))
     }
@@ -89,7 +89,7 @@ impl DeclaredFault {
     }
 
     /// Returns the types of what is declared.
-    pub fn words(&self) -> String {
+    pub fn type_names(&self) -> String {
         let fault = self.rule.as_ref().map(|rule| rule.fault.name());
         let chaos = self.rates.as_ref().map(|_| CHAOS);
         fault.into_iter().chain(chaos).collect::<Vec<_>>().join(", ")
@@ -102,7 +102,7 @@ impl DeclaredFault {
 
     /// Whether every call gets the fault, for as long as nothing else answers.
     pub fn is_unlimited(&self) -> bool {
-        self.rule.as_ref().is_some_and(|rule| rule.limit(self.alone).is_none())
+        self.rule.as_ref().is_some_and(|rule| rule.call_limit(self.alone).is_none())
     }
 
     /// Whether this fault, which the entry has in place of an answer, uses up the entry's take. With
@@ -116,14 +116,14 @@ impl DeclaredFault {
     }
 
     /// Returns the rates of chaos.
-    pub fn rates(&self) -> Option<&ChaosRates> {
+    pub fn chaos_rates(&self) -> Option<&ChaosRates> {
         self.rates.as_ref()
     }
 }
 
 /// Gives an entry that has a fault and no answer made-up words, if its fault always breaks them.
 /// Any other fault that changes an answer needs a real one: without it, its calls are misses.
-fn fill(entry: &mut Entry, fault: &Fault) -> Result<(), String> {
+fn fill_answer(entry: &mut Entry, fault: &Fault) -> Result<(), String> {
     let words = match fault {
         Fault::RecoverAfter { .. } => {
             return Err("/fault recover_after needs an answer beside it, which comes after the \
@@ -136,9 +136,9 @@ fn fill(entry: &mut Entry, fault: &Fault) -> Result<(), String> {
         }
         Fault::PartialResponse { content: Some(content) } => content.clone(),
         Fault::StreamTruncate(truncate) if truncate.raise != TruncationEnd::CleanEof => {
-            filler(truncate.after)?
+            filler_words(truncate.after)?
         }
-        Fault::StreamStall { after, for_ms: None } => filler(*after)?,
+        Fault::StreamStall { after, for_ms: None } => filler_words(*after)?,
         Fault::Malformed { whole: false } | Fault::BadEncoding => FILLER.to_owned(),
         _ => return Ok(()),
     };
@@ -161,7 +161,7 @@ fn made_up_call(change: &ToolCallChange) -> Result<ToolCall, String> {
 }
 
 /// Returns enough words for something to happen after this point of a stream.
-fn filler(after: FaultPoint) -> Result<String, String> {
+fn filler_words(after: FaultPoint) -> Result<String, String> {
     let enough = match after {
         FaultPoint::Default => 1,
         FaultPoint::Chunks(count) | FaultPoint::Events(count) | FaultPoint::TextEvents(count) => {

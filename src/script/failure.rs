@@ -113,9 +113,9 @@ impl FailureReason {
     }
 
     /// The words for it where there is no other message.
-    fn words(self) -> &'static str {
+    fn default_message(self) -> &'static str {
         match self {
-            Self::Provider(reason) => reason.words(),
+            Self::Provider(reason) => reason.plain_words(),
             _ => "scripted error",
         }
     }
@@ -155,6 +155,6 @@ impl ScriptFailure {
 
     /// Returns the message of its event in a stream.
     pub(super) fn event_message(&self, provider: Provider) -> &str {
-        self.message(provider).unwrap_or_else(|| self.reason.words())
+        self.message(provider).unwrap_or_else(|| self.reason.default_message())
     }
 }

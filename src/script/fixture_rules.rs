@@ -10,7 +10,7 @@ use super::rule::{RuleAnswer, RuleOrder, ScriptRule};
 use super::rule_condition::RuleCondition;
 use crate::declared_fault::DeclaredFault;
 use loomrec_dialect::interchange::{FixtureMatch, ForeignFixture, TextAnswer};
-use loomrec_identity::typed_field::{FieldError, quoted};
+use loomrec_identity::typed_field::{FieldError, quoted_text};
 
 /// The most fixtures of a script.
 const MOST_FIXTURES: usize = 100_000;
@@ -37,26 +37,29 @@ impl FixtureReader {
     ///
     /// # Errors
     /// If a fixture has the wrong shape, or its answer cannot be said.
-    pub(super) fn read(&mut self, file: &Map<String, Value>) -> Result<FixtureRules, ScriptError> {
+    pub(super) fn read_fixtures(
+        &mut self,
+        file: &Map<String, Value>,
+    ) -> Result<FixtureRules, ScriptError> {
         let Some(Value::Array(fixtures)) = file.get("fixtures") else {
-            return Err(FieldError::other("fixtures", "expected a list of fixtures").into());
+            return Err(FieldError::from_reason("fixtures", "expected a list of fixtures").into());
         };
         if self.count + fixtures.len() > MOST_FIXTURES {
             let why = format!("a script has at most {MOST_FIXTURES} fixtures");
-            return Err(FieldError::other("fixtures", why).into());
+            return Err(FieldError::from_reason("fixtures", why).into());
         }
         let mut read = FixtureRules::default();
         let others = file.keys().filter(|name| *name != "fixtures" && !name.starts_with('$'));
-        read.notes.extend(others.map(|name| format!("{} of the file", quoted(name))));
+        read.notes.extend(others.map(|name| format!("{} of the file", quoted_text(name))));
         for (index, value) in fixtures.iter().enumerate() {
             self.count += 1;
-            self.add(&mut read, index + 1, value)?;
+            self.add_fixture(&mut read, index + 1, value)?;
         }
         Ok(read)
     }
 
     /// Adds the fixture that has this number in its file.
-    fn add(
+    fn add_fixture(
         &mut self,
         read: &mut FixtureRules,
         number: usize,
@@ -65,21 +68,21 @@ impl FixtureReader {
         let place = format!("fixture {number}");
         let refuse = |why: String| ScriptError {
             place: format!("{place}: "),
-            problem: FieldError::other("", why),
+            problem: FieldError::from_reason("", why),
         };
         let fixture = ForeignFixture::read(value).map_err(refuse)?;
         let known = format!("fixture {}", self.count);
-        if let Some(why) = fixture.unplayable(value) {
+        if let Some(why) = fixture.unplayable_reason(value) {
             read.notes.push(format!("{known} ({why})"));
             return Ok(());
         }
         if !fixture.unplayed.is_empty() {
             read.notes.push(format!("{} of {known}", fixture.unplayed.join(", ")));
         }
-        let order = order(&fixture.rule, &mut self.groups);
+        let order = rule_order(&fixture.rule, &mut self.groups);
         let name = format!("fixture#{}", self.count).into();
         let faults = DeclaredFault::of_rule(None, true, fixture.chaos.clone());
-        let answer = Some(answer(&place, &fixture)?);
+        let answer = Some(fixture_answer(&place, &fixture)?);
         let when = RuleCondition::Fixture(Box::new(fixture.rule));
         read.rules.push(ScriptRule { name, when, order, times: None, answer, faults });
         Ok(())
@@ -87,7 +90,7 @@ impl FixtureReader {
 }
 
 /// Returns the place of a fixture among those that differ from it in their sequence index alone.
-fn order(rule: &FixtureMatch, groups: &mut HashMap<FixtureMatch, usize>) -> RuleOrder {
+fn rule_order(rule: &FixtureMatch, groups: &mut HashMap<FixtureMatch, usize>) -> RuleOrder {
     let Some(index) = rule.sequence else { return RuleOrder::Any };
     let alike = FixtureMatch { sequence: None, ..rule.clone() };
     let next = groups.len();
@@ -95,7 +98,7 @@ fn order(rule: &FixtureMatch, groups: &mut HashMap<FixtureMatch, usize>) -> Rule
     RuleOrder::Sequence { group, index }
 }
 
-fn answer(place: &str, fixture: &ForeignFixture) -> Result<RuleAnswer, ScriptError> {
+fn fixture_answer(place: &str, fixture: &ForeignFixture) -> Result<RuleAnswer, ScriptError> {
     let (said, model) = match &fixture.said {
         Ok(TextAnswer::Answer(answer)) if !answer.embeddings.is_empty() => {
             return Ok(RuleAnswer::Vectors(Box::new(answer.clone())));
@@ -112,6 +115,6 @@ fn answer(place: &str, fixture: &ForeignFixture) -> Result<RuleAnswer, ScriptErr
         }
         Err(_) => (Vec::new(), None),
     };
-    let entries = read::entries(place, Value::Array(said))?;
+    let entries = read::read_call_entries(place, Value::Array(said))?;
     Ok(RuleAnswer::Paced { entries, model, pace: fixture.pace.clone() })
 }

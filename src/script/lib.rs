@@ -31,7 +31,7 @@ use std::sync::{Mutex, PoisonError};
 pub use declared_fault::DeclaredFault;
 pub use notation::{ScriptError, ScriptNotation};
 pub use progress::ScriptCursor;
-pub use read::value;
+pub use read::parse_value;
 pub use render::RenderedResponse;
 pub use response_draft::{ResponseDraft, response_format_of};
 pub use rule::{RuleClaim, RuleLookup};
@@ -73,7 +73,7 @@ impl Script {
     /// expected.
     pub fn parse(text: &[u8], notation: ScriptNotation) -> Result<Self, ScriptError> {
         let mut builder = ScriptBuilder::default();
-        builder.add(text, notation)?;
+        builder.add_file(text, notation)?;
         Ok(Self::new(builder))
     }
 
@@ -96,24 +96,24 @@ impl Script {
     }
 
     /// Returns how many of its calls no session has reached.
-    pub fn left(&self) -> usize {
-        self.with(|progress| self.calls.len() - progress.reached())
+    pub fn unreached_calls(&self) -> usize {
+        self.with_progress(|progress| self.calls.len() - progress.reached_calls())
     }
 
     /// Starts over, for one session or for all.
     pub fn reset(&self, session: Option<&str>) {
         self.rules.reset(session);
-        self.with(|progress| progress.reset(session));
+        self.with_progress(|progress| progress.reset(session));
     }
 
     /// Returns how far the sessions have come, `most` of them at most, and how many are left out.
-    pub fn cursors(&self, most: usize) -> (Vec<ScriptCursor>, usize) {
-        self.with(|progress| progress.cursors(most, self.layout))
+    pub fn session_cursors(&self, most: usize) -> (Vec<ScriptCursor>, usize) {
+        self.with_progress(|progress| progress.session_cursors(most, self.layout))
     }
 
     /// Returns how far a session has come; `None` if it has made no call.
     pub fn cursor(&self, session: &str) -> Option<ScriptCursor> {
-        self.with(|progress| progress.cursor_of(session, self.layout))
+        self.with_progress(|progress| progress.cursor_of(session, self.layout))
     }
 
     /// Returns the answer to `observed`: of the rule that `rule` names, or that is found now, else
@@ -129,7 +129,7 @@ impl Script {
         rule: RuleLookup,
     ) -> Result<ScriptedResponse, NoScriptedResponse> {
         let rule = match rule {
-            RuleLookup::Pending => self.claim(observed),
+            RuleLookup::Pending => self.claim_rule(observed),
             known => known,
         };
         if let RuleLookup::Claimed(claim) = rule {
@@ -137,10 +137,11 @@ impl Script {
         }
         let (session, streamed) = (observed.session.as_deref(), observed.call.streamed);
         let until = self.retry.as_ref().map(|retry| retry.until);
-        let turn = self.with(|progress| progress.turn(session, streamed, until, self.layout));
+        let turn = self
+            .with_progress(|progress| progress.next_turn(session, streamed, until, self.layout));
         let index = match (turn, &self.retry) {
             (SessionTurn::Later, Some(retry)) => {
-                let rendered = RenderedResponse::failure(&retry.failure, observed, shape);
+                let rendered = RenderedResponse::from_failure(&retry.failure, observed, shape);
                 return Ok(ScriptedResponse { rendered, turn: None });
             }
             (SessionTurn::Call(index), _) => index,
@@ -148,7 +149,7 @@ impl Script {
         };
         let call = index + 1;
         let seed = format!("script#{call}");
-        match RenderedResponse::of(&self.calls[index], None, observed, shape, &seed) {
+        match RenderedResponse::from_entries(&self.calls[index], None, observed, shape, &seed) {
             Ok(rendered) => Ok(ScriptedResponse { rendered, turn: Some(ScriptTurn::Call(call)) }),
             Err(why) => Err(NoScriptedResponse::Unfit { call, why }),
         }
@@ -163,7 +164,7 @@ impl Script {
         }
         match self.layout.streams_from == Some(0) && !streamed {
             true => NoScriptedResponse::OnlyStreams,
-            false => NoScriptedResponse::UsedUp { calls: self.layout.count(streamed) },
+            false => NoScriptedResponse::UsedUp { calls: self.layout.call_count(streamed) },
         }
     }
 
@@ -177,7 +178,8 @@ impl Script {
         let seed = format!("{} {}", claim.label(), claim.nth);
         let gone = || Err("it is not in the script".to_owned());
         let rendered = self.rules.get(&claim);
-        let rendered = rendered.map_or_else(gone, |rule| rule.render(observed, shape, &seed));
+        let rendered =
+            rendered.map_or_else(gone, |rule| rule.render_answer(observed, shape, &seed));
         match rendered {
             Ok(rendered) => Ok(ScriptedResponse { rendered, turn: Some(ScriptTurn::Rule(claim)) }),
             Err(why) => Err(NoScriptedResponse::UnfitRule { rule: claim.name().to_owned(), why }),
@@ -186,26 +188,26 @@ impl Script {
 
     /// Gives back what answers a call of a session, because it was not answered after all. A call
     /// of the list is the next one again, unless the session has gone on since.
-    pub fn release(&self, session: Option<&str>, turn: &ScriptTurn) {
+    pub fn release_turn(&self, session: Option<&str>, turn: &ScriptTurn) {
         match turn {
             ScriptTurn::Call(call) => {
-                self.with(|progress| progress.release(session, *call, self.layout));
+                self.with_progress(|progress| progress.release_call(session, *call, self.layout));
             }
-            ScriptTurn::Rule(claim) => self.rules.release(session, claim),
+            ScriptTurn::Rule(claim) => self.rules.release_claim(session, claim),
         }
     }
 
     /// Undoes [`Script::release`].
-    pub fn consume(&self, session: Option<&str>, turn: &ScriptTurn) {
+    pub fn consume_turn(&self, session: Option<&str>, turn: &ScriptTurn) {
         match turn {
             ScriptTurn::Call(call) => {
-                self.with(|progress| progress.consume(session, *call, self.layout));
+                self.with_progress(|progress| progress.consume_call(session, *call, self.layout));
             }
-            ScriptTurn::Rule(claim) => self.rules.consume(session, claim),
+            ScriptTurn::Rule(claim) => self.rules.consume_claim(session, claim),
         }
     }
 
-    fn with<T>(&self, work: impl FnOnce(&mut Progress) -> T) -> T {
+    fn with_progress<T>(&self, work: impl FnOnce(&mut Progress) -> T) -> T {
         work(&mut self.progress.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

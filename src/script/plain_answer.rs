@@ -20,16 +20,17 @@ pub fn build(
     at_ms: f64,
 ) -> Result<ResponseDraft, String> {
     let format = response_format_of(observed);
-    let body = loomrec_provider::write(&format, answer, seed).map_err(|error| error.to_string())?;
+    let body =
+        loomrec_provider::write_answer(&format, answer, seed).map_err(|error| error.to_string())?;
     let chunk = |data: Vec<u8>| Chunk { at_ms, data: data.into() };
     let mut headers = HeaderMap::new();
     let (media, chunks) = if observed.call.streamed {
         let events =
             loomrec_provider::to_stream(&format, &body).map_err(|error| error.to_string())?;
-        (format.framing.media(), events.into_iter().map(chunk).collect())
+        (format.framing.media_type(), events.into_iter().map(chunk).collect())
     } else {
         headers.insert(http::header::CONTENT_LENGTH, HeaderValue::from(body.len()));
-        (format.media(), vec![chunk(body)])
+        (format.media_type(), vec![chunk(body)])
     };
     headers.insert(http::header::CONTENT_TYPE, HeaderValue::from_static(media));
     Ok(ResponseDraft {

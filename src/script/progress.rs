@@ -36,7 +36,7 @@ impl CallLayout {
     }
 
     /// Returns the index of a list's first call, and how many it has.
-    fn range(self, list: CallList) -> (usize, usize) {
+    fn start_and_count(self, list: CallList) -> (usize, usize) {
         match (list, self.streams_from) {
             (CallList::Main, None) => (0, self.calls),
             (CallList::Main, Some(from)) => (0, from),
@@ -48,8 +48,8 @@ impl CallLayout {
     }
 
     /// Returns how many calls there are for complete calls, or for streams.
-    pub(super) fn count(self, streamed: bool) -> usize {
-        self.range(self.list_for(streamed)).1
+    pub(super) fn call_count(self, streamed: bool) -> usize {
+        self.start_and_count(self.list_for(streamed)).1
     }
 }
 
@@ -86,7 +86,7 @@ struct ScriptPosition {
 }
 
 impl ScriptPosition {
-    fn shown(&self, session: Option<&String>, layout: CallLayout) -> ScriptCursor {
+    fn to_cursor(&self, session: Option<&String>, layout: CallLayout) -> ScriptCursor {
         ScriptCursor {
             session: session.cloned(),
             made: self.made,
@@ -107,7 +107,7 @@ pub(super) struct Progress {
 impl Progress {
     /// Returns the turn of the next call in a session, and uses it up. Calls before call number
     /// `until`, if it is given, come too early.
-    pub(super) fn turn(
+    pub(super) fn next_turn(
         &mut self,
         session: Option<&str>,
         streamed: bool,
@@ -123,7 +123,7 @@ impl Progress {
             return SessionTurn::Later;
         }
         let list = layout.list_for(streamed);
-        let (first, count) = layout.range(list);
+        let (first, count) = layout.start_and_count(list);
         let used = &mut cursor.used[list as usize];
         if *used == count {
             return SessionTurn::Over;
@@ -135,11 +135,12 @@ impl Progress {
     }
 
     /// Gives back call number `call`, from 1, unless the session has gone on since.
-    pub(super) fn release(&mut self, session: Option<&str>, call: usize, layout: CallLayout) {
+    pub(super) fn release_call(&mut self, session: Option<&str>, call: usize, layout: CallLayout) {
         let list = layout.list_of(call);
-        let number = call - layout.range(list).0;
+        let number = call - layout.start_and_count(list).0;
         let list = list as usize;
-        let Some(cursor) = self.cursor(session).filter(|cursor| cursor.used[list] == number) else {
+        let Some(cursor) = self.cursor_mut(session).filter(|cursor| cursor.used[list] == number)
+        else {
             return;
         };
         cursor.used[list] -= 1;
@@ -150,11 +151,11 @@ impl Progress {
     }
 
     /// Undoes [`Progress::release`].
-    pub(super) fn consume(&mut self, session: Option<&str>, call: usize, layout: CallLayout) {
+    pub(super) fn consume_call(&mut self, session: Option<&str>, call: usize, layout: CallLayout) {
         let list = layout.list_of(call);
-        let number = call - layout.range(list).0;
+        let number = call - layout.start_and_count(list).0;
         let list = list as usize;
-        let cursor = self.cursor(session).filter(|cursor| cursor.used[list] + 1 == number);
+        let cursor = self.cursor_mut(session).filter(|cursor| cursor.used[list] + 1 == number);
         if let Some(cursor) = cursor {
             cursor.used[list] = number;
             self.furthest[list] = self.furthest[list].max(number);
@@ -173,16 +174,21 @@ impl Progress {
     }
 
     /// Returns how many calls of the script any session has reached.
-    pub(super) fn reached(&self) -> usize {
+    pub(super) fn reached_calls(&self) -> usize {
         self.furthest.iter().sum()
     }
 
     /// Returns how far the sessions have come, `most` of them at most, and how many are left out.
     /// The calls without a session come first, then the sessions by name.
-    pub(super) fn cursors(&self, most: usize, layout: CallLayout) -> (Vec<ScriptCursor>, usize) {
+    pub(super) fn session_cursors(
+        &self,
+        most: usize,
+        layout: CallLayout,
+    ) -> (Vec<ScriptCursor>, usize) {
         let named = self.named.iter().map(|(name, cursor)| (Some(name), cursor));
         let all = [(None, &self.unnamed)].into_iter().chain(named);
-        let shown = |(name, cursor): (Option<&String>, &ScriptPosition)| cursor.shown(name, layout);
+        let shown =
+            |(name, cursor): (Option<&String>, &ScriptPosition)| cursor.to_cursor(name, layout);
         let cursors = all.take(most).map(shown).collect();
         (cursors, (self.named.len() + 1).saturating_sub(most))
     }
@@ -190,11 +196,11 @@ impl Progress {
     /// Returns how far a session has come; `None` if it has made no call.
     pub(super) fn cursor_of(&self, session: &str, layout: CallLayout) -> Option<ScriptCursor> {
         let (name, cursor) = self.named.get_key_value(session)?;
-        Some(cursor.shown(Some(name), layout))
+        Some(cursor.to_cursor(Some(name), layout))
     }
 
     /// Returns the cursor of a session that has made a call.
-    fn cursor(&mut self, session: Option<&str>) -> Option<&mut ScriptPosition> {
+    fn cursor_mut(&mut self, session: Option<&str>) -> Option<&mut ScriptPosition> {
         match session {
             None => Some(&mut self.unnamed),
             Some(name) => self.named.get_mut(name),
@@ -211,51 +217,51 @@ mod tests {
     #[test]
     fn streams_have_a_cursor_of_their_own_where_they_have_calls_of_their_own() {
         let mut progress = Progress::default();
-        let mut turn = |streamed| progress.turn(None, streamed, None, BOTH);
+        let mut turn = |streamed| progress.next_turn(None, streamed, None, BOTH);
         assert_eq!([turn(true), turn(false)], [SessionTurn::Call(2), SessionTurn::Call(0)]);
         assert_eq!(
             [turn(true), turn(false), turn(false)],
             [SessionTurn::Over, SessionTurn::Call(1), SessionTurn::Over]
         );
-        assert_eq!(progress.reached(), 3);
+        assert_eq!(progress.reached_calls(), 3);
         let cursor = ScriptCursor { session: None, made: 5, index: 2, stream_index: Some(1) };
-        assert_eq!(progress.cursors(9, BOTH), (vec![cursor], 0));
+        assert_eq!(progress.session_cursors(9, BOTH), (vec![cursor], 0));
     }
 
     #[test]
     fn without_such_calls_both_kinds_share_one_cursor() {
         let layout = CallLayout { calls: 2, streams_from: None };
         let mut progress = Progress::default();
-        let mut turn = |streamed| progress.turn(None, streamed, None, layout);
+        let mut turn = |streamed| progress.next_turn(None, streamed, None, layout);
         assert_eq!(
             [turn(true), turn(false), turn(true)],
             [SessionTurn::Call(0), SessionTurn::Call(1), SessionTurn::Over]
         );
-        assert_eq!((layout.count(true), layout.count(false)), (2, 2));
+        assert_eq!((layout.call_count(true), layout.call_count(false)), (2, 2));
     }
 
     #[test]
     fn a_call_is_given_back_to_the_list_that_it_is_of() {
         let mut progress = Progress::default();
-        progress.turn(Some("a"), false, None, BOTH);
-        progress.turn(Some("a"), true, None, BOTH);
-        progress.release(Some("a"), 3, BOTH);
-        assert_eq!(progress.reached(), 1);
-        assert_eq!(progress.turn(Some("a"), true, None, BOTH), SessionTurn::Call(2));
-        progress.release(Some("a"), 3, BOTH);
-        progress.consume(Some("a"), 3, BOTH);
-        assert_eq!(progress.turn(Some("a"), true, None, BOTH), SessionTurn::Over);
-        progress.release(Some("a"), 1, BOTH);
-        assert_eq!(progress.turn(Some("a"), false, None, BOTH), SessionTurn::Call(0));
+        progress.next_turn(Some("a"), false, None, BOTH);
+        progress.next_turn(Some("a"), true, None, BOTH);
+        progress.release_call(Some("a"), 3, BOTH);
+        assert_eq!(progress.reached_calls(), 1);
+        assert_eq!(progress.next_turn(Some("a"), true, None, BOTH), SessionTurn::Call(2));
+        progress.release_call(Some("a"), 3, BOTH);
+        progress.consume_call(Some("a"), 3, BOTH);
+        assert_eq!(progress.next_turn(Some("a"), true, None, BOTH), SessionTurn::Over);
+        progress.release_call(Some("a"), 1, BOTH);
+        assert_eq!(progress.next_turn(Some("a"), false, None, BOTH), SessionTurn::Call(0));
     }
 
     #[test]
     fn no_more_sessions_are_told_than_asked_for() {
         let mut progress = Progress::default();
         for name in ["c", "a", "b"] {
-            progress.turn(Some(name), false, Some(2), BOTH);
+            progress.next_turn(Some(name), false, Some(2), BOTH);
         }
-        let (cursors, left_out) = progress.cursors(3, BOTH);
+        let (cursors, left_out) = progress.session_cursors(3, BOTH);
         let names: Vec<_> = cursors.iter().map(|cursor| cursor.session.as_deref()).collect();
         assert_eq!((names, left_out), (vec![None, Some("a"), Some("b")], 1));
         assert_eq!((cursors[1].made, cursors[1].index), (1, 0));

@@ -46,10 +46,13 @@ pub(super) struct ScriptParts {
     pub(super) fixtures: Option<Map<String, Value>>,
 }
 
-pub(super) fn script(text: &[u8], notation: ScriptNotation) -> Result<ScriptParts, ScriptError> {
-    let whole = match value(text, notation).map_err(|why| FieldError::other("", why))? {
+pub(super) fn parse_script(
+    text: &[u8],
+    notation: ScriptNotation,
+) -> Result<ScriptParts, ScriptError> {
+    let whole = match parse_value(text, notation).map_err(|why| FieldError::from_reason("", why))? {
         Value::Array(list) => {
-            let calls = calls(&list, "call")?;
+            let calls = read_calls(&list, "call")?;
             return Ok(ScriptParts { calls, ..ScriptParts::default() });
         }
         Value::Object(file) if file.contains_key("fixtures") => {
@@ -59,14 +62,14 @@ pub(super) fn script(text: &[u8], notation: ScriptNotation) -> Result<ScriptPart
     };
     let expected = "a list of calls, or an object with scripts or rules";
     let top = FieldReader::from_value(&whole, "", expected, STYLE)?;
-    top.only("a script", &TOP)?;
-    let retry = retry(top)?;
-    let (complete, streamed) = (complete(top)?, streamed(top)?);
-    let rules = top.list("rules", "a list of rules")?;
+    top.refuse_unknown("a script", &TOP)?;
+    let retry = read_retry(top)?;
+    let (complete, streamed) = (read_complete_calls(top)?, read_stream_calls(top)?);
+    let rules = top.read_list("rules", "a list of rules")?;
     if complete.is_none() && streamed.is_none() && (rules.is_none() || retry.is_some()) {
         let needed = "expected scripts: a list of calls, each a list of entries; or script: one \
                       such list; or stream_script";
-        return Err(FieldError::other("", needed).into());
+        return Err(FieldError::from_reason("", needed).into());
     }
     let mut calls = complete.unwrap_or_default();
     let streams_from = streamed.is_some().then_some(calls.len());
@@ -77,28 +80,28 @@ pub(super) fn script(text: &[u8], notation: ScriptNotation) -> Result<ScriptPart
 }
 
 /// Reads the calls that answer complete calls and, unless there are others for them, streams.
-fn complete(top: FieldReader<'_>) -> Result<Option<CallEntries>, ScriptError> {
-    let one = top.list("script", "a list of entries")?;
-    let several = top.list("scripts", "a list of calls")?;
+fn read_complete_calls(top: FieldReader<'_>) -> Result<Option<CallEntries>, ScriptError> {
+    let one = top.read_list("script", "a list of entries")?;
+    let several = top.read_list("scripts", "a list of calls")?;
     match (one, several) {
         (Some(_), Some(_)) => {
             let why = "give either script, one call, or scripts, a list of calls";
-            Err(FieldError::other("", why).into())
+            Err(FieldError::from_reason("", why).into())
         }
         (Some(entries), None) => Ok(Some(vec![read_entries(entries.to_vec(), "script")?])),
-        (None, Some(list)) => calls(list, "call").map(Some),
+        (None, Some(list)) => read_calls(list, "call").map(Some),
         (None, None) => Ok(None),
     }
 }
 
 /// Reads the calls that answer streams alone: a list of calls, or the entries of one.
-fn streamed(top: FieldReader<'_>) -> Result<Option<CallEntries>, ScriptError> {
-    let Some(list) = top.list("stream_script", "a list of calls, or of entries")? else {
+fn read_stream_calls(top: FieldReader<'_>) -> Result<Option<CallEntries>, ScriptError> {
+    let Some(list) = top.read_list("stream_script", "a list of calls, or of entries")? else {
         return Ok(None);
     };
     let is_call = |item: &Value| matches!(item, Value::Array(items) if !is_tuple(items));
     match !list.is_empty() && list.iter().all(is_call) {
-        true => calls(list, "stream_script, call").map(Some),
+        true => read_calls(list, "stream_script, call").map(Some),
         false => Ok(Some(vec![read_entries(list.to_vec(), "stream_script")?])),
     }
 }
@@ -110,7 +113,8 @@ fn is_tuple(items: &[Value]) -> bool {
 
 /// Adds what the script says of every answer: the tokens, and the id of the request.
 fn tell_each(top: FieldReader<'_>, calls: &mut CallEntries) -> Result<(), FieldError> {
-    let counts = top.get("usage").map(|counts| response::usage(counts, "usage")).transpose()?;
+    let counts =
+        top.get("usage").map(|counts| response::read_usage(counts, "usage")).transpose()?;
     let facts = counts.map(ScriptEntry::Usage).into_iter();
     let facts = facts.chain(field::request_id(top)?.map(ScriptEntry::RequestId));
     for fact in facts {
@@ -129,7 +133,7 @@ fn tell_each(top: FieldReader<'_>, calls: &mut CallEntries) -> Result<(), FieldE
 ///
 /// # Errors
 /// The reason why it is not one.
-pub fn value(text: &[u8], notation: ScriptNotation) -> Result<Value, String> {
+pub fn parse_value(text: &[u8], notation: ScriptNotation) -> Result<Value, String> {
     match notation {
         ScriptNotation::Json => {
             loomrec_identity::parse(text)
@@ -140,7 +144,7 @@ pub fn value(text: &[u8], notation: ScriptNotation) -> Result<Value, String> {
     }
 }
 
-fn retry(top: FieldReader<'_>) -> FieldResult<RetryPhase> {
+fn read_retry(top: FieldReader<'_>) -> FieldResult<RetryPhase> {
     let failure = match top.get("retry_error") {
         Some(error) => read_failure(error, "retry_error", FailureReason::UNAVAILABLE)?,
         None => ScriptFailure {
@@ -149,28 +153,29 @@ fn retry(top: FieldReader<'_>) -> FieldResult<RetryPhase> {
         },
     };
     let expected = "the number of the first call that is answered, 1 or more";
-    match top.digits("retry_until_call", 1..=u64::MAX, expected)? {
+    match top.read_integer("retry_until_call", 1..=u64::MAX, expected)? {
         Some(until) => Ok(Some(RetryPhase { until, failure })),
         None if top.get("retry_error").is_none() => Ok(None),
-        None => Err(FieldError::other("", "retry_error needs retry_until_call")),
+        None => Err(FieldError::from_reason("", "retry_error needs retry_until_call")),
     }
 }
 
 /// Reads calls. `what` names one in errors, before its number.
-fn calls(list: &[Value], what: &str) -> Result<CallEntries, ScriptError> {
-    let call =
-        |(index, value): (usize, &Value)| entries(&format!("{what} {}", index + 1), value.clone());
+fn read_calls(list: &[Value], what: &str) -> Result<CallEntries, ScriptError> {
+    let call = |(index, value): (usize, &Value)| {
+        read_call_entries(&format!("{what} {}", index + 1), value.clone())
+    };
     list.iter().enumerate().map(call).collect()
 }
 
 /// Reads the entries of a call; `of` names it in errors.
-pub(super) fn entries(of: &str, value: Value) -> Result<Vec<ScriptEntry>, ScriptError> {
+pub(super) fn read_call_entries(of: &str, value: Value) -> Result<Vec<ScriptEntry>, ScriptError> {
     match value {
         Value::Array(list) => read_entries(list, of),
         other => {
             let hint = "a single call is a list in a list, or stands under script";
             let why = format!("expected a list of entries, not {}; {hint}", value_kind(&other));
-            let problem = FieldError::other("", why);
+            let problem = FieldError::from_reason("", why);
             Err(ScriptError { place: format!("{of}: "), problem })
         }
     }

@@ -35,7 +35,7 @@ impl RenderedResponse {
     ///
     /// # Errors
     /// The reason why the scripted call cannot answer this request.
-    pub(super) fn of(
+    pub(super) fn from_entries(
         entries: &[ScriptEntry],
         model: Option<&str>,
         observed: &NormalizedRequest,
@@ -46,23 +46,24 @@ impl RenderedResponse {
         let call = CallContent::new(entries, streamed);
         if let Some(failure) = call.failure {
             let request_id = failure.request_id.as_deref().or(call.request_id);
-            return Ok(Self::failed(failure, observed, shape, (request_id, call.end)));
+            return Ok(Self::from_due_failure(failure, observed, shape, (request_id, call.end)));
         }
         let mut format = response_format_of(observed);
         format.model = model.or(format.model);
         let (chunks, end) = match streamed {
-            true => stream::stream(&call, &format, shape, seed)?,
-            false if call.is_bare() => (raw(&call), ResponseEnd::Complete),
+            true => stream::render_chunks(&call, &format, shape, seed)?,
+            false if call.is_bare() => (raw_chunks(&call), ResponseEnd::Complete),
             false => {
-                let answer = loomrec_provider::whole(&call.parts, &call.rest());
-                let body = loomrec_provider::write(&format, &answer, seed)
+                let answer =
+                    loomrec_provider::whole_answer(&call.parts, &call.answer_without_parts());
+                let body = loomrec_provider::write_answer(&format, &answer, seed)
                     .map_err(|why| why.to_string())?;
                 let chunk = Chunk { at_ms: call.end, data: body.into() };
                 (vec![chunk], ResponseEnd::Complete)
             }
         };
-        let media = if streamed { format.framing.media() } else { format.media() };
-        let mut delivery = delivery(StatusCode::OK, media, chunks, !streamed);
+        let media = if streamed { format.framing.media_type() } else { format.media_type() };
+        let mut delivery = make_draft(StatusCode::OK, media, chunks, !streamed);
         delivery.end = end;
         if let Some(id) = call.request_id {
             let headers = loomrec_provider::request_id_headers(shape, &observed.upstream, id);
@@ -72,16 +73,16 @@ impl RenderedResponse {
     }
 
     /// Returns the failure of a call, due at once.
-    pub(super) fn failure(
+    pub(super) fn from_failure(
         failure: &ScriptFailure,
         observed: &NormalizedRequest,
         shape: Provider,
     ) -> Self {
-        Self::failed(failure, observed, shape, (failure.request_id.as_deref(), 0.0))
+        Self::from_due_failure(failure, observed, shape, (failure.request_id.as_deref(), 0.0))
     }
 
     /// Returns the failure of a call, with the id of the request and the time when it is due.
-    fn failed(
+    fn from_due_failure(
         failure: &ScriptFailure,
         observed: &NormalizedRequest,
         shape: Provider,
@@ -99,27 +100,28 @@ impl RenderedResponse {
                 ..ErrorRequest::new(shape, &observed.upstream, failure.status(shape))
             },
             FailureForm::Malformed => {
-                let chunk = Chunk { at_ms, data: malformed::malformed(&format, streamed) };
-                let media = if streamed { format.framing.media() } else { format.media() };
-                let delivery = delivery(StatusCode::OK, media, vec![chunk], !streamed);
+                let chunk = Chunk { at_ms, data: malformed::unparsable_bytes(&format, streamed) };
+                let media =
+                    if streamed { format.framing.media_type() } else { format.media_type() };
+                let delivery = make_draft(StatusCode::OK, media, vec![chunk], !streamed);
                 return Self { delivery, streamed, withheld: None };
             }
-            FailureForm::Cut(after_ms, cut) => return Self::withheld(cut, at_ms + after_ms),
+            FailureForm::Cut(after_ms, cut) => return Self::from_cut(cut, at_ms + after_ms),
         };
-        let error = error.write();
+        let error = error.write_error();
         let chunks = vec![Chunk { at_ms, data: error.body.into() }];
         let status = StatusCode::from_u16(error.status);
         let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        let mut delivery = delivery(status, "application/json", chunks, true);
+        let mut delivery = make_draft(status, "application/json", chunks, true);
         add_headers(&mut delivery.headers, error.headers);
         Self { delivery, streamed: false, withheld: None }
     }
 
     /// Returns a connection's end in place of an answer. Its delivery only says when.
-    fn withheld(cut: RecordedCut, at_ms: f64) -> Self {
+    fn from_cut(cut: RecordedCut, at_ms: f64) -> Self {
         let chunks = vec![Chunk { at_ms, data: Bytes::new() }];
         let status = StatusCode::INTERNAL_SERVER_ERROR;
-        let mut delivery = delivery(status, "application/json", chunks, false);
+        let mut delivery = make_draft(status, "application/json", chunks, false);
         delivery.end = ResponseEnd::UpstreamAbort(cut);
         Self { delivery, streamed: false, withheld: Some(cut) }
     }
@@ -133,7 +135,7 @@ fn add_headers(headers: &mut HeaderMap, more: Vec<(&'static str, String)>) {
     }
 }
 
-fn delivery(
+fn make_draft(
     status: StatusCode,
     media: &'static str,
     chunks: Vec<Chunk>,
@@ -150,7 +152,7 @@ fn delivery(
 }
 
 /// Returns the raw bytes, which are all of a complete answer.
-fn raw(call: &CallContent<'_>) -> Vec<Chunk> {
+fn raw_chunks(call: &CallContent<'_>) -> Vec<Chunk> {
     let bytes = call.inserts.iter().filter_map(|insert| match insert.what {
         Inserted::Bytes(bytes) => Some(Chunk { at_ms: insert.due, data: bytes.clone() }),
         Inserted::Error(_) => None,

@@ -35,7 +35,7 @@ impl ResponseDraft {
     /// Returns the recorded response without what a client must not take from a recording: headers
     /// that concern more than this answer, and a body where none is allowed. `head` says that it
     /// answers a HEAD.
-    pub fn of(response: RecordedResponse, head: bool) -> Result<Self, String> {
+    pub fn from_response(response: RecordedResponse, head: bool) -> Result<Self, String> {
         let status = StatusCode::from_u16(response.status)
             .ok()
             .filter(|status| !status.is_informational() || status.as_u16() == 101)
@@ -55,7 +55,7 @@ impl ResponseDraft {
         let mut delivery = Self { status, reason, headers, chunks, trailers, end: response.end };
         match bodiless {
             true => delivery.frame_nothing(),
-            false => delivery.frame(),
+            false => delivery.correct_framing(),
         }
         Ok(delivery)
     }
@@ -72,7 +72,7 @@ impl ResponseDraft {
     }
 
     /// Returns all bytes in one piece.
-    fn joined(&self) -> Vec<u8> {
+    fn joined_bytes(&self) -> Vec<u8> {
         self.chunks.iter().flat_map(|chunk| chunk.data.iter().copied()).collect()
     }
 
@@ -98,7 +98,7 @@ impl ResponseDraft {
         max: usize,
     ) -> Result<(), DecodeError> {
         let Some(coding) = encoding::coding_of(&self.headers) else { return Ok(()) };
-        if encoding::accepts(accept, &coding) || self.chunks.is_empty() {
+        if encoding::is_accepted(accept, &coding) || self.chunks.is_empty() {
             return Ok(());
         }
         let pieces: Vec<&[u8]> = self.chunks.iter().map(|chunk| &*chunk.data).collect();
@@ -124,19 +124,19 @@ impl ResponseDraft {
                         delivery only"
                 .to_owned());
         }
-        let bytes = self.joined();
+        let bytes = self.joined_bytes();
         let format = response_format_of(observed);
         let at_ms = self.last_ms();
         let chunk = |data: Vec<u8>| Chunk { at_ms, data: data.into() };
         let (media, chunks) = if observed.call.streamed {
             let events =
                 loomrec_provider::to_stream(&format, &bytes).map_err(|error| error.to_string())?;
-            (format.framing.media(), events.into_iter().map(chunk).collect())
+            (format.framing.media_type(), events.into_iter().map(chunk).collect())
         } else {
-            let framing = Framing::answered(format.operation, self.media(), &bytes);
+            let framing = Framing::from_answer(format.operation, self.media(), &bytes);
             let body =
                 loomrec_provider::to_complete(&format, framing.unwrap_or(format.framing), &bytes);
-            (format.media(), vec![chunk(body.map_err(|error| error.to_string())?)])
+            (format.media_type(), vec![chunk(body.map_err(|error| error.to_string())?)])
         };
         self.headers.insert(http::header::CONTENT_TYPE, HeaderValue::from_static(media));
         if observed.call.streamed {
@@ -152,10 +152,10 @@ impl ResponseDraft {
     /// Puts the events of a recorded stream into the framing that the call asks for, each at the
     /// time when its last byte came. A stream that has this framing already, or an answer that is
     /// no stream, stays as it is.
-    pub fn reframe(&mut self, observed: &NormalizedRequest) -> Result<(), String> {
-        let bytes = self.joined();
+    pub fn change_framing(&mut self, observed: &NormalizedRequest) -> Result<(), String> {
+        let bytes = self.joined_bytes();
         let format = response_format_of(observed);
-        let from = Framing::answered(format.operation, self.media(), &bytes);
+        let from = Framing::from_answer(format.operation, self.media(), &bytes);
         let Some(from) = from.filter(|from| *from != format.framing) else { return Ok(()) };
         let whole = self.end == ResponseEnd::Complete;
         let events =
@@ -173,7 +173,7 @@ impl ResponseDraft {
             Chunk { at_ms, data: data.into() }
         });
         self.chunks = chunks.collect();
-        let media = HeaderValue::from_static(format.framing.media());
+        let media = HeaderValue::from_static(format.framing.media_type());
         self.headers.insert(http::header::CONTENT_TYPE, media);
         self.headers.remove(CONTENT_LENGTH);
         Ok(())
@@ -181,7 +181,7 @@ impl ResponseDraft {
 
     /// Corrects the framing: an announced length becomes the real one, except for a body that was
     /// cut short of it.
-    pub fn frame(&mut self) {
+    pub fn correct_framing(&mut self) {
         let length = self.chunks.iter().map(|chunk| chunk.data.len() as u64).sum();
         let Some(announced) = self.headers.get(CONTENT_LENGTH) else { return };
         let announced = length_of(announced).unwrap_or(0);
@@ -229,7 +229,7 @@ fn length_of(value: &HeaderValue) -> Option<u64> {
 /// Returns the form that a call asks for.
 pub fn response_format_of(observed: &NormalizedRequest) -> ResponseFormat<'_> {
     let request = &observed.request;
-    ResponseFormat::of(&observed.call, &observed.upstream, &request.query, &request.body)
+    ResponseFormat::from_call(&observed.call, &observed.upstream, &request.query, &request.body)
 }
 
 #[cfg(test)]

@@ -35,7 +35,7 @@ fn reframed(
         trailers: HeaderMap::new(),
         end,
     };
-    delivery.reframe(&streamed(query)).map(|()| delivery)
+    delivery.change_framing(&streamed(query)).map(|()| delivery)
 }
 
 fn sent(delivery: &ResponseDraft) -> Vec<(f64, &str)> {
@@ -120,7 +120,7 @@ fn a_compressed_stream_keeps_its_times_when_it_is_decoded() {
     delivery.decode_unless_accepted(None, 1 << 20).unwrap();
     let expected = [(1.0, "data: {\"a\":1}\n\n"), (2.0, "data: {\"b\":2}\n\n")];
     assert_eq!(sent(&delivery), expected);
-    delivery.reframe(&streamed("")).unwrap();
+    delivery.change_framing(&streamed("")).unwrap();
     assert_eq!(sent(&delivery), [(1.0, "[{\"a\":1}"), (2.0, ",\r\n{\"b\":2}]")]);
 }
 
@@ -157,7 +157,7 @@ fn framed(announced: usize, body: &'static str, end: ResponseEnd) -> Option<usiz
         trailers: HeaderMap::new(),
         end,
     };
-    delivery.frame();
+    delivery.correct_framing();
     delivery.headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 

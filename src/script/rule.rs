@@ -11,7 +11,7 @@ use super::entry::ScriptEntry;
 use super::rule_condition::RuleCondition;
 use crate::declared_fault::DeclaredFault;
 use loomrec_dialect::interchange::{FixturePace, RequestContent};
-use loomrec_identity::typed_field::quoted;
+use loomrec_identity::typed_field::quoted_text;
 use loomrec_provider::Answer;
 use loomrec_recording::normalized_request::NormalizedRequest;
 
@@ -142,8 +142,8 @@ impl ScriptRules {
     }
 
     /// Returns the names of the rules that were chosen for no call.
-    pub(super) fn unused(&self) -> Vec<String> {
-        self.with(|progress| {
+    pub(super) fn unused_rule_names(&self) -> Vec<String> {
+        self.with_progress(|progress| {
             let is_unused = |index: &usize| !progress.chosen.contains(index);
             let unused = (0..self.rules.len()).filter(is_unused);
             unused.map(|index| self.rules[index].name.to_string()).collect()
@@ -152,22 +152,22 @@ impl ScriptRules {
 
     /// Starts the counts over, for one session or for all.
     pub(super) fn reset(&self, session: Option<&str>) {
-        self.with(|progress| match session {
+        self.with_progress(|progress| match session {
             None => progress.sessions.clear(),
             Some(name) => drop(progress.sessions.remove(&Some(name.to_owned()))),
         });
     }
 
     /// Returns the rule that answers a call, and counts the call.
-    pub(super) fn claim(&self, request: &NormalizedRequest) -> RuleLookup {
+    pub(super) fn claim_rule(&self, request: &NormalizedRequest) -> RuleLookup {
         if self.rules.is_empty() {
             return RuleLookup::Unanswered;
         }
         let content = RequestContent::read(&request.call, &request.request.body);
-        let holds = |index: &usize| self.rules[*index].when.holds(request, content.as_ref());
+        let holds = |index: &usize| self.rules[*index].when.is_met_by(request, content.as_ref());
         let met: Arc<[usize]> = (0..self.rules.len()).filter(holds).collect();
         let turns = content.map_or(0, |content| content.turns as u64);
-        self.with(|progress| {
+        self.with_progress(|progress| {
             let counts = progress.sessions.entry(request.session.clone()).or_default();
             met.iter().for_each(|index| *counts.met.entry(*index).or_default() += 1);
             let due: Vec<usize> = met
@@ -175,7 +175,7 @@ impl ScriptRules {
                 .copied()
                 .filter(|index| self.rules[*index].is_due(*index, counts))
                 .collect();
-            let Some(rule) = self.choose(&due, turns) else { return RuleLookup::Unanswered };
+            let Some(rule) = self.choose_rule(&due, turns) else { return RuleLookup::Unanswered };
             let nth = self.count_answer(rule, progress, request.session.as_deref());
             let name = Arc::clone(&self.rules[rule].name);
             RuleLookup::Claimed(RuleClaim { rule, name, nth, met: Arc::clone(&met) })
@@ -201,25 +201,25 @@ impl ScriptRules {
 
     /// Gives back what a call has counted, because it was not answered after all. The rules of
     /// fixtures count such calls all the same.
-    pub(super) fn release(&self, session: Option<&str>, claim: &RuleClaim) {
+    pub(super) fn release_claim(&self, session: Option<&str>, claim: &RuleClaim) {
         if self.is_fixture(claim) {
             return;
         }
-        self.with(|progress| {
+        self.with_progress(|progress| {
             let Some(counts) = progress.sessions.get_mut(&session.map(str::to_owned)) else {
                 return;
             };
-            claim.met.iter().for_each(|index| lower(&mut counts.met, *index));
-            lower(&mut counts.answered, claim.rule);
+            claim.met.iter().for_each(|index| decrement_count(&mut counts.met, *index));
+            decrement_count(&mut counts.answered, claim.rule);
         });
     }
 
     /// Undoes [`ScriptRules::release`].
-    pub(super) fn consume(&self, session: Option<&str>, claim: &RuleClaim) {
+    pub(super) fn consume_claim(&self, session: Option<&str>, claim: &RuleClaim) {
         if self.is_fixture(claim) || claim.rule >= self.rules.len() {
             return;
         }
-        self.with(|progress| {
+        self.with_progress(|progress| {
             self.count_answer(claim.rule, progress, session);
             let counts = progress.sessions.entry(session.map(str::to_owned)).or_default();
             claim.met.iter().for_each(|index| *counts.met.entry(*index).or_default() += 1);
@@ -235,7 +235,7 @@ impl ScriptRules {
     /// position that the conversation has reached, before a fixture without one; but a fixture
     /// without one that stands earlier goes before the very position; and the first position to
     /// come only if there is nothing else.
-    fn choose(&self, due: &[usize], turns: u64) -> Option<usize> {
+    fn choose_rule(&self, due: &[usize], turns: u64) -> Option<usize> {
         let turn_of = |index: &usize| self.rules[*index].when.preferred_turn();
         let plain = due.iter().copied().find(|index| turn_of(index).is_none());
         let placed = || due.iter().filter_map(|index| Some((turn_of(index)?, *index)));
@@ -255,17 +255,19 @@ impl ScriptRules {
         let content = content.as_ref();
         let mut looked_at = Vec::new();
         if let Some(user) = content.and_then(|content| content.user.as_deref()) {
-            looked_at.push(format!("last user message {}", quoted(user)));
+            looked_at.push(format!("last user message {}", quoted_text(user)));
         }
         if let Some(input) = content.and_then(|content| content.input.as_deref()) {
-            looked_at.push(format!("input {}", quoted(input)));
+            looked_at.push(format!("input {}", quoted_text(input)));
         }
         let model = request.call.model.as_deref();
-        looked_at.extend(model.map(|model| format!("model {}", quoted(model))));
+        looked_at.extend(model.map(|model| format!("model {}", quoted_text(model))));
         looked_at.push(format!("provider {}", request.call.provider.name()));
         let failing = |rule: &ScriptRule| match &rule.when {
-            RuleCondition::Written(written) => Some(written.failing(request, content).collect()),
-            RuleCondition::Fixture(_) if rule.when.holds(request, content) => Some(Vec::new()),
+            RuleCondition::Written(written) => {
+                Some(written.unmet_conditions(request, content).collect())
+            }
+            RuleCondition::Fixture(_) if rule.when.is_met_by(request, content) => Some(Vec::new()),
             RuleCondition::Fixture(_) => None,
         };
         let rules = self.rules.iter();
@@ -283,7 +285,7 @@ impl ScriptRules {
         format!("{}{nearest}", looked_at.join(", "))
     }
 
-    fn with<T>(&self, work: impl FnOnce(&mut RulesProgress) -> T) -> T {
+    fn with_progress<T>(&self, work: impl FnOnce(&mut RulesProgress) -> T) -> T {
         work(&mut self.progress.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -304,7 +306,7 @@ fn count_of(counts: &BTreeMap<usize, u64>, index: usize) -> u64 {
     counts.get(&index).copied().unwrap_or(0)
 }
 
-fn lower(counts: &mut BTreeMap<usize, u64>, index: usize) {
+fn decrement_count(counts: &mut BTreeMap<usize, u64>, index: usize) {
     if let Some(count) = counts.get_mut(&index) {
         *count = count.saturating_sub(1);
     }

@@ -18,7 +18,7 @@ impl ScriptRule {
     ///
     /// # Errors
     /// The reason why the rule cannot answer this request.
-    pub(super) fn render(
+    pub(super) fn render_answer(
         &self,
         observed: &NormalizedRequest,
         shape: Provider,
@@ -26,18 +26,19 @@ impl ScriptRule {
     ) -> Result<RenderedResponse, String> {
         match &self.answer {
             Some(RuleAnswer::Entries(entries)) => {
-                RenderedResponse::of(entries, None, observed, shape, seed)
+                RenderedResponse::from_entries(entries, None, observed, shape, seed)
             }
             Some(RuleAnswer::Paced { entries, model, pace }) => {
                 let model = model.as_deref();
-                let mut rendered = RenderedResponse::of(entries, model, observed, shape, seed)?;
+                let mut rendered =
+                    RenderedResponse::from_entries(entries, model, observed, shape, seed)?;
                 if rendered.streamed {
                     apply_pace(pace, &mut rendered.delivery);
                 }
                 Ok(rendered)
             }
             Some(RuleAnswer::Vectors(answer)) => {
-                let answer = shared(answer, observed)?;
+                let answer = share_vector(answer, observed)?;
                 let delivery = plain_answer::build(&answer, observed, seed, 0.0)?;
                 Ok(RenderedResponse { delivery, streamed: observed.call.streamed, withheld: None })
             }
@@ -67,7 +68,7 @@ fn apply_pace(pace: &FixturePace, delivery: &mut ResponseDraft) {
 }
 
 /// Gives the one vector of an answer to each text of a request.
-fn shared(answer: &Answer, observed: &NormalizedRequest) -> Result<Answer, String> {
+fn share_vector(answer: &Answer, observed: &NormalizedRequest) -> Result<Answer, String> {
     let mut answer = answer.clone();
     let inputs = response_format_of(observed).inputs.unwrap_or(1);
     if let [vector] = answer.embeddings.as_slice() {

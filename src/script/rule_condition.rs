@@ -4,7 +4,7 @@ use regex::Regex;
 
 use loomrec_dialect::interchange::{FixtureMatch, RequestContent, TurnRule};
 use loomrec_fault::{CallFacts, CallNumbers, LazyBody, RuleMatch};
-use loomrec_identity::typed_field::quoted;
+use loomrec_identity::typed_field::quoted_text;
 use loomrec_recording::normalized_request::NormalizedRequest;
 
 /// The conditions of a rule, apart from the number of the call.
@@ -45,7 +45,7 @@ pub(super) enum TextCondition {
 }
 
 impl TextCondition {
-    fn holds(&self, text: &str) -> bool {
+    fn is_met_by(&self, text: &str) -> bool {
         match self {
             Self::Contains(part) => text.contains(part.as_str()),
             Self::Equals(whole) => text == whole,
@@ -54,26 +54,26 @@ impl TextCondition {
     }
 
     /// Returns the condition in words.
-    fn words(&self) -> String {
+    fn to_words(&self) -> String {
         match self {
-            Self::Contains(part) => format!("contains {}", quoted(part)),
-            Self::Equals(whole) => format!("equals {}", quoted(whole)),
-            Self::Regex(pattern) => format!("matches the regex {}", quoted(pattern.as_str())),
+            Self::Contains(part) => format!("contains {}", quoted_text(part)),
+            Self::Equals(whole) => format!("equals {}", quoted_text(whole)),
+            Self::Regex(pattern) => format!("matches the regex {}", quoted_text(pattern.as_str())),
         }
     }
 }
 
 impl RuleCondition {
     /// Whether a call meets the conditions. `content` is what it says, if it says anything.
-    pub(super) fn holds(
+    pub(super) fn is_met_by(
         &self,
         request: &NormalizedRequest,
         content: Option<&RequestContent>,
     ) -> bool {
         match self {
-            Self::Written(written) => written.failing(request, content).next().is_none(),
+            Self::Written(written) => written.unmet_conditions(request, content).next().is_none(),
             Self::Fixture(fixture) => {
-                content.is_some_and(|content| fixture.holds(content, TurnRule::Preference))
+                content.is_some_and(|content| fixture.is_match(content, TurnRule::Preference))
             }
         }
     }
@@ -89,7 +89,7 @@ impl RuleCondition {
 
 impl WrittenCondition {
     /// Returns the conditions that a call does not meet, in words.
-    pub(super) fn failing<'a>(
+    pub(super) fn unmet_conditions<'a>(
         &'a self,
         request: &'a NormalizedRequest,
         content: Option<&'a RequestContent>,
@@ -104,14 +104,14 @@ impl WrittenCondition {
         ];
         let texts = texts.into_iter().filter_map(|(name, condition, text)| {
             let condition = condition.as_ref()?;
-            let holds = text.is_some_and(|text| condition.holds(text));
-            (!holds).then(|| format!("{name} that {}", condition.words()))
+            let holds = text.is_some_and(|text| condition.is_met_by(text));
+            (!holds).then(|| format!("{name} that {}", condition.to_words()))
         });
         let offers = |tool: &String| content.is_some_and(|content| content.tools.contains(tool));
         let tool = self.tool.as_ref().filter(|tool| !offers(tool));
-        let tool = tool.map(|tool| format!("a tool named {}", quoted(tool)));
+        let tool = tool.map(|tool| format!("a tool named {}", quoted_text(tool)));
         let other = !self.is_met_by(request);
-        let other = other.then(|| clipped(&self.facts.to_json().to_string()));
+        let other = other.then(|| clip_text(&self.facts.to_json().to_string()));
         texts.chain(tool).chain(other)
     }
 
@@ -141,7 +141,7 @@ impl WrittenCondition {
 }
 
 /// Returns a text without what is too long for a message.
-fn clipped(text: &str) -> String {
+fn clip_text(text: &str) -> String {
     match text.char_indices().nth(200) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),

@@ -14,17 +14,17 @@ impl Script {
 
     /// Returns the names of the rules that were chosen for no call.
     pub fn unused_rules(&self) -> Vec<String> {
-        self.rules.unused()
+        self.rules.unused_rule_names()
     }
 
     /// Returns what of the text is not played.
-    pub fn notes(&self) -> &[String] {
+    pub fn unplayed_notes(&self) -> &[String] {
         &self.notes
     }
 
     /// Returns the names of the rules that declare faults, and the types of these.
     pub fn faulty_rules(&self) -> impl Iterator<Item = (&str, String)> {
-        self.rules.iter().filter_map(|rule| Some((&*rule.name, rule.faults.as_ref()?.words())))
+        self.rules.iter().filter_map(|rule| Some((&*rule.name, rule.faults.as_ref()?.type_names())))
     }
 
     /// Returns the faults that rules declare, each with the name under which it is reported.
@@ -38,7 +38,7 @@ impl Script {
     }
 
     /// Returns the rule that answers `observed`. It counts the call.
-    pub fn claim(&self, observed: &NormalizedRequest) -> RuleLookup {
-        self.rules.claim(observed)
+    pub fn claim_rule(&self, observed: &NormalizedRequest) -> RuleLookup {
+        self.rules.claim_rule(observed)
     }
 }

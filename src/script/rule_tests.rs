@@ -113,12 +113,12 @@ fn calls_are_counted_by_rule_and_session_as_the_other_conditions_hold() {
 fn a_claim_that_is_given_back_counts_nothing() {
     let script =
         rules(json!([{ "when": { "user": "a", "call": 1 }, "times": 1, "answer": "first" }]));
-    let RuleLookup::Claimed(claim) = script.claim(&user("a")) else { panic!() };
-    script.release(None, &ScriptTurn::Rule(claim.clone()));
+    let RuleLookup::Claimed(claim) = script.claim_rule(&user("a")) else { panic!() };
+    script.release_turn(None, &ScriptTurn::Rule(claim.clone()));
     assert_eq!(script.unused_rules(), Vec::<String>::new());
     assert_eq!(said(&script, &user("a")).unwrap(), "first");
-    script.release(None, &ScriptTurn::Rule(claim.clone()));
-    script.consume(None, &ScriptTurn::Rule(claim));
+    script.release_turn(None, &ScriptTurn::Rule(claim.clone()));
+    script.consume_turn(None, &ScriptTurn::Rule(claim));
     assert!(said(&script, &user("a")).is_err());
 }
 
@@ -206,8 +206,8 @@ fn fixtures_of_a_sequence_share_one_count_which_is_never_given_back() {
     };
     let script = fixtures(json!([one(1), one(0), fixture(json!({ "userMessage": "b" }), "b")]));
     assert_eq!(said(&script, &user("a")).unwrap(), "0");
-    let RuleLookup::Claimed(claim) = script.claim(&user("a")) else { panic!() };
-    script.release(None, &ScriptTurn::Rule(claim));
+    let RuleLookup::Claimed(claim) = script.claim_rule(&user("a")) else { panic!() };
+    script.release_turn(None, &ScriptTurn::Rule(claim));
     let why = said(&script, &user("a")).unwrap_err();
     assert!(why.contains("rule fixture#1 holds, but not for this call"), "{why}");
     assert_eq!(script.unused_rules(), ["fixture#3"]);
@@ -257,7 +257,7 @@ fn what_of_a_fixture_file_is_not_played_is_named() {
         { "match": { "inputText": "a" }, "response": { "embedding": [0.5] } },
     ]));
     assert_eq!(script.rule_count(), 2);
-    let notes = script.notes().join("\n");
+    let notes = script.unplayed_notes().join("\n");
     for part in [
         "fixture 1 (its answer is not text (image)",
         "fixture 2 (its context",

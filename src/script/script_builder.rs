@@ -9,7 +9,7 @@ use super::notation::{ScriptError, ScriptNotation};
 use super::read::{self, ScriptParts};
 use super::rule::ScriptRule;
 use super::rule_reader;
-use loomrec_identity::typed_field::{FieldError, quoted};
+use loomrec_identity::typed_field::{FieldError, quoted_text};
 
 /// A script that is read from its files, one after the other. Their rules are tried in that order.
 #[derive(Debug, Default)]
@@ -33,17 +33,17 @@ impl ScriptBuilder {
     /// # Errors
     /// The text is not a script, or has what only one file can have. The error says which call, rule
     /// or fixture of the file is wrong, and what was expected.
-    pub fn add(&mut self, text: &[u8], notation: ScriptNotation) -> Result<(), ScriptError> {
+    pub fn add_file(&mut self, text: &[u8], notation: ScriptNotation) -> Result<(), ScriptError> {
         let ScriptParts { calls, streams_from, retry, rules, fixtures } =
-            read::script(text, notation)?;
+            read::parse_script(text, notation)?;
         let rules = match fixtures {
             Some(file) => {
-                let read = self.fixtures.read(&file)?;
+                let read = self.fixtures.read_fixtures(&file)?;
                 self.notes.extend(read.notes);
                 read.rules
             }
             None => {
-                let read = rule_reader::rules(&rules, self.written)?;
+                let read = rule_reader::read_rules(&rules, self.written)?;
                 self.written += read.len();
                 read
             }
@@ -55,7 +55,7 @@ impl ScriptBuilder {
         if std::mem::replace(&mut self.has_calls, true) {
             let why = "another file has calls as well, and only one has a place in their order: \
                        write the calls into one file";
-            return Err(FieldError::other("", why).into());
+            return Err(FieldError::from_reason("", why).into());
         }
         (self.calls, self.streams_from, self.retry) = (calls, streams_from, retry);
         Ok(())
@@ -64,9 +64,9 @@ impl ScriptBuilder {
     fn add_rules(&mut self, rules: Vec<ScriptRule>) -> Result<(), ScriptError> {
         for rule in rules {
             if !self.names.insert(Arc::clone(&rule.name)) {
-                let name = quoted(&rule.name);
+                let name = quoted_text(&rule.name);
                 let why = format!("another file has a rule named {name}: rename one");
-                return Err(FieldError::other("rules", why).into());
+                return Err(FieldError::from_reason("rules", why).into());
             }
             self.rules.push(rule);
         }

@@ -49,7 +49,7 @@ fn text(response: &ScriptedResponse) -> String {
 
 fn read(response: &ScriptedResponse, observed: &NormalizedRequest) -> Answer {
     let framing = response.rendered.streamed.then_some(loomrec_provider::Framing::Sse);
-    loomrec_provider::read(observed.call.operation, framing, &body(response)).unwrap()
+    loomrec_provider::read_answer(observed.call.operation, framing, &body(response)).unwrap()
 }
 
 const FULL: &str = r#"[[
@@ -187,7 +187,10 @@ fn the_cursor_moves_on_before_an_entry_is_looked_at_and_each_session_has_its_own
     let listed = observed("/v1/models", &json!({}));
     let why = script.answer(&listed, Provider::OPEN_AI, RuleLookup::Pending).unwrap_err();
     assert!(matches!(why, NoScriptedResponse::Unfit { call: 1, .. }), "{why}");
-    assert_eq!((script.left(), answer(&script, &chat(false)).turn), (1, Some(ScriptTurn::Call(2))));
+    assert_eq!(
+        (script.unreached_calls(), answer(&script, &chat(false)).turn),
+        (1, Some(ScriptTurn::Call(2)))
+    );
     let why = script.answer(&chat(false), Provider::OPEN_AI, RuleLookup::Pending).unwrap_err();
     assert_eq!(why, NoScriptedResponse::UsedUp { calls: 2 });
     assert!(why.to_string().starts_with("no scripted response"), "{why}");

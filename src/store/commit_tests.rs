@@ -7,10 +7,10 @@ fn commit_after(folder: &Folder, between: impl FnOnce()) -> CommitOutcome {
     let log = folder.dir.path().join("moved.log");
     folder.log(&log, &[(step("b"), true, entry("2", "t2"))]);
     let (disk, log) = (Disk::real(), File::open(&log).unwrap());
-    let next = prepare(&folder.paths, &disk, None, &log, &[]).unwrap();
+    let next = prepare_compaction(&folder.paths, &disk, None, &log, &[]).unwrap();
     between();
     let mut lock = RecordingLock::new(&folder.paths.lock, &disk);
-    let committed = commit(&folder.paths, &disk, &mut lock, &next).unwrap();
+    let committed = commit_compaction(&folder.paths, &disk, &mut lock, &next).unwrap();
     next.staged.unwrap().discard(&disk);
     committed
 }

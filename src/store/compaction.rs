@@ -19,7 +19,7 @@ use super::lock::{self, RecordingLock};
 use super::log::{self, FramePlace, HEAD};
 use super::merge::{LogMerge, TakeReplacement};
 use super::paths::RecordingPaths;
-use super::rotation::{KnownLog, RotatedLog, keep_damaged, rotate};
+use super::rotation::{KnownLog, RotatedLog, keep_damaged, rotate_log};
 use super::run::note_target;
 use super::sidecars;
 use super::snapshot::RecordingSnapshot;
@@ -69,18 +69,18 @@ pub(super) struct CompactionResult {
 /// # Errors
 /// The lock cannot be taken, the recording or a log cannot be used, or the storage fails.
 /// Everything is then where it was, or where the next compaction finds it.
-pub(super) fn run(
+pub(super) fn compact_with_rules(
     paths: &RecordingPaths,
     disk: &Disk,
     rules: &IdentityRules,
     wait: bool,
     known: Option<KnownLog>,
 ) -> Result<CompactionResult, StoreError> {
-    compact(paths, disk, Some(rules), wait, known)
+    compact_log(paths, disk, Some(rules), wait, known)
 }
 
 /// The same. Without `rules`, those of the log or the recording apply.
-pub(super) fn compact(
+pub(super) fn compact_log(
     paths: &RecordingPaths,
     disk: &Disk,
     rules: Option<&IdentityRules>,
@@ -92,7 +92,7 @@ pub(super) fn compact(
     let mut done = CompactionResult::default();
     loop {
         let leftover = sidecars::is_at(&paths.folding)?;
-        match rotate(paths, disk, &mut lock, known)? {
+        match rotate_log(paths, disk, &mut lock, known)? {
             RotatedLog::Nothing => return Ok(done),
             RotatedLog::Busy if wait && Instant::now() < deadline => thread::sleep(PAUSE),
             RotatedLog::Busy if wait => {
@@ -108,7 +108,8 @@ pub(super) fn compact(
             }
             RotatedLog::Folding { file, notes } => {
                 done.notes.extend(notes);
-                let (next, written, notes) = one(paths, disk, rules, &mut lock, &file)?;
+                let (next, written, notes) =
+                    compact_moved_log(paths, disk, rules, &mut lock, &file)?;
                 done.compacted_entries += next.entries;
                 done.notes.extend(notes);
                 done.replacements.extend(next.replacements);
@@ -126,19 +127,19 @@ pub(super) fn compact(
 
 /// Compacts the log that was moved. Returns what was done, and the file that took the recording's
 /// place. Entries that cannot be read are set aside, so that they do not block the others for ever.
-fn one(
+fn compact_moved_log(
     paths: &RecordingPaths,
     disk: &Disk,
     rules: Option<&IdentityRules>,
     lock: &mut RecordingLock,
     log: &File,
 ) -> Result<(StagedCompaction, Option<FileVersion>, Vec<StoreEvent>), StoreError> {
-    let at_log = |source| StoreError::read(paths.folding.clone(), source);
+    let at_log = |source| StoreError::read_failed(paths.folding.clone(), source);
     let mut aside = Vec::new();
     for _ in 0..TRIES {
-        let next = match prepare(paths, disk, rules, log, &aside) {
+        let next = match prepare_compaction(paths, disk, rules, log, &aside) {
             Err(error @ StoreError::Log { .. }) if aside.is_empty() => {
-                aside = unreadable(log).map_err(at_log)?;
+                aside = unreadable_frames(log).map_err(at_log)?;
                 if aside.is_empty() {
                     return Err(error);
                 }
@@ -147,7 +148,7 @@ fn one(
             next => next?,
         };
         let (done, note) = match keep_aside(paths, disk, log, &aside) {
-            Ok(note) => (commit(paths, disk, lock, &next), note),
+            Ok(note) => (commit_compaction(paths, disk, lock, &next), note),
             Err(error) => (Err(error), None),
         };
         if let Ok(CommitOutcome::As(written)) = done {
@@ -165,7 +166,7 @@ fn one(
         done?;
     }
     let source = io::Error::other("others keep replacing it");
-    Err(StoreError::write(paths.target.clone(), source))
+    Err(StoreError::write_failed(paths.target.clone(), source))
 }
 
 /// The outcome of a commit.
@@ -190,25 +191,27 @@ struct StagedCompaction {
     staged: Option<StagedFile>,
 }
 
-fn prepare(
+fn prepare_compaction(
     paths: &RecordingPaths,
     disk: &Disk,
     rules: Option<&IdentityRules>,
     log: &File,
     aside: &[FramePlace],
 ) -> Result<StagedCompaction, StoreError> {
-    let source = RecordingSnapshot::compacting(paths, log, aside)?;
-    let failed = |source| StoreError::read(paths.target.clone(), source);
+    let source = RecordingSnapshot::for_compaction(paths, log, aside)?;
+    let failed = |source| StoreError::read_failed(paths.target.clone(), source);
     let before = match &source {
-        Some(source) => source.version().map_err(failed)?,
+        Some(source) => source.file_version().map_err(failed)?,
         // The log is empty, so nothing was read.
-        None => paths.version()?,
+        None => paths.file_version()?,
     };
     let staged = match &source {
-        Some(source) if !source.plan.is_empty() => Some(stage(paths, disk, rules, source)?),
+        Some(source) if !source.plan.is_empty() => {
+            Some(write_staged_file(paths, disk, rules, source)?)
+        }
         _ => None,
     };
-    let entries = source.as_ref().map_or(0, RecordingSnapshot::logged);
+    let entries = source.as_ref().map_or(0, RecordingSnapshot::logged_count);
     let plan = source.map(|source| source.plan).unwrap_or_default();
     let LogMerge { failures, replacements, .. } = plan;
     Ok(StagedCompaction { entries, failures, replacements, before, staged })
@@ -221,19 +224,19 @@ fn keep_aside(
     log: &File,
     frames: &[FramePlace],
 ) -> Result<Option<StoreEvent>, StoreError> {
-    let range = |frame: &FramePlace| frame.at - HEAD as u64..frame.end();
+    let range = |frame: &FramePlace| frame.at - HEAD as u64..frame.end_offset();
     let ranges: Vec<_> = frames.iter().map(range).collect();
     keep_damaged(paths, disk, log, &ranges)
 }
 
 /// Writes the new text beside its place.
-fn stage(
+fn write_staged_file(
     paths: &RecordingPaths,
     disk: &Disk,
     rules: Option<&IdentityRules>,
     source: &RecordingSnapshot,
 ) -> Result<StagedFile, StoreError> {
-    let rules = rules.or(source.rules()).unwrap_or(source.outline.meta().rules()).clone();
+    let rules = rules.or(source.log_rules()).unwrap_or(source.outline.meta().rules()).clone();
     let theirs = source.outline.meta().rules();
     if !theirs.makes_keys_of(&rules) && source.outline.count_names() > 0 {
         return Err(StoreError::other_rules(&paths.target, &rules, theirs));
@@ -241,32 +244,32 @@ fn stage(
     let rules = rules.with_keyless_rules_of(theirs);
     // Only the process that compacts writes this file, so it needs no unique name.
     let terms = StageTerms { disk, rules: Some(&rules), tag: FOLD };
-    StagedFile::write(source, &paths.target, terms)
+    StagedFile::write_beside(source, &paths.target, terms)
 }
 
 /// Puts the new text in place of the old one, if that is still the version that was read, and
 /// removes the log.
-fn commit(
+fn commit_compaction(
     paths: &RecordingPaths,
     disk: &Disk,
     lock: &mut RecordingLock,
     next: &StagedCompaction,
 ) -> Result<CommitOutcome, StoreError> {
     let _guard = lock.acquire(lock::WAIT)?;
-    if paths.version()? != next.before {
+    if paths.file_version()? != next.before {
         return Ok(CommitOutcome::Stale);
     }
     let mut written = next.before;
     if let Some(staged) = &next.staged {
         // Noted before the file is in its place: a file that is there later may be another
         // process's already.
-        written = staged.version()?;
-        note_target(&paths.run, disk, written.map(FileVersion::id))
-            .map_err(|source| StoreError::write(&paths.run, source))?;
-        staged.commit(disk)?;
+        written = staged.file_version()?;
+        note_target(&paths.run, disk, written.map(FileVersion::file_id))
+            .map_err(|source| StoreError::write_failed(&paths.run, source))?;
+        staged.put_in_place(disk)?;
     }
     disk.remove_if_there(&paths.folding)
-        .map_err(|source| StoreError::write(paths.folding.clone(), source))?;
+        .map_err(|source| StoreError::write_failed(paths.folding.clone(), source))?;
     Ok(CommitOutcome::As(written))
 }
 
@@ -277,10 +280,10 @@ const FOLD: &str = "fold";
 ///
 /// # Errors
 /// The log cannot be read.
-fn unreadable(log: &File) -> io::Result<Vec<FramePlace>> {
+fn unreadable_frames(log: &File) -> io::Result<Vec<FramePlace>> {
     let mut found = Vec::new();
-    for frame in log::scan(log)?.frames {
-        if log_codec::unpack(&log::payload(log, frame)?).is_err() {
+    for frame in log::scan_frames(log)?.frames {
+        if log_codec::unpack_entry(&log::read_payload(log, frame)?).is_err() {
             found.push(frame);
         }
     }

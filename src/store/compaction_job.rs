@@ -7,7 +7,7 @@ use foldhash::HashSet;
 use super::compaction::{self, CompactionResult, FileReplacement};
 use super::disk::Disk;
 use super::error::StoreError;
-use super::log::{NameFingerprint, fingerprint};
+use super::log::{NameFingerprint, name_fingerprint};
 use super::paths::RecordingPaths;
 use super::reader::Recording;
 use super::rotation::KnownLog;
@@ -43,16 +43,22 @@ pub(super) struct CompactionDone {
 impl CompactionJob {
     /// Does the work. Blocks until it is done.
     pub(super) fn run(self) -> CompactionDone {
-        let result = compaction::run(&self.paths, &self.disk, &self.rules, self.wait, self.known);
+        let result = compaction::compact_with_rules(
+            &self.paths,
+            &self.disk,
+            &self.rules,
+            self.wait,
+            self.known,
+        );
         let present = || {
-            let version = self.paths.version().ok()?;
+            let version = self.paths.file_version().ok()?;
             Some(FileReplacement { read: version, written: version })
         };
         // If there was nothing to compact, it is what is there now.
         let replaced = |done: &CompactionResult| done.replaced.or_else(present);
         let replaced = result.as_ref().ok().and_then(replaced);
         let gone = match (&result, self.check) {
-            (Ok(_), Some(check)) => gone(&self.path, check),
+            (Ok(_), Some(check)) => missing_names(&self.path, check),
             _ => Vec::new(),
         };
         CompactionDone { result, replaced, gone }
@@ -61,23 +67,23 @@ impl CompactionJob {
 
 /// Returns which of these names a recording does not hold. A recording that cannot be read is
 /// reported as an error elsewhere.
-fn gone(path: &Path, mut check: HashSet<NameFingerprint>) -> Vec<NameFingerprint> {
-    let Some(now) = names(path) else { return Vec::new() };
+fn missing_names(path: &Path, mut check: HashSet<NameFingerprint>) -> Vec<NameFingerprint> {
+    let Some(now) = recorded_names(path) else { return Vec::new() };
     check.retain(|name| !now.contains(name));
     check.into_iter().collect()
 }
 
 /// Returns the names that a recording holds; none if it does not exist, `None` if it cannot be
 /// read.
-pub(super) fn names(path: &Path) -> Option<HashSet<NameFingerprint>> {
+pub(super) fn recorded_names(path: &Path) -> Option<HashSet<NameFingerprint>> {
     match Recording::open_to_inspect(path) {
-        Ok(recording) => Some(recording.names().map(|name| fingerprint(&name)).collect()),
+        Ok(recording) => Some(recording.names().map(|name| name_fingerprint(&name)).collect()),
         Err(StoreError::Missing { .. }) => Some(HashSet::default()),
         Err(_) => None,
     }
 }
 
 /// Returns half of a fingerprint, which is enough to tell the names of one recording apart.
-pub(super) fn short(name: NameFingerprint) -> u64 {
+pub(super) fn half_fingerprint(name: NameFingerprint) -> u64 {
     (name >> 64) as u64
 }

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use super::*;
 use crate::disk::failing::{DiskFailure, Plan};
-use crate::log::{self, fingerprint};
-use crate::reader::{Recording, load};
+use crate::log::{self, name_fingerprint};
+use crate::reader::{Recording, load_recording};
 use loomrec_identity::{JsonPointer, RequestKey};
 use loomrec_recording::{Entry, EntryName, RecordingDocument, format, log_codec};
 use proptest::prelude::*;
@@ -25,7 +25,7 @@ impl Folder {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("r.json");
-        let paths = RecordingPaths::of(&path).unwrap().with_state_folder();
+        let paths = RecordingPaths::from_path(&path).unwrap().with_state_folder();
         Self { dir, path, paths }
     }
 
@@ -37,17 +37,17 @@ impl Folder {
 
     fn log(&self, at: &Path, frames: &[(EntryName, bool, Entry)]) {
         let mut bytes = Vec::new();
-        log::begin(&IdentityRules::default(), &Default::default(), &mut bytes).unwrap();
+        log::write_first_frame(&IdentityRules::default(), &Default::default(), &mut bytes).unwrap();
         for (name, first, entry) in frames {
-            let payload = log_codec::pack(name, *first, entry);
-            log::frame(fingerprint(name), &payload, &mut bytes).unwrap();
+            let payload = log_codec::pack_entry(name, *first, entry);
+            log::write_frame(name_fingerprint(name), &payload, &mut bytes).unwrap();
         }
         let mut file = fs::File::options().create(true).append(true).open(at).unwrap();
         file.write_all(&bytes).unwrap();
     }
 
     fn compact(&self) -> Result<CompactionResult, StoreError> {
-        run(&self.paths, &Disk::real(), &IdentityRules::default(), true, None)
+        compact_with_rules(&self.paths, &Disk::real(), &IdentityRules::default(), true, None)
     }
 
     fn text(&self) -> String {
@@ -67,7 +67,7 @@ pub(super) fn view(path: &Path) -> View {
     let recording = match Recording::open_to_inspect(path) {
         Ok(recording) => recording,
         Err(StoreError::Missing { .. }) => return view,
-        Err(error) => panic!("{}", error.chain()),
+        Err(error) => panic!("{}", error.error_chain()),
     };
     for stored in recording.entries() {
         let stored = stored.unwrap();
@@ -77,13 +77,13 @@ pub(super) fn view(path: &Path) -> View {
             stored.entry.content.clone().unwrap_or_default(),
         ));
         assert_eq!(takes.len(), stored.take);
-        assert_eq!(recording.entry(&stored.place).unwrap(), stored.entry);
+        assert_eq!(recording.read_entry(&stored.place).unwrap(), stored.entry);
     }
     view
 }
 
 fn step(id: &str) -> EntryName {
-    EntryName::step(id).unwrap()
+    EntryName::from_step_id(id).unwrap()
 }
 
 fn hash(digit: &str) -> EntryName {
@@ -110,7 +110,7 @@ fn untouched_entries_keep_their_very_text() {
     let rest = "  \"a\": {\"content\" :\"\\u00e9\"},\n  \"b\": {\n    \"content\": \"new\"\n  },\n  \"c\": {\n    \"content\": \"more\"\n  }\n}\n";
     assert_eq!(folder.text(), format!("{meta},\n{rest}"));
     assert_eq!(folder.names(), ["r.json", "r.json.lock"]);
-    assert!(load(&folder.path).unwrap().is_loomrec());
+    assert!(load_recording(&folder.path).unwrap().is_loomrec());
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn unreadable_earlier_take_is_an_error_and_everything_stays() {
     assert!(folder.paths.folding.exists());
     fs::write(&folder.path, "{}").unwrap();
     assert_eq!(folder.compact().unwrap().compacted_entries, 1);
-    assert_eq!(load(&folder.path).unwrap().len(), 1);
+    assert_eq!(load_recording(&folder.path).unwrap().len(), 1);
 }
 
 #[test]
@@ -160,11 +160,11 @@ fn other_rules_are_refused_unless_the_file_has_no_entry() {
     let folder = Folder::with("{\"a\": {}}");
     folder.log(&folder.paths.log, &[(step("b"), false, entry("x", "t"))]);
     let rules = IdentityRules::new(vec![JsonPointer::parse("/seed").unwrap()]);
-    let error = run(&folder.paths, &Disk::real(), &rules, true, None).unwrap_err();
+    let error = compact_with_rules(&folder.paths, &Disk::real(), &rules, true, None).unwrap_err();
     assert!(matches!(error, StoreError::OtherRules { .. }), "{error}");
     fs::write(&folder.path, "{}").unwrap();
-    run(&folder.paths, &Disk::real(), &rules, true, None).unwrap();
-    assert_eq!(load(&folder.path).unwrap().meta().rules(), &rules);
+    compact_with_rules(&folder.paths, &Disk::real(), &rules, true, None).unwrap();
+    assert_eq!(load_recording(&folder.path).unwrap().meta().rules(), &rules);
 }
 
 #[test]
@@ -185,11 +185,15 @@ fn fold_of_someone_alive_is_left_to_him() {
     folder.log(&folder.paths.folding, &[(step("a"), true, entry("1", "t1"))]);
     let held = fs::File::open(&folder.paths.folding).unwrap();
     assert!(crate::lock::try_lock(&held).unwrap());
-    let done = run(&folder.paths, &Disk::real(), &IdentityRules::default(), false, None).unwrap();
+    let done =
+        compact_with_rules(&folder.paths, &Disk::real(), &IdentityRules::default(), false, None)
+            .unwrap();
     assert_eq!((done.compacted_entries, done.left), (0, true));
     let waiter = {
         let paths = folder.paths.clone();
-        thread::spawn(move || run(&paths, &Disk::real(), &IdentityRules::default(), true, None))
+        thread::spawn(move || {
+            compact_with_rules(&paths, &Disk::real(), &IdentityRules::default(), true, None)
+        })
     };
     drop(held);
     assert_eq!(waiter.join().unwrap().unwrap().compacted_entries, 1);
@@ -214,15 +218,18 @@ fn what_a_dead_recorder_left_is_told_by_readers_and_merged_by_who_changes_it() {
     let folder = Folder::new();
     folder.log(&folder.paths.log, &[(step("a"), true, entry("1", "t1"))]);
     let recording = Recording::open(&folder.path).unwrap();
-    assert!(matches!(recording.notes(), [StoreEvent::Unmerged { entries: 1, .. }]));
+    assert!(matches!(recording.opening_events(), [StoreEvent::Unmerged { entries: 1, .. }]));
     assert_eq!(recording.names().collect::<Vec<_>>(), [step("a")]);
     assert_eq!(folder.names(), ["r.json.log"]);
     assert!(matches!(Recording::open_reviewed(&folder.path), Err(StoreError::Unmerged { .. })));
     let merged = Recording::open_merged(&folder.path).unwrap();
-    assert_eq!(merged.notes(), [StoreEvent::Compacted { path: folder.path.clone(), entries: 1 }]);
+    assert_eq!(
+        merged.opening_events(),
+        [StoreEvent::Compacted { path: folder.path.clone(), entries: 1 }]
+    );
     assert_eq!(merged.names().collect::<Vec<_>>(), [step("a")]);
     assert_eq!(folder.names(), ["r.json"]);
-    assert!(Recording::open(&folder.path).unwrap().notes().is_empty());
+    assert!(Recording::open(&folder.path).unwrap().opening_events().is_empty());
     // A live recorder compacts its log itself.
     folder.log(&folder.paths.log, &[(step("b"), true, entry("2", "t2"))]);
     fs::write(&folder.paths.lock, "").unwrap();
@@ -230,7 +237,7 @@ fn what_a_dead_recorder_left_is_told_by_readers_and_merged_by_who_changes_it() {
     fs2::FileExt::lock_shared(&alive).unwrap();
     for open in [Recording::open_merged, Recording::open, Recording::open_reviewed] {
         let recording = open(&folder.path).unwrap();
-        assert!(recording.notes().is_empty() && folder.paths.log.exists());
+        assert!(recording.opening_events().is_empty() && folder.paths.log.exists());
         assert_eq!(recording.entries().count(), 2);
     }
 }
@@ -243,7 +250,7 @@ fn open_recording_stays_as_it_was_when_it_is_replaced() {
     folder.compact().unwrap();
     let stored = recording.entries().next().unwrap().unwrap();
     assert_eq!(stored.entry.content.as_deref(), Some("1"));
-    assert_eq!(recording.entry(&stored.place).unwrap(), stored.entry);
+    assert_eq!(recording.read_entry(&stored.place).unwrap(), stored.entry);
     fs::write(&folder.path, "{").unwrap();
     assert_eq!(recording.entries().count(), 1);
 }
@@ -281,14 +288,14 @@ fn errors_of_a_file_are_those_of_its_text() {
     ] {
         let folder = Folder::with(text);
         let expected = format::parse(text.as_bytes()).unwrap_err();
-        match load(&folder.path).unwrap_err() {
+        match load_recording(&folder.path).unwrap_err() {
             StoreError::Format { problem, .. } => assert_eq!(*problem, expected, "{text}"),
             other => panic!("{text}: {other}"),
         }
     }
     let folder = Folder::new();
     fs::write(&folder.path, b"{\"a\":\n \"\xff\"}").unwrap();
-    let error = load(&folder.path).unwrap_err().to_string();
+    let error = load_recording(&folder.path).unwrap_err().to_string();
     assert!(error.contains("line 2, column 3: the bytes are not UTF-8"), "{error}");
 }
 
@@ -299,13 +306,13 @@ fn any_frame() -> impl Strategy<Value = (EntryName, bool, Entry)> {
 }
 
 fn written(cassette: &RecordingDocument) -> String {
-    String::from_utf8(format::write(cassette)).unwrap()
+    String::from_utf8(format::write_document(cassette)).unwrap()
 }
 
 fn cassette_of(frames: &[(EntryName, bool, Entry)]) -> RecordingDocument {
     let mut cassette = RecordingDocument::default();
     for (name, first, entry) in frames {
-        cassette.record(name.clone(), entry.clone(), *first);
+        cassette.record_take(name.clone(), entry.clone(), *first);
     }
     cassette
 }
@@ -354,7 +361,7 @@ proptest! {
             folder.log(&folder.paths.log, &logged);
             let before = view(&folder.path);
             let plan = Plan::new(at, how);
-            let _ = run(&folder.paths, &Disk::failing(&plan), &IdentityRules::default(), true, None);
+            let _ = compact_with_rules(&folder.paths, &Disk::failing(&plan), &IdentityRules::default(), true, None);
             prop_assert_eq!(&view(&folder.path), &before);
             let failed = plan.has_failed();
             folder.compact().unwrap();
@@ -369,21 +376,21 @@ proptest! {
 
 #[test]
 fn entry_that_cannot_be_read_is_set_aside_and_the_rest_is_folded() {
-    let whole = log_codec::pack(&step("c"), true, &entry("3", ""));
+    let whole = log_codec::pack_entry(&step("c"), true, &entry("3", ""));
     let longer = [&whole[..], b"?"].concat();
     for (unreadable, readers_pass_it) in [(&b"no entry"[..], true), (&longer[..], false)] {
         let folder = Folder::new();
         let log = &folder.paths.log;
         folder.log(log, &[(step("a"), true, entry("1", ""))]);
         let mut frame = Vec::new();
-        log::frame(fingerprint(&step("c")), unreadable, &mut frame).unwrap();
+        log::write_frame(name_fingerprint(&step("c")), unreadable, &mut frame).unwrap();
         fs::File::options().append(true).open(log).unwrap().write_all(&frame).unwrap();
         folder.log(log, &[(step("b"), true, entry("2", ""))]);
         if readers_pass_it {
             assert_eq!(view(&folder.path).into_keys().collect::<Vec<_>>(), ["a", "b"]);
         }
         let done = folder.compact().unwrap();
-        let aside = folder.paths.torn(1);
+        let aside = folder.paths.torn_tail(1);
         assert_eq!((done.compacted_entries, done.left), (2, false));
         let [StoreEvent::Damaged { aside: at, .. }] = &done.notes[..] else { panic!() };
         assert_eq!(*at, aside);

@@ -53,7 +53,7 @@ impl BackgroundCompactor {
     pub(super) fn run(mut self, tasks: &Receiver<CompactorTask>) -> Self {
         self.report_notes();
         loop {
-            match self.next(tasks) {
+            match self.next_task(tasks) {
                 Some(CompactorTask::Appended) => self.report_notes(),
                 Some(CompactorTask::Done(done, took)) => self.finish_compaction(*done, took),
                 Some(CompactorTask::Stop) => break,
@@ -69,14 +69,15 @@ impl BackgroundCompactor {
         self
     }
 
-    fn appender(&self) -> MutexGuard<'_, RecordingAppender> {
+    fn lock_appender(&self) -> MutexGuard<'_, RecordingAppender> {
         self.appender.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the next task; `None` if a compaction is due.
-    fn next(&self, tasks: &Receiver<CompactorTask>) -> Option<CompactorTask> {
+    fn next_task(&self, tasks: &Receiver<CompactorTask>) -> Option<CompactorTask> {
         loop {
-            let due = if self.running.is_none() { self.appender().compaction_due() } else { None };
+            let due =
+                if self.running.is_none() { self.lock_appender().compaction_due() } else { None };
             let Some(due) = due else {
                 // The compactor holds a sender itself, so this ends only with a task.
                 return Some(tasks.recv().unwrap_or(CompactorTask::Stop));
@@ -97,7 +98,7 @@ impl BackgroundCompactor {
 
     /// Starts a compaction on a separate thread.
     fn start_compaction(&mut self) {
-        let job = self.appender().start_compaction();
+        let job = self.lock_appender().start_compaction();
         let tasks = self.tasks.clone();
         let thread = std::thread::Builder::new().name("loomrec-fold".to_owned()).spawn(move || {
             // The traffic comes first.
@@ -110,7 +111,7 @@ impl BackgroundCompactor {
         match thread {
             Ok(thread) => self.running = Some(thread),
             Err(error) => {
-                self.appender().compaction_refused();
+                self.lock_appender().compaction_refused();
                 self.report_failure(format!(
                     "failed to start a thread to compact the log: {error}"
                 ));
@@ -120,14 +121,14 @@ impl BackgroundCompactor {
 
     fn finish_compaction(&mut self, done: CompactionDone, took: Duration) {
         self.join_running();
-        let done = self.appender().compaction_done(done);
+        let done = self.lock_appender().compaction_done(done);
         match done {
             Ok(_) => {
                 self.reported.clear();
                 (self.on_event)(AppenderEvent::Compacted(took));
             }
             Err(error @ StoreError::Gone { .. }) => self.report_loss(&error),
-            Err(error) => self.report_failure(error.chain()),
+            Err(error) => self.report_failure(error.error_chain()),
         }
         self.report_notes();
     }
@@ -144,7 +145,7 @@ impl BackgroundCompactor {
     /// # Errors
     /// As for [`RecordingAppender::close`]. [`StoreError::Gone`] is reported as an event instead.
     pub(super) fn close_recording(&mut self) -> Result<(), StoreError> {
-        let closed = self.appender().close();
+        let closed = self.lock_appender().close();
         self.report_notes();
         match closed {
             Err(error @ StoreError::Gone { .. }) => {
@@ -160,7 +161,7 @@ impl BackgroundCompactor {
             StoreError::Gone { names, .. } => (*names).max(1),
             _ => 1,
         };
-        (self.on_event)(AppenderEvent::Lost(&error.chain(), names));
+        (self.on_event)(AppenderEvent::Lost(&error.error_chain(), names));
     }
 
     /// Reports a failure, once as long as it lasts.
@@ -171,11 +172,11 @@ impl BackgroundCompactor {
     }
 
     fn report_notes(&self) {
-        let replacements = self.appender().take_replacements();
+        let replacements = self.lock_appender().take_replacements();
         for replacement in &replacements {
             (self.on_event)(AppenderEvent::Replaced(replacement));
         }
-        let notes = self.appender().take_notes();
+        let notes = self.lock_appender().take_notes();
         for note in notes {
             (self.on_event)(AppenderEvent::Note(&note));
         }

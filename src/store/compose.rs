@@ -33,10 +33,10 @@ pub(super) enum ComposeError {
 
 impl ComposeError {
     /// Returns it as an error about the file that was being written.
-    pub(super) fn at(self, path: &Path) -> StoreError {
+    pub(super) fn into_store_error(self, path: &Path) -> StoreError {
         match self {
             Self::Read(error) => error,
-            Self::Write(source) => StoreError::write(path.to_owned(), source),
+            Self::Write(source) => StoreError::write_failed(path.to_owned(), source),
         }
     }
 }
@@ -55,7 +55,7 @@ impl From<io::Error> for ComposeError {
 
 /// Writes the text of a recording with its plan applied. With `rules`, the text becomes loomrec's,
 /// under these rules. It needs memory for one entry and the buffers.
-pub(super) fn compose(
+pub(super) fn compose_recording(
     source: &RecordingSnapshot,
     rules: Option<&IdentityRules>,
     out: &mut impl Write,
@@ -77,13 +77,13 @@ pub(super) fn compose(
         if at == meta_end {
             composer.new_keys(&meta)?;
         }
-        composer.member(at, &member, &meta)?;
+        composer.write_member(at, &member, &meta)?;
     }
     if meta_end == count {
         composer.new_keys(&meta)?;
     }
     for (name, takes) in &source.plan.new {
-        composer.takes(name, takes)?;
+        composer.write_takes(name, takes)?;
     }
     composer.finish()
 }
@@ -126,7 +126,7 @@ impl<'a, W: Write> TakeComposer<'a, W> {
         Self { source, out, begun: false, copying: None, first_of, window }
     }
 
-    fn member(
+    fn write_member(
         &mut self,
         at: usize,
         member: &OutlineMember,
@@ -134,17 +134,20 @@ impl<'a, W: Write> TakeComposer<'a, W> {
     ) -> Result<(), ComposeError> {
         let outline = &self.source.outline;
         match member.role {
-            MemberRole::Meta(key) => match meta.keys().get(outline.meta_key(key)) {
-                Some(value) if outline.meta().keys().get(outline.meta_key(key)) != Some(value) => {
+            MemberRole::Meta(key) => match meta.top_level_keys().get(outline.meta_key(key)) {
+                Some(value)
+                    if outline.meta().top_level_keys().get(outline.meta_key(key))
+                        != Some(value) =>
+                {
                     self.key_and_value(outline.meta_key(key), value)
                 }
-                _ => self.copy(member),
+                _ => self.copy_member(member),
             },
             MemberRole::Takes { name, .. } => {
                 let (Some(takes), Some(known)) =
-                    (self.source.plan.changed.get(&name), outline.name(name))
+                    (self.source.plan.changed.get(&name), outline.name_at(name))
                 else {
-                    return self.copy(member);
+                    return self.copy_member(member);
                 };
                 // All of them are written where the first one was.
                 let first = self.first_of.entry(name).or_insert_with(|| {
@@ -152,7 +155,7 @@ impl<'a, W: Write> TakeComposer<'a, W> {
                 });
                 if *first == at && !takes.is_empty() {
                     let name = self.source.plan.renamed.get(&name).unwrap_or(&known);
-                    self.takes(name, takes)?;
+                    self.write_takes(name, takes)?;
                 }
                 Ok(())
             }
@@ -161,9 +164,9 @@ impl<'a, W: Write> TakeComposer<'a, W> {
 
     /// Writes the metadata that the file does not have.
     fn new_keys(&mut self, meta: &RecordingMeta) -> Result<(), ComposeError> {
-        let known = self.source.outline.meta().keys();
+        let known = self.source.outline.meta().top_level_keys();
         let is_there = |key: &String| self.source.file().is_some() && known.contains_key(key);
-        for (key, value) in meta.keys().iter().filter(|(key, _)| !is_there(key)) {
+        for (key, value) in meta.top_level_keys().iter().filter(|(key, _)| !is_there(key)) {
             self.key_and_value(key, value)?;
         }
         Ok(())
@@ -179,7 +182,7 @@ impl<'a, W: Write> TakeComposer<'a, W> {
     }
 
     /// Writes the takes of a name.
-    fn takes(&mut self, name: &EntryName, takes: &[TakeRef]) -> Result<(), ComposeError> {
+    fn write_takes(&mut self, name: &EntryName, takes: &[TakeRef]) -> Result<(), ComposeError> {
         self.flush_copy()?;
         let is_list = format::is_list(name, takes.len());
         let mut text = Vec::new();
@@ -187,9 +190,9 @@ impl<'a, W: Write> TakeComposer<'a, W> {
             format::begin_take(&mut text, !self.begun, name, index, takes.len());
             self.begun = true;
             if self.is_spelled(place, is_list) {
-                text.extend_from_slice(self.source.text(place, &mut self.window)?);
+                text.extend_from_slice(self.source.read_text(place, &mut self.window)?);
             } else {
-                let entry = self.source.entry(place, &mut self.window)?;
+                let entry = self.source.read_entry(place, &mut self.window)?;
                 format::write_entry(&mut text, &entry, is_list);
             }
             self.out.write_all(&text)?;
@@ -207,7 +210,7 @@ impl<'a, W: Write> TakeComposer<'a, W> {
     }
 
     /// Copies a member unchanged. A member written by another program gets loomrec's separators.
-    fn copy(&mut self, member: &OutlineMember) -> Result<(), ComposeError> {
+    fn copy_member(&mut self, member: &OutlineMember) -> Result<(), ComposeError> {
         if let Some(copying) = &mut self.copying
             && member.tidy
             && member.at == copying.end + SEPARATOR
@@ -217,7 +220,7 @@ impl<'a, W: Write> TakeComposer<'a, W> {
         }
         self.flush_copy()?;
         let mut text = Vec::new();
-        format::begin_member(&mut text, !self.begun, &self.source.outline.key(member));
+        format::begin_member(&mut text, !self.begun, &self.source.outline.member_key(member));
         self.begun = true;
         self.out.write_all(&text)?;
         self.copying = Some(member.value.clone());
@@ -232,7 +235,7 @@ impl<'a, W: Write> TakeComposer<'a, W> {
         while at < range.end {
             let length = PIECE.min(range.end - at);
             let piece = TakeRef { origin: EntryOrigin::File, at, length };
-            self.out.write_all(self.source.text(&piece, &mut self.window)?)?;
+            self.out.write_all(self.source.read_text(&piece, &mut self.window)?)?;
             at += length;
         }
         Ok(())

@@ -9,9 +9,9 @@ use super::location::RecordingLocation;
 use super::paths::RecordingPaths;
 
 /// Returns the SHA-256 of a recording's file as lower-case hex, or `None` if there is no file.
-pub fn sha256(location: &RecordingLocation) -> Option<String> {
-    let paths = RecordingPaths::of(location.as_path()).ok()?;
-    let mut file = file::open(&paths.target).ok()??;
+pub fn file_digest(location: &RecordingLocation) -> Option<String> {
+    let paths = RecordingPaths::from_path(location.as_path()).ok()?;
+    let mut file = file::open_if_there(&paths.target).ok()??;
     let mut hash = Sha256::new();
     io::copy(&mut file, &mut HashingWriter(&mut hash)).ok()?;
     Some(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())

@@ -54,13 +54,13 @@ impl Disk {
         if path.is_dir() {
             return Ok(());
         }
-        self.may("create folder")?;
+        self.permit_change("create folder")?;
         fs::create_dir_all(path)
     }
 
     /// Creates a file that must not exist yet, for reading and writing.
     pub(super) fn create_new(&self, path: &Path) -> io::Result<File> {
-        self.may("create")?;
+        self.permit_change("create")?;
         let mut options = OpenOptions::new();
         options.read(true).write(true).create_new(true);
         set_creation_mode(&mut options, MODE).open(path)
@@ -82,8 +82,8 @@ impl Disk {
         match regular_file::open_existing(path, options)? {
             Some(file) => Ok(file),
             None => {
-                self.may("create")?;
-                regular_file::open(path, set_creation_mode(options.create(true), MODE))
+                self.permit_change("create")?;
+                regular_file::open_checked(path, set_creation_mode(options.create(true), MODE))
             }
         }
     }
@@ -91,12 +91,12 @@ impl Disk {
     /// Writes all bytes at the file's cursor.
     pub(super) fn write_all(&self, file: &File, bytes: &[u8]) -> io::Result<()> {
         let mut file = file;
-        self.write(&mut |bytes| file.write_all(bytes), bytes)
+        self.write_through(&mut |bytes| file.write_all(bytes), bytes)
     }
 
     /// Writes all bytes at an offset.
     pub(super) fn write_all_at(&self, file: &File, bytes: &[u8], at: u64) -> io::Result<()> {
-        self.write(&mut |bytes| loomrec_os::write_all_at(file, bytes, at), bytes)
+        self.write_through(&mut |bytes| loomrec_os::write_all_at(file, bytes, at), bytes)
     }
 
     /// Returns a writer for a file.
@@ -106,43 +106,43 @@ impl Disk {
 
     /// Truncates or extends a file.
     pub(super) fn set_len(&self, file: &File, length: u64) -> io::Result<()> {
-        self.may("set length")?;
+        self.permit_change("set length")?;
         file.set_len(length)
     }
 
     /// Sets the permissions of a file.
     pub(super) fn set_mode(&self, file: &File, mode: u32) -> io::Result<()> {
-        self.may("set mode")?;
+        self.permit_change("set mode")?;
         loomrec_os::set_mode(file, mode)
     }
 
     /// Returns when all of the file is on the device.
     pub(super) fn sync_all(&self, file: &File) -> io::Result<()> {
-        self.may("sync")?;
+        self.permit_change("sync")?;
         file.sync_all()
     }
 
     /// Returns when a folder's names are on the device.
     pub(super) fn sync_folder(&self, path: &Path) -> io::Result<()> {
-        self.may("sync folder")?;
+        self.permit_change("sync folder")?;
         File::open(path)?.sync_all()
     }
 
     /// Renames a file, and replaces whatever has the new name.
     pub(super) fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.may("rename")?;
+        self.permit_change("rename")?;
         fs::rename(from, to)
     }
 
     /// Removes a file.
     pub(super) fn remove(&self, path: &Path) -> io::Result<()> {
-        self.may("remove")?;
+        self.permit_change("remove")?;
         fs::remove_file(path)
     }
 
     /// Removes whatever has a temporary file's name, and creates the file.
     pub(super) fn create_temporary(&self, path: &Path) -> io::Result<File> {
-        self.may("remove")?;
+        self.permit_change("remove")?;
         regular_file::remove_temporary(path)?;
         self.create_new(path)
     }
@@ -155,7 +155,7 @@ impl Disk {
         }
     }
 
-    fn may(&self, what: &'static str) -> io::Result<()> {
+    fn permit_change(&self, what: &'static str) -> io::Result<()> {
         match &self.0 {
             DiskKind::Real => {
                 let _ = what;
@@ -166,7 +166,7 @@ impl Disk {
         }
     }
 
-    fn write(
+    fn write_through(
         &self,
         write: &mut dyn FnMut(&[u8]) -> io::Result<()>,
         bytes: &[u8],

@@ -79,7 +79,7 @@ pub enum StoreError {
         limit: u64,
     },
     /// It is damaged, of a newer format, or not a recording.
-    #[error("read {}{}: {problem}", problem.noun(), path.display())]
+    #[error("read {}{}: {problem}", problem.path_prefix(), path.display())]
     Format {
         /// The recording.
         path: PathBuf,
@@ -122,7 +122,7 @@ pub enum StoreError {
         problem: PackedError,
     },
     /// The file could not be written. The old file is unchanged.
-    #[error("write {}: {}; what was recorded before is untouched", path.display(), remedy(source))]
+    #[error("write {}: {}; what was recorded before is untouched", path.display(), storage_remedy(source))]
     Write {
         /// The file.
         path: PathBuf,
@@ -191,7 +191,7 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// A lock could not be taken at all.
-    #[error("lock {}: {}, on a file system with locks", path.display(), remedy(source))]
+    #[error("lock {}: {}, on a file system with locks", path.display(), storage_remedy(source))]
     Lock {
         /// The lock file.
         path: PathBuf,
@@ -268,7 +268,7 @@ pub enum StoreError {
 }
 
 /// Returns what helps against a failure of storage.
-fn remedy(error: &io::Error) -> &'static str {
+fn storage_remedy(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::StorageFull => "free some space there",
         io::ErrorKind::FileTooLarge => "raise the limit of file sizes (ulimit -f)",
@@ -285,14 +285,14 @@ impl StoreError {
     /// Returns the error for a recording that was made under other rules.
     pub(super) fn other_rules(path: &Path, ours: &IdentityRules, theirs: &IdentityRules) -> Self {
         let words = |rules: &IdentityRules| {
-            let words: Vec<String> = rules.words();
+            let words: Vec<String> = rules.rule_descriptions();
             if words.is_empty() { "no rules".to_owned() } else { words.join(" ") }
         };
         Self::OtherRules { path: path.to_owned(), ours: words(ours), theirs: words(theirs) }
     }
 
     /// Returns the error of a file that could not be read, or of a folder in its place.
-    pub(super) fn read(path: impl Into<PathBuf>, source: io::Error) -> Self {
+    pub(super) fn read_failed(path: impl Into<PathBuf>, source: io::Error) -> Self {
         let path = path.into();
         match source.kind() {
             io::ErrorKind::IsADirectory => Self::IsFolder { path },
@@ -301,7 +301,7 @@ impl StoreError {
     }
 
     /// Returns the error of a file that could not be written, or of a folder in its place.
-    pub(super) fn write(path: impl Into<PathBuf>, source: io::Error) -> Self {
+    pub(super) fn write_failed(path: impl Into<PathBuf>, source: io::Error) -> Self {
         let path = path.into();
         match source.kind() {
             io::ErrorKind::IsADirectory => Self::IntoFolder { path },
@@ -310,16 +310,16 @@ impl StoreError {
     }
 
     /// Returns the error of a lock that could not be taken.
-    pub(super) fn lock(path: impl Into<PathBuf>, source: io::Error) -> Self {
+    pub(super) fn lock_failed(path: impl Into<PathBuf>, source: io::Error) -> Self {
         Self::of_unsafe(&source).unwrap_or_else(|| Self::Lock { path: path.into(), source })
     }
 
     fn of_unsafe(source: &io::Error) -> Option<Self> {
-        UnsafeFileError::within(source).cloned().map(Self::Unsafe)
+        UnsafeFileError::find_in_error(source).cloned().map(Self::Unsafe)
     }
 
     /// Returns the error and its causes on one line.
-    pub fn chain(&self) -> String {
+    pub fn error_chain(&self) -> String {
         loomrec_identity::error_chain(self)
     }
 }

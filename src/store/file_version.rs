@@ -17,18 +17,18 @@ pub(super) struct FileVersion {
 
 impl FileVersion {
     /// Returns the version of an open file.
-    pub(super) fn of(file: &File) -> io::Result<Self> {
+    pub(super) fn from_file(file: &File) -> io::Result<Self> {
         FileStatus::from_file(file).map(|status| Self::from_status(&status))
     }
 
     /// Returns the version of the file at a path, or `None` if there is no file.
-    pub(super) fn at(path: &Path) -> io::Result<Option<Self>> {
+    pub(super) fn at_path(path: &Path) -> io::Result<Option<Self>> {
         Ok(FileStatus::at_path(path)?.map(|status| Self::from_status(&status)))
     }
 
     /// Returns what identifies the file, together with its length. Both stay the same when it is
     /// renamed, on any file system.
-    pub(super) fn id(self) -> (u64, u64) {
+    pub(super) fn file_id(self) -> (u64, u64) {
         (self.file.inode, self.length)
     }
 

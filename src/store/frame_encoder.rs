@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::error::StoreError;
-use super::log::{self, NameFingerprint, fingerprint};
+use super::log::{self, NameFingerprint, name_fingerprint};
 use super::secret_guard::SecretGuard;
 use loomrec_recording::log_codec::{RunPosition, TakePrecedence};
 use loomrec_recording::redact::CallCredentials;
@@ -81,16 +81,16 @@ impl FrameEncoder {
         let is_failure = || is_failure.unwrap_or_else(|| entry.is_failure());
         let is_lesser = || entry.is_undelivered() || (!self.keep_failures && is_failure());
         let failed = self.replace && is_lesser();
-        let precedence = precedence(self.replace, failed, RecordedTakes::default());
+        let precedence = decide_precedence(self.replace, failed, RecordedTakes::default());
         log_codec::pack_to(&mut frame, name, precedence, entry);
         if !self.secret_guard.is_clean(&frame[log::HEAD..], secrets) {
             let names = vec![name.to_string()];
             return Err(StoreError::Secret { path: self.path.clone(), names });
         }
-        let (name, key) = (fingerprint(name), log::key_in_scope(name, entry));
-        log::seal(marked(key, precedence), &mut frame).map_err(|error| {
+        let (name, key) = (name_fingerprint(name), log::key_in_scope(name, entry));
+        log::seal_frame(marked_key(key, precedence), &mut frame).map_err(|error| {
             let source = io::Error::new(io::ErrorKind::InvalidData, error);
-            StoreError::write(self.path.clone(), source)
+            StoreError::write_failed(self.path.clone(), source)
         })?;
         Ok(EncodedFrame { name, key, replace: self.replace, failed, precedence, frame })
     }
@@ -110,12 +110,12 @@ impl EncodedFrame {
 
     /// Returns the frame to write. `known` is what the run has recorded of its name.
     pub(super) fn bytes_for(&mut self, known: RecordedTakes) -> &[u8] {
-        let precedence = precedence(self.replace, self.failed, known);
+        let precedence = decide_precedence(self.replace, self.failed, known);
         if precedence != self.precedence {
             self.precedence = precedence;
             log_codec::set_precedence(&mut self.frame[log::HEAD..], precedence);
             // It fitted before, and its length has not changed.
-            let _ = log::seal(self.mark(), &mut self.frame);
+            let _ = log::seal_frame(self.run_mark(), &mut self.frame);
         }
         &self.frame
     }
@@ -126,12 +126,12 @@ impl EncodedFrame {
     }
 
     /// Returns what the run remembers of it. Call [`EncodedFrame::bytes_for`] first.
-    pub(super) fn mark(&self) -> NameFingerprint {
-        marked(self.key, self.precedence)
+    pub(super) fn run_mark(&self) -> NameFingerprint {
+        marked_key(self.key, self.precedence)
     }
 
     /// Returns what a run has recorded of its name and scope. `count` counts a mark.
-    pub(super) fn known(&self, count: impl Fn(NameFingerprint) -> u32) -> RecordedTakes {
+    pub(super) fn recorded_takes(&self, count: impl Fn(NameFingerprint) -> u32) -> RecordedTakes {
         RecordedTakes {
             added: count(other_mark(self.key, ADDED)) > 0,
             failures: count(other_mark(self.key, FAILED)),
@@ -163,7 +163,7 @@ const FAILED: NameFingerprint = 0xfa11_ed00_fa11_ed00_fa11_ed00_fa11_ed00;
 /// For takes that replace nothing.
 const ADDED: NameFingerprint = 0xadde_d000_adde_d000_adde_d000_adde_d000;
 
-fn marked(key: NameFingerprint, precedence: TakePrecedence) -> NameFingerprint {
+fn marked_key(key: NameFingerprint, precedence: TakePrecedence) -> NameFingerprint {
     match precedence {
         TakePrecedence::Further => other_mark(key, ADDED),
         failed if failed.is_failed() => other_mark(key, FAILED),
@@ -172,7 +172,7 @@ fn marked(key: NameFingerprint, precedence: TakePrecedence) -> NameFingerprint {
 }
 
 /// The first take of a name and a scope decides whether those of its run replace others.
-fn precedence(replace: bool, failed: bool, known: RecordedTakes) -> TakePrecedence {
+fn decide_precedence(replace: bool, failed: bool, known: RecordedTakes) -> TakePrecedence {
     let RecordedTakes { added, failures, takes } = known;
     match added || !replace && failures + takes == 0 {
         true => TakePrecedence::Further,

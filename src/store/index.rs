@@ -9,7 +9,7 @@ use serde::de::IgnoredAny;
 use super::error::StoreError;
 use super::log;
 use loomrec_recording::FormatError;
-use loomrec_recording::error::{MARKER_LENGTH, no_text, not_object, not_utf8, syntax};
+use loomrec_recording::error::{MARKER_LENGTH, no_text, not_object, not_utf8, syntax_error};
 use loomrec_recording::other_file::{not_json, other_file};
 use loomrec_recording::outline::{OutlineBuilder, OutlineError, RecordingOutline};
 use loomrec_recording::scan::SplitError;
@@ -21,15 +21,15 @@ const PIECE: usize = 64 * 1024;
 ///
 /// # Errors
 /// The file cannot be read, or it is not a recording. `path` names it in messages.
-pub(super) fn read(path: &Path, file: &File) -> Result<RecordingOutline, StoreError> {
-    let failed = |source| StoreError::read(path.to_owned(), source);
+pub(super) fn read_outline(path: &Path, file: &File) -> Result<RecordingOutline, StoreError> {
+    let failed = |source| StoreError::read_failed(path.to_owned(), source);
     // A small file, of which there may be many, needs only a small buffer.
     let length = file.metadata().map_err(failed)?.len();
-    let mut outliner = OutlineBuilder::expecting(length);
+    let mut outliner = OutlineBuilder::for_length(length);
     let piece = usize::try_from(length).map_or(PIECE, |length| length.clamp(4096, PIECE));
-    let mut source = BufReader::with_capacity(piece, log::from(file, 0));
+    let mut source = BufReader::with_capacity(piece, log::cursor_at(file, 0));
     if let Some(error) = other_file(source.fill_buf().map_err(failed)?) {
-        return Err(unusable(path, error));
+        return Err(unusable_file(path, error));
     }
     let outline = loop {
         let piece = source.fill_buf().map_err(failed)?;
@@ -48,37 +48,37 @@ pub(super) fn read(path: &Path, file: &File) -> Result<RecordingOutline, StoreEr
     };
     let found = match why {
         OutlineError::Format(_) => None,
-        OutlineError::Meta(_) | OutlineError::NotSplit => problem(file).map_err(failed)?,
+        OutlineError::Meta(_) | OutlineError::NotSplit => find_problem(file).map_err(failed)?,
     };
     let error = match (found, why) {
         (Some(error), _) | (None, OutlineError::Meta(error) | OutlineError::Format(error)) => error,
         (None, OutlineError::NotSplit) => {
-            let mut source = BufReader::new(log::from(file, 0));
+            let mut source = BufReader::new(log::cursor_at(file, 0));
             not_object(source.fill_buf().map_err(failed)?)
         }
     };
-    Err(unusable(path, error))
+    Err(unusable_file(path, error))
 }
 
 /// Returns the error of a format problem in this file.
-pub(super) fn unusable(path: &Path, problem: FormatError) -> StoreError {
+pub(super) fn unusable_file(path: &Path, problem: FormatError) -> StoreError {
     StoreError::Format { path: path.to_owned(), problem: Box::new(problem) }
 }
 
 /// Returns what is wrong with a file that is not JSON, which is found by reading all of it; `None`
 /// if nothing is wrong.
-pub(super) fn problem(file: &File) -> io::Result<Option<FormatError>> {
+pub(super) fn find_problem(file: &File) -> io::Result<Option<FormatError>> {
     if let Some(error) = find_text_problem(file)? {
         return Ok(Some(error));
     }
-    let source = BufReader::with_capacity(PIECE, log::from(file, 0));
+    let source = BufReader::with_capacity(PIECE, log::cursor_at(file, 0));
     match serde_json::from_reader::<_, IgnoredAny>(source) {
         Ok(IgnoredAny) => Ok(None),
         Err(error) => match error.io_error_kind() {
             Some(kind) => Err(kind.into()),
             None => {
-                let mut source = BufReader::new(log::from(file, 0));
-                let problem = syntax(&error).on_line(&line_beginning(file, error.line())?);
+                let mut source = BufReader::new(log::cursor_at(file, 0));
+                let problem = syntax_error(&error).on_line(&line_beginning(file, error.line())?);
                 Ok(Some(not_json(source.fill_buf()?, problem)))
             }
         },
@@ -87,7 +87,7 @@ pub(super) fn problem(file: &File) -> io::Result<Option<FormatError>> {
 
 /// Returns the first bytes of a line, counted from 1.
 fn line_beginning(file: &File, line: usize) -> io::Result<Vec<u8>> {
-    let mut source = BufReader::with_capacity(PIECE, log::from(file, 0));
+    let mut source = BufReader::with_capacity(PIECE, log::cursor_at(file, 0));
     for _ in 1..line {
         source.skip_until(b'\n')?;
     }
@@ -99,7 +99,7 @@ fn line_beginning(file: &File, line: usize) -> io::Result<Vec<u8>> {
 /// Returns what is wrong with a file that is empty or not text. A line may be as long as the file,
 /// so it is read in pieces.
 fn find_text_problem(file: &File) -> io::Result<Option<FormatError>> {
-    let mut source = BufReader::with_capacity(PIECE, log::from(file, 0));
+    let mut source = BufReader::with_capacity(PIECE, log::cursor_at(file, 0));
     if let Some(FormatError::ByteOrderMark) = no_text(source.fill_buf()?) {
         return Ok(Some(FormatError::ByteOrderMark));
     }

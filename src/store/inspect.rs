@@ -63,7 +63,7 @@ impl InspectedFile {
     /// The file is missing, is not a file, is too large, or cannot be read.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         let missing = || StoreError::Missing { path: path.to_owned() };
-        let file = file::open(path)?.ok_or_else(missing)?;
+        let file = file::open_if_there(path)?.ok_or_else(missing)?;
         Ok(Self { path: path.to_owned(), file })
     }
 
@@ -71,47 +71,49 @@ impl InspectedFile {
     ///
     /// # Errors
     /// The file cannot be read, or is not a JSON object.
-    pub fn layout(&self) -> Result<FileLayout, StoreError> {
+    pub fn read_layout(&self) -> Result<FileLayout, StoreError> {
         let (mut scanner, mut reader) = (MemberScanner::new(), LayoutReader::default());
-        let mut source = BufReader::with_capacity(PIECE, log::from(&self.file, 0));
-        if let Some(error) = other_file(source.fill_buf().map_err(|error| self.failed(error))?) {
-            return Err(index::unusable(&self.path, error));
+        let mut source = BufReader::with_capacity(PIECE, log::cursor_at(&self.file, 0));
+        if let Some(error) =
+            other_file(source.fill_buf().map_err(|error| self.read_failure(error))?)
+        {
+            return Err(index::unusable_file(&self.path, error));
         }
         let found = loop {
-            let piece = source.fill_buf().map_err(|error| self.failed(error))?;
+            let piece = source.fill_buf().map_err(|error| self.read_failure(error))?;
             if piece.is_empty() {
                 break scanner.finish();
             }
             if let Err(SplitError) = scanner.feed(piece) {
                 break Err(SplitError);
             }
-            scanner.take_found().for_each(|found| reader.add(found));
+            scanner.take_found().for_each(|found| reader.add_member(found));
             let length = piece.len();
             source.consume(length);
         };
         match found {
-            Ok(_) => Ok(reader.finish()),
+            Ok(_) => Ok(reader.into_layout()),
             Err(SplitError) => Err(self.no_object()?),
         }
     }
 
     /// Returns why the file is not a JSON object.
     fn no_object(&self) -> Result<StoreError, StoreError> {
-        let found = index::problem(&self.file).map_err(|error| self.failed(error))?;
-        let mut source = BufReader::new(log::from(&self.file, 0));
+        let found = index::find_problem(&self.file).map_err(|error| self.read_failure(error))?;
+        let mut source = BufReader::new(log::cursor_at(&self.file, 0));
         let problem: FormatError = match found {
             Some(problem) => problem,
-            None => not_object(source.fill_buf().map_err(|error| self.failed(error))?),
+            None => not_object(source.fill_buf().map_err(|error| self.read_failure(error))?),
         };
-        Ok(index::unusable(&self.path, problem))
+        Ok(index::unusable_file(&self.path, problem))
     }
 
     /// Returns the bytes at a place.
     ///
     /// # Errors
     /// The file cannot be read, or is shorter than it was.
-    pub fn text(&self, range: &Range<u64>) -> Result<Vec<u8>, StoreError> {
-        let full = || self.failed(std::io::ErrorKind::OutOfMemory.into());
+    pub fn read_range(&self, range: &Range<u64>) -> Result<Vec<u8>, StoreError> {
+        let full = || self.read_failure(std::io::ErrorKind::OutOfMemory.into());
         let length = usize::try_from(range.end - range.start).map_err(|_| full())?;
         let mut bytes = Vec::new();
         bytes.try_reserve_exact(length).map_err(|_| full())?;
@@ -120,7 +122,8 @@ impl InspectedFile {
             return Err(StoreError::TooHeavyToRead { path: self.path.clone(), bytes });
         }
         bytes.resize(length, 0);
-        read_exact_at(&self.file, &mut bytes, range.start).map_err(|error| self.failed(error))?;
+        read_exact_at(&self.file, &mut bytes, range.start)
+            .map_err(|error| self.read_failure(error))?;
         Ok(bytes)
     }
 
@@ -128,18 +131,18 @@ impl InspectedFile {
     ///
     /// # Errors
     /// As for [`Self::text`].
-    pub fn lines(&self, range: &Range<u64>) -> Result<usize, StoreError> {
+    pub fn count_lines(&self, range: &Range<u64>) -> Result<usize, StoreError> {
         let (mut at, mut lines) = (range.start, 0);
         while at < range.end {
             let end = range.end.min(at + PIECE as u64);
-            lines += memchr::memchr_iter(b'\n', &self.text(&(at..end))?).count();
+            lines += memchr::memchr_iter(b'\n', &self.read_range(&(at..end))?).count();
             at = end;
         }
         Ok(lines)
     }
 
-    fn failed(&self, source: std::io::Error) -> StoreError {
-        StoreError::read(self.path.clone(), source)
+    fn read_failure(&self, source: std::io::Error) -> StoreError {
+        StoreError::read_failed(self.path.clone(), source)
     }
 }
 
@@ -147,27 +150,27 @@ impl InspectedFile {
 ///
 /// # Errors
 /// A log cannot be read.
-pub fn leftovers(location: &RecordingLocation) -> Result<Vec<LeftoverFile>, StoreError> {
+pub fn find_leftovers(location: &RecordingLocation) -> Result<Vec<LeftoverFile>, StoreError> {
     let paths = paths_of(location.as_path())?;
     let mut found = Vec::new();
     let is_abandoned = run::abandoned_log(&paths)?.is_some();
     for path in [&paths.folding, &paths.log] {
-        let failed = |source| StoreError::read(path.clone(), source);
+        let failed = |source| StoreError::read_failed(path.clone(), source);
         match regular_file::open_to_read(path).map_err(failed)? {
             Some(file) if file.metadata().map_err(failed)?.len() > 0 => {
-                let entries = log::scan(&file).map_err(failed)?.frames.len();
+                let entries = log::scan_frames(&file).map_err(failed)?.frames.len();
                 found.push(LeftoverFile::Log { path: path.clone(), entries, is_abandoned });
             }
             _ => {}
         }
     }
     for number in 1.. {
-        let path = paths.torn(number);
-        let failed = |source| StoreError::read(&path, source);
+        let path = paths.torn_tail(number);
+        let failed = |source| StoreError::read_failed(&path, source);
         let Some(status) = regular_file::look_at(&path).map_err(failed)? else { break };
         found.push(LeftoverFile::Torn { path, bytes: status.length });
     }
-    for path in paths.waiting() {
+    for path in paths.pending_files() {
         if sidecars::is_at(&path)? {
             found.push(LeftoverFile::Waiting { path });
         }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use super::compaction::{CompactionResult, compact};
+use super::compaction::{CompactionResult, compact_log};
 use super::disk::Disk;
 use super::error::StoreError;
 use super::lock::RecordingLock;
@@ -20,7 +20,7 @@ const SHORT: Duration = Duration::from_secs(2);
 ///
 /// # Errors
 /// As for [`super::compaction::run`].
-pub(super) fn merge(
+pub(super) fn compact_abandoned(
     path: &Path,
     paths: &RecordingPaths,
     disk: &Disk,
@@ -28,7 +28,7 @@ pub(super) fn merge(
     if !has_leftover(paths)? {
         return Ok(Vec::new());
     }
-    let failed = |source| StoreError::lock(paths.lock.clone(), source);
+    let failed = |source| StoreError::lock_failed(paths.lock.clone(), source);
     let found = is_at(&paths.lock)?;
     let mut lock = RecordingLock::new(&paths.lock, disk);
     let guard = match lock.acquire(SHORT) {
@@ -41,7 +41,7 @@ pub(super) fn merge(
     if live {
         return Ok(Vec::new());
     }
-    let done = compact(paths, disk, None, false, None);
+    let done = compact_log(paths, disk, None, false, None);
     if !found {
         let guard = lock.acquire(SHORT)?;
         if !is_live(&paths.run).map_err(failed)? {
@@ -66,8 +66,8 @@ pub(super) fn leave_old_place(
     paths: &RecordingPaths,
     disk: &Disk,
 ) -> Result<Vec<StoreEvent>, StoreError> {
-    let notes = merge(path, paths, disk)?;
-    let failed = |source| StoreError::lock(paths.lock.clone(), source);
+    let notes = compact_abandoned(path, paths, disk)?;
+    let failed = |source| StoreError::lock_failed(paths.lock.clone(), source);
     let mut lock = RecordingLock::new(&paths.lock, disk);
     let guard = match lock.acquire(SHORT) {
         Err(StoreError::Held { .. }) => return Ok(notes),

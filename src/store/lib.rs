@@ -56,20 +56,20 @@ mod unfinished;
 
 pub use appender_event::{AppenderEvent, OnAppenderEvent};
 pub use bucket_url::BucketUrl;
-pub use digest::sha256;
+pub use digest::file_digest;
 pub use error::StoreError;
 pub use error_class::ErrorClass;
 pub use frame_encoder::{EncodedFrame, FrameEncoder, LogItem};
-pub use inspect::{InspectedFile, LeftoverFile, leftovers};
+pub use inspect::{InspectedFile, LeftoverFile, find_leftovers};
 pub use location::{
     POINTER_SUFFIX, REMOTE_SCHEMES, RecordingLocation, RemoteOrigin, UrlSchemeError,
 };
 pub use merge::TakeReplacement;
-pub use reader::{EntryIter, Recording, StoredEntry, TakeRef, load};
+pub use reader::{EntryIter, Recording, StoredEntry, TakeRef, load_recording};
 pub use recorder::RecordingAppender;
 pub use regular_file::{UnsafeFileError, UnsafeKind, open_output};
 pub use replaced_file::accept_replacing;
-pub use rewrite::{RecordingChanges, TakeChange, create, create_empty, remove_empty};
+pub use rewrite::{RecordingChanges, TakeChange, create_empty, create_recording, remove_empty};
 pub use run::RunChoice;
 pub use safe_file_name::safe_file_name;
 pub use segment::{SegmentFile, cut_segment};
@@ -77,4 +77,4 @@ pub use session_lease::{SessionLease, refuse_leased};
 pub use shared_appender::SharedAppender;
 pub use state_folder::{STATE_FOLDER, create_state_folder};
 pub use store_event::StoreEvent;
-pub use unfinished::{copy_to, discard, put_in_place};
+pub use unfinished::{copy_to, discard_unfinished, put_in_place};

@@ -28,5 +28,5 @@ pub(super) fn require_recording_behind_link(path: &Path) -> Result<(), StoreErro
         return Ok(());
     }
     let looked_at = regular_file::look_at(&plain).map(drop);
-    looked_at.map_err(|source| StoreError::write(plain, source))
+    looked_at.map_err(|source| StoreError::write_failed(plain, source))
 }

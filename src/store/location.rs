@@ -96,7 +96,7 @@ impl RecordingLocation {
     }
 
     /// Returns the origin of a remote recording that is on this machine.
-    pub fn origin(&self) -> Option<&RemoteOrigin> {
+    pub fn remote_origin(&self) -> Option<&RemoteOrigin> {
         self.origin.as_deref()
     }
 
@@ -109,7 +109,7 @@ impl RecordingLocation {
     }
 
     /// Returns the location beside the recording with `suffix` after its name.
-    pub fn beside(&self, suffix: &str) -> Self {
+    pub fn with_suffix(&self, suffix: &str) -> Self {
         beside_recording(&self.path, suffix).into()
     }
 
@@ -133,7 +133,7 @@ impl RecordingLocation {
 
     /// Returns the paths of the log, and of the log that is being compacted.
     pub fn log_files(&self) -> [PathBuf; 2] {
-        match RecordingPaths::of(&self.path) {
+        match RecordingPaths::from_path(&self.path) {
             Ok(paths) => [paths.log, paths.folding],
             Err(_) => [".log", ".folding"].map(|suffix| hidden_file(&self.path, suffix)),
         }

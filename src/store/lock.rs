@@ -98,7 +98,7 @@ impl RecordingLock {
     }
 
     fn acquire_within(&mut self, wait: Duration) -> Result<LockGuard, StoreError> {
-        let failed = |source| StoreError::lock(self.path.clone(), source);
+        let failed = |source| StoreError::lock_failed(self.path.clone(), source);
         let began = Instant::now();
         let deadline = began + wait;
         loop {
@@ -118,7 +118,7 @@ impl RecordingLock {
                 return Err(StoreError::Held {
                     path: self.path.clone(),
                     seconds: wait.as_secs(),
-                    holder: holder(&self.path),
+                    holder: read_holder(&self.path),
                 });
             }
             let guard = LockGuard { file: Arc::clone(&file) };
@@ -129,7 +129,7 @@ impl RecordingLock {
             }
             if FileId::at_path(&self.path).map_err(failed)? == Some(id) {
                 // The signature is for people only. The lock works without it.
-                let _ = self.sign(&file);
+                let _ = self.write_signature(&file);
                 self.checked = Some(began);
                 self.open = Some((file, id));
                 return Ok(guard);
@@ -138,7 +138,7 @@ impl RecordingLock {
     }
 
     /// Returns the identity of the file that was locked last. If it changes, the file was removed.
-    pub(super) fn id(&self) -> Option<FileId> {
+    pub(super) fn file_id(&self) -> Option<FileId> {
         self.open.as_ref().map(|(_, id)| *id)
     }
 
@@ -151,7 +151,7 @@ impl RecordingLock {
     }
 
     /// Writes who holds the lock, unless that is written already.
-    fn sign(&mut self, file: &File) -> io::Result<()> {
+    fn write_signature(&mut self, file: &File) -> io::Result<()> {
         if let Some((when, text)) = &self.signed
             && when.elapsed() < FRESH
         {
@@ -160,7 +160,7 @@ impl RecordingLock {
                 return Ok(());
             }
         }
-        let text = signature();
+        let text = own_signature();
         write_all_at(file, &text, 0)?;
         self.signed = Some((Instant::now(), text));
         Ok(())
@@ -172,7 +172,7 @@ impl RecordingLock {
 /// # Errors
 /// The file cannot be locked, or is not a file.
 pub(super) fn acquire_existing(path: &Path, wait: Duration) -> Result<ExistingLock, StoreError> {
-    let failed = |source| StoreError::lock(path, source);
+    let failed = |source| StoreError::lock_failed(path, source);
     let deadline = Instant::now() + wait;
     loop {
         let Some(file) = regular_file::open_to_read(path).map_err(failed)? else {
@@ -258,7 +258,7 @@ fn lock_until(file: &Arc<File>, deadline: Instant) -> io::Result<bool> {
 }
 
 /// Returns who this process is, and the time.
-fn signature() -> Vec<u8> {
+fn own_signature() -> Vec<u8> {
     let command = std::env::args_os().next().unwrap_or_default();
     let command = Path::new(&command).file_name().unwrap_or_default().to_string_lossy();
     let command: String = command.chars().filter(|c| !c.is_control()).take(20).collect();
@@ -272,7 +272,7 @@ fn signature() -> Vec<u8> {
 }
 
 /// Returns who has signed a lock, in words.
-pub(super) fn holder(path: &Path) -> String {
+pub(super) fn read_holder(path: &Path) -> String {
     let mut text = [0; SIGNATURE];
     let file = regular_file::open_to_read(path).ok().flatten();
     let read = file.map(|file| read_at(&file, &mut text, 0));

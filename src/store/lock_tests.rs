@@ -59,7 +59,7 @@ fn waiter_starts_over_when_the_lock_file_was_removed() {
     let dir = tempfile::tempdir().unwrap();
     let mut one = lock(&path(&dir));
     let guard = one.acquire(WAIT).unwrap();
-    let before = one.id();
+    let before = one.file_id();
     let waiter = {
         let path = path(&dir);
         thread::spawn(move || lock(&path).acquire(WAIT))
@@ -72,7 +72,7 @@ fn waiter_starts_over_when_the_lock_file_was_removed() {
     assert!(matches!(error, StoreError::Held { .. }));
     drop(second);
     drop(one.acquire(WAIT).unwrap());
-    assert!(one.id().is_some() && before.is_some());
+    assert!(one.file_id().is_some() && before.is_some());
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn lock_of_a_dead_process_is_no_obstacle_and_its_name_goes() {
     fs::write(path(&dir), "loomrec, pid 999999, since 1999-01-01T00:00:00Z\n").unwrap();
     let mut one = lock(&path(&dir));
     let _guard = one.acquire(Duration::from_millis(10)).unwrap();
-    assert!(holder(&path(&dir)).contains(&format!("pid {}", std::process::id())));
+    assert!(read_holder(&path(&dir)).contains(&format!("pid {}", std::process::id())));
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn name_on_the_lock_is_its_holders_after_others_had_turns() {
     drop(one.acquire(WAIT).unwrap());
     fs::write(path(&dir), "other, pid 7, since then\n").unwrap();
     let _guard = one.acquire(WAIT).unwrap();
-    assert!(holder(&path(&dir)).contains(&format!("pid {}", std::process::id())));
+    assert!(read_holder(&path(&dir)).contains(&format!("pid {}", std::process::id())));
 }
 
 #[test]

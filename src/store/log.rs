@@ -23,12 +23,12 @@ mod frame;
 mod scan;
 
 pub(super) use frame::{
-    ABOUT, FramePlace, HEAD, LONGEST, NameFingerprint, begin, fingerprint, frame, from,
-    key_in_scope, payload, seal,
+    ABOUT, FramePlace, HEAD, LONGEST, NameFingerprint, cursor_at, key_in_scope, name_fingerprint,
+    read_payload, seal_frame, write_first_frame, write_frame,
 };
-use frame::{BARE, BUFFER, FrameSearch, MARK, filled, next, read_about, reader};
+use frame::{BARE, BUFFER, FrameSearch, MARK, buffered_reader, is_filled, read_about, read_frame};
 
-pub(super) use scan::{LogContents, scan, scan_from};
+pub(super) use scan::{LogContents, scan_frames, scan_from};
 
 #[cfg(test)]
 #[path = "log_tests.rs"]

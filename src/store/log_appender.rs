@@ -84,7 +84,7 @@ impl LogAppender {
     }
 
     /// Checks the file at the path.
-    pub(super) fn state(&self) -> io::Result<LogState> {
+    pub(super) fn check_file(&self) -> io::Result<LogState> {
         Ok(match (&self.open, FileStatus::at_path(&self.path)?) {
             (None, None) => LogState::Same,
             (Some(open), Some(there)) if open.id == there.id => match there.length.cmp(&open.end) {
@@ -112,12 +112,12 @@ impl LogAppender {
     }
 
     /// Returns the log, if there is one.
-    pub(super) fn open(&mut self) -> Option<&mut OpenLog> {
+    pub(super) fn open_log(&mut self) -> Option<&mut OpenLog> {
         self.open.as_mut()
     }
 
     /// Returns how far the log is known to be whole.
-    pub(super) fn known(&self) -> Option<KnownLog> {
+    pub(super) fn known_log(&self) -> Option<KnownLog> {
         self.open.as_ref().map(|open| KnownLog { log: open.id, end: open.end })
     }
 
@@ -128,7 +128,7 @@ impl LogAppender {
 
     /// Appends frames in one write, with `first` before them if the log is empty or does not state
     /// what that states. A write that fails is cut off again. Only under the recording's lock, and when all of the log is known.
-    pub(super) fn append(
+    pub(super) fn append_frames(
         &mut self,
         first: &[u8],
         frames: &mut Vec<u8>,

@@ -18,14 +18,14 @@ fn file(bytes: &[u8]) -> File {
 fn framed(payloads: &[&[u8]]) -> Vec<u8> {
     let mut out = Vec::new();
     for payload in payloads {
-        frame(7, payload, &mut out).unwrap();
+        write_frame(7, payload, &mut out).unwrap();
     }
     out
 }
 
 fn payloads(file: &File) -> (Vec<Vec<u8>>, LogContents) {
-    let scanned = scan(file).unwrap();
-    (scanned.frames.iter().map(|frame| payload(file, *frame).unwrap()).collect(), scanned)
+    let scanned = scan_frames(file).unwrap();
+    (scanned.frames.iter().map(|frame| read_payload(file, *frame).unwrap()).collect(), scanned)
 }
 
 #[test]
@@ -42,7 +42,7 @@ fn frames_are_laid_out_as_documented() {
 #[test]
 fn names_have_the_same_fingerprint_only_when_they_are_the_same() {
     let hash = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
-    let of = |key: &str| fingerprint(&EntryName::of_key(key).0);
+    let of = |key: &str| name_fingerprint(&EntryName::of_key(key).0);
     assert_eq!(of(hash), 0x0123_4567_89ab_cdef_0123_4567_89ab_cdef);
     assert_eq!(of(&format!("{hash}#2")), of(hash));
     // The result of sha256sum.
@@ -58,11 +58,11 @@ fn every_whole_frame_is_found_wherever_a_log_is_cut() {
     assert_eq!(bytes.len(), ends[3]);
     for cut in 0..=bytes.len() {
         let file = file(&bytes[..cut]);
-        let scanned = scan(&file).unwrap();
+        let scanned = scan_frames(&file).unwrap();
         let whole = ends.iter().rposition(|end| *end <= cut).unwrap();
         assert_eq!(scanned.frames.len(), whole, "cut at {cut}");
         assert_eq!(scanned.whole, ends[whole] as u64);
-        assert_eq!((scanned.len, scanned.torn()), (cut as u64, (cut - ends[whole]) as u64));
+        assert_eq!((scanned.len, scanned.torn_length()), (cut as u64, (cut - ends[whole]) as u64));
     }
 }
 
@@ -75,7 +75,7 @@ fn frame_with_any_byte_changed_does_not_check() {
             damaged[at] ^= bit;
             let (payloads, scanned) = payloads(&file(&damaged));
             assert_eq!(payloads, [b"one"], "byte {at}");
-            let aside = scanned.damaged.len() + usize::from(scanned.torn() > 0);
+            let aside = scanned.damaged.len() + usize::from(scanned.torn_length() > 0);
             assert_eq!(aside, 1, "byte {at}");
         }
     }
@@ -86,8 +86,8 @@ fn length_beyond_the_end_or_the_limit_is_not_believed() {
     for length in [0, 15, 17, LONGEST, LONGEST + 1, u32::MAX] {
         let mut bytes = framed(&[b"", b""]);
         bytes[40..44].copy_from_slice(&length.to_le_bytes());
-        let scanned = scan(&file(&bytes)).unwrap();
-        assert_eq!((scanned.frames.len(), scanned.frames[0].end()), (1, 32));
+        let scanned = scan_frames(&file(&bytes)).unwrap();
+        assert_eq!((scanned.frames.len(), scanned.frames[0].end_offset()), (1, 32));
     }
 }
 
@@ -98,8 +98,8 @@ fn frame_of_a_newer_version_is_not_torn() {
     let checked: Vec<u8> = [9_u32.to_le_bytes(), 3_u32.to_le_bytes()].concat();
     let sum = crc32fast::hash(&[checked.as_slice(), payload].concat());
     bytes.extend([&MARK[..], &checked, &sum.to_le_bytes(), payload].concat());
-    let scanned = scan(&file(&bytes)).unwrap();
-    assert_eq!((scanned.frames.len(), scanned.newer, scanned.torn()), (1, true, 0));
+    let scanned = scan_frames(&file(&bytes)).unwrap();
+    assert_eq!((scanned.frames.len(), scanned.newer, scanned.torn_length()), (1, true, 0));
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn scan_goes_on_from_a_frame_and_stops_at_the_end() {
         scanned.frames,
         [FramePlace { at: 67, len: 3, name: 7, sum: scanned.frames[0].sum }]
     );
-    assert_eq!(scanned.frames[0].end(), 70);
+    assert_eq!(scanned.frames[0].end_offset(), 70);
     assert_eq!(scan_from(&file, 70).unwrap().frames, []);
     assert_eq!(scan_from(&file, 99).unwrap().whole, 70);
 }
@@ -124,7 +124,7 @@ fn whole_frames_behind_damage_are_found_again() {
         damaged[at] ^= 4;
         let (payloads, scanned) = payloads(&file(&damaged));
         assert_eq!(payloads, [&b"one"[..], b"three"], "byte {at}");
-        assert_eq!((scanned.damaged.len(), scanned.torn()), (1, 0));
+        assert_eq!((scanned.damaged.len(), scanned.torn_length()), (1, 0));
         assert_eq!(scanned.damaged[0], 35..70);
     }
 }
@@ -137,8 +137,8 @@ fn entries(bodies: &[&[u8]]) -> (Vec<u8>, Vec<usize>) {
         let mut entry = Entry::parse(&serde_json::from_str(&text).unwrap()).unwrap();
         let chunks = vec![Chunk { at_ms: 1.0, data: Bytes::copy_from_slice(body) }];
         entry.response.as_mut().unwrap().payload = ResponsePayload::new(ChunkLayout::Whole, chunks);
-        let name = EntryName::step(&format!("step {number}")).unwrap();
-        frame(7, &log_codec::pack(&name, true, &entry), &mut bytes).unwrap();
+        let name = EntryName::from_step_id(&format!("step {number}")).unwrap();
+        write_frame(7, &log_codec::pack_entry(&name, true, &entry), &mut bytes).unwrap();
         ends.push(bytes.len());
     }
     (bytes, ends)
@@ -154,11 +154,11 @@ fn one_damaged_byte_anywhere_costs_one_frame_behind_which_the_log_may_be_torn() 
         for at in 0..ends[5] {
             let mut damaged = bytes[..end].to_vec();
             damaged[at] ^= 0x20;
-            let scanned = scan(&file(&damaged)).unwrap();
+            let scanned = scan_frames(&file(&damaged)).unwrap();
             assert_eq!(scanned.frames.len(), whole - 1, "byte {at}, cut {cut}");
             let lost: u64 = scanned.damaged.iter().map(|range| range.end - range.start).sum();
             assert_eq!((scanned.damaged.len(), lost as usize), (1, ends[1]), "byte {at}");
-            assert_eq!(scanned.torn() as usize, end - ends[whole], "byte {at}, cut {cut}");
+            assert_eq!(scanned.torn_length() as usize, end - ends[whole], "byte {at}, cut {cut}");
         }
     }
 }
@@ -169,9 +169,9 @@ fn damaged_byte_in_the_last_frame_is_not_taken_for_a_torn_tail() {
     for at in ends[1]..ends[2] {
         let mut damaged = bytes.clone();
         damaged[at] ^= 0x20;
-        let scanned = scan(&file(&damaged)).unwrap();
+        let scanned = scan_frames(&file(&damaged)).unwrap();
         let last = ends[1] as u64..ends[2] as u64;
-        assert_eq!((scanned.torn(), scanned.damaged), (0, vec![last]), "byte {at}");
+        assert_eq!((scanned.torn_length(), scanned.damaged), (0, vec![last]), "byte {at}");
     }
 }
 
@@ -183,7 +183,7 @@ fn two_damaged_bytes_cost_two_frames() {
             let mut damaged = bytes.clone();
             damaged[one] ^= 0x20;
             damaged[other] ^= 0x10;
-            let frames = scan(&file(&damaged)).unwrap().frames.len();
+            let frames = scan_frames(&file(&damaged)).unwrap().frames.len();
             let hit = ends[1..].iter().filter(|end| one < **end).count()
                 - ends[1..].iter().filter(|end| other < **end).count();
             assert_eq!(frames, if hit == 0 { 5 } else { 4 }, "bytes {one} and {other}");
@@ -197,12 +197,12 @@ fn frame_in_a_body_is_not_believed_where_the_frame_around_it_is_torn_or_damaged(
     body.extend([b'x'; 40]);
     let (bytes, ends) = entries(&[b"first", &body, b"last"]);
     // Torn after the frame in the body.
-    let scanned = scan(&file(&bytes[..ends[2] - 40])).unwrap();
+    let scanned = scan_frames(&file(&bytes[..ends[2] - 40])).unwrap();
     assert_eq!((scanned.frames.len(), scanned.whole as usize), (1, ends[1]));
     for at in ends[1]..ends[2] {
         let mut damaged = bytes.clone();
         damaged[at] ^= 0x20;
-        let scanned = scan(&file(&damaged)).unwrap();
+        let scanned = scan_frames(&file(&damaged)).unwrap();
         assert_eq!(scanned.frames.len(), 2, "byte {at}");
     }
 }
@@ -214,7 +214,7 @@ fn damaged_frames_without_number_are_looked_at_within_bounds() {
         let mut bytes = bare.clone();
         bytes.extend(filler);
         let start = std::time::Instant::now();
-        let scanned = scan(&file(&bytes)).unwrap();
+        let scanned = scan_frames(&file(&bytes)).unwrap();
         assert_eq!(scanned.frames.len(), 0);
         assert!(start.elapsed() < std::time::Duration::from_secs(2), "{:?}", start.elapsed());
     }
@@ -229,8 +229,8 @@ fn whole_frame_behind_many_marks_is_found_within_bounds() {
     bytes.extend(framed(&[b"inner"]));
     bytes.push(0);
     let start = std::time::Instant::now();
-    let scanned = scan(&file(&bytes)).unwrap();
-    assert_eq!((scanned.frames.len(), scanned.torn()), (2, 0));
+    let scanned = scan_frames(&file(&bytes)).unwrap();
+    assert_eq!((scanned.frames.len(), scanned.torn_length()), (2, 0));
     assert!(start.elapsed() < std::time::Duration::from_secs(5));
 }
 
@@ -248,12 +248,12 @@ proptest! {
         prop_assert_eq!(found, payloads_in);
         let damaged = scanned.damaged.iter().map(|range| range.end - range.start).sum::<u64>();
         prop_assert_eq!(scanned.damaged.first().map_or(scanned.whole, |range| range.start), whole);
-        prop_assert_eq!(damaged + scanned.torn(), tail.len() as u64);
+        prop_assert_eq!(damaged + scanned.torn_length(), tail.len() as u64);
     }
 
     #[test]
     fn any_bytes_are_scanned_without_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
-        let scanned = scan(&file(&bytes)).unwrap();
+        let scanned = scan_frames(&file(&bytes)).unwrap();
         prop_assert!(scanned.whole <= scanned.len);
     }
 }
@@ -262,15 +262,15 @@ proptest! {
 fn log_says_the_rules_of_its_keys_before_its_entries() {
     let rules = IdentityRules::new(vec![loomrec_identity::JsonPointer::parse("/seed").unwrap()]);
     let mut bytes = Vec::new();
-    begin(&rules, &Default::default(), &mut bytes).unwrap();
+    write_first_frame(&rules, &Default::default(), &mut bytes).unwrap();
     bytes.extend(framed(&[b"one"]));
     let (payloads, scanned) = payloads(&file(&bytes));
     assert_eq!((payloads, scanned.rules), (vec![b"one".to_vec()], Some(rules)));
     assert_eq!(scanned.whole, bytes.len() as u64);
     let mut newer = Vec::new();
-    frame(ABOUT, b"{\"_loomrec\": {\"format\": \"2.0\"}}", &mut newer).unwrap();
-    let scanned = scan(&file(&newer)).unwrap();
-    assert!(scanned.newer && scanned.torn() == 0);
+    write_frame(ABOUT, b"{\"_loomrec\": {\"format\": \"2.0\"}}", &mut newer).unwrap();
+    let scanned = scan_frames(&file(&newer)).unwrap();
+    assert!(scanned.newer && scanned.torn_length() == 0);
 }
 
 #[test]
@@ -279,12 +279,12 @@ fn log_that_grows_while_it_is_scanned_is_not_read_past_its_former_end() {
     let path = dir.path().join("log");
     let mut bytes = vec![b'x'; 40];
     let former = bytes.len() as u64;
-    frame(7, b"a whole frame", &mut bytes).unwrap();
+    write_frame(7, b"a whole frame", &mut bytes).unwrap();
     std::fs::write(&path, &bytes).unwrap();
     let file = File::open(&path).unwrap();
     let mut damage = damage::DamageFinder::new(&file, former);
-    assert_eq!(damage.resume(0, former).unwrap().at, former);
-    let behind = damage.resume(0, bytes.len() as u64).unwrap();
+    assert_eq!(damage.find_damaged_tail(0, former).unwrap().at, former);
+    let behind = damage.find_damaged_tail(0, bytes.len() as u64).unwrap();
     assert_eq!((behind.damaged.len(), behind.at), (1, former));
     assert_eq!(behind.damaged[0], 0..former);
 }

@@ -73,7 +73,7 @@ impl LogMerge {
 ///
 /// # Errors
 /// The error of `read`, or that of `takes_of` for a name of the file that holds no entries.
-pub(super) fn plan<E>(
+pub(super) fn plan_merge<E>(
     outline: &RecordingOutline,
     frames: Vec<LogFrame>,
     takes_of: impl Fn(usize) -> Result<Vec<TakeRef>, E>,
@@ -89,14 +89,14 @@ pub(super) fn plan<E>(
         let mut takes = NameTakes::new(&before, name.step_id().is_some());
         // A log is merged as a whole, as its compaction does.
         for frames in frames.chunk_by(|one, next| one.place.origin == next.place.origin) {
-            takes.merge(frames, &read)?;
+            takes.merge_frames(frames, &read)?;
         }
         plan.failures += takes.left_out;
         let (replaced, kept) = (takes.replaced, takes.kept);
         if replaced + kept > 0 {
             plan.replacements.push(TakeReplacement { name: name.clone(), replaced, kept });
         }
-        let takes = takes.places();
+        let takes = takes.into_places();
         match known {
             Some(place) if takes != before => {
                 plan.changed.insert(place, takes);

@@ -1,7 +1,7 @@
 use std::cell::Cell;
 use std::convert::Infallible;
 
-use super::take::{CompactionTake, distinct};
+use super::take::{CompactionTake, distinct_takes};
 use super::*;
 use loomrec_recording::log_codec::{RunPosition, TakePrecedence};
 use loomrec_recording::outline::OutlineBuilder;
@@ -21,7 +21,7 @@ fn planned(time: Option<&str>, precedence: impl Fn(usize) -> TakePrecedence) -> 
     let reads = Cell::new(0);
     let frame = |at: usize| LogFrame {
         head: PackedHead {
-            name: EntryName::step("a").unwrap(),
+            name: EntryName::from_step_id("a").unwrap(),
             precedence: precedence(at),
             session: None,
             upstream: None,
@@ -38,7 +38,7 @@ fn planned(time: Option<&str>, precedence: impl Fn(usize) -> TakePrecedence) -> 
     };
     let base: Vec<TakeRef> = (0..TAKES).map(|at| place(EntryOrigin::File, at)).collect();
     let takes_of = |_| Ok(base.clone());
-    let plan = plan(&outline, (0..TAKES).map(frame).collect(), takes_of, read).unwrap();
+    let plan = plan_merge(&outline, (0..TAKES).map(frame).collect(), takes_of, read).unwrap();
     (plan.changed.values().map(Vec::len).sum(), reads.get())
 }
 
@@ -71,7 +71,8 @@ fn takes_of_one_time_without_duplicates_are_read_once_each() {
     };
     let takes =
         (0..TAKES).map(|at| CompactionTake::in_file(place(EntryOrigin::File, at))).collect();
-    let numbers: Vec<_> = distinct(takes, &read).unwrap().into_iter().map(|(at, _)| at).collect();
+    let numbers: Vec<_> =
+        distinct_takes(takes, &read).unwrap().into_iter().map(|(at, _)| at).collect();
     assert_eq!(numbers, (0..TAKES).step_by(2).collect::<Vec<_>>());
     assert!(reads.get() <= 4 * TAKES, "{}", reads.get());
 }

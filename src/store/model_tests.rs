@@ -161,7 +161,7 @@ impl World {
         for (name, time, content) in &batch {
             self.model.append((*name, *time, content), replace);
         }
-        let Err(error) = recorder.append(entries.collect(), replace) else {
+        let Err(error) = recorder.append_entries(entries.collect(), replace) else {
             return;
         };
         assert!(plan.has_failed(), "{error}");

@@ -44,18 +44,18 @@ impl RecordingPaths {
     /// The recording's folder does not exist; [`io::ErrorKind::IsADirectory`] for a path that names
     /// a folder; `UnsafeFileError` for a link that leads to nothing or is not followed, and for a
     /// hidden folder that is not one.
-    pub(super) fn of(path: &Path) -> io::Result<Self> {
+    pub(super) fn from_path(path: &Path) -> io::Result<Self> {
         if names_folder(path) {
             return Err(io::ErrorKind::IsADirectory.into());
         }
         let plain: PathBuf = path.components().collect();
-        let target = temporary_file::resolve(&plain)?;
+        let target = temporary_file::resolve_links(&plain)?;
         if plain.is_symlink() && (!target.exists() || regular_file::is_sidecar_name(&plain)) {
             regular_file::look_at(&plain)?;
         }
         let hidden = state_folder::path_for(&target);
-        state_folder::check(&hidden)?;
-        let beside = temporary_file::folder(&target).to_owned();
+        state_folder::check_folder(&hidden)?;
+        let beside = temporary_file::parent_folder(&target).to_owned();
         let state = if is_in_use(&beside, &target) { beside } else { hidden };
         let file = |suffix: &str| in_folder(&state, &target, suffix);
         Ok(Self {
@@ -72,7 +72,7 @@ impl RecordingPaths {
     /// Creates the folder of the other files, for tests that write them.
     #[cfg(test)]
     pub(super) fn with_state_folder(self) -> Self {
-        state_folder::create(&self.state, &super::disk::Disk::real()).unwrap();
+        state_folder::create_if_missing(&self.state, &super::disk::Disk::real()).unwrap();
         self
     }
 
@@ -80,13 +80,14 @@ impl RecordingPaths {
     ///
     /// # Errors
     /// The status of the file cannot be read.
-    pub(super) fn version(&self) -> Result<Option<FileVersion>, StoreError> {
-        FileVersion::at(&self.target).map_err(|source| StoreError::write(&self.target, source))
+    pub(super) fn file_version(&self) -> Result<Option<FileVersion>, StoreError> {
+        FileVersion::at_path(&self.target)
+            .map_err(|source| StoreError::write_failed(&self.target, source))
     }
 
     /// Returns the folder that holds the recording.
-    pub(super) fn folder(&self) -> &Path {
-        temporary_file::folder(&self.target)
+    pub(super) fn recording_folder(&self) -> &Path {
+        temporary_file::parent_folder(&self.target)
     }
 
     /// Returns the folder that holds the other files.
@@ -100,12 +101,12 @@ impl RecordingPaths {
     }
 
     /// Returns the files of changes that wait for answers, and for review.
-    pub(super) fn waiting(&self) -> [PathBuf; 2] {
+    pub(super) fn pending_files(&self) -> [PathBuf; 2] {
         [pending_file(&self.target), beside_recording(&self.target, ".new")]
     }
 
     /// Returns the path of the Nth torn tail of a log, counted from 1.
-    pub(super) fn torn(&self, number: usize) -> PathBuf {
+    pub(super) fn torn_tail(&self, number: usize) -> PathBuf {
         in_folder(&self.state, &self.target, &format!(".log.torn-{number}"))
     }
 }
@@ -147,9 +148,9 @@ pub(super) fn pending_file(path: &Path) -> PathBuf {
 /// Returns the recording whose file of this suffix a path names, beside it or in the hidden folder.
 pub(super) fn recording_of(path: &Path, suffix: &str) -> Option<PathBuf> {
     let name = path.file_name()?.to_str()?.strip_suffix(suffix)?;
-    let folder = temporary_file::folder(path);
+    let folder = temporary_file::parent_folder(path);
     let folder =
-        if state_folder::is_named(folder) { temporary_file::folder(folder) } else { folder };
+        if state_folder::is_named(folder) { temporary_file::parent_folder(folder) } else { folder };
     let is_here = folder == Path::new(".");
     (!name.is_empty()).then(|| if is_here { PathBuf::from(name) } else { folder.join(name) })
 }
@@ -172,10 +173,10 @@ mod tests {
         fs::write(dir.path().join("r.json"), "{}").unwrap();
         fs::create_dir(dir.path().join("folder")).unwrap();
         for path in ["", "folder", "folder/", "none/", "r.json/"] {
-            let error = RecordingPaths::of(&dir.path().join(path)).unwrap_err();
+            let error = RecordingPaths::from_path(&dir.path().join(path)).unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::IsADirectory, "{path}");
         }
-        assert!(RecordingPaths::of(&dir.path().join("r.json")).is_ok());
+        assert!(RecordingPaths::from_path(&dir.path().join("r.json")).is_ok());
     }
 
     #[test]
@@ -185,11 +186,12 @@ mod tests {
         let link = dir.path().join("link.json");
         std::os::unix::fs::symlink("real.json", &link).unwrap();
         fs::write(&real, "{}").unwrap();
-        let paths = RecordingPaths::of(&link).unwrap();
+        let paths = RecordingPaths::from_path(&link).unwrap();
         assert_eq!(paths.target, real);
-        assert_eq!(paths.folder(), real.parent().unwrap());
+        assert_eq!(paths.recording_folder(), real.parent().unwrap());
         let files = |paths: &RecordingPaths| {
-            [&paths.lock, &paths.run, &paths.log, &paths.folding, &paths.torn(2)].map(Clone::clone)
+            [&paths.lock, &paths.run, &paths.log, &paths.folding, &paths.torn_tail(2)]
+                .map(Clone::clone)
         };
         let names = [".lock", ".run", ".log", ".folding", ".log.torn-2"]
             .map(|suffix| format!("real.json{suffix}"));
@@ -199,7 +201,7 @@ mod tests {
         );
         // What an older loomrec left is found where that kept it.
         fs::write(real.with_file_name("real.json.log"), "").unwrap();
-        let paths = RecordingPaths::of(&link).unwrap();
+        let paths = RecordingPaths::from_path(&link).unwrap();
         assert!(paths.is_old_place());
         assert_eq!(files(&paths), names.map(|name| real.with_file_name(name)));
     }
@@ -237,7 +239,7 @@ mod tests {
         {
             let link = dir.path().join(link);
             std::os::unix::fs::symlink(to, &link).unwrap();
-            let error = RecordingPaths::of(&link).unwrap_err();
+            let error = RecordingPaths::from_path(&link).unwrap_err();
             assert!(error.to_string().contains("symbolic link"), "{error}");
         }
     }

@@ -23,7 +23,7 @@ pub(super) struct ReadBuffer {
 
 impl ReadBuffer {
     /// Returns the bytes at a place in its file, which exists if there is a place in it.
-    pub(super) fn read(&mut self, file: Option<&File>, place: &TakeRef) -> io::Result<&[u8]> {
+    pub(super) fn read_place(&mut self, file: Option<&File>, place: &TakeRef) -> io::Result<&[u8]> {
         let behind = place.at.checked_sub(self.at).filter(|_| self.origin == Some(place.origin));
         let held = self.filled as u64;
         let start = match behind {
@@ -33,7 +33,7 @@ impl ReadBuffer {
                 let near = behind.is_some_and(|start| start <= held.saturating_add(WINDOW));
                 let wanted = if near { place.length.max(WINDOW) } else { place.length };
                 let file = file.ok_or(io::ErrorKind::NotFound)?;
-                self.fill(file, place, wanted)?;
+                self.fill_from(file, place, wanted)?;
                 0
             }
         };
@@ -42,7 +42,7 @@ impl ReadBuffer {
         self.bytes[..self.filled].get(start..end).ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
     }
 
-    fn fill(&mut self, file: &File, place: &TakeRef, wanted: u64) -> io::Result<()> {
+    fn fill_from(&mut self, file: &File, place: &TakeRef, wanted: u64) -> io::Result<()> {
         (self.origin, self.filled) = (None, 0);
         let wanted = usize::try_from(wanted).map_err(|_| io::ErrorKind::OutOfMemory)?;
         // The length comes from a file, so the allocation must be able to fail.

@@ -49,7 +49,9 @@ pub struct StoredEntry {
 ///
 /// # Errors
 /// As [`Recording::open`] and [`Recording::entries`].
-pub fn load(location: impl Into<RecordingLocation>) -> Result<RecordingDocument, StoreError> {
+pub fn load_recording(
+    location: impl Into<RecordingLocation>,
+) -> Result<RecordingDocument, StoreError> {
     let recording = Recording::open(location)?;
     let mut cassette = RecordingDocument::new(recording.meta().clone());
     for stored in recording.entries() {
@@ -72,7 +74,7 @@ impl Recording {
         let paths = paths_of(path)?;
         let mut recording = Self::open_to_inspect(path)?;
         if let Some(log) = run::abandoned_log(&paths)? {
-            let (path, entries) = (path.to_owned(), recording.source.logged());
+            let (path, entries) = (path.to_owned(), recording.source.logged_count());
             recording.notes.push(StoreEvent::Unmerged { path, log, entries });
         }
         Ok(recording)
@@ -107,7 +109,7 @@ impl Recording {
     pub fn open_merged(location: impl Into<RecordingLocation>) -> Result<Self, StoreError> {
         let location = location.into();
         let path = location.as_path();
-        let notes = leftover::merge(path, &paths_of(path)?, &Disk::real())?;
+        let notes = leftover::compact_abandoned(path, &paths_of(path)?, &Disk::real())?;
         Ok(Self { notes, ..Self::open_to_inspect(path)? })
     }
 
@@ -122,13 +124,13 @@ impl Recording {
         let source = RecordingSnapshot::open(path, &paths_of(path)?)?;
         let missing = || StoreError::Missing { path: path.to_owned() };
         let source = source.ok_or_else(missing)?;
-        let failed = |source| StoreError::read(path.to_owned(), source);
-        let opened = source.version().map_err(failed)?;
+        let failed = |source| StoreError::read_failed(path.to_owned(), source);
+        let opened = source.file_version().map_err(failed)?;
         Ok(Self { source, notes: Vec::new(), opened })
     }
 
     /// Returns the events of opening it, and what is beside it, for people.
-    pub fn notes(&self) -> &[StoreEvent] {
+    pub fn opening_events(&self) -> &[StoreEvent] {
         &self.notes
     }
 
@@ -144,15 +146,15 @@ impl Recording {
     }
 
     /// Returns the name of a number, counted in the order of [`Self::names`].
-    pub fn name(&self, number: u32) -> Option<EntryName> {
+    pub fn name_at(&self, number: u32) -> Option<EntryName> {
         let (outline, number) = (&self.source.outline, number as usize);
         let new = || Some(self.source.plan.new.get(number - outline.count_names())?.0.clone());
-        if number < outline.count_names() { outline.name(number) } else { new() }
+        if number < outline.count_names() { outline.name_at(number) } else { new() }
     }
 
     /// Returns the most takes that there can be, as far as is known without reading them.
     pub fn most_takes(&self) -> usize {
-        self.source.outline.most_takes() + self.source.logged()
+        self.source.outline.most_takes() + self.source.logged_count()
     }
 
     /// Returns every entry in the file's order, with the takes of a name together. Each entry is
@@ -174,7 +176,7 @@ impl Recording {
     ///
     /// # Errors
     /// A list of takes cannot be read.
-    pub fn takes(&self, name: &EntryName) -> Result<Vec<TakeRef>, StoreError> {
+    pub fn take_places(&self, name: &EntryName) -> Result<Vec<TakeRef>, StoreError> {
         let source = &self.source;
         if let Some(at) = source.outline.find_name(name) {
             let changed = source.plan.changed.get(&at);
@@ -190,19 +192,19 @@ impl Recording {
     }
 
     /// Returns the version of the file that was opened; `None` if there was only a log.
-    pub(super) fn opened(&self) -> Option<FileVersion> {
+    pub(super) fn opened_version(&self) -> Option<FileVersion> {
         self.opened
     }
 
     /// Returns its file and outline; `None` if there is more to the recording than that.
     pub(super) fn only_file(&self) -> Option<(&File, &RecordingOutline)> {
-        let file = self.source.file().filter(|_| self.source.logged() == 0);
+        let file = self.source.file().filter(|_| self.source.logged_count() == 0);
         file.map(|file| (file, &self.source.outline))
     }
 
     /// Returns the size of its own text in bytes.
-    pub(super) fn size(&self) -> u64 {
-        self.source.size()
+    pub(super) fn file_size(&self) -> u64 {
+        self.source.file_size()
     }
 
     /// Checks that there is an entry, or a list of entries, wherever there must be one, as far as
@@ -224,16 +226,16 @@ impl Recording {
     ///
     /// # Errors
     /// The file cannot be read, or was changed in place since.
-    pub fn entry(&self, place: &TakeRef) -> Result<Entry, StoreError> {
-        self.source.entry(place, &mut ReadBuffer::default())
+    pub fn read_entry(&self, place: &TakeRef) -> Result<Entry, StoreError> {
+        self.source.read_entry(place, &mut ReadBuffer::default())
     }
 }
 
 /// Returns the paths of a recording's files.
 pub(super) fn paths_of(path: &Path) -> Result<RecordingPaths, StoreError> {
-    RecordingPaths::of(path).map_err(|source| match source.kind() {
+    RecordingPaths::from_path(path).map_err(|source| match source.kind() {
         io::ErrorKind::NotFound => StoreError::Missing { path: path.to_owned() },
-        _ => StoreError::read(path.to_owned(), source),
+        _ => StoreError::read_failed(path.to_owned(), source),
     })
 }
 
@@ -256,7 +258,7 @@ impl EntryIter<'_> {
     fn next_name(&mut self) -> Option<(EntryName, Result<Vec<TakeRef>, StoreError>)> {
         let (source, place) = (self.source, self.next);
         self.next += 1;
-        if let Some(name) = source.outline.name(place) {
+        if let Some(name) = source.outline.name_at(place) {
             let takes = match source.plan.changed.get(&place) {
                 Some(takes) => Ok(takes.clone()),
                 None => source.takes_of(place),
@@ -273,19 +275,19 @@ impl EntryIter<'_> {
     }
 
     /// Returns the text of the last entry, whose place this is; `None` if it is not in the file.
-    pub fn text(&mut self, place: &TakeRef) -> Option<&[u8]> {
+    pub fn entry_text(&mut self, place: &TakeRef) -> Option<&[u8]> {
         match place.origin {
-            EntryOrigin::File => self.source.text(place, &mut self.window).ok(),
+            EntryOrigin::File => self.source.read_text(place, &mut self.window).ok(),
             EntryOrigin::Log(_) => None,
         }
     }
 
     /// Returns the number of takes of the last entry's name.
-    pub fn takes(&self) -> usize {
+    pub fn take_count(&self) -> usize {
         self.take + self.takes.len()
     }
 
-    fn fail(&mut self, error: StoreError) -> Option<Result<StoredEntry, StoreError>> {
+    fn end_with_error(&mut self, error: StoreError) -> Option<Result<StoredEntry, StoreError>> {
         self.next = usize::MAX / 2;
         self.takes = Vec::new().into_iter();
         Some(Err(error))
@@ -301,17 +303,17 @@ impl Iterator for EntryIter<'_> {
                 let (name, takes) = self.next_name()?;
                 match takes {
                     Ok(takes) => self.takes = takes.into_iter(),
-                    Err(error) => return self.fail(error),
+                    Err(error) => return self.end_with_error(error),
                 }
                 (self.name, self.take) = (Some(name), 0);
                 continue;
             };
             self.take += 1;
-            return match self.source.entry(&place, &mut self.window) {
+            return match self.source.read_entry(&place, &mut self.window) {
                 Ok(entry) => {
                     Some(Ok(StoredEntry { name: name.clone(), take: self.take, entry, place }))
                 }
-                Err(error) => self.fail(error),
+                Err(error) => self.end_with_error(error),
             };
         }
     }

@@ -83,8 +83,8 @@ pub struct RecordingAppender {
 
 impl RecordingAppender {
     /// Searches every entry for these credentials as well before it is written.
-    pub fn watch(&self, secrets: &CallCredentials) {
-        self.secret_guard.keep(secrets);
+    pub fn watch_for(&self, secrets: &CallCredentials) {
+        self.secret_guard.watch_for(secrets);
     }
 
     /// Returns an encoder of exchanges for [`RecordingAppender::keep`]. With `replace`, each take
@@ -96,8 +96,8 @@ impl RecordingAppender {
 
     /// Returns the place of this recorder in its run, counted from 0. It distinguishes what two of
     /// them record at the same moment.
-    pub fn place(&self) -> usize {
-        self.run.as_ref().map_or(0, RunSeat::place)
+    pub fn place_in_run(&self) -> usize {
+        self.run.as_ref().map_or(0, RunSeat::place_in_run)
     }
 
     /// States the key variables that the recorded program has. They get into the recording with
@@ -107,7 +107,7 @@ impl RecordingAppender {
     /// The rules of the recording are too long for a log.
     pub fn state_key_variables(&mut self, names: &KeyVariables) -> Result<(), StoreError> {
         self.key_variables.add(names);
-        self.about = open::about(&self.path, &self.rules, &self.key_variables)?;
+        self.about = open::first_frame(&self.path, &self.rules, &self.key_variables)?;
         if !self.key_variables.is_empty() {
             self.tail.add_to_others();
         }
@@ -120,7 +120,7 @@ impl RecordingAppender {
     }
 
     /// Whether the log is compacted.
-    pub(super) fn compacts(&self) -> bool {
+    pub(super) fn can_compact(&self) -> bool {
         self.compacts
     }
 
@@ -129,7 +129,7 @@ impl RecordingAppender {
     /// # Errors
     /// [`StoreError::Secret`] if an entry holds a credential of this run: it is left out, and the
     /// others are stored. Otherwise as for [`RecordingAppender::keep`].
-    pub fn append(
+    pub fn append_entries(
         &mut self,
         batch: Vec<(EntryName, Entry)>,
         replace: bool,
@@ -144,7 +144,7 @@ impl RecordingAppender {
                 Err(other) => return Err(other),
             }
         }
-        self.keep(&mut encoded)?;
+        self.append_frames(&mut encoded)?;
         if secret.is_empty() {
             return Ok(());
         }
@@ -159,12 +159,15 @@ impl RecordingAppender {
     /// # Errors
     /// The lock cannot be taken, or the storage fails. Nothing of the batch is then known to be
     /// stored, what was stored before is unchanged, and the next batch is tried again.
-    pub fn keep(&mut self, batch: &mut [impl AsMut<EncodedFrame>]) -> Result<(), StoreError> {
+    pub fn append_frames(
+        &mut self,
+        batch: &mut [impl AsMut<EncodedFrame>],
+    ) -> Result<(), StoreError> {
         if batch.is_empty() {
             return Ok(());
         }
-        let guard = self.acquire()?;
-        self.write(batch, guard)
+        let guard = self.acquire_lock()?;
+        self.write_batch(batch, guard)
     }
 
     /// Stores a batch, as [`RecordingAppender::keep`] does, if that needs no wait and is sure to be
@@ -177,14 +180,14 @@ impl RecordingAppender {
             return None;
         }
         match self.lock.acquire_for_live_run() {
-            Ok(guard) => Some(self.write(batch, guard)),
+            Ok(guard) => Some(self.write_batch(batch, guard)),
             Err(StoreError::Held { .. }) => None,
             Err(error) => Some(Err(error)),
         }
     }
 
     /// Appends a batch.
-    fn write(
+    fn write_batch(
         &mut self,
         batch: &mut [impl AsMut<EncodedFrame>],
         guard: lock::LockGuard,
@@ -196,26 +199,26 @@ impl RecordingAppender {
         let mut marks: HashMap<NameFingerprint, u32> = HashMap::default();
         let mut may_be_left_out = false;
         for frame in batch.iter_mut().map(AsMut::as_mut) {
-            let counted = |mark| run.count(mark) + marks.get(&mark).copied().unwrap_or(0);
-            let known = frame.known(counted);
+            let counted = |mark| run.recorded_count(mark) + marks.get(&mark).copied().unwrap_or(0);
+            let known = frame.recorded_takes(counted);
             frames.extend_from_slice(frame.bytes_for(known));
             may_be_left_out |= frame.may_be_left_out();
-            *marks.entry(frame.mark()).or_default() += 1;
+            *marks.entry(frame.run_mark()).or_default() += 1;
         }
-        let at_log = |source| StoreError::write(self.paths.log.clone(), source);
-        self.tail.append(&self.about, &mut frames, run.rotations()).map_err(at_log)?;
+        let at_log = |source| StoreError::write_failed(self.paths.log.clone(), source);
+        self.tail.append_frames(&self.about, &mut frames, run.rotation_count()).map_err(at_log)?;
         drop(guard);
         for frame in batch.iter_mut().map(AsMut::as_mut) {
-            run.learn(frame.mark());
+            run.count_logged(frame.run_mark());
             if !frame.may_be_left_out() {
                 self.own.insert(frame.name);
             }
         }
-        self.schedule.appended(Instant::now(), may_be_left_out);
+        self.schedule.note_append(Instant::now(), may_be_left_out);
         Ok(())
     }
 
-    fn acquire(&mut self) -> Result<lock::LockGuard, StoreError> {
+    fn acquire_lock(&mut self) -> Result<lock::LockGuard, StoreError> {
         let guard = self.lock.acquire(self.wait);
         self.wait = match &guard {
             Err(StoreError::Held { .. }) => SHORT_WAIT,
@@ -245,18 +248,18 @@ impl RecordingAppender {
             return None;
         }
         let file = self.stamp.map_or(0, |stamp| stamp.length);
-        self.schedule.due(self.tail.len(), file)
+        self.schedule.next_due(self.tail.len(), file)
     }
 
     /// Returns the work of a compaction, for another thread. Its outcome must be passed to
     /// [`RecordingAppender::compaction_done`] before the next compaction begins.
     pub(super) fn start_compaction(&mut self) -> CompactionJob {
-        self.schedule.begun(Instant::now());
-        self.job(false)
+        self.schedule.note_begin(Instant::now());
+        self.compaction_job(false)
     }
 
-    fn job(&self, wait: bool) -> CompactionJob {
-        let others = self.run.as_ref().is_some_and(|run| run.rotations() > 0);
+    fn compaction_job(&self, wait: bool) -> CompactionJob {
+        let others = self.run.as_ref().is_some_and(|run| run.rotation_count() > 0);
         // A file that was removed right after it was written has no stamp to compare with.
         let changed = || self.stamp.is_none() || self.stamp_now() != self.stamp;
         let doubt = self.suspicious || (others && changed());
@@ -266,18 +269,18 @@ impl RecordingAppender {
             disk: self.disk.clone(),
             rules: self.rules.clone(),
             wait,
-            known: self.tail.known(),
+            known: self.tail.known_log(),
             check: doubt.then(|| self.own.clone()),
         }
     }
 
     fn stamp_now(&self) -> Option<FileVersion> {
-        FileVersion::at(&self.paths.target).ok().flatten()
+        FileVersion::at_path(&self.paths.target).ok().flatten()
     }
 
     /// Notes that a compaction could not begin.
     pub(super) fn compaction_refused(&mut self) {
-        self.schedule.failed(Instant::now());
+        self.schedule.note_failure(Instant::now());
     }
 
     /// Notes the outcome of a compaction. Returns whether something is left.
@@ -289,13 +292,13 @@ impl RecordingAppender {
         let compacted = match done.result {
             Ok(compacted) => compacted,
             Err(error) => {
-                self.schedule.failed(Instant::now());
+                self.schedule.note_failure(Instant::now());
                 return Err(error);
             }
         };
         match compacted.busy {
-            true => self.schedule.busy(Instant::now()),
-            false => self.schedule.done(Instant::now(), compacted.left),
+            true => self.schedule.note_busy(Instant::now()),
+            false => self.schedule.note_completion(Instant::now(), compacted.left),
         }
         self.notes.extend(compacted.notes);
         self.replacements.extend(compacted.replacements);
@@ -305,7 +308,8 @@ impl RecordingAppender {
             Some(replaced) => replaced.written,
             None => self.stamp_now(),
         };
-        let lost = done.replaced.and_then(|replaced| self.lost(replaced.read, &mut gone));
+        let lost =
+            done.replaced.and_then(|replaced| self.count_lost_names(replaced.read, &mut gone));
         for name in &gone {
             self.own.remove(name);
         }
@@ -327,7 +331,7 @@ impl RecordingAppender {
     /// or a file beside it could not be removed.
     pub fn close(&mut self) -> Result<(), StoreError> {
         let compacted = self.compact_all();
-        let left = self.leave();
+        let left = self.leave_run();
         // If both failed, the calls matter more than the files beside the recording.
         compacted.and(left)
     }
@@ -337,14 +341,14 @@ impl RecordingAppender {
             return Ok(());
         }
         // A log that another process removed is saved first.
-        let guard = self.acquire()?;
+        let guard = self.acquire_lock()?;
         self.catch_up()?;
         drop(guard);
         if !self.compacts {
             return Ok(());
         }
         for _ in 0..ROUNDS {
-            let done = self.job(true).run();
+            let done = self.compaction_job(true).run();
             if !self.compaction_done(done)? {
                 break;
             }
@@ -352,12 +356,12 @@ impl RecordingAppender {
         Ok(())
     }
 
-    fn leave(&mut self) -> Result<(), StoreError> {
+    fn leave_run(&mut self) -> Result<(), StoreError> {
         let Some(run) = self.run.take() else {
             return Ok(());
         };
-        let guard = self.acquire()?;
-        let failed = |source| StoreError::lock(self.paths.lock.clone(), source);
+        let guard = self.acquire_lock()?;
+        let failed = |source| StoreError::lock_failed(self.paths.lock.clone(), source);
         if run.leave().map_err(failed)? {
             self.lock.remove(guard).map_err(failed)?;
         }

@@ -3,12 +3,12 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::thread;
 
 use super::*;
-use crate::{ErrorClass, load};
+use crate::{ErrorClass, load_recording};
 use loomrec_identity::{JsonPointer, RequestKey};
 use loomrec_recording::RecordingDocument;
 
 pub(super) fn step(id: &str) -> EntryName {
-    EntryName::step(id).unwrap()
+    EntryName::from_step_id(id).unwrap()
 }
 
 pub(super) fn entry(content: &str) -> Entry {
@@ -43,25 +43,28 @@ fn takes_of_one_run_are_kept_and_those_of_an_earlier_one_replaced() {
     let path = dir.path().join("new/r.json");
     let mut one = open(&path);
     let mut two = open(&path);
-    one.append(vec![(step("a"), entry("1")), (step("a"), entry("2"))], true).unwrap();
-    two.append(vec![(step("a"), entry("3")), (step("b"), entry("4"))], true).unwrap();
-    one.append(vec![(step("b"), entry("5"))], true).unwrap();
+    one.append_entries(vec![(step("a"), entry("1")), (step("a"), entry("2"))], true).unwrap();
+    two.append_entries(vec![(step("a"), entry("3")), (step("b"), entry("4"))], true).unwrap();
+    one.append_entries(vec![(step("b"), entry("5"))], true).unwrap();
     one.close().unwrap();
     // The run lives on in the other recorder.
     let mut three = open(&path);
     drop(two);
-    three.append(vec![(step("a"), entry("6"))], true).unwrap();
+    three.append_entries(vec![(step("a"), entry("6"))], true).unwrap();
     drop(three);
-    assert_eq!(contents(&load(&path).unwrap()), ["a=1", "a#2=2", "a#3=3", "a#4=6", "b=4", "b#2=5"]);
+    assert_eq!(
+        contents(&load_recording(&path).unwrap()),
+        ["a=1", "a#2=2", "a#3=3", "a#4=6", "b=4", "b#2=5"]
+    );
 
     let mut next = open(&path);
-    next.append(vec![(step("a"), entry("7"))], true).unwrap();
-    next.append(vec![(step("b"), entry("8"))], false).unwrap();
-    next.append(vec![(step("b"), entry("9"))], true).unwrap();
+    next.append_entries(vec![(step("a"), entry("7"))], true).unwrap();
+    next.append_entries(vec![(step("b"), entry("8"))], false).unwrap();
+    next.append_entries(vec![(step("b"), entry("9"))], true).unwrap();
     drop(next);
     // Those of the earlier run stay that the run has not reached.
     let takes = ["a=7", "a#2=2", "a#3=3", "a#4=6", "b=4", "b#2=5", "b#3=8", "b#4=9"];
-    assert_eq!(contents(&load(&path).unwrap()), takes);
+    assert_eq!(contents(&load_recording(&path).unwrap()), takes);
     let mode = fs::metadata(&path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode, 0o600);
     assert_eq!(crate::state_folder::all_names(&dir.path().join("new")), ["r.json"]);
@@ -76,15 +79,15 @@ fn named_run_is_joined_after_its_recorders_are_gone() {
         RecordingAppender::open(&path, &choice, &IdentityRules::default()).unwrap()
     };
     for (run, content) in [("ci", "1"), ("ci", "2"), ("other", "3")] {
-        named(run).append(vec![(step("a"), entry(content))], true).unwrap();
+        named(run).append_entries(vec![(step("a"), entry(content))], true).unwrap();
         if content == "2" {
-            assert_eq!(contents(&load(&path).unwrap()), ["a=1", "a#2=2"]);
+            assert_eq!(contents(&load_recording(&path).unwrap()), ["a=1", "a#2=2"]);
         }
     }
-    assert_eq!(contents(&load(&path).unwrap()), ["a=3", "a#2=2"]);
+    assert_eq!(contents(&load_recording(&path).unwrap()), ["a=3", "a#2=2"]);
     assert_eq!(folder(&dir), ["r.json", "r.json.run"]);
-    open(&path).append(vec![(step("a"), entry("4"))], true).unwrap();
-    assert_eq!(contents(&load(&path).unwrap()), ["a=4", "a#2=2"]);
+    open(&path).append_entries(vec![(step("a"), entry("4"))], true).unwrap();
+    assert_eq!(contents(&load_recording(&path).unwrap()), ["a=4", "a#2=2"]);
     assert_eq!(folder(&dir), ["r.json"]);
 }
 
@@ -104,7 +107,10 @@ fn eight_recorders_at_once_lose_nothing() {
                     let shared = step("shared");
                     let content = format!("{worker}-{call}");
                     recorder
-                        .append(vec![(own, entry(&content)), (shared, entry(&content))], true)
+                        .append_entries(
+                            vec![(own, entry(&content)), (shared, entry(&content))],
+                            true,
+                        )
                         .unwrap();
                     if call == 10 {
                         drop(recorder);
@@ -117,14 +123,14 @@ fn eight_recorders_at_once_lose_nothing() {
     // A reader that comes while they work reads a whole file.
     for _ in 0..20 {
         if path.exists() {
-            load(&path).unwrap();
+            load_recording(&path).unwrap();
         }
     }
     for thread in threads {
         thread.join().unwrap();
     }
     drop(watcher);
-    let cassette = load(&path).unwrap();
+    let cassette = load_recording(&path).unwrap();
     assert_eq!(cassette.takes(&step("shared")).len(), 160);
     assert_eq!(cassette.len(), 320);
     assert_eq!(folder(&dir), ["r.json"]);
@@ -135,15 +141,15 @@ fn change_by_another_hand_is_told_and_read_before_folding() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("r.json");
     let mut recorder = open(&path);
-    recorder.append(vec![(step("a"), entry("1"))], true).unwrap();
+    recorder.append_entries(vec![(step("a"), entry("1"))], true).unwrap();
     compact(&mut recorder).unwrap();
     let text = fs::read_to_string(&path).unwrap().replace("\"1\"", "\"one\"");
     fs::write(&path, text).unwrap();
-    recorder.append(vec![(step("b"), entry("2"))], true).unwrap();
+    recorder.append_entries(vec![(step("b"), entry("2"))], true).unwrap();
     // The stored takes of `a` are gone.
     let error = compact(&mut recorder).unwrap_err();
     assert!(matches!(error, StoreError::Gone { names: 0, .. }), "{error}");
-    assert_eq!(contents(&load(&path).unwrap()), ["a=one", "b=2"]);
+    assert_eq!(contents(&load_recording(&path).unwrap()), ["a=one", "b=2"]);
     recorder.close().unwrap();
 }
 
@@ -152,17 +158,17 @@ fn damage_by_another_hand_is_left_alone_and_nothing_is_lost_for_it() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("r.json");
     let mut recorder = open(&path);
-    recorder.append(vec![(step("a"), entry("1"))], true).unwrap();
+    recorder.append_entries(vec![(step("a"), entry("1"))], true).unwrap();
     compact(&mut recorder).unwrap();
     fs::write(&path, "{\"a\": {").unwrap();
-    recorder.append(vec![(step("b"), entry("3"))], true).unwrap();
+    recorder.append_entries(vec![(step("b"), entry("3"))], true).unwrap();
     assert_eq!(compact(&mut recorder).unwrap_err().class(), ErrorClass::Unusable);
-    recorder.append(vec![(step("c"), entry("4"))], true).unwrap();
+    recorder.append_entries(vec![(step("c"), entry("4"))], true).unwrap();
     assert_eq!(fs::read_to_string(&path).unwrap(), "{\"a\": {");
     fs::write(&path, "{\"a\": {\"content\": \"mended\"}}").unwrap();
     let error = recorder.close().unwrap_err();
     assert!(matches!(error, StoreError::Gone { names: 0, .. }), "{error}");
-    assert_eq!(contents(&load(&path).unwrap()), ["a=mended", "b=3", "c=4"]);
+    assert_eq!(contents(&load_recording(&path).unwrap()), ["a=mended", "b=3", "c=4"]);
     assert_eq!(folder(&dir), ["r.json"]);
 }
 
@@ -171,14 +177,14 @@ fn recording_that_someone_deleted_is_said_to_be_gone_once_and_goes_on() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("r.json");
     let mut recorder = open(&path);
-    recorder.append(vec![(step("a"), entry("1")), (step("b"), entry("2"))], true).unwrap();
+    recorder.append_entries(vec![(step("a"), entry("1")), (step("b"), entry("2"))], true).unwrap();
     compact(&mut recorder).unwrap();
     fs::remove_file(&path).unwrap();
-    recorder.append(vec![(step("b"), entry("3"))], true).unwrap();
+    recorder.append_entries(vec![(step("b"), entry("3"))], true).unwrap();
     let error = compact(&mut recorder).unwrap_err();
     assert!(matches!(error, StoreError::Gone { names: 1, .. }), "{error}");
-    assert_eq!(contents(&load(&path).unwrap()), ["b=3"]);
-    recorder.append(vec![(step("c"), entry("4"))], true).unwrap();
+    assert_eq!(contents(&load_recording(&path).unwrap()), ["b=3"]);
+    recorder.append_entries(vec![(step("c"), entry("4"))], true).unwrap();
     compact(&mut recorder).unwrap();
     fs::remove_file(&path).unwrap();
     assert!(matches!(recorder.close().unwrap_err(), StoreError::Gone { names: 2, .. }));
@@ -195,7 +201,7 @@ fn damaged_recording_is_refused_at_open_and_left_alone() {
             RecordingAppender::open(&path, &RunChoice::New, &IdentityRules::default()).unwrap_err();
         assert_eq!(error.class(), ErrorClass::Unusable, "{text}");
         assert!(error.to_string().contains("r.json"), "{error}");
-        assert_eq!(load(&path).unwrap_err().class(), ErrorClass::Unusable);
+        assert_eq!(load_recording(&path).unwrap_err().class(), ErrorClass::Unusable);
         assert_eq!(fs::read_to_string(&path).unwrap(), text);
     }
 }
@@ -203,10 +209,10 @@ fn damaged_recording_is_refused_at_open_and_left_alone() {
 #[test]
 fn missing_file_and_folder_have_their_own_errors() {
     let dir = tempfile::tempdir().unwrap();
-    let error = load(dir.path().join("none.json")).unwrap_err();
+    let error = load_recording(dir.path().join("none.json")).unwrap_err();
     assert!(matches!(error, StoreError::Missing { .. }));
     for path in [dir.path().to_owned(), dir.path().join("none/")] {
-        let error = load(&path).unwrap_err();
+        let error = load_recording(&path).unwrap_err();
         assert!(matches!(error, StoreError::IsFolder { .. }), "{error}");
         assert_eq!(error.class(), ErrorClass::Unusable);
         let rules = IdentityRules::default();
@@ -224,8 +230,8 @@ fn other_rules_are_refused_unless_the_recording_is_empty() {
     let rules = IdentityRules::new(vec![JsonPointer::parse("/seed").unwrap()]);
     let open_with = |rules: &IdentityRules| RecordingAppender::open(&path, &RunChoice::New, rules);
     fs::write(&path, "{\"_version\": 2}").unwrap();
-    open_with(&rules).unwrap().append(vec![(step("a"), entry("1"))], true).unwrap();
-    assert_eq!(load(&path).unwrap().meta().rules(), &rules);
+    open_with(&rules).unwrap().append_entries(vec![(step("a"), entry("1"))], true).unwrap();
+    assert_eq!(load_recording(&path).unwrap().meta().rules(), &rules);
     let error = open_with(&IdentityRules::default()).unwrap_err();
     assert_eq!(error.class(), ErrorClass::Usage);
     let text = error.to_string();
@@ -238,13 +244,15 @@ fn entry_with_a_credential_of_the_run_is_left_out_and_the_others_kept() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("r.json");
     let mut recorder = open(&path);
-    recorder
-        .watch(&CallCredentials::of(&[("x-api-key".to_owned(), "canary-key-42".to_owned())], ""));
+    recorder.watch_for(&CallCredentials::for_known_provider(
+        &[("x-api-key".to_owned(), "canary-key-42".to_owned())],
+        "",
+    ));
     let batch = vec![(step("a"), entry("the canary-key-42")), (step("b"), entry("2"))];
-    let error = recorder.append(batch, true).unwrap_err();
+    let error = recorder.append_entries(batch, true).unwrap_err();
     assert_eq!(error.class(), ErrorClass::NotKept);
     assert!(!error.to_string().contains("canary"), "{error}");
-    assert_eq!(contents(&load(&path).unwrap()), ["b=2"]);
+    assert_eq!(contents(&load_recording(&path).unwrap()), ["b=2"]);
 }
 
 #[test]
@@ -253,9 +261,9 @@ fn linked_recording_is_written_through_the_link() {
     let (real, link) = (dir.path().join("real.json"), dir.path().join("link.json"));
     std::os::unix::fs::symlink("real.json", &link).unwrap();
     std::fs::write(&real, r#"{"z": {"content": "0"}}"#).unwrap();
-    open(&link).append(vec![(step("a"), entry("1"))], true).unwrap();
+    open(&link).append_entries(vec![(step("a"), entry("1"))], true).unwrap();
     assert!(link.is_symlink());
-    assert_eq!(load(&real).unwrap().len(), 2);
+    assert_eq!(load_recording(&real).unwrap().len(), 2);
 }
 
 /// Returns a call with a request of its own in a session.
@@ -271,10 +279,12 @@ fn take_of_a_step_replaces_the_one_with_its_request() {
     let record = |calls: &[(&str, &str)]| {
         let mut recorder = open(&path);
         for (content, request) in calls {
-            recorder.append(vec![(step("s"), call(content, None, Some(request)))], true).unwrap();
+            recorder
+                .append_entries(vec![(step("s"), call(content, None, Some(request)))], true)
+                .unwrap();
         }
         recorder.close().unwrap();
-        contents(&load(&path).unwrap())
+        contents(&load_recording(&path).unwrap())
     };
     record(&[("a", "a"), ("b", "b"), ("c", "c")]);
     assert_eq!(record(&[("B", "b")]), ["s=B", "s#2=a", "s#3=c"]);
@@ -299,27 +309,27 @@ fn recorders_state_their_key_variables_once_in_each_log_that_lacks_them() {
     let mut same = with(&["XAI_API_KEY"]);
     let mut other = with(&["GROQ_API_KEY", "XAI_API_KEY"]);
     let mut none = with(&[]);
-    one.append(vec![(step("a"), entry("1"))], true).unwrap();
-    same.append(vec![(step("b"), entry("2"))], true).unwrap();
-    none.append(vec![(step("c"), entry("3"))], true).unwrap();
+    one.append_entries(vec![(step("a"), entry("1"))], true).unwrap();
+    same.append_entries(vec![(step("b"), entry("2"))], true).unwrap();
+    none.append_entries(vec![(step("c"), entry("3"))], true).unwrap();
     assert_eq!(frames(), 1);
     for number in ["4", "5"] {
-        other.append(vec![(step("d"), entry(number))], true).unwrap();
-        one.append(vec![(step("e"), entry(number))], true).unwrap();
+        other.append_entries(vec![(step("d"), entry(number))], true).unwrap();
+        one.append_entries(vec![(step("e"), entry(number))], true).unwrap();
         assert_eq!(frames(), 2);
     }
     compact(&mut one).unwrap();
     let stated = |expected: &[&str]| {
-        let loaded = load(&path).unwrap();
+        let loaded = load_recording(&path).unwrap();
         let names: Vec<_> = loaded.meta().key_variables().iter().collect();
         assert_eq!(names, expected);
         assert_eq!(loaded.meta().rules(), &IdentityRules::default());
     };
     stated(&["GROQ_API_KEY", "XAI_API_KEY"]);
     // The next log states them again: it may become a recording of its own.
-    same.append(vec![(step("f"), entry("6"))], true).unwrap();
+    same.append_entries(vec![(step("f"), entry("6"))], true).unwrap();
     assert_eq!(frames(), 1);
     drop((one, same, other, none));
     stated(&["GROQ_API_KEY", "XAI_API_KEY"]);
-    assert_eq!(load(&path).unwrap().len(), 8);
+    assert_eq!(load_recording(&path).unwrap().len(), 8);
 }

@@ -69,12 +69,12 @@ impl UnsafeKind {
 
 impl UnsafeFileError {
     /// Returns the error within an I/O error, if it is one of these.
-    pub(super) fn within(error: &io::Error) -> Option<&Self> {
+    pub(super) fn find_in_error(error: &io::Error) -> Option<&Self> {
         error.get_ref().and_then(|inner| inner.downcast_ref())
     }
 
     /// Returns what is wrong with the file of this status; `None` for a regular file with one name.
-    fn find(path: &Path, status: &FileStatus) -> Option<Self> {
+    fn from_status(path: &Path, status: &FileStatus) -> Option<Self> {
         match status.kind {
             // A file that was removed since it was opened has no name.
             FileKind::Regular if status.names <= 1 => None,
@@ -112,8 +112,8 @@ impl From<UnsafeFileError> for io::Error {
 ///
 /// # Errors
 /// [`UnsafeFileError`] for anything but a regular file with one name.
-pub(super) fn check(path: &Path, status: &FileStatus) -> io::Result<()> {
-    UnsafeFileError::find(path, status).map_or(Ok(()), |error| Err(error.into()))
+pub(super) fn check_file(path: &Path, status: &FileStatus) -> io::Result<()> {
+    UnsafeFileError::from_status(path, status).map_or(Ok(()), |error| Err(error.into()))
 }
 
 /// Returns the status of the file at a path, or `None` if there is no file.
@@ -122,7 +122,7 @@ pub(super) fn check(path: &Path, status: &FileStatus) -> io::Result<()> {
 /// [`UnsafeFileError`] for anything but a regular file with one name.
 pub(super) fn look_at(path: &Path) -> io::Result<Option<FileStatus>> {
     let found = FileStatus::at_path(path)?;
-    found.map_or(Ok(()), |status| check(path, &status))?;
+    found.map_or(Ok(()), |status| check_file(path, &status))?;
     Ok(found)
 }
 
@@ -130,7 +130,7 @@ pub(super) fn look_at(path: &Path) -> io::Result<Option<FileStatus>> {
 ///
 /// # Errors
 /// [`UnsafeFileError`] for anything but a regular file with one name, or the error of opening it.
-pub(super) fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+pub(super) fn open_checked(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     // A device may act on being opened, so it is rejected before that.
     look_at(path)?;
     let file = match loomrec_os::refuse_links_and_waits(options).open(path) {
@@ -141,7 +141,7 @@ pub(super) fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
             return Err(error);
         }
     };
-    check(path, &FileStatus::from_file(&file)?)?;
+    check_file(path, &FileStatus::from_file(&file)?)?;
     Ok(file)
 }
 
@@ -158,7 +158,7 @@ pub(super) fn open_to_read(path: &Path) -> io::Result<Option<File>> {
 /// # Errors
 /// As for [`open`].
 pub(super) fn open_existing(path: &Path, options: &mut OpenOptions) -> io::Result<Option<File>> {
-    match open(path, options) {
+    match open_checked(path, options) {
         Ok(file) => Ok(Some(file)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
@@ -201,7 +201,7 @@ pub fn open_output(path: &Path, mode: u32) -> io::Result<File> {
     if !is_kept_by_system(path) {
         loomrec_os::refuse_links(&mut options);
     }
-    let refuse = |status: &FileStatus| match UnsafeFileError::find(path, status) {
+    let refuse = |status: &FileStatus| match UnsafeFileError::from_status(path, status) {
         Some(error) if error.kind.is_link() => Err(io::Error::from(error)),
         _ => Ok(()),
     };

@@ -35,12 +35,12 @@ fn nothing_but_a_regular_file_with_one_name_is_opened() {
         append.read(true).append(true).create(true);
         let opened = [
             open_to_read(&path).map(drop),
-            open(&path, OpenOptions::new().read(true).write(true)).map(drop),
-            open(&path, &mut append).map(drop),
+            open_checked(&path, OpenOptions::new().read(true).write(true)).map(drop),
+            open_checked(&path, &mut append).map(drop),
             look_at(&path).map(drop),
         ];
         for error in opened.map(Result::unwrap_err) {
-            let found = UnsafeFileError::within(&error).expect("it is told");
+            let found = UnsafeFileError::find_in_error(&error).expect("it is told");
             assert!(found.to_string().contains(word), "{found}");
             assert_eq!(found.path, path);
         }
@@ -55,11 +55,11 @@ fn regular_file_is_opened_and_a_missing_one_is_none() {
     let path = dir.path().join("file");
     assert!(open_to_read(&path).unwrap().is_none());
     assert!(look_at(&path).unwrap().is_none());
-    open(&path, OpenOptions::new().write(true).create(true)).unwrap();
+    open_checked(&path, OpenOptions::new().write(true).create(true)).unwrap();
     assert!(open_to_read(&path).unwrap().is_some());
     let open = open_to_read(&path).unwrap().unwrap();
     fs::remove_file(&path).unwrap();
-    check(&path, &FileStatus::from_file(&open).unwrap()).unwrap();
+    check_file(&path, &FileStatus::from_file(&open).unwrap()).unwrap();
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn temporary_place_is_cleared_of_links_and_not_of_directories() {
         match word {
             "directory" => {
                 let error = remove_temporary(&path).unwrap_err();
-                assert!(UnsafeFileError::within(&error).is_some(), "{error}");
+                assert!(UnsafeFileError::find_in_error(&error).is_some(), "{error}");
             }
             _ => {
                 remove_temporary(&path).unwrap();

@@ -28,7 +28,7 @@ use loomrec_recording::{Entry, EntryName};
 
 mod create;
 
-pub use create::{create, create_empty, remove_empty};
+pub use create::{create_empty, create_recording, remove_empty};
 
 /// A take of a changed name.
 #[derive(Clone, Debug)]
@@ -77,8 +77,8 @@ impl RecordingChanges {
     ///
     /// # Errors
     /// An entry is too large, or there is no room for temporary files.
-    pub fn set(&mut self, name: EntryName, takes: Vec<TakeChange>) -> Result<(), StoreError> {
-        self.put(name, None, takes)
+    pub fn set_takes(&mut self, name: EntryName, takes: Vec<TakeChange>) -> Result<(), StoreError> {
+        self.put_takes(name, None, takes)
     }
 
     /// Sets the takes of `new`, which takes the place of `old`; `old` is removed. If `new` is in
@@ -86,17 +86,17 @@ impl RecordingChanges {
     ///
     /// # Errors
     /// There is no room for temporary files.
-    pub fn rename(
+    pub fn rename_takes(
         &mut self,
         old: EntryName,
         new: EntryName,
         takes: Vec<TakeChange>,
     ) -> Result<(), StoreError> {
         if old == new {
-            return self.put(new, None, takes);
+            return self.put_takes(new, None, takes);
         }
-        self.put(old.clone(), None, Vec::new())?;
-        self.put(new, Some(old), takes)
+        self.put_takes(old.clone(), None, Vec::new())?;
+        self.put_takes(new, Some(old), takes)
     }
 
     /// Adds one take after those that were set for a name.
@@ -104,7 +104,7 @@ impl RecordingChanges {
     /// # Errors
     /// The entry is too large, or there is no room for temporary files.
     pub fn push(&mut self, name: &EntryName, take: TakeChange) -> Result<(), StoreError> {
-        let place = self.place(name, take)?;
+        let place = self.spool_take(name, take)?;
         match self.known.get(name) {
             Some(&at) => self.names[at].takes.push(place),
             None => self.insert(name.clone(), None, vec![place]),
@@ -117,14 +117,14 @@ impl RecordingChanges {
         self.rules = Some(rules);
     }
 
-    fn put(
+    fn put_takes(
         &mut self,
         name: EntryName,
         instead_of: Option<EntryName>,
         takes: Vec<TakeChange>,
     ) -> Result<(), StoreError> {
         let takes: Result<Vec<TakeRef>, _> =
-            takes.into_iter().map(|take| self.place(&name, take)).collect();
+            takes.into_iter().map(|take| self.spool_take(&name, take)).collect();
         self.insert(name, instead_of, takes?);
         Ok(())
     }
@@ -143,7 +143,7 @@ impl RecordingChanges {
         }
     }
 
-    fn place(&mut self, name: &EntryName, take: TakeChange) -> Result<TakeRef, StoreError> {
+    fn spool_take(&mut self, name: &EntryName, take: TakeChange) -> Result<TakeRef, StoreError> {
         match take {
             TakeChange::Place(place) => Ok(place),
             TakeChange::Entry(entry) => self.spool.put(name, &entry),
@@ -151,7 +151,7 @@ impl RecordingChanges {
     }
 
     /// Returns the plan that applies the changes.
-    fn plan(&self, outline: &RecordingOutline) -> LogMerge {
+    fn merge_plan(&self, outline: &RecordingOutline) -> LogMerge {
         let mut plan = LogMerge::default();
         for EntryChange { name, instead_of, takes } in &self.names {
             let stands_at = outline.find_name(name);
@@ -191,19 +191,19 @@ impl Recording {
         let Some((file, outline)) = self.only_file() else {
             return Err(StoreError::Busy { path: path.to_owned() });
         };
-        let failed = |source| StoreError::read(path.to_owned(), source);
-        let before = self.opened();
-        if paths.version()? != before {
+        let failed = |source| StoreError::read_failed(path.to_owned(), source);
+        let before = self.opened_version();
+        if paths.file_version()? != before {
             return Err(StoreError::Changed { path: path.to_owned() });
         }
-        let source = RecordingSnapshot::rewriting(
+        let source = RecordingSnapshot::for_rewrite(
             path,
             Some(file.try_clone().map_err(failed)?),
             outline.clone(),
             changes.spool.file().try_clone().map_err(failed)?,
-            changes.plan(outline),
+            changes.merge_plan(outline),
         );
-        replace(&paths, &source, changes.rules.as_ref(), before)?;
+        write_and_replace(&paths, &source, changes.rules.as_ref(), before)?;
         Ok(true)
     }
 
@@ -217,23 +217,23 @@ impl Recording {
         if self.only_file().is_none() {
             return Err(StoreError::Busy { path: path.to_owned() });
         }
-        let before = self.opened();
+        let before = self.opened_version();
         let disk = Disk::real();
-        let failed = |source| StoreError::write(paths.target.clone(), source);
-        commit(&paths, &disk, before, true, || {
+        let failed = |source| StoreError::write_failed(paths.target.clone(), source);
+        commit_change(&paths, &disk, before, true, || {
             disk.remove(&paths.target).map_err(failed)?;
             // These are empty, or belong to no live process.
             [&paths.run, &paths.log, &paths.folding]
                 .into_iter()
                 .try_for_each(|path| disk.remove_if_there(path))
                 .map_err(failed)?;
-            disk.sync_folder(paths.folder()).map_err(failed)
+            disk.sync_folder(paths.recording_folder()).map_err(failed)
         })
     }
 }
 
 /// Writes the new text of `source`, and puts it in the recording's place if that is unchanged.
-fn replace(
+fn write_and_replace(
     paths: &RecordingPaths,
     source: &RecordingSnapshot,
     rules: Option<&IdentityRules>,
@@ -244,22 +244,22 @@ fn replace(
     // refused.
     let tag = format!("{:x}", RandomState::new().build_hasher().finish());
     let terms = StageTerms { disk: &disk, rules, tag: &tag };
-    let staged = StagedFile::write(source, &paths.target, terms)?;
-    let done = commit(paths, &disk, before, false, || staged.commit(&disk));
+    let staged = StagedFile::write_beside(source, &paths.target, terms)?;
+    let done = commit_change(paths, &disk, before, false, || staged.put_in_place(&disk));
     staged.discard(&disk);
     done
 }
 
 /// Runs `change` under the recording's lock, if nobody records into it and it is unchanged. With
 /// `last`, removes the lock as well.
-pub(super) fn commit(
+pub(super) fn commit_change(
     paths: &RecordingPaths,
     disk: &Disk,
     before: Option<FileVersion>,
     last: bool,
     change: impl Fn() -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
-    let at_lock = |source| StoreError::lock(paths.lock.clone(), source);
+    let at_lock = |source| StoreError::lock_failed(paths.lock.clone(), source);
     let found = sidecars::is_at(&paths.lock)?;
     let mut lock = RecordingLock::new(&paths.lock, disk);
     let guard = lock.acquire(lock::WAIT)?;
@@ -268,7 +268,7 @@ pub(super) fn commit(
         if is_live(&paths.run).map_err(at_lock)? || sidecars::has_leftover(paths)? {
             return Err(StoreError::Busy { path: paths.target.clone() });
         }
-        if paths.version()? != before {
+        if paths.file_version()? != before {
             return Err(StoreError::Changed { path: paths.target.clone() });
         }
         change()

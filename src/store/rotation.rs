@@ -47,27 +47,27 @@ pub(super) enum RotatedLog {
 /// # Errors
 /// The lock cannot be taken, the log has a newer version, or the storage fails. The log is then
 /// where it was, or has been moved.
-pub(super) fn rotate(
+pub(super) fn rotate_log(
     paths: &RecordingPaths,
     disk: &Disk,
     lock: &mut RecordingLock,
     known: Option<KnownLog>,
 ) -> Result<RotatedLog, StoreError> {
-    let at_log = |source| StoreError::write(paths.log.clone(), source);
-    let ahead = match open(&paths.log).map_err(at_log)? {
+    let at_log = |source| StoreError::write_failed(paths.log.clone(), source);
+    let ahead = match open_log(&paths.log).map_err(at_log)? {
         Some(file) if regular_file::look_at(&paths.folding).map_err(at_log)?.is_none() => {
-            let scanned = log::scan(&file).map_err(at_log)?;
+            let scanned = log::scan_frames(&file).map_err(at_log)?;
             Some((file, scanned))
         }
         _ => None,
     };
     let _guard = lock.acquire(lock::WAIT)?;
-    let at_folding = |source| StoreError::write(paths.folding.clone(), source);
-    if let Some(file) = open(&paths.folding).map_err(at_folding)? {
+    let at_folding = |source| StoreError::write_failed(paths.folding.clone(), source);
+    if let Some(file) = open_log(&paths.folding).map_err(at_folding)? {
         return match lock::try_lock(&file).map_err(at_folding)? {
             true => {
                 // It was whole when it was moved.
-                let scanned = log::scan(&file).map_err(at_folding)?;
+                let scanned = log::scan_frames(&file).map_err(at_folding)?;
                 let damaged = damaged_ranges(&scanned, scanned.len);
                 let notes = keep_damaged(paths, disk, &file, &damaged)?;
                 Ok(RotatedLog::Folding { file, notes: notes.into_iter().collect() })
@@ -75,7 +75,7 @@ pub(super) fn rotate(
             false => Ok(RotatedLog::Busy),
         };
     }
-    let Some(file) = open(&paths.log).map_err(at_log)? else {
+    let Some(file) = open_log(&paths.log).map_err(at_log)? else {
         return Ok(RotatedLog::Nothing);
     };
     let scanned = finish_scan(&file, ahead).map_err(at_log)?;
@@ -92,7 +92,7 @@ pub(super) fn rotate(
     }
     let names: Vec<_> = scanned.frames.iter().map(|frame| frame.name).collect();
     run::note_rotation(&paths.run, disk, &names, id)
-        .map_err(|source| StoreError::write(paths.run.clone(), source))?;
+        .map_err(|source| StoreError::write_failed(paths.run.clone(), source))?;
     disk.rename(&paths.log, &paths.folding).map_err(at_folding)?;
     if !lock::try_lock(&file).map_err(at_folding)? {
         return Ok(RotatedLog::Busy);
@@ -104,7 +104,7 @@ pub(super) fn rotate(
 /// is not damaged. Up to `known`, the log was whole before.
 fn damaged_ranges(scanned: &LogContents, known: u64) -> Vec<Range<u64>> {
     let mut ranges = scanned.damaged.clone();
-    if scanned.torn() > 0 && known > scanned.whole {
+    if scanned.torn_length() > 0 && known > scanned.whole {
         ranges.push(scanned.whole..scanned.len);
     }
     ranges
@@ -118,15 +118,15 @@ pub(super) fn set_aside(
     file: &File,
     scanned: &LogContents,
 ) -> Result<Option<StoreEvent>, StoreError> {
-    if scanned.torn() == 0 {
+    if scanned.torn_length() == 0 {
         return Ok(None);
     }
     let (aside, torn) = free_place(paths, disk)?;
     let at = |path: &Path| {
         let path = path.to_owned();
-        move |source| StoreError::write(path, source)
+        move |source| StoreError::write_failed(path, source)
     };
-    let mut tail = log::from(file, scanned.whole);
+    let mut tail = log::cursor_at(file, scanned.whole);
     let copied = io::copy(&mut tail, &mut disk.writer(&torn)).map_err(at(&aside));
     let cut = copied.and_then(|_| disk.set_len(file, scanned.whole).map_err(at(&paths.log)));
     if let Err(error) = cut {
@@ -134,7 +134,7 @@ pub(super) fn set_aside(
         let _ = disk.remove_if_there(&aside);
         return Err(error);
     }
-    Ok(Some(StoreEvent::Torn { log: paths.log.clone(), aside, bytes: scanned.torn() }))
+    Ok(Some(StoreEvent::Torn { log: paths.log.clone(), aside, bytes: scanned.torn_length() }))
 }
 
 /// Copies damaged frames into a separate file, because the log that holds them is about to be
@@ -151,12 +151,12 @@ pub(super) fn keep_damaged(
     let (aside, kept) = free_place(paths, disk)?;
     let mut bytes = 0;
     for range in damaged {
-        let mut source = log::from(file, range.start).take(range.end - range.start);
+        let mut source = log::cursor_at(file, range.start).take(range.end - range.start);
         match io::copy(&mut source, &mut disk.writer(&kept)) {
             Ok(copied) => bytes += copied,
             Err(source) => {
                 let _ = disk.remove_if_there(&aside);
-                return Err(StoreError::write(aside, source));
+                return Err(StoreError::write_failed(aside, source));
             }
         }
     }
@@ -169,11 +169,11 @@ fn free_place(
 ) -> Result<(std::path::PathBuf, File), StoreError> {
     let mut number = 1;
     loop {
-        let aside = paths.torn(number);
+        let aside = paths.torn_tail(number);
         match disk.create_new(&aside) {
             Ok(file) => return Ok((aside, file)),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
-            Err(source) => return Err(StoreError::write(aside, source)),
+            Err(source) => return Err(StoreError::write_failed(aside, source)),
         }
     }
 }
@@ -183,20 +183,20 @@ fn free_place(
 /// last frame is read again, and if it differs, everything is.
 fn finish_scan(file: &File, ahead: Option<(File, LogContents)>) -> io::Result<LogContents> {
     let id = FileId::from_file(file)?;
-    let Some((before, mut scanned)) = ahead else { return log::scan(file) };
+    let Some((before, mut scanned)) = ahead else { return log::scan_frames(file) };
     let last = scanned.frames.pop().filter(|_| scanned.damaged.is_empty());
     let (Some(last), true) = (last, FileId::from_file(&before)? == id) else {
-        return log::scan(file);
+        return log::scan_frames(file);
     };
     let rest = log::scan_from(file, last.at - log::HEAD as u64)?;
     if rest.frames.first() != Some(&last) {
-        return log::scan(file);
+        return log::scan_frames(file);
     }
     scanned.frames.extend(rest.frames);
     Ok(LogContents { frames: scanned.frames, rules: rest.rules.or(scanned.rules), ..rest })
 }
 
-fn open(path: &Path) -> io::Result<Option<File>> {
+fn open_log(path: &Path) -> io::Result<Option<File>> {
     regular_file::open_existing(path, File::options().read(true).write(true))
 }
 
@@ -208,7 +208,7 @@ mod tests {
 
     fn frame(name: u128, bytes: usize) -> Vec<u8> {
         let mut frame = Vec::new();
-        log::frame(name, &vec![b'x'; bytes], &mut frame).unwrap();
+        log::write_frame(name, &vec![b'x'; bytes], &mut frame).unwrap();
         frame
     }
 
@@ -222,14 +222,14 @@ mod tests {
         let kept = file.metadata().unwrap().len();
         for (before, after) in [(20, 50), (50, 20), (20, 20)] {
             file.write_all(&frame(2, before)).unwrap();
-            let ahead = Some((open(&path).unwrap().unwrap(), log::scan(&file).unwrap()));
+            let ahead = Some((open_log(&path).unwrap().unwrap(), log::scan_frames(&file).unwrap()));
             // The write of the second frame failed after all, and another one follows.
             file.set_len(kept).unwrap();
             file.write_all(&frame(3, after)).unwrap();
             file.write_all(&frame(4, 7)).unwrap();
             let scanned = finish_scan(&file, ahead).unwrap();
-            assert_eq!(scanned, log::scan(&file).unwrap());
-            assert_eq!((scanned.frames.len(), scanned.torn()), (3, 0));
+            assert_eq!(scanned, log::scan_frames(&file).unwrap());
+            assert_eq!((scanned.frames.len(), scanned.torn_length()), (3, 0));
             file.set_len(kept).unwrap();
         }
     }

@@ -25,7 +25,7 @@ use super::disk::Disk;
 use super::lock;
 use super::log::NameFingerprint;
 use super::regular_file;
-use line::{RunLine, lines, read_line};
+use line::{RunLine, name_lines, read_line};
 use loomrec_os::FileId;
 
 mod abandoned;
@@ -109,13 +109,13 @@ impl RunSeat {
                 RunChoice::New => false,
             };
         if !joins {
-            run.begin(choice)?;
+            run.begin_run(choice)?;
         }
-        run.refresh()?;
+        run.read_new_lines()?;
         run.place = run.joined;
         let line = format!("{{\"joined\":{}}}\n", run.place);
-        append(&run.disk, &run.file, run.read_to, line.as_bytes())?;
-        run.refresh()?;
+        write_at_end(&run.disk, &run.file, run.read_to, line.as_bytes())?;
+        run.read_new_lines()?;
         // Turns the exclusive lock into a shared one. No other process can come in between, because
         // this is done under the recording's lock.
         fs2::FileExt::try_lock_shared(&run.file)?;
@@ -135,8 +135,8 @@ impl RunSeat {
             let known = again.moved.get(&name).copied().unwrap_or(0);
             unknown.extend((known..count).map(|_| name));
         }
-        append(&again.disk, &again.file, again.read_to, &lines(&unknown))?;
-        again.refresh()?;
+        write_at_end(&again.disk, &again.file, again.read_to, &name_lines(&unknown))?;
+        again.read_new_lines()?;
         // Rotations are counted from when a log was opened, so none is lost.
         again.rotations.splice(..0, self.rotations.iter().copied());
         again.place = self.place;
@@ -148,13 +148,13 @@ impl RunSeat {
     }
 
     /// Returns how many entries with this fingerprint have been recorded in this run.
-    pub(super) fn count(&self, name: NameFingerprint) -> u32 {
+    pub(super) fn recorded_count(&self, name: NameFingerprint) -> u32 {
         let count = |counts: &FingerprintCounts| counts.get(&name).copied().unwrap_or(0);
         count(&self.moved) + count(&self.logged)
     }
 
     /// Counts an entry that is in the log.
-    pub(super) fn learn(&mut self, name: NameFingerprint) {
+    pub(super) fn count_logged(&mut self, name: NameFingerprint) {
         *self.logged.entry(name).or_default() += 1;
     }
 
@@ -164,7 +164,7 @@ impl RunSeat {
     }
 
     /// Returns the place of this recorder in its run, counted from 0.
-    pub(super) fn place(&self) -> usize {
+    pub(super) fn place_in_run(&self) -> usize {
         self.place
     }
 
@@ -193,7 +193,7 @@ impl RunSeat {
     }
 
     /// Returns how many logs have been moved away so far.
-    pub(super) fn rotations(&self) -> usize {
+    pub(super) fn rotation_count(&self) -> usize {
         self.rotations.len()
     }
 
@@ -206,7 +206,7 @@ impl RunSeat {
     ///
     /// # Errors
     /// The file cannot be read, or is larger than that of any run.
-    pub(super) fn refresh(&mut self) -> io::Result<()> {
+    pub(super) fn read_new_lines(&mut self) -> io::Result<()> {
         if self.file.metadata()?.len() > LARGEST {
             return Err(self.too_large());
         }
@@ -267,7 +267,7 @@ impl RunSeat {
         Ok(true)
     }
 
-    fn begin(&mut self, choice: &RunChoice) -> io::Result<()> {
+    fn begin_run(&mut self, choice: &RunChoice) -> io::Result<()> {
         self.name = match choice {
             RunChoice::New => None,
             RunChoice::Named(name) => Some(name.clone()),
@@ -275,7 +275,7 @@ impl RunSeat {
         let mut line = serde_json::to_vec(&serde_json::json!({ "run": self.name }))?;
         line.push(b'\n');
         self.read_to = line.len() as u64;
-        append(&self.disk, &self.file, 0, &line)
+        write_at_end(&self.disk, &self.file, 0, &line)
     }
 
     /// Returns the run's name from the first line; `None` if it has none. `read_to` is then after
@@ -327,21 +327,21 @@ pub(super) fn note_rotation(
     names: &[NameFingerprint],
     log: FileId,
 ) -> io::Result<()> {
-    let mut added = lines(names);
+    let mut added = name_lines(names);
     let FileId { device, inode } = log;
     added.extend(format!("{{\"rotated\":[{device},{inode}]}}\n").into_bytes());
-    note(path, disk, &added)
+    append_lines(path, disk, &added)
 }
 
 /// Notes which file the recording is, or is about to be. If there is no run, nothing is noted. Only
 /// under the recording's lock.
 pub(super) fn note_target(path: &Path, disk: &Disk, target: RunTarget) -> io::Result<()> {
     let line = serde_json::json!({ "target": target });
-    note(path, disk, format!("{line}\n").as_bytes())
+    append_lines(path, disk, format!("{line}\n").as_bytes())
 }
 
 /// Adds lines to the run's file, if there is one.
-fn note(path: &Path, disk: &Disk, added: &[u8]) -> io::Result<()> {
+fn append_lines(path: &Path, disk: &Disk, added: &[u8]) -> io::Result<()> {
     let mut options = File::options();
     let Some(mut file) = regular_file::open_existing(path, options.read(true).write(true))? else {
         return Ok(());
@@ -353,14 +353,14 @@ fn note(path: &Path, disk: &Disk, added: &[u8]) -> io::Result<()> {
     file.seek(SeekFrom::Start(from))?;
     file.read_to_end(&mut text)?;
     let end = from + memchr::memrchr(b'\n', &text).map_or(0, |at| at as u64 + 1);
-    append(disk, &file, end, added)
+    write_at_end(disk, &file, end, added)
 }
 
 /// The most bytes of the first line, which holds the run's name.
 const LONGEST_FIRST_LINE: u64 = 64 << 10;
 
 /// Writes at `end`, over a line that was cut.
-fn append(disk: &Disk, file: &File, end: u64, text: &[u8]) -> io::Result<()> {
+fn write_at_end(disk: &Disk, file: &File, end: u64, text: &[u8]) -> io::Result<()> {
     if text.is_empty() {
         return Ok(());
     }

@@ -22,12 +22,12 @@ const NUMBERED: [&str; 2] = ["com", "lpt"];
 /// written as `%` and two hex digits. If the rest does not distinguish it from all other texts,
 /// because it has a capital letter or was cut, a `~` and a part of the text's SHA-256 follow.
 pub fn safe_file_name(text: &str, ending: &str) -> String {
-    let mut name = stem(text);
+    let mut name = safe_stem(text);
     name.push_str(ending);
     name
 }
 
-fn stem(text: &str) -> String {
+fn safe_stem(text: &str) -> String {
     let reserved = is_reserved(text);
     let mut stem = String::with_capacity(text.len());
     for (at, &byte) in text.as_bytes().iter().enumerate() {

@@ -35,8 +35,8 @@ struct SeenCredentials {
 
 impl SecretGuard {
     /// Searches every entry for these credentials from now on.
-    pub(super) fn keep(&self, secrets: &CallCredentials) {
-        let mut known = self.known();
+    pub(super) fn watch_for(&self, secrets: &CallCredentials) {
+        let mut known = self.lock_known();
         known.turn += 1;
         for value in secrets.values() {
             known.promote(value);
@@ -46,7 +46,7 @@ impl SecretGuard {
     /// Whether an entry, packed as it will be written, holds none of the run's credentials and none
     /// of its own request's.
     pub(super) fn is_clean(&self, packed: &[u8], own: &CallCredentials) -> bool {
-        let (covered, lasting) = self.known().note_use(own);
+        let (covered, lasting) = self.lock_known().note_use(own);
         if lasting.is_empty() && own.is_empty() {
             return true;
         }
@@ -59,7 +59,7 @@ impl SecretGuard {
         is_clean(packed, &lasting) && (covered || is_still_clean(packed, own))
     }
 
-    fn known(&self) -> MutexGuard<'_, SeenCredentials> {
+    fn lock_known(&self) -> MutexGuard<'_, SeenCredentials> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     fn key(value: &str) -> CallCredentials {
-        CallCredentials::of(&[("x-api-key".to_owned(), value.to_owned())], "")
+        CallCredentials::for_known_provider(&[("x-api-key".to_owned(), value.to_owned())], "")
     }
 
     fn is_clean(guard: &SecretGuard, text: &str, own: &CallCredentials) -> bool {
@@ -138,7 +138,7 @@ mod tests {
     #[test]
     fn credentials_used_once_do_not_pile_up_and_the_lasting_ones_stay() {
         let guard = SecretGuard::default();
-        guard.keep(&key("the-lasting-key"));
+        guard.watch_for(&key("the-lasting-key"));
         for n in 0..600 {
             let mut own = key(&format!("signature-{n:06}"));
             assert!(!is_clean(&guard, &format!("x signature-{n:06}"), &own));
@@ -147,7 +147,7 @@ mod tests {
             assert!(!is_clean(&guard, "the-lasting-key", &own));
         }
         {
-            let known = guard.known();
+            let known = guard.lock_known();
             assert!(known.turns.len() <= LASTING && known.once.len() <= ONCE);
             assert!(known.lasting.values().count() <= LASTING);
         }
@@ -157,7 +157,7 @@ mod tests {
     #[test]
     fn key_beyond_ascii_is_found_as_the_log_spells_it() {
         let guard = SecretGuard::default();
-        guard.keep(&key("clé-très-secrète"));
+        guard.watch_for(&key("clé-très-secrète"));
         let none = CallCredentials::default();
         assert!(!guard.is_clean("clé-très-secrète".as_bytes(), &none));
         assert!(!guard.is_clean(b"cl\\u00e9-tr\\u00e8s-secr\\u00e8te", &none));

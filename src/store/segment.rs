@@ -14,7 +14,7 @@ use super::location::RecordingLocation;
 use super::lock::RecordingLock;
 use super::log::{self, FramePlace, HEAD, LogContents};
 use super::paths::RecordingPaths;
-use super::rotation::{RotatedLog, rotate};
+use super::rotation::{RotatedLog, rotate_log};
 use super::store_event::StoreEvent;
 use loomrec_identity::IdentityRules;
 use loomrec_recording::log_codec::{self, PackedHead};
@@ -33,8 +33,8 @@ impl SegmentFile {
     /// # Errors
     /// The file cannot be read, or a newer loomrec wrote it.
     pub fn open(file: File, path: &Path) -> Result<Self, StoreError> {
-        let scanned =
-            log::scan(&file).map_err(|source| StoreError::read(path.to_owned(), source))?;
+        let scanned = log::scan_frames(&file)
+            .map_err(|source| StoreError::read_failed(path.to_owned(), source))?;
         match scanned.newer {
             true => Err(StoreError::NewerLog { path: path.to_owned() }),
             false => Ok(Self { file, scanned }),
@@ -53,7 +53,7 @@ impl SegmentFile {
 
     /// Whether there are bytes that are no whole frame.
     pub fn is_damaged(&self) -> bool {
-        !self.scanned.damaged.is_empty() || self.scanned.torn() > 0
+        !self.scanned.damaged.is_empty() || self.scanned.torn_length() > 0
     }
 
     /// Returns the entries, in the order in which they were recorded. `path` names the segment in
@@ -65,9 +65,9 @@ impl SegmentFile {
         path: &'a Path,
     ) -> impl Iterator<Item = Result<(PackedHead, Entry), StoreError>> + 'a {
         self.scanned.frames.iter().map(move |&frame| {
-            let packed = log::payload(&self.file, frame)
-                .map_err(|source| StoreError::read(path.to_owned(), source))?;
-            log_codec::unpack(&packed)
+            let packed = log::read_payload(&self.file, frame)
+                .map_err(|source| StoreError::read_failed(path.to_owned(), source))?;
+            log_codec::unpack_entry(&packed)
                 .map_err(|problem| StoreError::Log { path: path.to_owned(), problem })
         })
     }
@@ -84,14 +84,14 @@ pub fn cut_segment(
     segment: &Path,
 ) -> Result<Option<Vec<StoreEvent>>, StoreError> {
     let disk = Disk::real();
-    let failed = |source| StoreError::write(segment.to_owned(), source);
-    let paths = RecordingPaths::of(location.as_path()).map_err(failed)?;
+    let failed = |source| StoreError::write_failed(segment.to_owned(), source);
+    let paths = RecordingPaths::from_path(location.as_path()).map_err(failed)?;
     let mut lock = RecordingLock::new(&paths.lock, &disk);
-    let RotatedLog::Folding { file, notes } = rotate(&paths, &disk, &mut lock, None)? else {
+    let RotatedLog::Folding { file, notes } = rotate_log(&paths, &disk, &mut lock, None)? else {
         return Ok(None);
     };
-    let scanned = log::scan(&file).map_err(failed)?;
-    let is_whole = scanned.damaged.is_empty() && scanned.torn() == 0;
+    let scanned = log::scan_frames(&file).map_err(failed)?;
+    let is_whole = scanned.damaged.is_empty() && scanned.torn_length() == 0;
     match scanned.frames.is_empty() {
         true => disk.remove(&paths.folding).map_err(failed)?,
         false if is_whole => disk.rename(&paths.folding, segment).map_err(failed)?,
@@ -114,12 +114,13 @@ fn copy_frames(
     let file = disk.create_new(segment)?;
     if let Some(rules) = &scanned.rules {
         let mut about = Vec::new();
-        log::begin(rules, &scanned.key_variables, &mut about).map_err(std::io::Error::other)?;
+        log::write_first_frame(rules, &scanned.key_variables, &mut about)
+            .map_err(std::io::Error::other)?;
         std::io::Write::write_all(&mut disk.writer(&file), &about)?;
     }
     for FramePlace { at, len, .. } in &scanned.frames {
         let from = at - HEAD as u64;
-        let mut frame = log::from(log, from).take(HEAD as u64 + u64::from(*len));
+        let mut frame = log::cursor_at(log, from).take(HEAD as u64 + u64::from(*len));
         std::io::copy(&mut frame, &mut disk.writer(&file))?;
     }
     Ok(())

@@ -17,7 +17,7 @@ fn keep(appender: &mut RecordingAppender, number: u32) {
         recorded_at: Some(format!("2026-01-01T00:00:{number:02}.000000Z")),
         ..Entry::default()
     };
-    appender.append(vec![(EntryName::step("a").unwrap(), entry)], true).unwrap();
+    appender.append_entries(vec![(EntryName::from_step_id("a").unwrap(), entry)], true).unwrap();
 }
 
 fn contents(path: &Path) -> Vec<String> {
@@ -61,7 +61,7 @@ fn damaged_frame_is_set_aside_and_the_others_are_cut() {
     drop(recorder);
     let log = dir.path().join(".loomrec/r.json.log");
     let mut bytes = fs::read(&log).unwrap();
-    let scanned = log::scan(&File::open(&log).unwrap()).unwrap();
+    let scanned = log::scan_frames(&File::open(&log).unwrap()).unwrap();
     bytes[scanned.frames[1].at as usize + 40] ^= 1;
     // A call that was being written when the recorder was killed.
     bytes.extend_from_within(..20);

@@ -30,10 +30,10 @@ impl SessionLease {
     pub fn acquire(place: &RecordingLocation) -> Result<Self, StoreError> {
         let paths = paths_of(place)?;
         let mut lock = RecordingLock::new(&paths.session, &Disk::real());
-        let guard = lock.acquire(Duration::ZERO).map_err(|error| leased(&paths, error))?;
+        let guard = lock.acquire(Duration::ZERO).map_err(|error| lease_error(&paths, error))?;
         let lease = Self { lock, guard: Some(guard) };
         let is_recorded = run::is_held(&paths.run);
-        match is_recorded.map_err(|source| StoreError::lock(paths.run.clone(), source))? {
+        match is_recorded.map_err(|source| StoreError::lock_failed(paths.run.clone(), source))? {
             true => Err(StoreError::Busy { path: paths.target }),
             false => Ok(lease),
         }
@@ -58,14 +58,14 @@ pub fn refuse_leased(place: &RecordingLocation) -> Result<(), StoreError> {
     match lock::acquire_existing(&paths.session, Duration::ZERO)? {
         ExistingLock::Missing | ExistingLock::Acquired(_) => Ok(()),
         ExistingLock::Held => {
-            let holder = lock::holder(&paths.session);
+            let holder = lock::read_holder(&paths.session);
             Err(StoreError::Leased { path: paths.target, holder })
         }
     }
 }
 
 /// Turns the error for a lock that is held into that for a lease.
-fn leased(paths: &RecordingPaths, error: StoreError) -> StoreError {
+fn lease_error(paths: &RecordingPaths, error: StoreError) -> StoreError {
     match error {
         StoreError::Held { holder, .. } => {
             StoreError::Leased { path: paths.target.clone(), holder }
@@ -76,7 +76,7 @@ fn leased(paths: &RecordingPaths, error: StoreError) -> StoreError {
 
 fn paths_of(place: &RecordingLocation) -> Result<RecordingPaths, StoreError> {
     let path: PathBuf = place.as_path().to_owned();
-    RecordingPaths::of(&path).map_err(|source| StoreError::read(path, source))
+    RecordingPaths::from_path(&path).map_err(|source| StoreError::read_failed(path, source))
 }
 
 #[cfg(test)]

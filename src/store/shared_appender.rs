@@ -38,15 +38,15 @@ impl SharedAppender {
 
     /// Returns an encoder of exchanges, as [`RecordingAppender::encoder`] does.
     pub fn encoder(&self, replace: bool) -> FrameEncoder {
-        self.lock().encoder(replace)
+        self.lock_appender().encoder(replace)
     }
 
     /// Appends a batch, as [`RecordingAppender::keep`] does. Waits for others if it has to.
     ///
     /// # Errors
     /// As for [`RecordingAppender::keep`].
-    pub fn append(&self, batch: &mut [impl AsMut<EncodedFrame>]) -> Result<(), StoreError> {
-        self.append_by(|appender| Some(appender.keep(batch))).unwrap_or(Ok(()))
+    pub fn append_frames(&self, batch: &mut [impl AsMut<EncodedFrame>]) -> Result<(), StoreError> {
+        self.append_by(|appender| Some(appender.append_frames(batch))).unwrap_or(Ok(()))
     }
 
     /// Appends a batch if that needs no wait and is sure to be quick. Returns `None` otherwise. See
@@ -62,8 +62,8 @@ impl SharedAppender {
         &self,
         append: impl FnOnce(&mut RecordingAppender) -> Option<Result<(), StoreError>>,
     ) -> Option<Result<(), StoreError>> {
-        let mut appender = self.lock();
-        let is_first = appender.compacts() && appender.compaction_due().is_none();
+        let mut appender = self.lock_appender();
+        let is_first = appender.can_compact() && appender.compaction_due().is_none();
         let outcome = append(&mut appender)?;
         let concerns_compactor = is_first || appender.has_notes();
         drop(appender);
@@ -81,7 +81,9 @@ impl SharedAppender {
     /// As for [`RecordingAppender::close`], except that a recording which another process deleted
     /// or replaced is an event.
     pub fn close(&self) -> Result<(), StoreError> {
-        let Some(mut compactor) = self.stop_compactor() else { return self.lock().close() };
+        let Some(mut compactor) = self.stop_compactor() else {
+            return self.lock_appender().close();
+        };
         compactor.close_recording()
     }
 
@@ -94,7 +96,7 @@ impl SharedAppender {
         thread.join().ok()
     }
 
-    fn lock(&self) -> MutexGuard<'_, RecordingAppender> {
+    fn lock_appender(&self) -> MutexGuard<'_, RecordingAppender> {
         self.appender.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -7,7 +7,7 @@ use super::*;
 use crate::AppenderEvent;
 use crate::disk::Disk;
 use crate::disk::failing::{DiskFailure, Plan};
-use crate::{LogItem, RunChoice, load};
+use crate::{LogItem, RunChoice, load_recording};
 use loomrec_identity::IdentityRules;
 use loomrec_recording::{Entry, EntryName};
 
@@ -30,14 +30,14 @@ fn start(path: &Path, plan: &Plan) -> (SharedAppender, Receiver<String>) {
 
 fn append(appender: &SharedAppender, step: &str) {
     let entry = Entry { content: Some(step.to_owned()), ..Entry::default() };
-    let name = EntryName::step(step).unwrap();
+    let name = EntryName::from_step_id(step).unwrap();
     let item = LogItem::new(name, entry, Arc::default());
     let frame = appender.encoder(true).encode(&item).unwrap();
     appender.append_now(&mut [frame]).expect("nobody is in the way").unwrap();
 }
 
 fn steps(path: &Path) -> Vec<String> {
-    load(path).unwrap().entries().map(|(name, take, _)| name.take_key(take)).collect()
+    load_recording(path).unwrap().entries().map(|(name, take, _)| name.take_key(take)).collect()
 }
 
 /// Returns the steps in the recording's own file.

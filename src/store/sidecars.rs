@@ -22,7 +22,8 @@ pub(super) fn has_leftover(paths: &RecordingPaths) -> Result<bool, StoreError> {
 pub(super) fn left_log(paths: &RecordingPaths) -> Result<Option<PathBuf>, StoreError> {
     let (mut left, logs) = (None, [&paths.folding, &paths.log]);
     for path in logs {
-        let found = regular_file::look_at(path).map_err(|source| StoreError::read(path, source))?;
+        let found =
+            regular_file::look_at(path).map_err(|source| StoreError::read_failed(path, source))?;
         if left.is_none() && found.is_some_and(|status| status.length > 0) {
             left = Some(path.clone());
         }
@@ -35,6 +36,7 @@ pub(super) fn left_log(paths: &RecordingPaths) -> Result<Option<PathBuf>, StoreE
 /// # Errors
 /// Something else is in its place.
 pub(super) fn is_at(path: &Path) -> Result<bool, StoreError> {
-    let found = regular_file::look_at(path).map_err(|source| StoreError::read(path, source))?;
+    let found =
+        regular_file::look_at(path).map_err(|source| StoreError::read_failed(path, source))?;
     Ok(found.is_some())
 }

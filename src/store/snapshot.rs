@@ -10,7 +10,7 @@ use super::file_version::FileVersion;
 use super::index;
 use super::log::{self, FramePlace, LogContents};
 use super::memory_guard::{TO_READ, has_room};
-use super::merge::{EntryOrigin, LogFrame, LogMerge, TakeRef, plan};
+use super::merge::{EntryOrigin, LogFrame, LogMerge, TakeRef, plan_merge};
 use super::paths::RecordingPaths;
 use super::read_buffer::ReadBuffer;
 use super::regular_file;
@@ -75,10 +75,10 @@ impl RecordingSnapshot {
             let files = OpenFiles::open(path, paths, &mut between)?;
             let Some(OpenFiles { file, logs }) = files else { continue };
             let logs = logs.into_iter().map(|(path, file, _)| OpenedLog::scan(&path, file));
-            return Self::of(path, file, logs.collect::<Result<_, _>>()?, false);
+            return Self::from_files(path, file, logs.collect::<Result<_, _>>()?, false);
         }
         let detail = io::Error::other("its log is compacted again and again");
-        Err(StoreError::read(path.to_owned(), detail))
+        Err(StoreError::read_failed(path.to_owned(), detail))
     }
 
     /// Opens a recording and the one log that is being compacted into it, without the entries that
@@ -87,18 +87,18 @@ impl RecordingSnapshot {
     /// # Errors
     /// A file cannot be read or used; [`StoreError::Log`] if the log holds an entry that cannot be
     /// read.
-    pub(super) fn compacting(
+    pub(super) fn for_compaction(
         paths: &RecordingPaths,
         log: &File,
         aside: &[FramePlace],
     ) -> Result<Option<Self>, StoreError> {
-        let failed = |source| StoreError::read(paths.folding.clone(), source);
+        let failed = |source| StoreError::read_failed(paths.folding.clone(), source);
         let mut log = OpenedLog::scan(&paths.folding, log.try_clone().map_err(failed)?)?;
         log.scanned.frames.retain(|frame| !aside.contains(frame));
-        Self::of(&paths.target, file::open(&paths.target)?, vec![log], true)
+        Self::from_files(&paths.target, file::open_if_there(&paths.target)?, vec![log], true)
     }
 
-    fn of(
+    fn from_files(
         path: &Path,
         file: Option<File>,
         logs: Vec<OpenedLog>,
@@ -106,7 +106,7 @@ impl RecordingSnapshot {
     ) -> Result<Option<Self>, StoreError> {
         let is_empty = |log: &OpenedLog| log.scanned.frames.is_empty();
         let outline = match &file {
-            Some(file) => index::read(path, file)?,
+            Some(file) => index::read_outline(path, file)?,
             None if logs.iter().all(is_empty) => return Ok(None),
             None => {
                 let rules = logs.iter().find_map(|log| log.scanned.rules.clone());
@@ -117,18 +117,18 @@ impl RecordingSnapshot {
         logs.iter().for_each(|log| meta.add_key_variables(&log.scanned.key_variables));
         let path = path.to_owned();
         let mut source = Self { path, file, outline, meta, logs, plan: LogMerge::default() };
-        let frames = source.frames(strict)?;
-        source.plan = plan(
+        let frames = source.read_frames(strict)?;
+        source.plan = plan_merge(
             &source.outline,
             frames,
             |name| source.takes_of(name),
-            |place| source.entry(place, &mut ReadBuffer::default()),
+            |place| source.read_entry(place, &mut ReadBuffer::default()),
         )?;
         Ok(Some(source))
     }
 
     /// Returns a recording that is being rewritten: its file, and the entries that are new to it.
-    pub(super) fn rewriting(
+    pub(super) fn for_rewrite(
         path: &Path,
         file: Option<File>,
         outline: RecordingOutline,
@@ -154,18 +154,18 @@ impl RecordingSnapshot {
     ///
     /// # Errors
     /// The status of the file cannot be read.
-    pub(super) fn version(&self) -> io::Result<Option<FileVersion>> {
-        self.file.as_ref().map(FileVersion::of).transpose()
+    pub(super) fn file_version(&self) -> io::Result<Option<FileVersion>> {
+        self.file.as_ref().map(FileVersion::from_file).transpose()
     }
 
     /// Returns the size of the file in bytes.
-    pub(super) fn size(&self) -> u64 {
+    pub(super) fn file_size(&self) -> u64 {
         let metadata = self.file.as_ref().and_then(|file| file.metadata().ok());
         metadata.map_or(0, |metadata| metadata.len())
     }
 
     /// Returns the rules that the logs' entries were recorded under, if they state them.
-    pub(super) fn rules(&self) -> Option<&IdentityRules> {
+    pub(super) fn log_rules(&self) -> Option<&IdentityRules> {
         self.logs.iter().find_map(|log| log.scanned.rules.as_ref())
     }
 
@@ -177,18 +177,18 @@ impl RecordingSnapshot {
     }
 
     /// Returns the number of entries in the logs.
-    pub(super) fn logged(&self) -> usize {
+    pub(super) fn logged_count(&self) -> usize {
         self.logs.iter().map(|log| log.scanned.frames.len()).sum()
     }
 
-    fn frames(&self, strict: bool) -> Result<Vec<LogFrame>, StoreError> {
-        let mut frames = Vec::with_capacity(self.logged());
+    fn read_frames(&self, strict: bool) -> Result<Vec<LogFrame>, StoreError> {
+        let mut frames = Vec::with_capacity(self.logged_count());
         for (number, log) in self.logs.iter().enumerate() {
             let mut window = ReadBuffer::default();
             for frame in &log.scanned.frames {
                 let (at, length) = (frame.at, u64::from(frame.len));
                 let place = TakeRef { origin: EntryOrigin::Log(number), at, length };
-                match self.head(&place, &mut window) {
+                match self.read_head(&place, &mut window) {
                     Ok(head) => frames.push(LogFrame { head, place }),
                     Err(StoreError::Log { .. }) if !strict => {}
                     Err(error) => return Err(error),
@@ -198,12 +198,17 @@ impl RecordingSnapshot {
         Ok(frames)
     }
 
-    fn head(&self, place: &TakeRef, window: &mut ReadBuffer) -> Result<PackedHead, StoreError> {
+    fn read_head(
+        &self,
+        place: &TakeRef,
+        window: &mut ReadBuffer,
+    ) -> Result<PackedHead, StoreError> {
         let glance = TakeRef { length: place.length.min(GLANCE.into()), ..*place };
-        if let Ok(head) = log_codec::peek(self.text(&glance, window)?) {
+        if let Ok(head) = log_codec::read_head(self.read_text(&glance, window)?) {
             return Ok(head);
         }
-        log_codec::peek(self.text(place, window)?).map_err(|problem| self.damaged(place, problem))
+        log_codec::read_head(self.read_text(place, window)?)
+            .map_err(|problem| self.damage_error(place, problem))
     }
 
     /// Returns the places of a name's takes in the file, by its number in the outline.
@@ -213,11 +218,11 @@ impl RecordingSnapshot {
     pub(super) fn takes_of(&self, name: usize) -> Result<Vec<TakeRef>, StoreError> {
         let members = self.outline.members_of(name);
         let mut places = Vec::with_capacity(members.len());
-        for member in members.iter().filter_map(|&at| self.outline.member(at as usize)) {
-            let Some(takes) = self.outline.takes(&member) else {
+        for member in members.iter().filter_map(|&at| self.outline.nth_member(at as usize)) {
+            let Some(takes) = self.outline.take_ranges(&member) else {
                 let value = TakeRef::in_file(&member.value);
                 let mut window = ReadBuffer::default();
-                let text = self.text(&value, &mut window)?;
+                let text = self.read_text(&value, &mut window)?;
                 return Err(self.not_json(self.outline.not_entry(&member, text)));
             };
             places.extend(takes.map(|take| TakeRef::in_file(&take)));
@@ -229,12 +234,12 @@ impl RecordingSnapshot {
     ///
     /// # Errors
     /// A file cannot be read, or holds no entry there.
-    pub(super) fn entry(
+    pub(super) fn read_entry(
         &self,
         place: &TakeRef,
         window: &mut ReadBuffer,
     ) -> Result<Entry, StoreError> {
-        let text = self.text(place, window)?;
+        let text = self.read_text(place, window)?;
         if !has_room(text.len(), TO_READ) {
             return Err(StoreError::TooHeavyToRead {
                 path: self.file_of(place),
@@ -242,20 +247,20 @@ impl RecordingSnapshot {
             });
         }
         match place.origin {
-            EntryOrigin::File => Entry::read(text).map_err(|why| {
+            EntryOrigin::File => Entry::from_text(text).map_err(|why| {
                 let range = place.at..place.at + place.length;
                 match why {
                     EntryReadError::Json(error) => {
                         self.not_json(self.outline.bad_json(&range, &error))
                     }
                     EntryReadError::Entry(problem) => {
-                        index::unusable(&self.path, self.outline.bad_entry(&range, problem))
+                        index::unusable_file(&self.path, self.outline.bad_entry(&range, problem))
                     }
                 }
             }),
-            EntryOrigin::Log(_) => log_codec::unpack(text)
+            EntryOrigin::Log(_) => log_codec::unpack_entry(text)
                 .map(|(_, entry)| entry)
-                .map_err(|problem| self.damaged(place, problem)),
+                .map_err(|problem| self.damage_error(place, problem)),
         }
     }
 
@@ -263,7 +268,7 @@ impl RecordingSnapshot {
     ///
     /// # Errors
     /// A file cannot be read, or is shorter than it was.
-    pub(super) fn text<'a>(
+    pub(super) fn read_text<'a>(
         &self,
         place: &TakeRef,
         window: &'a mut ReadBuffer,
@@ -275,7 +280,7 @@ impl RecordingSnapshot {
                 None => (&self.path, None),
             },
         };
-        window.read(file, place).map_err(|source| StoreError::read(path, source))
+        window.read_place(file, place).map_err(|source| StoreError::read_failed(path, source))
     }
 
     /// Returns the file that holds an entry, for messages: the recording's own, or a log.
@@ -290,11 +295,11 @@ impl RecordingSnapshot {
     /// Returns an error in the file's text. If that is not JSON, the error names the first place
     /// where it is not.
     fn not_json(&self, error: loomrec_recording::FormatError) -> StoreError {
-        let found = self.file.as_ref().and_then(|file| index::problem(file).ok().flatten());
-        index::unusable(&self.path, found.unwrap_or(error))
+        let found = self.file.as_ref().and_then(|file| index::find_problem(file).ok().flatten());
+        index::unusable_file(&self.path, found.unwrap_or(error))
     }
 
-    fn damaged(&self, place: &TakeRef, problem: PackedError) -> StoreError {
+    fn damage_error(&self, place: &TakeRef, problem: PackedError) -> StoreError {
         StoreError::Log { path: self.file_of(place), problem }
     }
 }
@@ -319,14 +324,14 @@ impl OpenFiles {
         between();
         let older = open_log(&paths.folding)?;
         between();
-        let file = file::open(path)?;
+        let file = file::open_if_there(path)?;
         between();
         let mut logs: Vec<_> = older.into_iter().collect();
         // It may have been moved between the two.
         let moved = |log: &(_, _, FileId)| logs.first().is_some_and(|older| older.2 == log.2);
         logs.extend(newer.filter(|log| !moved(log)).into_iter().collect::<Vec<_>>());
         let is_at = |at: &Path, id: FileId| {
-            let failed = |source| StoreError::read(at.to_owned(), source);
+            let failed = |source| StoreError::read_failed(at.to_owned(), source);
             FileId::at_path(at).map(|there| there == Some(id)).map_err(failed)
         };
         let current = match logs.last() {
@@ -339,7 +344,7 @@ impl OpenFiles {
 }
 
 fn open_log(path: &Path) -> Result<Option<(PathBuf, File, FileId)>, StoreError> {
-    let failed = |source| StoreError::read(path.to_owned(), source);
+    let failed = |source| StoreError::read_failed(path.to_owned(), source);
     let Some(file) = regular_file::open_to_read(path).map_err(failed)? else { return Ok(None) };
     let id = FileId::from_file(&file).map_err(failed)?;
     Ok(Some((path.to_owned(), file, id)))
@@ -347,8 +352,8 @@ fn open_log(path: &Path) -> Result<Option<(PathBuf, File, FileId)>, StoreError> 
 
 impl OpenedLog {
     fn scan(path: &Path, file: File) -> Result<Self, StoreError> {
-        let failed = |source| StoreError::read(path.to_owned(), source);
-        let scanned = log::scan(&file).map_err(failed)?;
+        let failed = |source| StoreError::read_failed(path.to_owned(), source);
+        let scanned = log::scan_frames(&file).map_err(failed)?;
         if scanned.newer {
             return Err(StoreError::NewerLog { path: path.to_owned() });
         }

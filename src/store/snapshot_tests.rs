@@ -2,21 +2,27 @@ use std::fs;
 
 use super::super::compaction;
 use super::super::disk::Disk;
-use super::super::log::fingerprint;
+use super::super::log::name_fingerprint;
 use super::*;
 use loomrec_recording::EntryName;
 
 fn record(paths: &RecordingPaths, content: &str, first: bool) {
-    let name = EntryName::step("a").unwrap();
+    let name = EntryName::from_step_id("a").unwrap();
     let recorded_at = Some(format!("2026-01-01T00:00:0{content}Z"));
     let entry = Entry { content: Some(content.to_owned()), recorded_at, ..Entry::default() };
     let mut log = Vec::new();
-    log::frame(fingerprint(&name), &log_codec::pack(&name, first, &entry), &mut log).unwrap();
+    log::write_frame(
+        name_fingerprint(&name),
+        &log_codec::pack_entry(&name, first, &entry),
+        &mut log,
+    )
+    .unwrap();
     fs::write(&paths.log, log).unwrap();
 }
 
 fn compact(paths: &RecordingPaths) {
-    compaction::run(paths, &Disk::real(), &IdentityRules::default(), true, None).unwrap();
+    compaction::compact_with_rules(paths, &Disk::real(), &IdentityRules::default(), true, None)
+        .unwrap();
 }
 
 fn takes(source: &RecordingSnapshot) -> Vec<String> {
@@ -24,7 +30,7 @@ fn takes(source: &RecordingSnapshot) -> Vec<String> {
     let new = source.plan.new.first().map(|(_, takes)| takes.clone());
     let filed = || source.takes_of(0).unwrap();
     let places = changed.or(new).unwrap_or_else(filed);
-    let read = |place| source.entry(place, &mut ReadBuffer::default()).unwrap();
+    let read = |place| source.read_entry(place, &mut ReadBuffer::default()).unwrap();
     places.iter().map(|place| read(place).content.unwrap()).collect()
 }
 
@@ -34,7 +40,7 @@ fn log_that_is_folded_while_files_are_opened_hides_nothing_newer() {
         for logs_left in 0..3 {
             let dir = tempfile::tempdir().unwrap();
             let path = dir.path().join("r.json");
-            let paths = RecordingPaths::of(&path).unwrap().with_state_folder();
+            let paths = RecordingPaths::from_path(&path).unwrap().with_state_folder();
             record(&paths, "1", true);
             let mut step = 0;
             // Two logs are compacted or moved between any two openings.

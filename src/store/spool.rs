@@ -34,7 +34,7 @@ impl EntrySpool {
     /// # Errors
     /// There is no room for temporary files.
     pub(super) fn new() -> Result<Self, StoreError> {
-        Ok(Self { file: tempfile::tempfile().map_err(unspooled)?, length: 0 })
+        Ok(Self { file: tempfile::tempfile().map_err(spool_error)?, length: 0 })
     }
 
     /// Adds an entry and returns its place.
@@ -43,7 +43,7 @@ impl EntrySpool {
     /// The entry is too large for a recording or for the memory, or there is no room for temporary
     /// files.
     pub(super) fn put(&mut self, name: &EntryName, entry: &Entry) -> Result<TakeRef, StoreError> {
-        let weight = entry.weight();
+        let weight = entry.approximate_size();
         let (name_of, bytes) = (|| name.to_string(), weight as u64);
         if bytes > u64::from(LONGEST) {
             return Err(StoreError::TooLong { name: name_of(), bytes, limit: LONGEST.into() });
@@ -53,7 +53,7 @@ impl EntrySpool {
         }
         let mut packed = Vec::new();
         log_codec::pack_to(&mut packed, name, log_codec::TakePrecedence::Further, entry);
-        Disk::real().write_all_at(&self.file, &packed, self.length).map_err(unspooled)?;
+        Disk::real().write_all_at(&self.file, &packed, self.length).map_err(spool_error)?;
         let place = TakeRef { origin: SPOOL, at: self.length, length: packed.len() as u64 };
         self.length += place.length;
         Ok(place)
@@ -70,8 +70,8 @@ impl EntrySpool {
     }
 }
 
-fn unspooled(source: io::Error) -> StoreError {
-    StoreError::write(std::env::temp_dir(), source)
+fn spool_error(source: io::Error) -> StoreError {
+    StoreError::write_failed(std::env::temp_dir(), source)
 }
 
 #[cfg(test)]
@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn entry_longer_than_any_is_refused() {
-        let name = EntryName::step("long").unwrap();
+        let name = EntryName::from_step_id("long").unwrap();
         // The memory is never touched, so it is never used.
         let entry = Entry {
             content: Some(String::from_utf8(vec![0; LONGEST as usize + 1]).unwrap()),

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use super::compose::compose;
+use super::compose::compose_recording;
 use super::disk::Disk;
 use super::error::StoreError;
 use super::file::SIZE_LIMIT;
@@ -36,7 +36,7 @@ impl StagedFile {
     ///
     /// # Errors
     /// Something cannot be read or written, or would be too large. Nothing is left behind.
-    pub(super) fn write(
+    pub(super) fn write_beside(
         source: &RecordingSnapshot,
         place: &Path,
         terms: StageTerms<'_>,
@@ -47,9 +47,9 @@ impl StagedFile {
         let temporary = state_folder::path_for(place).join(temporary);
         let create = || disk.create_temporary(&temporary);
         let file = state_folder::open_within(&temporary, disk, create)
-            .map_err(|source| StoreError::write(place.to_owned(), source))?;
+            .map_err(|source| StoreError::write_failed(place.to_owned(), source))?;
         let staged = Self { temporary, place: place.to_owned() };
-        match staged.fill(&file, source, terms) {
+        match staged.write_text(&file, source, terms) {
             Ok(()) => Ok(staged),
             Err(error) => {
                 staged.discard(disk);
@@ -58,21 +58,22 @@ impl StagedFile {
         }
     }
 
-    fn fill(
+    fn write_text(
         &self,
         file: &File,
         source: &RecordingSnapshot,
         terms: StageTerms<'_>,
     ) -> Result<(), StoreError> {
         let disk = terms.disk;
-        let failed = |source| StoreError::write(self.place.clone(), source);
+        let failed = |source| StoreError::write_failed(self.place.clone(), source);
         if let Ok(Some(old)) = FileStatus::at_path(&self.place)
             && old.kind == FileKind::Regular
         {
             disk.set_mode(file, old.mode).map_err(failed)?;
         }
         let mut text = disk.writer(file);
-        compose(source, terms.rules, &mut text).map_err(|error| error.at(&self.place))?;
+        compose_recording(source, terms.rules, &mut text)
+            .map_err(|error| error.into_store_error(&self.place))?;
         // A larger file could never be read again.
         let bytes = file.metadata().map_err(failed)?.len();
         if bytes > SIZE_LIMIT {
@@ -86,19 +87,19 @@ impl StagedFile {
     ///
     /// # Errors
     /// The file's status cannot be read.
-    pub(super) fn version(&self) -> Result<Option<FileVersion>, StoreError> {
-        let found = FileVersion::at(&self.temporary);
-        found.map_err(|source| StoreError::write(self.place.clone(), source))
+    pub(super) fn file_version(&self) -> Result<Option<FileVersion>, StoreError> {
+        let found = FileVersion::at_path(&self.temporary);
+        found.map_err(|source| StoreError::write_failed(self.place.clone(), source))
     }
 
     /// Puts the file in its place. Only under the recording's lock.
     ///
     /// # Errors
     /// The storage fails. The recording is then unchanged.
-    pub(super) fn commit(&self, disk: &Disk) -> Result<(), StoreError> {
-        let failed = |source| StoreError::write(self.place.clone(), source);
+    pub(super) fn put_in_place(&self, disk: &Disk) -> Result<(), StoreError> {
+        let failed = |source| StoreError::write_failed(self.place.clone(), source);
         disk.rename(&self.temporary, &self.place).map_err(failed)?;
-        disk.sync_folder(temporary_file::folder(&self.place)).map_err(failed)
+        disk.sync_folder(temporary_file::parent_folder(&self.place)).map_err(failed)
     }
 
     /// Removes what was written, unless it is in its place.

@@ -24,7 +24,7 @@ const IGNORE_TEXT: &[u8] = b"*\n";
 /// Returns the folder for a recording. A recording that is in such a folder itself, as requests
 /// that wait for answers are, has its files there too.
 pub(super) fn path_for(target: &Path) -> PathBuf {
-    let folder = temporary_file::folder(target);
+    let folder = temporary_file::parent_folder(target);
     match is_named(folder) {
         true => folder.to_owned(),
         false if folder == Path::new(".") => PathBuf::from(STATE_FOLDER),
@@ -42,7 +42,7 @@ pub(super) fn is_named(folder: &Path) -> bool {
 ///
 /// # Errors
 /// [`UnsafeFileError`] for anything else.
-pub(super) fn check(folder: &Path) -> io::Result<()> {
+pub(super) fn check_folder(folder: &Path) -> io::Result<()> {
     match FileStatus::at_path(folder) {
         Ok(Some(status)) if status.kind != FileKind::Directory => {
             Err(UnsafeFileError::in_place_of_folder(folder, &status).into())
@@ -57,9 +57,9 @@ pub(super) fn check(folder: &Path) -> io::Result<()> {
 ///
 /// # Errors
 /// Something else is in its place, or the storage fails.
-pub(super) fn create(folder: &Path, disk: &Disk) -> io::Result<()> {
-    check(folder)?;
-    std::fs::metadata(temporary_file::folder(folder))?;
+pub(super) fn create_if_missing(folder: &Path, disk: &Disk) -> io::Result<()> {
+    check_folder(folder)?;
+    std::fs::metadata(temporary_file::parent_folder(folder))?;
     disk.create_folder(folder)?;
     let ignore = folder.join(IGNORE_FILE);
     match regular_file::look_at(&ignore)? {
@@ -74,8 +74,8 @@ pub(super) fn create(folder: &Path, disk: &Disk) -> io::Result<()> {
 /// # Errors
 /// Something else is in its place, or the storage fails: on a read-only file system, for example.
 pub fn create_state_folder(recording: &Path) -> io::Result<()> {
-    let target = temporary_file::resolve(recording)?;
-    create(&path_for(&target), &Disk::real())
+    let target = temporary_file::resolve_links(recording)?;
+    create_if_missing(&path_for(&target), &Disk::real())
 }
 
 /// Creates the folder, if it is missing and `path` names a file in it.
@@ -83,8 +83,8 @@ pub fn create_state_folder(recording: &Path) -> io::Result<()> {
 /// # Errors
 /// As for [`create`].
 pub(super) fn create_for_file(path: &Path, disk: &Disk) -> io::Result<()> {
-    let folder = temporary_file::folder(path);
-    if is_named(folder) { create(folder, disk) } else { Ok(()) }
+    let folder = temporary_file::parent_folder(path);
+    if is_named(folder) { create_if_missing(folder, disk) } else { Ok(()) }
 }
 
 /// Opens a file that may be in the folder. If the folder is missing, creates it and tries once more.
@@ -96,10 +96,10 @@ pub(super) fn open_within<T>(
     disk: &Disk,
     mut open: impl FnMut() -> io::Result<T>,
 ) -> io::Result<T> {
-    let folder = temporary_file::folder(path);
+    let folder = temporary_file::parent_folder(path);
     match open() {
         Err(error) if error.kind() == ErrorKind::NotFound && is_named(folder) => {
-            create(folder, disk)?;
+            create_if_missing(folder, disk)?;
             open()
         }
         done => done,
@@ -129,7 +129,7 @@ mod tests {
         let folder = path_for(&dir.path().join("agent.json"));
         assert_eq!(folder, dir.path().join(".loomrec"));
         for _ in 0..2 {
-            create(&folder, &Disk::real()).unwrap();
+            create_if_missing(&folder, &Disk::real()).unwrap();
             let names: Vec<_> = fs::read_dir(&folder).unwrap().map(|f| f.unwrap().path()).collect();
             assert_eq!(names, [folder.join(".gitignore")]);
             assert_eq!(fs::read_to_string(&names[0]).unwrap(), "*\n");
@@ -144,12 +144,12 @@ mod tests {
         let (elsewhere, link) = (dir.path().join("elsewhere"), dir.path().join(".loomrec"));
         fs::create_dir(&elsewhere).unwrap();
         std::os::unix::fs::symlink(&elsewhere, &link).unwrap();
-        let error = create(&link, &Disk::real()).unwrap_err().to_string();
+        let error = create_if_missing(&link, &Disk::real()).unwrap_err().to_string();
         assert!(error.contains("a symbolic link to"), "{error}");
         assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0);
         fs::remove_file(&link).unwrap();
         fs::write(&link, "").unwrap();
-        let error = check(&link).unwrap_err().to_string();
+        let error = check_folder(&link).unwrap_err().to_string();
         assert!(error.ends_with("is a regular file"), "{error}");
     }
 }

@@ -12,7 +12,7 @@ pub(super) const SUFFIX: &str = regular_file::TEMPORARY;
 
 /// Returns the file that a path names. Symbolic links are followed to the end, even if there is
 /// nothing yet.
-pub(super) fn resolve(path: &Path) -> io::Result<PathBuf> {
+pub(super) fn resolve_links(path: &Path) -> io::Result<PathBuf> {
     /// As many links as the kernel follows.
     const LINKS: usize = 40;
     let mut path = path.to_path_buf();
@@ -21,16 +21,16 @@ pub(super) fn resolve(path: &Path) -> io::Result<PathBuf> {
             break;
         }
         let link = fs::read_link(&path)?;
-        path = folder(&path).join(link);
+        path = parent_folder(&path).join(link);
     }
     let Some(name) = path.file_name() else {
         return fs::canonicalize(&path);
     };
-    Ok(fs::canonicalize(folder(&path))?.join(name))
+    Ok(fs::canonicalize(parent_folder(&path))?.join(name))
 }
 
 /// Returns the folder of a file.
-pub(super) fn folder(path: &Path) -> &Path {
+pub(super) fn parent_folder(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
@@ -39,8 +39,8 @@ pub(super) fn folder(path: &Path) -> &Path {
 
 /// Removes what a killed process left of `target` in `folder`. Only under its lock, and only while
 /// no compaction is running: a compaction writes its file without the lock.
-pub(super) fn sweep(folder: &Path, target: &Path) -> io::Result<()> {
-    let prefix = prefix(target);
+pub(super) fn remove_leftovers(folder: &Path, target: &Path) -> io::Result<()> {
+    let prefix = name_prefix(target);
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         let name = entry.file_name();
@@ -56,7 +56,7 @@ pub(super) fn sweep(folder: &Path, target: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn prefix(target: &Path) -> String {
+fn name_prefix(target: &Path) -> String {
     let name = target.file_name().unwrap_or_default().to_string_lossy();
     format!(".{name}.")
 }
@@ -72,10 +72,10 @@ mod tests {
         let link = dir.path().join("link.json");
         std::os::unix::fs::symlink("real.json", &link).unwrap();
         assert_eq!(
-            resolve(&link).unwrap(),
+            resolve_links(&link).unwrap(),
             fs::canonicalize(dir.path()).unwrap().join("real.json")
         );
-        fs::write(resolve(&link).unwrap(), b"x").unwrap();
+        fs::write(resolve_links(&link).unwrap(), b"x").unwrap();
         assert_eq!(fs::read(&real).unwrap(), b"x");
     }
 
@@ -86,7 +86,7 @@ mod tests {
         for name in others.into_iter().chain([".a.json.123.loomrec-tmp"]) {
             fs::write(dir.path().join(name), "").unwrap();
         }
-        sweep(dir.path(), &dir.path().join("a.json")).unwrap();
+        remove_leftovers(dir.path(), &dir.path().join("a.json")).unwrap();
         assert!(!dir.path().join(".a.json.123.loomrec-tmp").exists());
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), others.len());
     }

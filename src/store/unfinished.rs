@@ -10,7 +10,7 @@ use super::error::StoreError;
 use super::location::RecordingLocation;
 use super::paths::RecordingPaths;
 use super::reader::Recording;
-use super::rewrite::commit;
+use super::rewrite::commit_change;
 use super::{linked, regular_file, sidecars};
 
 /// Copies a recording, with what is in its log, to where nothing is. Returns whether there was one.
@@ -24,9 +24,9 @@ pub fn copy_to(from: &RecordingLocation, to: &RecordingLocation) -> Result<bool,
         Err(error) => return Err(error),
     }
     let (source, copy) = (paths_of(from)?, paths_of(to)?);
-    let failed = |source| StoreError::write(copy.target.clone(), source);
+    let failed = |source| StoreError::write_failed(copy.target.clone(), source);
     let mut reading = fs::File::open(&source.target)
-        .map_err(|error| StoreError::read(source.target.clone(), error))?;
+        .map_err(|error| StoreError::read_failed(source.target.clone(), error))?;
     let mut writing = regular_file::open_output(&copy.target, 0o600).map_err(failed)?;
     writing.set_len(0).map_err(failed)?;
     io::copy(&mut reading, &mut writing).map_err(failed)?;
@@ -49,14 +49,14 @@ pub fn put_in_place(
         return Err(StoreError::Busy { path: from.target });
     }
     let disk = Disk::real();
-    let failed = |source| StoreError::write(to.target.clone(), source);
+    let failed = |source| StoreError::write_failed(to.target.clone(), source);
     if let Ok(there) = fs::metadata(&to.target) {
         fs::set_permissions(&from.target, there.permissions()).map_err(failed)?;
     }
-    let before = to.version()?;
-    commit(&to, &disk, before, false, || {
+    let before = to.file_version()?;
+    commit_change(&to, &disk, before, false, || {
         disk.rename(&from.target, &to.target).map_err(failed)?;
-        disk.sync_folder(to.folder()).map_err(failed)
+        disk.sync_folder(to.recording_folder()).map_err(failed)
     })
 }
 
@@ -64,7 +64,7 @@ pub fn put_in_place(
 ///
 /// # Errors
 /// [`StoreError::Busy`] while a process records into it, or it cannot be read or removed.
-pub fn discard(unfinished: &RecordingLocation) -> Result<(), StoreError> {
+pub fn discard_unfinished(unfinished: &RecordingLocation) -> Result<(), StoreError> {
     match Recording::open_merged(unfinished) {
         Ok(recording) => recording.remove(),
         Err(StoreError::Missing { .. }) => Ok(()),
@@ -74,5 +74,5 @@ pub fn discard(unfinished: &RecordingLocation) -> Result<(), StoreError> {
 
 fn paths_of(location: &RecordingLocation) -> Result<RecordingPaths, StoreError> {
     let path: PathBuf = location.as_path().to_owned();
-    RecordingPaths::of(&path).map_err(|source| StoreError::read(path, source))
+    RecordingPaths::from_path(&path).map_err(|source| StoreError::read_failed(path, source))
 }

@@ -53,7 +53,7 @@ impl BoundCount {
 
 impl BoundCounts {
     /// Sets the values of this run that are not the recorded ones. Only the first call does.
-    pub fn start(&self, pairs: BTreeSet<BoundPair>) {
+    pub fn start_values(&self, pairs: BTreeSet<BoundPair>) {
         let count = |pair: BoundPair| PairCount {
             pair,
             calls: AtomicU64::new(0),
@@ -71,7 +71,7 @@ impl BoundCounts {
     }
 
     /// Adds a call in which these values were bound.
-    pub(super) fn add(&self, bound: &BoundValues) {
+    pub(super) fn add_call(&self, bound: &BoundValues) {
         self.calls.fetch_add(1, Ordering::Relaxed);
         for value in self.values.get().into_iter().flatten() {
             if let Some(places) = bound.values.get(&value.pair.name)
@@ -92,7 +92,7 @@ impl BoundCounts {
 
     /// Returns each rule for what clients make anew, with the number of calls that needed it. Those of
     /// known clients are left out if no call needed them.
-    pub fn rules(&self) -> Vec<(String, u64)> {
+    pub fn rule_counts(&self) -> Vec<(String, u64)> {
         let read = |rule: &BoundCount| {
             let calls = rule.calls.load(Ordering::Relaxed);
             (calls > 0 || !rule.is_of_client).then(|| (rule.name.clone(), calls))
@@ -106,12 +106,12 @@ impl BoundCounts {
     }
 
     /// Returns how many calls were answered by a recorded call with other values.
-    pub fn calls(&self) -> u64 {
+    pub fn bound_calls(&self) -> u64 {
         self.calls.load(Ordering::Relaxed)
     }
 
     /// Returns the values that were bound.
-    pub fn values(&self) -> Vec<BoundValueCount> {
+    pub fn value_counts(&self) -> Vec<BoundValueCount> {
         let read = |value: &PairCount| BoundValueCount {
             pair: value.pair.clone(),
             calls: value.calls.load(Ordering::Relaxed),

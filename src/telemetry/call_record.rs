@@ -102,7 +102,7 @@ pub struct CallRecord {
 
 impl CallRecord {
     /// Returns the session that the request names, or else the server's session that it belongs to.
-    pub fn session(&self) -> Option<&str> {
+    pub fn session_name(&self) -> Option<&str> {
         self.facts.session.as_deref().or(self.run_session.as_deref())
     }
 
@@ -137,13 +137,13 @@ impl CallRecord {
 
     /// Returns about how many bytes it takes in memory, including those that it shares.
     pub fn weight(&self) -> usize {
-        let fault = self.fault.as_deref().map_or(0, CallFault::weight);
-        let exchange = self.exchange.as_ref().map_or(0, |exchange| exchange.weight());
+        let fault = self.fault.as_deref().map_or(0, CallFault::memory_size);
+        let exchange = self.exchange.as_ref().map_or(0, |exchange| exchange.memory_size());
         let parent =
             self.parent.as_ref().map_or(0, |parent| size_of_val(&**parent) + parent.state.len());
-        let hidden = self.hidden_miss.as_ref().map_or(0, |miss| miss.weight());
-        let shared = self.facts.weight() + fault + hidden;
-        size_of::<Self>() + shared + exchange + parent + self.outcome.weight()
+        let hidden = self.hidden_miss.as_ref().map_or(0, |miss| miss.memory_size());
+        let shared = self.facts.memory_size() + fault + hidden;
+        size_of::<Self>() + shared + exchange + parent + self.outcome.memory_size()
     }
 
     /// Returns the model that answered, if the answer names it.
@@ -158,10 +158,10 @@ impl CallRecord {
 
     /// Returns the outcome of a recorded or served answer. `None` if none of these was sent, or it
     /// cannot be looked into.
-    pub fn answer(&self) -> Option<AnswerOutcome> {
+    pub fn answer_outcome(&self) -> Option<AnswerOutcome> {
         match (&self.exchange, &self.outcome) {
             (Some(exchange), _) => Some(exchange.judged.as_ref()?.outcome),
-            (None, CallOutcome::Served { .. }) => Some(self.take()?.outcome),
+            (None, CallOutcome::Served { .. }) => Some(self.served_take()?.outcome),
             (None, _) => None,
         }
     }
@@ -173,13 +173,13 @@ impl CallRecord {
     }
 
     /// Returns where the answer came from.
-    pub fn source(&self) -> AnswerSource {
+    pub fn answer_source(&self) -> AnswerSource {
         self.outcome.source()
     }
 
     /// Returns the values of this run that were put in the place of recorded ones.
-    pub fn bound(&self) -> Option<String> {
-        self.take()?.bound.as_ref().map(|bound| bound.to_string())
+    pub fn bound_values(&self) -> Option<String> {
+        self.served_take()?.bound.as_ref().map(|bound| bound.to_string())
     }
 
     /// Returns how the answer was found: `step_id`, `request_hash`, `bound`, `script` or `default`.
@@ -188,7 +188,7 @@ impl CallRecord {
     }
 
     /// Returns the take that answered the call.
-    pub fn take(&self) -> Option<&ServedTake> {
+    pub fn served_take(&self) -> Option<&ServedTake> {
         match &self.origin {
             Some(AnswerOrigin::Take(take)) => Some(take),
             _ => None,
@@ -204,7 +204,7 @@ impl CallRecord {
     }
 
     /// Returns the name of the entry that answered the call.
-    pub fn entry(&self) -> Option<&str> {
+    pub fn entry_name(&self) -> Option<&str> {
         match &self.outcome {
             CallOutcome::Served { entry } => entry.as_ref()?.to_str().ok(),
             _ => None,
@@ -213,7 +213,7 @@ impl CallRecord {
 
     /// Returns the attempt number of the call, from 1: the one that its client states, otherwise
     /// the one that its fault was decided for.
-    pub fn attempt(&self) -> Option<u64> {
+    pub fn attempt_number(&self) -> Option<u64> {
         self.attempt.or_else(|| Some(self.fault.as_deref()?.attempt))
     }
 

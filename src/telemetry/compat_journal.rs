@@ -34,12 +34,12 @@ struct KeptEntries {
 
 impl CompatJournal {
     /// Adds a call that is over.
-    pub fn add(&self, mut request: JournaledRequest, call: &CallRecord) {
+    pub fn add_call(&self, mut request: JournaledRequest, call: &CallRecord) {
         if request.body.len() <= LONGEST_BODY {
             // A copy, as the buffer that the body is a part of may be a lot larger.
             request.body = Bytes::copy_from_slice(&request.body);
         }
-        let answer = answer(&request, call);
+        let answer = journaled_answer(&request, call);
         let JournaledRequest { target, headers, body, test, .. } = request;
         let mut kept = self.lock();
         kept.count += 1;
@@ -53,16 +53,16 @@ impl CompatJournal {
             body,
             answer,
         };
-        kept.bytes += entry.weight();
+        kept.bytes += entry.approximate_bytes();
         kept.entries.push_back(entry);
         while kept.entries.len() > KEPT || kept.bytes > KEPT_BYTES {
             let Some(oldest) = kept.entries.pop_front() else { break };
-            kept.bytes -= oldest.weight();
+            kept.bytes -= oldest.approximate_bytes();
         }
     }
 
     /// Returns the entries for which `is_wanted` holds, oldest first.
-    pub fn entries(&self, is_wanted: impl Fn(&JournaledCall) -> bool) -> Vec<Value> {
+    pub fn matching_entries(&self, is_wanted: impl Fn(&JournaledCall) -> bool) -> Vec<Value> {
         let kept = self.lock();
         let wanted = kept.entries.iter().filter(|entry| is_wanted(entry));
         wanted.map(JournaledCall::to_json).collect()
@@ -81,14 +81,14 @@ impl CompatJournal {
 }
 
 /// Returns how the call was answered.
-fn answer(request: &JournaledRequest, call: &CallRecord) -> JournaledAnswer {
+fn journaled_answer(request: &JournaledRequest, call: &CallRecord) -> JournaledAnswer {
     let status = match call.end {
         SendEnd::Complete => call.status,
         SendEnd::ClientLeft | SendEnd::Aborted => call.status.filter(|_| call.bytes > 0),
     };
     // Where chaos took its place, the entry that would have answered is named all the same.
     let in_place_of = || request.chaos.as_ref().and_then(|chaos| chaos.entry.clone());
-    let answered = call.entry().map(str::to_owned).or_else(|| call.script_turn());
+    let answered = call.entry_name().map(str::to_owned).or_else(|| call.script_turn());
     let fault = call.fault.as_ref().filter(|fault| fault.source == FaultSource::Chaos);
     // A mere delay is no action.
     let fault = fault.filter(|fault| !fault.only_delays);
@@ -97,7 +97,7 @@ fn answer(request: &JournaledRequest, call: &CallRecord) -> JournaledAnswer {
         status: status.map_or(0, |status| status.as_u16()),
         entry: answered.or_else(in_place_of),
         chaos: chaos.map(|(fault, chaos)| (fault.rule.to_string(), chaos.front)),
-        is_live: call.source() == AnswerSource::Upstream,
+        is_live: call.answer_source() == AnswerSource::Upstream,
         is_cut: call.end != SendEnd::Complete,
     }
 }

@@ -10,7 +10,7 @@ mod item;
 pub mod line;
 mod queue;
 
-pub use file::{JournalFile, JournalRotation, parts};
+pub use file::{JournalFile, JournalRotation, part_paths};
 pub use item::{ConnectionFault, FaultMark, OnJournalError};
 
 use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicU64, Ordering};
@@ -48,7 +48,7 @@ pub struct OpenConnection(watch::Receiver<bool>);
 
 impl OpenConnection {
     /// Returns once the connection must end, even if it is busy.
-    pub async fn closing(&mut self) {
+    pub async fn wait_until_closing(&mut self) {
         // A dropped sender also means that the run has ended.
         drop(self.0.wait_for(|over| *over).await.map(|over| *over));
     }
@@ -93,9 +93,9 @@ impl Journal {
     }
 
     /// Adds the line of a call, and returns the call. What is left in `seen` is of no use.
-    pub fn add(&self, seen: &mut CallRecord) -> Arc<CallRecord> {
+    pub fn add_call(&self, seen: &mut CallRecord) -> Arc<CallRecord> {
         let weight = seen.weight();
-        self.keep(weight, |old| {
+        self.keep_line(weight, |old| {
             let seen = in_place_of(old, seen);
             (JournalItem::Call(Arc::clone(&seen)), seen)
         })
@@ -103,23 +103,25 @@ impl Journal {
 
     /// Adds the line of a connection fault.
     pub fn add_connection_fault(&self, fault: ConnectionFault) {
-        self.keep(size_of::<CallRecord>(), |_| (JournalItem::ConnectionFault(Box::new(fault)), ()));
+        self.keep_line(size_of::<CallRecord>(), |_| {
+            (JournalItem::ConnectionFault(Box::new(fault)), ())
+        });
     }
 
     /// Adds the line of a later stage of a fault, such as its recovery.
-    pub fn mark(&self, mark: FaultMark) {
-        self.keep(size_of::<CallRecord>(), |_| (JournalItem::Mark(Box::new(mark)), ()));
+    pub fn add_fault_mark(&self, mark: FaultMark) {
+        self.keep_line(size_of::<CallRecord>(), |_| (JournalItem::Mark(Box::new(mark)), ()));
     }
 
     /// Keeps a line of this weight in memory and has it written. `make` gets the line that it
     /// replaces, and may reuse its memory.
-    fn keep<T>(
+    fn keep_line<T>(
         &self,
         weight: usize,
         make: impl FnOnce(Option<JournalItem>) -> (JournalItem, T),
     ) -> T {
         let number = self.last.fetch_add(1, Ordering::Relaxed) + 1;
-        let mut place = self.place(number).lock();
+        let mut place = self.slot_for_line(number).lock();
         // A line that was delayed must not replace a later one.
         let is_late = place.as_ref().is_some_and(|there| there.number > number);
         let (old, freed) = match place.take_if(|_| !is_late) {
@@ -136,24 +138,24 @@ impl Journal {
         if let Some((queue, line)) = queued {
             queue.add(line);
         }
-        self.weigh(weight, freed);
+        self.update_bytes(weight, freed);
         while self.bytes.load(Ordering::Relaxed) > KEPT_BYTES as isize
             && let Some(oldest) = self.let_go(number)
         {
-            let gone = self.place(oldest).lock().take_if(|there| there.number == oldest);
-            self.weigh(0, gone.map_or(0, |line| line.weight));
+            let gone = self.slot_for_line(oldest).lock().take_if(|there| there.number == oldest);
+            self.update_bytes(0, gone.map_or(0, |line| line.weight));
         }
         made
     }
 
     /// Returns the slot of the line of this number.
-    fn place(&self, number: u64) -> &JournalSlot {
+    fn slot_for_line(&self, number: u64) -> &JournalSlot {
         &self.recent[number as usize % KEPT]
     }
 
     /// Updates the count of bytes. The two numbers are mostly equal, so calls that are answered at
     /// the same time do not contend here.
-    fn weigh(&self, more: usize, less: usize) {
+    fn update_bytes(&self, more: usize, less: usize) {
         if more != less {
             self.bytes.fetch_add(more as isize - less as isize, Ordering::Relaxed);
         }
@@ -169,7 +171,7 @@ impl Journal {
     }
 
     /// Returns the latest lines, oldest first.
-    pub fn recent(&self) -> Vec<Value> {
+    pub fn recent_lines(&self) -> Vec<Value> {
         let lines = self.recent.iter().filter_map(|place| place.lock().clone());
         let mut lines: Vec<NumberedLine> = lines.collect();
         lines.sort_unstable_by_key(|line| line.number);
@@ -177,8 +179,8 @@ impl Journal {
     }
 
     /// Returns the line of this number and its call, while it is in memory.
-    pub fn find(&self, number: u64) -> Option<(Value, Option<Arc<CallRecord>>)> {
-        let line = self.place(number).lock().clone()?;
+    pub fn find_line(&self, number: u64) -> Option<(Value, Option<Arc<CallRecord>>)> {
+        let line = self.slot_for_line(number).lock().clone()?;
         let seen = match &line.item {
             JournalItem::Call(seen) => Some(Arc::clone(seen)),
             JournalItem::ConnectionFault(_) | JournalItem::Mark(_) => None,
@@ -187,12 +189,12 @@ impl Journal {
     }
 
     /// Returns the numbers of the oldest line that may still be in memory, and of the last one.
-    pub fn ends(&self) -> (u64, u64) {
-        (self.oldest.load(Ordering::Acquire).max(1), self.count())
+    pub fn line_bounds(&self) -> (u64, u64) {
+        (self.oldest.load(Ordering::Acquire).max(1), self.line_count())
     }
 
     /// Returns how many lines there have been so far.
-    pub fn count(&self) -> u64 {
+    pub fn line_count(&self) -> u64 {
         self.last.load(Ordering::Relaxed)
     }
 
@@ -202,22 +204,22 @@ impl Journal {
     }
 
     /// Returns the state of the journal, for the control endpoint.
-    pub fn health(&self) -> Value {
+    pub fn health_json(&self) -> Value {
         let file = self.queue.as_ref().map(|queue| queue.counts().to_json());
         json!({
             "lines": self.last.load(Ordering::Relaxed),
-            "followers": self.followers(),
+            "followers": self.follower_count(),
             "file": file,
         })
     }
 
     /// Returns how many lines could not be written so far.
-    pub fn lost(&self) -> u64 {
-        self.queue.as_ref().map_or(0, |queue| queue.counts().lost())
+    pub fn lost_lines(&self) -> u64 {
+        self.queue.as_ref().map_or(0, |queue| queue.counts().lost_lines())
     }
 
     /// Returns the number of followers.
-    fn followers(&self) -> usize {
+    fn follower_count(&self) -> usize {
         Arc::strong_count(&self.followers) - 1
     }
 
@@ -228,7 +230,7 @@ impl Journal {
 
     /// Registers an open connection. Once the result is dropped, the connection's calls have their
     /// lines.
-    pub fn open(&self) -> OpenConnection {
+    pub fn open_connection(&self) -> OpenConnection {
         OpenConnection(self.open.subscribe())
     }
 

@@ -5,12 +5,12 @@ use loomrec_engine::{CallOutcome, RequestSummary};
 use loomrec_fault::{CallFault, CallKey, FaultSource};
 use loomrec_identity::RequestKey;
 use loomrec_provider::{JudgedAnswer, Provider};
-use loomrec_recording::timestamp::timestamp;
+use loomrec_recording::timestamp::format_timestamp;
 
 pub(super) fn seen(at: i64) -> CallRecord {
     CallRecord::new(
         at,
-        Arc::new(RequestSummary::refused("POST", "/v1/x", Provider::OPEN_AI)),
+        Arc::new(RequestSummary::from_refused("POST", "/v1/x", Provider::OPEN_AI)),
         "replay",
     )
 }
@@ -70,21 +70,21 @@ fn journal(rotation: Option<JournalRotation>) -> (Journal, std::path::PathBuf, t
 #[test]
 fn latest_lines_come_oldest_first_when_more_were_added_than_are_kept() {
     let journal = Journal::new(None);
-    (0..KEPT as i64 + 5).for_each(|at| drop(journal.add(&mut seen(at))));
-    let lines = journal.recent();
+    (0..KEPT as i64 + 5).for_each(|at| drop(journal.add_call(&mut seen(at))));
+    let lines = journal.recent_lines();
     assert_eq!(lines.len(), KEPT);
-    assert_eq!((&lines[0]["at"], &lines[0]["seq"]), (&json!(timestamp(5)), &json!(6)));
-    assert_eq!(lines[KEPT - 1]["at"], timestamp(KEPT as i64 + 4));
+    assert_eq!((&lines[0]["at"], &lines[0]["seq"]), (&json!(format_timestamp(5)), &json!(6)));
+    assert_eq!(lines[KEPT - 1]["at"], format_timestamp(KEPT as i64 + 4));
 }
 
 #[test]
 fn a_call_that_somebody_reads_stays_as_it_is_when_others_come_in_its_place() {
     let journal = Journal::new(None);
-    let first = journal.add(&mut seen(0));
+    let first = journal.add_call(&mut seen(0));
     let places =
-        || (0..KEPT as i64).map(|at| Arc::as_ptr(&journal.add(&mut seen(1 + at)))).collect();
+        || (0..KEPT as i64).map(|at| Arc::as_ptr(&journal.add_call(&mut seen(1 + at)))).collect();
     let (second, third): (Vec<_>, Vec<_>) = (places(), places());
-    assert_eq!((first.at, journal.find(1).is_none()), (0, true));
+    assert_eq!((first.at, journal.find_line(1).is_none()), (0, true));
     let again = second.iter().zip(&third).filter(|(one, other)| one == other).count();
     assert_eq!(again, KEPT, "those that nobody reads make room for others where they are");
 }
@@ -94,15 +94,15 @@ fn oldest_lines_go_when_lines_are_large() {
     let journal = Journal::new(None);
     for at in 0..100 {
         let outcome = CallOutcome::Missed(Arc::new(mismatch(&"x".repeat(1 << 20))));
-        journal.add(&mut CallRecord { outcome, ..seen(at) });
+        journal.add_call(&mut CallRecord { outcome, ..seen(at) });
     }
     let held = journal.bytes.load(Ordering::Relaxed);
     assert!(held <= KEPT_BYTES as isize, "{held}");
-    let lines = journal.recent();
+    let lines = journal.recent_lines();
     assert!((10..17).contains(&lines.len()), "{}", lines.len());
     assert_eq!(lines.last().unwrap()["seq"], 100);
-    (100..1200).for_each(|at| drop(journal.add(&mut seen(at))));
-    assert_eq!(journal.recent().len(), KEPT);
+    (100..1200).for_each(|at| drop(journal.add_call(&mut seen(at))));
+    assert_eq!(journal.recent_lines().len(), KEPT);
     let held = journal.bytes.load(Ordering::Relaxed);
     assert_eq!(held as usize, KEPT * seen(0).weight());
 }
@@ -110,11 +110,11 @@ fn oldest_lines_go_when_lines_are_large() {
 #[test]
 fn one_line_goes_with_the_next_when_it_is_larger_than_all_may_be() {
     let journal = Journal::new(None);
-    (0..5_000).for_each(|at| drop(journal.add(&mut seen(at))));
+    (0..5_000).for_each(|at| drop(journal.add_call(&mut seen(at))));
     for at in 5_000..5_010 {
         let outcome = CallOutcome::Unreachable { message: "x".repeat(KEPT_BYTES) };
-        journal.add(&mut CallRecord { outcome, ..seen(at) });
-        let lines = journal.recent();
+        journal.add_call(&mut CallRecord { outcome, ..seen(at) });
+        let lines = journal.recent_lines();
         assert_eq!((lines.len(), &lines[0]["seq"]), (1, &json!(at + 1)));
     }
 }
@@ -145,12 +145,12 @@ fn lines_weigh_what_their_texts_take() {
 #[test]
 fn file_holds_every_line_once_the_journal_is_closed() {
     let (journal, path, _folder) = journal(None);
-    (0..3).for_each(|at| drop(journal.add(&mut seen(at))));
+    (0..3).for_each(|at| drop(journal.add_call(&mut seen(at))));
     journal.close().unwrap();
-    assert_eq!(written(&path), journal.recent());
-    assert_eq!(journal.health()["file"]["written"], 3);
-    journal.add(&mut seen(4));
-    assert_eq!(journal.health()["file"]["lost"], 1, "a line behind the end is lost, and said");
+    assert_eq!(written(&path), journal.recent_lines());
+    assert_eq!(journal.health_json()["file"]["written"], 3);
+    journal.add_call(&mut seen(4));
+    assert_eq!(journal.health_json()["file"]["lost"], 1, "a line behind the end is lost, and said");
 }
 
 #[test]
@@ -158,9 +158,9 @@ fn parts_hold_the_latest_lines_when_a_file_is_rotated() {
     let line = NumberedLine { number: 1, item: JournalItem::Call(Arc::new(seen(0))), weight: 0 };
     let max_size = line.to_json().to_string().len() as u64 * 10;
     let (journal, path, folder) = journal(Some(JournalRotation { max_size, keep: 2 }));
-    (0..500).for_each(|at| drop(journal.add(&mut seen(at))));
+    (0..500).for_each(|at| drop(journal.add_call(&mut seen(at))));
     journal.close().unwrap();
-    let parts = [file::part(&path, 2), file::part(&path, 1), path];
+    let parts = [file::part_path(&path, 2), file::part_path(&path, 1), path];
     let mut lines = Vec::new();
     for part in &parts {
         assert!(part.metadata().unwrap().len() <= max_size, "{}", part.display());
@@ -170,7 +170,7 @@ fn parts_hold_the_latest_lines_when_a_file_is_rotated() {
     assert!(numbers.len() > 20 && numbers.last() == Some(&500), "{numbers:?}");
     assert!(numbers.windows(2).all(|pair| pair[0] + 1 == pair[1]), "{numbers:?}");
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 3);
-    let rotations = journal.health()["file"]["rotations"].as_u64().unwrap();
+    let rotations = journal.health_json()["file"]["rotations"].as_u64().unwrap();
     assert!(rotations > 20, "{rotations}");
 }
 
@@ -178,21 +178,21 @@ fn parts_hold_the_latest_lines_when_a_file_is_rotated() {
 fn parts_of_an_earlier_run_go_and_what_is_no_part_stays() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("run.jsonl");
-    std::fs::write(file::part(&path, 1), "{\"v\":1}\n").unwrap();
-    std::fs::write(file::part(&path, 2), "mine").unwrap();
+    std::fs::write(file::part_path(&path, 1), "{\"v\":1}\n").unwrap();
+    std::fs::write(file::part_path(&path, 2), "mine").unwrap();
     let rotation = JournalRotation { max_size: 1, keep: 3 };
     let file = JournalFile::create(&path, Some(rotation)).unwrap();
-    assert!(!file::part(&path, 1).exists());
-    std::fs::write(file::part(&path, 1), "mine too").unwrap();
+    assert!(!file::part_path(&path, 1).exists());
+    std::fs::write(file::part_path(&path, 1), "mine too").unwrap();
     let errors = Arc::<Mutex<Vec<String>>>::default();
     let sink = Arc::clone(&errors);
     let on_error: OnJournalError = Box::new(move |text| sink.lock().unwrap().push(text.to_owned()));
     let journal = Journal::new(Some((file, on_error)));
-    (0..3).for_each(|at| drop(journal.add(&mut seen(at))));
+    (0..3).for_each(|at| drop(journal.add_call(&mut seen(at))));
     journal.close().unwrap();
     assert_eq!(written(&path).len(), 3, "it keeps growing");
-    assert_eq!(std::fs::read_to_string(file::part(&path, 1)).unwrap(), "mine too");
-    assert_eq!(std::fs::read_to_string(file::part(&path, 2)).unwrap(), "mine");
+    assert_eq!(std::fs::read_to_string(file::part_path(&path, 1)).unwrap(), "mine too");
+    assert_eq!(std::fs::read_to_string(file::part_path(&path, 2)).unwrap(), "mine");
     let errors = errors.lock().unwrap();
     assert!(errors.len() == 1 && errors[0].contains("run.jsonl.1 is not part"), "{errors:?}");
 }
@@ -205,11 +205,11 @@ fn lines_are_counted_and_said_once_when_the_file_takes_none() {
     let on_error: OnJournalError = Box::new(move |text| sink.lock().unwrap().push(text.to_owned()));
     let journal = Journal::new(Some((file, on_error)));
     for at in 0..30 {
-        journal.add(&mut seen(at));
+        journal.add_call(&mut seen(at));
         std::thread::sleep(Duration::from_millis(1));
     }
     let why = journal.close().unwrap_err();
     assert!(why.starts_with("30 lines are lost: No space left"), "{why}");
-    assert_eq!(journal.lost(), 30);
+    assert_eq!(journal.lost_lines(), 30);
     assert_eq!(errors.lock().unwrap().len(), 1);
 }

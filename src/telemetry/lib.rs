@@ -46,16 +46,16 @@ pub struct Telemetry {
 
 impl Telemetry {
     /// Records a call that is over. What is left in `call` is of no use.
-    pub fn record(&self, call: &mut CallRecord) {
+    pub fn record_call(&self, call: &mut CallRecord) {
         call.run_session = self.session_calls.as_ref().map(|calls| Arc::clone(&calls.session));
-        log::call(call);
-        self.counters.record(call);
-        self.run_counters.iter().for_each(|run| run.record(call));
-        self.metrics.record(call);
-        let call = self.journal.add(call);
+        log::note_call(call);
+        self.counters.record_call(call);
+        self.run_counters.iter().for_each(|run| run.record_call(call));
+        self.metrics.record_call(call);
+        let call = self.journal.add_call(call);
         self.spans.add(&call);
         if let Some(calls) = &self.session_calls {
-            calls.add(call);
+            calls.add_call(call);
         }
     }
 }

@@ -15,7 +15,7 @@ pub fn tells_calls() -> bool {
 }
 
 /// Logs a call that is over.
-pub fn call(seen: &CallRecord) {
+pub fn note_call(seen: &CallRecord) {
     let facts = &*seen.facts;
     let tokens = seen.tokens.map(|tokens| (tokens.input, tokens.output)).unwrap_or_default();
     info!(
@@ -45,22 +45,22 @@ pub fn call(seen: &CallRecord) {
 }
 
 /// Logs a fault that has happened.
-pub fn fault(kind: &str, source: &str) {
+pub fn note_fault(kind: &str, source: &str) {
     debug!(target: "loomrec::fault", kind, source, "a fault has happened");
 }
 
 /// Logs a request to a control endpoint.
-pub fn control(status: u16) {
+pub fn note_control(status: u16) {
     debug!(target: "loomrec::control", status, "a control endpoint was asked for");
 }
 
 /// Logs a connection that was accepted.
-pub fn accepted(number: u64) {
+pub fn note_accepted(number: u64) {
     trace!(target: "loomrec::connection", number, "accepted");
 }
 
 /// Logs a connection that has ended.
-pub fn closed(number: u64) {
+pub fn note_closed(number: u64) {
     trace!(target: "loomrec::connection", number, "closed");
 }
 

@@ -9,7 +9,7 @@ use super::call_record::{CallRecord, SendEnd};
 pub use super::counter_detail::{CounterDetail, EarlierTakes, UpstreamFailure};
 use loomrec_engine::record::{CallFailure, RecordOutcome};
 use loomrec_engine::replay::{MatchedBy, MissReason, RecordingMismatchError};
-use loomrec_engine::{AnswerOrigin, CallOutcome, clip};
+use loomrec_engine::{AnswerOrigin, CallOutcome, clip_text};
 use loomrec_recording::ResponseEnd;
 
 /// How many mismatches are kept in full.
@@ -85,44 +85,44 @@ pub struct RunCounters {
 
 impl RunCounters {
     /// Adds one to a counter.
-    pub fn count(counter: &AtomicU64) {
+    pub fn add_one(counter: &AtomicU64) {
         counter.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Returns a counter's value.
-    pub fn read(counter: &AtomicU64) -> u64 {
+    pub fn counter_value(counter: &AtomicU64) -> u64 {
         counter.load(Ordering::Relaxed)
     }
 
     /// Returns a copy of the details.
-    pub fn more(&self) -> CounterDetail {
+    pub fn to_detail(&self) -> CounterDetail {
         CounterDetail {
-            input_tokens: Self::read(&self.input_tokens),
-            output_tokens: Self::read(&self.output_tokens),
-            cost_usd: f64::from_bits(Self::read(&self.cost_usd)),
-            unknown_costs: Self::read(&self.unknown_costs),
-            ..self.with(|more| more.clone())
+            input_tokens: Self::counter_value(&self.input_tokens),
+            output_tokens: Self::counter_value(&self.output_tokens),
+            cost_usd: f64::from_bits(Self::counter_value(&self.cost_usd)),
+            unknown_costs: Self::counter_value(&self.unknown_costs),
+            ..self.with_detail(|more| more.clone())
         }
     }
 
     /// Returns the mismatches by reason.
     pub fn missed_by_reason(&self) -> BTreeMap<&'static str, u64> {
-        self.with(|more| more.missed.clone())
+        self.with_detail(|more| more.missed.clone())
     }
 
     /// Returns the cost so far, in US dollars.
     pub fn cost_usd(&self) -> f64 {
-        f64::from_bits(Self::read(&self.cost_usd))
+        f64::from_bits(Self::counter_value(&self.cost_usd))
     }
 
     /// Returns how much of it replayed answers have saved.
     pub fn saved_usd(&self) -> f64 {
-        f64::from_bits(Self::read(&self.saved_usd))
+        f64::from_bits(Self::counter_value(&self.saved_usd))
     }
 
     /// Returns the number of mismatches so far.
-    pub fn missed(&self) -> u64 {
-        self.with(|more| more.missed.values().sum())
+    pub fn missed_calls(&self) -> u64 {
+        self.with_detail(|more| more.missed.values().sum())
     }
 
     /// Counts calls that are still open at the end as never answered.
@@ -131,16 +131,16 @@ impl RunCounters {
     }
 
     /// Adds a call that is over.
-    pub fn record(&self, call: &CallRecord) {
+    pub fn record_call(&self, call: &CallRecord) {
         match &call.outcome {
-            CallOutcome::Forwarded => Self::count(&self.forwarded),
-            CallOutcome::Unreachable { .. } => Self::count(&self.unreachable),
-            CallOutcome::Unscripted { .. } => Self::count(&self.unscripted),
-            CallOutcome::Placeholder => Self::count(&self.defaulted),
-            CallOutcome::Faulted => Self::count(&self.faulted),
+            CallOutcome::Forwarded => Self::add_one(&self.forwarded),
+            CallOutcome::Unreachable { .. } => Self::add_one(&self.unreachable),
+            CallOutcome::Unscripted { .. } => Self::add_one(&self.unscripted),
+            CallOutcome::Placeholder => Self::add_one(&self.defaulted),
+            CallOutcome::Faulted => Self::add_one(&self.faulted),
             CallOutcome::Missed(error) => self.add_mismatch(error),
-            CallOutcome::Refused { .. } => Self::count(&self.refused),
-            CallOutcome::Unanswered => Self::count(&self.unanswered),
+            CallOutcome::Refused { .. } => Self::add_one(&self.refused),
+            CallOutcome::Unanswered => Self::add_one(&self.unanswered),
             CallOutcome::Left
             | CallOutcome::Served { .. }
             | CallOutcome::Recorded
@@ -153,29 +153,29 @@ impl RunCounters {
         // A take or a call of the script is used up, however much of the answer the client got.
         match &call.origin {
             Some(AnswerOrigin::Take(take)) => {
-                Self::count(&self.served);
+                Self::add_one(&self.served);
                 if let Some(bound) = &take.bound {
-                    self.bound.add(bound);
+                    self.bound.add_call(bound);
                 }
                 if take.matched_by == MatchedBy::MessagesHash {
-                    Self::count(&self.by_messages);
+                    Self::add_one(&self.by_messages);
                 }
                 let status = call.status.map_or(200, |status| status.as_u16());
                 if let Some(failure) = CallFailure::new(take.outcome, status, ResponseEnd::Complete)
                 {
-                    self.with(|more| *more.failed_takes.entry(failure).or_default() += 1);
+                    self.with_detail(|more| *more.failed_takes.entry(failure).or_default() += 1);
                 }
                 let tokens = call.tokens.unwrap_or_default();
-                self.spend(tokens.input, tokens.output, call.cost_usd);
+                self.add_tokens(tokens.input, tokens.output, call.cost_usd);
                 add_dollars(&self.saved_usd, call.cost_usd.unwrap_or_default());
             }
             Some(AnswerOrigin::Script { streamed }) => {
-                Self::count(&self.scripted);
+                Self::add_one(&self.scripted);
                 match (streamed, call.end) {
                     (true, SendEnd::Complete | SendEnd::Aborted) => {
-                        Self::count(&self.streams_drained)
+                        Self::add_one(&self.streams_drained)
                     }
-                    (true, _) => Self::count(&self.streams_left),
+                    (true, _) => Self::add_one(&self.streams_left),
                     (false, _) => {}
                 }
             }
@@ -184,7 +184,7 @@ impl RunCounters {
     }
 
     fn add_prescribed(&self, what: &str) {
-        self.with(|more| {
+        self.with_detail(|more| {
             let is_known = more.prescribed.contains_key(what);
             let is_counted = is_known || more.prescribed.len() < MAX_PRESCRIBED;
             let name = if is_counted { what } else { ALL_OTHERS };
@@ -210,35 +210,35 @@ impl RunCounters {
 
     /// Returns how many such misses were not shown.
     pub fn unshown_lenient_misses(&self) -> u64 {
-        Self::read(&self.lenient_misses).saturating_sub(SHOWN_MISSES)
+        Self::counter_value(&self.lenient_misses).saturating_sub(SHOWN_MISSES)
     }
 
     /// Adds the outcome of a recorded exchange. Returns `true` if it could not be kept, for a new
     /// reason.
     pub fn add_exchange(&self, exchange: &RecordOutcome) -> bool {
         let (input, output) = exchange.tokens;
-        self.spend(input, output, exchange.cost_usd);
+        self.add_tokens(input, output, exchange.cost_usd);
         if let (None, Some(model)) = (exchange.cost_usd, &exchange.model)
             && (input, output) != (0, 0)
         {
-            self.unpriced(model);
+            self.add_unpriced(model);
         }
         if let Err(reason) = &exchange.outcome {
-            return self.unkept(reason);
+            return self.add_unkept(reason);
         }
-        Self::count(&self.recorded);
+        Self::add_one(&self.recorded);
         exchange.failure.into_iter().for_each(|failure| self.failed_call(failure));
         if exchange.incomplete.is_some() {
-            Self::count(&self.incomplete);
+            Self::add_one(&self.incomplete);
         }
         if exchange.is_given_up {
-            Self::count(&self.given_up);
+            Self::add_one(&self.given_up);
         }
         false
     }
 
     fn add_mismatch(&self, error: &Arc<RecordingMismatchError>) {
-        self.with(|more| {
+        self.with_detail(|more| {
             *more.missed.entry(error.reason.as_str()).or_default() += 1;
             if more.mismatches.len() < MAX_MISMATCHES {
                 more.mismatches.push(Arc::clone(error));
@@ -247,24 +247,24 @@ impl RunCounters {
     }
 
     /// Adds tokens and their cost, if it is known.
-    pub fn spend(&self, input: u64, output: u64, cost_usd: Option<f64>) {
+    pub fn add_tokens(&self, input: u64, output: u64, cost_usd: Option<f64>) {
         self.input_tokens.fetch_add(input, Ordering::Relaxed);
         self.output_tokens.fetch_add(output, Ordering::Relaxed);
         add_dollars(&self.cost_usd, cost_usd.unwrap_or_default());
         if cost_usd.is_none() && (input, output) != (0, 0) {
-            Self::count(&self.unknown_costs);
+            Self::add_one(&self.unknown_costs);
         }
     }
 
     /// Adds a call that was recorded and failed.
     pub fn failed_call(&self, failure: CallFailure) {
-        self.with(|more| *more.failed_calls.entry(failure).or_default() += 1);
+        self.with_detail(|more| *more.failed_calls.entry(failure).or_default() += 1);
     }
 
     /// Adds a call to a model without a price.
-    pub fn unpriced(&self, model: &str) {
-        let mut name = clip(model);
-        self.with(|more| {
+    pub fn add_unpriced(&self, model: &str) {
+        let mut name = clip_text(model);
+        self.with_detail(|more| {
             if more.unpriced.len() >= MAX_UNPRICED && !more.unpriced.contains_key(&name) {
                 name = ALL_OTHERS.to_owned();
             }
@@ -273,9 +273,9 @@ impl RunCounters {
     }
 
     /// Adds an exchange that could not be kept. Returns `true` if the reason is a new one.
-    pub fn unkept(&self, reason: &str) -> bool {
-        Self::count(&self.unkept);
-        self.with(|more| {
+    pub fn add_unkept(&self, reason: &str) -> bool {
+        Self::add_one(&self.unkept);
+        self.with_detail(|more| {
             let times = more.keep_errors.entry(reason.to_owned()).or_default();
             *times += 1;
             *times == 1
@@ -284,7 +284,7 @@ impl RunCounters {
 
     /// Adds an answer with ambiguous framing. Returns `true` for the first one of its upstream.
     pub fn is_first_ambiguous(&self, upstream: &str) -> bool {
-        self.with(|more| {
+        self.with_detail(|more| {
             let times = more.ambiguous.entry(upstream.to_owned()).or_default();
             *times += 1;
             *times == 1
@@ -293,8 +293,8 @@ impl RunCounters {
 
     /// Adds an answer with an address that leads around loomrec.
     pub fn address_away(&self, address: &str) {
-        let mut name = clip(address);
-        self.with(|more| {
+        let mut name = clip_text(address);
+        self.with_detail(|more| {
             let known = &mut more.addresses_away;
             if known.len() >= MAX_ADDRESSES && !known.contains_key(&name) {
                 name = ALL_OTHERS.to_owned();
@@ -308,7 +308,7 @@ impl RunCounters {
     /// the time.
     pub fn is_new_upstream_failure(&self, message: &str) -> bool {
         let key: String = message.chars().filter(|c| !c.is_ascii_digit()).collect();
-        self.with(|more| {
+        self.with_detail(|more| {
             if more.upstream_failures.len() >= MAX_FAILURES
                 && !more.upstream_failures.contains_key(&key)
             {
@@ -324,14 +324,16 @@ impl RunCounters {
     }
 
     /// Adds exchanges that had been kept and are now lost.
-    pub fn lost(&self, reason: &str, exchanges: u64) {
+    pub fn add_lost_exchanges(&self, reason: &str, exchanges: u64) {
         self.unkept.fetch_add(exchanges, Ordering::Relaxed);
-        self.with(|more| *more.keep_errors.entry(reason.to_owned()).or_default() += exchanges);
+        self.with_detail(|more| {
+            *more.keep_errors.entry(reason.to_owned()).or_default() += exchanges
+        });
     }
 
     /// Adds what a compaction did to the takes of earlier runs.
-    pub fn replaced(&self, name: String, replaced: u64, kept: u64) {
-        self.with(|more| {
+    pub fn add_replaced_takes(&self, name: String, replaced: u64, kept: u64) {
+        self.with_detail(|more| {
             let earlier = more.earlier_takes.entry(name).or_default();
             earlier.replaced += replaced;
             earlier.kept = kept;
@@ -339,16 +341,16 @@ impl RunCounters {
     }
 
     /// Notes why kept exchanges could not be moved into the recording's file.
-    pub fn unfolded(&self, reason: &str) {
-        self.with(|more| more.unfolded = Some(reason.to_owned()));
+    pub fn note_unfolded(&self, reason: &str) {
+        self.with_detail(|more| more.unfolded = Some(reason.to_owned()));
     }
 
     /// Returns the number of mismatches with one reason.
     pub fn missed_for(&self, reason: MissReason) -> u64 {
-        self.with(|more| more.missed.get(reason.as_str()).copied().unwrap_or(0))
+        self.with_detail(|more| more.missed.get(reason.as_str()).copied().unwrap_or(0))
     }
 
-    fn with<T>(&self, work: impl FnOnce(&mut CounterDetail) -> T) -> T {
+    fn with_detail<T>(&self, work: impl FnOnce(&mut CounterDetail) -> T) -> T {
         work(&mut self.more.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

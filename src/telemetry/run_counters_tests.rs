@@ -5,10 +5,10 @@ use loomrec_engine::LONGEST;
 fn models_without_a_price_are_bounded_in_number_and_length() {
     let counters = RunCounters::default();
     for number in 0..1000 {
-        counters.unpriced(&format!("m{number}-{}", "x".repeat(10_000)));
+        counters.add_unpriced(&format!("m{number}-{}", "x".repeat(10_000)));
     }
-    counters.unpriced("m");
-    let unpriced = counters.more().unpriced;
+    counters.add_unpriced("m");
+    let unpriced = counters.to_detail().unpriced;
     assert_eq!(unpriced.len(), MAX_UNPRICED + 1);
     assert_eq!(unpriced[ALL_OTHERS], 901);
     assert!(unpriced.keys().all(|name| name.len() <= LONGEST));
@@ -21,13 +21,13 @@ fn same_failure_of_an_upstream_is_new_once_and_their_number_is_bounded() {
     assert!(is_new("expired at 10:00 (now it is 10:01)"));
     assert!(!is_new("expired at 10:00 (now it is 10:02)"));
     assert!(is_new("refused"));
-    let failures = counters.more().upstream_failures;
+    let failures = counters.to_detail().upstream_failures;
     let failures: Vec<_> = failures.values().map(|it| (it.message.as_str(), it.calls)).collect();
     assert_eq!(failures, [("expired at 10:00 (now it is 10:01)", 2), ("refused", 1)]);
     for number in 0..200 {
         is_new(&format!("x{}", "y".repeat(number)));
     }
-    assert_eq!(counters.more().upstream_failures.len(), MAX_FAILURES);
+    assert_eq!(counters.to_detail().upstream_failures.len(), MAX_FAILURES);
 }
 
 #[test]
@@ -35,10 +35,10 @@ fn sums_are_whole_when_several_threads_add_to_them() {
     let counters = RunCounters::default();
     std::thread::scope(|scope| {
         for _ in 0..4 {
-            scope.spawn(|| (0..1000).for_each(|_| counters.spend(2, 3, Some(0.5))));
+            scope.spawn(|| (0..1000).for_each(|_| counters.add_tokens(2, 3, Some(0.5))));
         }
     });
-    let more = counters.more();
+    let more = counters.to_detail();
     assert_eq!((more.input_tokens, more.output_tokens), (8000, 12000));
     assert!((more.cost_usd - 2000.0).abs() < f64::EPSILON);
 }
@@ -46,11 +46,11 @@ fn sums_are_whole_when_several_threads_add_to_them() {
 #[test]
 fn unknown_cost_of_a_call_with_tokens_is_counted() {
     let counters = RunCounters::default();
-    counters.spend(0, 0, None);
-    counters.spend(2, 3, Some(0.0));
-    assert_eq!(counters.more().unknown_costs, 0);
-    counters.spend(2, 3, None);
-    counters.spend(2, 3, Some(0.5));
-    let more = counters.more();
+    counters.add_tokens(0, 0, None);
+    counters.add_tokens(2, 3, Some(0.0));
+    assert_eq!(counters.to_detail().unknown_costs, 0);
+    counters.add_tokens(2, 3, None);
+    counters.add_tokens(2, 3, Some(0.5));
+    let more = counters.to_detail();
     assert_eq!((more.unknown_costs, more.cost_usd), (1, 0.5));
 }

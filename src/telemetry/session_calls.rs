@@ -25,7 +25,7 @@ impl SessionCalls {
     }
 
     /// Adds a call that is over, unless too many are kept already.
-    pub(super) fn add(&self, call: Arc<CallRecord>) {
+    pub(super) fn add_call(&self, call: Arc<CallRecord>) {
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
         if calls.len() < KEPT {
             calls.push(call);
@@ -35,6 +35,6 @@ impl SessionCalls {
     /// Returns the calls in the order of their ends, as lines of the journal without numbers.
     pub fn to_json(&self) -> Value {
         let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        calls.iter().map(|call| line::of(call)).collect()
+        calls.iter().map(|call| line::from_call(call)).collect()
     }
 }

@@ -71,7 +71,7 @@ fn speed(body: &[u8]) -> f64 {
     let round = |_| {
         let (start, mut times) = (Instant::now(), 0);
         while start.elapsed() < Duration::from_millis(60) {
-            black_box(RequestKey::of(black_box(&parts), &rules));
+            black_box(RequestKey::from_parts(black_box(&parts), &rules));
             times += 1;
         }
         f64::from(times) * body.len() as f64 / start.elapsed().as_secs_f64() / 1e6

@@ -126,7 +126,7 @@ fn recorded_before(bytes: &[u8]) -> (Scene, String) {
         headers: &headers,
         body: bytes,
     };
-    let key = RequestKey::of(&parts, &IdentityRules::default()).to_string();
+    let key = RequestKey::from_parts(&parts, &IdentityRules::default()).to_string();
     let (scene, upstream) = (Scene::new(), Upstream::always(Answer::json(200, chat_answer("ok"))));
     scene.recorded(&upstream, &[call("gzip", &gzip(&body("an old question"), 6, 0))]);
     let now = scene.takes()[0].0.clone();

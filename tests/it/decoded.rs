@@ -214,7 +214,7 @@ fn framed_streams(pieces: &[&str]) -> Vec<Stream> {
         frame(Some("chunk"), data)
     };
     let stream = |path: &str, framing: Framing, media, frames: Vec<EventFrame>| {
-        (asked(path), media, framing.write(&frames))
+        (asked(path), media, framing.write_events(&frames))
     };
     let aws = "application/vnd.amazon.eventstream";
     let model = "/bedrock/model/us.anthropic.claude";

@@ -356,7 +356,7 @@ fn worked_examples_of_keys_give_the_keys_they_name() {
             headers: &headers,
             body: body.as_bytes(),
         };
-        RequestKey::of(&parts, &IdentityRules::default()).to_string()
+        RequestKey::from_parts(&parts, &IdentityRules::default()).to_string()
     });
     for key in keys {
         assert!(text.contains(&format!("prints `{key}`")), "{key} is not in the document");

@@ -64,11 +64,11 @@ fn messages_are_verified_redacted_shown_compared_stored_and_replayed() {
     let sent = redacted.messages.clone();
     let mut script = MessageScript::new(sent.clone());
     assert_eq!(script.next_due(), None);
-    script.accept(&sent[0].payload).unwrap();
+    script.accept_message(&sent[0].payload).unwrap();
     assert_eq!(script.next_due(), Some(&sent[1]));
     let changed = MessagePayload::Text("umbrella in Oslo?".into());
-    assert_eq!(script.accept(&changed).unwrap_err().index, 2);
-    script.accept(&sent[2].payload).unwrap();
+    assert_eq!(script.accept_message(&changed).unwrap_err().index, 2);
+    script.accept_message(&sent[2].payload).unwrap();
     assert_eq!(script.next_due(), Some(&sent[3]));
     assert_eq!(script.next_due(), Some(&sent[4]));
     assert!(script.is_at_end());

@@ -36,7 +36,7 @@ fn messages() -> Vec<Vec<u8>> {
         )
     };
     let usage = json!({ "inputTokens": 3, "outputTokens": 5, "totalTokens": 8 });
-    Framing::EventStream.write(&[
+    Framing::EventStream.write_events(&[
         frame("messageStart", json!({ "p": "abcd", "role": "assistant" })),
         delta("Bon"),
         delta("jour."),
@@ -136,7 +136,7 @@ fn invoked(text: &str) -> Vec<u8> {
     let event = json!({ "generation": text, "stop_reason": null }).to_string();
     let data = json!({ "bytes": STANDARD.encode(event) });
     Framing::EventStream
-        .write(&[EventFrame { name: Some("chunk"), data: Some(data), exception: false }])
+        .write_events(&[EventFrame { name: Some("chunk"), data: Some(data), exception: false }])
         .concat()
 }
 
@@ -147,7 +147,7 @@ fn a_key_that_bedrock_echoes_leaves_the_messages_and_these_still_decode() {
         let delta = json!({ "contentBlockIndex": 0, "delta": { "text": text } });
         let frame =
             EventFrame { name: Some("contentBlockDelta"), data: Some(delta), exception: false };
-        Framing::EventStream.write(&[frame]).concat()
+        Framing::EventStream.write_events(&[frame]).concat()
     };
     let mine = format!("I saw {key}.");
     for (sent, clean, path) in [

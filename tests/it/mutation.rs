@@ -276,19 +276,19 @@ fn tally(preset: Option<&'static ClientPreset>, rules: &[NormalizeRule]) -> Tall
     let bound = bound_rules(&identity, preset, Arc::default());
     let (recorded, here) = (body(Run::Recorded, rules), body(Run::Here, rules));
     let old = request(&recorded);
-    let old = old.bound_recorded(&old.recognise(), &bound, &binding, &identity);
+    let old = old.bound_recorded(&old.recognise_call(), &bound, &binding, &identity);
     let old = old.unwrap_or_else(|| panic!("{name}: it is not bound: {recorded}"));
     let answers = |body: &Value| {
         let new = request(body);
-        let call = new.recognise();
+        let call = new.recognise_call();
         let new = new.bound_here(&call, &bound, &Run::Here.values(), &identity).unwrap();
-        bound.bind(&old, &new).is_some()
+        bound.bind_requests(&old, &new).is_some()
     };
     assert!(answers(&here), "{name}: the recorded request does not answer\n{recorded}\n{here}");
     let kinds: Vec<String> = rules
         .iter()
         .filter_map(NormalizeRule::frame)
-        .flat_map(|frame| frame.kinds().map(ToString::to_string))
+        .flat_map(|frame| frame.hole_kinds().map(ToString::to_string))
         .collect();
     let mut tally = Tally::default();
     each_change(&here, "", &mut |changed, place, word, around| {

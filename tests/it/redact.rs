@@ -30,7 +30,7 @@ fn framed(customer: &str) -> Answer {
     let frame =
         |name, data: Value| EventFrame { name: Some(name), data: Some(data), exception: false };
     let delta = json!({"contentBlockIndex": 0, "delta": {"text": customer}});
-    let bytes = Framing::EventStream.write(&[
+    let bytes = Framing::EventStream.write_events(&[
         frame("contentBlockDelta", delta),
         frame("chunk", json!({"bytes": native})),
         frame("messageStop", json!({"stopReason": "end_turn"})),

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::super::exit::{CommandFailure, RECORDING};
 use super::super::terminal::path_line;
 use loomrec_os::{FileId, FileStatus};
-use loomrec_telemetry::journal::parts;
+use loomrec_telemetry::journal::part_paths;
 
 /// The longest line that is read.
 const LONGEST: u64 = 16 << 20;
@@ -42,7 +42,7 @@ impl FollowedFile {
     /// # Errors
     /// A file that cannot be read.
     pub fn open(path: &Path) -> Result<Self, CommandFailure> {
-        let file = loomrec_os::open_input(path).map_err(|error| unreadable(path, &error))?;
+        let file = loomrec_os::open_input(path).map_err(|error| read_failure(path, &error))?;
         let file = BufReader::with_capacity(64 << 10, file);
         Ok(Self { path: path.to_owned(), file, number: 1, line: Vec::new(), told: false })
     }
@@ -53,12 +53,12 @@ impl FollowedFile {
     }
 
     /// Returns the number of the line that was read last, from 1.
-    pub fn number(&self) -> u64 {
+    pub fn line_number(&self) -> u64 {
         self.number
     }
 
     /// Returns the line that was read last.
-    pub fn line(&self) -> &[u8] {
+    pub fn last_line(&self) -> &[u8] {
         &self.line
     }
 
@@ -73,7 +73,7 @@ impl FollowedFile {
         }
         let room = LONGEST.saturating_sub(self.line.len() as u64);
         let read = (&mut self.file).take(room).read_until(b'\n', &mut self.line);
-        read.map_err(|error| unreadable(&self.path, &error))?;
+        read.map_err(|error| read_failure(&self.path, &error))?;
         let whole = self.line.ends_with(b"\n");
         if !whole && self.line.len() as u64 >= LONGEST {
             return Err(self.no_line("it is longer than 16 MiB"));
@@ -117,7 +117,7 @@ impl FollowedFile {
             let at = self.file.stream_position().ok()?;
             return (at > here.length).then(|| vec![file.to_owned()]);
         }
-        let all = parts(file);
+        let all = part_paths(file);
         match all.iter().position(|path| id_of_target(path) == Some(here.id)) {
             Some(place) => Some(all[place + 1..].to_vec()),
             None => Some(vec![file.to_owned()]),
@@ -149,7 +149,7 @@ fn kind_of(path: &Path) -> Option<&'static str> {
     }
 }
 
-fn unreadable(path: &Path, error: &io::Error) -> CommandFailure {
+fn read_failure(path: &Path, error: &io::Error) -> CommandFailure {
     let hint = "; name the file that --journal wrote";
     CommandFailure::new(RECORDING, format!("failed to read {}: {error}{hint}", path_line(path)))
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::super::exit::CommandFailure;
 use super::super::terminal::path_line;
 use super::followed_file::{FollowedFile, NextLine};
-use loomrec_telemetry::journal::parts;
+use loomrec_telemetry::journal::part_paths;
 
 /// The result of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ impl WholeJournal {
     /// # Errors
     /// A file that cannot be read.
     pub fn open(path: &Path) -> Result<Self, CommandFailure> {
-        let mut files = parts(path).into_iter();
+        let mut files = part_paths(path).into_iter();
         let first = files.next().unwrap_or_else(|| path.to_owned());
         Ok(Self { tail: FollowedFile::open(&first)?, later: files, over: false })
     }
@@ -60,13 +60,13 @@ impl WholeJournal {
     }
 
     /// Returns the line that was read last.
-    pub fn line(&self) -> &[u8] {
-        self.tail.line()
+    pub fn last_line(&self) -> &[u8] {
+        self.tail.last_line()
     }
 
     /// Returns the place of that line.
-    pub fn place(&self) -> String {
-        format!("{}, line {}", path_line(self.tail.path()), self.tail.number())
+    pub fn line_place(&self) -> String {
+        format!("{}, line {}", path_line(self.tail.path()), self.tail.line_number())
     }
 
     /// Returns the error for a line that is not a journal record.

@@ -10,10 +10,10 @@ use url::Url;
 
 impl UpstreamSettings {
     /// Returns where calls go, if the user gave an address.
-    pub fn destinations(&self) -> Option<String> {
+    pub fn describe_destinations(&self) -> Option<String> {
         let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
         for upstream in self.routes.named.iter().filter(|upstream| self.is_given(upstream)) {
-            let Some(address) = address(upstream) else { continue };
+            let Some(address) = base_address(upstream) else { continue };
             match groups.iter_mut().find(|(known, _)| *known == address) {
                 Some((_, names)) => names.push(&upstream.name),
                 None => groups.push((address, vec![&upstream.name])),
@@ -24,7 +24,7 @@ impl UpstreamSettings {
             .map(|(address, names)| format!("{} → {address}", names.join(", ")))
             .collect();
         match &self.routes.single {
-            Some(base) => parts.push(format!("all others → {}", shown(base))),
+            Some(base) => parts.push(format!("all others → {}", address_without_secrets(base))),
             None if parts.is_empty() => return None,
             None => parts.push("all others → their public addresses".to_owned()),
         }
@@ -34,7 +34,7 @@ impl UpstreamSettings {
     /// Returns a note about upstreams that `--upstream` names and that got no call: if they are
     /// not known ones, or if other calls went to an address that the user did not give. Either may
     /// be the sign of a misspelled name.
-    pub fn unused(&self) -> Option<String> {
+    pub fn unused_note(&self) -> Option<String> {
         let routes = &self.routes.named;
         let is_unused = |name: &&String| {
             routes.iter().any(|upstream| upstream.name == **name && !upstream.is_used())
@@ -57,7 +57,7 @@ impl UpstreamSettings {
         };
         let places: Vec<String> = strays
             .iter()
-            .filter_map(|stray| Some(format!("{} went to {}", stray.name, address(stray)?)))
+            .filter_map(|stray| Some(format!("{} went to {}", stray.name, base_address(stray)?)))
             .collect();
         if !places.is_empty() {
             text.push_str(&format!("; calls to {}", places.join(", calls to ")));
@@ -65,7 +65,7 @@ impl UpstreamSettings {
         let names: Vec<&str> = strays.iter().map(|stray| stray.name.as_str()).collect();
         let meant = match names.as_slice() {
             [one] => Some(*one),
-            several => unused.iter().find_map(|name| spelling::nearest(name, several)),
+            several => unused.iter().find_map(|name| spelling::nearest_name(name, several)),
         };
         if let Some(meant) = meant {
             text.push_str(&format!(": did you mean --upstream {meant}=URL?"));
@@ -79,11 +79,11 @@ impl UpstreamSettings {
 }
 
 /// Returns the address of an upstream, without secrets.
-fn address(upstream: &MountedUpstream) -> Option<String> {
-    upstream.base.as_ref().map(shown)
+fn base_address(upstream: &MountedUpstream) -> Option<String> {
+    upstream.base.as_ref().map(address_without_secrets)
 }
 
-fn shown(base: &Url) -> String {
+fn address_without_secrets(base: &Url) -> String {
     match base.scheme() {
         "http" | "https" => without_secrets(base.as_str()).trim_end_matches('/').to_owned(),
         _ => origin_words(base),
@@ -103,14 +103,14 @@ mod tests {
         let settings = upstreams_at(&flags, Vec::new()).unwrap();
         for path in paths {
             let uri = http::Uri::from_static(path);
-            settings.routes.route(&Method::POST, &uri, &HeaderMap::new()).unwrap();
+            settings.routes.find_route(&Method::POST, &uri, &HeaderMap::new()).unwrap();
         }
         settings
     }
 
     #[test]
     fn destinations_are_those_that_the_user_gave() {
-        let told = |flags: &[&str]| called(flags, &[]).destinations();
+        let told = |flags: &[&str]| called(flags, &[]).describe_destinations();
         assert_eq!(told(&[]), None);
         let flags = ["groq=http://a:1/x/", "openai=https://u:p@b", "mine=http://a:1/x"];
         assert_eq!(
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn upstream_without_a_call_is_told_where_another_was_called_instead() {
-        let told = |flags: &[&str], paths: &[&'static str]| called(flags, paths).unused();
+        let told = |flags: &[&str], paths: &[&'static str]| called(flags, paths).unused_note();
         let (openai, groq) = ("/openai/v1/models", "/groq/openai/v1/models");
         assert_eq!(
             told(&["gateway=http://a:1"], &[openai]).unwrap(),

@@ -84,7 +84,7 @@ impl TreeForm {
                 continue;
             }
             let (files, subfolders) = names_in(&root.join(&path))?;
-            for name in files.into_iter().filter(|name| !ignored.has(&path, name)) {
+            for name in files.into_iter().filter(|name| !ignored.has_path(&path, name)) {
                 if count >= self.most {
                     folders[number].has_more_files = true;
                     break;
@@ -98,7 +98,8 @@ impl TreeForm {
                     break;
                 }
                 let inner = path.join(&name);
-                let is_closed = self.closed.contains(&name.as_str()) || ignored.has(&path, &name);
+                let is_closed =
+                    self.closed.contains(&name.as_str()) || ignored.has_path(&path, &name);
                 let at = folders.len();
                 folders.push(TreeFolder { name, is_closed, ..TreeFolder::default() });
                 folders[number].folders.push(at);
@@ -190,7 +191,7 @@ impl IgnoredPaths {
     fn read(root: &Path) -> Self {
         let listed = ["--others --directory", "--cached"].map(|which| {
             let words = "ls-files --ignored --exclude-standard -z".split(' ');
-            printed(root, &words.chain(which.split(' ')).collect::<Vec<_>>(), "")
+            git_output(root, &words.chain(which.split(' ')).collect::<Vec<_>>(), "")
         });
         let (mut files, mut folders) = (Vec::new(), Vec::new());
         for name in listed.iter().flat_map(|text| names_of(text)) {
@@ -203,7 +204,7 @@ impl IgnoredPaths {
             true => String::new(),
             false => {
                 let words = ["check-ignore", "--no-index", "--stdin", "-z"];
-                printed(root, &words, &folders.join("\0"))
+                git_output(root, &words, &folders.join("\0"))
             }
         };
         let own: HashSet<&str> = names_of(&own).collect();
@@ -215,7 +216,7 @@ impl IgnoredPaths {
         }
     }
 
-    fn has(&self, folder: &Path, name: &str) -> bool {
+    fn has_path(&self, folder: &Path, name: &str) -> bool {
         self.emptied.contains(folder) || self.paths.contains(&folder.join(name))
     }
 }
@@ -224,7 +225,8 @@ impl IgnoredPaths {
 pub fn ignoring_rule(file: &Path) -> Option<String> {
     let name = file.file_name()?.to_str()?;
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let text = printed(folder.unwrap_or(Path::new(".")), &["check-ignore", "-v", "--", name], "");
+    let text =
+        git_output(folder.unwrap_or(Path::new(".")), &["check-ignore", "-v", "--", name], "");
     let (rule, _) = text.split_once('\t')?;
     Some(rule.to_owned())
 }
@@ -235,7 +237,7 @@ fn names_of(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Returns what git prints in a folder; nothing where it fails.
-fn printed(folder: &Path, arguments: &[&str], input: &str) -> String {
+fn git_output(folder: &Path, arguments: &[&str], input: &str) -> String {
     let mut git = Command::new("git");
     git.current_dir(folder).args(arguments).env("GIT_OPTIONAL_LOCKS", "0");
     git.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());

@@ -9,7 +9,7 @@ use loomrec_recording::redact;
 ///
 /// # Errors
 /// A text that is not a JSON pointer.
-fn patterns(flags: &[String]) -> Result<Vec<PlacePattern>, CommandFailure> {
+fn read_patterns(flags: &[String]) -> Result<Vec<PlacePattern>, CommandFailure> {
     let parse = |text: &String| {
         PlacePattern::parse(text)
             .map_err(|error| CommandFailure::usage(format!("--ignore {text}: failed to {error}")))
@@ -21,7 +21,7 @@ fn patterns(flags: &[String]) -> Result<Vec<PlacePattern>, CommandFailure> {
 ///
 /// # Errors
 /// A text that is not a JSON pointer or not a rule; a header name that no rule may use.
-pub fn rules(args: &IdentityArgs) -> Result<IdentityRules, CommandFailure> {
+pub fn read_rules(args: &IdentityArgs) -> Result<IdentityRules, CommandFailure> {
     let names = |flag: &str, flags: &[String], read: fn(&str) -> Result<String, &'static str>| {
         let name = |text: &String| {
             read(text).map_err(|why| CommandFailure::usage(format!("{flag} {text}: {why}")))
@@ -30,7 +30,7 @@ pub fn rules(args: &IdentityArgs) -> Result<IdentityRules, CommandFailure> {
     };
     let headers = names("--identity-header", &args.identity_header, redact::identity_name)?;
     let ignored = names("--ignore-header", &args.ignore_header, redact::ignorable_name)?;
-    let rules = IdentityRules::new(patterns(&args.ignore)?).with_headers(&headers, &ignored);
+    let rules = IdentityRules::new(read_patterns(&args.ignore)?).with_headers(&headers, &ignored);
     let rule = |text: &String| {
         NormalizeRule::parse(text).map_err(|error| {
             CommandFailure::usage(format!("--normalize {text}: failed to {error}"))

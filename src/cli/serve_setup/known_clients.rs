@@ -16,8 +16,8 @@ pub fn known_clients(args: &ServeArgs) -> KnownClients {
     let of_cmd = || {
         let program = Path::new(args.cmd.first()?).file_name()?.to_str()?;
         let preset = crate::preset::PRESETS.iter().find(|it| it.programs.contains(&program))?;
-        ClientPreset::named(preset.name).filter(|preset| preset.user_agents.is_empty())
+        ClientPreset::find_by_name(preset.name).filter(|preset| preset.user_agents.is_empty())
     };
-    let named = values.preset_for_all().and_then(ClientPreset::named);
+    let named = values.preset_for_all().and_then(ClientPreset::find_by_name);
     named.or_else(of_cmd).map_or(KnownClients::ByHeader, KnownClients::All)
 }

@@ -36,8 +36,8 @@ pub fn listener_certificate(
     let (certificate, key) = match (given(&args.tls_cert), given(&args.tls_key)) {
         (Some(certificate), Some(key)) => (certificate, key),
         (None, None) => return Ok(ListenerCertificate::None),
-        (Some(_), None) => return Err(alone("--tls-cert", "--tls-key")),
-        (None, Some(_)) => return Err(alone("--tls-key", "--tls-cert")),
+        (Some(_), None) => return Err(missing_part_failure("--tls-cert", "--tls-key")),
+        (None, Some(_)) => return Err(missing_part_failure("--tls-key", "--tls-cert")),
     };
     let texts = (read("--tls-cert", &certificate)?, read("--tls-key", &key)?);
     let failed = |error: ListenerTlsError| {
@@ -81,7 +81,7 @@ fn refuse_open_key(key: &Path) -> Result<(), CommandFailure> {
     }
 }
 
-fn alone(given: &str, missing: &str) -> CommandFailure {
+fn missing_part_failure(given: &str, missing: &str) -> CommandFailure {
     CommandFailure::usage(format!("{given} needs {missing}: https takes a certificate and its key"))
 }
 

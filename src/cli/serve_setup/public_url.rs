@@ -79,7 +79,7 @@ impl UrlScheme {
 ///
 /// # Errors
 /// The system does not return the listener's address.
-pub fn origin(listener: &TcpListener, scheme: UrlScheme) -> Result<String, CommandFailure> {
+pub fn local_origin(listener: &TcpListener, scheme: UrlScheme) -> Result<String, CommandFailure> {
     let address = listener.local_addr().map_err(|error| {
         CommandFailure::new(UNEXPECTED, format!("failed to read the listener's address: {error}"))
     })?;

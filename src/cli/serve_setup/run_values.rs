@@ -10,7 +10,7 @@ use super::repository::set_repository;
 use crate::args::{RunValueArgs, ServeArgs};
 use crate::exit::CommandFailure;
 use crate::preset::no_such_preset;
-use crate::terminal::line;
+use crate::terminal::printable_line;
 use loomrec_engine::RepositoryWatch;
 use loomrec_identity::run_values::{CWD, DAY, HOME, PATHS, SYSTEM_TIMEZONE, TIMEZONE, UTC_DAY};
 use loomrec_identity::{ClientPreset, NormalizeRule, RepositoryStates, RunValueFinder, RunValues};
@@ -52,7 +52,8 @@ impl RunValueTerms {
 
     /// Names the paths that are not bound: the root is in every path, and a relative path in any text.
     pub fn unusable_note(&self) -> Option<String> {
-        let named = self.unusable.iter().map(|(name, path)| format!("{name} {}", line(path)));
+        let named =
+            self.unusable.iter().map(|(name, path)| format!("{name} {}", printable_line(path)));
         let named = named.collect::<Vec<_>>().join(", ");
         (!named.is_empty())
             .then(|| format!("not bound: {named} (the root, a relative path, or one with a quote)"))
@@ -76,7 +77,7 @@ impl RunValueTerms {
     }
 
     /// Returns what finds the values in requests that are recorded under these rules.
-    pub fn finder(&self, rules: &[NormalizeRule]) -> RunValueFinder {
+    pub fn value_finder(&self, rules: &[NormalizeRule]) -> RunValueFinder {
         self.finder_as_recorded(rules, false)
     }
 
@@ -102,7 +103,9 @@ pub fn run_values(
     args: &RunValueArgs,
     environment: &BTreeMap<String, String>,
 ) -> Result<RunValueTerms, CommandFailure> {
-    if let Some(name) = args.preset_for_all().filter(|name| ClientPreset::named(name).is_none()) {
+    if let Some(name) =
+        args.preset_for_all().filter(|name| ClientPreset::find_by_name(name).is_none())
+    {
         let names: Vec<&str> = ClientPreset::all().iter().map(|preset| preset.name).collect();
         return Err(CommandFailure::usage(format!("--preset: {}", no_such_preset(name, &names))));
     }
@@ -160,8 +163,8 @@ fn of_system(environment: &BTreeMap<String, String>) -> (RunValues, Vec<(&'stati
         ("os_release", Some(system.release)),
         (TIMEZONE, variable("TZ").map(zone_name).or_else(system_timezone)),
         (SYSTEM_TIMEZONE, system_timezone()),
-        (DAY, Some(day(local_date(now, variable("TZ").as_deref())))),
-        (UTC_DAY, Some(day(now.date()))),
+        (DAY, Some(format_day(local_date(now, variable("TZ").as_deref())))),
+        (UTC_DAY, Some(format_day(now.date()))),
     ];
     let (mut values, mut unusable) = (RunValues::default(), Vec::new());
     for (name, text) in all {
@@ -215,7 +218,7 @@ fn seconds_west(tz: &str) -> Option<i64> {
     (name.len() < tz.len() && hours <= 167).then_some(sign * (hours * 3600 + minutes * 60))
 }
 
-fn day(date: Date) -> String {
+fn format_day(date: Date) -> String {
     format!("{:04}-{:02}-{:02}", date.year(), u8::from(date.month()), date.day())
 }
 
@@ -275,7 +278,8 @@ mod tests {
     #[test]
     fn date_follows_a_time_zone_beyond_those_of_the_earth() {
         let now = time::macros::datetime!(2026-11-23 12:00 UTC);
-        let date = |tz| day((now - time::Duration::seconds(seconds_west(tz).unwrap())).date());
+        let date =
+            |tz| format_day((now - time::Duration::seconds(seconds_west(tz).unwrap())).date());
         assert_eq!((date("UTC-72"), date("UTC+72")), ("2026-11-26".into(), "2026-11-20".into()));
         assert_eq!((date("EST5"), seconds_west("X1:30")), ("2026-11-23".into(), Some(5400)));
         for wrong in ["", "Europe/Berlin", "72", "UTC", "UTC-", "A-999"] {

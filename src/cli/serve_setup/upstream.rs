@@ -47,7 +47,7 @@ pub fn upstream_client() -> Result<UpstreamClient, CommandFailure> {
 ///
 /// # Errors
 /// An invalid address, two addresses without a name, or a misspelled name.
-pub fn upstreams(
+pub fn read_upstreams(
     args: &ServeArgs,
     current: &BTreeMap<String, String>,
 ) -> Result<UpstreamSettings, CommandFailure> {
@@ -62,7 +62,7 @@ pub fn upstreams(
     if args.intercept.intercept {
         add_hosts(
             &mut upstreams,
-            ProviderHosts::fixed().map(|(name, host)| (name, format!("https://{host}"))),
+            ProviderHosts::fixed_hosts().map(|(name, host)| (name, format!("https://{host}"))),
         );
     }
     Ok(upstreams)

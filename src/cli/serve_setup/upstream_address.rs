@@ -26,7 +26,7 @@ pub fn without_secrets(text: &str) -> String {
 ///
 /// # Errors
 /// An invalid address.
-pub fn addresses(flags: &[String]) -> Result<Vec<(Option<String>, Url)>, CommandFailure> {
+pub fn read_addresses(flags: &[String]) -> Result<Vec<(Option<String>, Url)>, CommandFailure> {
     let read = |text: &String| match text.split_once('=').filter(|(name, _)| is_upstream_name(name))
     {
         Some((name, address)) => Ok((Some(name.to_owned()), parse_address(text, address)?)),

@@ -13,7 +13,7 @@ use loomrec_provider::directory::{KnownUpstream, UPSTREAMS};
 /// Such a name.
 pub fn check_names(addresses: &[String]) -> Result<(), CommandFailure> {
     match addresses.iter().find_map(|text| Some((text, misspelled_name(text)?))) {
-        Some((text, (name, meant))) => Err(misspelled(text, name, meant)),
+        Some((text, (name, meant))) => Err(misspelled_failure(text, name, meant)),
         None => Ok(()),
     }
 }
@@ -23,10 +23,10 @@ pub fn check_names(addresses: &[String]) -> Result<(), CommandFailure> {
 pub fn misspelled_name(address: &str) -> Option<(&str, &'static str)> {
     let (name, _) = address.split_once('=').filter(|(name, _)| is_upstream_name(name))?;
     let known: Vec<&'static str> = UPSTREAMS.iter().map(|upstream| upstream.name).collect();
-    Some((name, spelling::misspelled(name, &known)?))
+    Some((name, spelling::misspelled_name(name, &known)?))
 }
 
-fn misspelled(text: &str, name: &str, meant: &str) -> CommandFailure {
+fn misspelled_failure(text: &str, name: &str, meant: &str) -> CommandFailure {
     let public = KnownUpstream::find(meant).and_then(|known| known.base);
     let public = match public {
         Some(base) => format!(" As it stands, calls to {meant} go to {base}."),

@@ -4,7 +4,7 @@ use clap::Command;
 
 use super::Settings;
 use super::default_recording::with_default_recording;
-use super::setting_type::settable;
+use super::setting_type::is_settable;
 
 /// Whether the file's values are added to those from other sources. This holds for rules and
 /// upstreams, but not for a recording.
@@ -30,7 +30,9 @@ pub fn into_command(settings: &Settings, command: Command) -> Command {
         command.mut_subcommand(&name, |sub| {
             sub.mut_args(|arg| {
                 let long = arg.get_long().unwrap_or_default().to_owned();
-                let entry = settings.of(&name, &long).filter(|_| settable(&arg) && !adds_up(&long));
+                let entry = settings
+                    .find_setting(&name, &long)
+                    .filter(|_| is_settable(&arg) && !adds_up(&long));
                 match entry {
                     Some(entry) => arg.default_values(entry.values.clone()).required(false),
                     None => arg,

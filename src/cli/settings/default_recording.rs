@@ -64,7 +64,9 @@ pub fn default_recordings(settings: &Settings) -> Vec<PathBuf> {
 
 /// Returns the setting that names the recording.
 pub(super) fn recording_setting(settings: &Settings) -> Option<&Setting> {
-    settings.of("replay", "recording").or_else(|| settings.of("record", "recording"))
+    settings
+        .find_setting("replay", "recording")
+        .or_else(|| settings.find_setting("record", "recording"))
 }
 
 /// Returns the command line with the recordings of the settings as the defaults of the commands

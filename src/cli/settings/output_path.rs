@@ -58,10 +58,11 @@ pub fn check_files(
     let project = ProjectFolders { current: folder.to_owned(), roots };
     let Some(command) = line.definition.find_subcommand(line.name) else { return Ok(()) };
     for arg in command.get_arguments().filter(|arg| is_default(line.matches, arg)) {
-        let Some(entry) = settings.of(line.name, arg.get_long().unwrap_or_default()) else {
+        let Some(entry) = settings.find_setting(line.name, arg.get_long().unwrap_or_default())
+        else {
             continue;
         };
-        match SettingScope::of(arg) {
+        match SettingScope::from_argument(arg) {
             SettingScope::OutputFile { beginning } => {
                 project.check_output(settings, entry, OutputKind::File(beginning))?;
             }
@@ -99,12 +100,12 @@ impl ProjectFolders {
             !RecordingLocation::from(Path::new(value)).is_url()
         });
         for value in files {
-            if let Some(why) = self.problem(&self.current.join(value), output) {
+            if let Some(why) = self.path_problem(&self.current.join(value), output) {
                 let root = self.roots.first().unwrap_or(&self.current);
                 return Err(CommandFailure::usage(format!(
                     "{}: {} = {value:?} {why}: name a file below {}, or give the path on the \
                      command line",
-                    settings.place(entry),
+                    settings.setting_place(entry),
                     entry.name,
                     root.display(),
                 )));
@@ -114,8 +115,8 @@ impl ProjectFolders {
     }
 
     /// Returns what is wrong with a path for an output.
-    fn problem(&self, path: &Path, output: OutputKind) -> Option<&'static str> {
-        let end = destination(path);
+    fn path_problem(&self, path: &Path, output: OutputKind) -> Option<&'static str> {
+        let end = resolve_links(path);
         let within = |end: &PathBuf| self.roots.iter().filter(|root| end.starts_with(root)).min();
         let Some((root, end)) = end.and_then(|end| Some((within(&end)?, end))) else {
             return Some("leads out of the project");
@@ -134,7 +135,9 @@ impl ProjectFolders {
         let is_plain = status.kind == FileKind::Regular && status.names == 1;
         match output {
             _ if !is_plain => Some("is not a regular file"),
-            OutputKind::File(Some(beginning)) if status.length > 0 && !begins(path, beginning) => {
+            OutputKind::File(Some(beginning))
+                if status.length > 0 && !has_beginning(path, beginning) =>
+            {
                 Some("names a file that loomrec has not written")
             }
             OutputKind::Recording | OutputKind::File(_) => None,
@@ -155,7 +158,7 @@ impl ProjectFolders {
                 return Err(CommandFailure::usage(format!(
                     "{}: {} = {value:?} is not a regular file: name one, or give the path on the \
                      command line",
-                    settings.place(entry),
+                    settings.setting_place(entry),
                     entry.name,
                 )));
             }
@@ -181,7 +184,7 @@ fn is_below_version_control(root: &Path, end: &Path) -> bool {
 }
 
 /// Whether a file begins with this text.
-fn begins(path: &Path, beginning: &str) -> bool {
+fn has_beginning(path: &Path, beginning: &str) -> bool {
     let mut start = Vec::new();
     let read = loomrec_os::open_input(path)
         .and_then(|file| file.take(beginning.len() as u64).read_to_end(&mut start));
@@ -190,7 +193,7 @@ fn begins(path: &Path, beginning: &str) -> bool {
 
 /// Resolves a path, following links as far as it exists. Returns `None` if it goes upward from a
 /// folder that does not exist.
-fn destination(path: &Path) -> Option<PathBuf> {
+fn resolve_links(path: &Path) -> Option<PathBuf> {
     let name = path.file_name()?;
     let folder = path.parent()?;
     let there = folder.ancestors().find(|at| at.exists())?;
@@ -219,7 +222,7 @@ mod tests {
             ("project/new/../../home/key", None),
             ("project/..", None),
         ] {
-            assert_eq!(destination(&root.join(path)), end.map(|end| root.join(end)), "{path}");
+            assert_eq!(resolve_links(&root.join(path)), end.map(|end| root.join(end)), "{path}");
         }
     }
 
@@ -258,12 +261,12 @@ mod tests {
             ("out/new.md", None),
             (".cache/new.md", None),
         ] {
-            assert_eq!(project.problem(&at(path), output), problem, "{path}");
+            assert_eq!(project.path_problem(&at(path), output), problem, "{path}");
         }
         for path in ["out", "out/", "new/"] {
             let problem = Some("names a folder, and a recording is one file");
-            assert_eq!(project.problem(&at(path), OutputKind::Recording), problem, "{path}");
+            assert_eq!(project.path_problem(&at(path), OutputKind::Recording), problem, "{path}");
         }
-        assert_eq!(project.problem(&at("out/new.json"), OutputKind::Recording), None);
+        assert_eq!(project.path_problem(&at("out/new.json"), OutputKind::Recording), None);
     }
 }

@@ -11,11 +11,11 @@ use super::apply::{adds_up, upstream_name};
 use super::default_recording::{is_default_used, recording_setting};
 use super::pointed_url::pointed_url;
 use super::setting::Setting;
-use super::setting_type::{SettingType, kind, settable};
+use super::setting_type::{SettingType, flag_type, is_settable};
 use crate::args::{
     DetailedChoice, OnMissFlag, RecordMode, SettingScope, StrictEffect, TrustedSetting,
 };
-use crate::serve_setup::{addresses, without_secrets};
+use crate::serve_setup::{read_addresses, without_secrets};
 use loomrec_provider::directory::is_provider_host;
 use loomrec_store::RecordingLocation;
 use url::{Host, Url};
@@ -36,15 +36,15 @@ impl CommandLine<'_> {
     fn calls_upstreams(&self) -> bool {
         match self.name {
             "replay" => self
-                .value::<DetailedChoice<OnMissFlag>>("on_miss")
+                .flag_value::<DetailedChoice<OnMissFlag>>("on_miss")
                 .is_some_and(|answer| answer.word == OnMissFlag::Forward),
-            "record" => self.value("mode") != Some(&RecordMode::None),
+            "record" => self.flag_value("mode") != Some(&RecordMode::None),
             _ => true,
         }
     }
 
     /// Returns the value of a flag.
-    fn value<T: Clone + Send + Sync + 'static>(&self, id: &str) -> Option<&T> {
+    fn flag_value<T: Clone + Send + Sync + 'static>(&self, id: &str) -> Option<&T> {
         self.matches.try_get_one(id).ok().flatten()
     }
 }
@@ -100,22 +100,22 @@ pub fn outward_settings_in_force(
         given: given.into_iter().flatten().map(|text| upstream_name(text)).collect(),
         found: Vec::new(),
     };
-    for arg in command.get_arguments().filter(|arg| settable(arg) && is_in_force(arg, line)) {
-        if let Some(entry) = settings.of(line.name, arg.get_long().unwrap_or_default()) {
+    for arg in command.get_arguments().filter(|arg| is_settable(arg) && is_in_force(arg, line)) {
+        if let Some(entry) = settings.find_setting(line.name, arg.get_long().unwrap_or_default()) {
             all.add(entry, arg);
         }
     }
     // These commands use settings of others.
     if line.name == "doctor" && is_given(line.matches, "online") {
-        for (name, entry) in settings.upstreams() {
-            if let Some(arg) = argument(line.definition, name, &entry.name) {
+        for (name, entry) in settings.upstream_settings() {
+            if let Some(arg) = find_argument(line.definition, name, &entry.name) {
                 all.add(entry, arg);
             }
         }
     }
     if is_default_used(line.name, line.matches)
         && let Some(entry) = recording_setting(settings)
-        && let Some(arg) = argument(line.definition, "replay", &entry.name)
+        && let Some(arg) = find_argument(line.definition, "replay", &entry.name)
     {
         all.add(entry, arg);
     }
@@ -125,8 +125,8 @@ pub fn outward_settings_in_force(
 impl OutwardSettings<'_> {
     /// Adds the values of a setting that need trust.
     fn add(&mut self, entry: &Setting, arg: &Arg) {
-        let is_address = SettingScope::of(arg) == SettingScope::UpstreamAddress;
-        for (value, place) in entry.values.iter().zip(self.settings.places(entry)) {
+        let is_address = SettingScope::from_argument(arg) == SettingScope::UpstreamAddress;
+        for (value, place) in entry.values.iter().zip(self.settings.value_places(entry)) {
             let is_replaced = is_address && self.given.contains(&upstream_name(value));
             if is_replaced || !needs_trust(arg, value, self.is_strict) {
                 continue;
@@ -151,9 +151,10 @@ fn is_in_force(arg: &Arg, line: &CommandLine<'_>) -> bool {
     let id = arg.get_id().as_str();
     let is_default = || line.matches.value_source(id) == Some(ValueSource::DefaultValue);
     let has_command = line.matches.try_contains_id("cmd").unwrap_or(false);
-    let is_aside =
-        is_given(line.matches, "strict") && StrictEffect::of(arg).must_be_typed(has_command);
-    if SettingScope::of(arg) == SettingScope::UpstreamAddress && !line.calls_upstreams() {
+    let is_aside = is_given(line.matches, "strict")
+        && StrictEffect::from_argument(arg).must_be_typed(has_command);
+    if SettingScope::from_argument(arg) == SettingScope::UpstreamAddress && !line.calls_upstreams()
+    {
         return false;
     }
     !is_aside && (adds_up(arg.get_long().unwrap_or_default()) || is_default())
@@ -161,7 +162,7 @@ fn is_in_force(arg: &Arg, line: &CommandLine<'_>) -> bool {
 
 /// Whether a value of a flag needs trust.
 fn needs_trust(arg: &Arg, value: &str, is_strict: bool) -> bool {
-    match SettingScope::of(arg) {
+    match SettingScope::from_argument(arg) {
         SettingScope::Run
         | SettingScope::InputFile
         | SettingScope::OutputFile { .. }
@@ -169,7 +170,7 @@ fn needs_trust(arg: &Arg, value: &str, is_strict: bool) -> bool {
         SettingScope::Recording => RecordingLocation::from(Path::new(value)).is_remote(),
         SettingScope::UpstreamAddress => leads_elsewhere(value),
         SettingScope::Outside { unless } => {
-            let is_off = kind(arg) == SettingType::Switch && value == "false";
+            let is_off = flag_type(arg) == SettingType::Switch && value == "false";
             !is_off && unless != Some(value)
         }
         SettingScope::Redaction => is_strict,
@@ -179,7 +180,7 @@ fn needs_trust(arg: &Arg, value: &str, is_strict: bool) -> bool {
 /// Whether an address of an upstream is neither a provider's own nor one of this machine. One that
 /// cannot be read counts as such.
 fn leads_elsewhere(value: &str) -> bool {
-    let Ok(addresses) = addresses(&[value.to_owned()]) else { return true };
+    let Ok(addresses) = read_addresses(&[value.to_owned()]) else { return true };
     !addresses.iter().all(|(_, url)| is_of_this_machine(url) || is_public(url))
 }
 
@@ -199,11 +200,11 @@ fn is_public(url: &Url) -> bool {
 
 /// Whether a flag is the one that a setting is for.
 fn is_of(arg: &Arg, entry: &Setting) -> bool {
-    settable(arg) && arg.get_long() == Some(entry.name.as_str())
+    is_settable(arg) && arg.get_long() == Some(entry.name.as_str())
 }
 
 /// Returns the flag of a command.
-fn argument<'a>(definition: &'a Command, command: &str, name: &str) -> Option<&'a Arg> {
+fn find_argument<'a>(definition: &'a Command, command: &str, name: &str) -> Option<&'a Arg> {
     let command = definition.find_subcommand(command)?;
     command.get_arguments().find(|arg| arg.get_long() == Some(name))
 }

@@ -9,8 +9,8 @@ use toml::de::{DeTable, DeValue};
 
 use super::preset_table;
 use super::setting::Setting;
-use super::setting_type::{SettingType, kind, settable};
-use super::settings_text::{Key, SettingsText, hint, line_of};
+use super::setting_type::{SettingType, flag_type, is_settable};
+use super::settings_text::{Key, SettingsText, line_of, name_hint};
 use crate::exit::CommandFailure;
 use crate::preset::Preset;
 use loomrec_store::RecordingLocation;
@@ -40,20 +40,20 @@ pub(super) fn parse(
     for (key, value) in table.get_ref() {
         match value.get_ref() {
             DeValue::Table(table) if key.get_ref() == "upstreams" => {
-                add(&mut entries, file.upstreams(key, table)?);
+                add_setting(&mut entries, file.read_upstreams(key, table)?);
             }
             DeValue::Table(table) if key.get_ref() == "presets" => {
-                presets = preset_table::presets(&file, table)?;
+                presets = preset_table::read_presets(&file, table)?;
             }
-            DeValue::Table(table) => file.command(key, table, &mut entries)?,
-            _ => add(&mut entries, file.entry(None, key, value)?),
+            DeValue::Table(table) => file.read_command(key, table, &mut entries)?,
+            _ => add_setting(&mut entries, file.read_setting(None, key, value)?),
         }
     }
     Ok((entries, presets))
 }
 
 /// Adds a setting. Upstreams can be given in two ways, whose values are combined.
-fn add(entries: &mut Vec<Setting>, new: Setting) {
+fn add_setting(entries: &mut Vec<Setting>, new: Setting) {
     let same = |known: &&mut Setting| known.name == new.name && known.command == new.command;
     match entries.iter_mut().find(same) {
         Some(known) => {
@@ -66,7 +66,7 @@ fn add(entries: &mut Vec<Setting>, new: Setting) {
 
 impl SettingsText<'_> {
     /// Reads the table of one command.
-    fn command(
+    fn read_command(
         &self,
         key: &Key<'_>,
         table: &DeTable<'_>,
@@ -76,35 +76,39 @@ impl SettingsText<'_> {
         let known: Vec<&str> = self
             .command
             .get_subcommands()
-            .filter(|command| command.get_arguments().any(settable))
+            .filter(|command| command.get_arguments().any(is_settable))
             .map(clap::Command::get_name)
             .chain(["upstreams", "presets"])
             .collect();
         if name == "upstreams" || !known.contains(&name.as_ref()) {
-            let why = format!("there is no table [{name}]; {}", hint(name, &known));
-            return Err(self.wrong(&key.span(), &why));
+            let why = format!("there is no table [{name}]; {}", name_hint(name, &known));
+            return Err(self.error_at(&key.span(), &why));
         }
         for (inner, value) in table {
             if let (DeValue::Table(table), "upstreams") =
                 (value.get_ref(), inner.get_ref().as_ref())
             {
-                let mut entry = self.upstreams(inner, table)?;
+                let mut entry = self.read_upstreams(inner, table)?;
                 entry.command = Some(name.to_string());
-                add(entries, entry);
+                add_setting(entries, entry);
                 continue;
             }
-            add(entries, self.entry(Some(name), inner, value)?);
+            add_setting(entries, self.read_setting(Some(name), inner, value)?);
         }
         Ok(())
     }
 
     /// Reads `[upstreams]`: an address for each name.
-    fn upstreams(&self, key: &Key<'_>, table: &DeTable<'_>) -> Result<Setting, CommandFailure> {
+    fn read_upstreams(
+        &self,
+        key: &Key<'_>,
+        table: &DeTable<'_>,
+    ) -> Result<Setting, CommandFailure> {
         let mut found = Vec::new();
         for (name, value) in table {
             let DeValue::String(address) = value.get_ref() else {
                 let why = format!("upstreams.{}: expected an address as text", name.get_ref());
-                return Err(self.wrong(&value.span(), &why));
+                return Err(self.error_at(&value.span(), &why));
             };
             let line = line_of(self.text, &name.span());
             found.push((line, format!("{}={address}", name.get_ref())));
@@ -119,7 +123,7 @@ impl SettingsText<'_> {
     }
 
     /// Returns the arguments of a command, or those of the commands that serve.
-    fn arguments(&self, command: Option<&str>) -> impl Iterator<Item = &Arg> {
+    fn known_arguments(&self, command: Option<&str>) -> impl Iterator<Item = &Arg> {
         let commands = self.command.get_subcommands().filter(move |known| match command {
             Some(command) => known.get_name() == command,
             None => SERVING.contains(&known.get_name()),
@@ -129,7 +133,7 @@ impl SettingsText<'_> {
 
     /// Returns why a flag cannot be a setting; `None` if there is no such flag.
     fn flag_only(&self, command: Option<&str>, name: &str) -> Option<String> {
-        let arg = self.arguments(command).find(|arg| arg.get_long() == Some(name))?;
+        let arg = self.known_arguments(command).find(|arg| arg.get_long() == Some(name))?;
         let variable = arg.get_env().map(|name| name.to_string_lossy());
         Some(match (name, variable) {
             ("strict", _) => {
@@ -146,14 +150,15 @@ impl SettingsText<'_> {
     }
 
     /// Reads one setting.
-    fn entry(
+    fn read_setting(
         &self,
         command: Option<&str>,
         key: &Key<'_>,
         value: &Spanned<DeValue<'_>>,
     ) -> Result<Setting, CommandFailure> {
         let name = key.get_ref();
-        let args: Vec<&Arg> = self.arguments(command).filter(|arg| settable(arg)).collect();
+        let args: Vec<&Arg> =
+            self.known_arguments(command).filter(|arg| is_settable(arg)).collect();
         let Some(arg) = args.iter().find(|arg| arg.get_long() == Some(name)) else {
             let mut known: Vec<&str> = args.iter().filter_map(|arg| arg.get_long()).collect();
             known.sort_unstable();
@@ -163,15 +168,15 @@ impl SettingsText<'_> {
             }
             let why = match self.flag_only(command, name) {
                 Some(why) => why,
-                None => format!("there is no setting {name:?}; {}", hint(name, &known)),
+                None => format!("there is no setting {name:?}; {}", name_hint(name, &known)),
             };
-            return Err(self.wrong(&key.span(), &why));
+            return Err(self.error_at(&key.span(), &why));
         };
-        let values = values(value.get_ref(), kind(arg))
+        let values = setting_values(value.get_ref(), flag_type(arg))
             .filter(|_| !(is_number(value.get_ref()) && takes_text(arg)))
-            .ok_or_else(|| self.wrong(&value.span(), &expected(name, arg)))?;
-        if let Some(why) = values.iter().find_map(|value| refused(arg, value)) {
-            return Err(self.wrong(&value.span(), &format!("{name}: {why}")));
+            .ok_or_else(|| self.error_at(&value.span(), &expected_value(name, arg)))?;
+        if let Some(why) = values.iter().find_map(|value| refusal_reason(arg, value)) {
+            return Err(self.error_at(&value.span(), &format!("{name}: {why}")));
         }
         let files = arg.get_value_names().is_some_and(|names| names.iter().any(|n| n == "FILE"));
         let folder = self.path.parent().unwrap_or(Path::new(""));
@@ -193,7 +198,7 @@ fn from_folder(folder: &Path, file: &str) -> String {
 }
 
 /// Returns the values of a setting, or `None` if it is of the wrong type.
-fn values(value: &DeValue<'_>, kind: SettingType) -> Option<Vec<String>> {
+fn setting_values(value: &DeValue<'_>, kind: SettingType) -> Option<Vec<String>> {
     match (value, kind) {
         (DeValue::Boolean(value), SettingType::Switch) => Some(vec![value.to_string()]),
         (DeValue::String(text), SettingType::One | SettingType::Many) => {
@@ -226,8 +231,8 @@ fn takes_text(arg: &Arg) -> bool {
 
 /// Returns why a flag does not accept a value, as the command line checks it: an unknown word, or
 /// an invalid number.
-fn refused(arg: &Arg, value: &str) -> Option<String> {
-    if kind(arg) == SettingType::Switch {
+fn refusal_reason(arg: &Arg, value: &str) -> Option<String> {
+    if flag_type(arg) == SettingType::Switch {
         return None;
     }
     let words: Vec<_> =
@@ -236,7 +241,7 @@ fn refused(arg: &Arg, value: &str) -> Option<String> {
         let known = words.iter().any(|word| word == value);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         return (!known)
-            .then(|| format!("{value:?} is not one of its values; {}", hint(value, &words)));
+            .then(|| format!("{value:?} is not one of its values; {}", name_hint(value, &words)));
     }
     let alone = Arg::new("value").value_parser(arg.get_value_parser().clone());
     let alone = alone.allow_hyphen_values(true);
@@ -246,8 +251,8 @@ fn refused(arg: &Arg, value: &str) -> Option<String> {
     Some(format!("it does not take {value:?}{why}"))
 }
 
-fn expected(name: &str, arg: &Arg) -> String {
-    let what = match kind(arg) {
+fn expected_value(name: &str, arg: &Arg) -> String {
+    let what = match flag_type(arg) {
         SettingType::Switch => "true or false",
         SettingType::One if takes_text(arg) => "a text",
         SettingType::One => "one text or number",

@@ -6,7 +6,7 @@
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::settings_text::{Key, SettingsText, hint};
+use super::settings_text::{Key, SettingsText, name_hint};
 use crate::exit::CommandFailure;
 use crate::preset::Preset;
 use loomrec_identity::NormalizeRule;
@@ -15,32 +15,32 @@ use loomrec_identity::NormalizeRule;
 const MEMBERS: [&str; 3] = ["programs", "rules", "note"];
 
 /// Reads `[presets]`: a table for each name.
-pub(super) fn presets(
+pub(super) fn read_presets(
     file: &SettingsText<'_>,
     table: &DeTable<'_>,
 ) -> Result<Vec<Preset>, CommandFailure> {
     let read = |(name, value): (&Key<'_>, &Spanned<DeValue<'_>>)| match value.get_ref() {
-        DeValue::Table(members) => preset(file, name.get_ref(), members),
+        DeValue::Table(members) => read_preset(file, name.get_ref(), members),
         _ => {
             let why = format!("presets.{}: expected a table", name.get_ref());
-            Err(file.wrong(&value.span(), &why))
+            Err(file.error_at(&value.span(), &why))
         }
     };
     table.iter().map(read).collect()
 }
 
-fn preset(
+fn read_preset(
     file: &SettingsText<'_>,
     name: &str,
     members: &DeTable<'_>,
 ) -> Result<Preset, CommandFailure> {
     // Without a list of programs, it is for the program of its name.
-    let mut preset = Preset::of_project(kept(name));
+    let mut preset = Preset::of_project(leak_text(name));
     for (key, value) in members {
         let member = key.get_ref().as_ref();
         let wrong =
-            |why: &str| file.wrong(&value.span(), &format!("presets.{name}.{member}: {why}"));
-        let list = || texts(value.get_ref()).ok_or_else(|| wrong("expected a list of texts"));
+            |why: &str| file.error_at(&value.span(), &format!("presets.{name}.{member}: {why}"));
+        let list = || leak_texts(value.get_ref()).ok_or_else(|| wrong("expected a list of texts"));
         match member {
             "programs" => preset.programs = list()?,
             "rules" => {
@@ -52,11 +52,12 @@ fn preset(
             }
             "note" => {
                 let text = value.get_ref().as_str();
-                preset.note = Some(kept(text.ok_or_else(|| wrong("expected a text"))?));
+                preset.note = Some(leak_text(text.ok_or_else(|| wrong("expected a text"))?));
             }
             other => {
-                let why = format!("presets.{name} has no {other:?}; {}", hint(other, &MEMBERS));
-                return Err(file.wrong(&key.span(), &why));
+                let why =
+                    format!("presets.{name} has no {other:?}; {}", name_hint(other, &MEMBERS));
+                return Err(file.error_at(&key.span(), &why));
             }
         }
     }
@@ -64,11 +65,11 @@ fn preset(
 }
 
 /// Returns a text that stays until the process ends, as the settings do.
-fn kept(text: &str) -> &'static str {
+fn leak_text(text: &str) -> &'static str {
     text.to_owned().leak()
 }
 
-fn texts(value: &DeValue<'_>) -> Option<&'static [&'static str]> {
-    let text = |item: &Spanned<DeValue<'_>>| item.get_ref().as_str().map(kept);
+fn leak_texts(value: &DeValue<'_>) -> Option<&'static [&'static str]> {
+    let text = |item: &Spanned<DeValue<'_>>| item.get_ref().as_str().map(leak_text);
     Some(value.as_array()?.iter().map(text).collect::<Option<Vec<_>>>()?.leak())
 }

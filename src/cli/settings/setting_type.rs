@@ -16,12 +16,12 @@ pub(super) enum SettingType {
 }
 
 /// Whether a flag can be set in a file: it has an environment variable, and its scope permits it.
-pub fn settable(arg: &Arg) -> bool {
+pub fn is_settable(arg: &Arg) -> bool {
     let is_named = arg.get_long().is_some() && arg.get_env().is_some();
-    is_named && SettingScope::of(arg) != SettingScope::CommandLine
+    is_named && SettingScope::from_argument(arg) != SettingScope::CommandLine
 }
 
-pub(super) fn kind(arg: &Arg) -> SettingType {
+pub(super) fn flag_type(arg: &Arg) -> SettingType {
     match arg.get_action() {
         ArgAction::SetTrue | ArgAction::SetFalse => SettingType::Switch,
         ArgAction::Append => SettingType::Many,

@@ -6,7 +6,7 @@ use std::path::Path;
 use toml::Spanned;
 
 use crate::exit::CommandFailure;
-use loomrec_identity::spelling::nearest;
+use loomrec_identity::spelling::nearest_name;
 
 /// A name in the file.
 pub(super) type Key<'a> = Spanned<std::borrow::Cow<'a, str>>;
@@ -20,15 +20,15 @@ pub(super) struct SettingsText<'a> {
 
 impl SettingsText<'_> {
     /// Returns the error of a place in the file.
-    pub(super) fn wrong(&self, span: &Range<usize>, why: &str) -> CommandFailure {
+    pub(super) fn error_at(&self, span: &Range<usize>, why: &str) -> CommandFailure {
         let line = line_of(self.text, span);
         CommandFailure::usage(format!("{}:{line}: {why}", self.path.display()))
     }
 }
 
 /// Returns a hint: the name that was probably meant, or all known names.
-pub(super) fn hint(name: &str, known: &[&str]) -> String {
-    match nearest(&name.replace('_', "-"), known) {
+pub(super) fn name_hint(name: &str, known: &[&str]) -> String {
+    match nearest_name(&name.replace('_', "-"), known) {
         Some(near) => format!("did you mean {near:?}?"),
         None => format!("there are: {}", known.join(", ")),
     }

@@ -34,13 +34,13 @@ impl SettingsTrust {
 
     /// Returns whether the user trusts the file, by the command line, the environment or the user's
     /// store.
-    pub fn of(settings: &Settings) -> Self {
+    pub fn from_settings(settings: &Settings) -> Self {
         let is_given = |(_, sha256): (&Path, &str)| {
             let is_it =
                 |hash: &TrustGrant| matches!(hash, TrustGrant::Settings(hash) if hash == sha256);
             settings.granted.iter().any(is_it)
         };
-        match settings.identity().is_some_and(is_given) {
+        match settings.file_identity().is_some_and(is_given) {
             true => Self::Trusted,
             false => Self::of_store(settings),
         }
@@ -48,10 +48,10 @@ impl SettingsTrust {
 
     /// Returns whether the user trusts the file, by the user's store alone.
     pub fn of_store(settings: &Settings) -> Self {
-        let Some((path, sha256)) = settings.identity() else { return Self::Untrusted };
+        let Some((path, sha256)) = settings.file_identity() else { return Self::Untrusted };
         let Some(store) = TrustStore::of_user() else { return Self::Untrusted };
         let item = TrustedSettings { path: path.to_owned(), sha256: sha256.to_owned() };
-        if store.holds(&TrustedItem::Settings(item)) {
+        if store.is_trusted(&TrustedItem::Settings(item)) {
             return Self::Trusted;
         }
         let known = store.items().unwrap_or_default();
@@ -72,9 +72,9 @@ pub fn require_trust(
 ) -> Result<(), CommandFailure> {
     let outward = outward_settings_in_force(settings, line);
     if !outward.is_empty() {
-        let trust = SettingsTrust::of(settings);
+        let trust = SettingsTrust::from_settings(settings);
         if trust != SettingsTrust::Trusted {
-            return Err(refusal(settings, trust, &outward));
+            return Err(untrusted_failure(settings, trust, &outward));
         }
     }
     if let Some(from_settings) = from_settings(command) {
@@ -107,12 +107,12 @@ fn is_quiet_by_settings(settings: &Settings, matches: &ArgMatches) -> bool {
 
 /// Names the settings that hold because the user trusts their file. `None` if there are none.
 pub fn trusted_text(trusted: &[TrustedSetting]) -> Option<String> {
-    let texts: Vec<String> = trusted.iter().map(TrustedSetting::text).collect();
+    let texts: Vec<String> = trusted.iter().map(TrustedSetting::display_text).collect();
     (!texts.is_empty()).then(|| format!("settings of a trusted file: {}", texts.join(", ")))
 }
 
 /// Returns the failure that names what a file asks for.
-fn refusal(
+fn untrusted_failure(
     settings: &Settings,
     trust: SettingsTrust,
     outward: &[OutwardSetting],
@@ -130,7 +130,7 @@ fn refusal(
             format!("\n  {}: {} = {:?}", setting.place, setting.name, setting.value)
         })
         .collect();
-    let hash = settings.identity().map_or("", |(_, sha256)| sha256);
+    let hash = settings.file_identity().map_or("", |(_, sha256)| sha256);
     let is_hash = |grant: &TrustGrant| matches!(grant, TrustGrant::Settings(_));
     let other = match settings.granted.iter().any(is_hash) {
         false => "",

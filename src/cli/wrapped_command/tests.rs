@@ -10,7 +10,7 @@ fn environment(current: &[(&str, &str)], single: bool, stand_in: bool) -> BTreeM
         single,
         known: &["groq".to_owned()],
     };
-    CommandEnvironment::of(&wanted).variables.into_iter().collect()
+    CommandEnvironment::from_source(&wanted).variables.into_iter().collect()
 }
 
 #[test]
@@ -79,7 +79,8 @@ fn every_sdks_variable_is_set_when_its_upstream_is_known() {
         single: false,
         known: &known,
     };
-    let mut set: BTreeMap<_, _> = CommandEnvironment::of(&wanted).variables.into_iter().collect();
+    let mut set: BTreeMap<_, _> =
+        CommandEnvironment::from_source(&wanted).variables.into_iter().collect();
     assert_eq!(set["LITELLM_LOCAL_MODEL_COST_MAP"], "True");
     let is_key = |name: &str| UPSTREAMS.iter().any(|upstream| upstream.keys.contains(&name));
     set.retain(|name, _| !is_key(name) && !name.eq_ignore_ascii_case("no_proxy"));

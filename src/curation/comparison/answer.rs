@@ -9,24 +9,28 @@ use loomrec_recording::Entry;
 use loomrec_recording::entry::USAGE_FIELDS;
 
 /// Adds the differences between two answers.
-pub(super) fn compare(a: &ComparedSide<'_>, b: &ComparedSide<'_>, found: &mut Vec<CallDifference>) {
+pub(super) fn add_differences(
+    a: &ComparedSide<'_>,
+    b: &ComparedSide<'_>,
+    found: &mut Vec<CallDifference>,
+) {
     let (old, new) = (a.entry, b.entry);
     let mut member = |name: &str, old: Option<Value>, new: Option<Value>| {
         let place = format!("answer/{name}");
-        value::compare(CallHalf::Answer, &place, old.as_ref(), new.as_ref(), found);
+        value::add_differences(CallHalf::Answer, &place, old.as_ref(), new.as_ref(), found);
     };
-    member("text", content(old), content(new));
+    member("text", text_value(old), text_value(new));
     let (calls, others) = (&old.tool_calls, &new.tool_calls);
-    for (call, other) in paired(calls, others) {
+    for (call, other) in pair_tool_calls(calls, others) {
         let at = other.or(call).map_or(0, |(at, _)| at);
         let value = |call: Option<Placed<'_>>| call.map(|(_, call)| tool_call(call));
         member(&format!("tool_calls/{at}"), value(call), value(other));
     }
-    vectors(&a.vectors(), &b.vectors(), &mut member);
+    add_vector_difference(&a.answer_vectors(), &b.answer_vectors(), &mut member);
     let words = |words: &Option<String>| words.as_deref().map(Value::from);
     member("finish_reason", words(&old.finish_reason), words(&new.finish_reason));
     member("model", words(&old.model), words(&new.model));
-    let counts = (old.usage.map(counts), new.usage.map(counts));
+    let counts = (old.usage.map(token_counts), new.usage.map(token_counts));
     for name in USAGE_FIELDS {
         let of = |counts: &Option<Map<String, Value>>| counts.as_ref()?.get(name).cloned();
         member(&format!("usage/{name}"), of(&counts.0), of(&counts.1));
@@ -35,17 +39,17 @@ pub(super) fn compare(a: &ComparedSide<'_>, b: &ComparedSide<'_>, found: &mut Ve
     let cost = |entry: &Entry| entry.cost_usd.filter(|cost| *cost != 0.0).map(Value::from);
     member("cost_usd", cost(old), cost(new));
     let fault = (old.fault.as_ref(), new.fault.as_ref());
-    value::compare(CallHalf::Answer, "fault", fault.0, fault.1, found);
-    let extra = (extra(old), extra(new));
-    value::compare(CallHalf::Answer, "extra", Some(&extra.0), Some(&extra.1), found);
+    value::add_differences(CallHalf::Answer, "fault", fault.0, fault.1, found);
+    let extra = (extra_fields(old), extra_fields(new));
+    value::add_differences(CallHalf::Answer, "extra", Some(&extra.0), Some(&extra.1), found);
 }
 
 /// Returns the text. A missing text equals an empty one.
-fn content(entry: &Entry) -> Option<Value> {
+fn text_value(entry: &Entry) -> Option<Value> {
     entry.content.as_deref().filter(|content| !content.is_empty()).map(Value::from)
 }
 
-fn extra(entry: &Entry) -> Value {
+fn extra_fields(entry: &Entry) -> Value {
     Value::Object(entry.extra.clone())
 }
 
@@ -58,7 +62,7 @@ fn tool_call(call: &ToolCall) -> Value {
 type Placed<'c> = (usize, &'c ToolCall);
 
 /// Pairs the tool calls of both sides in order. A call that exists on one side only stays alone.
-fn paired<'c>(
+fn pair_tool_calls<'c>(
     old: &'c [ToolCall],
     new: &'c [ToolCall],
 ) -> Vec<(Option<Placed<'c>>, Option<Placed<'c>>)> {
@@ -68,7 +72,7 @@ fn paired<'c>(
     let names = |calls: &'c [ToolCall]| calls.iter().map(|call| call.name.as_str()).collect();
     let (a, b): (Vec<&str>, Vec<&str>) = (names(old), names(new));
     let mut out = Vec::new();
-    for Hunk { old: from, new: to, .. } in text::hunks(&a, &b) {
+    for Hunk { old: from, new: to, .. } in text::find_hunks(&a, &b) {
         for at in 0..from.len().max(to.len()) {
             let call = placed(old, from.start + at, from.end);
             out.push((call, placed(new, to.start + at, to.end)));
@@ -79,7 +83,7 @@ fn paired<'c>(
 
 /// Adds the difference between vectors: their number and length, or the largest difference between
 /// numbers.
-fn vectors(
+fn add_vector_difference(
     old: &[Vec<f64>],
     new: &[Vec<f64>],
     member: &mut impl FnMut(&str, Option<Value>, Option<Value>),
@@ -105,7 +109,7 @@ fn vectors(
 }
 
 /// Returns the token counts by name. Partial counts are included only if they are not 0.
-fn counts(usage: TokenUsage) -> Map<String, Value> {
+fn token_counts(usage: TokenUsage) -> Map<String, Value> {
     let whole = [
         ("prompt_tokens", usage.prompt_tokens),
         ("completion_tokens", usage.completion_tokens),

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::side::plain;
+use super::side::plain_body;
 use super::{CallDifference, CallHalf, ComparedSide, value};
 use loomrec_provider::framing::{self, StreamEvent};
 use loomrec_provider::{Framing, Operation, ResponseFormat};
@@ -58,7 +58,7 @@ enum ComparedBody {
 }
 
 /// Adds the differences between two bodies.
-pub(super) fn compare(
+pub(super) fn add_differences(
     (a, old): (&ComparedSide<'_>, &RecordedResponse),
     (b, new): (&ComparedSide<'_>, &RecordedResponse),
     found: &mut Vec<CallDifference>,
@@ -67,13 +67,13 @@ pub(super) fn compare(
     // If only one side has a summary, its answer is compared already. The other side's body is then
     // shown as a difference.
     let (old, new) = match (a.has_summary(), b.has_summary()) {
-        (true, false) => (ComparedBody::Empty, of(b, new)),
-        (false, true) => (of(a, old), ComparedBody::Empty),
-        _ => (of(a, old), of(b, new)),
+        (true, false) => (ComparedBody::Empty, body_content(b, new)),
+        (false, true) => (body_content(a, old), ComparedBody::Empty),
+        _ => (body_content(a, old), body_content(b, new)),
     };
     match (old, new) {
         (ComparedBody::Json(old), ComparedBody::Json(new)) => {
-            value::compare(CallHalf::Answer, place, Some(&old), Some(&new), found);
+            value::add_differences(CallHalf::Answer, place, Some(&old), Some(&new), found);
         }
         (ComparedBody::Bytes(old), ComparedBody::Bytes(new)) => {
             let at = old.iter().zip(&new).take_while(|(one, other)| one == other).count();
@@ -81,20 +81,25 @@ pub(super) fn compare(
                 let told = |bytes: &[u8]| {
                     Some(Value::from(format!("{} bytes, different from byte {at} on", bytes.len())))
                 };
-                found.push(value::whole(CallHalf::Answer, place, told(&old), told(&new)));
+                found.push(value::whole_difference(
+                    CallHalf::Answer,
+                    place,
+                    told(&old),
+                    told(&new),
+                ));
             }
         }
         (old, new) => {
-            let (old, new) = (shown(old), shown(new));
+            let (old, new) = (shown_body(old), shown_body(new));
             if old != new {
-                found.push(value::whole(CallHalf::Answer, place, old, new));
+                found.push(value::whole_difference(CallHalf::Answer, place, old, new));
             }
         }
     }
 }
 
 /// Returns a body as the value of a difference.
-fn shown(body: ComparedBody) -> Option<Value> {
+fn shown_body(body: ComparedBody) -> Option<Value> {
     match body {
         ComparedBody::Empty => None,
         ComparedBody::Json(value) => Some(value),
@@ -106,23 +111,25 @@ fn shown(body: ComparedBody) -> Option<Value> {
 }
 
 /// Returns the content of a response's body, without members that are generated anew each time.
-fn of(side: &ComparedSide<'_>, response: &RecordedResponse) -> ComparedBody {
-    let Some(bytes) = plain(response) else {
-        return ComparedBody::Bytes(response.payload.bytes().to_vec());
+fn body_content(side: &ComparedSide<'_>, response: &RecordedResponse) -> ComparedBody {
+    let Some(bytes) = plain_body(response) else {
+        return ComparedBody::Bytes(response.payload.joined_bytes().to_vec());
     };
     let tidied = |mut value: Value| {
         if side.operation() != Operation::OTHER {
-            tidy(&mut value, side.has_summary());
+            remove_uncompared(&mut value, side.has_summary());
         }
         ComparedBody::Json(value)
     };
-    if let Some(framing) = Framing::answered(side.operation(), response.media(), &bytes) {
-        let whole = merged(side, framing, &bytes);
+    if let Some(framing) = Framing::from_answer(side.operation(), response.media_type(), &bytes) {
+        let whole = merge_stream(side, framing, &bytes);
         return match whole.and_then(|whole| serde_json::from_slice(&whole).ok()) {
             Some(value) => tidied(value),
             // If the answer is compared already, the split into events does not matter.
             None if side.has_summary() => ComparedBody::Empty,
-            None => tidied(framing::events(framing, &bytes).map(|event| said(&event)).collect()),
+            None => tidied(
+                framing::events(framing, &bytes).map(|event| event_content(&event)).collect(),
+            ),
         };
     }
     if let Ok(value) = serde_json::from_slice::<Value>(&bytes) {
@@ -136,34 +143,34 @@ fn of(side: &ComparedSide<'_>, response: &RecordedResponse) -> ComparedBody {
 }
 
 /// Returns the content of an event: its JSON, or its text.
-fn said(event: &StreamEvent<'_>) -> Value {
+fn event_content(event: &StreamEvent<'_>) -> Value {
     let text = || String::from_utf8_lossy(event.data.as_deref().unwrap_or_default());
-    event.json().unwrap_or_else(|| Value::from(text()))
+    event.json_data().unwrap_or_else(|| Value::from(text()))
 }
 
 /// Merges a stream to a complete answer, if that is possible.
-fn merged(side: &ComparedSide<'_>, framing: Framing, stream: &[u8]) -> Option<Vec<u8>> {
+fn merge_stream(side: &ComparedSide<'_>, framing: Framing, stream: &[u8]) -> Option<Vec<u8>> {
     let (call, request) = (side.call.as_ref()?, side.entry.request.as_ref()?);
     let upstream = side.entry.upstream.as_deref().unwrap_or_default();
-    let asked = ResponseFormat::of(call, upstream, &request.query, &request.body);
+    let asked = ResponseFormat::from_call(call, upstream, &request.query, &request.body);
     loomrec_provider::to_complete(&asked, framing, stream).ok()
 }
 
 /// Removes generated members and, at the top level, members that are compared elsewhere.
-fn tidy(value: &mut Value, told: bool) {
+fn remove_uncompared(value: &mut Value, told: bool) {
     if let (Value::Object(members), true) = (&mut *value, told) {
         members.retain(|name, _| !TOLD.contains(&name.as_str()));
     }
-    forget(value);
+    remove_generated(value);
 }
 
-fn forget(value: &mut Value) {
+fn remove_generated(value: &mut Value) {
     match value {
         Value::Object(members) => {
             members.retain(|name, _| !MADE_UP.contains(&name.as_str()));
-            members.values_mut().for_each(forget);
+            members.values_mut().for_each(remove_generated);
         }
-        Value::Array(items) => items.iter_mut().for_each(forget),
+        Value::Array(items) => items.iter_mut().for_each(remove_generated),
         _ => {}
     }
 }

@@ -26,8 +26,8 @@ pub mod value_change;
 
 pub use difference::{CallDifference, CallHalf, MOST};
 
-pub use pair::{CallDigest, CallPair, PairedBy, pairs};
-pub use row::{ComparisonRow, rows};
+pub use pair::{CallDigest, CallPair, PairedBy, pair_calls};
+pub use row::{ComparisonRow, ordered_rows};
 pub use scope::{DiffScope, ScopeError};
 pub use shown::ShownDifferences;
 pub use side::ComparedSide;
@@ -50,7 +50,7 @@ impl FoundDifferences {
 }
 
 /// Returns the differences between two calls.
-pub fn differences(
+pub fn call_differences(
     a: &ComparedSide<'_>,
     b: &ComparedSide<'_>,
     scope: &DiffScope,
@@ -68,16 +68,16 @@ pub fn new_differences(
 ) -> FoundDifferences {
     let mut all = FoundDifferences::default();
     if scope.requests {
-        let mut request = request::compare(a, b, scope, shown);
+        let mut request = request::unshown_differences(a, b, scope, shown);
         all.differences.append(&mut request.found);
         all.repeated = request.repeated;
         shown.add(request);
     }
     if scope.answers {
         let mut found = Vec::new();
-        answer::compare(a, b, &mut found);
-        response::compare(a, b, &mut found);
-        sent::compare(a, b, &mut found);
+        answer::add_differences(a, b, &mut found);
+        response::add_differences(a, b, &mut found);
+        sent::add_differences(a, b, &mut found);
         found.truncate(MOST);
         found.retain(|difference| !scope.leaves_out(&difference.place));
         all.differences.append(&mut found);

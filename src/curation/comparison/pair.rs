@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::history::{ContinuedCall, PartHash, RequestHistory, continued_calls};
-use crate::hunk::hunks;
+use crate::hunk::find_hunks;
 use loomrec_identity::{IdentityRules, RequestKey};
 use loomrec_recording::similarity::RequestSketch;
 use loomrec_recording::{Entry, EntryName};
@@ -65,13 +65,13 @@ const LOOKED_AT: usize = 4000;
 impl CallDigest {
     /// Returns the digest of the call that `entry` keeps under `name`. Its hash is computed under
     /// `rules`.
-    pub fn of(name: EntryName, take: usize, entry: &Entry, rules: &IdentityRules) -> Self {
+    pub fn from_entry(name: EntryName, take: usize, entry: &Entry, rules: &IdentityRules) -> Self {
         let (mut hash, mut sketch, mut history) = (None, None, None);
         if let Some(request) = &entry.request {
             let body = loomrec_identity::parse(&request.body).ok();
             let call = request.recognise_parsed(body.as_ref());
-            hash = Some(RequestKey::of_parsed(&request.parts(&call), body.as_ref(), rules));
-            sketch = Some(RequestSketch::of(request, &call));
+            hash = Some(RequestKey::of_parsed(&request.key_parts(&call), body.as_ref(), rules));
+            sketch = Some(RequestSketch::from_request(request, &call));
             history = body.and_then(|body| RequestHistory::of_parsed(entry, &call, &body));
         }
         let said = || match &name {
@@ -84,8 +84,8 @@ impl CallDigest {
     }
 
     /// Returns the length of its request's body in bytes.
-    fn length(&self) -> u64 {
-        self.sketch.as_ref().map_or(0, |sketch| sketch.length() as u64)
+    fn body_length(&self) -> u64 {
+        self.sketch.as_ref().map_or(0, |sketch| sketch.body_length() as u64)
     }
 
     /// Whether both call the same operation at the same upstream.
@@ -97,31 +97,33 @@ impl CallDigest {
 
 /// Returns the pairs of calls in two recordings, in the order of the first. `distance` returns how
 /// much the requests of two calls differ, approximately in bytes.
-pub fn pairs(
+pub fn pair_calls(
     old: &[CallDigest],
     new: &[CallDigest],
     mut distance: impl FnMut(usize, usize) -> Option<u64>,
 ) -> Vec<CallPair> {
-    let mut work = PairingState::of(old, new);
+    let mut work = PairingState::from_digests(old, new);
     let step = |known: &CallDigest| known.name.step_id().map(str::to_owned);
     let hash = |known: &CallDigest| known.hash.clone();
-    work.equal(PairedBy::StepId, |known| Some((step(known)?, known.session.clone(), hash(known)?)));
-    work.equal(PairedBy::StepId, |known| Some((step(known)?, hash(known)?)));
-    work.equal(PairedBy::StepId, step);
-    work.equal(PairedBy::RequestHash, |known| {
+    work.pair_equal(PairedBy::StepId, |known| {
+        Some((step(known)?, known.session.clone(), hash(known)?))
+    });
+    work.pair_equal(PairedBy::StepId, |known| Some((step(known)?, hash(known)?)));
+    work.pair_equal(PairedBy::StepId, step);
+    work.pair_equal(PairedBy::RequestHash, |known| {
         Some((hash(known)?, known.upstream.clone(), known.session.clone()))
     });
-    work.equal(PairedBy::RequestHash, |known| Some((hash(known)?, known.upstream.clone())));
-    work.equal(PairedBy::RequestHash, hash);
+    work.pair_equal(PairedBy::RequestHash, |known| Some((hash(known)?, known.upstream.clone())));
+    work.pair_equal(PairedBy::RequestHash, hash);
     // The rest of a conversation follows from its first call.
-    work.near(&mut distance, |continued| continued.is_none());
-    work.conversations();
+    work.pair_similar(&mut distance, |continued| continued.is_none());
+    work.pair_conversations();
     if work.has_conversations() {
-        work.near(&mut distance, |_| true);
-        work.conversations();
+        work.pair_similar(&mut distance, |_| true);
+        work.pair_conversations();
     }
-    work.places();
-    work.conversations();
+    work.pair_by_place();
+    work.pair_conversations();
     let found = work.of_old.into_iter().enumerate();
     found.filter_map(|(old, to)| to.map(|(new, by)| CallPair { old, new, by })).collect()
 }
@@ -137,7 +139,7 @@ struct PairingState<'k> {
 }
 
 impl<'k> PairingState<'k> {
-    fn of(old: &'k [CallDigest], new: &'k [CallDigest]) -> Self {
+    fn from_digests(old: &'k [CallDigest], new: &'k [CallDigest]) -> Self {
         let continued = |known: &[CallDigest]| {
             let histories = known.iter().map(|known| known.history.as_ref());
             continued_calls(&histories.collect::<Vec<_>>())
@@ -147,7 +149,7 @@ impl<'k> PairingState<'k> {
         Self { old, new, of_old, of_new, old_continued, new_continued }
     }
 
-    fn pair(&mut self, old: usize, new: usize, by: PairedBy) {
+    fn add_pair(&mut self, old: usize, new: usize, by: PairedBy) {
         self.of_old[old] = Some((new, by));
         self.of_new[new] = Some(old);
     }
@@ -166,7 +168,7 @@ impl<'k> PairingState<'k> {
     }
 
     /// Pairs calls with equal values of `of`, in order.
-    fn equal<K: Ord>(&mut self, by: PairedBy, of: impl Fn(&CallDigest) -> Option<K>) {
+    fn pair_equal<K: Ord>(&mut self, by: PairedBy, of: impl Fn(&CallDigest) -> Option<K>) {
         let mut waiting: BTreeMap<K, VecDeque<usize>> = BTreeMap::new();
         for at in self.free_new() {
             if let Some(key) = of(&self.new[at]) {
@@ -176,14 +178,14 @@ impl<'k> PairingState<'k> {
         for at in self.free_old() {
             let same = of(&self.old[at]).and_then(|key| waiting.get_mut(&key)?.pop_front());
             if let Some(same) = same {
-                self.pair(at, same, by);
+                self.add_pair(at, same, by);
             }
         }
     }
 
     /// Pairs requests that share at least half of their content, the most similar ones first, of
     /// calls whose place in their conversation passes a check.
-    fn near(
+    fn pair_similar(
         &mut self,
         distance: &mut impl FnMut(usize, usize) -> Option<u64>,
         which: impl Fn(&Option<ContinuedCall>) -> bool,
@@ -191,15 +193,15 @@ impl<'k> PairingState<'k> {
         let (mut free_old, mut free_new) = (self.free_old(), self.free_new());
         free_old.retain(|&at| which(&self.old_continued[at]));
         free_new.retain(|&at| which(&self.new_continued[at]));
-        let bytes: u64 = free_old.iter().map(|&at| self.old[at].length()).sum();
+        let bytes: u64 = free_old.iter().map(|&at| self.old[at].body_length()).sum();
         let within = usize::try_from(MEASURED_BYTES / (2 * bytes).max(1)).unwrap_or(usize::MAX);
         let each = (MEASURED / free_old.len().max(1)).min(within).clamp(1, 64);
         let mut found = Vec::new();
         for (rank, &at) in free_old.iter().enumerate() {
-            for (place, other) in self.candidates(at, rank, &free_new, each) {
+            for (place, other) in self.similar_calls(at, rank, &free_new, each) {
                 let (old, new) = (&self.old[at], &self.new[other]);
                 let Some(apart) = distance(at, other) else { continue };
-                if apart.saturating_mul(2) <= old.length().max(new.length()) {
+                if apart.saturating_mul(2) <= old.body_length().max(new.body_length()) {
                     let elsewhere = old.upstream != new.upstream;
                     found.push((elsewhere, apart, rank.abs_diff(place), at, other));
                 }
@@ -208,14 +210,14 @@ impl<'k> PairingState<'k> {
         found.sort_unstable();
         for (_, _, _, at, other) in found {
             if self.of_old[at].is_none() && self.of_new[other].is_none() {
-                self.pair(at, other, PairedBy::Nearest);
+                self.add_pair(at, other, PairedBy::Nearest);
             }
         }
     }
 
     /// Returns the calls of the second recording whose sketches are most similar to a call, each
     /// with its place among the unpaired ones.
-    fn candidates(
+    fn similar_calls(
         &self,
         at: usize,
         rank: usize,
@@ -244,23 +246,24 @@ impl<'k> PairingState<'k> {
 
     /// Pairs the calls of two conversations that begin with paired calls: those with the same newest
     /// message, and those between them in order.
-    fn conversations(&mut self) {
-        let (of_old, of_new) = (members(&self.old_continued), members(&self.new_continued));
+    fn pair_conversations(&mut self) {
+        let (of_old, of_new) =
+            (conversation_members(&self.old_continued), conversation_members(&self.new_continued));
         for (first, old) in &of_old {
             let Some((paired, _)) = self.of_old[*first] else { continue };
             let Some(new) = of_new.get(&paired) else { continue };
             let newest = |known: &[CallDigest], calls: &[usize]| -> Vec<Option<PartHash>> {
                 let history = |at: &usize| known[*at].history.as_ref();
-                calls.iter().map(|at| history(at).and_then(RequestHistory::newest)).collect()
+                calls.iter().map(|at| history(at).and_then(RequestHistory::newest_hash)).collect()
             };
-            for hunk in hunks(&newest(self.old, old), &newest(self.new, new)) {
+            for hunk in find_hunks(&newest(self.old, old), &newest(self.new, new)) {
                 let mut old = old[hunk.old].to_vec();
                 let mut new = new[hunk.new].to_vec();
                 old.retain(|&at| self.of_old[at].is_none());
                 new.retain(|&at| self.of_new[at].is_none());
                 for (old, new) in old.into_iter().zip(new) {
                     if self.old[old].is_like(&self.new[new]) {
-                        self.pair(old, new, PairedBy::Conversation);
+                        self.add_pair(old, new, PairedBy::Conversation);
                     }
                 }
             }
@@ -269,7 +272,7 @@ impl<'k> PairingState<'k> {
 
     /// Pairs the remaining calls in order if both sides have the same number of calls of the same
     /// kind between two paired neighbours.
-    fn places(&mut self) {
+    fn pair_by_place(&mut self) {
         let mut found = Vec::new();
         let mut start = 0;
         let mut behind = 0;
@@ -290,13 +293,13 @@ impl<'k> PairingState<'k> {
             (start, behind) = (end + 1, next.saturating_add(1));
         }
         for (old, new) in found {
-            self.pair(old, new, PairedBy::Place);
+            self.add_pair(old, new, PairedBy::Place);
         }
     }
 }
 
 /// Returns the calls of each conversation in order, by its first call.
-fn members(continued: &[Option<ContinuedCall>]) -> BTreeMap<usize, Vec<usize>> {
+fn conversation_members(continued: &[Option<ContinuedCall>]) -> BTreeMap<usize, Vec<usize>> {
     let turn = |at: &usize| continued[*at].map_or(1, |continued| continued.turn);
     let mut order: Vec<usize> = (0..continued.len()).collect();
     order.sort_by_key(turn);

@@ -28,7 +28,7 @@ fn known(calls: &[(&str, &str)]) -> Vec<CallDigest> {
             if *name == "-" { EntryName::Hash(hash) } else { EntryName::Step((*name).into()) };
         let take = takes.entry(name.clone()).or_default();
         *take += 1;
-        CallDigest::of(name, *take, &entry, &rules)
+        CallDigest::from_entry(name, *take, &entry, &rules)
     };
     calls.iter().map(one).collect()
 }
@@ -40,7 +40,7 @@ fn paired(old: &[(&str, &str)], new: &[(&str, &str)]) -> Vec<String> {
         let same = a.iter().zip(b).filter(|(a, b)| a == b).count();
         Some((a.len().max(b.len()) - same) as u64)
     };
-    let found = pairs(&known(old), &known(new), distance);
+    let found = pair_calls(&known(old), &known(new), distance);
     found.iter().map(|pair| format!("{}-{} {}", pair.old, pair.new, pair.by.as_str())).collect()
 }
 
@@ -102,15 +102,15 @@ proptest! {
             list.iter().map(|(at, prompt)| (["-", "plan", "sum"][*at], prompt.as_str())).collect()
         }
         let (one, other) = (known(&calls(&old)), known(&calls(&new)));
-        let found = pairs(&one, &other, |_, _| Some(0));
+        let found = pair_calls(&one, &other, |_, _| Some(0));
         let mut seen: Vec<usize> = found.iter().map(|pair| pair.new).collect();
         seen.sort_unstable();
         seen.dedup();
         prop_assert_eq!(seen.len(), found.len());
         // No call that both have is left unpaired.
-        let all = crate::comparison::rows(one.len(), other.len(), &found);
+        let all = crate::comparison::ordered_rows(one.len(), other.len(), &found);
         prop_assert_eq!(all.len(), one.len() + other.len() - found.len());
-        let same = pairs(&one, &one, |_, _| Some(0));
+        let same = pair_calls(&one, &one, |_, _| Some(0));
         prop_assert!(same.len() == one.len() && same.iter().all(|pair| pair.old == pair.new));
     }
 }
@@ -119,7 +119,7 @@ proptest! {
 fn digest(body: &Value) -> CallDigest {
     let (entry, rules) = (entry(body), IdentityRules::default());
     let hash = entry.request.as_ref().unwrap().recognise_with_key(&rules).1;
-    CallDigest::of(EntryName::Hash(hash), 1, &entry, &rules)
+    CallDigest::from_entry(EntryName::Hash(hash), 1, &entry, &rules)
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn conversation_with_a_changed_message_is_paired_without_measuring_each_call() {
     };
     let (old, new) = (side("What is the weather in Paris?"), side("What is the weather in Rome?"));
     let mut measured = 0;
-    let found = pairs(&old, &new, |_, _| {
+    let found = pair_calls(&old, &new, |_, _| {
         measured += 1;
         Some(4)
     });
@@ -158,7 +158,7 @@ fn size_of_what_is_measured_is_bounded() {
     };
     let (old, new) = (side(7), side(11));
     let mut measured = 0;
-    pairs(&old, &new, |_, _| {
+    pair_calls(&old, &new, |_, _| {
         measured += 1;
         None
     });

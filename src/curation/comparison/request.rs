@@ -8,7 +8,7 @@ use super::{CallDifference, CallHalf, ComparedSide, DiffScope, MOST, value};
 use loomrec_identity::RequestParts;
 
 /// Returns the differences between the requests of two calls that no earlier call has shown.
-pub(super) fn compare(
+pub(super) fn unshown_differences(
     a: &ComparedSide<'_>,
     b: &ComparedSide<'_>,
     scope: &DiffScope,
@@ -16,28 +16,28 @@ pub(super) fn compare(
 ) -> RequestDifferences {
     let mut out = RequestDifferences::default();
     let found = &mut out.found;
-    name(found, "step_id", a.name.step_id(), b.name.step_id());
-    name(found, "session", a.entry.session.as_deref(), b.entry.session.as_deref());
+    add_name_difference(found, "step_id", a.name.step_id(), b.name.step_id());
+    add_name_difference(found, "session", a.entry.session.as_deref(), b.entry.session.as_deref());
     let upstreams = (a.entry.upstream.as_deref(), b.entry.upstream.as_deref());
     // An entry with a summary only names no upstream. This is not a difference.
     if let (Some(_), Some(_)) = upstreams {
-        name(found, "upstream", upstreams.0, upstreams.1);
+        add_name_difference(found, "upstream", upstreams.0, upstreams.1);
     }
     match (&a.entry.request, &b.entry.request) {
         (Some(old), Some(new)) if old == new => {}
         (Some(old), Some(new)) => {
             if let (Some(asked), Some(asks)) = (&a.call, &b.call) {
-                parts(&old.parts(asked), &new.parts(asks), scope, shown, &mut out);
+                compare_parts(&old.key_parts(asked), &new.key_parts(asks), scope, shown, &mut out);
             }
         }
         (old, new) => {
             let told = |told: bool| told.then(|| Value::from("recorded"));
             let (old, new) = (told(old.is_some()), told(new.is_some()));
             if old != new {
-                let told = value::whole(CallHalf::Request, "request", old, new);
+                let told = value::whole_difference(CallHalf::Request, "request", old, new);
                 found.push(CallDifference { counts: false, ..told });
             }
-            hashes(a, b, found);
+            compare_hashes(a, b, found);
         }
     }
     out.found.retain(|difference| !scope.leaves_out(&difference.place));
@@ -45,37 +45,45 @@ pub(super) fn compare(
 }
 
 /// Compares everything that the keys of two requests are made of.
-fn parts(
+fn compare_parts(
     old: &RequestParts<'_>,
     new: &RequestParts<'_>,
     scope: &DiffScope,
     shown: &ShownDifferences,
     out: &mut RequestDifferences,
 ) {
-    let bodies = old.json().zip(new.json());
-    let lists = bodies.as_ref().and_then(|(old, new)| MessageLists::of(old, new, &scope.rules));
+    let bodies = old.json_body().zip(new.json_body());
+    let lists =
+        bodies.as_ref().and_then(|(old, new)| MessageLists::from_bodies(old, new, &scope.rules));
     let others = lists.as_ref().and_then(|lists| lists.rules_without(&scope.rules));
     let rules = others.as_ref().unwrap_or(&scope.rules);
     let deltas = loomrec_identity::request_deltas(old, new, rules, MOST);
-    out.found.extend(deltas.into_iter().map(|delta| value::named(CallHalf::Request, "", delta)));
+    out.found.extend(
+        deltas.into_iter().map(|delta| value::difference_from_delta(CallHalf::Request, "", delta)),
+    );
     out.leave_out(shown);
     if let Some(lists) = lists.filter(|_| others.is_some()) {
-        lists.compare(shown, out);
+        lists.add_differences(shown, out);
     }
 }
 
 /// Compares the hashes of two requests. They show a difference even if a request is not recorded.
-fn hashes(a: &ComparedSide<'_>, b: &ComparedSide<'_>, found: &mut Vec<CallDifference>) {
+fn compare_hashes(a: &ComparedSide<'_>, b: &ComparedSide<'_>, found: &mut Vec<CallDifference>) {
     let hashes = (&a.entry.request_hash, &b.entry.request_hash);
     if let (Some(old), Some(new)) = hashes {
-        name(found, "request_hash", Some(old.as_str()), Some(new.as_str()));
+        add_name_difference(found, "request_hash", Some(old.as_str()), Some(new.as_str()));
     }
 }
 
 /// Adds a difference of names.
-fn name(found: &mut Vec<CallDifference>, place: &str, old: Option<&str>, new: Option<&str>) {
+fn add_name_difference(
+    found: &mut Vec<CallDifference>,
+    place: &str,
+    old: Option<&str>,
+    new: Option<&str>,
+) {
     if old != new {
         let read = |name: Option<&str>| name.map(Value::from);
-        found.push(value::whole(CallHalf::Request, place, read(old), read(new)));
+        found.push(value::whole_difference(CallHalf::Request, place, read(old), read(new)));
     }
 }

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::side::header;
+use super::side::first_header;
 use super::{CallDifference, CallHalf, ComparedSide, body, value};
 use loomrec_recording::{RecordedCut, RecordedResponse, ResponseEnd};
 
@@ -12,7 +12,11 @@ const HEADERS: [&str; 5] =
     ["content-type", "content-encoding", "location", "retry-after", "x-should-retry"];
 
 /// Adds the differences between two responses.
-pub(super) fn compare(a: &ComparedSide<'_>, b: &ComparedSide<'_>, found: &mut Vec<CallDifference>) {
+pub(super) fn add_differences(
+    a: &ComparedSide<'_>,
+    b: &ComparedSide<'_>,
+    found: &mut Vec<CallDifference>,
+) {
     let said = found.iter().all(|difference| difference.part != CallHalf::Answer);
     let latency = |side: &ComparedSide<'_>| side.entry.latency_ms.map(Value::from);
     let (old, new) = match (&a.entry.response, &b.entry.response) {
@@ -21,41 +25,53 @@ pub(super) fn compare(a: &ComparedSide<'_>, b: &ComparedSide<'_>, found: &mut Ve
             let told = |told: bool| told.then(|| Value::from("recorded"));
             let (old, new) = (told(old.is_some()), told(new.is_some()));
             // An entry with a summary only can be served in any form.
-            shape(found, false, "response", old, new);
-            return shape(found, false, "answer/latency_ms", latency(a), latency(b));
+            add_if_different(found, false, "response", old, new);
+            return add_if_different(found, false, "answer/latency_ms", latency(a), latency(b));
         }
     };
-    shape(found, true, "response/status", Value::from(old.status), Value::from(new.status));
+    add_if_different(
+        found,
+        true,
+        "response/status",
+        Value::from(old.status),
+        Value::from(new.status),
+    );
     let reason = |response: &RecordedResponse| response.reason.clone().map(Value::from);
-    shape(found, true, "response/reason", reason(old), reason(new));
+    add_if_different(found, true, "response/reason", reason(old), reason(new));
     for name in HEADERS {
-        let value = |response| Some(header(response, name)).filter(|value| !value.is_empty());
+        let value = |response| Some(first_header(response, name)).filter(|value| !value.is_empty());
         let (old, new) = (value(old).map(Value::from), value(new).map(Value::from));
-        shape(found, true, &format!("response/headers/{name}"), old, new);
+        add_if_different(found, true, &format!("response/headers/{name}"), old, new);
     }
-    let streamed = (a.streamed(old), b.streamed(new));
-    shape(found, true, "response/streamed", Value::from(streamed.0), Value::from(streamed.1));
-    shape(found, true, "response/end", end(old), end(new));
+    let streamed = (a.is_streamed(old), b.is_streamed(new));
+    add_if_different(
+        found,
+        true,
+        "response/streamed",
+        Value::from(streamed.0),
+        Value::from(streamed.1),
+    );
+    add_if_different(found, true, "response/end", end_word(old), end_word(new));
     let same = old.payload.chunks().iter().map(|chunk| &chunk.data);
     let same = same.eq(new.payload.chunks().iter().map(|chunk| &chunk.data));
     if !same && (!a.has_summary() || !b.has_summary() || (said && streamed.0 == streamed.1)) {
-        body::compare((a, old), (b, new), found);
+        body::add_differences((a, old), (b, new), found);
     }
     if streamed.0 && streamed.1 {
         let chunks = |response: &RecordedResponse| Value::from(response.payload.chunks().len());
-        shape(found, false, "response/chunks", chunks(old), chunks(new));
+        add_if_different(found, false, "response/chunks", chunks(old), chunks(new));
         let first = |response: &RecordedResponse| {
             response.payload.chunks().first().map(|chunk| Value::from(chunk.at_ms))
         };
-        shape(found, false, "response/first_chunk_ms", first(old), first(new));
+        add_if_different(found, false, "response/first_chunk_ms", first(old), first(new));
     }
     let bytes = |response: &RecordedResponse| Value::from(response.payload.len());
-    shape(found, false, "response/bytes", bytes(old), bytes(new));
-    shape(found, false, "answer/latency_ms", latency(a), latency(b));
+    add_if_different(found, false, "response/bytes", bytes(old), bytes(new));
+    add_if_different(found, false, "answer/latency_ms", latency(a), latency(b));
 }
 
 /// Adds a difference if the values differ.
-fn shape(
+fn add_if_different(
     found: &mut Vec<CallDifference>,
     counts: bool,
     place: &str,
@@ -64,12 +80,15 @@ fn shape(
 ) {
     let (old, new) = (old.into(), new.into());
     if old != new {
-        found.push(CallDifference { counts, ..value::whole(CallHalf::Answer, place, old, new) });
+        found.push(CallDifference {
+            counts,
+            ..value::whole_difference(CallHalf::Answer, place, old, new)
+        });
     }
 }
 
 /// Returns the word for an end.
-fn end(response: &RecordedResponse) -> Value {
+fn end_word(response: &RecordedResponse) -> Value {
     Value::from(match response.end {
         ResponseEnd::Complete => "complete",
         ResponseEnd::UpstreamAbort(RecordedCut::Close) => "upstream_abort close",

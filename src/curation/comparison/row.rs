@@ -15,7 +15,7 @@ pub enum ComparisonRow {
 
 /// Returns all calls, each once, in the order of the first recording. A call that only the second
 /// has comes after the call that it follows there.
-pub fn rows(old: usize, new: usize, pairs: &[CallPair]) -> Vec<ComparisonRow> {
+pub fn ordered_rows(old: usize, new: usize, pairs: &[CallPair]) -> Vec<ComparisonRow> {
     let mut of_old: Vec<Option<CallPair>> = vec![None; old];
     let mut is_paired = vec![false; new];
     for pair in pairs {

@@ -43,14 +43,14 @@ impl DiffScope {
         let name = place.split(['/', ' ']).next().unwrap_or_default();
         if place.starts_with('/') || place.is_empty() {
             let pointer = PlacePattern::parse(place).map_err(ScopeError::Pointer)?;
-            self.rules = self.rules.with([pointer]);
+            self.rules = self.rules.with_ignored([pointer]);
         } else if place.trim_end_matches('/') == REQUEST {
             self.requests = false;
         } else if NAMES.contains(&name) {
             self.places.push(place.trim_end_matches('/').to_owned());
         } else {
             let meant =
-                spelling::nearest(name, &[&NAMES[..], &[REQUEST]].concat()).map(str::to_owned);
+                spelling::nearest_name(name, &[&NAMES[..], &[REQUEST]].concat()).map(str::to_owned);
             return Err(ScopeError::Place { place: place.to_owned(), meant });
         }
         Ok(())

@@ -7,7 +7,11 @@ use super::{CallDifference, CallHalf, ComparedSide, value};
 use loomrec_recording::{MessagePayload, MessageSender, RecordedMessage};
 
 /// Adds the differences between the messages. Their times do not count, and are not shown.
-pub(super) fn compare(a: &ComparedSide<'_>, b: &ComparedSide<'_>, found: &mut Vec<CallDifference>) {
+pub(super) fn add_differences(
+    a: &ComparedSide<'_>,
+    b: &ComparedSide<'_>,
+    found: &mut Vec<CallDifference>,
+) {
     let (old, new) = (&a.entry.messages, &b.entry.messages);
     for at in 0..old.len().max(new.len()) {
         let (old, new) = (old.get(at), new.get(at));
@@ -16,21 +20,21 @@ pub(super) fn compare(a: &ComparedSide<'_>, b: &ComparedSide<'_>, found: &mut Ve
             _ => CallHalf::Answer,
         };
         let place = format!("messages/{at}");
-        match (old.map(shown), new.map(shown)) {
+        match (old.map(shown_message), new.map(shown_message)) {
             (Some(old), Some(new)) if old.0 == new.0 => {
-                value::compare(half, &place, Some(&old.1), Some(&new.1), found);
+                value::add_differences(half, &place, Some(&old.1), Some(&new.1), found);
             }
             (old, new) => {
                 let whole =
                     |(kind, content): (String, Value)| Value::from(vec![kind.into(), content]);
-                found.push(value::whole(half, &place, old.map(whole), new.map(whole)));
+                found.push(value::whole_difference(half, &place, old.map(whole), new.map(whole)));
             }
         }
     }
 }
 
 /// Returns what a message is, and what it holds.
-fn shown(message: &RecordedMessage) -> (String, Value) {
+fn shown_message(message: &RecordedMessage) -> (String, Value) {
     let content = match &message.payload {
         MessagePayload::Text(text) => serde_json::from_slice(text)
             .unwrap_or_else(|_| String::from_utf8_lossy(text).into_owned().into()),

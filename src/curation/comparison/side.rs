@@ -19,8 +19,8 @@ pub struct ComparedSide<'e> {
 
 impl<'e> ComparedSide<'e> {
     /// Returns the side for `entry`, which is kept under `name`.
-    pub fn of(name: &'e EntryName, entry: &'e Entry) -> Self {
-        let call = entry.request.as_ref().map(|request| request.recognise());
+    pub fn from_entry(name: &'e EntryName, entry: &'e Entry) -> Self {
+        let call = entry.request.as_ref().map(|request| request.recognise_call());
         Self { name, entry, call }
     }
 
@@ -30,10 +30,10 @@ impl<'e> ComparedSide<'e> {
     }
 
     /// Whether its answer was a stream.
-    pub(super) fn streamed(&self, response: &RecordedResponse) -> bool {
+    pub(super) fn is_streamed(&self, response: &RecordedResponse) -> bool {
         let asked = self.call.as_ref().is_some_and(|call| call.streamed);
-        let bytes = response.payload.bytes();
-        asked || Framing::answered(self.operation(), response.media(), &bytes).is_some()
+        let bytes = response.payload.joined_bytes();
+        asked || Framing::from_answer(self.operation(), response.media_type(), &bytes).is_some()
     }
 
     /// Whether its entry has a summary of the answer.
@@ -47,15 +47,15 @@ impl<'e> ComparedSide<'e> {
     }
 
     /// Returns the vectors of its answer. An entry with a response keeps them in the response.
-    pub(super) fn vectors(&self) -> Vec<Vec<f64>> {
+    pub(super) fn answer_vectors(&self) -> Vec<Vec<f64>> {
         match &self.entry.response {
             Some(response)
                 if self.operation().makes_vectors() && self.entry.embeddings.is_empty() =>
             {
                 let answer = |bytes: Vec<u8>| {
-                    loomrec_provider::read_complete(self.operation(), response.media(), &bytes)
+                    loomrec_provider::read_complete(self.operation(), response.media_type(), &bytes)
                 };
-                plain(response)
+                plain_body(response)
                     .and_then(answer)
                     .map_or_else(Vec::new, |Answer { embeddings, .. }| embeddings)
             }
@@ -65,16 +65,16 @@ impl<'e> ComparedSide<'e> {
 }
 
 /// Returns the body's plain bytes; `None` if it does not decode.
-pub(super) fn plain(response: &RecordedResponse) -> Option<Vec<u8>> {
-    let bytes = response.payload.bytes();
+pub(super) fn plain_body(response: &RecordedResponse) -> Option<Vec<u8>> {
+    let bytes = response.payload.joined_bytes();
     match encoding::coding_in(&response.headers) {
         None => Some(bytes.to_vec()),
-        Some(coding) => encoding::decode(&coding, &bytes, DECODED),
+        Some(coding) => encoding::decode_body(&coding, &bytes, DECODED),
     }
 }
 
 /// Returns the first header with this name; `""` if there is none.
-pub(super) fn header<'r>(response: &'r RecordedResponse, name: &str) -> &'r str {
+pub(super) fn first_header<'r>(response: &'r RecordedResponse, name: &str) -> &'r str {
     let found = response.headers.iter().find(|(known, _)| known == name);
     found.map_or("", |(_, value)| value.as_str())
 }

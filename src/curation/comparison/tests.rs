@@ -37,7 +37,11 @@ fn read(name: &str, entry: &Value) -> (EntryName, Entry) {
 
 fn found(old: &Value, new: &Value, scope: &DiffScope) -> Vec<CallDifference> {
     let ((one, old), (other, new)) = (read("plan", old), read("plan", new));
-    differences(&ComparedSide::of(&one, &old), &ComparedSide::of(&other, &new), scope)
+    call_differences(
+        &ComparedSide::from_entry(&one, &old),
+        &ComparedSide::from_entry(&other, &new),
+        scope,
+    )
 }
 
 /// Returns differences as `place: old -> new`, in brackets if they do not count.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-pub(super) use crate::hunk::{Hunk, hunks};
+pub(super) use crate::hunk::{Hunk, find_hunks};
 
 /// The number of unchanged lines shown around a change.
 const CONTEXT: usize = 2;
@@ -43,53 +43,56 @@ pub struct LinePiece {
 }
 
 impl DiffLine {
-    fn plain(kind: LineKind, text: &str) -> Self {
-        Self { kind, pieces: vec![LinePiece { changed: false, text: folded(text, true, true) }] }
+    fn from_text(kind: LineKind, text: &str) -> Self {
+        Self {
+            kind,
+            pieces: vec![LinePiece { changed: false, text: fold_middle(text, true, true) }],
+        }
     }
 
     /// Returns the whole line.
-    pub fn text(&self) -> String {
+    pub fn whole_text(&self) -> String {
         self.pieces.iter().map(|piece| piece.text.as_str()).collect()
     }
 }
 
 /// Returns the changed lines between two texts, with a few lines around them.
-pub fn lines(old: &str, new: &str) -> Vec<DiffLine> {
+pub fn changed_lines(old: &str, new: &str) -> Vec<DiffLine> {
     let (before, after): (Vec<&str>, Vec<&str>) =
         (old.split('\n').collect(), new.split('\n').collect());
-    let hunks = hunks(&before, &after);
+    let hunks = find_hunks(&before, &after);
     let last = hunks.len().saturating_sub(1);
     let mut out = Vec::new();
     for (at, hunk) in hunks.into_iter().enumerate() {
         match hunk.same {
-            true => around(&before[hunk.old], at == 0, at == last, &mut out),
-            false => changed(&before[hunk.old], &after[hunk.new], &mut out),
+            true => add_equal_lines(&before[hunk.old], at == 0, at == last, &mut out),
+            false => add_changed_lines(&before[hunk.old], &after[hunk.new], &mut out),
         }
     }
     out
 }
 
 /// Adds equal lines: those next to a change, and a gap for the others.
-fn around(same: &[&str], first: bool, last: bool, out: &mut Vec<DiffLine>) {
+fn add_equal_lines(same: &[&str], first: bool, last: bool, out: &mut Vec<DiffLine>) {
     let (head, tail) = (if first { 0 } else { CONTEXT }, if last { 0 } else { CONTEXT });
     // A gap takes one line itself.
     if same.len() <= head + tail + 1 {
-        out.extend(same.iter().map(|line| DiffLine::plain(LineKind::Same, line)));
+        out.extend(same.iter().map(|line| DiffLine::from_text(LineKind::Same, line)));
         return;
     }
     let (from, to) = (head, same.len() - tail);
-    out.extend(same[..from].iter().map(|line| DiffLine::plain(LineKind::Same, line)));
+    out.extend(same[..from].iter().map(|line| DiffLine::from_text(LineKind::Same, line)));
     let text = format!("… {} lines the same …", to - from);
     out.push(DiffLine { kind: LineKind::Gap, pieces: vec![LinePiece { changed: false, text }] });
-    out.extend(same[to..].iter().map(|line| DiffLine::plain(LineKind::Same, line)));
+    out.extend(same[to..].iter().map(|line| DiffLine::from_text(LineKind::Same, line)));
 }
 
 /// Adds lines that were replaced, with the changed words in them.
-fn changed(old: &[&str], new: &[&str], out: &mut Vec<DiffLine>) {
+fn add_changed_lines(old: &[&str], new: &[&str], out: &mut Vec<DiffLine>) {
     let any = (!old.is_empty(), !new.is_empty());
     let (old, new) = (old.join("\n"), new.join("\n"));
-    let (before, after) = (words(&old), words(&new));
-    let hunks = hunks(&before, &after);
+    let (before, after) = (split_words(&old), split_words(&new));
+    let hunks = find_hunks(&before, &after);
     let length = |words: &[&str]| words.iter().map(|word| word.trim().len()).sum::<usize>();
     let kept: usize =
         hunks.iter().filter(|hunk| hunk.same).map(|hunk| length(&before[hunk.old.clone()])).sum();
@@ -119,30 +122,30 @@ fn push_lines(kind: LineKind, pieces: Vec<LinePiece>, out: &mut Vec<DiffLine>) {
     for piece in pieces {
         for (at, text) in piece.text.split('\n').enumerate() {
             if at > 0 {
-                out.push(DiffLine { kind, pieces: shortened(std::mem::take(&mut line)) });
+                out.push(DiffLine { kind, pieces: shorten_pieces(std::mem::take(&mut line)) });
             }
             if !text.is_empty() {
                 line.push(LinePiece { changed: piece.changed, text: text.to_owned() });
             }
         }
     }
-    out.push(DiffLine { kind, pieces: shortened(line) });
+    out.push(DiffLine { kind, pieces: shorten_pieces(line) });
 }
 
 /// Returns the pieces of a line. Long unchanged pieces are shortened.
-fn shortened(mut pieces: Vec<LinePiece>) -> Vec<LinePiece> {
+fn shorten_pieces(mut pieces: Vec<LinePiece>) -> Vec<LinePiece> {
     let last = pieces.len().saturating_sub(1);
     for (at, piece) in pieces.iter_mut().enumerate() {
         piece.text = match piece.changed {
-            true => cut(&piece.text),
-            false => folded(&piece.text, at > 0 || last == 0, at < last || last == 0),
+            true => cut_end(&piece.text),
+            false => fold_middle(&piece.text, at > 0 || last == 0, at < last || last == 0),
         };
     }
     pieces
 }
 
 /// Returns the text. If it is long, only its beginning and its end.
-fn folded(text: &str, head: bool, tail: bool) -> String {
+fn fold_middle(text: &str, head: bool, tail: bool) -> String {
     let count = text.chars().count();
     if count <= 2 * AROUND + 2 {
         return text.to_owned();
@@ -153,7 +156,7 @@ fn folded(text: &str, head: bool, tail: bool) -> String {
 }
 
 /// Returns the text, cut at the end if it is very long.
-fn cut(text: &str) -> String {
+fn cut_end(text: &str) -> String {
     let more = text.chars().count().saturating_sub(SHOWN);
     if more == 0 {
         return text.to_owned();
@@ -163,12 +166,12 @@ fn cut(text: &str) -> String {
 }
 
 /// Splits a text into words and the characters between them. Together they are the text.
-fn words(text: &str) -> Vec<&str> {
+fn split_words(text: &str) -> Vec<&str> {
     let mut out = Vec::new();
     let mut start = 0;
     let mut last = None;
     for (at, character) in text.char_indices() {
-        let class = Class::of(character);
+        let class = Class::from_char(character);
         if last.is_some_and(|last| last != class || class == Class::Alone) {
             out.push(&text[start..at]);
             start = at;
@@ -191,7 +194,7 @@ enum Class {
 }
 
 impl Class {
-    fn of(character: char) -> Self {
+    fn from_char(character: char) -> Self {
         match character {
             '\n' => Self::Alone,
             _ if character.is_whitespace() => Self::Blank,

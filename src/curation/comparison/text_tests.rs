@@ -21,7 +21,7 @@ fn shown(old: &str, new: &str) -> Vec<String> {
         };
         format!("{sign}{}", line.pieces.iter().map(piece).collect::<String>())
     };
-    lines(old, new).iter().map(line).collect()
+    changed_lines(old, new).iter().map(line).collect()
 }
 
 #[test]
@@ -71,24 +71,24 @@ fn long_lines_are_folded_around_what_changed() {
 fn huge_texts_that_have_nothing_in_common_cost_little() {
     let text = |salt: usize| (0..300_000).map(|n| format!("{} ", n * salt)).collect::<String>();
     let begin = Instant::now();
-    let found = lines(&text(7), &text(11));
+    let found = changed_lines(&text(7), &text(11));
     assert!(begin.elapsed() < Duration::from_secs(20), "{:?}", begin.elapsed());
-    assert!(found.iter().all(|line| line.text().len() < 5000));
+    assert!(found.iter().all(|line| line.whole_text().len() < 5000));
     let many = |salt: usize| (0..100_000).map(|n| format!("{}\n", n * salt)).collect::<String>();
-    assert!(!lines(&many(7), &many(11)).is_empty());
+    assert!(!changed_lines(&many(7), &many(11)).is_empty());
 }
 
 proptest! {
     #[test]
     fn words_together_are_the_text(text in "[\\PC\n\t]*") {
-        prop_assert_eq!(words(&text).concat(), text);
+        prop_assert_eq!(split_words(&text).concat(), text);
     }
 
     #[test]
     fn hunks_cover_both_sides(old in "[ab]{0,12}", new in "[ab]{0,12}") {
         let (old, new): (Vec<char>, Vec<char>) = (old.chars().collect(), new.chars().collect());
         let (mut at, mut other) = (0, 0);
-        for hunk in hunks(&old, &new) {
+        for hunk in find_hunks(&old, &new) {
             prop_assert_eq!((hunk.old.start, hunk.new.start), (at, other));
             (at, other) = (hunk.old.end, hunk.new.end);
             prop_assert_eq!(hunk.same, old[hunk.old] == new[hunk.new]);
@@ -102,10 +102,10 @@ proptest! {
         new in "[ab ]{0,9}(\n[ab ]{0,9}){0,3}",
     ) {
         prop_assume!(old != new);
-        let told = lines(&old, &new);
+        let told = changed_lines(&old, &new);
         let side = |kind: LineKind| -> Vec<String> {
             let of = |line: &&DiffLine| line.kind == kind || line.kind == LineKind::Same;
-            told.iter().filter(of).map(DiffLine::text).collect()
+            told.iter().filter(of).map(DiffLine::whole_text).collect()
         };
         prop_assert_eq!(side(LineKind::Old).join("\n"), old);
         prop_assert_eq!(side(LineKind::New).join("\n"), new);

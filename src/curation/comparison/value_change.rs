@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::text::{DiffLine, LineKind, LinePiece, lines};
+use super::text::{DiffLine, LineKind, LinePiece, changed_lines};
 use super::{CallDifference, CallHalf};
 
 /// The most characters of both values that are shown on one line.
@@ -19,9 +19,9 @@ pub enum ValueChange {
 
 impl ValueChange {
     /// Decides how the values of a difference are shown.
-    pub fn of(difference: &CallDifference) -> Self {
+    pub fn from_difference(difference: &CallDifference) -> Self {
         let (old, new) = (difference.old.as_ref(), difference.new.as_ref());
-        let (before, after) = (inline(old), inline(new));
+        let (before, after) = (inline_value(old), inline_value(new));
         let is_text = |value: Option<&Value>| value.is_none_or(Value::is_string);
         let words = is_text(old) && is_text(new) && (before.contains(' ') || after.contains(' '));
         if before.chars().count() + after.chars().count() <= SHORT
@@ -30,19 +30,20 @@ impl ValueChange {
             return Self::Short(before, after);
         }
         Self::Lines(match (old, new) {
-            (Some(old), Some(new)) => lines(&text(old), &text(new)),
-            (Some(old), None) => alone(LineKind::Old, old),
-            (None, Some(new)) => alone(LineKind::New, new),
+            (Some(old), Some(new)) => changed_lines(&value_text(old), &value_text(new)),
+            (Some(old), None) => one_sided_lines(LineKind::Old, old),
+            (None, Some(new)) => one_sided_lines(LineKind::New, new),
             (None, None) => Vec::new(),
         })
     }
 }
 
 /// Returns all lines of a value that only one side has.
-fn alone(kind: LineKind, value: &Value) -> Vec<DiffLine> {
-    let text = text(value);
+fn one_sided_lines(kind: LineKind, value: &Value) -> Vec<DiffLine> {
+    let text = value_text(value);
     // Long lines are cut in the same way as those of a changed text.
-    let both = if kind == LineKind::Old { lines(&text, "") } else { lines("", &text) };
+    let both =
+        if kind == LineKind::Old { changed_lines(&text, "") } else { changed_lines("", &text) };
     let mut found: Vec<DiffLine> = both.into_iter().filter(|line| line.kind == kind).collect();
     for piece in found.iter_mut().flat_map(|line| &mut line.pieces) {
         piece.changed = false;
@@ -55,7 +56,7 @@ fn alone(kind: LineKind, value: &Value) -> Vec<DiffLine> {
 }
 
 /// Returns a value as lines of text: a string unchanged, anything else as indented JSON.
-fn text(value: &Value) -> String {
+fn value_text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         other => format!("{other:#}"),
@@ -63,7 +64,7 @@ fn text(value: &Value) -> String {
 }
 
 /// Formats a JSON value on one line.
-pub fn inline(value: Option<&Value>) -> String {
+pub fn inline_value(value: Option<&Value>) -> String {
     value.map_or_else(|| "nothing".to_owned(), Value::to_string)
 }
 
@@ -85,21 +86,21 @@ impl CallDifference {
         }
         out.insert("counts".into(), self.counts.into());
         if let (Some(Value::String(_)), Some(Value::String(_)), ValueChange::Lines(lines)) =
-            (&self.old, &self.new, ValueChange::of(self))
+            (&self.old, &self.new, ValueChange::from_difference(self))
         {
-            out.insert("text".into(), lines.iter().map(signed).collect());
+            out.insert("text".into(), lines.iter().map(signed_line).collect());
         }
         Value::Object(out)
     }
 }
 
 /// Returns a line with its sign.
-fn signed(line: &DiffLine) -> Value {
+fn signed_line(line: &DiffLine) -> Value {
     let sign = match line.kind {
         LineKind::Old => '-',
         LineKind::New => '+',
         LineKind::Same => ' ',
         LineKind::Gap => '@',
     };
-    Value::from(format!("{sign}{}", line.text()))
+    Value::from(format!("{sign}{}", line.whole_text()))
 }

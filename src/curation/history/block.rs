@@ -33,7 +33,7 @@ pub(super) struct HistoryBlock {
 }
 
 /// Returns the items of a list of messages; `None` if the member is something else.
-pub(crate) fn list<'j, 's>(body: &'j Json<'s>, member: &str) -> Option<&'j [Json<'s>]> {
+pub(crate) fn list_items<'j, 's>(body: &'j Json<'s>, member: &str) -> Option<&'j [Json<'s>]> {
     let items = body.get(member)?.as_array()?;
     (member != "input" || items.iter().any(Json::is_object)).then_some(items)
 }
@@ -44,23 +44,23 @@ pub(super) fn holds_messages(member: &str) -> bool {
 }
 
 /// Returns the blocks of a request in order.
-pub(super) fn blocks(body: &Json<'_>) -> Vec<HistoryBlock> {
+pub(super) fn history_blocks(body: &Json<'_>) -> Vec<HistoryBlock> {
     let mut blocks = Vec::new();
     for member in LISTS {
         let mut is_system = true;
-        for (at, item) in list(body, member).unwrap_or_default().iter().enumerate() {
+        for (at, item) in list_items(body, member).unwrap_or_default().iter().enumerate() {
             is_system &= is_of_system(item);
             let hash = PartHash::of_meaning(item);
             blocks.push(HistoryBlock { member, element: Some(at), hash, is_system });
         }
     }
-    blocks.extend(newest(body));
+    blocks.extend(newest_blocks(body));
     blocks
 }
 
 /// Returns the blocks that stand in members of their own, as they are in the list of a later
 /// request.
-fn newest(body: &Json<'_>) -> Vec<HistoryBlock> {
+fn newest_blocks(body: &Json<'_>) -> Vec<HistoryBlock> {
     let blocks = NEWEST.into_iter().filter_map(|(member, role, place)| {
         let said = body.get(member)?;
         let is_said = match member {
@@ -81,7 +81,7 @@ fn newest(body: &Json<'_>) -> Vec<HistoryBlock> {
 }
 
 /// Returns the hash of the system prompt, wherever it stands.
-pub(super) fn system(body: &Json<'_>, blocks: &[HistoryBlock]) -> PartHash {
+pub(super) fn system_hash(body: &Json<'_>, blocks: &[HistoryBlock]) -> PartHash {
     let members = SYSTEM.iter().filter_map(|name| body.get(name)).map(PartHash::of_meaning);
     let first = blocks.iter().filter(|block| block.is_system).map(|block| block.hash);
     members.chain(first).fold(PartHash::of_texts([]), PartHash::followed_by)

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use loomrec_identity::Json;
 
-use super::block::{HistoryBlock, blocks, holds_messages};
+use super::block::{HistoryBlock, history_blocks, holds_messages};
 use super::continued_call::ContinuedCall;
 use super::part_hash::PartHash;
-use crate::hunk::hunks;
+use crate::hunk::find_hunks;
 
 /// Which parts of a request are as in an earlier one. Marks for the provider's cache do not count.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,7 +27,7 @@ impl CarriedParts {
         let mut parts = Self::default();
         // Where the provider holds the history, each request has new messages only.
         if !call.is_stored {
-            parts.add_history(&blocks(&earlier), &blocks(&now));
+            parts.add_history(&history_blocks(&earlier), &history_blocks(&now));
         }
         for (name, value) in now.as_object().unwrap_or_default() {
             parts.add_member(&name.as_str(), earlier.get(&name.as_str()), value);
@@ -42,7 +42,7 @@ impl CarriedParts {
     fn add_history(&mut self, earlier: &[HistoryBlock], now: &[HistoryBlock]) {
         let hashes = |blocks: &[HistoryBlock]| blocks.iter().map(|block| block.hash).collect();
         let (before, after): (Vec<PartHash>, Vec<PartHash>) = (hashes(earlier), hashes(now));
-        for hunk in hunks(&before, &after) {
+        for hunk in find_hunks(&before, &after) {
             if !hunk.same {
                 self.left_out += hunk.old.len();
             }
@@ -70,7 +70,7 @@ impl CarriedParts {
         let (Some(before), Some(after)) = (earlier.as_array(), now.as_array()) else { return };
         let hashes = |items: &[Json<'_>]| items.iter().map(PartHash::of_meaning).collect();
         let (before, after): (Vec<PartHash>, Vec<PartHash>) = (hashes(before), hashes(after));
-        let hunks = hunks(&before, &after).into_iter();
+        let hunks = find_hunks(&before, &after).into_iter();
         let carried = hunks.flat_map(|hunk| hunk.new.map(move |_| hunk.same));
         self.elements.insert(name.to_owned(), carried.collect());
     }
@@ -82,7 +82,7 @@ impl CarriedParts {
 
     /// Returns for each element of a member that is a list whether the earlier request has it;
     /// `None` if the elements were not compared.
-    pub fn elements(&self, name: &str) -> Option<&[bool]> {
+    pub fn carried_elements(&self, name: &str) -> Option<&[bool]> {
         self.elements.get(name).map(Vec::as_slice)
     }
 
@@ -92,7 +92,7 @@ impl CarriedParts {
     }
 
     /// Returns the names of the members that only the earlier request has.
-    pub fn missing(&self) -> &[String] {
+    pub fn missing_members(&self) -> &[String] {
         &self.missing
     }
 }
@@ -130,10 +130,10 @@ mod tests {
         let parts = between(earlier, now);
         assert!(parts.has_member("model") && parts.has_member("stop"));
         assert!(!parts.has_member("temperature") && !parts.has_member("tools"));
-        assert_eq!(parts.elements("tools"), Some(&[true, false, true][..]));
-        assert_eq!(parts.elements("system"), Some(&[false, true][..]));
-        assert_eq!(parts.elements("messages"), Some(&[true, false, false][..]));
-        assert_eq!((parts.left_out(), parts.missing()), (1, &["top_k".to_owned()][..]));
+        assert_eq!(parts.carried_elements("tools"), Some(&[true, false, true][..]));
+        assert_eq!(parts.carried_elements("system"), Some(&[false, true][..]));
+        assert_eq!(parts.carried_elements("messages"), Some(&[true, false, false][..]));
+        assert_eq!((parts.left_out(), parts.missing_members()), (1, &["top_k".to_owned()][..]));
     }
 
     #[test]
@@ -142,10 +142,10 @@ mod tests {
         let history =
             json!([{ "role": "USER", "message": "one" }, { "role": "CHATBOT", "message": "a" }]);
         let parts = between(earlier, json!({ "message": "two", "chat_history": history }));
-        assert_eq!(parts.elements("chat_history"), Some(&[true, false][..]));
+        assert_eq!(parts.carried_elements("chat_history"), Some(&[true, false][..]));
         assert!(!parts.has_member("message"));
         let parts = between(json!({ "input": "one" }), json!({ "input": [say("user", "one")] }));
-        assert_eq!((parts.elements("input"), parts.left_out()), (Some(&[true][..]), 0));
+        assert_eq!((parts.carried_elements("input"), parts.left_out()), (Some(&[true][..]), 0));
     }
 
     #[test]
@@ -156,7 +156,7 @@ mod tests {
         assert!(parts.has_member("instructions") && !parts.has_member("input"));
         let list = br#"{"input":[{"role":"user","content":"go on"}]}"#;
         let parts = CarriedParts::of_bodies(call, list, list).unwrap();
-        assert_eq!((parts.elements("input"), parts.left_out()), (None, 0));
+        assert_eq!((parts.carried_elements("input"), parts.left_out()), (None, 0));
     }
 
     #[test]
@@ -166,6 +166,6 @@ mod tests {
             assert_eq!(CarriedParts::of_bodies(CALL, b"{}", odd), None);
         }
         let odd = between(json!({ "messages": 7, "input": [1] }), json!({ "messages": [null] }));
-        assert_eq!(odd.elements("messages"), Some(&[false][..]));
+        assert_eq!(odd.carried_elements("messages"), Some(&[false][..]));
     }
 }

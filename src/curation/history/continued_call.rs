@@ -40,12 +40,12 @@ fn find_continued(histories: &[Option<&RequestHistory>]) -> (Vec<Option<Continue
     for at in order {
         if let Some(history) = histories[at] {
             if earlier[at].is_none() {
-                earlier[at] = index.find(history);
+                earlier[at] = index.find_earlier_call(history);
             }
-            index.add(at, history);
+            index.add_call(at, history);
         }
     }
-    let turns = turns(&mut earlier);
+    let turns = turn_numbers(&mut earlier);
     let found = earlier.into_iter().zip(turns).zip(is_stored);
     let found = found.map(|((earlier, turn), is_stored)| {
         earlier.map(|earlier| ContinuedCall { earlier, turn, is_stored })
@@ -91,7 +91,7 @@ impl HistoryIndex<'_> {
         found
     }
 
-    fn add(&mut self, at: usize, history: &RequestHistory) {
+    fn add_call(&mut self, at: usize, history: &RequestHistory) {
         let begins = &history.begins[1..];
         self.looked_at += begins.len();
         for begin in begins {
@@ -107,16 +107,16 @@ impl HistoryIndex<'_> {
     }
 
     /// Returns the call that this history continues.
-    fn find(&mut self, history: &RequestHistory) -> Option<usize> {
-        let candidates = self.candidates(history);
-        let changes = candidates.into_iter().map(|at| (self.changes(history, at), at));
+    fn find_earlier_call(&mut self, history: &RequestHistory) -> Option<usize> {
+        let candidates = self.candidate_calls(history);
+        let changes = candidates.into_iter().map(|at| (self.count_changes(history, at), at));
         let changes: Vec<(Option<usize>, usize)> = changes.collect();
         let found = changes.into_iter().filter_map(|(changes, at)| Some((changes?, at)));
         found.min_by_key(|(changes, _)| *changes).map(|(_, at)| at)
     }
 
     /// Returns the few calls that a history may continue, the most likely one first.
-    fn candidates(&mut self, history: &RequestHistory) -> Vec<usize> {
+    fn candidate_calls(&mut self, history: &RequestHistory) -> Vec<usize> {
         let begins = &history.begins[1..];
         let shorter = &begins[..begins.len().saturating_sub(1)];
         self.looked_at += begins.len();
@@ -142,7 +142,7 @@ impl HistoryIndex<'_> {
 
     /// Returns how many blocks differ between a history and that of an earlier call; `None` if it
     /// does not continue that call.
-    fn changes(&mut self, history: &RequestHistory, at: usize) -> Option<usize> {
+    fn count_changes(&mut self, history: &RequestHistory, at: usize) -> Option<usize> {
         let earlier = self.histories[at]?;
         let (length, before) = (history.blocks.len(), earlier.blocks.len());
         // A further take of the same request continues what the first one continues.
@@ -173,7 +173,7 @@ const FOLLOWED: usize = usize::MAX;
 
 /// Returns the number of each call in its conversation. If ids form a circle, one of its calls
 /// begins the conversation.
-fn turns(earlier: &mut [Option<usize>]) -> Vec<usize> {
+fn turn_numbers(earlier: &mut [Option<usize>]) -> Vec<usize> {
     let mut turns = vec![0; earlier.len()];
     for start in 0..earlier.len() {
         let (mut path, mut at) = (Vec::new(), start);

@@ -15,7 +15,7 @@ mod part_hash;
 mod prompt_prefix;
 mod request_history;
 
-pub(crate) use block::{LISTS, list};
+pub(crate) use block::{LISTS, list_items};
 pub use carried_parts::CarriedParts;
 pub use continued_call::{ContinuedCall, continued_calls};
 pub(crate) use part_hash::PartHash;

@@ -37,7 +37,7 @@ impl PartHash {
 
     fn of_value(value: &Json<'_>, form: PartForm) -> Self {
         let mut out = Vec::new();
-        write(value, form, &mut out);
+        write_value(value, form, &mut out);
         Self::of_bytes(&out)
     }
 
@@ -65,19 +65,19 @@ impl PartHash {
 }
 
 /// Adds a value in a form that no other value has.
-fn write(value: &Json<'_>, form: PartForm, out: &mut Vec<u8>) {
+fn write_value(value: &Json<'_>, form: PartForm, out: &mut Vec<u8>) {
     match value {
         Json::Null => out.push(b'n'),
         Json::Bool(value) => out.push(if *value { b't' } else { b'f' }),
         Json::Number(_) => {
             out.push(b'0');
-            write_text(&canonical::text(value), out);
+            write_text(&canonical::value_text(value), out);
         }
         Json::String(text) => write_text(&text.as_str(), out),
         Json::Array(items) => {
             out.push(b'[');
             let counts = |item: &&Json<'_>| form == PartForm::Exact || !is_cache_block(item);
-            items.iter().filter(counts).for_each(|item| write(item, form, out));
+            items.iter().filter(counts).for_each(|item| write_value(item, form, out));
             out.push(b']');
         }
         Json::Object(members) => {
@@ -101,9 +101,9 @@ fn write_member(name: JsonStr<'_>, member: &Json<'_>, form: PartForm, out: &mut 
                 (JsonStr::from("type"), Json::from_text("text")),
                 (JsonStr::from("text"), member.clone()),
             ]);
-            write(&Json::Array(vec![block]), form, out);
+            write_value(&Json::Array(vec![block]), form, out);
         }
-        _ => write(member, form, out),
+        _ => write_value(member, form, out),
     }
 }
 

@@ -121,13 +121,18 @@ impl PrefixChangeWords {
         let (earlier, now) =
             (loomrec_identity::parse(earlier).ok()?, loomrec_identity::parse(now).ok()?);
         let (earlier, now) = (PromptParts::of_body(&earlier), PromptParts::of_body(&now));
-        let (earlier, now) = (earlier.part(change), now.part(change));
+        let (earlier, now) = (earlier.changed_part(change), now.changed_part(change));
         let place = now.or(earlier)?.place.clone();
-        let (before, now) = (text(earlier), text(now));
+        let (before, now) = (part_text(earlier), part_text(now));
         let (begins, ends) = common_ends(&before, &now);
         let longest = before.chars().count().max(now.chars().count());
         let is_alike = (begins + ends) * 2 >= longest;
-        Some(Self { place, before: around(&before, begins), now: around(&now, begins), is_alike })
+        Some(Self {
+            place,
+            before: text_around(&before, begins),
+            now: text_around(&now, begins),
+            is_alike,
+        })
     }
 }
 
@@ -139,7 +144,7 @@ impl<'j, 's> PromptParts<'j, 's> {
             values.map(|(place, value)| PlacedPart::new(place, value)).collect()
         };
         let (mut system, mut messages) = (of_members(&SYSTEM), Vec::new());
-        for block in block::blocks(body) {
+        for block in block::history_blocks(body) {
             let Some(member) = body.get(block.member) else { continue };
             let part = match block.element {
                 None => PlacedPart {
@@ -156,10 +161,10 @@ impl<'j, 's> PromptParts<'j, 's> {
             };
             if block.is_system { &mut system } else { &mut messages }.push(part);
         }
-        Self { tools: tools(body), system, messages }
+        Self { tools: tool_definitions(body), system, messages }
     }
 
-    fn part(&self, change: PrefixChange) -> Option<&PlacedPart<'j, 's>> {
+    fn changed_part(&self, change: PrefixChange) -> Option<&PlacedPart<'j, 's>> {
         let list = match change.part {
             PromptPart::Tool => &self.tools,
             PromptPart::System => &self.system,
@@ -176,7 +181,7 @@ impl<'j, 's> PlacedPart<'j, 's> {
 }
 
 /// Returns the definitions of tools, those of Bedrock's Converse included.
-fn tools<'j, 's>(body: &'j Json<'s>) -> Vec<PlacedPart<'j, 's>> {
+fn tool_definitions<'j, 's>(body: &'j Json<'s>) -> Vec<PlacedPart<'j, 's>> {
     let of_bedrock = body.get("toolConfig").and_then(|config| config.get("tools"));
     let lists = [("/tools", body.get("tools")), ("/toolConfig/tools", of_bedrock)];
     let items = lists.into_iter().filter_map(|(place, list)| Some((place, list?.as_array()?)));
@@ -187,12 +192,12 @@ fn tools<'j, 's>(body: &'j Json<'s>) -> Vec<PlacedPart<'j, 's>> {
 }
 
 /// Returns the text of a part: its words if it is a message of words alone.
-fn text(part: Option<&PlacedPart<'_, '_>>) -> String {
+fn part_text(part: Option<&PlacedPart<'_, '_>>) -> String {
     let Some(part) = part else { return String::new() };
     let said = part.value.get("content").unwrap_or(part.value);
     match said.as_str() {
         Some(words) => words.into_owned(),
-        None => canonical::text(part.value),
+        None => canonical::value_text(part.value),
     }
 }
 
@@ -209,7 +214,7 @@ fn common_ends(before: &str, now: &str) -> (usize, usize) {
 }
 
 /// Returns the text around the character at which it changed.
-fn around(text: &str, at: usize) -> String {
+fn text_around(text: &str, at: usize) -> String {
     let from = at.saturating_sub(SHOWN.0);
     let mut shown: String = text.chars().skip(from).take(at - from + SHOWN.1).collect();
     if from > 0 {

@@ -47,7 +47,7 @@ impl RequestHistory {
 
     /// Reads the history of an entry whose request was parsed and recognised already.
     pub fn of_parsed(entry: &Entry, call: &RecognisedCall, body: &Json<'_>) -> Option<Self> {
-        let all = block::blocks(body);
+        let all = block::history_blocks(body);
         let blocks: Vec<PartHash> =
             all.iter().filter(|block| !block.is_system).map(|block| block.hash).collect();
         let stored = stored_history(body);
@@ -65,13 +65,13 @@ impl RequestHistory {
         for block in &blocks {
             begins.push(begins[begins.len() - 1].followed_by(*block));
         }
-        let system = block::system(body, &all);
+        let system = block::system_hash(body, &all);
         let answer_id = body.get("input").and(entry.response.as_ref()).and_then(answer_id);
         Some(Self { group, system, blocks, begins, stored, answer_id })
     }
 
     /// Returns how many messages it has, about as many hashes as it holds.
-    pub fn length(&self) -> usize {
+    pub fn message_count(&self) -> usize {
         self.begins.len()
     }
 
@@ -82,7 +82,7 @@ impl RequestHistory {
     }
 
     /// Returns the hash of the newest message.
-    pub(crate) fn newest(&self) -> Option<PartHash> {
+    pub(crate) fn newest_hash(&self) -> Option<PartHash> {
         self.blocks.last().copied()
     }
 }
@@ -100,18 +100,18 @@ fn stored_history(body: &Json<'_>) -> Option<StoredHistory> {
 
 /// Returns the id of an answer of OpenAI's Responses.
 fn answer_id(response: &RecordedResponse) -> Option<String> {
-    let bytes = response.payload.bytes();
+    let bytes = response.payload.joined_bytes();
     let plain: Cow<'_, [u8]> = match encoding::coding_in(&response.headers) {
         None => Cow::Borrowed(&bytes),
-        Some(coding) => Cow::Owned(encoding::decode(&coding, &bytes, encoding::LARGEST)?),
+        Some(coding) => Cow::Owned(encoding::decode_body(&coding, &bytes, encoding::LARGEST)?),
     };
-    match Framing::of_media(&response.media().to_ascii_lowercase()) {
+    match Framing::of_media(&response.media_type().to_ascii_lowercase()) {
         None => {
             let body = loomrec_identity::parse(&plain).ok()?;
             Some(body.get("id")?.as_str()?.into_owned())
         }
-        Some(framing) => framing::events(framing, &plain)
-            .take(FIRST_EVENTS)
-            .find_map(|event| Some(event.json()?.pointer("/response/id")?.as_str()?.to_owned())),
+        Some(framing) => framing::events(framing, &plain).take(FIRST_EVENTS).find_map(|event| {
+            Some(event.json_data()?.pointer("/response/id")?.as_str()?.to_owned())
+        }),
     }
 }

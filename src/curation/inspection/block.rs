@@ -22,7 +22,7 @@ pub(super) enum BlockKind {
 }
 
 impl BlockKind {
-    fn word(self) -> &'static str {
+    fn as_str(self) -> &'static str {
         match self {
             Self::Text => "text",
             Self::ToolCall => "tool_call",
@@ -48,36 +48,36 @@ impl MessageBlock {
         Self { kind, text: text.into(), name: None }
     }
 
-    fn named(kind: BlockKind, text: String, name: Option<&str>) -> Self {
+    fn with_name(kind: BlockKind, text: String, name: Option<&str>) -> Self {
         Self { kind, text, name: name.map(str::to_owned) }
     }
 
     /// Returns a tool call. Its arguments are a value, or a text that may contain one.
-    pub(super) fn call(name: Option<&str>, arguments: Option<&Value>) -> Self {
+    pub(super) fn tool_call(name: Option<&str>, arguments: Option<&Value>) -> Self {
         let text = match arguments {
             None | Some(Value::Null) => String::new(),
             Some(Value::String(raw)) => match serde_json::from_str::<Value>(raw) {
-                Ok(value) => text::json(&value),
+                Ok(value) => text::lay_out_json(&value),
                 Err(_) => raw.clone(),
             },
-            Some(value) => text::json(value),
+            Some(value) => text::lay_out_json(value),
         };
-        Self::named(BlockKind::ToolCall, text, name)
+        Self::with_name(BlockKind::ToolCall, text, name)
     }
 
     pub(super) fn to_json(&self, budget: &mut usize) -> Value {
-        let text = text::bounded(&self.text, *budget);
+        let text = text::cut_to_length(&self.text, *budget);
         *budget = budget.saturating_sub(text.len() + text::AROUND);
-        let name = self.name.as_deref().map(|name| text::bounded(name, NAME));
-        json!({ "kind": self.kind.word(), "text": text, "name": name })
+        let name = self.name.as_deref().map(|name| text::cut_to_length(name, NAME));
+        json!({ "kind": self.kind.as_str(), "text": text, "name": name })
     }
 }
 
 /// Returns the parts of a message's content: a text, a block, or a list of these.
-pub(super) fn parts(content: &Value) -> Vec<MessageBlock> {
+pub(super) fn content_blocks(content: &Value) -> Vec<MessageBlock> {
     match content {
         Value::Null => Vec::new(),
-        Value::Array(blocks) => blocks.iter().flat_map(parts).collect(),
+        Value::Array(blocks) => blocks.iter().flat_map(content_blocks).collect(),
         Value::String(text) if text.is_empty() => Vec::new(),
         Value::String(text) => vec![MessageBlock::new(BlockKind::Text, text.as_str())],
         block => of_block(block),
@@ -85,47 +85,50 @@ pub(super) fn parts(content: &Value) -> Vec<MessageBlock> {
 }
 
 /// Returns a member that is a text.
-pub(super) fn word<'a>(value: &'a Value, name: &str) -> Option<&'a str> {
+pub(super) fn text_member<'a>(value: &'a Value, name: &str) -> Option<&'a str> {
     value.get(name)?.as_str()
 }
 
 /// Returns the first of these members that exists.
-fn first<'a>(value: &'a Value, names: &[&str]) -> Option<&'a Value> {
+fn first_member<'a>(value: &'a Value, names: &[&str]) -> Option<&'a Value> {
     names.iter().find_map(|name| value.get(*name))
 }
 
 fn of_block(block: &Value) -> Vec<MessageBlock> {
-    let name = word(block, "name");
-    let part = match word(block, "type").unwrap_or_default() {
+    let name = text_member(block, "name");
+    let part = match text_member(block, "type").unwrap_or_default() {
         "text" | "input_text" | "output_text" | "summary_text" | "refusal" => {
-            let said = first(block, &["text", "refusal"]).and_then(Value::as_str);
+            let said = first_member(block, &["text", "refusal"]).and_then(Value::as_str);
             MessageBlock::new(BlockKind::Text, said.unwrap_or_default())
         }
-        "thinking" => {
-            MessageBlock::new(BlockKind::Reasoning, flat(first(block, &["thinking", "text"])))
-        }
+        "thinking" => MessageBlock::new(
+            BlockKind::Reasoning,
+            flatten_text(first_member(block, &["thinking", "text"])),
+        ),
         "redacted_thinking" => MessageBlock::new(BlockKind::Reasoning, "(encrypted)"),
-        "reasoning" | "reasoning_text" => return vec![reasoning(block)],
+        "reasoning" | "reasoning_text" => return vec![read_reasoning(block)],
         "tool_use" | "server_tool_use" | "mcp_tool_use" | "function_call" | "custom_tool_call"
-        | "mcp_call" => MessageBlock::call(name, first(block, &["input", "arguments"])),
+        | "mcp_call" => MessageBlock::tool_call(name, first_member(block, &["input", "arguments"])),
         "function" => return vec![of_call(block)],
         kind if kind.ends_with("tool_result") || kind.ends_with("_call_output") => {
-            let said = flat(first(block, &["content", "output"]));
-            let of = first(block, &["tool_use_id", "call_id"]).and_then(Value::as_str);
-            MessageBlock::named(BlockKind::ToolResult, said, of)
+            let said = flatten_text(first_member(block, &["content", "output"]));
+            let of = first_member(block, &["tool_use_id", "call_id"]).and_then(Value::as_str);
+            MessageBlock::with_name(BlockKind::ToolResult, said, of)
         }
-        "image" | "image_url" | "input_image" => MessageBlock::new(BlockKind::Image, image(block)),
-        "message" => return parts(block.get("content").unwrap_or(&Value::Null)),
-        "" => return untyped(block),
-        _ => MessageBlock::new(BlockKind::Other, described(block)),
+        "image" | "image_url" | "input_image" => {
+            MessageBlock::new(BlockKind::Image, describe_image(block))
+        }
+        "message" => return content_blocks(block.get("content").unwrap_or(&Value::Null)),
+        "" => return read_untyped(block),
+        _ => MessageBlock::new(BlockKind::Other, describe_unknown(block)),
     };
     vec![part]
 }
 
 /// Reads a block without a type, as in Gemini and in Bedrock's Converse.
-fn untyped(block: &Value) -> Vec<MessageBlock> {
-    let inside = |names: &[&str]| first(block, names);
-    if let Some(text) = word(block, "text") {
+fn read_untyped(block: &Value) -> Vec<MessageBlock> {
+    let inside = |names: &[&str]| first_member(block, names);
+    if let Some(text) = text_member(block, "text") {
         let thought = block.get("thought") == Some(&Value::Bool(true));
         return vec![MessageBlock::new(
             if thought { BlockKind::Reasoning } else { BlockKind::Text },
@@ -133,30 +136,30 @@ fn untyped(block: &Value) -> Vec<MessageBlock> {
         )];
     }
     let part = if let Some(call) = inside(&["functionCall", "function_call", "toolUse"]) {
-        MessageBlock::call(word(call, "name"), first(call, &["args", "input"]))
+        MessageBlock::tool_call(text_member(call, "name"), first_member(call, &["args", "input"]))
     } else if let Some(result) = inside(&["functionResponse", "function_response", "toolResult"]) {
-        let said = flat(first(result, &["response", "content"]));
-        let of = first(result, &["name", "toolUseId"]).and_then(Value::as_str);
-        MessageBlock::named(BlockKind::ToolResult, said, of)
+        let said = flatten_text(first_member(result, &["response", "content"]));
+        let of = first_member(result, &["name", "toolUseId"]).and_then(Value::as_str);
+        MessageBlock::with_name(BlockKind::ToolResult, said, of)
     } else if let Some(reasoning) = block.get("reasoningContent") {
         let said = reasoning.pointer("/reasoningText/text").and_then(Value::as_str);
         MessageBlock::new(BlockKind::Reasoning, said.unwrap_or("(encrypted)"))
     } else if inside(&["inlineData", "inline_data", "image"]).is_some() {
-        MessageBlock::new(BlockKind::Image, image(block))
+        MessageBlock::new(BlockKind::Image, describe_image(block))
     } else if let Some(inner) = inside(&["parts", "content"]) {
-        return parts(inner);
+        return content_blocks(inner);
     } else {
-        MessageBlock::new(BlockKind::Other, described(block))
+        MessageBlock::new(BlockKind::Other, describe_unknown(block))
     };
     vec![part]
 }
 
 /// Reads a reasoning item: its summary, or the text itself.
-fn reasoning(block: &Value) -> MessageBlock {
+fn read_reasoning(block: &Value) -> MessageBlock {
     let said: Vec<String> = ["summary", "content", "text"]
         .iter()
         .filter_map(|name| block.get(*name))
-        .map(|value| flat(Some(value)))
+        .map(|value| flatten_text(Some(value)))
         .filter(|text| !text.is_empty())
         .collect();
     let said = if said.is_empty() { "(not recorded)".to_owned() } else { said.join("\n\n") };
@@ -165,15 +168,15 @@ fn reasoning(block: &Value) -> MessageBlock {
 
 /// Reads a tool call as in messages of OpenAI and Ollama.
 pub(super) fn of_call(call: &Value) -> MessageBlock {
-    let function = first(call, &["function", "custom"]).unwrap_or(call);
-    MessageBlock::call(
-        word(function, "name"),
-        first(function, &["arguments", "input", "parameters"]),
+    let function = first_member(call, &["function", "custom"]).unwrap_or(call);
+    MessageBlock::tool_call(
+        text_member(function, "name"),
+        first_member(function, &["arguments", "input", "parameters"]),
     )
 }
 
 /// Returns the text of a content: its texts joined by line feeds, or its JSON.
-fn flat(content: Option<&Value>) -> String {
+fn flatten_text(content: Option<&Value>) -> String {
     match content {
         None | Some(Value::Null) => String::new(),
         Some(Value::String(text)) => text.clone(),
@@ -181,33 +184,35 @@ fn flat(content: Option<&Value>) -> String {
             let texts: Vec<Cow<'_, str>> = blocks.iter().map(text_of).collect();
             texts.join("\n")
         }
-        Some(value) => text::json(value),
+        Some(value) => text::lay_out_json(value),
     }
 }
 
 fn text_of(block: &Value) -> Cow<'_, str> {
-    match block.as_str().or_else(|| word(block, "text")) {
+    match block.as_str().or_else(|| text_member(block, "text")) {
         Some(text) => Cow::Borrowed(text),
-        None if is_image(block) => Cow::Owned(image(block)),
-        None => Cow::Owned(text::json(block.get("json").unwrap_or(block))),
+        None if is_image(block) => Cow::Owned(describe_image(block)),
+        None => Cow::Owned(text::lay_out_json(block.get("json").unwrap_or(block))),
     }
 }
 
 fn is_image(block: &Value) -> bool {
-    word(block, "type").is_some_and(|kind| kind.contains("image")) || block.get("image").is_some()
+    text_member(block, "type").is_some_and(|kind| kind.contains("image"))
+        || block.get("image").is_some()
 }
 
 /// Describes an image without its data.
-fn image(block: &Value) -> String {
-    let source = first(block, &["source", "image_url", "inlineData", "inline_data", "image"]);
+fn describe_image(block: &Value) -> String {
+    let source =
+        first_member(block, &["source", "image_url", "inlineData", "inline_data", "image"]);
     let source = source.unwrap_or(block);
-    let at = |names: &[&str]| first(source, names).and_then(Value::as_str);
+    let at = |names: &[&str]| first_member(source, names).and_then(Value::as_str);
     let media = at(&["media_type", "mimeType", "mime_type", "format"]).unwrap_or("image");
     match source.as_str().or_else(|| at(&["url"])) {
-        Some(url) if !url.starts_with("data:") => text::bounded(url, 500),
+        Some(url) if !url.starts_with("data:") => text::cut_to_length(url, 500),
         Some(data) => {
             let media = data["data:".len()..].split([';', ',']).next().unwrap_or_default();
-            format!("{}, {} characters of base64", text::bounded(media, 100), data.len())
+            format!("{}, {} characters of base64", text::cut_to_length(media, 100), data.len())
         }
         None => match at(&["data"]).or_else(|| source.pointer("/source/bytes")?.as_str()) {
             Some(data) => format!("{media}, {} characters of base64", data.len()),
@@ -217,6 +222,6 @@ fn image(block: &Value) -> String {
 }
 
 /// Describes an unknown block. Long texts are cut.
-fn described(block: &Value) -> String {
-    text::bounded(&text::json(block), 4000)
+fn describe_unknown(block: &Value) -> String {
+    text::cut_to_length(&text::lay_out_json(block), 4000)
 }

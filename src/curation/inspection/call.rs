@@ -40,7 +40,7 @@ impl InspectedCall<'_> {
     /// Returns the call as JSON. Every member is always present.
     pub fn to_json(&self) -> Value {
         let request = self.request.or_else(|| self.entry?.request.as_ref());
-        let call = request.map(RecordedRequest::recognise);
+        let call = request.map(RecordedRequest::recognise_call);
         let answer = self.entry.and_then(|entry| answer::to_json(entry, call.as_ref()));
         let carried = self.earlier.zip(request).and_then(|(earlier, request)| {
             let (before, now) = (&earlier.request.body, &request.body);
@@ -49,7 +49,10 @@ impl InspectedCall<'_> {
         let parts = carried.as_ref().map(|(_, parts)| parts);
         let fault = self.line.get("fault").filter(|fault| !fault.is_null());
         let fault = fault.or_else(|| self.entry?.fault.as_ref());
-        let why = self.why.clone().or_else(|| self.why(request.is_some(), answer.is_some()));
+        let why = self
+            .why
+            .clone()
+            .or_else(|| self.missing_part_reason(request.is_some(), answer.is_some()));
         json!({
             "v": 1,
             "seq": self.seq,
@@ -57,7 +60,7 @@ impl InspectedCall<'_> {
             "request": request.map(|request| request::to_json(request, parts)),
             "answer": answer,
             "exchanged": self.entry.and_then(sent::to_json),
-            "mismatch": self.line.get("mismatch").and_then(mismatch),
+            "mismatch": self.line.get("mismatch").and_then(mismatch_summary),
             "nearest_request": self.nearest.map(|nearest| request::to_json(nearest, None)),
             "fault": fault,
             "why_no_bodies": why,
@@ -70,7 +73,7 @@ impl InspectedCall<'_> {
     }
 
     /// Returns why a part of a take is missing.
-    fn why(&self, has_request: bool, has_answer: bool) -> Option<String> {
+    fn missing_part_reason(&self, has_request: bool, has_answer: bool) -> Option<String> {
         let entry = self.entry?;
         let why = match (has_request, has_answer) {
             (true, true) => return None,
@@ -83,7 +86,7 @@ impl InspectedCall<'_> {
 }
 
 /// Returns a mismatch with its most important parts at the top level.
-fn mismatch(told: &Value) -> Option<Value> {
+fn mismatch_summary(told: &Value) -> Option<Value> {
     let nearest = told.get("nearest").filter(|nearest| nearest.is_object());
     let of = |name: &str| nearest.and_then(|nearest| nearest.get(name));
     told.is_object().then(|| {

@@ -1,6 +1,6 @@
 //! The words in each chunk of a stream, without the events around them.
 
-use loomrec_provider::{Framing, Operation, framing, read};
+use loomrec_provider::{Framing, Operation, framing, read_answer};
 
 /// The most bytes of a stream whose chunks are read.
 const READ: usize = 4 << 20;
@@ -9,7 +9,7 @@ const START: usize = 8 << 10;
 
 /// Returns for each piece of a stream the words in the events that end in it; `None` for a piece
 /// without words.
-pub(super) fn words<'p>(
+pub(super) fn words_of_pieces<'p>(
     pieces: impl Iterator<Item = &'p [u8]> + Clone,
     framing: Framing,
     operation: Operation,
@@ -39,7 +39,7 @@ pub(super) fn words<'p>(
         let events = bytes.get(from..to).filter(|events| !events.is_empty());
         words.push(events.and_then(|events| {
             let events = [beginning.unwrap_or_default(), events].concat();
-            let said = read(operation, Some(framing), &events)?.content;
+            let said = read_answer(operation, Some(framing), &events)?.content;
             (!said.is_empty()).then_some(said)
         }));
         from = from.max(to);
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     fn words_of(operation: Operation, pieces: &[&[u8]]) -> Vec<Option<String>> {
-        words(pieces.iter().copied(), Framing::Sse, operation)
+        words_of_pieces(pieces.iter().copied(), Framing::Sse, operation)
     }
 
     #[test]

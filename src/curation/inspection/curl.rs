@@ -49,7 +49,7 @@ pub fn curl_command(
         let bytes = body.len();
         return Err(format!("its body is too large for a command: {bytes} bytes of {LARGEST}"));
     }
-    let target = CurlTarget::of(entry, request, upstream)?;
+    let target = CurlTarget::from_request(entry, request, upstream)?;
     let mut command = String::new();
     let (before, data) = data_of(body);
     // `curl` would replace brackets and dots in the address.
@@ -58,11 +58,11 @@ pub fn curl_command(
         ("POST", false) | ("GET", true) => {}
         ("HEAD", true) => command.push_str(" --head"),
         (method, _) if is_token(method) => {
-            let _ = write!(command, " -X {}", quoted(method));
+            let _ = write!(command, " -X {}", quote_for_shell(method));
         }
         _ => return Err("its method is not valid".to_owned()),
     }
-    for header in target.key.into_iter().chain(headers(request)) {
+    for header in target.key.into_iter().chain(quoted_headers(request)) {
         let _ = write!(command, " \\\n  -H {header}");
     }
     let has_type =
@@ -83,7 +83,7 @@ struct CurlTarget {
 }
 
 impl CurlTarget {
-    fn of(
+    fn from_request(
         entry: Option<&Entry>,
         request: &RecordedRequest,
         upstream: Option<&str>,
@@ -101,11 +101,11 @@ impl CurlTarget {
             return Err("its address is not valid".to_owned());
         }
         let address = match base {
-            Some(base) => quoted(&format!("{base}{path}")),
+            Some(base) => quote_for_shell(&format!("{base}{path}")),
             None => {
                 let variable = key_variable(upstream.unwrap_or_default());
                 let variable = variable.trim_end_matches("_API_KEY");
-                format!("\"${{{variable}_BASE_URL}}\"{}", quoted(&path))
+                format!("\"${{{variable}_BASE_URL}}\"{}", quote_for_shell(&path))
             }
         };
         Ok(Self { address, key: key_header(request, upstream, origin.is_none()) })
@@ -122,8 +122,8 @@ fn key_header(
     let RecordedRequest { method, path, other_headers, .. } = request;
     let name = upstream.unwrap_or_default();
     let known = directory::upstream_of_call(upstream, Some((method.as_str(), path.as_str())));
-    let known = known.and_then(|known| directory::credential(known.name, path));
-    let is_named = directory::credential(name, path).is_some();
+    let known = known.and_then(|known| directory::credential_for(known.name, path));
+    let is_named = directory::credential_for(name, path).is_some();
     let carrier = match known {
         Some(known) if is_named && !known.needed => return None,
         Some(known) if is_named || is_sent(other_headers, known.usual_carrier()) => {
@@ -146,7 +146,7 @@ fn key_header(
 /// Returns the variable that holds the key of an upstream without a known name.
 fn key_variable(upstream: &str) -> String {
     match upstream.starts_with(|first: char| first.is_ascii_alphabetic()) {
-        true => credential::variable(upstream),
+        true => credential::variable_name(upstream),
         false => UNKNOWN_KEY.to_owned(),
     }
 }
@@ -161,7 +161,7 @@ fn is_sent(names: &HeaderNames, carrier: KeyCarrier) -> bool {
 }
 
 /// Returns the other headers, quoted.
-fn headers(request: &RecordedRequest) -> impl Iterator<Item = String> {
+fn quoted_headers(request: &RecordedRequest) -> impl Iterator<Item = String> {
     let kept = request.headers.iter().filter(|(name, value)| {
         let is_own = OWN.iter().any(|own| name.eq_ignore_ascii_case(own));
         is_token(name)
@@ -170,8 +170,8 @@ fn headers(request: &RecordedRequest) -> impl Iterator<Item = String> {
             && !value.chars().any(char::is_control)
     });
     kept.map(|(name, value)| match value.is_empty() {
-        true => quoted(&format!("{name};")),
-        false => quoted(&format!("{name}: {value}")),
+        true => quote_for_shell(&format!("{name};")),
+        false => quote_for_shell(&format!("{name}: {value}")),
     })
 }
 
@@ -183,9 +183,9 @@ fn data_of(body: &[u8]) -> (String, String) {
     match std::str::from_utf8(body).ok().filter(is_pasted) {
         Some("") => (String::new(), String::new()),
         Some(text) if text.len() <= ARGUMENT => {
-            (String::new(), format!(" \\\n  --data-raw {}", quoted(text)))
+            (String::new(), format!(" \\\n  --data-raw {}", quote_for_shell(text)))
         }
-        Some(text) => (format!("printf %s {} | ", quoted(text)), read.to_owned()),
+        Some(text) => (format!("printf %s {} | ", quote_for_shell(text)), read.to_owned()),
         None => {
             let encoded = STANDARD.encode(body);
             (format!("printf %s '{encoded}' | base64 -d | "), read.to_owned())
@@ -194,7 +194,7 @@ fn data_of(body: &[u8]) -> (String, String) {
 }
 
 /// Returns a text as one word of a shell.
-fn quoted(text: &str) -> String {
+fn quote_for_shell(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 

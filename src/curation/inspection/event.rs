@@ -10,7 +10,7 @@ use loomrec_recording::Chunk;
 
 /// Returns for each chunk the messages that end in it: their type from the headers, and their
 /// payload. A model's own JSON is decoded from its base64.
-pub fn texts(chunks: &[Chunk]) -> Vec<String> {
+pub fn chunk_texts(chunks: &[Chunk]) -> Vec<String> {
     let bytes: Vec<u8> = chunks.iter().flat_map(|chunk| chunk.data.iter().copied()).collect();
     let mut texts = vec![String::new(); chunks.len()];
     let mut ends = chunks.iter().scan(0, |end, chunk| {
@@ -27,7 +27,7 @@ pub fn texts(chunks: &[Chunk]) -> Vec<String> {
         if let Some(text) = texts.get_mut(at) {
             let between = if text.is_empty() { "" } else { " " };
             text.push_str(between);
-            text.push_str(&said(&event));
+            text.push_str(&event_text(&event));
         }
     }
     for (text, chunk) in texts.iter_mut().zip(chunks) {
@@ -39,7 +39,7 @@ pub fn texts(chunks: &[Chunk]) -> Vec<String> {
 }
 
 /// Returns one message as text.
-fn said(event: &StreamEvent<'_>) -> String {
+fn event_text(event: &StreamEvent<'_>) -> String {
     let kind = match (event.name, event.failed) {
         (Some(name), true) => format!("exception {name}"),
         (Some(name), false) => name.to_owned(),
@@ -47,13 +47,13 @@ fn said(event: &StreamEvent<'_>) -> String {
         (None, false) if !event.finished => return "(a message that is cut)".to_owned(),
         (None, false) => "(a message without a type)".to_owned(),
     };
-    let inner = event.json().as_ref().and_then(inner);
+    let inner = event.json_data().as_ref().and_then(inner_event);
     let data = inner.as_deref().or(event.data.as_deref()).unwrap_or_default();
     format!("{kind} {}", String::from_utf8_lossy(data)).trim_end().to_owned()
 }
 
 /// Returns a model's own event from the base64 in a Bedrock chunk.
-pub fn inner(chunk: &Value) -> Option<Vec<u8>> {
+pub fn inner_event(chunk: &Value) -> Option<Vec<u8>> {
     STANDARD.decode(chunk.get("bytes")?.as_str()?).ok()
 }
 
@@ -66,12 +66,12 @@ mod tests {
 
     fn frame(name: &'static str, data: Value) -> Vec<u8> {
         let frame = EventFrame { name: Some(name), data: Some(data), exception: false };
-        Framing::EventStream.write(&[frame]).concat()
+        Framing::EventStream.write_events(&[frame]).concat()
     }
 
     fn told(chunks: &[&[u8]]) -> Vec<String> {
         let chunk = |data: &&[u8]| Chunk { at_ms: 0.0, data: data.to_vec().into() };
-        texts(&chunks.iter().map(chunk).collect::<Vec<_>>())
+        chunk_texts(&chunks.iter().map(chunk).collect::<Vec<_>>())
     }
 
     #[test]
@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn what_is_no_event_is_told_as_what_it_is() {
         let exception = EventFrame::exception("throttlingException", json!({ "message": "no" }));
-        let exception = Framing::EventStream.write(&[exception]).concat();
+        let exception = Framing::EventStream.write_events(&[exception]).concat();
         assert_eq!(told(&[&exception]), [r#"exception throttlingException {"message":"no"}"#]);
         let mut changed = frame("a", json!({}));
         changed[20] ^= 1;

@@ -4,9 +4,9 @@ use std::sync::LazyLock;
 
 use serde_json::{Value, json};
 
-use super::answer::media;
-use super::question::question;
-use super::stream::rounded;
+use super::answer::media_type;
+use super::question::last_question;
+use super::stream::round_millis;
 use loomrec_provider::{Framing, Operation, RecognisedCall, RpcMethod};
 use loomrec_recording::{Entry, EntryName, PriceSource, RecordedResponse, ResponseEnd};
 
@@ -14,21 +14,22 @@ use loomrec_recording::{Entry, EntryName, PriceSource, RecordedResponse, Respons
 pub const QUESTION: usize = 200;
 
 /// The prices of takes without a recorded cost.
-static PRICES: LazyLock<PriceSource> = LazyLock::new(PriceSource::builtin);
+static PRICES: LazyLock<PriceSource> = LazyLock::new(PriceSource::built_in);
 
 /// Returns the line of a take. Beside the fields of a journal line, it has `asks`: the beginning of
 /// what the call asks, which a journal does not hold. Fields that a recording does not hold are null.
-pub fn of(seq: Option<u64>, name: &EntryName, take: usize, entry: &Entry) -> Value {
+pub fn from_take(seq: Option<u64>, name: &EntryName, take: usize, entry: &Entry) -> Value {
     let request = entry.request.as_ref();
-    let call = request.map(|request| request.recognise());
+    let call = request.map(|request| request.recognise_call());
     let response = entry.response.as_ref();
     let hash = match name {
         EntryName::Hash(hash) => Some(hash),
         EntryName::Step(_) => entry.request_hash.as_ref(),
     };
     let chunks = response.map(|response| response.payload.chunks());
-    let at = |chunk: Option<&loomrec_recording::Chunk>| chunk.map(|chunk| rounded(chunk.at_ms));
-    let judged = response.map(|_| entry.judge());
+    let at =
+        |chunk: Option<&loomrec_recording::Chunk>| chunk.map(|chunk| round_millis(chunk.at_ms));
+    let judged = response.map(|_| entry.judge_answer());
     let asked = call.as_ref().and_then(|call| call.model.as_deref());
     json!({
         "v": 1,
@@ -42,7 +43,7 @@ pub fn of(seq: Option<u64>, name: &EntryName, take: usize, entry: &Entry) -> Val
         "path": request.map(|request| request.path.as_str()),
         "upstream": entry.upstream,
         "provider": entry.provider,
-        "operation": call.as_ref().and_then(|call| call.operation.known()),
+        "operation": call.as_ref().and_then(|call| call.operation.known_name()),
         "rpc": call.as_ref().and_then(|call| call.rpc.as_ref().map(RpcMethod::to_string)),
         "model": asked.or(entry.model.as_deref()),
         "streamed": response.map(|response| is_streamed(call.as_ref(), response)),
@@ -55,17 +56,17 @@ pub fn of(seq: Option<u64>, name: &EntryName, take: usize, entry: &Entry) -> Val
         "take": take,
         "head_ms": null,
         "first_byte_ms": at(chunks.and_then(<[_]>::first)),
-        "total_ms": entry.latency_ms.map(rounded).or_else(|| at(chunks?.last())),
+        "total_ms": entry.latency_ms.map(round_millis).or_else(|| at(chunks?.last())),
         "waited_ms": null,
         "bytes": response.map(|response| response.payload.len()),
         "chunks": chunks.map(<[_]>::len),
         "end": response.map(|response| match entry.client_left {
             Some(_) => "client_left",
-            None => end(response.end),
+            None => end_word(response.end),
         }),
         "input_tokens": entry.usage.map(|usage| usage.prompt_tokens),
         "output_tokens": entry.usage.map(|usage| usage.completion_tokens),
-        "cost_usd": PRICES.cost(entry, entry.model.as_deref().or(asked)),
+        "cost_usd": PRICES.call_cost(entry, entry.model.as_deref().or(asked)),
         "answered_by": entry.model,
         "kept": true,
         "answer": judged.as_ref().map(|judged| judged.outcome.as_str()),
@@ -73,7 +74,7 @@ pub fn of(seq: Option<u64>, name: &EntryName, take: usize, entry: &Entry) -> Val
         "attempt": null,
         "fault": entry.fault,
         "mismatch": null,
-        "asks": request.and_then(|request| question(request, QUESTION)),
+        "asks": request.and_then(|request| last_question(request, QUESTION)),
         "more": null,
     })
 }
@@ -81,12 +82,13 @@ pub fn of(seq: Option<u64>, name: &EntryName, take: usize, entry: &Entry) -> Val
 fn is_streamed(call: Option<&RecognisedCall>, response: &RecordedResponse) -> bool {
     let operation = call.map_or(Operation::OTHER, |call| call.operation);
     let is_asked = call.is_some_and(|call| call.streamed);
-    let framing = || Framing::answered(operation, &media(response), &response.payload.bytes());
+    let framing =
+        || Framing::from_answer(operation, &media_type(response), &response.payload.joined_bytes());
     is_asked || framing() == Some(Framing::Sse)
 }
 
 /// Returns the journal's word for an end.
-fn end(end: ResponseEnd) -> &'static str {
+fn end_word(end: ResponseEnd) -> &'static str {
     match end {
         ResponseEnd::Complete => "complete",
         ResponseEnd::UpstreamAbort(_) => "aborted",

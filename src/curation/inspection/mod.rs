@@ -26,5 +26,5 @@ mod text;
 pub use call::{EarlierCall, InspectedCall};
 pub use curl::curl_command;
 pub use new_parts::CarriedWords;
-pub use question::{MOST as LONGEST_QUESTION, question};
+pub use question::{MOST as LONGEST_QUESTION, last_question};
 pub use search::SearchedWords;

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::pretty::{BodyLayout, end, line};
+use super::pretty::{BodyLayout, begin_line, close_bracket};
 use crate::history::{CarriedParts, LISTS};
 
 /// A member on one line of at most this many bytes is shown, even if it is as before.
@@ -33,24 +33,30 @@ impl BodyLayout {
         let Value::Object(members) = serde_json::from_slice(bytes).ok()? else { return None };
         let mut out = "{".to_owned();
         for (at, (name, value)) in members.iter().enumerate() {
-            line(&mut out, at == 0, 1);
+            begin_line(&mut out, at == 0, 1);
             out.push_str(&(self.clean)(&Value::from(name.as_str()).to_string()));
             out.push_str(": ");
-            match (carried.elements(name), value) {
+            match (carried.carried_elements(name), value) {
                 (Some(elements), Value::Array(items)) if elements.contains(&true) => {
                     self.new_elements(&mut out, name, items, elements, words);
                 }
-                _ => self.member(&mut out, value, carried.has_member(name), words),
+                _ => self.write_member(&mut out, value, carried.has_member(name), words),
             }
         }
-        end(&mut out, 0, '}');
+        close_bracket(&mut out, 0, '}');
         Some(out)
     }
 
     /// Adds a member: a note if it is carried and longer than a short line.
-    fn member(&self, out: &mut String, value: &Value, is_carried: bool, words: CarriedWords<'_>) {
+    fn write_member(
+        &self,
+        out: &mut String,
+        value: &Value,
+        is_carried: bool,
+        words: CarriedWords<'_>,
+    ) {
         let mut text = String::new();
-        self.write(&mut text, value, 1);
+        self.write_value(&mut text, value, 1);
         if is_carried && (text.contains('\n') || text.len() > SHORT) {
             text = format!("… as in {}", words.earlier);
         }
@@ -73,23 +79,23 @@ impl BodyLayout {
             let from = at;
             at += run.len();
             if run.first() == Some(&true) {
-                line(out, true, 2);
-                out.push_str(&note(name, run.len(), words));
+                begin_line(out, true, 2);
+                out.push_str(&carried_note(name, run.len(), words));
                 follows_note = true;
                 continue;
             }
             for item in items.get(from..at).unwrap_or_default() {
-                line(out, follows_note, 2);
-                self.write(out, item, 2);
+                begin_line(out, follows_note, 2);
+                self.write_value(out, item, 2);
                 follows_note = false;
             }
         }
-        end(out, 1, ']');
+        close_bracket(out, 1, ']');
     }
 }
 
 /// Returns the note for elements of a list that are as before.
-fn note(name: &str, count: usize, words: CarriedWords<'_>) -> String {
+fn carried_note(name: &str, count: usize, words: CarriedWords<'_>) -> String {
     let is_history = LISTS.contains(&name);
     let noun = match (name, is_history) {
         ("input", _) => "item",

@@ -12,7 +12,7 @@ pub const MOST: usize = 4000;
 
 /// Returns the beginning of the last user message or tool result in a request, on one line: at most
 /// `most` characters of it, and never more than [`MOST`]. Returns `None` if the request has no text.
-pub fn question(request: &RecordedRequest, most: usize) -> Option<String> {
+pub fn last_question(request: &RecordedRequest, most: usize) -> Option<String> {
     if request.body.is_empty() || request.body.len() > READ {
         return None;
     }
@@ -21,16 +21,17 @@ pub fn question(request: &RecordedRequest, most: usize) -> Option<String> {
         // The text after the gap that is to be filled: the question is the text before it.
         members.remove("suffix");
     }
-    let messages = talk::asked(&body)?;
+    let messages = talk::request_messages(&body)?;
     let asks = |message: &&ChatMessage| {
         ["user", "tool", "function"].iter().any(|role| message.role.eq_ignore_ascii_case(role))
     };
-    let last = messages.iter().rev().filter(asks).find_map(|message| text(message, most));
-    last.or_else(|| messages.iter().rev().find_map(|message| text(message, most)))
+    let last =
+        messages.iter().rev().filter(asks).find_map(|message| message_beginning(message, most));
+    last.or_else(|| messages.iter().rev().find_map(|message| message_beginning(message, most)))
 }
 
 /// Returns the beginning of what a message says; `None` if it says nothing.
-fn text(message: &ChatMessage, most: usize) -> Option<String> {
+fn message_beginning(message: &ChatMessage, most: usize) -> Option<String> {
     let mut text = String::new();
     let mut room = most.min(MOST);
     for part in &message.parts {
@@ -79,7 +80,7 @@ mod tests {
             packed: None,
             body: body.to_vec().into(),
         };
-        question(&request, most)
+        last_question(&request, most)
     }
 
     #[test]

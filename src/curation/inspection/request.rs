@@ -17,7 +17,7 @@ pub(super) fn to_json(request: &RecordedRequest, carried: Option<&CarriedParts>)
         length if length > READ => None,
         _ => serde_json::from_slice(&request.body).ok(),
     };
-    let BodyText { text, cut } = BodyText::of(&request.body);
+    let BodyText { text, cut } = BodyText::from_bytes(&request.body);
     let messages = body.as_ref().map(talk::asked_in_places);
     let messages = messages.and_then(|asked| talk::asked_to_json(&asked, carried));
     let query = if request.query.is_empty() { "" } else { "?" };
@@ -29,6 +29,6 @@ pub(super) fn to_json(request: &RecordedRequest, carried: Option<&CarriedParts>)
         "cut": cut,
         "bytes": request.body.len(),
         "messages": messages,
-        "settings": body.as_ref().and_then(Value::as_object).map_or_else(|| json!([]), setting::of),
+        "settings": body.as_ref().and_then(Value::as_object).map_or_else(|| json!([]), setting::from_body),
     })
 }

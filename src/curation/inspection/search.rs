@@ -26,7 +26,7 @@ impl SearchedWords {
     ///
     /// # Errors
     /// A query without words, or a longer one than is searched, as a message for people.
-    pub fn of(query: &str) -> Result<Self, String> {
+    pub fn from_query(query: &str) -> Result<Self, String> {
         let words = query.split_whitespace().map(str::to_lowercase);
         let words: Vec<String> = words.take(WORDS + 1).collect();
         if words.is_empty() || words.len() > WORDS || query.len() > LONGEST {
@@ -74,7 +74,7 @@ impl WordsLeft<'_> {
         }
     }
 
-    fn take(&mut self, text: &str) -> ControlFlow<()> {
+    fn remove_found(&mut self, text: &str) -> ControlFlow<()> {
         if text.len() < ENCODED || !is_encoded(text) {
             let lower = text.to_lowercase();
             self.0.retain(|word| !lower.contains(word));
@@ -86,12 +86,12 @@ impl WordsLeft<'_> {
     fn take_value(&mut self, value: &Value, depth: usize) -> ControlFlow<()> {
         match value {
             Value::Null | Value::Bool(_) => ControlFlow::Continue(()),
-            Value::Number(number) => self.take(&number.to_string()),
+            Value::Number(number) => self.remove_found(&number.to_string()),
             Value::String(text) => {
                 let is_json = depth < NESTED && text.starts_with(['{', '[']);
                 match is_json.then(|| serde_json::from_str::<Value>(text)) {
                     Some(Ok(inner)) => self.take_value(&inner, depth + 1),
-                    _ => self.take(text),
+                    _ => self.remove_found(text),
                 }
             }
             Value::Array(list) => {
@@ -100,7 +100,7 @@ impl WordsLeft<'_> {
                 items.try_for_each(|item| self.take_value(item, depth))
             }
             Value::Object(members) => members.iter().try_for_each(|(name, value)| {
-                self.take(name)?;
+                self.remove_found(name)?;
                 self.take_value(value, depth)
             }),
         }
@@ -110,30 +110,30 @@ impl WordsLeft<'_> {
         let bytes = &bytes[..bytes.len().min(READ)];
         match serde_json::from_slice::<Value>(bytes) {
             Ok(value) => self.take_value(&value, 0),
-            Err(_) => self.take(&String::from_utf8_lossy(bytes)),
+            Err(_) => self.remove_found(&String::from_utf8_lossy(bytes)),
         }
     }
 
     fn take_headers(&mut self, headers: &[(String, String)]) -> ControlFlow<()> {
         headers.iter().try_for_each(|(name, value)| {
-            self.take(name)?;
-            self.take(value)
+            self.remove_found(name)?;
+            self.remove_found(value)
         })
     }
 
     /// Takes what the entry says of its answer.
     fn take_summary(&mut self, entry: &Entry) -> ControlFlow<()> {
         let texts = [&entry.content, &entry.model, &entry.finish_reason];
-        texts.into_iter().flatten().try_for_each(|text| self.take(text))?;
+        texts.into_iter().flatten().try_for_each(|text| self.remove_found(text))?;
         entry.tool_calls.iter().try_for_each(|call| {
-            self.take(&call.name)?;
+            self.remove_found(&call.name)?;
             self.take_value(&call.arguments, 0)
         })
     }
 
     fn take_request(&mut self, request: &RecordedRequest) -> ControlFlow<()> {
-        self.take(&request.path)?;
-        self.take(&request.query)?;
+        self.remove_found(&request.path)?;
+        self.remove_found(&request.query)?;
         self.take_headers(&request.headers)?;
         self.take_body(&request.body)
     }
@@ -150,19 +150,19 @@ impl WordsLeft<'_> {
         if let Some(response) = &entry.response {
             self.take_headers(&response.headers)?;
             self.take_headers(&response.trailers)?;
-            let call = request.map(RecordedRequest::recognise);
-            let answer = DecodedAnswer::of(entry, response, call.as_ref());
+            let call = request.map(RecordedRequest::recognise_call);
+            let answer = DecodedAnswer::from_response(entry, response, call.as_ref());
             match &answer.whole {
                 Some(whole) => self.take_value(whole, 0)?,
-                None => self.take(&String::from_utf8_lossy(answer.text()))?,
+                None => self.remove_found(&String::from_utf8_lossy(answer.plain_body()))?,
             }
-            if let Some(error) = answer.error() {
-                self.take(&error)?;
+            if let Some(error) = answer.failure_message() {
+                self.remove_found(&error)?;
             }
         }
         entry.messages.iter().try_for_each(|message| match &message.payload {
             MessagePayload::Binary(_) => ControlFlow::Continue(()),
-            payload => self.take_body(payload.bytes()),
+            payload => self.take_body(payload.as_bytes()),
         })
     }
 }
@@ -198,7 +198,7 @@ mod tests {
 
     fn is_found(words: &str) -> bool {
         let line = json!({ "seq": 7, "step_id": "plan trip", "key": "abc123" });
-        SearchedWords::of(words).unwrap().are_in(&line, Some(&entry()), None)
+        SearchedWords::from_query(words).unwrap().are_in(&line, Some(&entry()), None)
     }
 
     #[test]
@@ -240,15 +240,15 @@ mod tests {
                     event(json!({}), Some("stop")), [2.0, "data: [DONE]\n\n"]] },
         }))
         .unwrap();
-        let words = SearchedWords::of("umbrella").unwrap();
+        let words = SearchedWords::from_query("umbrella").unwrap();
         assert!(words.are_in(&json!({}), Some(&entry), None));
     }
 
     #[test]
     fn query_is_some_words() {
-        assert_eq!(SearchedWords::of(" A  b ").unwrap().0, ["a", "b"]);
+        assert_eq!(SearchedWords::from_query(" A  b ").unwrap().0, ["a", "b"]);
         for wrong in ["", " \n", &"a ".repeat(51), &"a".repeat(1001)] {
-            assert!(SearchedWords::of(wrong).unwrap_err().contains("?q=WORDS"));
+            assert!(SearchedWords::from_query(wrong).unwrap_err().contains("?q=WORDS"));
         }
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::request::READ;
-use super::stream::rounded;
+use super::stream::round_millis;
 use super::text::{BodyText, MOST, start};
 use loomrec_provider::{MessageAudio, SocketAudio};
 use loomrec_recording::{Entry, MessagePayload, MessageSender, RecordedMessage};
@@ -26,12 +26,13 @@ pub(super) fn to_json(entry: &Entry) -> Option<Value> {
         .map_or(("", ""), |request| (request.path.as_str(), request.query.as_str()));
     let mut audio = SocketAudio::of_handshake(path, query);
     let mut budget = MOST;
-    let shown = messages.iter().take(LISTED).map(|message| of(message, &mut audio, &mut budget));
+    let shown =
+        messages.iter().take(LISTED).map(|message| message_json(message, &mut audio, &mut budget));
     let shown: Value = shown.collect();
     Some(json!({ "shown": shown, "more": messages.len().saturating_sub(LISTED) }))
 }
 
-fn of(message: &RecordedMessage, audio: &mut SocketAudio, budget: &mut usize) -> Value {
+fn message_json(message: &RecordedMessage, audio: &mut SocketAudio, budget: &mut usize) -> Value {
     let (BodyText { mut text, cut }, heard) = text_of(message, audio);
     let kept = start(&text, SHOWN.min(*budget)).len();
     let cut = cut || kept < text.len();
@@ -41,15 +42,15 @@ fn of(message: &RecordedMessage, audio: &mut SocketAudio, budget: &mut usize) ->
         MessagePayload::Close { code, .. } => Some(*code),
         _ => None,
     };
-    let heard =
-        heard.map(|heard| json!({ "bytes": heard.bytes, "seconds": heard.seconds.map(rounded) }));
+    let heard = heard
+        .map(|heard| json!({ "bytes": heard.bytes, "seconds": heard.seconds.map(round_millis) }));
     json!({
         "from": message.sender.as_str(),
         "ms": message.at_ms,
         "kind": message.payload.kind(),
         "text": text,
         "cut": cut,
-        "bytes": message.payload.bytes().len(),
+        "bytes": message.payload.as_bytes().len(),
         "audio": heard,
         "close": code,
     })
@@ -57,7 +58,7 @@ fn of(message: &RecordedMessage, audio: &mut SocketAudio, budget: &mut usize) ->
 
 /// Returns the text of a message, with a note in the place of audio, and the audio.
 fn text_of(message: &RecordedMessage, audio: &mut SocketAudio) -> (BodyText, Option<MessageAudio>) {
-    let bytes = message.payload.bytes();
+    let bytes = message.payload.as_bytes();
     if let Some(note) = &message.audio {
         let envelope = serde_json::from_slice(bytes).unwrap_or_default();
         let length = usize::try_from(note.bytes).unwrap_or(usize::MAX);
@@ -70,15 +71,15 @@ fn text_of(message: &RecordedMessage, audio: &mut SocketAudio) -> (BodyText, Opt
     let read = || serde_json::from_slice::<Value>(bytes).ok().filter(Value::is_object);
     let value = if bytes.len() <= READ { read() } else { None };
     match value {
-        Some(mut value) => match audio.take(&mut value, is_client) {
-            Some(heard) => (BodyText::of(value.to_string().as_bytes()), Some(heard)),
-            None => (BodyText::of(bytes), None),
+        Some(mut value) => match audio.take_audio(&mut value, is_client) {
+            Some(heard) => (BodyText::from_bytes(value.to_string().as_bytes()), Some(heard)),
+            None => (BodyText::from_bytes(bytes), None),
         },
         None if is_binary => {
             let heard = audio.of_bytes(bytes.len(), is_client);
             let text = heard.map_or(format!("({} bytes)", bytes.len()), |heard| heard.to_string());
             (BodyText { text, cut: false }, heard)
         }
-        None => (BodyText::of(bytes), None),
+        None => (BodyText::from_bytes(bytes), None),
     }
 }

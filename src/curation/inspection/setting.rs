@@ -14,48 +14,55 @@ const NESTED: [&str; 5] =
     ["generationConfig", "generation_config", "inferenceConfig", "textGenerationConfig", "options"];
 
 /// Returns pairs of a setting's name and its value.
-pub(super) fn of(body: &Map<String, Value>) -> Value {
+pub(super) fn from_body(body: &Map<String, Value>) -> Value {
     let mut rows = Vec::new();
     for (name, value) in body {
         match value {
             _ if SPOKEN.contains(&name.as_str()) => {}
             Value::Object(inner) if NESTED.contains(&name.as_str()) => {
                 let inner = inner.iter();
-                rows.extend(inner.map(|(inner, value)| (format!("{name}.{inner}"), said(value))));
+                rows.extend(
+                    inner.map(|(inner, value)| (format!("{name}.{inner}"), value_text(value))),
+                );
             }
             value if name == "tools" || name == "functions" => {
-                rows.push((name.clone(), tools(value)));
+                rows.push((name.clone(), tool_names(value)));
             }
             value if name == "toolConfig" => {
-                rows.push((name.clone(), value.get("tools").map_or_else(|| said(value), tools)));
+                rows.push((
+                    name.clone(),
+                    value.get("tools").map_or_else(|| value_text(value), tool_names),
+                ));
             }
-            value => rows.push((name.clone(), said(value))),
+            value => rows.push((name.clone(), value_text(value))),
         }
     }
     rows.truncate(MOST);
-    rows.into_iter().map(|(name, value)| json!([text::bounded(&name, SHOWN), value])).collect()
+    rows.into_iter()
+        .map(|(name, value)| json!([text::cut_to_length(&name, SHOWN), value]))
+        .collect()
 }
 
-fn said(value: &Value) -> String {
+fn value_text(value: &Value) -> String {
     match value {
-        Value::String(said) => text::bounded(said, SHOWN),
-        other => text::bounded(&other.to_string(), SHOWN),
+        Value::String(said) => text::cut_to_length(said, SHOWN),
+        other => text::cut_to_length(&other.to_string(), SHOWN),
     }
 }
 
 /// Returns the names of tools.
-fn tools(value: &Value) -> String {
-    let Some(tools) = value.as_array() else { return said(value) };
-    let names: Vec<String> = tools.iter().flat_map(names).collect();
-    text::bounded(&names.join(", "), 4 * SHOWN)
+fn tool_names(value: &Value) -> String {
+    let Some(tools) = value.as_array() else { return value_text(value) };
+    let names: Vec<String> = tools.iter().flat_map(declared_names).collect();
+    text::cut_to_length(&names.join(", "), 4 * SHOWN)
 }
 
 /// Returns a tool's name, or the names of the functions that it declares.
-fn names(tool: &Value) -> Vec<String> {
+fn declared_names(tool: &Value) -> Vec<String> {
     let declared =
         ["functionDeclarations", "function_declarations"].iter().find_map(|name| tool.get(*name));
     if let Some(declared) = declared.and_then(Value::as_array) {
-        return declared.iter().flat_map(names).collect();
+        return declared.iter().flat_map(declared_names).collect();
     }
     let places = ["/function/name", "/custom/name", "/name", "/toolSpec/name", "/type"];
     let name = places.iter().find_map(|place| tool.pointer(place)?.as_str());
@@ -79,7 +86,7 @@ mod tests {
             "toolConfig": { "tools": [{ "toolSpec": { "name": "c" } }] },
             "metadata": { "k": "x".repeat(1000) },
         });
-        let rows = of(body.as_object().unwrap());
+        let rows = from_body(body.as_object().unwrap());
         assert_eq!(rows[0], json!(["model", "m"]));
         assert_eq!(rows[1], json!(["temperature", "0.2"]));
         assert_eq!(rows[2], json!(["generationConfig.topK", "3"]));

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::text::{MOST, bounded};
+use super::text::{MOST, cut_to_length};
 use super::{chunk_words, event};
 use loomrec_provider::{Framing, Operation};
 use loomrec_recording::{Chunk, encoding};
@@ -27,23 +27,23 @@ pub(super) struct StreamForm<'a> {
 pub(super) fn to_json(chunks: &[Chunk], form: StreamForm<'_>) -> Value {
     let StreamForm { operation, framing, coding } = form;
     let shown = &chunks[..chunks.len().min(LISTED)];
-    let plain = coding.map(|coding| decoded(shown, coding));
-    let texts = texts(shown, framing, plain.as_deref());
+    let plain = coding.map(|coding| decode_chunks(shown, coding));
+    let texts = chunk_texts(shown, framing, plain.as_deref());
     let pieces = shown.iter().enumerate();
     let pieces = pieces.map(|(at, chunk)| match &plain {
         Some(plain) => plain[at].as_slice(),
         None => chunk.data.as_ref(),
     });
-    let words = framing.map(|framing| chunk_words::words(pieces, framing, operation));
+    let words = framing.map(|framing| chunk_words::words_of_pieces(pieces, framing, operation));
     let mut words = words.unwrap_or_default().into_iter();
     let (mut budget, mut before, mut list) = (MOST, 0.0, Vec::with_capacity(shown.len()));
     for (chunk, text) in shown.iter().zip(texts) {
-        let text = bounded(&text, SHOWN.min(budget));
-        let words = words.next().flatten().map(|words| bounded(&words, SHOWN.min(budget)));
+        let text = cut_to_length(&text, SHOWN.min(budget));
+        let words = words.next().flatten().map(|words| cut_to_length(&words, SHOWN.min(budget)));
         budget = budget.saturating_sub(text.len() + words.as_ref().map_or(0, String::len));
         list.push(json!({
-            "at_ms": rounded(chunk.at_ms),
-            "gap_ms": rounded(chunk.at_ms - before),
+            "at_ms": round_millis(chunk.at_ms),
+            "gap_ms": round_millis(chunk.at_ms - before),
             "bytes": chunk.data.len(),
             "text": text,
             "words": words,
@@ -54,7 +54,7 @@ pub(super) fn to_json(chunks: &[Chunk], form: StreamForm<'_>) -> Value {
 }
 
 /// Returns the bytes of each chunk without their content encoding.
-fn decoded(chunks: &[Chunk], coding: &str) -> Vec<Vec<u8>> {
+fn decode_chunks(chunks: &[Chunk], coding: &str) -> Vec<Vec<u8>> {
     let pieces: Vec<&[u8]> = chunks.iter().map(|chunk| chunk.data.as_ref()).collect();
     let mut plain = vec![Vec::new(); chunks.len()];
     for piece in encoding::decode_pieces(coding, &pieces, 8 * MOST).unwrap_or_default() {
@@ -66,14 +66,18 @@ fn decoded(chunks: &[Chunk], coding: &str) -> Vec<Vec<u8>> {
 }
 
 /// Returns the text of each chunk. `plain` has its bytes if they are encoded.
-fn texts(chunks: &[Chunk], framing: Option<Framing>, plain: Option<&[Vec<u8>]>) -> Vec<String> {
+fn chunk_texts(
+    chunks: &[Chunk],
+    framing: Option<Framing>,
+    plain: Option<&[Vec<u8>]>,
+) -> Vec<String> {
     match (framing, plain) {
-        (Some(Framing::EventStream), None) => event::texts(chunks),
-        (_, None) => chunks.iter().map(|chunk| text(&chunk.data)).collect(),
+        (Some(Framing::EventStream), None) => event::chunk_texts(chunks),
+        (_, None) => chunks.iter().map(|chunk| chunk_text(&chunk.data)).collect(),
         (_, Some(plain)) => {
             let said = |(plain, chunk): (&Vec<u8>, &Chunk)| match plain.is_empty() {
-                true => text(&chunk.data),
-                false => text(plain),
+                true => chunk_text(&chunk.data),
+                false => chunk_text(plain),
             };
             plain.iter().zip(chunks).map(said).collect()
         }
@@ -81,7 +85,7 @@ fn texts(chunks: &[Chunk], framing: Option<Framing>, plain: Option<&[Vec<u8>]>) 
 }
 
 /// Returns the text of a chunk, or its first bytes if it is not a text.
-fn text(data: &[u8]) -> String {
+fn chunk_text(data: &[u8]) -> String {
     let told = String::from_utf8_lossy(data);
     // A chunk may begin or end inside a character. With more invalid bytes, it is not a text.
     if told.chars().filter(|&character| character == '\u{fffd}').count() <= 6 {
@@ -92,7 +96,7 @@ fn text(data: &[u8]) -> String {
 }
 
 /// Rounds to three decimal places.
-pub(super) fn rounded(milliseconds: f64) -> f64 {
+pub(super) fn round_millis(milliseconds: f64) -> f64 {
     (milliseconds * 1000.0).round() / 1000.0
 }
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::block::{BlockKind, MessageBlock, of_call, parts, word};
-use super::text::{AROUND, MOST, bounded};
+use super::block::{BlockKind, MessageBlock, content_blocks, of_call, text_member};
+use super::text::{AROUND, MOST, cut_to_length};
 use crate::history::CarriedParts;
 
 /// The most bytes of a role.
@@ -54,7 +54,7 @@ pub(super) struct AskedMessage {
 }
 
 /// Returns the messages of a request; `None` if it has none.
-pub(super) fn asked(body: &Value) -> Option<Vec<ChatMessage>> {
+pub(super) fn request_messages(body: &Value) -> Option<Vec<ChatMessage>> {
     let placed = asked_in_places(body).into_iter();
     let messages: Vec<ChatMessage> = placed.map(|placed| placed.message).collect();
     (!messages.is_empty()).then_some(messages)
@@ -69,16 +69,16 @@ pub(super) fn asked_in_places(body: &Value) -> Vec<AskedMessage> {
         let mut is_list = false;
         match name {
             "system" | "instructions" | "systemInstruction" | "system_instruction" | "preamble" => {
-                push(&mut messages, "system", parts(said));
+                push(&mut messages, "system", content_blocks(said));
             }
             "chat_history" | "messages" | "contents" | "requests" => {
-                is_list = items(&mut messages, said);
+                is_list = add_item_messages(&mut messages, said);
             }
-            "input" if is_talk(said) => is_list = items(&mut messages, said),
-            "documents" => push(&mut messages, "documents", parts(said)),
-            "images" => push(&mut messages, "user", images(said)),
-            "tool_results" => push(&mut messages, "tool", parts(said)),
-            _ => push(&mut messages, "user", parts(said)),
+            "input" if is_talk(said) => is_list = add_item_messages(&mut messages, said),
+            "documents" => push(&mut messages, "documents", content_blocks(said)),
+            "images" => push(&mut messages, "user", image_blocks(said)),
+            "tool_results" => push(&mut messages, "tool", content_blocks(said)),
+            _ => push(&mut messages, "user", content_blocks(said)),
         }
         all.extend(messages.into_iter().enumerate().map(|(at, message)| AskedMessage {
             member: name,
@@ -90,50 +90,50 @@ pub(super) fn asked_in_places(body: &Value) -> Vec<AskedMessage> {
 }
 
 /// Returns the messages of a complete answer; `None` if it has none that are known.
-pub(super) fn answered(body: &Value) -> Option<Vec<ChatMessage>> {
+pub(super) fn answer_messages(body: &Value) -> Option<Vec<ChatMessage>> {
     let mut messages = Vec::new();
     let list = |name: &str| body.get(name).and_then(Value::as_array);
     if let Some(choices) = list("choices") {
         for choice in choices {
             match choice.get("message") {
                 Some(message) => messages.push(of_item(message, "assistant")),
-                None => push(&mut messages, "assistant", text(choice.get("text"))),
+                None => push(&mut messages, "assistant", text_blocks(choice.get("text"))),
             }
         }
     } else if let Some(candidates) = list("candidates") {
         let contents = candidates.iter().filter_map(|candidate| candidate.get("content"));
         messages.extend(contents.map(|content| of_item(content, "model")));
     } else if let Some(items) = list("output") {
-        push(&mut messages, "assistant", items.iter().flat_map(parts).collect());
+        push(&mut messages, "assistant", items.iter().flat_map(content_blocks).collect());
     } else if let Some(message) = body.pointer("/output/message").or_else(|| body.get("message")) {
         messages.push(of_item(message, "assistant"));
     } else if list("content").is_some() {
         messages.push(of_item(body, "assistant"));
     } else {
-        push(&mut messages, "assistant", bare(body));
+        push(&mut messages, "assistant", bare_answer_blocks(body));
     }
     (!messages.is_empty()).then_some(messages)
 }
 
 /// Reads answers that are a text in a named member, or vectors.
-fn bare(body: &Value) -> Vec<MessageBlock> {
-    let mut said: Vec<MessageBlock> = text(body.get("thinking"))
+fn bare_answer_blocks(body: &Value) -> Vec<MessageBlock> {
+    let mut said: Vec<MessageBlock> = text_blocks(body.get("thinking"))
         .into_iter()
         .map(|part| MessageBlock { kind: BlockKind::Reasoning, ..part })
         .collect();
     for name in ["response", "text", "completion", "generation", "outputText"] {
-        said.extend(text(body.get(name)));
+        said.extend(text_blocks(body.get(name)));
     }
     if let Some(results) = body.get("results").and_then(Value::as_array) {
-        said.extend(results.iter().flat_map(|result| text(result.get("outputText"))));
+        said.extend(results.iter().flat_map(|result| text_blocks(result.get("outputText"))));
     }
-    said.extend(calls(body));
-    said.extend(vectors(body));
+    said.extend(tool_call_blocks(body));
+    said.extend(describe_vectors(body));
     said
 }
 
 /// Describes vectors: their number and their length.
-fn vectors(body: &Value) -> Option<MessageBlock> {
+fn describe_vectors(body: &Value) -> Option<MessageBlock> {
     let rows: Vec<&Value> = match (body.get("data"), body.get("embeddings")) {
         (Some(Value::Array(data)), _) => {
             data.iter().filter_map(|row| row.get("embedding")).collect()
@@ -160,7 +160,7 @@ fn is_talk(input: &Value) -> bool {
 }
 
 /// Adds a message for each item of a list. Returns whether it is a list.
-fn items(messages: &mut Vec<ChatMessage>, said: &Value) -> bool {
+fn add_item_messages(messages: &mut Vec<ChatMessage>, said: &Value) -> bool {
     match said {
         Value::Array(items) => messages.extend(items.iter().map(|item| of_item(item, "user"))),
         other => messages.push(of_item(other, "user")),
@@ -171,9 +171,9 @@ fn items(messages: &mut Vec<ChatMessage>, said: &Value) -> bool {
 /// Reads one item of a conversation: a message, or a separate call or result.
 fn of_item(item: &Value, default: &str) -> ChatMessage {
     if let Some(said) = item.as_str() {
-        return ChatMessage { role: default.to_owned(), parts: parts(&Value::from(said)) };
+        return ChatMessage { role: default.to_owned(), parts: content_blocks(&Value::from(said)) };
     }
-    let role = word(item, "role").unwrap_or_else(|| match word(item, "type") {
+    let role = text_member(item, "role").unwrap_or_else(|| match text_member(item, "type") {
         Some("reasoning") => "assistant",
         Some(kind) if kind.ends_with("_call") => "assistant",
         Some(kind) if kind.ends_with("_call_output") => "tool",
@@ -181,7 +181,7 @@ fn of_item(item: &Value, default: &str) -> ChatMessage {
     });
     let mut said = Vec::new();
     for name in ["reasoning_content", "reasoning", "thinking"] {
-        let thought = text(item.get(name)).into_iter();
+        let thought = text_blocks(item.get(name)).into_iter();
         said.extend(thought.map(|part| MessageBlock { kind: BlockKind::Reasoning, ..part }));
         if !said.is_empty() {
             break;
@@ -190,7 +190,7 @@ fn of_item(item: &Value, default: &str) -> ChatMessage {
     let content = ["content", "parts", "message"].iter().find_map(|name| item.get(*name));
     match content {
         Some(content) if matches!(role, "tool" | "function") => {
-            let of = word(item, "tool_call_id").or_else(|| word(item, "name"));
+            let of = text_member(item, "tool_call_id").or_else(|| text_member(item, "name"));
             let result = |part: MessageBlock| match part.kind {
                 BlockKind::Text => MessageBlock {
                     kind: BlockKind::ToolResult,
@@ -199,27 +199,27 @@ fn of_item(item: &Value, default: &str) -> ChatMessage {
                 },
                 _ => part,
             };
-            said.extend(parts(content).into_iter().map(result));
+            said.extend(content_blocks(content).into_iter().map(result));
         }
-        Some(content) => said.extend(parts(content)),
-        None if item.get("tool_calls").is_none() => said.extend(parts(item)),
+        Some(content) => said.extend(content_blocks(content)),
+        None if item.get("tool_calls").is_none() => said.extend(content_blocks(item)),
         None => {}
     }
-    said.extend(text(item.get("refusal")));
-    said.extend(item.get("images").map(images).unwrap_or_default());
-    said.extend(calls(item));
+    said.extend(text_blocks(item.get("refusal")));
+    said.extend(item.get("images").map(image_blocks).unwrap_or_default());
+    said.extend(tool_call_blocks(item));
     ChatMessage { role: role.to_owned(), parts: said }
 }
 
 /// Reads the tool calls next to a message's content.
-fn calls(item: &Value) -> Vec<MessageBlock> {
+fn tool_call_blocks(item: &Value) -> Vec<MessageBlock> {
     let listed = item.get("tool_calls").and_then(Value::as_array);
     let old = item.get("function_call").filter(|call| call.is_object());
     listed.into_iter().flatten().chain(old).map(of_call).collect()
 }
 
 /// Reads separate images in base64, as Ollama accepts them.
-fn images(said: &Value) -> Vec<MessageBlock> {
+fn image_blocks(said: &Value) -> Vec<MessageBlock> {
     let images = said.as_array().into_iter().flatten().filter_map(Value::as_str);
     images
         .map(|data| {
@@ -232,8 +232,8 @@ fn images(said: &Value) -> Vec<MessageBlock> {
 }
 
 /// Returns the parts of a text, if the value is a text.
-fn text(said: Option<&Value>) -> Vec<MessageBlock> {
-    said.filter(|said| said.is_string()).map(parts).unwrap_or_default()
+fn text_blocks(said: Option<&Value>) -> Vec<MessageBlock> {
+    said.filter(|said| said.is_string()).map(content_blocks).unwrap_or_default()
 }
 
 fn push(messages: &mut Vec<ChatMessage>, role: &str, parts: Vec<MessageBlock>) {
@@ -246,7 +246,7 @@ fn push(messages: &mut Vec<ChatMessage>, role: &str, parts: Vec<MessageBlock>) {
 /// are only counted.
 pub(super) fn to_json(messages: &[ChatMessage]) -> Value {
     let messages: Vec<&ChatMessage> = messages.iter().collect();
-    list(&messages, (0..messages.len()).collect()).into_values().collect()
+    messages_by_index(&messages, (0..messages.len()).collect()).into_values().collect()
 }
 
 /// Returns the messages of a request as JSON, each with whether it is as it was in an earlier one.
@@ -257,7 +257,7 @@ pub(super) fn asked_to_json(
 ) -> Option<Value> {
     let is_carried = |asked: &AskedMessage| {
         let Some(carried) = carried else { return false };
-        let elements = carried.elements(asked.member);
+        let elements = carried.carried_elements(asked.member);
         match asked.element {
             Some(at) => elements.is_some_and(|elements| elements.get(at) == Some(&true)),
             None => {
@@ -270,7 +270,7 @@ pub(super) fn asked_to_json(
     let mut order: Vec<usize> = (0..messages.len()).collect();
     order.sort_by_key(|&at| as_before[at]);
     let all: Vec<&ChatMessage> = messages.iter().map(|asked| &asked.message).collect();
-    let listed = list(&all, order).into_iter().map(|(at, mut message)| {
+    let listed = messages_by_index(&all, order).into_iter().map(|(at, mut message)| {
         message["as_before"] = as_before[at].into();
         message
     });
@@ -279,7 +279,7 @@ pub(super) fn asked_to_json(
 
 /// Returns messages as JSON by their index. Their text counts towards the limit in the given
 /// `order`. A note stands for those beyond the limit, at the index of the first of them.
-fn list(messages: &[&ChatMessage], order: Vec<usize>) -> BTreeMap<usize, Value> {
+fn messages_by_index(messages: &[&ChatMessage], order: Vec<usize>) -> BTreeMap<usize, Value> {
     let (mut budget, mut told) = (MOST, BTreeMap::new());
     for at in order {
         if budget == 0 {
@@ -294,7 +294,7 @@ fn list(messages: &[&ChatMessage], order: Vec<usize>) -> BTreeMap<usize, Value> 
         }
         // Thousands of empty messages need space too.
         budget = budget.saturating_sub(AROUND);
-        let role = bounded(&messages[at].role, ROLE);
+        let role = cut_to_length(&messages[at].role, ROLE);
         told.insert(at, json!({ "role": role, "parts": parts }));
     }
     let left = messages.len() - told.len();

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{answered, asked, to_json};
+use super::{answer_messages, request_messages, to_json};
 
 /// Returns messages as `role: kind(name)=text …`.
 fn told(messages: Option<Vec<super::ChatMessage>>) -> Vec<String> {
@@ -38,10 +38,10 @@ fn a_chat_is_read_with_its_tools_and_images() {
         "assistant: tool_call(add)={\"a\":1}",
         "tool: tool_result(c)=3",
     ];
-    assert_eq!(told(asked(&body)), expected);
+    assert_eq!(told(request_messages(&body)), expected);
     let answer = json!({ "choices": [{ "message": {
         "role": "assistant", "reasoning_content": "hm", "content": "hi", "refusal": null } }]});
-    assert_eq!(told(answered(&answer)), ["assistant: reasoning=hm text=hi"]);
+    assert_eq!(told(answer_messages(&answer)), ["assistant: reasoning=hm text=hi"]);
 }
 
 #[test]
@@ -61,10 +61,10 @@ fn messages_of_anthropic_are_read_block_by_block() {
         "assistant: reasoning=hm tool_call(add)={\"a\":1}",
         "user: tool_result(t)=3 image=image/png,4charactersofbase64",
     ];
-    assert_eq!(told(asked(&body)), expected);
+    assert_eq!(told(request_messages(&body)), expected);
     let answer = json!({ "type": "message", "role": "assistant", "content": [
         { "type": "text", "text": "hi" }, { "type": "redacted_thinking", "data": "x" }]});
-    assert_eq!(told(answered(&answer)), ["assistant: text=hi reasoning=(encrypted)"]);
+    assert_eq!(told(answer_messages(&answer)), ["assistant: text=hi reasoning=(encrypted)"]);
 }
 
 #[test]
@@ -80,15 +80,15 @@ fn responses_are_read_item_by_item() {
         "assistant: tool_call(add)={}",
         "tool: tool_result(c)=3",
     ];
-    assert_eq!(told(asked(&body)), expected);
-    assert_eq!(told(asked(&json!({ "input": "hi" }))), ["user: text=hi"]);
+    assert_eq!(told(request_messages(&body)), expected);
+    assert_eq!(told(request_messages(&json!({ "input": "hi" }))), ["user: text=hi"]);
     let answer = json!({ "output": [
         { "type": "reasoning", "summary": [{ "type": "summary_text", "text": "hm" }] },
         { "type": "message", "role": "assistant", "content": [{ "type": "output_text", "text": "hi" }] },
         { "type": "function_call", "call_id": "c", "name": "add", "arguments": "no json" },
     ]});
     let expected = ["assistant: reasoning=hm text=hi tool_call(add)=nojson"];
-    assert_eq!(told(answered(&answer)), expected);
+    assert_eq!(told(answer_messages(&answer)), expected);
 }
 
 #[test]
@@ -104,10 +104,10 @@ fn gemini_and_converse_are_read_by_their_members() {
         "model: tool_call(add)={\"a\":1}",
         "user: tool_result(add)={\"r\":3}",
     ];
-    assert_eq!(told(asked(&body)), expected);
+    assert_eq!(told(request_messages(&body)), expected);
     let answer = json!({ "candidates": [{ "content": { "role": "model", "parts": [
         { "text": "hm", "thought": true }, { "text": "hi" }] } }]});
-    assert_eq!(told(answered(&answer)), ["model: reasoning=hm text=hi"]);
+    assert_eq!(told(answer_messages(&answer)), ["model: reasoning=hm text=hi"]);
     let body = json!({ "system": [{ "text": "be" }], "messages": [
         { "role": "user", "content": [{ "text": "hi" }] },
         { "role": "assistant", "content": [{ "toolUse": { "toolUseId": "t", "name": "add", "input": {} } }] },
@@ -119,15 +119,15 @@ fn gemini_and_converse_are_read_by_their_members() {
         "assistant: tool_call(add)={}",
         "user: tool_result(t)={\"r\":3}",
     ];
-    assert_eq!(told(asked(&body)), expected);
+    assert_eq!(told(request_messages(&body)), expected);
     let answer = json!({ "output": { "message": { "role": "assistant", "content": [
         { "reasoningContent": { "reasoningText": { "text": "hm" } } }, { "text": "hi" }] } } });
-    assert_eq!(told(answered(&answer)), ["assistant: reasoning=hm text=hi"]);
+    assert_eq!(told(answer_messages(&answer)), ["assistant: reasoning=hm text=hi"]);
 }
 
 #[test]
 fn other_answers_are_read_by_the_names_of_their_texts() {
-    let said = |answer: Value| told(answered(&answer));
+    let said = |answer: Value| told(answer_messages(&answer));
     assert_eq!(
         said(json!({ "response": "hi", "thinking": "hm" })),
         ["assistant: reasoning=hm text=hi"]
@@ -141,8 +141,8 @@ fn other_answers_are_read_by_the_names_of_their_texts() {
         ["assistant: other=1vectorof2numbers"]
     );
     assert_eq!(said(json!({ "error": { "message": "no" } })), [""; 0]);
-    assert_eq!(told(asked(&json!({ "prompt": "hi", "n": 1 }))), ["user: text=hi"]);
-    assert!(asked(&json!({ "temperature": 1 })).is_none());
+    assert_eq!(told(request_messages(&json!({ "prompt": "hi", "n": 1 }))), ["user: text=hi"]);
+    assert!(request_messages(&json!({ "temperature": 1 })).is_none());
 }
 
 #[test]
@@ -157,8 +157,8 @@ fn what_is_no_message_does_no_harm() {
         json!({ "input": [{ "type": "input_image", "image_url": "data:" }] }),
         json!({ "messages": [{ "content": [{ "type": "image_url", "image_url": "data:é" }] }] }),
     ] {
-        drop(asked(&odd).map(|said| to_json(&said)));
-        drop(answered(&odd).map(|said| to_json(&said)));
+        drop(request_messages(&odd).map(|said| to_json(&said)));
+        drop(answer_messages(&odd).map(|said| to_json(&said)));
     }
 }
 
@@ -167,12 +167,12 @@ fn the_text_of_all_messages_is_bounded() {
     let long = "é".repeat(300_000);
     let message = json!({ "role": "user", "content": long });
     let body = json!({ "messages": [message.clone(), message.clone(), message] });
-    let told = to_json(&asked(&body).unwrap());
+    let told = to_json(&request_messages(&body).unwrap());
     assert!(told.to_string().len() < 1_100_000, "{}", told.to_string().len());
     let cut = told[1]["parts"][0]["text"].as_str().unwrap();
     assert!(cut.ends_with("more bytes)"), "{}", &cut[cut.len() - 40..]);
     assert_eq!(told[2]["parts"][0]["text"], "(1 more messages: see the body)");
     let many = vec![json!({ "role": "user", "content": "" }); 200_000];
-    let told = to_json(&asked(&json!({ "messages": many })).unwrap());
+    let told = to_json(&request_messages(&json!({ "messages": many })).unwrap());
     assert!(told.to_string().len() < 2_000_000, "{}", told.to_string().len());
 }

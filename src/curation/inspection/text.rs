@@ -26,9 +26,9 @@ pub(super) struct BodyText {
 
 impl BodyText {
     /// Returns a body, laid out if it is JSON.
-    pub(super) fn of(bytes: &[u8]) -> Self {
-        if let Some(text) = LAYOUT.body(bytes) {
-            return Self::within(text);
+    pub(super) fn from_bytes(bytes: &[u8]) -> Self {
+        if let Some(text) = LAYOUT.lay_out_body(bytes) {
+            return Self::from_text(text);
         }
         match std::str::from_utf8(bytes) {
             Ok(text) => Self { text: start(text, MOST).to_owned(), cut: text.len() > MOST },
@@ -39,7 +39,7 @@ impl BodyText {
         }
     }
 
-    fn within(mut text: String) -> Self {
+    fn from_text(mut text: String) -> Self {
         let kept = start(&text, MOST).len();
         let cut = kept < text.len();
         text.truncate(kept);
@@ -57,7 +57,7 @@ pub(super) fn start(text: &str, most: usize) -> &str {
 }
 
 /// Returns a text of at most about `most` bytes. A cut text says so.
-pub(super) fn bounded(text: &str, most: usize) -> String {
+pub(super) fn cut_to_length(text: &str, most: usize) -> String {
     match start(text, most) {
         all if all.len() == text.len() => text.to_owned(),
         part => format!("{part}… ({} more bytes)", text.len() - part.len()),
@@ -65,8 +65,8 @@ pub(super) fn bounded(text: &str, most: usize) -> String {
 }
 
 /// Returns a JSON value, laid out.
-pub(super) fn json(value: &serde_json::Value) -> String {
-    LAYOUT.json(value)
+pub(super) fn lay_out_json(value: &serde_json::Value) -> String {
+    LAYOUT.lay_out_json(value)
 }
 
 #[cfg(test)]
@@ -76,15 +76,15 @@ mod tests {
     #[test]
     fn a_body_is_cut_at_a_character_when_it_is_too_long() {
         let long = "é".repeat(MOST);
-        let text = BodyText::of(format!("x{long}").as_bytes());
+        let text = BodyText::from_bytes(format!("x{long}").as_bytes());
         assert!(text.cut && text.text.len() == MOST - 1, "{}", text.text.len());
-        let json = BodyText::of(format!("{{\"a\":\"{long}\"}}").as_bytes());
+        let json = BodyText::from_bytes(format!("{{\"a\":\"{long}\"}}").as_bytes());
         assert!(json.cut && json.text.len() <= MOST && json.text.starts_with("{\n  \"a\": \"é"));
     }
 
     #[test]
     fn a_body_is_laid_out_when_it_means_the_same_to_everyone() {
-        let text = |bytes: &[u8]| BodyText::of(bytes).text;
+        let text = |bytes: &[u8]| BodyText::from_bytes(bytes).text;
         assert_eq!(
             text(br#"{"a":[1.50,18446744073709551616]}"#),
             "{\n  \"a\": [1.50, 18446744073709551616]\n}"
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn a_bounded_text_says_how_much_is_left_out() {
-        assert_eq!(bounded("abc", 3), "abc");
-        assert_eq!(bounded("aéb", 2), "a… (3 more bytes)");
+        assert_eq!(cut_to_length("abc", 3), "abc");
+        assert_eq!(cut_to_length("aéb", 2), "a… (3 more bytes)");
     }
 }

@@ -11,7 +11,7 @@ const OWN: [&str; 2] = ["_version", "_loomrec"];
 
 /// Merges the other `_` keys of two recordings against their common base. Returns the merged keys,
 /// and the names of those that both changed differently, which are taken from `ours`.
-pub fn keys(
+pub fn merge_keys(
     base: &Map<String, Value>,
     ours: &Map<String, Value>,
     theirs: &Map<String, Value>,
@@ -65,7 +65,7 @@ mod tests {
         let base = map(r#"{"_version": 2, "_a": 1, "_b": 1, "_gone": 1, "_c": 1}"#);
         let ours = map(r#"{"_version": 2, "_a": 2, "_b": 1, "_gone": 1, "_c": 2, "_x": 1}"#);
         let theirs = map(r#"{"_version": 3, "_a": 1, "_b": 2, "_c": 3, "_y": 1}"#);
-        let (merged, conflicts) = keys(&base, &ours, &theirs);
+        let (merged, conflicts) = merge_keys(&base, &ours, &theirs);
         let wanted = map(r#"{"_version": 2, "_a": 2, "_b": 2, "_c": 2, "_x": 1, "_y": 1}"#);
         assert_eq!((merged, conflicts), (wanted, vec!["_c".to_owned()]));
     }
@@ -76,20 +76,20 @@ mod tests {
             map(&serde_json::json!({ "_loomrec": { "key_variables": names } }).to_string())
         };
         let merged = |base: &[&str], ours: &[&str], theirs: &[&str]| {
-            let (merged, _) = keys(&stating(base), &stating(ours), &stating(theirs));
+            let (merged, _) = merge_keys(&stating(base), &stating(ours), &stating(theirs));
             RecordingMeta::stated_key_variables(&merged).into_iter().collect::<Vec<_>>()
         };
         assert_eq!(merged(&[], &["B"], &["A", "B"]), ["A", "B"]);
         assert_eq!(merged(&["A", "B"], &["A", "B"], &["B", "C"]), ["B", "C"]);
         assert_eq!(merged(&["A"], &[], &["A"]), [""; 0]);
-        let (merged, _) = keys(&Map::new(), &map("{}"), &stating(&["A"]));
+        let (merged, _) = merge_keys(&Map::new(), &map("{}"), &stating(&["A"]));
         assert_eq!(merged, Map::new());
     }
 
     #[test]
     fn keys_of_both_stay_when_nothing_is_known_of_where_they_come_from() {
         let none = Map::new();
-        let (merged, conflicts) = keys(&none, &map(r#"{"_a": 1}"#), &map(r#"{"_b": 1}"#));
+        let (merged, conflicts) = merge_keys(&none, &map(r#"{"_a": 1}"#), &map(r#"{"_b": 1}"#));
         assert_eq!((merged, conflicts), (map(r#"{"_a": 1, "_b": 1}"#), Vec::new()));
     }
 }

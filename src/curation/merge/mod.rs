@@ -13,7 +13,7 @@ use std::collections::HashMap;
 
 use sha2::{Digest as _, Sha256};
 
-pub use meta::keys;
+pub use meta::merge_keys;
 
 use loomrec_recording::take_identity::TakeIdentity;
 use loomrec_recording::{Entry, EntryName, log_codec};
@@ -72,10 +72,10 @@ pub struct MergedName {
 
 impl MergeTake {
     /// Returns the take at a position.
-    pub fn of(at: TakePosition, name: &EntryName, entry: &Entry) -> Self {
+    pub fn from_entry(at: TakePosition, name: &EntryName, entry: &Entry) -> Self {
         let mut bytes = Vec::new();
         log_codec::pack_to(&mut bytes, name, log_codec::TakePrecedence::Further, entry);
-        Self { at, question: TakeIdentity::of(entry), whole: Sha256::digest(&bytes).into() }
+        Self { at, question: TakeIdentity::from_entry(entry), whole: Sha256::digest(&bytes).into() }
     }
 
     /// Whether both are exactly the same entry.
@@ -148,7 +148,7 @@ impl Sides {
             return Ok((theirs, None));
         }
         let all = |one: &[MergeTake], other: &[MergeTake], same: &mut _| -> Result<bool, E> {
-            Ok(one.len() == other.len() && shared(one, other, same)? == one.len())
+            Ok(one.len() == other.len() && count_equivalent(one, other, same)? == one.len())
         };
         // Apart from times, one of the sides has changed nothing.
         if all(&ours, &theirs, same)? || all(&theirs, &base, same)? {
@@ -158,7 +158,7 @@ impl Sides {
             return Ok((theirs, None));
         }
         // One side continued where the other stopped.
-        let together = shared(&ours, &theirs, same)?;
+        let together = count_equivalent(&ours, &theirs, same)?;
         let gone_on = together == ours.len() || together == theirs.len();
         if gone_on && together > 0 && together >= base.len() {
             let longer = if theirs.len() > ours.len() { theirs } else { ours };
@@ -176,7 +176,7 @@ impl Sides {
         let takes = match prefer {
             ConflictChoice::First => ours,
             ConflictChoice::Last => theirs,
-            ConflictChoice::Both => both(ours, theirs, same)?,
+            ConflictChoice::Both => unite_takes(ours, theirs, same)?,
         };
         Ok((takes, Some(Special::Conflict(conflict))))
     }
@@ -187,7 +187,7 @@ fn are_very_same(one: &[MergeTake], other: &[MergeTake]) -> bool {
 }
 
 /// Returns how many takes are equivalent, from the first on.
-fn shared<E>(
+fn count_equivalent<E>(
     one: &[MergeTake],
     other: &[MergeTake],
     same: &mut impl FnMut(&MergeTake, &MergeTake) -> Result<bool, E>,
@@ -203,7 +203,7 @@ fn shared<E>(
 }
 
 /// Returns the first side's takes, and those of the second side that the first side does not have.
-fn both<E>(
+fn unite_takes<E>(
     ours: Vec<MergeTake>,
     theirs: Vec<MergeTake>,
     same: &mut impl FnMut(&MergeTake, &MergeTake) -> Result<bool, E>,

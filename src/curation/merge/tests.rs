@@ -6,7 +6,7 @@ use super::*;
 /// recording. `a1` and `a1'` are equivalent.
 fn take(file: usize, place: usize, text: &str) -> MergeTake {
     let asks = Entry { session: Some(text[..1].to_owned()), ..Entry::default() };
-    let question = TakeIdentity::of(&asks);
+    let question = TakeIdentity::from_entry(&asks);
     MergeTake { at: TakePosition { file, place }, question, whole: Sha256::digest(text).into() }
 }
 

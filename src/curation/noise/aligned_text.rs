@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use crate::hunk::{Hunk, hunks};
+use crate::hunk::{Hunk, find_hunks};
 use loomrec_identity::{RunBinding, RunValues};
 
 /// Begins and ends a value of the run. No text of a program has this character.
@@ -52,15 +52,15 @@ impl<'t> AlignedText<'t> {
     pub(super) fn new(old: &'t str, new: &'t str, runs: Option<&TwoRuns>) -> Self {
         let old_tokens = MaskedTokens::new(old, runs.map(|runs| &runs.old));
         let new_tokens = MaskedTokens::new(new, runs.map(|runs| &runs.new));
-        let hunks = aligned(&old_tokens, &new_tokens);
+        let hunks = align_tokens(&old_tokens, &new_tokens);
         Self { old, new, old_tokens, new_tokens, hunks }
     }
 
     /// Returns the places where the texts differ.
-    pub(super) fn spans(&self) -> impl Iterator<Item = TextSpan> {
+    pub(super) fn differing_spans(&self) -> impl Iterator<Item = TextSpan> {
         self.hunks.iter().filter(|hunk| !hunk.same).map(|hunk| TextSpan {
-            old: self.old_tokens.bytes(&hunk.old),
-            new: self.new_tokens.bytes(&hunk.new),
+            old: self.old_tokens.byte_range(&hunk.old),
+            new: self.new_tokens.byte_range(&hunk.new),
         })
     }
 
@@ -76,9 +76,9 @@ impl<'t> AlignedText<'t> {
         let next = self.hunks.partition_point(|hunk| hunk.old.start < token);
         match self.hunks.get(next).filter(|hunk| hunk.old.start == token) {
             Some(hunk) if within == 0 => Some(self.new_tokens.start(hunk.new.start)),
-            Some(hunk) if hunk.same => self.within(hunk, token, within),
-            Some(_) => self.within(self.hunks.get(next + 1)?, token, within),
-            None => self.within(self.hunks.get(next.checked_sub(1)?)?, token, within),
+            Some(hunk) if hunk.same => self.place_in_token(hunk, token, within),
+            Some(_) => self.place_in_token(self.hunks.get(next + 1)?, token, within),
+            None => self.place_in_token(self.hunks.get(next.checked_sub(1)?)?, token, within),
         }
     }
 
@@ -89,14 +89,15 @@ impl<'t> AlignedText<'t> {
         let last = next.checked_sub(1).and_then(|last| self.hunks.get(last));
         match last.filter(|hunk| hunk.old.end == token && within == 0) {
             Some(hunk) => Some(self.new_tokens.start(hunk.new.end)),
-            None => self.within(self.hunks.get(next)?, token, within),
+            None => self.place_in_token(self.hunks.get(next)?, token, within),
         }
     }
 
     /// Finds a place within an equal token.
-    fn within(&self, hunk: &Hunk, token: usize, within: usize) -> Option<usize> {
+    fn place_in_token(&self, hunk: &Hunk, token: usize, within: usize) -> Option<usize> {
         let other = hunk.new.start + token.checked_sub(hunk.old.start)?;
-        let length = |tokens: &MaskedTokens, token: usize| tokens.bytes(&(token..token + 1)).len();
+        let length =
+            |tokens: &MaskedTokens, token: usize| tokens.byte_range(&(token..token + 1)).len();
         let is_alike = hunk.same
             && hunk.old.contains(&token)
             && (within == 0 || length(&self.old_tokens, token) == length(&self.new_tokens, other));
@@ -105,8 +106,8 @@ impl<'t> AlignedText<'t> {
 }
 
 /// Aligns the lines, and then the tokens of those that differ.
-fn aligned(old: &MaskedTokens, new: &MaskedTokens) -> Vec<Hunk> {
-    let (old_lines, new_lines) = (old.lines(), new.lines());
+fn align_tokens(old: &MaskedTokens, new: &MaskedTokens) -> Vec<Hunk> {
+    let (old_lines, new_lines) = (old.line_starts(), new.line_starts());
     let texts = |tokens: &MaskedTokens, lines: &[usize]| -> Vec<Range<usize>> {
         lines.windows(2).map(|line| tokens.starts[line[0]].0..tokens.starts[line[1]].0).collect()
     };
@@ -114,14 +115,14 @@ fn aligned(old: &MaskedTokens, new: &MaskedTokens) -> Vec<Hunk> {
     let before: Vec<&str> = old_texts.iter().map(|line| &old.masked[line.clone()]).collect();
     let after: Vec<&str> = new_texts.iter().map(|line| &new.masked[line.clone()]).collect();
     let mut out = Vec::new();
-    for hunk in hunks(&before, &after) {
+    for hunk in find_hunks(&before, &after) {
         let from = old_lines[hunk.old.start]..old_lines[hunk.old.end];
         let to = new_lines[hunk.new.start]..new_lines[hunk.new.end];
         if hunk.same && from.len() == to.len() {
             out.push(Hunk { same: true, old: from, new: to });
             continue;
         }
-        for inner in hunks(&old.texts(&from), &new.texts(&to)) {
+        for inner in find_hunks(&old.token_texts(&from), &new.token_texts(&to)) {
             out.push(Hunk {
                 same: inner.same,
                 old: inner.old.start + from.start..inner.old.end + from.start,
@@ -144,20 +145,20 @@ impl MaskedTokens {
     fn new(text: &str, binding: Option<&RunBinding>) -> Self {
         let mut tokens = Self { masked: String::with_capacity(text.len()), starts: Vec::new() };
         let mut at = 0;
-        let paths = binding.map(|binding| binding.find(text).unwrap_or_default());
+        let paths = binding.map(|binding| binding.find_paths(text).unwrap_or_default());
         for path in paths.into_iter().flatten().filter(|path| path.text.is_some()) {
-            tokens.add(text, at..path.range.start);
+            tokens.add_tokens(text, at..path.range.start);
             tokens.starts.push((tokens.masked.len(), path.range.start));
             tokens.masked.push_str(&format!("{MARK}{}{MARK}", path.name));
             at = path.range.end;
         }
-        tokens.add(text, at..text.len());
+        tokens.add_tokens(text, at..text.len());
         tokens.starts.push((tokens.masked.len(), text.len()));
         tokens
     }
 
     /// Adds the tokens of a part of the text.
-    fn add(&mut self, text: &str, part: Range<usize>) {
+    fn add_tokens(&mut self, text: &str, part: Range<usize>) {
         let mut in_word = false;
         for (at, byte) in text[part.clone()].bytes().enumerate() {
             let is_word = byte.is_ascii_alphanumeric() || byte >= 0x80;
@@ -170,7 +171,7 @@ impl MaskedTokens {
     }
 
     /// Returns the tokens with which lines begin, and the number of tokens.
-    fn lines(&self) -> Vec<usize> {
+    fn line_starts(&self) -> Vec<usize> {
         let is_end = |token: &usize| self.masked[self.starts[*token].0..].starts_with('\n');
         let count = self.starts.len() - 1;
         let mut lines = vec![0];
@@ -182,7 +183,7 @@ impl MaskedTokens {
     }
 
     /// Returns the texts of tokens, with classes in the place of values.
-    fn texts(&self, tokens: &Range<usize>) -> Vec<&str> {
+    fn token_texts(&self, tokens: &Range<usize>) -> Vec<&str> {
         let text = |token: usize| &self.masked[self.starts[token].0..self.starts[token + 1].0];
         tokens.clone().map(text).collect()
     }
@@ -193,7 +194,7 @@ impl MaskedTokens {
     }
 
     /// Returns where tokens are in the text.
-    fn bytes(&self, tokens: &Range<usize>) -> Range<usize> {
+    fn byte_range(&self, tokens: &Range<usize>) -> Range<usize> {
         self.start(tokens.start)..self.start(tokens.end)
     }
 
@@ -209,7 +210,7 @@ mod tests {
     use super::*;
     fn differing<'t>(old: &'t str, new: &'t str) -> Vec<(&'t str, &'t str)> {
         let text = AlignedText::new(old, new, None);
-        text.spans().map(|span| (&old[span.old], &new[span.new])).collect()
+        text.differing_spans().map(|span| (&old[span.old], &new[span.new])).collect()
     }
 
     #[test]
@@ -228,7 +229,7 @@ mod tests {
         let runs = TwoRuns::new(&values("/srv/a"), &values("/ci/bb/c"));
         let (old, new) = ("in /srv/a by 1", "in /ci/bb/c by 2");
         let text = AlignedText::new(old, new, Some(&runs));
-        let spans: Vec<_> = text.spans().collect();
+        let spans: Vec<_> = text.differing_spans().collect();
         assert_eq!(spans, [TextSpan { old: 13..14, new: 15..16 }]);
         assert_eq!(text.in_new(&(3..9)), Some(3..11));
         assert_eq!(text.in_new(&(10..12)), Some(12..14));

@@ -25,15 +25,15 @@ pub struct CarriedIds(HashMap<String, String>);
 
 impl CarriedIds {
     /// Adds the ids in which the answers of two calls differ.
-    pub fn add(&mut self, old: &Entry, new: &Entry) {
+    pub fn add_differing_ids(&mut self, old: &Entry, new: &Entry) {
         let text = |entry: &Entry| {
             let payload = &entry.response.as_ref()?.payload;
             let is_short = payload.len() <= LARGEST_ANSWER;
-            is_short.then(|| String::from_utf8(payload.bytes().into()).ok()).flatten()
+            is_short.then(|| String::from_utf8(payload.joined_bytes().into()).ok()).flatten()
         };
         let (Some(answer), Some(other)) = (text(old), text(new)) else { return };
         let text = AlignedText::new(&answer, &other, None);
-        for span in text.spans().take(MOST_SPANS) {
+        for span in text.differing_spans().take(MOST_SPANS) {
             let (recorded, now) = (id_around(&answer, &span.old), id_around(&other, &span.new));
             let (Some(recorded), Some(now)) = (recorded, now) else { continue };
             // An answer may repeat what its client made.

@@ -45,7 +45,7 @@ impl NoiseRefusal {
     }
 
     /// Returns the reason in words.
-    pub fn text(self) -> &'static str {
+    pub fn reason_text(self) -> &'static str {
         match self {
             Self::Words => "a difference in words",
             Self::Value => "a difference of no known kind",
@@ -88,7 +88,7 @@ impl UnexplainedDifference {
 }
 
 /// Returns what differs with a few words around it.
-pub(super) fn around(text: &str, range: &Range<usize>) -> String {
+pub(super) fn text_around(text: &str, range: &Range<usize>) -> String {
     const AROUND: usize = 32;
     const SHOWN: usize = 96;
     let before = text[..range.start].char_indices().rev().take(AROUND);
@@ -110,7 +110,7 @@ mod tests {
     fn difference_is_shown_with_words_around_it() {
         let text = "zero one two three four five six seven eight";
         let at = text.find("seven").unwrap();
-        assert_eq!(around(text, &(at..at + 5)), "one two three four five six seven eight");
-        assert_eq!(around("a\nb c\nd", &(2..3)), "b c");
+        assert_eq!(text_around(text, &(at..at + 5)), "one two three four five six seven eight");
+        assert_eq!(text_around("a\nb c\nd", &(2..3)), "b c");
     }
 }

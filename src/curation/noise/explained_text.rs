@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::aligned_text::{AlignedText, TextSpan};
-use super::difference::{NoiseRefusal, around};
+use super::difference::{NoiseRefusal, text_around};
 use super::frame_draft;
 use super::hole_search::{FoundKind, kind_of, run};
 use loomrec_identity::{NormalizeRule, RunBinding};
@@ -35,17 +35,19 @@ type Holes = Vec<(Range<usize>, Range<usize>)>;
 impl ExplainedText {
     /// Explains the differences of a text. `rules` are those that hold there, and `place` is where a
     /// new one would hold.
-    pub(super) fn of(
+    pub(super) fn from_aligned_text(
         place: &str,
         text: &AlignedText<'_>,
         rules: &[&NormalizeRule],
         runs: &RunBinding,
     ) -> Self {
         let mut found = Self::default();
-        let known: Vec<(&NormalizeRule, Holes)> =
-            rules.iter().filter_map(|rule| Some((*rule, holes(rule, text, runs)?))).collect();
+        let known: Vec<(&NormalizeRule, Holes)> = rules
+            .iter()
+            .filter_map(|rule| Some((*rule, holes_of_rule(rule, text, runs)?)))
+            .collect();
         let mut kinds: Vec<FoundKind> = Vec::new();
-        for span in text.spans().take(MOST_SPANS) {
+        for span in text.differing_spans().take(MOST_SPANS) {
             let is_in = |(old, new): &(Range<usize>, Range<usize>)| {
                 is_within(&span.old, old) && is_within(&span.new, new)
             };
@@ -53,19 +55,19 @@ impl ExplainedText {
                 let hole = holes.iter().find(|hole| is_in(hole));
                 let texts = hole.map(|(old, new)| [&text.old[old.clone()], &text.new[new.clone()]]);
                 let texts = texts.unwrap_or_default().map(str::to_owned);
-                found.explain(Explanation::Rule((*rule).clone()), texts);
+                found.add_explained(Explanation::Rule((*rule).clone()), texts);
             } else if let Some(kind) = kind_of(text, &span) {
                 if kinds.last() != Some(&kind) {
                     kinds.push(kind);
                 }
-            } else if let Some([old, new]) = paths(text, &span) {
-                found.explain(Explanation::Value(old.clone(), new.clone()), [old, new]);
+            } else if let Some([old, new]) = differing_paths(text, &span) {
+                found.add_explained(Explanation::Value(old.clone(), new.clone()), [old, new]);
             } else {
                 let is_word = |text: &str| text.chars().any(char::is_alphabetic);
                 let has_word =
                     is_word(&text.old[span.old.clone()]) || is_word(&text.new[span.new.clone()]);
                 let why = if has_word { NoiseRefusal::Words } else { NoiseRefusal::Value };
-                let texts = [around(text.old, &span.old), around(text.new, &span.new)];
+                let texts = [text_around(text.old, &span.old), text_around(text.new, &span.new)];
                 found.refused.push((why, texts));
             }
         }
@@ -73,7 +75,7 @@ impl ExplainedText {
         found
     }
 
-    fn explain(&mut self, explanation: Explanation, texts: [String; 2]) {
+    fn add_explained(&mut self, explanation: Explanation, texts: [String; 2]) {
         let explained = (explanation, texts);
         // One id may differ in several parts.
         if self.explained.last() != Some(&explained) {
@@ -87,13 +89,13 @@ impl ExplainedText {
             [text.old[found.old.clone()].to_owned(), text.new[found.new.clone()].to_owned()]
         };
         let Some(first) = kinds.first() else { return };
-        match frame_draft::rule(place, text, kinds) {
-            Some(rule) => self.explain(Explanation::Rule(rule), texts(first)),
+        match frame_draft::rule_with_holes(place, text, kinds) {
+            Some(rule) => self.add_explained(Explanation::Rule(rule), texts(first)),
             None => {
                 let shown = |found: &FoundKind| {
                     (
                         NoiseRefusal::Frame,
-                        [around(text.old, &found.old), around(text.new, &found.new)],
+                        [text_around(text.old, &found.old), text_around(text.new, &found.new)],
                     )
                 };
                 self.refused.extend(kinds.iter().map(shown));
@@ -103,10 +105,10 @@ impl ExplainedText {
 }
 
 /// Returns the holes of a rule if it holds on both sides.
-fn holes(rule: &NormalizeRule, text: &AlignedText<'_>, runs: &RunBinding) -> Option<Holes> {
+fn holes_of_rule(rule: &NormalizeRule, text: &AlignedText<'_>, runs: &RunBinding) -> Option<Holes> {
     let frame = rule.frame()?;
-    let old = frame.holes_of(text.old, runs.recorded())?;
-    Some(old.into_iter().zip(frame.holes_of(text.new, runs.here())?).collect())
+    let old = frame.holes_of(text.old, runs.recorded_values())?;
+    Some(old.into_iter().zip(frame.holes_of(text.new, runs.current_values())?).collect())
 }
 
 fn is_within(inner: &Range<usize>, outer: &Range<usize>) -> bool {
@@ -114,7 +116,7 @@ fn is_within(inner: &Range<usize>, outer: &Range<usize>) -> bool {
 }
 
 /// Returns the paths that a difference is a part of.
-fn paths(text: &AlignedText<'_>, span: &TextSpan) -> Option<[String; 2]> {
+fn differing_paths(text: &AlignedText<'_>, span: &TextSpan) -> Option<[String; 2]> {
     let is_path =
         |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-' | b'/' | b'+');
     let path = |text: &str, span: &Range<usize>| {
@@ -140,7 +142,12 @@ mod tests {
     fn explained(old: &str, new: &str) -> ExplainedText {
         let known = NormalizeRule::parse("system: Took {{duration}} in").unwrap();
         let runs = RunBinding::new(&RunValues::default(), &RunValues::default());
-        ExplainedText::of("system", &AlignedText::new(old, new, None), &[&known], &runs)
+        ExplainedText::from_aligned_text(
+            "system",
+            &AlignedText::new(old, new, None),
+            &[&known],
+            &runs,
+        )
     }
 
     fn explanations(old: &str, new: &str) -> Vec<String> {

@@ -15,7 +15,7 @@ const AFTER: usize = 16;
 
 /// Returns a rule at this place whose frame has exactly these holes, in order; `None` if the text
 /// has not enough around them.
-pub(super) fn rule(
+pub(super) fn rule_with_holes(
     place: &str,
     text: &AlignedText<'_>,
     holes: &[FoundKind],
@@ -26,21 +26,21 @@ pub(super) fn rule(
     if holes.windows(2).any(overlap) {
         return None;
     }
-    let frame = frame(text, holes)?;
+    let frame = write_frame(text, holes)?;
     let rule = NormalizeRule::parse(&format!("{place}: {frame}")).ok()?;
-    let found = |text: &str| rule.frame()?.holes(text);
+    let found = |text: &str| rule.frame()?.hole_ranges(text);
     let old: Vec<Range<usize>> = holes.iter().map(|hole| hole.old.clone()).collect();
     let new: Vec<Range<usize>> = holes.iter().map(|hole| hole.new.clone()).collect();
     (found(text.old)? == old && found(text.new)? == new).then_some(rule)
 }
 
 /// Writes the frame.
-fn frame(text: &AlignedText<'_>, holes: &[FoundKind]) -> Option<String> {
+fn write_frame(text: &AlignedText<'_>, holes: &[FoundKind]) -> Option<String> {
     let whole = text.old;
     let first = holes.first()?;
     let is_whole = holes.len() == 1 && first.old == (0..whole.len());
     if is_whole {
-        return Some(hole(&first.kind));
+        return Some(hole_text(&first.kind));
     }
     let mut out = String::new();
     let mut at = 0;
@@ -48,29 +48,29 @@ fn frame(text: &AlignedText<'_>, holes: &[FoundKind]) -> Option<String> {
         let before = &whole[at..found.old.start];
         let (most, is_start) = if number == 0 { (START, true) } else { (BEFORE, false) };
         if before.len() <= most && is_same(text, at..found.old.start) {
-            out.push_str(&literal(before)?);
+            out.push_str(&literal_text(before)?);
         } else {
             let head = if is_start { START } else { AFTER };
             let head = head_of(text, at..found.old.start, head);
             let tail = tail_of(text, at + head..found.old.start);
-            out.push_str(&literal(&before[..head])?);
+            out.push_str(&literal_text(&before[..head])?);
             out.push_str("{{any}}");
-            out.push_str(&literal(&whole[tail..found.old.start])?);
+            out.push_str(&literal_text(&whole[tail..found.old.start])?);
         }
-        out.push_str(&hole(&found.kind));
+        out.push_str(&hole_text(&found.kind));
         at = found.old.end;
     }
     let after = head_of(text, at..whole.len(), AFTER);
-    out.push_str(&literal(&whole[at..at + after])?);
+    out.push_str(&literal_text(&whole[at..at + after])?);
     Some(out)
 }
 
-fn hole(kind: &HoleKind) -> String {
+fn hole_text(kind: &HoleKind) -> String {
     format!("{{{{{kind}}}}}")
 }
 
 /// Returns a text as a frame has it; `None` if it would be read in another way.
-fn literal(text: &str) -> Option<String> {
+fn literal_text(text: &str) -> Option<String> {
     let is_clear = !text.contains("{{") && !text.contains("}}") && !text.contains('\\');
     is_clear.then(|| text.replace('\n', "\\n").replace('\t', "\\t"))
 }
@@ -118,13 +118,13 @@ mod tests {
     fn proposed(place: &str, old: &str, new: &str) -> Option<String> {
         let text = AlignedText::new(old, new, None);
         let mut holes: Vec<FoundKind> = Vec::new();
-        for span in text.spans() {
+        for span in text.differing_spans() {
             let found = kind_of(&text, &span)?;
             if holes.last() != Some(&found) {
                 holes.push(found);
             }
         }
-        rule(place, &text, &holes).map(|rule| rule.to_string())
+        rule_with_holes(place, &text, &holes).map(|rule| rule.to_string())
     }
 
     #[test]

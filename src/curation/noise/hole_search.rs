@@ -26,7 +26,7 @@ pub(super) struct FoundKind {
 
 /// Returns what a difference is a part of; `None` if it is of no kind.
 pub(super) fn kind_of(text: &AlignedText<'_>, span: &TextSpan) -> Option<FoundKind> {
-    HoleKind::plain().find_map(|kind| of_kind(kind, text, span)).or_else(|| of_id(text, span))
+    HoleKind::plain_kinds().find_map(|kind| of_kind(kind, text, span)).or_else(|| of_id(text, span))
 }
 
 /// The most differences of one text that are looked at.
@@ -38,7 +38,8 @@ pub fn kinds_between(old: &Value, new: &Value) -> Vec<HoleKind> {
     let mut kinds = match (old, new) {
         (Value::String(old), Value::String(new)) if old != new => {
             let text = AlignedText::new(old, new, None);
-            let found = text.spans().take(MOST_SPANS).filter_map(|span| kind_of(&text, &span));
+            let found =
+                text.differing_spans().take(MOST_SPANS).filter_map(|span| kind_of(&text, &span));
             found.map(|found| found.kind).collect()
         }
         (Value::Number(old), Value::Number(new)) if old != new => {
@@ -57,8 +58,9 @@ pub fn kinds_between(old: &Value, new: &Value) -> Vec<HoleKind> {
 
 /// Finds the longest text of a kind around a difference.
 fn of_kind(kind: HoleKind, text: &AlignedText<'_>, span: &TextSpan) -> Option<FoundKind> {
-    let starts = edges(text.old, span.old.start.saturating_sub(AROUND)..span.old.start + 1);
-    let mut ends = edges(text.old, span.old.end..(span.old.end + AROUND).min(text.old.len()) + 1);
+    let starts = word_edges(text.old, span.old.start.saturating_sub(AROUND)..span.old.start + 1);
+    let mut ends =
+        word_edges(text.old, span.old.end..(span.old.end + AROUND).min(text.old.len()) + 1);
     ends.reverse();
     for start in starts {
         for end in &ends {
@@ -77,7 +79,7 @@ fn of_kind(kind: HoleKind, text: &AlignedText<'_>, span: &TextSpan) -> Option<Fo
 }
 
 /// Returns the places in this range where a word begins or ends.
-fn edges(text: &str, range: Range<usize>) -> Vec<usize> {
+fn word_edges(text: &str, range: Range<usize>) -> Vec<usize> {
     let is_word = |at: Option<usize>| {
         at.and_then(|at| text.as_bytes().get(at)).is_some_and(u8::is_ascii_alphanumeric)
     };
@@ -151,7 +153,7 @@ mod tests {
 
     fn found(old: &str, new: &str) -> Option<(String, String)> {
         let text = AlignedText::new(old, new, None);
-        let span = text.spans().next()?;
+        let span = text.differing_spans().next()?;
         let found = kind_of(&text, &span)?;
         Some((found.kind.to_string(), old[found.old].to_owned()))
     }

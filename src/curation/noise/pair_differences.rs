@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::aligned_text::{AlignedText, TwoRuns};
-use super::difference::{NoiseRefusal, UnexplainedDifference, around};
+use super::difference::{NoiseRefusal, UnexplainedDifference, text_around};
 use super::explained_text::{ExplainedText, Explanation};
 use super::hole_search::{MOST_SPANS, kind_of};
 use super::request_pair::RequestPair;
@@ -43,48 +43,51 @@ struct PairView<'p> {
 
 impl PairDifferences {
     /// Compares the requests of a pair. `known` are rules that may hold beside those in force.
-    pub(super) fn of(
+    pub(super) fn from_pair(
         pair: &RequestPair,
         number: usize,
         rules: &IdentityRules,
         known: &[NormalizeRule],
     ) -> Self {
         let mut found = Self::default();
-        let (runs, roles, client_rules) = (pair.runs(&[]), pair.roles(), pair.client_rules());
+        let (runs, roles, client_rules) =
+            (pair.runs_with_values(&[]), pair.text_roles(), pair.client_rules());
         let view = PairView { number, runs, roles, client_rules, rules: known };
         let deltas = pair.deltas(rules);
         let counts: Vec<&str> = deltas.iter().filter_map(list_of_element).collect();
         for delta in &deltas {
             let is_within = |list: &&&str| delta.pointer.starts_with(&format!("{list}/"));
             match counts.iter().find(is_within) {
-                Some(list) => found.refuse(NoiseRefusal::Count, list, [None, None]),
-                None => found.add(delta, &view),
+                Some(list) => found.add_unexplained(NoiseRefusal::Count, list, [None, None]),
+                None => found.add_delta(delta, &view),
             }
         }
         found
     }
 
-    fn refuse(&mut self, reason: NoiseRefusal, place: &str, texts: [Option<String>; 2]) {
+    fn add_unexplained(&mut self, reason: NoiseRefusal, place: &str, texts: [Option<String>; 2]) {
         let refused = UnexplainedDifference::new(reason, place, texts);
         if !self.unexplained.contains(&refused) {
             self.unexplained.push(refused);
         }
     }
 
-    fn add(&mut self, delta: &RequestDelta, view: &PairView<'_>) {
-        let shown = excerpts(delta);
+    fn add_delta(&mut self, delta: &RequestDelta, view: &PairView<'_>) {
+        let shown = value_excerpts(delta);
         let Ok(place) = JsonPointer::parse(&delta.pointer) else {
-            return self.refuse(NoiseRefusal::Head, &delta.pointer, shown);
+            return self.add_unexplained(NoiseRefusal::Head, &delta.pointer, shown);
         };
         let (Some(recorded), Some(now)) = (&delta.recorded, &delta.now) else {
-            return self.refuse(NoiseRefusal::Structure, &delta.pointer, shown);
+            return self.add_unexplained(NoiseRefusal::Structure, &delta.pointer, shown);
         };
-        match (string(recorded), string(now)) {
+        match (parse_string(recorded), parse_string(now)) {
             // The model decides the answer.
-            _ if delta.pointer == "/model" => self.refuse(NoiseRefusal::Words, "/model", shown),
+            _ if delta.pointer == "/model" => {
+                self.add_unexplained(NoiseRefusal::Words, "/model", shown)
+            }
             (Some(old), Some(new)) => self.add_text(&place, &old, &new, view),
             (None, None) if is_number(recorded) && is_number(now) => {
-                let at = starred(&place);
+                let at = starred_place(&place);
                 let rule = NormalizeRule::parse(&format!("{at}: epoch")).ok();
                 let is_epoch = |text: &str| HoleKind::Epoch.is_text(text);
                 match rule.filter(|_| is_epoch(recorded) && is_epoch(now)) {
@@ -94,20 +97,21 @@ impl PairDifferences {
                         explanation: Explanation::Rule(rule),
                         texts: [recorded.clone(), now.clone()],
                     }),
-                    None => self.refuse(NoiseRefusal::Value, &delta.pointer, shown),
+                    None => self.add_unexplained(NoiseRefusal::Value, &delta.pointer, shown),
                 }
             }
             (None, None) if is_plain(recorded) && is_plain(now) => {
-                self.refuse(NoiseRefusal::Value, &delta.pointer, shown);
+                self.add_unexplained(NoiseRefusal::Value, &delta.pointer, shown);
             }
-            _ => self.refuse(NoiseRefusal::Structure, &delta.pointer, shown),
+            _ => self.add_unexplained(NoiseRefusal::Structure, &delta.pointer, shown),
         }
     }
 
     fn add_text(&mut self, place: &JsonPointer, old: &str, new: &str, view: &PairView<'_>) {
         let role = view.roles.get(&place.to_string()).copied();
-        let at = role.map_or_else(|| starred(place), |role| RulePlace::Texts(role).to_string());
-        let holds = |rule: &&NormalizeRule| match rule.role() {
+        let at =
+            role.map_or_else(|| starred_place(place), |role| RulePlace::Texts(role).to_string());
+        let holds = |rule: &&NormalizeRule| match rule.text_role() {
             Some(of_rule) => role == Some(of_rule),
             None => rule.is_at(place),
         };
@@ -115,7 +119,7 @@ impl PairDifferences {
         let rules: Vec<&NormalizeRule> = rules.collect();
         let text = AlignedText::new(old, new, Some(&view.runs));
         let ExplainedText { explained, refused } =
-            ExplainedText::of(&at, &text, &rules, view.runs.binding());
+            ExplainedText::from_aligned_text(&at, &text, &rules, view.runs.binding());
         let is_of_client = |explanation: &Explanation| match explanation {
             Explanation::Rule(rule) => view.client_rules.contains(rule),
             Explanation::Value(..) => false,
@@ -128,13 +132,13 @@ impl PairDifferences {
             }
         }
         for (reason, texts) in refused {
-            self.refuse(reason, &place.to_string(), texts.map(Some));
+            self.add_unexplained(reason, &place.to_string(), texts.map(Some));
         }
     }
 }
 
 /// Returns a place with a `*` for each number of an element.
-fn starred(place: &JsonPointer) -> String {
+fn starred_place(place: &JsonPointer) -> String {
     let is_index =
         |token: &str| !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_digit());
     let tokens = place.tokens().iter();
@@ -144,12 +148,12 @@ fn starred(place: &JsonPointer) -> String {
 }
 
 /// Returns both values, cut to where they begin to differ. They are canonical text, which is ASCII.
-fn excerpts(delta: &RequestDelta) -> [Option<String>; 2] {
+fn value_excerpts(delta: &RequestDelta) -> [Option<String>; 2] {
     let (recorded, now) = (delta.recorded.as_deref(), delta.now.as_deref());
     let pair = recorded.unwrap_or_default().bytes().zip(now.unwrap_or_default().bytes());
     let at = pair.take_while(|(one, other)| one == other).count();
     let shown = |text: &str| {
-        if text.is_char_boundary(at) { around(text, &(at..at)) } else { text.to_owned() }
+        if text.is_char_boundary(at) { text_around(text, &(at..at)) } else { text.to_owned() }
     };
     [recorded.map(shown), now.map(shown)]
 }
@@ -159,10 +163,10 @@ fn excerpts(delta: &RequestDelta) -> [Option<String>; 2] {
 pub fn are_of_known_kinds(deltas: &[RequestDelta]) -> bool {
     let is_kind = |delta: &RequestDelta| {
         let (Some(recorded), Some(now)) = (&delta.recorded, &delta.now) else { return false };
-        match (string(recorded), string(now)) {
+        match (parse_string(recorded), parse_string(now)) {
             (Some(old), Some(new)) if delta.pointer != "/model" => {
                 let text = AlignedText::new(&old, &new, None);
-                text.spans().take(MOST_SPANS).all(|span| kind_of(&text, &span).is_some())
+                text.differing_spans().take(MOST_SPANS).all(|span| kind_of(&text, &span).is_some())
             }
             _ => [recorded, now].iter().all(|text| HoleKind::Epoch.is_text(text)),
         }
@@ -178,7 +182,7 @@ fn list_of_element(delta: &RequestDelta) -> Option<&str> {
     (is_one_sided && is_index).then_some(list)
 }
 
-fn string(canonical: &str) -> Option<String> {
+fn parse_string(canonical: &str) -> Option<String> {
     serde_json::from_str(canonical).ok()
 }
 

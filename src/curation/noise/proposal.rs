@@ -48,16 +48,21 @@ pub struct NoiseProposal {
 impl NoiseProposal {
     /// Finds what makes these pairs equal, which are different under `rules`. Rules of `known` are
     /// proposed before new ones.
-    pub fn find(pairs: &[RequestPair], rules: &IdentityRules, known: &[NormalizeRule]) -> Self {
-        let known: Vec<NormalizeRule> = rules.normalize().iter().chain(known).cloned().collect();
+    pub fn from_pairs(
+        pairs: &[RequestPair],
+        rules: &IdentityRules,
+        known: &[NormalizeRule],
+    ) -> Self {
+        let known: Vec<NormalizeRule> =
+            rules.normalize_rules().iter().chain(known).cloned().collect();
         let (mut places, mut refused) = (Vec::new(), Vec::new());
         for (number, pair) in pairs.iter().enumerate() {
-            let found = PairDifferences::of(pair, number, rules, &known);
+            let found = PairDifferences::from_pair(pair, number, rules, &known);
             places.extend(found.places);
             refused.extend(found.unexplained.into_iter().map(|refused| (number, refused)));
         }
-        let mut choice = RuleChoice::of(&places);
-        choice.rules.retain(|chosen| !rules.normalize().contains(&chosen.rule));
+        let mut choice = RuleChoice::from_places(&places);
+        choice.rules.retain(|chosen| !rules.normalize_rules().contains(&chosen.rule));
         for left in choice.left.drain(..) {
             let NoisePlace { pair, place, texts, .. } = &places[left];
             let texts = texts.clone().map(Some);
@@ -65,7 +70,7 @@ impl NoiseProposal {
             refused.push((*pair, why));
         }
         let mut search = RuleSearch { pairs, rules, choice, open: Vec::new() };
-        search.check(&mut refused);
+        search.check_pairs(&mut refused);
         search.minimize(&places);
         search.into_proposal(&places, refused)
     }
@@ -92,13 +97,13 @@ struct RuleSearch<'p> {
 impl RuleSearch<'_> {
     /// Returns the first of these pairs that is different under the rules and values that are
     /// chosen.
-    fn unequal(&self, mut pairs: impl Iterator<Item = usize>) -> Option<usize> {
+    fn first_unequal(&self, mut pairs: impl Iterator<Item = usize>) -> Option<usize> {
         let more = self.choice.rules.iter().map(|chosen| chosen.rule.clone());
-        let (rules, values) = (self.rules.with_normalize(more), self.values());
+        let (rules, values) = (self.rules.with_normalize(more), self.chosen_values());
         pairs.find(|at| self.pairs[*at].bind_with(&rules, &values).is_none())
     }
 
-    fn values(&self) -> Vec<(String, String, String)> {
+    fn chosen_values(&self) -> Vec<(String, String, String)> {
         let value = |(number, chosen): (usize, &ChosenValue)| {
             (value_name(number), chosen.texts.0.clone(), chosen.texts.1.clone())
         };
@@ -106,10 +111,10 @@ impl RuleSearch<'_> {
     }
 
     /// Finds the pairs that are equal now. Refuses those that should be and are not.
-    fn check(&mut self, refused: &mut Vec<(usize, UnexplainedDifference)>) {
+    fn check_pairs(&mut self, refused: &mut Vec<(usize, UnexplainedDifference)>) {
         let told: BTreeSet<usize> = refused.iter().map(|(pair, _)| *pair).collect();
         for at in (0..self.pairs.len()).filter(|at| !told.contains(at)) {
-            if self.unequal(std::iter::once(at)).is_none() {
+            if self.first_unequal(std::iter::once(at)).is_none() {
                 self.open.push(at);
                 continue;
             }
@@ -127,14 +132,14 @@ impl RuleSearch<'_> {
         for at in (0..self.choice.rules.len()).rev() {
             let chosen = self.choice.rules.remove(at);
             let pairs = first(&chosen.places).into_iter().chain(self.open.iter().copied());
-            if first(&chosen.places).is_none() || self.unequal(pairs).is_some() {
+            if first(&chosen.places).is_none() || self.first_unequal(pairs).is_some() {
                 self.choice.rules.insert(at, chosen);
             }
         }
         for at in (0..self.choice.values.len()).rev() {
             let chosen = self.choice.values.remove(at);
             let pairs = first(&chosen.places).into_iter().chain(self.open.iter().copied());
-            if first(&chosen.places).is_none() || self.unequal(pairs).is_some() {
+            if first(&chosen.places).is_none() || self.first_unequal(pairs).is_some() {
                 self.choice.values.insert(at, chosen);
             }
         }
@@ -162,12 +167,12 @@ impl RuleSearch<'_> {
         });
         let (rules, values) = (rules.collect(), values.collect());
         let explained = self.open.len();
-        NoiseProposal { rules, values, unexplained: counted(refused), explained }
+        NoiseProposal { rules, values, unexplained: count_calls(refused), explained }
     }
 }
 
 /// Returns each difference once, with the number of calls that have it.
-fn counted(refused: Vec<(usize, UnexplainedDifference)>) -> Vec<UnexplainedDifference> {
+fn count_calls(refused: Vec<(usize, UnexplainedDifference)>) -> Vec<UnexplainedDifference> {
     let mut all: BTreeMap<UnexplainedDifference, BTreeSet<usize>> = BTreeMap::new();
     for (pair, difference) in refused {
         all.entry(difference).or_default().insert(pair);

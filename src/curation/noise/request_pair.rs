@@ -38,13 +38,13 @@ impl PairedRequest {
     pub fn from_entry(entry: Entry, carried: &CarriedIds) -> Option<Self> {
         let mut request = entry.request?;
         request.body = carried.put_into(request.body);
-        let call = request.recognise();
+        let call = request.recognise_call();
         let preset = entry.preset.as_deref().and_then(ClientPreset::of_entry);
         Some(Self { request, call, upstream: entry.upstream, values: entry.run_values, preset })
     }
 
     fn key(&self, rules: &IdentityRules) -> RequestKey {
-        self.request.key(&self.call, rules)
+        self.request.compute_key(&self.call, rules)
     }
 }
 
@@ -55,7 +55,7 @@ impl RequestPair {
     }
 
     /// Returns the size of both bodies in bytes.
-    pub fn size(&self) -> usize {
+    pub fn byte_size(&self) -> usize {
         self.old.request.body.len() + self.new.request.body.len()
     }
 
@@ -78,14 +78,14 @@ impl RequestPair {
         if self.old.key(rules) == self.new.key(rules) {
             return Some(BoundValues::default());
         }
-        let runs = self.runs(values);
+        let runs = self.runs_with_values(values);
         let binding = runs.binding();
         let bound_rules = bound_rules(rules, self.old.preset, Arc::default());
         let PairedRequest { request, call, .. } = &self.old;
         let old = request.bound_recorded(call, &bound_rules, binding, rules)?;
         let PairedRequest { request, call, .. } = &self.new;
-        let new = request.bound_here(call, &bound_rules, binding.here(), rules)?;
-        bound_rules.bind(&old, &new)
+        let new = request.bound_here(call, &bound_rules, binding.current_values(), rules)?;
+        bound_rules.bind_requests(&old, &new)
     }
 
     /// Returns the rules of the client that made the recorded request.
@@ -94,7 +94,7 @@ impl RequestPair {
     }
 
     /// Returns the paths of the two runs, with further values.
-    pub(super) fn runs(&self, values: &[(String, String, String)]) -> TwoRuns {
+    pub(super) fn runs_with_values(&self, values: &[(String, String, String)]) -> TwoRuns {
         let (mut old, mut new) = (self.old.values.clone(), self.new.values.clone());
         for (name, recorded, now) in values {
             old.set(name.clone(), recorded.clone());
@@ -104,7 +104,7 @@ impl RequestPair {
     }
 
     /// Returns whose the texts of the recorded request are, by their places.
-    pub(super) fn roles(&self) -> HashMap<String, TextRole> {
+    pub(super) fn text_roles(&self) -> HashMap<String, TextRole> {
         let roles = self.old.request.text_roles().into_iter();
         roles.map(|(role, place)| (place.to_string(), role)).collect()
     }
@@ -121,8 +121,8 @@ impl RequestPair {
             });
         }
         found.extend(request_deltas(
-            &old.request.parts(&old.call),
-            &new.request.parts(&new.call),
+            &old.request.key_parts(&old.call),
+            &new.request.key_parts(&new.call),
             rules,
             MOST,
         ));

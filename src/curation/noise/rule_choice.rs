@@ -29,7 +29,7 @@ pub(super) struct RuleChoice {
 
 impl RuleChoice {
     /// Collects what explains the differences.
-    pub(super) fn of(places: &[NoisePlace]) -> Self {
+    pub(super) fn from_places(places: &[NoisePlace]) -> Self {
         let mut choice = Self::default();
         let mut rules: BTreeMap<&NormalizeRule, Vec<usize>> = BTreeMap::new();
         let mut values: BTreeMap<(&String, &String), Vec<usize>> = BTreeMap::new();

@@ -41,7 +41,7 @@ impl ChangeStanding {
     }
 
     /// Returns the take whose place it would get.
-    pub fn replaced(self) -> Option<usize> {
+    pub fn replaced_index(self) -> Option<usize> {
         match self {
             Self::Replaces(at) | Self::Changed(at) => Some(at),
             Self::Adds | Self::Made | Self::Gone => None,
@@ -61,7 +61,7 @@ impl ChangeStanding {
 }
 
 /// Returns the range of each name's takes, which are consecutive.
-fn ranges(held: &[ReplacedTake]) -> BTreeMap<&EntryName, Range<usize>> {
+fn take_ranges(held: &[ReplacedTake]) -> BTreeMap<&EntryName, Range<usize>> {
     let mut found: BTreeMap<&EntryName, Range<usize>> = BTreeMap::new();
     for (at, take) in held.iter().enumerate() {
         found.entry(&take.name).or_insert(at..at).end = at + 1;
@@ -76,12 +76,12 @@ fn is_like(one: &ReplacedTake, other: &ReplacedTake) -> bool {
 
 /// Returns the standing of each change, given the takes of a recording in order. `is_same` returns
 /// whether a take holds exactly the entry of a change.
-pub fn standings(
+pub fn change_standings(
     held: &[ReplacedTake],
     changes: &[ReviewChange],
     mut is_same: impl FnMut(usize, usize) -> bool,
 ) -> Vec<ChangeStanding> {
-    let ranges = ranges(held);
+    let ranges = take_ranges(held);
     let of = |name: &EntryName| ranges.get(name).cloned().unwrap_or(0..0);
     // A take is the result of at most one change.
     let mut made = BTreeSet::new();
@@ -96,14 +96,18 @@ pub fn standings(
                 ChangeStanding::Made
             }
             (None, None) => ChangeStanding::Adds,
-            (None, Some(replaced)) => find(held, of(&replaced.name), replaced),
+            (None, Some(replaced)) => find_replaced(held, of(&replaced.name), replaced),
         });
     }
     all
 }
 
 /// Finds a take that will be replaced.
-fn find(held: &[ReplacedTake], of: Range<usize>, replaced: &ReplacedTake) -> ChangeStanding {
+fn find_replaced(
+    held: &[ReplacedTake],
+    of: Range<usize>,
+    replaced: &ReplacedTake,
+) -> ChangeStanding {
     let there = replaced.take.checked_sub(1).and_then(|index| of.clone().nth(index));
     if let Some(at) = there.filter(|at| is_like(&held[*at], replaced)) {
         return ChangeStanding::Replaces(at);
@@ -149,35 +153,35 @@ pub enum ReviewSource {
 /// Returns the recording's new content if `accepted` changes are applied in this order. If several
 /// changes replace the same take, the first gets its place. The others go after the takes of their
 /// names, as does a change whose take is gone.
-pub fn outcome(
+pub fn apply_changes(
     held: &[ReplacedTake],
     changes: &[ReviewChange],
     standings: &[ChangeStanding],
     accepted: &[usize],
 ) -> ReviewOutcome {
     let mut work =
-        NameChanges { held, ranges: ranges(held), slots: BTreeMap::new(), order: Vec::new() };
+        NameChanges { held, ranges: take_ranges(held), slots: BTreeMap::new(), order: Vec::new() };
     let mut taken = BTreeSet::new();
     // For each take that moved to another name: the old name and the new one.
     let mut instead: Vec<(&EntryName, &EntryName)> = Vec::new();
     for &at in accepted.iter().filter(|at| standings[**at] != ChangeStanding::Made) {
         let new = &changes[at].entry.name;
-        let place = standings[at].replaced().filter(|take| taken.insert(*take));
+        let place = standings[at].replaced_index().filter(|take| taken.insert(*take));
         let Some(take) = place else {
-            work.slots(new).push(Some(ReviewSource::New(at)));
+            work.name_slots(new).push(Some(ReviewSource::New(at)));
             continue;
         };
         let old = &held[take].name;
         let index = take - work.ranges.get(old).map_or(take, |range| range.start);
         if old == new {
-            work.slots(old)[index] = Some(ReviewSource::New(at));
+            work.name_slots(old)[index] = Some(ReviewSource::New(at));
         } else {
-            work.slots(old)[index] = None;
-            work.slots(new).push(Some(ReviewSource::New(at)));
+            work.name_slots(old)[index] = None;
+            work.name_slots(new).push(Some(ReviewSource::New(at)));
             instead.push((old, new));
         }
     }
-    work.finish(&instead)
+    work.into_outcome(&instead)
 }
 
 /// The state of the work: the names that change.
@@ -191,7 +195,7 @@ struct NameChanges<'a> {
 }
 
 impl<'a> NameChanges<'a> {
-    fn slots(&mut self, name: &'a EntryName) -> &mut Vec<Option<ReviewSource>> {
+    fn name_slots(&mut self, name: &'a EntryName) -> &mut Vec<Option<ReviewSource>> {
         let range = self.ranges.get(name).cloned().unwrap_or(0..0);
         let order = &mut self.order;
         self.slots.entry(name).or_insert_with(|| {
@@ -200,7 +204,7 @@ impl<'a> NameChanges<'a> {
         })
     }
 
-    fn finish(self, instead: &[(&'a EntryName, &'a EntryName)]) -> ReviewOutcome {
+    fn into_outcome(self, instead: &[(&'a EntryName, &'a EntryName)]) -> ReviewOutcome {
         let mut out = ReviewOutcome::default();
         let is_gone = |name: &EntryName| {
             self.slots.get(name).is_some_and(|slots| slots.iter().all(Option::is_none))

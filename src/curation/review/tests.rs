@@ -4,7 +4,7 @@ use super::*;
 use loomrec_identity::RequestKey;
 
 fn step(id: &str) -> EntryName {
-    EntryName::step(id).unwrap()
+    EntryName::from_step_id(id).unwrap()
 }
 
 fn hash(digit: char) -> RequestKey {
@@ -22,12 +22,12 @@ fn change(entry: ReplacedTake, replaces: Option<ReplacedTake>) -> ReviewChange {
 }
 
 fn stand(held: &[ReplacedTake], changes: &[ReviewChange]) -> Vec<ChangeStanding> {
-    standings(held, changes, |_, _| true)
+    change_standings(held, changes, |_, _| true)
 }
 
 /// Returns the new content of the recording in words: `plan<-draft: 1 +0`.
 fn told(held: &[ReplacedTake], changes: &[ReviewChange], accepted: &[usize]) -> Vec<String> {
-    let outcome = outcome(held, changes, &stand(held, changes), accepted);
+    let outcome = apply_changes(held, changes, &stand(held, changes), accepted);
     let word = |source: &ReviewSource| match source {
         ReviewSource::Held(at) => format!(" {at}"),
         ReviewSource::New(at) => format!(" +{at}"),
@@ -73,7 +73,7 @@ fn change_that_is_there_already_is_made_and_only_once() {
     let twice = [again.clone(), change(take("a", 2, "9"), None)];
     assert_eq!(stand(&held, &twice), [ChangeStanding::Made, ChangeStanding::Adds]);
     // It has the same identity, but is a different entry.
-    assert_eq!(standings(&held, &[again], |_, _| false), [ChangeStanding::Changed(0)]);
+    assert_eq!(change_standings(&held, &[again], |_, _| false), [ChangeStanding::Changed(0)]);
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn name_is_inherited_only_once_all_its_takes_are_gone() {
     assert_eq!(told(&held, &all, &[0]), ["b: 1", "x: +0"]);
     assert_eq!(told(&held, &all, &[0, 1]), ["x<-b: +0 +1"]);
     assert_eq!(told(&held, &all, &[0, 2]), ["x<-b: +0", "y: +2"]);
-    let outcome = outcome(&held, &all, &stand(&held, &all), &[0]);
+    let outcome = apply_changes(&held, &all, &stand(&held, &all), &[0]);
     assert_eq!(outcome.moved, [(1, 1)], "what was take 2 is take 1 now");
 }
 
@@ -138,7 +138,7 @@ proptest! {
             .collect();
         let standings = stand(&held, &changes);
         let accepted: Vec<usize> = (0..changes.len()).collect();
-        let outcome = outcome(&held, &changes, &standings, &accepted);
+        let outcome = apply_changes(&held, &changes, &standings, &accepted);
         let mut fresh = Vec::new();
         let mut kept = Vec::new();
         for named in &outcome.names {
@@ -157,7 +157,7 @@ proptest! {
         }
         fresh.sort_unstable();
         prop_assert_eq!(fresh, accepted);
-        let replaced: BTreeSet<usize> = standings.iter().filter_map(|s| s.replaced()).collect();
+        let replaced: BTreeSet<usize> = standings.iter().filter_map(|s| s.replaced_index()).collect();
         let changed: BTreeSet<&EntryName> = outcome
             .names
             .iter()

@@ -15,22 +15,22 @@ pub(super) struct DecodedBody<'a> {
 
 impl<'a> DecodedBody<'a> {
     /// Decodes the body of a response to a call of `operation`, as far as possible.
-    pub(super) fn of(operation: Operation, response: &'a RecordedResponse) -> Self {
-        let (media, plain) = (response.media(), PlainBody::of(response));
-        let framing = Framing::answered(operation, media, &plain.bytes);
+    pub(super) fn from_response(operation: Operation, response: &'a RecordedResponse) -> Self {
+        let (media, plain) = (response.media_type(), PlainBody::from_response(response));
+        let framing = Framing::from_answer(operation, media, &plain.bytes);
         Self { media, plain, framing }
     }
 
     /// Returns the body if all of it was decoded.
-    pub(super) fn whole(&self) -> Option<&Self> {
+    pub(super) fn fully_decoded(&self) -> Option<&Self> {
         self.plain.problem.is_none().then_some(self)
     }
 
     /// Reads the answer.
-    pub(super) fn read(&self, call: &RecognisedCall) -> Option<Answer> {
+    pub(super) fn read_answer(&self, call: &RecognisedCall) -> Option<Answer> {
         match self.framing {
             None => loomrec_provider::read_complete(call.operation, self.media, &self.plain.bytes),
-            framing => loomrec_provider::read(call.operation, framing, &self.plain.bytes),
+            framing => loomrec_provider::read_answer(call.operation, framing, &self.plain.bytes),
         }
     }
 }
@@ -47,22 +47,26 @@ pub(super) fn summed_up(
     if entry.fault.is_some() || !(200..300).contains(&response.status) {
         return None;
     }
-    let mut answer = body?.read(call)?;
+    let mut answer = body?.read_answer(call)?;
     redactor.redact_summary(&mut answer, &CallCredentials::default(), &mut Placeholders::default());
     let mut summed = entry.clone();
     let mut names = Vec::new();
     // Redaction may have removed text that spans pieces only from the joined text. The pieces do
     // not show this.
     if !is_marked(entry.content.as_deref()) {
-        set(&mut summed.content, Some(answer.content), "content", &mut names, |old, new| {
-            old.as_deref().unwrap_or_default() == new.as_deref().unwrap_or_default()
-        });
+        set_if_different(
+            &mut summed.content,
+            Some(answer.content),
+            "content",
+            &mut names,
+            |old, new| old.as_deref().unwrap_or_default() == new.as_deref().unwrap_or_default(),
+        );
     }
     if answer.model.is_some() {
-        set(&mut summed.model, answer.model, "model", &mut names, PartialEq::eq);
+        set_if_different(&mut summed.model, answer.model, "model", &mut names, PartialEq::eq);
     }
-    set(&mut summed.usage, answer.usage, "usage", &mut names, PartialEq::eq);
-    set(
+    set_if_different(&mut summed.usage, answer.usage, "usage", &mut names, PartialEq::eq);
+    set_if_different(
         &mut summed.finish_reason,
         answer.finish_reason,
         "finish_reason",
@@ -71,7 +75,13 @@ pub(super) fn summed_up(
     );
     let marked = entry.tool_calls.iter().any(|call| is_marked(Some(&call.arguments.to_string())));
     if !marked {
-        set(&mut summed.tool_calls, answer.tool_calls, "tool_calls", &mut names, PartialEq::eq);
+        set_if_different(
+            &mut summed.tool_calls,
+            answer.tool_calls,
+            "tool_calls",
+            &mut names,
+            PartialEq::eq,
+        );
     }
     Some((summed, names))
 }
@@ -80,7 +90,7 @@ fn is_marked(text: Option<&str>) -> bool {
     text.is_some_and(|text| text.contains(MARK))
 }
 
-fn set<T>(
+fn set_if_different<T>(
     place: &mut T,
     new: T,
     name: &'static str,
@@ -100,11 +110,11 @@ pub(super) fn check_summary(entry: &Entry, found: &mut Vec<Problem>) {
     let problem = Problem::of_file(ProblemKind::Answer, Severity::Error, text);
     let remedy = "record the call again, or remove the field; replay --strict refuses it without \
                   --allow-unchecked";
-    found.push(problem.at(format!("/{name}"), None).helped(remedy));
+    found.push(problem.with_place(format!("/{name}"), None).with_remedy(remedy));
 }
 
 /// Adds the fields that differ from the recorded answer.
-pub(super) fn check(
+pub(super) fn add_problems(
     entry: &Entry,
     call: &RecognisedCall,
     body: Option<&DecodedBody<'_>>,
@@ -117,6 +127,7 @@ pub(super) fn check(
         let remedy = "--fix takes it from the recorded answer; to change an answer, change the \
                       response, or make it an entry of text alone";
         let problem = Problem::of_file(ProblemKind::Answer, Severity::Error, text);
-        found.push(problem.at(format!("/{name}"), None).helped(remedy).mendable());
+        found
+            .push(problem.with_place(format!("/{name}"), None).with_remedy(remedy).mark_mendable());
     }
 }

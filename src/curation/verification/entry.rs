@@ -14,7 +14,7 @@ use loomrec_identity::{IdentityRules, RequestKey};
 use loomrec_provider::{Operation, RecognisedCall};
 use loomrec_recording::encoding::DecodeError;
 use loomrec_recording::entry::EntryReadError;
-use loomrec_recording::error::syntax;
+use loomrec_recording::error::syntax_error;
 use loomrec_recording::redact::{self, CallCredentials, CleanedEntry, RedactError, Redactor};
 use loomrec_recording::{Entry, EntryError, EntryName, FormatError, UncheckedReason, format};
 
@@ -39,18 +39,18 @@ impl EntryChecker {
     }
 
     /// Returns an entry as `redact` would leave it.
-    pub(super) fn cleaned(&self, name: &EntryName, entry: &Entry) -> CleanedEntry {
+    pub(super) fn redacted_entry(&self, name: &EntryName, entry: &Entry) -> CleanedEntry {
         let rules = self.rules.clone().unwrap_or_default();
         self.redactor.redact_entry(name, entry, &rules)
     }
 
     /// Returns a key or a pointer without credentials.
-    fn shown(&self, name: &str) -> String {
+    fn shown_name(&self, name: &str) -> String {
         self.redactor.redact_name(name, &CallCredentials::default())
     }
 
     /// Returns the same checker for a file with other rules.
-    pub fn with(&self, rules: Option<IdentityRules>) -> Self {
+    pub fn with_rules(&self, rules: Option<IdentityRules>) -> Self {
         Self { rules, redactor: Arc::clone(&self.redactor) }
     }
 }
@@ -69,79 +69,83 @@ pub struct CheckedEntry {
 }
 
 /// Checks the entry `unit` of a file, which has this text.
-pub fn check(unit: &EntryPlace, text: &[u8], checker: &EntryChecker) -> CheckedEntry {
+pub fn check_entry(unit: &EntryPlace, text: &[u8], checker: &EntryChecker) -> CheckedEntry {
     let mut found = Vec::new();
     let mut checked = CheckedEntry::default();
     match std::str::from_utf8(text) {
-        Err(_) => found.push(shape("the bytes are not UTF-8")),
+        Err(_) => found.push(shape_problem("the bytes are not UTF-8")),
         Ok(text) => {
-            if let Some(entry) = read(text, &mut found) {
+            if let Some(entry) = read_entry(text, &mut found) {
                 checked.readable = true;
-                checked.personal = entry.run_values.personal().collect();
+                checked.personal = entry.run_values.personal_names().collect();
                 checked.spelt = is_spelt(&entry, text, unit.in_list);
-                examine(&unit.name, &entry, text, checker, &mut found);
+                add_content_problems(&unit.name, &entry, text, checker, &mut found);
             }
             found.truncate(MOST);
             for problem in &mut found {
                 let below = problem.line.unwrap_or_else(|| lines_below(text, &problem.pointer));
                 problem.line = Some(below);
                 // A name may contain the credential that the problem is about.
-                problem.pointer = checker.shown(&problem.pointer);
-                problem.text = checker.shown(&problem.text);
+                problem.pointer = checker.shown_name(&problem.pointer);
+                problem.text = checker.shown_name(&problem.text);
             }
         }
     }
     if !found.is_empty() {
-        let key = checker.shown(&unit.key());
-        checked.problems = found.into_iter().map(|problem| problem.within(key.clone())).collect();
+        let key = checker.shown_name(&unit.display_label());
+        checked.problems = found.into_iter().map(|problem| problem.with_key(key.clone())).collect();
     }
     checked
 }
 
-fn shape(text: impl Into<String>) -> Problem {
+fn shape_problem(text: impl Into<String>) -> Problem {
     Problem::of_file(ProblemKind::Shape, Severity::Error, text)
-        .helped("restore the entry, or remove it and record the call again")
+        .with_remedy("restore the entry, or remove it and record the call again")
 }
 
 /// Returns why a text cannot be read as JSON.
-pub(super) fn unreadable(text: &[u8], error: &serde_json::Error) -> String {
+pub(super) fn unreadable_reason(text: &[u8], error: &serde_json::Error) -> String {
     let line = text.split(|byte| *byte == b'\n').nth(error.line().saturating_sub(1));
-    match syntax(error).on_line(line.unwrap_or_default()) {
+    match syntax_error(error).on_line(line.unwrap_or_default()) {
         FormatError::Conflict { .. } => "it has conflict markers of git".to_owned(),
         _ => format!("it cannot be read: {error}"),
     }
 }
 
 /// Reads the entry if the text is one. Adds the problems of its fields.
-fn read(text: &str, found: &mut Vec<Problem>) -> Option<Entry> {
+fn read_entry(text: &str, found: &mut Vec<Problem>) -> Option<Entry> {
     if let Some(entry) = Entry::read_known(text) {
         return Some(entry);
     }
-    match Entry::read(text.as_bytes()) {
+    match Entry::from_text(text.as_bytes()) {
         Ok(entry) => {
-            field::check(text, found);
+            field::add_problems(text, found);
             Some(entry)
         }
         Err(EntryReadError::Json(error)) => {
             let at = error.line().saturating_sub(1);
-            found.push(shape(unreadable(text.as_bytes(), &error)).at("", Some(at)));
+            found.push(
+                shape_problem(unreadable_reason(text.as_bytes(), &error)).with_place("", Some(at)),
+            );
             None
         }
         Err(EntryReadError::Entry(_)) => {
-            field::check(text, found);
-            fields(text, found);
+            field::add_problems(text, found);
+            add_field_problems(text, found);
             None
         }
     }
 }
 
 /// Adds every field with the wrong type. After each one, removes it and parses the rest again.
-fn fields(text: &str, found: &mut Vec<Problem>) {
+fn add_field_problems(text: &str, found: &mut Vec<Problem>) {
     let Ok(mut value) = serde_json::from_str::<Value>(text) else { return };
     for _ in 0..MOST {
         let Err(EntryError(error)) = Entry::parse(&value) else { return };
-        let problem = shape(format!("it {}", error.problem.requirement()));
-        found.push(problem.at(error.place.clone(), None).helped("fix or remove the entry"));
+        let problem = shape_problem(format!("it {}", error.problem.requirement()));
+        found.push(
+            problem.with_place(error.place.clone(), None).with_remedy("fix or remove the entry"),
+        );
         if !remove(&mut value, &error.place) {
             return;
         }
@@ -170,23 +174,24 @@ fn is_spelt(entry: &Entry, text: &str, in_list: bool) -> bool {
 }
 
 /// Adds the problems of an entry's content.
-fn examine(
+fn add_content_problems(
     name: &EntryName,
     entry: &Entry,
     text: &str,
     checker: &EntryChecker,
     found: &mut Vec<Problem>,
 ) {
-    let asked = CheckedRequest::of(entry, checker.rules.as_ref());
+    let asked = CheckedRequest::from_entry(entry, checker.rules.as_ref());
     let call = asked.as_ref().map(|asked| &asked.call);
     let key = asked.as_ref().and_then(|asked| asked.key.as_ref());
     let key = key.map(|key| key_of_its_time(name, entry, key, checker));
     let key = key.as_ref();
     hash(name, entry, key, found);
-    unchecked(name, entry, key, checker.rules.as_ref(), found);
+    add_unchecked_problem(name, entry, key, checker.rules.as_ref(), found);
     broken_by_redaction(entry, found);
     let operation = call.map_or(Operation::OTHER, |call| call.operation);
-    let body = entry.response.as_ref().map(|response| DecodedBody::of(operation, response));
+    let body =
+        entry.response.as_ref().map(|response| DecodedBody::from_response(operation, response));
     if let Some(why) = body.as_ref().and_then(|body| body.plain.problem) {
         let text = format!("the body {why}");
         let remedy = "record the call again, or remove the entry";
@@ -195,35 +200,37 @@ fn examine(
             DecodeError::Cut | DecodeError::Damaged | DecodeError::Unknown => Severity::Warning,
         };
         let problem = Problem::of_file(ProblemKind::Answer, severity, text);
-        found.push(problem.at("/response", None).helped(remedy));
+        found.push(problem.with_place("/response", None).with_remedy(remedy));
     }
-    let whole = body.as_ref().and_then(DecodedBody::whole);
+    let whole = body.as_ref().and_then(DecodedBody::fully_decoded);
     let before = found.len();
     if let Some(call) = call {
-        answer::check(entry, call, whole, &checker.redactor, found);
+        answer::add_problems(entry, call, whole, &checker.redactor, found);
     }
     if found.len() == before {
         answer::check_summary(entry, found);
     }
-    response_end::check(entry, call, whole, found);
-    header::check(entry, found);
-    fault(entry, found);
-    let cleaned = checker.cleaned(name, entry);
-    SecretSearch::of(&checker.redactor, entry, body.as_ref(), &cleaned, text, found);
+    response_end::add_problems(entry, call, whole, found);
+    header::add_problems(entry, found);
+    add_fault_problem(entry, found);
+    let cleaned = checker.redacted_entry(name, entry);
+    SecretSearch::search_entry(&checker.redactor, entry, body.as_ref(), &cleaned, text, found);
 }
 
 /// Adds the problem of an entry's fault. A valid fault is reported as a note.
-fn fault(entry: &Entry, found: &mut Vec<Problem>) {
-    found.extend(entry.fault.as_ref().map(|value| match EntryFaultRule::read(value) {
+fn add_fault_problem(entry: &Entry, found: &mut Vec<Problem>) {
+    found.extend(entry.fault.as_ref().map(|value| match EntryFaultRule::from_value(value) {
         Ok(rule) => {
             let text = format!("a fault of the entry: {}", rule.fault.name());
-            Problem::of_file(ProblemKind::Fault, Severity::Note, text).at("/fault", None)
+            Problem::of_file(ProblemKind::Fault, Severity::Note, text).with_place("/fault", None)
         }
         Err(error) => {
             let problem =
                 Problem::of_file(ProblemKind::Fault, Severity::Error, error.problem.to_string());
             let pointer = format!("/fault{}", error.place);
-            problem.at(pointer, None).helped("see docs/faults.md for the faults there are")
+            problem
+                .with_place(pointer, None)
+                .with_remedy("see docs/faults.md for the faults there are")
         }
     }));
 }
@@ -236,11 +243,11 @@ pub(super) struct CheckedRequest {
 
 impl CheckedRequest {
     /// Recognises an entry's request, if it has one. Its body is parsed once.
-    pub(super) fn of(entry: &Entry, rules: Option<&IdentityRules>) -> Option<Self> {
+    pub(super) fn from_entry(entry: &Entry, rules: Option<&IdentityRules>) -> Option<Self> {
         let request = entry.request.as_ref()?;
         let body = loomrec_identity::parse(&request.body).ok();
         let call = request.recognise_parsed(body.as_ref());
-        let of = |rules| RequestKey::of_parsed(&request.parts(&call), body.as_ref(), rules);
+        let of = |rules| RequestKey::of_parsed(&request.key_parts(&call), body.as_ref(), rules);
         let key = rules.map(of);
         Some(Self { call, key })
     }
@@ -277,26 +284,28 @@ fn hash(name: &EntryName, entry: &Entry, request: Option<&RequestKey>, found: &m
     let error = |kind, text: String| Problem::of_file(kind, Severity::Error, text);
     match (under, said, request) {
         (Some(under), Some(said), Some(real)) if under != said && real == said => {
-            let text = format!("its key is not its `request_hash`, {}", said.short());
+            let text = format!("its key is not its `request_hash`, {}", said.short_form());
             found.push(
-                error(ProblemKind::Key, text).helped("--fix puts it under its hash").mendable(),
+                error(ProblemKind::Key, text)
+                    .with_remedy("--fix puts it under its hash")
+                    .mark_mendable(),
             );
         }
         (Some(under), Some(said), real) if under != said => {
             let text = "it is not the hash that the entry is kept under".to_owned();
-            let problem = error(ProblemKind::Hash, text).at("/request_hash", None);
+            let problem = error(ProblemKind::Hash, text).with_place("/request_hash", None);
             found.push(match real {
                 Some(real) if real == under => {
-                    problem.helped("--fix sets it to the hash of the request").mendable()
+                    problem.with_remedy("--fix sets it to the hash of the request").mark_mendable()
                 }
-                _ => problem.helped(CHANGED),
+                _ => problem.with_remedy(CHANGED),
             });
         }
         (under, said, Some(real)) if said.or(under).is_some_and(|said| said != real) => {
             let text =
-                format!("the request hashes to {}, not to what the entry says", real.short());
+                format!("the request hashes to {}, not to what the entry says", real.short_form());
             let at = if said.is_some() { "/request_hash" } else { "/request" };
-            found.push(error(ProblemKind::Hash, text).at(at, None).helped(CHANGED));
+            found.push(error(ProblemKind::Hash, text).with_place(at, None).with_remedy(CHANGED));
         }
         _ => {}
     }
@@ -304,7 +313,7 @@ fn hash(name: &EntryName, entry: &Entry, request: Option<&RequestKey>, found: &m
 
 /// Adds that an entry answers calls which cannot be checked against its request. If its hashes do
 /// not match, [`hash`] has reported it.
-fn unchecked(
+fn add_unchecked_problem(
     name: &EntryName,
     entry: &Entry,
     request: Option<&RequestKey>,
@@ -312,7 +321,7 @@ fn unchecked(
     found: &mut Vec<Problem>,
 ) {
     let Some(rules) = rules else { return };
-    let why = entry.unchecked(name, request, rules);
+    let why = entry.unchecked_reason(name, request, rules);
     if let Some(
         why @ (UncheckedReason::AnyRequest
         | UncheckedReason::NothingLeft
@@ -321,11 +330,9 @@ fn unchecked(
     {
         let text = format!("the entry {}", why.as_str());
         let problem = Problem::of_file(ProblemKind::Unchecked, Severity::Warning, text);
-        found.push(
-            problem.helped(
-                "record the call again; replay --strict refuses it without --allow-unchecked",
-            ),
-        );
+        found.push(problem.with_remedy(
+            "record the call again; replay --strict refuses it without --allow-unchecked",
+        ));
     }
 }
 
@@ -336,7 +343,7 @@ fn broken_by_redaction(entry: &Entry, found: &mut Vec<Problem>) {
     if redact::is_broken_by_redaction(request.content_type(), &request.body) {
         let text = "its body was broken by redaction, and its key matches other requests too";
         let problem = Problem::of_file(ProblemKind::Hash, Severity::Error, text);
-        found.push(problem.at("/request", None).helped("record the call again"));
+        found.push(problem.with_place("/request", None).with_remedy("record the call again"));
     }
 }
 

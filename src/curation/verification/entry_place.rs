@@ -24,7 +24,7 @@ pub struct EntryPlace {
 
 impl EntryPlace {
     /// Returns its label for people.
-    pub fn key(&self) -> String {
+    pub fn display_label(&self) -> String {
         self.name.take_key(self.take)
     }
 }
@@ -78,17 +78,17 @@ impl EntryPlaces {
     }
 
     /// Returns the range of each entry's text.
-    pub fn ranges(&self) -> impl Iterator<Item = Range<u64>> {
+    pub fn text_ranges(&self) -> impl Iterator<Item = Range<u64>> {
         self.units.iter().map(|unit| unit.from..unit.to)
     }
 
     /// Returns the entries with these numbers.
-    pub fn some(&self, numbers: Range<usize>) -> Vec<EntryPlace> {
+    pub fn entries_in(&self, numbers: Range<usize>) -> Vec<EntryPlace> {
         let units = self.units.get(numbers).unwrap_or_default().iter();
-        units.filter_map(|unit| self.unit(unit)).collect()
+        units.filter_map(|unit| self.unpack_unit(unit)).collect()
     }
 
-    fn unit(&self, unit: &PackedUnit) -> Option<EntryPlace> {
+    fn unpack_unit(&self, unit: &PackedUnit) -> Option<EntryPlace> {
         Some(EntryPlace {
             name: self.names.get(unit.name)?,
             take: unit.take as usize,

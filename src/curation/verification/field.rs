@@ -2,11 +2,11 @@
 
 use std::collections::HashSet;
 
-use super::pointer_place::members;
+use super::pointer_place::object_members;
 use super::{Problem, ProblemKind, Severity};
 use loomrec_identity::JsonError;
 use loomrec_identity::pointer_token;
-use loomrec_identity::spelling::nearest;
+use loomrec_identity::spelling::nearest_name;
 use loomrec_recording::entry::{KNOWN_FIELDS, USAGE_FIELDS};
 
 /// The fields that hold a body.
@@ -22,12 +22,12 @@ const MOST: usize = 200;
 const MORE: [&str; 1] = ["pending"];
 
 /// Adds the problems of the fields in an entry's text, which must be JSON.
-pub(super) fn check(text: &str, found: &mut Vec<Problem>) {
+pub(super) fn add_problems(text: &str, found: &mut Vec<Problem>) {
     let top: Vec<&str> = KNOWN_FIELDS.iter().chain(&MORE).copied().collect();
     let request: Vec<&str> = REQUEST.iter().chain(&BODY).copied().collect();
     let response: Vec<&str> = RESPONSE.iter().chain(&BODY).copied().collect();
-    let Some(fields) = members(text) else { return };
-    object(&fields, &top, "", found);
+    let Some(fields) = object_members(text) else { return };
+    add_member_problems(&fields, &top, "", found);
     for (name, value) in &fields {
         let known: &[&str] = match name.as_ref() {
             "request" => &request,
@@ -35,8 +35,8 @@ pub(super) fn check(text: &str, found: &mut Vec<Problem>) {
             "usage" => &USAGE_FIELDS,
             _ => continue,
         };
-        if let Some(inner) = members(value) {
-            object(&inner, known, &pointer_token(name), found);
+        if let Some(inner) = object_members(value) {
+            add_member_problems(&inner, known, &pointer_token(name), found);
         }
     }
     if !found.iter().any(|problem| problem.kind == ProblemKind::Duplicate) {
@@ -52,11 +52,16 @@ fn deeper_duplicate(text: &str) -> Option<Problem> {
     let line = memchr::memchr_iter(b'\n', text.as_bytes().get(..at)?).count();
     let said = "an object that ends on this line holds a field twice: only the last is read";
     let problem = Problem::of_file(ProblemKind::Duplicate, Severity::Error, said);
-    Some(problem.at("", Some(line)).helped("remove one of them"))
+    Some(problem.with_place("", Some(line)).with_remedy("remove one of them"))
 }
 
 /// Adds the problems of the members of one object.
-fn object<T: AsRef<str>>(fields: &[(T, &str)], known: &[&str], at: &str, found: &mut Vec<Problem>) {
+fn add_member_problems<T: AsRef<str>>(
+    fields: &[(T, &str)],
+    known: &[&str],
+    at: &str,
+    found: &mut Vec<Problem>,
+) {
     let mut seen = HashSet::new();
     for (name, _) in fields {
         if found.len() >= MOST {
@@ -65,24 +70,25 @@ fn object<T: AsRef<str>>(fields: &[(T, &str)], known: &[&str], at: &str, found: 
         let name = name.as_ref();
         let pointer = format!("{at}{}", pointer_token(name));
         if !seen.insert(name) {
-            let text = format!("the field `{}` occurs twice: only the last is read", short(name));
+            let text =
+                format!("the field `{}` occurs twice: only the last is read", shorten_name(name));
             let problem = Problem::of_file(ProblemKind::Duplicate, Severity::Error, text);
-            found.push(problem.at(pointer, None).helped("remove one of them"));
+            found.push(problem.with_place(pointer, None).with_remedy("remove one of them"));
         } else if !known.contains(&name) {
-            let hint = match nearest(name, known) {
+            let hint = match nearest_name(name, known) {
                 Some(meant) => format!(" (is `{meant}` meant?)"),
                 None => String::new(),
             };
-            let text = format!("the field `{}` is not known{hint}", short(name));
+            let text = format!("the field `{}` is not known{hint}", shorten_name(name));
             let problem = Problem::of_file(ProblemKind::Field, Severity::Warning, text);
             let remedy = "correct its name, or remove it; it is kept as it is, and does nothing";
-            found.push(problem.at(pointer, None).helped(remedy));
+            found.push(problem.with_place(pointer, None).with_remedy(remedy));
         }
     }
 }
 
 /// Shortens a name, which may have any length.
-fn short(name: &str) -> String {
+fn shorten_name(name: &str) -> String {
     match name.char_indices().nth(60) {
         Some((end, _)) => format!("{}…", &name[..end]),
         None => name.to_owned(),

@@ -12,12 +12,14 @@ use loomrec_recording::response_header::{
 };
 
 /// Adds the headers of an answer that a replay leaves out and no recorder writes.
-pub(super) fn check(entry: &Entry, found: &mut Vec<Problem>) {
+pub(super) fn add_problems(entry: &Entry, found: &mut Vec<Problem>) {
     let Some(response) = &entry.response else { return };
     if response.headers.len().max(response.trailers.len()) > MOST_HEADERS {
         let text = format!("the answer has more than {MOST_HEADERS} headers: it is never replayed");
         let problem = Problem::of_file(ProblemKind::Header, Severity::Error, text);
-        found.push(problem.at("/response/headers", None).helped("record the call again"));
+        found.push(
+            problem.with_place("/response/headers", None).with_remedy("record the call again"),
+        );
         return;
     }
     // If the time of the answer is not known, every date counts as too late.
@@ -48,7 +50,11 @@ pub(super) fn check(entry: &Entry, found: &mut Vec<Problem>) {
         };
         let problem = Problem::of_file(ProblemKind::Header, severity, text);
         let pointer = format!("/response/headers{}", pointer_token(written));
-        found.push(problem.at(pointer, None).helped("remove the header, or record the call again"));
+        found.push(
+            problem
+                .with_place(pointer, None)
+                .with_remedy("remove the header, or record the call again"),
+        );
     }
 }
 

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, HashSet};
 
 use serde_json::{Map, Value};
 
-use super::entry::unreadable;
+use super::entry::unreadable_reason;
 use super::entry_place::{EntryPlaces, KeyPlace};
 use super::{Problem, ProblemKind, Severity};
 use loomrec_identity::IdentityRules;
 use loomrec_identity::pointer_token;
-use loomrec_identity::spelling::nearest;
+use loomrec_identity::spelling::nearest_name;
 use loomrec_recording::name_set::NameSet;
 use loomrec_recording::scan::{FoundMember, ValueShape};
 use loomrec_recording::{EntryName, FormatError, RecordingMeta};
@@ -58,51 +58,51 @@ pub struct LayoutReader {
 
 impl LayoutReader {
     /// Adds the next member.
-    pub fn add(&mut self, member: FoundMember) {
+    pub fn add_member(&mut self, member: FoundMember) {
         let layout = &mut self.layout;
         layout.foreign += usize::from(!member.tidy);
         if member.key.starts_with('_') {
             if !self.meta_keys.insert(member.key.clone()) {
-                layout.twice(&member);
+                layout.add_duplicate_key(&member);
             }
             self.meta.push(member);
             return;
         }
         let (name, take) = EntryName::of_key(&member.key);
         let (number, is_new) = layout.units.names.insert(&name);
-        let (small_take, line) = (small(take), small(member.line));
+        let (small_take, line) = (saturating_u32(take), saturating_u32(member.line));
         let is_first = match &name {
             EntryName::Step(_) => is_new,
             EntryName::Hash(_) => self.takes.insert((number, small_take)),
         };
         if !is_first {
-            layout.twice(&member);
+            layout.add_duplicate_key(&member);
         }
         if let EntryName::Step(id) = &name {
-            layout.step(id, member.line);
+            layout.check_step_id(id, member.line);
         }
         self.keys.push(TakeKey { name: number, take: small_take, line });
         let key = KeyPlace { name: number, at: member.at, line };
-        layout.takes(member, key, small_take, name.step_id().is_some());
+        layout.add_takes(member, key, small_take, name.step_id().is_some());
     }
 
     /// Returns the layout, after all members have been added.
-    pub fn finish(self) -> FileLayout {
+    pub fn into_layout(self) -> FileLayout {
         let Self { mut layout, meta, keys, .. } = self;
         let others = std::mem::take(&mut layout.problems);
-        layout.metadata(&meta);
+        layout.check_metadata(&meta);
         layout.problems.extend(others);
-        layout.problems.extend(gaps(keys, &layout.units.names));
+        layout.problems.extend(find_gaps(keys, &layout.units.names));
         layout
     }
 }
 
-fn small(number: usize) -> u32 {
+fn saturating_u32(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
 
 impl FileLayout {
-    fn metadata(&mut self, found: &[FoundMember]) {
+    fn check_metadata(&mut self, found: &[FoundMember]) {
         let mut keys = Map::new();
         let mut lines = BTreeMap::new();
         for member in found {
@@ -110,10 +110,11 @@ impl FileLayout {
             match serde_json::from_slice::<Value>(&member.text) {
                 Ok(value) => drop(keys.insert(member.key.clone(), value)),
                 Err(error) => {
-                    let text = unreadable(&member.text, &error);
+                    let text = unreadable_reason(&member.text, &error);
                     let problem = Problem::of_file(ProblemKind::Format, Severity::Error, text)
-                        .at(pointer_token(&member.key), Some(member.line));
-                    self.problems.push(problem.helped("restore it from an older copy of the file"));
+                        .with_place(pointer_token(&member.key), Some(member.line));
+                    self.problems
+                        .push(problem.with_remedy("restore it from an older copy of the file"));
                 }
             }
         }
@@ -121,7 +122,7 @@ impl FileLayout {
         if keys.len() < found.len() {
             return;
         }
-        self.spellings(&keys, &lines);
+        self.check_spellings(&keys, &lines);
         match RecordingMeta::parse(keys) {
             Ok(meta) => {
                 self.loomrec = meta.is_loomrec();
@@ -139,18 +140,19 @@ impl FileLayout {
                 let line = lines.get(key).copied();
                 let problem =
                     Problem::of_file(ProblemKind::Format, Severity::Error, error.to_string());
-                self.problems.push(problem.at(pointer, line).helped(remedy));
+                self.problems.push(problem.with_place(pointer, line).with_remedy(remedy));
             }
         }
     }
 
     /// Adds names in the metadata that look like misspelled known names.
-    fn spellings(&mut self, keys: &Map<String, Value>, lines: &BTreeMap<&str, usize>) {
+    fn check_spellings(&mut self, keys: &Map<String, Value>, lines: &BTreeMap<&str, usize>) {
         let own = keys.get("_loomrec").and_then(Value::as_object);
         let identity = own.and_then(|own| own.get("identity")).and_then(Value::as_object);
         let mut level = |at: &str, names: Option<&Map<String, Value>>, known: &[&str]| {
             for name in names.into_iter().flat_map(Map::keys) {
-                let Some(meant) = nearest(name, known).filter(|_| !known.contains(&name.as_str()))
+                let Some(meant) =
+                    nearest_name(name, known).filter(|_| !known.contains(&name.as_str()))
                 else {
                     continue;
                 };
@@ -159,7 +161,7 @@ impl FileLayout {
                 let line = lines.get(pointer.split('/').nth(1).unwrap_or_default()).copied();
                 let problem = Problem::of_file(ProblemKind::Field, Severity::Warning, text);
                 let remedy = "correct its name, or remove it; it does nothing as it is";
-                self.problems.push(problem.at(pointer, line).helped(remedy));
+                self.problems.push(problem.with_place(pointer, line).with_remedy(remedy));
             }
         };
         level("", Some(keys), &META);
@@ -167,25 +169,27 @@ impl FileLayout {
         level("/_loomrec/identity", identity, &IDENTITY);
     }
 
-    fn twice(&mut self, member: &FoundMember) {
+    fn add_duplicate_key(&mut self, member: &FoundMember) {
         let problem =
             Problem::of_file(ProblemKind::Duplicate, Severity::Error, "the key occurs twice")
-                .at(pointer_token(&member.key), Some(member.line));
+                .with_place(pointer_token(&member.key), Some(member.line));
         let remedy = "rename or remove one of them: only one could be replayed";
-        self.problems.push(problem.within(member.key.clone()).helped(remedy));
+        self.problems.push(problem.with_key(member.key.clone()).with_remedy(remedy));
     }
 
     /// Checks that a key which is not a hash is a valid step id.
-    fn step(&mut self, id: &str, line: usize) {
-        if let Err(error) = EntryName::step(id) {
+    fn check_step_id(&mut self, id: &str, line: usize) {
+        if let Err(error) = EntryName::from_step_id(id) {
             let text = format!("no recorder would {error}");
             let problem = Problem::of_file(ProblemKind::Key, Severity::Warning, text);
             let remedy = "a hash is 64 lower-case digits, its takes are HASH, HASH#2, …";
-            self.problems.push(problem.at(pointer_token(id), Some(line)).within(id).helped(remedy));
+            self.problems.push(
+                problem.with_place(pointer_token(id), Some(line)).with_key(id).with_remedy(remedy),
+            );
         }
     }
 
-    fn takes(&mut self, member: FoundMember, place: KeyPlace, take: u32, is_step: bool) {
+    fn add_takes(&mut self, member: FoundMember, place: KeyPlace, take: u32, is_step: bool) {
         let FoundMember { key, line, value, shape, .. } = member;
         let mut push = |take, range, in_list| self.units.push(place, take, range, in_list);
         let told = match shape {
@@ -200,14 +204,14 @@ impl FileLayout {
             ValueShape::Other => "it is neither an entry nor a list of entries",
         };
         let problem = Problem::of_file(ProblemKind::Shape, Severity::Error, told)
-            .at(pointer_token(&key), Some(line))
-            .within(key);
-        self.problems.push(problem.helped("fix or remove it"));
+            .with_place(pointer_token(&key), Some(line))
+            .with_key(key);
+        self.problems.push(problem.with_remedy("fix or remove it"));
     }
 }
 
 /// Checks the take numbers: the takes of a hash must be numbered from 1 without a gap.
-fn gaps(mut keys: Vec<TakeKey>, names: &NameSet) -> Vec<Problem> {
+fn find_gaps(mut keys: Vec<TakeKey>, names: &NameSet) -> Vec<Problem> {
     keys.sort_unstable();
     keys.dedup_by_key(|key| (key.name, key.take));
     let mut found = Vec::new();
@@ -219,9 +223,9 @@ fn gaps(mut keys: Vec<TakeKey>, names: &NameSet) -> Vec<Problem> {
             let key = name.take_key(take as usize);
             let text = format!("there is a take {take}, and no take {missing}");
             let problem = Problem::of_file(ProblemKind::Key, Severity::Warning, text)
-                .at(pointer_token(&key), Some(line as usize))
-                .within(key);
-            found.push(problem.helped("--fix renumbers them").mendable());
+                .with_place(pointer_token(&key), Some(line as usize))
+                .with_key(key);
+            found.push(problem.with_remedy("--fix renumbers them").mark_mendable());
         }
     }
     found

@@ -16,10 +16,10 @@ mod repair;
 mod response_end;
 mod secret;
 
-pub use entry::{CheckedEntry, EntryChecker, check};
+pub use entry::{CheckedEntry, EntryChecker, check_entry};
 pub use entry_place::{EntryPlace, EntryPlaces};
 pub use layout::{FileLayout, LayoutReader};
-pub use repair::{MendedEntry, mend};
+pub use repair::{MendedEntry, mend_entry};
 
 use std::borrow::Cow;
 
@@ -153,22 +153,22 @@ impl Problem {
     }
 
     /// Returns the problem with a remedy.
-    pub fn helped(self, remedy: impl Into<Cow<'static, str>>) -> Self {
+    pub fn with_remedy(self, remedy: impl Into<Cow<'static, str>>) -> Self {
         Self { remedy: remedy.into(), ..self }
     }
 
     /// Returns the problem with a place.
-    pub fn at(self, pointer: impl Into<String>, line: Option<usize>) -> Self {
+    pub fn with_place(self, pointer: impl Into<String>, line: Option<usize>) -> Self {
         Self { pointer: pointer.into(), line, ..self }
     }
 
     /// Returns the problem for this entry.
-    pub fn within(self, key: impl Into<String>) -> Self {
+    pub fn with_key(self, key: impl Into<String>) -> Self {
         Self { key: Some(key.into()), ..self }
     }
 
     /// Returns the problem, marked as repairable without guessing.
-    pub fn mendable(self) -> Self {
+    pub fn mark_mendable(self) -> Self {
         Self { mendable: true, ..self }
     }
 }

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 /// Returns the members of an object's text in order, including duplicates; `None` for any other
 /// text.
-pub(super) fn members(text: &str) -> Option<Vec<(Cow<'_, str>, &str)>> {
+pub(super) fn object_members(text: &str) -> Option<Vec<(Cow<'_, str>, &str)>> {
     struct MemberVisitor;
     impl<'de> Visitor<'de> for MemberVisitor {
         type Value = Vec<(Cow<'de, str>, &'de str)>;
@@ -35,7 +35,7 @@ pub(super) fn members(text: &str) -> Option<Vec<(Cow<'_, str>, &str)>> {
 struct MemberName<'a>(#[serde(borrow)] Cow<'a, str>);
 
 /// Returns the item at `index` of a list's text.
-fn item(text: &str, index: usize) -> Option<&str> {
+fn list_item(text: &str, index: usize) -> Option<&str> {
     struct ItemFinder(usize);
     impl<'de> Visitor<'de> for ItemFinder {
         type Value = Option<&'de str>;
@@ -66,10 +66,10 @@ pub(super) fn lines_below(text: &str, pointer: &str) -> usize {
     for token in pointer.split('/').skip(1) {
         let name = token.replace("~1", "/").replace("~0", "~");
         let below = match value.trim_start().as_bytes().first() {
-            Some(b'{') => members(value).and_then(|members| {
+            Some(b'{') => object_members(value).and_then(|members| {
                 members.into_iter().rev().find(|(key, _)| *key == name).map(|(_, value)| value)
             }),
-            Some(b'[') => token.parse().ok().and_then(|index| item(value, index)),
+            Some(b'[') => token.parse().ok().and_then(|index| list_item(value, index)),
             _ => None,
         };
         let Some(below) = below else { break };
@@ -97,9 +97,9 @@ mod tests {
 
     #[test]
     fn members_that_stand_there_twice_are_given_twice() {
-        let found = members("{\"a\":1,\"\\u0061\":2}").unwrap();
+        let found = object_members("{\"a\":1,\"\\u0061\":2}").unwrap();
         assert_eq!(found, [(Cow::from("a"), "1"), (Cow::from("a"), "2")]);
-        assert!(members("[1]").is_none() && members("{\"a\":").is_none());
+        assert!(object_members("[1]").is_none() && object_members("{\"a\":").is_none());
     }
 
     #[test]

@@ -21,18 +21,18 @@ pub struct MendedEntry {
 /// Corrects the summary, the hash and the key of an entry, and removes known credentials. Returns
 /// `None` if nothing has to be repaired. If the request and the hash do not match, `rehash` says
 /// that the request is right.
-pub fn mend(
+pub fn mend_entry(
     name: &EntryName,
     entry: &Entry,
     checker: &EntryChecker,
     rehash: bool,
 ) -> Option<MendedEntry> {
-    let asked = CheckedRequest::of(entry, checker.rules.as_ref());
+    let asked = CheckedRequest::from_entry(entry, checker.rules.as_ref());
     let call = asked.as_ref().map(|asked| &asked.call);
     let operation = call.map_or(Operation::OTHER, |call| call.operation);
     let response = entry.response.as_ref();
-    let body = response.map(|response| DecodedBody::of(operation, response));
-    let whole = body.as_ref().and_then(DecodedBody::whole);
+    let body = response.map(|response| DecodedBody::from_response(operation, response));
+    let whole = body.as_ref().and_then(DecodedBody::fully_decoded);
     let mut mended = MendedEntry { name: name.clone(), entry: entry.clone(), done: Vec::new() };
     if let Some(call) = call
         && let Some((summed, fields)) = answer::summed_up(entry, call, whole, &checker.redactor)
@@ -47,7 +47,7 @@ pub fn mend(
         false => key_of_its_time(name, entry, &real, checker),
     });
     mended.hash(real, rehash);
-    mended.clean(checker);
+    mended.remove_credentials(checker);
     (!mended.done.is_empty()).then_some(mended)
 }
 
@@ -67,20 +67,20 @@ impl MendedEntry {
         }
         if said.as_ref().is_some_and(|said| *said != real) {
             self.entry.request_hash = Some(real.clone());
-            self.done.push(format!("set request_hash to {}, the request's", real.short()));
+            self.done.push(format!("set request_hash to {}, the request's", real.short_form()));
         }
         if under.is_some_and(|under| under != real) {
-            self.done.push(format!("put it under {}, its hash", real.short()));
+            self.done.push(format!("put it under {}, its hash", real.short_form()));
             self.name = EntryName::Hash(real);
         }
     }
 
     /// Removes known credentials, as `redact` does. If the hash matched the request, it is updated
     /// with the request.
-    fn clean(&mut self, checker: &EntryChecker) {
-        let key = |entry: &Entry| CheckedRequest::of(entry, checker.rules.as_ref())?.key;
+    fn remove_credentials(&mut self, checker: &EntryChecker) {
+        let key = |entry: &Entry| CheckedRequest::from_entry(entry, checker.rules.as_ref())?.key;
         let before = self.entry.clone();
-        let cleaned = checker.cleaned(&self.name, &self.entry);
+        let cleaned = checker.redacted_entry(&self.name, &self.entry);
         if cleaned.changed.is_empty() {
             return;
         }
@@ -99,10 +99,10 @@ impl MendedEntry {
         }
         if self.entry.request_hash.as_ref() == Some(&old) {
             self.entry.request_hash = Some(new.clone());
-            self.done.push(format!("set request_hash to {}, the request's", new.short()));
+            self.done.push(format!("set request_hash to {}, the request's", new.short_form()));
         }
         if self.name == EntryName::Hash(old) {
-            self.done.push(format!("put it under {}, its hash", new.short()));
+            self.done.push(format!("put it under {}, its hash", new.short_form()));
             self.name = EntryName::Hash(new);
         }
     }

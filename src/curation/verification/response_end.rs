@@ -11,7 +11,7 @@ const TOO_LONG: &str = "the time is below 0 or above an hour: a replay does not 
 const TOO_LONG_HELP: &str = "correct the time, or record the call again";
 
 /// Adds the problems of an answer's end and of its times.
-pub(super) fn check(
+pub(super) fn add_problems(
     entry: &Entry,
     call: Option<&RecognisedCall>,
     body: Option<&DecodedBody<'_>>,
@@ -19,24 +19,28 @@ pub(super) fn check(
 ) {
     if entry.latency_ms.is_some_and(|ms| !is_plausible_time(ms)) {
         let problem = Problem::of_file(ProblemKind::Time, Severity::Warning, TOO_LONG);
-        found.push(problem.at("/latency_ms", None).helped(TOO_LONG_HELP));
+        found.push(problem.with_place("/latency_ms", None).with_remedy(TOO_LONG_HELP));
     }
     let Some(response) = &entry.response else { return };
     if let Some(at) = &entry.edited_at {
         let text = format!("the answer was edited by hand at {at}");
         let problem = Problem::of_file(ProblemKind::Edited, Severity::Note, text);
-        found.push(problem.at("/edited_at", None));
+        found.push(problem.with_place("/edited_at", None));
     }
     let chunks = response.payload.chunks();
     if let Some(at) = chunks.windows(2).position(|pair| pair[1].at_ms < pair[0].at_ms) {
         let text = format!("chunk {} has an earlier time than the previous one", at + 2);
         let problem = Problem::of_file(ProblemKind::Time, Severity::Error, text);
         let remedy = "put the times in order, or record the call again";
-        found.push(problem.at(format!("/response/chunks/{}/0", at + 1), None).helped(remedy));
+        found.push(
+            problem.with_place(format!("/response/chunks/{}/0", at + 1), None).with_remedy(remedy),
+        );
     }
     if let Some(at) = chunks.iter().position(|chunk| chunk.at_ms > LONGEST_MS) {
         let problem = Problem::of_file(ProblemKind::Time, Severity::Warning, TOO_LONG);
-        found.push(problem.at(format!("/response/chunks/{at}/0"), None).helped(TOO_LONG_HELP));
+        found.push(
+            problem.with_place(format!("/response/chunks/{at}/0"), None).with_remedy(TOO_LONG_HELP),
+        );
     }
     if chunks.iter().any(|chunk| chunk.at_ms < 0.0) {
         let problem = Problem::of_file(
@@ -45,7 +49,7 @@ pub(super) fn check(
             "a chunk comes before the request",
         );
         let remedy = "put the times in order, or record the call again";
-        found.push(problem.at("/response/chunks", None).helped(remedy));
+        found.push(problem.with_place("/response/chunks", None).with_remedy(remedy));
     }
     let told = match response.end {
         ResponseEnd::ClientAbort if entry.client_left.is_some() => return,
@@ -54,21 +58,22 @@ pub(super) fn check(
             "the answer was larger than the copy's limit: it is never replayed"
         }
         ResponseEnd::UpstreamAbort(_) => {
-            let cut = || failed("the call failed: its answer was cut".to_owned());
+            let cut = || failed_call_note("the call failed: its answer was cut".to_owned());
             return found.extend(entry.fault.is_none().then(cut));
         }
         ResponseEnd::Complete => {
-            let judged = entry.fault.is_none().then(|| judge(entry, response, call, body));
+            let judged =
+                entry.fault.is_none().then(|| failure_problem(entry, response, call, body));
             return found.extend(judged.flatten());
         }
     };
     let problem = Problem::of_file(ProblemKind::End, Severity::Warning, told);
     let remedy = "record the call again, or remove the entry";
-    found.push(problem.at("/response/end", None).helped(remedy));
+    found.push(problem.with_place("/response/end", None).with_remedy(remedy));
 }
 
 /// Returns the problem of an answer that arrived completely and is no success.
-fn judge(
+fn failure_problem(
     entry: &Entry,
     response: &RecordedResponse,
     call: Option<&RecognisedCall>,
@@ -76,14 +81,14 @@ fn judge(
 ) -> Option<Problem> {
     if response.status >= 400 {
         let text = format!("the call failed: it was answered {}", response.status);
-        return Some(failed(text));
+        return Some(failed_call_note(text));
     }
     if let Some(judged) = entry.judge_messages() {
-        return Some(failed(format!("the call failed: {}", judged.description())));
+        return Some(failed_call_note(format!("the call failed: {}", judged.description())));
     }
     let operation = call?.operation;
     let method = entry.request.as_ref().map_or("", |request| request.method.as_str());
-    let judged = response.judge_body(operation, method, body?.plain.received());
+    let judged = response.judge_body(operation, method, body?.plain.received_body());
     let reason = judged.description();
     match judged.outcome {
         AnswerOutcome::Complete => None,
@@ -92,16 +97,18 @@ fn judge(
             let remedy = "record the call again; if the cut is intended, set `end` to \
                           \"upstream_abort\"";
             let problem = Problem::of_file(ProblemKind::End, Severity::Warning, text);
-            Some(problem.at("/response/end", None).helped(remedy))
+            Some(problem.with_place("/response/end", None).with_remedy(remedy))
         }
         AnswerOutcome::FailedByProvider | AnswerOutcome::NotAnAnswer => {
-            Some(failed(format!("the call failed: {reason}")))
+            Some(failed_call_note(format!("the call failed: {reason}")))
         }
     }
 }
 
 /// Returns the note of a call that failed. A failure may be meant, and replay serves it.
-fn failed(text: String) -> Problem {
+fn failed_call_note(text: String) -> Problem {
     let remedy = "record the call again, unless the failure is intended";
-    Problem::of_file(ProblemKind::Failed, Severity::Note, text).at("/response", None).helped(remedy)
+    Problem::of_file(ProblemKind::Failed, Severity::Note, text)
+        .with_place("/response", None)
+        .with_remedy(remedy)
 }

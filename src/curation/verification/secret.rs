@@ -18,7 +18,7 @@ pub(super) struct SecretSearch<'a> {
 
 impl<'a> SecretSearch<'a> {
     /// Adds the credentials in an entry. `text` is the entry's text in the file.
-    pub(super) fn of(
+    pub(super) fn search_entry(
         redactor: &'a Redactor,
         entry: &Entry,
         body: Option<&DecodedBody<'_>>,
@@ -29,19 +29,19 @@ impl<'a> SecretSearch<'a> {
         let is_clean = cleaned.changed.is_empty() && cleaned.left.is_none();
         let mut search = SecretSearch { redactor, found: Vec::new() };
         if !is_clean {
-            search.request(entry, text);
-            search.summary(entry);
-            search.response(entry, body, text);
-            search.messages(entry);
+            search.search_request(entry, text);
+            search.search_summary(entry);
+            search.search_response(entry, body, text);
+            search.search_messages(entry);
         }
         search.found.truncate(MOST);
-        search.rest(cleaned, found);
+        search.add_unreported_parts(cleaned, found);
         found.append(&mut search.found);
     }
 
     /// Adds the parts that `redact` would change and that no reported problem covers. Headers that
     /// must not be kept are reported in `known`.
-    fn rest(&mut self, cleaned: &CleanedEntry, known: &[Problem]) {
+    fn add_unreported_parts(&mut self, cleaned: &CleanedEntry, known: &[Problem]) {
         for part in &cleaned.changed {
             let is_about = |problem: &Problem| {
                 matches!(problem.kind, ProblemKind::Secret | ProblemKind::Header)
@@ -67,22 +67,22 @@ impl<'a> SecretSearch<'a> {
         }
     }
 
-    fn request(&mut self, entry: &Entry, text: &str) {
+    fn search_request(&mut self, entry: &Entry, text: &str) {
         let Some(request) = &entry.request else { return };
-        self.plain("/request/method", request.method.as_bytes());
-        self.plain("/request/path", request.path.as_bytes());
-        self.plain("/request/query", request.query.as_bytes());
+        self.search_text("/request/method", request.method.as_bytes());
+        self.search_text("/request/path", request.path.as_bytes());
+        self.search_text("/request/query", request.query.as_bytes());
         for (name, value) in &request.headers {
-            self.plain("/request/headers", name.as_bytes());
-            self.plain(&format!("/request/headers{}", pointer_token(name)), value.as_bytes());
+            self.search_text("/request/headers", name.as_bytes());
+            self.search_text(&format!("/request/headers{}", pointer_token(name)), value.as_bytes());
         }
-        self.body("/request", request.content_type(), &request.body, text);
+        self.search_body("/request", request.content_type(), &request.body, text);
     }
 
-    fn summary(&mut self, entry: &Entry) {
+    fn search_summary(&mut self, entry: &Entry) {
         let texts = [("/content", &entry.content), ("/session", &entry.session)];
         for (pointer, text) in texts {
-            self.plain(pointer, text.as_deref().unwrap_or_default().as_bytes());
+            self.search_text(pointer, text.as_deref().unwrap_or_default().as_bytes());
         }
         let words = [
             ("/model", &entry.model),
@@ -92,39 +92,39 @@ impl<'a> SecretSearch<'a> {
             ("/upstream_origin", &entry.upstream_origin),
         ];
         for (pointer, text) in words {
-            self.plain(pointer, text.as_deref().unwrap_or_default().as_bytes());
+            self.search_text(pointer, text.as_deref().unwrap_or_default().as_bytes());
         }
         for (name, text) in entry.run_values.iter() {
-            self.plain(&format!("/run_values{}", pointer_token(name)), text.as_bytes());
+            self.search_text(&format!("/run_values{}", pointer_token(name)), text.as_bytes());
         }
         for (at, call) in entry.tool_calls.iter().enumerate() {
             let pointer = format!("/tool_calls/{at}/name");
-            self.plain(&pointer, call.name.as_bytes());
+            self.search_text(&pointer, call.name.as_bytes());
             let pointer = format!("/tool_calls/{at}/arguments");
-            self.json(&pointer, &call.arguments.to_string());
+            self.search_json(&pointer, &call.arguments.to_string());
         }
         if let Some(fault) = &entry.fault {
-            self.json("/fault", &fault.to_string());
+            self.search_json("/fault", &fault.to_string());
         }
         for (name, value) in &entry.extra {
-            self.json(&pointer_token(name), &value.to_string());
+            self.search_json(&pointer_token(name), &value.to_string());
         }
     }
 
-    fn response(&mut self, entry: &Entry, body: Option<&DecodedBody<'_>>, text: &str) {
+    fn search_response(&mut self, entry: &Entry, body: Option<&DecodedBody<'_>>, text: &str) {
         let Some(response) = &entry.response else { return };
         for (place, fields) in
             [("/response/headers", &response.headers), ("/response/trailers", &response.trailers)]
         {
             for (name, value) in fields {
-                self.plain(place, name.as_bytes());
-                self.plain(&format!("{place}{}", pointer_token(name)), value.as_bytes());
+                self.search_text(place, name.as_bytes());
+                self.search_text(&format!("{place}{}", pointer_token(name)), value.as_bytes());
             }
         }
         let whole = response.payload.layout() != ChunkLayout::Chunks;
         let Some(body) = body else { return };
         if whole && !body.plain.is_decoded && body.framing.is_none() {
-            return self.body("/response", body.media, &body.plain.bytes, text);
+            return self.search_body("/response", body.media, &body.plain.bytes, text);
         }
         for secret in self.redactor.find_in_payload(body.framing, body.media, &body.plain.bytes) {
             let pointer = match (body.plain.is_decoded, whole) {
@@ -134,48 +134,48 @@ impl<'a> SecretSearch<'a> {
                     format!("/response/chunks/{chunk}/1")
                 }
             };
-            self.add(pointer, &secret.text);
+            self.add_secret(pointer, &secret.text);
         }
     }
 
-    fn messages(&mut self, entry: &Entry) {
+    fn search_messages(&mut self, entry: &Entry) {
         for (index, message) in entry.messages.iter().enumerate() {
-            self.plain(&format!("/messages/{index}"), message.payload.bytes());
+            self.search_text(&format!("/messages/{index}"), message.payload.as_bytes());
         }
     }
 
     /// Searches the body of a request or a response at the pointer `at`.
-    fn body(&mut self, at: &str, media: &str, bytes: &[u8], text: &str) {
+    fn search_body(&mut self, at: &str, media: &str, bytes: &[u8], text: &str) {
         let secrets = self.redactor.find_in_body(media, bytes);
         if secrets.is_empty() {
             return;
         }
-        let form = form(at, text);
+        let form = body_field(at, text);
         let json = if form == "body" { loomrec_identity::parse(bytes).ok() } else { None };
         let base = bytes.as_ptr() as usize;
         for secret in &secrets {
-            let pointer = json.as_ref().and_then(|json| leaf(json, base + secret.at));
+            let pointer = json.as_ref().and_then(|json| string_pointer(json, base + secret.at));
             let pointer = pointer.unwrap_or_default();
-            self.add(format!("{at}/{form}{pointer}"), &secret.text);
+            self.add_secret(format!("{at}/{form}{pointer}"), &secret.text);
         }
     }
 
     /// Searches a JSON text value by value.
-    fn json(&mut self, pointer: &str, text: &str) {
+    fn search_json(&mut self, pointer: &str, text: &str) {
         for secret in self.redactor.find_in_body("application/json", text.as_bytes()) {
-            self.add(pointer.to_owned(), &secret.text);
+            self.add_secret(pointer.to_owned(), &secret.text);
         }
     }
 
     /// Searches a text.
-    fn plain(&mut self, pointer: &str, bytes: &[u8]) {
-        for range in self.redactor.find(bytes) {
-            self.add(pointer.to_owned(), &bytes[range]);
+    fn search_text(&mut self, pointer: &str, bytes: &[u8]) {
+        for range in self.redactor.find_matches(bytes) {
+            self.add_secret(pointer.to_owned(), &bytes[range]);
         }
     }
 
-    fn add(&mut self, pointer: String, secret: &[u8]) {
-        self.add_known(pointer, format!("a credential: {}", masked(secret)), true);
+    fn add_secret(&mut self, pointer: String, secret: &[u8]) {
+        self.add_known(pointer, format!("a credential: {}", mask_secret(secret)), true);
     }
 
     /// Adds what `redact` would remove. It is not `mendable` if `redact` cannot remove it.
@@ -188,7 +188,7 @@ impl<'a> SecretSearch<'a> {
             false => "revoke it if it was ever valid; prune the entry, or record the call again",
         };
         let problem = Problem::of_file(ProblemKind::Secret, Severity::Error, text);
-        let problem = problem.at(pointer, None).helped(remedy);
+        let problem = problem.with_place(pointer, None).with_remedy(remedy);
         self.found.push(Problem { mendable, ..problem });
     }
 }
@@ -209,7 +209,7 @@ fn is_in(part: EntryPart, problem: &Problem) -> bool {
 }
 
 /// Returns enough of a secret to find it: its first characters, at most a quarter.
-pub(super) fn masked(secret: &[u8]) -> String {
+pub(super) fn mask_secret(secret: &[u8]) -> String {
     let shown = secret.iter().take((secret.len() / 4).min(4));
     let head: String =
         shown.map(|byte| if byte.is_ascii_graphic() { char::from(*byte) } else { '?' }).collect();
@@ -217,11 +217,11 @@ pub(super) fn masked(secret: &[u8]) -> String {
 }
 
 /// Returns the field that holds a body in the entry's text at `at`.
-fn form(at: &str, text: &str) -> &'static str {
+fn body_field(at: &str, text: &str) -> &'static str {
     let name = at.trim_start_matches('/');
-    let members = super::pointer_place::members(text).and_then(|members| {
+    let members = super::pointer_place::object_members(text).and_then(|members| {
         let (_, value) = members.into_iter().rev().find(|(key, _)| *key == name)?;
-        super::pointer_place::members(value)
+        super::pointer_place::object_members(value)
     });
     let members = members.unwrap_or_default();
     let stands = |form: &&str| members.iter().any(|(key, _)| key == form);
@@ -229,19 +229,19 @@ fn form(at: &str, text: &str) -> &'static str {
 }
 
 /// Returns the pointer to the string at a memory address.
-fn leaf(json: &Json<'_>, address: usize) -> Option<String> {
+fn string_pointer(json: &Json<'_>, address: usize) -> Option<String> {
     let holds = |text: &loomrec_identity::JsonStr<'_>| {
         let (source, _) = text.source();
-        (text.offset()..text.offset() + source.len().max(1)).contains(&address)
+        (text.source_address()..text.source_address() + source.len().max(1)).contains(&address)
     };
     match json {
         Json::String(text) => holds(text).then(String::new),
         Json::Array(items) => items
             .iter()
             .enumerate()
-            .find_map(|(at, item)| Some(format!("/{at}{}", leaf(item, address)?))),
+            .find_map(|(at, item)| Some(format!("/{at}{}", string_pointer(item, address)?))),
         Json::Object(members) => members.iter().find_map(|(key, value)| {
-            let below = if holds(key) { String::new() } else { leaf(value, address)? };
+            let below = if holds(key) { String::new() } else { string_pointer(value, address)? };
             Some(format!("{}{below}", pointer_token(&key.as_str())))
         }),
         _ => None,

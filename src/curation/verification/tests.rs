@@ -58,7 +58,7 @@ fn checked(name: &EntryName, entry: &Entry) -> CheckedEntry {
 fn check_text(name: &EntryName, text: &[u8]) -> CheckedEntry {
     let range = 0..text.len() as u64;
     let unit = EntryPlace { name: name.clone(), take: 1, at: 0, line: 1, range, in_list: false };
-    check(&unit, text, &checker())
+    check_entry(&unit, text, &checker())
 }
 
 fn kinds(checked: &CheckedEntry) -> Vec<&'static str> {
@@ -71,7 +71,7 @@ fn a_recorded_entry_has_nothing_wrong_and_nothing_to_mend() {
     let checked = checked(&name, &entry);
     assert_eq!(checked.problems, []);
     assert!(checked.readable && checked.spelt);
-    assert_eq!(mend(&name, &entry, &checker(), true), None);
+    assert_eq!(mend_entry(&name, &entry, &checker(), true), None);
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn each_field_of_the_summary_is_held_against_the_answer() {
             (problems[0].kind, problems[0].pointer.as_str()),
             (ProblemKind::Answer, pointer)
         );
-        assert_eq!(mend(&name, &wrong, &checker(), false).unwrap().entry, right);
+        assert_eq!(mend_entry(&name, &wrong, &checker(), false).unwrap().entry, right);
     }
 }
 
@@ -145,7 +145,7 @@ fn credentials_are_told_by_their_place_in_each_part_and_taken_out() {
         assert!(places.contains(&place), "{place} not in {places:?}");
     }
     assert!(!format!("{problems:?}").contains(&secret[..9]));
-    let mended = mend(&name, &dirty, &checker(), false).unwrap();
+    let mended = mend_entry(&name, &dirty, &checker(), false).unwrap();
     assert!(!String::from_utf8(mended.entry.to_text()).unwrap().contains(&secret));
     assert_ne!(mended.name, name);
     assert_eq!(checked(&mended.name, &mended.entry).problems, []);
@@ -159,14 +159,14 @@ fn a_hash_is_mended_only_where_two_of_three_agree() {
     wrong.request_hash = another.request_hash.clone();
     // The key and the request agree.
     assert_eq!(kinds(&checked(&name, &wrong)), ["hash"]);
-    assert_eq!(mend(&name, &wrong, &checker(), false).unwrap().entry, right);
+    assert_eq!(mend_entry(&name, &wrong, &checker(), false).unwrap().entry, right);
     // The hash and the request agree.
     assert_eq!(kinds(&checked(&other, &right)), ["key"]);
-    assert_eq!(mend(&other, &right, &checker(), false).unwrap().name, name);
+    assert_eq!(mend_entry(&other, &right, &checker(), false).unwrap().name, name);
     // The request agrees with neither.
     assert_eq!(kinds(&checked(&other, &wrong)), ["hash"]);
-    assert_eq!(mend(&other, &wrong, &checker(), false), None);
-    let mended = mend(&other, &wrong, &checker(), true).unwrap();
+    assert_eq!(mend_entry(&other, &wrong, &checker(), false), None);
+    let mended = mend_entry(&other, &wrong, &checker(), true).unwrap();
     assert_eq!((mended.name, mended.entry), (name, right));
 }
 
@@ -202,7 +202,7 @@ fn credential_in_a_compressed_request_is_told_and_taken_out() {
     let secrets = found.problems.iter().filter(|problem| problem.kind == ProblemKind::Secret);
     let places: Vec<&str> = secrets.map(|problem| problem.pointer.as_str()).collect();
     assert_eq!(places, ["/request/base64"]);
-    let mended = mend(&name, &entry, &checker(), true).unwrap();
+    let mended = mend_entry(&name, &entry, &checker(), true).unwrap();
     assert_eq!(kinds(&checked(&mended.name, &mended.entry)), Vec::<&str>::new());
 }
 
@@ -219,7 +219,7 @@ fn images_signatures_and_vectors_are_no_credentials() {
         {"role": "tool", "tool_call_id": format!("call_{chance}"), "content": "ok"},
     ]});
     entry.request.as_mut().unwrap().body = body.to_string().into();
-    let name = mend(&name, &entry, &checker(), true).map_or(name, |mended| {
+    let name = mend_entry(&name, &entry, &checker(), true).map_or(name, |mended| {
         entry = mended.entry;
         mended.name
     });
@@ -241,14 +241,14 @@ proptest! {
                 1 => wrong.finish_reason = None,
                 2 => wrong.request_hash = entry("x", "y").1.request_hash,
                 3 => name = entry("z", "y").0,
-                4 => name = EntryName::step("plan").unwrap(),
+                4 => name = EntryName::from_step_id("plan").unwrap(),
                 _ => wrong.model = Some("other".into()),
             }
         }
-        if let Some(mended) = mend(&name, &wrong, &checker(), rehash) {
+        if let Some(mended) = mend_entry(&name, &wrong, &checker(), rehash) {
             let left = checked(&mended.name, &mended.entry);
             prop_assert!(left.problems.iter().all(|problem| !problem.mendable), "{left:?}");
-            prop_assert_eq!(mend(&mended.name, &mended.entry, &checker(), rehash), None);
+            prop_assert_eq!(mend_entry(&mended.name, &mended.entry, &checker(), rehash), None);
         } else {
             prop_assert!(checked(&name, &wrong).problems.iter().all(|problem| !problem.mendable));
         }
@@ -256,7 +256,7 @@ proptest! {
 
     #[test]
     fn hostile_texts_never_panic(text in any::<Vec<u8>>(), json in "[\\[\\]{}\":,0-9a-z\\\\]{0,60}") {
-        let name = EntryName::step("a").unwrap();
+        let name = EntryName::from_step_id("a").unwrap();
         check_text(&name, &text);
         check_text(&name, json.as_bytes());
     }

@@ -108,7 +108,7 @@ pub fn is_probe(path: &str) -> bool {
 
 impl CompatOperation {
     /// Returns what a request to one of the endpoints asks for.
-    pub fn of(method: &Method, path: &str) -> Self {
+    pub fn from_request(method: &Method, path: &str) -> Self {
         match (method, path.strip_prefix(PREFIX)) {
             (&Method::GET, Some("health")) => Self::Health,
             (&Method::GET, Some("fixtures")) => Self::CountFixtures,
@@ -133,7 +133,7 @@ impl CompatReply {
     }
 
     /// Answers a request of a load balancer.
-    pub fn probe(method: &Method, path: &str) -> Self {
+    pub fn answer_probe(method: &Method, path: &str) -> Self {
         match (method, path) {
             (&Method::GET | &Method::HEAD, HEALTH) => Self::health(),
             (&Method::GET | &Method::HEAD, _) => Self::ok(json!({ "status": "ready" })),
@@ -147,7 +147,7 @@ impl CompatReply {
     }
 
     /// Says how many fixtures are loaded.
-    pub fn count(count: usize) -> Self {
+    pub fn fixture_count(count: usize) -> Self {
         Self::ok(json!({ "count": count }))
     }
 
@@ -220,7 +220,7 @@ pub fn read_rates(body: &[u8]) -> Result<ChaosRates, CompatRefusal> {
     if fields.get(LATENCY).is_some_and(Value::is_null) {
         return Err(invalid(LATENCY, shape));
     }
-    ChaosRates::read(&value).map_err(|_| invalid(LATENCY, shape))
+    ChaosRates::from_value(&value).map_err(|_| invalid(LATENCY, shape))
 }
 
 /// Returns rates under these names. There are no others.
@@ -272,7 +272,7 @@ mod tests {
     fn every_endpoint_asks_for_something() {
         for CompatEndpoint { method, path, .. } in ENDPOINTS {
             assert!(is_endpoint(path), "{path}");
-            let asked = CompatOperation::of(&method.parse().unwrap(), path);
+            let asked = CompatOperation::from_request(&method.parse().unwrap(), path);
             let is_unknown = matches!(asked, CompatOperation::Unknown(_));
             assert!(is_probe(path) || !is_unknown, "{method} {path}");
         }

@@ -80,14 +80,14 @@ impl HeaderChaos {
         let mut theirs = Self::default();
         let own = ChaosRates::from_headers(headers, |name| {
             if name.as_str().starts_with(CHAOS_PREFIX) {
-                theirs.set(headers, name);
+                theirs.apply_header(headers, name);
             }
         })?;
         Ok(Self { rates: own.layered_over(&theirs.rates), ignored: theirs.ignored })
     }
 
     /// Sets what the header `name` asks for. Adds a warning for a value that is ignored.
-    fn set(&mut self, headers: &HeaderMap, name: &HeaderName) {
+    fn apply_header(&mut self, headers: &HeaderMap, name: &HeaderName) {
         let Self { rates, ignored } = self;
         let action = &name.as_str()[CHAOS_PREFIX.len()..];
         let Some((action, _, invalid, several)) = ACTIONS.iter().find(|row| row.1 == action) else {
@@ -99,9 +99,9 @@ impl HeaderChaos {
         let values = lines.flat_map(|value| value.to_str().unwrap_or("?").split(','));
         let mut values = values.map(str::trim).filter(|value| !value.is_empty());
         let Some(first) = values.next() else { return };
-        let number = number(*action, first);
+        let number = parse_number(*action, first);
         if values.any(|other| {
-            self::number(*action, other) != number || number.is_none() && other != first
+            self::parse_number(*action, other) != number || number.is_none() && other != first
         }) {
             ignored.push(several);
         }
@@ -121,7 +121,7 @@ impl HeaderChaos {
 }
 
 /// Reads the value of a header: a rate, or for the latency whole milliseconds.
-fn number(action: HeaderAction, text: &str) -> Option<f64> {
+fn parse_number(action: HeaderAction, text: &str) -> Option<f64> {
     let is_whole = action == HeaderAction::Latency;
     let is_plain = |c: char| c.is_ascii_digit() || (c == '.' && !is_whole);
     let has_digit = text.contains(|c: char| c.is_ascii_digit());

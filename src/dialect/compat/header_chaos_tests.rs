@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use super::*;
 
 fn read(value: Value) -> ChaosRates {
-    ChaosRates::read(&value).unwrap()
+    ChaosRates::from_value(&value).unwrap()
 }
 
 fn headers(given: &[(&'static str, &str)]) -> HeaderMap {

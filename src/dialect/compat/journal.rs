@@ -63,13 +63,13 @@ impl JournaledCall {
             "method": self.method,
             "path": self.target,
             "headers": headers,
-            "body": body(&self.body),
+            "body": body_value(&self.body),
             "response": self.answer.to_json(),
         })
     }
 
     /// Returns about how many bytes it takes.
-    pub fn weight(&self) -> usize {
+    pub fn approximate_bytes(&self) -> usize {
         let headers = self.headers.iter().map(|(name, value)| name.len() + value.len());
         let body = self.body.len().min(LONGEST_BODY);
         size_of::<Self>() + 2 * self.target.len() + headers.sum::<usize>() + body + 256
@@ -104,7 +104,7 @@ pub fn action_word(action: &str) -> &str {
 }
 
 /// Returns a body as the journal shows it: null if it is no JSON, a mark if it is too long.
-fn body(body: &Bytes) -> Value {
+fn body_value(body: &Bytes) -> Value {
     if body.len() > LONGEST_BODY {
         return json!({
             "__aimock_truncated": true,
@@ -164,7 +164,7 @@ impl JournalFilter {
     }
 
     /// Whether the query asks for an entry.
-    pub fn admits(&self, entry: &JournaledCall) -> bool {
+    pub fn is_match(&self, entry: &JournaledCall) -> bool {
         let holds =
             |wanted: &Option<String>, is: &dyn Fn(&str) -> bool| wanted.as_deref().is_none_or(is);
         let has_header = |name: &str, value: &str| {

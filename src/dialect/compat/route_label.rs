@@ -119,8 +119,8 @@ const OTHERS: [(&str, &str); 3] = [
 pub const LABELS: usize = ROUTES.len() + OTHERS.len() + 1;
 
 /// Returns the number of a path's label, below [`LABELS`].
-pub fn label(path: &str) -> usize {
-    let path = canonical(path);
+pub fn label_number(path: &str) -> usize {
+    let path = canonical_path(path);
     let route = ROUTES.iter().position(|route| is_of(route, &path));
     let other = || OTHERS.iter().position(|(below, _)| path.starts_with(below));
     route.or_else(|| Some(ROUTES.len() + other()?)).unwrap_or(LABELS - 1)
@@ -133,7 +133,7 @@ pub fn label_text(label: usize) -> &'static str {
 }
 
 /// Returns a path as it is rewritten before its route is looked for.
-fn canonical(path: &str) -> Cow<'_, str> {
+fn canonical_path(path: &str) -> Cow<'_, str> {
     if AZURE.iter().any(|route| is_of(route, path)) {
         return path.into();
     }
@@ -153,7 +153,7 @@ fn is_of(pattern: &str, path: &str) -> bool {
     loop {
         match (pattern.next(), path.next()) {
             (None, None) => return true,
-            (Some(pattern), Some(segment)) if fits(pattern, segment) => {}
+            (Some(pattern), Some(segment)) if is_segment_match(pattern, segment) => {}
             _ => return false,
         }
     }
@@ -161,11 +161,11 @@ fn is_of(pattern: &str, path: &str) -> bool {
 
 /// Whether a segment matches: literally, `{name}` any text, `{name}:REST` a text up to a colon
 /// followed by what matches the rest.
-fn fits(pattern: &str, segment: &str) -> bool {
+fn is_segment_match(pattern: &str, segment: &str) -> bool {
     match pattern.split_once("}:") {
         Some((_, rest)) => {
             let parts = segment.split_once(':');
-            parts.is_some_and(|(name, after)| !name.is_empty() && fits(rest, after))
+            parts.is_some_and(|(name, after)| !name.is_empty() && is_segment_match(rest, after))
         }
         None if pattern.starts_with('{') => !segment.is_empty(),
         None => pattern == segment,
@@ -200,7 +200,7 @@ mod tests {
             ("/v1/messages/", UNKNOWN),
             ("/\n\"{", UNKNOWN),
         ] {
-            assert_eq!(label_text(label(path)), expected, "{path}");
+            assert_eq!(label_text(label_number(path)), expected, "{path}");
         }
     }
 
@@ -209,7 +209,7 @@ mod tests {
         for route in ROUTES {
             let path = route.replace(['{', '}'], "");
             let path = path.replace(":action", ":else").replace("/action", "/else");
-            assert_eq!(label_text(label(&path)), *route, "{path}");
+            assert_eq!(label_text(label_number(&path)), *route, "{path}");
         }
     }
 }

@@ -4,7 +4,7 @@ use http::Uri;
 use url::Url;
 
 use loomrec_provider::directory::{self, ProviderHosts};
-use loomrec_provider::{Operation, RecognisedCall, RequestHead, recognise};
+use loomrec_provider::{Operation, RecognisedCall, RequestHead, recognise_request};
 
 /// The name of the upstream if all calls go to one given address and no name is known.
 const UNNAMED: &str = "default";
@@ -60,7 +60,7 @@ impl UpstreamAddresses {
 
     /// Returns the upstream and the path of a call to this address. Names of headers must be in
     /// lower case.
-    pub fn place(
+    pub fn place_call(
         &self,
         method: &str,
         uri: &Uri,
@@ -121,7 +121,13 @@ impl UpstreamAddresses {
 
     /// Returns the address of an upstream's call: the one that the user gave, the public one, the
     /// one that the call was sent to (`origin`), or a substitute if none is known.
-    pub fn url(&self, upstream: &str, origin: Option<&str>, path: &str, query: &str) -> String {
+    pub fn call_url(
+        &self,
+        upstream: &str,
+        origin: Option<&str>,
+        path: &str,
+        query: &str,
+    ) -> String {
         let given = self.named.iter().find(|(name, _)| name == upstream);
         let given = given.map(|(_, base)| base).or(self.single.as_ref());
         let base = match given {
@@ -154,7 +160,7 @@ fn substitute_host(upstream: &str) -> String {
 fn without_tail(name: &str, mut url: Url) -> Url {
     let Some(known) = directory::KnownUpstream::find(name) else { return url };
     let path = url.path().trim_end_matches('/').to_owned();
-    let tails = known.variables.iter().map(|variable| known.tail(variable));
+    let tails = known.variables.iter().map(|variable| known.suffix_after_mount(variable));
     let tail =
         tails.filter(|tail| !tail.is_empty() && path.ends_with(tail)).max_by_key(|t| t.len());
     if let Some(tail) = tail {
@@ -187,7 +193,7 @@ fn model_call(
 ) -> Option<RecognisedCall> {
     let body: Option<serde_json::Value> = serde_json::from_slice(body).ok();
     let model = body.as_ref().and_then(|body| body.get("model")?.as_str());
-    let call = recognise::recognise(&RequestHead {
+    let call = recognise_request(&RequestHead {
         method,
         path: uri.path(),
         query: uri.query().unwrap_or_default(),
@@ -229,7 +235,7 @@ mod tests {
 
     fn place(addresses: &UpstreamAddresses, url: &str) -> (String, String, PlacedBy) {
         let body = br#"{"model": "m"}"#;
-        let placed = addresses.place("POST", &url.parse().unwrap(), &[], body);
+        let placed = addresses.place_call("POST", &url.parse().unwrap(), &[], body);
         (placed.upstream, placed.path, placed.by)
     }
 
@@ -268,7 +274,7 @@ mod tests {
         let page = told("example.com-8080", "/api/version", PlacedBy::Host);
         assert_eq!(place(&none, "http://example.com:8080/api/version"), page);
         let uri = "https://shop.example/v1/models".parse().unwrap();
-        assert_eq!(none.place("GET", &uri, &[], b"").by, PlacedBy::Host);
+        assert_eq!(none.place_call("GET", &uri, &[], b"").by, PlacedBy::Host);
     }
 
     #[test]
@@ -292,16 +298,19 @@ mod tests {
             (&UpstreamAddresses::default(), "anthropic"),
             (&UpstreamAddresses::default(), "a.b"),
         ] {
-            let url = addresses.url(upstream, None, "/v1/x", "a=b");
-            let placed = addresses.place("POST", &url.parse().unwrap(), &[], b"");
+            let url = addresses.call_url(upstream, None, "/v1/x", "a=b");
+            let placed = addresses.place_call("POST", &url.parse().unwrap(), &[], b"");
             assert_eq!((placed.upstream.as_str(), placed.path.as_str()), (upstream, "/v1/x"));
         }
         let none = UpstreamAddresses::default();
-        assert_eq!(none.url("azure", None, "/x", ""), "https://azure.invalid/x");
+        assert_eq!(none.call_url("azure", None, "/x", ""), "https://azure.invalid/x");
         let azure = told("azure", "/x", PlacedBy::Address);
         assert_eq!(place(&none, "https://azure.invalid/x"), azure);
         let origin = "https://acme.openai.azure.com";
-        assert_eq!(none.url("azure", Some(origin), "/x", ""), format!("{origin}/x"));
-        assert_eq!(none.url("openai", Some("http://a.b"), "/x", ""), "https://api.openai.com/x");
+        assert_eq!(none.call_url("azure", Some(origin), "/x", ""), format!("{origin}/x"));
+        assert_eq!(
+            none.call_url("openai", Some("http://a.b"), "/x", ""),
+            "https://api.openai.com/x"
+        );
     }
 }

@@ -12,7 +12,7 @@ pub(super) struct FilledAddress {
 }
 
 /// Replaces the placeholders for which the user gave a value in a text.
-pub(super) fn substituted(text: &str, values: &[(String, String)]) -> String {
+pub(super) fn substitute_values(text: &str, values: &[(String, String)]) -> String {
     let mut text = text.to_owned();
     for (name, value) in values {
         for written in [format!("<{name}>"), format!("%3C{name}%3E"), format!("%3c{name}%3e")] {
@@ -27,8 +27,8 @@ pub(super) fn substituted(text: &str, values: &[(String, String)]) -> String {
 ///
 /// # Errors
 /// If the host is a placeholder. The error names the address.
-pub(super) fn fill(url: &str, values: &[(String, String)]) -> Result<FilledAddress, String> {
-    let url = substituted(url, values);
+pub(super) fn fill_host(url: &str, values: &[(String, String)]) -> Result<FilledAddress, String> {
+    let url = substitute_values(url, values);
     let mut notes = Vec::new();
     if !url.contains('<') {
         return Ok(FilledAddress { url, notes });
@@ -44,12 +44,12 @@ pub(super) fn fill(url: &str, values: &[(String, String)]) -> Result<FilledAddre
             "its address is {shown}, with a placeholder for the host: --substitute {name}=VALUE"
         ));
     }
-    let host = replaced(host, |name| {
+    let host = replace_placeholders(host, |name| {
         let value = stand_in(name);
         notes.push(ImportNote::StandIn(format!("<{name}>: {value}")));
         value
     });
-    let rest = replaced(rest, |name| {
+    let rest = replace_placeholders(rest, |name| {
         notes.push(ImportNote::Placeholder(name.to_owned()));
         format!("%3C{name}%3E")
     });
@@ -65,7 +65,7 @@ fn first_name(text: &str) -> Option<&str> {
 }
 
 /// Replaces each placeholder of a text.
-fn replaced(text: &str, mut value: impl FnMut(&str) -> String) -> String {
+fn replace_placeholders(text: &str, mut value: impl FnMut(&str) -> String) -> String {
     let (mut out, mut rest) = (String::new(), text);
     while let Some(at) = rest.find('<') {
         out.push_str(&rest[..at]);
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn placeholder_in_a_host_has_a_stand_in_and_one_in_a_path_stays() {
-        let filled = |url: &str| fill(url, &[]).map(|filled| filled.url);
+        let filled = |url: &str| fill_host(url, &[]).map(|filled| filled.url);
         for (url, wanted) in [
             ("https://b.<AWS_REGION>.amazonaws.com/a", "https://b.us-east-1.amazonaws.com/a"),
             ("https://<MY_NAME>.openai.azure.com", "https://my-name.openai.azure.com"),
@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn given_value_takes_the_place_of_its_name() {
         let values = [("PROJECT".to_owned(), "p1".to_owned())];
-        let filled = fill("https://a.b/<PROJECT>/%3CPROJECT%3E", &values).unwrap();
+        let filled = fill_host("https://a.b/<PROJECT>/%3CPROJECT%3E", &values).unwrap();
         assert_eq!((filled.url.as_str(), filled.notes.len()), ("https://a.b/p1/p1", 0));
     }
 }

@@ -29,10 +29,10 @@ pub(super) fn assume_request_type(
     body: &[u8],
     is_mark: impl Fn(&str) -> bool,
 ) -> Option<ImportNote> {
-    if encoding::coding_in(headers).is_some() || media(body) != Some(JSON) {
+    if encoding::coding_in(headers).is_some() || guess_media_type(body) != Some(JSON) {
         return None;
     }
-    set(headers, "content-type", JSON, is_mark)?;
+    set_header(headers, "content-type", JSON, is_mark)?;
     Some(ImportNote::Assumed("content-type: application/json"))
 }
 
@@ -45,7 +45,7 @@ pub(super) fn assume_version(
     if !matches!(upstream, "anthropic" | "anthropic-foundry") {
         return None;
     }
-    set(headers, "anthropic-version", ANTHROPIC_VERSION, is_mark)?;
+    set_header(headers, "anthropic-version", ANTHROPIC_VERSION, is_mark)?;
     Some(ImportNote::Assumed("anthropic-version: 2023-06-01"))
 }
 
@@ -56,10 +56,10 @@ pub(super) fn assume_response_type(
     is_mark: impl Fn(&str) -> bool,
 ) -> Option<ImportNote> {
     let media = match content {
-        ResponseContent::Wire(body) | ResponseContent::Plain(body) => media(body)?,
+        ResponseContent::Wire(body) | ResponseContent::Plain(body) => guess_media_type(body)?,
         ResponseContent::Chunks(_) => return None,
     };
-    set(headers, "content-type", media, is_mark)?;
+    set_header(headers, "content-type", media, is_mark)?;
     Some(ImportNote::Assumed(match media {
         JSON => "content-type: application/json of answers",
         _ => "content-type: text/event-stream of answers",
@@ -67,7 +67,7 @@ pub(super) fn assume_response_type(
 }
 
 /// Sets a header that is missing, or that a filter replaced by a mark.
-fn set(
+fn set_header(
     headers: &mut Vec<(String, String)>,
     name: &str,
     value: &str,
@@ -83,7 +83,7 @@ fn set(
 }
 
 /// Returns the media type that a text shows.
-fn media(body: &[u8]) -> Option<&'static str> {
+fn guess_media_type(body: &[u8]) -> Option<&'static str> {
     let text = std::str::from_utf8(body).ok()?.trim_start();
     if ["data:", "event:", "id:", ":"].iter().any(|start| text.starts_with(start)) {
         return Some(EVENT_STREAM);

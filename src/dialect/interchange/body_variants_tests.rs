@@ -24,7 +24,7 @@ type Imported = Option<Vec<(Vec<u8>, Vec<u8>)>>;
 
 fn answer_of(entry: &Entry) -> Vec<u8> {
     match &entry.response {
-        Some(response) => response.payload.bytes().to_vec(),
+        Some(response) => response.payload.joined_bytes().to_vec(),
         None => json!([entry.content, entry.tool_calls.len()]).to_string().into_bytes(),
     }
 }
@@ -35,9 +35,9 @@ fn import(maker: EntryMaker<'_>, good: &GoodFile, file: &Value) -> Imported {
     let (mut imported, mut is_lost) = (Vec::new(), false);
     let done = read(good.format, &mut file.to_string().as_bytes(), &mut |item| {
         let made = match item {
-            FoundItem::Exchange(exchange) => importer.entry(*exchange),
-            FoundItem::Words(words) => importer.words(*words),
-            FoundItem::Entry(named) => importer.named(*named),
+            FoundItem::Exchange(exchange) => importer.import_entry(*exchange),
+            FoundItem::Words(words) => importer.import_text(*words),
+            FoundItem::Entry(named) => importer.import_named(*named),
             FoundItem::Left(left) => {
                 is_lost |= left.cause == SkipCause::Damaged;
                 return ControlFlow::Continue(());
@@ -173,7 +173,7 @@ fn variants(good: &GoodFile, file: &Value) -> Vec<(String, Value)> {
 #[test]
 fn import_of_a_changed_body_ends_well_only_with_the_bytes_of_the_good_file() {
     let redactor = Redactor::new(&[]).unwrap();
-    let prices = PriceTable::builtin();
+    let prices = PriceTable::built_in();
     let maker = EntryMaker { redactor: &redactor, prices: &prices, max: 1 << 20 };
     let (mut tried, mut decoded, mut wrong) = (0, 0, Vec::new());
     for good in hars().into_iter().chain(cassettes()).chain(words()) {

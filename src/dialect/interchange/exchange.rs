@@ -159,7 +159,7 @@ pub struct ForeignResponse {
 
 impl ForeignResponse {
     /// Returns a whole response with these bytes, and with nothing else that files state.
-    pub(super) fn whole(status: u16, headers: Vec<(String, String)>, body: Bytes) -> Self {
+    pub(super) fn from_body(status: u16, headers: Vec<(String, String)>, body: Bytes) -> Self {
         let (content, end) = (ResponseContent::Wire(body), ResponseEnd::Complete);
         Self { status, reason: None, headers, content, size: None, end }
     }
@@ -167,7 +167,11 @@ impl ForeignResponse {
 
 impl ForeignExchange {
     /// Returns an exchange whose times the file does not state.
-    pub(super) fn untimed(place: &str, request: ForeignRequest, response: ForeignResponse) -> Self {
+    pub(super) fn without_times(
+        place: &str,
+        request: ForeignRequest,
+        response: ForeignResponse,
+    ) -> Self {
         Self {
             place: place.to_owned(),
             request,

@@ -32,14 +32,14 @@ pub enum ForeignFormat {
 
 /// A name that is not a format, or not one for this direction.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("use the format {written:?}{}; the formats are {known}", hint(*.meant))]
+#[error("use the format {written:?}{}; the formats are {known}", name_hint(*.meant))]
 pub struct UnknownFormat {
     written: String,
     meant: Option<&'static str>,
     known: String,
 }
 
-fn hint(meant: Option<&str>) -> String {
+fn name_hint(meant: Option<&str>) -> String {
     meant.map(|meant| format!(" (did you mean {meant}?)")).unwrap_or_default()
 }
 
@@ -99,7 +99,7 @@ impl ForeignFormat {
     ///
     /// # Errors
     /// [`UnknownFormat`], with a suggestion and all names.
-    pub fn named(name: &str) -> Result<Self, UnknownFormat> {
+    pub fn from_name(name: &str) -> Result<Self, UnknownFormat> {
         Self::named_among(name, &Self::ALL)
     }
 
@@ -117,7 +117,7 @@ impl ForeignFormat {
             let names: Vec<&str> = formats.iter().map(|format| format.name()).collect();
             UnknownFormat {
                 written: name.to_owned(),
-                meant: spelling::nearest(name, &names),
+                meant: spelling::nearest_name(name, &names),
                 known: names.join(", "),
             }
         })
@@ -125,7 +125,7 @@ impl ForeignFormat {
 
     /// Returns the format of a file that begins with these bytes (some KiB of it), if they identify
     /// it.
-    pub fn of(beginning: &[u8]) -> Option<Self> {
+    pub fn from_beginning(beginning: &[u8]) -> Option<Self> {
         let text = String::from_utf8_lossy(beginning);
         let text = text.trim_start_matches('\u{feff}').trim_start();
         if let Some(members) = text.strip_prefix('{') {
@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn format_is_told_by_what_a_file_begins_with() {
-        let of = |text: &str| ForeignFormat::of(text.as_bytes());
+        let of = |text: &str| ForeignFormat::from_beginning(text.as_bytes());
         assert_eq!(of("interactions:\n- request:\n"), Some(ForeignFormat::Vcr));
         assert_eq!(of("---\nversion: 1\nhttp_interactions:\n"), Some(ForeignFormat::Vcr));
         assert_eq!(of("{\"version\": 1, \"interactions\": ["), Some(ForeignFormat::VcrJson));
@@ -218,9 +218,9 @@ mod tests {
 
     #[test]
     fn unknown_name_is_told_with_the_one_that_was_meant() {
-        assert_eq!(ForeignFormat::named("HAR"), Ok(ForeignFormat::Har));
+        assert_eq!(ForeignFormat::from_name("HAR"), Ok(ForeignFormat::Har));
         assert_eq!(
-            ForeignFormat::named("harr").unwrap_err().to_string(),
+            ForeignFormat::from_name("harr").unwrap_err().to_string(),
             "use the format \"harr\" (did you mean har?); the formats are vcr, vcr-json, \
              har, agentloom, aimock, openai-chat, httprr, nock, wiremock"
         );

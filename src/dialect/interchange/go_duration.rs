@@ -1,7 +1,7 @@
 //! Durations as Go writes them: `1m2.5s`, `480ms`.
 
 /// Returns the milliseconds of a duration; `None` if it is not one, or is 0 and thus unknown.
-pub(super) fn milliseconds(text: &str) -> Option<f64> {
+pub(super) fn parse_milliseconds(text: &str) -> Option<f64> {
     let (mut rest, mut whole) = (text.trim(), 0.0);
     while !rest.is_empty() {
         let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
@@ -33,11 +33,11 @@ mod tests {
         for (text, wanted) in
             [("480ms", Some(480.0)), ("1m2.5s", Some(62500.0)), ("1h", Some(3.6e6))]
         {
-            assert_eq!(milliseconds(text), wanted, "{text}");
+            assert_eq!(parse_milliseconds(text), wanted, "{text}");
         }
-        assert_eq!(milliseconds("250µs"), Some(0.25));
+        assert_eq!(parse_milliseconds("250µs"), Some(0.25));
         for text in ["", "0s", "12", "ms", "1x", "1.2.3s"] {
-            assert_eq!(milliseconds(text), None, "{text}");
+            assert_eq!(parse_milliseconds(text), None, "{text}");
         }
     }
 }

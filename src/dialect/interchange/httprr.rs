@@ -15,21 +15,22 @@ const LINE_LIMIT: u64 = 64;
 /// Reads a file of exchanges.
 pub(super) fn read(input: impl Read, finder: &mut ReadContext<'_>) -> Result<(), ReadProblem> {
     let mut input = BufReader::new(input);
-    if line(&mut input)?.as_deref() != Some(HTTPRR_MARK) {
+    if read_line(&mut input)?.as_deref() != Some(HTTPRR_MARK) {
         return Err(ReadProblem::Form(format!("its first line is not {HTTPRR_MARK:?}")));
     }
-    while let Some(lengths) = line(&mut input)? {
+    while let Some(lengths) = read_line(&mut input)? {
         let wrong = || ReadProblem::Form("expected a line with two lengths".to_owned());
         let (request, response) = lengths.split_once(' ').ok_or_else(wrong)?;
         let length = |text: &str| text.parse::<u64>().map_err(|_| wrong());
         let (request, response) = (length(request)?, length(response)?);
-        let (request, response) = (part(&mut input, request)?, part(&mut input, response)?);
-        let place = finder.place();
-        let item = match exchange(&place, &request, &response) {
+        let (request, response) =
+            (read_bytes(&mut input, request)?, read_bytes(&mut input, response)?);
+        let place = finder.next_place();
+        let item = match read_exchange(&place, &request, &response) {
             Ok(exchange) => FoundItem::Exchange(Box::new(exchange)),
             Err(reason) => FoundItem::Left(SkippedItem::damaged(place, reason)),
         };
-        if !finder.report(item) {
+        if !finder.report_item(item) {
             return Ok(());
         }
     }
@@ -37,7 +38,7 @@ pub(super) fn read(input: impl Read, finder: &mut ReadContext<'_>) -> Result<(),
 }
 
 /// Returns the next line without its end; `None` at the end of the file.
-fn line(input: &mut impl BufRead) -> Result<Option<String>, ReadProblem> {
+fn read_line(input: &mut impl BufRead) -> Result<Option<String>, ReadProblem> {
     let mut line = Vec::new();
     input.take(LINE_LIMIT).read_until(b'\n', &mut line).map_err(ReadProblem::Io)?;
     let text = String::from_utf8_lossy(&line).trim_end().to_owned();
@@ -45,7 +46,7 @@ fn line(input: &mut impl BufRead) -> Result<Option<String>, ReadProblem> {
 }
 
 /// Returns the next `length` bytes.
-fn part(input: &mut impl Read, length: u64) -> Result<Bytes, ReadProblem> {
+fn read_bytes(input: &mut impl Read, length: u64) -> Result<Bytes, ReadProblem> {
     if length > LIMIT {
         return Err(ReadProblem::TooLarge);
     }
@@ -95,7 +96,7 @@ impl WireMessage {
         Some(Self { first_line, headers, body })
     }
 
-    fn header(&self, wanted: &str) -> Option<&str> {
+    fn header_value(&self, wanted: &str) -> Option<&str> {
         let found = self.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case(wanted));
         found.map(|(_, value)| value.as_str())
     }
@@ -119,7 +120,11 @@ fn without_chunks(body: &[u8]) -> Option<Bytes> {
     }
 }
 
-fn exchange(place: &str, request: &Bytes, response: &Bytes) -> Result<ForeignExchange, String> {
+fn read_exchange(
+    place: &str,
+    request: &Bytes,
+    response: &Bytes,
+) -> Result<ForeignExchange, String> {
     let parse = |bytes, whose: &str| {
         WireMessage::parse(bytes).ok_or_else(|| format!("its {whose} is not a message of HTTP"))
     };
@@ -128,7 +133,7 @@ fn exchange(place: &str, request: &Bytes, response: &Bytes) -> Result<ForeignExc
     let method = words.next().unwrap_or_default().to_owned();
     let target = words.next().unwrap_or_default();
     let url = match target.starts_with('/') {
-        true => format!("https://{}{target}", asked.header("host").unwrap_or_default()),
+        true => format!("https://{}{target}", asked.header_value("host").unwrap_or_default()),
         false => target.to_owned(),
     };
     let status = answered.first_line.split(' ').nth(1).and_then(|code| code.parse().ok());
@@ -136,8 +141,8 @@ fn exchange(place: &str, request: &Bytes, response: &Bytes) -> Result<ForeignExc
     let reason = answered.first_line.splitn(3, ' ').nth(2).map(str::to_owned);
     let request =
         ForeignRequest { method, url, headers: asked.headers, body: asked.body, size: None };
-    let response = ForeignResponse::whole(status, answered.headers, answered.body);
-    Ok(ForeignExchange::untimed(place, request, ForeignResponse { reason, ..response }))
+    let response = ForeignResponse::from_body(status, answered.headers, answered.body);
+    Ok(ForeignExchange::without_times(place, request, ForeignResponse { reason, ..response }))
 }
 
 #[cfg(test)]

@@ -9,15 +9,15 @@ use http::Uri;
 use url::Url;
 
 use super::address::{NO_HOST, PlacedBy, PlacedCall, UpstreamAddresses};
-use super::address_placeholder::{FilledAddress, fill, substituted};
+use super::address_placeholder::{FilledAddress, fill_host, substitute_values};
 use super::assumption::{ImportNote, assume_request_type, assume_response_type, assume_version};
 use super::exchange::{
     ForeignExchange, ForeignRequest, ForeignResponse, OwnDetails, ResponseContent,
 };
 use super::header_list::{find_value, in_lower_case};
 use super::length::{OTHER_LENGTH, has_body, other_length, smaller_request, smaller_than_stated};
-use super::response_body::{ReplyTimes, reply};
-use super::text_encoding::readable;
+use super::response_body::{ReplyTimes, uncompressed_reply};
+use super::text_encoding::readable_bytes;
 use loomrec_identity::{IdentityRules, RunValueFinder};
 use loomrec_provider::directory;
 use loomrec_recording::entry_maker::{CompletedExchange, EntryMaker, MadeEntry};
@@ -95,7 +95,7 @@ impl EntryImporter<'_> {
     ///
     /// # Errors
     /// [`ImportRefusal`] for a call that is not one of an LLM, or cannot be replayed.
-    pub fn entry(&self, exchange: ForeignExchange) -> Result<ImportedEntry, ImportRefusal> {
+    pub fn import_entry(&self, exchange: ForeignExchange) -> Result<ImportedEntry, ImportRefusal> {
         let ForeignExchange {
             request,
             mut response,
@@ -109,7 +109,7 @@ impl EntryImporter<'_> {
         } = exchange;
         let request_size = request.size;
         check_status(response.status, !messages.is_empty())?;
-        let mut asked = self.asked(request, own.as_ref())?;
+        let mut asked = self.check_request(request, own.as_ref())?;
         if self.assume && own.is_none() {
             let ForeignResponse { headers, content, .. } = &mut response;
             asked.notes.extend(assume_response_type(headers, content, is_mark));
@@ -117,18 +117,18 @@ impl EntryImporter<'_> {
         let other = other_length(&asked.method, &asked.headers, &asked.body, &response)
             .or_else(|| smaller_request(&asked.body, request_size));
         self.accept_length(other, &mut lost)?;
-        let (observed, by) = self.observed(&asked, own.as_ref());
-        let key = observed.key(self.rules);
+        let (observed, by) = self.observe_request(&asked, own.as_ref());
+        let key = observed.key_under(self.rules);
         let step = observed.step.as_deref().map(step_name).transpose()?;
         let name = step.unwrap_or_else(|| EntryName::Hash(key.clone()));
         let guessed = !matches!(response.content, ResponseContent::Chunks(_));
         let times = ReplyTimes { first: first_ms, whole: duration_ms };
         let size = response.size.filter(|_| has_body(&asked.method, &response));
-        let reply = reply(response, &asked.method, times, self.maker.max)
+        let reply = uncompressed_reply(response, &asked.method, times, self.maker.max)
             .map_err(ImportRefusal::Damaged)?;
         let smaller = smaller_than_stated(&reply, size).filter(|_| guessed);
         self.accept_length(smaller, &mut lost)?;
-        let recorded_at = started.as_deref().and_then(timestamp::read);
+        let recorded_at = started.as_deref().and_then(timestamp::normalize_time);
         if own.is_none() {
             lost.extend(unknown_times([recorded_at.is_some(), duration_ms.is_some()]));
         }
@@ -148,11 +148,13 @@ impl EntryImporter<'_> {
             recorded_at,
             latency_ms,
             upstream_origin,
-            run_values: Arc::new(RunValueFinder::kept(&run_values)),
+            run_values: Arc::new(RunValueFinder::for_entry(&run_values)),
             reply,
         };
-        let MadeEntry { mut entry, .. } =
-            self.maker.entry(over).map_err(|unkept| ImportRefusal::Damaged(unkept.to_string()))?;
+        let MadeEntry { mut entry, .. } = self
+            .maker
+            .make_entry(over)
+            .map_err(|unkept| ImportRefusal::Damaged(unkept.to_string()))?;
         entry.messages = messages;
         check_secrets(&entry, &secrets)?;
         Ok(ImportedEntry { name, entry, by, host: asked.host, lost, notes: asked.notes })
@@ -173,14 +175,14 @@ impl EntryImporter<'_> {
     }
 
     /// Checks that a request can be replayed.
-    pub(super) fn asked(
+    pub(super) fn check_request(
         &self,
         request: ForeignRequest,
         own: Option<&OwnDetails>,
     ) -> Result<ImportedRequest, ImportRefusal> {
-        let ForeignRequest { method, url, headers, body, .. } = self.substituted(request);
+        let ForeignRequest { method, url, headers, body, .. } = self.substitute_values(request);
         let FilledAddress { url, mut notes } =
-            fill(&url, self.substitutes).map_err(ImportRefusal::Damaged)?;
+            fill_host(&url, self.substitutes).map_err(ImportRefusal::Damaged)?;
         let uri: Uri = url.parse().map_err(|_| refused("its address is not a URL"))?;
         let host = uri.authority().ok_or_else(|| refused("its address names no host"))?;
         // The host may be preceded by a password.
@@ -199,10 +201,10 @@ impl EntryImporter<'_> {
             body
         } else {
             let media = find_value(&headers, "content-type").unwrap_or_default();
-            readable(body, media)
+            readable_bytes(body, media)
                 .map_err(|why| ImportRefusal::Damaged(format!("its request's body {why}")))?
         };
-        let placed = self.addresses.place(&method, &uri, &headers, &body);
+        let placed = self.addresses.place_call(&method, &uri, &headers, &body);
         if assumes {
             notes.extend(assume_version(&mut headers, &placed.upstream, is_mark));
         }
@@ -218,7 +220,7 @@ impl EntryImporter<'_> {
         let upstream = own.and_then(|own| own.upstream.as_deref()).unwrap_or(&placed.upstream);
         let rules = directory::query_rules(Some(upstream), self.credential_params);
         let query = uri.query().unwrap_or_default();
-        let mut secrets = CallCredentials::of_request(&credentials(&headers), query, rules);
+        let mut secrets = CallCredentials::of_request(&credential_headers(&headers), query, rules);
         if let Some(address) = address_with_user(&uri) {
             secrets.add_address(&address);
         }
@@ -226,14 +228,14 @@ impl EntryImporter<'_> {
     }
 
     /// Replaces placeholders in the headers and the body of a request by the values of the user.
-    fn substituted(&self, mut request: ForeignRequest) -> ForeignRequest {
+    fn substitute_values(&self, mut request: ForeignRequest) -> ForeignRequest {
         let Ok(text) = std::str::from_utf8(&request.body) else { return request };
         if self.substitutes.is_empty() {
             return request;
         }
-        let (old, body) = (request.body.len(), substituted(text, self.substitutes));
+        let (old, body) = (request.body.len(), substitute_values(text, self.substitutes));
         for (name, value) in &mut request.headers {
-            *value = substituted(value, self.substitutes);
+            *value = substitute_values(value, self.substitutes);
             if name.eq_ignore_ascii_case("content-length") && value.trim().parse() == Ok(old) {
                 *value = body.len().to_string();
             }
@@ -242,7 +244,7 @@ impl EntryImporter<'_> {
     }
 
     /// Returns the recognised request without secrets, and how its upstream was found.
-    pub(super) fn observed(
+    pub(super) fn observe_request(
         &self,
         asked: &ImportedRequest,
         own: Option<&OwnDetails>,
@@ -254,11 +256,11 @@ impl EntryImporter<'_> {
         let upstream = own_upstream.unwrap_or_else(|| placed.upstream.clone());
         let path = own.and_then(|own| own.path.as_ref()).unwrap_or(&placed.path);
         let rules = directory::query_rules(Some(&upstream), self.credential_params);
-        let query = rules.stored(uri.query().unwrap_or_default());
+        let query = rules.without_credentials(uri.query().unwrap_or_default());
         let stored = headers.iter().map(|(name, value)| (name.as_str(), value.as_str().into()));
         let mut placeholders = Placeholders::default();
         let target = (path.as_str(), &*query);
-        let head = RecordedRequest::head(
+        let head = RecordedRequest::redacted_head(
             redactor,
             secrets,
             &mut placeholders,
@@ -307,7 +309,7 @@ pub(super) struct ImportedRequest {
 
 /// Returns the name of an entry that is kept under a step id.
 pub(super) fn step_name(step: &str) -> Result<EntryName, ImportRefusal> {
-    EntryName::step(step).map_err(|error| {
+    EntryName::from_step_id(step).map_err(|error| {
         ImportRefusal::Reason(format!("its step id cannot be a name: failed to {error}"))
     })
 }
@@ -378,7 +380,7 @@ fn is_mark(value: &str) -> bool {
 
 /// Returns the headers that may hold a credential. Omits those in which another tool replaced it by
 /// a mark.
-fn credentials(headers: &[(String, String)]) -> Vec<(String, String)> {
+fn credential_headers(headers: &[(String, String)]) -> Vec<(String, String)> {
     headers.iter().filter(|(_, value)| !is_mark(value)).cloned().collect()
 }
 

@@ -31,10 +31,10 @@ pub(in super::super) fn importer<'a>(
 
 fn import(exchange: ForeignExchange) -> Result<ImportedEntry, ImportRefusal> {
     let redactor = Redactor::new(&[]).unwrap();
-    let prices = PriceTable::builtin();
+    let prices = PriceTable::built_in();
     let maker = EntryMaker { redactor: &redactor, prices: &prices, max: 1 << 20 };
     let (addresses, rules) = (UpstreamAddresses::default(), IdentityRules::default());
-    importer(maker, &addresses, &rules).entry(exchange)
+    importer(maker, &addresses, &rules).import_entry(exchange)
 }
 
 fn exchange(kind: &str, content: ResponseContent) -> ForeignExchange {
@@ -119,7 +119,7 @@ fn stream_is_cut_at_each_event_with_the_two_times_that_are_known() {
     assert_eq!(made.lost, ["the chunks of streamed answers: they are cut at each event"]);
     let cut = import(exchange("text/event-stream", ResponseContent::Wire("data: 1\n\nda".into())))
         .unwrap();
-    assert_eq!(cut.entry.response.unwrap().payload.bytes(), "data: 1\n\nda");
+    assert_eq!(cut.entry.response.unwrap().payload.joined_bytes(), "data: 1\n\nda");
 }
 
 #[test]
@@ -187,7 +187,7 @@ fn what_cannot_be_replayed_is_refused() {
     assert!(refused(&|e| e.own = step("_x")).contains("step id"));
     let foreign = change(&|e| e.request.url = "https://user:pass@example.com/x".to_owned());
     assert_eq!(foreign, Err(ImportRefusal::Foreign("example.com".to_owned())));
-    assert_eq!(change(&|e| e.own = step("plan")), Ok(EntryName::step("plan").unwrap()));
+    assert_eq!(change(&|e| e.own = step("plan")), Ok(EntryName::from_step_id("plan").unwrap()));
 }
 
 #[test]
@@ -195,5 +195,5 @@ fn mark_of_another_tool_is_no_credential() {
     let mut masked = exchange("application/json", ResponseContent::Wire("\"REDACTED\"".into()));
     masked.request.headers[1].1 = "Bearer REDACTED".to_owned();
     let entry = import(masked).unwrap().entry;
-    assert_eq!(entry.response.unwrap().payload.bytes(), "\"REDACTED\"");
+    assert_eq!(entry.response.unwrap().payload.joined_bytes(), "\"REDACTED\"");
 }

@@ -57,15 +57,15 @@ pub(super) fn has_body(method: &str, response: &ForeignResponse) -> bool {
 
 /// Returns an error if a request's body is shorter than its file states.
 pub(super) fn smaller_request(body: &Bytes, size: Option<u64>) -> Option<String> {
-    smaller(body.len(), size, "request's")
+    incomplete_reason(body.len(), size, "request's")
 }
 
 /// Returns an error if a response's decoded body is shorter than its file states.
 pub(super) fn smaller_than_stated(reply: &UpstreamReply, size: Option<u64>) -> Option<String> {
-    smaller(reply.chunks.iter().map(|chunk| chunk.data.len()).sum(), size, "response's")
+    incomplete_reason(reply.chunks.iter().map(|chunk| chunk.data.len()).sum(), size, "response's")
 }
 
-fn smaller(length: usize, size: Option<u64>, whose: &str) -> Option<String> {
+fn incomplete_reason(length: usize, size: Option<u64>, whose: &str) -> Option<String> {
     let size = size.filter(|size| *size > length as u64)?;
     Some(format!(
         "the file holds {length} bytes of its {whose} body, and says that there were {size} \

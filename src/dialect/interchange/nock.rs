@@ -20,19 +20,19 @@ pub(super) fn read(input: impl Read, finder: &mut ReadContext<'_>) -> Result<(),
         return Err(ReadProblem::Form("expected a list of calls".to_owned()));
     };
     for call in calls {
-        let place = finder.place();
-        let item = match exchange(&call, &place) {
+        let place = finder.next_place();
+        let item = match read_exchange(&call, &place) {
             Ok(exchange) => FoundItem::Exchange(Box::new(exchange)),
             Err(reason) => FoundItem::Left(SkippedItem::damaged(place, reason)),
         };
-        if !finder.report(item) {
+        if !finder.report_item(item) {
             return Ok(());
         }
     }
     Ok(())
 }
 
-fn exchange(call: &Value, place: &str) -> Result<ForeignExchange, String> {
+fn read_exchange(call: &Value, place: &str) -> Result<ForeignExchange, String> {
     let text = |name: &str| call.get(name).and_then(Value::as_str).unwrap_or_default();
     let (scope, path, method) = (text("scope"), text("path"), text("method").to_owned());
     if scope.is_empty() || method.is_empty() {
@@ -59,8 +59,8 @@ fn exchange(call: &Value, place: &str) -> Result<ForeignExchange, String> {
         .map_err(|why| format!("its response's body {why}"))?;
     let url = format!("{scope}{path}");
     let request = ForeignRequest { method, url, headers, body, size: None };
-    let response = ForeignResponse::whole(status, answer_headers, content);
-    Ok(ForeignExchange::untimed(place, request, response).with_lost(lost))
+    let response = ForeignResponse::from_body(status, answer_headers, content);
+    Ok(ForeignExchange::without_times(place, request, response).with_lost(lost))
 }
 
 #[cfg(test)]

@@ -24,15 +24,15 @@ pub(super) fn read(
 ) -> Result<(), ReadProblem> {
     FileLines::visit(input, |line| {
         let place = line.place();
-        let item = match words(line, beside)? {
+        let item = match read_conversation(line, beside)? {
             Ok(words) => FoundItem::Words(Box::new(words)),
             Err(reason) => FoundItem::Left(SkippedItem::damaged(place, reason)),
         };
-        Ok(finder.report(item))
+        Ok(finder.report_item(item))
     })
 }
 
-fn words(
+fn read_conversation(
     line: &FileLine<'_>,
     beside: &CompanionFiles,
 ) -> Result<Result<TextExchange, &'static str>, ReadProblem> {
@@ -63,8 +63,8 @@ fn words(
         return Ok(Err("it does not name the model: give it with --model"));
     };
     let answer = Answer {
-        content: conversation::text(&said).unwrap_or_default(),
-        tool_calls: conversation::calls(&said),
+        content: conversation::message_text(&said).unwrap_or_default(),
+        tool_calls: conversation::tool_calls(&said),
         ..Answer::default()
     };
     let mut asked = Map::from_iter([
@@ -118,17 +118,17 @@ fn is_words(message: &Value) -> bool {
 ///
 /// # Errors
 /// If the entry is not a conversation. The error says why.
-pub(super) fn entry(
+pub(super) fn write_entry(
     entry: &Entry,
     request: &RecordedRequest,
     status: u16,
 ) -> Result<WrittenEntry, String> {
-    let call = request.recognise();
+    let call = request.recognise_call();
     if !(200..300).contains(&status) {
         return Err(format!("it was answered by an error (status {status})"));
     }
     let Some(Conversation { mut messages, tools, unsupported }) =
-        call.operation.conversation(&request.body)
+        call.operation.read_conversation(&request.body)
     else {
         return Err(format!("{} is not a conversation", call.operation.name()));
     };
@@ -139,7 +139,7 @@ pub(super) fn entry(
     if content.is_empty() && entry.tool_calls.is_empty() {
         return Err("its answer has neither text nor tool calls".to_owned());
     }
-    messages.push(conversation::assistant(content, &entry.tool_calls));
+    messages.push(conversation::assistant_message(content, &entry.tool_calls));
     let mut line = Map::from_iter([("messages".to_owned(), Value::Array(messages))]);
     if !tools.is_empty() {
         line.insert("tools".to_owned(), Value::Array(tools));

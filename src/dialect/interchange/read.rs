@@ -34,7 +34,7 @@ pub fn read_with(
     visit: &mut dyn FnMut(FoundItem) -> ControlFlow<()>,
 ) -> Result<(), ReadError> {
     let meter = ReadMeter::default();
-    let mut finder = ReadContext::new(visit, meter.clone(), noun(format));
+    let mut finder = ReadContext::new(visit, meter.clone(), exchange_noun(format));
     let input = BoundedReader::new(input, meter);
     let done = match format {
         ForeignFormat::Vcr => vcr::read_yaml(input, &mut finder),
@@ -47,11 +47,11 @@ pub fn read_with(
         ForeignFormat::Nock => nock::read(input, &mut finder),
         ForeignFormat::WireMock => wiremock::read(input, beside, &mut finder),
     };
-    finder.ended(format, done)
+    finder.into_result(format, done)
 }
 
 /// Returns the word for an exchange; empty if the errors name their place themselves.
-fn noun(format: ForeignFormat) -> &'static str {
+fn exchange_noun(format: ForeignFormat) -> &'static str {
     match format {
         ForeignFormat::Vcr | ForeignFormat::VcrJson => "interaction",
         ForeignFormat::Har | ForeignFormat::AgentLoom => "entry",
@@ -111,7 +111,7 @@ mod tests {
                     prop_assert!(error.to_string().len() < 2000);
                 }
             }
-            let _ = ForeignFormat::of(&bytes);
+            let _ = ForeignFormat::from_beginning(&bytes);
         }
     }
 }

@@ -60,24 +60,24 @@ impl<'a> ReadContext<'a> {
     }
 
     /// Records an item that is kept elsewhere.
-    pub(super) fn found(&mut self) {
+    pub(super) fn note_found(&mut self) {
         self.meter.reset();
         self.found += 1;
     }
 
     /// Begins a new item, although nothing was found.
-    pub(super) fn passed(&self) {
+    pub(super) fn note_passed(&self) {
         self.meter.reset();
     }
 
     /// Returns the place of the next item.
-    pub(super) fn place(&self) -> String {
+    pub(super) fn next_place(&self) -> String {
         format!("{} {}", self.noun, self.found + 1)
     }
 
     /// Passes on an item. Returns whether more is wanted. A call that the file does not hold
     /// completely is left out.
-    pub(super) fn report(&mut self, item: FoundItem) -> bool {
+    pub(super) fn report_item(&mut self, item: FoundItem) -> bool {
         self.meter.reset();
         self.found += 1;
         self.stopped |= (self.visit)(held_or_lost(item)).is_break();
@@ -87,7 +87,7 @@ impl<'a> ReadContext<'a> {
 
 impl ReadContext<'_> {
     /// Returns the result of reading.
-    pub(super) fn ended(
+    pub(super) fn into_result(
         self,
         format: ForeignFormat,
         done: Result<(), ReadProblem>,
@@ -107,7 +107,7 @@ impl ReadContext<'_> {
             _ if meter.is_over() => ReadError::TooLarge { format, place },
             ReadProblem::Io(source) => ReadError::Io { source },
             ReadProblem::Form(problem) => {
-                ReadError::Form { format, place, problem: unquoted(&problem) }
+                ReadError::Form { format, place, problem: unquote_message(&problem) }
             }
         })
     }
@@ -142,7 +142,7 @@ impl From<serde_json::Error> for ReadProblem {
 
 /// Returns a reader's message on one line, shortened, and without quotes from the file, which may
 /// be credentials.
-fn unquoted(message: &str) -> String {
+fn unquote_message(message: &str) -> String {
     let (mut out, mut rest) = (String::new(), message);
     while let Some(at) = rest.find("string \"") {
         out.push_str(&rest[..at + "string".len()]);
@@ -164,8 +164,11 @@ mod tests {
     #[test]
     fn messages_do_not_quote_what_stands_in_a_file() {
         let told = "invalid type: string \"Bearer a\\\"b\", expected a map at line 3 column 4";
-        assert_eq!(unquoted(told), "invalid type: string, expected a map at line 3 column 4");
-        assert_eq!(unquoted("a\n b"), "a b");
-        assert_eq!(unquoted("string \"open"), "string");
+        assert_eq!(
+            unquote_message(told),
+            "invalid type: string, expected a map at line 3 column 4"
+        );
+        assert_eq!(unquote_message("a\n b"), "a b");
+        assert_eq!(unquote_message("string \"open"), "string");
     }
 }

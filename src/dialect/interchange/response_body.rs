@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use super::exchange::{ForeignResponse, ResponseContent};
 use super::header_list::{find_value, in_lower_case};
-use super::text_encoding::readable;
+use super::text_encoding::readable_bytes;
 use loomrec_identity::media_type;
 use loomrec_provider::{Framing, framing};
 use loomrec_recording::entry_maker::UpstreamReply;
@@ -22,11 +22,11 @@ pub(super) struct ReplyTimes {
 impl ReplyTimes {
     /// Returns the chunks of a body: one for each event of a stream, or a single one. Only the
     /// times of the first and of the last byte are known.
-    fn chunks(self, headers: &[(String, String)], body: Bytes) -> Vec<Chunk> {
+    fn split_chunks(self, headers: &[(String, String)], body: Bytes) -> Vec<Chunk> {
         let good = |ms: Option<f64>| ms.filter(|ms| ms.is_finite() && *ms >= 0.0).unwrap_or(0.0);
         let media = find_value(headers, "content-type").map_or("", media_type);
         let pieces = match Framing::of_media(media) {
-            Some(framing) => events(framing, body),
+            Some(framing) => split_events(framing, body),
             None => vec![body],
         };
         let (first, last) = (good(self.first), good(self.whole));
@@ -39,7 +39,7 @@ impl ReplyTimes {
 }
 
 /// Splits a stream into its events.
-fn events(framing: Framing, body: Bytes) -> Vec<Bytes> {
+fn split_events(framing: Framing, body: Bytes) -> Vec<Bytes> {
     let (mut pieces, mut start) = (Vec::new(), 0);
     for event in framing::events(framing, &body) {
         let end = event.range.end.min(body.len());
@@ -56,7 +56,7 @@ fn events(framing: Framing, body: Bytes) -> Vec<Bytes> {
 ///
 /// # Errors
 /// If its body cannot be unpacked, or unpacks to more than `max` bytes. The error says why.
-pub(super) fn reply(
+pub(super) fn uncompressed_reply(
     response: ForeignResponse,
     method: &str,
     times: ReplyTimes,
@@ -67,13 +67,13 @@ pub(super) fn reply(
     let chunks = match content {
         ResponseContent::Chunks(chunks) => chunks,
         ResponseContent::Plain(body) => {
-            let body = decoded(&headers, body, max)?;
+            let body = decode_body(&headers, body, max)?;
             forget_coding(&mut headers, &body);
-            times.chunks(&headers, body)
+            times.split_chunks(&headers, body)
         }
         ResponseContent::Wire(body) => {
-            let body = unpacked(&mut headers, body, max)?;
-            times.chunks(&headers, body)
+            let body = unpack_body(&mut headers, body, max)?;
+            times.split_chunks(&headers, body)
         }
     };
     let length: usize = chunks.iter().map(|chunk| chunk.data.len()).sum();
@@ -104,32 +104,36 @@ fn forget_coding(headers: &mut Vec<(String, String)>, body: &Bytes) {
 
 /// Returns the bytes of a body that the file holds decoded, or that has no coding by its
 /// headers. Some tools hold the compressed bytes of a text.
-fn decoded(headers: &[(String, String)], body: Bytes, max: usize) -> Result<Bytes, String> {
+fn decode_body(headers: &[(String, String)], body: Bytes, max: usize) -> Result<Bytes, String> {
     let coding = encoding::coding_in(headers).filter(|_| std::str::from_utf8(&body).is_err());
-    let plain = coding.and_then(|coding| encoding::decode(&coding, &body, max));
+    let plain = coding.and_then(|coding| encoding::decode_body(&coding, &body, max));
     if let Some(plain) = plain {
         return Ok(plain.into());
     }
     let media = find_value(headers, "content-type").unwrap_or_default();
-    readable(body, media).map_err(|why| format!("its response's body {why}"))
+    readable_bytes(body, media).map_err(|why| format!("its response's body {why}"))
 }
 
 /// Returns the plain bytes of a body, and removes the `content-encoding` header.
-fn unpacked(headers: &mut Vec<(String, String)>, body: Bytes, max: usize) -> Result<Bytes, String> {
+fn unpack_body(
+    headers: &mut Vec<(String, String)>,
+    body: Bytes,
+    max: usize,
+) -> Result<Bytes, String> {
     let Some(coding) = encoding::coding_in(headers) else {
-        let body = decoded(headers, body, max)?;
+        let body = decode_body(headers, body, max)?;
         forget_coding(headers, &body);
         return Ok(body);
     };
     if body.is_empty() {
         return Ok(body);
     }
-    let plain = match encoding::decode(&coding, &body, max) {
+    let plain = match encoding::decode_body(&coding, &body, max) {
         Some(plain) => plain.into(),
         // The tool decoded the body already, and left the header.
         None if std::str::from_utf8(&body).is_ok() => {
             let media = find_value(headers, "content-type").unwrap_or_default();
-            readable(body, media).map_err(|why| format!("its response's body {why}"))?
+            readable_bytes(body, media).map_err(|why| format!("its response's body {why}"))?
         }
         None => {
             return Err(format!(

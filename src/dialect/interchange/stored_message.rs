@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use serde_json::Value;
 
-use super::text_encoding::{StatedBody, TextEncoding, join_pieces, untagged};
+use super::text_encoding::{StatedBody, TextEncoding, decode_untagged, join_pieces};
 use super::value_body::{stated_length, written_again};
 
 /// Returns headers: an object with texts or lists of texts, a list of pairs, or a list in which
@@ -69,6 +69,6 @@ pub(super) fn stored_body(
     }
     let content_type = header_value(headers, "content-type").unwrap_or_default();
     let stated = StatedBody { content_type, length: stated_length(headers), size: None };
-    let bytes = untagged(text.as_bytes(), stated)?;
+    let bytes = decode_untagged(text.as_bytes(), stated)?;
     Ok(bytes.map_or_else(|| Bytes::copy_from_slice(text.as_bytes()), Bytes::from))
 }

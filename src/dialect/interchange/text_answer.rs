@@ -30,7 +30,7 @@ impl EntryImporter<'_> {
     /// # Errors
     /// [`ImportRefusal`] for a call that is not one of an LLM, or whose answers cannot be made from
     /// text.
-    pub fn words(&self, mut words: TextExchange) -> Result<ImportedEntry, ImportRefusal> {
+    pub fn import_text(&self, mut words: TextExchange) -> Result<ImportedEntry, ImportRefusal> {
         let rates = words.chaos.take().filter(|rates| !rates.is_empty());
         let mut imported = self.entry_of(words)?;
         if let Some(rates) = rates {
@@ -42,14 +42,15 @@ impl EntryImporter<'_> {
     /// Returns the entry of a call, without rates of chaos.
     fn entry_of(&self, words: TextExchange) -> Result<ImportedEntry, ImportRefusal> {
         let TextExchange { request, said, own, started, duration_ms, mut lost, place, .. } = words;
-        let asked = self.asked(request.clone(), own.as_ref())?;
-        let (mut observed, by) = self.observed(&asked, own.as_ref());
+        let asked = self.check_request(request.clone(), own.as_ref())?;
+        let (mut observed, by) = self.observe_request(&asked, own.as_ref());
         let answer = match said {
             TextAnswer::Answer(answer) => answer,
             TextAnswer::Error { status, kind, message } => {
-                let response = error(&observed, status, kind.as_deref(), message.as_deref());
+                let response =
+                    error_response(&observed, status, kind.as_deref(), message.as_deref());
                 let first_ms = None;
-                return self.entry(ForeignExchange {
+                return self.import_entry(ForeignExchange {
                     place,
                     request,
                     response,
@@ -62,22 +63,22 @@ impl EntryImporter<'_> {
                 });
             }
         };
-        let mut answer = self.clean(answer, &asked.secrets, &mut observed.placeholders);
+        let mut answer = self.redact_answer(answer, &asked.secrets, &mut observed.placeholders);
         let (query, body) = (&observed.request.query, &observed.request.body);
-        let form = ResponseFormat::of(&observed.call, &observed.upstream, query, body);
+        let form = ResponseFormat::from_call(&observed.call, &observed.upstream, query, body);
         // A tool that keeps a single vector gives it to each text.
         if let (Some(inputs), [only]) = (form.inputs, answer.embeddings.as_slice()) {
-            answer.embeddings = shared(only, inputs.min(INPUTS))?;
+            answer.embeddings = repeat_vector(only, inputs.min(INPUTS))?;
         }
-        let key = observed.key(self.rules);
-        loomrec_provider::write(&form, &answer, key.as_str())
+        let key = observed.key_under(self.rules);
+        loomrec_provider::write_answer(&form, &answer, key.as_str())
             .map_err(|error| ImportRefusal::Reason(error.to_string()))?;
         lost.push("how answers were sent: replay puts the words into the shape that is asked for");
-        let recorded_at = started.as_deref().and_then(timestamp::read);
+        let recorded_at = started.as_deref().and_then(timestamp::normalize_time);
         if recorded_at.is_none() {
             lost.push("when calls were made");
         }
-        let cost = self.cost(&observed, &answer);
+        let cost = self.answer_cost(&observed, &answer);
         let model = answer.model.or(observed.call.model);
         let step = observed.step.as_deref().map(step_name).transpose()?;
         let name = step.unwrap_or_else(|| EntryName::Hash(key.clone()));
@@ -104,24 +105,24 @@ impl EntryImporter<'_> {
     }
 
     /// Returns the cost of an answer, if the model's price is known.
-    fn cost(&self, observed: &NormalizedRequest, answer: &Answer) -> Option<f64> {
+    fn answer_cost(&self, observed: &NormalizedRequest, answer: &Answer) -> Option<f64> {
         let upstream = Some(observed.upstream.as_str());
         let model = priced_model(upstream, observed.call.model.as_deref(), answer.model.as_deref());
-        self.maker.prices.cost(upstream, model?, answer.usage.as_ref()?)
+        self.maker.prices.call_cost(upstream, model?, answer.usage.as_ref()?)
     }
 
     /// Returns an entry that is in the file in the same form as in a loomrec recording.
     ///
     /// # Errors
     /// [`ImportRefusal`] if its key cannot be a name, or a credential cannot be removed.
-    pub fn named(&self, named: NamedEntry) -> Result<ImportedEntry, ImportRefusal> {
+    pub fn import_named(&self, named: NamedEntry) -> Result<ImportedEntry, ImportRefusal> {
         let NamedEntry { key, mut entry, lost, .. } = named;
         let name = match EntryName::of_key(&key).0 {
             EntryName::Step(step) => step_name(&self.without_credentials(&step))?,
             hash @ EntryName::Hash(_) => hash,
         };
         let hashed = entry.request_hash.is_some() || name.step_id().is_none();
-        if hashed && !self.rules.ignore().is_empty() {
+        if hashed && !self.rules.ignored_places().is_empty() {
             return Err(refused(
                 "its hash was made of the whole request, and it holds no request to make one \
                  of under --ignore",
@@ -133,7 +134,7 @@ impl EntryImporter<'_> {
             tool_calls: std::mem::take(&mut entry.tool_calls),
             ..Answer::default()
         };
-        let answer = self.clean(answer, &none, &mut Placeholders::default());
+        let answer = self.redact_answer(answer, &none, &mut Placeholders::default());
         entry.content = Some(answer.content);
         entry.tool_calls = answer.tool_calls;
         let none_numbered = &mut Placeholders::default();
@@ -152,7 +153,7 @@ impl EntryImporter<'_> {
     }
 
     /// Returns an answer without secrets.
-    fn clean(
+    fn redact_answer(
         &self,
         mut answer: Answer,
         secrets: &CallCredentials,
@@ -167,7 +168,7 @@ impl EntryImporter<'_> {
 ///
 /// # Errors
 /// [`ImportRefusal`] if the total has too many numbers.
-fn shared(vector: &[f64], texts: usize) -> Result<Vec<Vec<f64>>, ImportRefusal> {
+fn repeat_vector(vector: &[f64], texts: usize) -> Result<Vec<Vec<f64>>, ImportRefusal> {
     if vector.len().saturating_mul(texts) > NUMBERS {
         return Err(ImportRefusal::Damaged(format!(
             "its one vector of {} numbers would be given to {texts} texts, which is more than \
@@ -179,14 +180,14 @@ fn shared(vector: &[f64], texts: usize) -> Result<Vec<Vec<f64>>, ImportRefusal> 
 }
 
 /// Returns an error in the form of the request's provider.
-fn error(
+fn error_response(
     observed: &NormalizedRequest,
     status: u16,
     kind: Option<&str>,
     message: Option<&str>,
 ) -> ForeignResponse {
     let asked = ErrorRequest::new(observed.call.provider, &observed.upstream, status);
-    let error = ErrorRequest { kind, message, ..asked }.write();
+    let error = ErrorRequest { kind, message, ..asked }.write_error();
     let headers = error.headers.into_iter();
     ForeignResponse {
         status: error.status,

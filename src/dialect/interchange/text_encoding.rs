@@ -29,7 +29,7 @@ pub(super) enum TextEncoding {
 
 impl TextEncoding {
     /// Returns the encoding with this name; `None` if it is not known.
-    pub(super) fn named(name: &str) -> Option<Self> {
+    pub(super) fn from_name(name: &str) -> Option<Self> {
         let name = name.trim().to_ascii_lowercase();
         Some(match name.as_str() {
             "" | "utf-8" | "utf8" | "us-ascii" | "ascii" | "none" | "identity" | "text"
@@ -109,7 +109,7 @@ pub(super) struct StatedBody<'a> {
 ///
 /// # Errors
 /// If the text cannot be the body, and cannot be decoded either. The reason reads after `its body`.
-pub(super) fn untagged(
+pub(super) fn decode_untagged(
     text: &[u8],
     stated: StatedBody<'_>,
 ) -> Result<Option<Vec<u8>>, &'static str> {
@@ -173,7 +173,7 @@ fn is_text_of_media(bytes: &[u8], content_type: &str) -> bool {
 ///
 /// # Errors
 /// If they are not of their type. The reason reads after `its body`.
-pub(super) fn readable(bytes: Bytes, content_type: &str) -> Result<Bytes, &'static str> {
+pub(super) fn readable_bytes(bytes: Bytes, content_type: &str) -> Result<Bytes, &'static str> {
     let is_text_stream = Framing::of_media(&media_of(content_type)) != Some(Framing::EventStream);
     let is_control = |byte: &u8| byte.is_ascii_control() && !byte.is_ascii_whitespace();
     let is_text = std::str::from_utf8(&bytes).is_ok() && !bytes.iter().any(is_control);

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use super::body_presence::holds_body;
-use loomrec_recording::rebuilt_body::rebuild;
+use loomrec_recording::rebuilt_body::rebuild_body;
 
 /// Listed as lost for a body that the file holds only as a value.
 pub(super) const REBUILT: &str = "the bytes of JSON bodies: the file holds their values, and the \
@@ -35,7 +35,7 @@ pub(super) fn written_again(
         return Ok(Bytes::new());
     }
     let length = length.and_then(|length| usize::try_from(length).ok());
-    let rebuilt = rebuild(value, length).ok_or("is nested too deeply to be written again")?;
+    let rebuilt = rebuild_body(value, length).ok_or("is nested too deeply to be written again")?;
     lost.push(REBUILT);
     if !rebuilt.fits {
         lost.push(OTHER_LENGTH);

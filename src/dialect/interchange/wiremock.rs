@@ -26,19 +26,19 @@ pub(super) fn read(
         one => vec![one],
     };
     for mapping in mappings {
-        let place = finder.place();
-        let item = match exchange(&mapping, &place, &beside.attached) {
+        let place = finder.next_place();
+        let item = match read_exchange(&mapping, &place, &beside.attached) {
             Ok(exchange) => FoundItem::Exchange(Box::new(exchange)),
             Err(reason) => FoundItem::Left(SkippedItem::damaged(place, reason)),
         };
-        if !finder.report(item) {
+        if !finder.report_item(item) {
             return Ok(());
         }
     }
     Ok(())
 }
 
-fn exchange(
+fn read_exchange(
     mapping: &Value,
     place: &str,
     attached: &AttachedFiles,
@@ -50,7 +50,7 @@ fn exchange(
     let mut lost = Vec::new();
     let mut headers = Vec::new();
     for (name, pattern) in asked["headers"].as_object().into_iter().flatten() {
-        if let Some(value) = exact(pattern) {
+        if let Some(value) = exact_value(pattern) {
             headers.push((name.clone(), value));
         }
     }
@@ -61,27 +61,28 @@ fn exchange(
     let content = answer_body(answered, attached, &mut answer_headers, &mut lost)?;
     let status = answered["status"].as_u64().and_then(|status| u16::try_from(status).ok());
     let status = status.ok_or("its status cannot be read")?;
-    let request = ForeignRequest { method, url: address(asked)?, headers, body, size: None };
-    let response = ForeignResponse::whole(status, answer_headers, content);
-    Ok(ForeignExchange::untimed(place, request, response).with_lost(lost))
+    let request =
+        ForeignRequest { method, url: request_address(asked)?, headers, body, size: None };
+    let response = ForeignResponse::from_body(status, answer_headers, content);
+    Ok(ForeignExchange::without_times(place, request, response).with_lost(lost))
 }
 
 /// Returns the value that a pattern wants; `None` if several values match it.
-fn exact(pattern: &Value) -> Option<String> {
+fn exact_value(pattern: &Value) -> Option<String> {
     let wanted = pattern.get("equalTo").unwrap_or(pattern);
     wanted.as_str().map(str::to_owned)
 }
 
 /// Returns the address of a request. A mapping seldom names the host.
-fn address(asked: &Value) -> Result<String, String> {
-    let host = asked.get("host").and_then(exact).unwrap_or_else(|| NO_HOST.to_owned());
+fn request_address(asked: &Value) -> Result<String, String> {
+    let host = asked.get("host").and_then(exact_value).unwrap_or_else(|| NO_HOST.to_owned());
     let scheme = asked["scheme"].as_str().unwrap_or("https");
     let path = asked["url"].as_str().or_else(|| asked["urlPath"].as_str());
     let path = path.filter(|path| path.starts_with('/'));
     let path = path.ok_or("its address is a pattern, which matches several paths")?;
     let mut url = format!("{scheme}://{host}{path}");
     for (name, pattern) in asked["queryParameters"].as_object().into_iter().flatten() {
-        let value = exact(pattern).ok_or("a query parameter of it is a pattern")?;
+        let value = exact_value(pattern).ok_or("a query parameter of it is a pattern")?;
         let pair =
             url::form_urlencoded::Serializer::new(String::new()).append_pair(name, &value).finish();
         url.push(if url.contains('?') { '&' } else { '?' });

@@ -42,7 +42,7 @@ impl<'a> ExportWriter<'a> {
     }
 
     /// Returns the text before all entries.
-    pub fn head(&self) -> String {
+    pub fn opening_text(&self) -> String {
         match self.format {
             ForeignFormat::Vcr => "interactions:\n".to_owned(),
             ForeignFormat::VcrJson => "{\"version\": 1, \"interactions\": [".to_owned(),
@@ -64,7 +64,7 @@ impl<'a> ExportWriter<'a> {
     ///
     /// # Errors
     /// If the format cannot represent it. The error says why.
-    pub fn entry(&mut self, sent: &EntryToWrite<'_>) -> Result<WrittenEntry, String> {
+    pub fn write_entry(&mut self, sent: &EntryToWrite<'_>) -> Result<WrittenEntry, String> {
         let EntryToWrite { entry, step, .. } = *sent;
         let response = entry.response.as_ref();
         if response.is_some_and(|response| {
@@ -79,16 +79,16 @@ impl<'a> ExportWriter<'a> {
             return Err("it is a WebSocket, whose messages only har holds".to_owned());
         }
         if self.format == ForeignFormat::AgentLoom {
-            return self.turns.entry(sent);
+            return self.turns.write_entry(sent);
         }
         let words =
             || "it holds only the text of an answer, without request and response".to_owned();
         let request = entry.request.as_ref().ok_or_else(words)?;
         let upstream = entry.upstream.as_deref().unwrap_or("default");
         let origin = entry.upstream_origin.as_deref();
-        let url = self.addresses.url(upstream, origin, &request.path, &request.query);
+        let url = self.addresses.call_url(upstream, origin, &request.path, &request.query);
         let cassette = |notation, response| {
-            let mut written = Cassette { notation }.interaction(&url, request, response)?;
+            let mut written = Cassette { notation }.write_interaction(&url, request, response)?;
             written.lost.push("when calls were made and how long they took");
             if step.is_some() || entry.session.is_some() {
                 written.lost.push("step ids and sessions");
@@ -101,11 +101,11 @@ impl<'a> ExportWriter<'a> {
         let mut written = match (self.format, response) {
             (ForeignFormat::Vcr, Some(response)) => cassette(Notation::Yaml, response)?,
             (ForeignFormat::VcrJson, Some(response)) => cassette(Notation::Json, response)?,
-            (ForeignFormat::Har, Some(response)) => har::entry(sent, &url, request, response),
-            (ForeignFormat::Aimock, _) => self.matches.entry(sent, request)?,
+            (ForeignFormat::Har, Some(response)) => har::write_entry(sent, &url, request, response),
+            (ForeignFormat::Aimock, _) => self.matches.write_entry(sent, request)?,
             (ForeignFormat::OpenAiChat, response) => {
                 let status = response.map_or(200, |response| response.status);
-                openai_chat::entry(entry, request, status)?
+                openai_chat::write_entry(entry, request, status)?
             }
             _ => return Err(words()),
         };
@@ -120,7 +120,7 @@ impl<'a> ExportWriter<'a> {
     }
 
     /// Returns the text after all entries.
-    pub fn end(&mut self) -> String {
+    pub fn closing_text(&mut self) -> String {
         if self.format == ForeignFormat::AgentLoom {
             return format!("{}\n}}\n", self.turns.flush());
         }

@@ -110,7 +110,7 @@ impl<R: Read> YamlComposer<R> {
         let Some(next) = self.events.next_event() else { return Ok(Event::StreamEnd) };
         let (event, span) = next.map_err(|error| match error.kind() {
             ErrorKind::InputIo { error } => YamlError::Io(std::io::Error::other(error.to_string())),
-            kind => at(place_of(error.marker()), &kind.to_string()),
+            kind => error_at(place_of(error.marker()), &kind.to_string()),
         })?;
         self.place = place_of(&span.start);
         Ok(event)
@@ -118,7 +118,7 @@ impl<R: Read> YamlComposer<R> {
 
     /// Returns an error at the last event.
     pub(crate) fn problem(&self, text: &str) -> YamlError {
-        at(self.place, text)
+        error_at(self.place, text)
     }
 
     /// Returns the position of the last event: line and column.
@@ -137,10 +137,10 @@ impl<R: Read> YamlComposer<R> {
                     room = room.checked_sub(cost).ok_or(YamlError::TooLarge)?;
                     let style = style_of(&text, style, tag.as_deref());
                     let node = YamlNode::scalar(text.into_owned(), style);
-                    self.keep(MeasuredNode { node, cost, depth: 0 }, anchor)
+                    self.keep_anchored(MeasuredNode { node, cost, depth: 0 }, anchor)
                 }
                 Event::Alias(anchor) => {
-                    let piece = self.repeat(anchor, room)?;
+                    let piece = self.repeat_alias(anchor, room)?;
                     room -= piece.cost;
                     piece
                 }
@@ -158,8 +158,10 @@ impl<R: Read> YamlComposer<R> {
                     let ended = stack.pop();
                     let Open { piece: MeasuredNode { node, cost, depth }, anchor, .. } =
                         ended.ok_or_else(|| self.problem("a list or map ends where none began"))?;
-                    let node = merged(node).map_err(|text| self.problem(text))?.with_python_text();
-                    self.keep(MeasuredNode { node, cost, depth }, anchor)
+                    let node = resolve_merge_keys(node)
+                        .map_err(|text| self.problem(text))?
+                        .with_python_text();
+                    self.keep_anchored(MeasuredNode { node, cost, depth }, anchor)
                 }
                 _ => return Err(self.problem("it may be cut: a list or map does not end")),
             };
@@ -188,7 +190,7 @@ impl<R: Read> YamlComposer<R> {
     }
 
     /// Stores a value for its aliases, if it has an anchor.
-    fn keep(&mut self, piece: MeasuredNode, anchor: usize) -> MeasuredNode {
+    fn keep_anchored(&mut self, piece: MeasuredNode, anchor: usize) -> MeasuredNode {
         if anchor != 0 {
             self.anchors_cost = self.anchors_cost.saturating_add(piece.cost);
             if self.anchors_cost <= ANCHORS_LIMIT {
@@ -199,7 +201,7 @@ impl<R: Read> YamlComposer<R> {
     }
 
     /// Returns the value of an alias, if it needs at most `room` bytes.
-    fn repeat(&mut self, anchor: usize, room: usize) -> Result<MeasuredNode, YamlError> {
+    fn repeat_alias(&mut self, anchor: usize, room: usize) -> Result<MeasuredNode, YamlError> {
         let Some(piece) = self.anchors.get(&anchor) else {
             return Err(self.problem(match self.anchors_cost > ANCHORS_LIMIT {
                 true => MULTIPLIED,
@@ -219,7 +221,7 @@ fn place_of(marker: &Marker) -> (usize, usize) {
 }
 
 /// Returns an error at a line and a column.
-pub(crate) fn at((line, column): (usize, usize), text: &str) -> YamlError {
+pub(crate) fn error_at((line, column): (usize, usize), text: &str) -> YamlError {
     YamlError::Form(format!("{text} at line {line}, column {column}"))
 }
 
@@ -286,7 +288,7 @@ fn type_of(tag: &Tag) -> String {
 }
 
 /// Resolves `<<` in a map. The map's own members win, then those that are named first.
-fn merged(node: YamlNode) -> Result<YamlNode, &'static str> {
+fn resolve_merge_keys(node: YamlNode) -> Result<YamlNode, &'static str> {
     let is_merge = |key: &YamlNode| matches!(key, YamlNode::Scalar(YamlScalar { text, style: ValueStyle::Plain }) if text == "<<");
     let (members, shape) = match node {
         YamlNode::Map(members, shape) if members.iter().any(|(key, _)| is_merge(key)) => {
@@ -333,7 +335,7 @@ impl<R: Read> Characters<R> {
     }
 
     /// Returns the next byte, if there is one.
-    fn byte(&mut self) -> Option<Result<u8, ErrorKind>> {
+    fn next_byte(&mut self) -> Option<Result<u8, ErrorKind>> {
         let mut byte = [0];
         loop {
             return match self.input.read(&mut byte) {
@@ -345,8 +347,8 @@ impl<R: Read> Characters<R> {
         }
     }
 
-    fn character(&mut self) -> Option<Result<char, ErrorKind>> {
-        let first = match self.byte()? {
+    fn next_character(&mut self) -> Option<Result<char, ErrorKind>> {
+        let first = match self.next_byte()? {
             Ok(byte @ 0..0x80) => return Some(Ok(char::from(byte))),
             Ok(byte) => byte,
             Err(error) => return Some(Err(error)),
@@ -358,7 +360,7 @@ impl<R: Read> Characters<R> {
             _ => 4,
         };
         while bytes.len() < length {
-            match self.byte() {
+            match self.next_byte() {
                 Some(Ok(byte)) => bytes.push(byte),
                 Some(Err(error)) => return Some(Err(error)),
                 None => break,
@@ -382,7 +384,7 @@ impl<R: Read> Iterator for Characters<R> {
         if self.ended {
             return None;
         }
-        let next = self.character();
+        let next = self.next_character();
         self.ended = !matches!(next, Some(Ok(_)));
         if let Some(Ok(character)) = next
             && let Some(left) = self.lines.blanks_before(character).checked_sub(1)

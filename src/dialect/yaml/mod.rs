@@ -25,7 +25,7 @@ const ROOM: usize = 128 << 20;
 /// If the text is not YAML, has duplicate keys, contains a second document, or has a value that
 /// JSON cannot represent. The error says what is wrong, and where.
 pub fn parse(text: &[u8]) -> Result<Value, String> {
-    let node = document(text).map_err(|error| error.to_string())?;
+    let node = read_document(text).map_err(|error| error.to_string())?;
     if let Some(name) = repeated_name(&node) {
         return Err(format!("the member {name:?} occurs twice in one map"));
     }
@@ -40,11 +40,11 @@ pub(crate) fn value_of(
     input: impl Read,
     schema: ScalarSchema,
 ) -> Result<Result<Value, NoValue>, YamlError> {
-    Ok(document(input)?.into_value(schema))
+    Ok(read_document(input)?.into_value(schema))
 }
 
 /// Returns the only document of a text.
-fn document(input: impl Read) -> Result<YamlNode, YamlError> {
+fn read_document(input: impl Read) -> Result<YamlNode, YamlError> {
     let mut composer = YamlComposer::new(input, ROOM);
     let first = loop {
         match composer.next()? {

@@ -182,10 +182,10 @@ impl YamlScalar {
     fn into_value(self, schema: ScalarSchema) -> Result<Value, NoValue> {
         match self.style {
             ValueStyle::Text => Ok(self.text.into()),
-            ValueStyle::Plain => Ok(scalar::resolve(&self.text, schema)?),
+            ValueStyle::Plain => Ok(scalar::resolve_value(&self.text, schema)?),
             ValueStyle::Number => serde_json::from_str(&self.text).map_err(|_| NoValue::Number),
             ValueStyle::Tagged(kind) => {
-                let value = scalar::resolve(&self.text, schema)?;
+                let value = scalar::resolve_value(&self.text, schema)?;
                 let fits = match kind {
                     CoreType::Null => value.is_null(),
                     CoreType::Bool => value.is_boolean(),
@@ -204,7 +204,7 @@ impl YamlScalar {
 ///
 /// # Errors
 /// If `what` is not a map, or a key is not a text. The error says which.
-pub(crate) fn members(node: YamlNode, what: &str) -> Result<Vec<(String, YamlNode)>, String> {
+pub(crate) fn text_members(node: YamlNode, what: &str) -> Result<Vec<(String, YamlNode)>, String> {
     let YamlNode::Map(members, _) = node else { return Err(format!("expected {what} as a map")) };
     let mut places: HashMap<String, usize> = HashMap::with_capacity(members.len());
     let mut named: Vec<(String, YamlNode)> = Vec::with_capacity(members.len());

@@ -82,13 +82,13 @@ impl QuotedLines {
             blanks = usize::try_from(self.parent + 1 - self.column).unwrap_or(0);
             self.place = ScanPlace::Quoted(quote);
         }
-        self.place = self.after(next);
+        self.place = self.place_after(next);
         self.column = if next == '\n' { 0 } else { self.column + 1 };
         self.previous = next;
         blanks
     }
 
-    fn after(&mut self, next: char) -> ScanPlace {
+    fn place_after(&mut self, next: char) -> ScanPlace {
         use ScanPlace::{Escape, Further, Quoted, SingleQuote};
         match (self.place, next) {
             (Quoted(quote), '\n') | (Further(quote), _) => Further(quote),

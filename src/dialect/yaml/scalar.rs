@@ -28,13 +28,16 @@ pub(crate) struct UnrepresentableNumber;
 /// # Errors
 /// [`UnrepresentableNumber`] for an infinity, for NaN, and for a number in base 2, 8, 16 or 60
 /// that has more than 128 bits.
-pub(crate) fn resolve(text: &str, schema: ScalarSchema) -> Result<Value, UnrepresentableNumber> {
+pub(crate) fn resolve_value(
+    text: &str,
+    schema: ScalarSchema,
+) -> Result<Value, UnrepresentableNumber> {
     if is_null(text) {
         return Ok(Value::Null);
     }
     match schema {
         ScalarSchema::PyYaml => py_yaml(text),
-        ScalarSchema::Core => core(text),
+        ScalarSchema::Core => resolve_core_schema(text),
         ScalarSchema::HandWritten => hand_written(text),
     }
 }
@@ -85,11 +88,11 @@ fn py_yaml(text: &str) -> Result<Value, UnrepresentableNumber> {
     };
     // PyYAML checks for numbers in this order.
     if patterns.float.is_match(text) {
-        return float(&text.replace('_', ""));
+        return float_number(&text.replace('_', ""));
     }
     if patterns.int.is_match(text) {
         let digits = text.replace('_', "");
-        let (negative, digits) = signed(&digits);
+        let (negative, digits) = split_sign(&digits);
         let radix = match digits.as_bytes() {
             [b'0', b'b', ..] => Some((2, &digits[2..])),
             [b'0', b'x', ..] => Some((16, &digits[2..])),
@@ -98,20 +101,20 @@ fn py_yaml(text: &str) -> Result<Value, UnrepresentableNumber> {
         };
         return match radix {
             Some((radix, digits)) => in_base(negative, digits, radix),
-            None if digits.contains(':') => sexagesimal(negative, digits),
-            None => decimal(negative, digits),
+            None if digits.contains(':') => sexagesimal_number(negative, digits),
+            None => decimal_number(negative, digits),
         };
     }
     Ok(text.into())
 }
 
-fn core(text: &str) -> Result<Value, UnrepresentableNumber> {
+fn resolve_core_schema(text: &str) -> Result<Value, UnrepresentableNumber> {
     match text {
         "true" | "True" | "TRUE" => return Ok(true.into()),
         "false" | "False" | "FALSE" => return Ok(false.into()),
         _ => {}
     }
-    let (negative, digits) = signed(text);
+    let (negative, digits) = split_sign(text);
     if matches!(digits, ".inf" | ".Inf" | ".INF") || matches!(text, ".nan" | ".NaN" | ".NAN") {
         return Err(UnrepresentableNumber);
     }
@@ -128,12 +131,16 @@ fn core(text: &str) -> Result<Value, UnrepresentableNumber> {
     if !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit()) {
         // `012` is a text to some tools and a number to others. It certainly was a text.
         let leads = digits.len() > 1 && digits.starts_with('0');
-        return if leads { Ok(text.into()) } else { decimal(negative, digits) };
+        return if leads { Ok(text.into()) } else { decimal_number(negative, digits) };
     }
     let begins = digits.trim_start_matches('.').starts_with(|c: char| c.is_ascii_digit());
     let only =
         digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-'));
-    if begins && only && digits.parse::<f64>().is_ok() { float(text) } else { Ok(text.into()) }
+    if begins && only && digits.parse::<f64>().is_ok() {
+        float_number(text)
+    } else {
+        Ok(text.into())
+    }
 }
 
 fn hand_written(text: &str) -> Result<Value, UnrepresentableNumber> {
@@ -144,19 +151,19 @@ fn hand_written(text: &str) -> Result<Value, UnrepresentableNumber> {
     }
     // Handles `1_000` and `012`.
     let plain = text.replace('_', "");
-    let (negative, digits) = signed(&plain);
+    let (negative, digits) = split_sign(&plain);
     if !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit()) {
         let significant = digits.trim_start_matches('0');
-        return decimal(negative, if significant.is_empty() { "0" } else { significant });
+        return decimal_number(negative, if significant.is_empty() { "0" } else { significant });
     }
-    match core(&plain)? {
+    match resolve_core_schema(&plain)? {
         Value::String(_) => Ok(text.into()),
         value => Ok(value),
     }
 }
 
 /// Returns whether a number is negative, and its digits.
-fn signed(text: &str) -> (bool, &str) {
+fn split_sign(text: &str) -> (bool, &str) {
     match text.as_bytes() {
         [b'-', ..] => (true, &text[1..]),
         [b'+', ..] => (false, &text[1..]),
@@ -165,7 +172,7 @@ fn signed(text: &str) -> (bool, &str) {
 }
 
 /// Returns an integer with exactly these digits.
-fn decimal(negative: bool, digits: &str) -> Result<Value, UnrepresentableNumber> {
+fn decimal_number(negative: bool, digits: &str) -> Result<Value, UnrepresentableNumber> {
     let sign = if negative && digits != "0" { "-" } else { "" };
     let number = serde_json::from_str::<Number>(&format!("{sign}{digits}"));
     number.map(Value::Number).map_err(|_| UnrepresentableNumber)
@@ -173,19 +180,19 @@ fn decimal(negative: bool, digits: &str) -> Result<Value, UnrepresentableNumber>
 
 fn in_base(negative: bool, digits: &str, radix: u32) -> Result<Value, UnrepresentableNumber> {
     let number = u128::from_str_radix(digits, radix).map_err(|_| UnrepresentableNumber)?;
-    decimal(negative, &number.to_string())
+    decimal_number(negative, &number.to_string())
 }
 
 /// Reads a number in base 60: `1:30` is 90.
-fn sexagesimal(negative: bool, digits: &str) -> Result<Value, UnrepresentableNumber> {
+fn sexagesimal_number(negative: bool, digits: &str) -> Result<Value, UnrepresentableNumber> {
     let number = digits
         .split(':')
         .try_fold(0_u128, |number, part| number.checked_mul(60)?.checked_add(part.parse().ok()?));
-    decimal(negative, &number.ok_or(UnrepresentableNumber)?.to_string())
+    decimal_number(negative, &number.ok_or(UnrepresentableNumber)?.to_string())
 }
 
-fn float(text: &str) -> Result<Value, UnrepresentableNumber> {
-    let (negative, digits) = signed(text);
+fn float_number(text: &str) -> Result<Value, UnrepresentableNumber> {
+    let (negative, digits) = split_sign(text);
     let number = if digits.contains(':') {
         let mut base = 1.0;
         digits.rsplit(':').try_fold(0.0, |number, part| {

@@ -127,7 +127,7 @@ const PY_YAML_READS: &[(&str, &str)] = &[
 fn scalar_without_quotes_is_what_py_yaml_reads_in_it() {
     for (text, read) in PY_YAML_READS {
         let wanted = serde_json::from_str::<Value>(read).ok();
-        let found = resolve(text, ScalarSchema::PyYaml).ok();
+        let found = resolve_value(text, ScalarSchema::PyYaml).ok();
         let same = match (&found, &wanted) {
             // Floats are compared as numbers, whatever their spelling.
             (Some(Value::Number(a)), Some(Value::Number(b))) if read.contains(['.', 'e']) => {
@@ -150,13 +150,13 @@ fn scalar_without_quotes_is_what_yaml_1_2_and_json_read_in_it() {
     ];
     for (text, read) in read {
         let wanted: Value = serde_json::from_str(read).unwrap();
-        let found = resolve(text, ScalarSchema::Core).unwrap();
+        let found = resolve_value(text, ScalarSchema::Core).unwrap();
         let same = match (found.as_f64(), wanted.as_f64()) {
             (Some(a), Some(b)) if read.contains(['.', 'e']) => a == b,
             _ => found == wanted,
         };
         assert!(same, "{text}: {found:?}");
     }
-    assert_eq!(resolve("1e999", ScalarSchema::Core), Err(UnrepresentableNumber));
-    assert_eq!(resolve("-.inf", ScalarSchema::Core), Err(UnrepresentableNumber));
+    assert_eq!(resolve_value("1e999", ScalarSchema::Core), Err(UnrepresentableNumber));
+    assert_eq!(resolve_value("-.inf", ScalarSchema::Core), Err(UnrepresentableNumber));
 }

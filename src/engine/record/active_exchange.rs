@@ -60,18 +60,18 @@ pub(crate) struct ActiveExchange {
 impl ActiveExchange {
     pub(super) fn new(shared: &Arc<RecordContext>) -> Self {
         shared.busy.fetch_add(1, Ordering::AcqRel);
-        Self { shared: Arc::clone(shared), watch: shared.overlap.begin() }
+        Self { shared: Arc::clone(shared), watch: shared.overlap.begin_exchange() }
     }
 
     /// Notes that the answer ends. Returns whether another exchange was open at the same time.
-    pub(super) fn end(&self) -> bool {
-        self.shared.overlap.end(&self.watch)
+    pub(super) fn end_answer(&self) -> bool {
+        self.shared.overlap.end_answer(&self.watch)
     }
 }
 
 impl Drop for ActiveExchange {
     fn drop(&mut self) {
-        self.end();
+        self.end_answer();
         if self.shared.busy.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.shared.idle.notify_waiters();
         }

@@ -54,7 +54,7 @@ impl ExchangeCapture {
     }
 
     /// Adds a chunk that has just arrived. Past the limit, the whole copy is dropped.
-    pub fn add(&mut self, data: Bytes) {
+    pub fn add_chunk(&mut self, data: Bytes) {
         self.size += data.len();
         let at = self.job.arrived.elapsed();
         self.times.last = at;
@@ -81,13 +81,13 @@ impl ExchangeCapture {
 
     /// Adds the messages that followed the head.
     pub(super) fn add_messages(&mut self, kept: KeptMessages) {
-        self.size += kept.messages.iter().map(|one| one.payload.bytes().len()).sum::<usize>();
+        self.size += kept.messages.iter().map(|one| one.payload.as_bytes().len()).sum::<usize>();
         self.over |= kept.is_over;
         self.messages = kept.messages;
     }
 
     /// The size of both bodies, in bytes.
-    pub(super) fn size(&self) -> usize {
+    pub(super) fn byte_size(&self) -> usize {
         self.job.observed.request.body.len() + self.size
     }
 
@@ -107,7 +107,7 @@ impl ExchangeCapture {
     }
 
     /// Returns the exchange as it is to be stored.
-    pub(super) fn finish(
+    pub(super) fn into_finished_exchange(
         self,
         end: ResponseEnd,
         shared: &RecordContext,
@@ -139,7 +139,7 @@ impl ExchangeCapture {
             reply: UpstreamReply { status, reason, headers, trailers, chunks, over, end },
         };
         let (redactor, prices) = (&*shared.redactor, &shared.config.prices);
-        let (entry, kept) = match (EntryMaker { redactor, prices, max }).entry(exchange) {
+        let (entry, kept) = match (EntryMaker { redactor, prices, max }).make_entry(exchange) {
             Ok(MadeEntry { mut entry, cost_usd, judged }) => {
                 let response = entry.response.as_ref();
                 let left = response.and_then(|response| {
@@ -149,11 +149,11 @@ impl ExchangeCapture {
                 entry.client_left = left;
                 entry.messages = messages;
                 let judged = entry.judge_messages().unwrap_or(judged);
-                let kept = kept(&entry, cost_usd, Some(judged), times);
+                let kept = stored_outcome(&entry, cost_usd, Some(judged), times);
                 (Some((job.name, entry)), kept)
             }
             Err(unkept) => {
-                let mut kept = kept(&Entry::default(), None, None, times);
+                let mut kept = stored_outcome(&Entry::default(), None, None, times);
                 kept.outcome = Err(format!("{label} is not kept: {unkept}"));
                 (None, kept)
             }
@@ -179,14 +179,14 @@ fn has_answer(operation: Operation, response: &RecordedResponse, left: ClientLef
     let is_readable =
         response.end == ResponseEnd::Complete && encoding::coding_in(&response.headers).is_none();
     let Some(sent) = left.bytes.filter(|_| is_readable) else { return false };
-    let body = response.payload.bytes();
+    let body = response.payload.joined_bytes();
     let sent = body.get(..usize::try_from(sent).unwrap_or(usize::MAX)).unwrap_or(&body);
-    is_stream_finished(operation, response.media(), sent)
+    is_stream_finished(operation, response.media_type(), sent)
 }
 
 /// Returns the report on an exchange that is to be stored. The cost is passed in, because the entry
 /// does not distinguish an unknown price from none.
-fn kept(
+fn stored_outcome(
     entry: &Entry,
     cost_usd: Option<f64>,
     judged: Option<JudgedAnswer>,

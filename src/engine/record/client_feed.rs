@@ -71,17 +71,17 @@ impl ClientFeed {
     }
 
     /// Queues `data`. Returns `false` once the client has left.
-    pub(super) fn send(&self, data: Bytes) -> bool {
+    pub(super) fn send_chunk(&self, data: Bytes) -> bool {
         self.gauge.bytes.fetch_add(data.len(), Ordering::Relaxed);
         self.parts.send(FeedMessage::Data(data)).is_ok()
     }
 
     /// Queues `data` if it is the first chunk of a burst, or completes one. Else keeps it for
     /// [`ClientFeed::flush`]. Returns `false` once the client has left.
-    pub(super) fn add(&mut self, data: Bytes) -> bool {
+    pub(super) fn add_chunk(&mut self, data: Bytes) -> bool {
         if !self.burst.has_begun {
             self.burst.has_begun = true;
-            return self.send(data);
+            return self.send_chunk(data);
         }
         self.burst.bytes += data.len();
         self.burst.chunks.push(data);
@@ -93,7 +93,7 @@ impl ClientFeed {
     pub(super) fn flush(&mut self) -> bool {
         self.burst.bytes = 0;
         let mut chunks = std::mem::take(&mut self.burst.chunks);
-        let is_there = chunks.drain(..).all(|data| self.send(data));
+        let is_there = chunks.drain(..).all(|data| self.send_chunk(data));
         // The list is used again.
         self.burst.chunks = chunks;
         is_there
@@ -106,7 +106,7 @@ impl ClientFeed {
     }
 
     /// Returns once the client has taken enough of the queue, or has left.
-    pub(super) async fn drained(&self) {
+    pub(super) async fn wait_until_drained(&self) {
         while self.gauge.bytes.load(Ordering::Relaxed) > HIGH_WATER {
             tokio::select! {
                 () = self.gauge.drained.notified() => {}

@@ -17,7 +17,7 @@ use tokio::time::timeout;
 use super::active_exchange::ActiveExchange;
 use super::capture::ExchangeCapture;
 use super::delivery_gauge::DeliveryGauge;
-use super::keep::keep;
+use super::keep::store_and_report;
 use super::message_log::MessageLog;
 use crate::websocket::conversation::{ConversationEnd, SocketConversation, is_set};
 use crate::websocket::socket::{
@@ -70,13 +70,13 @@ enum DirectionEnd {
 type RelayEnd = Option<(MessageSender, SocketEnd)>;
 
 impl SocketConversation for LiveConversation {
-    fn hold(
+    fn hold_until_end(
         self: Box<Self>,
         client: SocketStream,
         terms: ConversationTerms,
     ) -> Pin<Box<dyn Future<Output = ConversationEnd> + Send>> {
         let (held, cut) = oneshot::channel::<()>();
-        let task = tokio::spawn(self.relay(client, terms, cut));
+        let task = tokio::spawn(self.relay_messages(client, terms, cut));
         Box::pin(async move {
             let end = task.await.unwrap_or_default();
             // If this future is dropped, so is this, which ends the conversation.
@@ -91,7 +91,7 @@ impl SocketConversation for LiveConversation {
 }
 
 impl LiveConversation {
-    async fn relay(
+    async fn relay_messages(
         self: Box<Self>,
         client: SocketStream,
         terms: ConversationTerms,
@@ -119,10 +119,10 @@ impl LiveConversation {
             log.add(sender, close);
         }
         if let (Some(ConversationCopy { mut capture, busy, .. }), Some(log)) = (copy, log) {
-            capture.add_messages(log.take());
+            capture.add_messages(log.take_messages());
             // A conversation has no body of which a client gets a part.
             let delivery = Arc::<DeliveryGauge>::default();
-            keep(capture, ResponseEnd::Complete, &busy, &delivery).await;
+            store_and_report(capture, ResponseEnd::Complete, &busy, &delivery).await;
         }
         let is_whole = ended.is_some();
         let client = (&mut to_client, &mut from_client);
@@ -206,8 +206,8 @@ impl Direction<'_> {
                 SocketEvent::End(end) => return DirectionEnd::Sender(end),
             };
             self.log.iter().for_each(|log| log.add(self.sender, payload.clone()));
-            let bytes = payload.bytes().len();
-            if self.to.send(payload).await.is_err() {
+            let bytes = payload.as_bytes().len();
+            if self.to.send_message(payload).await.is_err() {
                 return DirectionEnd::ReceiverGone;
             }
             self.messages += 1;

@@ -30,7 +30,7 @@ pub enum CostRefusal {
     /// The call would pass the limit.
     #[error(
         "this call may cost {}, and {} of --max-cost {} are spent: it was not sent",
-        cost::dollars(*estimate), cost::dollars(*spent), cost::dollars(*most)
+        cost::format_dollars(*estimate), cost::format_dollars(*spent), cost::format_dollars(*most)
     )]
     Passed {
         /// What the call may cost, in dollars.
@@ -65,7 +65,7 @@ impl CostLimit {
     /// Creates a limit of this many dollars.
     pub fn new(dollars: f64) -> Self {
         Self {
-            most: nanos(dollars),
+            most: dollars_to_nanos(dollars),
             spent: AtomicU64::new(0),
             largest_answer: AtomicU64::new(0),
             refused: AtomicU64::new(0),
@@ -73,12 +73,12 @@ impl CostLimit {
     }
 
     /// Returns the limit in dollars.
-    pub fn most(&self) -> f64 {
-        dollars(self.most)
+    pub fn maximum_dollars(&self) -> f64 {
+        nanos_to_dollars(self.most)
     }
 
     /// Returns how many calls were refused.
-    pub fn refused(&self) -> u64 {
+    pub fn refused_calls(&self) -> u64 {
         self.refused.load(Ordering::Relaxed)
     }
 
@@ -87,7 +87,7 @@ impl CostLimit {
     ///
     /// # Errors
     /// The call would pass the limit, or its price is not known.
-    pub fn reserve(
+    pub fn reserve_cost(
         self: &Arc<Self>,
         request: &NormalizedRequest,
         prices: &PriceTable,
@@ -108,9 +108,9 @@ impl CostLimit {
         if before.saturating_add(amount) > self.most {
             self.spent.fetch_sub(amount, Ordering::AcqRel);
             return Err(CostRefusal::Passed {
-                estimate: dollars(amount),
-                spent: dollars(before),
-                most: self.most(),
+                estimate: nanos_to_dollars(amount),
+                spent: nanos_to_dollars(before),
+                most: self.maximum_dollars(),
             });
         }
         Ok(CostReserve { limit: Arc::clone(self), amount, request })
@@ -128,15 +128,15 @@ impl CostLimit {
         }
         let tokens = request.request.body.len() as u64 / BYTES_PER_TOKEN;
         let usage = TokenUsage { prompt_tokens: tokens, ..TokenUsage::default() };
-        let cost = prices.cost(upstream, model, &usage);
-        cost.map(nanos).ok_or_else(|| CostRefusal::Unpriced { model: model.to_owned() })
+        let cost = prices.call_cost(upstream, model, &usage);
+        cost.map(dollars_to_nanos).ok_or_else(|| CostRefusal::Unpriced { model: model.to_owned() })
     }
 }
 
 impl CostReserve {
     /// Replaces the estimate by what the call cost. If that is not known, the estimate stays.
     pub fn settle(mut self, cost_usd: Option<f64>) {
-        let Some(cost) = cost_usd.map(nanos) else {
+        let Some(cost) = cost_usd.map(dollars_to_nanos) else {
             self.amount = 0;
             return;
         };
@@ -152,11 +152,11 @@ impl Drop for CostReserve {
     }
 }
 
-fn nanos(dollars: f64) -> u64 {
+fn dollars_to_nanos(dollars: f64) -> u64 {
     (dollars * NANOS).round() as u64
 }
 
-fn dollars(nanos: u64) -> f64 {
+fn nanos_to_dollars(nanos: u64) -> f64 {
     nanos as f64 / NANOS
 }
 

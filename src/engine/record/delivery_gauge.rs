@@ -34,12 +34,12 @@ impl DeliveryGauge {
     }
 
     /// Notes that the client has left. Only the first time counts.
-    pub(super) fn leave(&self) {
+    pub(super) fn mark_client_left(&self) {
         self.left.get_or_init(Instant::now);
     }
 
     /// Notes that the client gets a changed answer.
-    pub(super) fn change(&self) {
+    pub(super) fn mark_changed(&self) {
         self.is_changed.store(true, Ordering::Relaxed);
     }
 
@@ -92,11 +92,11 @@ mod tests {
         let (arrived, gauge) = (Instant::now(), DeliveryGauge::default());
         let bytes = |body: &RecordedResponse| gauge.client_left(arrived, body).map(|it| it.bytes);
         assert_eq!(bytes(&body), None);
-        gauge.leave();
+        gauge.mark_client_left();
         let first = gauge.client_left(arrived, &body).unwrap();
         assert_eq!(first.bytes, None);
         std::thread::sleep(Duration::from_millis(2));
-        gauge.leave();
+        gauge.mark_client_left();
         assert_eq!(gauge.client_left(arrived, &body), Some(first));
         gauge.pass_head();
         assert_eq!(gauge.client_left(arrived, &body), Some(first), "it had left before the head");
@@ -108,7 +108,7 @@ mod tests {
         let (arrived, gauge) = (Instant::now(), DeliveryGauge::default());
         let bytes = |body: &RecordedResponse| gauge.client_left(arrived, body).map(|it| it.bytes);
         gauge.pass_head();
-        gauge.leave();
+        gauge.mark_client_left();
         assert_eq!(bytes(&body), Some(Some(0)));
         assert_eq!(bytes(&response(&[], ResponseEnd::Complete)), None);
         assert_eq!(bytes(&response(&[], ResponseEnd::ClientAbort)), Some(Some(0)));
@@ -118,7 +118,7 @@ mod tests {
         assert_eq!(bytes(&body), None);
         let cut = response(&["one", "three"], ResponseEnd::ClientAbort);
         assert_eq!(bytes(&cut), Some(Some(8)), "the rest of the answer never came");
-        gauge.change();
+        gauge.mark_changed();
         assert_eq!(bytes(&cut), None);
     }
 }

@@ -70,7 +70,7 @@ impl Drop for DetachOnDrop {
         if matches!(self.stage, DetachStage::Over) {
             return;
         }
-        self.delivery.leave();
+        self.delivery.mark_client_left();
         // Without a runtime the process is ending, and nothing can be awaited.
         let Ok(runtime) = Handle::try_current() else { return };
         match std::mem::replace(&mut self.stage, DetachStage::Over) {

@@ -37,7 +37,7 @@ impl MessageLog {
     /// Adds a message that has just arrived.
     pub(super) fn add(&self, sender: MessageSender, payload: MessagePayload) {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.size += payload.bytes().len() + BESIDE;
+        kept.size += payload.as_bytes().len() + BESIDE;
         if kept.is_over || kept.size > self.max || kept.messages.len() == MOST_MESSAGES {
             kept.is_over = true;
             kept.messages = Vec::new();
@@ -48,7 +48,7 @@ impl MessageLog {
     }
 
     /// Takes the messages out.
-    pub(super) fn take(&self) -> KeptMessages {
+    pub(super) fn take_messages(&self) -> KeptMessages {
         std::mem::take(&mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -69,7 +69,7 @@ mod tests {
         assert_eq!(log.kept.lock().unwrap().messages.len(), 2);
         log.add(MessageSender::Server, text(1));
         log.add(MessageSender::Server, text(1));
-        let kept = log.take();
+        let kept = log.take_messages();
         assert!(kept.is_over && kept.messages.is_empty());
     }
 }

@@ -81,12 +81,12 @@ impl RecordEngine {
     }
 
     /// Returns the place of this recorder in its run, counted from 0.
-    pub fn place(&self) -> usize {
+    pub fn place_in_run(&self) -> usize {
         self.shared.config.place
     }
 
     /// Returns the rules that keys are made under.
-    pub fn rules(&self) -> &IdentityRules {
+    pub fn identity_rules(&self) -> &IdentityRules {
         &self.shared.config.rules
     }
 
@@ -109,12 +109,12 @@ impl RecordEngine {
         request: &NormalizedRequest,
     ) -> Result<Option<CostReserve>, CostRefusal> {
         let RecordConfig { cost_limit, prices, .. } = &self.shared.config;
-        cost_limit.as_ref().map(|limit| limit.reserve(request, prices)).transpose()
+        cost_limit.as_ref().map(|limit| limit.reserve_cost(request, prices)).transpose()
     }
 
     /// Returns how many connections to upstreams were opened so far.
-    pub fn connections(&self) -> u64 {
-        self.client.connections()
+    pub fn opened_connections(&self) -> u64 {
+        self.client.opened_connections()
     }
 
     /// Sends the request on, stores the exchange, and returns the upstream's response without
@@ -149,7 +149,7 @@ impl RecordEngine {
         let sent = job.arrived.elapsed();
         let response = tokio::select! {
             biased;
-            response = self.client.send(forward) => response?,
+            response = self.client.send_request(forward) => response?,
             _ = stop.wait_for(|stop| *stop) => return Err(UpstreamError::Stopped { upstream }),
         };
         let (mut parts, body) = response.into_parts();
@@ -181,11 +181,11 @@ impl RecordEngine {
     ///
     /// # Errors
     /// The reason why the recording does not hold everything that was stored in it.
-    pub async fn finish(&self, grace: Duration) -> Result<(), String> {
+    pub async fn finish_exchanges(&self, grace: Duration) -> Result<(), String> {
         // Whether the wait ended or timed out, no new exchange may begin.
-        let _out_of_time = tokio::time::timeout(grace, self.idle()).await;
+        let _out_of_time = tokio::time::timeout(grace, self.wait_until_idle()).await;
         self.stop.send_replace(true);
-        self.idle().await;
+        self.wait_until_idle().await;
         self.shared.writer.close().await
     }
 
@@ -195,11 +195,11 @@ impl RecordEngine {
     }
 
     /// Returns when no exchange is open.
-    async fn idle(&self) {
+    async fn wait_until_idle(&self) {
         loop {
             // Created before the check, so that an exchange that ends in between is not missed.
             let idle = self.shared.idle.notified();
-            if self.busy() == 0 {
+            if self.open_exchanges() == 0 {
                 return;
             }
             idle.await;
@@ -207,7 +207,7 @@ impl RecordEngine {
     }
 
     /// Returns the number of open exchanges.
-    pub fn busy(&self) -> usize {
+    pub fn open_exchanges(&self) -> usize {
         self.shared.busy.load(Ordering::Acquire)
     }
 }

@@ -23,7 +23,7 @@ pub(super) struct OverlapWatch {
 
 impl OverlapCounter {
     /// Begins an exchange.
-    pub(super) fn begin(&self) -> OverlapWatch {
+    pub(super) fn begin_exchange(&self) -> OverlapWatch {
         let begun = self.begun.fetch_add(1, Ordering::AcqRel) + 1;
         let has_met_another = self.open.fetch_add(1, Ordering::AcqRel) > 0;
         OverlapWatch { begun, has_met_another, is_over: AtomicBool::new(false) }
@@ -31,7 +31,7 @@ impl OverlapCounter {
 
     /// Notes that the answer of an exchange ends: its client has not got the end yet. Returns whether
     /// another exchange was open at the same time.
-    pub(super) fn end(&self, watch: &OverlapWatch) -> bool {
+    pub(super) fn end_answer(&self, watch: &OverlapWatch) -> bool {
         if !watch.is_over.swap(true, Ordering::AcqRel) {
             self.open.fetch_sub(1, Ordering::AcqRel);
         }
@@ -46,13 +46,13 @@ mod tests {
     #[test]
     fn exchanges_overlap_if_one_begins_before_the_other_ends() {
         let counter = OverlapCounter::default();
-        let alone = counter.begin();
-        assert!(!counter.end(&alone));
-        let (long, short) = (counter.begin(), counter.begin());
-        assert!(counter.end(&short));
-        assert!(counter.end(&short), "its end was noted before");
-        assert!(counter.end(&long), "it began first and ended last");
-        let next = counter.begin();
-        assert!(!counter.end(&next));
+        let alone = counter.begin_exchange();
+        assert!(!counter.end_answer(&alone));
+        let (long, short) = (counter.begin_exchange(), counter.begin_exchange());
+        assert!(counter.end_answer(&short));
+        assert!(counter.end_answer(&short), "its end was noted before");
+        assert!(counter.end_answer(&long), "it began first and ended last");
+        let next = counter.begin_exchange();
+        assert!(!counter.end_answer(&next));
     }
 }

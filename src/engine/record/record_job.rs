@@ -47,7 +47,7 @@ impl KeepFilter {
         Self(Box::new(keeps))
     }
 
-    pub(super) fn ask(self, entry: &mut Entry) -> bool {
+    pub(super) fn keeps_entry(self, entry: &mut Entry) -> bool {
         (self.0)(entry)
     }
 }
@@ -71,24 +71,24 @@ impl OnRecorded {
     }
 
     /// Returns the same callback, which settles what was set aside for the call first.
-    pub(crate) fn settling(self, reserve: Option<CostReserve>) -> Self {
+    pub(crate) fn with_cost_reserve(self, reserve: Option<CostReserve>) -> Self {
         let Some(reserve) = reserve else { return self };
         Self::new(move |outcome| {
             if let Some(outcome) = &outcome {
                 reserve.settle(outcome.cost_usd);
             }
-            self.pass(outcome);
+            self.report_once(outcome);
         })
     }
 
-    fn pass(mut self, outcome: Option<RecordOutcome>) {
+    fn report_once(mut self, outcome: Option<RecordOutcome>) {
         if let Some(report) = self.0.take() {
             report(outcome);
         }
     }
 
-    pub(super) fn report(self, outcome: RecordOutcome) {
-        self.pass(Some(outcome));
+    pub(super) fn report_outcome(self, outcome: RecordOutcome) {
+        self.report_once(Some(outcome));
     }
 }
 

@@ -81,7 +81,7 @@ pub struct RecordOutcome {
 
 impl RecordOutcome {
     /// Returns the approximate number of bytes it takes in memory.
-    pub fn weight(&self) -> usize {
+    pub fn memory_size(&self) -> usize {
         let reason = self.outcome.as_ref().err().map_or(0, String::len);
         let model = self.model.as_ref().map_or(0, String::len);
         let judged = self.judged.as_ref().map_or(0, |judged| judged.description().len());

@@ -144,7 +144,7 @@ impl RerecordSender {
                             if sender.is_stopped() {
                                 return;
                             }
-                            sender.item(item, &prepare, &done).await;
+                            sender.process_item(item, &prepare, &done).await;
                         }
                     }
                 });
@@ -154,7 +154,7 @@ impl RerecordSender {
         while workers.join_next().await.is_some() {}
     }
 
-    async fn item<T, P, D>(&self, item: T, prepare: &Arc<P>, done: &Arc<D>)
+    async fn process_item<T, P, D>(&self, item: T, prepare: &Arc<P>, done: &Arc<D>)
     where
         T: Send + Sync + 'static,
         P: Fn(&T) -> Result<RerecordRequest, String> + Send + Sync + 'static,
@@ -167,41 +167,45 @@ impl RerecordSender {
         });
         let Ok((item, order)) = prepared.await else { return };
         let outcome = match order {
-            Ok(order) => self.send(order).await,
+            Ok(order) => self.send_request(order).await,
             Err(why) => RerecordOutcome::Failed { retries: 0, why },
         };
         done(&item, outcome);
     }
 
     /// Sends one request, with retries within the limits.
-    pub fn send(&self, order: RerecordRequest) -> RerecordFuture<'_> {
+    pub fn send_request(&self, order: RerecordRequest) -> RerecordFuture<'_> {
         Box::pin(self.send_in_turn(order))
     }
 
     async fn send_in_turn(&self, order: RerecordRequest) -> RerecordOutcome {
         let order = Arc::new(order);
         let gate = self.gate(&order.forward.upstream);
-        let Some(_place) = gate.enter(self.stop.clone()).await else {
+        let Some(_place) = gate.acquire_place(self.stop.clone()).await else {
             return RerecordOutcome::Stopped;
         };
-        self.attempts(&order, &gate).await
+        self.send_with_retries(&order, &gate).await
     }
 
-    async fn attempts(&self, order: &Arc<RerecordRequest>, gate: &UpstreamGate) -> RerecordOutcome {
+    async fn send_with_retries(
+        &self,
+        order: &Arc<RerecordRequest>,
+        gate: &UpstreamGate,
+    ) -> RerecordOutcome {
         let mut retries = 0;
         loop {
-            if !gate.opened(self.stop.clone()).await {
+            if !gate.wait_until_open(self.stop.clone()).await {
                 return RerecordOutcome::Stopped;
             }
-            if let Some(why) = gate.refusal() {
+            if let Some(why) = gate.refusal_reason() {
                 return RerecordOutcome::Failed { retries, why };
             }
-            let (why, after) = match self.attempt(order).await {
+            let (why, after) = match self.send_once(order).await {
                 AttemptOutcome::Kept(change) => return RerecordOutcome::Kept { retries, change },
                 AttemptOutcome::Unkept(why) => return RerecordOutcome::Unkept(why),
                 AttemptOutcome::Rejected(RejectReason::Stopped) => return RerecordOutcome::Stopped,
                 AttemptOutcome::Rejected(RejectReason::Refused { why }) => {
-                    gate.refuse(&why);
+                    gate.refuse_all(&why);
                     return RerecordOutcome::Failed { retries, why };
                 }
                 AttemptOutcome::Rejected(RejectReason::Failed { why }) => {
@@ -212,7 +216,7 @@ impl RerecordSender {
             if retries + 1 >= self.limits.tries {
                 return RerecordOutcome::Failed { retries, why };
             }
-            let wait = after.unwrap_or_else(|| backoff::backoff(retries, order.key.as_str()));
+            let wait = after.unwrap_or_else(|| backoff::jittered_wait(retries, order.key.as_str()));
             if wait > self.limits.patience {
                 let (asked, limit) = (wait.as_secs(), self.limits.patience.as_secs());
                 let why =
@@ -222,8 +226,8 @@ impl RerecordSender {
             let until = Instant::now() + wait;
             match after {
                 // The upstream asked for a pause, so it holds for every call.
-                Some(_) => gate.hold(until),
-                None if !self.sleep(until).await => return RerecordOutcome::Stopped,
+                Some(_) => gate.pause_until(until),
+                None if !self.sleep_unless_stopped(until).await => return RerecordOutcome::Stopped,
                 None => {}
             }
             retries += 1;
@@ -231,12 +235,12 @@ impl RerecordSender {
     }
 
     /// Sends a request once.
-    async fn attempt(&self, order: &Arc<RerecordRequest>) -> AttemptOutcome {
+    async fn send_once(&self, order: &Arc<RerecordRequest>) -> AttemptOutcome {
         let (tell, mut judged) = oneshot::channel();
         let (kept, recorded) = oneshot::channel();
         let judging = Arc::clone(order);
         let keeps = KeepFilter::new(move |entry| {
-            let verdict = judge::judge(&judging, entry);
+            let verdict = judge::judge_answer(&judging, entry);
             let good = verdict.is_ok();
             // The receiver is gone if the attempt timed out. It counts as failed and may be
             // retried.
@@ -261,7 +265,8 @@ impl RerecordSender {
             keeps: Some(keeps),
             on_recorded,
         });
-        let drained = tokio::time::timeout(self.limits.timeout, self.drain(job, order)).await;
+        let drained =
+            tokio::time::timeout(self.limits.timeout, self.drain_answer(job, order)).await;
         judged.close();
         match (judged.try_recv(), drained) {
             (Ok(Ok(change)), _) => match recorded.await {
@@ -272,7 +277,9 @@ impl RerecordSender {
                 }
             },
             (Ok(Err(bad)), _) => AttemptOutcome::Rejected(bad),
-            (Err(_), Ok(Err(error))) => AttemptOutcome::Rejected(self.unanswered(order, &error)),
+            (Err(_), Ok(Err(error))) => {
+                AttemptOutcome::Rejected(self.unanswered_reason(order, &error))
+            }
             (Err(_), _) => {
                 let seconds = self.limits.timeout.as_secs();
                 let why = format!("the answer took longer than {seconds} s");
@@ -282,7 +289,7 @@ impl RerecordSender {
     }
 
     /// Sends the request and reads the answer to its end, as a client does.
-    async fn drain(
+    async fn drain_answer(
         &self,
         job: Box<RecordJob>,
         order: &RerecordRequest,
@@ -305,7 +312,7 @@ impl RerecordSender {
         Ok(())
     }
 
-    fn unanswered(&self, order: &RerecordRequest, error: &UpstreamError) -> RejectReason {
+    fn unanswered_reason(&self, order: &RerecordRequest, error: &UpstreamError) -> RejectReason {
         let redactor = &self.recorder.shared.redactor;
         let why = redactor.redact_text(&format!("failed to {error}"), &order.secrets).into_owned();
         match error {
@@ -320,7 +327,7 @@ impl RerecordSender {
     }
 
     /// Sleeps until `until`. Returns `false` if the run is stopped first.
-    async fn sleep(&self, until: Instant) -> bool {
+    async fn sleep_unless_stopped(&self, until: Instant) -> bool {
         let mut stop = self.stop.clone();
         tokio::select! {
             () = tokio::time::sleep_until(until.into()) => true,

@@ -25,7 +25,7 @@ use super::capture::ExchangeCapture;
 use super::client_feed::{ClientFeed, FeedMessage, Gauge};
 use super::conversation::{ConversationCopy, LiveConversation};
 use super::delivery_gauge::DeliveryGauge;
-use super::keep::keep;
+use super::keep::store_and_report;
 use crate::upstream;
 use crate::websocket::conversation::NextConversation;
 use loomrec_recording::entry::{RecordedCut, ResponseEnd};
@@ -49,7 +49,7 @@ enum RestOfBody {
 impl TeeBody {
     /// Returns a body that is already complete. `remaining` is its length, if known; `end` is how
     /// it ended.
-    fn whole(
+    fn already_complete(
         first: Option<Bytes>,
         remaining: Option<u64>,
         end: ResponseEnd,
@@ -64,7 +64,7 @@ impl TeeBody {
 
     /// Notes that the client gets a changed answer: it does not count how much of this one is read.
     pub fn note_change(&self) {
-        self.delivery.change();
+        self.delivery.mark_changed();
     }
 }
 
@@ -117,7 +117,7 @@ impl Body for TeeBody {
 impl Drop for TeeBody {
     fn drop(&mut self) {
         if matches!(self.rest, RestOfBody::Queue { .. }) {
-            self.delivery.leave();
+            self.delivery.mark_client_left();
         }
     }
 }
@@ -143,35 +143,35 @@ impl OpenedResponse {
     /// is pumped; a chunk that came with its head is handed over with it.
     pub(super) async fn hand_over(mut self) -> Response<TeeBody> {
         if let Some(upstream) = self.parts.extensions.remove::<OnUpgrade>() {
-            return self.converse(upstream);
+            return self.into_conversation(upstream);
         }
-        let (first, end) = self.first().await;
+        let (first, end) = self.read_first_chunk().await;
         let Some(end) = end else {
-            let (response, pump) = self.tee(first);
+            let (response, pump) = self.into_response_and_pump(first);
             tokio::spawn(pump.run());
             return response;
         };
         drop(self.body);
-        keep(self.capture, end, &self.busy, &self.delivery).await;
+        store_and_report(self.capture, end, &self.busy, &self.delivery).await;
         let body = match self.bodiless {
-            true => TeeBody::whole(None, Some(0), ResponseEnd::Complete, self.delivery),
-            false => TeeBody::whole(first, self.announced, end, self.delivery),
+            true => TeeBody::already_complete(None, Some(0), ResponseEnd::Complete, self.delivery),
+            false => TeeBody::already_complete(first, self.announced, end, self.delivery),
         };
         Response::from_parts(self.parts, body)
     }
 
     /// Returns the response that accepts a WebSocket, with the conversation that follows it.
-    fn converse(self, upstream: OnUpgrade) -> Response<TeeBody> {
+    fn into_conversation(self, upstream: OnUpgrade) -> Response<TeeBody> {
         let Self { parts, capture, busy, stop, delivery, .. } = self;
-        let body = TeeBody::whole(None, Some(0), ResponseEnd::Complete, delivery);
+        let body = TeeBody::already_complete(None, Some(0), ResponseEnd::Complete, delivery);
         let mut response = Response::from_parts(parts, body);
         let copy = Some(ConversationCopy { capture, busy, stop });
-        NextConversation::follow(&mut response, LiveConversation { upstream, copy });
+        NextConversation::attach_to_response(&mut response, LiveConversation { upstream, copy });
         response
     }
 
     /// Returns the chunk that came with the head, and how the body ended if it is over.
-    async fn first(&mut self) -> (Option<Bytes>, Option<ResponseEnd>) {
+    async fn read_first_chunk(&mut self) -> (Option<Bytes>, Option<ResponseEnd>) {
         if self.bodiless {
             let end = match self.body.frame().await {
                 Some(Err(cut)) => ResponseEnd::UpstreamAbort(cut),
@@ -190,7 +190,7 @@ impl OpenedResponse {
             Poll::Ready(None) => (None, Some(ResponseEnd::Complete)),
             Poll::Ready(Some(Err(cut))) => (None, Some(ResponseEnd::UpstreamAbort(cut))),
             Poll::Ready(Some(Ok(Ok(data)))) => {
-                self.capture.add(data.clone());
+                self.capture.add_chunk(data.clone());
                 let whole = self.announced == Some(data.len() as u64);
                 (Some(data), whole.then_some(ResponseEnd::Complete))
             }
@@ -198,7 +198,7 @@ impl OpenedResponse {
     }
 
     /// Returns the client's response and the pump that feeds it.
-    fn tee(self, first: Option<Bytes>) -> (Response<TeeBody>, ResponsePump) {
+    fn into_response_and_pump(self, first: Option<Bytes>) -> (Response<TeeBody>, ResponsePump) {
         self.delivery.pass_head();
         let (mut feed, receiver, gauge) = ClientFeed::open();
         if first.is_some() {
@@ -240,7 +240,7 @@ struct ResponsePump {
 impl ResponsePump {
     /// Relays the body to its end, stores the exchange, then sends the last byte to the client.
     async fn run(mut self) {
-        let (held, end) = self.relay().await;
+        let (held, end) = self.relay_body().await;
         self.feed.end_burst();
         // A body that is dropped half-way closes its connection; the connection of a complete one
         // is pooled.
@@ -248,11 +248,11 @@ impl ResponsePump {
         if end == ResponseEnd::ClientAbort {
             // The client gets no more of it, even if it is the run that ends and not the client
             // that has left.
-            self.delivery.leave();
+            self.delivery.mark_client_left();
         }
-        keep(self.capture, end, &self.busy, &self.delivery).await;
+        store_and_report(self.capture, end, &self.busy, &self.delivery).await;
         if let Some(data) = held {
-            self.feed.send(data);
+            self.feed.send_chunk(data);
         }
         // The send fails if the client has left.
         drop(self.feed.parts.send(match end {
@@ -265,12 +265,12 @@ impl ResponsePump {
     }
 
     /// Relays until the body ends. Returns the chunk to hold back until the exchange is stored.
-    async fn relay(&mut self) -> (Option<Bytes>, ResponseEnd) {
+    async fn relay_body(&mut self) -> (Option<Bytes>, ResponseEnd) {
         let Self { body, capture, trailers, busy, stop, feed, announced, received, .. } = self;
         let mut held = None;
         let parts = feed.parts.clone();
         let mut closed = pin!(parts.closed());
-        let mut stopped = pin!(stopped(stop));
+        let mut stopped = pin!(wait_until_stopped(stop));
         // Set when the client leaves: the time when the rest of the body is given up.
         let mut give_up: Option<Pin<Box<Sleep>>> = None;
         loop {
@@ -291,7 +291,7 @@ impl ResponsePump {
                             give_up = Some(Box::pin(sleep(busy.shared.config.drain)));
                             continue;
                         }
-                        () = expired(&mut give_up) => return (held, ResponseEnd::ClientAbort),
+                        () = wait_to_give_up(&mut give_up) => return (held, ResponseEnd::ClientAbort),
                         () = &mut stopped => return (held, ResponseEnd::ClientAbort),
                     }
                 }
@@ -308,17 +308,17 @@ impl ResponsePump {
                 },
             };
             *received += data.len() as u64;
-            capture.add(data.clone());
+            capture.add_chunk(data.clone());
             if *announced == Some(*received) {
                 held = Some(data);
             } else if give_up.is_some() {
                 continue;
-            } else if !feed.add(data) {
+            } else if !feed.add_chunk(data) {
                 give_up = Some(Box::pin(sleep(busy.shared.config.drain)));
             } else if !capture.is_whole() {
                 feed.flush();
                 tokio::select! {
-                    () = feed.drained() => {}
+                    () = feed.wait_until_drained() => {}
                     () = &mut stopped => return (held, ResponseEnd::ClientAbort),
                 }
             }
@@ -354,7 +354,7 @@ async fn next_of_burst(
 }
 
 /// Returns once the wait that begins when the client leaves is over; never, if it has not left.
-async fn expired(give_up: &mut Option<Pin<Box<Sleep>>>) {
+async fn wait_to_give_up(give_up: &mut Option<Pin<Box<Sleep>>>) {
     match give_up {
         Some(sleep) => sleep.as_mut().await,
         None => std::future::pending().await,
@@ -362,7 +362,7 @@ async fn expired(give_up: &mut Option<Pin<Box<Sleep>>>) {
 }
 
 /// Returns once the run is told to end its open exchanges.
-async fn stopped(stop: &mut watch::Receiver<bool>) {
+async fn wait_until_stopped(stop: &mut watch::Receiver<bool>) {
     // A sender that is gone counts as a stop as well.
     drop(stop.wait_for(|stop| *stop).await.map(|value| *value));
 }

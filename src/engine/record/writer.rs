@@ -96,17 +96,17 @@ impl RecordWriter {
     ///
     /// # Errors
     /// The text of the store's error.
-    pub async fn keep(&self, item: LogItem, alone: bool) -> KeepResult {
-        let frame = match blocking::is_large(item.entry.weight()) {
+    pub async fn store_exchange(&self, item: LogItem, alone: bool) -> KeepResult {
+        let frame = match blocking::is_large(item.entry.approximate_size()) {
             false => self.encoder.encode(&item),
             true => {
                 let encoder = self.encoder.clone();
                 blocking::run_blocking(move || encoder.encode(&item)).await
             }
         };
-        let frame = frame.map_err(|error| error.chain())?;
+        let frame = frame.map_err(|error| error.error_chain())?;
         let (done, result) = oneshot::channel();
-        self.queue().waiting.push(WaitingExchange { frame, done });
+        self.lock_queue().waiting.push(WaitingExchange { frame, done });
         if !alone {
             // Lets other calls that are at their end join the queue.
             tokio::task::yield_now().await;
@@ -117,13 +117,13 @@ impl RecordWriter {
         result.await.map_err(|_| writer_stopped_error())?
     }
 
-    fn queue(&self) -> MutexGuard<'_, WriteQueue> {
+    fn lock_queue(&self) -> MutexGuard<'_, WriteQueue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Claims the queue. Returns whether the caller has to write it.
     fn claim_queue(&self) -> bool {
-        let mut queue = self.queue();
+        let mut queue = self.lock_queue();
         let free = !queue.waiting.is_empty() && !queue.is_being_written;
         queue.is_being_written |= free;
         free
@@ -134,7 +134,7 @@ impl RecordWriter {
     fn write_queue(&self) {
         let mut claim = QueueClaim { writer: self, over: false };
         for turn in 1.. {
-            let mut queue = self.queue();
+            let mut queue = self.lock_queue();
             if queue.waiting.is_empty() {
                 queue.is_being_written = false;
                 claim.over = true;
@@ -147,7 +147,7 @@ impl RecordWriter {
             let left = if turn < TURNS { self.keep_now(batch) } else { Err(batch) };
             if let Err(batch) = left {
                 // If the thread is gone, the dropped senders wake those who wait.
-                let _ = self.send(WriterTask::Keep(batch));
+                let _ = self.send_task(WriterTask::Keep(batch));
             }
             if turn == TURNS {
                 return;
@@ -167,7 +167,7 @@ impl RecordWriter {
     }
 
     /// Hands a task to the thread. Returns `None` if the thread is gone.
-    fn send(&self, task: WriterTask) -> Option<()> {
+    fn send_task(&self, task: WriterTask) -> Option<()> {
         let tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
         tasks.as_ref()?.send(task).ok()
     }
@@ -227,13 +227,13 @@ impl Drop for QueueClaim<'_> {
             return;
         }
         // The task panicked. The exchanges behind it in the queue must not wait for ever.
-        let mut queue = self.writer.queue();
+        let mut queue = self.writer.lock_queue();
         queue.is_being_written = false;
         let left = std::mem::take(&mut queue.waiting);
         drop(queue);
         if !left.is_empty() {
             // If the thread is gone, the dropped senders wake those who wait.
-            let _ = self.writer.send(WriterTask::Keep(left));
+            let _ = self.writer.send_task(WriterTask::Keep(left));
         }
     }
 }

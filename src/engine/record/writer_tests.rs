@@ -38,11 +38,11 @@ impl Scene {
     /// Stores one exchange, in a task of its own.
     fn keep(&self, name: &str, content: &str) -> tokio::task::JoinHandle<KeepResult> {
         let writer = Arc::clone(&self.writer);
-        let name = EntryName::step(name).unwrap();
+        let name = EntryName::from_step_id(name).unwrap();
         let entry = Entry { content: Some(content.to_owned()), ..Entry::default() };
-        tokio::spawn(
-            async move { writer.keep(LogItem::new(name, entry, Arc::default()), false).await },
-        )
+        tokio::spawn(async move {
+            writer.store_exchange(LogItem::new(name, entry, Arc::default()), false).await
+        })
     }
 }
 
@@ -54,7 +54,7 @@ fn lock_of(path: &Path) -> File {
 }
 
 fn contents(path: &Path) -> Vec<String> {
-    let cassette = loomrec_store::load(path).unwrap();
+    let cassette = loomrec_store::load_recording(path).unwrap();
     let mut all: Vec<_> =
         cassette.entries().map(|(_, _, entry)| entry.content.clone().unwrap()).collect();
     all.sort();
@@ -103,10 +103,10 @@ async fn calls_whose_tasks_are_gone_are_written_at_the_close() {
     let scene = Scene::new();
     let encoder = scene.writer.encoder.clone();
     let entry = Entry { content: Some("left".to_owned()), ..Entry::default() };
-    let name = EntryName::step("step").unwrap();
+    let name = EntryName::from_step_id("step").unwrap();
     let frame = encoder.encode(&LogItem::new(name, entry, Arc::default())).unwrap();
     let (done, result) = oneshot::channel();
-    scene.writer.queue().waiting.push(WaitingExchange { frame, done });
+    scene.writer.lock_queue().waiting.push(WaitingExchange { frame, done });
     scene.writer.close().await.unwrap();
     assert_eq!(result.await.unwrap(), Ok(()));
     assert_eq!(contents(&scene.path), ["left"]);
@@ -127,13 +127,13 @@ impl Scene {
     /// Queues an exchange whose report makes the reporting task panic.
     fn lay_mine(&self) -> oneshot::Receiver<KeepResult> {
         let entry = Entry { content: Some("mine".to_owned()), ..Entry::default() };
-        let name = EntryName::step("mine").unwrap();
+        let name = EntryName::from_step_id("mine").unwrap();
         let item = LogItem::new(name, entry, Arc::default());
         let frame = self.writer.encoder.encode(&item).unwrap();
         let (done, mut result) = oneshot::channel();
         let waker = Waker::from(Arc::new(Panics));
         assert!(Pin::new(&mut result).poll(&mut Context::from_waker(&waker)).is_pending());
-        self.writer.queue().waiting.push(WaitingExchange { frame, done });
+        self.writer.lock_queue().waiting.push(WaitingExchange { frame, done });
         result
     }
 }
@@ -154,9 +154,9 @@ async fn later_calls_are_written_when_the_task_that_wrote_panicked() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn exchanges_queued_behind_a_panic_go_to_the_thread() {
     let scene = Scene::new();
-    scene.writer.queue().is_being_written = true;
+    scene.writer.lock_queue().is_being_written = true;
     let behind = scene.keep("step", "behind");
-    while scene.writer.queue().waiting.is_empty() {
+    while scene.writer.lock_queue().waiting.is_empty() {
         tokio::task::yield_now().await;
     }
     // The call is in the queue, which another task writes. That task panics now.

@@ -16,7 +16,7 @@ pub(super) struct AdapterEntries {
 
 impl AdapterEntries {
     /// Notes an entry.
-    pub(super) fn note(&mut self, name: &EntryName, entry: &Entry) {
+    pub(super) fn note_entry(&mut self, name: &EntryName, entry: &Entry) {
         if entry.request.is_some() {
             return;
         }

@@ -45,7 +45,7 @@ impl AudioProgress {
     /// # Errors
     /// The index of the recorded message that differs; the number of messages if no further one was
     /// recorded.
-    pub(super) fn take(
+    pub(super) fn accept_audio(
         &mut self,
         messages: &[RecordedMessage],
         mut index: usize,
@@ -55,7 +55,7 @@ impl AudioProgress {
         let mut rest = &now.bytes[..];
         while !rest.is_empty() {
             let recorded = messages.get(index).ok_or(index)?;
-            let found = self.recorded(recorded, audio).ok_or(index)?;
+            let found = self.expected_audio(recorded, audio).ok_or(index)?;
             if !self.form.as_ref().is_some_and(|form| form.is_continued_by(now)) {
                 return Err(index);
             }
@@ -79,7 +79,7 @@ impl AudioProgress {
             self.arrived += part.len() as u64;
             if self.arrived == length {
                 if let RecordedAudio::Noted(note) = found {
-                    if note.sha256 != self.digest.text() {
+                    if note.sha256 != self.digest.hex_digits() {
                         return Err(index);
                     }
                     self.same += note.bytes;
@@ -93,7 +93,7 @@ impl AudioProgress {
 
     /// Returns the audio of the expected message; `None` if it is something else. With audio of another
     /// form, counting begins anew.
-    fn recorded(
+    fn expected_audio(
         &mut self,
         message: &RecordedMessage,
         audio: &SocketAudio,

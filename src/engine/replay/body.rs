@@ -90,8 +90,8 @@ impl ReplayBody {
         is_endless: bool,
         error: RecordingMismatchError,
     ) {
-        let last_ms = self.answer.times().last().unwrap_or(0.0);
-        let time = (!is_endless).then(|| client_hold::longest(left, last_ms));
+        let last_ms = self.answer.chunk_times().last().unwrap_or(0.0);
+        let time = (!is_endless).then(|| client_hold::longest_hold(left, last_ms));
         self.hold = Some(Box::new(ClientHold::new(time, error)));
     }
 
@@ -101,7 +101,7 @@ impl ReplayBody {
     }
 
     /// Waits for the turn of the first bytes. The head should not be sent before.
-    pub async fn begin(&mut self) {
+    pub async fn wait_for_turn(&mut self) {
         let Self { turn: Some(turn), answer, .. } = self else { return };
         poll_fn(|cx| turn.poll_piece(answer, 0, cx)).await;
     }
@@ -112,13 +112,13 @@ impl ReplayBody {
     }
 
     /// Returns the miss of a client that waited for more than its recorded client got.
-    pub fn outwaited(&self) -> Option<Arc<RecordingMismatchError>> {
-        self.hold.as_ref()?.miss()
+    pub fn outwaited_miss(&self) -> Option<Arc<RecordingMismatchError>> {
+        self.hold.as_ref()?.outwaited_miss()
     }
 
     /// Returns a body of these chunks and trailers without delays. `announced` says that its head announces the
     /// length.
-    pub fn made(
+    pub fn from_chunks(
         chunks: Vec<Bytes>,
         announced: bool,
         trailers: HeaderMap,
@@ -132,7 +132,7 @@ impl ReplayBody {
         let chunks = chunks.into_iter().map(|data| Chunk { at_ms: 0.0, data }).collect();
         let status = StatusCode::OK;
         let delivery = ResponseDraft { status, reason: None, headers, chunks, trailers, end };
-        Self::new(Arc::new(ReadyResponse::of(delivery, None)), None, Instant::now())
+        Self::new(Arc::new(ReadyResponse::from_draft(delivery, None)), None, Instant::now())
     }
 
     /// Returns the same body with the bytes that `change` makes of all of it. The new chunks are
@@ -140,7 +140,7 @@ impl ReplayBody {
     ///
     /// # Errors
     /// The unchanged body, and the reason why it cannot be changed.
-    pub fn rewritten<E>(
+    pub fn try_map_bytes<E>(
         self,
         change: impl FnOnce(&[u8]) -> Result<Vec<Vec<u8>>, E>,
     ) -> Result<Self, (Self, E)> {
@@ -150,7 +150,7 @@ impl ReplayBody {
         };
         let (count, announced) = (chunks.len(), self.answer.announced.is_some());
         let trailers = self.answer.trailers.as_deref().cloned().unwrap_or_default();
-        let mut made = Self::made(chunks, announced, trailers, self.answer.end);
+        let mut made = Self::from_chunks(chunks, announced, trailers, self.answer.end);
         made.pace = self.pace.map(|mut pace| {
             let times = std::mem::take(&mut pace.schedule.chunks);
             let at = |chunk: usize| times.get(chunk * times.len() / count.max(1)).copied();
@@ -164,18 +164,18 @@ impl ReplayBody {
     }
 
     /// Returns the same body with its chunks changed. Their times stay.
-    pub fn edited(self, mut edit: impl FnMut(Bytes) -> Bytes) -> Self {
-        let mut draft = self.answer.delivery();
+    pub fn map_chunks(self, mut edit: impl FnMut(Bytes) -> Bytes) -> Self {
+        let mut draft = self.answer.to_draft();
         for chunk in &mut draft.chunks {
             chunk.data = edit(std::mem::take(&mut chunk.data));
         }
-        draft.frame();
-        let answer = Arc::new(ReadyResponse::of(draft, None));
+        draft.correct_framing();
+        let answer = Arc::new(ReadyResponse::from_draft(draft, None));
         Self { bytes: answer.bytes.clone(), answer, ..self }
     }
 
     /// Returns the whole body.
-    pub fn whole(&self) -> Bytes {
+    pub fn whole_bytes(&self) -> Bytes {
         self.answer.bytes.clone()
     }
 
@@ -209,13 +209,13 @@ impl ReplayBody {
     }
 
     /// Returns the total number of bytes.
-    pub fn total(&self) -> u64 {
+    pub fn total_bytes(&self) -> u64 {
         self.answer.pieces.last().map_or(0, |piece| piece.end as u64)
     }
 
     /// Returns when the first byte is due. The head should not be sent before.
     pub fn first_due(&self) -> Option<Instant> {
-        self.pace.as_ref().map(|pace| pace.due(0))
+        self.pace.as_ref().map(|pace| pace.due_time(0))
     }
 
     /// Returns the next bytes: a piece, or a part of a large one.
@@ -239,13 +239,13 @@ impl ReplayBody {
 
 impl DeliveryPace {
     /// Returns when the piece of this index, or the end after the last one, is due.
-    fn due(&self, piece: usize) -> Instant {
+    fn due_time(&self, piece: usize) -> Instant {
         self.arrived + self.schedule.chunks.get(piece).copied().unwrap_or(self.schedule.end)
     }
 
     /// Waits until a piece is due.
     fn poll(&mut self, piece: usize, cx: &mut Context<'_>) -> Poll<()> {
-        let due = self.due(piece);
+        let due = self.due_time(piece);
         if due <= Instant::now() {
             return Poll::Ready(());
         }
@@ -285,7 +285,7 @@ impl Body for ReplayBody {
             return Poll::Ready(Some(Err(RecordedCut::Close)));
         }
         self.over = true;
-        let end = match self.answer.cut() {
+        let end = match self.answer.recorded_cut() {
             Some(cut) => Some(Err(cut)),
             None => self.answer.trailers.as_deref().cloned().map(Frame::trailers).map(Ok),
         };
@@ -323,7 +323,7 @@ mod tests {
         let chunks = chunks.iter().map(chunk).collect();
         let (status, trailers) = (StatusCode::OK, HeaderMap::new());
         let delivery = ResponseDraft { status, reason: None, headers, chunks, trailers, end };
-        ReplayBody::new(Arc::new(ReadyResponse::of(delivery, None)), None, Instant::now())
+        ReplayBody::new(Arc::new(ReadyResponse::from_draft(delivery, None)), None, Instant::now())
     }
 
     async fn frames(mut body: ReplayBody) -> (Vec<Bytes>, Option<RecordedCut>) {

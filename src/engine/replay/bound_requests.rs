@@ -116,7 +116,7 @@ pub struct RequestBinding {
 
 impl RequestBinding {
     fn new(binding: &Arc<RunBinding>, mut values: BoundValues) -> Self {
-        values.pairs = Arc::clone(binding.pairs());
+        values.pairs = Arc::clone(binding.differing_values());
         let header = HeaderValue::from_str(&values.to_string());
         Self {
             header: header.unwrap_or(HeaderValue::from_static("1")),
@@ -158,25 +158,25 @@ impl BoundRequests {
     }
 
     /// Returns takes of recorded requests that are not bound because they would be one: in pairs.
-    pub(super) fn conflicts(&self) -> impl Iterator<Item = [u32; 2]> {
+    pub(super) fn conflicting_takes(&self) -> impl Iterator<Item = [u32; 2]> {
         self.conflicts.iter().map(|pair| [pair.one, pair.other])
     }
 
     /// Returns the values that are not the recorded ones.
-    pub(super) fn pairs(&self) -> impl Iterator<Item = &BoundPair> {
-        self.bindings.values().flat_map(|binding| binding.pairs().iter())
+    pub(super) fn bound_pairs(&self) -> impl Iterator<Item = &BoundPair> {
+        self.bindings.values().flat_map(|binding| binding.differing_values().iter())
     }
 
     /// Returns the rules that are neither of a recording nor of a flag.
     pub(super) fn client_rules(&self) -> impl Iterator<Item = &NormalizeRule> {
         self.scopes.iter().flat_map(|scope| {
-            let stated = scope.identity.normalize();
+            let stated = scope.identity.normalize_rules();
             scope.rules.rules().iter().filter(move |rule| !stated.contains(rule))
         })
     }
 
     /// Reads what is needed to bind an entry's request; `None` if it is only found as it is.
-    pub(super) fn read(
+    pub(super) fn read_entry(
         &mut self,
         entry: &Entry,
         call: Option<&RecognisedCall>,
@@ -194,12 +194,12 @@ impl BoundRequests {
         if self.ignores_presets && entry.preset.is_some() {
             run_values = RunValues::default();
         }
-        let has_rules = !identity.normalize().is_empty() || preset.is_some();
+        let has_rules = !identity.normalize_rules().is_empty() || preset.is_some();
         if run_values.is_empty() && !has_rules && !refers_to_calls(&request.body) {
             return None;
         }
         let answer = entry.response.as_ref();
-        let answer = answer.map(|response| (response.status, response.payload.bytes()));
+        let answer = answer.map(|response| (response.status, response.payload.joined_bytes()));
         Some(BindableEntry {
             request: request.clone(),
             call: call?.clone(),
@@ -210,7 +210,7 @@ impl BoundRequests {
     }
 
     /// Adds the request of a take in this group. It is found after [`Self::compare`].
-    pub(super) fn add(
+    pub(super) fn add_entry(
         &mut self,
         entry: BindableEntry,
         identity: &IdentityRules,
@@ -221,17 +221,17 @@ impl BoundRequests {
     }
 
     /// Writes the requests that were added as they are looked up.
-    pub(super) fn compare(&mut self) {
+    pub(super) fn bind_added_entries(&mut self) {
         for waiting in std::mem::take(&mut self.waiting) {
             let WaitingEntry { entry, identity, group, take } = waiting;
             let is_plain = entry.run_values.is_empty()
                 && entry.preset.is_none()
-                && identity.normalize().is_empty();
+                && identity.normalize_rules().is_empty();
             if is_plain && !has_other_ids(&entry.request.body, &self.given) {
                 continue;
             }
-            let Some(scope) = self.scope(&identity, entry.preset) else { continue };
-            let Some(binding) = self.binding(&entry.run_values) else { continue };
+            let Some(scope) = self.scope_number(&identity, entry.preset) else { continue };
+            let Some(binding) = self.binding_of_values(&entry.run_values) else { continue };
             let rules = &self.scopes[scope].rules;
             let request = entry.request.bound_recorded(&entry.call, rules, &binding, &identity);
             let Some(request) = request else { continue };
@@ -241,11 +241,14 @@ impl BoundRequests {
                 binding.changes_paths() && bytes.is_some_and(|it| binding.may_hold(it));
             let paths = holds_path.then_some(&entry.run_values);
             let answer = self.hashing.hash_one((&entry.answer, paths));
-            self.put(scope, BoundGroup { group, take, request, binding, answer, is_off: false });
+            self.insert_group(
+                scope,
+                BoundGroup { group, take, request, binding, answer, is_off: false },
+            );
         }
     }
 
-    fn put(&mut self, scope: usize, mut group: BoundGroup) {
+    fn insert_group(&mut self, scope: usize, mut group: BoundGroup) {
         let key = group.request.key.to_bytes();
         let known = self.scopes[scope].requests.entry(key).or_default();
         if known.iter().any(|known| known.group == group.group) {
@@ -268,7 +271,7 @@ impl BoundRequests {
 
     /// Returns what explains how a request of this run differs from that of an entry: the rules of
     /// its recording and its preset, and the values of both runs.
-    pub(super) fn explanation(
+    pub(super) fn rules_and_binding(
         &self,
         entry: &Entry,
         rules: &IdentityRules,
@@ -298,7 +301,7 @@ impl BoundRequests {
     }
 
     /// Returns the number of the scope of these rules; `None` if there are too many.
-    fn scope(
+    fn scope_number(
         &mut self,
         identity: &IdentityRules,
         preset: Option<&'static ClientPreset>,
@@ -321,7 +324,7 @@ impl BoundRequests {
     }
 
     /// Returns the binding of these recorded values; `None` if there are too many sets of them.
-    fn binding(&mut self, recorded: &RunValues) -> Option<Arc<RunBinding>> {
+    fn binding_of_values(&mut self, recorded: &RunValues) -> Option<Arc<RunBinding>> {
         if let Some(known) = self.bindings.get(recorded) {
             return Some(Arc::clone(known));
         }
@@ -359,7 +362,8 @@ impl BoundRequests {
         for (scope, here) in self.scopes.iter().zip(look_ups) {
             let Some(here) = here else { continue };
             let known = scope.requests.get(&here.key.to_bytes()).into_iter().flatten();
-            let known = known.filter(|known| scope.rules.bind(&known.request, here).is_some());
+            let known =
+                known.filter(|known| scope.rules.bind_requests(&known.request, here).is_some());
             groups.extend(known.map(|known| known.group));
         }
         groups
@@ -367,7 +371,7 @@ impl BoundRequests {
 
     /// Returns the groups whose requests answer these look-ups, and how they are bound. Returns
     /// none if the groups have different answers.
-    pub(super) fn find(
+    pub(super) fn find_groups(
         &self,
         look_ups: &[Option<BoundRequest>],
     ) -> Option<(Vec<u32>, RequestBinding)> {
@@ -376,7 +380,9 @@ impl BoundRequests {
             let Some(here) = here else { continue };
             let known = scope.requests.get(&here.key.to_bytes()).into_iter().flatten();
             for known in known.filter(|known| !known.is_off) {
-                let Some(values) = scope.rules.bind(&known.request, here) else { continue };
+                let Some(values) = scope.rules.bind_requests(&known.request, here) else {
+                    continue;
+                };
                 match &mut found {
                     None => {
                         let bound = RequestBinding::new(&known.binding, values);

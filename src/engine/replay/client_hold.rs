@@ -17,7 +17,7 @@ const MARGIN: Duration = Duration::from_secs(2);
 const LONGEST: Duration = Duration::from_secs(30);
 
 /// Returns how long a call is held at the point that its recorded client reached at `since_ms`.
-pub(super) fn longest(left: ClientLeft, since_ms: f64) -> Duration {
+pub(super) fn longest_hold(left: ClientLeft, since_ms: f64) -> Duration {
     let waited = (left.at_ms - since_ms).max(0.0) / 1000.0;
     Duration::try_from_secs_f64(waited).map_or(LONGEST, |waited| (waited + MARGIN).min(LONGEST))
 }
@@ -48,7 +48,7 @@ impl ClientHold {
     }
 
     /// Returns the miss, if the client has waited for too long.
-    pub(super) fn miss(&self) -> Option<Arc<RecordingMismatchError>> {
+    pub(super) fn outwaited_miss(&self) -> Option<Arc<RecordingMismatchError>> {
         self.is_over.then(|| Arc::clone(&self.error))
     }
 }
@@ -59,7 +59,7 @@ mod tests {
 
     #[test]
     fn call_is_held_a_little_longer_than_its_recorded_client_waited_and_never_long() {
-        let held = |at_ms, since_ms| longest(ClientLeft { at_ms, bytes: None }, since_ms);
+        let held = |at_ms, since_ms| longest_hold(ClientLeft { at_ms, bytes: None }, since_ms);
         assert_eq!(held(1500.0, 0.0), Duration::from_millis(3500));
         assert_eq!(held(1500.0, 1400.0), Duration::from_millis(2100));
         assert_eq!(held(1.0, 1400.0), MARGIN);

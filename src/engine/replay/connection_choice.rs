@@ -47,7 +47,7 @@ impl WaitingPlace {
         session: Option<&str>,
     ) -> Option<Self> {
         replay.matcher().openings.find(take)?;
-        let mut takes = replay.waiting.takes();
+        let mut takes = replay.waiting.lock_takes();
         takes.last += 1;
         let number = takes.last;
         takes.by_number.insert(number, WaitingTake { take, session: session.map(str::to_owned) });
@@ -57,20 +57,24 @@ impl WaitingPlace {
     }
 
     /// Returns the take that the connection has, and which no other gets any more.
-    pub(super) fn leave(self) -> usize {
-        let left = self.replay.waiting.takes().by_number.remove(&self.number);
+    pub(super) fn leave_with_take(self) -> usize {
+        let left = self.replay.waiting.lock_takes().by_number.remove(&self.number);
         left.map_or(self.first, |left| left.take)
     }
 
     /// Returns the take of a connection whose client sends its first message. If none begins with that
     /// message, it is the one that the connection has.
-    pub(super) async fn choose(self, handshake: &RecordedRequest, first: &MessagePayload) -> usize {
+    pub(super) async fn choose_take(
+        self,
+        handshake: &RecordedRequest,
+        first: &MessagePayload,
+    ) -> usize {
         let until = Instant::now() + HANDSHAKE_WAIT;
         let rules = self.replay.matcher().rules_of_take(self.first).cloned().unwrap_or_default();
         let first = first_digest(handshake, first, &rules);
         loop {
             let added = self.replay.waiting.added.notified();
-            let is_over = match self.exchange(first) {
+            let is_over = match self.exchange_take(first) {
                 TakeChoice::Found(take) => return take,
                 TakeChoice::InUse => timeout_at(until, added).await.is_err(),
                 TakeChoice::None => true,
@@ -79,16 +83,16 @@ impl WaitingPlace {
                 break;
             }
         }
-        self.leave()
+        self.leave_with_take()
     }
 
     /// Gives the connection a take that begins with this message of the client, and which no other gets
     /// any more.
-    fn exchange(&self, first: MessageDigest) -> TakeChoice {
+    fn exchange_take(&self, first: MessageDigest) -> TakeChoice {
         let matcher = self.replay.matcher();
-        let mut takes = self.replay.waiting.takes();
+        let mut takes = self.replay.waiting.lock_takes();
         let Some(mut own) = takes.by_number.remove(&self.number) else { return TakeChoice::None };
-        let choice = matcher.exchange(&mut own, first, &mut takes);
+        let choice = matcher.exchange_take(&mut own, first, &mut takes);
         if !matches!(choice, TakeChoice::Found(_)) {
             takes.by_number.insert(self.number, own);
         }
@@ -98,6 +102,6 @@ impl WaitingPlace {
 
 impl Drop for WaitingPlace {
     fn drop(&mut self) {
-        self.replay.waiting.takes().by_number.remove(&self.number);
+        self.replay.waiting.lock_takes().by_number.remove(&self.number);
     }
 }

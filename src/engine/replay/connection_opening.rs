@@ -35,7 +35,7 @@ impl ConnectionOpenings {
     }
 
     /// Notes how the connection of an entry begins, which is compared under these rules.
-    pub(super) fn note(&mut self, take: usize, entry: &Entry, rules: &IdentityRules) {
+    pub(super) fn note_opening(&mut self, take: usize, entry: &Entry, rules: &IdentityRules) {
         let Some(request) = entry.request.as_ref().filter(|_| !entry.messages.is_empty()) else {
             return;
         };
@@ -45,8 +45,8 @@ impl ConnectionOpenings {
             let is_before = is_greeting(message.sender);
             if is_before {
                 greeting.update(message.payload.kind());
-                greeting.update((message.payload.bytes().len() as u64).to_le_bytes());
-                greeting.update(message.payload.bytes());
+                greeting.update((message.payload.as_bytes().len() as u64).to_le_bytes());
+                greeting.update(message.payload.as_bytes());
             }
             is_before
         });
@@ -82,7 +82,7 @@ fn opening_rules(path: &str, rules: &IdentityRules) -> IdentityRules {
     let protocol = SocketProtocol::of_path(path);
     let item = protocol.names_items().then_some(ITEM_ID);
     let ids = protocol.own_ids().iter().copied().chain(item);
-    rules.with(ids.filter_map(|id| PlacePattern::parse(id).ok()))
+    rules.with_ignored(ids.filter_map(|id| PlacePattern::parse(id).ok()))
 }
 
 /// Returns a digest that is equal for all messages that are the same under these rules.
@@ -95,7 +95,7 @@ fn digest_of(
     hasher.update(payload.kind());
     hasher.update([u8::from(audio.is_some())]);
     let envelope = audio.map(|audio| audio.envelope);
-    let bytes = envelope.as_deref().unwrap_or_else(|| payload.bytes());
+    let bytes = envelope.as_deref().unwrap_or_else(|| payload.as_bytes());
     match parse(bytes) {
         Ok(value) => hasher.update(canonical_json(&value, rules)),
         Err(_) => hasher.update(bytes),

@@ -60,7 +60,7 @@ impl TakeConversation {
     /// Returns the conversation of a take that was found for a handshake. It reads the entry of the take
     /// again, so it blocks. `None` if that is no longer possible. With a place, it may become that of
     /// another take, which the client's first message chooses.
-    pub(crate) fn read(
+    pub(crate) fn read_take(
         replay: &Arc<ReplayEngine>,
         observed: NormalizedRequest,
         secrets: CallCredentials,
@@ -85,7 +85,7 @@ impl TakeConversation {
     }
 
     /// Puts the messages in line that are due now, each at its time.
-    fn release(&mut self) {
+    fn schedule_due_messages(&mut self) {
         let base = self.script.last_accepted_ms();
         let burst: Vec<_> = std::iter::from_fn(|| self.script.take_due()).collect();
         if burst.is_empty() {
@@ -109,7 +109,7 @@ impl TakeConversation {
     /// Lets the client's first message choose among the takes that began like this.
     async fn choose_take(&mut self, first: &MessagePayload) {
         let Some(place) = self.place.take() else { return };
-        let chosen = place.choose(&self.observed.request, first).await;
+        let chosen = place.choose_take(&self.observed.request, first).await;
         if std::mem::replace(&mut self.take.0, chosen) == chosen {
             return;
         }
@@ -126,7 +126,7 @@ impl TakeConversation {
     ///
     /// # Errors
     /// The miss, if it is not the recorded one.
-    async fn accept(
+    async fn accept_message(
         &mut self,
         payload: MessagePayload,
         terms: &ConversationTerms,
@@ -135,8 +135,8 @@ impl TakeConversation {
         message.take_keys(&mut self.secrets);
         message.redact(&terms.redactor, &self.secrets, &mut self.placeholders);
         self.choose_take(&message.payload).await;
-        let Err(mismatch) = self.script.accept(&message.payload) else {
-            self.release();
+        let Err(mismatch) = self.script.accept_message(&message.payload) else {
+            self.schedule_due_messages();
             return Ok(());
         };
         Err(Box::new(RecordingMismatchError::of_message(
@@ -148,7 +148,7 @@ impl TakeConversation {
         )))
     }
 
-    async fn play(
+    async fn play_messages(
         mut self: Box<Self>,
         client: SocketStream,
         mut terms: ConversationTerms,
@@ -156,41 +156,41 @@ impl TakeConversation {
         let (mut writer, mut reader) = socket::open_client(client, &terms).await;
         let mut end = ConversationEnd::default();
         self.settles_take = terms.settles_take;
-        self.release();
+        self.schedule_due_messages();
         loop {
             let next = self.due.front().map(|(due, _)| *due);
             tokio::select! {
                 biased;
-                () = until(next) => {
+                () = wait_until_due(next) => {
                     let Some((_, message)) = self.due.pop_front() else { continue };
                     if let MessagePayload::Close { code, reason } = message.payload {
-                        self.settle(&mut end);
+                        self.settle_take(&mut end);
                         socket::close(&mut writer, &mut reader, code, &reason).await;
                         break;
                     }
                     end.messages += 1;
-                    end.bytes += message.payload.bytes().len() as u64;
-                    if writer.send(message.payload).await.is_err() {
+                    end.bytes += message.payload.as_bytes().len() as u64;
+                    if writer.send_message(message.payload).await.is_err() {
                         break;
                     }
                 }
                 event = reader.next() => match event {
                     SocketEvent::Message(payload) => {
                         let event_id = event_id_of(&payload);
-                        if let Err(miss) = self.accept(payload, &terms).await {
+                        if let Err(miss) = self.accept_message(payload, &terms).await {
                             let refused = RefusedConversation::new(self.protocol, miss.message());
                             end.miss = Some(miss);
                             // The client may begin anew as soon as it hears of it.
-                            self.settle(&mut end);
+                            self.settle_take(&mut end);
                             let socket = (&mut writer, &mut reader);
-                            refused.refuse(socket, event_id.as_deref(), &terms).await;
+                            refused.refuse_client(socket, event_id.as_deref(), &terms).await;
                             break;
                         }
                     }
                     SocketEvent::End(ended) => {
                         self.script.accept_end();
-                        self.settle(&mut end);
-                        finish(&mut writer, ended).await;
+                        self.settle_take(&mut end);
+                        end_connection(&mut writer, ended).await;
                         break;
                     }
                 },
@@ -200,18 +200,18 @@ impl TakeConversation {
                 }
             }
         }
-        self.settle(&mut end);
+        self.settle_take(&mut end);
         end
     }
 
     /// Notes how much of the recorded conversation took place. A take of which the client sent only a
     /// part is given back: it counts as unused.
-    fn settle(&mut self, end: &mut ConversationEnd) {
+    fn settle_take(&mut self, end: &mut ConversationEnd) {
         if std::mem::replace(&mut self.is_settled, true) {
             return;
         }
         let (recorded, sent) = self.script.count_of_client();
-        let index = self.place.take().map_or(self.take.0, WaitingPlace::leave);
+        let index = self.place.take().map_or(self.take.0, WaitingPlace::leave_with_take);
         end.take = self.replay.matcher().takes.get(index).map(|take| {
             let (number, outcome) = (take.number(), take.outcome());
             ReplayedTake { index, number, outcome }
@@ -221,19 +221,19 @@ impl TakeConversation {
             end.unplayed = Some(UnplayedMessages { recorded, sent });
             end.is_whole = false;
             if self.settles_take {
-                self.replay.release(index, self.observed.session.as_deref());
+                self.replay.release_take(index, self.observed.session.as_deref());
             }
         }
     }
 }
 
 impl SocketConversation for TakeConversation {
-    fn hold(
+    fn hold_until_end(
         self: Box<Self>,
         client: SocketStream,
         terms: ConversationTerms,
     ) -> Pin<Box<dyn Future<Output = ConversationEnd> + Send>> {
-        Box::pin(self.play(client, terms))
+        Box::pin(self.play_messages(client, terms))
     }
 
     fn server_messages(&self) -> Option<usize> {
@@ -247,7 +247,7 @@ fn script_of(matcher: &Matcher, take: usize, protocol: SocketProtocol) -> Option
     let entry = matcher.entry_of(take)?;
     let rules = matcher.rules_of_take(take).cloned().unwrap_or_default();
     let own_ids = protocol.own_ids().iter().filter_map(|id| PlacePattern::parse(id).ok());
-    let script = MessageScript::new(entry.messages).with_rules(rules.with(own_ids));
+    let script = MessageScript::new(entry.messages).with_rules(rules.with_ignored(own_ids));
     let script = script.with_audio(audio_of(entry.request.as_ref()?));
     Some(if protocol.names_items() { script.with_bound_ids() } else { script })
 }
@@ -255,14 +255,14 @@ fn script_of(matcher: &Matcher, take: usize, protocol: SocketProtocol) -> Option
 impl Matcher {
     /// Returns the rules that are in force for a take: those of its recording, and those of flags.
     pub(super) fn rules_of_take(&self, take: usize) -> Option<&IdentityRules> {
-        let rules = self.rules_by_source.get(self.takes.get(take)?.source())?;
-        self.rules().get(*rules)
+        let rules = self.rules_by_source.get(self.takes.get(take)?.source_index())?;
+        self.identity_rules().get(*rules)
     }
 }
 
 impl TakeMatch<'_> {
     /// Returns the index of the take, and which of its calls this is, from 1.
-    pub(crate) fn place(&self) -> (usize, u32) {
+    pub(crate) fn index_and_number(&self) -> (usize, u32) {
         (self.index, self.nth)
     }
 }
@@ -279,7 +279,7 @@ impl RefusedConversation {
         Self { protocol, message }
     }
 
-    async fn refuse(
+    async fn refuse_client(
         &self,
         (writer, reader): (&mut SocketWriter, &mut SocketReader),
         event_id: Option<&str>,
@@ -291,7 +291,7 @@ impl RefusedConversation {
         if let Some(event) = event {
             let text = MessagePayload::Text(Bytes::from(event.to_string()));
             // A client that has left needs no reason.
-            drop(writer.send(text).await);
+            drop(writer.send_message(text).await);
         }
         socket::close(writer, reader, POLICY, message).await;
         sent
@@ -299,21 +299,21 @@ impl RefusedConversation {
 }
 
 impl SocketConversation for RefusedConversation {
-    fn hold(
+    fn hold_until_end(
         self: Box<Self>,
         client: SocketStream,
         terms: ConversationTerms,
     ) -> Pin<Box<dyn Future<Output = ConversationEnd> + Send>> {
         Box::pin(async move {
             let (mut writer, mut reader) = socket::open_client(client, &terms).await;
-            let messages = self.refuse((&mut writer, &mut reader), None, &terms).await;
+            let messages = self.refuse_client((&mut writer, &mut reader), None, &terms).await;
             ConversationEnd { messages, is_whole: true, ..ConversationEnd::default() }
         })
     }
 }
 
 /// Ends the connection of a client that has ended.
-async fn finish(writer: &mut SocketWriter, ended: SocketEnd) {
+async fn end_connection(writer: &mut SocketWriter, ended: SocketEnd) {
     match ended {
         SocketEnd::Closed { .. } => writer.flush().await,
         SocketEnd::Refused { code, reason } => writer.close(code, reason).await,
@@ -328,7 +328,7 @@ fn event_id_of(payload: &MessagePayload) -> Option<String> {
 }
 
 /// Waits until this time. Without a time, it waits forever.
-async fn until(due: Option<Instant>) {
+async fn wait_until_due(due: Option<Instant>) {
     match due {
         // Even the shortest sleep takes a millisecond.
         Some(due) if due <= Instant::now() => {}

@@ -114,22 +114,22 @@ impl DecodeRoom {
     ///
     /// # Errors
     /// [`DeliveryError::NoRoom`] if that takes longer than the patience of the call.
-    pub(super) async fn reserve(
+    pub(super) async fn reserve_room(
         &self,
         bytes: usize,
         patience: RoomPatience,
     ) -> Result<ReservedRoom, DeliveryError> {
         let part = if bytes <= SMALL { &self.small } else { &self.large };
-        let needed = units(WHILE_CHANGING.saturating_mul(bytes)).min(part.units);
-        let held = acquire(&part.free, needed, patience).await?;
-        let worker = acquire(&part.workers, 1, patience).await?;
+        let needed = room_units(WHILE_CHANGING.saturating_mul(bytes)).min(part.units);
+        let held = acquire_units(&part.free, needed, patience).await?;
+        let worker = acquire_units(&part.workers, 1, patience).await?;
         Ok(ReservedRoom { held, is_all: needed == part.units, worker: Some(worker) })
     }
 }
 
 impl RoomPart {
     fn new(bytes: usize) -> Self {
-        let units = units(bytes);
+        let units = room_units(bytes);
         let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
         let workers = Arc::new(Semaphore::new(cores.min(MOST_WORKERS)));
         Self { free: Arc::new(Semaphore::new(units as usize)), units, workers }
@@ -138,19 +138,19 @@ impl RoomPart {
 
 impl ReservedRoom {
     /// Whether an answer of this many bytes fits, or no larger reservation exists.
-    pub(super) fn fits(&self, bytes: usize) -> bool {
-        self.is_all || units(bytes) as usize <= self.held.num_permits()
+    pub(super) fn has_room_for(&self, bytes: usize) -> bool {
+        self.is_all || room_units(bytes) as usize <= self.held.num_permits()
     }
 
     /// Ends the work, keeps what an answer of `bytes` bytes needs, and gives the rest back.
     pub(super) fn shrink_to(&mut self, bytes: usize) {
         self.worker = None;
-        let rest = self.held.num_permits().saturating_sub(units(bytes) as usize);
+        let rest = self.held.num_permits().saturating_sub(room_units(bytes) as usize);
         drop(self.held.split(rest));
     }
 }
 
-async fn acquire(
+async fn acquire_units(
     from: &Arc<Semaphore>,
     units: u32,
     patience: RoomPatience,
@@ -159,7 +159,7 @@ async fn acquire(
     acquired.ok().and_then(Result::ok).ok_or(DeliveryError::NoRoom)
 }
 
-fn units(bytes: usize) -> u32 {
+fn room_units(bytes: usize) -> u32 {
     u32::try_from(bytes.div_ceil(UNIT)).unwrap_or(u32::MAX)
 }
 

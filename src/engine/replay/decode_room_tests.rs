@@ -25,9 +25,9 @@ const LARGE: usize = SMALL + UNIT;
 async fn a_call_keeps_the_permits_that_it_waited_for() {
     let room = DecodeRoom::new(UNIT, WHILE_CHANGING * LARGE);
     let patience = RoomPatience::start();
-    let mut first = room.reserve(LARGE, patience).await.unwrap();
-    let mut second = pin!(room.reserve(LARGE, patience));
-    let mut third = pin!(room.reserve(LARGE, patience));
+    let mut first = room.reserve_room(LARGE, patience).await.unwrap();
+    let mut second = pin!(room.reserve_room(LARGE, patience));
+    let mut third = pin!(room.reserve_room(LARGE, patience));
     assert!(poll(second.as_mut()).is_pending());
     assert!(poll(third.as_mut()).is_pending());
     first.shrink_to(UNIT);
@@ -44,20 +44,20 @@ async fn a_call_keeps_the_permits_that_it_waited_for() {
 async fn a_small_answer_never_waits_for_a_large_one() {
     let room = DecodeRoom::new(WHILE_CHANGING * SMALL, WHILE_CHANGING * LARGE);
     let patience = RoomPatience::start();
-    let _held = room.reserve(LARGE, patience).await.unwrap();
-    let mut large = pin!(room.reserve(LARGE, patience));
+    let _held = room.reserve_room(LARGE, patience).await.unwrap();
+    let mut large = pin!(room.reserve_room(LARGE, patience));
     assert!(poll(large.as_mut()).is_pending());
-    let mut small = pin!(room.reserve(SMALL, patience));
+    let mut small = pin!(room.reserve_room(SMALL, patience));
     assert!(poll(small.as_mut()).is_ready());
 }
 
 #[tokio::test]
 async fn patience_that_is_over_is_not_renewed_by_another_wait() {
     let room = DecodeRoom::new(UNIT, WHILE_CHANGING * LARGE);
-    let _held = room.reserve(LARGE, RoomPatience::start()).await.unwrap();
+    let _held = room.reserve_room(LARGE, RoomPatience::start()).await.unwrap();
     let over = RoomPatience(Instant::now());
     for _ in 0..2 {
-        let refused = room.reserve(LARGE, over).await;
+        let refused = room.reserve_room(LARGE, over).await;
         assert!(matches!(refused, Err(DeliveryError::NoRoom)));
     }
 }
@@ -68,9 +68,9 @@ async fn no_more_than_a_few_threads_work_at_one_time() {
     let patience = RoomPatience::start();
     let mut reserved = Vec::new();
     for _ in 0..room.small.workers.available_permits() {
-        reserved.push(room.reserve(UNIT, patience).await.unwrap());
+        reserved.push(room.reserve_room(UNIT, patience).await.unwrap());
     }
-    let mut next = pin!(room.reserve(UNIT, patience));
+    let mut next = pin!(room.reserve_room(UNIT, patience));
     assert!(poll(next.as_mut()).is_pending());
     // What is kept until the client has read it is no work.
     reserved[0].shrink_to(UNIT);
@@ -133,7 +133,7 @@ async fn callers_at_one_time_share_a_large_answer_that_was_decoded() {
     let answer = || replayer.answer(&observed, None, Instant::now());
     let (one, other) = tokio::join!(answer(), answer());
     let answers = [one.unwrap(), other.unwrap()];
-    let bodies = answers.each_ref().map(|answer| answer.response.body().whole());
+    let bodies = answers.each_ref().map(|answer| answer.response.body().whole_bytes());
     assert_eq!((bodies[0].len(), bodies[0].as_ptr()), (length, bodies[1].as_ptr()));
     // Nothing keeps it once they have read it.
     drop((answers, bodies));

@@ -83,7 +83,7 @@ impl EndOrder {
     /// Returns the order of a run, or of a session, in which no call is open. `None` if no calls
     /// overlapped.
     pub(super) fn new(recorded: &Arc<RecordedEnds>, limits: OrderLimits) -> Option<Arc<Self>> {
-        let clusters: Box<[_]> = (0..recorded.clusters()).map(|_| Mutex::default()).collect();
+        let clusters: Box<[_]> = (0..recorded.cluster_count()).map(|_| Mutex::default()).collect();
         (!clusters.is_empty()).then(|| {
             let recorded = Arc::clone(recorded);
             let (broken, in_vain) = (AtomicU64::new(0), AtomicU64::new(0));
@@ -92,8 +92,8 @@ impl EndOrder {
     }
 
     /// Returns the place of a take; `None` if its call overlapped no other.
-    pub(super) fn place(&self, take: usize) -> Option<OverlapPlace> {
-        self.recorded.place(take)
+    pub(super) fn overlap_place(&self, take: usize) -> Option<OverlapPlace> {
+        self.recorded.overlap_place(take)
     }
 
     /// Returns how long answers wait.
@@ -104,11 +104,11 @@ impl EndOrder {
     /// Opens a call that has arrived: from now on, others wait for its end.
     pub(super) fn open(&self, place: &OverlapPlace, session: Option<Arc<str>>) -> OpenPlace {
         let ended = place.span.ended;
-        let mut cluster = self.cluster(place);
+        let mut cluster = self.lock_cluster(place);
         cluster.opened += 1;
         let open = OpenPlace { session, ended, number: cluster.opened };
         cluster.calls.insert(open.clone(), Vec::new());
-        let come = cluster.settle(place.position);
+        let come = cluster.settle_call(place.position);
         drop(cluster);
         // Those who wait are woken when no lock is held.
         drop(come);
@@ -117,14 +117,14 @@ impl EndOrder {
 
     /// Closes a call. The calls that wait for it continue.
     pub(super) fn close(&self, place: &OverlapPlace, open: &OpenPlace) {
-        let closed = self.cluster(place).calls.remove(open);
+        let closed = self.lock_cluster(place).calls.remove(open);
         drop(closed);
     }
 
     /// Returns what a call at `place` has to wait for before it goes on to what came at `time`, if
     /// anything: an open call, or, if `expects` is set, one that has not come. Of several open calls,
     /// it is the one that had ended last, of others the one that had ended first.
-    pub(super) fn obstacle(
+    pub(super) fn find_obstacle(
         &self,
         place: &OverlapPlace,
         session: Option<&Arc<str>>,
@@ -138,7 +138,7 @@ impl EndOrder {
         }
         let (sender, gone) = oneshot::channel();
         let at = |ended| OpenPlace { session: session.cloned(), ended, number: 0 };
-        let mut cluster = self.cluster(place);
+        let mut cluster = self.lock_cluster(place);
         if let Some((earlier, waiting)) =
             cluster.calls.range_mut(at(from + 1)..at(time)).next_back()
         {
@@ -154,7 +154,7 @@ impl EndOrder {
         let next = self.to_come(place, time, &cluster).next();
         let (position, member) = next.map(|(position, it)| (position, *it))?;
         cluster.awaited.entry(position).or_default().push(sender);
-        let grace = self.limits.grace(recorded_lag(&member, from));
+        let grace = self.limits.grace_period(recorded_lag(&member, from));
         let gap = u64::try_from(time - member.span.ended).unwrap_or_default();
         let gap = Duration::from_micros(gap);
         Some(EndObstacle { gone, kind: ObstacleKind::MissingCall { grace, gap } })
@@ -165,9 +165,9 @@ impl EndOrder {
     pub(super) fn stop_expecting(&self, place: &OverlapPlace, time: i64, waited: Duration) {
         let waited = u64::try_from(waited.as_micros()).unwrap_or(u64::MAX);
         self.in_vain.fetch_add(waited, Ordering::Relaxed);
-        let mut cluster = self.cluster(place);
+        let mut cluster = self.lock_cluster(place);
         let absent: Vec<u32> = self.to_come(place, time, &cluster).map(|(at, _)| at).collect();
-        let absent: Vec<_> = absent.into_iter().map(|at| cluster.settle(at)).collect();
+        let absent: Vec<_> = absent.into_iter().map(|at| cluster.settle_call(at)).collect();
         drop(cluster);
         drop(absent);
     }
@@ -182,7 +182,7 @@ impl EndOrder {
         time: i64,
         cluster: &'a OpenCluster,
     ) -> impl Iterator<Item = (u32, &'a ClusterMember)> + use<'a> {
-        let (members, from) = (self.recorded.members(place.cluster), place.span.arrived);
+        let (members, from) = (self.recorded.cluster_members(place.cluster), place.span.arrived);
         let first = members.partition_point(|member| member.span.ended <= from);
         let overlapping = (first as u32..).zip(&members[first..]).take(MOST_LOOKED_AT);
         overlapping
@@ -195,11 +195,11 @@ impl EndOrder {
     }
 
     /// Returns how many answers were sent out of order.
-    pub(super) fn broken(&self) -> u64 {
+    pub(super) fn out_of_order_answers(&self) -> u64 {
         self.broken.load(Ordering::Relaxed)
     }
 
-    fn cluster(&self, place: &OverlapPlace) -> MutexGuard<'_, OpenCluster> {
+    fn lock_cluster(&self, place: &OverlapPlace) -> MutexGuard<'_, OpenCluster> {
         // A place comes from the same list of clusters.
         let at = place.cluster as usize;
         self.clusters[at].lock().unwrap_or_else(PoisonError::into_inner)
@@ -208,7 +208,7 @@ impl EndOrder {
 
 impl OpenCluster {
     /// Notes that nobody has to wait for a call to come. Returns those who did, to be woken.
-    fn settle(&mut self, position: u32) -> Option<Vec<oneshot::Sender<()>>> {
+    fn settle_call(&mut self, position: u32) -> Option<Vec<oneshot::Sender<()>>> {
         let word = position as usize / 64;
         if word >= self.settled.len() {
             self.settled.resize(word + 1, 0);

@@ -93,12 +93,12 @@ impl EndTurn {
                 let waited = wait.since.elapsed();
                 self.patience = self.patience.saturating_sub(waited);
                 self.wait = None;
-                self.note(end, time, waited);
+                self.note_wait_end(end, time, waited);
             } else if self.patience.is_zero() {
                 return Poll::Ready(());
             } else {
                 let session = self.session.as_ref();
-                match self.order.obstacle(&self.place, session, time, expects) {
+                match self.order.find_obstacle(&self.place, session, time, expects) {
                     None => return Poll::Ready(()),
                     Some(obstacle) => self.wait = Some(TurnWait::for_it(obstacle, self.patience)),
                 }
@@ -107,7 +107,7 @@ impl EndTurn {
     }
 
     /// Takes account of a wait that has ended.
-    fn note(&mut self, end: WaitEnd, time: i64, waited: Duration) {
+    fn note_wait_end(&mut self, end: WaitEnd, time: i64, waited: Duration) {
         match end {
             // A call that comes may have ended before this one is polled again.
             WaitEnd::Gone(

@@ -25,7 +25,7 @@ fn order(times: &[(i64, i64)]) -> Arc<EndOrder> {
 }
 
 fn arrive(order: &Arc<EndOrder>, take: usize, session: Option<&str>) -> EndTurn {
-    EndTurn::new(Arc::clone(order), order.place(take).unwrap(), session.map(Arc::from))
+    EndTurn::new(Arc::clone(order), order.overlap_place(take).unwrap(), session.map(Arc::from))
 }
 
 fn runtime() -> Runtime {
@@ -58,7 +58,7 @@ fn answer_waits_for_those_that_ended_first() {
     assert!(!may_end(&mut a));
     drop(c);
     runtime.block_on(end(&mut a));
-    assert_eq!(order.broken(), 0);
+    assert_eq!(order.out_of_order_answers(), 0);
 }
 
 #[test]
@@ -80,7 +80,10 @@ fn answer_waits_a_moment_for_calls_that_are_still_to_come() {
         };
         tokio::join!(note(&mut a, "A"), others);
     });
-    assert_eq!((ended.into_inner().unwrap(), order.broken()), (vec!["B", "C", "A"], 0));
+    assert_eq!(
+        (ended.into_inner().unwrap(), order.out_of_order_answers()),
+        (vec!["B", "C", "A"], 0)
+    );
 }
 
 #[test]
@@ -93,7 +96,7 @@ fn moment_between_ends_is_kept_after_a_call_that_came_and_ended_at_once() {
     drop(arrive(&order, 1, None));
     assert!(!may_end(&mut a));
     runtime.block_on(end(&mut a));
-    assert_eq!(order.broken(), 0);
+    assert_eq!(order.out_of_order_answers(), 0);
 }
 
 #[test]
@@ -115,7 +118,7 @@ fn answer_waits_a_moment_for_calls_that_had_arrived_before_its_end() {
     let order = self::order(&[(0, 2_000_000), (1, 4_000_000), (3_000_000, 5_000_000)]);
     let (mut a, mut b) = (arrive(&order, 0, None), arrive(&order, 1, None));
     assert_eq!([&mut a, &mut b].map(may_end), [true, false]);
-    assert_eq!(order.broken(), 0);
+    assert_eq!(order.out_of_order_answers(), 0);
 }
 
 #[test]
@@ -130,7 +133,7 @@ fn calls_that_never_come_hold_one_answer_for_a_moment_and_no_other() {
     assert!(began.elapsed() < LATE * 20, "{:?}", began.elapsed());
     drop(a);
     assert!(may_end(&mut arrive(&order, 0, None)), "B and C are not expected any more");
-    assert_eq!(order.broken(), 0);
+    assert_eq!(order.out_of_order_answers(), 0);
 }
 
 #[test]
@@ -177,7 +180,7 @@ fn call_that_waits_for_what_a_waiting_answer_holds_steps_aside() {
             .await
             .unwrap();
     });
-    assert_eq!(order.broken(), 0);
+    assert_eq!(order.out_of_order_answers(), 0);
 }
 
 /// What a call of a random program does.
@@ -256,7 +259,7 @@ proptest! {
                 task.await.unwrap();
             }
         });
-        prop_assert_eq!(order.broken(), 0, "an answer waited for too long");
+        prop_assert_eq!(order.out_of_order_answers(), 0, "an answer waited for too long");
         let ended = ended.lock().unwrap();
         let reads = |call: usize| matches!(manners[call], Manner::Reads);
         let expected = (0..times.len()).filter(|call| matches!(manners[*call], Manner::Reads | Manner::IsLate(_)));

@@ -160,13 +160,13 @@ impl ReplayEngine {
     }
 
     /// Undoes [`ReplayEngine::find`] for a session: a later call can get the take.
-    pub fn release(&self, take: usize, session: Option<&str>) {
-        self.matcher.release(take, session);
+    pub fn release_take(&self, take: usize, session: Option<&str>) {
+        self.matcher.release_take(take, session);
     }
 
     /// Undoes [`ReplayEngine::release`]: a call was answered by the take after all.
-    pub fn consume(&self, take: usize, session: Option<&str>) {
-        self.matcher.consume(take, session);
+    pub fn consume_take(&self, take: usize, session: Option<&str>) {
+        self.matcher.consume_take(take, session);
     }
 
     /// Returns the takes, and how far they are used.
@@ -187,11 +187,11 @@ impl ReplayEngine {
         accept_encoding: Option<&str>,
         arrived: Instant,
     ) -> Result<ReplayAnswer, UnexplainedMiss> {
-        let mut hit = self.find(observed)?;
+        let mut hit = self.find_take(observed)?;
         let asked = AskedForm { accept_encoding, ids: None };
-        let answered = self.deliver(&mut hit, observed, asked, arrived).await;
+        let answered = self.deliver_take(&mut hit, observed, asked, arrived).await;
         if answered.is_err() {
-            self.release(hit.index, observed.session.as_deref());
+            self.release_take(hit.index, observed.session.as_deref());
         }
         answered
     }
@@ -200,10 +200,13 @@ impl ReplayEngine {
     ///
     /// # Errors
     /// An [`UnexplainedMiss`] if there is none.
-    pub fn find(&self, observed: &NormalizedRequest) -> Result<TakeMatch<'_>, UnexplainedMiss> {
+    pub fn find_take(
+        &self,
+        observed: &NormalizedRequest,
+    ) -> Result<TakeMatch<'_>, UnexplainedMiss> {
         let rule = RuleLookup::Pending;
         let unexplained = |reason| UnexplainedMiss { reason, refused: None, rule };
-        let found = self.matcher.find(observed).map_err(unexplained);
+        let found = self.matcher.find_take(observed).map_err(unexplained);
         found.map(|hit| self.with_turn(hit, observed))
     }
 
@@ -213,7 +216,7 @@ impl ReplayEngine {
     /// # Errors
     /// An [`UnexplainedMiss`] if the take cannot be sent in the form that the call asks for. The
     /// caller has to give the take back.
-    pub async fn deliver(
+    pub async fn deliver_take(
         &self,
         hit: &mut TakeMatch<'_>,
         observed: &NormalizedRequest,
@@ -221,12 +224,12 @@ impl ReplayEngine {
         arrived: Instant,
     ) -> Result<ReplayAnswer, UnexplainedMiss> {
         if hit.take.is_unanswered() {
-            return Box::pin(self.hold(hit, observed, asked, arrived)).await;
+            return Box::pin(self.hold_call(hit, observed, asked, arrived)).await;
         }
         // Paths and ids are put into the decoded answer.
         let is_edited = hit.bound.is_some() || asked.ids.is_some();
         let accept_encoding = asked.accept_encoding.filter(|_| !is_edited);
-        let delivered = match self.ready(hit, observed, accept_encoding) {
+        let delivered = match self.prepare_delivery(hit, observed, accept_encoding) {
             Ok(TakeDelivery { answer, change: kind }) => {
                 let binding = hit.bound.as_ref().and_then(|bound| bound.binding.clone());
                 let ids = asked.other_ids(&answer).cloned();
@@ -234,7 +237,7 @@ impl ReplayEngine {
                     false => Ok(answer),
                     true => {
                         let change = FormChange { answer, kind, binding, ids };
-                        Box::pin(self.forms.change(hit, change, observed)).await
+                        Box::pin(self.forms.change_form(hit, change, observed)).await
                     }
                 }
             }
@@ -245,26 +248,26 @@ impl ReplayEngine {
             refused: Some((hit.index, why.to_string())),
             rule: RuleLookup::Pending,
         })?;
-        let mut answer = self.hold_at_end(self.paced(hit, ready, arrived), hit, observed);
+        let mut answer = self.hold_at_end(self.paced_answer(hit, ready, arrived), hit, observed);
         answer.response.body_mut().wait_for(hit.turn.take());
         Ok(answer)
     }
 
     /// Returns the answer of a take, and the change that its form needs.
-    fn ready(
+    fn prepare_delivery(
         &self,
         hit: &TakeMatch<'_>,
         observed: &NormalizedRequest,
         accept_encoding: Option<&str>,
     ) -> Result<TakeDelivery, DeliveryError> {
         let name = self.matcher.take_name(hit.take);
-        let (texts, wanted) = (&self.matcher.texts, RequestedMode::of(observed));
+        let (texts, wanted) = (&self.matcher.texts, RequestedMode::from_request(observed));
         let entry_name = || name.entry_name();
-        hit.take.deliver(texts, &entry_name, observed, wanted, accept_encoding)
+        hit.take.prepare_delivery(texts, &entry_name, observed, wanted, accept_encoding)
     }
 
     /// Returns the answer as a response that follows the run's latency from `arrived` on.
-    fn paced(
+    fn paced_answer(
         &self,
         hit: &TakeMatch<'_>,
         answer: Arc<ReadyResponse>,
@@ -274,10 +277,10 @@ impl ReplayEngine {
         let (name, number) = (self.matcher.take_name(take), take.number());
         let draw = LatencyDraw { key: &name, take: number, nth: hit.nth };
         let schedule = match take.is_plain() {
-            true => self.latency.spread(answer.pieces.len(), take.latency_ms(), &draw),
-            false => self.latency.schedule(answer.times(), take.latency_ms(), &draw),
+            true => self.latency.spread_evenly(answer.pieces.len(), take.latency_ms(), &draw),
+            false => self.latency.schedule(answer.chunk_times(), take.latency_ms(), &draw),
         };
-        let mut response = respond(answer, schedule, arrived);
+        let mut response = response_from_answer(answer, schedule, arrived);
         self.latency.shorten_waits(response.headers_mut());
         if hit.by != MatchedBy::RequestHash {
             let by = HeaderValue::from_static(hit.by.as_str());
@@ -299,7 +302,7 @@ impl ReplayEngine {
     ///
     /// # Errors
     /// The reason why the script has no answer.
-    pub fn scripted(
+    pub fn scripted_answer(
         &self,
         observed: &NormalizedRequest,
         shape: Provider,
@@ -314,10 +317,11 @@ impl ReplayEngine {
         let withheld = scripted.rendered.withheld;
         let label = turn.as_ref().map(ScriptTurn::label);
         let label = label.and_then(|label| HeaderValue::from_bytes(label.as_bytes()).ok());
-        let answer = Arc::new(ReadyResponse::of(scripted.rendered.delivery, label.as_ref()));
+        let answer =
+            Arc::new(ReadyResponse::from_draft(scripted.rendered.delivery, label.as_ref()));
         let number = turn.as_ref().map_or(0, ScriptTurn::number);
-        let schedule = self.latency.scripted(answer.times(), number);
-        let mut response = respond(answer, schedule, arrived);
+        let schedule = self.latency.scripted_schedule(answer.chunk_times(), number);
+        let mut response = response_from_answer(answer, schedule, arrived);
         response.headers_mut().insert(MATCHED_BY, HeaderValue::from_static("script"));
         if let Some(cut) = withheld {
             response.extensions_mut().insert(WithheldAnswer { cut });
@@ -326,34 +330,34 @@ impl ReplayEngine {
     }
 
     /// Waits for the turn to explain a miss. The turn ends when the returned permit is dropped.
-    pub async fn turn(&self) -> Option<SemaphorePermit<'_>> {
+    pub async fn wait_to_explain(&self) -> Option<SemaphorePermit<'_>> {
         self.explaining.acquire().await.ok()
     }
 
     /// Explains a miss of `observed`. It reads recorded calls again, so it blocks and must not run
     /// on a serving thread.
-    pub fn explain(
+    pub fn explain_miss(
         &self,
         miss: &UnexplainedMiss,
         observed: &NormalizedRequest,
     ) -> RecordingMismatchError {
-        RecordingMismatchError::explain(&self.matcher, miss, observed)
+        RecordingMismatchError::explain_miss(&self.matcher, miss, observed)
     }
 
     /// Describes a miss, as far as that is possible without reading a recording again.
-    pub fn describe(
+    pub fn describe_miss(
         &self,
         miss: &UnexplainedMiss,
         observed: &NormalizedRequest,
     ) -> RecordingMismatchError {
-        RecordingMismatchError::of(&self.matcher, miss, observed)
+        RecordingMismatchError::from_miss(&self.matcher, miss, observed)
     }
 
     /// Returns the placeholder answer of `--on-miss default`, in the shape that the call asks for.
     ///
     /// # Errors
     /// The operation is one whose answers cannot be made up.
-    pub fn placeholder(
+    pub fn placeholder_answer(
         &self,
         observed: &NormalizedRequest,
         arrived: Instant,
@@ -365,11 +369,11 @@ impl ReplayEngine {
             ..Answer::default()
         };
         let delivery = plain_answer::build(&answer, observed, PLACEHOLDER, 0.0)?;
-        let answer = Arc::new(ReadyResponse::of(delivery, None));
+        let answer = Arc::new(ReadyResponse::from_draft(delivery, None));
         let nth = self.placeholders.fetch_add(1, Ordering::Relaxed).saturating_add(1);
         let draw = LatencyDraw { key: &PLACEHOLDER, take: 0, nth };
-        let schedule = self.latency.schedule(answer.times(), None, &draw);
-        let mut response = respond(answer, schedule, arrived);
+        let schedule = self.latency.schedule(answer.chunk_times(), None, &draw);
+        let mut response = response_from_answer(answer, schedule, arrived);
         response.headers_mut().insert(MATCHED_BY, HeaderValue::from_static("default"));
         Ok(response)
     }
@@ -382,7 +386,7 @@ fn end_order(matcher: &Matcher) -> Option<Arc<EndOrder>> {
 }
 
 /// Returns an answer as a response whose body follows `schedule`.
-fn respond(
+fn response_from_answer(
     answer: Arc<ReadyResponse>,
     schedule: Option<DeliverySchedule>,
     arrived: Instant,

@@ -31,7 +31,7 @@ pub(super) struct ExactRequests {
 
 impl ExactRequests {
     /// Whether a request may be in the index.
-    pub(super) fn holds(request: &RecordedRequest) -> bool {
+    pub(super) fn can_hold(request: &RecordedRequest) -> bool {
         request.body.len() <= LARGEST
     }
 
@@ -41,7 +41,7 @@ impl ExactRequests {
     }
 
     /// Adds a request with its call and key.
-    pub(super) fn keep(
+    pub(super) fn insert_request(
         &mut self,
         request: &RecordedRequest,
         call: &RecognisedCall,
@@ -56,22 +56,22 @@ impl ExactRequests {
                 id
             }
         };
-        self.requests.insert(print(request), (id, key));
+        self.requests.insert(hash_request(request), (id, key));
     }
 
     /// Returns the call and key of `request`, if it is in the index.
     pub(super) fn find(&self, request: &RecordedRequest) -> Option<(&RecognisedCall, &RequestKey)> {
-        if self.requests.is_empty() || !Self::holds(request) {
+        if self.requests.is_empty() || !Self::can_hold(request) {
             return None;
         }
-        let (id, key) = self.requests.get(&print(request))?;
+        let (id, key) = self.requests.get(&hash_request(request))?;
         Some((self.calls.get(*id as usize)?, key))
     }
 }
 
 /// Returns the hash of a request. Two requests have the same one only if all that is stored of them
 /// is the same: each part follows its length, except the body, which comes last.
-fn print(request: &RecordedRequest) -> RequestPrint {
+fn hash_request(request: &RecordedRequest) -> RequestPrint {
     let RecordedRequest { method, path, query, headers, body, .. } = request;
     let mut head = Vec::with_capacity(512);
     let mut add = |part: &str| {
@@ -115,7 +115,7 @@ mod tests {
         request: &RecordedRequest,
     ) -> (RecognisedCall, RequestKey) {
         let (call, key) = request.recognise_with_key(&IdentityRules::default());
-        recalled.keep(request, &call, key.clone());
+        recalled.insert_request(request, &call, key.clone());
         (call, key)
     }
 
@@ -129,7 +129,7 @@ mod tests {
         let known = [kept(&mut recalled, &one), kept(&mut recalled, &other)];
         for (request, (call, key)) in [one, other].iter().zip(&known) {
             assert_eq!(recalled.find(request), Some((call, key)));
-            assert_eq!(*key, request.key(call, &IdentityRules::default()));
+            assert_eq!(*key, request.compute_key(call, &IdentityRules::default()));
         }
         assert_eq!(known[1].0.model.as_deref(), Some("b"));
     }
@@ -158,7 +158,7 @@ mod tests {
     #[test]
     fn large_request_is_never_looked_up() {
         let large = request(&[JSON], &format!("\"{}\"", "a".repeat(LARGEST)));
-        assert!(!ExactRequests::holds(&large));
+        assert!(!ExactRequests::can_hold(&large));
         let mut recalled = ExactRequests::default();
         kept(&mut recalled, &large);
         assert!(recalled.find(&large).is_none());

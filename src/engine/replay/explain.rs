@@ -38,7 +38,7 @@ impl UnexplainedMiss {
     }
 
     /// Returns the claim to the rule of the script that answers the call.
-    pub fn rule(&self) -> Option<&RuleClaim> {
+    pub fn claimed_rule(&self) -> Option<&RuleClaim> {
         match &self.rule {
             RuleLookup::Claimed(claim) => Some(claim),
             RuleLookup::Pending | RuleLookup::Unanswered => None,
@@ -52,16 +52,17 @@ const METHOD_SHOWN: usize = 200;
 impl RecordingMismatchError {
     /// Explains why `observed` is not answered. It reads recorded calls again to find the nearest
     /// one, so it blocks and must not run on a serving thread.
-    pub fn explain(
+    pub fn explain_miss(
         matcher: &Matcher,
         miss: &UnexplainedMiss,
         observed: &NormalizedRequest,
     ) -> Self {
-        let mut error = Self::of(matcher, miss, observed);
+        let mut error = Self::from_miss(matcher, miss, observed);
         if miss.refused.is_some() {
             return error;
         }
-        if let Some((has_drifted, nearest)) = nearest_call::nearest(matcher, observed, miss.reason)
+        if let Some((has_drifted, nearest)) =
+            nearest_call::find_nearest(matcher, observed, miss.reason)
         {
             if error.reason == MissReason::Unknown && has_drifted {
                 error.reason = MissReason::Drifted;
@@ -74,13 +75,17 @@ impl RecordingMismatchError {
     }
 
     /// Returns what is known without reading a recording again.
-    pub fn of(matcher: &Matcher, miss: &UnexplainedMiss, observed: &NormalizedRequest) -> Self {
+    pub fn from_miss(
+        matcher: &Matcher,
+        miss: &UnexplainedMiss,
+        observed: &NormalizedRequest,
+    ) -> Self {
         let rules = matcher.rules.first().cloned().unwrap_or_default();
         let refused = miss.refused.as_ref();
         Self {
             reason: miss.reason,
             detail: refused.map(|(_, why)| why.clone()),
-            key: observed.key(&rules),
+            key: observed.key_under(&rules),
             method: observed.request.method.clone(),
             path: observed.request.path.clone(),
             upstream: observed.upstream.clone(),
@@ -95,8 +100,9 @@ impl RecordingMismatchError {
                 _ => None,
             },
             is_of_session: matcher.is_of_session,
-            nearest: refused
-                .map(|(take, _)| NearestCall::of(matcher, &matcher.takes[*take], Vec::new())),
+            nearest: refused.map(|(take, _)| {
+                NearestCall::from_take(matcher, &matcher.takes[*take], Vec::new())
+            }),
         }
     }
 }

@@ -70,7 +70,7 @@ enum ChangeAttempt {
 
 impl DecodedBound {
     /// Returns the most bytes.
-    fn bytes(self) -> usize {
+    fn most_bytes(self) -> usize {
         DECODED_BOUNDS.get(usize::from(self.0)).copied().unwrap_or(LARGEST)
     }
 
@@ -97,17 +97,17 @@ impl FormChange {
         mut turn: Option<&mut EndTurn>,
     ) -> Result<ChangedAnswer, DeliveryError> {
         if self.is_quick() {
-            let made = self.make(observed, LARGEST)?;
+            let made = self.make_answer(observed, LARGEST)?;
             return Ok(ChangedAnswer { answer: made.map_or(self.answer, Arc::new), bound });
         }
         let patience = RoomPatience::start();
         let mut bytes = self.most_bytes(bound);
         let work = Arc::new((self, observed.clone()));
         loop {
-            let reserved = room.reserve(bytes, patience);
+            let reserved = room.reserve_room(bytes, patience);
             let reserved = EndTurn::step_aside(turn.as_deref_mut(), reserved).await?;
-            let (own, max) = (Arc::clone(&work), bound.bytes());
-            let attempt = move || own.0.attempt(&own.1, max, reserved);
+            let (own, max) = (Arc::clone(&work), bound.most_bytes());
+            let attempt = move || own.0.make_in_room(&own.1, max, reserved);
             match blocking::run_blocking(attempt).await {
                 Ok(ChangeAttempt::Made(answer)) => return Ok(ChangedAnswer { answer, bound }),
                 Ok(ChangeAttempt::IsLarger(needed)) => bytes = needed,
@@ -122,7 +122,7 @@ impl FormChange {
 
     /// Whether the change is quick enough for the thread that serves the call.
     fn is_quick(&self) -> bool {
-        self.answer.coding().is_none() && self.answer.bytes.len() <= QUICK
+        self.answer.content_encoding().is_none() && self.answer.bytes.len() <= QUICK
     }
 
     /// Returns the most bytes of the body that is changed, if it decodes to at most `bound`.
@@ -131,31 +131,31 @@ impl FormChange {
         let is_deflate = |coding: &str| {
             ["gzip", "x-gzip", "deflate"].iter().any(|name| coding.eq_ignore_ascii_case(name))
         };
-        match self.answer.coding() {
+        match self.answer.content_encoding() {
             None => length,
             Some(coding) if is_deflate(&coding) => {
-                bound.bytes().min(length.saturating_mul(DEFLATE_RATIO))
+                bound.most_bytes().min(length.saturating_mul(DEFLATE_RATIO))
             }
-            Some(_) => bound.bytes(),
+            Some(_) => bound.most_bytes(),
         }
     }
 
     /// Makes the changed answer within a reservation.
-    fn attempt(
+    fn make_in_room(
         &self,
         observed: &NormalizedRequest,
         max: usize,
         mut reserved: ReservedRoom,
     ) -> Result<ChangeAttempt, DeliveryError> {
-        let Some(made) = self.make(observed, max)? else {
+        let Some(made) = self.make_answer(observed, max)? else {
             return Ok(ChangeAttempt::Made(Arc::clone(&self.answer)));
         };
         let length = made.bytes.len();
-        if !reserved.fits(length) {
+        if !reserved.has_room_for(length) {
             return Ok(ChangeAttempt::IsLarger(length));
         }
         reserved.shrink_to(length);
-        Ok(ChangeAttempt::Made(Arc::new(made.within(reserved))))
+        Ok(ChangeAttempt::Made(Arc::new(made.with_room(reserved))))
     }
 
     /// Makes the answer in the form that `observed` asks for, of a body that decodes to at most
@@ -164,7 +164,7 @@ impl FormChange {
     /// # Errors
     /// [`DeliveryError::TooLarge`] for a body that decodes to more, and
     /// [`DeliveryError::OtherForm`] for an answer that has no such form.
-    fn make(
+    fn make_answer(
         &self,
         observed: &NormalizedRequest,
         max: usize,
@@ -192,7 +192,7 @@ impl FormChange {
         observed: &NormalizedRequest,
         max: usize,
     ) -> Result<ReadyResponse, DeliveryError> {
-        let mut draft = self.answer.delivery();
+        let mut draft = self.answer.to_draft();
         let accepted = match kind {
             ChangeKind::Encoding { accepted } => accepted.as_deref(),
             ChangeKind::Mode | ChangeKind::Framing => None,
@@ -201,10 +201,10 @@ impl FormChange {
         decoded.map_err(|_: DecodeError| DeliveryError::TooLarge)?;
         match kind {
             ChangeKind::Mode => draft.change_mode(observed)?,
-            ChangeKind::Framing => draft.reframe(observed)?,
+            ChangeKind::Framing => draft.change_framing(observed)?,
             ChangeKind::Encoding { .. } => {}
         }
-        draft.frame();
-        Ok(ReadyResponse::of(draft, None))
+        draft.correct_framing();
+        Ok(ReadyResponse::from_draft(draft, None))
     }
 }

@@ -46,27 +46,32 @@ impl FormMaker {
     ///
     /// # Errors
     /// As for [`FormChange::run`].
-    pub(super) async fn change(
+    pub(super) async fn change_form(
         &self,
         hit: &mut TakeMatch<'_>,
         change: FormChange,
         observed: &NormalizedRequest,
     ) -> Result<Arc<ReadyResponse>, DeliveryError> {
         let bound = hit.take.decoded_bound().unwrap_or_default();
-        let slot = self.slot(hit.index, &change, bound);
-        let Some(slot) = slot else { return self.make(hit, change, observed).await };
+        let slot = self.slot_of_form(hit.index, &change, bound);
+        let Some(slot) = slot else { return self.make_answer(hit, change, observed).await };
         let mut form = EndTurn::step_aside(hit.turn.as_deref_mut(), slot.lock()).await;
         if let Some(answer) = form.upgrade() {
             return Ok(answer);
         }
-        let answer = self.make(hit, change, observed).await?;
+        let answer = self.make_answer(hit, change, observed).await?;
         *form = Arc::downgrade(&answer);
         Ok(answer)
     }
 
     /// Returns the slot of the form that a change of this take makes. `None` if it is small, or made
     /// for one call alone.
-    fn slot(&self, take: usize, change: &FormChange, bound: DecodedBound) -> Option<Arc<FormSlot>> {
+    fn slot_of_form(
+        &self,
+        take: usize,
+        change: &FormChange,
+        bound: DecodedBound,
+    ) -> Option<Arc<FormSlot>> {
         if change.ids.is_some() || change.most_bytes(bound) <= SMALL {
             return None;
         }
@@ -81,7 +86,7 @@ impl FormMaker {
         Some(Arc::clone(slots.entry(key).or_default()))
     }
 
-    async fn make(
+    async fn make_answer(
         &self,
         hit: &mut TakeMatch<'_>,
         change: FormChange,

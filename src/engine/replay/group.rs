@@ -53,7 +53,7 @@ impl TakeGroup {
     }
 
     /// Returns the position of a take in the group. Takes are added in the order of their numbers.
-    pub(super) fn position(&self, take: u32) -> Option<u32> {
+    pub(super) fn position_of(&self, take: u32) -> Option<u32> {
         self.takes().binary_search(&take).ok().map(|position| position as u32)
     }
 
@@ -72,7 +72,7 @@ impl TakeGroup {
     }
 
     /// Returns the positions of the takes that were recorded in a session.
-    pub(super) fn own(
+    pub(super) fn session_positions(
         &self,
         session: NameId,
         session_of: impl Fn(u32) -> Option<NameId>,
@@ -186,14 +186,20 @@ mod tests {
         let id = |number| NameId::new(number).unwrap();
         let session_of = |take: u32| (take % 2 == 1).then(|| id(take));
         let mut group = TakeGroup::new(3);
-        assert_eq!((group.takes(), group.own(id(3), session_of)), (&[3][..], &[0][..]));
-        assert_eq!(group.own(id(4), session_of), &[0; 0]);
+        assert_eq!(
+            (group.takes(), group.session_positions(id(3), session_of)),
+            (&[3][..], &[0][..])
+        );
+        assert_eq!(group.session_positions(id(4), session_of), &[0; 0]);
         group.push(4, session_of);
         group.push(5, session_of);
         assert_eq!(group.takes(), [3, 4, 5]);
-        assert_eq!((group.position(5), group.position(6)), (Some(2), None));
+        assert_eq!((group.position_of(5), group.position_of(6)), (Some(2), None));
         assert_eq!(
-            (group.own(id(3), session_of), group.own(id(5), session_of)),
+            (
+                group.session_positions(id(3), session_of),
+                group.session_positions(id(5), session_of)
+            ),
             (&[0][..], &[2][..])
         );
     }

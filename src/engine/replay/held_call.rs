@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
 
 use super::asked_form::AskedForm;
-use super::client_hold::longest;
+use super::client_hold::longest_hold;
 use super::engine::{ReplayAnswer, ReplayEngine};
 use super::explain::UnexplainedMiss;
 use super::matcher::TakeMatch;
@@ -28,7 +28,7 @@ impl ReplayEngine {
     ///
     /// # Errors
     /// An [`UnexplainedMiss`] if this client waits longer than the recorded one.
-    pub(super) async fn hold(
+    pub(super) async fn hold_call(
         &self,
         hit: &TakeMatch<'_>,
         observed: &NormalizedRequest,
@@ -38,13 +38,13 @@ impl ReplayEngine {
         let Some(left) = hit.take.client_left().filter(|_| !is_endless(observed)) else {
             return Err(UnexplainedMiss::without_answer(hit));
         };
-        let until = arrived + longest(left, 0.0);
+        let until = arrived + longest_hold(left, 0.0);
         loop {
             if let Some(found) = self.matcher().find_delivered(hit, observed) {
                 let mut found = self.with_turn(found, observed);
-                let answer = self.deliver(&mut found, observed, asked, arrived).await;
+                let answer = self.deliver_take(&mut found, observed, asked, arrived).await;
                 if answer.is_err() {
-                    self.release(found.index(), observed.session.as_deref());
+                    self.release_take(found.index(), observed.session.as_deref());
                 }
                 return answer;
             }
@@ -64,7 +64,7 @@ impl ReplayEngine {
         observed: &NormalizedRequest,
     ) -> ReplayAnswer {
         if let Some(left) = hit.take.client_left() {
-            let error = self.describe(&miss_after_part(hit, left), observed);
+            let error = self.describe_miss(&miss_after_part(hit, left), observed);
             answer.response.body_mut().hold_at_end(left, is_endless(observed), error);
         }
         answer
@@ -84,7 +84,7 @@ fn miss_after_nothing(hit: &TakeMatch<'_>, left: ClientLeft) -> UnexplainedMiss 
          {:.1} s, and this one waited longer",
         left.at_ms / 1000.0
     );
-    miss(hit, MissReason::Exhausted, why)
+    refused_miss(hit, MissReason::Exhausted, why)
 }
 
 /// Returns the miss of a call that waited for more of an answer than its recorded client got.
@@ -93,9 +93,9 @@ fn miss_after_part(hit: &TakeMatch<'_>, left: ClientLeft) -> UnexplainedMiss {
     let why = format!(
         "the recorded client left after {bytes} bytes of the answer, and this one waited for more"
     );
-    miss(hit, MissReason::Incomplete, why)
+    refused_miss(hit, MissReason::Incomplete, why)
 }
 
-fn miss(hit: &TakeMatch<'_>, reason: MissReason, why: String) -> UnexplainedMiss {
+fn refused_miss(hit: &TakeMatch<'_>, reason: MissReason, why: String) -> UnexplainedMiss {
     UnexplainedMiss { reason, refused: Some((hit.index(), why)), rule: RuleLookup::Pending }
 }

@@ -39,13 +39,13 @@ impl Matcher {
     /// Returns how long the answers that it served took when they were recorded, in milliseconds.
     pub fn recorded_ms(&self) -> f64 {
         let took = |(index, take): (usize, &ReplayTake)| {
-            take.latency_ms().unwrap_or(0.0) * self.served(index) as f64
+            take.latency_ms().unwrap_or(0.0) * self.answered_calls(index) as f64
         };
         self.takes.iter().enumerate().map(took).sum()
     }
 
     /// Returns the terms of each recording, in the order they were given.
-    pub fn terms(&self) -> impl Iterator<Item = SourceTerms<'_>> {
+    pub fn source_terms(&self) -> impl Iterator<Item = SourceTerms<'_>> {
         let sources = self.sources.iter().zip(&self.repeat).enumerate();
         sources.map(|(index, (source, repeat))| {
             let meta = source.recording.meta();
@@ -70,12 +70,12 @@ impl Matcher {
 
     /// Returns the takes whose entries declare a fault, each with its entry's key, its recording
     /// and what is declared.
-    pub fn faulty(&self) -> impl Iterator<Item = FaultyTake<'_>> {
+    pub fn faulty_takes(&self) -> impl Iterator<Item = FaultyTake<'_>> {
         self.takes.iter().filter_map(|take| {
             let of_take = take.declared_fault()?;
-            let (declared, fault) = (of_take.words(), of_take.rule().map(|rule| &rule.fault));
+            let (declared, fault) = (of_take.type_names(), of_take.rule().map(|rule| &rule.fault));
             let entry = self.name_of(take).take_key(take.number());
-            Some(FaultyTake { label: &self.labels[take.source()], entry, declared, fault })
+            Some(FaultyTake { label: &self.labels[take.source_index()], entry, declared, fault })
         })
     }
 
@@ -88,7 +88,7 @@ impl Matcher {
         let is_own = match decided.source {
             FaultSource::Entry => true,
             FaultSource::Chaos => {
-                declared_fault.rates().is_some_and(|rates| rates.has_rate(&decided.rule))
+                declared_fault.chaos_rates().is_some_and(|rates| rates.has_rate(&decided.rule))
             }
             _ => false,
         };
@@ -101,11 +101,11 @@ impl Matcher {
     /// entries show.
     pub fn unchecked_calls(&self) -> u64 {
         let takes = self.takes.iter().enumerate().filter(|(_, take)| take.is_unchecked());
-        takes.map(|(index, _)| self.served(index)).sum()
+        takes.map(|(index, _)| self.answered_calls(index)).sum()
     }
 
     /// Returns the takes that may answer another request than their entries show.
-    pub fn unchecked(&self) -> impl Iterator<Item = &ReplayTake> {
+    pub fn unchecked_takes(&self) -> impl Iterator<Item = &ReplayTake> {
         self.takes.iter().filter(|take| take.is_unchecked())
     }
 }

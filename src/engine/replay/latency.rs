@@ -98,31 +98,33 @@ impl Latency {
         drawn: &LatencyDraw<'_>,
     ) -> Option<DeliverySchedule> {
         let all_at = |ms: f64| {
-            let at = millis(ms);
+            let at = clamped_wait(ms);
             Some(DeliverySchedule { chunks: vec![at; times.len()], end: at })
         };
         match self {
             Self::None => None,
             Self::Constant { ms } => all_at(*ms),
-            Self::Normal { ms, seed } => all_at(drawn.wait(*ms, *seed)),
-            Self::Sequence { ms, numbers } => all_at(numbers.draw(*ms, deviation(*ms)).max(0.0)),
+            Self::Normal { ms, seed } => all_at(drawn.random_wait(*ms, *seed)),
+            Self::Sequence { ms, numbers } => {
+                all_at(numbers.draw(*ms, standard_deviation(*ms)).max(0.0))
+            }
             &Self::Replay { speed, fallback_ms } => {
-                let total = latency_ms.map_or(fallback_ms, plausible);
-                Some(paced(times.map(plausible), total, speed))
+                let total = latency_ms.map_or(fallback_ms, plausible_time);
+                Some(paced_schedule(times.map(plausible_time), total, speed))
             }
         }
     }
 
     /// Returns the schedule of an answer of `count` chunks that have no times. If chunks are sent
     /// at recorded times, these are spread evenly over `latency_ms`.
-    pub fn spread(
+    pub fn spread_evenly(
         &self,
         count: usize,
         latency_ms: Option<f64>,
         drawn: &LatencyDraw<'_>,
     ) -> Option<DeliverySchedule> {
         let total = match *self {
-            Self::Replay { fallback_ms, .. } => latency_ms.map_or(fallback_ms, plausible),
+            Self::Replay { fallback_ms, .. } => latency_ms.map_or(fallback_ms, plausible_time),
             _ => 0.0,
         };
         let at = |chunk: usize| total * (chunk + 1) as f64 / count as f64;
@@ -131,13 +133,13 @@ impl Latency {
 
     /// Returns the schedule of a scripted answer. Its chunks are due at `times` under any model:
     /// `constant`, `normal` and `sequence` delay all of it, `replay` divides the times by the speed.
-    pub fn scripted(
+    pub fn scripted_schedule(
         &self,
         times: impl ExactSizeIterator<Item = f64> + Clone,
         call: usize,
     ) -> Option<DeliverySchedule> {
         if let Self::Replay { speed, .. } = *self {
-            return Some(paced(times, 0.0, speed));
+            return Some(paced_schedule(times, 0.0, speed));
         }
         let drawn = LatencyDraw { key: &SCRIPT, take: call, nth: 1 };
         let before = self.schedule([0.0].into_iter(), None, &drawn);
@@ -145,7 +147,7 @@ impl Latency {
             return None;
         }
         let before = before.map_or(Duration::ZERO, |schedule| schedule.end);
-        let mut schedule = paced(times, 0.0, 1.0);
+        let mut schedule = paced_schedule(times, 0.0, 1.0);
         schedule.chunks.iter_mut().for_each(|due| *due += before);
         schedule.end += before;
         Some(schedule)
@@ -154,35 +156,35 @@ impl Latency {
 
 /// Returns chunks at these times and an end, in milliseconds, all divided by `speed`. No chunk is
 /// due before the one in front of it.
-fn paced(times: impl Iterator<Item = f64>, end_ms: f64, speed: f64) -> DeliverySchedule {
+fn paced_schedule(times: impl Iterator<Item = f64>, end_ms: f64, speed: f64) -> DeliverySchedule {
     let mut last = Duration::ZERO;
     let due = |at_ms: f64| {
-        last = last.max(millis(at_ms / speed));
+        last = last.max(clamped_wait(at_ms / speed));
         last
     };
     let chunks = times.map(due).collect();
-    DeliverySchedule { chunks, end: last.max(millis(end_ms / speed)) }
+    DeliverySchedule { chunks, end: last.max(clamped_wait(end_ms / speed)) }
 }
 
 /// Returns a recorded time, or 0 if it cannot be one. Such a chunk is sent with the one before.
-fn plausible(ms: f64) -> f64 {
+fn plausible_time(ms: f64) -> f64 {
     if is_plausible_time(ms) { ms } else { 0.0 }
 }
 
 /// The standard deviation of random waits around `ms`.
-fn deviation(ms: f64) -> f64 {
+fn standard_deviation(ms: f64) -> f64 {
     (0.1 * ms).max(1.0)
 }
 
 /// Returns a wait in milliseconds. Nonsense (negative, not a number, over a day) is cut.
-fn millis(ms: f64) -> Duration {
+fn clamped_wait(ms: f64) -> Duration {
     let day = 86_400_000.0;
     Duration::from_secs_f64(if ms.is_finite() { ms.clamp(0.0, day) / 1000.0 } else { 0.0 })
 }
 
 impl LatencyDraw<'_> {
     /// Returns the wait of [`Latency::Normal`].
-    fn wait(&self, ms: f64, seed: u64) -> f64 {
+    fn random_wait(&self, ms: f64, seed: u64) -> f64 {
         let mut hash = Sha256::new();
         hash.update(b"loomrec latency\0");
         hash.update(seed.to_le_bytes());
@@ -190,7 +192,7 @@ impl LatencyDraw<'_> {
         hash.update(self.nth.to_le_bytes());
         hash.update(self.key.to_string().as_bytes());
         let mut random = ChaCha8Rng::from_seed(hash.finalize().into());
-        let normal = Normal::new(ms, deviation(ms));
+        let normal = Normal::new(ms, standard_deviation(ms));
         normal.map_or(ms, |normal| normal.sample(&mut random)).max(0.0)
     }
 }
@@ -224,7 +226,8 @@ mod tests {
 
     #[test]
     fn normal_has_the_mean_and_spread_of_its_formula() {
-        let draws = (1..=4000).map(|nth| LatencyDraw { key: &"k", take: 1, nth }.wait(200.0, 1));
+        let draws =
+            (1..=4000).map(|nth| LatencyDraw { key: &"k", take: 1, nth }.random_wait(200.0, 1));
         let draws: Vec<f64> = draws.collect();
         let mean = draws.iter().sum::<f64>() / 4000.0;
         let spread = (draws.iter().map(|ms| (ms - mean).powi(2)).sum::<f64>() / 4000.0).sqrt();
@@ -250,33 +253,33 @@ mod tests {
     #[test]
     fn chunks_without_times_are_spread_evenly_over_the_latency() {
         let model = Latency::Replay { speed: 2.0, fallback_ms: 80.0 };
-        let spread = |latency| millis_of(&model.spread(4, latency, &K).unwrap());
+        let spread = |latency| millis_of(&model.spread_evenly(4, latency, &K).unwrap());
         assert_eq!(spread(Some(400.0)), (vec![50, 100, 150, 200], 200));
         assert_eq!(spread(None), (vec![10, 20, 30, 40], 40));
-        assert_eq!(millis_of(&model.spread(0, Some(100.0), &K).unwrap()), (vec![], 50));
+        assert_eq!(millis_of(&model.spread_evenly(0, Some(100.0), &K).unwrap()), (vec![], 50));
     }
 
     #[test]
     fn other_models_have_chunks_without_times_wait_as_any_others() {
-        assert_eq!(Latency::None.spread(3, Some(100.0), &K), None);
+        assert_eq!(Latency::None.spread_evenly(3, Some(100.0), &K), None);
         let constant = Latency::Constant { ms: 70.0 };
-        let schedule = constant.spread(2, Some(100.0), &K).unwrap();
+        let schedule = constant.spread_evenly(2, Some(100.0), &K).unwrap();
         assert_eq!(millis_of(&schedule), (vec![70, 70], 70));
         let normal = Latency::Normal { ms: 70.0, seed: 3 };
         let times = [1.0, 2.0].into_iter();
-        assert_eq!(normal.spread(2, None, &K), normal.schedule(times, None, &K));
+        assert_eq!(normal.spread_evenly(2, None, &K), normal.schedule(times, None, &K));
     }
 
     #[test]
     fn scripted_times_hold_under_any_model() {
         let times = || [0.0, 100.0, 250.0].into_iter();
-        let of = |model: Latency| millis_of(&model.scripted(times(), 1).unwrap());
+        let of = |model: Latency| millis_of(&model.scripted_schedule(times(), 1).unwrap());
         assert_eq!(of(Latency::None), (vec![0, 100, 250], 250));
         assert_eq!(of(Latency::Constant { ms: 40.0 }), (vec![40, 140, 290], 290));
         assert_eq!(of(Latency::Replay { speed: 2.0, fallback_ms: 9e9 }), (vec![0, 50, 125], 125));
-        let normal = Latency::Normal { ms: 40.0, seed: 1 }.scripted(times(), 1).unwrap();
+        let normal = Latency::Normal { ms: 40.0, seed: 1 }.scripted_schedule(times(), 1).unwrap();
         assert_eq!(normal.chunks[1] - normal.chunks[0], Duration::from_millis(100));
-        assert_eq!(Latency::None.scripted([0.0; 3].into_iter(), 1), None);
+        assert_eq!(Latency::None.scripted_schedule([0.0; 3].into_iter(), 1), None);
     }
 
     #[test]
@@ -285,7 +288,7 @@ mod tests {
         let times = [10.0, 1e300, f64::INFINITY, f64::NAN, -1e300, 3_600_001.0, 5.0, 20.0];
         let schedule = model.schedule(times.into_iter(), Some(1e300), &K).unwrap();
         assert_eq!(millis_of(&schedule), (vec![20, 20, 20, 20, 20, 20, 20, 40], 40));
-        let spread = model.spread(2, Some(1e300), &K).unwrap();
+        let spread = model.spread_evenly(2, Some(1e300), &K).unwrap();
         assert_eq!(millis_of(&spread), (vec![0, 0], 0));
         for speed in [f64::MIN_POSITIVE, f64::MAX] {
             let model = Latency::Replay { speed, fallback_ms: 0.0 };

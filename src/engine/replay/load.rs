@@ -6,7 +6,7 @@ use std::sync::{Arc, mpsc};
 use super::bound_requests::BoundRequests;
 use super::exact_requests::ExactRequests;
 use super::group::TakeGroup;
-use super::loaded_entry::{LoadedEntry, loaded};
+use super::loaded_entry::{LoadedEntry, loaded_entries};
 use super::loaded_takes::{LoadedTakes, ReplaySource};
 use super::matcher::Matcher;
 use super::mode::RecordedMode;
@@ -109,16 +109,16 @@ impl LoadedTakes {
         matcher.bound = BoundRequests::new(here)
             .with_states(terms.repository)
             .without_presets(terms.ignores_presets);
-        matcher.reserve(sources.iter().map(|source| source.recording.most_takes()).sum());
+        matcher.reserve_takes(sources.iter().map(|source| source.recording.most_takes()).sum());
         for (index, source) in sources.iter().enumerate() {
             let meta = source.recording.meta();
-            matcher.recorded_keys.begin(meta);
+            matcher.recorded_keys.begin_recording(meta);
             let default = if meta.is_loomrec() { Repeat::Error } else { Repeat::Last };
             matcher.repeat.push(terms.repeat.unwrap_or(default));
             matcher.labels.push(source.label.clone());
             let effective = terms
                 .rules
-                .map_or_else(|| meta.rules().clone(), |rules| meta.rules().united(rules));
+                .map_or_else(|| meta.rules().clone(), |rules| meta.rules().united_with(rules));
             let makes_same_keys = meta.rules().makes_keys_of(&effective);
             let stored = (!makes_same_keys).then(|| matcher.rule_index(meta.rules()));
             let effective = matcher.rule_index(&effective);
@@ -128,14 +128,14 @@ impl LoadedTakes {
                 matcher.explaining_rules = effective;
             }
             let rules = RuleIndexes { stored, effective, refuse_unchecked: terms.refuse_unchecked };
-            matcher.read(index, rules, &source.recording)?;
+            matcher.read_recording(index, rules, &source.recording)?;
         }
         if let (true, Some(rules)) = (sources.is_empty(), terms.rules) {
             // The calls of a script are counted under these.
             matcher.explaining_rules = matcher.rule_index(rules);
         }
         matcher.ends = Arc::new(RecordedEnds::new(std::mem::take(&mut matcher.spans)));
-        matcher.bound.compare();
+        matcher.bound.bind_added_entries();
         matcher.sources = sources;
         matcher.takes.shrink_to_fit();
         matcher.groups.shrink_to_fit();
@@ -145,17 +145,17 @@ impl LoadedTakes {
 
     /// Adds every entry of a recording. The entries of a large one are read ahead on a separate
     /// thread.
-    fn read(
+    fn read_recording(
         &mut self,
         source: usize,
         rules: RuleIndexes,
         recording: &Recording,
     ) -> Result<(), LoadError> {
         let small = if recording.most_takes() > LARGE { SMALL } else { 0 };
-        let mut entries = loaded(recording, small);
+        let mut entries = loaded_entries(recording, small);
         let mut count = 0;
         for entry in entries.by_ref().take(ALONE) {
-            self.add((source, recording), rules, entry?)?;
+            self.add_entry((source, recording), rules, entry?)?;
             count += 1;
         }
         if count < ALONE {
@@ -174,7 +174,7 @@ impl LoadedTakes {
             let named = std::thread::Builder::new().name("loomrec-read".to_owned());
             if named.spawn_scoped(scope, ahead).is_err() {
                 // The system has no thread to spare, so read here.
-                let rest = loaded(recording, small).skip(ALONE);
+                let rest = loaded_entries(recording, small).skip(ALONE);
                 return self.add_all((source, recording), rules, rest);
             }
             self.add_all((source, recording), rules, receiver.into_iter().flatten())
@@ -188,13 +188,13 @@ impl LoadedTakes {
         entries: impl Iterator<Item = Result<LoadedEntry, StoreError>>,
     ) -> Result<(), LoadError> {
         for entry in entries {
-            self.add((source, recording), rules, entry?)?;
+            self.add_entry((source, recording), rules, entry?)?;
         }
         Ok(())
     }
 
     /// Adds one entry of a recording.
-    fn add(
+    fn add_entry(
         &mut self,
         (source, recording): (usize, &Recording),
         rules: RuleIndexes,
@@ -202,34 +202,34 @@ impl LoadedTakes {
     ) -> Result<(), LoadError> {
         let LoadedEntry { stored, name: at, text, is_misstated } = loaded;
         let StoredEntry { name, take: number, entry, place } = stored;
-        self.recorded_keys.note(&entry);
+        self.recorded_keys.note_entry(&entry);
         let effective = self.rules_for(source, &entry, rules.effective);
         let rules = RuleIndexes { effective, ..rules };
-        let (call, made) = self.recognise(&entry, rules).unzip();
+        let (call, made) = self.recognise_entry(&entry, rules).unzip();
         let made = made.flatten();
-        self.servers.note(&entry, call.as_ref());
+        self.servers.note_call(&entry, call.as_ref());
         let unchecked = self.why_unchecked(&name, &entry, call.as_ref(), made.as_ref(), rules);
         let unchecked = unchecked.or(is_misstated.then_some(UncheckedReason::OtherAnswer));
         if let Some(why) = unchecked.filter(|_| rules.refuse_unchecked) {
             let (file, entry) = (recording.file_of(&place), name.take_key(number));
             return Err(LoadError::Unchecked { file, entry, why: why.as_str() });
         }
-        let key = self.key(&name, &entry, call.as_ref(), made, rules);
-        let under = self.under(&name, &entry);
+        let key = self.entry_key(&name, &entry, call.as_ref(), made, rules);
+        let under = self.take_labels(&name, &entry);
         self.note_hash(&entry, key.as_ref());
-        self.adapter.note(&name, &entry);
+        self.adapter.note_entry(&name, &entry);
         if key.is_none() && under.step.is_none() {
             return Ok(());
         }
-        let bindable = self.bound.read(&entry, call.as_ref(), &self.rules[rules.effective]);
-        let form = RecordedMode::of(&entry, call.as_ref());
+        let bindable = self.bound.read_entry(&entry, call.as_ref(), &self.rules[rules.effective]);
+        let form = RecordedMode::from_entry(&entry, call.as_ref());
         let sketch = entry.request.as_ref().zip(call.as_ref());
-        let sketch = sketch.map(|(request, call)| RequestSketch::of(request, call));
+        let sketch = sketch.map(|(request, call)| RequestSketch::from_request(request, call));
         let text = text.and_then(|text| self.texts.push(&text));
         let origin = TakeOrigin { source, name: at, place, text };
         let span = if self.keeps_end_order { RecordedSpan::from_entry(&entry) } else { None };
         self.edited += usize::from(entry.edited_at.is_some());
-        self.openings.note(self.takes.len(), &entry, &self.rules[rules.effective]);
+        self.openings.note_opening(self.takes.len(), &entry, &self.rules[rules.effective]);
         let take = ReplayTake::new((&name, number), origin, under, form, sketch, entry);
         let mut take = take.map_err(|why| LoadError::Fault {
             file: recording.file_of(&place),
@@ -251,7 +251,7 @@ impl LoadedTakes {
         self.put_in_group(key, under.step);
         if let (Some(bindable), Some(group)) = (bindable, self.homes.last()) {
             let rules = &self.rules[rules.effective];
-            self.bound.add(bindable, rules, *group, self.takes.len() as u32 - 1);
+            self.bound.add_entry(bindable, rules, *group, self.takes.len() as u32 - 1);
         }
         Ok(())
     }
@@ -280,7 +280,7 @@ impl LoadedTakes {
     }
 
     /// Makes room for this many takes. Memory that is not touched is not used.
-    fn reserve(&mut self, takes: usize) {
+    fn reserve_takes(&mut self, takes: usize) {
         self.takes.reserve_exact(takes);
         self.homes.reserve_exact(takes);
         self.groups.reserve_exact(takes);
@@ -291,18 +291,18 @@ impl LoadedTakes {
 
     /// Returns what an entry's request asks for. Also returns its key, if that was made for the
     /// index of exact requests.
-    fn recognise(
+    fn recognise_entry(
         &mut self,
         entry: &Entry,
         rules: RuleIndexes,
     ) -> Option<(RecognisedCall, Option<RequestKey>)> {
         let request = entry.request.as_ref()?;
         // Keys under several sets of rules are made when they are needed.
-        if self.rules.len() > 1 || !ExactRequests::holds(request) || self.recalled.is_full() {
-            return Some((request.recognise(), None));
+        if self.rules.len() > 1 || !ExactRequests::can_hold(request) || self.recalled.is_full() {
+            return Some((request.recognise_call(), None));
         }
         let (call, key) = request.recognise_with_key(&self.rules[rules.effective]);
-        self.recalled.keep(request, &call, key.clone());
+        self.recalled.insert_request(request, &call, key.clone());
         Some((call, Some(key)))
     }
 
@@ -319,14 +319,14 @@ impl LoadedTakes {
         let stored = &self.rules[rules.stored];
         let real = entry.request.as_ref().zip(call).map(|(request, call)| {
             let made = made.filter(|_| rules.stored == rules.effective);
-            made.cloned().unwrap_or_else(|| request.key(call, stored))
+            made.cloned().unwrap_or_else(|| request.compute_key(call, stored))
         });
-        entry.unchecked(name, real.as_ref(), stored)
+        entry.unchecked_reason(name, real.as_ref(), stored)
     }
 
     /// Returns the key of an entry's request, and the rules it is made under. `made` is the key
     /// under the effective rules, if it was made already.
-    fn key(
+    fn entry_key(
         &self,
         name: &EntryName,
         entry: &Entry,
@@ -343,12 +343,12 @@ impl LoadedTakes {
             // Without its request, a hash is used as it is. Rules that differ only in headers do
             // not affect it.
             let [stored, effective] = [rules.stored, rules.effective].map(|at| &self.rules[at]);
-            let same = stored.ignore() == effective.ignore();
+            let same = stored.ignored_places() == effective.ignored_places();
             let index = if same { rules.effective } else { rules.stored };
             return recorded.map(|key| (index, key));
         };
         let index = rules.effective;
-        let key = made.unwrap_or_else(|| request.key(call, &self.rules[index]));
+        let key = made.unwrap_or_else(|| request.compute_key(call, &self.rules[index]));
         // A recorded hash that differs from the request's key is used, unless it is a key that
         // older versions made from fewer headers. Then the key of the request is used.
         let believed = recorded.filter(|recorded| {
@@ -372,14 +372,15 @@ impl LoadedTakes {
     }
 
     /// Returns the names that an entry was recorded under.
-    fn under(&mut self, name: &EntryName, entry: &Entry) -> TakeLabels {
+    fn take_labels(&mut self, name: &EntryName, entry: &Entry) -> TakeLabels {
         if let Some(upstream) = &entry.upstream
             && !self.upstreams.contains(upstream)
         {
             self.upstreams.insert(upstream.clone());
         }
-        self.origins.add(entry);
-        let path = entry.request.as_ref().map(|request| loomrec_provider::mount(&request.path));
+        self.origins.note_entry(entry);
+        let path =
+            entry.request.as_ref().map(|request| loomrec_provider::chat_mount(&request.path));
         TakeLabels {
             step: name.step_id().map(|step| self.names.insert(step)),
             session: entry.session.as_deref().map(|session| self.names.insert(session)),

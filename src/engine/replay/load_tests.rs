@@ -52,13 +52,13 @@ fn observed(words: &str) -> NormalizedRequest {
 fn every_entry_of_a_large_recording_is_there_in_its_order() {
     let matcher = matcher(&file(None)).unwrap();
     let names: Vec<String> =
-        matcher.unused().map(|take| matcher.name_of(take).to_string()).collect();
+        matcher.unused_takes().map(|take| matcher.name_of(take).to_string()).collect();
     assert_eq!(names, (0..MANY).map(|at| format!("call {at}")).collect::<Vec<_>>());
     for at in [0, ALONE - 1, ALONE, ALONE + 1, MANY - 1] {
         let call = observed(&words(at));
-        let found = matcher.find(&call).unwrap().take;
+        let found = matcher.find_take(&call).unwrap().take;
         assert_eq!(matcher.name_of(found).to_string(), format!("call {at}"));
-        assert_eq!(matcher.find(&call).unwrap_err(), MissReason::Exhausted);
+        assert_eq!(matcher.find_take(&call).unwrap_err(), MissReason::Exhausted);
     }
 }
 
@@ -76,13 +76,13 @@ fn the_nearest_of_many_calls_is_found_wherever_it_stands() {
     let matcher = matcher(&file(None)).unwrap();
     for (at, used) in [(1, false), (200, false), (250, true), (MANY - 1, true)] {
         if used {
-            matcher.find(&observed(&words(at))).unwrap();
+            matcher.find_take(&observed(&words(at))).unwrap();
         }
         let call = observed(&words(at).replacen("w", "changed", 1));
-        let reason = matcher.find(&call).unwrap_err();
+        let reason = matcher.find_take(&call).unwrap_err();
         assert_eq!(reason, MissReason::Unknown);
         let miss = UnexplainedMiss { reason, refused: None, rule: Default::default() };
-        let error = RecordingMismatchError::explain(&matcher, &miss, &call);
+        let error = RecordingMismatchError::explain_miss(&matcher, &miss, &call);
         let nearest = error.nearest.unwrap();
         assert_eq!(nearest.name, format!("call {at}"));
         assert_eq!(nearest.differences.len(), 1);

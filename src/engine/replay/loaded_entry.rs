@@ -15,7 +15,7 @@ pub(super) struct LoadedEntry {
 }
 
 /// Returns the entries of a recording, with the texts of those of at most `small` bytes.
-pub(super) fn loaded(
+pub(super) fn loaded_entries(
     recording: &Recording,
     small: u64,
 ) -> impl Iterator<Item = Result<LoadedEntry, StoreError>> + Send {
@@ -25,8 +25,8 @@ pub(super) fn loaded(
             Ok(stored) => stored,
             Err(error) => return Some(Err(error)),
         };
-        let is_small = stored.place.bytes() <= small;
-        let text = if is_small { entries.text(&stored.place).map(Into::into) } else { None };
+        let is_small = stored.place.byte_length() <= small;
+        let text = if is_small { entries.entry_text(&stored.place).map(Into::into) } else { None };
         let is_misstated = stored.entry.misstated_field().is_some();
         Some(Ok(LoadedEntry { stored, name: entries.name_number(), text, is_misstated }))
     };

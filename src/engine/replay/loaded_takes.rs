@@ -104,12 +104,12 @@ impl LoadedTakes {
     }
 
     /// Returns the addresses of upstreams that entries name.
-    pub fn origins(&self) -> &RecordedAddresses {
+    pub fn recorded_addresses(&self) -> &RecordedAddresses {
         &self.origins
     }
 
     /// Returns the servers of tools that were called.
-    pub fn servers(&self) -> &RecordedServers {
+    pub fn recorded_servers(&self) -> &RecordedServers {
         &self.servers
     }
 }

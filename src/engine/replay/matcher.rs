@@ -98,13 +98,13 @@ impl Matcher {
     }
 
     /// Returns the rules that keys are made under.
-    pub fn rules(&self) -> &[IdentityRules] {
+    pub fn identity_rules(&self) -> &[IdentityRules] {
         &self.rules
     }
 
     /// Returns what `request` asks for, and its key, without parsing it. `None` if no recorded
     /// request is exactly the same, or if keys under several rules are needed.
-    pub fn recall(
+    pub fn recall_exact(
         &self,
         request: &RecordedRequest,
     ) -> Option<(RecognisedCall, (IdentityRules, RequestKey))> {
@@ -118,9 +118,10 @@ impl Matcher {
     /// no such request.
     pub fn recorded_key(&self, observed: &NormalizedRequest) -> Option<RequestKey> {
         let mut rules = self.rules.iter().enumerate();
-        let exact =
-            rules.find_map(|(index, rules)| self.groups_by_key.find(index, &observed.key(rules)));
-        let group = exact.or_else(|| self.bound.find(&observed.bound)?.0.first().copied())?;
+        let exact = rules
+            .find_map(|(index, rules)| self.groups_by_key.find(index, &observed.key_under(rules)));
+        let group =
+            exact.or_else(|| self.bound.find_groups(&observed.bound)?.0.first().copied())?;
         self.groups_by_key.key_of(group)
     }
 
@@ -133,9 +134,9 @@ impl Matcher {
     ///
     /// # Errors
     /// The reason why there is no take for it.
-    pub fn find(&self, observed: &NormalizedRequest) -> Result<TakeMatch<'_>, MissReason> {
+    pub fn find_take(&self, observed: &NormalizedRequest) -> Result<TakeMatch<'_>, MissReason> {
         let group = |(index, rules): (usize, &IdentityRules)| {
-            let key = observed.key(rules);
+            let key = observed.key_under(rules);
             self.groups_by_key.find(index, &key)
         };
         let mut groups = self.rules.iter().enumerate().filter_map(group);
@@ -151,7 +152,7 @@ impl Matcher {
         };
         let query = self.call_query(observed);
         if groups.is_empty()
-            && let Some((groups, bound)) = self.bound.find(&observed.bound)
+            && let Some((groups, bound)) = self.bound.find_groups(&observed.bound)
         {
             let found = self.find_in(&groups, &query, MatchedBy::Bound)?;
             return Ok(TakeMatch { bound: Some(Box::new(bound)), ..found });
@@ -213,8 +214,8 @@ impl Matcher {
         let mut reason = None;
         for group in groups {
             for kind in kinds.into_iter().flatten() {
-                match self.choose(*group, query, kind) {
-                    GroupChoice::Take(take) => return Ok(self.hit(take, by)),
+                match self.choose_take(*group, query, kind) {
+                    GroupChoice::Take(take) => return Ok(self.match_take(take, by)),
                     GroupChoice::Incomplete => reason = Some(MissReason::Incomplete),
                     GroupChoice::Exhausted => reason = reason.or(Some(MissReason::Exhausted)),
                     GroupChoice::Empty => {}
@@ -229,7 +230,7 @@ impl Matcher {
         let own = self.usage.as_ref().and_then(|usage| usage.name);
         let mount = match &observed.call.target {
             Some(_) => CallMount::Any,
-            None => id(loomrec_provider::mount(&observed.request.path))
+            None => id(loomrec_provider::chat_mount(&observed.request.path))
                 .map_or(CallMount::Unknown, CallMount::Known),
         };
         CallQuery {
@@ -237,7 +238,7 @@ impl Matcher {
             session: observed.session.as_deref().and_then(id).or(own),
             step: observed.step.as_deref().and_then(id),
             spot: TakeScope { upstream: id(&observed.upstream), mount },
-            wanted: RequestedMode::of(observed),
+            wanted: RequestedMode::from_request(observed),
             undelivered: false,
         }
     }
@@ -251,9 +252,9 @@ impl Matcher {
         query: &CallQuery<'_>,
     ) -> Result<TakeMatch<'_>, MissReason> {
         let mut exhausted = false;
-        for group in groups.iter().copied().chain(self.steps.unchecked(step)) {
-            match self.choose(group, query, PoolKind::Step(step)) {
-                GroupChoice::Take(take) => return Ok(self.hit(take, MatchedBy::StepId)),
+        for group in groups.iter().copied().chain(self.steps.unchecked_group(step)) {
+            match self.choose_take(group, query, PoolKind::Step(step)) {
+                GroupChoice::Take(take) => return Ok(self.match_take(take, MatchedBy::StepId)),
                 GroupChoice::Incomplete => {
                     return Err(MissReason::Incomplete);
                 }
@@ -268,15 +269,15 @@ impl Matcher {
     }
 
     /// Uses up the first take of `group` that is of this kind and may be given to this call.
-    fn choose(&self, group: u32, query: &CallQuery<'_>, kind: PoolKind) -> GroupChoice {
+    fn choose_take(&self, group: u32, query: &CallQuery<'_>, kind: PoolKind) -> GroupChoice {
         let home = &self.groups[group as usize];
         let take = |position: usize| &self.takes[home.takes()[position] as usize];
         let repeat = |take: &ReplayTake| match take.declared_fault() {
             Some(declared) if declared.is_alone() && declared.is_unlimited() => Repeat::Last,
             Some(declared) if declared.is_alone() => Repeat::Error,
-            _ => self.repeat[take.source()],
+            _ => self.repeat[take.source_index()],
         };
-        let members = || self.members(group, query, kind);
+        let members = || self.eligible_takes(group, query, kind);
         let key = PoolKey { kind, spot: query.spot, undelivered: query.undelivered };
         let key = (key, home.takes().len());
         let next = self.with_cursor(group, query.observed.session.as_deref(), |progress| {
@@ -293,35 +294,38 @@ impl Matcher {
 
     /// Returns the takes of `group` that are of this kind and may be given to this call: those of
     /// its session, or, if there are none, those without a session.
-    fn members(&self, group: u32, query: &CallQuery<'_>, kind: PoolKind) -> TakeSet {
+    fn eligible_takes(&self, group: u32, query: &CallQuery<'_>, kind: PoolKind) -> TakeSet {
         let home = &self.groups[group as usize];
         let all = home.takes().len();
         let take = |position: usize| &self.takes[home.takes()[position] as usize];
-        let answers =
-            |position: usize| kind.holds(take(position)) && query.spot.holds(take(position));
+        let answers = |position: usize| {
+            kind.contains_take(take(position)) && query.spot.contains_take(take(position))
+        };
         let is_wanted = |position: usize| {
             !self.has_undelivered || take(position).is_undelivered() == query.undelivered
         };
         if let Some(session) = query.session {
-            let own = home.own(session, |take| self.session_of(take)).iter().copied();
+            let own = home.session_positions(session, |take| self.session_of(take)).iter().copied();
             if own.clone().any(|position| answers(position as usize)) {
-                return TakeSet::of(own, all, |position| answers(position) && is_wanted(position));
+                return TakeSet::from_positions(own, all, |position| {
+                    answers(position) && is_wanted(position)
+                });
             }
         }
         let answers = |at: usize| take(at).under.session.is_none() && answers(at) && is_wanted(at);
         if let (PoolKind::Step(step), true) = (kind, home.takes().len() > 1)
-            && self.steps.count(step) < home.takes().len()
+            && self.steps.take_count(step) < home.takes().len()
         {
             let here = self.steps.takes(step).filter(|turn| self.homes[*turn as usize] == group);
-            let here = here.filter_map(|turn| home.position(turn));
-            return TakeSet::of(here, all, answers);
+            let here = here.filter_map(|turn| home.position_of(turn));
+            return TakeSet::from_positions(here, all, answers);
         }
-        TakeSet::of(0..all as u32, all, answers)
+        TakeSet::from_positions(0..all as u32, all, answers)
     }
 
-    fn hit(&self, index: usize, by: MatchedBy) -> TakeMatch<'_> {
+    fn match_take(&self, index: usize, by: MatchedBy) -> TakeMatch<'_> {
         let take = &self.takes[index];
-        let nth = self.serve(index);
+        let nth = self.count_answered_call(index);
         TakeMatch { take, by, index, nth, bound: None, turn: None }
     }
 
@@ -329,7 +333,7 @@ impl Matcher {
     fn why_none(&self, groups: &[u32], query: &CallQuery<'_>) -> MissReason {
         let takes = groups.iter().flat_map(|&group| self.groups[group as usize].takes());
         let members = || takes.clone().map(|&take| &self.takes[take as usize]);
-        if members().any(|take| query.spot.holds(take)) {
+        if members().any(|take| query.spot.contains_take(take)) {
             return MissReason::OtherSession;
         }
         let upstream = query.spot.upstream;
@@ -338,41 +342,41 @@ impl Matcher {
         }
         let observed = query.observed;
         let plain = IdentityRules::default();
-        let strict = observed.key(&plain);
+        let strict = observed.key_under(&plain);
         let index = self.rules.iter().position(|rules| *rules == plain);
-        let known = self.hashes.find(&strict.to_bytes()).is_some()
+        let known = self.hashes.find_number(&strict.to_bytes()).is_some()
             || index.is_some_and(|index| self.groups_by_key.find(index, &strict).is_some());
         if known { MissReason::OtherRules } else { MissReason::Unknown }
     }
 
     /// Reads the entry of a take again. Returns `None` if that is no longer possible.
-    pub(super) fn entry(&self, take: &ReplayTake) -> Option<Entry> {
-        take.entry(&self.sources.get(take.source())?.recording, &self.texts)
+    pub(super) fn read_entry(&self, take: &ReplayTake) -> Option<Entry> {
+        take.read_entry(&self.sources.get(take.source_index())?.recording, &self.texts)
     }
 
     /// Reads the entry of a take again by the take's [`TakeMatch::index`]. Returns `None` if that
     /// is no longer possible.
     pub fn entry_of(&self, index: usize) -> Option<Entry> {
-        self.entry(self.takes.get(index)?)
+        self.read_entry(self.takes.get(index)?)
     }
 
     /// Reads the entry of a take again by its name and number, from the recording with this label,
     /// or from the first one that has the take.
     pub fn entry_named(&self, label: Option<&str>, name: &str, number: usize) -> Option<Entry> {
         let is_it = |take: &&ReplayTake| {
-            let of = label.is_none_or(|label| self.labels[take.source()] == label);
+            let of = label.is_none_or(|label| self.labels[take.source_index()] == label);
             of && take.number() == number && self.name_of(take).equals_text(name)
         };
-        self.entry(self.takes.iter().find(is_it)?)
+        self.read_entry(self.takes.iter().find(is_it)?)
     }
 
     /// Returns the upstreams that takes were recorded at.
-    pub fn upstreams(&self) -> impl Iterator<Item = &str> {
+    pub fn recorded_upstreams(&self) -> impl Iterator<Item = &str> {
         self.upstreams.iter().map(String::as_str)
     }
 
     /// Returns the step ids that takes were recorded under, in order.
-    pub fn steps(&self) -> BTreeSet<&str> {
+    pub fn step_ids(&self) -> BTreeSet<&str> {
         self.steps.ids().map(|id| self.names.name(id)).collect()
     }
 

@@ -64,13 +64,15 @@ impl MessageIds {
     /// # Errors
     /// The id cannot be bound: it is already that of another item, or means something else in the
     /// recording.
-    pub(super) fn bind(
+    pub(super) fn bind_item(
         &mut self,
         recorded: &MessagePayload,
         now: &MessagePayload,
     ) -> Result<Option<ItemPair>, ()> {
         let Some(known) = &self.recorded else { return Ok(None) };
-        let Some((old, new)) = created(recorded).zip(created(now)) else { return Ok(None) };
+        let Some((old, new)) = created_item_id(recorded).zip(created_item_id(now)) else {
+            return Ok(None);
+        };
         if self.items.contains_key(&*old) {
             // The recorded client used the id twice.
             return Ok(None);
@@ -86,7 +88,7 @@ impl MessageIds {
     }
 
     /// Undoes [`Self::bind`].
-    pub(super) fn unbind(&mut self, pair: &ItemPair) {
+    pub(super) fn unbind_item(&mut self, pair: &ItemPair) {
         self.items.remove(&pair.recorded);
         self.live.remove(&pair.live);
     }
@@ -107,7 +109,7 @@ impl MessageIds {
     }
 
     /// Returns a recorded payload with the live ids.
-    pub(super) fn live<'p>(&self, payload: &'p MessagePayload) -> Cow<'p, MessagePayload> {
+    pub(super) fn with_live_ids<'p>(&self, payload: &'p MessagePayload) -> Cow<'p, MessagePayload> {
         if self.items.is_empty() && self.events.is_empty() {
             return Cow::Borrowed(payload);
         }
@@ -137,7 +139,7 @@ fn text_of(payload: &MessagePayload) -> Option<&Bytes> {
 }
 
 /// Returns the id of the item that a message creates, if it names one.
-fn created(payload: &MessagePayload) -> Option<Box<[u8]>> {
+fn created_item_id(payload: &MessagePayload) -> Option<Box<[u8]>> {
     let text = text_of(payload)?;
     memmem::find(text, CREATE.as_bytes())?;
     let message = parse(text).ok()?;
@@ -202,28 +204,28 @@ mod tests {
     #[test]
     fn bound_ids_are_read_as_the_live_ones_wherever_they_are_ids() {
         let mut ids = ids(&[r#"{"item":{"id":"item_A"},"previous_item_id":"item_S"}"#]);
-        let pair = ids.bind(&create("item_A"), &create("live-1")).unwrap().unwrap();
+        let pair = ids.bind_item(&create("item_A"), &create("live-1")).unwrap().unwrap();
         let recorded = text(
             r#"{"item":{"id" : "item_A","text":"\"id\":\"item_A\" item_A"},"item_id":"item_A","void":"item_A","id":["item_A"],"previous_item_id":"item_AB"}"#,
         );
         let live = r#"{"item":{"id" : "live-1","text":"\"id\":\"item_A\" item_A"},"item_id":"live-1","void":"item_A","id":["item_A"],"previous_item_id":"item_AB"}"#;
-        assert_eq!(*ids.live(&recorded), text(live));
-        ids.unbind(&pair);
-        assert_eq!(*ids.live(&recorded), recorded);
+        assert_eq!(*ids.with_live_ids(&recorded), text(live));
+        ids.unbind_item(&pair);
+        assert_eq!(*ids.with_live_ids(&recorded), recorded);
     }
 
     #[test]
     fn id_that_means_something_else_is_not_bound() {
         let mut ids = ids(&[r#"{"item":{"id":"item_A"}}"#, r#"{"item_id":"item_S"}"#]);
-        assert!(ids.bind(&create("item_A"), &create("item_S")).is_err());
-        ids.bind(&create("item_A"), &create("item_L")).unwrap().unwrap();
-        assert!(ids.bind(&create("item_B"), &create("item_L")).is_err());
-        assert!(ids.bind(&create("item_A"), &create("item_M")).unwrap().is_none());
-        assert!(ids.bind(&create("item_C"), &create("item C")).unwrap().is_none());
-        let same = ids.bind(&create("item_D"), &create("item_D")).unwrap();
-        assert!(ids.bind(&create("item_D"), &create("item_D")).unwrap().is_none());
-        assert!(same.is_some() && ids.bind(&create("item_E"), &create("item_D")).is_err());
-        assert!(MessageIds::default().bind(&create("a"), &create("b")).unwrap().is_none());
+        assert!(ids.bind_item(&create("item_A"), &create("item_S")).is_err());
+        ids.bind_item(&create("item_A"), &create("item_L")).unwrap().unwrap();
+        assert!(ids.bind_item(&create("item_B"), &create("item_L")).is_err());
+        assert!(ids.bind_item(&create("item_A"), &create("item_M")).unwrap().is_none());
+        assert!(ids.bind_item(&create("item_C"), &create("item C")).unwrap().is_none());
+        let same = ids.bind_item(&create("item_D"), &create("item_D")).unwrap();
+        assert!(ids.bind_item(&create("item_D"), &create("item_D")).unwrap().is_none());
+        assert!(same.is_some() && ids.bind_item(&create("item_E"), &create("item_D")).is_err());
+        assert!(MessageIds::default().bind_item(&create("a"), &create("b")).unwrap().is_none());
     }
 
     #[test]
@@ -232,7 +234,7 @@ mod tests {
         ids.note_event(&create("a"), &create("b"));
         let error =
             |id: &str| text(&format!(r#"{{"event_id":"event_9","error":{{"event_id":"{id}"}}}}"#));
-        assert_eq!(*ids.live(&error("e_a")), error("e_b"));
-        assert_eq!(*ids.live(&error("e_c")), error("e_c"));
+        assert_eq!(*ids.with_live_ids(&error("e_a")), error("e_b"));
+        assert_eq!(*ids.with_live_ids(&error("e_c")), error("e_c"));
     }
 }

@@ -5,8 +5,8 @@ use std::fmt;
 use super::explain::UnexplainedMiss;
 use super::matcher::Matcher;
 use super::message_script::{MessageMismatch, MessageScript};
-use super::mismatch::{NearestCall, RecordingMismatchError, RequestDifference, bounded};
-use super::nearest_call::readable;
+use super::mismatch::{NearestCall, RecordingMismatchError, RequestDifference, bounded_values};
+use super::nearest_call::readable_json;
 use super::reason::MissReason;
 use loomrec_identity::sha256_text;
 use loomrec_recording::MessagePayload;
@@ -34,7 +34,7 @@ impl RecordingMismatchError {
         now: &MessagePayload,
     ) -> Self {
         let (recorded, arrived) = script.count_of_client();
-        let mut error = Self::of(matcher, &UnexplainedMiss::unknown(), observed);
+        let mut error = Self::from_miss(matcher, &UnexplainedMiss::unknown(), observed);
         error.reason = MissReason::Drifted;
         error.same_messages = None;
         let audio = mismatch.same_audio.map_or_else(String::new, |same| {
@@ -46,27 +46,27 @@ impl RecordingMismatchError {
         ));
         let place = format!("/messages/{}", mismatch.index);
         let mut differences: Vec<_> = script
-            .differences(mismatch, now, MAX_DIFFERENCES)
+            .message_differences(mismatch, now, MAX_DIFFERENCES)
             .into_iter()
             .map(|delta| {
                 let (recorded, now) =
-                    bounded(delta.recorded.map(readable), delta.now.map(readable));
+                    bounded_values(delta.recorded.map(readable_json), delta.now.map(readable_json));
                 RequestDifference { place: format!("{place}{}", delta.pointer), recorded, now }
             })
             .collect();
         if differences.is_empty() {
-            let recorded = mismatch.recorded.as_ref().map(shown);
-            let (recorded, now) = bounded(recorded, Some(shown(now)));
+            let recorded = mismatch.recorded.as_ref().map(shown_message);
+            let (recorded, now) = bounded_values(recorded, Some(shown_message(now)));
             differences.push(RequestDifference { place, recorded, now });
         }
         let take = matcher.takes.get(take);
-        error.nearest = take.map(|take| NearestCall::of(matcher, take, differences));
+        error.nearest = take.map(|take| NearestCall::from_take(matcher, take, differences));
         error
     }
 }
 
 /// Returns a message as it is shown.
-fn shown(payload: &MessagePayload) -> String {
+fn shown_message(payload: &MessagePayload) -> String {
     match payload {
         MessagePayload::Text(text) => String::from_utf8_lossy(text).into_owned(),
         MessagePayload::Binary(bytes) => {

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use super::audio_progress::AudioProgress;
 use super::message_ids::MessageIds;
 use super::message_order::index_of;
-use loomrec_identity::{IdentityRules, RequestDelta, deltas, parse};
+use loomrec_identity::{IdentityRules, RequestDelta, body_deltas, parse};
 use loomrec_provider::SocketAudio;
 use loomrec_recording::{MessagePayload, MessageSender, RecordedMessage};
 
@@ -80,7 +80,7 @@ impl MessageScript {
     /// Does the same as [`Self::next_due`], and returns the message as this client gets it.
     pub(super) fn take_due(&mut self) -> Option<RecordedMessage> {
         let mut message = self.next_due()?.clone();
-        if let Cow::Owned(payload) = self.ids.live(&message.payload) {
+        if let Cow::Owned(payload) = self.ids.with_live_ids(&message.payload) {
             message.payload = payload;
         }
         Some(message)
@@ -96,7 +96,7 @@ impl MessageScript {
     ///
     /// # Errors
     /// [`MessageMismatch`] if it is not the recorded one. The script stays where it is.
-    pub fn accept(&mut self, payload: &MessagePayload) -> Result<(), MessageMismatch> {
+    pub fn accept_message(&mut self, payload: &MessagePayload) -> Result<(), MessageMismatch> {
         let index = self.expected;
         let same_audio = self.audio.as_ref().and_then(|(_, progress)| progress.same_bytes());
         if let Some(result) = self.accept_audio(payload) {
@@ -108,11 +108,11 @@ impl MessageScript {
         let is_audio = recorded.audio.is_some()
             || self.audio.as_ref().is_some_and(|(_, progress)| progress.is_within_message());
         let recorded = &recorded.payload;
-        let bound = self.ids.bind(recorded, payload);
-        let expected = self.ids.live(recorded);
+        let bound = self.ids.bind_item(recorded, payload);
+        let expected = self.ids.with_live_ids(recorded);
         if is_audio || bound.is_err() || !self.is_same(&expected, payload) {
             let recorded = Some(expected.into_owned());
-            bound.iter().flatten().for_each(|pair| self.ids.unbind(pair));
+            bound.iter().flatten().for_each(|pair| self.ids.unbind_item(pair));
             return Err(MessageMismatch { index, recorded, same_audio });
         }
         self.ids.note_event(recorded, payload);
@@ -130,7 +130,7 @@ impl MessageScript {
         let expected = self.messages.get(self.expected)?;
         expected.client_audio(audio)?;
         let mut next = progress.clone();
-        Some(match next.take(&self.messages, self.expected, &now, audio) {
+        Some(match next.accept_audio(&self.messages, self.expected, &now, audio) {
             Ok(expects) => {
                 self.ids.note_event(&expected.payload, payload);
                 (self.expected, *progress) = (expects, next);
@@ -182,7 +182,7 @@ impl MessageScript {
 
     /// Returns where a client's message differs from the recorded one, at most `max` places: pointers
     /// into the JSON of both, or none if they are not JSON.
-    pub fn differences(
+    pub fn message_differences(
         &self,
         mismatch: &MessageMismatch,
         now: &MessagePayload,
@@ -199,7 +199,7 @@ impl MessageScript {
             return Vec::new();
         };
         let (Ok(old), Ok(new)) = (parse(old), parse(new)) else { return Vec::new() };
-        deltas(&old, &new, &self.rules, max)
+        body_deltas(&old, &new, &self.rules, max)
     }
 
     /// Whether two messages say the same: the same JSON in any spelling, or the same bytes. A binary
@@ -216,7 +216,7 @@ impl MessageScript {
 
     fn is_same_json(&self, old: &[u8], new: &[u8]) -> bool {
         let (Ok(old), Ok(new)) = (parse(old), parse(new)) else { return false };
-        deltas(&old, &new, &self.rules, 1).is_empty()
+        body_deltas(&old, &new, &self.rules, 1).is_empty()
     }
 }
 
@@ -242,7 +242,7 @@ mod tests {
 
     fn due(script: &mut MessageScript) -> Vec<String> {
         let bytes =
-            std::iter::from_fn(|| script.next_due().map(|due| due.payload.bytes().to_vec()));
+            std::iter::from_fn(|| script.next_due().map(|due| due.payload.as_bytes().to_vec()));
         bytes.map(|bytes| String::from_utf8(bytes).unwrap()).collect()
     }
 
@@ -251,10 +251,10 @@ mod tests {
         let mut script = script();
         assert_eq!(due(&mut script), ["hello"]);
         assert_eq!(due(&mut script), [""; 0]);
-        script.accept(&text(r#"{"b":"\u00e9","a":1}"#)).unwrap();
+        script.accept_message(&text(r#"{"b":"\u00e9","a":1}"#)).unwrap();
         assert_eq!(due(&mut script), ["one", "two"]);
         assert!(!script.is_at_end());
-        script.accept(&MessagePayload::Binary(b"\x00\xff".as_slice().into())).unwrap();
+        script.accept_message(&MessagePayload::Binary(b"\x00\xff".as_slice().into())).unwrap();
         assert_eq!(due(&mut script), ["three"]);
         assert!(script.is_at_end());
     }
@@ -262,7 +262,7 @@ mod tests {
     #[test]
     fn message_that_comes_before_the_servers_leaves_these_due() {
         let mut script = script();
-        script.accept(&text(r#"{"a":1,"b":"é"}"#)).unwrap();
+        script.accept_message(&text(r#"{"a":1,"b":"é"}"#)).unwrap();
         assert_eq!(due(&mut script), ["hello", "one", "two"]);
     }
 
@@ -277,12 +277,12 @@ mod tests {
             MessagePayload::Binary(br#"{"a": 1, "b": "\u00e9"}"#.as_slice().into()),
             MessagePayload::Close { code: 1000, reason: String::new() },
         ] {
-            let mismatch = script.accept(&changed).unwrap_err();
+            let mismatch = script.accept_message(&changed).unwrap_err();
             assert_eq!(mismatch.index, 1, "{changed:?}");
         }
-        script.accept(&text(r#"{"a":1,"b":"é"}"#)).unwrap();
-        script.accept(&MessagePayload::Binary(b"\x00\xff".as_slice().into())).unwrap();
-        let further = script.accept(&text("more")).unwrap_err();
+        script.accept_message(&text(r#"{"a":1,"b":"é"}"#)).unwrap();
+        script.accept_message(&MessagePayload::Binary(b"\x00\xff".as_slice().into())).unwrap();
+        let further = script.accept_message(&text("more")).unwrap_err();
         assert_eq!(further, MessageMismatch { index: 6, recorded: None, same_audio: None });
         assert_eq!(due(&mut script), ["hello", "one", "two", "three"]);
     }

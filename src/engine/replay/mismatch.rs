@@ -65,7 +65,7 @@ pub struct HeaderDelta {
 
 impl HeaderDelta {
     /// Returns the difference between the header names of a recorded call and those of this one.
-    pub(super) fn of(recorded: &[String], now: &[String]) -> Self {
+    pub(super) fn from_names(recorded: &[String], now: &[String]) -> Self {
         let without = |names: &[String], others: &[String]| {
             names.iter().filter(|name| !others.contains(name)).cloned().collect()
         };
@@ -119,7 +119,7 @@ impl RecordingMismatchError {
         let differences = self.nearest.as_ref().map_or(&[][..], |near| &near.differences);
         for (index, difference) in differences.iter().take(3).enumerate() {
             text.push_str(if index == 0 { ": " } else { "; " });
-            text.push_str(&difference.text());
+            text.push_str(&difference.one_line_text());
         }
         if differences.len() > 3 {
             text.push_str(&format!("; and {} more", differences.len() - 3));
@@ -130,7 +130,7 @@ impl RecordingMismatchError {
             self.path,
             self.rpc.as_ref().map(|rpc| format!(" {rpc}")).unwrap_or_default(),
             self.upstream,
-            self.key.short(),
+            self.key.short_form(),
             self.step.as_ref().map(|step| format!(", step {step:?}")).unwrap_or_default(),
             self.session.as_ref().map(|name| format!(", session {name:?}")).unwrap_or_default(),
             match &self.nearest {
@@ -142,7 +142,7 @@ impl RecordingMismatchError {
         for note in self.preset_note().into_iter().chain(self.header_notes()) {
             text.push_str(&format!("; {note}"));
         }
-        printable::line(&text).into_owned()
+        printable::printable_line(&text).into_owned()
     }
 
     /// Returns a note on the preset that the nearest call was compared under: another version of its
@@ -153,7 +153,7 @@ impl RecordingMismatchError {
         let versions = preset.tested_with().join(" and ");
         Some(format!(
             "compared under the preset {}, which was tested with {} {versions}",
-            preset.text(),
+            preset.name_and_version(),
             preset.name
         ))
     }
@@ -221,7 +221,7 @@ impl RecordingMismatchError {
     }
 
     /// Returns the approximate number of bytes it takes in memory.
-    pub fn weight(&self) -> usize {
+    pub fn memory_size(&self) -> usize {
         let lists = [&self.recordings, &self.outside_key];
         let optional =
             [&self.detail, &self.rpc, &self.model, &self.step, &self.session, &self.same_messages];
@@ -231,13 +231,13 @@ impl RecordingMismatchError {
             + self.upstream.len()
             + optional.iter().copied().flatten().map(String::len).sum::<usize>()
             + lists.into_iter().map(|list| list_weight(list)).sum::<usize>()
-            + self.nearest.as_ref().map_or(0, NearestCall::weight)
+            + self.nearest.as_ref().map_or(0, NearestCall::memory_size)
     }
 }
 
 /// Returns the name of an entry, as people are shown it.
 pub(super) fn short_name(name: &str) -> String {
-    RequestKey::parse(name).map_or_else(|| name.to_owned(), |hash| hash.short().to_owned())
+    RequestKey::parse(name).map_or_else(|| name.to_owned(), |hash| hash.short_form().to_owned())
 }
 
 /// Returns the approximate number of bytes that texts take in memory.
@@ -246,7 +246,7 @@ fn list_weight(texts: &[String]) -> usize {
 }
 
 impl NearestCall {
-    fn weight(&self) -> usize {
+    fn memory_size(&self) -> usize {
         let length = |text: &Option<String>| text.as_ref().map_or(0, String::len);
         let differences = self.differences.iter().map(|difference| {
             let texts = length(&difference.recorded) + length(&difference.now);
@@ -258,12 +258,12 @@ impl NearestCall {
     }
 
     /// Returns `take` as the nearest call, with these differences.
-    pub(super) fn of(
+    pub(super) fn from_take(
         matcher: &Matcher,
         take: &ReplayTake,
         differences: Vec<RequestDifference>,
     ) -> Self {
-        let recording = matcher.labels[take.source()].clone();
+        let recording = matcher.labels[take.source_index()].clone();
         let (name, outside_key) = (matcher.name_of(take).to_string(), HeaderDelta::default());
         let request_hash = RequestKey::parse(&name);
         let (take, is_noise, preset) = (take.number(), false, None);
@@ -279,47 +279,49 @@ impl NearestCall {
         };
         // An entry under a hash is called by it already.
         let hash = self.request_hash.as_ref().filter(|hash| hash.as_str() != self.name);
-        let hash = hash.map(|hash| format!(", request {}", hash.short())).unwrap_or_default();
+        let hash = hash.map(|hash| format!(", request {}", hash.short_form())).unwrap_or_default();
         format!("{name}{take} in {}{hash}", self.recording)
     }
 }
 
 impl RequestDifference {
     /// Returns `/model: recorded "a" now "b"`, with values shortened around the first change.
-    pub fn text(&self) -> String {
+    pub fn one_line_text(&self) -> String {
         let is_hidden = |value: &Option<String>| value.as_deref() == Some(HIDDEN);
         if is_hidden(&self.recorded) && is_hidden(&self.now) {
             return format!("{} differs", self.place);
         }
-        let (recorded, now) = self.shortened();
+        let (recorded, now) = self.shortened_values();
         format!("{}: recorded {recorded} now {now}", self.place)
     }
 
     /// Returns both values, shortened around the first change.
-    pub fn shortened(&self) -> (String, String) {
-        let (recorded, now) = shorten(self.recorded.as_deref(), self.now.as_deref(), SHOWN);
+    pub fn shortened_values(&self) -> (String, String) {
+        let (recorded, now) = shorten_values(self.recorded.as_deref(), self.now.as_deref(), SHOWN);
         let nothing = || "nothing".to_owned();
         (recorded.unwrap_or_else(nothing), now.unwrap_or_else(nothing))
     }
 }
 
 /// Returns both values, cut to `shown` characters around the point where they begin to differ.
-fn shorten(
+fn shorten_values(
     recorded: Option<&str>,
     now: Option<&str>,
     shown: usize,
 ) -> (Option<String>, Option<String>) {
     let same = match (recorded, now) {
-        (Some(a), Some(b)) => characters(a).zip(characters(b)).take_while(|(x, y)| x == y).count(),
+        (Some(a), Some(b)) => {
+            json_characters(a).zip(json_characters(b)).take_while(|(x, y)| x == y).count()
+        }
         _ => 0,
     };
     let skip = if same > shown / 2 { same - shown / 4 } else { 0 };
     let cut = |value: &str| {
-        let mut text: String = characters(value).skip(skip).take(shown).collect();
+        let mut text: String = json_characters(value).skip(skip).take(shown).collect();
         if skip > 0 {
             text = format!("…{text}");
         }
-        if characters(value).count() > skip + shown {
+        if json_characters(value).count() > skip + shown {
             text.push('…');
             if value.starts_with('"') {
                 text.push('"');
@@ -331,7 +333,7 @@ fn shorten(
 }
 
 /// Returns the characters of JSON text, each escape as a whole: no cut may go through one.
-fn characters(text: &str) -> impl Iterator<Item = &str> {
+fn json_characters(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
         let first = rest.chars().next()?;
@@ -349,7 +351,7 @@ fn characters(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Returns both values, cut only if one is too long to be kept.
-pub(super) fn bounded(
+pub(super) fn bounded_values(
     recorded: Option<String>,
     now: Option<String>,
 ) -> (Option<String>, Option<String>) {
@@ -357,7 +359,7 @@ pub(super) fn bounded(
     if recorded.iter().chain(&now).all(|value| value.len() <= KEPT) {
         return (recorded, now);
     }
-    shorten(recorded.as_deref(), now.as_deref(), KEPT)
+    shorten_values(recorded.as_deref(), now.as_deref(), KEPT)
 }
 
 #[cfg(test)]
@@ -368,14 +370,17 @@ mod tests {
     fn long_values_are_kept_around_the_place_where_they_begin_to_differ() {
         let long =
             |middle: &str| Some(format!("\"{}{middle}{}\"", "é".repeat(9000), "z".repeat(9000)));
-        let (recorded, now) = bounded(long("cat"), long("dog"));
+        let (recorded, now) = bounded_values(long("cat"), long("dog"));
         let (recorded, now) = (recorded.unwrap(), now.unwrap());
         assert!(recorded.contains("écatz") && now.contains("édogz"));
         assert!(recorded.chars().count() < KEPT + 4 && now.chars().count() < KEPT + 4);
         let difference =
             RequestDifference { place: "/a".into(), recorded: Some(recorded), now: Some(now) };
-        assert!(difference.text().contains("cat") && difference.text().contains("dog"));
-        assert_eq!(bounded(Some("1".into()), None), (Some("1".into()), None));
+        assert!(
+            difference.one_line_text().contains("cat")
+                && difference.one_line_text().contains("dog")
+        );
+        assert_eq!(bounded_values(Some("1".into()), None), (Some("1".into()), None));
     }
 
     #[test]
@@ -386,14 +391,15 @@ mod tests {
                     format!("{}{middle}{}", "\n\u{1}\"é".repeat(before), "\n\u{1}".repeat(80));
                 Some(Value::from(value).to_string())
             };
-            let (recorded, now) = shorten(text("cat").as_deref(), text("dog").as_deref(), SHOWN);
+            let (recorded, now) =
+                shorten_values(text("cat").as_deref(), text("dog").as_deref(), SHOWN);
             for cut in [recorded.unwrap(), now.unwrap()] {
                 let inner = cut.trim_start_matches('…').trim_end_matches("…\"");
                 let whole = serde_json::from_str::<String>(&format!("\"{inner}\""));
                 assert!(whole.is_ok(), "{cut}");
             }
         }
-        let pieces: Vec<&str> = characters(r"a\nb\u0001é\").collect();
+        let pieces: Vec<&str> = json_characters(r"a\nb\u0001é\").collect();
         assert_eq!(pieces, ["a", r"\n", "b", r"\u0001", "é", r"\"]);
     }
 }

@@ -60,7 +60,7 @@ impl MissedRequests {
     ///
     /// # Errors
     /// The file exists and holds something else, or it cannot be written.
-    pub fn begin(
+    pub fn create_file(
         path: &Path,
         matcher: &Matcher,
         run_values: RunValueFinder,
@@ -73,10 +73,15 @@ impl MissedRequests {
             Ok(_) => return Err(MissedError::Other { path: path.to_owned() }),
             Err(error) => return Err(error.into()),
         }
-        let meta = RecordingMeta::waiting(&rules, PendingKind::Answers);
-        loomrec_store::create(path, &meta, std::iter::empty::<Result<_, StoreError>>(), true)?;
+        let meta = RecordingMeta::for_pending(&rules, PendingKind::Answers);
+        loomrec_store::create_recording(
+            path,
+            &meta,
+            std::iter::empty::<Result<_, StoreError>>(),
+            true,
+        )?;
         let recorder = RecordingAppender::open(path, &RunChoice::New, &rules)?;
-        let (encoder, place) = (recorder.encoder(false), recorder.place());
+        let (encoder, place) = (recorder.encoder(false), recorder.place_in_run());
         let state = Mutex::new(KeptMisses { recorder: Some(recorder), kept: HashMap::new() });
         let most = matcher.groups.iter().map(|group| group.takes().len()).max().unwrap_or(1);
         let path = path.to_owned();
@@ -89,11 +94,11 @@ impl MissedRequests {
     }
 
     /// Returns the place of this recorder in its run: see [`RecordingAppender::place`].
-    pub fn place(&self) -> usize {
+    pub fn place_in_run(&self) -> usize {
         self.place
     }
 
-    fn state(&self) -> MutexGuard<'_, KeptMisses> {
+    fn lock_state(&self) -> MutexGuard<'_, KeptMisses> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -102,7 +107,7 @@ impl MissedRequests {
     ///
     /// # Errors
     /// The storage fails, or the request holds a credential.
-    pub fn add(
+    pub fn add_request(
         &self,
         observed: &NormalizedRequest,
         secrets: &Arc<CallCredentials>,
@@ -110,14 +115,14 @@ impl MissedRequests {
         recorded_at: String,
     ) -> Result<(), StoreError> {
         let Some(reason) = pending_reason(error.reason) else { return Ok(()) };
-        let key = observed.key(&self.rules);
-        let name = match observed.step.as_deref().map(EntryName::step) {
+        let key = observed.key_under(&self.rules);
+        let name = match observed.step.as_deref().map(EntryName::from_step_id) {
             None => EntryName::Hash(key.clone()),
             Some(Ok(step)) => step,
             // No recording can hold this step.
             Some(Err(_)) => return Ok(()),
         };
-        let mut state = self.state();
+        let mut state = self.lock_state();
         let copies = state.kept.entry((error.key.clone(), observed.step.clone())).or_default();
         let repeats = matches!(error.reason, MissReason::Drifted | MissReason::Unknown);
         let fresh = !copies.sessions.contains(&observed.session);
@@ -132,21 +137,21 @@ impl MissedRequests {
             upstream: Some(observed.upstream.clone()),
             session: observed.session.clone(),
             recorded_at: Some(recorded_at),
-            preset: observed.preset().map(ClientPreset::text),
+            preset: observed.client_preset().map(ClientPreset::name_and_version),
             run_values: observed.request.run_values(
                 &observed.call,
                 &self.run_values,
-                observed.preset(),
+                observed.client_preset(),
             ),
             request: Some(observed.request.clone()),
             ..Entry::default()
         };
-        PendingChange { reason: reason.to_owned(), replaces: None }.mark(&mut entry);
+        PendingChange { reason: reason.to_owned(), replaces: None }.add_to(&mut entry);
         let mut frame = self.encoder.encode(&LogItem::new(name, entry, Arc::clone(secrets)))?;
         copies.count += 1;
         copies.sessions.insert(observed.session.clone());
         match &mut state.recorder {
-            Some(recorder) => recorder.keep(std::slice::from_mut(&mut frame)),
+            Some(recorder) => recorder.append_frames(std::slice::from_mut(&mut frame)),
             None => Ok(()),
         }
     }
@@ -156,12 +161,12 @@ impl MissedRequests {
     ///
     /// # Errors
     /// The storage fails. The missed requests are still in the file, or in its log.
-    pub fn finish(&self, matcher: &Matcher) -> Result<usize, StoreError> {
-        if let Some(mut recorder) = self.state().recorder.take() {
+    pub fn finish_file(&self, matcher: &Matcher) -> Result<usize, StoreError> {
+        if let Some(mut recorder) = self.lock_state().recorder.take() {
             recorder.close()?;
         }
         let missed = Recording::open(&self.path)?;
-        let calls = place::calls(&missed, matcher, &self.rules)?;
+        let calls = place::calls_with_takes(&missed, matcher, &self.rules)?;
         let count = calls.iter().filter(|call| call.stays).count();
         if count == 0 {
             drop(missed);
@@ -179,8 +184,8 @@ impl MissedRequests {
             if !call.stays {
                 continue;
             }
-            let mut entry = missed.entry(&call.place)?;
-            call.pending.mark(&mut entry);
+            let mut entry = missed.read_entry(&call.place)?;
+            call.pending.add_to(&mut entry);
             if call.pending.replaces.is_some() {
                 // The new take must answer the calls that the old one answered.
                 entry.session.clone_from(&call.session);
@@ -188,7 +193,7 @@ impl MissedRequests {
             known.push(TakeChange::Entry(Box::new(entry)));
         }
         for name in names {
-            changes.set(name.clone(), takes.remove(name).unwrap_or_default())?;
+            changes.set_takes(name.clone(), takes.remove(name).unwrap_or_default())?;
         }
         missed.rewrite(&changes)?;
         Ok(count)

@@ -36,7 +36,7 @@ impl RequestedMode {
     pub(super) const COUNT: usize = 3;
 
     /// Returns the form that `observed` asks for.
-    pub(super) fn of(observed: &NormalizedRequest) -> Self {
+    pub(super) fn from_request(observed: &NormalizedRequest) -> Self {
         match observed.call.streamed {
             false => Self::Complete,
             true if asks_for_events(&observed.request) => Self::Events,
@@ -53,7 +53,7 @@ impl RequestedMode {
 impl RecordedMode {
     /// Returns the form of `entry`. `call` is what its request asks for, if the request is
     /// recorded.
-    pub(super) fn of(entry: &Entry, call: Option<&RecognisedCall>) -> Self {
+    pub(super) fn from_entry(entry: &Entry, call: Option<&RecognisedCall>) -> Self {
         let media = entry.response.as_ref().and_then(media_type);
         let is = |name: &str| media.is_some_and(|media| media.eq_ignore_ascii_case(name));
         let streamed = match (call, &entry.response) {
@@ -127,5 +127,5 @@ fn start_of(response: &RecordedResponse) -> Vec<u8> {
 
 /// Returns the media type of a response, without parameters.
 fn media_type(response: &RecordedResponse) -> Option<&str> {
-    Some(response.media()).filter(|media| !media.is_empty())
+    Some(response.media_type()).filter(|media| !media.is_empty())
 }

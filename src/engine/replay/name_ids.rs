@@ -20,12 +20,12 @@ impl NameIds {
 
     /// Returns the id of a name, which is added if it is new.
     pub(super) fn insert(&mut self, name: &str) -> NameId {
-        id(self.0.insert(name.as_bytes()).0)
+        id_of_number(self.0.insert(name.as_bytes()).0)
     }
 
     /// Returns the id of a name, if it has one.
     pub(super) fn find(&self, name: &str) -> Option<NameId> {
-        self.0.find(name.as_bytes()).map(id)
+        self.0.find_number(name.as_bytes()).map(id_of_number)
     }
 
     /// Returns the name of an id.
@@ -35,6 +35,6 @@ impl NameIds {
     }
 }
 
-fn id(number: u32) -> NameId {
+fn id_of_number(number: u32) -> NameId {
     NameId::MIN.saturating_add(number)
 }

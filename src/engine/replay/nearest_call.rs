@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use super::matcher::Matcher;
-use super::mismatch::{HIDDEN, HeaderDelta, NearestCall, RequestDifference, bounded};
+use super::mismatch::{HIDDEN, HeaderDelta, NearestCall, RequestDifference, bounded_values};
 use super::reason::MissReason;
 use super::take::ReplayTake;
 use super::tool_results::{in_order_of, without_results};
@@ -46,16 +46,16 @@ struct NearbyCall {
 /// and at the same distance unused ones come before used ones. The returned bool is true if
 /// `observed` has drifted from it: it is at the same upstream, no call has used it, and their texts
 /// are alike.
-pub(super) fn nearest(
+pub(super) fn find_nearest(
     matcher: &Matcher,
     observed: &NormalizedRequest,
     reason: MissReason,
 ) -> Option<(bool, NearestCall)> {
     let rules = matcher.rules.get(matcher.explaining_rules)?;
     let request_now = without_results(observed.request.clone(), rules);
-    let now = request_now.parts(&observed.call);
+    let now = request_now.key_parts(&observed.call);
     let mut best: Option<NearbyCall> = None;
-    each(matcher, observed, |index, apart, entry| {
+    visit_candidates(matcher, observed, |index, apart, entry| {
         let take = &matcher.takes[index];
         let rank =
             (is_elsewhere(matcher, take, observed), apart.bytes, matcher.is_used(index), index);
@@ -76,17 +76,18 @@ pub(super) fn nearest(
         });
     }
     let request = entry.request.as_ref()?;
-    let call = request.recognise();
-    let outside_key = HeaderDelta::of(
+    let call = request.recognise_call();
+    let outside_key = HeaderDelta::from_names(
         &request.headers_outside_key(&call, rules),
         &observed.request.headers_outside_key(&observed.call, rules),
     );
-    let deltas = request_delta::request_deltas(&request.parts(&call), &now, rules, MOST_COMPARED);
-    let (of_entry, runs) = matcher.bound.explanation(&entry, rules);
+    let deltas =
+        request_delta::request_deltas(&request.key_parts(&call), &now, rules, MOST_COMPARED);
+    let (of_entry, runs) = matcher.bound.rules_and_binding(&entry, rules);
     let roles = shared_roles(request, &observed.request);
     let unexplained = |delta: RequestDelta| {
         let role = roles.get(&delta.pointer).copied();
-        unexplained(delta, role, &of_entry, &runs)
+        unexplained_rest(delta, role, &of_entry, &runs)
     };
     let mut deltas: Vec<_> = deltas.into_iter().filter_map(unexplained).collect();
     let is_noise = !is_elsewhere && noise::are_of_known_kinds(&deltas);
@@ -94,18 +95,18 @@ pub(super) fn nearest(
         deltas = raw_deltas(matcher, found, &now, rules);
     }
     differences.extend(deltas.into_iter().take(MAX_DELTAS).map(|delta| {
-        let (recorded, now) = (delta.recorded.map(readable), delta.now.map(readable));
-        let (recorded, now) = bounded(recorded.map(hidden), now.map(hidden));
+        let (recorded, now) = (delta.recorded.map(readable_json), delta.now.map(readable_json));
+        let (recorded, now) = bounded_values(recorded.map(hide_digest), now.map(hide_digest));
         RequestDifference { place: delta.pointer, recorded, now }
     }));
     let request_hash = entry.request_hash.clone();
-    let request_hash = request_hash.or_else(|| Some(request.key(&call, rules)));
+    let request_hash = request_hash.or_else(|| Some(request.compute_key(&call, rules)));
     let nearest = NearestCall {
         outside_key,
         request_hash,
         is_noise,
         preset: matcher.bound.preset_of(&entry),
-        ..NearestCall::of(matcher, found, differences)
+        ..NearestCall::from_take(matcher, found, differences)
     };
     Some((is_alike && !is_elsewhere && !matcher.is_used(index), nearest))
 }
@@ -124,14 +125,14 @@ fn shared_roles(recorded: &RecordedRequest, now: &RecordedRequest) -> HashMap<St
 
 /// Returns what rules and the values of the two runs leave of a difference: the values begin to
 /// differ where nothing explains it. `None` if all of it is explained. `role` is that of the text.
-fn unexplained(
+fn unexplained_rest(
     mut delta: RequestDelta,
     role: Option<TextRole>,
     rules: &IdentityRules,
     runs: &RunBinding,
 ) -> Option<RequestDelta> {
     if let (Some(recorded), Some(now)) = (&delta.recorded, &delta.now) {
-        let explained = rules.explained(&delta.pointer, role, [recorded, now], runs);
+        let explained = rules.explained_value(&delta.pointer, role, [recorded, now], runs);
         delta.recorded = explained.or(delta.recorded);
     }
     (delta.recorded != delta.now).then_some(delta)
@@ -146,12 +147,12 @@ fn raw_deltas(
     now: &RequestParts<'_>,
     rules: &IdentityRules,
 ) -> Vec<RequestDelta> {
-    let request = matcher.entry(take).and_then(|entry| entry.request);
+    let request = matcher.read_entry(take).and_then(|entry| entry.request);
     let Some(request) = request.map(|request| without_results(request, rules)) else {
         return Vec::new();
     };
-    let call = request.recognise();
-    request_delta::request_deltas(&request.parts(&call), now, rules, MAX_DELTAS)
+    let call = request.recognise_call();
+    request_delta::request_deltas(&request.key_parts(&call), now, rules, MAX_DELTAS)
 }
 
 /// Returns the recorded call that `observed` may stand in the place of, by their step alone: the
@@ -162,12 +163,12 @@ pub(super) fn in_step(matcher: &Matcher, observed: &NormalizedRequest) -> Option
     let takes = || matcher.steps.takes(step).map(|take| take as usize);
     let take = takes().find(|take| !matcher.is_used(*take)).or_else(|| takes().last())?;
     let take = &matcher.takes[take];
-    let request_hash = Some(matcher.entry(take)?.request_hash?);
-    Some(NearestCall { request_hash, ..NearestCall::of(matcher, take, Vec::new()) })
+    let request_hash = Some(matcher.read_entry(take)?.request_hash?);
+    Some(NearestCall { request_hash, ..NearestCall::from_take(matcher, take, Vec::new()) })
 }
 
 /// Hides a header's value that is kept as a digest only.
-fn hidden(value: String) -> String {
+fn hide_digest(value: String) -> String {
     if header::is_digest(value.trim_matches('"')) { HIDDEN.to_owned() } else { value }
 }
 
@@ -181,41 +182,41 @@ pub(super) struct RequestDistance {
 }
 
 /// Reads the calls that may be near to `observed` again, one after the other.
-fn each(
+fn visit_candidates(
     matcher: &Matcher,
     observed: &NormalizedRequest,
     mut visit: impl FnMut(usize, RequestDistance, Entry),
 ) {
     let Some(rules) = matcher.rules.get(matcher.explaining_rules) else { return };
     let request_now = without_results(observed.request.clone(), rules);
-    let now = request_now.parts(&observed.call);
-    let body = now.json();
-    let words = body.as_ref().map(RequestWords::of);
+    let now = request_now.key_parts(&observed.call);
+    let body = now.json_body();
+    let words = body.as_ref().map(RequestWords::from_body);
     let mut read = 0;
-    for index in candidates(matcher, observed) {
+    for index in candidate_takes(matcher, observed) {
         let take = &matcher.takes[index];
-        let length = take.sketch().map_or(0, RequestSketch::length);
+        let length = take.sketch().map_or(0, RequestSketch::body_length);
         if read > 0 && read + length > READ {
             continue;
         }
-        let Some(entry) = matcher.entry(take) else { continue };
+        let Some(entry) = matcher.read_entry(take) else { continue };
         let mut entry = matcher.bound.in_this_run(entry);
         let of_entry = matcher.bound.rules_of(&entry, rules);
         let comparable = |request| {
-            in_order_of(without_results(request, rules), &request_now, of_entry.normalize())
+            in_order_of(without_results(request, rules), &request_now, of_entry.normalize_rules())
         };
         entry.request = entry.request.map(comparable);
         let Some(request) = &entry.request else { continue };
         read += length;
-        let call = request.recognise();
-        let recorded = request.parts(&call);
-        let recorded_body = recorded.json();
+        let call = request.recognise_call();
+        let recorded = request.key_parts(&call);
+        let recorded_body = recorded.json_body();
         let bytes = match (&recorded_body, &body) {
-            (Some(recorded), Some(now)) => request_delta::distance(recorded, now, rules),
+            (Some(recorded), Some(now)) => request_delta::body_distance(recorded, now, rules),
             _ if recorded.body == now.body => 0,
             _ => u64::MAX,
         };
-        let is_alike = match (recorded_body.as_ref().map(RequestWords::of), &words) {
+        let is_alike = match (recorded_body.as_ref().map(RequestWords::from_body), &words) {
             (Some(known), Some(words)) if !(known.is_empty() && words.is_empty()) => {
                 known.is_alike(words)
             }
@@ -235,12 +236,12 @@ fn has_same_path(one: &RecordedRequest, other: &RecordedRequest) -> bool {
 
 /// Returns the unused takes of the same operation and upstream, which `observed` may replace, and
 /// how far each is from it.
-pub(super) fn unused(
+pub(super) fn replaceable_takes(
     matcher: &Matcher,
     observed: &NormalizedRequest,
 ) -> Vec<(usize, RequestDistance)> {
     let mut found = Vec::new();
-    each(matcher, observed, |index, apart, _| {
+    visit_candidates(matcher, observed, |index, apart, _| {
         let take = &matcher.takes[index];
         let is_left = !matcher.is_used(index) && !take.is_undelivered();
         if is_left && !is_elsewhere(matcher, take, observed) {
@@ -252,8 +253,8 @@ pub(super) fn unused(
 
 /// Returns the takes that are worth reading again: those with the most similar sketches, and those
 /// that the program seems to have reached.
-fn candidates(matcher: &Matcher, observed: &NormalizedRequest) -> Vec<usize> {
-    let sketch = RequestSketch::of(&observed.request, &observed.call);
+fn candidate_takes(matcher: &Matcher, observed: &NormalizedRequest) -> Vec<usize> {
+    let sketch = RequestSketch::from_request(&observed.request, &observed.call);
     let of_operation = |&index: &usize| {
         let known = matcher.takes[index].sketch();
         known.is_some_and(|known| known.operation == sketch.operation)
@@ -295,6 +296,6 @@ fn is_elsewhere(matcher: &Matcher, take: &ReplayTake, observed: &NormalizedReque
 }
 
 /// Returns canonical text, which escapes everything that is not ASCII, in readable form.
-pub(super) fn readable(canonical: String) -> String {
+pub(super) fn readable_json(canonical: String) -> String {
     serde_json::from_str::<Value>(&canonical).map_or(canonical, |value| value.to_string())
 }

@@ -43,7 +43,7 @@ impl OrderLimits {
     }
 
     /// Returns how long an answer waits for a call to come that took so long in the recorded run.
-    pub(super) fn grace(&self, recorded_lag: Duration) -> Duration {
+    pub(super) fn grace_period(&self, recorded_lag: Duration) -> Duration {
         (2 * recorded_lag.min(self.longest_wait) + self.late).min(self.longest_wait)
     }
 }

@@ -16,7 +16,7 @@ impl ReplayEngine {
         observed: &NormalizedRequest,
     ) -> TakeMatch<'a> {
         let Some(order) = &self.end_order else { return hit };
-        let Some(place) = order.place(hit.index()) else { return hit };
+        let Some(place) = order.overlap_place(hit.index()) else { return hit };
         let session = observed.session.as_deref().map(Arc::from);
         let turn = EndTurn::new(Arc::clone(order), place, session);
         TakeMatch { turn: Some(Box::new(turn)), ..hit }
@@ -32,6 +32,6 @@ impl ReplayEngine {
     /// Returns how many answers were sent before others that had ended first in the recorded run,
     /// because they had waited for too long.
     pub fn ends_out_of_order(&self) -> u64 {
-        self.end_order.as_ref().map_or(0, |order| order.broken())
+        self.end_order.as_ref().map_or(0, |order| order.out_of_order_answers())
     }
 }

@@ -44,7 +44,7 @@ pub(super) enum PoolKind {
 
 impl PoolKind {
     /// Whether `take` is one of them.
-    pub(super) fn holds(self, take: &ReplayTake) -> bool {
+    pub(super) fn contains_take(self, take: &ReplayTake) -> bool {
         match self {
             Self::Plain => take.under.step.is_none(),
             Self::Stepped => take.under.step.is_some(),
@@ -128,7 +128,7 @@ impl SessionCursor {
         }
         match repeat(take(pool.members.position(end))) {
             Repeat::Error => PoolChoice::Exhausted,
-            Repeat::Last => PoolChoice::Take(pool.last(wanted, take)),
+            Repeat::Last => PoolChoice::Take(pool.last_position(wanted, take)),
             Repeat::Cycle => {
                 for at in 0..=end {
                     self.used.clear(pool.members.position(at));
@@ -207,7 +207,11 @@ impl TakePool {
 
     /// Returns the position of the last member of the wanted form, or else of the last member. The
     /// pool must not be empty.
-    fn last<'t>(&mut self, wanted: RequestedMode, take: impl Fn(usize) -> &'t ReplayTake) -> usize {
+    fn last_position<'t>(
+        &mut self,
+        wanted: RequestedMode,
+        take: impl Fn(usize) -> &'t ReplayTake,
+    ) -> usize {
         let members = &self.members;
         let fits = |at: &usize| take(members.position(*at)).form.fits(wanted);
         let end = members.len() - 1;
@@ -225,7 +229,7 @@ impl TakePool {
 impl TakeSet {
     /// Returns those of `positions`, ascending, that `is_one` accepts. `all` is the number of all
     /// takes.
-    pub(super) fn of(
+    pub(super) fn from_positions(
         positions: impl Iterator<Item = u32>,
         all: usize,
         is_one: impl Fn(usize) -> bool,

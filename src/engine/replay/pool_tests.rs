@@ -53,7 +53,7 @@ fn matcher(takes: &[Kept], repeat: Repeat) -> Matcher {
         target: None,
         rpc: None,
     };
-    let hash = request(false).key(&call, &loomrec_identity::IdentityRules::default());
+    let hash = request(false).compute_key(&call, &loomrec_identity::IdentityRules::default());
     let mut file = serde_json::Map::new();
     file.insert("_version".into(), 2.into());
     let mut numbers = std::collections::BTreeMap::<Option<u8>, usize>::new();
@@ -101,7 +101,7 @@ fn observed(call: Kept) -> NormalizedRequest {
 fn each_call_of_a_take_has_its_number() {
     let take = Kept { streamed: false, session: None, step: None, upstream: None };
     let matcher = matcher(&[take], Repeat::Last);
-    let nth = |_| matcher.find(&observed(take)).unwrap().nth;
+    let nth = |_| matcher.find_take(&observed(take)).unwrap().nth;
     assert_eq!((0..3).map(nth).collect::<Vec<_>>(), [1, 2, 3]);
 }
 
@@ -111,20 +111,20 @@ fn open_sessions_use_the_takes_apart_and_the_run_sees_what_none_used() {
     let run = matcher(&[take, take, take], Repeat::Error);
     let sessions = ["a", "b"].map(|name| run.for_session(name));
     for session in &sessions {
-        assert_eq!(session.find(&observed(take)).map(|hit| hit.nth), Ok(1));
-        let second = session.find(&observed(take)).unwrap().index();
-        session.release(second, None);
-        assert_eq!((session.unused().count(), session.served(second)), (2, 0));
-        session.consume(second, None);
-        assert_eq!((session.unused().count(), session.served(second)), (1, 1));
+        assert_eq!(session.find_take(&observed(take)).map(|hit| hit.nth), Ok(1));
+        let second = session.find_take(&observed(take)).unwrap().index();
+        session.release_take(second, None);
+        assert_eq!((session.unused_takes().count(), session.answered_calls(second)), (2, 0));
+        session.consume_take(second, None);
+        assert_eq!((session.unused_takes().count(), session.answered_calls(second)), (1, 1));
     }
-    assert_eq!(run.unused().count(), 1);
-    assert_eq!(run.find(&observed(take)).unwrap().index(), 0);
-    sessions[0].find(&observed(take)).unwrap();
-    assert_eq!(sessions[0].find(&observed(take)).err(), Some(MissReason::Exhausted));
+    assert_eq!(run.unused_takes().count(), 1);
+    assert_eq!(run.find_take(&observed(take)).unwrap().index(), 0);
+    sessions[0].find_take(&observed(take)).unwrap();
+    assert_eq!(sessions[0].find_take(&observed(take)).err(), Some(MissReason::Exhausted));
     sessions[0].reset(None);
-    assert_eq!(sessions[0].find(&observed(take)).unwrap().index(), 0);
-    assert_eq!((sessions[1].unused().count(), run.unused().count()), (1, 0));
+    assert_eq!(sessions[0].find_take(&observed(take)).unwrap().index(), 0);
+    assert_eq!((sessions[1].unused_takes().count(), run.unused_takes().count()), (1, 0));
 }
 
 /// A plain implementation of the rules for takes.
@@ -137,7 +137,7 @@ struct Plain<'m> {
 impl Plain<'_> {
     fn find(&mut self, call: &NormalizedRequest) -> Result<usize, MissReason> {
         let id = |name: &str| self.matcher.names.find(name);
-        let wanted = RequestedMode::of(call);
+        let wanted = RequestedMode::from_request(call);
         let session = call.session.as_deref().and_then(id);
         let upstream = id(&call.upstream);
         let step = call.step.as_deref().and_then(id);
@@ -243,11 +243,11 @@ proptest! {
                 }
             };
             let expected = plain.find(&call);
-            let found = matcher.find(&call);
+            let found = matcher.find_take(&call);
             let index = found.as_ref().map(|hit| hit.index).map_err(|reason| *reason);
             prop_assert_eq!(index, expected, "{:?}", call);
             if let (PoolEvent::GivenBack(_), Ok(hit)) = (event, &found) {
-                matcher.release(hit.index(), call.session.as_deref());
+                matcher.release_take(hit.index(), call.session.as_deref());
                 plain.used.get_mut(&call.session).unwrap()[hit.index] = false;
             }
         }

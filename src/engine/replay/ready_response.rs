@@ -59,7 +59,7 @@ pub(super) struct BodyChunk {
 
 impl ReadyResponse {
     /// Prepares a response. `label` names its entry.
-    pub(super) fn of(delivery: ResponseDraft, label: Option<&HeaderValue>) -> Self {
+    pub(super) fn from_draft(delivery: ResponseDraft, label: Option<&HeaderValue>) -> Self {
         let ResponseDraft { status, reason, mut headers, chunks, trailers, end } = delivery;
         let reason = reason.and_then(|reason| ReasonPhrase::try_from(reason).ok());
         headers.insert(MATCHED_BY, HeaderValue::from_static("request_hash"));
@@ -79,7 +79,7 @@ impl ReadyResponse {
             BodyChunk { at_ms: chunk.at_ms, end: at }
         });
         let pieces = pieces.collect();
-        let bytes = gathered(&mut headers, &chunks);
+        let bytes = gather_body(&mut headers, &chunks);
         // A copy has exactly the capacity it needs.
         let headers = headers.clone();
         let (ids, _room) = (None, None);
@@ -92,7 +92,7 @@ impl ReadyResponse {
     }
 
     /// Returns the same answer, with the room that was reserved for it.
-    pub(super) fn within(self, room: ReservedRoom) -> Self {
+    pub(super) fn with_room(self, room: ReservedRoom) -> Self {
         Self { _room: Some(room), ..self }
     }
 
@@ -106,30 +106,30 @@ impl ReadyResponse {
         binding: &RunBinding,
         operation: Operation,
     ) -> Result<Option<Self>, UnclearPath> {
-        let mut draft = self.delivery();
+        let mut draft = self.to_draft();
         let media = draft.media().to_owned();
         if !redact::replace_paths(operation, &media, &mut draft.chunks, binding)? {
             return Ok(None);
         }
-        draft.frame();
-        Ok(Some(Self::of(draft, None)))
+        draft.correct_framing();
+        Ok(Some(Self::from_draft(draft, None)))
     }
 
     /// Returns the answer with the ids `here` in the place of those of its recorded request; `None` if
     /// it holds none of them.
     pub(super) fn with_ids(&self, recorded: &RpcIds, here: &RpcIds) -> Option<Self> {
-        let mut draft = self.delivery();
-        let edits = recorded.edits(here, draft.media(), &self.bytes);
+        let mut draft = self.to_draft();
+        let edits = recorded.answer_edits(here, draft.media(), &self.bytes);
         if edits.is_empty() {
             return None;
         }
-        draft.chunks = edited(&draft.chunks, &edits);
-        draft.frame();
-        Some(Self::of(draft, None))
+        draft.chunks = edit_chunks(&draft.chunks, &edits);
+        draft.correct_framing();
+        Some(Self::from_draft(draft, None))
     }
 
     /// Returns the answer as chunks again, so that its form can be changed.
-    pub(super) fn delivery(&self) -> ResponseDraft {
+    pub(super) fn to_draft(&self) -> ResponseDraft {
         let mut from = 0;
         let chunks = self.pieces.iter().map(|piece| {
             let data = self.bytes.slice(from..piece.end);
@@ -147,7 +147,7 @@ impl ReadyResponse {
     }
 
     /// Returns when each chunk came.
-    pub(super) fn times(&self) -> impl ExactSizeIterator<Item = f64> + Clone {
+    pub(super) fn chunk_times(&self) -> impl ExactSizeIterator<Item = f64> + Clone {
         self.pieces.iter().map(|piece| piece.at_ms)
     }
 
@@ -164,7 +164,7 @@ impl ReadyResponse {
     }
 
     /// Returns how the connection is cut after the body, if it is.
-    pub(super) fn cut(&self) -> Option<RecordedCut> {
+    pub(super) fn recorded_cut(&self) -> Option<RecordedCut> {
         match self.end {
             ResponseEnd::UpstreamAbort(cut) => Some(cut),
             ResponseEnd::Complete | ResponseEnd::ClientAbort | ResponseEnd::Truncated => None,
@@ -172,7 +172,7 @@ impl ReadyResponse {
     }
 
     /// Returns the content encoding that a client must accept to get the answer unchanged.
-    pub(super) fn coding(&self) -> Option<String> {
+    pub(super) fn content_encoding(&self) -> Option<String> {
         if self.pieces.is_empty() { None } else { coding_of(&self.headers) }
     }
 }
@@ -187,7 +187,7 @@ fn announce_trailers(headers: &mut HeaderMap, trailers: &HeaderMap) {
 
 /// Returns chunks with these changes, which are in the order of their places. What replaces a text that
 /// is in several chunks is in the first of them.
-fn edited(chunks: &[Chunk], edits: &[RpcEdit]) -> Vec<Chunk> {
+fn edit_chunks(chunks: &[Chunk], edits: &[RpcEdit]) -> Vec<Chunk> {
     let (mut edits, mut start) = (edits.iter().peekable(), 0);
     let edit_chunk = |chunk: &Chunk| {
         let (end, mut data, mut at) = (start + chunk.data.len(), Vec::new(), start);
@@ -211,7 +211,7 @@ fn edited(chunks: &[Chunk], edits: &[RpcEdit]) -> Vec<Chunk> {
 
 /// Returns the whole body. It is in a buffer of exactly the size needed, which the values of the
 /// headers share: one allocation for an answer, and none to pass on parts of it.
-fn gathered(headers: &mut HeaderMap, chunks: &[Chunk]) -> Bytes {
+fn gather_body(headers: &mut HeaderMap, chunks: &[Chunk]) -> Bytes {
     let values: usize = headers.values().map(HeaderValue::len).sum();
     let body: usize = chunks.iter().map(|chunk| chunk.data.len()).sum();
     let mut all = Vec::with_capacity(values + body);
@@ -244,8 +244,8 @@ mod tests {
         let edit = |place, text: &str| RpcEdit { place, text: text.to_owned() };
         let edits = [edit(2..5, "long"), edit(7..8, ""), edit(9..10, "xy")];
         let expected = [chunk(1.0, "ablong"), chunk(2.0, ""), chunk(3.0, "cde"), chunk(4.0, "xy")];
-        assert_eq!(edited(&chunks, &edits), expected);
-        assert_eq!(edited(&chunks, &[]), chunks);
+        assert_eq!(edit_chunks(&chunks, &edits), expected);
+        assert_eq!(edit_chunks(&chunks, &[]), chunks);
     }
 
     #[test]
@@ -267,9 +267,9 @@ mod tests {
             end: ResponseEnd::Complete,
         };
         let label = HeaderValue::from_static("name");
-        let prepared = ReadyResponse::of(delivery(chunks.clone()), Some(&label));
+        let prepared = ReadyResponse::from_draft(delivery(chunks.clone()), Some(&label));
         assert_eq!((prepared.announced, &prepared.bytes[..]), (Some(6), "one\u{2603}".as_bytes()));
-        let again = prepared.delivery();
+        let again = prepared.to_draft();
         assert_eq!(again.chunks, chunks);
         let values: Vec<&HeaderValue> = again.headers.get_all("set-thing").iter().collect();
         assert_eq!(values, ["a", "bb"]);
@@ -278,6 +278,6 @@ mod tests {
             (&"".parse().unwrap(), &label)
         );
         assert_eq!(again.headers[MATCHED_BY], "request_hash");
-        assert!(ReadyResponse::of(delivery(Vec::new()), None).bytes.is_empty());
+        assert!(ReadyResponse::from_draft(delivery(Vec::new()), None).bytes.is_empty());
     }
 }

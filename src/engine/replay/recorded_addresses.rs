@@ -12,7 +12,7 @@ pub struct RecordedAddresses(Vec<(String, String)>);
 
 impl RecordedAddresses {
     /// Adds the address of the upstream of an entry.
-    pub(super) fn add(&mut self, entry: &Entry) {
+    pub(super) fn note_entry(&mut self, entry: &Entry) {
         let (Some(upstream), Some(origin)) = (&entry.upstream, &entry.upstream_origin) else {
             return;
         };
@@ -40,11 +40,11 @@ mod tests {
             ..Entry::default()
         };
         let mut origins = RecordedAddresses::default();
-        origins.add(&entry(Some("a"), None));
-        origins.add(&entry(None, Some("http://x".to_owned())));
+        origins.note_entry(&entry(Some("a"), None));
+        origins.note_entry(&entry(None, Some("http://x".to_owned())));
         for number in 0..200 {
             let entry = entry(Some("a"), Some(format!("http://h{}", number / 2)));
-            origins.add(&entry);
+            origins.note_entry(&entry);
         }
         assert_eq!(origins.iter().count(), MOST);
         assert_eq!(

@@ -10,7 +10,7 @@ use hashbrown::HashMap;
 use super::name_ids::NameId;
 use loomrec_recording::Entry;
 use loomrec_recording::body::is_plausible_time;
-use loomrec_recording::timestamp::micros;
+use loomrec_recording::timestamp::parse_micros;
 
 /// What rounding may change of the times of chunks, which are kept to a tenth of a millisecond, in
 /// microseconds.
@@ -32,8 +32,8 @@ impl RecordedSpan {
         if entry.client_left.is_some() || !entry.is_servable() {
             return None;
         }
-        let ended = micros(entry.ended_at.as_deref()?)?;
-        let arrived = micros(entry.recorded_at.as_deref()?)?;
+        let ended = parse_micros(entry.ended_at.as_deref()?)?;
+        let arrived = parse_micros(entry.recorded_at.as_deref()?)?;
         let is_plausible = is_plausible_time(ended.saturating_sub(arrived) as f64 / 1000.0);
         is_plausible.then_some(Self { arrived, ended })
     }
@@ -126,17 +126,17 @@ impl RecordedEnds {
     }
 
     /// Returns the place of a take; `None` if its call was alone.
-    pub(super) fn place(&self, take: usize) -> Option<OverlapPlace> {
+    pub(super) fn overlap_place(&self, take: usize) -> Option<OverlapPlace> {
         self.places.get(&u32::try_from(take).ok()?).copied()
     }
 
     /// Returns the number of clusters.
-    pub(super) fn clusters(&self) -> usize {
+    pub(super) fn cluster_count(&self) -> usize {
         self.clusters.len()
     }
 
     /// Returns the members of a cluster, by when their answers had ended.
-    pub(super) fn members(&self, cluster: u32) -> &[ClusterMember] {
+    pub(super) fn cluster_members(&self, cluster: u32) -> &[ClusterMember] {
         self.clusters.get(cluster as usize).map_or(&[], |members| members)
     }
 }
@@ -162,15 +162,15 @@ mod tests {
     fn calls_that_were_alone_have_no_place() {
         let ends =
             RecordedEnds::new(spans(&[(0, 1000), (1000, 11_000), (5000, 5033), (20_000, 20_007)]));
-        let cluster = |take| ends.place(take).map(|place| place.cluster);
+        let cluster = |take| ends.overlap_place(take).map(|place| place.cluster);
         assert_eq!([0, 1, 2, 3].map(cluster), [None, Some(0), Some(0), None]);
-        assert_eq!(ends.clusters(), 1);
+        assert_eq!(ends.cluster_count(), 1);
     }
 
     #[test]
     fn member_knows_how_long_after_an_end_it_came() {
         let ends = RecordedEnds::new(spans(&[(0, 9000), (1, 1000), (2, 2000), (3000, 3500)]));
-        let members = ends.members(0).iter().map(|it| (it.span.arrived, it.after_end));
+        let members = ends.cluster_members(0).iter().map(|it| (it.span.arrived, it.after_end));
         let expected = [(1, None), (2, None), (3000, Some(1000)), (0, None)];
         assert_eq!(members.collect::<Vec<_>>(), expected);
     }
@@ -181,7 +181,7 @@ mod tests {
         spans[1].source = 1;
         spans[2].session = NameId::new(7);
         let ends = RecordedEnds::new(spans);
-        let has_place = |take| ends.place(take).is_some();
+        let has_place = |take| ends.overlap_place(take).is_some();
         assert_eq!([0, 1, 2, 3].map(has_place), [true, false, false, true]);
     }
 
@@ -228,10 +228,10 @@ mod tests {
                         && b.span.arrived < a.span.ended
                 };
                 let others: Vec<_> = spans.iter().filter(overlaps).collect();
-                let place = ends.place(a.take as usize);
+                let place = ends.overlap_place(a.take as usize);
                 prop_assert_eq!(place.is_some(), !others.is_empty());
                 for other in others {
-                    let other = ends.place(other.take as usize);
+                    let other = ends.overlap_place(other.take as usize);
                     prop_assert_eq!(place.unwrap().cluster, other.unwrap().cluster);
                 }
             }

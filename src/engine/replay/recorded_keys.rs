@@ -20,14 +20,14 @@ pub struct RecordedKeys {
 
 impl RecordedKeys {
     /// Begins with a recording.
-    pub fn begin(&mut self, meta: &RecordingMeta) {
+    pub fn begin_recording(&mut self, meta: &RecordingMeta) {
         self.is_silent = meta.key_variables().is_empty();
         self.is_known |= !self.is_silent;
         self.variables.add(meta.key_variables());
     }
 
     /// Counts an entry of the recording.
-    pub fn note(&mut self, entry: &Entry) {
+    pub fn note_entry(&mut self, entry: &Entry) {
         let is_counted = |name: &String| self.upstreams.contains(name);
         if !self.is_silent || entry.upstream.as_ref().is_some_and(is_counted) {
             return;
@@ -86,8 +86,8 @@ mod tests {
             (Some("gateway"), "/what/ever", None),
         ] {
             let mut keys = RecordedKeys::default();
-            keys.begin(&RecordingMeta::default());
-            keys.note(&entry(upstream, path));
+            keys.begin_recording(&RecordingMeta::default());
+            keys.note_entry(&entry(upstream, path));
             assert_eq!(names(&keys), expected, "{upstream:?} {path}");
         }
     }
@@ -97,11 +97,11 @@ mod tests {
         let mut stated = RecordingMeta::new(&IdentityRules::default());
         stated.add_key_variables(&KeyVariables::known_among(["XAI_API_KEY"]));
         let mut keys = RecordedKeys::default();
-        keys.begin(&stated);
-        keys.note(&entry(Some("groq"), "/x"));
+        keys.begin_recording(&stated);
+        keys.note_entry(&entry(Some("groq"), "/x"));
         assert_eq!(names(&keys), Some(vec!["XAI_API_KEY"]));
-        keys.begin(&RecordingMeta::default());
-        keys.note(&entry(Some("groq"), "/x"));
+        keys.begin_recording(&RecordingMeta::default());
+        keys.note_entry(&entry(Some("groq"), "/x"));
         assert_eq!(names(&keys), Some(vec!["GROQ_API_KEY", "XAI_API_KEY"]));
     }
 }

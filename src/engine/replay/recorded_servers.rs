@@ -23,7 +23,7 @@ struct RecordedEndpoint {
 
 impl RecordedServers {
     /// Notes a recorded call.
-    pub(super) fn note(&mut self, entry: &Entry, call: Option<&RecognisedCall>) {
+    pub(super) fn note_call(&mut self, entry: &Entry, call: Option<&RecognisedCall>) {
         let Some(method) = call.and_then(|call| call.rpc.as_ref()) else { return };
         let (Some(upstream), Some(request)) = (&entry.upstream, &entry.request) else { return };
         if !matches!(method.kind, RpcKind::Request | RpcKind::Notification) {
@@ -47,7 +47,7 @@ impl RecordedServers {
     }
 
     /// Returns the tools that were called, in order.
-    pub fn tools(&self) -> impl Iterator<Item = &str> {
+    pub fn called_tools(&self) -> impl Iterator<Item = &str> {
         self.tools.iter().map(String::as_str)
     }
 

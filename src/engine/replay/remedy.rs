@@ -66,7 +66,7 @@ impl RecordingMismatchError {
         let named = |difference: &&RequestDifference| difference.place.starts_with(HEADER);
         let difference = differences.iter().find(named)?;
         let name = difference.place.strip_prefix(HEADER)?;
-        let why = match (&difference.recorded, header::variable(name)) {
+        let why = match (&difference.recorded, header::environment_variable(name)) {
             (None, _) => format!(
                 "The recorded call has no {name}: it was sent without, or recorded by a loomrec \
                  that did not keep this header"

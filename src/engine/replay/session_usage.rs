@@ -29,7 +29,7 @@ impl SessionUsage {
         Self { name, progress: Mutex::default() }
     }
 
-    fn progress(&self) -> MutexGuard<'_, SessionProgress> {
+    fn lock_progress(&self) -> MutexGuard<'_, SessionProgress> {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -41,12 +41,12 @@ impl SessionUsage {
         then: impl FnOnce(&mut SessionCursor) -> T,
     ) -> T {
         let key = (group, session.map(str::to_owned));
-        then(self.progress().cursors.entry(key).or_default())
+        then(self.lock_progress().cursors.entry(key).or_default())
     }
 
     /// Counts one more call that a take answers. Returns which one it is, from 1.
-    pub(super) fn serve(&self, take: usize) -> u32 {
-        let mut progress = self.progress();
+    pub(super) fn count_answered_call(&self, take: usize) -> u32 {
+        let mut progress = self.lock_progress();
         let served = progress.served.entry(take).or_default();
         *served = served.saturating_add(1);
         *served
@@ -54,14 +54,14 @@ impl SessionUsage {
 
     /// Undoes one [`Self::serve`].
     pub(super) fn take_back(&self, take: usize) {
-        if let Some(served) = self.progress().served.get_mut(&take) {
+        if let Some(served) = self.lock_progress().served.get_mut(&take) {
             *served = served.saturating_sub(1);
         }
     }
 
     /// Returns how many calls a take answered.
-    pub(super) fn served(&self, take: usize) -> u32 {
-        self.progress().served.get(&take).copied().unwrap_or(0)
+    pub(super) fn answered_calls(&self, take: usize) -> u32 {
+        self.lock_progress().served.get(&take).copied().unwrap_or(0)
     }
 
     /// Starts over, for a session that calls name within this one, or for all.
@@ -69,6 +69,6 @@ impl SessionUsage {
         let is_kept = |(_, named): &(u32, Option<String>)| {
             session.is_some_and(|session| named.as_deref() != Some(session))
         };
-        self.progress().cursors.retain(|key, _| is_kept(key));
+        self.lock_progress().cursors.retain(|key, _| is_kept(key));
     }
 }

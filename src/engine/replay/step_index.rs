@@ -42,7 +42,7 @@ impl StepIndex {
     /// Adds a take to a step.
     pub(super) fn push(&mut self, step: NameId, take: u32) {
         let new_more = self.more.len() as u32;
-        let step = self.step(step);
+        let step = self.step_takes(step);
         if step.from == step.to {
             (step.from, step.to) = (take, take + 1);
             return;
@@ -65,7 +65,7 @@ impl StepIndex {
     /// Returns the group of the step's takes that are not checked, and whether it is new. `new`
     /// makes it.
     pub(super) fn unchecked_or(&mut self, step: NameId, new: impl FnOnce() -> u32) -> (u32, bool) {
-        let step = self.step(step);
+        let step = self.step_takes(step);
         let is_new = step.unchecked == NONE;
         if is_new {
             step.unchecked = new();
@@ -74,7 +74,7 @@ impl StepIndex {
     }
 
     /// Returns the group of the step's takes that are not checked, if there are any.
-    pub(super) fn unchecked(&self, step: NameId) -> Option<u32> {
+    pub(super) fn unchecked_group(&self, step: NameId) -> Option<u32> {
         let step = self.steps.get(step.get() as usize)?;
         (step.unchecked != NONE).then_some(step.unchecked)
     }
@@ -86,12 +86,12 @@ impl StepIndex {
 
     /// Returns the takes of a step, in order.
     pub(super) fn takes(&self, step: NameId) -> impl Iterator<Item = u32> {
-        self.runs(step).flatten()
+        self.take_ranges(step).flatten()
     }
 
     /// Returns the number of takes of a step.
-    pub(super) fn count(&self, step: NameId) -> usize {
-        self.runs(step).map(|run| run.len()).sum()
+    pub(super) fn take_count(&self, step: NameId) -> usize {
+        self.take_ranges(step).map(|run| run.len()).sum()
     }
 
     /// Returns the ids that takes have.
@@ -100,13 +100,13 @@ impl StepIndex {
         ids.filter(|id| self.contains(*id))
     }
 
-    fn runs(&self, step: NameId) -> impl Iterator<Item = Range<u32>> {
+    fn take_ranges(&self, step: NameId) -> impl Iterator<Item = Range<u32>> {
         let step = self.steps.get(step.get() as usize).copied().unwrap_or(StepTakes::EMPTY);
         let more = self.more.get(step.more as usize).map_or(&[][..], Vec::as_slice);
         std::iter::once(step.from..step.to).chain(more.iter().cloned())
     }
 
-    fn step(&mut self, step: NameId) -> &mut StepTakes {
+    fn step_takes(&mut self, step: NameId) -> &mut StepTakes {
         let at = step.get() as usize;
         if self.steps.len() <= at {
             self.steps.resize(at + 1, StepTakes::EMPTY);
@@ -127,12 +127,15 @@ mod tests {
             steps.push(id(step), take);
         }
         assert_eq!(steps.takes(id(3)).collect::<Vec<_>>(), [0, 1, 5, 6, 8]);
-        assert_eq!((steps.count(id(3)), steps.count(id(9)), steps.count(id(2))), (5, 1, 0));
+        assert_eq!(
+            (steps.take_count(id(3)), steps.take_count(id(9)), steps.take_count(id(2))),
+            (5, 1, 0)
+        );
         assert_eq!(steps.ids().map(NameId::get).collect::<Vec<_>>(), [1, 3, 9]);
         assert!(steps.contains(id(9)) && !steps.contains(id(2)) && !steps.contains(id(99)));
-        assert_eq!(steps.unchecked(id(3)), None);
+        assert_eq!(steps.unchecked_group(id(3)), None);
         assert_eq!(steps.unchecked_or(id(3), || 4), (4, true));
         assert_eq!(steps.unchecked_or(id(3), || 5), (4, false));
-        assert_eq!((steps.unchecked(id(3)), steps.unchecked(id(9))), (Some(4), None));
+        assert_eq!((steps.unchecked_group(id(3)), steps.unchecked_group(id(9))), (Some(4), None));
     }
 }

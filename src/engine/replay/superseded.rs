@@ -46,15 +46,15 @@ pub fn superseded_takes(
         match old.last_mut() {
             Some((name, takes)) if *name == stored.name => *takes = (*takes).max(stored.take),
             _ => {
-                let call = entry.request.as_ref().map(|request| request.recognise());
-                if let Some(bindable) = bound.read(&entry, call.as_ref(), rules) {
-                    bound.add(bindable, rules, old.len() as u32, 0);
+                let call = entry.request.as_ref().map(|request| request.recognise_call());
+                if let Some(bindable) = bound.read_entry(&entry, call.as_ref(), rules) {
+                    bound.add_entry(bindable, rules, old.len() as u32, 0);
                     old.push((stored.name, stored.take));
                 }
             }
         }
     }
-    bound.compare();
+    bound.bind_added_entries();
     // The Nth call of the run replaces the Nth earlier one.
     let mut counts: BTreeMap<u32, usize> = BTreeMap::new();
     for observed in &new {

@@ -122,7 +122,7 @@ impl ReplayTake {
         sketch: Option<RequestSketch>,
         mut entry: Entry,
     ) -> Result<Self, String> {
-        let declared_fault = DeclaredFault::of(&mut entry)?;
+        let declared_fault = DeclaredFault::from_entry(&mut entry)?;
         let servable = entry.is_servable();
         let details = TakeDetails {
             is_undelivered: entry.is_undelivered(),
@@ -133,8 +133,8 @@ impl ReplayTake {
             declared_fault,
             client_left: entry.client_left,
         };
-        let outcome = entry.outcome();
-        let answer = TakeAnswer::of(name, entry);
+        let outcome = entry.answer_outcome();
+        let answer = TakeAnswer::from_entry(name, entry);
         let (outcome, is_plain) = match answer {
             TakeAnswer::Wire(_) => (outcome, false),
             TakeAnswer::Words(_) => (outcome, true),
@@ -167,7 +167,7 @@ impl ReplayTake {
     }
 
     /// Returns the index of its recording among the matcher's sources.
-    pub(super) fn source(&self) -> usize {
+    pub(super) fn source_index(&self) -> usize {
         self.source.into()
     }
 
@@ -192,10 +192,10 @@ impl ReplayTake {
     }
 
     /// Returns the entry, from its text or read again; `None` if that is no longer possible.
-    pub(super) fn entry(&self, recording: &Recording, texts: &EntryTexts) -> Option<Entry> {
+    pub(super) fn read_entry(&self, recording: &Recording, texts: &EntryTexts) -> Option<Entry> {
         match &self.held {
-            HeldAnswer::Ready(ready) => recording.entry(&ready.1).ok(),
-            HeldAnswer::Text(place) => Entry::read(texts.get(*place)).ok(),
+            HeldAnswer::Ready(ready) => recording.read_entry(&ready.1).ok(),
+            HeldAnswer::Text(place) => Entry::from_text(texts.get(*place)).ok(),
         }
     }
 
@@ -205,7 +205,7 @@ impl ReplayTake {
     ///
     /// # Errors
     /// The reason why the recorded answer cannot be sent in that form.
-    pub(super) fn deliver(
+    pub(super) fn prepare_delivery(
         &self,
         texts: &EntryTexts,
         name: &dyn Fn() -> EntryName,
@@ -223,7 +223,7 @@ impl ReplayTake {
         };
         match answer {
             TakeAnswer::Wire(answer) => {
-                let change = self.change(answer, wanted, accept_encoding);
+                let change = self.needed_change(answer, wanted, accept_encoding);
                 if change.is_some() && self.decoded_bound().is_none() {
                     return Err(DeliveryError::TooLarge);
                 }
@@ -239,7 +239,7 @@ impl ReplayTake {
     }
 
     /// Returns what has to change in the form of the recorded answer.
-    fn change(
+    fn needed_change(
         &self,
         answer: &ReadyResponse,
         wanted: RequestedMode,
@@ -251,8 +251,8 @@ impl ReplayTake {
         if self.form.must_reframe(wanted) {
             return Some(ChangeKind::Framing);
         }
-        let accepted = |coding: String| encoding::accepts(accept_encoding, &coding);
-        let is_sent_as_it_is = answer.coding().is_none_or(accepted);
+        let accepted = |coding: String| encoding::is_accepted(accept_encoding, &coding);
+        let is_sent_as_it_is = answer.content_encoding().is_none_or(accepted);
         (!is_sent_as_it_is)
             .then(|| ChangeKind::Encoding { accepted: accept_encoding.map(str::to_owned) })
     }
@@ -285,7 +285,7 @@ impl ReplayTake {
         answer.model = answer.model.or_else(|| observed.call.model.clone());
         let at_ms = self.latency_ms().unwrap_or(0.0);
         let delivery = plain_answer::build(&answer, observed, &seed, at_ms)?;
-        Ok(Arc::new(ReadyResponse::of(delivery, words.label.as_ref())))
+        Ok(Arc::new(ReadyResponse::from_draft(delivery, words.label.as_ref())))
     }
 
     /// Whether it holds only what was said. Its chunks then have no times.
@@ -343,12 +343,12 @@ impl ReplayTake {
     }
 
     /// Returns the number of calls that it answered.
-    pub(super) fn served(&self) -> u64 {
+    pub(super) fn answered_calls(&self) -> u64 {
         self.served.load(Ordering::Relaxed).into()
     }
 
     /// Counts one more call that it answers. Returns which one of its calls this is, from 1.
-    pub(super) fn serve(&self) -> u32 {
+    pub(super) fn count_answered_call(&self) -> u32 {
         self.served.fetch_add(1, Ordering::Relaxed).saturating_add(1)
     }
 
@@ -372,9 +372,9 @@ impl TakeDetails {
 /// Returns the answer of an entry whose text was kept.
 fn answer_of(text: &[u8], name: &EntryName) -> Result<TakeAnswer, String> {
     let unreadable = || "its entry cannot be read any more".to_owned();
-    let mut entry = Entry::read(text).map_err(|_| unreadable())?;
-    DeclaredFault::of(&mut entry)?;
-    Ok(TakeAnswer::of(name, entry))
+    let mut entry = Entry::from_text(text).map_err(|_| unreadable())?;
+    DeclaredFault::from_entry(&mut entry)?;
+    Ok(TakeAnswer::from_entry(name, entry))
 }
 
 #[cfg(test)]

@@ -39,8 +39,8 @@ pub(super) struct PlainAnswer {
 
 impl TakeAnswer {
     /// Returns the answer of `entry`, whose name is `name`.
-    pub(super) fn of(name: &EntryName, entry: Entry) -> Self {
-        let label = label(name, &entry);
+    pub(super) fn from_entry(name: &EntryName, entry: Entry) -> Self {
+        let label = entry_label(name, &entry);
         if entry.fault.is_some() && !entry.has_answer() {
             return Self::Nothing(NO_ANSWER);
         }
@@ -63,10 +63,10 @@ impl TakeAnswer {
             Some(left) => response.cut_to(left),
         }
         let head = entry.request.as_ref().is_some_and(|request| request.method == "HEAD");
-        let ids = entry.request.as_ref().and_then(|request| RpcIds::read(&request.body));
-        match ResponseDraft::of(response, head) {
+        let ids = entry.request.as_ref().and_then(|request| RpcIds::from_body(&request.body));
+        match ResponseDraft::from_response(response, head) {
             Ok(delivery) => {
-                let answer = ReadyResponse::of(delivery, label.as_ref());
+                let answer = ReadyResponse::from_draft(delivery, label.as_ref());
                 Self::Wire(Arc::new(answer.with_own_ids(ids)))
             }
             Err(why) => Self::Unusable(why.into()),
@@ -75,7 +75,7 @@ impl TakeAnswer {
 }
 
 /// Returns the name as a header, or else the request's hash.
-fn label(name: &EntryName, entry: &Entry) -> Option<HeaderValue> {
+fn entry_label(name: &EntryName, entry: &Entry) -> Option<HeaderValue> {
     let hash = || entry.request_hash.as_ref().map(|hash| hash.as_str().to_owned());
     let name = HeaderValue::from_str(&name.to_string()).ok();
     name.or_else(|| HeaderValue::from_str(&hash()?).ok())

@@ -15,8 +15,8 @@ pub(super) struct TakeName<'a> {
 impl TakeName<'_> {
     /// Returns the name.
     pub(super) fn entry_name(&self) -> EntryName {
-        let source = self.matcher.sources.get(self.take.source());
-        let name = source.and_then(|source| source.recording.name(self.take.name));
+        let source = self.matcher.sources.get(self.take.source_index());
+        let name = source.and_then(|source| source.recording.name_at(self.take.name));
         name.unwrap_or_else(|| EntryName::Step(String::new()))
     }
 }

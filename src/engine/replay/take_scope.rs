@@ -25,7 +25,7 @@ pub(super) enum CallMount {
 
 impl TakeScope {
     /// Whether `take` was recorded there.
-    pub(super) fn holds(self, take: &ReplayTake) -> bool {
+    pub(super) fn contains_take(self, take: &ReplayTake) -> bool {
         let upstream = take.under.upstream.is_none() || take.under.upstream == self.upstream;
         let mount = match self.mount {
             CallMount::Any => true,

@@ -18,8 +18,8 @@ impl Matcher {
 
     /// Undoes [`Matcher::find`]: the take could not be given to this call, and a later call can get
     /// it.
-    pub fn release(&self, take: usize, session: Option<&str>) {
-        let Some((home, position)) = self.home(take) else { return };
+    pub fn release_take(&self, take: usize, session: Option<&str>) {
+        let Some((home, position)) = self.group_and_position(take) else { return };
         if self.with_cursor(home, session, |progress| progress.release(position)) {
             self.takes[take].take_back();
             self.usage.iter().for_each(|usage| usage.take_back(take));
@@ -27,16 +27,16 @@ impl Matcher {
     }
 
     /// Uses up a take that was given back, unless another call has it by now.
-    pub fn consume(&self, take: usize, session: Option<&str>) {
-        self.claim(take, session);
+    pub fn consume_take(&self, take: usize, session: Option<&str>) {
+        self.claim_take(take, session);
     }
 
     /// Uses up a take that no call has. Returns whether it did.
-    pub(super) fn claim(&self, take: usize, session: Option<&str>) -> bool {
-        let Some((home, position)) = self.home(take) else { return false };
+    pub(super) fn claim_take(&self, take: usize, session: Option<&str>) -> bool {
+        let Some((home, position)) = self.group_and_position(take) else { return false };
         let is_claimed = self.with_cursor(home, session, |progress| progress.consume(position));
         if is_claimed {
-            self.serve(take);
+            self.count_answered_call(take);
         }
         is_claimed
     }
@@ -46,7 +46,8 @@ impl Matcher {
     /// each take of whose answer no client got anything, so no request is answered more often than
     /// it was recorded. Returns whether it happened.
     pub fn count_as_given_up(&self, take: usize, session: Option<&str>) -> bool {
-        let Some((home, position)) = self.home(take).filter(|_| self.has_undelivered) else {
+        let Some((home, position)) = self.group_and_position(take).filter(|_| self.has_undelivered)
+        else {
             return false;
         };
         let labels = self.takes[take].under;
@@ -66,10 +67,10 @@ impl Matcher {
     }
 
     /// Returns the group of a take, and its position there.
-    fn home(&self, take: usize) -> Option<(u32, usize)> {
+    fn group_and_position(&self, take: usize) -> Option<(u32, usize)> {
         let home = *self.homes.get(take)?;
         let group = self.groups.get(home as usize)?;
-        Some((home, group.position(take as u32)? as usize))
+        Some((home, group.position_of(take as u32)? as usize))
     }
 
     /// Runs `then` on the cursor of a session in a group.
@@ -87,27 +88,27 @@ impl Matcher {
 
     /// Counts one more call that a take answers. Returns which one it is, from 1. A call of an open
     /// session counts for the run as well.
-    pub(super) fn serve(&self, take: usize) -> u32 {
-        let nth = self.takes[take].serve();
-        self.usage.as_ref().map_or(nth, |usage| usage.serve(take))
+    pub(super) fn count_answered_call(&self, take: usize) -> u32 {
+        let nth = self.takes[take].count_answered_call();
+        self.usage.as_ref().map_or(nth, |usage| usage.count_answered_call(take))
     }
 
     /// Returns how many calls a take answered.
-    pub(super) fn served(&self, take: usize) -> u64 {
+    pub(super) fn answered_calls(&self, take: usize) -> u64 {
         match &self.usage {
-            None => self.takes[take].served(),
-            Some(usage) => usage.served(take).into(),
+            None => self.takes[take].answered_calls(),
+            Some(usage) => usage.answered_calls(take).into(),
         }
     }
 
     /// Whether a take answered any call.
     pub(super) fn is_used(&self, take: usize) -> bool {
-        self.served(take) > 0
+        self.answered_calls(take) > 0
     }
 
     /// Returns the takes that answered no call, in file order. Those of whose answers no client got
     /// anything are not among them: a program that is answered at once has no use for them.
-    pub fn unused(&self) -> impl Iterator<Item = &ReplayTake> {
+    pub fn unused_takes(&self) -> impl Iterator<Item = &ReplayTake> {
         let takes = self.takes.iter().enumerate();
         let is_left =
             |(index, take): &(usize, &ReplayTake)| !self.is_used(*index) && !take.is_undelivered();
@@ -130,7 +131,7 @@ impl Matcher {
     }
 
     /// Returns how many takes there are of whose answers no client got anything.
-    pub fn undelivered(&self) -> usize {
+    pub fn undelivered_count(&self) -> usize {
         match self.has_undelivered {
             true => self.takes.iter().filter(|take| take.is_undelivered()).count(),
             false => 0,
@@ -139,7 +140,7 @@ impl Matcher {
 
     /// Returns how many takes were served more than once, and by how many further calls.
     pub fn served_again(&self) -> (u64, u64) {
-        let further = (0..self.takes.len()).map(|take| self.served(take).saturating_sub(1));
+        let further = (0..self.takes.len()).map(|take| self.answered_calls(take).saturating_sub(1));
         further
             .filter(|calls| *calls > 0)
             .fold((0, 0), |(takes, all), calls| (takes + 1, all + calls))

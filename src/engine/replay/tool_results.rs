@@ -20,24 +20,24 @@ pub(super) fn without_results(
     rules: &IdentityRules,
 ) -> RecordedRequest {
     if rules.compares_tool_calls()
-        && let Some(body) = marked(&request)
+        && let Some(body) = marked_body(&request)
     {
         request.body = body.into();
     }
     request
 }
 
-fn marked(request: &RecordedRequest) -> Option<Vec<u8>> {
+fn marked_body(request: &RecordedRequest) -> Option<Vec<u8>> {
     let mut body: Value = serde_json::from_slice(&request.body).ok()?;
-    for place in results(request)? {
+    for place in result_places(request)? {
         *body.pointer_mut(&place.content.to_string())? = Value::from(NOT_COMPARED);
     }
     serde_json::to_vec(&body).ok()
 }
 
-fn results(request: &RecordedRequest) -> Option<Vec<ToolResultPlace>> {
-    let call = request.recognise();
-    Some(call.operation.tool_results(&request.parts(&call).json()?))
+fn result_places(request: &RecordedRequest) -> Option<Vec<ToolResultPlace>> {
+    let call = request.recognise_call();
+    Some(call.operation.tool_results(&request.key_parts(&call).json_body()?))
 }
 
 /// Returns a recorded request with its results of tools in the order of those in another request, if
@@ -48,16 +48,16 @@ pub(super) fn in_order_of(
     rules: &[NormalizeRule],
 ) -> RecordedRequest {
     if rules.iter().any(NormalizeRule::is_of_result_order)
-        && let Some(body) = reordered(&recorded, now)
+        && let Some(body) = reordered_body(&recorded, now)
     {
         recorded.body = body.into();
     }
     recorded
 }
 
-fn reordered(recorded: &RecordedRequest, now: &RecordedRequest) -> Option<Vec<u8>> {
+fn reordered_body(recorded: &RecordedRequest, now: &RecordedRequest) -> Option<Vec<u8>> {
     let mut body: Value = serde_json::from_slice(&recorded.body).ok()?;
-    let (recorded, now) = (results(recorded)?, results(now)?);
+    let (recorded, now) = (result_places(recorded)?, result_places(now)?);
     let places: HashSet<&JsonPointer> = recorded.iter().map(|result| &result.element).collect();
     let by_call: HashMap<usize, &JsonPointer> =
         now.iter().map(|result| (result.call, &result.element)).collect();

@@ -44,7 +44,7 @@ pub(super) struct WaitingTake {
 }
 
 impl WaitingConnections {
-    pub(super) fn takes(&self) -> MutexGuard<'_, WaitingTakes> {
+    pub(super) fn lock_takes(&self) -> MutexGuard<'_, WaitingTakes> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -61,7 +61,7 @@ pub(super) enum TakeChoice {
 
 impl Matcher {
     /// Finds a take that begins with this message for the connection that has `own`.
-    pub(super) fn exchange(
+    pub(super) fn exchange_take(
         &self,
         own: &mut WaitingTake,
         first: MessageDigest,
@@ -84,8 +84,8 @@ impl Matcher {
         let mut choice = TakeChoice::None;
         let takes = self.groups[home as usize].takes().iter().map(|take| *take as usize);
         for take in takes.filter(fits) {
-            if self.claim(take, session) {
-                self.release(own.take, session);
+            if self.claim_take(take, session) {
+                self.release_take(own.take, session);
                 return TakeChoice::Found(take);
             }
             let mut others = waiting.by_number.values_mut();

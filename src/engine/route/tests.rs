@@ -14,7 +14,7 @@ fn routes() -> RouteTable {
 }
 
 fn place(routes: &RouteTable, uri: &str) -> Result<Route, RouteError> {
-    routes.route(&Method::POST, &uri.parse().unwrap(), &HeaderMap::new())
+    routes.find_route(&Method::POST, &uri.parse().unwrap(), &HeaderMap::new())
 }
 
 #[test]
@@ -66,7 +66,10 @@ fn single_upstream_takes_unprefixed_paths_and_keeps_the_name_of_their_shape() {
     let mut routes = routes();
     routes.single = Url::parse("http://127.0.0.1:9").ok();
     let chat = place(&routes, "/v1/chat/completions").unwrap();
-    assert_eq!((chat.upstream.as_str(), routes.base(&chat)), ("openai", routes.single.as_ref()));
+    assert_eq!(
+        (chat.upstream.as_str(), routes.upstream_address(&chat)),
+        ("openai", routes.single.as_ref())
+    );
     assert_eq!(place(&routes, "/what/ever").unwrap().upstream, UNNAMED);
 }
 
@@ -103,7 +106,7 @@ fn absolute_form_with_a_public_host_reaches_a_repointed_upstream() {
     routes.named[0].base = Url::parse("http://127.0.0.1:9").ok();
     let place = place(&routes, "http://api.openai.com/v1/anything").unwrap();
     let base = routes.named[0].base.as_ref();
-    assert_eq!((place.upstream.as_str(), routes.base(&place)), ("openai", base));
+    assert_eq!((place.upstream.as_str(), routes.upstream_address(&place)), ("openai", base));
 }
 
 #[test]
@@ -154,10 +157,10 @@ fn upstreams_of_hosts_are_named_by_absolute_targets_alone() {
         let place = place(&routes, &format!("https://{host}/openai/x")).unwrap();
         assert_eq!((place.upstream.as_str(), place.path.as_str()), ("azure", "/openai/x"));
         // Its calls go to the host that the program named.
-        assert_eq!(routes.base(&place).and_then(Url::host_str), Some(host));
+        assert_eq!(routes.upstream_address(&place).and_then(Url::host_str), Some(host));
     }
     let mounted = place(&routes, "/azure/openai/x").unwrap();
-    assert_eq!((mounted.upstream.as_str(), routes.base(&mounted)), ("azure", None));
+    assert_eq!((mounted.upstream.as_str(), routes.upstream_address(&mounted)), ("azure", None));
 }
 
 #[test]
@@ -172,5 +175,5 @@ fn given_upstream_of_a_provider_has_the_host_of_that_provider() {
     assert!(!routes.has_upstream_at(&Authority::from_static("notchatgpt.com")));
     let place = place(&routes, "https://chatgpt.com/backend-api/x").unwrap();
     assert_eq!((place.upstream.as_str(), place.path.as_str()), ("chatgpt", "/backend-api/x"));
-    assert_eq!(routes.base(&place).and_then(Url::port), Some(9));
+    assert_eq!(routes.upstream_address(&place).and_then(Url::port), Some(9));
 }

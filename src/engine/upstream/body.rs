@@ -72,7 +72,7 @@ impl UpstreamBody {
         };
         Pin::new(incoming).poll_frame(cx).map(|frame| {
             let frame = frame?.map_err(|error| cut_of(&error));
-            Some(frame.map(|frame| frame.map_data(|data| settled(data, shelf))))
+            Some(frame.map(|frame| frame.map_data(|data| copy_if_small(data, shelf))))
         })
     }
 }
@@ -132,7 +132,7 @@ fn poll_turn(
 
 /// Returns `data`, copied out of the read buffer if it is a small part of it. Each chunk of a slow
 /// stream comes in its own read, and would keep a buffer for as long as the exchange is held.
-fn settled(data: Bytes, shelf: &mut BytesMut) -> Bytes {
+fn copy_if_small(data: Bytes, shelf: &mut BytesMut) -> Bytes {
     if data.len() > SMALL {
         return data;
     }

@@ -50,10 +50,10 @@ impl UpstreamClient {
             .map_err(|error| UpstreamError::Setup { detail: error_chain(&error) })?;
         let proxies = Arc::new(ProxySettings::from_environment());
         let tls = Arc::new(tls);
-        Ok(Self::with(tls, proxies))
+        Ok(Self::with_tls_and_proxies(tls, proxies))
     }
 
-    fn with(tls: Arc<TlsSetup>, proxies: Arc<ProxySettings>) -> Self {
+    fn with_tls_and_proxies(tls: Arc<TlsSetup>, proxies: Arc<ProxySettings>) -> Self {
         let connections = Arc::new(AtomicU64::new(0));
         let opened = Arc::clone(&connections);
         let connector = UpstreamConnector::new(Arc::clone(&tls), Arc::clone(&proxies), opened);
@@ -63,12 +63,12 @@ impl UpstreamClient {
 
     /// Returns a client with the same settings, and with connections and a count of its own.
     #[must_use]
-    pub fn separate(&self) -> Self {
-        Self::with(Arc::clone(&self.tls), Arc::clone(&self.proxies))
+    pub fn with_own_connections(&self) -> Self {
+        Self::with_tls_and_proxies(Arc::clone(&self.tls), Arc::clone(&self.proxies))
     }
 
     /// Returns how many connections were opened so far.
-    pub fn connections(&self) -> u64 {
+    pub fn opened_connections(&self) -> u64 {
         self.connections.load(Ordering::Relaxed)
     }
 
@@ -79,7 +79,7 @@ impl UpstreamClient {
     ///
     /// # Errors
     /// [`UpstreamError::Unreachable`] if no response head arrived.
-    pub async fn send(
+    pub async fn send_request(
         &self,
         mut forward: UpstreamRequest,
     ) -> Result<Response<UpstreamBody>, UpstreamError> {
@@ -96,7 +96,7 @@ impl UpstreamClient {
             return Ok(turn.send().await.ok_or_else(ended)?.map(UpstreamBody::of_turn));
         }
         let proof = handshake::expected_proof(&forward.headers);
-        let mut response = self.exchange(forward).await?;
+        let mut response = self.send_over_pool(forward).await?;
         let is_upgrade = response.status() == StatusCode::SWITCHING_PROTOCOLS
             && proof.is_some()
             && response.headers().get(SEC_WEBSOCKET_ACCEPT) == proof.as_ref();
@@ -110,7 +110,7 @@ impl UpstreamClient {
         // The upstream's HTTP version concerns its own connection only.
         *response.version_mut() = Version::HTTP_11;
         let status = response.status();
-        Ok(match framing::settle(&method, status, response.headers_mut()) {
+        Ok(match framing::settle_length(&method, status, response.headers_mut()) {
             None => response,
             Some(ambiguous) => {
                 response.extensions_mut().insert(ambiguous);
@@ -121,7 +121,7 @@ impl UpstreamClient {
 
     /// Signs a request for AWS again, with the key that its client signed it with. Another server
     /// than AWS gets the client's signature if nothing has the key's secret.
-    async fn sign(
+    async fn sign_again(
         &self,
         request: (&Method, &Uri, &mut HeaderMap, &[u8]),
         scope: &AwsScope,
@@ -143,21 +143,21 @@ impl UpstreamClient {
 
     /// Sends a request. If a pooled connection was closed before the request began, it is sent on
     /// another one. Otherwise it is sent once.
-    async fn exchange(
+    async fn send_over_pool(
         &self,
         forward: UpstreamRequest,
     ) -> Result<Response<UpstreamBody>, UpstreamError> {
-        let uri = target::uri(&forward)?;
+        let uri = target::request_uri(&forward)?;
         let UpstreamRequest { upstream, base, method, mut headers, body, aws, .. } = forward;
         if let Some(scope) = aws {
             // Boxed: few calls are signed.
-            let signing = self.sign((&method, &uri, &mut headers, &body), &scope, &base);
+            let signing = self.sign_again((&method, &uri, &mut headers, &body), &scope, &base);
             Box::pin(signing).await.map_err(|source| UpstreamError::Signature {
                 upstream: upstream.clone(),
                 source,
             })?;
         }
-        if let Some(authorization) = self.proxies.authorization(&uri) {
+        if let Some(authorization) = self.proxies.proxy_authorization(&uri) {
             headers.insert(PROXY_AUTHORIZATION, authorization);
         }
         if is_socket(&base) {
@@ -169,8 +169,8 @@ impl UpstreamClient {
         *request.headers_mut() = headers;
         let version = prepare_version(request.headers_mut());
         let response = self.pools.current(version).request(request).await.map_err(|error| {
-            let failed = UpstreamError::unreachable(&upstream, &base, describe(&error));
-            failed.connected(!error.is_connect())
+            let failed = UpstreamError::unreachable(&upstream, &base, failure_reason(&error));
+            failed.with_connection_state(!error.is_connect())
         })?;
         Ok(response.map(UpstreamBody::new))
     }
@@ -193,11 +193,11 @@ pub fn is_grpc(headers: &HeaderMap) -> bool {
 }
 
 /// Returns why a request had no answer. Failures of TLS are explained; others keep their text.
-fn describe(error: &legacy::Error) -> String {
-    let Some(words) = tls_error::explain(error, &tls::trusted_source()) else {
+fn failure_reason(error: &legacy::Error) -> String {
+    let Some(words) = tls_error::explain_failure(error, &tls::trusted_source()) else {
         return format!("error sending request: {}", error_chain(error));
     };
-    match ProxyError::find(error) {
+    match ProxyError::find_in_causes(error) {
         Some(proxy) => format!("{proxy}: {words}"),
         None => words,
     }

@@ -48,7 +48,7 @@ pub(super) struct ProxyError {
 
 impl ProxyError {
     /// Finds the failure of a proxy among the causes of an error.
-    pub(super) fn find<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a Self> {
+    pub(super) fn find_in_causes<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a Self> {
         let mut causes = std::iter::successors(Some(error), |&error| error.source());
         causes.find_map(|cause| cause.downcast_ref())
     }
@@ -92,7 +92,7 @@ impl UpstreamConnector {
         if let Some(path) = uri_path(&to) {
             return Ok(UpstreamStream::local(connect_local_socket(&path).await?));
         }
-        match self.proxies.route(&to) {
+        match self.proxies.route_to(&to) {
             ProxyRoute::Direct => self.open(to).await.map(UpstreamStream::direct),
             ProxyRoute::Forward(proxy) => {
                 let mut to_proxy = self.for_version(HttpVersion::Http1);
@@ -100,11 +100,11 @@ impl UpstreamConnector {
                 hop.map(UpstreamStream::forwarded).map_err(|source| at_proxy(&proxy, source))
             }
             ProxyRoute::Tunnel(proxy) => {
-                let stream = self.tunnel(&proxy, to).await;
+                let stream = self.connect_through_tunnel(&proxy, to).await;
                 stream.map(UpstreamStream::tunnelled).map_err(|source| in_tunnel(&proxy, source))
             }
             ProxyRoute::Socks(proxy) => {
-                let hop = self.socks(&proxy, to).await;
+                let hop = self.connect_through_socks(&proxy, to).await;
                 hop.map(UpstreamStream::direct).map_err(|source| in_tunnel(&proxy, source))
             }
         }
@@ -112,12 +112,12 @@ impl UpstreamConnector {
 
     /// Opens a connection over which a client and the server at `to` make their own TLS.
     pub(super) async fn connect_raw(mut self, to: Uri) -> Result<UpstreamStream, BoxError> {
-        let hop = match self.proxies.route(&to) {
+        let hop = match self.proxies.route_to(&to) {
             ProxyRoute::Direct | ProxyRoute::Forward(_) => {
                 Ok(MaybeHttpsStream::Http(self.tcp.call(to).await?))
             }
             ProxyRoute::Tunnel(proxy) => {
-                let hop = self.through(&proxy).await?.call(to).await;
+                let hop = self.tunnel_connector(&proxy).await?.call(to).await;
                 hop.map_err(|source| at_proxy(&proxy, source.into()))
             }
             ProxyRoute::Socks(proxy) => {
@@ -131,31 +131,35 @@ impl UpstreamConnector {
     /// Opens a connection to a server or a proxy.
     async fn open(&mut self, to: Uri) -> Result<FirstHop, BoxError> {
         match to.scheme() == Some(&Scheme::HTTPS) {
-            true => self.https(self.version).await?.call(to).await,
+            true => self.https_connector(self.version).await?.call(to).await,
             false => Ok(MaybeHttpsStream::Http(self.tcp.call(to).await?)),
         }
     }
 
-    async fn https(&self, version: HttpVersion) -> Result<HttpsConnector<HttpConnector>, BoxError> {
+    async fn https_connector(
+        &self,
+        version: HttpVersion,
+    ) -> Result<HttpsConnector<HttpConnector>, BoxError> {
         Ok(HttpsConnector::from((self.tcp.clone(), self.tls.config_for(version).await?)))
     }
 
-    async fn tunnel(
+    async fn connect_through_tunnel(
         &self,
         proxy: &Intercept,
         to: Uri,
     ) -> Result<MaybeHttpsStream<FirstHop>, BoxError> {
-        let tunnel = self.through(proxy).await?;
+        let tunnel = self.tunnel_connector(proxy).await?;
         let config = self.tls.config_for(self.version).await?;
         HttpsConnector::from((tunnel, config)).call(to).await
     }
 
     /// Returns what opens tunnels through an HTTP proxy.
-    async fn through(
+    async fn tunnel_connector(
         &self,
         proxy: &Intercept,
     ) -> Result<Tunnel<HttpsConnector<HttpConnector>>, BoxError> {
-        let tunnel = Tunnel::new(proxy.uri().clone(), self.https(HttpVersion::Http1).await?);
+        let tunnel =
+            Tunnel::new(proxy.uri().clone(), self.https_connector(HttpVersion::Http1).await?);
         Ok(match proxy.basic_auth() {
             Some(authorization) => tunnel.with_auth(authorization.clone()),
             None => tunnel,
@@ -163,7 +167,11 @@ impl UpstreamConnector {
     }
 
     /// Opens a connection through SOCKS 5. The proxy resolves the name.
-    async fn socks(&self, proxy: &Intercept, to: Uri) -> Result<FirstHop, BoxError> {
+    async fn connect_through_socks(
+        &self,
+        proxy: &Intercept,
+        to: Uri,
+    ) -> Result<FirstHop, BoxError> {
         let socks = self.socks_proxy(proxy)?;
         let port = if to.scheme() == Some(&Scheme::HTTPS) { 443 } else { 80 };
         let config = self.tls.config_for(self.version).await?;

@@ -65,7 +65,7 @@ pub enum UpstreamError {
 
 impl UpstreamError {
     /// Returns the same error, of a connection that was there or not.
-    pub(super) fn connected(mut self, is_connected: bool) -> Self {
+    pub(super) fn with_connection_state(mut self, is_connected: bool) -> Self {
         if let Self::Unreachable { was_connected, .. } = &mut self {
             *was_connected = is_connected;
         }

@@ -29,7 +29,7 @@ impl fmt::Display for AmbiguousFraming {
 
 /// Checks the framing in a head. If it is ambiguous, removes the length. If the same length is
 /// there several times, keeps one.
-pub(super) fn settle(
+pub(super) fn settle_length(
     method: &Method,
     status: StatusCode,
     headers: &mut HeaderMap,
@@ -73,7 +73,7 @@ mod tests {
         for (name, value) in lines {
             headers.append(HeaderName::from_static(name), HeaderValue::from_static(value));
         }
-        let found = settle(&method, StatusCode::from_u16(status).unwrap(), &mut headers);
+        let found = settle_length(&method, StatusCode::from_u16(status).unwrap(), &mut headers);
         let left = headers.get_all(CONTENT_LENGTH).iter();
         (found, left.map(|value| value.to_str().unwrap().to_owned()).collect())
     }

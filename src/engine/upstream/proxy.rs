@@ -32,7 +32,7 @@ impl ProxySettings {
     }
 
     /// Returns the route to `uri`. An address on this machine is always reached directly.
-    pub(super) fn route(&self, uri: &Uri) -> ProxyRoute {
+    pub(super) fn route_to(&self, uri: &Uri) -> ProxyRoute {
         if is_local(uri) {
             return ProxyRoute::Direct;
         }
@@ -46,12 +46,12 @@ impl ProxySettings {
 
     /// Whether `uri` is reached without a proxy that connects to it.
     pub(super) fn is_direct(&self, uri: &Uri) -> bool {
-        matches!(self.route(uri), ProxyRoute::Direct | ProxyRoute::Forward(_))
+        matches!(self.route_to(uri), ProxyRoute::Direct | ProxyRoute::Forward(_))
     }
 
     /// Returns the authorization that a request to `uri` needs if it is sent to a proxy.
-    pub(super) fn authorization(&self, uri: &Uri) -> Option<HeaderValue> {
-        match self.route(uri) {
+    pub(super) fn proxy_authorization(&self, uri: &Uri) -> Option<HeaderValue> {
+        match self.route_to(uri) {
             ProxyRoute::Forward(proxy) => proxy.basic_auth().cloned(),
             _ => None,
         }
@@ -77,8 +77,9 @@ mod tests {
     fn route(proxy: &str, uri: &str) -> String {
         let settings = ProxySettings(Matcher::builder().all(proxy).no("10.0.0.0/8,.own").build());
         let uri = uri.parse().unwrap();
-        let said = settings.authorization(&uri).map(|value| value.to_str().unwrap().to_owned());
-        let (way, proxy) = match settings.route(&uri) {
+        let said =
+            settings.proxy_authorization(&uri).map(|value| value.to_str().unwrap().to_owned());
+        let (way, proxy) = match settings.route_to(&uri) {
             ProxyRoute::Direct => return "direct".to_owned(),
             ProxyRoute::Forward(proxy) => ("forward", proxy),
             ProxyRoute::Tunnel(proxy) => ("tunnel", proxy),

@@ -14,8 +14,8 @@ use super::socket_address::socket_host;
 const PLAIN: &[u8] = b"-._~!$&()*+,;=:@%/";
 
 /// Returns the full URL.
-fn url(forward: &UpstreamRequest) -> Result<Url, UpstreamError> {
-    let prefix = prefix(forward);
+fn full_url(forward: &UpstreamRequest) -> Result<Url, UpstreamError> {
+    let prefix = base_path(forward);
     // The base is not parsed again: its host is most of the work of parsing a URL.
     let mut url = forward.base.clone();
     url.set_fragment(None);
@@ -23,13 +23,13 @@ fn url(forward: &UpstreamRequest) -> Result<Url, UpstreamError> {
     url.set_query(Some(forward.query.as_str()).filter(|query| !query.is_empty()));
     let segments = |path: &str| path.split('/').count();
     if has_dots(forward) || segments(url.path()) != segments(prefix) + segments(&forward.path) - 1 {
-        return Err(dots(forward));
+        return Err(dot_segments_error(forward));
     }
     Ok(url)
 }
 
 /// Returns the same in hyper's type: scheme, host and port, path and query.
-pub(super) fn uri(forward: &UpstreamRequest) -> Result<Uri, UpstreamError> {
+pub(super) fn request_uri(forward: &UpstreamRequest) -> Result<Uri, UpstreamError> {
     let socket = socket_host(&forward.base);
     let host = socket.as_deref().or(forward.base.host_str()).unwrap_or_default();
     let builder = Uri::builder().scheme(forward.base.scheme());
@@ -54,13 +54,13 @@ fn path_and_query(forward: &UpstreamRequest) -> Result<String, UpstreamError> {
         || !path.as_bytes().iter().all(plain)
         || !query.as_bytes().iter().all(plain_query)
     {
-        let url = url(forward)?;
+        let url = full_url(forward)?;
         return Ok(url[Position::BeforePath..Position::AfterQuery].to_owned());
     }
     if has_dots(forward) {
-        return Err(dots(forward));
+        return Err(dot_segments_error(forward));
     }
-    let prefix = prefix(forward);
+    let prefix = base_path(forward);
     let mut whole = String::with_capacity(prefix.len() + path.len() + 1 + query.len());
     whole.push_str(prefix);
     whole.push_str(path);
@@ -72,16 +72,16 @@ fn path_and_query(forward: &UpstreamRequest) -> Result<String, UpstreamError> {
 }
 
 /// Returns the path that the base puts before every path.
-fn prefix(forward: &UpstreamRequest) -> &str {
+fn base_path(forward: &UpstreamRequest) -> &str {
     forward.base.path().trim_end_matches('/')
 }
 
 /// Whether a segment of the path is `.` or `..`, percent-encoded or not.
 fn has_dots(forward: &UpstreamRequest) -> bool {
-    forward.path.split('/').any(|part| matches!(decoded(part).as_ref(), b"." | b".."))
+    forward.path.split('/').any(|part| matches!(decode_segment(part).as_ref(), b"." | b".."))
 }
 
-fn dots(forward: &UpstreamRequest) -> UpstreamError {
+fn dot_segments_error(forward: &UpstreamRequest) -> UpstreamError {
     UpstreamError::Path {
         upstream: forward.upstream.clone(),
         path: forward.path.clone(),
@@ -90,7 +90,7 @@ fn dots(forward: &UpstreamRequest) -> UpstreamError {
 }
 
 /// Returns a segment of a path, percent-decoded.
-fn decoded(segment: &str) -> Cow<'_, [u8]> {
+fn decode_segment(segment: &str) -> Cow<'_, [u8]> {
     percent_encoding::percent_decode_str(segment).into()
 }
 
@@ -124,7 +124,7 @@ mod tests {
             ("http://[::1]:1/pre/fix/", "/x%2fy//z", "?", "http://[::1]:1/pre/fix/x%2fy//z??"),
             ("http://u:p@localhost:80/a?b#c", "/x:y", "", "http://localhost/a/x:y"),
         ] {
-            assert_eq!(uri(&forward(base, path, query)).unwrap().to_string(), expected);
+            assert_eq!(request_uri(&forward(base, path, query)).unwrap().to_string(), expected);
         }
     }
 
@@ -132,8 +132,8 @@ mod tests {
     fn dot_segments_are_refused_by_both_ways() {
         for path in ["/a/../b", "/.", "/%2e%2E/b", "/a/.%2e"] {
             let forward = forward("http://127.0.0.1:1", path, "");
-            assert!(matches!(url(&forward), Err(UpstreamError::Path { .. })), "{path}");
-            assert!(matches!(uri(&forward), Err(UpstreamError::Path { .. })), "{path}");
+            assert!(matches!(full_url(&forward), Err(UpstreamError::Path { .. })), "{path}");
+            assert!(matches!(request_uri(&forward), Err(UpstreamError::Path { .. })), "{path}");
         }
     }
 
@@ -145,7 +145,7 @@ mod tests {
             query in "[a-zA-Z0-9._~!$&'()*+,;=:@%/?^|{}-]{0,12}",
         ) {
             let forward = forward(&base, &path, &query);
-            match (url(&forward), uri(&forward)) {
+            match (full_url(&forward), request_uri(&forward)) {
                 (Ok(url), Ok(uri)) => {
                     prop_assert_eq!(&url[Position::BeforePath..], uri.path_and_query().unwrap().as_str());
                     prop_assert_eq!(url.host_str(), uri.host());

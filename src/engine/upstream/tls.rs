@@ -55,7 +55,7 @@ impl TlsSetup {
     ///
     /// # Errors
     /// [`TlsSetupError`] if no certificate of an authority can be read.
-    pub(super) async fn config(&self) -> Result<Arc<ClientConfig>, TlsSetupError> {
+    pub(super) async fn shared_config(&self) -> Result<Arc<ClientConfig>, TlsSetupError> {
         let load = || async {
             let loading = tokio::task::spawn_blocking(client_config);
             loading.await.unwrap_or_else(|error| Err(TlsSetupError { detail: error.to_string() }))
@@ -71,7 +71,7 @@ impl TlsSetup {
         &self,
         version: HttpVersion,
     ) -> Result<Arc<ClientConfig>, TlsSetupError> {
-        let mut config = self.config().await?;
+        let mut config = self.shared_config().await?;
         if version == HttpVersion::Http2 {
             // Connections over HTTP/2 are few.
             Arc::make_mut(&mut config).alpn_protocols = vec![b"h2".to_vec()];

@@ -20,7 +20,7 @@ const REPLACES: &str = "That file replaces this system's authorities; to keep th
 const LISTED_NAMES: usize = 8;
 
 /// Explains an error if TLS is at fault. `trusted` says which authorities are trusted.
-pub(super) fn explain(error: &(dyn Error + 'static), trusted: &str) -> Option<String> {
+pub(super) fn explain_failure(error: &(dyn Error + 'static), trusted: &str) -> Option<String> {
     Some(match tls_cause(error)? {
         TlsCause::Protocol(error) => explain_protocol(error, trusted),
         TlsCause::Handshake(error) => explain_handshake(error),
@@ -112,8 +112,8 @@ fn explain_certificate(error: &CertificateError, trusted: &str) -> String {
         ),
         CertificateError::ExpiredContext { time, not_after } => format!(
             "the server's certificate expired at {} (now it is {}): the server needs a new one",
-            date(*not_after),
-            date(*time)
+            format_date(*not_after),
+            format_date(*time)
         ),
         CertificateError::Expired => {
             "the server's certificate has expired: the server needs a new one".to_owned()
@@ -121,15 +121,15 @@ fn explain_certificate(error: &CertificateError, trusted: &str) -> String {
         CertificateError::NotValidYetContext { time, not_before } => format!(
             "the server's certificate is not valid before {} (now it is {}): check this machine's \
              clock",
-            date(*not_before),
-            date(*time)
+            format_date(*not_before),
+            format_date(*time)
         ),
         CertificateError::NotValidYet => {
             "the server's certificate is not valid yet: check this machine's clock".to_owned()
         }
         CertificateError::NotValidForNameContext { expected, presented } => format!(
             "the server's certificate is for {}, not for {}: use a name that it has",
-            names(presented),
+            listed_names(presented),
             expected.to_str()
         ),
         CertificateError::NotValidForName => {
@@ -174,7 +174,7 @@ fn other_words(error: &CertificateError) -> String {
 
 /// Returns the names in a certificate, which come as `DnsName("a.test")` and
 /// `IpAddress(127.0.0.1)`.
-fn names(presented: &[String]) -> String {
+fn listed_names(presented: &[String]) -> String {
     let bare = |name: &String| {
         let inner = name.split_once('(').and_then(|(_, rest)| rest.strip_suffix(')'));
         inner.unwrap_or(name).trim_matches('"').to_owned()
@@ -187,7 +187,7 @@ fn names(presented: &[String]) -> String {
     }
 }
 
-fn date(time: UnixTime) -> String {
+fn format_date(time: UnixTime) -> String {
     let seconds = i64::try_from(time.as_secs()).unwrap_or(i64::MAX);
     let at = OffsetDateTime::from_unix_timestamp(seconds).ok();
     at.and_then(|at| at.format(&Rfc3339).ok()).unwrap_or_else(|| format!("{seconds} s"))
@@ -204,7 +204,7 @@ mod tests {
     fn words(error: rustls::Error) -> String {
         // As hyper-rustls and tokio-rustls wrap it.
         let inner = io::Error::new(io::ErrorKind::InvalidData, error);
-        explain(&io::Error::other(inner), "this system's").unwrap()
+        explain_failure(&io::Error::other(inner), "this system's").unwrap()
     }
 
     #[test]
@@ -223,15 +223,15 @@ mod tests {
     #[test]
     fn names_of_a_certificate_are_listed_bare() {
         let presented = ["DnsName(\"a.test\")", "IpAddress(::1)"].map(str::to_owned);
-        assert_eq!(names(&presented), "a.test, ::1");
-        assert_eq!(names(&[]), "no name");
+        assert_eq!(listed_names(&presented), "a.test, ::1");
+        assert_eq!(listed_names(&[]), "no name");
         let many = vec!["DnsName(\"a\")".to_owned(); 10];
-        assert_eq!(names(&many), "a, a, a, a, a, a, a, a and 2 more");
+        assert_eq!(listed_names(&many), "a, a, a, a, a, a, a, a and 2 more");
     }
 
     #[test]
     fn errors_that_are_not_of_tls_are_left_alone() {
-        assert_eq!(explain(&io::Error::other("out of luck"), ""), None);
-        assert_eq!(explain(&io::Error::from(io::ErrorKind::ConnectionReset), ""), None);
+        assert_eq!(explain_failure(&io::Error::other("out of luck"), ""), None);
+        assert_eq!(explain_failure(&io::Error::from(io::ErrorKind::ConnectionReset), ""), None);
     }
 }

@@ -72,8 +72,8 @@ impl TunnelConnector {
         scope: TunnelScope,
     ) -> Result<UpstreamStream, TunnelError> {
         self.check_scope(host, scope).await?;
-        let connecting = async { self.connector.clone().connect_raw(address(host)?).await };
-        in_time(connecting).await.map_err(|error| failed(host, &*error))
+        let connecting = async { self.connector.clone().connect_raw(https_uri(host)?).await };
+        in_time(connecting).await.map_err(|error| unreachable_error(host, &*error))
     }
 
     /// Opens a connection on which loomrec makes TLS.
@@ -87,8 +87,8 @@ impl TunnelConnector {
         scope: TunnelScope,
     ) -> Result<UpstreamStream, TunnelError> {
         self.check_scope(host, scope).await?;
-        let connecting = async { self.connector.clone().connect(address(host)?).await };
-        in_time(connecting).await.map_err(|error| failed(host, &*error))
+        let connecting = async { self.connector.clone().connect(https_uri(host)?).await };
+        in_time(connecting).await.map_err(|error| unreachable_error(host, &*error))
     }
 
     /// Refuses a host that is this machine, by its name or by the addresses that the name has, if no
@@ -98,7 +98,7 @@ impl TunnelConnector {
             return Ok(());
         }
         let name = host.host();
-        let is_direct = address(host).is_ok_and(|to| self.proxies.is_direct(&to));
+        let is_direct = https_uri(host).is_ok_and(|to| self.proxies.is_direct(&to));
         let is_this_machine = is_here(name)
             || (is_direct && {
                 let port = host.port_u16().unwrap_or(443);
@@ -131,11 +131,11 @@ fn is_address_here(address: IpAddr) -> bool {
     address.is_loopback() || address.is_unspecified()
 }
 
-fn address(host: &Authority) -> Result<Uri, http::Error> {
+fn https_uri(host: &Authority) -> Result<Uri, http::Error> {
     Uri::builder().scheme(Scheme::HTTPS).authority(host.clone()).path_and_query("/").build()
 }
 
-fn failed(host: &Authority, error: &(dyn std::error::Error + 'static)) -> TunnelError {
+fn unreachable_error(host: &Authority, error: &(dyn std::error::Error + 'static)) -> TunnelError {
     TunnelError::Unreachable { host: host.clone(), detail: error_chain(error) }
 }
 

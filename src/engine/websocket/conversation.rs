@@ -16,7 +16,7 @@ use loomrec_provider::AnswerOutcome;
 /// A conversation that begins when the handshake of its client is accepted.
 pub trait SocketConversation: Send {
     /// Holds the conversation over `client` until it ends.
-    fn hold(
+    fn hold_until_end(
         self: Box<Self>,
         client: SocketStream,
         terms: ConversationTerms,
@@ -78,7 +78,10 @@ pub struct NextConversation(Arc<Mutex<Option<Box<dyn SocketConversation>>>>);
 
 impl NextConversation {
     /// Has `conversation` follow `response`.
-    pub fn follow<B>(response: &mut Response<B>, conversation: impl SocketConversation + 'static) {
+    pub fn attach_to_response<B>(
+        response: &mut Response<B>,
+        conversation: impl SocketConversation + 'static,
+    ) {
         let next: Option<Box<dyn SocketConversation>> = Some(Box::new(conversation));
         response.extensions_mut().insert(Self(Arc::new(Mutex::new(next))));
     }
@@ -91,7 +94,9 @@ impl NextConversation {
     }
 
     /// Takes the conversation that follows `response`.
-    pub fn take<B>(response: &mut Response<B>) -> Option<Box<dyn SocketConversation>> {
+    pub fn take_from_response<B>(
+        response: &mut Response<B>,
+    ) -> Option<Box<dyn SocketConversation>> {
         let next = response.extensions_mut().remove::<Self>()?;
         next.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }

@@ -35,7 +35,7 @@ pub fn joined_protocols(headers: &HeaderMap) -> Option<HeaderValue> {
 
 /// Adds an offer to the headers of a request. The key is a new one, and no extension is offered: the
 /// messages are read, so the two connections have nothing to agree on but the subprotocol.
-pub(crate) fn offer(headers: &mut HeaderMap) {
+pub(crate) fn add_offer(headers: &mut HeaderMap) {
     headers.remove(header::SEC_WEBSOCKET_EXTENSIONS);
     headers.insert(header::CONNECTION, HeaderValue::from_static("Upgrade"));
     headers.insert(header::UPGRADE, WEBSOCKET);
@@ -48,7 +48,7 @@ pub(crate) fn offer(headers: &mut HeaderMap) {
 /// Returns the proof that an upstream has to give that it has read the offer in these headers.
 pub(crate) fn expected_proof(headers: &HeaderMap) -> Option<HeaderValue> {
     let is_offer = headers.get(header::UPGRADE) == Some(&WEBSOCKET);
-    proof(headers.get(header::SEC_WEBSOCKET_KEY).filter(|_| is_offer)?)
+    proof_of_key(headers.get(header::SEC_WEBSOCKET_KEY).filter(|_| is_offer)?)
 }
 
 /// Removes from the head of a response what concerns one connection only.
@@ -58,17 +58,17 @@ pub(crate) fn remove_proof(headers: &mut HeaderMap) {
 }
 
 /// Makes the head of a response accept the offer whose key this is.
-pub fn accept(headers: &mut HeaderMap, key: &HeaderValue) {
+pub fn accept_offer(headers: &mut HeaderMap, key: &HeaderValue) {
     remove_proof(headers);
     for name in [header::CONTENT_LENGTH, header::TRANSFER_ENCODING] {
         headers.remove(name);
     }
     headers.insert(header::CONNECTION, HeaderValue::from_static("Upgrade"));
     headers.insert(header::UPGRADE, WEBSOCKET);
-    headers.extend(proof(key).map(|proof| (header::SEC_WEBSOCKET_ACCEPT, proof)));
+    headers.extend(proof_of_key(key).map(|proof| (header::SEC_WEBSOCKET_ACCEPT, proof)));
 }
 
-fn proof(key: &HeaderValue) -> Option<HeaderValue> {
+fn proof_of_key(key: &HeaderValue) -> Option<HeaderValue> {
     HeaderValue::from_str(&derive_accept_key(key.as_bytes())).ok()
 }
 
@@ -85,7 +85,7 @@ mod tests {
 
     fn offered() -> HeaderMap {
         let mut headers = HeaderMap::new();
-        offer(&mut headers);
+        add_offer(&mut headers);
         headers
     }
 

@@ -119,7 +119,7 @@ impl SocketReader {
                 return SocketEvent::End(SocketEnd::Refused { code: GOING_AWAY, reason });
             };
             let message = match next {
-                None => return SocketEvent::End(closed(None, CUT_CLOSE_CODE)),
+                None => return SocketEvent::End(socket_end(None, CUT_CLOSE_CODE)),
                 Some(Err(error)) => return SocketEvent::End(end_of(&error)),
                 Some(Ok(message)) => message,
             };
@@ -130,7 +130,7 @@ impl SocketReader {
                 Message::Binary(bytes) => {
                     return SocketEvent::Message(MessagePayload::Binary(bytes));
                 }
-                Message::Close(frame) => return SocketEvent::End(closed(frame, NO_CLOSE_CODE)),
+                Message::Close(frame) => return SocketEvent::End(socket_end(frame, NO_CLOSE_CODE)),
                 // A ping is answered by the next read.
                 Message::Ping(_) | Message::Pong(_) | Message::Frame(_) => {}
             }
@@ -144,7 +144,7 @@ impl SocketWriter {
     ///
     /// # Errors
     /// [`SocketGone`] if the other side has left, or does not read.
-    pub async fn send(&mut self, payload: MessagePayload) -> Result<(), SocketGone> {
+    pub async fn send_message(&mut self, payload: MessagePayload) -> Result<(), SocketGone> {
         let message = match payload {
             MessagePayload::Text(text) => {
                 Message::Text(Utf8Bytes::try_from(text).map_err(|_| SocketGone)?)
@@ -166,7 +166,7 @@ impl SocketWriter {
             CUT_CLOSE_CODE => return,
             NO_CLOSE_CODE => None,
             code => {
-                Some(CloseFrame { code: CloseCode::from(code), reason: clipped(reason).into() })
+                Some(CloseFrame { code: CloseCode::from(code), reason: clip_reason(reason).into() })
             }
         };
         // A peer that has left needs no close.
@@ -191,13 +191,13 @@ pub async fn close(writer: &mut SocketWriter, reader: &mut SocketReader, code: u
 }
 
 /// Returns the first bytes of a reason, as many as a close frame has room for.
-fn clipped(reason: &str) -> &str {
+fn clip_reason(reason: &str) -> &str {
     let most = (0..=LONGEST_REASON.min(reason.len())).rev();
     let end = most.into_iter().find(|at| reason.is_char_boundary(*at));
     &reason[..end.unwrap_or(0)]
 }
 
-fn closed(frame: Option<CloseFrame>, without: u16) -> SocketEnd {
+fn socket_end(frame: Option<CloseFrame>, without: u16) -> SocketEnd {
     match frame {
         None => SocketEnd::Closed { code: without, reason: String::new() },
         Some(CloseFrame { code, reason }) => {
@@ -213,12 +213,12 @@ fn end_of(error: &Error) -> SocketEnd {
         }
         Error::Utf8(_) => SocketEnd::Refused { code: 1007, reason: "a text is not UTF-8" },
         Error::Protocol(ProtocolError::ResetWithoutClosingHandshake) => {
-            closed(None, CUT_CLOSE_CODE)
+            socket_end(None, CUT_CLOSE_CODE)
         }
         Error::Protocol(_) => {
             SocketEnd::Refused { code: 1002, reason: "a frame is not one of RFC 6455" }
         }
-        _ => closed(None, CUT_CLOSE_CODE),
+        _ => socket_end(None, CUT_CLOSE_CODE),
     }
 }
 
@@ -228,9 +228,9 @@ mod tests {
 
     #[test]
     fn reason_is_cut_between_characters() {
-        assert_eq!(clipped("short"), "short");
+        assert_eq!(clip_reason("short"), "short");
         let long = format!("{}é{}", "a".repeat(122), "b".repeat(50));
-        assert_eq!(clipped(&long), "a".repeat(122));
-        assert_eq!(clipped(&"a".repeat(500)).len(), LONGEST_REASON);
+        assert_eq!(clip_reason(&long), "a".repeat(122));
+        assert_eq!(clip_reason(&"a".repeat(500)).len(), LONGEST_REASON);
     }
 }

@@ -88,7 +88,7 @@ impl TurnLink {
     }
 
     /// Sends a message that begins no turn. Returns `false` if too many messages wait.
-    pub fn pass(&self, message: Bytes) -> bool {
+    pub fn pass_message(&self, message: Bytes) -> bool {
         let sent = self.0.try_send(LinkMessage::Other(message));
         // The end of the upstream shows elsewhere.
         !matches!(sent, Err(mpsc::error::TrySendError::Full(_)))
@@ -108,7 +108,7 @@ impl SocketTurn {
         let (sender, mut events) = mpsc::channel(WAITING);
         link.0.send(LinkMessage::Turn { lane, event, events: sender }).await.ok()?;
         let first = events.recv().await?.ok()?;
-        if let Some((status, body)) = refusal(&first) {
+        if let Some((status, body)) = error_over_http(&first) {
             let mut response = Response::new(TurnAnswer { first: body, rest: None });
             *response.status_mut() = status;
             let media = HeaderValue::from_static("application/json");
@@ -116,7 +116,7 @@ impl SocketTurn {
             return Some(response);
         }
         let mut response = Response::new(TurnAnswer { first: first.to_sse(), rest: Some(events) });
-        let media = HeaderValue::from_static(Framing::Sse.media());
+        let media = HeaderValue::from_static(Framing::Sse.media_type());
         response.headers_mut().insert(CONTENT_TYPE, media);
         Some(response)
     }
@@ -132,7 +132,7 @@ impl NamedEvent {
 }
 
 /// Returns the status and the body that an error has over HTTP.
-fn refusal(event: &NamedEvent) -> Option<(StatusCode, Bytes)> {
+fn error_over_http(event: &NamedEvent) -> Option<(StatusCode, Bytes)> {
     if event.name != "error" {
         return None;
     }
@@ -170,12 +170,12 @@ impl LinkTask {
                             event
                         }
                     };
-                    if writer.send(MessagePayload::Text(text)).await.is_err() {
+                    if writer.send_message(MessagePayload::Text(text)).await.is_err() {
                         break;
                     }
                 }
                 event = reader.next() => match event {
-                    SocketEvent::Message(payload) => self.route(payload).await,
+                    SocketEvent::Message(payload) => self.pass_to_turn(payload).await,
                     SocketEvent::End(_) => break,
                 }
             }
@@ -191,7 +191,7 @@ impl LinkTask {
     }
 
     /// Passes an event on to the turn that it belongs to.
-    async fn route(&mut self, payload: MessagePayload) {
+    async fn pass_to_turn(&mut self, payload: MessagePayload) {
         let MessagePayload::Text(text) = payload else { return };
         let Ok(Value::Object(mut event)) = serde_json::from_slice(&text) else { return };
         let word = |value: Option<Value>| value.and_then(|value| value.as_str().map(str::to_owned));

@@ -16,7 +16,7 @@ pub(super) struct FakeEncoding {
 }
 
 /// Changes the headers to announce gzip, and the length with the prefix.
-pub(super) fn head(headers: &mut HeaderMap) {
+pub(super) fn change_head(headers: &mut HeaderMap) {
     headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
     let length = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
     if let Some(length) = length {
@@ -31,15 +31,15 @@ impl FakeEncoding {
             return out.send(chunk);
         }
         self.begun = true;
-        out.strike();
+        out.mark_struck();
         out.send([&BEGINNING, chunk.as_ref()].concat().into());
     }
 
     pub(super) fn finish(&mut self, out: &mut TransformOutput) {
         if !self.begun {
-            out.strike();
+            out.mark_struck();
             out.send(Bytes::from_static(&BEGINNING));
         }
-        out.last(BodyStep::End);
+        out.end_with(BodyStep::End);
     }
 }

@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use super::malformed::MALFORMED;
 use super::{BodyStep, HELD, TransformOutput};
-use crate::event::{EventParts, broken, terminator, with_data};
+use crate::event::{EventParts, terminator, with_broken_data, with_data};
 use crate::{FaultObstacle, GarbleKind, PlaceUnit};
 use loomrec_provider::framing::{EventEnd, EventSplitter, Framing, OpenEvent};
 
@@ -60,15 +60,15 @@ impl EventGarbler {
         if how == GarbleKind::Checksum && framing != Framing::EventStream {
             return Err(FaultObstacle::NoChecksum);
         }
-        Ok(Self::of(GarbleChange::One(how), at, framing))
+        Ok(Self::with_change(GarbleChange::One(how), at, framing))
     }
 
     /// A stream whose events are broken from one on that `roll` selects.
-    pub(super) fn malformed(framing: Framing, roll: f64) -> Self {
-        Self::of(GarbleChange::Malformed, (roll * BEGINNINGS) as usize, framing)
+    pub(super) fn with_malformed_events(framing: Framing, roll: f64) -> Self {
+        Self::with_change(GarbleChange::Malformed, (roll * BEGINNINGS) as usize, framing)
     }
 
-    fn of(how: GarbleChange, at: usize, framing: Framing) -> Self {
+    fn with_change(how: GarbleChange, at: usize, framing: Framing) -> Self {
         Self {
             framing,
             splitter: EventSplitter::new(framing),
@@ -104,7 +104,7 @@ impl EventGarbler {
     }
 
     /// Whether the current event may have to be changed.
-    fn wants(&self) -> bool {
+    fn can_change_event(&self) -> bool {
         let reordered = self.how == GarbleChange::One(GarbleKind::Reordered);
         let last = self.at.saturating_add(usize::from(reordered));
         let far = self.how == GarbleChange::Malformed || self.index <= last;
@@ -117,31 +117,31 @@ impl EventGarbler {
         let mut sending = GarbledChunk::new(chunk);
         let mut from = 0;
         for (at, carries) in ends {
-            if self.wants() {
+            if self.can_change_event() {
                 self.held.extend_from_slice(&chunk[from..at]);
                 let event = std::mem::take(&mut self.held);
-                sending.add(self.event(event, carries, true, out));
+                sending.add_bytes(self.change_event(event, carries, true, out));
             } else {
-                self.pass(from..at, &mut sending, out);
+                self.pass_part(from..at, &mut sending, out);
             }
             self.index += usize::from(carries);
             from = at;
         }
-        if !self.wants() {
-            self.pass(from..chunk.len(), &mut sending, out);
+        if !self.can_change_event() {
+            self.pass_part(from..chunk.len(), &mut sending, out);
         } else if self.held.len() + self.waiting.len() + chunk.len() - from > HELD {
             self.gave_up = true;
-            sending.add(std::mem::take(&mut self.waiting));
-            sending.add(std::mem::take(&mut self.held));
-            sending.pass(from..chunk.len());
+            sending.add_bytes(std::mem::take(&mut self.waiting));
+            sending.add_bytes(std::mem::take(&mut self.held));
+            sending.add_part(from..chunk.len());
         } else {
             self.held.extend_from_slice(&chunk[from..]);
         }
-        sending.done(out);
+        sending.send_to(out);
     }
 
     /// Lets a part of a chunk pass, without the separator that is left out.
-    fn pass(
+    fn pass_part(
         &mut self,
         range: std::ops::Range<usize>,
         sending: &mut GarbledChunk<'_>,
@@ -156,20 +156,20 @@ impl EventGarbler {
                 _ => part[blank] == b',',
             };
             if gone && self.joins == JoinState::End {
-                out.strike();
+                out.mark_struck();
             }
             self.joins = JoinState::No;
             if gone {
-                sending.pass(range.start..range.start + blank);
-                sending.pass(range.start + blank + 1..range.end);
+                sending.add_part(range.start..range.start + blank);
+                sending.add_part(range.start + blank + 1..range.end);
                 return;
             }
         }
-        sending.pass(range);
+        sending.add_part(range);
     }
 
     /// What is sent for an event that was held; `finished` says whether its end has come.
-    fn event(
+    fn change_event(
         &mut self,
         event: Vec<u8>,
         carries: bool,
@@ -185,15 +185,15 @@ impl EventGarbler {
         }
         match self.how {
             GarbleChange::Malformed => {
-                out.strike();
+                out.mark_struck();
                 with_data(self.framing, &event, MALFORMED, self.index == 0)
             }
-            GarbleChange::One(how) => self.garbled(how, event, finished, out),
+            GarbleChange::One(how) => self.garble_event(how, event, finished, out),
         }
     }
 
     /// The garbled event, or nothing if it has to wait for the next one.
-    fn garbled(
+    fn garble_event(
         &mut self,
         how: GarbleKind,
         event: Vec<u8>,
@@ -201,7 +201,7 @@ impl EventGarbler {
         out: &mut TransformOutput,
     ) -> Vec<u8> {
         let (framing, first) = (self.framing, self.index == 0);
-        let parts = EventParts::of(framing, &event, first);
+        let parts = EventParts::from_event(framing, &event, first);
         match how {
             GarbleKind::Reordered if self.waiting.is_empty() => {
                 (self.waiting_event, self.waiting) = (event.len(), event);
@@ -212,10 +212,10 @@ impl EventGarbler {
                 return event;
             }
             GarbleKind::MissingTerminator if parts.end.is_empty() => return event,
-            _ => out.strike(),
+            _ => out.mark_struck(),
         }
         match how {
-            GarbleKind::BrokenData => broken(framing, &event, first),
+            GarbleKind::BrokenData => with_broken_data(framing, &event, first),
             GarbleKind::Duplicated => {
                 let end = if finished { parts.end } else { terminator(framing) };
                 let between: &[u8] = if framing == Framing::Array { b"," } else { b"" };
@@ -225,8 +225,8 @@ impl EventGarbler {
             GarbleKind::Reordered => {
                 let waiting = std::mem::take(&mut self.waiting);
                 let (earlier, between) = waiting.split_at(self.waiting_event);
-                let earlier = EventParts::of(framing, earlier, self.at == 0);
-                swapped(framing, earlier, between, parts)
+                let earlier = EventParts::from_event(framing, earlier, self.at == 0);
+                swapped_events(framing, earlier, between, parts)
             }
             GarbleKind::Dropped if framing == Framing::Array && first => {
                 self.joins = JoinState::Comma;
@@ -242,49 +242,49 @@ impl EventGarbler {
     }
 
     pub(super) fn finish(&mut self, out: &mut TransformOutput) {
-        let open = self.splitter.open();
+        let open = self.splitter.open_event();
         self.ends_in_event = open.as_ref().is_some_and(|open| open.carries);
         if let Some(OpenEvent { carries, finished, .. }) = open
-            && self.wants()
+            && self.can_change_event()
         {
             let event = std::mem::take(&mut self.held);
-            let event = self.event(event, carries, finished, out);
+            let event = self.change_event(event, carries, finished, out);
             out.send(event.into());
         }
-        self.release(out);
+        self.send_held_bytes(out);
         if self.how == GarbleChange::Malformed && !out.struck {
             // The stream ended before the event that was rolled.
             let before = if open.is_some() { terminator(self.framing) } else { b"" };
-            let event = self.extra();
-            out.strike();
+            let event = self.extra_event();
+            out.mark_struck();
             out.send([before, &event].concat().into());
         }
-        out.last(BodyStep::End);
+        out.end_with(BodyStep::End);
     }
 
     /// An additional event that does not parse.
-    fn extra(&self) -> Vec<u8> {
+    fn extra_event(&self) -> Vec<u8> {
         let frame = loomrec_provider::EventFrame::exception("internalServerException", ().into());
         match self.framing {
             Framing::Sse => format!("data: {MALFORMED}\n\n").into_bytes(),
             Framing::Lines => format!("{MALFORMED}\n").into_bytes(),
             Framing::Array => MALFORMED.into(),
             Framing::EventStream => {
-                let message = Framing::EventStream.write(&[frame]).concat();
+                let message = Framing::EventStream.write_events(&[frame]).concat();
                 with_data(self.framing, &message, MALFORMED, false)
             }
         }
     }
 
     /// Sends the bytes that are held, unchanged.
-    pub(super) fn release(&mut self, out: &mut TransformOutput) {
+    pub(super) fn send_held_bytes(&mut self, out: &mut TransformOutput) {
         out.send(std::mem::take(&mut self.waiting).into());
         out.send(std::mem::take(&mut self.held).into());
     }
 }
 
 /// Two events in each other's places, with the bytes between them that carry nothing.
-fn swapped(
+fn swapped_events(
     framing: Framing,
     earlier: EventParts<'_>,
     between: &[u8],
@@ -313,7 +313,7 @@ impl<'a> GarbledChunk<'a> {
     }
 
     /// Adds a part of the chunk.
-    fn pass(&mut self, range: std::ops::Range<usize>) {
+    fn add_part(&mut self, range: std::ops::Range<usize>) {
         if range.is_empty() {
             return;
         }
@@ -321,27 +321,27 @@ impl<'a> GarbledChunk<'a> {
             self.run.end = range.end;
             return;
         }
-        self.build();
+        self.copy_run();
         self.run = range;
     }
 
     /// Adds bytes that are not part of the chunk.
-    fn add(&mut self, bytes: Vec<u8>) {
+    fn add_bytes(&mut self, bytes: Vec<u8>) {
         if !bytes.is_empty() {
-            self.build();
+            self.copy_run();
             self.built.extend_from_slice(&bytes);
         }
     }
 
-    fn build(&mut self) {
+    fn copy_run(&mut self) {
         self.built.extend_from_slice(&self.chunk[std::mem::take(&mut self.run)]);
     }
 
-    fn done(mut self, out: &mut TransformOutput) {
+    fn send_to(mut self, out: &mut TransformOutput) {
         if self.built.is_empty() {
             return out.send(self.chunk.slice(self.run));
         }
-        self.build();
+        self.copy_run();
         out.send(self.built.into());
     }
 }

@@ -32,23 +32,23 @@ impl FalseLength {
     }
 
     /// The length that is announced.
-    fn told(&self) -> Option<u64> {
+    fn announced_length(&self) -> Option<u64> {
         let total = self.total?;
         // A length below 0 cannot be announced, and a body with an announced length of 0 is never
         // read. So at least one byte is announced.
         Some(total.saturating_add_signed(self.by).max(total.min(1)))
     }
 
-    pub(super) fn head(&mut self, headers: &mut HeaderMap, total: Option<u64>) {
+    pub(super) fn change_head(&mut self, headers: &mut HeaderMap, total: Option<u64>) {
         self.total = self.total.or(total);
-        if let Some(told) = self.told() {
+        if let Some(told) = self.announced_length() {
             headers.remove(TRANSFER_ENCODING);
             headers.insert(CONTENT_LENGTH, told.into());
         }
     }
 
     pub(super) fn feed(&mut self, chunk: Bytes, out: &mut TransformOutput) {
-        let room = self.told().map_or(u64::MAX, |told| told.saturating_sub(self.sent));
+        let room = self.announced_length().map_or(u64::MAX, |told| told.saturating_sub(self.sent));
         let within = usize::try_from(room).unwrap_or(usize::MAX).min(chunk.len());
         self.sent += within as u64;
         let full = self.by < 0 && within as u64 == room;
@@ -60,20 +60,20 @@ impl FalseLength {
     }
 
     pub(super) fn finish(&mut self, out: &mut TransformOutput) {
-        if self.told().is_some_and(|told| self.sent < told) {
-            out.strike();
-            return out.last(BodyStep::Cut(ConnectionCut::Close));
+        if self.announced_length().is_some_and(|told| self.sent < told) {
+            out.mark_struck();
+            return out.end_with(BodyStep::Cut(ConnectionCut::Close));
         }
-        self.release(out);
+        self.send_held_bytes(out);
         if !self.behind.is_empty() {
-            out.strike();
+            out.mark_struck();
             out.steps.push_back(BodyStep::Behind(std::mem::take(&mut self.behind).freeze()));
         }
-        out.last(BodyStep::End);
+        out.end_with(BodyStep::End);
     }
 
     /// Sends the bytes that are held within the announced length.
-    pub(super) fn release(&mut self, out: &mut TransformOutput) {
+    pub(super) fn send_held_bytes(&mut self, out: &mut TransformOutput) {
         out.send(std::mem::take(&mut self.last));
     }
 }

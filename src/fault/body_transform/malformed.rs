@@ -14,7 +14,7 @@ pub(crate) const MALFORMED: &str = "{malformed json: <<<chaos>>>";
 pub(super) struct ReplacedAnswer;
 
 /// Changes the status and headers to those of such an answer.
-pub(super) fn head(status: &mut StatusCode, headers: &mut HeaderMap) {
+pub(super) fn change_head(status: &mut StatusCode, headers: &mut HeaderMap) {
     *status = StatusCode::OK;
     headers.remove(CONTENT_ENCODING);
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -28,8 +28,8 @@ impl ReplacedAnswer {
     }
 
     pub(super) fn finish(&mut self, out: &mut TransformOutput) {
-        out.strike();
+        out.mark_struck();
         out.send(Bytes::from_static(MALFORMED.as_bytes()));
-        out.last(BodyStep::End);
+        out.end_with(BodyStep::End);
     }
 }

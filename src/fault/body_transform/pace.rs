@@ -33,14 +33,14 @@ enum PaceWait {
 
 impl PacedBody {
     /// A body that is sent at a limited rate.
-    pub(super) fn throttle(bytes_per_second: u64) -> Self {
+    pub(super) fn with_rate(bytes_per_second: u64) -> Self {
         let bytes_per_second = bytes_per_second.max(1);
         let piece = usize::try_from(bytes_per_second / PIECES).unwrap_or(usize::MAX);
         Self::new(piece, PaceWait::Rate { bytes_per_second, sent: 0, waited_ms: 0 })
     }
 
     /// A body that is sent in slices.
-    pub(super) fn slice(bytes: usize, delay_ms: u64) -> Self {
+    pub(super) fn with_slices(bytes: usize, delay_ms: u64) -> Self {
         Self::new(bytes, PaceWait::Between { ms: delay_ms, begun: false })
     }
 
@@ -67,10 +67,10 @@ impl PacedBody {
     }
 
     /// Adds the next piece, with the wait before it, or the end.
-    pub(super) fn next(&mut self, out: &mut TransformOutput) {
+    pub(super) fn send_next_piece(&mut self, out: &mut TransformOutput) {
         let Some(chunk) = self.chunks.front_mut() else {
             if self.ended && !out.over {
-                out.last(BodyStep::End);
+                out.end_with(BodyStep::End);
             }
             return;
         };
@@ -80,12 +80,12 @@ impl PacedBody {
         if chunk.is_empty() {
             self.chunks.pop_front();
         }
-        let ms = self.wait.before(piece.len());
+        let ms = self.wait.milliseconds_before(piece.len());
         if ms > 0 {
             out.steps.push_back(BodyStep::Wait(ms));
         }
         if ms > 0 || !whole {
-            out.strike();
+            out.mark_struck();
         }
         out.send(piece);
     }
@@ -93,7 +93,7 @@ impl PacedBody {
 
 impl PaceWait {
     /// How many milliseconds to wait before a piece of this length.
-    fn before(&mut self, bytes: usize) -> u64 {
+    fn milliseconds_before(&mut self, bytes: usize) -> u64 {
         match self {
             Self::Between { ms, begun } => {
                 if std::mem::replace(begun, true) {

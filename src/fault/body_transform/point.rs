@@ -91,7 +91,7 @@ impl BodyPoint {
     }
 
     /// How much of the body is missing up to the place. In the middle of a chunk, none is.
-    pub(super) fn left(&self) -> u64 {
+    pub(super) fn units_left(&self) -> u64 {
         match self {
             Self::Chunks(more) | Self::Events(more, _) | Self::Texts(more, _) => *more as u64,
             Self::Bytes(more) => *more,
@@ -100,13 +100,13 @@ impl BodyPoint {
     }
 
     /// Takes the end of the body. Returns whether the place is there.
-    pub(super) fn end(&mut self) -> bool {
+    pub(super) fn reach_end(&mut self) -> bool {
         let is_here = match self {
             Self::Chunks(more) => *more == 0,
             Self::Bytes(more) => *more == 0,
             Self::Events(0, _) | Self::Texts(0, _) => true,
             Self::Events(more, splitter) => {
-                let is_open = splitter.open().is_some_and(|open| open.carries);
+                let is_open = splitter.open_event().is_some_and(|open| open.carries);
                 *more = more.saturating_sub(usize::from(is_open));
                 *more == 0
             }

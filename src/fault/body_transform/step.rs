@@ -40,12 +40,12 @@ impl TransformOutput {
     }
 
     /// Notes that the fault has happened.
-    pub(super) fn strike(&mut self) {
+    pub(super) fn mark_struck(&mut self) {
         self.struck = true;
     }
 
     /// Adds the last step.
-    pub(super) fn last(&mut self, step: BodyStep) {
+    pub(super) fn end_with(&mut self, step: BodyStep) {
         self.steps.push_back(step);
         self.over = true;
     }

@@ -53,7 +53,7 @@ struct StreamErrorEvent {
 
 impl StoppedBody {
     /// For a stream that is cut short.
-    pub(super) fn truncated(
+    pub(super) fn from_truncation(
         truncate: &Truncation,
         format: &ResponseFormat<'_>,
         framing: Option<Framing>,
@@ -75,7 +75,7 @@ impl StoppedBody {
     }
 
     /// For a stream that pauses or stalls.
-    pub(super) fn stalled(
+    pub(super) fn with_pause(
         after: FaultPoint,
         for_ms: Option<u64>,
         operation: Operation,
@@ -95,7 +95,7 @@ impl StoppedBody {
 
     /// Returns why the body did not stop.
     pub(super) fn obstacle(&self) -> FaultObstacle {
-        self.place.obstacle(self.point.left())
+        self.place.obstacle(self.point.units_left())
     }
 
     pub(super) fn feed(&mut self, chunk: Bytes, out: &mut TransformOutput) {
@@ -103,8 +103,8 @@ impl StoppedBody {
             return error.feed(self.point.find(&chunk), &chunk, out);
         }
         if matches!(self.then, StopAction::End(true)) {
-            out.strike();
-            return out.last(BodyStep::End);
+            out.mark_struck();
+            return out.end_with(BodyStep::End);
         }
         let Some(place) = self.point.find(&chunk) else {
             self.sent += chunk.len() as u64;
@@ -115,11 +115,11 @@ impl StoppedBody {
         match &mut self.then {
             StopAction::End(due) if place == chunk.len() => *due = true,
             StopAction::End(_) => {
-                out.strike();
-                out.last(BodyStep::End);
+                out.mark_struck();
+                out.end_with(BodyStep::End);
             }
             _ => {
-                self.strike(out);
+                self.stop_body(out);
                 if !out.over {
                     out.send(chunk.slice(place..));
                 }
@@ -128,30 +128,30 @@ impl StoppedBody {
     }
 
     /// Stops the body, unless all announced bytes have been sent: the client would not notice.
-    fn strike(&mut self, out: &mut TransformOutput) {
+    fn stop_body(&mut self, out: &mut TransformOutput) {
         let then = std::mem::replace(&mut self.then, StopAction::Pass);
         if self.announced.is_some_and(|announced| self.sent >= announced) {
             return;
         }
         match then {
-            StopAction::Cut(cut) => out.last(BodyStep::Cut(cut)),
-            StopAction::Stall => out.last(BodyStep::Stall),
+            StopAction::Cut(cut) => out.end_with(BodyStep::Cut(cut)),
+            StopAction::Stall => out.end_with(BodyStep::Stall),
             StopAction::Pause(ms) => out.steps.push_back(BodyStep::Wait(ms)),
             StopAction::End(_) | StopAction::Error(_) | StopAction::Pass => return,
         }
-        out.strike();
+        out.mark_struck();
     }
 
     pub(super) fn finish(&mut self, out: &mut TransformOutput) {
-        let here = self.point.end();
+        let here = self.point.reach_end();
         if let StopAction::Error(error) = &mut self.then {
             error.due |= here;
             error.finish(out);
         } else if here {
-            self.strike(out);
+            self.stop_body(out);
         }
         if !out.over {
-            out.last(BodyStep::End);
+            out.end_with(BodyStep::End);
         }
     }
 }
@@ -178,7 +178,7 @@ impl StreamErrorEvent {
     fn feed(&mut self, place: Option<usize>, chunk: &Bytes, out: &mut TransformOutput) {
         let from = if self.due { Some(0) } else { place };
         self.due |= place.is_some();
-        let mut behind = from.filter(|from| *from == 0 && self.splitter.open().is_none());
+        let mut behind = from.filter(|from| *from == 0 && self.splitter.open_event().is_none());
         let mut events = 0;
         self.splitter.split(chunk, |EventEnd { at, carries }| {
             if behind.is_some_and(|behind| at > behind) {
@@ -192,24 +192,24 @@ impl StreamErrorEvent {
         self.events += events;
         let Some(behind) = behind else { return out.send(chunk.clone()) };
         out.send(chunk.slice(..behind));
-        self.strike(b"", out);
+        self.send_error(b"", out);
     }
 
     /// Sends the error, after `before`, which ends the previous event.
-    fn strike(&mut self, before: &[u8], out: &mut TransformOutput) {
+    fn send_error(&mut self, before: &[u8], out: &mut TransformOutput) {
         if let Some(Value::Object(data)) = &mut self.frame.data
             && data.contains_key("sequence_number")
         {
             data.insert("sequence_number".to_owned(), self.events.into());
         }
-        let written = self.framing.write(std::slice::from_ref(&self.frame)).concat();
+        let written = self.framing.write_events(std::slice::from_ref(&self.frame)).concat();
         let event = match self.framing {
             Framing::Array if self.events > 0 => [b",\r\n", &written[1..]].concat(),
             _ => [before, &written].concat(),
         };
         out.send(event.into());
-        out.strike();
-        out.last(BodyStep::End);
+        out.mark_struck();
+        out.end_with(BodyStep::End);
     }
 
     /// Takes the end of the true body.
@@ -217,15 +217,15 @@ impl StreamErrorEvent {
         if !self.due {
             return;
         }
-        match (self.splitter.open(), self.framing) {
-            (None, _) => self.strike(b"", out),
+        match (self.splitter.open_event(), self.framing) {
+            (None, _) => self.send_error(b"", out),
             (Some(open), Framing::Sse) => {
                 self.events += u64::from(open.carries);
-                self.strike(if open.finished { b"" } else { b"\n\n" }, out);
+                self.send_error(if open.finished { b"" } else { b"\n\n" }, out);
             }
             (Some(open), Framing::Lines) => {
                 self.events += u64::from(open.carries);
-                self.strike(b"\n", out);
+                self.send_error(b"\n", out);
             }
             // No event can follow a closed array or an unfinished message.
             (Some(_), Framing::Array | Framing::EventStream) => {}

@@ -32,12 +32,12 @@ fn run(mut distort: BodyTransform, body: &[Bytes]) -> (Vec<BodyStep>, bool) {
     let mut steps = vec![];
     for chunk in body {
         distort.feed(chunk.clone());
-        steps.extend(std::iter::from_fn(|| distort.step()));
+        steps.extend(std::iter::from_fn(|| distort.next_step()));
     }
     distort.finish();
-    steps.extend(std::iter::from_fn(|| distort.step()));
+    steps.extend(std::iter::from_fn(|| distort.next_step()));
     assert!(distort.is_over(), "{steps:?}");
-    (steps, distort.struck())
+    (steps, distort.has_struck())
 }
 
 fn steps(fault: &Fault, framing: Option<Framing>, body: &[Bytes]) -> (Vec<BodyStep>, bool) {
@@ -195,7 +195,8 @@ fn an_error_within_a_stream_is_the_providers_and_stands_behind_a_whole_event() {
             let (bytes, last) = told(&steps);
             assert_eq!((struck, last), (true, &BodyStep::End));
             let seen: Vec<_> = events(framing, &bytes).filter(|it| it.data.is_some()).collect();
-            let seen_data: Vec<Value> = seen.iter().map(|event| event.json().unwrap()).collect();
+            let seen_data: Vec<Value> =
+                seen.iter().map(|event| event.json_data().unwrap()).collect();
             assert_eq!(seen_data[..whole], data[..whole], "{framing:?} {after:?}");
             assert_eq!(seen_data.len(), whole + 1);
             let error = seen_data.last().unwrap().to_string();
@@ -231,7 +232,7 @@ fn head(fault: &Fault, framing: Option<Framing>, announced: Option<u64>) -> (u16
         headers.insert(CONTENT_LENGTH, length.into());
     }
     let mut status = StatusCode::CREATED;
-    distort(fault, framing, announced).unwrap().head(&mut status, &mut headers, Some(10));
+    distort(fault, framing, announced).unwrap().change_head(&mut status, &mut headers, Some(10));
     (status.as_u16(), headers)
 }
 
@@ -268,7 +269,7 @@ fn a_length_lies_by_as_much_as_is_said() {
         let mut distort = distort(&Fault::WrongLength { by }, None, announced).unwrap();
         let (mut status, mut headers) = (StatusCode::OK, HeaderMap::new());
         headers.insert("transfer-encoding", "chunked".parse().unwrap());
-        distort.head(&mut status, &mut headers, Some(10));
+        distort.change_head(&mut status, &mut headers, Some(10));
         assert_eq!(headers.get("transfer-encoding"), None);
         (headers[CONTENT_LENGTH].to_str().unwrap().to_owned(), run(distort, &body))
     };

@@ -5,7 +5,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use super::{ChaosForm, ChaosRates, FormedRate, rate_from_text};
 use crate::field::{LONGEST_MS, MILLISECONDS};
 use crate::kind::Fault;
-use loomrec_identity::typed_field::{FieldError, quoted};
+use loomrec_identity::typed_field::{FieldError, quoted_text};
 
 const OURS: &str = "x-loomrec-chaos-";
 const OWN: [&str; 7] =
@@ -26,9 +26,9 @@ impl ChaosRates {
         let mut rates = Self::default();
         for name in headers.keys() {
             let named =
-                |error: FieldError| FieldError::other("", format!("header {name}: {error}"));
+                |error: FieldError| FieldError::from_reason("", format!("header {name}: {error}"));
             if let Some(action) = name.as_str().strip_prefix(OURS) {
-                rates.set(action, headers, name).map_err(named)?;
+                rates.set_from_header(action, headers, name).map_err(named)?;
             } else {
                 other(name);
             }
@@ -43,13 +43,13 @@ impl ChaosRates {
     pub fn parse_named(text: &str) -> Result<(f64, Fault), FieldError> {
         let Some((chance, fault)) = text.split_once('=') else {
             let expected = "RATE=FAULT, such as 0.2=timeout:5000";
-            return Err(FieldError::unexpected("", expected, quoted(text)));
+            return Err(FieldError::unexpected("", expected, quoted_text(text)));
         };
         Ok((rate_from_text(chance)?, Fault::parse(fault)?))
     }
 
     /// Sets the rate of `action` from the header `name`.
-    fn set(
+    fn set_from_header(
         &mut self,
         action: &str,
         headers: &HeaderMap,
@@ -58,7 +58,7 @@ impl ChaosRates {
         if !OWN.contains(&action) {
             return Err(FieldError::unknown_word("", "action", action, &OWN));
         }
-        let mut values = headers.get_all(name).iter().map(text);
+        let mut values = headers.get_all(name).iter().map(header_text);
         if action == "fault" {
             for value in values {
                 let (rate, fault) = Self::parse_named(value?)?;
@@ -67,7 +67,7 @@ impl ChaosRates {
             return Ok(());
         }
         let (Some(value), None) = (values.next(), values.next()) else {
-            return Err(FieldError::other("", "it is given twice"));
+            return Err(FieldError::from_reason("", "it is given twice"));
         };
         let value = value?;
         let formed = |rate| FormedRate { rate, form: ChaosForm::OfProvider };
@@ -79,7 +79,7 @@ impl ChaosRates {
             "latency" => self.latency = Some(rate_from_text(value)?),
             _ => {
                 let ms = value.trim().parse().ok().filter(|ms| *ms <= LONGEST_MS);
-                let why = || FieldError::unexpected("", MILLISECONDS, quoted(value));
+                let why = || FieldError::unexpected("", MILLISECONDS, quoted_text(value));
                 self.latency_ms = Some(ms.ok_or_else(why)?);
             }
         }
@@ -87,6 +87,6 @@ impl ChaosRates {
     }
 }
 
-fn text(value: &HeaderValue) -> Result<&str, FieldError> {
-    value.to_str().map_err(|_| FieldError::other("", "its value is not text"))
+fn header_text(value: &HeaderValue) -> Result<&str, FieldError> {
+    value.to_str().map_err(|_| FieldError::from_reason("", "its value is not text"))
 }

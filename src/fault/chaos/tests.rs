@@ -7,12 +7,16 @@ use super::*;
 use crate::read::tests::faults as any_fault;
 
 fn read(value: Value) -> ChaosRates {
-    ChaosRates::read(&value).unwrap()
+    ChaosRates::from_value(&value).unwrap()
 }
 
 #[track_caller]
 fn refused(value: Value, message: &str) {
-    assert_eq!(ChaosRates::read(&value).expect_err("refused").to_string(), message, "{value}");
+    assert_eq!(
+        ChaosRates::from_value(&value).expect_err("refused").to_string(),
+        message,
+        "{value}"
+    );
 }
 
 fn headers(given: &[(&'static str, &str)]) -> HeaderMap {
@@ -119,20 +123,20 @@ fn headers_ask_for_rates() {
 #[test]
 fn uniform_actions_have_their_own_faults_and_wait_first() {
     let rates = read(json!({ "malformedRate": 1, "latencyMs": 20 }));
-    let rolled = rates.roll(|_| 0.0).unwrap();
+    let rolled = rates.roll_fault(|_| 0.0).unwrap();
     assert_eq!((rolled.fault, rolled.delay_ms), (Fault::Malformed { whole: true }, 20));
     let rates = read(json!({ "disconnectRate": 1, "rateLimitRate": 1 }));
-    assert_eq!(rates.roll(|_| 0.0).unwrap().fault, Fault::RateLimit);
+    assert_eq!(rates.roll_fault(|_| 0.0).unwrap().fault, Fault::RateLimit);
     let rates = read(json!({ "dropRate": 0, "latencyMs": 20 }));
     let expected =
         RolledChaos { fault: Fault::Slow { delay_ms: 20 }, action: "latency", delay_ms: 0 };
-    assert_eq!(rates.roll(|_| 0.0), Some(expected));
-    assert_eq!(read(json!({ "latencyMs": 0 })).roll(|_| 0.0), None);
+    assert_eq!(rates.roll_fault(|_| 0.0), Some(expected));
+    assert_eq!(read(json!({ "latencyMs": 0 })).roll_fault(|_| 0.0), None);
     // What is given above decides the form, too.
     let high = read(json!({ "malformedRate": 1 }));
     let low = read(json!({ "malformed": 1, "latencyMs": 5 }));
     let rolled =
-        high.layered_over(&low).roll(|_| 0.0).map(|rolled| (rolled.fault, rolled.delay_ms));
+        high.layered_over(&low).roll_fault(|_| 0.0).map(|rolled| (rolled.fault, rolled.delay_ms));
     assert_eq!(rolled, Some((Fault::Malformed { whole: true }, 5)));
 }
 
@@ -178,14 +182,14 @@ fn actions_are_drawn_in_their_order_until_one_happens() {
     ];
     for (at, (action, fault)) in order.iter().zip(faults).enumerate() {
         let mut asked = Vec::new();
-        let rolled = rates.roll(|name| {
+        let rolled = rates.roll_fault(|name| {
             asked.push(name.to_owned());
             if name == *action { 0.49 } else { 0.5 }
         });
         assert_eq!(rolled, Some(RolledChaos { fault, action, delay_ms: 0 }));
         assert_eq!(asked, order[..=at]);
     }
-    assert_eq!(rates.roll(|_| 0.5), None);
+    assert_eq!(rates.roll_fault(|_| 0.5), None);
 }
 
 fn rates() -> impl Strategy<Value = ChaosRates> {
@@ -217,7 +221,7 @@ fn rates() -> impl Strategy<Value = ChaosRates> {
 proptest! {
     #[test]
     fn rates_read_back_when_they_are_written(rates in rates()) {
-        prop_assert_eq!(ChaosRates::read(&rates.to_json()), Ok(rates));
+        prop_assert_eq!(ChaosRates::from_value(&rates.to_json()), Ok(rates));
     }
 
     #[test]
@@ -235,8 +239,8 @@ proptest! {
     fn rate_of_one_always_happens_and_of_zero_never(draw in 0.0..=1.0_f64, name in 0..3_usize) {
         let mut rates = ChaosRates::default();
         *[&mut rates.drop, &mut rates.disconnect, &mut rates.latency][name] = Some(0.0);
-        prop_assert_eq!(rates.roll(|_| draw), None);
+        prop_assert_eq!(rates.roll_fault(|_| draw), None);
         *[&mut rates.drop, &mut rates.disconnect, &mut rates.latency][name] = Some(1.0);
-        prop_assert!(rates.roll(|_| draw).is_some());
+        prop_assert!(rates.roll_fault(|_| draw).is_some());
     }
 }

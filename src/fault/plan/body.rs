@@ -22,7 +22,7 @@ impl<'a> From<&'a [u8]> for LazyBody<'a> {
 
 impl<'a> LazyBody<'a> {
     /// The body, if it is plain JSON.
-    fn json(&self) -> Option<&Json<'a>> {
+    fn parsed_json(&self) -> Option<&Json<'a>> {
         self.json.get_or_init(|| loomrec_identity::parse(self.bytes).ok()).as_ref()
     }
 }
@@ -38,7 +38,7 @@ pub enum ExpectedValue {
 
 impl ExpectedValue {
     /// `{"contains": "…"}`, or any other value as itself.
-    pub(super) fn of(value: &Value) -> Self {
+    pub(super) fn from_value(value: &Value) -> Self {
         let object = value.as_object().filter(|object| object.len() == 1);
         match object.and_then(|object| object.get("contains")) {
             Some(Value::String(text)) => Self::Contains(text.clone()),
@@ -56,9 +56,11 @@ impl ExpectedValue {
 
     /// Whether this place of a body holds it; false if the body is not plain JSON.
     pub(super) fn holds_at(&self, place: &JsonPointer, body: &LazyBody<'_>) -> bool {
-        let Some(found) = body.json().and_then(|json| json.pointer(place)) else { return false };
+        let Some(found) = body.parsed_json().and_then(|json| json.value_at(place)) else {
+            return false;
+        };
         match self {
-            Self::Value(value) => same(value, found),
+            Self::Value(value) => is_same_value(value, found),
             Self::Contains(text) => contains(found, text),
         }
     }
@@ -74,20 +76,21 @@ fn contains(found: &Json<'_>, text: &str) -> bool {
     }
 }
 
-fn same(value: &Value, found: &Json<'_>) -> bool {
+fn is_same_value(value: &Value, found: &Json<'_>) -> bool {
     match (value, found) {
         (Value::Null, Json::Null) => true,
         (Value::Bool(one), Json::Bool(other)) => one == other,
         (Value::Number(one), Json::Number(other)) => {
-            ExactAmount::of(&one.to_string()) == ExactAmount::of(other)
+            ExactAmount::from_text(&one.to_string()) == ExactAmount::from_text(other)
         }
         (Value::String(one), Json::String(other)) => other.as_str() == one.as_str(),
         (Value::Array(list), Json::Array(items)) => {
-            list.len() == items.len() && list.iter().zip(items).all(|(one, other)| same(one, other))
+            list.len() == items.len()
+                && list.iter().zip(items).all(|(one, other)| is_same_value(one, other))
         }
         (Value::Object(map), Json::Object(members)) => {
             let is_there = |(key, value): (&String, &Value)| {
-                found.get(key).is_some_and(|found| same(value, found))
+                found.get(key).is_some_and(|found| is_same_value(value, found))
             };
             map.len() == members.len() && map.iter().all(is_there)
         }
@@ -106,7 +109,7 @@ struct ExactAmount {
 }
 
 impl ExactAmount {
-    fn of(text: &str) -> Self {
+    fn from_text(text: &str) -> Self {
         let (negative, text) = match text.strip_prefix('-') {
             Some(rest) => (true, rest),
             None => (false, text),
@@ -115,26 +118,26 @@ impl ExactAmount {
         let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
         let digits = format!("{whole}{fraction}");
         let significant = digits.trim_start_matches('0');
-        let leading = length(&digits) - length(significant);
+        let leading = signed_length(&digits) - signed_length(significant);
         let significant = significant.trim_end_matches('0');
         if significant.is_empty() {
             return Self { negative: false, digits: String::new(), point: 0 };
         }
-        let point = length(whole) - leading;
+        let point = signed_length(whole) - leading;
         Self {
             negative,
             digits: significant.to_owned(),
-            point: point.saturating_add(power(exponent)),
+            point: point.saturating_add(parse_exponent(exponent)),
         }
     }
 }
 
-fn length(text: &str) -> i64 {
+fn signed_length(text: &str) -> i64 {
     i64::try_from(text.len()).unwrap_or(i64::MAX)
 }
 
 /// An exponent; one that does not fit becomes the largest or smallest number.
-fn power(text: &str) -> i64 {
+fn parse_exponent(text: &str) -> i64 {
     let negative = text.starts_with('-');
     text.parse().unwrap_or(if negative { i64::MIN } else { i64::MAX })
 }
@@ -147,7 +150,7 @@ mod tests {
 
     fn found(value: &Value, body: &str) -> bool {
         let place = JsonPointer::parse("/a").unwrap();
-        ExpectedValue::of(value).holds_at(&place, &LazyBody::from(body.as_bytes()))
+        ExpectedValue::from_value(value).holds_at(&place, &LazyBody::from(body.as_bytes()))
     }
 
     #[test]
@@ -214,8 +217,8 @@ mod tests {
             zeros in 0..9_usize,
         ) {
             let shifted = format!("{mantissa}{}e-{zeros}", "0".repeat(zeros));
-            prop_assert_eq!(ExactAmount::of(&mantissa.to_string()), ExactAmount::of(&shifted));
-            prop_assert_ne!(ExactAmount::of(&(mantissa + 1).to_string()), ExactAmount::of(&shifted));
+            prop_assert_eq!(ExactAmount::from_text(&mantissa.to_string()), ExactAmount::from_text(&shifted));
+            prop_assert_ne!(ExactAmount::from_text(&(mantissa + 1).to_string()), ExactAmount::from_text(&shifted));
         }
     }
 }

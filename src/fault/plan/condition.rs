@@ -5,9 +5,9 @@ use serde_json::{Map, Value, json};
 use super::body::{ExpectedValue, LazyBody};
 use crate::call_history::CallNumbers;
 use crate::fault_counters::OtherNumber;
-use crate::field::{each, fields_of, numbers};
+use crate::field::{fields_of, read_numbers, read_values};
 use loomrec_identity::JsonPointer;
-use loomrec_identity::typed_field::{FieldError, FieldReader, quoted};
+use loomrec_identity::typed_field::{FieldError, FieldReader, quoted_text};
 use loomrec_provider::{Operation, Provider, RpcMethod};
 
 const FIELDS: [&str; 14] = [
@@ -103,25 +103,33 @@ impl RuleMatch {
     /// # Errors
     /// If there is an unknown field, a value of the wrong type, an unknown provider or operation, a
     /// number below 1, or an invalid pointer.
-    pub fn read(value: &Value) -> Result<Self, FieldError> {
+    pub fn from_value(value: &Value) -> Result<Self, FieldError> {
         let fields = fields_of(value, "an object of conditions")?;
-        fields.only("match", &FIELDS)?;
+        fields.refuse_unknown("match", &FIELDS)?;
         Ok(Self {
-            step_id: words(fields, "step_id")?,
-            request_hash: hashes(fields)?,
-            upstream: words(fields, "upstream")?,
-            provider: among(fields, "provider", Provider::ALL.iter().map(|known| known.name()))?,
-            operation: among(fields, "operation", Operation::all().map(Operation::as_str))?,
-            method: words(fields, "method")?,
-            tool: words(fields, "tool")?,
+            step_id: read_words(fields, "step_id")?,
+            request_hash: read_hashes(fields)?,
+            upstream: read_words(fields, "upstream")?,
+            provider: read_known_words(
+                fields,
+                "provider",
+                Provider::ALL.iter().map(|known| known.name()),
+            )?,
+            operation: read_known_words(
+                fields,
+                "operation",
+                Operation::all().map(Operation::as_str),
+            )?,
+            method: read_words(fields, "method")?,
+            tool: read_words(fields, "tool")?,
             step_or_tool: false,
-            model: words(fields, "model")?,
-            path: words(fields, "path")?,
-            session: words(fields, "session")?,
-            call: numbers(fields, "call")?,
-            attempt: numbers(fields, "attempt")?,
-            connection: numbers(fields, "connection")?,
-            body: body(fields)?,
+            model: read_words(fields, "model")?,
+            path: read_words(fields, "path")?,
+            session: read_words(fields, "session")?,
+            call: read_numbers(fields, "call")?,
+            attempt: read_numbers(fields, "attempt")?,
+            connection: read_numbers(fields, "connection")?,
+            body: read_body_values(fields)?,
         })
     }
 
@@ -209,12 +217,12 @@ impl RuleMatch {
             ("session", &self.session),
         ];
         for (name, words) in words {
-            put(&mut out, name, words);
+            put_values(&mut out, name, words);
         }
         let numbers =
             [("call", &self.call), ("attempt", &self.attempt), ("connection", &self.connection)];
         for (name, numbers) in numbers {
-            put(&mut out, name, numbers);
+            put_values(&mut out, name, numbers);
         }
         if !self.body.is_empty() {
             let places = self.body.iter();
@@ -227,7 +235,7 @@ impl RuleMatch {
 }
 
 /// A single value as itself, several as a list.
-fn put<T: Clone + Into<Value>>(out: &mut Map<String, Value>, name: &str, values: &[T]) {
+fn put_values<T: Clone + Into<Value>>(out: &mut Map<String, Value>, name: &str, values: &[T]) {
     match values {
         [] => {}
         [one] => drop(out.insert(name.to_owned(), one.clone().into())),
@@ -238,46 +246,48 @@ fn put<T: Clone + Into<Value>>(out: &mut Map<String, Value>, name: &str, values:
     }
 }
 
-fn words(fields: FieldReader<'_>, name: &str) -> Result<Vec<String>, FieldError> {
+fn read_words(fields: FieldReader<'_>, name: &str) -> Result<Vec<String>, FieldError> {
     let read = |value: &Value| value.as_str().filter(|word| !word.is_empty()).map(str::to_owned);
-    each(fields, name, "a word, or a list of words", read)
+    read_values(fields, name, "a word, or a list of words", read)
 }
 
-fn among(
+fn read_known_words(
     fields: FieldReader<'_>,
     name: &str,
     known: impl Iterator<Item = &'static str>,
 ) -> Result<Vec<String>, FieldError> {
-    let found = words(fields, name)?;
+    let found = read_words(fields, name)?;
     let known: Vec<&str> = known.collect();
     match found.iter().find(|word| !known.contains(&word.as_str())) {
         None => Ok(found),
-        Some(word) => Err(FieldError::unknown_word(fields.place(name), name, word, &known)),
+        Some(word) => Err(FieldError::unknown_word(fields.field_place(name), name, word, &known)),
     }
 }
 
-fn hashes(fields: FieldReader<'_>) -> Result<Vec<String>, FieldError> {
+fn read_hashes(fields: FieldReader<'_>) -> Result<Vec<String>, FieldError> {
     let read = |value: &Value| {
         let hash = value.as_str()?.to_ascii_lowercase();
         let fits = (SHORTEST..=HASH).contains(&hash.len());
         (fits && hash.bytes().all(|byte| byte.is_ascii_hexdigit())).then_some(hash)
     };
     let expected = "the first 4 to 64 hexadecimal digits of a request's hash";
-    each(fields, "request_hash", expected, read)
+    read_values(fields, "request_hash", expected, read)
 }
 
-fn body(fields: FieldReader<'_>) -> Result<Vec<(JsonPointer, ExpectedValue)>, FieldError> {
+fn read_body_values(
+    fields: FieldReader<'_>,
+) -> Result<Vec<(JsonPointer, ExpectedValue)>, FieldError> {
     let expected = "an object of JSON pointers and values";
-    let Some(places) = fields.object("body", expected)? else { return Ok(Vec::new()) };
+    let Some(places) = fields.read_object("body", expected)? else { return Ok(Vec::new()) };
     let read = |(place, value): (&String, &Value)| match JsonPointer::parse(place) {
-        Ok(pointer) => Ok((pointer, ExpectedValue::of(value))),
+        Ok(pointer) => Ok((pointer, ExpectedValue::from_value(value))),
         Err(_) => {
             let why = format!(
                 "{} is not a JSON pointer to a place in the body, such as /messages/0/content (in \
                  a key, ~ is written ~0 and / is written ~1)",
-                quoted(place)
+                quoted_text(place)
             );
-            Err(FieldError::other("/body", why))
+            Err(FieldError::from_reason("/body", why))
         }
     };
     places.iter().map(read).collect()

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::condition::RuleMatch;
 use super::rule::FaultRule;
 use crate::fault_source::FaultSource;
-use crate::field::{count, fields_of, rate};
+use crate::field::{fields_of, read_count, read_rate};
 use crate::kind::{CountPer, Fault};
 use crate::text::{self, RuleWord};
 use loomrec_identity::typed_field::FieldError;
@@ -41,7 +41,7 @@ impl FaultRule {
     pub fn from_flag(name: String, text: &str) -> Result<Self, FieldError> {
         let (step, fault) = text::split_step(text)?;
         let (fault, words) = text::with_rule_words(fault, &WORDS)?;
-        let fault = Fault::read(&fault)?;
+        let fault = Fault::from_value(&fault)?;
         let is_limit = |(name, _): &(String, Value)| LIMITS.contains(&name.as_str());
         let (limits, mut when): (Map<_, _>, Map<_, _>) = words.into_iter().partition(is_limit);
         if let Some(step) = step {
@@ -51,11 +51,11 @@ impl FaultRule {
         let limits = fields_of(&limits, "the limits of a rule")?;
         Ok(Self {
             name,
-            when: RuleMatch::read(&Value::Object(when))?,
+            when: RuleMatch::from_value(&Value::Object(when))?,
             fault,
-            times: count(limits, "times", 1)?,
-            per: limits.word("per", &CountPer::WORDS)?,
-            probability: rate(limits, "probability")?,
+            times: read_count(limits, "times", 1)?,
+            per: limits.read_word("per", &CountPer::WORDS)?,
+            probability: read_rate(limits, "probability")?,
             target: None,
             source: FaultSource::Flag,
         })

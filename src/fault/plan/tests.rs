@@ -77,7 +77,7 @@ fn refusal_names_the_rule_and_the_place() {
         rule(json!({ "fault": "hangg" })).clone(),
         &format!(
             "rule 2: /fault: unknown fault \"hangg\", did you mean \"hang\"?; there are: {}",
-            crate::form::FaultForm::all().join(", ")
+            crate::form::FaultForm::all_names().join(", ")
         ),
     );
     refused(rule(json!({})), "rule 2: /fault: a rule needs it: the fault that its calls get");
@@ -165,8 +165,9 @@ fn plan_is_refused_when_it_is_for_no_call() {
 
 #[test]
 fn all_that_is_given_must_hold() {
-    let holds =
-        |when: Value| RuleMatch::read(&when).unwrap().holds(&call(r#"{"stream":true,"n":1.0}"#));
+    let holds = |when: Value| {
+        RuleMatch::from_value(&when).unwrap().holds(&call(r#"{"stream":true,"n":1.0}"#))
+    };
     for (field, is, other) in [
         ("step_id", json!("answer"), json!("question")),
         ("request_hash", json!("0123"), json!("0124")),
@@ -192,7 +193,7 @@ fn all_that_is_given_must_hold() {
 
 #[test]
 fn only_connection_is_known_before_a_request_has_come() {
-    let only = |when: Value| RuleMatch::read(&when).unwrap().only_connection();
+    let only = |when: Value| RuleMatch::from_value(&when).unwrap().only_connection();
     assert!(only(json!({ "connection": [1, 2] })));
     assert!(!only(json!({})));
     assert!(!only(json!({ "connection": 1, "attempt": 1 })));
@@ -203,7 +204,7 @@ fn only_connection_is_known_before_a_request_has_come() {
 fn provider_of_every_upstream_can_be_asked_for() {
     let providers = UPSTREAMS.iter().map(|upstream| upstream.provider.name());
     for name in providers.chain([Provider::UNKNOWN.name()]) {
-        assert!(RuleMatch::read(&json!({ "provider": name })).is_ok(), "{name}");
+        assert!(RuleMatch::from_value(&json!({ "provider": name })).is_ok(), "{name}");
     }
 }
 
@@ -236,8 +237,8 @@ fn conditions() -> impl Strategy<Value = Value> {
 proptest! {
     #[test]
     fn match_reads_back_when_it_is_written(when in conditions()) {
-        let read = RuleMatch::read(&when).unwrap();
-        prop_assert_eq!(RuleMatch::read(&read.to_json()), Ok(read));
+        let read = RuleMatch::from_value(&when).unwrap();
+        prop_assert_eq!(RuleMatch::from_value(&read.to_json()), Ok(read));
     }
 
     #[test]

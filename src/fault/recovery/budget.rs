@@ -46,13 +46,13 @@ impl RecoveryBudget {
         let mut object = Map::new();
         for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
             let (name, value) = match part.split_once('=') {
-                Some((name, value)) => (name.trim(), word(value.trim())),
+                Some((name, value)) => (name.trim(), plain_value(value.trim())),
                 // Only this field may be given without a value.
                 None if part == FIELDS[2] => (part, Value::Bool(true)),
                 None => (part, Value::Null),
             };
             if object.insert(name.to_owned(), value).is_some() {
-                return Err(FieldError::other(name, "it is given twice"));
+                return Err(FieldError::from_reason(name, "it is given twice"));
             }
         }
         Self::from_fields(FieldReader::new(&object, "", TEXT_STYLE))
@@ -62,18 +62,18 @@ impl RecoveryBudget {
     ///
     /// # Errors
     /// As [`RecoveryBudget::parse`].
-    pub fn read(value: &Value) -> Result<Self, FieldError> {
+    pub fn from_value(value: &Value) -> Result<Self, FieldError> {
         let expected = "a budget: an object with max_detection_ms or max_recovery_ms";
         Self::from_fields(FieldReader::from_value(value, "", expected, STYLE)?)
     }
 
     fn from_fields(fields: FieldReader<'_>) -> Result<Self, FieldError> {
-        fields.only("a budget", &FIELDS)?;
+        fields.refuse_unknown("a budget", &FIELDS)?;
         let [detection, recovery, clean] = FIELDS;
-        let time = |name| fields.whole(name, 0..=LONGEST_MS, MILLISECONDS);
+        let time = |name| fields.read_whole_number(name, 0..=LONGEST_MS, MILLISECONDS);
         let max_detection = time(detection)?.map(Duration::from_millis);
         let max_recovery = time(recovery)?.map(Duration::from_millis);
-        let require_clean_timeout = fields.flag(clean)?.unwrap_or(false);
+        let require_clean_timeout = fields.read_flag(clean)?.unwrap_or(false);
         if max_detection.is_none() && (require_clean_timeout || max_recovery.is_none()) {
             let why = match require_clean_timeout {
                 true => {
@@ -85,7 +85,7 @@ impl RecoveryBudget {
                      take to notice, or to recover"
                 }
             };
-            return Err(FieldError::other("", why));
+            return Err(FieldError::from_reason("", why));
         }
         Ok(Self { max_detection, max_recovery, require_clean_timeout })
     }
@@ -102,7 +102,7 @@ impl RecoveryBudget {
 }
 
 /// A value in a line of text.
-fn word(text: &str) -> Value {
+fn plain_value(text: &str) -> Value {
     match serde_json::from_str(text) {
         Ok(value @ (Value::Bool(_) | Value::Number(_))) => value,
         _ => Value::String(text.to_owned()),
@@ -131,10 +131,10 @@ mod tests {
         assert_eq!(RecoveryBudget::parse(text), Ok(budget));
         let text = "max_detection_ms=3e3,max_recovery_ms=5000.0,require_clean_timeout=true";
         assert_eq!(RecoveryBudget::parse(text), Ok(budget));
-        assert_eq!(RecoveryBudget::read(&budget.to_json()), Ok(budget));
+        assert_eq!(RecoveryBudget::from_value(&budget.to_json()), Ok(budget));
         let least = RecoveryBudget { max_recovery: None, require_clean_timeout: false, ..budget };
         assert_eq!(RecoveryBudget::parse("max_detection_ms=3000"), Ok(least));
-        assert_eq!(RecoveryBudget::read(&least.to_json()), Ok(least));
+        assert_eq!(RecoveryBudget::from_value(&least.to_json()), Ok(least));
         assert_eq!(
             RecoveryBudget::parse("max_detection_ms=3000,require_clean_timeout=false"),
             Ok(least)
@@ -149,7 +149,7 @@ mod tests {
             require_clean_timeout: false,
         };
         assert_eq!(RecoveryBudget::parse("max_recovery_ms=5000"), Ok(budget));
-        assert_eq!(RecoveryBudget::read(&budget.to_json()), Ok(budget));
+        assert_eq!(RecoveryBudget::from_value(&budget.to_json()), Ok(budget));
     }
 
     #[test]
@@ -191,7 +191,7 @@ mod tests {
             told("max_detection_ms=1,require_clean_timeout=1"),
             "require_clean_timeout: expected true or false, not 1"
         );
-        let error = RecoveryBudget::read(&json!([])).unwrap_err().to_string();
+        let error = RecoveryBudget::from_value(&json!([])).unwrap_err().to_string();
         assert_eq!(
             error,
             "expected a budget: an object with max_detection_ms or max_recovery_ms, not a list"
@@ -207,7 +207,7 @@ mod tests {
             let parts = parts.iter().map(|(name, value)| format!("{name}{value}"));
             let text = parts.collect::<Vec<_>>().join(",");
             if let Ok(budget) = RecoveryBudget::parse(&text) {
-                prop_assert_eq!(RecoveryBudget::read(&budget.to_json()), Ok(budget));
+                prop_assert_eq!(RecoveryBudget::from_value(&budget.to_json()), Ok(budget));
             }
         }
     }

@@ -40,7 +40,7 @@ impl FaultMarks {
     /// The first mark that is invalid, with its place.
     pub fn read_all(value: &Value) -> Result<Vec<Self>, FieldError> {
         if value.get("call_start_ms").or(value.get("started_ms")).is_some() {
-            return Ok(vec![Self::read(1, value)?]);
+            return Ok(vec![Self::from_value(1, value)?]);
         }
         let expected = "a list of marks: objects with started_ms";
         let list = value.as_array().ok_or_else(|| {
@@ -48,44 +48,46 @@ impl FaultMarks {
             FieldError::unexpected("", expected, found)
         })?;
         let read = |(at, value)| {
-            Self::read(at + 1, value).map_err(|error: FieldError| error.under(&format!("/{at}")))
+            Self::from_value(at + 1, value)
+                .map_err(|error: FieldError| error.under(&format!("/{at}")))
         };
         list.iter().enumerate().map(read).collect()
     }
 
-    fn read(number: usize, value: &Value) -> Result<Self, FieldError> {
+    fn from_value(number: usize, value: &Value) -> Result<Self, FieldError> {
         let fields = fields_of(value, "a mark: an object with started_ms")?;
-        fields.only("a mark", &FIELDS)?;
-        let start = match (time(fields, "started_ms")?, time(fields, "call_start_ms")?) {
+        fields.refuse_unknown("a mark", &FIELDS)?;
+        let start = match (read_time(fields, "started_ms")?, read_time(fields, "call_start_ms")?) {
             (Some(_), Some(_)) => {
                 let why = "it is started_ms by another name: give one of them";
-                return Err(FieldError::other(fields.place("call_start_ms"), why));
+                return Err(FieldError::from_reason(fields.field_place("call_start_ms"), why));
             }
             (Some(start), None) | (None, Some(start)) => start,
             (None, None) => {
                 let why = "a mark needs it: when the fault began, in milliseconds";
-                return Err(FieldError::other(fields.place("started_ms"), why));
+                return Err(FieldError::from_reason(fields.field_place("started_ms"), why));
             }
         };
-        let (detected, recovered) = (time(fields, "detected_ms")?, time(fields, "recovered_ms")?);
+        let (detected, recovered) =
+            (read_time(fields, "detected_ms")?, read_time(fields, "recovered_ms")?);
         let means = RecoveryMeans::ALL.map(|means| (means.as_str(), means));
         Ok(Self {
-            name: fields.text("name")?.unwrap_or_else(|| number.to_string()),
+            name: fields.read_text("name")?.unwrap_or_else(|| number.to_string()),
             times: FaultTimeline {
                 start,
                 detected,
                 recovered,
-                timeout_budget: time(fields, "timeout_budget_ms")?,
+                timeout_budget: read_time(fields, "timeout_budget_ms")?,
                 only_delays: false,
             },
-            means: fields.word("recovered_by", &means)?,
+            means: fields.read_word("recovered_by", &means)?,
         })
     }
 }
 
-fn time(fields: FieldReader<'_>, name: &str) -> FieldResult<Duration> {
+fn read_time(fields: FieldReader<'_>, name: &str) -> FieldResult<Duration> {
     let expected = "a time in milliseconds, from 0 to 10^15";
-    let found = fields.number(name, 0.0..=LATEST, expected)?;
+    let found = fields.read_number(name, 0.0..=LATEST, expected)?;
     // In steps of a microsecond, so that sums of decimals come out as they are written.
     Ok(found.map(|ms| Duration::from_micros((ms * 1000.0).round() as u64)))
 }
@@ -97,7 +99,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::recovery::{RecoveryBudget, judge};
+    use crate::recovery::{RecoveryBudget, judge_faults};
 
     #[test]
     fn marks_are_read_as_they_are_written() {
@@ -123,7 +125,7 @@ mod tests {
             "call_start_ms": 100, "detected_ms": 2100, "recovered_ms": null,
             "timeout_budget_ms": 1500,
         }));
-        let verdict = judge([read.unwrap().remove(0).times], None);
+        let verdict = judge_faults([read.unwrap().remove(0).times], None);
         let report = verdict.scores[0].report.to_json();
         assert_eq!(
             report,
@@ -134,7 +136,7 @@ mod tests {
         );
         // Without any mark, the hang is the observation's own budget.
         let read = FaultMarks::read_all(&json!([{ "call_start_ms": 0, "timeout_budget_ms": 700 }]));
-        let verdict = judge([read.unwrap().remove(0).times], None);
+        let verdict = judge_faults([read.unwrap().remove(0).times], None);
         assert_eq!(verdict.total.user_visible_hang, Duration::from_millis(700));
     }
 
@@ -172,9 +174,9 @@ mod tests {
                 "max_detection_ms": most, "max_recovery_ms": recovery,
                 "require_clean_timeout": clean,
             });
-            let budget = RecoveryBudget::read(&budget).unwrap();
+            let budget = RecoveryBudget::from_value(&budget).unwrap();
             let marks = FaultMarks::read_all(&json!([mark])).unwrap();
-            let verdict = judge(marks.iter().map(|marks| marks.times), Some(&budget));
+            let verdict = judge_faults(marks.iter().map(|marks| marks.times), Some(&budget));
             let after = |mark: Option<u64>| mark.and_then(|mark| mark.checked_sub(start));
             let (to_detect, to_recover) = (after(detected), after(recovered));
             let is_clean = to_detect.is_some_and(|took| took <= most);
@@ -189,7 +191,7 @@ mod tests {
             });
             prop_assert_eq!(verdict.scores[0].report.to_json(), expected);
             let in_time = to_recover.is_some_and(|took| recovery.is_none_or(|most| took <= most));
-            prop_assert_eq!(verdict.passed(), in_time && (is_clean || !clean));
+            prop_assert_eq!(verdict.has_passed(), in_time && (is_clean || !clean));
         }
     }
 }

@@ -15,6 +15,6 @@ pub use marks::FaultMarks;
 pub use means::RecoveryMeans;
 pub use score::{
     BudgetMiss, FaultObservation, FaultScore, FaultTimeline, RecoveryOutcome, RecoveryReport,
-    RecoveryVerdict, ScoreTotal, judge,
+    RecoveryVerdict, ScoreTotal, judge_faults,
 };
 pub use work::{WorkFacts, WorkIdentity};

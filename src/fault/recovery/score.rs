@@ -38,7 +38,7 @@ pub struct RecoveryReport {
 
 impl FaultObservation {
     /// Makes the report. A time before the start counts as absent.
-    pub fn report(&self) -> RecoveryReport {
+    pub fn to_report(&self) -> RecoveryReport {
         let since = |mark: Option<Duration>| mark.and_then(|mark| mark.checked_sub(self.start));
         let (time_to_detection, time_to_recovery) = (since(self.detected), since(self.recovered));
         let first = time_to_detection.into_iter().chain(time_to_recovery).min();
@@ -58,9 +58,9 @@ impl RecoveryReport {
     /// The report as JSON; times in milliseconds, rounded to tenths.
     pub fn to_json(&self) -> Value {
         json!({
-            "time_to_detection_ms": self.time_to_detection.map(milliseconds),
-            "time_to_recovery_ms": self.time_to_recovery.map(milliseconds),
-            "user_visible_hang_ms": milliseconds(self.user_visible_hang),
+            "time_to_detection_ms": self.time_to_detection.map(to_milliseconds),
+            "time_to_recovery_ms": self.time_to_recovery.map(to_milliseconds),
+            "user_visible_hang_ms": to_milliseconds(self.user_visible_hang),
             "recovered": self.recovered,
             "clean_timeout": self.clean_timeout,
         })
@@ -98,7 +98,7 @@ pub enum BudgetMiss {
 impl fmt::Display for BudgetMiss {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let late = |f: &mut fmt::Formatter<'_>, what, took, most| {
-            let (took, most) = (milliseconds(took), milliseconds(most));
+            let (took, most) = (to_milliseconds(took), to_milliseconds(most));
             write!(f, "{what} after {took} ms, more than {most} ms")
         };
         match *self {
@@ -180,7 +180,7 @@ impl RecoveryOutcome {
 
 impl RecoveryVerdict {
     /// What came of the budget. `None` without one.
-    pub fn outcome(&self) -> Option<RecoveryOutcome> {
+    pub fn budget_outcome(&self) -> Option<RecoveryOutcome> {
         self.budget?;
         Some(match (self.total.faults, self.total.missed) {
             (0, _) => RecoveryOutcome::NotTested,
@@ -190,8 +190,8 @@ impl RecoveryVerdict {
     }
 
     /// Whether the budget was kept. Always true without a budget; false if no fault tested it.
-    pub fn passed(&self) -> bool {
-        matches!(self.outcome(), None | Some(RecoveryOutcome::Kept))
+    pub fn has_passed(&self) -> bool {
+        matches!(self.budget_outcome(), None | Some(RecoveryOutcome::Kept))
     }
 }
 
@@ -216,9 +216,9 @@ impl ScoreTotal {
             "detected": self.detected,
             "recovered": self.recovered,
             "clean_timeout": self.clean_timeouts,
-            "time_to_detection_ms": self.time_to_detection.map(milliseconds),
-            "time_to_recovery_ms": self.time_to_recovery.map(milliseconds),
-            "user_visible_hang_ms": milliseconds(self.user_visible_hang),
+            "time_to_detection_ms": self.time_to_detection.map(to_milliseconds),
+            "time_to_recovery_ms": self.time_to_recovery.map(to_milliseconds),
+            "user_visible_hang_ms": to_milliseconds(self.user_visible_hang),
             "missed": self.missed,
         })
     }
@@ -226,7 +226,7 @@ impl ScoreTotal {
 
 /// Judges each fault by the budget. Any times, in any order, present
 /// or not, give a verdict.
-pub fn judge(
+pub fn judge_faults(
     faults: impl IntoIterator<Item = FaultTimeline>,
     budget: Option<&RecoveryBudget>,
 ) -> RecoveryVerdict {
@@ -237,9 +237,9 @@ pub fn judge(
         let FaultTimeline { start, detected, recovered, timeout_budget, only_delays } = marks;
         let is_limited = budget.is_some() || timeout_budget.is_some();
         let timeout_budget = timeout_budget.unwrap_or(of_run);
-        let report = FaultObservation { start, detected, recovered, timeout_budget }.report();
+        let report = FaultObservation { start, detected, recovered, timeout_budget }.to_report();
         let missed = match budget.filter(|_| !only_delays) {
-            Some(budget) => missed(&report, budget, timeout_budget),
+            Some(budget) => missed_limits(&report, budget, timeout_budget),
             None => Vec::new(),
         };
         let ended = report.recovered || report.time_to_detection.is_some();
@@ -255,7 +255,7 @@ pub fn judge(
     RecoveryVerdict { budget: budget.copied(), scores, total }
 }
 
-fn missed(
+fn missed_limits(
     report: &RecoveryReport,
     budget: &RecoveryBudget,
     timeout_budget: Duration,
@@ -274,7 +274,7 @@ fn missed(
 }
 
 /// Milliseconds, rounded to tenths.
-pub fn milliseconds(time: Duration) -> f64 {
+pub fn to_milliseconds(time: Duration) -> f64 {
     (time.as_secs_f64() * 10_000.0).round() / 10.0
 }
 

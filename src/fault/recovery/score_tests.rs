@@ -19,7 +19,7 @@ fn report(
         recovered: recovered.map(ms),
         timeout_budget: ms(budget),
     }
-    .report()
+    .to_report()
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn end_of_the_budget_saturates() {
         recovered: None,
         timeout_budget: Duration::MAX,
     };
-    assert!(observation.report().clean_timeout);
+    assert!(observation.to_report().clean_timeout);
 }
 
 fn budget(detection: u64, recovery: Option<u64>, clean: bool) -> RecoveryBudget {
@@ -91,7 +91,7 @@ fn marks(start: u64, detected: Option<u64>, recovered: Option<u64>) -> FaultTime
 fn budget_is_kept_up_to_and_at_its_limits() {
     let judged = |detected, recovered| {
         let budget = budget(3000, Some(5000), true);
-        judge([marks(100, detected, recovered)], Some(&budget)).scores[0].missed.clone()
+        judge_faults([marks(100, detected, recovered)], Some(&budget)).scores[0].missed.clone()
     };
     assert_eq!(judged(Some(3100), Some(5100)), []);
     let late = BudgetMiss::NoticedLate(ms(3001), ms(3000));
@@ -107,19 +107,19 @@ fn budget_is_kept_up_to_and_at_its_limits() {
 #[test]
 fn what_a_budget_does_not_ask_for_is_not_missed() {
     let loose = budget(3000, None, false);
-    assert!(judge([marks(0, None, None)], None).passed());
+    assert!(judge_faults([marks(0, None, None)], None).has_passed());
     // Without a clean timeout, neither a late notice nor none is a miss.
-    assert!(judge([marks(0, Some(9000), Some(9200))], Some(&loose)).passed());
-    assert!(judge([marks(0, None, Some(9200))], Some(&loose)).passed());
+    assert!(judge_faults([marks(0, Some(9000), Some(9200))], Some(&loose)).has_passed());
+    assert!(judge_faults([marks(0, None, Some(9200))], Some(&loose)).has_passed());
 }
 
 #[test]
 fn fault_that_is_never_recovered_from_misses_every_budget() {
     for most in [None, Some(10_000)] {
         for clean in [false, true] {
-            let judged = judge([marks(0, Some(1), None)], Some(&budget(3000, most, clean)));
+            let judged = judge_faults([marks(0, Some(1), None)], Some(&budget(3000, most, clean)));
             assert_eq!(judged.scores[0].missed, [BudgetMiss::NotRecovered], "{most:?} {clean}");
-            assert!(!judged.passed());
+            assert!(!judged.has_passed());
         }
     }
 }
@@ -127,21 +127,21 @@ fn fault_that_is_never_recovered_from_misses_every_budget() {
 #[test]
 fn budget_is_not_kept_when_there_was_nothing_to_keep_it_with() {
     let budget = budget(3000, None, false);
-    assert!(!judge([], Some(&budget)).passed());
-    assert_eq!(judge([], Some(&budget)).outcome(), Some(RecoveryOutcome::NotTested));
-    assert!(judge([], None).passed());
-    assert_eq!(judge([], None).outcome(), None);
+    assert!(!judge_faults([], Some(&budget)).has_passed());
+    assert_eq!(judge_faults([], Some(&budget)).budget_outcome(), Some(RecoveryOutcome::NotTested));
+    assert!(judge_faults([], None).has_passed());
+    assert_eq!(judge_faults([], None).budget_outcome(), None);
     let late = FaultTimeline { only_delays: true, ..FaultTimeline::default() };
-    assert!(!judge([late], Some(&budget)).passed());
-    let verdict = judge([late, marks(0, Some(1), Some(2))], Some(&budget));
-    assert!(verdict.passed());
+    assert!(!judge_faults([late], Some(&budget)).has_passed());
+    let verdict = judge_faults([late, marks(0, Some(1), Some(2))], Some(&budget));
+    assert!(verdict.has_passed());
     assert_eq!((verdict.scores.len(), verdict.total.faults), (2, 1));
 }
 
 #[test]
 fn total_has_the_longest_times_and_all_hangs() {
     let faults = [marks(0, Some(30), Some(40)), marks(5, Some(10), None), marks(0, None, None)];
-    let total = judge(faults, Some(&budget(20, Some(99), false))).total;
+    let total = judge_faults(faults, Some(&budget(20, Some(99), false))).total;
     assert_eq!(
         total,
         ScoreTotal {
@@ -163,7 +163,7 @@ fn total_has_the_longest_times_and_all_hangs() {
 fn hang_that_nothing_ended_is_not_known_without_a_budget() {
     let hangs = |budget: Option<&RecoveryBudget>| {
         let faults = [marks(0, None, None), marks(0, Some(7), None)];
-        let verdict = judge(faults, budget);
+        let verdict = judge_faults(faults, budget);
         let hangs: Vec<_> = verdict.scores.iter().map(|score| score.hang).collect();
         (hangs, verdict.total.user_visible_hang)
     };
@@ -193,7 +193,7 @@ fn observations() -> impl Strategy<Value = FaultObservation> {
 proptest! {
     #[test]
     fn any_marks_give_a_report_by_the_rules(seen in observations()) {
-        let report = seen.report();
+        let report = seen.to_report();
         let happened = |mark: Option<Duration>| mark.filter(|mark| *mark >= seen.start);
         let (detected, recovered) = (happened(seen.detected), happened(seen.recovered));
         prop_assert_eq!(report.time_to_detection, detected.map(|at| at - seen.start));
@@ -233,7 +233,7 @@ proptest! {
             in_time && (is_clean || !clean)
         });
         let expected = if passes { RecoveryOutcome::Kept } else { RecoveryOutcome::Missed };
-        prop_assert_eq!(judge(faults, Some(&budget)).outcome(), Some(expected));
+        prop_assert_eq!(judge_faults(faults, Some(&budget)).budget_outcome(), Some(expected));
     }
 
     #[test]
@@ -254,10 +254,10 @@ proptest! {
             max_recovery: Some(recovery.saturating_add(more)),
             require_clean_timeout: clean,
         };
-        let tight = judge(marks(), Some(&budget(Duration::ZERO)));
-        let wide = judge(marks(), Some(&budget(more)));
+        let tight = judge_faults(marks(), Some(&budget(Duration::ZERO)));
+        let wide = judge_faults(marks(), Some(&budget(more)));
         prop_assert!(wide.total.missed <= tight.total.missed);
-        prop_assert!(!tight.passed() || wide.passed());
+        prop_assert!(!tight.has_passed() || wide.has_passed());
         prop_assert_eq!(tight.total.faults, seen.len());
         prop_assert!(tight.total.recovered <= seen.len());
     }

@@ -57,11 +57,11 @@ impl WorkIdentity {
     /// arguments, or has content that is not compared, such as messages that the provider stores.
     pub fn from_call(facts: &WorkFacts<'_>) -> Option<Self> {
         let (system, dialogue) = match facts.operation.has_tool_results() {
-            true => tool_digests(&ToolRequest::read(facts.body)?),
+            true => tool_digests(&ToolRequest::from_body(facts.body)?),
             false => {
-                let conversation = facts.operation.conversation(facts.body)?;
+                let conversation = facts.operation.read_conversation(facts.body)?;
                 let is_compared = conversation.unsupported.is_none();
-                is_compared.then(|| digests(&conversation)).flatten()?
+                is_compared.then(|| conversation_digests(&conversation)).flatten()?
             }
         };
         let place = WorkPlace {
@@ -98,7 +98,7 @@ impl WorkIdentity {
 
 /// Returns the digests of the system instructions and of the other messages. `None` if there are no
 /// other messages.
-fn digests(conversation: &Conversation) -> Option<([u8; 32], [u8; 32])> {
+fn conversation_digests(conversation: &Conversation) -> Option<([u8; 32], [u8; 32])> {
     let (mut system, mut dialogue) = (Sha256::new(), Sha256::new());
     let mut has_dialogue = false;
     for message in &conversation.messages {
@@ -106,12 +106,12 @@ fn digests(conversation: &Conversation) -> Option<([u8; 32], [u8; 32])> {
             "system" | "developer" => add_content(&mut system, message),
             role => {
                 has_dialogue = true;
-                add(&mut dialogue, role);
+                add_text(&mut dialogue, role);
                 add_content(&mut dialogue, message);
                 // The ids of tool calls are left out: a provider has ids of its own.
-                for call in conversation::calls(message) {
-                    add(&mut dialogue, &call.name);
-                    add(&mut dialogue, &call.arguments.to_string());
+                for call in conversation::tool_calls(message) {
+                    add_text(&mut dialogue, &call.name);
+                    add_text(&mut dialogue, &call.arguments.to_string());
                 }
             }
         }
@@ -122,22 +122,22 @@ fn digests(conversation: &Conversation) -> Option<([u8; 32], [u8; 32])> {
 /// Returns the digests of a call of a tool: of nothing, and of the tool and its arguments.
 fn tool_digests(ToolRequest { tool, arguments }: &ToolRequest) -> ([u8; 32], [u8; 32]) {
     let mut work = Sha256::new();
-    [tool, arguments].into_iter().for_each(|text| add(&mut work, text));
+    [tool, arguments].into_iter().for_each(|text| add_text(&mut work, text));
     (Sha256::new().finalize().into(), work.finalize().into())
 }
 
 /// Adds the content of a message: its text as one, and each part that is not text.
 fn add_content(digest: &mut Sha256, message: &Value) {
-    add(digest, &conversation::text(message).unwrap_or_default());
+    add_text(digest, &conversation::message_text(message).unwrap_or_default());
     let parts = message.get("content").and_then(Value::as_array);
     let is_text = |part: &&Value| part.get("type").and_then(Value::as_str) == Some("text");
     for part in parts.into_iter().flatten().filter(|part| !is_text(part)) {
-        add(digest, &part.to_string());
+        add_text(digest, &part.to_string());
     }
 }
 
 /// Adds a text and its length, so that no two lists of texts are one.
-fn add(digest: &mut Sha256, text: &str) {
+fn add_text(digest: &mut Sha256, text: &str) {
     digest.update(text.len().to_le_bytes());
     digest.update(text);
 }

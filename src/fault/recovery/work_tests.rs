@@ -1,4 +1,4 @@
-use loomrec_provider::{RequestHead, recognise};
+use loomrec_provider::{RequestHead, recognise_request};
 use serde_json::{Value, json};
 
 use super::*;
@@ -15,7 +15,7 @@ struct Sample {
 impl Sample {
     fn work(&self) -> Option<WorkIdentity> {
         let model = self.body["model"].as_str();
-        let call = recognise(&RequestHead {
+        let call = recognise_request(&RequestHead {
             method: "POST",
             path: self.path,
             query: "",

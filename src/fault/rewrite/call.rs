@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use super::NotApplicable;
-use crate::broken_json::broken;
+use crate::broken_json::cut_text;
 use crate::event::with_data;
 use crate::{ToolFault, ToolReplacement};
 use loomrec_provider::framing::events;
@@ -42,9 +42,9 @@ pub(super) fn break_call(
         other => other.to_string(),
     };
     if mode == ToolFault::InvalidJson {
-        let text = broken(&text);
+        let text = cut_text(&text);
         if streamed && shape.arguments_in_pieces() {
-            let (number, mark) = mark(&whole);
+            let (number, mark) = unused_mark(&whole);
             call.object.insert(call.arguments.to_owned(), json!({ "~": number }));
             return Ok(Some(MarkedArguments { mark, text }));
         }
@@ -96,7 +96,7 @@ pub(super) fn of_another_type(value: Value) -> Value {
 
 /// Returns a mark that does not occur in the answer. It is short and has no blanks, so that it is
 /// not split.
-fn mark(whole: &str) -> (u64, String) {
+fn unused_mark(whole: &str) -> (u64, String) {
     let marks = (0..).map(|number: u64| (number, json!({ "~": number }).to_string()));
     let mut free = marks.filter(|(_, mark)| {
         !whole.contains(mark.as_str()) && !whole.contains(&mark.replace('"', "\\\""))
@@ -105,7 +105,7 @@ fn mark(whole: &str) -> (u64, String) {
 }
 
 /// Replaces the mark in the events of a stream with the text.
-pub(super) fn unmarked(
+pub(super) fn replace_marks(
     framing: Framing,
     chunks: Vec<Vec<u8>>,
     marked: &MarkedArguments,
@@ -119,19 +119,19 @@ pub(super) fn unmarked(
 /// Returns the event rewritten, if the mark is in it.
 fn unmarked_event(framing: Framing, chunk: &[u8], marked: &MarkedArguments) -> Option<Vec<u8>> {
     let event = events(framing, chunk).find(|event| event.data.is_some())?;
-    let mut data = event.json()?;
+    let mut data = event.json_data()?;
     let inner = data
         .get("bytes")
         .and_then(Value::as_str)
         .and_then(|bytes| serde_json::from_slice::<Value>(&STANDARD.decode(bytes).ok()?).ok());
     match inner {
         Some(mut inner) => {
-            if !replace(&mut inner, marked) {
+            if !replace_mark(&mut inner, marked) {
                 return None;
             }
             data["bytes"] = STANDARD.encode(inner.to_string()).into();
         }
-        None if !replace(&mut data, marked) => return None,
+        None if !replace_mark(&mut data, marked) => return None,
         None => {}
     }
     let data = data.to_string();
@@ -139,14 +139,14 @@ fn unmarked_event(framing: Framing, chunk: &[u8], marked: &MarkedArguments) -> O
 }
 
 /// Replaces the mark with the text. Returns whether the mark was there.
-fn replace(value: &mut Value, marked: &MarkedArguments) -> bool {
+fn replace_mark(value: &mut Value, marked: &MarkedArguments) -> bool {
     match value {
         Value::String(text) if *text == marked.mark => {
             *text = marked.text.clone();
             true
         }
-        Value::Array(list) => list.iter_mut().any(|value| replace(value, marked)),
-        Value::Object(map) => map.values_mut().any(|value| replace(value, marked)),
+        Value::Array(list) => list.iter_mut().any(|value| replace_mark(value, marked)),
+        Value::Object(map) => map.values_mut().any(|value| replace_mark(value, marked)),
         _ => false,
     }
 }

@@ -69,7 +69,7 @@ fn answer(arguments: Option<Value>) -> Answer {
 
 /// An answer as it is recorded: complete, and as a stream.
 fn recorded(format: &ResponseFormat<'_>, answer: &Answer) -> [(Option<Framing>, Vec<u8>); 2] {
-    let complete = loomrec_provider::write(format, answer, "seed").unwrap();
+    let complete = loomrec_provider::write_answer(format, answer, "seed").unwrap();
     let stream = loomrec_provider::to_stream(format, &complete).unwrap().concat();
     [(None, complete), (Some(format.framing), stream)]
 }
@@ -80,7 +80,7 @@ fn rewritten(
     framing: Option<Framing>,
     body: &[u8],
 ) -> Vec<u8> {
-    let bodies = rewrite(fault, format, framing, body).unwrap();
+    let bodies = rewrite_answer(fault, format, framing, body).unwrap();
     if framing.is_none() {
         assert_eq!(bodies.len(), 1);
     }
@@ -93,11 +93,12 @@ fn a_partial_answer_says_so_in_the_providers_words_and_cost_no_output() {
     for (format, calls) in all() {
         let said = answer(calls.then(|| json!({"city": "Paris"})));
         for (framing, body) in recorded(&format, &said) {
-            let before = loomrec_provider::read(format.operation, framing, &body).unwrap();
+            let before = loomrec_provider::read_answer(format.operation, framing, &body).unwrap();
             for content in [None, Some("It is"), Some("")] {
                 let fault = Fault::PartialResponse { content: content.map(str::to_owned) };
                 let changed = rewritten(&fault, &format, framing, &body);
-                let told = loomrec_provider::read(format.operation, framing, &changed).unwrap();
+                let told =
+                    loomrec_provider::read_answer(format.operation, framing, &changed).unwrap();
                 assert_eq!(
                     told.content,
                     content.unwrap_or("It is sunny."),
@@ -133,7 +134,10 @@ fn each_provider_has_its_own_word_for_a_length() {
     let word = |format: ResponseFormat<'_>| {
         let (_, body) = recorded(&format, &answer(None))[0].clone();
         let changed = rewritten(&Fault::PartialResponse { content: None }, &format, None, &body);
-        loomrec_provider::read(format.operation, None, &changed).unwrap().finish_reason.unwrap()
+        loomrec_provider::read_answer(format.operation, None, &changed)
+            .unwrap()
+            .finish_reason
+            .unwrap()
     };
     let found: Vec<String> = all().into_iter().map(|(format, _)| word(format)).collect();
     let expected = [
@@ -180,7 +184,7 @@ fn a_partial_response_of_openai_ends_as_incomplete() {
     let stream = rewritten(&fault, &format, framing, &stream);
     let last = events(Framing::Sse, &stream).last().unwrap();
     assert_eq!(
-        (last.name, last.json().unwrap()["response"].clone()),
+        (last.name, last.json_data().unwrap()["response"].clone()),
         (Some("response.incomplete"), complete)
     );
 }
@@ -208,10 +212,11 @@ fn the_first_tool_call_is_broken_as_it_is_said() {
     let arguments = json!({"city": "Paris", "days": 2});
     for (format, _) in all().into_iter().filter(|(_, calls)| *calls) {
         for (framing, body) in recorded(&format, &answer(Some(arguments.clone()))) {
-            let before = loomrec_provider::read(format.operation, framing, &body).unwrap();
+            let before = loomrec_provider::read_answer(format.operation, framing, &body).unwrap();
             let call = |mode| {
                 let changed = rewritten(&broken(mode), &format, framing, &body);
-                let mut told = loomrec_provider::read(format.operation, framing, &changed).unwrap();
+                let mut told =
+                    loomrec_provider::read_answer(format.operation, framing, &changed).unwrap();
                 let call = told.tool_calls.remove(0);
                 let rest = Answer { tool_calls: before.tool_calls.clone(), ..told };
                 assert_eq!(rest, before, "{format:?} {framing:?}");
@@ -235,7 +240,7 @@ fn the_first_tool_call_asks_for_something_else_and_stays_well_formed() {
     let [own, other] = [json!({"city": "Paris"}), json!({"city": "nowhere", "days": [0]})];
     for (format, _) in all().into_iter().filter(|(_, calls)| *calls) {
         for (framing, body) in recorded(&format, &answer(Some(own.clone()))) {
-            let before = loomrec_provider::read(format.operation, framing, &body).unwrap();
+            let before = loomrec_provider::read_answer(format.operation, framing, &body).unwrap();
             for (name, arguments) in [
                 (Some("fail"), None),
                 (None, other.as_object().cloned()),
@@ -249,7 +254,8 @@ fn the_first_tool_call_asks_for_something_else_and_stays_well_formed() {
                 let change = ToolCallChange::Replaced(ToolReplacement { name, arguments });
                 let fault = Fault::ToolCallFault { change };
                 let changed = rewritten(&fault, &format, framing, &body);
-                let mut told = loomrec_provider::read(format.operation, framing, &changed).unwrap();
+                let mut told =
+                    loomrec_provider::read_answer(format.operation, framing, &changed).unwrap();
                 let call = told.tool_calls.remove(0);
                 assert_eq!(call.id, before.tool_calls[0].id);
                 assert_eq!((call.name, call.arguments), expected, "{format:?} {framing:?}");
@@ -274,7 +280,7 @@ fn arguments_that_come_as_text_in_a_stream_are_cut_there() {
             let changed = rewritten(&broken(ToolFault::InvalidJson), &format, framing, &stream);
             let told: Vec<Value> = events(format.framing, &changed)
                 .inspect(|event| assert!(event.finished && !event.failed))
-                .filter_map(|event| event.json()?.pointer(slot).cloned())
+                .filter_map(|event| event.json_data()?.pointer(slot).cloned())
                 .collect();
             assert_eq!(told, [json!(cut)]);
         }
@@ -312,7 +318,7 @@ fn a_list_of_another_type_is_a_text() {
     let format = test_calls::format_of(Operation::MESSAGES, "", Framing::Sse);
     let [(_, body), _] = recorded(&format, &answer(Some(json!({"days": [1]}))));
     let changed = rewritten(&broken(ToolFault::WrongType), &format, None, &body);
-    let told = loomrec_provider::read(format.operation, None, &changed).unwrap();
+    let told = loomrec_provider::read_answer(format.operation, None, &changed).unwrap();
     assert_eq!(told.tool_calls[0].arguments, json!({"days": "[1]"}));
 }
 
@@ -320,7 +326,7 @@ fn a_list_of_another_type_is_a_text() {
 fn what_cannot_be_changed_says_why() {
     let format = test_calls::format_of(Operation::CHAT_COMPLETIONS, "", Framing::Sse);
     let why = |fault: &Fault, framing, body: &[u8]| {
-        rewrite(fault, &format, framing, body).unwrap_err().to_string()
+        rewrite_answer(fault, &format, framing, body).unwrap_err().to_string()
     };
     let partial = Fault::PartialResponse { content: None };
     let missing = broken(ToolFault::MissingArgument);
@@ -337,7 +343,7 @@ fn what_cannot_be_changed_says_why() {
     assert!(why(&other, None, &plain).contains("stream_stall"));
     let embeddings = test_calls::format_of(Operation::EMBEDDINGS, "", Framing::Sse);
     let body = br#"{"data": [{"embedding": [1.0]}]}"#;
-    let vectors = rewrite(&partial, &embeddings, None, body).unwrap_err();
+    let vectors = rewrite_answer(&partial, &embeddings, None, body).unwrap_err();
     assert_eq!(vectors, NotApplicable::NotAnAnswer { operation: "Embeddings" });
 }
 
@@ -349,7 +355,7 @@ fn elements_that_are_no_objects_are_left_as_they_are() {
         let mut body: Value = serde_json::from_slice(&plain).unwrap();
         let lists = body.as_object_mut().unwrap().values_mut().filter_map(Value::as_array_mut);
         lists.for_each(|list| list.extend([json!(0), json!(null), json!("a"), json!([])]));
-        drop(rewrite(&partial, &format, None, body.to_string().as_bytes()));
+        drop(rewrite_answer(&partial, &format, None, body.to_string().as_bytes()));
     }
 }
 
@@ -370,8 +376,8 @@ proptest! {
                 let at = at.index(body.len());
                 body.splice(at..at, text.bytes());
                 for fault in &faults {
-                    drop(rewrite(fault, &format, framing, &body));
-                    drop(rewrite(fault, &format, framing, &noise));
+                    drop(rewrite_answer(fault, &format, framing, &body));
+                    drop(rewrite_answer(fault, &format, framing, &noise));
                 }
             }
         }

@@ -19,16 +19,16 @@ const IMAGE: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mN
 ///
 /// # Errors
 /// If there is no result, or no place in it for the change.
-pub(super) fn change(
+pub(super) fn break_answer(
     mode: ToolResultMode,
     message: Option<&str>,
     framing: Option<Framing>,
     body: &[u8],
 ) -> Result<Vec<Vec<u8>>, NotApplicable> {
-    let Some(framing) = framing else { return Ok(vec![changed(mode, message, body)?]) };
+    let Some(framing) = framing else { return Ok(vec![break_message(mode, message, body)?]) };
     for event in events(framing, body) {
         let Some(data) = event.data else { continue };
-        let text = match changed(mode, message, &data) {
+        let text = match break_message(mode, message, &data) {
             Ok(text) => String::from_utf8_lossy(&text).into_owned(),
             Err(NotApplicable::NoToolResult) => continue,
             Err(why) => return Err(why),
@@ -43,7 +43,7 @@ pub(super) fn change(
 }
 
 /// Returns a message, or several in a list, whose first result of a tool is broken.
-fn changed(
+fn break_message(
     mode: ToolResultMode,
     message: Option<&str>,
     text: &[u8],
@@ -108,7 +108,7 @@ mod tests {
     const ANSWER: &str = r#"{"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"text","text":"5"},{"type":"text","text":"6"}],"structuredContent":{"result":5,"more":6},"isError":false,"resultType":"complete"}}"#;
 
     fn whole(mode: ToolResultMode, message: Option<&str>, answer: &str) -> Result<String, String> {
-        let changed = change(mode, message, None, answer.as_bytes());
+        let changed = break_answer(mode, message, None, answer.as_bytes());
         let text = |pieces: Vec<Vec<u8>>| String::from_utf8(pieces.concat()).unwrap();
         changed.map(text).map_err(|why| why.to_string())
     }
@@ -182,7 +182,7 @@ mod tests {
             "event: message\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\"}\n\n";
         let stream =
             |answer: &str| format!(": hi\n\n{progress}id: 4\r\ndata: {answer}\r\n\r\n{progress}");
-        let changed = change(
+        let changed = break_answer(
             ToolResultMode::SchemaViolation,
             None,
             Some(Framing::Sse),
@@ -190,7 +190,8 @@ mod tests {
         );
         let expected = stream(&ANSWER.replace("\"result\":5", "\"result\":[5]"));
         assert_eq!(String::from_utf8(changed.unwrap().concat()).unwrap(), expected);
-        let none = change(ToolResultMode::ToolError, None, Some(Framing::Sse), progress.as_bytes());
+        let none =
+            break_answer(ToolResultMode::ToolError, None, Some(Framing::Sse), progress.as_bytes());
         assert_eq!(none, Err(NotApplicable::NoToolResult));
     }
 

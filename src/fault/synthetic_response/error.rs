@@ -15,13 +15,13 @@ const NO_QUOTA: &str = "insufficient_quota";
 const FRAMING: [&str; 4] = ["content-length", "transfer-encoding", "connection", "keep-alive"];
 
 /// Makes the error response.
-pub(super) fn error(
+pub(super) fn error_response(
     told: &HttpError,
     shape: Provider,
     format: &ResponseFormat<'_>,
     streamed: bool,
 ) -> SyntheticResponse {
-    let wait = wait(told, shape);
+    let wait = retry_seconds(told, shape);
     let natural = ErrorRequest {
         kind: told.code.as_deref(),
         message: told.message.as_deref(),
@@ -30,7 +30,7 @@ pub(super) fn error(
         framing: streamed.then_some(format.framing),
         ..ErrorRequest::new(shape, format.upstream, told.status_code)
     };
-    let natural = natural.write();
+    let natural = natural.write_error();
     let headers = natural.headers.into_iter().map(|(name, value)| (name.to_owned(), value));
     let mut made = SyntheticResponse {
         status: told.status_code,
@@ -39,17 +39,17 @@ pub(super) fn error(
     };
     // `retry-after-ms` is only sent if the fault gives it.
     made.headers.retain(|(name, _)| name != "retry-after-ms");
-    if let Some(seconds) = told.retry_after.filter(|_| made.has("retry-after")) {
-        made.set("retry-after", seconds.to_string());
+    if let Some(seconds) = told.retry_after.filter(|_| made.has_header("retry-after")) {
+        made.set_header("retry-after", seconds.to_string());
     }
     if let Some(ms) = told.retry_after_ms {
-        made.set("retry-after-ms", ms.to_string());
+        made.set_header("retry-after-ms", ms.to_string());
     }
     if let Some(retry) = told.x_should_retry {
-        made.set("x-should-retry", retry.to_string());
+        made.set_header("x-should-retry", retry.to_string());
     }
     if let Some(body) = &told.body {
-        given(&mut made, body);
+        set_given_body(&mut made, body);
     }
     let theirs = told
         .headers
@@ -63,7 +63,7 @@ pub(super) fn error(
 
 /// Seconds after which the client may retry: as the fault declares, or the default if the provider
 /// sends a wait with this status.
-fn wait(told: &HttpError, shape: Provider) -> Option<f64> {
+fn retry_seconds(told: &HttpError, shape: Provider) -> Option<f64> {
     let given = told.retry_after.or(told.retry_after_ms.map(|ms| ms as f64 / 1000.0));
     let tells = shape.sends_retry_after(told.status_code);
     let usual = tells && told.code.as_deref() != Some(NO_QUOTA);
@@ -71,12 +71,12 @@ fn wait(told: &HttpError, shape: Provider) -> Option<f64> {
 }
 
 /// Sets the body that the fault declares: a string as it is, anything else as JSON.
-fn given(made: &mut SyntheticResponse, body: &Value) {
+fn set_given_body(made: &mut SyntheticResponse, body: &Value) {
     let (text, json) = match body {
         Value::String(text) => (text.clone(), serde_json::from_str::<Value>(text).is_ok()),
         value => (value.to_string(), true),
     };
     let media = if json { "application/json" } else { "text/plain; charset=utf-8" };
-    made.set("content-type", media);
+    made.set_header("content-type", media);
     made.body = text.into_bytes();
 }

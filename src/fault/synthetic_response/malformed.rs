@@ -13,19 +13,19 @@ const MALFORMED: &str = r#"{"malformed": "#;
 /// Makes the response. In place of a stream it is an event whose data does not parse, because bytes
 /// that are no event would be read as an empty stream. Text that already is an event is sent as it
 /// is.
-pub(super) fn malformed(
+pub(super) fn malformed_response(
     raw: Option<&str>,
     format: &ResponseFormat<'_>,
     streamed: bool,
 ) -> SyntheticResponse {
     let text = raw.unwrap_or(MALFORMED);
     if !streamed {
-        return SyntheticResponse::of(200, "application/json", text);
+        return SyntheticResponse::with_body(200, "application/json", text);
     }
-    SyntheticResponse::of(200, format.framing.media(), framed(text, format))
+    SyntheticResponse::with_body(200, format.framing.media_type(), framed_text(text, format))
 }
 
-fn framed(text: &str, format: &ResponseFormat<'_>) -> Vec<u8> {
+fn framed_text(text: &str, format: &ResponseFormat<'_>) -> Vec<u8> {
     // SDKs that select events by name ignore one without a name.
     let name = format.operation.first_event();
     match format.framing {
@@ -44,7 +44,7 @@ fn framed(text: &str, format: &ResponseFormat<'_>) -> Vec<u8> {
         Framing::Array => format!("[{text}").into_bytes(),
         Framing::EventStream => {
             let frame = EventFrame { name, data: Some(json!({})), exception: false };
-            let whole = Framing::EventStream.write(&[frame]).concat();
+            let whole = Framing::EventStream.write_events(&[frame]).concat();
             broken_message::with_payload(&whole, text.as_bytes()).unwrap_or(whole)
         }
     }

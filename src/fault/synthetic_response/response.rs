@@ -15,7 +15,7 @@ pub struct SyntheticResponse {
 }
 
 impl SyntheticResponse {
-    pub(super) fn of(status: u16, media: &str, body: impl Into<Vec<u8>>) -> Self {
+    pub(super) fn with_body(status: u16, media: &str, body: impl Into<Vec<u8>>) -> Self {
         let headers = vec![("content-type".to_owned(), media.to_owned())];
         Self { status, headers, body: body.into() }
     }
@@ -24,24 +24,24 @@ impl SyntheticResponse {
     pub fn tool_timeout() -> Self {
         const ERROR: &str =
             r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"Request timed out"}}"#;
-        Self::of(200, "application/json", ERROR)
+        Self::with_body(200, "application/json", ERROR)
     }
 
     /// Gives its responses in JSON-RPC the ids of the requests that they answer.
-    pub fn address(&mut self, ids: &RpcIds) {
+    pub fn set_rpc_ids(&mut self, ids: &RpcIds) {
         let is_media = |(name, _): &&(String, String)| name.eq_ignore_ascii_case("content-type");
         let media = self.headers.iter().find(is_media).map(|(_, value)| value.as_str());
         let media = media.map_or("", media_type);
-        self.body = ids.addressed(media, &self.body);
+        self.body = ids.address_answer(media, &self.body);
     }
 
     /// Whether it has a header of this name.
-    pub(super) fn has(&self, name: &str) -> bool {
+    pub(super) fn has_header(&self, name: &str) -> bool {
         self.headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name))
     }
 
     /// Sets a header, replacing one of the same name.
-    pub(super) fn set(&mut self, name: &str, value: impl Into<String>) {
+    pub(super) fn set_header(&mut self, name: &str, value: impl Into<String>) {
         let value = value.into();
         match self.headers.iter_mut().find(|(own, _)| own.eq_ignore_ascii_case(name)) {
             Some((_, own)) => *own = value,

@@ -251,9 +251,12 @@ fn a_malformed_response_does_not_parse_in_any_form() {
         let format = format_of(operation, "", framing);
         for raw in [None, Some("{\"cut\":\n [1,")] {
             let made = answer(raw, &format, true);
-            assert_eq!(header(&made, "content-type"), Some(framing.media()));
+            assert_eq!(header(&made, "content-type"), Some(framing.media_type()));
             let event = events(framing, &made.body).next().unwrap();
-            assert!(!event.failed && event.data.is_some() && event.json().is_none(), "{event:?}");
+            assert!(
+                !event.failed && event.data.is_some() && event.json_data().is_none(),
+                "{event:?}"
+            );
         }
     }
     let event = "data: {oops\n\n";

@@ -22,7 +22,7 @@ const LIMITS: [(&str, &str); 7] = [
 
 /// Makes the response to a limited request.
 pub(super) fn rate_limit() -> SyntheticResponse {
-    let mut limited = SyntheticResponse::of(429, "application/json", LIMITED);
-    LIMITS.iter().for_each(|(name, value)| limited.set(name, *value));
+    let mut limited = SyntheticResponse::with_body(429, "application/json", LIMITED);
+    LIMITS.iter().for_each(|(name, value)| limited.set_header(name, *value));
     limited
 }

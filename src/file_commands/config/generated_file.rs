@@ -22,7 +22,7 @@ pub(super) fn completions(shell: Shell, line: &Command) -> String {
 /// # Errors
 /// A page that cannot be made, which does not happen.
 pub(super) fn manual_page(line: &Command) -> Result<String, CommandFailure> {
-    Ok(String::from_utf8_lossy(&page(line)?).into_owned())
+    Ok(String::from_utf8_lossy(&render_page(line)?).into_owned())
 }
 
 /// Writes a page for loomrec and one for each subcommand.
@@ -41,9 +41,9 @@ pub(super) fn write_manual_pages(folder: &Path, line: &Command) -> Result<(), Co
     // Subcommands get the global arguments only once the command is built.
     let mut line = line.clone().disable_help_subcommand(true);
     line.build();
-    for command in commands(&line) {
+    for command in page_commands(&line) {
         let path = folder.join(format!("{}.1", command.get_name()));
-        let text = page(&command)?;
+        let text = render_page(&command)?;
         let file = loomrec_store::open_output(&path, 0o666).and_then(|file| {
             file.set_len(0)?;
             Ok(file)
@@ -55,19 +55,19 @@ pub(super) fn write_manual_pages(folder: &Path, line: &Command) -> Result<(), Co
 }
 
 /// Returns loomrec and each subcommand, under the names of their pages.
-fn commands(line: &Command) -> Vec<Command> {
+fn page_commands(line: &Command) -> Vec<Command> {
     let mut all = vec![line.clone()];
     for sub in line.get_subcommands().filter(|sub| !sub.is_hide_set()) {
         let name = format!("{}-{}", line.get_name(), sub.get_name());
         // clap requires names that live as long as the program.
         let named =
             sub.clone().name(name).version(line.get_version().unwrap_or_default().to_owned());
-        all.extend(commands(&named));
+        all.extend(page_commands(&named));
     }
     all
 }
 
-fn page(command: &Command) -> Result<Vec<u8>, CommandFailure> {
+fn render_page(command: &Command) -> Result<Vec<u8>, CommandFailure> {
     let mut text = Vec::new();
     Man::new(command.clone()).render(&mut text).map_err(|error| {
         CommandFailure::new(UNEXPECTED, format!("failed to write the manual page: {error}"))

@@ -21,37 +21,37 @@ pub(super) fn print_presets(
     let Some(name) = name else {
         let text = match as_json {
             true => format!("{:#}\n", all.iter().map(to_json).collect::<Value>()),
-            false => all.iter().map(line).collect(),
+            false => all.iter().map(preset_line).collect(),
         };
         return print(&text);
     };
     let Some(preset) = all.iter().find(|preset| preset.name == name) else {
-        return Err(unknown(name, &all));
+        return Err(unknown_preset(name, &all));
     };
     print(&match as_json {
         true => format!("{:#}\n", to_json(preset)),
-        false => page(preset),
+        false => preset_page(preset),
     })
 }
 
-fn unknown(name: &str, all: &[Preset]) -> CommandFailure {
+fn unknown_preset(name: &str, all: &[Preset]) -> CommandFailure {
     let names: Vec<&str> = all.iter().map(|preset| preset.name).collect();
     CommandFailure::usage(no_such_preset(name, &names))
 }
 
 /// Returns the line of a preset in the list.
-fn line(preset: &Preset) -> String {
+fn preset_line(preset: &Preset) -> String {
     let Preset { name, programs, .. } = preset;
     let version = preset.version_text();
     format!(
         "{name:12}  {version}  for {:9}  rules: {}\n",
         programs.join(", "),
-        preset.rules().len()
+        preset.normalize_rules().len()
     )
 }
 
 /// Returns everything that a preset does, for people.
-fn page(preset: &Preset) -> String {
+fn preset_page(preset: &Preset) -> String {
     let Preset { name, programs, .. } = preset;
     let mut text = format!("{name} {}, for {}\n", preset.version_text(), programs.join(", "));
     let mut list = |title: &str, lines: Vec<String>| {
@@ -60,23 +60,23 @@ fn page(preset: &Preset) -> String {
             lines.iter().for_each(|line| text.push_str(&format!("  {line}\n")));
         }
     };
-    let client = ClientPreset::named(name).filter(|_| !preset.is_of_project);
+    let client = ClientPreset::find_by_name(name).filter(|_| !preset.is_of_project);
     list("Tested with:", client.map(|it| it.tested_with().join(", ")).into_iter().collect());
     let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
-    let rules = preset.rules();
+    let rules = preset.normalize_rules();
     list("Rules, as --normalize takes them:", rules.iter().map(ToString::to_string).collect());
     let variables = preset.variables.iter();
     list("Variables:", variables.map(|(name, value)| format!("{name}={value}")).collect());
     list("Arguments, before the program's own:", owned(preset.arguments));
     let file = preset.file.into_iter();
-    let line = |file: PresetFile| format!("{}: {}", file.variable(), file.text());
+    let line = |file: PresetFile| format!("{}: {}", file.variable_name(), file.shown_content());
     list("A file:", file.map(line).collect());
     list("By hand:", preset.note.into_iter().map(str::to_owned).collect());
     text
 }
 
 fn to_json(preset: &Preset) -> Value {
-    let client = ClientPreset::named(preset.name).filter(|_| !preset.is_of_project);
+    let client = ClientPreset::find_by_name(preset.name).filter(|_| !preset.is_of_project);
     let variables = preset.variables.iter().map(|(name, value)| json!([name, value]));
     json!({
         "name": preset.name,
@@ -85,10 +85,10 @@ fn to_json(preset: &Preset) -> Value {
         "openings": client.map(|client| client.openings),
         "tested_with": client.map(|client| client.tested_with()),
         "programs": preset.programs,
-        "rules": preset.rules().iter().map(ToString::to_string).collect::<Value>(),
+        "rules": preset.normalize_rules().iter().map(ToString::to_string).collect::<Value>(),
         "variables": variables.collect::<Value>(),
         "arguments": preset.arguments,
-        "file": preset.file.map(|file| json!({ "variable": file.variable(), "text": file.text() })),
+        "file": preset.file.map(|file| json!({ "variable": file.variable_name(), "text": file.shown_content() })),
         "note": preset.note,
     })
 }

@@ -26,7 +26,7 @@ pub(super) enum CallState {
 
 impl CallState {
     /// Returns the state of two calls with these differences.
-    fn of(found: &FoundDifferences) -> Self {
+    fn from_differences(found: &FoundDifferences) -> Self {
         if found.is_same() { Self::Same } else { Self::Changed }
     }
 }
@@ -49,12 +49,14 @@ pub(super) struct CallSummary {
 }
 
 impl CallSummary {
-    pub(super) fn of(known: &CallDigest, side: &ComparedSide<'_>) -> Self {
+    pub(super) fn from_digest(known: &CallDigest, side: &ComparedSide<'_>) -> Self {
         let entry = side.entry;
         let key = known.name.take_key(known.take);
         let short = match &known.name {
-            EntryName::Hash(hash) if known.take > 1 => format!("{}#{}", hash.short(), known.take),
-            EntryName::Hash(hash) => hash.short().to_owned(),
+            EntryName::Hash(hash) if known.take > 1 => {
+                format!("{}#{}", hash.short_form(), known.take)
+            }
+            EntryName::Hash(hash) => hash.short_form().to_owned(),
             EntryName::Step(_) => key.clone(),
         };
         let mut words = vec![entry.upstream.as_deref().or(entry.provider.as_deref())];
@@ -73,13 +75,13 @@ impl CallSummary {
             key,
             short,
             words: words.join(" "),
-            answer: answer(side),
+            answer: answer_line(side),
             tokens: entry.usage.map_or(0, |usage| usage.total_tokens),
             cost: entry.known_cost(),
         }
     }
 
-    fn clean(self, clean: &impl Fn(&str) -> String) -> Self {
+    fn with_clean_texts(self, clean: &impl Fn(&str) -> String) -> Self {
         Self {
             key: clean(&self.key),
             short: clean(&self.short),
@@ -91,7 +93,7 @@ impl CallSummary {
 }
 
 /// Formats what an answer says in one line.
-fn answer(side: &ComparedSide<'_>) -> String {
+fn answer_line(side: &ComparedSide<'_>) -> String {
     let entry = side.entry;
     if let Some(content) = entry.content.as_deref().filter(|content| !content.trim().is_empty()) {
         return content.trim().to_owned();
@@ -120,7 +122,7 @@ pub(super) struct ComparedCall {
 
 impl ComparedCall {
     /// Creates a call that one recording has.
-    pub(super) fn alone(
+    pub(super) fn from_one_side(
         state: CallState,
         old: Option<CallSummary>,
         new: Option<CallSummary>,
@@ -134,7 +136,7 @@ impl ComparedCall {
         by: Option<PairedBy>,
         found: FoundDifferences,
     ) -> Self {
-        let state = CallState::of(&found);
+        let state = CallState::from_differences(&found);
         let FoundDifferences { differences, repeated } = found;
         Self { state, old: Some(old), new: Some(new), by, differences, repeated }
     }
@@ -146,69 +148,70 @@ impl ComparedCall {
 
     /// Replaces everything that looks like a secret. loomrec's recordings contain none, but a file
     /// may come from elsewhere.
-    pub(super) fn clean(self, redactor: &Redactor) -> Self {
+    pub(super) fn without_secrets(self, redactor: &Redactor) -> Self {
         let secrets = CallCredentials::default();
         let text = |text: &str| {
-            String::from_utf8_lossy(&redactor.redact(text.as_bytes(), &secrets)).into_owned()
+            String::from_utf8_lossy(&redactor.redact_bytes(text.as_bytes(), &secrets)).into_owned()
         };
         let differences = self.differences.into_iter().map(|difference| CallDifference {
             place: text(&difference.place),
-            old: difference.old.map(|value| cleaned(value, &text)),
-            new: difference.new.map(|value| cleaned(value, &text)),
+            old: difference.old.map(|value| clean_value(value, &text)),
+            new: difference.new.map(|value| clean_value(value, &text)),
             ..difference
         });
         Self {
-            old: self.old.map(|summary| summary.clean(&text)),
-            new: self.new.map(|summary| summary.clean(&text)),
+            old: self.old.map(|summary| summary.with_clean_texts(&text)),
+            new: self.new.map(|summary| summary.with_clean_texts(&text)),
             differences: differences.collect(),
             ..self
         }
     }
 
     /// Returns the differences of one half.
-    pub(super) fn of(&self, part: CallHalf) -> impl Iterator<Item = &CallDifference> {
+    pub(super) fn differences_in(&self, part: CallHalf) -> impl Iterator<Item = &CallDifference> {
         self.differences.iter().filter(move |difference| difference.part == part)
     }
 
     /// Returns how many differences of one half count.
-    pub(super) fn count(&self, part: CallHalf) -> usize {
-        self.of(part).filter(|difference| difference.counts).count()
+    pub(super) fn count_differences(&self, part: CallHalf) -> usize {
+        self.differences_in(part).filter(|difference| difference.counts).count()
     }
 
     /// Returns the summary of the new side, or of the old side if there is no new one.
-    pub(super) fn summary(&self) -> Option<&CallSummary> {
+    pub(super) fn shown_summary(&self) -> Option<&CallSummary> {
         self.new.as_ref().or(self.old.as_ref())
     }
 
     /// Returns the key, or both keys if they differ.
-    pub(super) fn keys(&self) -> String {
+    pub(super) fn key_text(&self) -> String {
         match (&self.old, &self.new) {
             (Some(old), Some(new)) if old.key != new.key => {
                 format!("{} → {}", old.short, new.short)
             }
-            _ => self.summary().map_or_else(String::new, |summary| summary.short.clone()),
+            _ => self.shown_summary().map_or_else(String::new, |summary| summary.short.clone()),
         }
     }
 
     /// Describes the call.
-    pub(super) fn words(&self) -> &str {
-        self.summary().map_or("", |summary| &summary.words)
+    pub(super) fn call_description(&self) -> &str {
+        self.shown_summary().map_or("", |summary| &summary.words)
     }
 }
 
-fn cleaned(value: Value, text: &impl Fn(&str) -> String) -> Value {
+fn clean_value(value: Value, text: &impl Fn(&str) -> String) -> Value {
     match value {
         Value::String(string) => Value::String(text(&string)),
-        Value::Array(items) => items.into_iter().map(|item| cleaned(item, text)).collect(),
-        Value::Object(members) => {
-            members.into_iter().map(|(name, member)| (text(&name), cleaned(member, text))).collect()
-        }
+        Value::Array(items) => items.into_iter().map(|item| clean_value(item, text)).collect(),
+        Value::Object(members) => members
+            .into_iter()
+            .map(|(name, member)| (text(&name), clean_value(member, text)))
+            .collect(),
         other => other,
     }
 }
 
 /// Returns the beginning of a text on one line, with each run of blanks reduced to one.
-pub(super) fn brief(text: &str, limit: usize) -> String {
+pub(super) fn shorten_line(text: &str, limit: usize) -> String {
     let words: Vec<&str> = text.split_whitespace().take(limit).collect();
     let line = words.join(" ");
     match loomrec_cli::terminal::cut(&line, limit) {

@@ -20,8 +20,9 @@ impl JsonDiff {
     }
 
     /// Returns the recordings, and the beginning of the calls.
-    pub(super) fn head(&self) -> String {
-        let label = |label: &str| terminal::json(&Value::from(label).to_string()).into_owned();
+    pub(super) fn opening_text(&self) -> String {
+        let label =
+            |label: &str| terminal::printable_json(&Value::from(label).to_string()).into_owned();
         let (old, new) = (label(&self.old), label(&self.new));
         format!("{{\n  \"a\": {old},\n  \"b\": {new},\n  \"calls\": [")
     }
@@ -48,11 +49,11 @@ impl JsonDiff {
         let before = if std::mem::replace(&mut self.any, true) { ",\n    " } else { "\n    " };
         // A JSON string contains no raw line feed.
         let text = format!("{before}{}", format!("{value:#}").replace('\n', "\n    "));
-        Some(terminal::json(&text).into_owned())
+        Some(terminal::printable_json(&text).into_owned())
     }
 
     /// Returns the end of the calls, and the totals.
-    pub(super) fn end(&self, total: &DiffTotals) -> String {
+    pub(super) fn closing_text(&self, total: &DiffTotals) -> String {
         let end = if self.any { "\n  ]" } else { "]" };
         let summary = format!("{:#}", total.to_json()).replace('\n', "\n  ");
         let same = total.is_same();

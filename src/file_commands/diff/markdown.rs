@@ -1,10 +1,10 @@
 //! The comparison for a comment on a pull request: a table, and collapsed details of each changed
 //! call.
 
-use super::call::{CallState, ComparedCall, brief};
+use super::call::{CallState, ComparedCall, shorten_line};
 use super::total::DiffTotals;
-use super::value::{ValueChange, change, uncounted};
-use loomrec_cli::markdown::{code, fenced, html};
+use super::value::{ValueChange, uncounted_line, value_change};
+use loomrec_cli::markdown::{code_block, escape_html, format_code};
 use loomrec_cli::terminal;
 use loomrec_curation::comparison::CallDifference;
 use loomrec_curation::comparison::text::LineKind;
@@ -42,19 +42,21 @@ impl MarkdownDiff {
         let what = match call.state {
             CallState::Same => return,
             CallState::Changed => "changed".to_owned(),
-            CallState::OnlyOld => format!("only in {}", code(&self.old)),
-            CallState::OnlyNew => format!("only in {}", code(&self.new)),
+            CallState::OnlyOld => format!("only in {}", format_code(&self.old)),
+            CallState::OnlyNew => format!("only in {}", format_code(&self.new)),
         };
         if self.table.len() <= ROWS {
-            let summary = call.summary();
+            let summary = call.shown_summary();
             let answer = match call.state {
-                CallState::Changed => places(call),
-                _ => summary.map_or_else(String::new, |summary| code(&brief(&summary.answer, 60))),
+                CallState::Changed => differing_places(call),
+                _ => summary.map_or_else(String::new, |summary| {
+                    format_code(&shorten_line(&summary.answer, 60))
+                }),
             };
             self.table.push(format!(
                 "| {} | {} | {what} | {answer} |",
-                code(&call.keys()),
-                code(call.words())
+                format_code(&call.key_text()),
+                format_code(call.call_description())
             ));
         } else {
             self.table.push(String::new());
@@ -62,7 +64,7 @@ impl MarkdownDiff {
         if call.state != CallState::Changed {
             return;
         }
-        let details = details(call);
+        let details = call_details(call);
         if self.details.len() + details.len() > LONGEST - ROWS * 200 {
             self.left_out += 1;
         } else {
@@ -70,9 +72,9 @@ impl MarkdownDiff {
         }
     }
 
-    pub(super) fn text(&self, total: &DiffTotals) -> String {
-        let (old, new) = (code(&self.old), code(&self.new));
-        let mut out = format!("### {old} → {new}\n\n{}\n", total.words(&old, &new));
+    pub(super) fn to_markdown(&self, total: &DiffTotals) -> String {
+        let (old, new) = (format_code(&self.old), format_code(&self.new));
+        let mut out = format!("### {old} → {new}\n\n{}\n", total.summary_line(&old, &new));
         if !self.table.is_empty() {
             out.push_str("\n| call | | | |\n|---|---|---|---|\n");
             for row in self.table.iter().take(ROWS) {
@@ -92,7 +94,7 @@ impl MarkdownDiff {
             out.push_str(&format!(
                 "\n{} more changed calls are not shown here: {} shows them\n",
                 self.left_out,
-                code(&format!("loomrec diff {} {}", self.old, self.new))
+                format_code(&format!("loomrec diff {} {}", self.old, self.new))
             ));
         }
         out
@@ -100,7 +102,7 @@ impl MarkdownDiff {
 }
 
 /// Returns the places that differ, few enough for a table cell.
-fn places(call: &ComparedCall) -> String {
+fn differing_places(call: &ComparedCall) -> String {
     let counted: Vec<&str> = call
         .differences
         .iter()
@@ -108,7 +110,7 @@ fn places(call: &ComparedCall) -> String {
         .map(|difference| difference.place.as_str())
         .collect();
     let mut shown: Vec<String> =
-        counted.iter().take(4).map(|place| code(&brief(place, 60))).collect();
+        counted.iter().take(4).map(|place| format_code(&shorten_line(place, 60))).collect();
     if counted.len() > 4 {
         shown.push(format!("{} more", counted.len() - 4));
     }
@@ -116,32 +118,36 @@ fn places(call: &ComparedCall) -> String {
 }
 
 /// Returns the collapsed details of what changed in a call.
-fn details(call: &ComparedCall) -> String {
+fn call_details(call: &ComparedCall) -> String {
     let mut body = String::new();
     for difference in call.differences.iter().filter(|difference| difference.counts) {
-        changed(&mut body, difference);
+        add_difference(&mut body, difference);
     }
     if call.repeated > 0 {
         body.push_str(&format!("@@ {} more as in calls before this one @@\n", call.repeated));
     }
-    if let Some(values) = uncounted(call.differences.iter()) {
-        body.push_str(&format!("@@ not counted @@\n {}\n", terminal::line(&values)));
+    if let Some(values) = uncounted_line(call.differences.iter()) {
+        body.push_str(&format!("@@ not counted @@\n {}\n", terminal::printable_line(&values)));
     }
     if body.chars().count() > LONGEST_CALL {
         body = body.chars().take(LONGEST_CALL).collect();
         body.push_str("\n… cut\n");
     }
-    let title = html(&format!("{} {}", call.keys(), call.words()));
-    let block = fenced("diff", &body);
+    let title = escape_html(&format!("{} {}", call.key_text(), call.call_description()));
+    let block = code_block("diff", &body);
     format!("\n<details><summary><code>{title}</code></summary>\n\n{block}\n</details>\n")
 }
 
 /// Adds one difference.
-fn changed(body: &mut String, difference: &CallDifference) {
-    body.push_str(&format!("@@ {} @@\n", terminal::line(&difference.place)));
-    match change(difference) {
+fn add_difference(body: &mut String, difference: &CallDifference) {
+    body.push_str(&format!("@@ {} @@\n", terminal::printable_line(&difference.place)));
+    match value_change(difference) {
         ValueChange::Short(old, new) => {
-            body.push_str(&format!("-{}\n+{}\n", terminal::line(&old), terminal::line(&new)));
+            body.push_str(&format!(
+                "-{}\n+{}\n",
+                terminal::printable_line(&old),
+                terminal::printable_line(&new)
+            ));
         }
         ValueChange::Lines(lines) => {
             for line in lines {
@@ -150,7 +156,7 @@ fn changed(body: &mut String, difference: &CallDifference) {
                     LineKind::New => '+',
                     LineKind::Same | LineKind::Gap => ' ',
                 };
-                body.push_str(&format!("{sign}{}\n", terminal::line(&line.text())));
+                body.push_str(&format!("{sign}{}\n", terminal::printable_line(&line.whole_text())));
             }
         }
     }

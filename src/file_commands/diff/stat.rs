@@ -15,7 +15,7 @@ pub(super) struct DiffStat {
 
 impl DiffStat {
     pub(super) fn new(old: &str, new: &str) -> Self {
-        let safe = |label: &str| terminal::line(label).into_owned();
+        let safe = |label: &str| terminal::printable_line(label).into_owned();
         Self { old: safe(old), new: safe(new), rows: Vec::new() }
     }
 
@@ -27,11 +27,13 @@ impl DiffStat {
             CallState::OnlyNew => "only in B",
         };
         let some = |count: usize| if count == 0 { "-".to_owned() } else { count.to_string() };
-        let (asked, answered) =
-            (call.count(CallHalf::Request) + call.repeated, call.count(CallHalf::Answer));
+        let (asked, answered) = (
+            call.count_differences(CallHalf::Request) + call.repeated,
+            call.count_differences(CallHalf::Answer),
+        );
         let cells = vec![
-            terminal::line(&call.keys()).into_owned(),
-            terminal::line(call.words()).into_owned(),
+            terminal::printable_line(&call.key_text()).into_owned(),
+            terminal::printable_line(call.call_description()).into_owned(),
             what.to_owned(),
             some(asked),
             some(answered),
@@ -39,7 +41,7 @@ impl DiffStat {
         self.rows.push((call.state == CallState::OnlyOld, cells));
     }
 
-    pub(super) fn text(&self, total: &DiffTotals) -> String {
+    pub(super) fn to_text(&self, total: &DiffTotals) -> String {
         let mut out = String::new();
         if !self.rows.is_empty() {
             let mut table = Table::new(vec![
@@ -49,11 +51,11 @@ impl DiffStat {
                 TableColumn::right("REQUEST"),
                 TableColumn::right("ANSWER"),
             ]);
-            self.rows.iter().for_each(|(marked, cells)| table.add(*marked, cells.clone()));
-            out.push_str(&table.text(terminal::width()));
+            self.rows.iter().for_each(|(marked, cells)| table.add_row(*marked, cells.clone()));
+            out.push_str(&table.to_text(terminal::width()));
             out.push('\n');
         }
-        out.push_str(&format!("{}\n", total.words(&self.old, &self.new)));
+        out.push_str(&format!("{}\n", total.summary_line(&self.old, &self.new)));
         out
     }
 }

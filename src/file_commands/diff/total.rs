@@ -50,7 +50,7 @@ impl DiffTotals {
     }
 
     /// Formats the counts in one line.
-    pub(super) fn words(&self, old: &str, new: &str) -> String {
+    pub(super) fn summary_line(&self, old: &str, new: &str) -> String {
         let calls = |count: usize| if count == 1 { "1 call" } else { "calls" };
         let counted = |count: usize| match count {
             1 => calls(1).to_owned(),

@@ -29,7 +29,7 @@ pub(super) struct ImportFile {
 ///
 /// # Errors
 /// If a file is named twice, or a folder cannot be read or holds no file.
-pub(super) fn expand(named: &[PathBuf]) -> Result<Vec<ImportFile>, CommandFailure> {
+pub(super) fn expand_folders(named: &[PathBuf]) -> Result<Vec<ImportFile>, CommandFailure> {
     let mut files: Vec<ImportFile> = Vec::new();
     for path in named {
         if !path.is_dir() {
@@ -38,7 +38,7 @@ pub(super) fn expand(named: &[PathBuf]) -> Result<Vec<ImportFile>, CommandFailur
             continue;
         }
         let before = files.len();
-        walk(path, path, 0, &mut files)?;
+        walk_folder(path, path, 0, &mut files)?;
         if files.len() == before {
             return Err(CommandFailure::usage(format!(
                 "the folder {} holds no file that could be imported ({})",
@@ -54,7 +54,7 @@ pub(super) fn expand(named: &[PathBuf]) -> Result<Vec<ImportFile>, CommandFailur
     }
 }
 
-fn walk(
+fn walk_folder(
     root: &Path,
     folder: &Path,
     depth: usize,
@@ -77,7 +77,9 @@ fn walk(
         let name = name.filter(|name| !name.starts_with('.')).unwrap_or_default();
         let kind = FileStatus::at_path(&path).ok().flatten().map(|status| status.kind);
         match kind {
-            Some(FileKind::Directory) if !name.is_empty() => walk(root, &path, depth + 1, files)?,
+            Some(FileKind::Directory) if !name.is_empty() => {
+                walk_folder(root, &path, depth + 1, files)?
+            }
             Some(FileKind::Regular) if ENDINGS.iter().any(|ending| name.ends_with(ending)) => {
                 let below = path.strip_prefix(root).ok().map(Path::to_owned);
                 files.push(ImportFile { label: path.display().to_string(), path, below });
@@ -102,13 +104,13 @@ mod tests {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, "").unwrap();
         }
-        let files = expand(&[outer.path().to_owned()]).unwrap();
+        let files = expand_folders(&[outer.path().to_owned()]).unwrap();
         let below: Vec<_> = files.into_iter().filter_map(|file| file.below).collect();
         assert_eq!(below, [PathBuf::from("a.json.gz"), PathBuf::from("b/x.yaml")]);
         let one = outer.path().join("a.json.gz");
-        assert!(expand(&[one.clone(), one]).is_err());
-        assert!(expand(&[outer.path().join(".git/none"), outer.path().join("b")]).is_ok());
+        assert!(expand_folders(&[one.clone(), one]).is_err());
+        assert!(expand_folders(&[outer.path().join(".git/none"), outer.path().join("b")]).is_ok());
         fs::create_dir(outer.path().join("empty")).unwrap();
-        assert!(expand(&[outer.path().join("empty")]).is_err());
+        assert!(expand_folders(&[outer.path().join("empty")]).is_err());
     }
 }

@@ -48,9 +48,9 @@ impl Iterator for IncomingEntries<'_> {
                     continue;
                 }
                 Ok(ReaderMessage::Failed(failure)) => return Some(Err(failure)),
-                Err(_) => return self.end(),
+                Err(_) => return self.last_item(),
             };
-            if let Some(made) = self.take(file, item) {
+            if let Some(made) = self.import_item(file, item) {
                 return Some(Ok(made));
             }
         }
@@ -59,7 +59,7 @@ impl Iterator for IncomingEntries<'_> {
 
 impl IncomingEntries<'_> {
     /// Returns the last item: the failure of a strict import with problems.
-    fn end(&mut self) -> Option<IncomingEntry> {
+    fn last_item(&mut self) -> Option<IncomingEntry> {
         self.file = self.files.len();
         let failure = self.strict_failure().map(Err);
         self.is_strict = false;
@@ -69,16 +69,16 @@ impl IncomingEntries<'_> {
     /// Returns the failure of a strict import, if there were problems.
     pub(super) fn strict_failure(&self) -> Option<CommandFailure> {
         let has_bad_files = self.transfer.has_file_problems();
-        if !self.is_strict || !(has_bad_files || self.transfer.damaged() > 0) {
+        if !self.is_strict || !(has_bad_files || self.transfer.damaged_count() > 0) {
             return None;
         }
         let code = if has_bad_files { RECORDING } else { NO };
-        let problems = self.transfer.problems();
+        let problems = self.transfer.problem_lines();
         Some(CommandFailure::new(code, format!("--strict: nothing was imported\n{problems}")))
     }
 
     /// Returns the entry of an item, unless the item is left out.
-    fn take(&mut self, file: usize, item: FoundItem) -> Option<(EntryName, Entry)> {
+    fn import_item(&mut self, file: usize, item: FoundItem) -> Option<(EntryName, Entry)> {
         let label = self.files.get(file).map_or("", |file| file.label.as_str());
         let at = |place: String| match self.files.len() > 1 && !label.is_empty() {
             true => format!("{label}: {place}"),
@@ -86,32 +86,34 @@ impl IncomingEntries<'_> {
         };
         let (place, made) = match item {
             FoundItem::Left(left) => {
-                self.transfer.left(SkippedItem { place: at(left.place), ..left });
+                self.transfer.note_left_out(SkippedItem { place: at(left.place), ..left });
                 return None;
             }
-            FoundItem::Exchange(exchange) => (exchange.place.clone(), self.import.entry(*exchange)),
-            FoundItem::Words(words) => (words.place.clone(), self.import.words(*words)),
-            FoundItem::Entry(named) => (named.place.clone(), self.import.named(*named)),
+            FoundItem::Exchange(exchange) => {
+                (exchange.place.clone(), self.import.import_entry(*exchange))
+            }
+            FoundItem::Words(words) => (words.place.clone(), self.import.import_text(*words)),
+            FoundItem::Entry(named) => (named.place.clone(), self.import.import_named(*named)),
         };
         match made {
             Ok(ImportedEntry { name, entry, by, host, lost, notes }) => {
-                self.transfer.brought(&lost);
+                self.transfer.count_transferred(&lost);
                 for note in notes {
-                    self.transfer.noted(label, note);
+                    self.transfer.count_note(label, note);
                 }
                 if by == PlacedBy::Shape {
                     let upstream = entry.upstream.as_deref().unwrap_or_default();
-                    self.transfer.shaped(host, upstream);
+                    self.transfer.count_shaped(host, upstream);
                 }
                 self.matches.add(&entry);
                 return Some((name, entry));
             }
-            Err(ImportRefusal::Foreign(host)) => self.transfer.foreign(host),
+            Err(ImportRefusal::Foreign(host)) => self.transfer.count_foreign(host),
             Err(ImportRefusal::Reason(reason)) => {
-                self.transfer.left(SkippedItem::no_call(at(place), reason));
+                self.transfer.note_left_out(SkippedItem::no_call(at(place), reason));
             }
             Err(ImportRefusal::Damaged(reason)) => {
-                self.transfer.left(SkippedItem::damaged(at(place), reason));
+                self.transfer.note_left_out(SkippedItem::damaged(at(place), reason));
             }
         }
         None

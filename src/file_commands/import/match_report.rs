@@ -126,7 +126,7 @@ impl MatchReport {
         }
     }
 
-    fn differing(&self) -> impl Iterator<Item = (&str, String)> {
+    fn differing_values(&self) -> impl Iterator<Item = (&str, String)> {
         self.places.iter().flat_map(|(place, values)| {
             values.kinds.iter().map(|kind| (place.as_str(), kind.to_string()))
         })
@@ -143,7 +143,8 @@ impl MatchReport {
             json!({ "method": method, "upstream": upstream, "path": path, "headers": headers,
                 "calls": kind.calls })
         });
-        let places = self.differing().map(|(place, kind)| json!({ "place": place, "kind": kind }));
+        let places =
+            self.differing_values().map(|(place, kind)| json!({ "place": place, "kind": kind }));
         Map::from_iter([
             ("matching".to_owned(), kinds.collect()),
             ("differing".to_owned(), places.collect()),
@@ -151,11 +152,11 @@ impl MatchReport {
     }
 
     /// Returns lines for people.
-    pub(super) fn text(&self) -> String {
+    pub(super) fn to_text(&self) -> String {
         let mut text = String::new();
         let mut line = |line: &str| {
             text.push_str("\n  ");
-            text.push_str(&terminal::line(line));
+            text.push_str(&terminal::printable_line(line));
         };
         let mut kinds: Vec<_> = self.kinds.iter().collect();
         kinds.sort_by_key(|(_, kind)| std::cmp::Reverse(kind.calls));
@@ -175,7 +176,7 @@ impl MatchReport {
         if kinds.len() > SHOWN {
             line(&format!("to match: {} more kinds; --json lists each", kinds.len() - SHOWN));
         }
-        let differing: Vec<_> = self.differing().collect();
+        let differing: Vec<_> = self.differing_values().collect();
         for (place, kind) in differing.iter().take(SHOWN) {
             line(&format!(
                 "differs between calls: {place} ({kind}); if it also differs in each run, a rule \
@@ -219,7 +220,7 @@ mod tests {
             &body("call_b1b2c3d4e5f6a1b2c3", "2026-01-03"),
             &[kind, ("accept", "*/*"), ("x", "2")],
         ));
-        let text = report.text();
+        let text = report.to_text();
         let wanted = "to match: POST /openai/v1/x with content-type: application/json, and the \
                       same body (2 calls)";
         assert!(text.contains(wanted), "{text}");

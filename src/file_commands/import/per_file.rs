@@ -41,7 +41,10 @@ impl RecordingFolder<'_> {
     ///
     /// # Errors
     /// If a recording exists or cannot be written, or two files have the same.
-    pub(super) fn fill(&self, incoming: &mut IncomingEntries<'_>) -> Result<(), CommandFailure> {
+    pub(super) fn create_recordings(
+        &self,
+        incoming: &mut IncomingEntries<'_>,
+    ) -> Result<(), CommandFailure> {
         let (sender, receiver) = sync_channel(WRITERS);
         let (receiver, failure) = (Mutex::new(receiver), Mutex::new(None));
         let done = thread::scope(|scope| {
@@ -70,7 +73,7 @@ impl RecordingFolder<'_> {
             if has_failed(failure) {
                 continue;
             }
-            if let Err(error) = self.create(&path, entries.into_iter()) {
+            if let Err(error) = self.create_recording(&path, entries.into_iter()) {
                 failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
             }
         }
@@ -100,7 +103,7 @@ impl RecordingFolder<'_> {
                 entries.push(Ok((name, entry)));
             }
             if size > SMALL {
-                self.create(&path, entries.into_iter().chain(&mut *incoming))?;
+                self.create_recording(&path, entries.into_iter().chain(&mut *incoming))?;
             } else if !entries.is_empty() {
                 // The writers end only after this thread.
                 let _sent = sender.send(SmallRecording { path, entries });
@@ -109,7 +112,7 @@ impl RecordingFolder<'_> {
         Ok(())
     }
 
-    fn create(
+    fn create_recording(
         &self,
         path: &Path,
         entries: impl Iterator<Item = IncomingEntry>,
@@ -121,7 +124,7 @@ impl RecordingFolder<'_> {
             })?;
         }
         let meta = RecordingMeta::new(self.rules);
-        loomrec_store::create(RecordingLocation::from(path), &meta, entries, self.force)?;
+        loomrec_store::create_recording(RecordingLocation::from(path), &meta, entries, self.force)?;
         Ok(())
     }
 }

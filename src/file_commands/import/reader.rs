@@ -69,7 +69,7 @@ impl ImportReader<'_> {
             }
         }
         match (rules, &self.args.requests) {
-            (Some(rules), Some(requests)) => self.apply(rules, &requests.into()),
+            (Some(rules), Some(requests)) => self.answer_requests(rules, &requests.into()),
             (None, Some(requests)) => Err(CommandFailure::usage(format!(
                 "--requests {}: none of the files needs a file of requests",
                 requests.display()
@@ -91,7 +91,7 @@ impl ImportReader<'_> {
         let mut beginning = Vec::new();
         let read = input.by_ref().take(BEGINNING).read_to_end(&mut beginning);
         read.map_err(|error| failed(error.to_string()))?;
-        let format = match (self.format, ForeignFormat::of(&beginning)) {
+        let format = match (self.format, ForeignFormat::from_beginning(&beginning)) {
             // JSON is nearly YAML, so `--from vcr` may be given for JSON cassettes. JSON has a
             // reader of its own, because escapes differ.
             (Some(ForeignFormat::Vcr), Some(ForeignFormat::VcrJson)) => ForeignFormat::VcrJson,
@@ -145,7 +145,7 @@ impl ImportReader<'_> {
         if held.is_streamed {
             return self.send(number, item);
         }
-        held.cost += cost(&item);
+        held.cost += item_bytes(&item);
         held.items.push(item);
         if held.cost <= HELD {
             return ControlFlow::Continue(());
@@ -158,7 +158,7 @@ impl ImportReader<'_> {
     }
 
     /// Answers the requests of a recording with fixture rules.
-    fn apply(
+    fn answer_requests(
         &self,
         mut rules: FixtureList,
         requests: &RecordingLocation,
@@ -169,7 +169,7 @@ impl ImportReader<'_> {
             let stored = stored?;
             let key = stored.name.take_key(stored.take);
             let step = stored.name.step_id();
-            let item = match rules.answer(&key, step, &stored.entry, self.addresses) {
+            let item = match rules.answer_request(&key, step, &stored.entry, self.addresses) {
                 Some(item) => item,
                 None => {
                     let reason = "no fixture answers it".to_owned();
@@ -180,7 +180,7 @@ impl ImportReader<'_> {
                 return Ok(());
             }
         }
-        for left in rules.unused() {
+        for left in rules.unused_fixtures() {
             if self.send(none, FoundItem::Left(left)).is_break() {
                 return Ok(());
             }
@@ -214,7 +214,7 @@ fn open(path: &Path) -> io::Result<Box<dyn Read>> {
 }
 
 /// Returns roughly how many bytes an item takes.
-fn cost(item: &FoundItem) -> usize {
+fn item_bytes(item: &FoundItem) -> usize {
     let bodies = match item {
         FoundItem::Exchange(exchange) => {
             let answer = match &exchange.response.content {

@@ -4,8 +4,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::super::args::JournalArgs;
-use loomrec_cli::amount::{dollars, milliseconds};
-use loomrec_cli::terminal::{cut, line};
+use loomrec_cli::amount::{format_dollars, format_milliseconds};
+use loomrec_cli::terminal::{cut, printable_line};
 use loomrec_engine::AnswerSource;
 
 /// The fields that are read of a line. Lines of an older loomrec have fewer.
@@ -81,12 +81,12 @@ impl JournalRow {
 
     /// Returns where the answer came from.
     pub(super) fn source(&self) -> Option<&str> {
-        self.source.as_deref().or_else(|| AnswerSource::of(self.outcome()).as_str())
+        self.source.as_deref().or_else(|| AnswerSource::from_outcome(self.outcome()).as_str())
     }
 
     /// Whether the call failed: an error, no answer, one that was not sent to its end, or one that
     /// was no success.
-    pub(super) fn failed(&self) -> bool {
+    pub(super) fn has_failed(&self) -> bool {
         let ended = self.end.as_deref().is_none_or(|end| end == "complete");
         !ended
             || self.failed_answer().is_some()
@@ -100,7 +100,7 @@ impl JournalRow {
     }
 
     /// Returns the reason of the miss.
-    pub(super) fn reason(&self) -> Option<&str> {
+    pub(super) fn miss_reason(&self) -> Option<&str> {
         self.mismatch.as_ref()?.reason.as_deref()
     }
 
@@ -110,12 +110,12 @@ impl JournalRow {
     }
 
     /// Formats the call on one line, for people.
-    pub(super) fn row(&self, width: Option<usize>) -> String {
+    pub(super) fn format_row(&self, width: Option<usize>) -> String {
         let at = self.at.as_deref().unwrap_or("-");
         let at = at.get(..23).unwrap_or(at).replace('T', " ");
         let text = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
         let status = self.status.map_or_else(|| "---".to_owned(), |status| status.to_string());
-        let time = self.total_ms.or(self.head_ms).map_or_else(String::new, milliseconds);
+        let time = self.total_ms.or(self.head_ms).map_or_else(String::new, format_milliseconds);
         let call = match self.connection {
             Some(number) => format!("connection {number}"),
             None => format!("{} {}", text(&self.method), text(&self.path)),
@@ -125,15 +125,15 @@ impl JournalRow {
             self.outcome(),
             text(&self.upstream),
             cut(&text(&self.model), 24),
-            self.notes(),
+            self.format_notes(),
         );
-        let row = line(&row);
+        let row = printable_line(&row);
         let row = row.trim_end();
         width.map_or_else(|| row.to_owned(), |width| cut(row, width).into_owned())
     }
 
     /// Formats the other noteworthy facts about the call.
-    fn notes(&self) -> String {
+    fn format_notes(&self) -> String {
         let mut notes = String::new();
         let mut note = |text: &str| {
             notes.push_str("  · ");
@@ -145,9 +145,9 @@ impl JournalRow {
             note(&format!("{input}+{output} tokens"));
         }
         if let Some(cost) = self.cost_usd.filter(|cost| *cost > 0.0) {
-            note(&dollars(cost));
+            note(&format_dollars(cost));
         }
-        if let Some(reason) = self.reason() {
+        if let Some(reason) = self.miss_reason() {
             note(reason);
         }
         if let Some(fault) = self.fault_type() {
@@ -188,12 +188,12 @@ impl<'a> RowFilter<'a> {
     }
 
     /// Whether a line is a call that matches the filter.
-    pub(super) fn finds(&self, line: &JournalRow) -> bool {
+    pub(super) fn is_match(&self, line: &JournalRow) -> bool {
         let args = self.args;
         let is =
             |sought: &Option<String>, there: &Option<String>| sought.is_none() || sought == there;
         line.is_call()
-            && (!args.failed || line.failed())
+            && (!args.failed || line.has_failed())
             && is(&args.model, &line.model)
             && is(&args.upstream, &line.upstream)
     }

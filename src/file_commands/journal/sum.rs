@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::row::JournalRow;
-use loomrec_cli::amount::milliseconds;
+use loomrec_cli::amount::format_milliseconds;
 use loomrec_cli::pricing::{known_sum, sum_words};
 use loomrec_cli::table::{Table, TableColumn};
-use loomrec_cli::terminal::line;
+use loomrec_cli::terminal::printable_line;
 
 /// How many groups are counted separately. Further ones share one group.
 const GROUPS: usize = 10_000;
@@ -46,12 +46,12 @@ impl JournalTotals {
         self.groups.entry(key).or_default().add(call);
         self.outcomes.add(Some(call.outcome()));
         self.sources.add(Some(call.source().unwrap_or("none")));
-        self.mismatches.add(call.reason());
+        self.mismatches.add(call.miss_reason());
         self.faults.add(call.fault_type());
     }
 
     /// Formats the sums for people.
-    pub(super) fn text(&self, width: Option<usize>) -> String {
+    pub(super) fn to_text(&self, width: Option<usize>) -> String {
         let mut table = Table::new(vec![
             TableColumn::left("UPSTREAM").shrinks_to(8),
             TableColumn::left("MODEL").shrinks_to(10),
@@ -61,33 +61,34 @@ impl JournalTotals {
             TableColumn::right("OUT"),
             TableColumn::right("COST"),
             TableColumn::right("P50"),
-            TableColumn::right("P90").goes(2),
+            TableColumn::right("P90").with_omission_turn(2),
             TableColumn::right("P99"),
-            TableColumn::right("1ST BYTE").goes(1),
+            TableColumn::right("1ST BYTE").with_omission_turn(1),
         ]);
         for ((upstream, model), measure) in &self.groups {
-            let mut cells = vec![line(upstream).into_owned(), line(model).into_owned()];
-            cells.extend(measure.cells());
-            table.add(measure.failed > 0, cells);
+            let mut cells =
+                vec![printable_line(upstream).into_owned(), printable_line(model).into_owned()];
+            cells.extend(measure.table_cells());
+            table.add_row(measure.failed > 0, cells);
         }
         let mut out = String::new();
         if !self.groups.is_empty() {
-            out.push_str(&table.text(width));
+            out.push_str(&table.to_text(width));
             out.push('\n');
         }
-        out.push_str(&format!("{}\n", self.all.words()));
+        out.push_str(&format!("{}\n", self.all.summary_line()));
         for (name, words) in
             [("answers", &self.sources), ("missed", &self.mismatches), ("faults", &self.faults)]
         {
             if !words.0.is_empty() {
-                out.push_str(&format!("{name}: {}\n", line(&words.text())));
+                out.push_str(&format!("{name}: {}\n", printable_line(&words.to_text())));
             }
         }
         out
     }
 
     /// Returns the JSON for programs.
-    pub(super) fn json(&self) -> String {
+    pub(super) fn to_json_text(&self) -> String {
         let groups = self.groups.iter().map(|((upstream, model), measure)| {
             let mut group = json!({ "upstream": upstream, "model": model });
             if let (Value::Object(group), Value::Object(more)) = (&mut group, measure.to_json()) {
@@ -123,7 +124,7 @@ impl WordCounts {
         *self.0.entry(if known { word } else { OTHER }.to_owned()).or_default() += 1;
     }
 
-    fn text(&self) -> String {
+    fn to_text(&self) -> String {
         let words: Vec<String> =
             self.0.iter().map(|(word, count)| format!("{count} {word}")).collect();
         words.join(", ")
@@ -153,7 +154,7 @@ impl GroupSums {
         self.cost += call.cost_usd.unwrap_or(0.0);
         let has_tokens = call.input_tokens.max(call.output_tokens).is_some_and(|count| count > 0);
         self.unpriced += u64::from(has_tokens && call.cost_usd.is_none());
-        if call.failed() {
+        if call.has_failed() {
             self.failed += 1;
             return;
         }
@@ -161,9 +162,9 @@ impl GroupSums {
         self.first_byte.add(call.first_byte_ms);
     }
 
-    fn cells(&self) -> Vec<String> {
+    fn table_cells(&self) -> Vec<String> {
         let some = |count: u64| if count == 0 { "-".to_owned() } else { count.to_string() };
-        let time = |at: Option<f64>| at.map_or_else(|| "-".to_owned(), milliseconds);
+        let time = |at: Option<f64>| at.map_or_else(|| "-".to_owned(), format_milliseconds);
         let mut cells = vec![
             self.calls.to_string(),
             some(self.failed),
@@ -176,7 +177,7 @@ impl GroupSums {
         cells
     }
 
-    fn words(&self) -> String {
+    fn summary_line(&self) -> String {
         let calls = if self.calls == 1 { "call" } else { "calls" };
         let failed = match self.failed {
             0 => String::new(),

@@ -23,7 +23,7 @@ fn call(more: &Value) -> JournalRow {
 fn calls_are_found_by_all_that_is_sought() {
     let finds = |words: &[&str], more: Value| {
         let args = args(words);
-        RowFilter::new(&args).finds(&call(&more))
+        RowFilter::new(&args).is_match(&call(&more))
     };
     let plain = json!({});
     let all = ["--model", "gpt-4o", "--upstream", "openai"];
@@ -46,24 +46,28 @@ fn calls_are_found_by_all_that_is_sought() {
 fn what_became_of_a_fault_is_no_call() {
     let mark = br#"{"v":1,"outcome":"fired","fault":1,"by":null,"at_ms":0.5}"#;
     let args = args(&[]);
-    assert!(!RowFilter::new(&args).finds(&JournalRow::parse(mark).unwrap()));
+    assert!(!RowFilter::new(&args).is_match(&JournalRow::parse(mark).unwrap()));
     let faulted = br#"{"v":1,"outcome":"faulted","connection":1,"fault":{"type":"drop"}}"#;
     let line = JournalRow::parse(faulted).unwrap();
-    assert!(RowFilter::new(&args).finds(&line) && line.failed());
-    assert!(line.row(None).contains("connection 1  · fault drop"), "{}", line.row(None));
+    assert!(RowFilter::new(&args).is_match(&line) && line.has_failed());
+    assert!(
+        line.format_row(None).contains("connection 1  · fault drop"),
+        "{}",
+        line.format_row(None)
+    );
 }
 
 #[test]
 fn rows_hold_nothing_that_a_terminal_would_act_on() {
-    let row = call(&json!({ "model": "a\u{1b}[2Jb\nc", "path": "/\u{202e}" })).row(None);
+    let row = call(&json!({ "model": "a\u{1b}[2Jb\nc", "path": "/\u{202e}" })).format_row(None);
     assert!(!row.contains(['\u{1b}', '\n', '\u{202e}']), "{row:?}");
-    assert!(call(&json!({})).row(Some(40)).chars().count() <= 40);
+    assert!(call(&json!({})).format_row(Some(40)).chars().count() <= 40);
 }
 
 #[test]
 fn numbers_may_be_as_large_as_they_are() {
     let most = json!({ "input_tokens": u64::MAX, "output_tokens": u64::MAX, "total_ms": 1e308 });
-    assert!(call(&most).row(None).contains(&format!("{0}+{0} tokens", u64::MAX)));
+    assert!(call(&most).format_row(None).contains(&format!("{0}+{0} tokens", u64::MAX)));
 }
 
 #[test]
@@ -96,7 +100,7 @@ fn sums_are_right_whatever_the_order_and_bounded_in_groups() {
     sum.add(&call(&json!({ "status": 500, "total_ms": 1e9 })));
     sum.add(&call(&json!({ "outcome": "missed", "status": 422, "source": null,
                            "mismatch": { "reason": "drifted" } })));
-    let told: Value = serde_json::from_str(&sum.json()).unwrap();
+    let told: Value = serde_json::from_str(&sum.to_json_text()).unwrap();
     assert_eq!((&told["calls"], &told["failed"]), (&json!(1002), &json!(2)));
     assert_eq!((&told["input_tokens"], &told["cost_usd"]), (&json!(2000), &json!(500.0)));
     assert_eq!(told["mismatches"], json!({ "drifted": 1 }));
@@ -108,7 +112,7 @@ fn sums_are_right_whatever_the_order_and_bounded_in_groups() {
     for model in 0..20_000 {
         sum.add(&call(&json!({ "model": model.to_string(), "outcome": model.to_string() })));
     }
-    let told: Value = serde_json::from_str(&sum.json()).unwrap();
+    let told: Value = serde_json::from_str(&sum.to_json_text()).unwrap();
     assert!(told["groups"].as_array().unwrap().len() <= 10_001);
     assert!(told["outcomes"].as_object().unwrap().len() <= 201);
     assert_eq!(told["calls"], 21_002);

@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use loomrec_cli::amount::{dollars, milliseconds};
+use loomrec_cli::amount::{format_dollars, format_milliseconds};
 use loomrec_cli::pricing::UNKNOWN;
 use loomrec_cli::terminal;
-use loomrec_curation::inspection::{LONGEST_QUESTION, question};
+use loomrec_curation::inspection::{LONGEST_QUESTION, last_question};
 use loomrec_provider::{AnswerOutcome, JudgedAnswer, Operation, RecognisedCall, RpcMethod};
 use loomrec_recording::{Entry, EntryName, RecordedCut, RecordedResponse, ResponseEnd};
 use loomrec_store::StoredEntry;
@@ -32,15 +32,15 @@ pub(crate) struct TakeRow {
 
 impl TakeRow {
     /// Creates the row of a take, which is one of `takes`.
-    pub(crate) fn of(stored: StoredEntry, takes: usize) -> Self {
+    pub(crate) fn from_stored_entry(stored: StoredEntry, takes: usize) -> Self {
         let StoredEntry { name, take, entry, .. } = stored;
-        let call = entry.request.as_ref().map(|request| request.recognise());
-        let judged = entry.judge();
+        let call = entry.request.as_ref().map(|request| request.recognise_call());
+        let judged = entry.judge_answer();
         Self { name, take, takes, entry, call, judged }
     }
 
     /// Returns the full key, as `show` takes it.
-    pub(crate) fn key(&self) -> String {
+    pub(crate) fn take_key(&self) -> String {
         self.name.take_key(self.take)
     }
 
@@ -50,14 +50,14 @@ impl TakeRow {
     }
 
     /// Whether the answer was a stream. `None` if that is not recorded.
-    pub(crate) fn streamed(&self) -> Option<bool> {
+    pub(crate) fn is_streamed(&self) -> Option<bool> {
         let response = self.entry.response.as_ref()?;
         let asked = self.call.as_ref().is_some_and(|call| call.streamed);
-        Some(asked || response.media().eq_ignore_ascii_case("text/event-stream"))
+        Some(asked || response.media_type().eq_ignore_ascii_case("text/event-stream"))
     }
 
     /// Returns the type of the fault that the entry declares instead of a response.
-    pub(crate) fn fault(&self) -> Option<&str> {
+    pub(crate) fn fault_type(&self) -> Option<&str> {
         let fault = self.entry.fault.as_ref()?;
         Some(fault.get("type").and_then(Value::as_str).unwrap_or("unknown"))
     }
@@ -81,12 +81,12 @@ impl TakeRow {
             }
             _ => {}
         }
-        terminal::line(&words).into_owned()
+        terminal::printable_line(&words).into_owned()
     }
 
     /// Returns the beginning of what the call asks, in at most this many columns. `None` if that is
     /// not recorded.
-    pub(crate) fn question(&self, columns: usize) -> Option<String> {
+    pub(crate) fn question_start(&self, columns: usize) -> Option<String> {
         question_of(&self.entry, columns)
     }
 
@@ -96,18 +96,21 @@ impl TakeRow {
     }
 
     /// Returns the cells of the row. `cost` is `None` if it is unknown.
-    pub(super) fn cells(&self, cost: Option<f64>) -> Vec<String> {
+    pub(super) fn table_cells(&self, cost: Option<f64>) -> Vec<String> {
         let entry = &self.entry;
-        let text = |text: Option<&str>| terminal::line(text.unwrap_or(NOTHING)).into_owned();
+        let text =
+            |text: Option<&str>| terminal::printable_line(text.unwrap_or(NOTHING)).into_owned();
         let or_nothing = |text: Option<String>| text.unwrap_or_else(|| NOTHING.to_owned());
         let usage = entry.usage;
         let response = entry.response.as_ref();
-        let mode = self.streamed().map(|streamed| match (streamed, response) {
+        let mode = self.is_streamed().map(|streamed| match (streamed, response) {
             (true, Some(response)) => format!("stream {}", response.payload.chunks().len()),
             _ => "whole".to_owned(),
         });
-        let end = match (self.fault(), response) {
-            (Some(fault), _) => Some(terminal::line(&format!("fault {fault}")).into_owned()),
+        let end = match (self.fault_type(), response) {
+            (Some(fault), _) => {
+                Some(terminal::printable_line(&format!("fault {fault}")).into_owned())
+            }
             (None, _) if entry.is_undelivered() => Some("given up".to_owned()),
             (None, _) if entry.client_left.is_some() => Some("client left".to_owned()),
             (None, response) => response.map(|response| self.end_words(response)),
@@ -115,16 +118,16 @@ impl TakeRow {
         vec![
             self.short_key(),
             self.call_words(),
-            text(self.model()),
+            text(self.model_name()),
             or_nothing(usage.map(|usage| usage.prompt_tokens.to_string())),
             or_nothing(usage.map(|usage| usage.completion_tokens.to_string())),
             match cost {
                 None => UNKNOWN.to_owned(),
                 Some(0.0) if self.tells_no_cost() => NOTHING.to_owned(),
-                Some(cost) => dollars(cost),
+                Some(cost) => format_dollars(cost),
             },
             or_nothing(mode),
-            or_nothing(entry.latency_ms.map(milliseconds)),
+            or_nothing(entry.latency_ms.map(format_milliseconds)),
             or_nothing(response.map(|response| response.status.to_string())),
             or_nothing(end),
             text(entry.session.as_deref()),
@@ -144,7 +147,7 @@ impl TakeRow {
     }
 
     /// Returns the model that answered, or else the requested one.
-    pub(crate) fn model(&self) -> Option<&str> {
+    pub(crate) fn model_name(&self) -> Option<&str> {
         let asked = || self.call.as_ref().and_then(|call| call.model.as_deref());
         self.entry.model.as_deref().or_else(asked)
     }
@@ -164,7 +167,7 @@ impl TakeRow {
             None => (None, None),
         };
         json!({
-            "key": self.key(),
+            "key": self.take_key(),
             "step_id": self.name.step_id(),
             "request_hash": hash.map(|hash| hash.as_str()),
             "take": self.take,
@@ -175,11 +178,11 @@ impl TakeRow {
             "rpc": self.call.as_ref().and_then(|call| call.rpc.as_ref().map(RpcMethod::to_string)),
             "method": request.map(|request| &request.method),
             "path": request.map(|request| &request.path),
-            "model": self.model(),
+            "model": self.model_name(),
             "input_tokens": entry.usage.map(|usage| usage.prompt_tokens),
             "output_tokens": entry.usage.map(|usage| usage.completion_tokens),
             "cost_usd": cost.filter(|cost| *cost != 0.0 || !self.tells_no_cost()),
-            "streamed": self.streamed(),
+            "streamed": self.is_streamed(),
             "chunks": response.map(|response| response.payload.chunks().len()),
             "bytes": response.map(|response| response.payload.len()),
             "status": response.map(|response| response.status),
@@ -193,11 +196,11 @@ impl TakeRow {
                 "ms": left.at_ms,
                 "bytes": left.bytes,
             })),
-            "fault": self.fault(),
+            "fault": self.fault_type(),
             "session": entry.session,
-            "asks": request.and_then(|request| question(request, LONGEST_QUESTION)),
+            "asks": request.and_then(|request| last_question(request, LONGEST_QUESTION)),
             "recorded_at": entry.recorded_at,
-            "personal_values": entry.run_values.personal().collect::<Vec<_>>(),
+            "personal_values": entry.run_values.personal_names().collect::<Vec<_>>(),
         })
     }
 }
@@ -206,8 +209,8 @@ impl TakeRow {
 /// `None` if that is not recorded.
 pub(crate) fn question_of(entry: &Entry, columns: usize) -> Option<String> {
     // Some characters take no column.
-    let text = question(entry.request.as_ref()?, columns.saturating_mul(2))?;
-    Some(terminal::cut(&terminal::line(&text), columns).into_owned())
+    let text = last_question(entry.request.as_ref()?, columns.saturating_mul(2))?;
+    Some(terminal::cut(&terminal::printable_line(&text), columns).into_owned())
 }
 
 /// Returns the word for an end, as recordings use it.

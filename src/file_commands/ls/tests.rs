@@ -16,7 +16,7 @@ fn listed(text: &str, width: Option<usize>) -> String {
 
 /// Returns the listing as made when at most this many rows are held in memory.
 fn listed_holding(text: &str, width: Option<usize>, held: usize) -> String {
-    let (recording, pricing) = (parsed(text), PriceSource::builtin());
+    let (recording, pricing) = (parsed(text), PriceSource::built_in());
     let mut out = Vec::new();
     let question = width.unwrap_or(QUESTION);
     let listing = TakeListing { recording: &recording, pricing: &pricing, held, question };
@@ -26,7 +26,7 @@ fn listed_holding(text: &str, width: Option<usize>, held: usize) -> String {
 
 fn json_of(text: &str) -> String {
     let mut out = Vec::new();
-    super::json(&parsed(text), &PriceSource::builtin(), &mut out).unwrap();
+    super::write_json(&parsed(text), &PriceSource::built_in(), &mut out).unwrap();
     String::from_utf8(out).unwrap()
 }
 
@@ -142,7 +142,7 @@ fn json_has_the_same_names_for_every_take() {
 #[test]
 fn hostile_names_cannot_reach_the_terminal() {
     let text = r#"{"a\u001b]0;x\u0007\nb": {"content": "", "model": "\u009b31m\u202e"}}"#;
-    let (recording, pricing) = (parsed(text), PriceSource::builtin());
+    let (recording, pricing) = (parsed(text), PriceSource::built_in());
     let mut listing = Vec::new();
     TakeListing { recording: &recording, pricing: &pricing, held: HELD, question: QUESTION }
         .write(&at("x"), Some(80), &mut listing)

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde_json::Map;
 
-use super::report::{MergeReport, counted};
+use super::report::{MergeReport, format_takes};
 use super::side::{MergeSide, MergeSides, SideNames, conflict_choice, same_purpose};
 use crate::args::{LogFormat, OnConflict};
 use loomrec_cli::exit::{CommandFailure, NO};
@@ -51,7 +51,7 @@ pub(super) fn run(
             message: format!("{label}: {}", failure.message),
             ..failure
         };
-        Ok(side.map_err(told)?.named(label.clone()))
+        Ok(side.map_err(told)?.with_label(label.clone()))
     };
     let opened = vec![
         named(MergeSide::open(ours, &output), "ours")?,
@@ -59,17 +59,19 @@ pub(super) fn run(
         named(MergeSide::open_base(base, &output), "base")?,
     ];
     same_purpose(&opened[..BASE])?;
-    let rules = rules(&label, &opened)?;
+    let rules = changed_rules(&label, &opened)?;
     let sides = MergeSides::new(opened, rules)?;
     let mut report = MergeReport::new(Path::new(&label), &sides);
-    let names = names(&sides, conflict_choice(on_conflict), &mut report)?;
-    report.count(&names);
+    let names = merge_names(&sides, conflict_choice(on_conflict), &mut report)?;
+    report.count_kept(&names);
     let (base, theirs) = match sides.is_empty(BASE) {
-        true => (Map::new(), sides.meta(THEIRS).keys().clone()),
-        false => (sides.meta(BASE).keys().clone(), sides.meta(THEIRS).keys().clone()),
+        true => (Map::new(), sides.meta(THEIRS).top_level_keys().clone()),
+        false => {
+            (sides.meta(BASE).top_level_keys().clone(), sides.meta(THEIRS).top_level_keys().clone())
+        }
     };
-    let (keys, conflicts) = merge::keys(&base, sides.meta(OURS).keys(), &theirs);
-    report.meta(conflicts);
+    let (keys, conflicts) = merge::merge_keys(&base, sides.meta(OURS).top_level_keys(), &theirs);
+    report.add_metadata_conflicts(conflicts);
     let named = |failure: CommandFailure| CommandFailure {
         message: format!("{label}: {}", failure.message),
         ..failure
@@ -82,27 +84,29 @@ pub(super) fn run(
 }
 
 /// Merges every name, call by call.
-fn names(
+fn merge_names(
     sides: &MergeSides,
     prefer: ConflictChoice,
     report: &mut MergeReport,
 ) -> Result<SideNames, CommandFailure> {
-    let mut names = sides.names(OURS).clone();
-    let only_theirs =
-        sides.names(THEIRS).iter().filter(|(name, _)| sides.names(OURS).of(name).is_empty());
-    for (name, _) in sides.names(OURS).iter().chain(only_theirs) {
-        let of = |file: usize| sides.names(file).of(name);
-        let same = |a: &_, b: &_| sides.same(name, a, b);
+    let mut names = sides.names_in(OURS).clone();
+    let only_theirs = sides
+        .names_in(THEIRS)
+        .iter()
+        .filter(|(name, _)| sides.names_in(OURS).takes_of(name).is_empty());
+    for (name, _) in sides.names_in(OURS).iter().chain(only_theirs) {
+        let of = |file: usize| sides.names_in(file).takes_of(name);
+        let same = |a: &_, b: &_| sides.is_same_take(name, a, b);
         let merged = merge::merge_name(of(BASE), of(OURS), of(THEIRS), prefer, same)?;
         let any = || of(OURS).first().or(of(THEIRS).first());
-        report.add(name, &merged, || sides.question(any()?));
-        names.set(name, merged.takes);
+        report.add_name(name, &merged, || sides.question_start(any()?));
+        names.set_takes(name, merged.takes);
     }
     Ok(names)
 }
 
 /// Returns the rules of the side that changed them.
-fn rules(label: &str, sides: &[MergeSide]) -> Result<IdentityRules, CommandFailure> {
+fn changed_rules(label: &str, sides: &[MergeSide]) -> Result<IdentityRules, CommandFailure> {
     let of = |side: usize| sides[side].meta().map(|meta| meta.rules().clone());
     let (ours, theirs, base) = (of(OURS), of(THEIRS), of(BASE));
     match (ours, theirs) {
@@ -115,8 +119,8 @@ fn rules(label: &str, sides: &[MergeSide]) -> Result<IdentityRules, CommandFailu
                 "{label}: both sides changed its --ignore rules (ours: {}; theirs: {}), and ours \
                  was left as it is; write both out (git show :2:{label}, :3:{label}) and merge \
                  them with loomrec merge --unite-rules",
-                sides[OURS].words(),
-                sides[THEIRS].words()
+                sides[OURS].rule_words(),
+                sides[THEIRS].rule_words()
             ),
         )),
     }
@@ -124,25 +128,25 @@ fn rules(label: &str, sides: &[MergeSide]) -> Result<IdentityRules, CommandFailu
 
 /// Prints the result.
 fn report_merge(label: &str, report: &MergeReport, failed: bool, output: &Output) {
-    let label = terminal::line(label);
-    let ((_, gone), (came, _)) = (report.of(OURS), report.of(THEIRS));
-    let mut text = format!("loomrec: {label}: {} of theirs merged", counted(came));
+    let label = terminal::printable_line(label);
+    let ((_, gone), (came, _)) = (report.take_counts(OURS), report.take_counts(THEIRS));
+    let mut text = format!("loomrec: {label}: {} of theirs merged", format_takes(came));
     if gone > 0 {
         text.push_str(&format!(", {gone} of ours dropped"));
     }
-    if let Some(names) = report.appended() {
+    if let Some(names) = report.appended_names() {
         text.push_str(&format!(
             "\n  both sides added takes, which follow each other, ours first: {names}"
         ));
     }
-    let is_all = report.has_conflicts() && came + gone == 0 && report.appended().is_none();
+    let is_all = report.has_conflicts() && came + gone == 0 && report.appended_names().is_none();
     if !is_all {
         output.info(&text);
     }
     if !report.has_conflicts() {
         return;
     }
-    let conflicts = format!("{}{}", report.counted(), report.conflicts());
+    let conflicts = format!("{}{}", report.conflict_count(), report.conflict_lines());
     if !failed {
         return output.warning(&format!("{label}: decided as asked: {conflicts}"));
     }

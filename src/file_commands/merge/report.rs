@@ -40,14 +40,15 @@ pub(super) struct MergeReport {
 impl MergeReport {
     /// Creates the report of a merge into `output` that has not begun.
     pub(super) fn new(output: &Path, sides: &MergeSides) -> Self {
-        let files = sides.labels().map(|(label, takes)| (label.to_owned(), takes, 0)).collect();
+        let files =
+            sides.label_counts().map(|(label, takes)| (label.to_owned(), takes, 0)).collect();
         let (conflicts, appended) = Default::default();
         let output = output.display().to_string();
         Self { output, files, takes: 0, conflicts, appended, written: false }
     }
 
     /// Adds the result for a name. `asks` returns what its call asks.
-    pub(super) fn add(
+    pub(super) fn add_name(
         &mut self,
         name: &EntryName,
         merged: &MergedName,
@@ -68,15 +69,15 @@ impl MergeReport {
     }
 
     /// Adds metadata members that differ.
-    pub(super) fn meta(&mut self, names: Vec<String>) {
+    pub(super) fn add_metadata_conflicts(&mut self, names: Vec<String>) {
         self.conflicts.extend(names.into_iter().map(|key| {
-            let short = terminal::line(&key).into_owned();
+            let short = terminal::printable_line(&key).into_owned();
             ReportedConflict { key, short, kind: "metadata", asks: None }
         }));
     }
 
     /// Counts the kept takes by their recording.
-    pub(super) fn count(&mut self, names: &SideNames) {
+    pub(super) fn count_kept(&mut self, names: &SideNames) {
         for take in names.iter().flat_map(|(_, takes)| takes) {
             self.takes += 1;
             if let Some((_, _, kept)) = self.files.get_mut(take.at.file) {
@@ -91,12 +92,12 @@ impl MergeReport {
     }
 
     /// Returns how many takes of this recording were kept, and how many were not.
-    pub(super) fn of(&self, file: usize) -> (usize, usize) {
+    pub(super) fn take_counts(&self, file: usize) -> (usize, usize) {
         self.files.get(file).map_or((0, 0), |(_, all, kept)| (*kept, all - kept))
     }
 
     /// Formats the conflicts, one on each line.
-    pub(super) fn conflicts(&self) -> String {
+    pub(super) fn conflict_lines(&self) -> String {
         let word = |kind: &str| match kind {
             "changed" => "answered differently by both",
             "removed_by_first" => "removed by ours, changed by theirs",
@@ -118,14 +119,15 @@ impl MergeReport {
     }
 
     /// Returns the names under which both sides have added takes, which now follow each other.
-    pub(super) fn appended(&self) -> Option<String> {
+    pub(super) fn appended_names(&self) -> Option<String> {
         let names: Vec<&str> = self.appended.iter().take(NAMED).map(String::as_str).collect();
         let more = if self.appended.len() > NAMED { ", …" } else { "" };
-        (!names.is_empty()).then(|| terminal::line(&format!("{}{more}", names.join(", "))).into())
+        (!names.is_empty())
+            .then(|| terminal::printable_line(&format!("{}{more}", names.join(", "))).into())
     }
 
     /// Formats the number of conflicts.
-    pub(super) fn counted(&self) -> String {
+    pub(super) fn conflict_count(&self) -> String {
         match self.conflicts.len() {
             1 => "1 conflict".to_owned(),
             many => format!("{many} conflicts"),
@@ -133,22 +135,25 @@ impl MergeReport {
     }
 
     /// Formats the result for people.
-    pub(super) fn text(&self) -> String {
-        let output = terminal::line(&self.output);
+    pub(super) fn to_text(&self) -> String {
+        let output = terminal::printable_line(&self.output);
         let mut text = match self.written {
-            true => format!("{output}: {}", counted(self.takes)),
-            false => format!("{output}: {}", self.counted()),
+            true => format!("{output}: {}", format_takes(self.takes)),
+            false => format!("{output}: {}", self.conflict_count()),
         };
         if self.written {
             for (label, all, kept) in &self.files {
-                text.push_str(&format!("\n  {kept} of {all} from {}", terminal::line(label)));
+                text.push_str(&format!(
+                    "\n  {kept} of {all} from {}",
+                    terminal::printable_line(label)
+                ));
             }
         }
         if self.has_conflicts() {
             if self.written {
-                text.push_str(&format!("\n{}, decided as asked:", self.counted()));
+                text.push_str(&format!("\n{}, decided as asked:", self.conflict_count()));
             }
-            text.push_str(&self.conflicts());
+            text.push_str(&self.conflict_lines());
         }
         text
     }
@@ -168,6 +173,6 @@ impl MergeReport {
 }
 
 /// Formats a number of takes.
-pub(super) fn counted(takes: usize) -> String {
+pub(super) fn format_takes(takes: usize) -> String {
     if takes == 1 { "1 take".to_owned() } else { format!("{takes} takes") }
 }

@@ -17,7 +17,7 @@ use loomrec_identity::IdentityRules;
 use loomrec_recording::rekey::NoRequest;
 use loomrec_recording::{Entry, EntryName, RecordingMeta};
 use loomrec_store::{Recording, RecordingLocation, StoreError, TakeRef};
-use loomrec_store::{RecordingChanges, TakeChange, create};
+use loomrec_store::{RecordingChanges, TakeChange, create_recording};
 
 /// Names with their takes, in order.
 #[derive(Clone, Debug, Default)]
@@ -28,12 +28,12 @@ pub(super) struct SideNames {
 
 impl SideNames {
     /// Returns the takes of a name.
-    pub(super) fn of(&self, name: &EntryName) -> &[MergeTake] {
+    pub(super) fn takes_of(&self, name: &EntryName) -> &[MergeTake] {
         self.known.get(name).map_or(&[], |at| &self.list[*at].1)
     }
 
     /// Sets the takes of a name. A new name goes to the end.
-    pub(super) fn set(&mut self, name: &EntryName, takes: Vec<MergeTake>) {
+    pub(super) fn set_takes(&mut self, name: &EntryName, takes: Vec<MergeTake>) {
         match self.known.get(name) {
             Some(&at) => self.list[at].1 = takes,
             None => {
@@ -46,7 +46,7 @@ impl SideNames {
     fn push(&mut self, name: EntryName, take: MergeTake) {
         match self.known.get(&name) {
             Some(&at) => self.list[at].1.push(take),
-            None => self.set(&name, vec![take]),
+            None => self.set_takes(&name, vec![take]),
         }
     }
 
@@ -71,7 +71,7 @@ impl MergeSide {
     /// Opens a recording.
     pub(super) fn open(path: &RecordingLocation, output: &Output) -> Result<Self, CommandFailure> {
         let recording = Some(serve_setup::open(path, output)?);
-        Ok(Self::of(path, recording))
+        Ok(Self::from_recording(path, recording))
     }
 
     /// Opens a recording that the merged one will replace.
@@ -80,7 +80,7 @@ impl MergeSide {
         output: &Output,
     ) -> Result<Self, CommandFailure> {
         let recording = Some(serve_setup::open_to_change(path, output)?);
-        Ok(Self::of(path, recording))
+        Ok(Self::from_recording(path, recording))
     }
 
     /// Opens a base, which may be an empty file: that counts as a recording without entries. git
@@ -91,17 +91,17 @@ impl MergeSide {
     ) -> Result<Self, CommandFailure> {
         let is_empty =
             std::fs::metadata(path.as_path()).is_ok_and(|file| file.is_file() && file.len() == 0);
-        if is_empty { Ok(Self::of(path, None)) } else { Self::open(path, output) }
+        if is_empty { Ok(Self::from_recording(path, None)) } else { Self::open(path, output) }
     }
 
-    fn of(path: &RecordingLocation, recording: Option<Recording>) -> Self {
+    fn from_recording(path: &RecordingLocation, recording: Option<Recording>) -> Self {
         let label = path.display().to_string();
         let (places, names) = Default::default();
         Self { path: path.to_owned(), recording, label, places, names }
     }
 
     /// Returns the same side with another name for messages.
-    pub(super) fn named(self, label: String) -> Self {
+    pub(super) fn with_label(self, label: String) -> Self {
         Self { label, ..self }
     }
 
@@ -116,8 +116,8 @@ impl MergeSide {
     }
 
     /// Formats its rules.
-    pub(super) fn words(&self) -> String {
-        let words = self.meta().map(|meta| meta.rules().words()).unwrap_or_default();
+    pub(super) fn rule_words(&self) -> String {
+        let words = self.meta().map(|meta| meta.rules().rule_descriptions()).unwrap_or_default();
         if words.is_empty() { "none".to_owned() } else { words.join(" ") }
     }
 }
@@ -147,7 +147,7 @@ impl MergeSides {
                     true => was.clone(),
                     false => entry.rekey(&was, &rules).map_err(|e| no_request(&side.label, &e))?,
                 };
-                let take = MergeTake::of(TakePosition { file, place }, &name, &entry);
+                let take = MergeTake::from_entry(TakePosition { file, place }, &name, &entry);
                 side.names.push(name, take);
                 side.places.push((was, stored.place));
             }
@@ -158,12 +158,12 @@ impl MergeSides {
     }
 
     /// Returns the names of a recording.
-    pub(super) fn names(&self, file: usize) -> &SideNames {
+    pub(super) fn names_in(&self, file: usize) -> &SideNames {
         &self.files[file].names
     }
 
     /// Returns the names of the recordings for messages, each with its number of takes.
-    pub(super) fn labels(&self) -> impl Iterator<Item = (&str, usize)> {
+    pub(super) fn label_counts(&self) -> impl Iterator<Item = (&str, usize)> {
         self.files.iter().map(|side| (side.label.as_str(), side.places.len()))
     }
 
@@ -178,12 +178,12 @@ impl MergeSides {
     }
 
     /// Reads a take again, under its current key.
-    pub(super) fn entry(&self, at: TakePosition) -> Result<Entry, CommandFailure> {
+    pub(super) fn read_entry(&self, at: TakePosition) -> Result<Entry, CommandFailure> {
         let side = &self.files[at.file];
         let (Some(recording), (was, place)) = (&side.recording, &side.places[at.place]) else {
             return Ok(Entry::default());
         };
-        let mut entry = recording.entry(place)?;
+        let mut entry = recording.read_entry(place)?;
         if recording.meta().rules() != &self.rules {
             entry.rekey(was, &self.rules).map_err(|error| no_request(&side.label, &error))?;
         }
@@ -191,21 +191,23 @@ impl MergeSides {
     }
 
     /// Returns the beginning of what a take asks. `None` if that is not recorded.
-    pub(super) fn question(&self, take: &MergeTake) -> Option<String> {
-        question_of(&self.entry(take.at).ok()?, QUESTION)
+    pub(super) fn question_start(&self, take: &MergeTake) -> Option<String> {
+        question_of(&self.read_entry(take.at).ok()?, QUESTION)
     }
 
     /// Whether two takes have no difference that counts.
-    pub(super) fn same(
+    pub(super) fn is_same_take(
         &self,
         name: &EntryName,
         one: &MergeTake,
         other: &MergeTake,
     ) -> Result<bool, CommandFailure> {
-        let (one, other) = (self.entry(one.at)?, self.entry(other.at)?);
-        let sides =
-            (comparison::ComparedSide::of(name, &one), comparison::ComparedSide::of(name, &other));
-        let found = comparison::differences(&sides.0, &sides.1, &self.scope);
+        let (one, other) = (self.read_entry(one.at)?, self.read_entry(other.at)?);
+        let sides = (
+            comparison::ComparedSide::from_entry(name, &one),
+            comparison::ComparedSide::from_entry(name, &other),
+        );
+        let found = comparison::call_differences(&sides.0, &sides.1, &self.scope);
         Ok(found.iter().all(|difference| !difference.counts))
     }
 
@@ -222,10 +224,10 @@ impl MergeSides {
         if let Some(recording) = &first.recording
             && is_same_file(first.path.as_path(), path.as_path())
             && recording.meta().rules() == &self.rules
-            && *recording.meta().keys() == keys
+            && *recording.meta().top_level_keys() == keys
             && (recording.meta().is_loomrec() || !self.has_ours(names))
         {
-            return self.rewrite(recording, names);
+            return self.rewrite_first(recording, names);
         }
         let mut meta = RecordingMeta::parse(keys).map_err(|error| {
             CommandFailure::new(
@@ -235,11 +237,13 @@ impl MergeSides {
         })?;
         meta.adopt(&self.rules);
         let entries = names.iter().flat_map(|(name, takes)| {
-            takes.iter().map(move |take| Ok((name.clone(), self.entry(take.at)?)))
+            takes.iter().map(move |take| Ok((name.clone(), self.read_entry(take.at)?)))
         });
         match self.files.iter().find(|side| is_same_file(side.path.as_path(), path.as_path())) {
-            Some(MergeSide { recording: Some(recording), .. }) => recording.replace(&meta, entries),
-            _ => create(path, &meta, entries, over),
+            Some(MergeSide { recording: Some(recording), .. }) => {
+                recording.replace_entries(&meta, entries)
+            }
+            _ => create_recording(path, &meta, entries, over),
         }
         .map(drop)
     }
@@ -254,15 +258,19 @@ impl MergeSides {
     }
 
     /// Changes the first recording so that it holds these takes.
-    fn rewrite(&self, recording: &Recording, names: &SideNames) -> Result<(), CommandFailure> {
+    fn rewrite_first(
+        &self,
+        recording: &Recording,
+        names: &SideNames,
+    ) -> Result<(), CommandFailure> {
         let mut changes = RecordingChanges::new()?;
         let was = &self.files[0].names;
-        for (name, takes) in names.iter().filter(|(name, takes)| was.of(name) != *takes) {
-            changes.set(name.clone(), Vec::new())?;
+        for (name, takes) in names.iter().filter(|(name, takes)| was.takes_of(name) != *takes) {
+            changes.set_takes(name.clone(), Vec::new())?;
             for take in takes {
                 let kept = match take.at.file {
                     0 => TakeChange::Place(self.files[0].places[take.at.place].1),
-                    _ => TakeChange::Entry(Box::new(self.entry(take.at)?)),
+                    _ => TakeChange::Entry(Box::new(self.read_entry(take.at)?)),
                 };
                 changes.push(name, kept)?;
             }
@@ -314,18 +322,21 @@ mod tests {
             std::fs::write(path.as_path(), text).unwrap();
         }
         for output in &paths {
-            let opened =
-                paths.iter().map(|path| MergeSide::of(path, Some(Recording::open(path).unwrap())));
+            let opened = paths
+                .iter()
+                .map(|path| MergeSide::from_recording(path, Some(Recording::open(path).unwrap())));
             let sides = MergeSides::new(opened.collect(), IdentityRules::default()).unwrap();
             let mut recorder =
                 RecordingAppender::open(output, &RunChoice::New, &IdentityRules::default())
                     .unwrap();
             let entry = Entry { content: Some("new".to_owned()), ..Entry::default() };
-            recorder.append(vec![(EntryName::step("c").unwrap(), entry)], true).unwrap();
+            recorder
+                .append_entries(vec![(EntryName::from_step_id("c").unwrap(), entry)], true)
+                .unwrap();
             recorder.close().unwrap();
-            let mut keys = sides.meta(0).keys().clone();
+            let mut keys = sides.meta(0).top_level_keys().clone();
             keys.insert("_more".to_owned(), "x".into());
-            let written = sides.write(output, sides.names(0), keys, true);
+            let written = sides.write(output, sides.names_in(0), keys, true);
             assert_eq!(written.unwrap_err().code, 5, "{}", output.display());
             assert_eq!(Recording::open(output).unwrap().names().count(), 2);
         }

@@ -37,7 +37,7 @@ pub(super) struct ComparedCalls {
 impl ComparedCalls {
     /// Compares the calls that belong together. If the other file holds missed requests, it need
     /// not have all calls of the recording.
-    pub(super) fn of(
+    pub(super) fn from_pairs(
         old: &OpenedRecording,
         new: &OpenedRecording,
         pairs: &[CallPair],
@@ -47,25 +47,25 @@ impl ComparedCalls {
         let mut compared = Self { both: pairs.len(), ..Self::default() };
         let (mut size, mut carried) = (0, CarriedIds::default());
         for pair in pairs {
-            let other = new.entry(pair.new)?;
+            let other = new.read_entry(pair.new)?;
             for (name, text) in other.run_values.iter() {
                 compared.values.set(name, text);
             }
-            carried.add(&old.entry(pair.old)?, &other);
+            carried.add_differing_ids(&old.read_entry(pair.old)?, &other);
         }
         for pair in pairs {
             if pair.by == PairedBy::RequestHash {
                 compared.same += 1;
                 continue;
             }
-            let recorded = old.entry(pair.old)?;
+            let recorded = old.read_entry(pair.old)?;
             let recorded = PairedRequest::from_entry(recorded, &CarriedIds::default());
-            let other = PairedRequest::from_entry(new.entry(pair.new)?, &carried);
+            let other = PairedRequest::from_entry(new.read_entry(pair.new)?, &carried);
             let pair = match (recorded, other) {
                 (Some(recorded), Some(other)) => RequestPair::new(recorded, other),
                 _ => {
                     let place = call_name(&old.known[pair.old]);
-                    compared.refuse(NoiseRefusal::NoRequest, place, [None, None]);
+                    compared.note_refusal(NoiseRefusal::NoRequest, place, [None, None]);
                     continue;
                 }
             };
@@ -80,7 +80,7 @@ impl ComparedCalls {
                     }
                 }
                 None => {
-                    size += pair.size();
+                    size += pair.byte_size();
                     compared.pairs.push(pair);
                 }
             }
@@ -108,13 +108,13 @@ impl ComparedCalls {
         sides: impl Fn(String) -> [Option<String>; 2],
     ) -> Result<(), CommandFailure> {
         for (at, known) in opened.known.iter().enumerate().filter(|(at, _)| !paired.contains(at)) {
-            let asks = question_of(&opened.entry(at)?, QUESTION).unwrap_or_default();
-            self.refuse(NoiseRefusal::Unpaired, call_name(known), sides(asks));
+            let asks = question_of(&opened.read_entry(at)?, QUESTION).unwrap_or_default();
+            self.note_refusal(NoiseRefusal::Unpaired, call_name(known), sides(asks));
         }
         Ok(())
     }
 
-    fn refuse(
+    fn note_refusal(
         &mut self,
         reason: NoiseRefusal,
         place: String,
@@ -127,7 +127,7 @@ impl ComparedCalls {
 /// Returns the name of a call for people.
 fn call_name(known: &CallDigest) -> String {
     match &known.name {
-        EntryName::Hash(hash) if known.take <= 1 => hash.short().to_owned(),
+        EntryName::Hash(hash) if known.take <= 1 => hash.short_form().to_owned(),
         name => name.take_key(known.take),
     }
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::compared_calls::ComparedCalls;
 use loomrec_cli::preset::{PRESETS, Preset};
 use loomrec_cli::terminal;
-use loomrec_cli::terminal::quoted;
+use loomrec_cli::terminal::quote_word;
 use loomrec_curation::noise::{NoiseProposal, ProposedRule, UnexplainedDifference};
 use loomrec_identity::NormalizeRule;
 use loomrec_recording::redact::{CallCredentials, Redactor};
@@ -32,16 +32,16 @@ pub(super) struct NoiseReport<'r> {
 
 impl NoiseReport<'_> {
     /// Returns the report for people.
-    pub(super) fn text(&self) -> String {
+    pub(super) fn to_text(&self) -> String {
         let Self { compared, proposal, .. } = self;
-        let mut lines = vec![self.counts()];
+        let mut lines = vec![self.count_text()];
         if !proposal.rules.is_empty() {
             lines.push(String::new());
             lines.push(format!("rules for {}:", self.file));
         }
         for proposed in &proposal.rules {
-            lines.push(format!("  {}", flag(&proposed.rule)));
-            lines.push(format!("      {}", self.example(proposed)));
+            lines.push(format!("  {}", normalize_flag(&proposed.rule)));
+            lines.push(format!("      {}", self.rule_example(proposed)));
         }
         if !proposal.values.is_empty() {
             lines.push(String::new());
@@ -49,16 +49,19 @@ impl NoiseReport<'_> {
         }
         for value in &proposal.values {
             let [recorded, now] = &value.texts;
-            let (name, calls) = (&value.name, counted(value.calls, "call"));
-            lines.push(format!("  --var {name}={}", self.clean(recorded)));
-            lines.push(format!("      {calls}; in the other run --var {name}={}", self.clean(now)));
+            let (name, calls) = (&value.name, format_count(value.calls, "call"));
+            lines.push(format!("  --var {name}={}", self.clean_text(recorded)));
+            lines.push(format!(
+                "      {calls}; in the other run --var {name}={}",
+                self.clean_text(now)
+            ));
         }
         if !proposal.unexplained.is_empty() {
             lines.push(String::new());
             lines.push("not explained:".to_owned());
         }
         for difference in proposal.unexplained.iter().take(MOST_SHOWN) {
-            lines.extend(self.difference(difference));
+            lines.extend(self.difference_lines(difference));
         }
         if let Some(more @ 1..) = proposal.unexplained.len().checked_sub(MOST_SHOWN) {
             lines.push(format!("  … and {more} more; --json has them"));
@@ -67,13 +70,13 @@ impl NoiseReport<'_> {
             lines.push("nothing differs that needs a rule".to_owned());
         }
         lines.extend(self.next());
-        lines.iter().map(|line| format!("{}\n", terminal::line(line))).collect()
+        lines.iter().map(|line| format!("{}\n", terminal::printable_line(line))).collect()
     }
 
     /// Returns how many calls are equal, and why.
-    fn counts(&self) -> String {
+    fn count_text(&self) -> String {
         let ComparedCalls { both, same, bound, names, pairs, .. } = self.compared;
-        let mut text = format!("{} in both: {same} the same", counted(*both, "call"));
+        let mut text = format!("{} in both: {same} the same", format_count(*both, "call"));
         if *bound > 0 {
             let names: Vec<&str> = names.keys().map(String::as_str).collect();
             text.push_str(&format!(", {bound} with the other run's {}", names.join(", ")));
@@ -89,22 +92,23 @@ impl NoiseReport<'_> {
     }
 
     /// Returns how much a rule explains, with an example.
-    fn example(&self, proposed: &ProposedRule) -> String {
+    fn rule_example(&self, proposed: &ProposedRule) -> String {
         let [recorded, now] = &proposed.example;
-        let (calls, places) = (counted(proposed.calls, "call"), counted(proposed.places, "place"));
-        let preset = preset(&proposed.rule);
+        let (calls, places) =
+            (format_count(proposed.calls, "call"), format_count(proposed.places, "place"));
+        let preset = preset_with_rule(&proposed.rule);
         let preset = preset.map(|preset| format!("; in the preset {}", preset.name));
-        let (recorded, now) = (self.clean(recorded), self.clean(now));
+        let (recorded, now) = (self.clean_text(recorded), self.clean_text(now));
         format!("{calls}, {places}: {recorded:?} and {now:?}{}", preset.unwrap_or_default())
     }
 
-    fn difference(&self, difference: &UnexplainedDifference) -> Vec<String> {
+    fn difference_lines(&self, difference: &UnexplainedDifference) -> Vec<String> {
         let UnexplainedDifference { reason, place, recorded, now, calls } = difference;
         let calls = if *calls > 1 { format!(" ({calls} calls)") } else { String::new() };
-        let mut lines = vec![format!("  {}: {place}{calls}", reason.text())];
+        let mut lines = vec![format!("  {}: {place}{calls}", reason.reason_text())];
         for (side, text) in [("recorded", recorded), ("now", now)] {
             if let Some(text) = text {
-                lines.push(format!("      {side:8} {:?}", self.clean(text)));
+                lines.push(format!("      {side:8} {:?}", self.clean_text(text)));
             }
         }
         lines
@@ -115,9 +119,9 @@ impl NoiseReport<'_> {
         if self.proposal.rules.is_empty() {
             return Vec::new();
         }
-        let (file, other) = (quoted(self.file), quoted(self.other));
+        let (file, other) = (quote_word(self.file), quote_word(self.other));
         let with = if self.is_pending { "--pending" } else { &other };
-        let count = counted(self.proposal.rules.len(), "rule");
+        let count = format_count(self.proposal.rules.len(), "rule");
         vec![
             String::new(),
             match self.applied {
@@ -130,18 +134,18 @@ impl NoiseReport<'_> {
     /// Returns the report as JSON.
     pub(super) fn to_json(&self) -> Value {
         let Self { compared, proposal, .. } = self;
-        let texts = |texts: &[String; 2]| json!({ "recorded": self.clean(&texts[0]), "now": self.clean(&texts[1]) });
+        let texts = |texts: &[String; 2]| json!({ "recorded": self.clean_text(&texts[0]), "now": self.clean_text(&texts[1]) });
         let rule = |proposed: &ProposedRule| {
             json!({
                 "rule": proposed.rule.to_string(),
                 "calls": proposed.calls,
                 "places": proposed.places,
                 "example": texts(&proposed.example),
-                "preset": preset(&proposed.rule).map(|preset| preset.name),
+                "preset": preset_with_rule(&proposed.rule).map(|preset| preset.name),
             })
         };
         let difference = |difference: &UnexplainedDifference| {
-            let clean = |text: &Option<String>| text.as_ref().map(|text| self.clean(text));
+            let clean = |text: &Option<String>| text.as_ref().map(|text| self.clean_text(text));
             json!({
                 "reason": difference.reason.as_str(),
                 "place": difference.place,
@@ -172,23 +176,23 @@ impl NoiseReport<'_> {
     }
 
     /// Returns a text without likely secrets, cut if it is long.
-    fn clean(&self, text: &str) -> String {
-        let clean = self.redactor.redact(text.as_bytes(), &CallCredentials::default());
+    fn clean_text(&self, text: &str) -> String {
+        let clean = self.redactor.redact_bytes(text.as_bytes(), &CallCredentials::default());
         let clean = String::from_utf8_lossy(&clean);
         terminal::cut(&clean, SHOWN).into_owned()
     }
 }
 
 /// Returns the flag that sets a rule.
-fn flag(rule: &NormalizeRule) -> String {
-    format!("--normalize {}", quoted(&rule.to_string()))
+fn normalize_flag(rule: &NormalizeRule) -> String {
+    format!("--normalize {}", quote_word(&rule.to_string()))
 }
 
 /// Returns the preset that has a rule.
-fn preset(rule: &NormalizeRule) -> Option<Preset> {
-    PRESETS.into_iter().find(|preset| preset.rules().contains(rule))
+fn preset_with_rule(rule: &NormalizeRule) -> Option<Preset> {
+    PRESETS.into_iter().find(|preset| preset.normalize_rules().contains(rule))
 }
 
-fn counted(count: usize, word: &str) -> String {
+fn format_count(count: usize, word: &str) -> String {
     format!("{count} {word}{}", if count == 1 { "" } else { "s" })
 }

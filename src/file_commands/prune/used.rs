@@ -12,7 +12,7 @@ use loomrec_cli::journal_lines::{JournalRead, WholeJournal};
 use loomrec_cli::terminal::path_line;
 use loomrec_recording::{Entry, EntryName};
 use loomrec_store::Recording;
-use loomrec_store::sha256;
+use loomrec_store::file_digest;
 
 /// The most bytes that are read of a receipt.
 const LARGEST: u64 = 256 << 20;
@@ -95,9 +95,9 @@ impl UsedTakes {
         if args.unused.is_empty() && args.journal.is_empty() {
             return Ok(used);
         }
-        let hash = sha256(&args.file);
+        let hash = file_digest(&args.file);
         for path in &args.unused {
-            let unused = receipt(path, args.file.as_path(), hash.as_deref())?;
+            let unused = read_receipt(path, args.file.as_path(), hash.as_deref())?;
             used.unused = Some(match used.unused.take() {
                 Some(other) => other.intersection(&unused).cloned().collect(),
                 None => unused,
@@ -111,7 +111,7 @@ impl UsedTakes {
     }
 
     /// Whether a take was used, or may have been.
-    pub(super) fn has(&self, name: &EntryName, take: usize, entry: &Entry) -> bool {
+    pub(super) fn has_take(&self, name: &EntryName, take: usize, entry: &Entry) -> bool {
         let key = name.take_key(take);
         let by_receipt =
             |unused: &HashSet<String>| !unused.contains(&key) || self.ambiguous.contains(&key);
@@ -132,9 +132,9 @@ impl UsedTakes {
         let (mut whole, served) = (WholeJournal::open(path)?, self.served.get_or_insert_default());
         let mut numbers = JournalNumbers::default();
         while whole.read()? != JournalRead::End {
-            let wrong = |why: &str| CommandFailure::usage(format!("{}: {why}", whole.place()));
+            let wrong = |why: &str| CommandFailure::usage(format!("{}: {why}", whole.line_place()));
             let none = "this is not a line of a journal; name the file that --journal wrote";
-            let line: Value = serde_json::from_slice(whole.line()).map_err(|_| wrong(none))?;
+            let line: Value = serde_json::from_slice(whole.last_line()).map_err(|_| wrong(none))?;
             let outcome = line.get("outcome").and_then(Value::as_str).ok_or_else(|| wrong(none))?;
             numbers.add(line.get("seq").and_then(Value::as_u64));
             let entry = line.pointer("/more/entry").and_then(Value::as_str);
@@ -180,12 +180,13 @@ impl UsedTakes {
 }
 
 /// Returns the takes that were unused according to a receipt.
-fn receipt(
+fn read_receipt(
     path: &Path,
     file: &Path,
     hash: Option<&str>,
 ) -> Result<HashSet<String>, CommandFailure> {
-    let bytes = loomrec_os::read_input(path, LARGEST).map_err(|error| unreadable(path, &error))?;
+    let bytes =
+        loomrec_os::read_input(path, LARGEST).map_err(|error| read_failure(path, &error))?;
     let wrong = |why: &str| CommandFailure::usage(format!("{}: {why}", path_line(path)));
     let receipt: ReceiptFields = serde_json::from_slice(&bytes).map_err(|error| {
         wrong(&format!("this is not a receipt ({error}); name the file that --receipt wrote"))
@@ -226,6 +227,6 @@ fn receipt(
     Err(wrong(reason))
 }
 
-fn unreadable(path: &Path, error: &std::io::Error) -> CommandFailure {
+fn read_failure(path: &Path, error: &std::io::Error) -> CommandFailure {
     CommandFailure::new(RECORDING, format!("failed to read {}: {error}", path_line(path)))
 }

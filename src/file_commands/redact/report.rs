@@ -33,7 +33,7 @@ struct ChangedTake {
 
 impl RedactReport {
     /// Creates the report of a scanned recording.
-    pub(super) fn of(work: &ScannedRecording, applied: bool) -> Self {
+    pub(super) fn from_scan(work: &ScannedRecording, applied: bool) -> Self {
         let mut report = Self {
             path: work.path.display().to_string(),
             applied,
@@ -59,7 +59,7 @@ impl RedactReport {
             }
             report.left.extend(take.left.map(|why| (key, why.to_string())));
         }
-        let merged = work.merged().into_iter();
+        let merged = work.merged_names().into_iter();
         report.merged = merged.map(|(name, old)| (name.to_string(), old.len())).collect();
         report
     }
@@ -73,34 +73,38 @@ impl RedactReport {
         !self.left.is_empty()
     }
 
-    fn text(&self) -> String {
-        let path = terminal::line(&self.path);
+    fn to_text(&self) -> String {
+        let path = terminal::printable_line(&self.path);
         let mut text = String::new();
         for ChangedTake { key, places, .. } in &self.changed {
-            text.push_str(&format!("{path}: {}: {}\n", terminal::line(key), places.join(", ")));
+            text.push_str(&format!(
+                "{path}: {}: {}\n",
+                terminal::printable_line(key),
+                places.join(", ")
+            ));
         }
         if self.meta {
             text.push_str(&format!("{path}: metadata\n"));
         }
         for pattern in &self.patterns {
-            let pattern = terminal::line(pattern);
+            let pattern = terminal::printable_line(pattern);
             text.push_str(&format!("{path}: its rules: redact {pattern}\n"));
         }
         for (name, count) in &self.merged {
-            let name = terminal::line(name);
+            let name = terminal::printable_line(name);
             text.push_str(&format!(
                 "{path}: {count} keys become one, and their takes follow each other: {name}\n"
             ));
         }
         for (key, why) in &self.left {
-            let key = terminal::line(key);
+            let key = terminal::printable_line(key);
             text.push_str(&format!(
                 "{path}: {key}: NOT removed: {why}; prune the entry, or record it again with the \
                  same --redact\n"
             ));
         }
         for name in &self.beside {
-            let name = terminal::line(name);
+            let name = terminal::printable_line(name);
             text.push_str(&format!("{path}: {name} belongs to it and was not searched\n"));
         }
         let rekeyed = self.changed.iter().filter(|change| change.rekeyed).count();
@@ -143,8 +147,8 @@ impl RedactReport {
 }
 
 /// Formats the reports for people.
-pub(super) fn text(reports: &[RedactReport], args: &RedactArgs) -> String {
-    let mut text: String = reports.iter().map(RedactReport::text).collect();
+pub(super) fn format_reports(reports: &[RedactReport], args: &RedactArgs) -> String {
+    let mut text: String = reports.iter().map(RedactReport::to_text).collect();
     let changes = reports.iter().any(RedactReport::changes_something);
     if changes && !args.apply {
         text.push_str("nothing is changed without --apply\n");

@@ -35,7 +35,7 @@ pub(super) struct ScannedRecording {
 }
 
 impl ScannedRecording {
-    pub(super) fn of(
+    pub(super) fn from_recording(
         path: &RecordingLocation,
         recording: Recording,
         redactor: &Redactor,
@@ -55,7 +55,7 @@ impl ScannedRecording {
                 left: clean.left,
             });
         }
-        let meta = meta(path, recording.meta(), redactor)?;
+        let meta = redacted_metadata(path, recording.meta(), redactor)?;
         let with_patterns = rules.with_redactions(patterns.iter().cloned());
         if with_patterns.redactions().len() > RecordingMeta::MOST_RULES {
             let most = RecordingMeta::MOST_RULES;
@@ -81,7 +81,7 @@ impl ScannedRecording {
     }
 
     /// Returns the future names, in the order of their first takes.
-    fn names(&self) -> Vec<(&EntryName, Vec<&ScannedTake>)> {
+    fn future_names(&self) -> Vec<(&EntryName, Vec<&ScannedTake>)> {
         let mut names: Vec<(&EntryName, Vec<&ScannedTake>)> = Vec::new();
         let mut known = HashMap::new();
         for take in &self.takes {
@@ -95,9 +95,9 @@ impl ScannedRecording {
     }
 
     /// Returns the names that become one, by their future name.
-    pub(super) fn merged(&self) -> BTreeMap<&EntryName, Vec<&EntryName>> {
+    pub(super) fn merged_names(&self) -> BTreeMap<&EntryName, Vec<&EntryName>> {
         let mut merged = BTreeMap::new();
-        for (name, takes) in self.names() {
+        for (name, takes) in self.future_names() {
             let mut old: Vec<&EntryName> = takes.iter().map(|take| &take.was).collect();
             old.dedup();
             if old.len() > 1 {
@@ -107,20 +107,26 @@ impl ScannedRecording {
         merged
     }
 
-    fn clean(&self, take: &ScannedTake, redactor: &Redactor) -> Result<Entry, CommandFailure> {
-        let entry = self.recording.entry(&take.place)?;
+    fn redacted_entry(
+        &self,
+        take: &ScannedTake,
+        redactor: &Redactor,
+    ) -> Result<Entry, CommandFailure> {
+        let entry = self.recording.read_entry(&take.place)?;
         let rules = self.recording.meta().rules();
         Ok(redactor.redact_entry(&take.was, &entry, rules).entry)
     }
 
     /// Writes the redacted recording.
-    pub(super) fn apply(&self, redactor: &Redactor) -> Result<(), CommandFailure> {
+    pub(super) fn write_redacted(&self, redactor: &Redactor) -> Result<(), CommandFailure> {
         if let Some(mut meta) = self.meta.clone() {
             self.rules.iter().for_each(|rules| meta.adopt(rules));
-            let entries = self.names().into_iter().flat_map(|(name, takes)| {
-                takes.into_iter().map(move |take| Ok((name.clone(), self.clean(take, redactor)?)))
+            let entries = self.future_names().into_iter().flat_map(|(name, takes)| {
+                takes
+                    .into_iter()
+                    .map(move |take| Ok((name.clone(), self.redacted_entry(take, redactor)?)))
             });
-            return self.recording.replace(&meta, entries).map(drop);
+            return self.recording.replace_entries(&meta, entries).map(drop);
         }
         let mut changes = RecordingChanges::new()?;
         self.rules.iter().for_each(|rules| changes.set_rules(rules.clone()));
@@ -129,22 +135,22 @@ impl ScannedRecording {
         let after: HashSet<&EntryName> = self.takes.iter().map(|take| &take.name).collect();
         let gone = self.takes.iter().map(|take| &take.was).filter(|was| !after.contains(was));
         for name in gone {
-            changes.set(name.clone(), Vec::new())?;
+            changes.set_takes(name.clone(), Vec::new())?;
         }
-        for (name, takes) in self.names() {
+        for (name, takes) in self.future_names() {
             let is_whole = |take: &&ScannedTake| take.changed.is_empty() && take.was == *name;
             if takes.iter().all(is_whole) && before.get(name) == Some(&takes.len()) {
                 continue;
             }
             let first = takes.first().filter(|take| !after.contains(&take.was));
             match first.filter(|_| !before.contains_key(name)) {
-                Some(first) => changes.rename(first.was.clone(), name.clone(), Vec::new())?,
-                None => changes.set(name.clone(), Vec::new())?,
+                Some(first) => changes.rename_takes(first.was.clone(), name.clone(), Vec::new())?,
+                None => changes.set_takes(name.clone(), Vec::new())?,
             }
             for take in takes {
                 let kept = match take.changed.is_empty() {
                     true => TakeChange::Place(take.place),
-                    false => TakeChange::Entry(Box::new(self.clean(take, redactor)?)),
+                    false => TakeChange::Entry(Box::new(self.redacted_entry(take, redactor)?)),
                 };
                 changes.push(name, kept)?;
             }
@@ -155,17 +161,17 @@ impl ScannedRecording {
 }
 
 /// Returns the metadata without credentials, or `None` if it contains none.
-fn meta(
+fn redacted_metadata(
     path: &RecordingLocation,
     meta: &RecordingMeta,
     redactor: &Redactor,
 ) -> Result<Option<RecordingMeta>, CommandFailure> {
-    let mut keys = meta.keys().clone();
+    let mut keys = meta.top_level_keys().clone();
     let others =
         keys.iter_mut().filter(|(name, _)| !matches!(name.as_str(), "_version" | "_loomrec"));
     let none = &mut Placeholders::default();
     others.for_each(|(_, value)| redactor.redact_json(value, &CallCredentials::default(), none));
-    if keys == *meta.keys() {
+    if keys == *meta.top_level_keys() {
         return Ok(None);
     }
     RecordingMeta::parse(keys).map(Some).map_err(|error| {
@@ -179,7 +185,7 @@ fn meta(
 /// # Errors
 /// A log cannot be read.
 fn unsearched_files(path: &RecordingLocation) -> Result<Vec<String>, CommandFailure> {
-    let leftovers = loomrec_store::leftovers(path)?;
+    let leftovers = loomrec_store::find_leftovers(path)?;
     let holds = leftovers.into_iter().filter_map(|leftover| match leftover {
         LeftoverFile::Torn { path, .. } | LeftoverFile::Waiting { path } => Some(path),
         LeftoverFile::Log { .. } => None,
@@ -203,13 +209,17 @@ mod tests {
         std::fs::write(&path, text).unwrap();
         let redactor = Redactor::new(&["secret".to_owned()]).unwrap();
         let recording = Recording::open(&path).unwrap();
-        let work = ScannedRecording::of(&path.as_path().into(), recording, &redactor, &[]).unwrap();
+        let work =
+            ScannedRecording::from_recording(&path.as_path().into(), recording, &redactor, &[])
+                .unwrap();
         let mut recorder =
             RecordingAppender::open(&path, &RunChoice::New, &IdentityRules::default()).unwrap();
         let entry = Entry { content: Some("two".to_owned()), ..Entry::default() };
-        recorder.append(vec![(EntryName::step("b").unwrap(), entry)], true).unwrap();
+        recorder
+            .append_entries(vec![(EntryName::from_step_id("b").unwrap(), entry)], true)
+            .unwrap();
         recorder.close().unwrap();
-        assert_eq!(work.apply(&redactor).unwrap_err().code, 5);
+        assert_eq!(work.write_redacted(&redactor).unwrap_err().code, 5);
         assert_eq!(Recording::open(&path).unwrap().names().count(), 2);
     }
 }

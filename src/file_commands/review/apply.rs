@@ -8,12 +8,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::args::LogFormat;
 use super::changes::ReviewDesk;
-use super::view::command;
+use super::view::review_command;
 use loomrec_cli::exit::CommandFailure;
 use loomrec_cli::output::Output;
 use loomrec_cli::waiting_recordings::is_there;
 use loomrec_cli::{serve_setup, terminal};
-use loomrec_curation::review::{ChangeStanding, ReviewOutcome, ReviewSource, outcome};
+use loomrec_curation::review::{ChangeStanding, ReviewOutcome, ReviewSource, apply_changes};
 use loomrec_recording::pending::{PendingChange, PendingKind, ReplacedTake};
 use loomrec_recording::{Entry, EntryName};
 use loomrec_store::{Recording, RecordingChanges, StoreError, TakeChange};
@@ -61,7 +61,7 @@ impl ReviewDesk {
     /// # Errors
     /// A recording that is being recorded into, or has changed since it was opened; a storage
     /// failure. Each file is either unchanged or complete.
-    pub(crate) fn apply(
+    pub(crate) fn apply_verdicts(
         &self,
         verdicts: &[Option<Verdict>],
     ) -> Result<AppliedReview, ReviewFailure> {
@@ -80,19 +80,20 @@ impl ReviewDesk {
             left: self.changes.len() - gone.len(),
             made: made.len(),
         };
-        let result = outcome(&self.held, &self.changes, &self.standings, &accepted);
+        let result = apply_changes(&self.held, &self.changes, &self.standings, &accepted);
         self.write(&result).map_err(|error| ReviewFailure::Whole(error.into()))?;
-        let forgotten = self.forget(&gone, &result).and_then(|()| self.answered(&gone));
+        let forgotten =
+            self.remove_decided(&gone, &result).and_then(|()| self.remove_answered(&gone));
         forgotten.map(|()| done).map_err(|failure| match accepted.is_empty() {
             true => ReviewFailure::Whole(failure),
-            false => ReviewFailure::Half(self.half(failure)),
+            false => ReviewFailure::Half(self.half_done_failure(failure)),
         })
     }
 
     /// Returns a failure after which the recording has the accepted changes.
-    fn half(&self, failure: CommandFailure) -> CommandFailure {
+    fn half_done_failure(&self, failure: CommandFailure) -> CommandFailure {
         let file = terminal::path_line(self.file.as_path());
-        let rest = command(self, "");
+        let rest = review_command(self, "");
         let text =
             format!("{}\n  {file} has the accepted changes; {rest} does the rest", failure.message);
         CommandFailure::new(failure.code, text)
@@ -103,13 +104,13 @@ impl ReviewDesk {
         let mut changes = RecordingChanges::new()?;
         for named in &result.names {
             match &named.instead_of {
-                Some(old) => changes.rename(old.clone(), named.name.clone(), Vec::new())?,
-                None => changes.set(named.name.clone(), Vec::new())?,
+                Some(old) => changes.rename_takes(old.clone(), named.name.clone(), Vec::new())?,
+                None => changes.set_takes(named.name.clone(), Vec::new())?,
             }
             for take in &named.takes {
                 let kept = match *take {
                     ReviewSource::Held(at) => TakeChange::Place(self.held_at[at]),
-                    ReviewSource::New(at) => TakeChange::Entry(Box::new(self.entry(at)?)),
+                    ReviewSource::New(at) => TakeChange::Entry(Box::new(self.read_entry(at)?)),
                 };
                 changes.push(&named.name, kept)?;
             }
@@ -119,7 +120,11 @@ impl ReviewDesk {
 
     /// Removes the decided changes from the file in which they waited. Removes the file if it is
     /// empty then.
-    fn forget(&self, gone: &BTreeSet<usize>, result: &ReviewOutcome) -> Result<(), CommandFailure> {
+    fn remove_decided(
+        &self,
+        gone: &BTreeSet<usize>,
+        result: &ReviewOutcome,
+    ) -> Result<(), CommandFailure> {
         if gone.len() == self.changes.len() {
             return Ok(self.waiting.remove()?);
         }
@@ -138,7 +143,7 @@ impl ReviewDesk {
             gone.union(&moved).map(|at| &self.changes[*at].entry.name).collect();
         let mut changes = RecordingChanges::new()?;
         for name in &touched {
-            changes.set((*name).clone(), Vec::new())?;
+            changes.set_takes((*name).clone(), Vec::new())?;
         }
         for at in all.filter(|at| !gone.contains(at)) {
             let name = &self.changes[at].entry.name;
@@ -148,8 +153,8 @@ impl ReviewDesk {
             let place = self.changes_at[at];
             let kept = match renumbered(at) {
                 Some(take) => {
-                    let mut entry = self.waiting.entry(&place)?;
-                    renumber(&mut entry, take);
+                    let mut entry = self.waiting.read_entry(&place)?;
+                    renumber_take(&mut entry, take);
                     TakeChange::Entry(Box::new(entry))
                 }
                 None => TakeChange::Place(place),
@@ -161,7 +166,7 @@ impl ReviewDesk {
     }
 
     /// Removes the requests from `FILE.pending` whose answers were decided.
-    fn answered(&self, gone: &BTreeSet<usize>) -> Result<(), CommandFailure> {
+    fn remove_answered(&self, gone: &BTreeSet<usize>) -> Result<(), CommandFailure> {
         let path = self.file.pending_file();
         if gone.is_empty() || !is_there(&path) {
             return Ok(());
@@ -173,7 +178,7 @@ impl ReviewDesk {
         }
         let mut decided: Vec<usize> = gone.iter().copied().collect();
         forget_requests(&requests, |asked| {
-            let found = decided.iter().position(|at| self.answers(*at, asked));
+            let found = decided.iter().position(|at| self.is_answer(*at, asked));
             found.map(|at| decided.swap_remove(at)).is_some()
         })?;
         Ok(())
@@ -181,12 +186,12 @@ impl ReviewDesk {
 }
 
 /// Updates the number of the take that an entry replaces.
-fn renumber(entry: &mut Entry, take: usize) {
-    if let Some(mut pending) = PendingChange::of(entry) {
+fn renumber_take(entry: &mut Entry, take: usize) {
+    if let Some(mut pending) = PendingChange::from_entry(entry) {
         if let Some(replaced) = &mut pending.replaces {
             replaced.take = take;
         }
-        pending.mark(entry);
+        pending.add_to(entry);
     }
 }
 
@@ -199,7 +204,7 @@ fn forget_requests(
     for stored in requests.entries() {
         let stored = stored?;
         all += 1;
-        match is_answered(&ReplacedTake::of(&stored.name, stored.take, &stored.entry)) {
+        match is_answered(&ReplacedTake::from_entry(&stored.name, stored.take, &stored.entry)) {
             true => drop(touched.insert(stored.name)),
             false => stay.push((stored.name, stored.place)),
         }
@@ -212,7 +217,7 @@ fn forget_requests(
     }
     let mut changes = RecordingChanges::new()?;
     for name in &touched {
-        changes.set(name.clone(), Vec::new())?;
+        changes.set_takes(name.clone(), Vec::new())?;
     }
     for (name, place) in stay.into_iter().filter(|(name, _)| touched.contains(name)) {
         changes.push(&name, TakeChange::Place(place))?;

@@ -8,7 +8,7 @@ use loomrec_cli::exit::CommandFailure;
 use loomrec_cli::output::Output;
 use loomrec_cli::serve_setup;
 use loomrec_cli::waiting_recordings::is_there;
-use loomrec_curation::review::{ChangeStanding, ReviewChange, standings};
+use loomrec_curation::review::{ChangeStanding, ReviewChange, change_standings};
 use loomrec_recording::pending::{PendingChange, PendingKind, ReplacedTake};
 use loomrec_recording::{Entry, RecordingMeta};
 use loomrec_store::{Recording, RecordingLocation, StoreError, TakeRef};
@@ -53,7 +53,7 @@ impl ReviewDesk {
     /// # Errors
     /// A file that is missing, damaged or too new (4); one that is of the wrong kind, or whose keys
     /// were made under other rules (2).
-    pub(crate) fn look(
+    pub(crate) fn open_to_view(
         file: &RecordingLocation,
         new: Option<&RecordingLocation>,
         output: &Output,
@@ -81,25 +81,25 @@ impl ReviewDesk {
     ) -> Result<Option<Self>, CommandFailure> {
         let recording = open(file)?;
         refuse_waiting(file, recording.meta())?;
-        let place = new.map_or_else(|| file.beside(".new"), RecordingLocation::clone);
+        let place = new.map_or_else(|| file.with_suffix(".new"), RecordingLocation::clone);
         if new.is_none() && !is_there(&place) {
             return Ok(None);
         }
         let waiting = open(&place)?;
-        check(file, &place, &recording, &waiting)?;
+        check_changes(file, &place, &recording, &waiting)?;
         let (mut held, mut held_at, mut failed_calls) =
             (Vec::new(), Vec::new(), FailedCalls::default());
         for stored in recording.entries() {
             let stored = stored?;
-            held.push(ReplacedTake::of(&stored.name, stored.take, &stored.entry));
+            held.push(ReplacedTake::from_entry(&stored.name, stored.take, &stored.entry));
             held_at.push(stored.place);
             failed_calls.held.push(stored.entry.is_failure());
         }
         let (mut changes, mut reasons, mut changes_at) = (Vec::new(), Vec::new(), Vec::new());
         for stored in waiting.entries() {
             let stored = stored?;
-            let entry = ReplacedTake::of(&stored.name, stored.take, &stored.entry);
-            let pending = PendingChange::of(&stored.entry);
+            let entry = ReplacedTake::from_entry(&stored.name, stored.take, &stored.entry);
+            let pending = PendingChange::from_entry(&stored.entry);
             reasons.push(pending.as_ref().map_or(NO_REASON, |pending| &pending.reason).to_owned());
             changes.push(ReviewChange {
                 entry,
@@ -109,10 +109,10 @@ impl ReviewDesk {
             failed_calls.changes.push(stored.entry.is_failure());
         }
         let mut failed = None;
-        let standings = standings(&held, &changes, |take, change| {
+        let standings = change_standings(&held, &changes, |take, change| {
             let same = (|| {
-                let entry = unmarked(waiting.entry(&changes_at[change])?);
-                Ok(recording.entry(&held_at[take])?.to_json() == entry.to_json())
+                let entry = without_marker(waiting.read_entry(&changes_at[change])?);
+                Ok(recording.read_entry(&held_at[take])?.to_json() == entry.to_json())
             })();
             same.unwrap_or_else(|error: StoreError| {
                 failed = Some(error);
@@ -147,40 +147,40 @@ impl ReviewDesk {
 
     /// Whether a change's call failed, but the call of the take that it would replace succeeded.
     pub(crate) fn replaces_success_by_failure(&self, change: usize) -> bool {
-        let replaced = self.standings[change].replaced();
+        let replaced = self.standings[change].replaced_index();
         self.failed.changes[change] && replaced.is_some_and(|at| !self.failed.held[at])
     }
 
     /// Whether a change is the answer to a pending request.
-    pub(crate) fn answers(&self, change: usize, asked: &ReplacedTake) -> bool {
+    pub(crate) fn is_answer(&self, change: usize, asked: &ReplacedTake) -> bool {
         let answer = &self.changes[change].entry;
         let hash = &answer.request_hash;
         answer.name == asked.name && (hash.is_none() || *hash == asked.request_hash)
     }
 
     /// Returns the entry of a change, as it will be in the recording.
-    pub(crate) fn entry(&self, change: usize) -> Result<Entry, StoreError> {
-        self.waiting.entry(&self.changes_at[change]).map(unmarked)
+    pub(crate) fn read_entry(&self, change: usize) -> Result<Entry, StoreError> {
+        self.waiting.read_entry(&self.changes_at[change]).map(without_marker)
     }
 
     /// Returns the take that a change would replace, and its entry.
-    pub(crate) fn replaced(
+    pub(crate) fn replaced_take(
         &self,
         change: usize,
     ) -> Result<Option<(&ReplacedTake, Entry)>, StoreError> {
-        let read = |at: usize| Ok((&self.held[at], self.recording.entry(&self.held_at[at])?));
-        self.standings[change].replaced().map(read).transpose()
+        let read = |at: usize| Ok((&self.held[at], self.recording.read_entry(&self.held_at[at])?));
+        self.standings[change].replaced_index().map(read).transpose()
     }
 
     /// Returns the names of the changes, to look up a key.
     pub(crate) fn waiting_contents(&self) -> RecordingContents {
         let entries = self.changes.iter().map(|change| &change.entry);
-        contents(entries.zip(&self.changes_at))
+        contents_of_takes(entries.zip(&self.changes_at))
     }
 
     /// Returns the names of the recording, to look up a key.
     pub(crate) fn recorded_contents(&self) -> RecordingContents {
-        contents(self.held.iter().zip(&self.held_at))
+        contents_of_takes(self.held.iter().zip(&self.held_at))
     }
 
     /// Returns the metadata of the recording.
@@ -189,17 +189,19 @@ impl ReviewDesk {
     }
 }
 
-fn contents<'a>(takes: impl Iterator<Item = (&'a ReplacedTake, &'a TakeRef)>) -> RecordingContents {
+fn contents_of_takes<'a>(
+    takes: impl Iterator<Item = (&'a ReplacedTake, &'a TakeRef)>,
+) -> RecordingContents {
     let mut contents = RecordingContents::default();
     for (take, place) in takes {
-        contents.add(&take.name, *place, take.request_hash.clone());
+        contents.add_take(&take.name, *place, take.request_hash.clone());
     }
     contents
 }
 
 /// Returns the entry without its pending marker.
-fn unmarked(mut entry: Entry) -> Entry {
-    PendingChange::unmark(&mut entry);
+fn without_marker(mut entry: Entry) -> Entry {
+    PendingChange::remove_from(&mut entry);
     entry
 }
 
@@ -220,7 +222,7 @@ pub(crate) fn refuse_waiting(
 }
 
 /// Refuses a file without changes, and changes that belong to another recording.
-fn check(
+fn check_changes(
     file: &RecordingLocation,
     place: &RecordingLocation,
     recording: &Recording,

@@ -7,11 +7,11 @@ use super::super::show::take_choice::{self, NoChoice};
 use super::apply::Verdict;
 use super::changes::ReviewDesk;
 use super::report::{new_of_several, nothing_below, summary, with_changes};
-use super::view::{command, key, typed};
+use super::view::{review_command, short_take_key, typed_key};
 use loomrec_cli::exit::{CommandFailure, NO};
 use loomrec_cli::output::{Output, print};
 use loomrec_cli::terminal;
-use loomrec_cli::terminal::quoted;
+use loomrec_cli::terminal::quote_word;
 use loomrec_recording::pending::ReplacedTake;
 use loomrec_store::RecordingLocation;
 
@@ -60,7 +60,7 @@ impl<'a> TypedDecision<'a> {
                     "name the recording before the flag: loomrec review FILE --accept",
                 ));
             }
-            [file] if !file.names_folder() => return decide(file, self, &output),
+            [file] if !file.names_folder() => return decide_changes(file, self, &output),
             _ if !self.keys.is_empty() => {
                 let text = "a key names changes of one recording: name that file";
                 return Err(CommandFailure::usage(text));
@@ -93,13 +93,13 @@ fn decide_if_possible(
     decision: &TypedDecision<'_>,
     output: &Output,
 ) -> Result<u8, CommandFailure> {
-    decide(file, decision, output).or_else(|failure| {
+    decide_changes(file, decision, output).or_else(|failure| {
         output.warning(&failure.message);
         if failure.code == NO { Ok(NO) } else { Err(failure) }
     })
 }
 
-fn decide(
+fn decide_changes(
     file: &RecordingLocation,
     decision: &TypedDecision<'_>,
     output: &Output,
@@ -109,15 +109,15 @@ fn decide(
         let text = format!("nothing waits for a review of {file}");
         // Without keys, having nothing to decide is not an error.
         return match decision.keys.is_empty() {
-            true => print(&format!("{}\n", terminal::line(&text))),
+            true => print(&format!("{}\n", terminal::printable_line(&text))),
             false => Err(CommandFailure::usage(text)),
         };
     };
-    let mut meant = chosen(&desk, decision.keys)?;
+    let mut meant = chosen_changes(&desk, decision.keys)?;
     let conflicts: Vec<usize> =
         meant.iter().copied().filter(|at| desk.standings[*at].is_conflict()).collect();
     if !decision.permits_conflicts && !conflicts.is_empty() {
-        return Err(refusal(&desk, &conflicts));
+        return Err(conflict_refusal(&desk, &conflicts));
     }
     let is_failure =
         |at: &usize| !decision.permits_failures && desk.replaces_success_by_failure(*at);
@@ -130,7 +130,7 @@ fn decide(
     for at in meant {
         verdicts[at] = Some(decision.verdict);
     }
-    let done = desk.apply(&verdicts)?;
+    let done = desk.apply_verdicts(&verdicts)?;
     let code = print(&summary(&desk, done))?;
     if failed.is_empty() { Ok(code) } else { Err(failure_refusal(&desk, &failed)?) }
 }
@@ -145,13 +145,17 @@ fn failure_refusal(desk: &ReviewDesk, failed: &[usize]) -> Result<CommandFailure
     );
     let mut lines = Vec::new();
     for &at in failed {
-        lines.push(format!("{}: {}", typed(desk, at), desk.entry(at)?.judge().description()));
+        lines.push(format!(
+            "{}: {}",
+            typed_key(desk, at),
+            desk.read_entry(at)?.judge_answer().description()
+        ));
     }
-    Ok(refused(&text, &lines))
+    Ok(refusal_with_changes(&text, &lines))
 }
 
 /// Returns the changes that the keys name. Without keys, returns all changes.
-fn chosen(desk: &ReviewDesk, keys: &[String]) -> Result<BTreeSet<usize>, CommandFailure> {
+fn chosen_changes(desk: &ReviewDesk, keys: &[String]) -> Result<BTreeSet<usize>, CommandFailure> {
     if keys.is_empty() {
         return Ok(desk.open_changes().into_iter().collect());
     }
@@ -161,25 +165,25 @@ fn chosen(desk: &ReviewDesk, keys: &[String]) -> Result<BTreeSet<usize>, Command
         let new = take_choice::choose(&waiting, Some(key));
         let mut found = match &new {
             Ok(choice) => {
-                let takes = choice.takes(key);
-                let is_meant = |take: &ReplacedTake| takes.has(&take.name, take.take);
-                changes(desk, |at| is_meant(&desk.changes[at].entry))
+                let takes = choice.named_takes(key);
+                let is_meant = |take: &ReplacedTake| takes.has_take(&take.name, take.take);
+                matching_changes(desk, |at| is_meant(&desk.changes[at].entry))
             }
             Err(_) => Vec::new(),
         };
         if found.is_empty()
             && let Ok(choice) = take_choice::choose(&recorded, Some(key))
         {
-            let takes = choice.takes(key);
-            found = changes(desk, |at| {
-                let replaced = desk.standings[at].replaced().map(|held| &desk.held[held]);
+            let takes = choice.named_takes(key);
+            found = matching_changes(desk, |at| {
+                let replaced = desk.standings[at].replaced_index().map(|held| &desk.held[held]);
                 let replaced = replaced.or(desk.changes[at].replaces.as_ref());
-                replaced.is_some_and(|take| takes.has(&take.name, take.take))
+                replaced.is_some_and(|take| takes.has_take(&take.name, take.take))
             });
         }
         if found.is_empty() {
             let none = || NoChoice::Unknown { key: key.clone(), near: Vec::new() };
-            return Err(unknown(desk, &new.err().unwrap_or_else(none)));
+            return Err(unknown_key_failure(desk, &new.err().unwrap_or_else(none)));
         }
         meant.extend(found);
     }
@@ -187,12 +191,12 @@ fn chosen(desk: &ReviewDesk, keys: &[String]) -> Result<BTreeSet<usize>, Command
 }
 
 /// Returns the open changes that fulfil a condition.
-fn changes(desk: &ReviewDesk, is_such: impl Fn(usize) -> bool) -> Vec<usize> {
+fn matching_changes(desk: &ReviewDesk, is_such: impl Fn(usize) -> bool) -> Vec<usize> {
     desk.open_changes().into_iter().filter(|at| is_such(*at)).collect()
 }
 
 /// Returns the refusal of changes in conflict.
-fn refusal(desk: &ReviewDesk, conflicts: &[usize]) -> CommandFailure {
+fn conflict_refusal(desk: &ReviewDesk, conflicts: &[usize]) -> CommandFailure {
     let many = if conflicts.len() == 1 { "1 change is" } else { "changes are" };
     let count = if conflicts.len() == 1 { String::new() } else { format!("{} ", conflicts.len()) };
     let file = desk.file.display();
@@ -201,17 +205,17 @@ fn refusal(desk: &ReviewDesk, conflicts: &[usize]) -> CommandFailure {
          gone; nothing was accepted. --force accepts them anyway, --reject drops them"
     );
     let lines = conflicts.iter().map(|at| {
-        let replaced = desk.changes[*at].replaces.as_ref().map_or_else(String::new, key);
-        format!("{} for {replaced}", typed(desk, *at))
+        let replaced = desk.changes[*at].replaces.as_ref().map_or_else(String::new, short_take_key);
+        format!("{} for {replaced}", typed_key(desk, *at))
     });
-    refused(&text, &lines.collect::<Vec<_>>())
+    refusal_with_changes(&text, &lines.collect::<Vec<_>>())
 }
 
 /// Returns a refusal that names the first of the changes.
-fn refused(text: &str, changes: &[String]) -> CommandFailure {
-    let mut text = terminal::line(text).into_owned();
+fn refusal_with_changes(text: &str, changes: &[String]) -> CommandFailure {
+    let mut text = terminal::printable_line(text).into_owned();
     for line in changes.iter().take(NAMED) {
-        text.push_str(&format!("\n  {}", terminal::line(line)));
+        text.push_str(&format!("\n  {}", terminal::printable_line(line)));
     }
     if changes.len() > NAMED {
         text.push_str(&format!("\n  and {} more", changes.len() - NAMED));
@@ -220,7 +224,7 @@ fn refused(text: &str, changes: &[String]) -> CommandFailure {
 }
 
 /// Returns the error for a key that names no change.
-fn unknown(desk: &ReviewDesk, error: &NoChoice) -> CommandFailure {
+fn unknown_key_failure(desk: &ReviewDesk, error: &NoChoice) -> CommandFailure {
     let new = desk.new.display();
     let (text, keys): (String, &[String]) = match error {
         NoChoice::Empty | NoChoice::Needed { .. } => (format!("no change waits in {new}"), &[]),
@@ -238,10 +242,10 @@ fn unknown(desk: &ReviewDesk, error: &NoChoice) -> CommandFailure {
             (format!("no change {key:?} waits in {new}{what}"), near)
         }
     };
-    let mut text = terminal::line(&text).into_owned();
+    let mut text = terminal::printable_line(&text).into_owned();
     for key in keys.iter().take(NAMED) {
-        text.push_str(&format!("\n  {}", terminal::line(&quoted(key))));
+        text.push_str(&format!("\n  {}", terminal::printable_line(&quote_word(key))));
     }
-    text.push_str(&format!("\n  {} lists them", command(desk, "--list")));
+    text.push_str(&format!("\n  {} lists them", review_command(desk, "--list")));
     CommandFailure::usage(text)
 }

@@ -13,7 +13,7 @@ use super::screen::ReviewScreen;
 use super::session::{NextStep, ReviewItem, ReviewState};
 use super::view::View;
 use loomrec_cli::exit::{CommandFailure, UNEXPECTED};
-use loomrec_cli::output::stdout;
+use loomrec_cli::output::write_stdout;
 use loomrec_cli::terminal;
 use loomrec_cli::terminal::fit;
 use loomrec_os::{ProcessSignal, SignalStream, read_typed, suspend_process};
@@ -77,25 +77,25 @@ pub(super) fn read_keys() -> TypedBytes {
     receive
 }
 
-fn unusable(error: io::Error) -> CommandFailure {
+fn terminal_failure(error: io::Error) -> CommandFailure {
     CommandFailure::new(UNEXPECTED, format!("failed to use the terminal: {error}"))
 }
 
-fn watch(signal: ProcessSignal) -> Result<SignalStream, CommandFailure> {
-    signal.watch().map_err(unusable)
+fn watch_signal(signal: ProcessSignal) -> Result<SignalStream, CommandFailure> {
+    signal.watch().map_err(terminal_failure)
 }
 
 impl EndSignals {
     fn new() -> Result<Self, CommandFailure> {
         Ok(Self {
-            interrupt: watch(ProcessSignal::Interrupt)?,
-            terminate: watch(ProcessSignal::Terminate)?,
-            hangup: watch(ProcessSignal::Hangup)?,
+            interrupt: watch_signal(ProcessSignal::Interrupt)?,
+            terminate: watch_signal(ProcessSignal::Terminate)?,
+            hangup: watch_signal(ProcessSignal::Hangup)?,
         })
     }
 
     /// Waits for the first of the signals, and returns its exit code.
-    async fn ends(&mut self) -> u8 {
+    async fn wait_for_signal(&mut self) -> u8 {
         tokio::select! {
             () = self.interrupt.recv() => INTERRUPTED,
             () = self.terminate.recv() => 143,
@@ -104,7 +104,7 @@ impl EndSignals {
     }
 }
 
-fn session(desk: &ReviewDesk) -> ReviewState {
+fn initial_state(desk: &ReviewDesk) -> ReviewState {
     let item = |change| ReviewItem {
         change,
         is_conflict: desk.standings[change].is_conflict(),
@@ -114,10 +114,10 @@ fn session(desk: &ReviewDesk) -> ReviewState {
 }
 
 /// Describes the state of the review in one line.
-fn head(desk: &ReviewDesk, session: &ReviewState) -> String {
-    let (accepted, rejected) = session.counts();
-    let reason = session.item().map_or("", |item| &desk.reasons[item.change]);
-    let verdict = match session.verdict() {
+fn status_line(desk: &ReviewDesk, session: &ReviewState) -> String {
+    let (accepted, rejected) = session.verdict_counts();
+    let reason = session.shown_item().map_or("", |item| &desk.reasons[item.change]);
+    let verdict = match session.shown_verdict() {
         Some(Verdict::Accept) => ", accepted",
         Some(Verdict::Reject) => ", rejected",
         None => "",
@@ -126,18 +126,18 @@ fn head(desk: &ReviewDesk, session: &ReviewState) -> String {
     let text = format!(
         "{file} · change {at} of {count}{verdict} · {reason} · {accepted} accepted, {rejected} rejected"
     );
-    terminal::line(&text).into_owned()
+    terminal::printable_line(&text).into_owned()
 }
 
 /// Returns the text to read: the change, or the explanation of the keys.
-fn body(view: &View<'_>, session: &ReviewState) -> String {
+fn body_text(view: &View<'_>, session: &ReviewState) -> String {
     if session.help {
         return HELP.to_owned();
     }
-    let Some(item) = session.item() else { return String::new() };
+    let Some(item) = session.shown_item() else { return String::new() };
     // If a change cannot be shown, the user can still skip it and keep earlier decisions.
-    view.text(item.change, session.as_json)
-        .unwrap_or_else(|failure| format!("{}\n", terminal::line(&failure.message).red()))
+    view.change_text(item.change, session.as_json)
+        .unwrap_or_else(|failure| format!("{}\n", terminal::printable_line(&failure.message).red()))
 }
 
 /// The lines of the screen.
@@ -149,10 +149,10 @@ struct ScreenLines {
 
 impl ScreenLines {
     /// Returns the lines of the text to read, no wider than `width`.
-    fn lines(&mut self, view: &View<'_>, session: &ReviewState, width: usize) -> &[String] {
+    fn wrapped_lines(&mut self, view: &View<'_>, session: &ReviewState, width: usize) -> &[String] {
         let made_of = Some((session.at, session.as_json, session.help, width));
         if self.made_of != made_of {
-            self.lines = wrap(&body(view, session), width);
+            self.lines = wrap(&body_text(view, session), width);
             self.made_of = made_of;
         }
         &self.lines
@@ -160,24 +160,24 @@ impl ScreenLines {
 }
 
 /// Returns how many lines of a screen with this many rows are left for a change.
-fn page(rows: usize) -> usize {
+fn page_lines(rows: usize) -> usize {
     rows.saturating_sub(3).max(1)
 }
 
 /// Draws the screen.
-fn draw(
+fn draw_screen(
     screen: &ReviewScreen,
     desk: &ReviewDesk,
     view: &View<'_>,
     session: &ReviewState,
     shown: &mut ScreenLines,
 ) -> io::Result<()> {
-    let (rows, columns) = ReviewScreen::size();
-    let lines = shown.lines(view, session, columns);
-    let page = page(rows);
+    let (rows, columns) = ReviewScreen::screen_size();
+    let lines = shown.wrapped_lines(view, session, columns);
+    let page = page_lines(rows);
     let top = session.top.min(lines.len().saturating_sub(page));
     let end = lines.len().min(top + page);
-    let mut out = vec![fit(&head(desk, session), columns).reversed().to_string()];
+    let mut out = vec![fit(&status_line(desk, session), columns).reversed().to_string()];
     out.extend_from_slice(&lines[top..end]);
     out.resize(page + 1, String::new());
     let note = match session.note {
@@ -206,28 +206,28 @@ pub(super) async fn on_screen(
     desk: &ReviewDesk,
     typed: &mut TypedBytes,
 ) -> Result<ReviewEnd, CommandFailure> {
-    let view = View::of(desk)?;
-    let mut session = session(desk);
+    let view = View::from_desk(desk)?;
+    let mut session = initial_state(desk);
     let mut outside = EndSignals::new()?;
-    let mut resized = watch(ProcessSignal::WindowChange)?;
-    let mut stopped = watch(ProcessSignal::Suspend)?;
-    let mut goes_on = watch(ProcessSignal::Continue)?;
-    let mut screen = ReviewScreen::take().map_err(unusable)?;
+    let mut resized = watch_signal(ProcessSignal::WindowChange)?;
+    let mut stopped = watch_signal(ProcessSignal::Suspend)?;
+    let mut goes_on = watch_signal(ProcessSignal::Continue)?;
+    let mut screen = ReviewScreen::take_terminal().map_err(terminal_failure)?;
     let mut keys = KeyReader::default();
     let mut shown = ScreenLines { made_of: None, lines: Vec::new() };
     let mut is_away = false;
     let (code, is_last) = 'review: loop {
-        if !is_away && draw(&screen, desk, &view, &session, &mut shown).is_err() {
+        if !is_away && draw_screen(&screen, desk, &view, &session, &mut shown).is_err() {
             break (129, true);
         }
         let mut leaves = false;
         tokio::select! {
             bytes = typed.recv() => {
                 let Some(bytes) = bytes else { break (129, true) };
-                for key in keys.feed(&bytes) {
-                    let (rows, columns) = ReviewScreen::size();
-                    let lines = shown.lines(&view, &session, columns).len();
-                    match session.press(key, page(rows), lines) {
+                for key in keys.read_keys(&bytes) {
+                    let (rows, columns) = ReviewScreen::screen_size();
+                    let lines = shown.wrapped_lines(&view, &session, columns).len();
+                    match session.handle_key(key, page_lines(rows), lines) {
                         NextStep::Show => {}
                         NextStep::Suspend => leaves = true,
                         NextStep::End => break 'review (0, false),
@@ -236,24 +236,24 @@ pub(super) async fn on_screen(
                     }
                 }
             }
-            code = outside.ends() => break (code, true),
+            code = outside.wait_for_signal() => break (code, true),
             () = resized.recv() => {}
             () = stopped.recv() => leaves = true,
             () = goes_on.recv() => {
                 is_away = false;
-                screen.enter().map_err(unusable)?;
+                screen.enter().map_err(terminal_failure)?;
             }
         }
         if leaves && !is_away {
             screen.leave();
             is_away = suspend_process();
             if !is_away {
-                screen.enter().map_err(unusable)?;
+                screen.enter().map_err(terminal_failure)?;
             }
         }
     };
     drop(screen);
-    Ok(ReviewEnd { verdicts: session.verdicts(desk.changes.len()), code, is_last })
+    Ok(ReviewEnd { verdicts: session.all_verdicts(desk.changes.len()), code, is_last })
 }
 
 /// Reviews line by line, for a terminal without screen control: a letter and Enter.
@@ -261,19 +261,19 @@ pub(super) async fn by_line(
     desk: &ReviewDesk,
     typed: &mut TypedBytes,
 ) -> Result<ReviewEnd, CommandFailure> {
-    let view = View::of(desk)?;
-    let mut session = session(desk);
+    let view = View::from_desk(desk)?;
+    let mut session = initial_state(desk);
     let mut outside = EndSignals::new()?;
     let mut line = Vec::new();
     let mut shows = true;
     let (code, is_last) = 'review: loop {
         let text = match shows {
-            true => format!("\n{}\n\n{}", head(desk, &session), body(&view, &session)),
+            true => format!("\n{}\n\n{}", status_line(desk, &session), body_text(&view, &session)),
             false => String::new(),
         };
         let note = session.note.map_or(String::new(), |note| format!("{note}\n"));
         let ask = format!("{text}{note}[a,r,s,A,R,S,d,b,?,q] ");
-        if stdout(&ask).is_err() {
+        if write_stdout(&ask).is_err() {
             break (129, true);
         }
         tokio::select! {
@@ -282,7 +282,7 @@ pub(super) async fn by_line(
                 // Ctrl-D, as at any prompt.
                 None => break (0, true),
             },
-            code = outside.ends() => break (code, true),
+            code = outside.wait_for_signal() => break (code, true),
         }
         shows = false;
         while let Some(end) = line.iter().position(|byte| *byte == b'\n') {
@@ -295,7 +295,7 @@ pub(super) async fn by_line(
                 (Some(letter), None) => ReviewKey::Char(letter),
                 _ => ReviewKey::Other,
             };
-            match session.press(key, usize::MAX, 0) {
+            match session.handle_key(key, usize::MAX, 0) {
                 NextStep::Show | NextStep::Suspend => {}
                 NextStep::End => break 'review (0, false),
                 NextStep::Quit => break 'review (0, true),
@@ -304,5 +304,5 @@ pub(super) async fn by_line(
             shows = session.note.is_none();
         }
     };
-    Ok(ReviewEnd { verdicts: session.verdicts(desk.changes.len()), code, is_last })
+    Ok(ReviewEnd { verdicts: session.all_verdicts(desk.changes.len()), code, is_last })
 }

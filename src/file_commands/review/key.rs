@@ -41,22 +41,22 @@ pub(super) struct KeyReader {
 
 impl KeyReader {
     /// Returns the keys that end in these bytes.
-    pub(super) fn feed(&mut self, bytes: &[u8]) -> Vec<ReviewKey> {
-        bytes.iter().filter_map(|byte| self.byte(*byte)).collect()
+    pub(super) fn read_keys(&mut self, bytes: &[u8]) -> Vec<ReviewKey> {
+        bytes.iter().filter_map(|byte| self.add_byte(*byte)).collect()
     }
 
-    fn byte(&mut self, byte: u8) -> Option<ReviewKey> {
+    fn add_byte(&mut self, byte: u8) -> Option<ReviewKey> {
         match self.begun.as_slice() {
-            [] if byte == 0x1b => self.begin(byte),
-            [] => plain(byte),
-            [0x1b] if matches!(byte, b'[' | b'O') => self.begin(byte),
+            [] if byte == 0x1b => self.begin_sequence(byte),
+            [] => plain_key(byte),
+            [0x1b] if matches!(byte, b'[' | b'O') => self.begin_sequence(byte),
             // The escape key by itself is ignored.
             [0x1b] => {
                 self.begun.clear();
-                self.byte(byte)
+                self.add_byte(byte)
             }
             begun if (0x40..=0x7e).contains(&byte) => {
-                let key = sequence(&begun[2..], byte);
+                let key = sequence_key(&begun[2..], byte);
                 self.begun.clear();
                 Some(key)
             }
@@ -64,17 +64,17 @@ impl KeyReader {
                 self.begun.clear();
                 Some(ReviewKey::Other)
             }
-            _ => self.begin(byte),
+            _ => self.begin_sequence(byte),
         }
     }
 
-    fn begin(&mut self, byte: u8) -> Option<ReviewKey> {
+    fn begin_sequence(&mut self, byte: u8) -> Option<ReviewKey> {
         self.begun.push(byte);
         None
     }
 }
 
-fn plain(byte: u8) -> Option<ReviewKey> {
+fn plain_key(byte: u8) -> Option<ReviewKey> {
     Some(match byte {
         b'\r' | b'\n' => ReviewKey::Down,
         0x03 => ReviewKey::Interrupt,
@@ -88,7 +88,7 @@ fn plain(byte: u8) -> Option<ReviewKey> {
     })
 }
 
-fn sequence(parameters: &[u8], last: u8) -> ReviewKey {
+fn sequence_key(parameters: &[u8], last: u8) -> ReviewKey {
     match (parameters, last) {
         (_, b'A') => ReviewKey::Up,
         (_, b'B') => ReviewKey::Down,
@@ -125,9 +125,10 @@ mod tests {
             ReviewKey::Close,
             ReviewKey::Redraw,
         ];
-        assert_eq!(KeyReader::default().feed(bytes), expected);
+        assert_eq!(KeyReader::default().read_keys(bytes), expected);
         let mut keys = KeyReader::default();
-        let single: Vec<ReviewKey> = bytes.iter().flat_map(|byte| keys.feed(&[*byte])).collect();
+        let single: Vec<ReviewKey> =
+            bytes.iter().flat_map(|byte| keys.read_keys(&[*byte])).collect();
         assert_eq!(single, expected);
     }
 
@@ -135,10 +136,10 @@ mod tests {
         #[test]
         fn any_bytes_are_read_and_what_follows_is_understood(bytes: Vec<u8>) {
             let mut keys = KeyReader::default();
-            keys.feed(&bytes);
+            keys.read_keys(&bytes);
             // This ends any sequence that was begun.
-            keys.feed(&[0; LONGEST + 2]);
-            prop_assert_eq!(keys.feed(b"a"), [ReviewKey::Char('a')]);
+            keys.read_keys(&[0; LONGEST + 2]);
+            prop_assert_eq!(keys.read_keys(b"a"), [ReviewKey::Char('a')]);
         }
     }
 }

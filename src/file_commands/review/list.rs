@@ -3,7 +3,7 @@
 use owo_colors::OwoColorize as _;
 
 use super::changes::ReviewDesk;
-use super::view::{View, command, typed};
+use super::view::{View, review_command, typed_key};
 use loomrec_cli::exit::CommandFailure;
 use loomrec_cli::output::{Output, stdout_failure};
 use loomrec_cli::result_output::ResultOutput;
@@ -16,14 +16,14 @@ use loomrec_store::RecordingLocation;
 ///
 /// # Errors
 /// An entry that cannot be read; a stdout that cannot be written.
-pub(super) fn print(desk: &ReviewDesk) -> Result<(), CommandFailure> {
-    let view = View::of(desk)?;
+pub(super) fn print_changes(desk: &ReviewDesk) -> Result<(), CommandFailure> {
+    let view = View::from_desk(desk)?;
     let all = desk.open_changes();
     let mut out = ResultOutput::open();
     let (mut takes, mut conflicts) = (false, 0);
     for (index, change) in all.iter().enumerate() {
-        let reason = terminal::line(&desk.reasons[*change]).into_owned();
-        let key = typed(desk, *change);
+        let reason = terminal::printable_line(&desk.reasons[*change]).into_owned();
+        let key = typed_key(desk, *change);
         takes |= key.contains('#');
         let is_conflict = desk.standings[*change].is_conflict();
         conflicts += usize::from(is_conflict);
@@ -35,9 +35,9 @@ pub(super) fn print(desk: &ReviewDesk) -> Result<(), CommandFailure> {
         let text = format!(
             "{}\n{}  {} {key}\n  {} {key}\n\n",
             format!("change {} of {}, {reason}", index + 1, all.len()).bold(),
-            view.text(*change, false)?,
-            command(desk, &accept),
-            command(desk, "--reject"),
+            view.change_text(*change, false)?,
+            review_command(desk, &accept),
+            review_command(desk, "--reject"),
         );
         if !out.write(&text).map_err(stdout_failure)? {
             return Ok(());
@@ -52,8 +52,8 @@ pub(super) fn print(desk: &ReviewDesk) -> Result<(), CommandFailure> {
     };
     text.push_str(&format!(
         "all of them: {}, or {}\n",
-        command(desk, "--accept"),
-        command(desk, "--reject")
+        review_command(desk, "--accept"),
+        review_command(desk, "--reject")
     ));
     if takes {
         text.push_str("several takes of one key: name them in one command, KEY#1 KEY#2\n");
@@ -66,7 +66,10 @@ pub(super) fn print(desk: &ReviewDesk) -> Result<(), CommandFailure> {
 ///
 /// # Errors
 /// A file that cannot be read.
-pub(super) fn requests(file: &RecordingLocation, output: &Output) -> Result<usize, CommandFailure> {
+pub(super) fn count_requests(
+    file: &RecordingLocation,
+    output: &Output,
+) -> Result<usize, CommandFailure> {
     let path = file.pending_file();
     if !is_there(&path) {
         return Ok(0);
@@ -79,8 +82,9 @@ pub(super) fn requests(file: &RecordingLocation, output: &Output) -> Result<usiz
 }
 
 /// Returns the message for a recording without pending changes.
-pub(super) fn nothing(file: &RecordingLocation, requests: usize) -> String {
-    let shown = terminal::line(&terminal::quoted(&file.display().to_string())).into_owned();
+pub(super) fn nothing_message(file: &RecordingLocation, requests: usize) -> String {
+    let shown =
+        terminal::printable_line(&terminal::quote_word(&file.display().to_string())).into_owned();
     let next = match requests {
         0 => return format!("nothing waits for a review of {shown}\n"),
         1 => "1 request waits for its answer".to_owned(),

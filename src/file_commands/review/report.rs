@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::apply::AppliedReview;
 use super::changes::ReviewDesk;
-use super::view::command;
+use super::view::review_command;
 use loomrec_cli::exit::CommandFailure;
 use loomrec_cli::output::Output;
 use loomrec_cli::terminal;
@@ -29,13 +29,16 @@ pub(super) fn new_of_several() -> CommandFailure {
 
 /// Returns the message for a folder without changes.
 pub(super) fn nothing_below(folder: &RecordingLocation) -> String {
-    format!("nothing waits for a review in {}\n", terminal::line(&folder.display().to_string()))
+    format!(
+        "nothing waits for a review in {}\n",
+        terminal::printable_line(&folder.display().to_string())
+    )
 }
 
 /// Returns what was done, and what to do next.
 pub(super) fn summary(desk: &ReviewDesk, done: AppliedReview) -> String {
     let (file, new) = (desk.file.display().to_string(), desk.new.display().to_string());
-    let (shown, waiting) = (terminal::line(&file), terminal::line(&new));
+    let (shown, waiting) = (terminal::printable_line(&file), terminal::printable_line(&new));
     let mut parts = Vec::new();
     for (count, word) in [(done.accepted, "accepted"), (done.rejected, "rejected")] {
         if count > 0 {
@@ -54,12 +57,15 @@ pub(super) fn summary(desk: &ReviewDesk, done: AppliedReview) -> String {
     });
     let mut text = format!("{}\n", parts.join(" · "));
     if done.accepted + done.made > 0 {
-        text.push_str(&format!("next: git add {}\n", terminal::line(&terminal::quoted(&file))));
+        text.push_str(&format!(
+            "next: git add {}\n",
+            terminal::printable_line(&terminal::quote_word(&file))
+        ));
     } else if done.rejected > 0 {
         text.push_str(&format!("{shown} is unchanged\n"));
     }
     if done.left > 0 {
-        text.push_str(&format!("the rest: {}\n", command(desk, "")));
+        text.push_str(&format!("the rest: {}\n", review_command(desk, "")));
     }
     text
 }

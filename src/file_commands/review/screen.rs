@@ -21,7 +21,7 @@ impl ReviewScreen {
     ///
     /// # Errors
     /// A terminal whose modes cannot be changed.
-    pub(super) fn take() -> io::Result<Self> {
+    pub(super) fn take_terminal() -> io::Result<Self> {
         let before = TerminalModes::read()?;
         let has_colours =
             anstream::AutoStream::choice(&io::stdout()) != anstream::ColorChoice::Never;
@@ -47,7 +47,7 @@ impl ReviewScreen {
     }
 
     /// Returns the rows and columns of the terminal. The default is 24 by 80.
-    pub(super) fn size() -> (usize, usize) {
+    pub(super) fn screen_size() -> (usize, usize) {
         match terminal_size() {
             Some(size) if size.rows > 0 && size.columns > 0 => (size.rows, size.columns),
             _ => (24, 80),

@@ -59,7 +59,7 @@ impl ReviewState {
     }
 
     /// Returns the shown change, or `None` if there are no changes.
-    pub(super) fn item(&self) -> Option<ReviewItem> {
+    pub(super) fn shown_item(&self) -> Option<ReviewItem> {
         self.items.get(self.at).copied()
     }
 
@@ -69,18 +69,18 @@ impl ReviewState {
     }
 
     /// Returns the decision about the shown change.
-    pub(super) fn verdict(&self) -> Option<Verdict> {
+    pub(super) fn shown_verdict(&self) -> Option<Verdict> {
         self.verdicts.get(self.at).copied().flatten()
     }
 
     /// Returns how many changes are to be accepted, and how many to be rejected.
-    pub(super) fn counts(&self) -> (usize, usize) {
+    pub(super) fn verdict_counts(&self) -> (usize, usize) {
         let of = |verdict| self.verdicts.iter().filter(|one| **one == Some(verdict)).count();
         (of(Verdict::Accept), of(Verdict::Reject))
     }
 
     /// Returns the decisions for all `count` changes.
-    pub(super) fn verdicts(&self, count: usize) -> Vec<Option<Verdict>> {
+    pub(super) fn all_verdicts(&self, count: usize) -> Vec<Option<Verdict>> {
         let mut all = vec![None; count];
         for (item, verdict) in self.items.iter().zip(&self.verdicts) {
             all[item.change] = *verdict;
@@ -89,7 +89,7 @@ impl ReviewState {
     }
 
     /// Handles a key. `page` of the `lines` fit on the screen.
-    pub(super) fn press(&mut self, key: ReviewKey, page: usize, lines: usize) -> NextStep {
+    pub(super) fn handle_key(&mut self, key: ReviewKey, page: usize, lines: usize) -> NextStep {
         self.note = None;
         let last = lines.saturating_sub(page);
         let step = page.saturating_sub(1).max(1);
@@ -106,12 +106,12 @@ impl ReviewState {
             ReviewKey::Home | ReviewKey::Char('g') => self.top = 0,
             ReviewKey::End | ReviewKey::Char('G') => self.top = last,
             ReviewKey::Redraw => {}
-            ReviewKey::Char('?') => self.turn(!self.help),
+            ReviewKey::Char('?') => self.set_help(!self.help),
             // Any other key closes the explanation.
-            _ if self.help => self.turn(false),
-            ReviewKey::Char('a') => return self.decide(Some(Verdict::Accept)),
-            ReviewKey::Char('r') => return self.decide(Some(Verdict::Reject)),
-            ReviewKey::Char('s') => return self.decide(None),
+            _ if self.help => self.set_help(false),
+            ReviewKey::Char('a') => return self.decide_shown(Some(Verdict::Accept)),
+            ReviewKey::Char('r') => return self.decide_shown(Some(Verdict::Reject)),
+            ReviewKey::Char('s') => return self.decide_shown(None),
             ReviewKey::Char('A') => return self.decide_rest(Some(Verdict::Accept)),
             ReviewKey::Char('R') => return self.decide_rest(Some(Verdict::Reject)),
             ReviewKey::Char('S') => return NextStep::End,
@@ -120,23 +120,25 @@ impl ReviewState {
                 self.top = 0;
             }
             ReviewKey::Char('b') if self.at == 0 => self.note = Some("this is the first change"),
-            ReviewKey::Char('b') => self.go(self.at - 1),
+            ReviewKey::Char('b') => self.go_to(self.at - 1),
             ReviewKey::Char(_) | ReviewKey::Other => self.note = Some(UNKNOWN),
         }
         NextStep::Show
     }
 
-    fn turn(&mut self, help: bool) {
+    fn set_help(&mut self, help: bool) {
         (self.help, self.top) = (help, 0);
     }
 
-    fn go(&mut self, at: usize) {
+    fn go_to(&mut self, at: usize) {
         (self.at, self.top) = (at, 0);
     }
 
     /// Decides about the shown change, and goes on to the next.
-    fn decide(&mut self, verdict: Option<Verdict>) -> NextStep {
-        if verdict == Some(Verdict::Accept) && self.item().is_some_and(|item| item.is_conflict) {
+    fn decide_shown(&mut self, verdict: Option<Verdict>) -> NextStep {
+        if verdict == Some(Verdict::Accept)
+            && self.shown_item().is_some_and(|item| item.is_conflict)
+        {
             self.note = Some(CONFLICT);
             return NextStep::Show;
         }
@@ -146,7 +148,7 @@ impl ReviewState {
         if self.at + 1 >= self.items.len() {
             return NextStep::End;
         }
-        self.go(self.at + 1);
+        self.go_to(self.at + 1);
         NextStep::Show
     }
 
@@ -180,7 +182,7 @@ mod tests {
 
     /// Types characters. Returns the step after the last one.
     fn typed(session: &mut ReviewState, keys: &str) -> NextStep {
-        let press = |_, key| session.press(ReviewKey::Char(key), 10, 5);
+        let press = |_, key| session.handle_key(ReviewKey::Char(key), 10, 5);
         keys.chars().fold(NextStep::Show, press)
     }
 
@@ -191,7 +193,7 @@ mod tests {
             Some(Verdict::Reject) => 'r',
             None => '-',
         };
-        session.verdicts(session.len()).iter().map(letter).collect()
+        session.all_verdicts(session.len()).iter().map(letter).collect()
     }
 
     #[test]
@@ -254,13 +256,13 @@ mod tests {
             (ReviewKey::End, 10),
             (ReviewKey::Char('u'), 6),
         ] {
-            assert_eq!(session.press(key, 5, 15), NextStep::Show);
+            assert_eq!(session.handle_key(key, 5, 15), NextStep::Show);
             assert_eq!(session.top, top, "{key:?}");
         }
-        session.press(ReviewKey::Char('s'), 5, 15);
+        session.handle_key(ReviewKey::Char('s'), 5, 15);
         assert_eq!(session.top, 0);
         for page in [0, 1, usize::MAX] {
-            session.press(ReviewKey::PageDown, page, 0);
+            session.handle_key(ReviewKey::PageDown, page, 0);
             assert_eq!(session.top, 0);
         }
     }
@@ -274,7 +276,7 @@ mod tests {
         ] {
             let mut session = session(&[false, false]);
             typed(&mut session, "a?");
-            assert_eq!(session.press(key, 10, 5), next);
+            assert_eq!(session.handle_key(key, 10, 5), next);
             assert_eq!(told(&session), "a-");
         }
     }

@@ -10,10 +10,10 @@ use super::super::args::{LogFormat, ReviewArgs};
 use super::super::ls::{QUESTION, question_of};
 use super::changes::ReviewDesk;
 use super::report::new_of_several;
-use super::view::{View, command};
+use super::view::{View, review_command};
 use loomrec_cli::exit::{CommandFailure, NO};
 use loomrec_cli::output::{Output, print};
-use loomrec_cli::terminal::quoted;
+use loomrec_cli::terminal::quote_word;
 use loomrec_cli::waiting_recordings::{WAITING, find_below, find_in, is_there};
 use loomrec_cli::{serve_setup, terminal};
 use loomrec_curation::review::ChangeStanding;
@@ -38,21 +38,21 @@ pub fn print_list(args: &ReviewArgs) -> Result<u8, CommandFailure> {
     }
     let output = Output::new(LogFormat::Human, false, false);
     let files = match args.files.is_empty() {
-        true => found(args.configured.as_ref(), &output).into_iter().collect(),
-        false => named(&args.files, &output)?,
+        true => default_recordings(args.configured.as_ref(), &output).into_iter().collect(),
+        false => named_recordings(&args.files, &output)?,
     };
     let (mut count, mut text, mut all) = (0, String::new(), Vec::new());
     for file in &files {
-        let waits = PendingItems::of(file, args.output.as_ref(), &output)?;
+        let waits = PendingItems::from_files(file, args.output.as_ref(), &output)?;
         count += waits.changes.len() + waits.requests.len();
         match args.json {
             true => all.push(waits.to_json()),
-            false => text.push_str(&waits.text()),
+            false => text.push_str(&waits.to_text()),
         }
     }
     if args.json {
         let value = json!({ "files": all, "pending": count });
-        text = terminal::json(&format!("{value:#}\n")).into_owned();
+        text = terminal::printable_json(&format!("{value:#}\n")).into_owned();
     } else if count == 0 {
         text = "nothing is pending\n".to_owned();
     }
@@ -61,7 +61,10 @@ pub fn print_list(args: &ReviewArgs) -> Result<u8, CommandFailure> {
 }
 
 /// Returns the recordings with pending items in the default folders, and that of the settings.
-fn found(configured: Option<&RecordingLocation>, output: &Output) -> BTreeSet<RecordingLocation> {
+fn default_recordings(
+    configured: Option<&RecordingLocation>,
+    output: &Output,
+) -> BTreeSet<RecordingLocation> {
     let mut files = BTreeSet::new();
     files.extend(configured.filter(|file| is_there(file)).cloned());
     for folder in FOLDERS {
@@ -72,7 +75,7 @@ fn found(configured: Option<&RecordingLocation>, output: &Output) -> BTreeSet<Re
 }
 
 /// Returns the recordings that the command line names: for a folder, those in it with pending items.
-fn named(
+fn named_recordings(
     files: &[RecordingLocation],
     output: &Output,
 ) -> Result<Vec<RecordingLocation>, CommandFailure> {
@@ -111,16 +114,16 @@ struct PendingItem {
 }
 
 impl PendingItems {
-    fn of(
+    fn from_files(
         file: &RecordingLocation,
         new: Option<&RecordingLocation>,
         output: &Output,
     ) -> Result<Self, CommandFailure> {
-        let desk = ReviewDesk::look(file, new, output)?;
+        let desk = ReviewDesk::open_to_view(file, new, output)?;
         let mut changes = Vec::new();
         let mut review = String::new();
         if let Some(desk) = &desk {
-            let view = View::of(desk)?;
+            let view = View::from_desk(desk)?;
             for at in desk.open_changes() {
                 let change = &desk.changes[at];
                 let replaces = change.replaces.as_ref();
@@ -129,30 +132,30 @@ impl PendingItems {
                     reason: desk.reasons[at].clone(),
                     replaces: replaces.map(|replaced| replaced.name.take_key(replaced.take)),
                     standing: Some(desk.standings[at]),
-                    line: view.line(at)?,
-                    asks: view.asks(at)?,
+                    line: view.change_line(at)?,
+                    asks: view.change_question(at)?,
                 });
             }
-            review = command(desk, "");
+            review = review_command(desk, "");
         }
         let pending = file.pending_file();
-        let mut requests = requests(&pending, output)?;
+        let mut requests = waiting_requests(&pending, output)?;
         if let Some(desk) = &desk {
             // Requests whose answers have arrived no longer wait.
             let mut answers: Vec<usize> = desk.open_changes();
             requests.retain(|(asked, _)| {
-                let answer = answers.iter().position(|at| desk.answers(*at, asked));
+                let answer = answers.iter().position(|at| desk.is_answer(*at, asked));
                 answer.map(|at| answers.swap_remove(at)).is_none()
             });
         }
         let requests = requests.into_iter().map(|(_, waited)| waited).collect();
-        let new = new.map_or_else(|| file.beside(".new"), RecordingLocation::clone);
+        let new = new.map_or_else(|| file.with_suffix(".new"), RecordingLocation::clone);
         Ok(Self { file: file.to_owned(), new, pending, changes, requests, review })
     }
 
-    fn text(&self) -> String {
+    fn to_text(&self) -> String {
         let shown = |path: &RecordingLocation| {
-            terminal::line(&quoted(&path.display().to_string())).into_owned()
+            terminal::printable_line(&quote_word(&path.display().to_string())).into_owned()
         };
         let file = shown(&self.file);
         let fetch = format!("loomrec rerecord {file} --pending");
@@ -179,7 +182,7 @@ impl PendingItems {
             for waited in all.iter().take(SHOWN) {
                 let conflict = waited.standing.is_some_and(ChangeStanding::is_conflict);
                 let conflict = if conflict { ", in conflict" } else { "" };
-                let reason = terminal::line(&waited.reason);
+                let reason = terminal::printable_line(&waited.reason);
                 let asks = waited.asks.as_ref().map(|asks| format!(": {asks}"));
                 let asks = asks.unwrap_or_default();
                 out.push_str(&format!("  {}  {reason}{conflict}{asks}\n", waited.line));
@@ -222,7 +225,7 @@ impl PendingItems {
 }
 
 /// Returns the requests that wait for answers. Empty if there is no such file.
-fn requests(
+fn waiting_requests(
     path: &RecordingLocation,
     output: &Output,
 ) -> Result<Vec<(ReplacedTake, PendingItem)>, CommandFailure> {
@@ -239,32 +242,32 @@ fn requests(
     let mut all = Vec::new();
     for stored in recording.entries() {
         let stored = stored?;
-        let pending = PendingChange::of(&stored.entry);
+        let pending = PendingChange::from_entry(&stored.entry);
         let replaces = pending.as_ref().and_then(|pending| pending.replaces.as_ref());
         let replaces = replaces.map(|replaced| replaced.name.take_key(replaced.take));
         let waited = PendingItem {
             key: stored.name.take_key(stored.take),
-            line: line(&stored.name, stored.take, &stored.entry),
+            line: request_line(&stored.name, stored.take, &stored.entry),
             asks: question_of(&stored.entry, QUESTION),
             replaces,
             standing: None,
             reason: pending.map_or_else(|| "unsaid".to_owned(), |pending| pending.reason),
         };
-        all.push((ReplacedTake::of(&stored.name, stored.take, &stored.entry), waited));
+        all.push((ReplacedTake::from_entry(&stored.name, stored.take, &stored.entry), waited));
     }
     Ok(all)
 }
 
 /// Formats a request on one line.
-fn line(name: &EntryName, take: usize, entry: &Entry) -> String {
+fn request_line(name: &EntryName, take: usize, entry: &Entry) -> String {
     let key = match name {
-        EntryName::Hash(hash) if take <= 1 => hash.short().to_owned(),
+        EntryName::Hash(hash) if take <= 1 => hash.short_form().to_owned(),
         name => name.take_key(take),
     };
-    let call = entry.request.as_ref().map(|request| request.recognise());
+    let call = entry.request.as_ref().map(|request| request.recognise_call());
     let upstream = entry.upstream.as_deref().or(entry.provider.as_deref());
     let operation = call.as_ref().map(RecognisedCall::operation_words);
     let model = entry.model.as_deref().or(call.as_ref().and_then(|call| call.model.as_deref()));
     let words: Vec<&str> = [upstream, operation.as_deref(), model].into_iter().flatten().collect();
-    terminal::line(&format!("{key}  {}", words.join(" "))).into_owned()
+    terminal::printable_line(&format!("{key}  {}", words.join(" "))).into_owned()
 }

@@ -34,17 +34,17 @@ impl RecordingContents {
     ///
     /// # Errors
     /// The first entry that cannot be read or used.
-    pub(crate) fn of(recording: &Recording) -> Result<Self, StoreError> {
+    pub(crate) fn from_recording(recording: &Recording) -> Result<Self, StoreError> {
         let mut contents = Self::default();
         for stored in recording.entries() {
             let stored = stored?;
-            contents.add(&stored.name, stored.place, stored.entry.request_hash);
+            contents.add_take(&stored.name, stored.place, stored.entry.request_hash);
         }
         Ok(contents)
     }
 
     /// Adds the next take. The takes of one name are adjacent.
-    pub(crate) fn add(&mut self, name: &EntryName, place: TakeRef, hash: Option<RequestKey>) {
+    pub(crate) fn add_take(&mut self, name: &EntryName, place: TakeRef, hash: Option<RequestKey>) {
         let standing = NumberedTake { place, hash };
         match self.names.last_mut().filter(|last| last.name == *name) {
             Some(last) => last.takes.push(standing),
@@ -63,12 +63,12 @@ impl RecordingContents {
     }
 
     /// Returns the takes whose request hash fulfils a condition, each with its number.
-    pub(crate) fn requests(
+    pub(crate) fn takes_with_hash(
         &self,
         such: impl Fn(&RequestKey) -> bool,
     ) -> impl Iterator<Item = (&ListedEntry, usize)> {
         let takes =
-            |named| ListedEntry::numbered(named).map(move |(number, at)| (named, number, at));
+            |named| ListedEntry::numbered_takes(named).map(move |(number, at)| (named, number, at));
         self.names
             .iter()
             .flat_map(takes)
@@ -78,7 +78,7 @@ impl RecordingContents {
 }
 
 impl ListedEntry {
-    fn numbered(&self) -> impl Iterator<Item = (usize, &NumberedTake)> {
+    fn numbered_takes(&self) -> impl Iterator<Item = (usize, &NumberedTake)> {
         self.takes.iter().enumerate().map(|(index, at)| (index + 1, at))
     }
 }
@@ -101,11 +101,12 @@ pub(crate) mod tests {
         let text = format!(
             r#"{{"a": [{{"request_hash": "{hash}"}}, {{}}], "{hash}": {{}}, "{hash}#2": {{}}}}"#
         );
-        let contents = RecordingContents::of(&recording(&text)).unwrap();
+        let contents = RecordingContents::from_recording(&recording(&text)).unwrap();
         let counts: Vec<(String, usize)> =
             contents.names().map(|named| (named.name.to_string(), named.takes.len())).collect();
         assert_eq!(counts, [("a".to_owned(), 2), (hash, 2)]);
-        let all: Vec<usize> = contents.requests(|_| true).map(|(_, number)| number).collect();
+        let all: Vec<usize> =
+            contents.takes_with_hash(|_| true).map(|(_, number)| number).collect();
         assert_eq!(all, [1]);
     }
 }

@@ -14,27 +14,28 @@ const NAMED: usize = 3;
 /// lines.
 pub(super) fn notes(operation: Operation, media: &str, bytes: &[u8]) -> Vec<String> {
     // The data of an unknown endpoint is not judged, except for checksums.
-    let framing = Framing::answered(operation, media, bytes);
+    let framing = Framing::from_answer(operation, media, bytes);
     let known = operation != Operation::OTHER || framing == Some(Framing::EventStream);
     if bytes.is_empty() || !known {
         return Vec::new();
     }
     match framing {
-        Some(Framing::Array) => whole(bytes),
-        Some(framing) => events(framing, bytes),
-        None if media == "application/json" => whole(bytes),
+        Some(Framing::Array) => check_json(bytes),
+        Some(framing) => check_events(framing, bytes),
+        None if media == "application/json" => check_json(bytes),
         None => Vec::new(),
     }
 }
 
 /// Checks a single JSON value.
-fn whole(bytes: &[u8]) -> Vec<String> {
+fn check_json(bytes: &[u8]) -> Vec<String> {
     if is_json(bytes) { Vec::new() } else { vec!["the body is cut, or is not JSON".to_owned()] }
 }
 
-fn events(framing: Framing, bytes: &[u8]) -> Vec<String> {
+fn check_events(framing: Framing, bytes: &[u8]) -> Vec<String> {
     let numbered = framing::events(framing, bytes).enumerate();
-    let mut found = numbered.filter_map(|(at, event)| Some((at + 1, what(framing, &event)?)));
+    let mut found =
+        numbered.filter_map(|(at, event)| Some((at + 1, event_damage(framing, &event)?)));
     let mut notes: Vec<String> =
         found.by_ref().take(NAMED).map(|(number, what)| format!("event {number} {what}")).collect();
     let more = found.count();
@@ -45,7 +46,7 @@ fn events(framing: Framing, bytes: &[u8]) -> Vec<String> {
 }
 
 /// Describes what is wrong with an event.
-fn what(framing: Framing, event: &StreamEvent<'_>) -> Option<String> {
+fn event_damage(framing: Framing, event: &StreamEvent<'_>) -> Option<String> {
     if event.failed {
         return Some(match event.name {
             Some(name) => format!("is an exception: {name}"),
@@ -63,7 +64,7 @@ fn what(framing: Framing, event: &StreamEvent<'_>) -> Option<String> {
         return Some(if event.finished { "is not JSON" } else { "is cut" }.to_owned());
     }
     let chunk = framing == Framing::EventStream && event.name == Some("chunk");
-    let inner = || message::inner(&event.json()?);
+    let inner = || message::inner_event(&event.json_data()?);
     let broken = chunk && !inner().is_some_and(|inner| is_json(&inner));
     broken.then(|| "holds bytes that are cut, or are not JSON".to_owned())
 }
@@ -97,7 +98,7 @@ mod tests {
                 data: Some(data.clone()),
             })
             .collect();
-        Framing::EventStream.write(&frames)
+        Framing::EventStream.write_events(&frames)
     }
 
     #[test]
@@ -124,7 +125,7 @@ mod tests {
         let mut changed = chunks[0].clone();
         changed[20] ^= 1;
         let exception = EventFrame::exception("throttlingException", json!({ "message": "no" }));
-        let exception = Framing::EventStream.write(&[exception]).concat();
+        let exception = Framing::EventStream.write_events(&[exception]).concat();
         let bytes =
             [&changed, &chunks[1], &exception, &chunks[2][..30]].map(<[u8]>::to_vec).concat();
         assert_eq!(

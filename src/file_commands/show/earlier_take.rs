@@ -34,15 +34,18 @@ pub(super) struct ContinuedTake {
 
 impl ContinuedTake {
     /// Returns the take that a take of a recording continues.
-    pub(super) fn of(recording: &Recording, row: &TakeRow) -> Result<Option<Self>, StoreError> {
+    pub(super) fn find_for_row(
+        recording: &Recording,
+        row: &TakeRow,
+    ) -> Result<Option<Self>, StoreError> {
         // Most calls of most recordings are no part of a longer conversation.
         if !RequestHistory::of_entry(&row.entry).is_some_and(|history| history.may_continue()) {
             return Ok(None);
         }
-        let takes = ContinuedTakes::of(recording)?;
+        let takes = ContinuedTakes::from_recording(recording)?;
         let is_it = |take: &KnownTake| take.number == row.take && take.name == row.name;
         match takes.takes.iter().position(is_it) {
-            Some(at) => takes.earlier(recording, at, row),
+            Some(at) => takes.read_earlier(recording, at, row),
             None => Ok(None),
         }
     }
@@ -50,7 +53,7 @@ impl ContinuedTake {
 
 impl ContinuedTakes {
     /// Reads through a recording once.
-    pub(super) fn of(recording: &Recording) -> Result<Self, StoreError> {
+    pub(super) fn from_recording(recording: &Recording) -> Result<Self, StoreError> {
         let (mut takes, mut histories) = (Vec::new(), Vec::new());
         for stored in recording.entries() {
             let StoredEntry { name, take, entry, place } = stored?;
@@ -62,7 +65,7 @@ impl ContinuedTakes {
     }
 
     /// Reads the take that the take at this position continues.
-    pub(super) fn earlier(
+    pub(super) fn read_earlier(
         &self,
         recording: &Recording,
         at: usize,
@@ -70,7 +73,7 @@ impl ContinuedTakes {
     ) -> Result<Option<ContinuedTake>, StoreError> {
         let Some(continued) = self.continued.get(at).copied().flatten() else { return Ok(None) };
         let take = &self.takes[continued.earlier];
-        let earlier = recording.entry(&take.place)?;
+        let earlier = recording.read_entry(&take.place)?;
         let Some((before, now)) = earlier.request.zip(row.entry.request.as_ref()) else {
             return Ok(None);
         };

@@ -5,7 +5,7 @@ use owo_colors::OwoColorize as _;
 use super::super::ls::TakeRow;
 use super::earlier_take::ContinuedTake;
 use super::{damage, pretty, sent, timeline};
-use loomrec_cli::amount::{dollars, milliseconds};
+use loomrec_cli::amount::{format_dollars, format_milliseconds};
 use loomrec_cli::pricing::{PriceSource, UNKNOWN};
 use loomrec_cli::terminal;
 use loomrec_curation::inspection::CarriedWords;
@@ -20,7 +20,7 @@ const DECODED: usize = encoding::LARGEST;
 /// Formats the page. Its timeline is no wider than `width`. `outside_key` has the names of the
 /// request's headers that are not part of its key. What an `earlier` take of the conversation has
 /// already is left out.
-pub(super) fn text(
+pub(super) fn format_take(
     row: &TakeRow,
     outside_key: &[String],
     earlier: Option<&ContinuedTake>,
@@ -28,37 +28,42 @@ pub(super) fn text(
 ) -> String {
     let entry = &row.entry;
     let mut page = DetailPage::default();
-    head(&mut page, row);
+    add_head(&mut page, row);
     if let Some(earlier) = earlier {
         let stored = if earlier.continued.is_stored { ", which its provider holds" } else { "" };
         let turn = format!("{}, after {}{stored}", earlier.continued.turn, earlier.key);
-        page.fact("turn", Some(&turn));
+        page.add_fact("turn", Some(&turn));
     }
     if let Some(request) = &entry.request {
-        page.title("Request");
+        page.add_title("Request");
         show_request(&mut page, request, outside_key, earlier);
     }
-    page.title("Answer");
-    answer(&mut page, row);
+    page.add_title("Answer");
+    add_answer(&mut page, row);
     if let Some(fault) = &entry.fault {
-        page.title("Fault, served in place of the response");
-        page.block(&pretty::json(fault));
+        page.add_title("Fault, served in place of the response");
+        page.add_block(&pretty::format_json(fault));
     }
     match &entry.response {
         Some(response) => {
-            page.title("Response");
+            page.add_title("Response");
             show_response(&mut page, row, response);
-            times(&mut page, row, response, width);
+            add_times(&mut page, row, response, width);
         }
         None if entry.fault.is_none() => {
-            page.title("Response");
-            page.line(&format!("not recorded: generated from the answer above, as {TOOL} does"));
+            page.add_title("Response");
+            page.add_line(&format!(
+                "not recorded: generated from the answer above, as {TOOL} does"
+            ));
         }
         None => {}
     }
     if !entry.messages.is_empty() {
-        page.title("Messages");
-        entry.messages.iter().for_each(|message| page.line(&pretty::cut(&sent::line(message))));
+        page.add_title("Messages");
+        entry
+            .messages
+            .iter()
+            .for_each(|message| page.add_line(&pretty::cut_text(&sent::message_line(message))));
     }
     page.out
 }
@@ -71,17 +76,17 @@ struct DetailPage {
 
 impl DetailPage {
     /// Adds the heading of a section.
-    fn title(&mut self, title: &str) {
+    fn add_title(&mut self, title: &str) {
         self.out.push_str(&format!("\n{}\n", title.bold()));
     }
 
     /// Adds an indented line.
-    fn line(&mut self, text: &str) {
-        self.out.push_str(&format!("  {}\n", terminal::line(text)));
+    fn add_line(&mut self, text: &str) {
+        self.out.push_str(&format!("  {}\n", terminal::printable_line(text)));
     }
 
     /// Adds indented lines that are already safe for a terminal.
-    fn block(&mut self, text: &str) {
+    fn add_block(&mut self, text: &str) {
         for line in text.lines() {
             let indent = if line.is_empty() { "" } else { "  " };
             self.out.push_str(&format!("{indent}{line}\n"));
@@ -89,47 +94,51 @@ impl DetailPage {
     }
 
     /// Adds a fact with its name. Adds nothing if it is unknown.
-    fn fact(&mut self, name: &str, value: Option<&str>) {
+    fn add_fact(&mut self, name: &str, value: Option<&str>) {
         if let Some(value) = value {
             let name = format!("{name:<10}");
-            self.out.push_str(&format!("  {} {}\n", name.dimmed(), terminal::line(value)));
+            self.out.push_str(&format!(
+                "  {} {}\n",
+                name.dimmed(),
+                terminal::printable_line(value)
+            ));
         }
     }
 
     /// Adds headers as they are sent over the wire.
-    fn headers(&mut self, headers: &[(String, String)]) {
+    fn add_headers(&mut self, headers: &[(String, String)]) {
         for (name, value) in headers {
-            self.line(&format!("{name}: {value}"));
+            self.add_line(&format!("{name}: {value}"));
         }
     }
 
     /// Adds a body, after a blank line.
-    fn body(&mut self, bytes: &[u8]) {
+    fn add_body(&mut self, bytes: &[u8]) {
         self.out.push('\n');
-        self.block(&pretty::body(bytes));
+        self.add_block(&pretty::format_body(bytes));
     }
 }
 
 /// Adds what the entry is and where it comes from.
-fn head(page: &mut DetailPage, row: &TakeRow) {
+fn add_head(page: &mut DetailPage, row: &TakeRow) {
     let entry = &row.entry;
-    let name = terminal::line(&row.name.to_string()).into_owned();
+    let name = terminal::printable_line(&row.name.to_string()).into_owned();
     page.out.push_str(&format!("{}\n", name.bold()));
-    page.fact("take", Some(&format!("{} of {}", row.take, row.takes)));
-    page.fact("provider", entry.provider.as_deref());
-    page.fact("upstream", entry.upstream.as_deref());
+    page.add_fact("take", Some(&format!("{} of {}", row.take, row.takes)));
+    page.add_fact("provider", entry.provider.as_deref());
+    page.add_fact("upstream", entry.upstream.as_deref());
     let known = row.call.as_ref().filter(|call| call.operation != Operation::OTHER);
     let operation = known.map(RecognisedCall::operation_title);
-    page.fact("operation", operation.as_deref());
-    page.fact("model", row.model());
-    page.fact("session", entry.session.as_deref());
-    page.fact("recorded", entry.recorded_at.as_deref());
-    page.fact("edited by hand", entry.edited_at.as_deref());
-    let personal: Vec<&str> = entry.run_values.personal().collect();
+    page.add_fact("operation", operation.as_deref());
+    page.add_fact("model", row.model_name());
+    page.add_fact("session", entry.session.as_deref());
+    page.add_fact("recorded", entry.recorded_at.as_deref());
+    page.add_fact("edited by hand", entry.edited_at.as_deref());
+    let personal: Vec<&str> = entry.run_values.personal_names().collect();
     let personal = (!personal.is_empty()).then(|| personal.join(", "));
-    page.fact("personal", personal.map(|names| format!("values of its {names}")).as_deref());
+    page.add_fact("personal", personal.map(|names| format!("values of its {names}")).as_deref());
     let hash = entry.request_hash.as_ref().filter(|_| row.name.step_id().is_some());
-    page.fact("request", hash.map(|hash| hash.as_str()));
+    page.add_fact("request", hash.map(|hash| hash.as_str()));
 }
 
 fn show_request(
@@ -139,14 +148,14 @@ fn show_request(
     earlier: Option<&ContinuedTake>,
 ) {
     let query = if request.query.is_empty() { "" } else { "?" };
-    page.line(&format!("{} {}{query}{}", request.method, request.path, request.query));
-    page.headers(&request.headers);
+    page.add_line(&format!("{} {}{query}{}", request.method, request.path, request.query));
+    page.add_headers(&request.headers);
     if !outside_key.is_empty() {
-        page.line(&format!("(not part of the key: {})", outside_key.join(", ")));
+        page.add_line(&format!("(not part of the key: {})", outside_key.join(", ")));
     }
     match earlier {
         Some(earlier) => new_parts(page, request, earlier),
-        None => page.body(&request.body),
+        None => page.add_body(&request.body),
     }
 }
 
@@ -156,62 +165,63 @@ fn new_parts(page: &mut DetailPage, request: &RecordedRequest, earlier: &Continu
     let hint = format!(" (turn {}); --full shows them", continued.turn.saturating_sub(1));
     let words = CarriedWords { earlier: key, hint: &hint };
     page.out.push('\n');
-    page.block(&pretty::new_parts(&request.body, carried, words));
-    let mut gone: Vec<String> = carried.missing().iter().map(|name| format!("{name:?}")).collect();
+    page.add_block(&pretty::new_parts(&request.body, carried, words));
+    let mut gone: Vec<String> =
+        carried.missing_members().iter().map(|name| format!("{name:?}")).collect();
     match carried.left_out() {
         0 => {}
         1 => gone.push("1 message in another form".to_owned()),
         count => gone.push(format!("{count} messages in another form")),
     }
     if !gone.is_empty() {
-        page.line(&format!("… {key} has beside this: {}", gone.join(", ")));
+        page.add_line(&format!("… {key} has beside this: {}", gone.join(", ")));
     }
 }
 
 /// Adds the answer, combined from the form in which it arrived.
-fn answer(page: &mut DetailPage, row: &TakeRow) {
+fn add_answer(page: &mut DetailPage, row: &TakeRow) {
     let entry = &row.entry;
     let start = page.out.len();
     if let Some(content) = entry.content.as_deref().filter(|content| !content.is_empty()) {
-        page.block(&terminal::block(&pretty::cut(content)));
+        page.add_block(&terminal::printable_text(&pretty::cut_text(content)));
     }
     for call in &entry.tool_calls {
         let id = if call.id.is_empty() { String::new() } else { format!(" ({})", call.id) };
-        page.line(&format!("calls {}{id}", call.name));
-        let arguments = pretty::json(&call.arguments);
+        page.add_line(&format!("calls {}{id}", call.name));
+        let arguments = pretty::format_json(&call.arguments);
         let indented: Vec<String> = arguments.lines().map(|line| format!("  {line}")).collect();
-        page.block(&indented.join("\n"));
+        page.add_block(&indented.join("\n"));
     }
     if let Some(first) = entry.embeddings.first() {
         let (count, length) = (entry.embeddings.len(), first.len());
         let vectors = if count == 1 { "vector" } else { "vectors" };
-        page.line(&format!("{count} {vectors} of {length} numbers"));
+        page.add_line(&format!("{count} {vectors} of {length} numbers"));
     }
     if page.out.len() == start {
-        page.line("(no text)");
+        page.add_line("(no text)");
     }
-    page.fact("finish", entry.finish_reason.as_deref());
-    page.fact("outcome", outcome(&row.judged).as_deref());
-    page.fact("tokens", entry.usage.map(tokens).as_deref());
+    page.add_fact("finish", entry.finish_reason.as_deref());
+    page.add_fact("outcome", format_outcome(&row.judged).as_deref());
+    page.add_fact("tokens", entry.usage.map(format_tokens).as_deref());
     let cost = match (entry.cost_usd, entry.usage) {
         (None, None) if entry.response.is_none() => None,
-        _ => Some(PriceSource::builtin().cost(entry, entry.model.as_deref())),
+        _ => Some(PriceSource::built_in().call_cost(entry, entry.model.as_deref())),
     };
     // A failed call used no tokens, so its cost of zero is not shown.
     let cost = cost.filter(|cost| *cost != Some(0.0) || entry.usage.is_some());
-    let cost = cost.map(|cost| cost.map_or_else(|| UNKNOWN.to_owned(), dollars));
-    page.fact("cost", cost.as_deref());
-    page.fact("time", entry.latency_ms.map(milliseconds).as_deref());
+    let cost = cost.map(|cost| cost.map_or_else(|| UNKNOWN.to_owned(), format_dollars));
+    page.add_fact("cost", cost.as_deref());
+    page.add_fact("time", entry.latency_ms.map(format_milliseconds).as_deref());
 }
 
 /// Formats the outcome of an answer that is no success.
-fn outcome(judged: &JudgedAnswer) -> Option<String> {
+fn format_outcome(judged: &JudgedAnswer) -> Option<String> {
     let word = judged.outcome.as_str().replace('_', " ");
     judged.is_failure().then(|| format!("{word}: {}", judged.description()))
 }
 
 /// Formats token counts.
-fn tokens(usage: TokenUsage) -> String {
+fn format_tokens(usage: TokenUsage) -> String {
     let note = |parts: &[(u64, &str)]| {
         let parts: Vec<String> = parts
             .iter()
@@ -232,45 +242,50 @@ fn tokens(usage: TokenUsage) -> String {
 fn show_response(page: &mut DetailPage, row: &TakeRow, response: &RecordedResponse) {
     let status = http::StatusCode::from_u16(response.status).ok();
     let reason = status.and_then(|status| status.canonical_reason()).unwrap_or_default();
-    page.line(format!("{} {reason}", response.status).trim_end());
-    page.headers(&response.headers);
-    let media = response.media().to_ascii_lowercase();
-    let bytes = response.payload.bytes();
+    page.add_line(format!("{} {reason}", response.status).trim_end());
+    page.add_headers(&response.headers);
+    let media = response.media_type().to_ascii_lowercase();
+    let bytes = response.payload.joined_bytes();
     let coding = encoding::coding_in(&response.headers);
-    let decoded = coding.as_ref().and_then(|coding| encoding::decode(coding, &bytes, DECODED));
+    let decoded = coding.as_ref().and_then(|coding| encoding::decode_body(coding, &bytes, DECODED));
     let plain = decoded.as_deref().unwrap_or(&bytes);
     let operation = row.call.as_ref().map_or(Operation::OTHER, |call| call.operation);
-    let framing = Framing::answered(operation, &media, plain);
+    let framing = Framing::from_answer(operation, &media, plain);
     // In this case the timeline shows the body.
     let told = matches!(framing, Some(Framing::Sse | Framing::EventStream));
-    if row.streamed() != Some(true) || !told {
-        page.body(plain);
+    if row.is_streamed() != Some(true) || !told {
+        page.add_body(plain);
     }
     for (name, value) in &response.trailers {
-        page.fact("trailer", Some(&format!("{name}: {value}")));
+        page.add_fact("trailer", Some(&format!("{name}: {value}")));
     }
     // Compressed bytes that do not decode are not checked for events.
     if let (Some(coding), None, false) = (&coding, &decoded, bytes.is_empty()) {
-        page.fact("damage", Some(&format!("the body does not decode as {coding}")));
+        page.add_fact("damage", Some(&format!("the body does not decode as {coding}")));
     }
     if (200..300).contains(&response.status) && (coding.is_none() || decoded.is_some()) {
         for note in damage::notes(operation, &media, plain) {
-            page.fact("damage", Some(&note));
+            page.add_fact("damage", Some(&note));
         }
     }
 }
 
 /// Adds when the bytes arrived and how they ended.
-fn times(page: &mut DetailPage, row: &TakeRow, response: &RecordedResponse, width: Option<usize>) {
+fn add_times(
+    page: &mut DetailPage,
+    row: &TakeRow,
+    response: &RecordedResponse,
+    width: Option<usize>,
+) {
     let chunks = response.payload.chunks();
     let coded = encoding::coding_in(&response.headers).is_some();
-    let media = response.media().to_ascii_lowercase();
+    let media = response.media_type().to_ascii_lowercase();
     let operation = row.call.as_ref().map_or(Operation::OTHER, |call| call.operation);
-    let framing = Framing::answered(operation, &media, &response.payload.bytes());
+    let framing = Framing::from_answer(operation, &media, &response.payload.joined_bytes());
     let framing = framing.filter(|_| !coded);
-    page.title("Timeline");
+    page.add_title("Timeline");
     if !chunks.is_empty() {
-        page.block(&timeline::text(chunks, framing, width));
+        page.add_block(&timeline::format_chunks(chunks, framing, width));
     }
     let count = chunks.len();
     let noun = if count == 1 { "chunk" } else { "chunks" };
@@ -287,15 +302,18 @@ fn times(page: &mut DetailPage, row: &TakeRow, response: &RecordedResponse, widt
         ResponseEnd::Truncated => ": larger than the limit of --max-body; never served",
     };
     let bytes = response.payload.len();
-    page.line(&format!("{count} {noun}, {bytes} bytes; end: {}{meaning}", row.end_words(response)));
+    page.add_line(&format!(
+        "{count} {noun}, {bytes} bytes; end: {}{meaning}",
+        row.end_words(response)
+    ));
     if let Some(left) = row.entry.client_left {
-        page.line(&client_left_words(left));
+        page.add_line(&client_left_words(left));
     }
 }
 
 /// Returns what a client got that left before the end, and what replay makes of that.
 fn client_left_words(left: ClientLeft) -> String {
-    let after = milliseconds(left.at_ms);
+    let after = format_milliseconds(left.at_ms);
     match left.bytes {
         None => format!(
             "the client left after {after}, before it got anything: replay serves every other take \

@@ -11,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::super::ls::TakeRow;
 use super::earlier_take::ContinuedTake;
-use loomrec_cli::amount::dollars;
+use loomrec_cli::amount::format_dollars;
 use loomrec_cli::terminal;
 use loomrec_curation::history::CarriedParts;
 use loomrec_identity::pointer_token;
@@ -23,8 +23,8 @@ use loomrec_recording::{Entry, RecordedRequest, RecordedResponse};
 const SHOWN: usize = 200;
 
 /// Formats one take.
-pub(crate) fn text(row: &TakeRow, redactor: &Redactor) -> String {
-    formatted(row, redactor, &row.key(), None, None)
+pub(crate) fn format_take(row: &TakeRow, redactor: &Redactor) -> String {
+    format_with_heading(row, redactor, &row.take_key(), None, None)
 }
 
 /// Formats one take of a list of all, without what an earlier take has already.
@@ -40,12 +40,14 @@ pub(super) fn text_in_list(
     });
     match (row.name.step_id(), continues) {
         // Its hash follows from all messages before, so it changes with each of them.
-        (None, Some(continues)) => formatted(row, redactor, &continues, None, earlier),
-        (_, continues) => formatted(row, redactor, &row.key(), continues.as_deref(), earlier),
+        (None, Some(continues)) => format_with_heading(row, redactor, &continues, None, earlier),
+        (_, continues) => {
+            format_with_heading(row, redactor, &row.take_key(), continues.as_deref(), earlier)
+        }
     }
 }
 
-fn formatted(
+fn format_with_heading(
     row: &TakeRow,
     redactor: &Redactor,
     heading: &str,
@@ -54,24 +56,24 @@ fn formatted(
 ) -> String {
     let mut page = ReviewPage { out: String::new(), redactor };
     let entry = &row.entry;
-    page.line("", &format!("== {heading}"));
+    page.add_line("", &format!("== {heading}"));
     let operation = row.call.as_ref().map(RecognisedCall::operation_words);
     let upstream = entry.upstream.as_deref().or(entry.provider.as_deref());
-    let words = [upstream, operation.as_deref(), row.model()];
-    page.line("  ", &words.into_iter().flatten().collect::<Vec<_>>().join(" "));
+    let words = [upstream, operation.as_deref(), row.model_name()];
+    page.add_line("  ", &words.into_iter().flatten().collect::<Vec<_>>().join(" "));
     if let Some(session) = &entry.session {
-        page.line("  ", &format!("session {session}"));
+        page.add_line("  ", &format!("session {session}"));
     }
     if let Some(continues) = continues {
-        page.line("  ", continues);
+        page.add_line("  ", continues);
     }
     if let Some(request) = &entry.request {
         add_request(&mut page, request, earlier);
     }
     let has_answer = add_answer(&mut page, entry);
     if let Some(fault) = &entry.fault {
-        page.line("  ", "fault");
-        page.leaves("fault", fault);
+        page.add_line("  ", "fault");
+        page.add_leaves("fault", fault);
     }
     if let Some(response) = &entry.response {
         add_response(&mut page, row, response, has_answer);
@@ -88,40 +90,40 @@ struct ReviewPage<'r> {
 
 impl ReviewPage<'_> {
     /// Adds a line.
-    fn line(&mut self, indent: &str, text: &str) {
-        let clean = self.redactor.redact(text.as_bytes(), &CallCredentials::default());
+    fn add_line(&mut self, indent: &str, text: &str) {
+        let clean = self.redactor.redact_bytes(text.as_bytes(), &CallCredentials::default());
         let clean = String::from_utf8_lossy(&clean);
-        self.out.push_str(&format!("{indent}{}\n", terminal::line(&clean)));
+        self.out.push_str(&format!("{indent}{}\n", terminal::printable_line(&clean)));
     }
 
     /// Adds a text line by line. A long line without blanks is shown as its hash.
-    fn words(&mut self, indent: &str, text: &str) {
+    fn add_text(&mut self, indent: &str, text: &str) {
         for line in text.split('\n') {
-            self.line(indent, &bounded(line));
+            self.add_line(indent, &bound_text(line));
         }
     }
 
     /// Adds a line for each leaf of a value, with its place.
-    fn leaves(&mut self, place: &str, value: &Value) {
+    fn add_leaves(&mut self, place: &str, value: &Value) {
         match value {
             Value::Object(members) if !members.is_empty() => {
                 for (name, member) in members {
-                    self.leaves(&format!("{place}{}", pointer_token(name)), member);
+                    self.add_leaves(&format!("{place}{}", pointer_token(name)), member);
                 }
             }
             Value::Array(items) if items.iter().any(|item| !item.is_number()) => {
                 for (at, item) in items.iter().enumerate() {
-                    self.leaves(&format!("{place}/{at}"), item);
+                    self.add_leaves(&format!("{place}/{at}"), item);
                 }
             }
             Value::String(text) if text.contains('\n') => {
-                self.line("    ", &format!("{place}: |"));
-                self.words("      ", text);
+                self.add_line("    ", &format!("{place}: |"));
+                self.add_text("      ", text);
             }
             Value::String(text) => {
-                self.line("    ", &format!("{place}: {}", Value::from(bounded(text))));
+                self.add_line("    ", &format!("{place}: {}", Value::from(bound_text(text))));
             }
-            other => self.line("    ", &format!("{place}: {}", bounded(&other.to_string()))),
+            other => self.add_line("    ", &format!("{place}: {}", bound_text(&other.to_string()))),
         }
     }
 
@@ -131,39 +133,43 @@ impl ReviewPage<'_> {
         for (name, value) in members.iter().filter(|(name, _)| !carried.has_member(name)) {
             let place = pointer_token(name);
             let last = |elements: &[bool]| elements.iter().rposition(|carried| *carried);
-            let known =
-                carried.elements(name).and_then(|elements| Some((elements, last(elements)?)));
+            let known = carried
+                .carried_elements(name)
+                .and_then(|elements| Some((elements, last(elements)?)));
             let (Some((elements, last)), Value::Array(items)) = (known, value) else {
-                self.leaves(&place, value);
+                self.add_leaves(&place, value);
                 continue;
             };
             for (at, item) in items.iter().enumerate() {
                 match elements.get(at) {
                     Some(true) => {}
-                    _ if at > last => self.leaves(&format!("{place}/-"), item),
-                    _ => self.leaves(&format!("{place}/{at}"), item),
+                    _ if at > last => self.add_leaves(&format!("{place}/-"), item),
+                    _ => self.add_leaves(&format!("{place}/{at}"), item),
                 }
             }
         }
-        for name in carried.missing() {
-            self.line("    ", &format!("{}: (left out)", pointer_token(name)));
+        for name in carried.missing_members() {
+            self.add_line("    ", &format!("{}: (left out)", pointer_token(name)));
         }
         if carried.left_out() > 0 {
-            self.line("    ", &format!("({} messages before: left out)", carried.left_out()));
+            self.add_line("    ", &format!("({} messages before: left out)", carried.left_out()));
         }
     }
 
     /// Adds a body according to its type.
-    fn body(&mut self, bytes: &[u8]) {
+    fn add_body(&mut self, bytes: &[u8]) {
         // Only JSON that all parsers understand in the same way is split into leaves.
         let value =
             loomrec_identity::parse(bytes).ok().and_then(|_| serde_json::from_slice(bytes).ok());
         match (value, std::str::from_utf8(bytes)) {
             _ if bytes.is_empty() => {}
-            (Some(value), _) => self.leaves("", &value),
-            (None, Ok(text)) => self.words("    ", text),
+            (Some(value), _) => self.add_leaves("", &value),
+            (None, Ok(text)) => self.add_text("    ", text),
             (None, Err(_)) => {
-                self.line("    ", &format!("({} bytes, sha256 {})", bytes.len(), digest(bytes)));
+                self.add_line(
+                    "    ",
+                    &format!("({} bytes, sha256 {})", bytes.len(), short_digest(bytes)),
+                );
             }
         }
     }
@@ -176,15 +182,15 @@ fn add_request(
 ) {
     let query = if request.query.is_empty() { "" } else { "?" };
     let target = format!("{} {}{query}{}", request.method, request.path, request.query);
-    page.line("  ", &format!("request {target}"));
+    page.add_line("  ", &format!("request {target}"));
     let known = earlier.map(|earlier| earlier.headers.as_slice()).unwrap_or_default();
     for (name, value) in request.headers.iter().filter(|header| !known.contains(header)) {
-        page.line("    ", &format!("{name}: {value}"));
+        page.add_line("    ", &format!("{name}: {value}"));
     }
     let carried = earlier.map(|earlier| &earlier.carried);
     match carried.zip(serde_json::from_slice(&request.body).ok()) {
         Some((carried, Value::Object(members))) => page.new_leaves(&members, carried),
-        _ => page.body(&request.body),
+        _ => page.add_body(&request.body),
     }
 }
 
@@ -195,21 +201,22 @@ fn add_answer(page: &mut ReviewPage<'_>, entry: &Entry) -> bool {
     if !has_answer {
         return false;
     }
-    page.line("  ", "answer");
+    page.add_line("  ", "answer");
     if let Some(content) = content {
-        page.words("    ", content);
+        page.add_text("    ", content);
     }
     for ToolCall { name, arguments, .. } in &entry.tool_calls {
-        page.line("    ", &format!("calls {name}"));
-        page.leaves(name, arguments);
+        page.add_line("    ", &format!("calls {name}"));
+        page.add_leaves(name, arguments);
     }
     if let Some(finish) = &entry.finish_reason {
-        page.line("    ", &format!("finish {finish}"));
+        page.add_line("    ", &format!("finish {finish}"));
     }
     if let Some(usage) = entry.usage {
         let (input, output) = (usage.prompt_tokens, usage.completion_tokens);
-        let cost = entry.cost_usd.map_or_else(String::new, |cost| format!(", {}", dollars(cost)));
-        page.line("    ", &format!("tokens {input} in, {output} out{cost}"));
+        let cost =
+            entry.cost_usd.map_or_else(String::new, |cost| format!(", {}", format_dollars(cost)));
+        page.add_line("    ", &format!("tokens {input} in, {output} out{cost}"));
     }
     true
 }
@@ -220,25 +227,25 @@ fn add_response(
     response: &RecordedResponse,
     has_answer: bool,
 ) {
-    let mode = if row.streamed() == Some(true) { "stream" } else { "whole" };
+    let mode = if row.is_streamed() == Some(true) { "stream" } else { "whole" };
     let end = row.end_words(response);
-    page.line("  ", &format!("response {} {mode} {end}", response.status));
+    page.add_line("  ", &format!("response {} {mode} {end}", response.status));
     if !has_answer {
-        page.body(&response.payload.bytes());
+        page.add_body(&response.payload.joined_bytes());
     }
 }
 
 /// Returns a text unchanged, or the beginning and the hash of a long one without blanks.
-fn bounded(text: &str) -> String {
+fn bound_text(text: &str) -> String {
     if text.len() <= SHOWN || text.contains(' ') {
         return text.to_owned();
     }
     let start: String = text.chars().take(SHOWN / 4).collect();
-    format!("{start}… ({} bytes, sha256 {})", text.len(), digest(text.as_bytes()))
+    format!("{start}… ({} bytes, sha256 {})", text.len(), short_digest(text.as_bytes()))
 }
 
 /// Returns the first digits of the SHA-256.
-fn digest(bytes: &[u8]) -> String {
+fn short_digest(bytes: &[u8]) -> String {
     let hash = Sha256::digest(bytes);
     hash.iter().take(6).map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,10 +1,10 @@
 //! What both sides of an exchange sent after the head, a line for each message.
 
-use loomrec_cli::amount::milliseconds;
+use loomrec_cli::amount::format_milliseconds;
 use loomrec_recording::{MessagePayload, RecordedMessage};
 
 /// Returns a message on one line: its sender, its time, what it holds.
-pub(super) fn line(message: &RecordedMessage) -> String {
+pub(super) fn message_line(message: &RecordedMessage) -> String {
     let content = match &message.payload {
         MessagePayload::Text(text) => String::from_utf8_lossy(text).into_owned(),
         MessagePayload::Binary(_) if message.audio.is_some() => "binary".to_owned(),
@@ -13,6 +13,6 @@ pub(super) fn line(message: &RecordedMessage) -> String {
     };
     let audio = message.audio.as_ref();
     let audio = audio.map_or_else(String::new, |note| format!(" ({} bytes of audio)", note.bytes));
-    let (sender, time) = (message.sender.as_str(), milliseconds(message.at_ms));
+    let (sender, time) = (message.sender.as_str(), format_milliseconds(message.at_ms));
     format!("{sender} {time:>8}  {}{audio}", content.trim_end())
 }

@@ -32,7 +32,7 @@ pub(crate) struct ChosenTakes {
 
 impl ChosenTakes {
     /// Whether this take is one of them.
-    pub(crate) fn has(&self, name: &EntryName, take: usize) -> bool {
+    pub(crate) fn has_take(&self, name: &EntryName, take: usize) -> bool {
         self.name == *name && self.take.is_none_or(|number| number == take)
     }
 }
@@ -40,7 +40,7 @@ impl ChosenTakes {
 impl Choice<'_> {
     /// Returns the takes that `key`, which led to this choice, names where it may name several: all
     /// takes of the name, unless the key has a number.
-    pub(crate) fn takes(&self, key: &str) -> ChosenTakes {
+    pub(crate) fn named_takes(&self, key: &str) -> ChosenTakes {
         let number =
             key.rsplit_once('#').is_some_and(|(_, number)| number.parse::<usize>().is_ok());
         let is_whole = match &self.named.name {
@@ -90,16 +90,16 @@ pub(crate) fn choose<'a>(
     contents: &'a RecordingContents,
     key: Option<&str>,
 ) -> Result<Choice<'a>, NoChoice> {
-    let Some(key) = key else { return Ok(Choice { named: only(contents)?, take: 1 }) };
+    let Some(key) = key else { return Ok(Choice { named: only_name(contents)?, take: 1 }) };
     // A step id may contain a `#` itself.
-    if let Some(named) = exact(contents, key) {
+    if let Some(named) = exact_name(contents, key) {
         return Ok(Choice { named, take: 1 });
     }
     let (base, take) = split_take(key);
     if base.is_empty() {
-        return Ok(Choice { named: only(contents)?, take });
+        return Ok(Choice { named: only_name(contents)?, take });
     }
-    if let Some(named) = exact(contents, base) {
+    if let Some(named) = exact_name(contents, base) {
         return Ok(Choice { named, take });
     }
     by_digits(contents, key, base, take)
@@ -116,13 +116,13 @@ fn by_digits<'a>(
     if contents.is_empty() {
         return Err(NoChoice::Empty);
     }
-    let unknown = || NoChoice::Unknown { key: key.to_owned(), near: near(contents, base) };
+    let unknown = || NoChoice::Unknown { key: key.to_owned(), near: similar_names(contents, base) };
     let digits = base.to_ascii_lowercase();
     if digits.len() > 64 || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return Err(unknown());
     }
     if digits.len() < LEAST_DIGITS {
-        return match near(contents, base).is_empty() {
+        return match similar_names(contents, base).is_empty() {
             true => Err(NoChoice::Short { key: key.to_owned() }),
             false => Err(unknown()),
         };
@@ -137,36 +137,40 @@ fn by_digits<'a>(
         [named] => return Ok(Choice { named, take }),
         [] => {}
         // A short form would not distinguish hashes that share these digits.
-        _ => return Err(ambiguous(names.iter().map(|named| full(&named.name, &digits)).collect())),
+        _ => {
+            return Err(ambiguous(
+                names.iter().map(|named| full_hash(&named.name, &digits)).collect(),
+            ));
+        }
     }
     let steps: Vec<Choice<'_>> =
-        contents.requests(begins).map(|(named, take)| Choice { named, take }).collect();
+        contents.takes_with_hash(begins).map(|(named, take)| Choice { named, take }).collect();
     let Some(first) = steps.first().map(|step| &step.named.name) else { return Err(unknown()) };
     if steps.iter().any(|step| step.named.name != *first) {
         let keys = steps.iter().map(|step| step.named.name.take_key(step.take));
         return Err(ambiguous(keys.collect()));
     }
     // Here `#N` counts the takes of this request.
-    let near = vec![label(first)];
+    let near = vec![name_label(first)];
     let chosen = take.checked_sub(1).and_then(|at| steps.into_iter().nth(at));
     chosen.ok_or_else(|| NoChoice::Unknown { key: key.to_owned(), near })
 }
 
 /// Returns the only name.
-fn only(contents: &RecordingContents) -> Result<&ListedEntry, NoChoice> {
+fn only_name(contents: &RecordingContents) -> Result<&ListedEntry, NoChoice> {
     let mut names = contents.names();
     match (names.next(), names.next()) {
         (Some(named), None) => Ok(named),
         (None, _) => Err(NoChoice::Empty),
         (Some(_), Some(_)) => {
-            let keys = contents.names().map(|named| label(&named.name)).collect();
+            let keys = contents.names().map(|named| name_label(&named.name)).collect();
             Err(NoChoice::Needed { keys })
         }
     }
 }
 
 /// Returns the name that is equal to the key.
-fn exact<'a>(contents: &'a RecordingContents, key: &str) -> Option<&'a ListedEntry> {
+fn exact_name<'a>(contents: &'a RecordingContents, key: &str) -> Option<&'a ListedEntry> {
     contents.names().find(|named| match &named.name {
         EntryName::Step(id) => id == key,
         EntryName::Hash(hash) => hash.as_str().eq_ignore_ascii_case(key),
@@ -183,27 +187,27 @@ fn split_take(key: &str) -> (&str, usize) {
 }
 
 /// Returns the text that a person types for a name.
-fn label(name: &EntryName) -> String {
+fn name_label(name: &EntryName) -> String {
     match name {
         EntryName::Step(id) => id.clone(),
-        EntryName::Hash(hash) => hash.short().to_owned(),
+        EntryName::Hash(hash) => hash.short_form().to_owned(),
     }
 }
 
 /// Returns a hash with more digits than `digits`, with which several hashes begin.
-fn full(name: &EntryName, digits: &str) -> String {
-    if digits.len() < 12 { label(name) } else { name.to_string() }
+fn full_hash(name: &EntryName, digits: &str) -> String {
+    if digits.len() < 12 { name_label(name) } else { name.to_string() }
 }
 
 /// Returns the names that are most similar to `key`.
-fn near(contents: &RecordingContents, key: &str) -> Vec<String> {
+fn similar_names(contents: &RecordingContents, key: &str) -> Vec<String> {
     let wanted = key.to_lowercase();
     let mut found = BTreeSet::new();
     for (at, named) in contents.names().enumerate() {
-        let label = label(&named.name);
+        let label = name_label(&named.name);
         let shape = label.to_lowercase();
         let close = wanted.chars().count().div_ceil(3);
-        let distance = distance(&wanted, &shape);
+        let distance = edit_distance(&wanted, &shape);
         let alike = distance <= close || (wanted.len() > 2 && shape.contains(&wanted));
         if alike {
             found.insert((distance, at, label));
@@ -213,7 +217,7 @@ fn near(contents: &RecordingContents, key: &str) -> Vec<String> {
 }
 
 /// Returns the edit distance of two texts: the number of characters to insert, delete or change.
-fn distance(one: &str, other: &str) -> usize {
+fn edit_distance(one: &str, other: &str) -> usize {
     let other: Vec<char> = other.chars().collect();
     let mut row: Vec<usize> = (0..=other.len()).collect();
     for (at, character) in one.chars().enumerate() {

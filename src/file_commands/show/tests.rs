@@ -10,8 +10,8 @@ const SAMPLE: &str = include_str!("sample.json");
 
 fn shown(key: &str) -> String {
     let recording = parsed(SAMPLE);
-    let (row, earlier) = pick(&at("run.json"), &recording, Some(key), false).unwrap();
-    anstream::adapter::strip_str(&page::text(
+    let (row, earlier) = pick_take(&at("run.json"), &recording, Some(key), false).unwrap();
+    anstream::adapter::strip_str(&page::format_take(
         &row,
         &outside_key(&row, recording.meta().rules()),
         earlier.as_ref(),
@@ -22,7 +22,7 @@ fn shown(key: &str) -> String {
 
 fn refused(text: &str, key: Option<&str>) -> (u8, String) {
     let recording = parsed(text);
-    let failure = pick(&at("run.json"), &recording, key, false).err().unwrap();
+    let failure = pick_take(&at("run.json"), &recording, key, false).err().unwrap();
     (failure.code, failure.message)
 }
 
@@ -226,8 +226,9 @@ fn a_fault_is_shown_in_the_place_of_the_response() {
 #[test]
 fn a_key_means_a_step_a_hash_a_prefix_or_a_take() {
     let recording = parsed(SAMPLE);
-    let keys =
-        |key: &str| pick(&at("x"), &recording, Some(key), true).map(|(row, _)| row.key()).ok();
+    let keys = |key: &str| {
+        pick_take(&at("x"), &recording, Some(key), true).map(|(row, _)| row.take_key()).ok()
+    };
     let hash = recording.entries().next().unwrap().unwrap().name.to_string();
     assert_eq!(keys("25fe"), Some(hash.clone()));
     assert_eq!(keys("25FE84"), Some(hash.clone()));
@@ -237,7 +238,7 @@ fn a_key_means_a_step_a_hash_a_prefix_or_a_take() {
     assert_eq!(keys("summarize#2"), Some("summarize#2".into()));
     assert_eq!(keys("2e7d"), Some("greet".into()), "the hash of a request under a step id");
     let only = parsed(r#"{"a#1": [{"content": "x"}, {"content": "y"}]}"#);
-    let keys = |key| pick(&at("x"), &only, key, true).map(|(row, _)| row.key()).ok();
+    let keys = |key| pick_take(&at("x"), &only, key, true).map(|(row, _)| row.take_key()).ok();
     assert_eq!(keys(None), Some("a#1".into()));
     assert_eq!(keys(Some("a#1")), Some("a#1".into()), "a step id may hold a #");
     assert_eq!(keys(Some("a#1#2")), Some("a#1#2".into()));
@@ -293,18 +294,18 @@ fn digits_that_several_hashes_begin_with_name_them() {
 #[test]
 fn json_is_the_entry_as_in_the_file_with_its_place() {
     let recording = parsed(SAMPLE);
-    let (row, _) = pick(&at("x"), &recording, Some("summarize#2"), true).unwrap();
-    let text = super::json(&row, &[]);
+    let (row, _) = pick_take(&at("x"), &recording, Some("summarize#2"), true).unwrap();
+    let text = super::entry_json(&row, &[]);
     let shown: Value = serde_json::from_str(&text).unwrap();
     let expected = serde_json::json!(
         { "key": "summarize#2", "take": 2, "takes": 2, "content": "Shorter." }
     );
     assert_eq!(shown, expected);
-    let (row, _) = pick(&at("x"), &recording, Some("25ff"), true).unwrap();
-    let shown: Value = serde_json::from_str(&super::json(&row, &[])).unwrap();
+    let (row, _) = pick_take(&at("x"), &recording, Some("25ff"), true).unwrap();
+    let shown: Value = serde_json::from_str(&super::entry_json(&row, &[])).unwrap();
     let file: Value = serde_json::from_str(SAMPLE).unwrap();
-    assert_eq!(shown["request"], file[row.key()]["request"]);
-    assert_eq!(shown["response"]["chunks"][0], file[row.key()]["response"]["chunks"][0]);
+    assert_eq!(shown["request"], file[row.take_key()]["request"]);
+    assert_eq!(shown["response"]["chunks"][0], file[row.take_key()]["response"]["chunks"][0]);
 }
 
 #[test]
@@ -314,18 +315,19 @@ fn hundreds_of_chunks_are_folded_in_the_middle() {
         data: format!("data: {at}\n\n").into(),
     };
     let many: Vec<_> = (0..500).map(chunk).collect();
-    let text = anstream::adapter::strip_str(&timeline::text(&many, None, None)).to_string();
+    let text =
+        anstream::adapter::strip_str(&timeline::format_chunks(&many, None, None)).to_string();
     assert_eq!(text.lines().count(), 32);
     assert!(text.contains("… 470 more chunks, 5090 bytes …"), "{text}");
     assert!(text.contains("     490.0      +1.0       11  data: 490\\n\\n"), "{text}");
-    assert_eq!(timeline::text(&many[..40], None, None).lines().count(), 41);
+    assert_eq!(timeline::format_chunks(&many[..40], None, None).lines().count(), 41);
 }
 
 #[test]
 fn chunks_that_are_no_text_are_shown_as_bytes() {
     let chunk = |data: &[u8]| loomrec_recording::Chunk { at_ms: 1.0, data: data.to_vec().into() };
     let audio: Vec<u8> = (128..=255).collect();
-    let text = timeline::text(
+    let text = timeline::format_chunks(
         &[chunk(&audio), chunk("é".as_bytes()), chunk(&"é".as_bytes()[1..])],
         None,
         None,
@@ -337,17 +339,17 @@ fn chunks_that_are_no_text_are_shown_as_bytes() {
 #[test]
 fn bodies_are_laid_out_only_where_nothing_is_lost() {
     assert_eq!(
-        pretty::body(br#"{"a":[1,2.50,18446744073709551616],"b":{},"c":[{}]}"#),
+        pretty::format_body(br#"{"a":[1,2.50,18446744073709551616],"b":{},"c":[{}]}"#),
         "{\n  \"a\": [1, 2.50, 18446744073709551616],\n  \"b\": {},\n  \"c\": [\n    {}\n  ]\n}"
     );
-    assert_eq!(pretty::body(br#"{"a":1,"a":2}"#), r#"{"a":1,"a":2}"#);
-    assert_eq!(pretty::body(b"\xff\xfe"), "(2 bytes that are not text)");
-    assert_eq!(pretty::body(b""), "(no body)");
-    let long = pretty::body(format!("\"{}\"", "x".repeat(5000)).as_bytes());
+    assert_eq!(pretty::format_body(br#"{"a":1,"a":2}"#), r#"{"a":1,"a":2}"#);
+    assert_eq!(pretty::format_body(b"\xff\xfe"), "(2 bytes that are not text)");
+    assert_eq!(pretty::format_body(b""), "(no body)");
+    let long = pretty::format_body(format!("\"{}\"", "x".repeat(5000)).as_bytes());
     assert!(long.ends_with("x… (3000 more characters)\""), "{}", &long[1990..]);
-    let row = pretty::body(b"[1,2,3,4,5,6,7,8,9,10]");
+    let row = pretty::format_body(b"[1,2,3,4,5,6,7,8,9,10]");
     assert_eq!(row, "[1, 2, 3, 4, 5, 6, 7, 8, … (2 more)]");
     let deep = "[".repeat(100) + &"]".repeat(100);
-    assert!(pretty::body(deep.as_bytes()).contains("[[["));
-    assert_eq!(pretty::body("\"\u{9b}\u{202e}\"".as_bytes()), "\"\\u009b\\u202e\"");
+    assert!(pretty::format_body(deep.as_bytes()).contains("[[["));
+    assert_eq!(pretty::format_body("\"\u{9b}\u{202e}\"".as_bytes()), "\"\\u009b\\u202e\"");
 }

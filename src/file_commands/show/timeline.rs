@@ -25,8 +25,12 @@ const HEX: usize = 16;
 
 /// Formats a line for each chunk. The middle of a long stream is left out. In a binary framing, the
 /// text of the messages is shown instead of the bytes.
-pub(super) fn text(chunks: &[Chunk], framing: Option<Framing>, width: Option<usize>) -> String {
-    let decoded = (framing == Some(Framing::EventStream)).then(|| event::texts(chunks));
+pub(super) fn format_chunks(
+    chunks: &[Chunk],
+    framing: Option<Framing>,
+    width: Option<usize>,
+) -> String {
+    let decoded = (framing == Some(Framing::EventStream)).then(|| event::chunk_texts(chunks));
     let room = width.map_or(PREVIEW, |width| width.saturating_sub(BEFORE).max(LEAST));
     let head = format!("{:>10} {:>9} {:>8}  chunk", "ms", "+ms", "bytes");
     let mut out = format!("{}\n", head.dimmed());
@@ -42,8 +46,10 @@ pub(super) fn text(chunks: &[Chunk], framing: Option<Framing>, width: Option<usi
         } else {
             let (ms, more, bytes) = (chunk.at_ms, chunk.at_ms - before, chunk.data.len());
             let decoded = decoded.as_ref().and_then(|texts| texts.get(at));
-            let shown =
-                decoded.map_or_else(|| preview(&chunk.data, room), |text| shortened(text, room));
+            let shown = decoded.map_or_else(
+                || chunk_preview(&chunk.data, room),
+                |text| shorten_middle(text, room),
+            );
             out.push_str(&format!("{ms:>10.1} {more:>+9.1} {bytes:>8}  {shown}\n"));
         }
         before = chunk.at_ms;
@@ -52,7 +58,7 @@ pub(super) fn text(chunks: &[Chunk], framing: Option<Framing>, width: Option<usi
 }
 
 /// Returns the beginning and end of a chunk, in at most `room` characters.
-fn preview(data: &[u8], room: usize) -> String {
+fn chunk_preview(data: &[u8], room: usize) -> String {
     let text = String::from_utf8_lossy(data);
     // A chunk may begin or end inside a character. With more invalid bytes, it is not text.
     if text.chars().filter(|&character| character == '\u{fffd}').count() > 6 {
@@ -60,14 +66,14 @@ fn preview(data: &[u8], room: usize) -> String {
         let more = if data.len() > HEX { " …" } else { "" };
         return format!("<{}{more}>", hex.join(" "));
     }
-    shortened(&text, room)
+    shorten_middle(&text, room)
 }
 
 /// Returns the beginning and end of a text, in at most `room` columns. The chunks of a stream
 /// mostly differ near their ends.
-fn shortened(text: &str, room: usize) -> String {
-    let shown = terminal::line(text);
-    if terminal::columns(&shown) <= room {
+fn shorten_middle(text: &str, room: usize) -> String {
+    let shown = terminal::printable_line(text);
+    if terminal::column_count(&shown) <= room {
         return shown.into_owned();
     }
     let head = room / 3;

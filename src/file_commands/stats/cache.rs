@@ -84,7 +84,7 @@ pub(super) struct CachedConversation {
 
 impl CachedConversation {
     /// Returns the number of calls whose prompt changed.
-    pub(super) fn changed(&self) -> usize {
+    pub(super) fn changed_count(&self) -> usize {
         let is_changed = |loss: &&LostCache| matches!(loss.why, CacheLoss::Changed(..));
         self.losses.iter().filter(is_changed).count()
     }
@@ -94,7 +94,7 @@ impl CachedConversation {
 ///
 /// # Errors
 /// A recording that cannot be read.
-pub(super) fn conversations(
+pub(super) fn read_conversations(
     recording: &Recording,
     prices: &PriceTable,
 ) -> Result<Vec<CachedConversation>, StoreError> {
@@ -102,11 +102,11 @@ pub(super) fn conversations(
     for stored in recording.entries() {
         let stored = stored?;
         histories.push(RequestHistory::of_entry(&stored.entry));
-        calls.push(CachedCall::of(stored));
+        calls.push(CachedCall::from_stored_entry(stored));
     }
     let histories: Vec<_> = histories.iter().map(Option::as_ref).collect();
     let continued = continued_calls(&histories);
-    let reports = CacheReports::of(&calls);
+    let reports = CacheReports::from_calls(&calls);
     let mut first: Vec<usize> = (0..calls.len()).collect();
     let mut found: BTreeMap<usize, CachedConversation> = BTreeMap::new();
     // An earlier call has a smaller turn, in whatever order they are stored.
@@ -114,7 +114,7 @@ pub(super) fn conversations(
         continued.iter().enumerate().filter_map(|(at, call)| Some((at, (*call)?))).collect();
     order.sort_by_key(|(at, call)| (call.turn, *at));
     for (at, call) in order {
-        let Some(link) = CacheLink::of(recording, &calls, at, call)? else { continue };
+        let Some(link) = CacheLink::from_calls(recording, &calls, at, call)? else { continue };
         first[at] = first[call.earlier];
         let root = &calls[first[at]];
         let conversation = found.entry(first[at]).or_insert_with(|| CachedConversation {
@@ -124,8 +124,8 @@ pub(super) fn conversations(
             losses: Vec::new(),
         });
         conversation.calls += 1;
-        add(&mut conversation.usage, &calls[at].usage);
-        conversation.losses.extend(link.loss(&reports, prices, call.turn));
+        add_usage(&mut conversation.usage, &calls[at].usage);
+        conversation.losses.extend(link.lost_cache(&reports, prices, call.turn));
     }
     Ok(found.into_values().collect())
 }
@@ -140,7 +140,7 @@ struct CacheLink<'c> {
 impl<'c> CacheLink<'c> {
     /// Returns the link of a call to the one that it continues; `None` if it cannot use the cache of
     /// that one: it asks another model, or has a prompt of another kind.
-    fn of(
+    fn from_calls(
         recording: &Recording,
         calls: &'c [CachedCall],
         at: usize,
@@ -154,7 +154,8 @@ impl<'c> CacheLink<'c> {
         let Some(change) = now.first_change(before, continued.is_stored) else {
             return Ok(Some(Self { earlier, call, change: None }));
         };
-        let (first, second) = (recording.entry(&earlier.place)?, recording.entry(&call.place)?);
+        let (first, second) =
+            (recording.read_entry(&earlier.place)?, recording.read_entry(&call.place)?);
         let bodies = first.request.zip(second.request);
         let words =
             bodies.and_then(|(a, b)| PrefixChangeWords::of_bodies(change, &a.body, &b.body));
@@ -164,8 +165,13 @@ impl<'c> CacheLink<'c> {
     }
 
     /// Returns what the call did not read from the cache, and why; `None` if it lost nothing.
-    fn loss(self, reports: &CacheReports, prices: &PriceTable, turn: usize) -> Option<LostCache> {
-        let expected = reports.expected(self.earlier, self.call);
+    fn lost_cache(
+        self,
+        reports: &CacheReports,
+        prices: &PriceTable,
+        turn: usize,
+    ) -> Option<LostCache> {
+        let expected = reports.expected_tokens(self.earlier, self.call);
         let usage = self.call.usage;
         let room = usage.prompt_tokens.saturating_sub(usage.cached_tokens);
         let lost = expected.map(|held| held.saturating_sub(usage.cached_tokens).min(room));
@@ -197,7 +203,7 @@ impl<'c> CacheLink<'c> {
 }
 
 impl CachedCall {
-    fn of(stored: StoredEntry) -> Self {
+    fn from_stored_entry(stored: StoredEntry) -> Self {
         let StoredEntry { name, take, entry, place } = stored;
         let asked = entry.request.as_ref().and_then(|request| request.recognise_parsed(None).model);
         let model =
@@ -208,7 +214,7 @@ impl CachedCall {
             prefix: PromptPrefix::of_entry(&entry),
             usage: entry.usage.unwrap_or_default(),
             model: model.map(str::to_owned),
-            at: entry.recorded_at.as_deref().and_then(timestamp::micros),
+            at: entry.recorded_at.as_deref().and_then(timestamp::parse_micros),
             upstream: entry.upstream,
         }
     }
@@ -226,13 +232,13 @@ impl CachedCall {
             cache_write_tokens: self.usage.cache_write_tokens.saturating_sub(lost),
             ..self.usage
         };
-        let paid = prices.cost(upstream, model, &self.usage)?;
-        Some((paid - prices.cost(upstream, model, &read)?).max(0.0))
+        let paid = prices.call_cost(upstream, model, &self.usage)?;
+        Some((paid - prices.call_cost(upstream, model, &read)?).max(0.0))
     }
 }
 
 impl CacheReports {
-    fn of(calls: &[CachedCall]) -> Self {
+    fn from_calls(calls: &[CachedCall]) -> Self {
         let mut reports = Self::default();
         for call in calls {
             if call.usage.cached_tokens + call.usage.cache_write_tokens > 0 {
@@ -247,7 +253,7 @@ impl CacheReports {
 
     /// Returns how many tokens of the later prompt the cache should hold after the earlier call;
     /// `None` if the provider says nothing of a cache.
-    fn expected(&self, earlier: &CachedCall, call: &CachedCall) -> Option<u64> {
+    fn expected_tokens(&self, earlier: &CachedCall, call: &CachedCall) -> Option<u64> {
         let source = call.source();
         let usage = earlier.usage;
         if self.marked.contains(&source) {
@@ -261,7 +267,7 @@ impl CacheReports {
 }
 
 /// Adds the tokens of a call.
-fn add(sum: &mut TokenUsage, more: &TokenUsage) {
+fn add_usage(sum: &mut TokenUsage, more: &TokenUsage) {
     for (sum, more) in [
         (&mut sum.prompt_tokens, more.prompt_tokens),
         (&mut sum.cached_tokens, more.cached_tokens),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use loomrec_cli::amount::{dollars, rounded, span};
+use loomrec_cli::amount::{format_dollars, format_span, round_dollars};
 use loomrec_cli::table::{Table, TableColumn};
 use loomrec_cli::terminal;
 use loomrec_curation::history::PromptPart;
@@ -26,11 +26,11 @@ impl CacheReport {
 
     /// Whether the beginning of a prompt changed.
     pub(super) fn has_change(&self) -> bool {
-        self.conversations.iter().any(|(_, conversation)| conversation.changed() > 0)
+        self.conversations.iter().any(|(_, conversation)| conversation.changed_count() > 0)
     }
 
     /// Formats the report for people, no wider than `width` if possible.
-    pub(super) fn text(&self, width: Option<usize>) -> String {
+    pub(super) fn to_text(&self, width: Option<usize>) -> String {
         if self.conversations.is_empty() {
             return "no conversation of two or more calls\n".to_owned();
         }
@@ -39,24 +39,24 @@ impl CacheReport {
             TableColumn::right("CALLS"),
             TableColumn::right("IN"),
             TableColumn::right("CACHED"),
-            TableColumn::right("WRITTEN").goes(1),
+            TableColumn::right("WRITTEN").with_omission_turn(1),
             TableColumn::right("CHANGED"),
             TableColumn::right("MISSED"),
             TableColumn::right("LOST"),
             TableColumn::right("COST"),
         ]);
         for (_, conversation) in &self.conversations {
-            table.add(conversation.changed() > 0, cells(conversation));
+            table.add_row(conversation.changed_count() > 0, table_cells(conversation));
         }
-        let mut text = table.text(width);
+        let mut text = table.to_text(width);
         for (_, conversation) in &self.conversations {
-            text.push_str(&losses(conversation));
+            text.push_str(&format_losses(conversation));
         }
         text
     }
 
     /// Returns the report for programs.
-    pub(super) fn json(&self) -> String {
+    pub(super) fn to_json_text(&self) -> String {
         let conversations = self.conversations.iter().map(|(file, conversation)| {
             json!({
                 "recording": file.display().to_string(),
@@ -69,13 +69,13 @@ impl CacheReport {
             })
         });
         let out = json!({ "conversations": conversations.collect::<Vec<_>>() });
-        terminal::json(&format!("{out:#}\n")).into_owned()
+        terminal::printable_json(&format!("{out:#}\n")).into_owned()
     }
 }
 
-fn cells(conversation: &CachedConversation) -> Vec<String> {
+fn table_cells(conversation: &CachedConversation) -> Vec<String> {
     let CachedConversation { key, calls, usage, losses } = conversation;
-    let changed = conversation.changed();
+    let changed = conversation.changed_count();
     let lost: Option<u64> = losses.iter().map(|loss| loss.tokens).sum();
     let cost: Option<f64> = losses.iter().map(|loss| loss.cost).sum();
     let unknown = || "unknown".to_owned();
@@ -88,12 +88,12 @@ fn cells(conversation: &CachedConversation) -> Vec<String> {
         changed.to_string(),
         (losses.len() - changed).to_string(),
         lost.map_or_else(unknown, |lost| lost.to_string()),
-        cost.map_or_else(unknown, dollars),
+        cost.map_or_else(unknown, format_dollars),
     ]
 }
 
 /// Formats the first change and the first miss of a conversation, and the number of the others.
-fn losses(conversation: &CachedConversation) -> String {
+fn format_losses(conversation: &CachedConversation) -> String {
     let is_change = |loss: &&LostCache| matches!(loss.why, CacheLoss::Changed(..));
     let (changed, missed): (Vec<&LostCache>, Vec<&LostCache>) =
         conversation.losses.iter().partition(is_change);
@@ -109,10 +109,14 @@ fn losses(conversation: &CachedConversation) -> String {
 }
 
 fn loss_text(loss: &LostCache, conversation: &CachedConversation) -> String {
-    let line = |text: &str| terminal::line(text).into_owned();
+    let line = |text: &str| terminal::printable_line(text).into_owned();
     let mut text = format!("{}: call {} ({})", conversation.key, loss.turn, loss.key);
     if let Some(after) = loss.after.and_then(|micros| u64::try_from(micros).ok()) {
-        text.push_str(&format!(", {} after {}", span(Duration::from_micros(after)), loss.earlier));
+        text.push_str(&format!(
+            ", {} after {}",
+            format_span(Duration::from_micros(after)),
+            loss.earlier
+        ));
     }
     match &loss.why {
         CacheLoss::Changed(change, words) => {
@@ -127,7 +131,7 @@ fn loss_text(loss: &LostCache, conversation: &CachedConversation) -> String {
         text.push_str(&format!("; tokens not read from the cache: {tokens}"));
     }
     if let Some(cost) = loss.cost {
-        text.push_str(&format!(", {}", dollars(cost)));
+        text.push_str(&format!(", {}", format_dollars(cost)));
     }
     text.push('\n');
     if let CacheLoss::Changed(_, Some(words)) = &loss.why {
@@ -146,7 +150,7 @@ fn loss_json(loss: &LostCache) -> Value {
         "call": loss.turn,
         "after_ms": loss.after.map(|micros| micros / 1000),
         "tokens": loss.tokens,
-        "cost_usd": loss.cost.map(rounded),
+        "cost_usd": loss.cost.map(round_dollars),
     });
     match &loss.why {
         CacheLoss::Missed => out["why"] = json!("missed"),

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use loomrec_cli::amount::milliseconds;
+use loomrec_cli::amount::format_milliseconds;
 use loomrec_cli::pricing::{known_sum, sum_words};
 use loomrec_provider::TokenUsage;
 
@@ -69,7 +69,7 @@ impl GroupStats {
     }
 
     /// Returns the cells after the group's name.
-    pub(super) fn cells(&self) -> Vec<String> {
+    pub(super) fn table_cells(&self) -> Vec<String> {
         let some = |count: u64| if count == 0 { NOTHING.to_owned() } else { count.to_string() };
         let mut cells = vec![
             self.calls.to_string(),
@@ -81,14 +81,14 @@ impl GroupStats {
             sum_words(self.cost, self.unpriced),
         ];
         for times in [&self.latency, &self.first_chunk] {
-            let cell = |at: Option<f64>| at.map_or_else(|| NOTHING.to_owned(), milliseconds);
+            let cell = |at: Option<f64>| at.map_or_else(|| NOTHING.to_owned(), format_milliseconds);
             cells.extend(times.percentiles().map(cell));
         }
         cells
     }
 
     /// Formats the sums in one line.
-    pub(super) fn words(&self) -> String {
+    pub(super) fn summary_line(&self) -> String {
         let calls = if self.calls == 1 { "call" } else { "calls" };
         let failed = match self.failed {
             0 => String::new(),

@@ -9,20 +9,20 @@ fn at(path: &str) -> RecordingLocation {
 const SAMPLE: &str = include_str!("../show/sample.json");
 
 fn stats(by: Option<StatsBy>, prices: Option<&str>, texts: &[&str]) -> CallStats {
-    let table =
-        prices.map_or_else(PriceTable::builtin, |text| PriceTable::with_user_prices(text).unwrap());
+    let table = prices
+        .map_or_else(PriceTable::built_in, |text| PriceTable::with_user_prices(text).unwrap());
     let mut stats = CallStats::new(by, PriceSource { table, anew: prices.is_some() });
-    texts.iter().for_each(|text| stats.add(&parsed(text)).unwrap());
+    texts.iter().for_each(|text| stats.add_recording(&parsed(text)).unwrap());
     stats
 }
 
 fn table(stats: &CallStats, width: Option<usize>) -> String {
-    let text = stats.text(&[at("run.json")], width);
+    let text = stats.to_text(&[at("run.json")], width);
     anstream::adapter::strip_str(&text).to_string()
 }
 
 fn json_of(stats: &CallStats) -> Value {
-    serde_json::from_str(&stats.json(&[at("run.json")])).unwrap()
+    serde_json::from_str(&stats.to_json_text(&[at("run.json")])).unwrap()
 }
 
 #[test]
@@ -211,7 +211,7 @@ fn hostile_names_cannot_reach_the_terminal() {
     let text = r#"{"a": {"content": "", "model": "\u009b31m\u202e",
         "usage": {"prompt_tokens": 1}}}"#;
     let stats = stats(None, None, &[text]);
-    for told in [table(&stats, None), stats.json(&[at("x")])] {
+    for told in [table(&stats, None), stats.to_json_text(&[at("x")])] {
         assert!(!told.contains(['\u{9b}', '\u{202e}']), "{told}");
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::verify_report::VerifyReport;
-use loomrec_curation::verification::{EntryChecker, EntryPlaces, FileLayout, check};
+use loomrec_curation::verification::{EntryChecker, EntryPlaces, FileLayout, check_entry};
 use loomrec_recording::FormatError;
 use loomrec_store::{InspectedFile, StoreError};
 
@@ -16,8 +16,8 @@ const RUN: u64 = 1024 * 1024;
 const AT_ONCE: usize = 16;
 
 /// Returns why a file cannot be read, and what helps.
-pub(super) fn unreadable(error: &StoreError) -> String {
-    let mut text = format!("failed to {}", error.chain());
+pub(super) fn unreadable_reason(error: &StoreError) -> String {
+    let mut text = format!("failed to {}", error.error_chain());
     if let StoreError::Format { problem, .. } = error
         && !matches!(**problem, FormatError::NotRecording { .. } | FormatError::Conflict { .. })
     {
@@ -27,7 +27,7 @@ pub(super) fn unreadable(error: &StoreError) -> String {
 }
 
 /// Checks a file and its entries.
-pub(super) fn entries(
+pub(super) fn check_entries(
     file: &InspectedFile,
     layout: &mut FileLayout,
     checker: &EntryChecker,
@@ -35,8 +35,8 @@ pub(super) fn entries(
 ) -> Result<(), StoreError> {
     layout.problems.drain(..).for_each(|problem| report.add(problem));
     report.entries += layout.units.len();
-    let checker = checker.with(layout.rules.clone());
-    let runs = runs(&layout.units);
+    let checker = checker.with_rules(layout.rules.clone());
+    let runs = entry_runs(&layout.units);
     let units = &layout.units;
     // Only the results of a few runs are held at a time.
     for runs in runs.chunks(AT_ONCE) {
@@ -74,10 +74,10 @@ fn on_all_cores<T: Sync, U: Send>(pieces: &[T], work: impl Fn(&T) -> U + Sync) -
 }
 
 /// Returns runs of adjacent entries, each about [`RUN`] bytes long.
-fn runs(units: &EntryPlaces) -> Vec<Range<usize>> {
+fn entry_runs(units: &EntryPlaces) -> Vec<Range<usize>> {
     let mut runs: Vec<Range<usize>> = Vec::new();
     let mut from = 0;
-    for (at, range) in units.ranges().enumerate() {
+    for (at, range) in units.text_ranges().enumerate() {
         match runs.last_mut() {
             Some(run) if range.end.saturating_sub(from) <= RUN => run.end = at + 1,
             _ => {
@@ -97,22 +97,22 @@ fn check_run(
     checker: &EntryChecker,
 ) -> Result<VerifyReport, StoreError> {
     let mut report = VerifyReport::default();
-    let units = units.some(run);
+    let units = units.entries_in(run);
     let (Some(first), Some(last)) = (units.first(), units.last()) else { return Ok(report) };
-    let text = file.text(&(first.range.start..last.range.end))?;
+    let text = file.read_range(&(first.range.start..last.range.end))?;
     let place = |at: u64| usize::try_from(at - first.range.start).unwrap_or(usize::MAX);
     // The position up to which lines were counted, so that a long list is not counted again and
     // again.
     let mut known: Option<(u64, u64, usize)> = None;
     for unit in &units {
         let bytes = text.get(place(unit.range.start)..place(unit.range.end)).unwrap_or_default();
-        let mut found = check(unit, bytes, checker);
+        let mut found = check_entry(unit, bytes, checker);
         if !found.problems.is_empty() {
             let (from, line) = match known {
                 Some((key, at, line)) if key == unit.at => (at, line),
                 _ => (unit.at, unit.line),
             };
-            let line = line + file.lines(&(from..unit.range.start))?;
+            let line = line + file.count_lines(&(from..unit.range.start))?;
             known = Some((unit.at, unit.range.start, line));
             for problem in &mut found.problems {
                 problem.line = Some(line + problem.line.unwrap_or(0));

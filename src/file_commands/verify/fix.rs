@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::verify_report::{MendStep, VerifyReport};
 use loomrec_cli::exit::CommandFailure;
 use loomrec_cli::store_note::store_note;
-use loomrec_curation::verification::{EntryChecker, Problem, ProblemKind, Severity, mend};
+use loomrec_curation::verification::{EntryChecker, Problem, ProblemKind, Severity, mend_entry};
 use loomrec_recording::EntryName;
 use loomrec_store::{
     Recording, RecordingChanges, RecordingLocation, StoreEvent, TakeChange, TakeRef,
@@ -42,24 +42,24 @@ pub(super) fn fix(
     let recording = Recording::open_merged(path)?;
     let whole = |what: String| MendStep { key: None, what };
     let mut done: Vec<MendStep> =
-        recording.notes().iter().map(|note| whole(store_note(note))).collect();
-    let lost = recording.notes().iter().filter(|note| note.entries_set_aside() > 0);
+        recording.opening_events().iter().map(|note| whole(store_note(note))).collect();
+    let lost = recording.opening_events().iter().filter(|note| note.entries_set_aside() > 0);
     let lost: Vec<Problem> = lost.map(set_aside).collect();
-    let checker = checker.with(Some(recording.meta().rules().clone()));
+    let checker = checker.with_rules(Some(recording.meta().rules().clone()));
     let (plans, mut mended) = plan_entries(&recording, &checker, rehash)?;
     done.append(&mut mended);
     let mut names: BTreeSet<EntryName> = BTreeSet::new();
     for plan in plans.iter().filter(|plan| plan.mended || plan.old != plan.new) {
         names.extend([plan.old.clone(), plan.new.clone()]);
     }
-    done.extend(numbered(before, &plans, &mut names).into_iter().map(whole));
+    done.extend(add_misnumbered(before, &plans, &mut names).into_iter().map(whole));
     let respelt = recording.meta().is_loomrec()
         && before.problems.iter().any(|problem| problem.kind == ProblemKind::Spelling);
     if respelt {
         names.extend(plans.iter().map(|plan| plan.new.clone()));
         done.push(whole("wrote its entries as loomrec writes them".to_owned()));
     }
-    let mut changes = changes(&recording, &checker, &plans, &names, (rehash, respelt))?;
+    let mut changes = take_changes(&recording, &checker, &plans, &names, (rehash, respelt))?;
     if respelt && plans.is_empty() {
         // Otherwise nothing of it would be rewritten.
         changes.set_rules(recording.meta().rules().clone());
@@ -71,7 +71,7 @@ pub(super) fn fix(
 /// Describes entries of a log that could not be merged.
 fn set_aside(note: &StoreEvent) -> Problem {
     let problem = Problem::of_file(ProblemKind::Leftover, Severity::Error, store_note(note));
-    problem.helped("record those calls again, then delete it")
+    problem.with_remedy("record those calls again, then delete it")
 }
 
 /// Returns the decision about each entry, and what is done to it.
@@ -83,7 +83,7 @@ fn plan_entries(
     let (mut plans, mut done) = (Vec::new(), Vec::new());
     for stored in recording.entries() {
         let stored = stored?;
-        let mended = mend(&stored.name, &stored.entry, checker, rehash);
+        let mended = mend_entry(&stored.name, &stored.entry, checker, rehash);
         let key = stored.name.take_key(stored.take);
         let mut plan = EntryPlan {
             old: stored.name.clone(),
@@ -104,7 +104,7 @@ fn plan_entries(
 
 /// Adds the names whose takes are not numbered consecutively: takes get their numbers when a name
 /// is written.
-fn numbered(
+fn add_misnumbered(
     before: &VerifyReport,
     plans: &[EntryPlan],
     names: &mut BTreeSet<EntryName>,
@@ -121,7 +121,7 @@ fn numbered(
 }
 
 /// Returns the changes to the takes of these names.
-fn changes(
+fn take_changes(
     recording: &Recording,
     checker: &EntryChecker,
     plans: &[EntryPlan],
@@ -148,22 +148,22 @@ fn changes(
             .map(|plan| &plan.old)
             .filter(|old| !stood.contains(name) && gone.remove(old));
         match from {
-            Some(old) => changes.rename(old.clone(), name.clone(), Vec::new())?,
-            None => changes.set(name.clone(), Vec::new())?,
+            Some(old) => changes.rename_takes(old.clone(), name.clone(), Vec::new())?,
+            None => changes.set_takes(name.clone(), Vec::new())?,
         }
         for plan in takes {
             if !plan.mended && !respelt {
                 changes.push(name, TakeChange::Place(plan.place))?;
                 continue;
             }
-            let entry = recording.entry(&plan.place)?;
-            let mended = mend(&plan.old, &entry, checker, rehash);
+            let entry = recording.read_entry(&plan.place)?;
+            let mended = mend_entry(&plan.old, &entry, checker, rehash);
             let entry = mended.map_or(entry, |mended| mended.entry);
             changes.push(name, TakeChange::Entry(Box::new(entry)))?;
         }
     }
     for name in gone {
-        changes.set(name.clone(), Vec::new())?;
+        changes.set_takes(name.clone(), Vec::new())?;
     }
     Ok(changes)
 }

@@ -13,19 +13,19 @@ pub(super) struct VerifyDocument {
 
 impl VerifyDocument {
     /// Returns the text of one file.
-    pub(super) fn file(&mut self, report: &VerifyReport) -> String {
+    pub(super) fn file_text(&mut self, report: &VerifyReport) -> String {
         let before = if self.files == 0 { "{\"files\":[\n" } else { ",\n" };
         self.files += 1;
-        format!("{before}{}", terminal::json(&value(report).to_string()))
+        format!("{before}{}", terminal::printable_json(&report_value(report).to_string()))
     }
 
     /// Returns the text after all files.
-    pub(super) fn end(&self, code: u8) -> String {
+    pub(super) fn closing_text(&self, code: u8) -> String {
         format!("\n],\"ok\":{}}}\n", code == 0)
     }
 }
 
-fn value(report: &VerifyReport) -> Value {
+fn report_value(report: &VerifyReport) -> Value {
     let problems: Vec<Value> = report
         .problems
         .iter()

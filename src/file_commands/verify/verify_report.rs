@@ -85,7 +85,7 @@ impl VerifyReport {
         self.errors += std::mem::take(&mut self.warnings);
     }
 
-    pub(super) fn code(&self) -> u8 {
+    pub(super) fn exit_code(&self) -> u8 {
         let unmended = self.unmended.as_ref().map_or(0, |(_, code)| *code);
         let found = match (&self.unreadable, self.errors) {
             (Some(_), _) => RECORDING,

@@ -10,7 +10,7 @@ use super::source;
 use crate::{canonical, parse, python_float};
 
 fn canonical_of(source: &[u8]) -> Option<String> {
-    parse(source).ok().map(|value| canonical::text(&value))
+    parse(source).ok().map(|value| canonical::value_text(&value))
 }
 
 fn check<S: Strategy>(

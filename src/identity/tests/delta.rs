@@ -7,8 +7,8 @@ use proptest::prelude::*;
 use super::key::{chat, headers};
 use super::source;
 use crate::{
-    IdentityRules, JsonPointer, KeyForm, RequestDelta, RequestKey, RequestParts, deltas, distance,
-    parse, request_deltas,
+    IdentityRules, JsonPointer, KeyForm, RequestDelta, RequestKey, RequestParts, body_deltas,
+    body_distance, parse, request_deltas,
 };
 
 fn rules(pointers: &[&str]) -> IdentityRules {
@@ -26,11 +26,15 @@ fn lines(found: Vec<RequestDelta>) -> Vec<String> {
 
 fn between(recorded: &str, now: &str, ignore: &[&str]) -> Vec<String> {
     let (recorded, now) = (parse(recorded.as_bytes()).unwrap(), parse(now.as_bytes()).unwrap());
-    lines(deltas(&recorded, &now, &rules(ignore), 100))
+    lines(body_deltas(&recorded, &now, &rules(ignore), 100))
 }
 
 fn far(recorded: &str, now: &str) -> u64 {
-    distance(&parse(recorded.as_bytes()).unwrap(), &parse(now.as_bytes()).unwrap(), &rules(&[]))
+    body_distance(
+        &parse(recorded.as_bytes()).unwrap(),
+        &parse(now.as_bytes()).unwrap(),
+        &rules(&[]),
+    )
 }
 
 #[test]
@@ -88,7 +92,7 @@ fn deltas_end_when_there_are_enough() {
     let (recorded, now) = (list(1), list(2));
     let (recorded, now) = (parse(recorded.as_bytes()).unwrap(), parse(now.as_bytes()).unwrap());
     for max in [0, 1, 7] {
-        assert_eq!(deltas(&recorded, &now, &rules(&[]), max).len(), max);
+        assert_eq!(body_deltas(&recorded, &now, &rules(&[]), max).len(), max);
     }
 }
 
@@ -172,7 +176,7 @@ fn ignored_element_differs_when_only_one_side_has_it() {
     let rules = rules(&["/messages/0"]);
     let (one, none) = (br#"{"messages": ["a"]}"#, br#"{"messages": []}"#);
     let (one, none) = (chat(one), chat(none));
-    assert_ne!(RequestKey::of(&one, &rules), RequestKey::of(&none, &rules));
+    assert_ne!(RequestKey::from_parts(&one, &rules), RequestKey::from_parts(&none, &rules));
     let found = request_deltas(&one, &none, &rules, 9);
     assert_eq!(found.len(), 1);
     assert_eq!((found[0].pointer.as_str(), &found[0].now), ("/messages/0", &None));
@@ -185,7 +189,7 @@ proptest! {
     fn deltas_are_none_when_and_only_when_keys_agree(a in source::chat_body(), b in source::chat_body()) {
         let rules = rules(&["/seed", "/messages/0"]);
         let (first, second) = (chat(a.as_bytes()), chat(b.as_bytes()));
-        let same = RequestKey::of(&first, &rules) == RequestKey::of(&second, &rules);
+        let same = RequestKey::from_parts(&first, &rules) == RequestKey::from_parts(&second, &rules);
         let found = request_deltas(&first, &second, &rules, 100);
         prop_assert_eq!(found.is_empty(), same, "{:?}", found);
     }
@@ -193,8 +197,8 @@ proptest! {
     #[test]
     fn distance_is_zero_when_and_only_when_there_are_no_deltas(a in source::value(), b in source::value()) {
         let (one, other) = (parse(a.as_bytes()).unwrap(), parse(b.as_bytes()).unwrap());
-        let none = deltas(&one, &other, &rules(&[]), 9).is_empty();
-        prop_assert_eq!(distance(&one, &other, &rules(&[])) == 0, none);
-        prop_assert_eq!(distance(&one, &one, &rules(&[])), 0);
+        let none = body_deltas(&one, &other, &rules(&[]), 9).is_empty();
+        prop_assert_eq!(body_distance(&one, &other, &rules(&[])) == 0, none);
+        prop_assert_eq!(body_distance(&one, &one, &rules(&[])), 0);
     }
 }

@@ -10,7 +10,7 @@ pub(super) fn chat(body: &[u8]) -> RequestParts<'_> {
 }
 
 pub(super) fn chat_key(body: &str) -> String {
-    RequestKey::of(&chat(body.as_bytes()), &IdentityRules::default()).to_string()
+    RequestKey::from_parts(&chat(body.as_bytes()), &IdentityRules::default()).to_string()
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn rules(pointers: &[&str]) -> IdentityRules {
 }
 
 fn chat_key_under(body: &str, ignore: &[&str]) -> RequestKey {
-    RequestKey::of(&chat(body.as_bytes()), &rules(ignore))
+    RequestKey::from_parts(&chat(body.as_bytes()), &rules(ignore))
 }
 
 /// The canonical text of a tagged request with one `content-type`, or none.
@@ -126,7 +126,10 @@ fn chat_key_counts_the_body_alone_when_it_is_an_object() {
     let list = headers(&[("accept", "x"), ("content-type", "application/json")]);
     let body = br#"{"model":"m","messages":[]}"#;
     let parts = RequestParts { query: "api-version=1", headers: &list, ..chat(body) };
-    assert_eq!(RequestKey::of(&parts, &rules(&[])), RequestKey::of(&chat(body), &rules(&[])));
+    assert_eq!(
+        RequestKey::from_parts(&parts, &rules(&[])),
+        RequestKey::from_parts(&chat(body), &rules(&[]))
+    );
 }
 
 #[test]
@@ -137,12 +140,12 @@ fn chat_takes_the_tagged_form_when_a_header_changes_its_answer() {
     let none = rules(&[]);
     let text = String::from_utf8(canonical_text(&parts, &none)).unwrap();
     assert!(text.contains(r#""openai-beta": "x""#) && text.contains("request/1"), "{text}");
-    let plain = RequestKey::of(&chat(body), &none);
-    assert_ne!(RequestKey::of(&parts, &none), plain);
+    let plain = RequestKey::from_parts(&chat(body), &none);
+    assert_ne!(RequestKey::from_parts(&parts, &none), plain);
     // The same key as in the first generation, and as with rules that leave that header out.
     assert_eq!(RequestKey::of_earlier_versions(&parts, &none)[0], plain);
     let without = none.with_headers(&[], &["openai-beta".to_owned()]);
-    assert_eq!(RequestKey::of(&parts, &without), plain);
+    assert_eq!(RequestKey::from_parts(&parts, &without), plain);
 }
 
 #[test]
@@ -272,7 +275,7 @@ fn tagged_text_is_one_line_of_ascii_when_parts_are_hostile() {
 fn key_is_parsed_when_it_is_64_lower_case_digits() {
     let digits = "0123456789abcdef".repeat(4);
     assert_eq!(RequestKey::parse(&digits).unwrap().as_str(), digits);
-    assert_eq!(RequestKey::parse(&digits).unwrap().short(), "0123456789ab");
+    assert_eq!(RequestKey::parse(&digits).unwrap().short_form(), "0123456789ab");
     for text in [&digits[1..], &digits.to_uppercase(), "", &digits.replace('0', "é")] {
         assert!(RequestKey::parse(text).is_none(), "{text}");
     }
@@ -288,7 +291,7 @@ proptest! {
         let parts = RequestParts { form, method: "POST", query: "", headers: &list, body: &body };
         let rules = rules(&["/a", "/b/0"]);
         let parsed = parse(&body).ok();
-        prop_assert_eq!(RequestKey::of_parsed(&parts, parsed.as_ref(), &rules), RequestKey::of(&parts, &rules));
+        prop_assert_eq!(RequestKey::of_parsed(&parts, parsed.as_ref(), &rules), RequestKey::from_parts(&parts, &rules));
     }
 
     #[test]
@@ -296,7 +299,7 @@ proptest! {
         let list = headers(&[("content-type", &media)]);
         let form = KeyForm::Tagged { target: "t", delivery: true, known: false };
         let parts = RequestParts { form, method: "POST", query: &query, headers: &list, body: &body };
-        prop_assert!(RequestKey::parse(RequestKey::of(&parts, &IdentityRules::default()).as_str()).is_some());
+        prop_assert!(RequestKey::parse(RequestKey::from_parts(&parts, &IdentityRules::default()).as_str()).is_some());
     }
 }
 

@@ -23,7 +23,7 @@ fn key(content_type: &str, body: &[u8]) -> RequestKey {
     let list = headers(&[("content-type", content_type)]);
     let form = KeyForm::Tagged { target: "/audio/transcriptions", delivery: true, known: false };
     let parts = RequestParts { form, method: "POST", query: "", headers: &list, body };
-    RequestKey::of(&parts, &IdentityRules::default())
+    RequestKey::from_parts(&parts, &IdentityRules::default())
 }
 
 const PYTHON: &str = "aa0fec0a66c0b3a3b2bd58c1c4bdbd2e";
@@ -136,8 +136,8 @@ fn boundary_does_not_count_when_a_body_has_a_preamble_an_epilogue_or_a_name_of_a
     let (plain, odd) = (body(PYTHON, "", AUDIO), spelled(PYTHON, ["x\r\n", ""], b"a.wav"));
     let rules = IdentityRules::default();
     let was = |body| RequestKey::of_earlier_versions(&parts(body), &rules)[1].clone();
-    assert_eq!(was(&plain), RequestKey::of(&parts(&plain), &rules));
-    assert_ne!(was(&odd), RequestKey::of(&parts(&odd), &rules));
+    assert_eq!(was(&plain), RequestKey::from_parts(&parts(&plain), &rules));
+    assert_ne!(was(&odd), RequestKey::from_parts(&parts(&odd), &rules));
 }
 
 #[test]

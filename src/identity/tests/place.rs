@@ -4,7 +4,8 @@ use proptest::prelude::*;
 
 use super::key::chat;
 use crate::{
-    IdentityRules, JsonPointer, PlacePattern, PlaceToken, PointerError, RequestKey, deltas, parse,
+    IdentityRules, JsonPointer, PlacePattern, PlaceToken, PointerError, RequestKey, body_deltas,
+    parse,
 };
 
 fn rules(patterns: &[&str]) -> IdentityRules {
@@ -14,7 +15,7 @@ fn rules(patterns: &[&str]) -> IdentityRules {
 /// The places that differ between two bodies under these rules.
 fn differing(recorded: &str, now: &str, patterns: &[&str]) -> Vec<String> {
     let (recorded, now) = (parse(recorded.as_bytes()).unwrap(), parse(now.as_bytes()).unwrap());
-    let found = deltas(&recorded, &now, &rules(patterns), 100);
+    let found = body_deltas(&recorded, &now, &rules(patterns), 100);
     found.into_iter().map(|delta| delta.pointer).collect()
 }
 
@@ -171,7 +172,7 @@ proptest! {
         let plain = plain.iter().map(|text| JsonPointer::parse(text).unwrap()).collect();
         let plain = IdentityRules::new::<JsonPointer>(plain);
         let parts = chat(body.as_bytes());
-        prop_assert_eq!(RequestKey::of(&parts, &patterned), RequestKey::of(&parts, &plain));
+        prop_assert_eq!(RequestKey::from_parts(&parts, &patterned), RequestKey::from_parts(&parts, &plain));
     }
 
     #[test]
@@ -184,7 +185,7 @@ proptest! {
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
         let body = |value| serde_json::json!({ "model": "m", "in": value }).to_string();
         let (a, b) = (body(a), body(b));
-        let key = |body: &str| RequestKey::of(&chat(body.as_bytes()), &rules(&texts));
+        let key = |body: &str| RequestKey::from_parts(&chat(body.as_bytes()), &rules(&texts));
         let found = differing(&a, &b, &texts);
         prop_assert_eq!(found.is_empty(), key(&a) == key(&b), "{:?}", found);
     }

@@ -7,7 +7,8 @@ use proptest::prelude::*;
 
 use super::source;
 use crate::{
-    IdentityRules, Json, JsonError, JsonPointer, JsonStr, canonical, deltas, distance, parse,
+    IdentityRules, Json, JsonError, JsonPointer, JsonStr, body_deltas, body_distance, canonical,
+    parse,
 };
 
 fn nested(depth: usize) -> String {
@@ -43,10 +44,10 @@ fn nesting_is_read_to_the_limit_when_the_stack_is_small() {
         let deepest = nested(500);
         let other = deepest.replace(":1", ":2");
         let (value, other) = (parse(deepest.as_bytes()).unwrap(), parse(other.as_bytes()).unwrap());
-        assert_eq!(canonical::text(&value).replace(' ', ""), deepest);
+        assert_eq!(canonical::value_text(&value).replace(' ', ""), deepest);
         let rules = IdentityRules::default();
-        assert_eq!(deltas(&value, &other, &rules, 9).len(), 1);
-        assert!(distance(&value, &other, &rules) > 0);
+        assert_eq!(body_deltas(&value, &other, &rules, 9).len(), 1);
+        assert!(body_distance(&value, &other, &rules) > 0);
         let too_deep = format!("[{deepest}]");
         assert_eq!(parse(too_deep.as_bytes()).unwrap_err(), JsonError::TooDeep { at: 1496 });
         let hostile = "[".repeat(1 << 20);
@@ -86,7 +87,7 @@ fn values_are_found_when_asked_by_key_and_place() {
     let source =
         br#"{"b": [true, "x\ty", 9007199254740993], "\u0061/~": {"": null}, "plain": "p"}"#;
     let body = parse(source).unwrap();
-    let at = |place: &str| body.pointer(&JsonPointer::parse(place).unwrap());
+    let at = |place: &str| body.value_at(&JsonPointer::parse(place).unwrap());
     assert_eq!(at("/b/0").and_then(Json::as_bool), Some(true));
     assert_eq!(at("/b/1").and_then(Json::as_str).unwrap(), "x\ty");
     assert_eq!(at("/b/2").and_then(Json::as_number), Some("9007199254740993"));
@@ -130,7 +131,7 @@ proptest! {
         // serde_json accepts all that we accept; it also accepts duplicate keys.
         if let Ok(value) = parse(&bytes) {
             prop_assert!(serde_json::from_slice::<serde_json::Value>(&bytes).is_ok());
-            prop_assert!(canonical::text(&value).is_ascii());
+            prop_assert!(canonical::value_text(&value).is_ascii());
         }
     }
 

@@ -35,10 +35,12 @@ fn pointer_is_refused_with_a_hint_when_it_is_none() {
 #[test]
 fn rules_are_sorted_and_single_when_made_and_joined() {
     let first = rules(&["/b", "/a/b", "/b", "/a!"]);
-    let texts =
-        |rules: &IdentityRules| rules.ignore().iter().map(ToString::to_string).collect::<Vec<_>>();
+    let texts = |rules: &IdentityRules| {
+        rules.ignored_places().iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
     assert_eq!(texts(&first), ["/a/b", "/a!", "/b"]);
-    let more = first.with([JsonPointer::parse("/a").unwrap(), JsonPointer::parse("/b").unwrap()]);
+    let more =
+        first.with_ignored([JsonPointer::parse("/a").unwrap(), JsonPointer::parse("/b").unwrap()]);
     assert_eq!(texts(&more), ["/a", "/a/b", "/a!", "/b"]);
     assert_eq!(rules(&["/x", "/y"]), rules(&["/y", "/x", "/x"]));
     assert_eq!(texts(&rules(&["/x"]).with_delivery()), ["/stream", "/stream_options", "/x"]);

@@ -17,7 +17,7 @@ fn values(all: &[(&str, &str)]) -> RunValues {
 /// The text of an answer with this run's paths; `None` if it cannot be bound.
 fn rewritten(binding: &RunBinding, text: &str) -> Option<String> {
     let (mut new, mut at) = (String::new(), 0);
-    for path in binding.find(text).ok()? {
+    for path in binding.find_paths(text).ok()? {
         new.push_str(&text[at..path.range.start]);
         new.push_str(path.text.unwrap_or(&text[path.range.clone()]));
         at = path.range.end;
@@ -51,16 +51,21 @@ fn bound_bodies(
     };
     let (recorded, here): (&'static [u8], &'static [u8]) = (recorded.leak(), here.leak());
     let identity = IdentityRules::default();
-    let old = rules.recorded(
+    let old = rules.recorded_request(
         binding,
         &parts(recorded),
         &crate::parse(recorded).unwrap(),
         &identity,
         &texts,
     )?;
-    let new =
-        rules.here(binding.here(), &parts(here), &crate::parse(here).unwrap(), &identity, &texts);
-    let bound = rules.bind(&old, &new)?;
+    let new = rules.current_request(
+        binding.current_values(),
+        &parts(here),
+        &crate::parse(here).unwrap(),
+        &identity,
+        &texts,
+    );
+    let bound = rules.bind_requests(&old, &new)?;
     Some(bound.values.into_iter().chain(bound.ids).collect())
 }
 
@@ -246,7 +251,8 @@ fn ids_are_compared_up_to_renaming_and_measurements_are_not() {
 fn references_are_compared_up_to_renaming_unless_an_answer_gave_them() {
     let binding = RunBinding::new(&RunValues::default(), &RunValues::default());
     let places = ["/messages/*/tool_calls/*/id", "/messages/*/tool_call_id"];
-    let rules = places.map(|place| NormalizeRule::reference(PlacePattern::parse(place).unwrap()));
+    let rules =
+        places.map(|place| NormalizeRule::for_references(PlacePattern::parse(place).unwrap()));
     let given = HashSet::from(["call_1".to_owned()]);
     let rules = BoundRules::new(rules.to_vec(), Arc::new(given));
     let body = |one: &str, two: &str, three: &str| {

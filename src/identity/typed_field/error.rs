@@ -1,6 +1,6 @@
 //! Why a field cannot be read, in typed parts, so that the caller can write a message of its own.
 
-use crate::spelling::nearest;
+use crate::spelling::nearest_name;
 
 /// Why a field cannot be read. Messages read after the name of the object that holds it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -24,7 +24,7 @@ pub enum FieldProblem {
         found: String,
     },
     /// The object cannot have a field of this name.
-    #[error("unknown field of {owner}, {}{hint}", quoted(name))]
+    #[error("unknown field of {owner}, {}{hint}", quoted_text(name))]
     UnknownField {
         /// The object, in words.
         owner: String,
@@ -40,7 +40,7 @@ pub enum FieldProblem {
 
 impl FieldError {
     /// An error at `place`, in words.
-    pub fn other(place: impl Into<String>, why: impl Into<String>) -> Self {
+    pub fn from_reason(place: impl Into<String>, why: impl Into<String>) -> Self {
         Self { place: place.into(), problem: FieldProblem::Other(why.into()) }
     }
 
@@ -52,13 +52,17 @@ impl FieldError {
 
     /// An error for a field at `place` that is not among `known`, the fields of `owner`.
     pub fn unknown_field(place: String, owner: &str, name: &str, known: &[&str]) -> Self {
-        let (owner, name, hint) = (owner.to_owned(), name.to_owned(), hint(name, known));
+        let (owner, name, hint) =
+            (owner.to_owned(), name.to_owned(), known_names_hint(name, known));
         Self { place, problem: FieldProblem::UnknownField { owner, name, hint } }
     }
 
     /// An error for a word at `place` that is not among `known`; `what` says what it should name.
     pub fn unknown_word(place: impl Into<String>, what: &str, word: &str, known: &[&str]) -> Self {
-        Self::other(place, format!("unknown {what} {}{}", quoted(word), hint(word, known)))
+        Self::from_reason(
+            place,
+            format!("unknown {what} {}{}", quoted_text(word), known_names_hint(word, known)),
+        )
     }
 
     /// The same error, with `place` prepended to its place.
@@ -81,9 +85,9 @@ impl FieldProblem {
 }
 
 /// The suggested name, and all known ones.
-fn hint(written: &str, known: &[&str]) -> String {
+fn known_names_hint(written: &str, known: &[&str]) -> String {
     let written = written.to_ascii_lowercase().replace('-', "_");
-    let near = nearest(&written, known).or_else(|| with_part(&written, known));
+    let near = nearest_name(&written, known).or_else(|| with_part(&written, known));
     let meant = near.map_or_else(String::new, |near| format!(", did you mean {near:?}?"));
     match known {
         [] => format!("{meant}; none is known"),
@@ -98,7 +102,7 @@ fn with_part<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
 }
 
 /// A text in a message, cut if it is long.
-pub fn quoted(text: &str) -> String {
+pub fn quoted_text(text: &str) -> String {
     match text.char_indices().nth(60) {
         Some((end, _)) => format!("{:?}…", &text[..end]),
         None => format!("{text:?}"),

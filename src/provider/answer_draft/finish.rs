@@ -33,7 +33,7 @@ impl FinishMeaning {
     const ALL: [Self; 4] = [Self::Stop, Self::Length, Self::Tools, Self::Filter];
 
     /// The meaning of a word in any of these vocabularies.
-    pub(crate) fn of<'a>(
+    pub(crate) fn from_word<'a>(
         word: &str,
         known: impl Iterator<Item = &'a FinishWords> + Clone,
     ) -> Option<Self> {
@@ -59,7 +59,7 @@ impl FinishWords {
 
     /// Returns the word for `found`, whose meaning is `meaning`: `found` itself if it is one of
     /// these words or its meaning is unknown, and the word for a normal end if there is none.
-    pub(super) fn word<'a>(
+    pub(super) fn word_for<'a>(
         &self,
         found: Option<&'a str>,
         meaning: Option<FinishMeaning>,
@@ -69,7 +69,7 @@ impl FinishWords {
         let ended = if has_calls { FinishMeaning::Tools } else { FinishMeaning::Stop };
         let meaning = match (found, meaning) {
             (None, _) => ended,
-            (Some(found), _) if self.has(found) => return found,
+            (Some(found), _) if self.has_word(found) => return found,
             (Some(found), None) => return found,
             // Another provider may use its word for a normal end although there are calls; this one
             // names them.
@@ -79,7 +79,7 @@ impl FinishWords {
         self.of_meaning(meaning).first().copied().or(found).unwrap_or_default()
     }
 
-    fn has(&self, word: &str) -> bool {
+    fn has_word(&self, word: &str) -> bool {
         FinishMeaning::ALL.iter().any(|meaning| self.of_meaning(*meaning).contains(&word))
     }
 }

@@ -2,28 +2,28 @@
 
 use serde_json::Value;
 
-use super::form::trimmed;
+use super::form::trimmed_body;
 use super::judged::{AnswerOutcome, JudgedAnswer};
 use super::received::ReceivedAnswer;
 use super::rules::ExpectedBody;
-use crate::error_text::{said, with_json};
+use crate::error_text::{object_text, with_json};
 use crate::framing::Framing;
-use crate::read::read;
+use crate::read::read_answer;
 use loomrec_identity::Json;
 
 /// Returns the outcome of a body that arrived completely.
-pub(super) fn judge(answer: &ReceivedAnswer<'_>, bytes: &[u8]) -> JudgedAnswer {
+pub(super) fn judge_body(answer: &ReceivedAnswer<'_>, bytes: &[u8]) -> JudgedAnswer {
     let rules = &answer.operation.row().outcome;
-    let text = trimmed(bytes);
+    let text = trimmed_body(bytes);
     if text.is_empty() {
         return match rules.body == ExpectedBody::TextOrJson && is_text(answer.media) {
             // A transcription of silence.
             true => JudgedAnswer::COMPLETE,
-            false => AnswerOutcome::NotAnAnswer.because("it has no bytes"),
+            false => AnswerOutcome::NotAnAnswer.with_reason("it has no bytes"),
         };
     }
     if text.first() == Some(&b'<') && is_page(rules.body, answer.media, text) {
-        return AnswerOutcome::NotAnAnswer.because("it is a web page");
+        return AnswerOutcome::NotAnAnswer.with_reason("it is a web page");
     }
     let is_free = match rules.body {
         ExpectedBody::Bytes => text.first() != Some(&b'{'),
@@ -53,10 +53,10 @@ fn of_json(answer: &ReceivedAnswer<'_>, bytes: &[u8], json: &Json<'_>) -> Judged
     let must_be_json = row.outcome.body == ExpectedBody::Json || names_json(answer.media);
     if must_be_json && !json.is_object() && json.as_array().is_none() {
         let reason = "its JSON is neither an object nor a list";
-        return AnswerOutcome::NotAnAnswer.because(reason);
+        return AnswerOutcome::NotAnAnswer.with_reason(reason);
     }
-    let is_answer = answer.is_read || read(answer.operation, None, bytes).is_some();
-    match said(first) {
+    let is_answer = answer.is_read || read_answer(answer.operation, None, bytes).is_some();
+    match object_text(first) {
         _ if is_answer => JudgedAnswer::COMPLETE,
         Some(text) => JudgedAnswer::failed(&text),
         None if must_be_json && row.read.is_some() && !may_be_json(answer.media) => {
@@ -73,16 +73,16 @@ fn of_other(media: &str, text: &[u8]) -> JudgedAnswer {
         // Too many values to be read.
         Ok(_) => JudgedAnswer::COMPLETE,
         Err(error) if error.is_eof() && matches!(text.first(), Some(b'{' | b'[')) => {
-            AnswerOutcome::Unfinished.because("its JSON ends early")
+            AnswerOutcome::Unfinished.with_reason("its JSON ends early")
         }
-        Err(_) if may_be_json(media) => AnswerOutcome::NotAnAnswer.because("it is not JSON"),
+        Err(_) if may_be_json(media) => AnswerOutcome::NotAnAnswer.with_reason("it is not JSON"),
         Err(_) => of_media(media),
     }
 }
 
 /// An answer of a media type that the operation does not answer with.
 fn of_media(media: &str) -> JudgedAnswer {
-    AnswerOutcome::NotAnAnswer.because("it has another media type").quoting(media)
+    AnswerOutcome::NotAnAnswer.with_reason("it has another media type").with_quote(media)
 }
 
 /// Whether a text that begins as markup is a web page, and no sound or text that begins so.

@@ -4,14 +4,14 @@ use serde_json::Value;
 
 use super::rules::ExpectedBody;
 use crate::framing::{Framing, is_event_stream};
-use crate::lone_half::readable;
+use crate::lone_half::readable_json;
 use crate::operation::Operation;
 
 /// The fields with which server-sent events begin, and the beginning of a comment.
 const SSE_FIELDS: [&[u8]; 5] = [b"data:", b"event:", b"id:", b"retry:", b":"];
 
 /// The bytes of a body without a byte order mark and the blanks around them.
-pub(crate) fn trimmed(bytes: &[u8]) -> &[u8] {
+pub(crate) fn trimmed_body(bytes: &[u8]) -> &[u8] {
     bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes).trim_ascii()
 }
 
@@ -30,7 +30,7 @@ pub(crate) fn has_known_form(operation: Operation) -> bool {
 pub(crate) fn stream_framing(operation: Operation, media: &str, bytes: &[u8]) -> Option<Framing> {
     let row = operation.row();
     row.outcome.event?;
-    let start = trimmed(bytes);
+    let start = trimmed_body(bytes);
     if row.outcome.body != ExpectedBody::Json {
         // Sound and texts may begin in any way.
         let is_other = matches!(start.first(), Some(b'<' | b'{'));
@@ -60,6 +60,6 @@ fn has_lines(operation: Operation, media: &str) -> bool {
 
 /// Whether the text is one JSON value, in however many lines.
 fn is_one_document(text: &[u8]) -> bool {
-    let text = readable(text);
+    let text = readable_json(text);
     loomrec_identity::parse(&text).is_ok() || serde_json::from_slice::<Value>(&text).is_ok()
 }

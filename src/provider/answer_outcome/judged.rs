@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::error_text::clipped;
+use crate::error_text::clipped_line;
 
 /// How an answer ended, as a whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -57,7 +57,7 @@ impl AnswerOutcome {
     }
 
     /// This outcome, for this reason.
-    pub(crate) fn because(self, reason: impl Into<Cow<'static, str>>) -> JudgedAnswer {
+    pub(crate) fn with_reason(self, reason: impl Into<Cow<'static, str>>) -> JudgedAnswer {
         JudgedAnswer { outcome: self, reason: reason.into(), quote: None }
     }
 }
@@ -69,17 +69,19 @@ impl JudgedAnswer {
 
     /// An answer in whose place, or within which, the provider reported an error with this text.
     pub(crate) fn failed(text: &str) -> Self {
-        AnswerOutcome::FailedByProvider.because("the provider reported an error").quoting(text)
+        AnswerOutcome::FailedByProvider
+            .with_reason("the provider reported an error")
+            .with_quote(text)
     }
 
     /// An answer that says of itself that more is to come.
     pub(crate) fn unfinished(reason: &'static str) -> Self {
-        AnswerOutcome::Unfinished.because(reason)
+        AnswerOutcome::Unfinished.with_reason(reason)
     }
 
     /// The same, with what the answer says of it.
-    pub(crate) fn quoting(self, text: &str) -> Self {
-        Self { quote: Some(clipped(text)).filter(|text| !text.is_empty()), ..self }
+    pub(crate) fn with_quote(self, text: &str) -> Self {
+        Self { quote: Some(clipped_line(text)).filter(|text| !text.is_empty()), ..self }
     }
 
     /// Whether the call failed.

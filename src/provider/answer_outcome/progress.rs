@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use crate::error_text::{error_in, said, with_json};
+use crate::error_text::{error_in, object_text, with_json};
 use crate::framing::StreamEvent;
-use crate::json_view::text;
+use crate::json_view::member_text;
 use loomrec_identity::Json;
 
 /// Takes the data of an event into the progress of its stream.
@@ -37,18 +37,18 @@ pub(crate) struct AnswerEvent<'a> {
 
 impl StreamProgress {
     /// Notes that the event is one of the operation's.
-    pub(crate) fn known(&mut self) {
+    pub(crate) fn note_known(&mut self) {
         self.is_known = true;
     }
 
     /// Notes the end mark.
-    pub(crate) fn end(&mut self) {
+    pub(crate) fn note_end(&mut self) {
         (self.is_known, self.is_ended) = (true, true);
     }
 
     /// Notes a piece of a choice, and whether it has the choice's finish reason. A stream whose
     /// choices all have one has ended.
-    pub(crate) fn choice(&mut self, index: u64, is_finished: bool) {
+    pub(crate) fn note_choice(&mut self, index: u64, is_finished: bool) {
         self.is_known = true;
         self.open.insert(index);
         if is_finished {
@@ -57,7 +57,7 @@ impl StreamProgress {
     }
 
     /// Notes an error with this text.
-    pub(crate) fn fail(&mut self, text: impl Into<String>) {
+    pub(crate) fn note_failure(&mut self, text: impl Into<String>) {
         self.is_known = true;
         self.failure.get_or_insert_with(|| text.into());
     }
@@ -68,15 +68,15 @@ impl StreamProgress {
     }
 
     /// Takes an event. `take_data` takes the data of one that reports no failure by its name.
-    pub(super) fn take(&mut self, take_data: Option<TakeData>, event: &StreamEvent<'_>) {
+    pub(super) fn take_event(&mut self, take_data: Option<TakeData>, event: &StreamEvent<'_>) {
         if event.failed {
-            self.fail(failed_event(event));
+            self.note_failure(failed_event(event));
         }
         let Some(data) = event.data.as_deref().filter(|_| !event.failed) else { return };
         self.has_data |= event.finished && !data.trim_ascii().is_empty();
         let data = AnswerEvent { name: event.name, bytes: data };
         if matches!(event.name, Some("error" | "response.failed")) {
-            return self.fail(data.error());
+            return self.note_failure(data.error_text());
         }
         if let Some(take) = take_data {
             take(self, &data);
@@ -91,7 +91,7 @@ impl AnswerEvent<'_> {
     }
 
     /// Reads the data; `None` if it is not JSON.
-    pub(crate) fn read<T>(&self, read: impl FnOnce(&Json<'_>) -> T) -> Option<T> {
+    pub(crate) fn read_json<T>(&self, read: impl FnOnce(&Json<'_>) -> T) -> Option<T> {
         with_json(self.bytes, read)
     }
 
@@ -100,7 +100,7 @@ impl AnswerEvent<'_> {
         if let Some(kind) = self.leading_type() {
             return Cow::Borrowed(kind);
         }
-        let named = self.read(|json| text(json, "type").map(Cow::into_owned)).flatten();
+        let named = self.read_json(|json| member_text(json, "type").map(Cow::into_owned)).flatten();
         named.map(Cow::Owned).or(self.name.map(Cow::Borrowed)).unwrap_or_default()
     }
 
@@ -113,8 +113,8 @@ impl AnswerEvent<'_> {
     }
 
     /// The text of the error that the data is; empty if it says nothing.
-    pub(crate) fn error(&self) -> String {
-        let text = self.read(|json| error_in(json).or_else(|| said(json)));
+    pub(crate) fn error_text(&self) -> String {
+        let text = self.read_json(|json| error_in(json).or_else(|| object_text(json)));
         match text {
             Some(text) => text.unwrap_or_default(),
             None => String::from_utf8_lossy(self.bytes).into_owned(),
@@ -126,22 +126,22 @@ impl AnswerEvent<'_> {
 pub(crate) fn typed_events(progress: &mut StreamProgress, event: &AnswerEvent<'_>, ends: &[&str]) {
     let kind = event.kind();
     if ends.contains(&&*kind) {
-        progress.end();
+        progress.note_end();
     } else if kind == "error" {
-        progress.fail(event.error());
+        progress.note_failure(event.error_text());
     } else if kind.is_empty() {
-        if let Some(text) = event.read(error_in).flatten() {
-            progress.fail(text);
+        if let Some(text) = event.read_json(error_in).flatten() {
+            progress.note_failure(text);
         }
     } else {
-        progress.known();
+        progress.note_known();
     }
 }
 
 /// The text of an event that the framing marks as an error.
 fn failed_event(event: &StreamEvent<'_>) -> String {
     let data = event.data.as_deref().unwrap_or_default();
-    let text = AnswerEvent { name: None, bytes: data }.error();
+    let text = AnswerEvent { name: None, bytes: data }.error_text();
     match (event.name, text.as_str()) {
         (None, "") => "a message of its stream is damaged".to_owned(),
         (None, text) => text.to_owned(),

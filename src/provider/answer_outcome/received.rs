@@ -54,7 +54,7 @@ pub struct ReceivedAnswer<'a> {
 
 impl TransportEnd {
     /// Why an answer with this end is unfinished; `None` for a complete one.
-    pub(super) fn problem(self) -> Option<&'static str> {
+    pub(super) fn unfinished_reason(self) -> Option<&'static str> {
         match self {
             Self::Complete => None,
             Self::Closed => Some("the connection was closed before the end of the body"),

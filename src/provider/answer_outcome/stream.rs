@@ -12,26 +12,25 @@ use crate::framing::{Framing, StreamEvent, events};
 const TAIL: usize = 2048;
 
 /// Returns the outcome of a stream that arrived completely.
-pub(super) fn judge(rules: &OutcomeRules, framing: Framing, bytes: &[u8]) -> JudgedAnswer {
-    let progress = scan(rules, framing, bytes);
+pub(super) fn judge_events(rules: &OutcomeRules, framing: Framing, bytes: &[u8]) -> JudgedAnswer {
+    let progress = scan_events(rules, framing, bytes);
     if let Some(text) = &progress.failure {
         return JudgedAnswer::failed(text);
     }
     // An array without its closing bracket was cut, whatever its last element is.
     let is_open = framing == Framing::Array && !bytes.trim_ascii_end().ends_with(b"]");
     if is_open {
-        return AnswerOutcome::Unfinished.because("the array of its stream is not closed");
+        return AnswerOutcome::Unfinished.with_reason("the array of its stream is not closed");
     }
     if progress.has_ended() {
         return JudgedAnswer::COMPLETE;
     }
     if !progress.has_data {
-        return AnswerOutcome::Unfinished.because("its stream has no event");
+        return AnswerOutcome::Unfinished.with_reason("its stream has no event");
     }
     match progress.is_known {
-        true => {
-            AnswerOutcome::Unfinished.because(format!("its stream ends without {}", rules.end_mark))
-        }
+        true => AnswerOutcome::Unfinished
+            .with_reason(format!("its stream ends without {}", rules.end_mark)),
         // Another protocol, which only HTTP judges.
         false => JudgedAnswer::COMPLETE,
     }
@@ -42,16 +41,16 @@ pub(super) fn judge(rules: &OutcomeRules, framing: Framing, bytes: &[u8]) -> Jud
 /// send it with every event.
 pub(super) fn is_finished(rules: &OutcomeRules, framing: Framing, bytes: &[u8]) -> bool {
     let whole = events(framing, bytes).filter(|event| event.finished).last();
-    let progress = scan(rules, framing, &bytes[..whole.map_or(0, |event| event.range.end)]);
+    let progress = scan_events(rules, framing, &bytes[..whole.map_or(0, |event| event.range.end)]);
     progress.failure.is_some() || progress.is_ended
 }
 
-fn scan(rules: &OutcomeRules, framing: Framing, bytes: &[u8]) -> StreamProgress {
+fn scan_events(rules: &OutcomeRules, framing: Framing, bytes: &[u8]) -> StreamProgress {
     let mut progress = StreamProgress::default();
     let is_text = matches!(framing, Framing::Sse | Framing::Lines);
     if is_text {
-        for event in events(framing, tail(bytes)) {
-            progress.take(rules.event, &event);
+        for event in events(framing, last_lines(bytes)) {
+            progress.take_event(rules.event, &event);
         }
     }
     let is_ended = progress.is_ended;
@@ -63,13 +62,13 @@ fn scan(rules: &OutcomeRules, framing: Framing, bytes: &[u8]) -> StreamProgress 
         !is_ended || rules.may_report_failure(&bytes[event.range.clone()])
     };
     for event in events(framing, bytes).filter(matters) {
-        progress.take(rules.event, &event);
+        progress.take_event(rules.event, &event);
     }
     progress
 }
 
 /// The last lines of a stream.
-fn tail(bytes: &[u8]) -> &[u8] {
+fn last_lines(bytes: &[u8]) -> &[u8] {
     match bytes.len().checked_sub(TAIL) {
         None => bytes,
         Some(from) => {

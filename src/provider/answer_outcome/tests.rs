@@ -16,7 +16,7 @@ fn outcome(operation: Operation, media: &str, bytes: &[u8]) -> AnswerOutcome {
 }
 
 fn of_events(operation: Operation, events: &[Vec<u8>]) -> AnswerOutcome {
-    let media = framing(operation).media().split(';').next().unwrap();
+    let media = framing(operation).media_type().split(';').next().unwrap();
     outcome(operation, media, &events.concat())
 }
 
@@ -106,7 +106,7 @@ fn stream_that_ends_at_any_event_before_its_end_is_unfinished() {
 fn stream_that_is_cut_at_any_byte_before_its_end_is_no_success() {
     for (operation, events) in streamed() {
         let bytes = events.concat();
-        let media = framing(operation).media().split(';').next().unwrap();
+        let media = framing(operation).media_type().split(';').next().unwrap();
         let complete =
             |end: &usize| outcome(operation, media, &bytes[..*end]) == AnswerOutcome::Complete;
         let first = (0..bytes.len()).find(complete).unwrap_or(bytes.len());
@@ -120,7 +120,7 @@ fn stream_is_finished_once_its_end_mark_was_sent_and_not_before() {
     let mut unmarked = Vec::new();
     for (operation, events) in streamed() {
         let bytes = events.concat();
-        let media = framing(operation).media().split(';').next().unwrap();
+        let media = framing(operation).media_type().split(';').next().unwrap();
         let is_finished = |end: usize| is_stream_finished(operation, media, &bytes[..end]);
         if !is_finished(bytes.len()) {
             unmarked.push(operation.name());
@@ -167,7 +167,7 @@ fn error_at_any_place_of_a_stream_is_a_failure_of_the_provider() {
                 message: "Overloaded",
                 place: 3,
             };
-            let frame = framing(operation).write(&[stream_error(&error)]).concat();
+            let frame = framing(operation).write_events(&[stream_error(&error)]).concat();
             for place in 0..=events.len() {
                 let mut events = events.clone();
                 if framing(operation) != Framing::Array {
@@ -177,7 +177,7 @@ fn error_at_any_place_of_a_stream_is_a_failure_of_the_provider() {
                 assert_eq!(judged, AnswerOutcome::FailedByProvider, "{operation:?} {place}");
             }
             // Nothing but the error.
-            let media = framing(operation).media().split(';').next().unwrap();
+            let media = framing(operation).media_type().split(';').next().unwrap();
             let judged = judge(operation, media, &frame);
             assert_eq!(judged.outcome, AnswerOutcome::FailedByProvider, "{operation:?}");
             assert!(

@@ -8,7 +8,7 @@ use crate::answer_outcome::{AnswerEvent, OutcomeRules, StreamProgress};
 use crate::error_text::error_in;
 use crate::event_text::holds_text;
 use crate::framing::{Framing, events};
-use crate::json_view::{self, JsonView, text};
+use crate::json_view::{self, JsonView, member_text};
 use crate::operation::OperationRow;
 
 pub(crate) static ROW: OperationRow = OperationRow {
@@ -16,27 +16,31 @@ pub(crate) static ROW: OperationRow = OperationRow {
     word: "text_completions",
     semantic: Some("text_completion"),
     was_unknown: true,
-    read: Some(|bytes| json_view::whole(bytes, |json| complete(json), complete)),
-    read_stream: Some(|_, bytes| stream(bytes)),
+    read: Some(|bytes| json_view::read_json(bytes, |json| read_body(json), read_body)),
+    read_stream: Some(|_, bytes| read_stream(bytes)),
     event_has_text: |event| holds_text(event, &["/completion"]),
     usage_names: USAGE,
-    outcome: OutcomeRules { event: Some(event), end_mark: "a stop reason", ..OutcomeRules::JSON },
+    outcome: OutcomeRules {
+        event: Some(take_event),
+        end_mark: "a stop reason",
+        ..OutcomeRules::JSON
+    },
     ..OperationRow::UNREAD
 };
 
 /// Reads a complete body; `None` if it has no completion.
-fn complete<D: JsonView>(body: &D) -> Option<Answer> {
+fn read_body<D: JsonView>(body: &D) -> Option<Answer> {
     Some(Answer {
-        content: text(body, "completion")?.into_owned(),
-        model: text(body, "model").map(Cow::into_owned),
-        finish_reason: text(body, "stop_reason").map(Cow::into_owned),
+        content: member_text(body, "completion")?.into_owned(),
+        model: member_text(body, "model").map(Cow::into_owned),
+        finish_reason: member_text(body, "stop_reason").map(Cow::into_owned),
         ..Answer::default()
     })
 }
 
 /// Reads a stream, each event of which has the next piece.
-fn stream(bytes: &[u8]) -> Option<Answer> {
-    let pieces = events(Framing::Sse, bytes).filter_map(|event| complete(&event.json()?));
+fn read_stream(bytes: &[u8]) -> Option<Answer> {
+    let pieces = events(Framing::Sse, bytes).filter_map(|event| read_body(&event.json_data()?));
     pieces.reduce(|before, now| Answer {
         content: before.content + &now.content,
         model: now.model.or(before.model),
@@ -45,14 +49,14 @@ fn stream(bytes: &[u8]) -> Option<Answer> {
     })
 }
 
-fn event(progress: &mut StreamProgress, event: &AnswerEvent<'_>) {
-    event.read(|json| {
+fn take_event(progress: &mut StreamProgress, event: &AnswerEvent<'_>) {
+    event.read_json(|json| {
         if let Some(text) = error_in(json) {
-            progress.fail(text);
-        } else if text(json, "stop_reason").is_some() {
-            progress.end();
+            progress.note_failure(text);
+        } else if member_text(json, "stop_reason").is_some() {
+            progress.note_end();
         } else if json.get("completion").is_some() {
-            progress.known();
+            progress.note_known();
         }
     });
 }

@@ -7,7 +7,7 @@ use crate::Answer;
 use crate::answer_draft::AnswerDraft;
 use crate::answer_form::ModeError;
 use crate::answer_outcome::OutcomeRules;
-use crate::json_view::{self, JsonView, count};
+use crate::json_view::{self, JsonView, token_count};
 use crate::operation::OperationRow;
 use crate::operation::ResponseFormat;
 
@@ -15,19 +15,19 @@ pub(crate) static ROW: OperationRow = OperationRow {
     name: "Count Tokens",
     word: "count_tokens",
     is_free: true,
-    read: Some(|bytes| json_view::whole(bytes, |json| read(json), read)),
-    write: Some(write),
+    read: Some(|bytes| json_view::read_json(bytes, |json| read_body(json), read_body)),
+    write: Some(write_body),
     usage_names: USAGE,
     outcome: OutcomeRules::JSON,
     ..OperationRow::UNREAD
 };
 
 /// Reads a count; `None` if the body holds no count.
-pub(crate) fn read<D: JsonView>(body: &D) -> Option<Answer> {
-    count(body, "input_tokens").map(Answer::of_counted_prompt)
+pub(crate) fn read_body<D: JsonView>(body: &D) -> Option<Answer> {
+    token_count(body, "input_tokens").map(Answer::of_counted_prompt)
 }
 
-fn write(_: &ResponseFormat<'_>, draft: &AnswerDraft<'_>) -> Result<Value, ModeError> {
+fn write_body(_: &ResponseFormat<'_>, draft: &AnswerDraft<'_>) -> Result<Value, ModeError> {
     // All input is counted here, cached input too.
     Ok(json!({ "input_tokens": draft.usage.prompt_tokens }))
 }

@@ -5,13 +5,13 @@ use serde_json::{Value, json};
 use crate::provider_row::ErrorRequest;
 
 /// The body of one of loomrec's errors.
-pub(super) fn error(status: u16, named: &str) -> Value {
-    json!({ "type": "error", "error": { "type": kind(status), "message": named } })
+pub(super) fn own_body(status: u16, named: &str) -> Value {
+    json!({ "type": "error", "error": { "type": error_kind(status), "message": named } })
 }
 
 /// The body of an error as Anthropic sends it.
-pub(super) fn natural(error_request: &ErrorRequest<'_>, id: &str) -> Value {
-    let kind = error_request.kind.unwrap_or_else(|| kind(error_request.status));
+pub(super) fn natural_body(error_request: &ErrorRequest<'_>, id: &str) -> Value {
+    let kind = error_request.kind.unwrap_or_else(|| error_kind(error_request.status));
     let usual = match (kind, error_request.status) {
         ("authentication_error", _) => "invalid x-api-key",
         ("billing_error", _) => "Your credit balance is too low to access the Anthropic API.",
@@ -32,7 +32,7 @@ pub(super) fn natural(error_request: &ErrorRequest<'_>, id: &str) -> Value {
 }
 
 /// Anthropic's word for a status.
-fn kind(status: u16) -> &'static str {
+fn error_kind(status: u16) -> &'static str {
     match status {
         401 => "authentication_error",
         402 => "billing_error",

@@ -14,43 +14,43 @@ mod usage;
 mod write;
 
 use finish::FINISH;
-use usage::usage;
+use usage::read_usage;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::error::error as error_body;
+use super::error::own_body as error_body;
 use super::usage_names::USAGE;
 use crate::answer_outcome::{OutcomeRules, typed_events};
 use crate::event_text::holds_text;
 use crate::framing::{EventFrame, Framing, events};
-use crate::json_view::{JsonView, items, says, text, text_or_empty};
+use crate::json_view::{JsonView, has_word, items, member_text, text_or_empty};
 use crate::operation::StreamError;
 use crate::operation::{MergedStream, OperationRow};
 use crate::{Answer, ToolCall, json_view, tool_result};
-pub(crate) use answer_place::{of as shape, replace_text as replace_text_blocks};
+pub(crate) use answer_place::{find_shape as shape, replace_text as replace_text_blocks};
 
 pub(crate) static ROW: OperationRow = OperationRow {
     name: "Messages",
     word: "messages",
     semantic: Some("chat"),
     delivery: true,
-    conversation: Some(|body| Some(conversation::read(body))),
+    conversation: Some(|body| Some(conversation::read_messages(body))),
     tool_results: Some(tool_result::in_messages),
     adapter: Some(&adapter::ADAPTER),
-    read: Some(|bytes| json_view::whole(bytes, |json| complete(json), complete)),
-    read_stream: Some(|_, bytes| stream(bytes)),
+    read: Some(|bytes| json_view::read_json(bytes, |json| read_body(json), read_body)),
+    read_stream: Some(|_, bytes| read_stream(bytes)),
     event_has_text: |event| {
         holds_text(event, &["/delta/text", "/content_block/text", "/completion"])
     },
-    merge: Some(|_, bytes| merge(bytes)),
-    split: Some(split::stream),
-    write: Some(write::write),
+    merge: Some(|_, bytes| merge_events(bytes)),
+    split: Some(split::split_body),
+    write: Some(write::write_body),
     first_event: Some("message_start"),
-    stream_error: error,
-    shape: answer_place::of,
+    stream_error: error_event,
+    shape: answer_place::find_shape,
     finish: Some(&FINISH),
     usage_names: USAGE,
     outcome: OutcomeRules {
@@ -62,7 +62,7 @@ pub(crate) static ROW: OperationRow = OperationRow {
 };
 
 /// The event for an error in a stream.
-fn error(error: &StreamError<'_>) -> EventFrame {
+fn error_event(error: &StreamError<'_>) -> EventFrame {
     let mut data = error_body(error.status, error.message);
     if let Some(kind) = error.kind {
         data["error"]["type"] = kind.into();
@@ -71,19 +71,19 @@ fn error(error: &StreamError<'_>) -> EventFrame {
 }
 
 /// Reads a complete body; `None` if it is no message.
-pub(crate) fn complete<D: JsonView>(body: &D) -> Option<Answer> {
-    body.member("content")?.list()?;
+pub(crate) fn read_body<D: JsonView>(body: &D) -> Option<Answer> {
+    body.member("content")?.as_list()?;
     let mut answer = Answer {
-        model: text(body, "model").map(Cow::into_owned),
-        usage: body.member("usage").and_then(usage),
-        finish_reason: text(body, "stop_reason").map(Cow::into_owned),
+        model: member_text(body, "model").map(Cow::into_owned),
+        usage: body.member("usage").and_then(read_usage),
+        finish_reason: member_text(body, "stop_reason").map(Cow::into_owned),
         ..Answer::default()
     };
     for block in items(body, "content") {
         // Tools that Anthropic runs itself (`server_tool_use`) are not for the program.
-        if says(block, "type", "text") {
+        if has_word(block, "type", "text") {
             answer.content.push_str(&text_or_empty(block, "text"));
-        } else if says(block, "type", "tool_use") {
+        } else if has_word(block, "type", "tool_use") {
             let (id, name) = (text_or_empty(block, "id"), text_or_empty(block, "name"));
             answer.tool_calls.push(ToolCall::from_doc(&id, &name, block.member("input")));
         }
@@ -92,13 +92,13 @@ pub(crate) fn complete<D: JsonView>(body: &D) -> Option<Answer> {
 }
 
 /// Reads a stream, or what arrived of it; `None` if it has no `message_start`.
-fn stream(bytes: &[u8]) -> Option<Answer> {
-    fast_reader::read(bytes).unwrap_or_else(|| merged_stream(bytes))
+fn read_stream(bytes: &[u8]) -> Option<Answer> {
+    fast_reader::read_stream(bytes).unwrap_or_else(|| merged_stream(bytes))
 }
 
 /// Reads a stream by merging its events.
 fn merged_stream(bytes: &[u8]) -> Option<Answer> {
-    complete(&Value::Object(merge(bytes)?.body))
+    read_body(&Value::Object(merge_events(bytes)?.body))
 }
 
 /// One content block while its deltas arrive.
@@ -109,7 +109,7 @@ struct ContentBlock {
 }
 
 /// Merges the events of a stream; `None` if there is no `message_start`.
-fn merge(bytes: &[u8]) -> Option<MergedStream> {
+fn merge_events(bytes: &[u8]) -> Option<MergedStream> {
     let mut message: Option<Map<String, Value>> = None;
     let mut blocks = BTreeMap::new();
     let (mut ended, mut failed) = (false, false);
@@ -117,7 +117,7 @@ fn merge(bytes: &[u8]) -> Option<MergedStream> {
         if event.data.is_none() || event.is_done() {
             continue;
         }
-        let Some(Value::Object(data)) = event.json() else {
+        let Some(Value::Object(data)) = event.json_data() else {
             failed = true;
             continue;
         };
@@ -186,12 +186,12 @@ fn take_block_event(mut data: Map<String, Value>, blocks: &mut BTreeMap<u64, Con
     } else if let (Some(Value::Object(delta)), Some(block)) =
         (data.remove("delta"), blocks.get_mut(&index))
     {
-        block.take(delta);
+        block.take_delta(delta);
     }
 }
 
 impl ContentBlock {
-    fn take(&mut self, delta: Map<String, Value>) {
+    fn take_delta(&mut self, delta: Map<String, Value>) {
         for (name, value) in delta {
             match (name.as_str(), value) {
                 ("type", _) => {}

@@ -1,6 +1,6 @@
 //! The table rows of Anthropic and its operations, and how its requests are recognised.
 
-use super::error::{error, natural};
+use super::error::{natural_body, own_body};
 use super::usage_names::USAGE;
 use super::{complete, count_tokens, limit, messages};
 use crate::credential::KeyCarrier;
@@ -52,9 +52,11 @@ static PROVIDER: ProviderRow = ProviderRow {
     target: |seen, operation| Some(target(seen.path, operation)),
     key_carrier: KeyCarrier::Header("x-api-key"),
     errors: ErrorRow {
-        own: |told: &OwnError<'_>| error(told.status, told.named),
-        natural: |error_request| natural(error_request, &error_request.id("req_")),
-        identify: |error_request, headers| headers.push(("request-id", error_request.id("req_"))),
+        own: |told: &OwnError<'_>| own_body(told.status, told.named),
+        natural: |error_request| natural_body(error_request, &error_request.id_with_prefix("req_")),
+        identify: |error_request, headers| {
+            headers.push(("request-id", error_request.id_with_prefix("req_")))
+        },
         reason,
         limit: limit::add_headers,
         sends_retry_after: |status| matches!(status, 429 | 503 | 529),
@@ -75,7 +77,7 @@ static BATCHES: OperationRow = OperationRow {
 /// Recognises Anthropic's Messages. At other paths than its own its version header is required,
 /// because OpenAI has `/threads/ID/messages`.
 fn recognise(seen: &RequestHead) -> Option<PathShape> {
-    if batches(seen) {
+    if is_batch_path(seen) {
         return Some(PathShape::new(Provider::ANTHROPIC, Operation::MESSAGE_BATCHES));
     }
     let operation = match own_path(seen.path) {
@@ -117,7 +119,7 @@ fn target(path: &str, operation: Operation) -> String {
 }
 
 /// Whether a path is one of Anthropic's batches, or below them.
-fn batches(seen: &RequestHead) -> bool {
+fn is_batch_path(seen: &RequestHead) -> bool {
     let Some((before, rest)) = seen.path.split_once("/messages/batches") else { return false };
     let own = matches!(before, "" | "/v1" | "/v1/v1");
     (rest.is_empty() || rest.starts_with('/'))

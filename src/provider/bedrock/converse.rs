@@ -17,15 +17,16 @@ use crate::answer_outcome::OutcomeRules;
 use crate::event_text::holds_text;
 use crate::framing::Framing;
 use crate::json_view::{
-    self, JsonView, count, has_unread_count, items, nested, says, text, text_or_empty,
+    self, JsonView, has_unread_count, has_word, items, member_text, nested_member, text_or_empty,
+    token_count,
 };
 use crate::operation::OperationRow;
 use crate::operation::ResponseFormat;
 use crate::{Answer, TokenUsage, ToolCall, tool_result};
 
-pub(super) use answer_place::of as shape;
-pub(super) use merge::{ConverseEvent, events};
-pub(super) use split::split;
+pub(super) use answer_place::find_shape as shape;
+pub(super) use merge::{ConverseEvent, merge_events};
+pub(super) use split::split_body;
 
 pub(crate) static ROW: OperationRow = OperationRow {
     name: "Converse",
@@ -33,24 +34,24 @@ pub(crate) static ROW: OperationRow = OperationRow {
     semantic: Some("chat"),
     delivery: true,
     framing: |_, _| Framing::EventStream,
-    conversation: Some(|body| Some(conversation::read(body))),
+    conversation: Some(|body| Some(conversation::read_messages(body))),
     tool_results: Some(tool_result::in_messages),
-    read: Some(|bytes| json_view::whole(bytes, |json| read(json), read)),
+    read: Some(|bytes| json_view::read_json(bytes, |json| read_body(json), read_body)),
     read_stream: Some(|framing, bytes| {
-        read(&Value::Object(events(merge::framed(framing, bytes))?.body))
+        read_body(&Value::Object(merge_events(merge::read_events(framing, bytes))?.body))
     }),
     event_has_text: |event| holds_text(event, &["/delta/text"]),
-    merge: Some(|framing, bytes| events(merge::framed(framing, bytes))),
-    split: Some(|_, body| split(body)),
-    write: Some(write),
+    merge: Some(|framing, bytes| merge_events(merge::read_events(framing, bytes))),
+    split: Some(|_, body| split_body(body)),
+    write: Some(write_body),
     first_event: Some("messageStart"),
     stream_error,
     shape,
     finish: Some(&FINISH),
     outcome: OutcomeRules {
         event: Some(|progress, event| match event.name {
-            Some("messageStop") => progress.end(),
-            Some(_) => progress.known(),
+            Some("messageStop") => progress.note_end(),
+            Some(_) => progress.note_known(),
             None => {}
         }),
         end_mark: "`messageStop`",
@@ -68,15 +69,15 @@ static FINISH: FinishWords = FinishWords {
 };
 
 /// Reads a complete body; `None` if it holds no message. The model is only named in the path.
-pub(super) fn read<D: JsonView>(body: &D) -> Option<Answer> {
-    let message = nested(body, &["output", "message"]).filter(|message| message.is_map())?;
+pub(super) fn read_body<D: JsonView>(body: &D) -> Option<Answer> {
+    let message = nested_member(body, &["output", "message"]).filter(|message| message.is_map())?;
     let mut answer = Answer {
-        usage: body.member("usage").and_then(usage),
-        finish_reason: text(body, "stopReason").map(|reason| reason.into_owned()),
+        usage: body.member("usage").and_then(read_usage),
+        finish_reason: member_text(body, "stopReason").map(|reason| reason.into_owned()),
         ..Answer::default()
     };
     for block in items(message, "content") {
-        if let Some(draft) = text(block, "text") {
+        if let Some(draft) = member_text(block, "text") {
             answer.content.push_str(&draft);
         }
         if let Some(cited) = block.member("citationsContent") {
@@ -86,7 +87,7 @@ pub(super) fn read<D: JsonView>(body: &D) -> Option<Answer> {
         }
         let call = block.member("toolUse").filter(|call| call.is_map());
         // Tools that AWS runs itself are not for the program.
-        if let Some(call) = call.filter(|call| !says(*call, "type", "server_tool_use")) {
+        if let Some(call) = call.filter(|call| !has_word(*call, "type", "server_tool_use")) {
             let (id, name) = (text_or_empty(call, "toolUseId"), text_or_empty(call, "name"));
             answer.tool_calls.push(ToolCall::from_doc(&id, &name, call.member("input")));
         }
@@ -94,11 +95,11 @@ pub(super) fn read<D: JsonView>(body: &D) -> Option<Answer> {
     Some(answer)
 }
 
-fn usage<D: JsonView>(usage: &D) -> Option<TokenUsage> {
+fn read_usage<D: JsonView>(usage: &D) -> Option<TokenUsage> {
     if !usage.is_map() || has_unread_count(usage, &["inputTokens", "outputTokens"]) {
         return None;
     }
-    let told = |name| count(usage, name);
+    let told = |name| token_count(usage, name);
     let cached = told("cacheReadInputTokens").unwrap_or(0);
     let written = told("cacheWriteInputTokens").unwrap_or(0);
     let prompt = told("inputTokens").unwrap_or(0).saturating_add(cached).saturating_add(written);
@@ -116,7 +117,7 @@ fn usage<D: JsonView>(usage: &D) -> Option<TokenUsage> {
     })
 }
 
-fn write(_: &ResponseFormat<'_>, draft: &AnswerDraft<'_>) -> Result<Value, ModeError> {
+fn write_body(_: &ResponseFormat<'_>, draft: &AnswerDraft<'_>) -> Result<Value, ModeError> {
     let mut content = vec![];
     if draft.has_text() {
         content.push(json!({ "text": draft.answer.content }));
@@ -135,7 +136,7 @@ fn write(_: &ResponseFormat<'_>, draft: &AnswerDraft<'_>) -> Result<Value, ModeE
     Ok(json!({
         "metrics": { "latencyMs": 0 },
         "output": { "message": { "content": content, "role": "assistant" } },
-        "stopReason": draft.finish(&FINISH),
+        "stopReason": draft.finish_reason(&FINISH),
         "usage": {
             "inputTokens": plain,
             "outputTokens": usage.completion_tokens,

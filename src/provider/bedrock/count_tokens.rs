@@ -2,7 +2,7 @@
 
 use crate::Answer;
 use crate::answer_outcome::OutcomeRules;
-use crate::json_view::{self, JsonView, count};
+use crate::json_view::{self, JsonView, token_count};
 use crate::operation::OperationRow;
 
 pub(crate) static ROW: OperationRow = OperationRow {
@@ -10,14 +10,14 @@ pub(crate) static ROW: OperationRow = OperationRow {
     word: "bedrock_count_tokens",
     is_free: true,
     was_unknown: true,
-    read: Some(|bytes| json_view::whole(bytes, |json| read(json), read)),
+    read: Some(|bytes| json_view::read_json(bytes, |json| read_body(json), read_body)),
     outcome: OutcomeRules::JSON,
     ..OperationRow::UNREAD
 };
 
 /// Reads a count; `None` if the body holds no count.
-fn read<D: JsonView>(body: &D) -> Option<Answer> {
-    count(body, "inputTokens").map(Answer::of_counted_prompt)
+fn read_body<D: JsonView>(body: &D) -> Option<Answer> {
+    token_count(body, "inputTokens").map(Answer::of_counted_prompt)
 }
 
 #[cfg(test)]

@@ -7,13 +7,13 @@ use crate::operation::StreamError;
 use crate::provider_row::ErrorRequest;
 
 /// The body of one of loomrec's errors. Its kind is in a header, and boto3 shows both.
-pub(super) fn error(message: &str) -> Value {
+pub(super) fn own_body(message: &str) -> Value {
     json!({ "message": message })
 }
 
 /// The body of an error as Bedrock sends it; its kind is [`exception`].
-pub(super) fn natural(error_request: &ErrorRequest<'_>) -> Value {
-    let usual = match error_request.kind.unwrap_or_else(|| exception(error_request.status)) {
+pub(super) fn natural_body(error_request: &ErrorRequest<'_>) -> Value {
+    let usual = match error_request.kind.unwrap_or_else(|| exception_name(error_request.status)) {
         "AccessDeniedException" => {
             "You don't have access to the model with the specified model ID."
         }
@@ -32,11 +32,11 @@ pub(super) fn natural(error_request: &ErrorRequest<'_>) -> Value {
         }
         _ => "The provided request is not valid",
     };
-    error(error_request.message.unwrap_or(usual))
+    own_body(error_request.message.unwrap_or(usual))
 }
 
 /// The exception that Bedrock names in a header with this status.
-pub(super) fn exception(status: u16) -> &'static str {
+pub(super) fn exception_name(status: u16) -> &'static str {
     match status {
         401 | 403 => "AccessDeniedException",
         404 => "ResourceNotFoundException",

@@ -18,7 +18,7 @@ use crate::Answer;
 use crate::anthropic::messages;
 use crate::cohere::chat as cohere;
 use crate::framing::{EventFrame, Framing};
-use crate::json_view::{self, JsonView, items, nested, text};
+use crate::json_view::{self, JsonView, items, member_text, nested_member};
 use crate::openai::chat;
 use crate::operation::ResponseFormat;
 use crate::operation::{MergedStream, ObjectView, OperationRow};
@@ -33,15 +33,15 @@ pub(crate) static ROW: OperationRow = OperationRow {
     framing: |_, _| Framing::EventStream,
     choices: |body| body.get("n")?.as_number()?.parse().ok(),
     tool_results: Some(tool_result::in_messages),
-    read: Some(|bytes| json_view::whole(bytes, |json| read(json), read)),
-    read_stream: Some(stream),
+    read: Some(|bytes| json_view::read_json(bytes, |json| read_body(json), read_body)),
+    read_stream: Some(read_stream),
     event_has_text: chunk::has_text,
-    merge: Some(|framing, bytes| merge(NativeEvents::of(framing, bytes))),
-    split: Some(split),
-    write: Some(write::write),
+    merge: Some(|framing, bytes| merge_events(NativeEvents::from_stream(framing, bytes))),
+    split: Some(split_body),
+    write: Some(write::write_body),
     first_event: Some("chunk"),
     stream_error,
-    shape: answer_place::of,
+    shape: answer_place::find_shape,
     outcome: outcome::OUTCOME,
     ..OperationRow::UNREAD
 };
@@ -58,14 +58,16 @@ enum ModelFormat {
 impl ModelFormat {
     /// The format of a complete answer.
     fn of_body<D: JsonView>(body: &D) -> Option<Self> {
-        if body.member("content").is_some_and(|content| content.list().is_some()) {
+        if body.member("content").is_some_and(|content| content.as_list().is_some()) {
             Some(Self::Anthropic)
-        } else if nested(body, &["output", "message"]).is_some() {
+        } else if nested_member(body, &["output", "message"]).is_some() {
             Some(Self::Nova)
-        } else if text(body, "text").is_some() && text(body, "generation_id").is_some() {
+        } else if member_text(body, "text").is_some()
+            && member_text(body, "generation_id").is_some()
+        {
             Some(Self::CommandR)
         } else {
-            body.member("choices").and_then(JsonView::list).map(|_| Self::Chat)
+            body.member("choices").and_then(JsonView::as_list).map(|_| Self::Chat)
         }
     }
 
@@ -84,27 +86,27 @@ impl ModelFormat {
     }
 }
 
-fn read<D: JsonView>(body: &D) -> Option<Answer> {
+fn read_body<D: JsonView>(body: &D) -> Option<Answer> {
     let mut answer = match ModelFormat::of_body(body) {
-        Some(ModelFormat::Anthropic) => messages::complete(body),
-        Some(ModelFormat::Nova) => converse::read(body),
-        Some(ModelFormat::Chat) => chat::complete(body),
-        Some(ModelFormat::CommandR) => cohere::complete(body),
-        None => plain::read(body),
+        Some(ModelFormat::Anthropic) => messages::read_body(body),
+        Some(ModelFormat::Nova) => converse::read_body(body),
+        Some(ModelFormat::Chat) => chat::read_body(body),
+        Some(ModelFormat::CommandR) => cohere::read_body(body),
+        None => plain::read_body(body),
     }?;
     if answer.finish_reason.is_none() {
         // DeepSeek and Mistral use Anthropic's name for it.
-        let reason = items(body, "choices").first().and_then(|one| text(one, "stop_reason"));
+        let reason = items(body, "choices").first().and_then(|one| member_text(one, "stop_reason"));
         answer.finish_reason = reason.map(|reason| reason.into_owned());
     }
     Some(answer)
 }
 
-fn stream(framing: Framing, bytes: &[u8]) -> Option<Answer> {
-    let native = NativeEvents::of(framing, bytes);
+fn read_stream(framing: Framing, bytes: &[u8]) -> Option<Answer> {
+    let native = NativeEvents::from_stream(framing, bytes);
     let metrics = native.metrics;
     let mut answer = if native.events.iter().any(|event| ModelFormat::of_event(event).is_some()) {
-        read(&Value::Object(merge(native)?.body))
+        read_body(&Value::Object(merge_events(native)?.body))
     } else {
         plain::read_stream(&native.events)
     }?;
@@ -112,19 +114,21 @@ fn stream(framing: Framing, bytes: &[u8]) -> Option<Answer> {
     Some(answer)
 }
 
-fn merge(native: NativeEvents) -> Option<MergedStream> {
+fn merge_events(native: NativeEvents) -> Option<MergedStream> {
     let NativeEvents { events, failed, .. } = native;
     let merged = match events.iter().find_map(ModelFormat::of_event) {
-        Some(ModelFormat::Anthropic) => messages::ROW.merge?(Framing::Sse, &chunk::sse(events)),
+        Some(ModelFormat::Anthropic) => {
+            messages::ROW.merge?(Framing::Sse, &chunk::sse_bytes(events))
+        }
         Some(ModelFormat::Nova) => {
-            converse::events(events.into_iter().flatten().map(|(name, data)| match data {
+            converse::merge_events(events.into_iter().flatten().map(|(name, data)| match data {
                 Value::Object(data) => converse::ConverseEvent::Told(name, data),
                 _ => converse::ConverseEvent::Failed,
             }))
         }
         Some(ModelFormat::Chat) => merge_chat(events),
-        Some(ModelFormat::CommandR) => cohere::ROW.merge?(Framing::Sse, &chunk::sse(events)),
-        None => plain::merge(events),
+        Some(ModelFormat::CommandR) => cohere::ROW.merge?(Framing::Sse, &chunk::sse_bytes(events)),
+        None => plain::merge_events(events),
     };
     let mut merged = merged?;
     merged.failed |= failed;
@@ -133,7 +137,7 @@ fn merge(native: NativeEvents) -> Option<MergedStream> {
 
 fn merge_chat(events: Vec<ObjectView>) -> Option<MergedStream> {
     let named = events.iter().any(|event| event.contains_key("object"));
-    let mut merged = chat::ROW.merge?(Framing::Sse, &chunk::sse(events))?;
+    let mut merged = chat::ROW.merge?(Framing::Sse, &chunk::sse_bytes(events))?;
     if !named {
         merged.body.shift_remove("object");
     }
@@ -155,33 +159,35 @@ fn end_once(choice: &mut ObjectView) {
     }
 }
 
-fn split(format: &ResponseFormat<'_>, body: ObjectView) -> Option<Vec<EventFrame>> {
+fn split_body(format: &ResponseFormat<'_>, body: ObjectView) -> Option<Vec<EventFrame>> {
     let whole = Value::Object(body);
-    let usage = read(&whole)?.usage.unwrap_or_default();
+    let usage = read_body(&whole)?.usage.unwrap_or_default();
     let shape = ModelFormat::of_body(&whole);
     let Value::Object(body) = whole else { return None };
     let events: Vec<Value> = match shape {
-        Some(ModelFormat::Anthropic) => data(messages::ROW.split?(format, body)?),
+        Some(ModelFormat::Anthropic) => frame_data(messages::ROW.split?(format, body)?),
         Some(ModelFormat::Nova) => {
             let named = |frame: EventFrame| Some(serde_json::json!({ frame.name?: frame.data? }));
-            converse::split(body)?.into_iter().filter_map(named).collect()
+            converse::split_body(body)?.into_iter().filter_map(named).collect()
         }
         Some(ModelFormat::Chat) => {
             let messages = |choice: &Value| choice.get("message").is_some();
             match body.get("choices")?.as_array()?.as_slice() {
-                choices if choices.iter().all(messages) => data(chat::ROW.split?(format, body)?),
+                choices if choices.iter().all(messages) => {
+                    frame_data(chat::ROW.split?(format, body)?)
+                }
                 [only] => plain::split_choice(only)?,
                 _ => return None,
             }
         }
-        Some(ModelFormat::CommandR) => data(cohere::ROW.split?(format, body)?),
-        None => plain::split(body)?,
+        Some(ModelFormat::CommandR) => frame_data(cohere::ROW.split?(format, body)?),
+        None => plain::split_body(body)?,
     };
-    Some(chunk::wrap(events, usage))
+    Some(chunk::wrap_events(events, usage))
 }
 
 /// The data of the events; OpenAI's end marker is not sent here.
-fn data(frames: Vec<EventFrame>) -> Vec<Value> {
+fn frame_data(frames: Vec<EventFrame>) -> Vec<Value> {
     frames.into_iter().filter_map(|frame| frame.data).collect()
 }
 

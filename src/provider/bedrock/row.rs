@@ -1,11 +1,11 @@
 //! The table rows of Bedrock and its operations, and how its requests are recognised.
 
-use super::error::{error, exception, natural};
+use super::error::{exception_name, natural_body, own_body};
 use super::{converse, count_tokens, invoke};
 use crate::error_reason::{ErrorReason, ReasonedError};
 use crate::operation::Operation;
 use crate::provider_row::{ErrorRow, PathShape, Provider, ProviderRow};
-use crate::request_head::{RequestHead, decoded, with_verb};
+use crate::request_head::{RequestHead, decode_segment, with_verb};
 
 impl Provider {
     /// AWS Bedrock runtime.
@@ -28,11 +28,11 @@ static PROVIDER: ProviderRow = ProviderRow {
     recognise,
     target: |seen, operation| Some(target(seen.path, operation)),
     errors: ErrorRow {
-        own: |told| error(told.message),
-        natural,
+        own: |told| own_body(told.message),
+        natural: natural_body,
         kind_header: Some("x-amzn-errortype"),
         identify: |error_request, headers| {
-            let kind = error_request.kind.unwrap_or_else(|| exception(error_request.status));
+            let kind = error_request.kind.unwrap_or_else(|| exception_name(error_request.status));
             headers.push(("x-amzn-errortype", kind.to_owned()));
             headers.push(("x-amzn-requestid", error_request.uuid()));
         },
@@ -77,7 +77,7 @@ fn recognise(seen: &RequestHead) -> Option<PathShape> {
         _ => return None,
     };
     let mut shape = PathShape::new(Provider::BEDROCK, operation);
-    shape.model = decoded(id);
+    shape.model = decode_segment(id);
     shape.streamed = Some(verb.ends_with("-stream"));
     Some(shape)
 }

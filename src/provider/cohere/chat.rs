@@ -20,11 +20,11 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::{is_first, usage};
+use super::{is_first, usage::read_usage};
 use crate::conversation;
 use crate::event_text::{holds_text, holds_text_of};
 use crate::framing::{EventFrame, Framing, events};
-use crate::json_view::{JsonView, items, says, text, text_or_empty};
+use crate::json_view::{JsonView, has_word, items, member_text, text_or_empty};
 use crate::operation::StreamError;
 use crate::operation::{MergedStream, ObjectView, OperationRow};
 use crate::{Answer, ToolCall, json_view, tool_result};
@@ -38,18 +38,20 @@ pub(crate) static ROW: OperationRow = OperationRow {
     framing: |_, target| asked_framing(target),
     conversation: Some(conversation::read_native),
     tool_results: Some(tool_result::in_messages),
-    read: Some(|bytes| json_view::whole(bytes, |json| complete(json), complete)),
-    read_stream: Some(|framing, bytes| complete(&Value::Object(merge(framing, bytes)?.body))),
+    read: Some(|bytes| json_view::read_json(bytes, |json| read_body(json), read_body)),
+    read_stream: Some(|framing, bytes| {
+        read_body(&Value::Object(merge_events(framing, bytes)?.body))
+    }),
     event_has_text: |event| {
         holds_text(event, &["/delta/message/content/text"])
             || holds_text_of(event, "event_type", "text-generation", &["/text"])
     },
-    merge: Some(merge),
-    split: Some(split::stream),
-    write: Some(write::write),
+    merge: Some(merge_events),
+    split: Some(split::split_body),
+    write: Some(write::write_body),
     first_event: Some("message-start"),
-    stream_error: error,
-    shape: answer_place::of,
+    stream_error: error_event,
+    shape: answer_place::find_shape,
     finish: Some(&FINISH),
     outcome: outcome::OUTCOME,
     ..OperationRow::UNREAD
@@ -62,7 +64,7 @@ fn asked_framing(target: Option<&str>) -> Framing {
 }
 
 /// The event for an error in a stream.
-fn error(error: &StreamError<'_>) -> EventFrame {
+fn error_event(error: &StreamError<'_>) -> EventFrame {
     if is_first(error.format) {
         let answer = json!({ "text": "", "finish_reason": FAILED });
         return EventFrame::unnamed(json!({
@@ -75,18 +77,18 @@ fn error(error: &StreamError<'_>) -> EventFrame {
 }
 
 /// Reads a complete body; `None` if it is neither version's answer.
-pub(crate) fn complete<D: JsonView>(body: &D) -> Option<Answer> {
+pub(crate) fn read_body<D: JsonView>(body: &D) -> Option<Answer> {
     let Some(message) = body.member("message").filter(|message| message.is_map()) else {
-        return v1::complete(body);
+        return v1::read_body(body);
     };
     let mut answer = Answer {
-        usage: body.member("usage").and_then(usage),
-        finish_reason: text(body, "finish_reason").map(Cow::into_owned),
+        usage: body.member("usage").and_then(read_usage),
+        finish_reason: member_text(body, "finish_reason").map(Cow::into_owned),
         content: text_or_empty(message, "content").into_owned(),
         ..Answer::default()
     };
     for block in items(message, "content") {
-        if says(block, "type", "text") {
+        if has_word(block, "type", "text") {
             answer.content.push_str(&text_or_empty(block, "text"));
         }
     }
@@ -99,7 +101,7 @@ pub(crate) fn complete<D: JsonView>(body: &D) -> Option<Answer> {
 }
 
 /// Merges the events of a stream; `None` if it is neither version's.
-fn merge(framing: Framing, bytes: &[u8]) -> Option<MergedStream> {
+fn merge_events(framing: Framing, bytes: &[u8]) -> Option<MergedStream> {
     let mut stream = Stream::default();
     let mut texts = v1::ChatStream::default();
     let (mut ended, mut failed) = (false, false);
@@ -107,12 +109,12 @@ fn merge(framing: Framing, bytes: &[u8]) -> Option<MergedStream> {
         if event.data.is_none() || event.is_done() {
             continue;
         }
-        let Some(Value::Object(data)) = event.json() else {
+        let Some(Value::Object(data)) = event.json_data() else {
             failed = true;
             continue;
         };
         if data.contains_key("event_type") {
-            failed |= texts.take(data, &mut ended);
+            failed |= texts.take_event(data, &mut ended);
             continue;
         }
         let kind = data.get("type").and_then(Value::as_str).or(event.name).unwrap_or("");
@@ -123,7 +125,7 @@ fn merge(framing: Framing, bytes: &[u8]) -> Option<MergedStream> {
             }
             // An error replaces an event and has no type of its own.
             "" | "error" => failed = true,
-            kind => stream.take(kind, data),
+            kind => stream.take_event(kind, data),
         }
     }
     let body = stream.into_body().or_else(|| texts.into_body())?;
@@ -144,14 +146,14 @@ struct Stream {
 }
 
 impl Stream {
-    fn take(&mut self, kind: &str, mut data: ObjectView) {
+    fn take_event(&mut self, kind: &str, mut data: ObjectView) {
         let index = data.get("index").and_then(Value::as_u64).unwrap_or(0);
         let delta = match data.shift_remove("delta") {
             Some(Value::Object(mut delta)) => delta.shift_remove("message"),
             _ => None,
         };
         if kind == "message-start" {
-            return self.start(data, delta);
+            return self.start_message(data, delta);
         }
         let Some(Value::Object(mut delta)) = delta else { return };
         let mut of = |name: &str| match delta.shift_remove(name) {
@@ -166,14 +168,14 @@ impl Stream {
             ("content-delta", Some(Value::Object(more)), ..) => {
                 let kind = if more.contains_key("thinking") { "thinking" } else { "text" };
                 let begun = || ObjectView::from_iter([("type".to_owned(), kind.into())]);
-                join(self.blocks.entry(index).or_insert_with(begun), more);
+                merge_members(self.blocks.entry(index).or_insert_with(begun), more);
                 self.logprobs.extend(data.shift_remove("logprobs").filter(|told| !told.is_null()));
             }
             ("tool-call-start", _, Some(Value::Object(call)), ..) => {
                 self.calls.insert(index, call);
             }
             ("tool-call-delta", _, Some(Value::Object(more)), ..) => {
-                join(self.calls.entry(index).or_default(), more);
+                merge_members(self.calls.entry(index).or_default(), more);
             }
             ("citation-start", _, _, Some(citation), _) => self.citations.push(citation),
             ("tool-plan-delta", .., Some(Value::String(piece))) => self.plan.push_str(&piece),
@@ -181,7 +183,7 @@ impl Stream {
         }
     }
 
-    fn start(&mut self, data: ObjectView, message: Option<Value>) {
+    fn start_message(&mut self, data: ObjectView, message: Option<Value>) {
         for (name, value) in data {
             if name != "type" && name != "index" {
                 self.body.insert(name, value);
@@ -236,11 +238,11 @@ impl Stream {
 }
 
 /// Merges members into an object: texts grow, except those that come whole.
-fn join(object: &mut ObjectView, more: ObjectView) {
+fn merge_members(object: &mut ObjectView, more: ObjectView) {
     for (name, value) in more {
         match (object.get_mut(&name), value) {
             (Some(_), Value::Null) => {}
-            (Some(Value::Object(known)), Value::Object(more)) => join(known, more),
+            (Some(Value::Object(known)), Value::Object(more)) => merge_members(known, more),
             (Some(Value::String(text)), Value::String(piece))
                 if !matches!(name.as_str(), "id" | "type" | "name") =>
             {

@@ -3,12 +3,12 @@
 
 use serde_json::{Value, json};
 
-use super::{is_first, usage};
+use super::{is_first, usage::read_usage};
 use crate::Answer;
 use crate::answer_draft::AnswerDraft;
 use crate::answer_form::{ModeError, VectorTypes};
 use crate::answer_outcome::OutcomeRules;
-use crate::json_view::{self, JsonView, vectors};
+use crate::json_view::{self, JsonView, read_vectors};
 use crate::operation::OperationRow;
 use crate::operation::ResponseFormat;
 use loomrec_identity::Json;
@@ -17,32 +17,33 @@ pub(crate) static ROW: OperationRow = OperationRow {
     name: "Cohere embeddings",
     word: "cohere_embed",
     semantic: Some("embeddings"),
-    inputs: Some(inputs),
-    read: Some(|bytes| json_view::whole(bytes, |json| read(json), read)),
-    write: Some(write),
+    inputs: Some(input_count),
+    read: Some(|bytes| json_view::read_json(bytes, |json| read_body(json), read_body)),
+    write: Some(write_body),
     outcome: OutcomeRules::JSON,
     ..OperationRow::UNREAD
 };
 
 /// How many texts and images a request sends to be embedded.
-fn inputs(body: &Json<'_>) -> Option<usize> {
+fn input_count(body: &Json<'_>) -> Option<usize> {
     let length = |name: &str| body.get(name)?.as_array().map(<[_]>::len);
     ["texts", "inputs", "images"].into_iter().filter_map(length).reduce(|a, b| a + b)
 }
 
 /// Reads the format of either version. Only vectors of floats are read; the usage is read in any
 /// case.
-pub(crate) fn read<D: JsonView>(body: &D) -> Option<Answer> {
-    let embeddings = body.member("embeddings").filter(|it| it.is_map() || it.list().is_some())?;
-    let floats = embeddings.list().or_else(|| embeddings.member("float")?.list());
+pub(crate) fn read_body<D: JsonView>(body: &D) -> Option<Answer> {
+    let embeddings =
+        body.member("embeddings").filter(|it| it.is_map() || it.as_list().is_some())?;
+    let floats = embeddings.as_list().or_else(|| embeddings.member("float")?.as_list());
     Some(Answer {
-        usage: body.member("meta").and_then(usage),
-        embeddings: vectors(floats.unwrap_or_default().iter().map(Some)),
+        usage: body.member("meta").and_then(read_usage),
+        embeddings: read_vectors(floats.unwrap_or_default().iter().map(Some)),
         ..Answer::default()
     })
 }
 
-fn write(format: &ResponseFormat<'_>, draft: &AnswerDraft<'_>) -> Result<Value, ModeError> {
+fn write_body(format: &ResponseFormat<'_>, draft: &AnswerDraft<'_>) -> Result<Value, ModeError> {
     let listed = match format.vectors {
         VectorTypes::Unspecified => is_first(format),
         VectorTypes::Float => false,
@@ -50,13 +51,13 @@ fn write(format: &ResponseFormat<'_>, draft: &AnswerDraft<'_>) -> Result<Value, 
             return Err(ModeError::NotFromWords { operation: format.operation.name() });
         }
     };
-    let vectors = draft.vectors(format)?;
+    let vectors = draft.checked_vectors(format)?;
     let (kind, embeddings) = match listed {
         true => ("embeddings_floats", json!(vectors)),
         false => ("embeddings_by_type", json!({ "float": vectors })),
     };
     Ok(json!({
-        "id": draft.id(""),
+        "id": draft.answer_id(""),
         "embeddings": embeddings,
         "texts": [],
         "meta": {
@@ -70,7 +71,7 @@ fn write(format: &ResponseFormat<'_>, draft: &AnswerDraft<'_>) -> Result<Value, 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Operation, TokenUsage, test_calls, write};
+    use crate::{Operation, TokenUsage, test_calls, write_answer};
 
     const EMBED: Operation = Operation::COHERE_EMBED;
 
@@ -81,13 +82,13 @@ mod tests {
         let typed =
             json!({"embeddings": {"int8": [[1]], "float": [[1, 2.5], [3, 4]]}, "meta": meta});
         for body in [listed, typed] {
-            let answer = read(&body).unwrap();
+            let answer = read_body(&body).unwrap();
             assert_eq!(answer.embeddings, [[1.0, 2.5], [3.0, 4.0]]);
             assert_eq!(answer.usage.unwrap().prompt_tokens, 6);
         }
-        let other = read(&json!({"embeddings": {"int8": [[1]]}})).unwrap();
+        let other = read_body(&json!({"embeddings": {"int8": [[1]]}})).unwrap();
         assert!(other.embeddings.is_empty());
-        assert_eq!(read(&json!({"message": "invalid api token"})), None);
+        assert_eq!(read_body(&json!({"message": "invalid api token"})), None);
     }
 
     #[test]
@@ -101,8 +102,8 @@ mod tests {
                 vectors,
                 ..test_calls::format_of(EMBED, false)
             };
-            let body = write(&format, &answer, "seed")?;
-            assert_eq!(super::super::super::read(EMBED, None, &body).unwrap(), answer);
+            let body = write_answer(&format, &answer, "seed")?;
+            assert_eq!(super::super::super::read_answer(EMBED, None, &body).unwrap(), answer);
             Ok(serde_json::from_slice::<Value>(&body).unwrap()["response_type"].clone())
         };
         let unspecified = VectorTypes::Unspecified;
@@ -115,7 +116,7 @@ mod tests {
 
     #[test]
     fn an_answer_without_vectors_is_refused() {
-        let error = write(&test_calls::format_of(EMBED, false), &Answer::default(), "");
+        let error = write_answer(&test_calls::format_of(EMBED, false), &Answer::default(), "");
         assert_eq!(error, Err(ModeError::NoVectors { operation: EMBED.name() }));
     }
 }

@@ -33,7 +33,7 @@ static PROVIDER: ProviderRow = ProviderRow {
     },
     errors: ErrorRow {
         own: |told| json!({ "message": told.named }),
-        natural: |error_request| natural(error_request, &error_request.uuid()),
+        natural: |error_request| natural_body(error_request, &error_request.uuid()),
         ..ErrorRow::PLAIN
     },
     ..ProviderRow::UNNAMED
@@ -63,7 +63,7 @@ fn recognise(seen: &RequestHead) -> Option<PathShape> {
 }
 
 /// The body of an error as Cohere sends it.
-fn natural(error_request: &ErrorRequest<'_>, id: &str) -> Value {
+fn natural_body(error_request: &ErrorRequest<'_>, id: &str) -> Value {
     let usual = match error_request.status {
         401 => "invalid api token",
         402 => "Please add or update your payment method to continue.",

@@ -1,5 +1,5 @@
 use super::*;
-use crate::{Operation, RequestHead, recognise};
+use crate::{Operation, RequestHead, recognise_request};
 
 fn operation(path: &str, headers: &[(String, String)]) -> Operation {
     let seen = RequestHead {
@@ -12,12 +12,12 @@ fn operation(path: &str, headers: &[(String, String)]) -> Operation {
         has_messages: false,
         rpc: None,
     };
-    recognise(&seen).operation
+    recognise_request(&seen).operation
 }
 
 fn conversation(path: &str, body: &Value) -> Conversation {
     let headers = [("anthropic-version".to_owned(), "2023-06-01".to_owned())];
-    operation(path, &headers).conversation(body.to_string().as_bytes()).unwrap()
+    operation(path, &headers).read_conversation(body.to_string().as_bytes()).unwrap()
 }
 
 /// The messages of one conversation, which is given in the formats of three providers: a question
@@ -106,9 +106,9 @@ fn conversation_is_the_same_in_the_words_of_each_provider() {
         assert_eq!(Value::from(said.messages.clone()), told(), "{path}");
         assert_eq!(Value::from(said.tools.clone()), tools(), "{path}");
         assert_eq!(said.unsupported, None, "{path}");
-        assert_eq!((said.turns(), said.has_tool_result()), (1, false), "{path}");
+        assert_eq!((said.turn_count(), said.has_tool_result()), (1, false), "{path}");
         assert_eq!(said.last_user().as_deref(), Some("And?"), "{path}");
-        assert_eq!(said.system(), "Be brief.", "{path}");
+        assert_eq!(said.system_text(), "Be brief.", "{path}");
     }
 }
 
@@ -129,7 +129,7 @@ proptest::proptest! {
     fn any_json_is_read_without_a_panic(text in "[\\[{}\\]:,\"a0]{0,40}") {
         let body = text.replace('a', "\"role\":\"user\",\"content\":");
         for path in ["/v1/messages", "/v1/responses", "/v1beta/models/m:generateContent"] {
-            let _ = operation(path, &[]).conversation(body.as_bytes());
+            let _ = operation(path, &[]).read_conversation(body.as_bytes());
         }
     }
 }
@@ -148,9 +148,9 @@ fn calls_of_custom_tools_have_their_names_and_their_input() {
     for (operation, body) in
         [(Operation::CHAT_COMPLETIONS, chat), (Operation::RESPONSES, responses)]
     {
-        let told = operation.conversation(body.to_string().as_bytes()).unwrap();
+        let told = operation.read_conversation(body.to_string().as_bytes()).unwrap();
         assert_eq!(told.unsupported, None);
-        let found: Vec<_> = told.messages.iter().flat_map(calls).collect();
+        let found: Vec<_> = told.messages.iter().flat_map(tool_calls).collect();
         assert_eq!(found[0].name, "sql");
         assert_eq!(found[0].arguments, json!({"_raw": "SELECT 1"}));
         let tool = json!({"type": "custom", "custom": {"name": "sql", "description": "d"}});

@@ -54,7 +54,7 @@ impl KnownUpstream {
 
     /// The part of a variable's suffix after the mount (`/v1`, or nothing). A value that the user
     /// had set, without this part, is the upstream's base URL.
-    pub fn tail(&self, variable: &BaseUrlVariable) -> &'static str {
+    pub fn suffix_after_mount(&self, variable: &BaseUrlVariable) -> &'static str {
         variable
             .suffix
             .strip_prefix('/')

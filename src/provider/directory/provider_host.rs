@@ -238,7 +238,7 @@ impl ProviderHosts {
 
     /// Returns the host of each upstream that has no known base URL, if its calls go to one host
     /// rather than to that of a region or a customer.
-    pub fn fixed() -> impl Iterator<Item = (&'static str, &'static str)> {
+    pub fn fixed_hosts() -> impl Iterator<Item = (&'static str, &'static str)> {
         let first = |hosts: &Self| hosts.patterns.first().filter(|it| !it.contains('*')).copied();
         let has_base =
             |name: &str| UPSTREAMS.iter().any(|known| known.name == name && known.base.is_some());
@@ -366,7 +366,7 @@ mod tests {
 
     #[test]
     fn upstreams_without_a_base_url_have_one_fixed_host_or_none() {
-        let fixed: std::collections::BTreeMap<_, _> = ProviderHosts::fixed().collect();
+        let fixed: std::collections::BTreeMap<_, _> = ProviderHosts::fixed_hosts().collect();
         assert_eq!(fixed.get("elevenlabs"), Some(&"api.elevenlabs.io"));
         for name in ["openai", "azure", "bedrock", "voyage"] {
             assert_eq!(fixed.get(name), None, "{name}");

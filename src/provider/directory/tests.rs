@@ -13,7 +13,7 @@ fn every_entry_is_whole_and_named_once() {
         for variable in upstream.variables {
             let mount = format!("/{}", upstream.name);
             let tail = variable.suffix.strip_prefix(mount.as_str());
-            assert_eq!(tail, Some(upstream.tail(variable)), "{}", variable.name);
+            assert_eq!(tail, Some(upstream.suffix_after_mount(variable)), "{}", variable.name);
             assert!(variables.insert(variable.name), "{} twice", variable.name);
         }
     }
@@ -27,7 +27,7 @@ fn tails_are_what_the_sdks_append_to() {
             .iter()
             .flat_map(|upstream| upstream.variables.iter().map(move |var| (upstream, var)));
         let (upstream, variable) = all.find(|(_, variable)| variable.name == name).unwrap();
-        upstream.tail(variable)
+        upstream.suffix_after_mount(variable)
     };
     assert_eq!(tail("OPENAI_BASE_URL"), "/v1");
     assert_eq!(tail("ANTHROPIC_BASE_URL"), "");
@@ -99,22 +99,22 @@ fn anthropics_spellings_lead_to_its_own_path() {
 fn every_upstream_known_by_name_says_where_its_key_is() {
     for upstream in UPSTREAMS {
         let found =
-            credential(upstream.name, "/v1/x").unwrap_or_else(|| panic!("{}", upstream.name));
+            credential_for(upstream.name, "/v1/x").unwrap_or_else(|| panic!("{}", upstream.name));
         assert!(found.variables().next().is_some(), "{}", upstream.name);
         // They include the keys that its SDKs require.
         for key in upstream.keys {
             assert!(found.variables().any(|known| known == *key), "{key}");
         }
     }
-    assert_eq!(credential("mine", "/v1/x"), None);
+    assert_eq!(credential_for("mine", "/v1/x"), None);
 }
 
 #[test]
 fn path_in_another_shape_gets_the_key_as_that_shape_has_it() {
-    let carrier = |path: &str| credential("gemini", path).unwrap().ways[0].carrier;
+    let carrier = |path: &str| credential_for("gemini", path).unwrap().ways[0].carrier;
     assert_eq!(carrier("/v1beta/openai/chat/completions"), KeyCarrier::Bearer);
     assert_eq!(carrier("/v1beta/models/m:generateContent"), KeyCarrier::Header("x-goog-api-key"));
-    assert_eq!(crate::credential::variable("my-gate.way2"), "MY_GATE_WAY2_API_KEY");
+    assert_eq!(crate::credential::variable_name("my-gate.way2"), "MY_GATE_WAY2_API_KEY");
 }
 
 #[test]

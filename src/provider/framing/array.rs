@@ -38,16 +38,16 @@ impl ArraySplitter {
             let ends = is_blank(byte) || byte == b']';
             if matches!(self.state, ArrayState::Plain) && ends {
                 // The byte itself belongs to what follows.
-                return Some(self.end(at));
+                return Some(self.end_element(at));
             }
             self.begun = true;
             self.state = match (self.state, byte) {
-                (ArrayState::Before, _) => self.begin(byte),
+                (ArrayState::Before, _) => self.begin_element(byte),
                 (ArrayState::Closed, _) if !byte.is_ascii_whitespace() => ArrayState::Trailing,
                 (ArrayState::Nested(depth), b'"') => ArrayState::Text(depth, false),
                 (ArrayState::Nested(depth), b'{' | b'[') => ArrayState::Nested(depth + 1),
                 (ArrayState::Nested(1), b'}' | b']') | (ArrayState::Text(0, false), b'"') => {
-                    return Some(self.end(at + 1));
+                    return Some(self.end_element(at + 1));
                 }
                 (ArrayState::Nested(depth), b'}' | b']') => ArrayState::Nested(depth - 1),
                 (ArrayState::Text(depth, true), _) => ArrayState::Text(depth, false),
@@ -59,7 +59,7 @@ impl ArraySplitter {
         None
     }
 
-    fn begin(&mut self, byte: u8) -> ArrayState {
+    fn begin_element(&mut self, byte: u8) -> ArrayState {
         if is_blank(byte) {
             return ArrayState::Before;
         }
@@ -73,12 +73,12 @@ impl ArraySplitter {
         }
     }
 
-    fn end(&mut self, at: usize) -> EventEnd {
+    fn end_element(&mut self, at: usize) -> EventEnd {
         (self.begun, self.state) = (false, ArrayState::Before);
         EventEnd { at, carries: true }
     }
 
-    pub(super) fn open(&self) -> Option<OpenEvent> {
+    pub(super) fn open_event(&self) -> Option<OpenEvent> {
         let carries = !matches!(self.state, ArrayState::Before | ArrayState::Closed);
         let finished = matches!(self.state, ArrayState::Plain | ArrayState::Closed);
         self.begun.then_some(OpenEvent { carries, finished, lost: false })
@@ -91,7 +91,7 @@ fn is_blank(byte: u8) -> bool {
 }
 
 /// Reads one element, with the bytes before it since the last one.
-pub(super) fn read(bytes: &[u8], is_first: bool, carries: bool) -> StreamEvent<'_> {
+pub(super) fn read_event(bytes: &[u8], is_first: bool, carries: bool) -> StreamEvent<'_> {
     let without_blanks = |bytes: &[u8]| bytes.iter().take_while(|byte| is_blank(**byte)).count();
     let mut element = &bytes[without_blanks(bytes)..];
     if is_first && let Some(rest) = element.strip_prefix(b"[") {
@@ -101,7 +101,7 @@ pub(super) fn read(bytes: &[u8], is_first: bool, carries: bool) -> StreamEvent<'
 }
 
 /// The bytes of a whole array, one chunk per element; the last chunk ends the array.
-pub(super) fn write(frames: &[EventFrame]) -> Vec<Vec<u8>> {
+pub(super) fn write_events(frames: &[EventFrame]) -> Vec<Vec<u8>> {
     let data: Vec<_> = frames.iter().filter_map(|frame| frame.data.as_ref()).collect();
     let last = data.len().saturating_sub(1);
     let element = |(place, data): (usize, &&serde_json::Value)| {
@@ -169,8 +169,8 @@ mod tests {
         fn what_is_written_is_found_again(numbers in prop::collection::vec(any::<u32>(), 1..5)) {
             let frames: Vec<EventFrame> =
                 numbers.iter().map(|number| EventFrame::unnamed(json!({"n": number}))).collect();
-            let bytes = write(&frames).concat();
-            let found: Vec<Option<Value>> = events(&bytes).map(|event| event.json()).collect();
+            let bytes = write_events(&frames).concat();
+            let found: Vec<Option<Value>> = events(&bytes).map(|event| event.json_data()).collect();
             let mut expected: Vec<_> = frames.into_iter().map(|frame| frame.data).collect();
             expected.push(None);
             prop_assert_eq!(found, expected);

@@ -29,16 +29,16 @@ pub fn sse_lines(bytes: &[u8]) -> impl Iterator<Item = (Range<usize>, usize)> + 
     let spans = std::iter::from_fn(move || spans.next_span()).enumerate();
     spans.flat_map(|(number, span)| {
         let start = span.range.start;
-        let lines = sse::lines(&bytes[span.range], start == 0);
+        let lines = sse::line_ranges(&bytes[span.range], start == 0);
         lines.map(move |line| (start + line.start..start + line.end, number))
     })
 }
 
 /// Iterates over the messages of an event stream. Their ranges are contiguous and cover the buffer.
-pub fn messages(bytes: &[u8]) -> impl Iterator<Item = BufferMessage<'_>> {
+pub fn event_stream_messages(bytes: &[u8]) -> impl Iterator<Item = BufferMessage<'_>> {
     let mut spans = events(Framing::EventStream, bytes);
     let spans = std::iter::from_fn(move || spans.next_span());
-    spans.map(|span| BufferMessage::read(&bytes[span.range.clone()], span.range))
+    spans.map(|span| BufferMessage::from_bytes(&bytes[span.range.clone()], span.range))
 }
 
 /// The place of one event.
@@ -58,7 +58,7 @@ impl BufferEvents<'_> {
             Some(EventEnd { at, carries }) => {
                 (at, OpenEvent { carries, finished: true, lost: false })
             }
-            None => (rest.len(), self.splitter.open()?),
+            None => (rest.len(), self.splitter.open_event()?),
         };
         self.at = start + length;
         Some(EventSpan { range: start..self.at, ended: end.is_some(), state })
@@ -72,10 +72,10 @@ impl<'a> Iterator for BufferEvents<'a> {
         let EventSpan { range, ended, state } = self.next_span()?;
         let (bytes, is_first) = (&self.bytes[range.clone()], range.start == 0);
         let event = match self.framing {
-            Framing::Sse => sse::read(bytes, is_first),
-            Framing::Lines => json_lines::read(bytes),
-            Framing::Array => array::read(bytes, is_first, state.carries),
-            Framing::EventStream if ended => event_stream::read(bytes),
+            Framing::Sse => sse::read_event(bytes, is_first),
+            Framing::Lines => json_lines::read_event(bytes),
+            Framing::Array => array::read_event(bytes, is_first, state.carries),
+            Framing::EventStream if ended => event_stream::read_event(bytes),
             Framing::EventStream => StreamEvent { failed: state.lost, ..StreamEvent::empty() },
         };
         Some(StreamEvent { range, finished: state.finished, ..event })

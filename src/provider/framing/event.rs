@@ -28,7 +28,7 @@ impl StreamEvent<'_> {
     }
 
     /// The data as JSON.
-    pub fn json(&self) -> Option<Value> {
+    pub fn json_data(&self) -> Option<Value> {
         serde_json::from_slice(self.data.as_deref()?).ok()
     }
 
@@ -66,7 +66,7 @@ impl EventFrame {
     }
 
     /// OpenAI's end marker.
-    pub(crate) fn done() -> Self {
+    pub(crate) fn done_marker() -> Self {
         Self { name: None, data: None, exception: false }
     }
 }

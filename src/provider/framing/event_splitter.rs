@@ -51,12 +51,12 @@ impl EventSplitter {
     }
 
     /// The event that is open if the stream ends here; `None` after the end of an event.
-    pub fn open(&self) -> Option<OpenEvent> {
+    pub fn open_event(&self) -> Option<OpenEvent> {
         match &self.0 {
-            FramingSplitter::Sse(splitter) => splitter.open(),
-            FramingSplitter::Lines(splitter) => splitter.open(),
-            FramingSplitter::Array(splitter) => splitter.open(),
-            FramingSplitter::EventStream(splitter) => splitter.open(),
+            FramingSplitter::Sse(splitter) => splitter.open_event(),
+            FramingSplitter::Lines(splitter) => splitter.open_event(),
+            FramingSplitter::Array(splitter) => splitter.open_event(),
+            FramingSplitter::EventStream(splitter) => splitter.open_event(),
         }
     }
 }

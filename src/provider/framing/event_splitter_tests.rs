@@ -9,7 +9,7 @@ const FRAMINGS: [Framing; 4] = [Framing::Sse, Framing::Lines, Framing::Array, Fr
 /// A stream of these values.
 fn stream(framing: Framing, data: &[serde_json::Value]) -> Vec<u8> {
     let frames: Vec<_> = data.iter().cloned().map(EventFrame::unnamed).collect();
-    framing.write(&frames).concat()
+    framing.write_events(&frames).concat()
 }
 
 /// The bytes, split at these places.
@@ -28,7 +28,7 @@ fn scanned(framing: Framing, pieces: &[&[u8]]) -> (Vec<(usize, bool)>, Option<Op
         splitter.split(piece, |end| ends.push((at + end.at, end.carries)));
         at += piece.len();
     }
-    (ends, splitter.open())
+    (ends, splitter.open_event())
 }
 
 /// The same, as the framing finds them in the whole stream.

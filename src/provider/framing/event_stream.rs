@@ -18,32 +18,32 @@ mod prelude;
 mod rewrite;
 mod splitter;
 
-use prelude::{PRELUDE, Prelude, TRAILER, number};
-pub use rewrite::{BufferMessage, kept};
+use prelude::{PRELUDE, Prelude, TRAILER, number_at};
+pub use rewrite::{BufferMessage, unchanged_ends};
 pub(super) use splitter::MessageSplitter;
 
 /// Whether bytes begin with a message: its lengths have the right checksum.
-pub(crate) fn begins(bytes: &[u8]) -> bool {
-    bytes.first_chunk().and_then(Prelude::read).is_some()
+pub(crate) fn is_message_start(bytes: &[u8]) -> bool {
+    bytes.first_chunk().and_then(Prelude::from_bytes).is_some()
 }
 
 /// The type of a text value in a header.
 const TEXT: u8 = 7;
 
 /// Reads one message, whose lengths are right.
-pub(super) fn read(bytes: &[u8]) -> StreamEvent<'_> {
+pub(super) fn read_event(bytes: &[u8]) -> StreamEvent<'_> {
     let failed = StreamEvent { failed: true, ..StreamEvent::empty() };
-    let Some((headers, payload)) = parts(bytes) else { return failed };
-    let Some(kind) = MessageKind::of(headers) else { return failed };
+    let Some((headers, payload)) = message_parts(bytes) else { return failed };
+    let Some(kind) = MessageKind::from_headers(headers) else { return failed };
     let data = (!payload.is_empty()).then_some(Cow::Borrowed(payload));
     StreamEvent { name: kind.name, data, failed: kind.failed, ..StreamEvent::empty() }
 }
 
 /// The headers and the payload of a message; `None` if a length or a checksum is wrong.
-fn parts(message: &[u8]) -> Option<(&[u8], &[u8])> {
-    let prelude = Prelude::read(message.first_chunk()?)?;
+fn message_parts(message: &[u8]) -> Option<(&[u8], &[u8])> {
+    let prelude = Prelude::from_bytes(message.first_chunk()?)?;
     let (signed, sum) = message.split_at_checked(prelude.total.checked_sub(TRAILER)?)?;
-    let is_whole = message.len() == prelude.total && number(sum, 0)? == crc32fast::hash(signed);
+    let is_whole = message.len() == prelude.total && number_at(sum, 0)? == crc32fast::hash(signed);
     is_whole.then(|| signed[PRELUDE..].split_at(prelude.headers))
 }
 
@@ -55,10 +55,10 @@ struct MessageKind<'a> {
 
 impl<'a> MessageKind<'a> {
     /// Returns `None` if the headers do not parse.
-    fn of(mut headers: &'a [u8]) -> Option<Self> {
+    fn from_headers(mut headers: &'a [u8]) -> Option<Self> {
         let (mut event, mut exception, mut code, mut message) = (None, None, None, None);
         while !headers.is_empty() {
-            let (name, value, rest) = header(headers)?;
+            let (name, value, rest) = first_header(headers)?;
             headers = rest;
             match name {
                 ":event-type" => event = value,
@@ -77,7 +77,7 @@ impl<'a> MessageKind<'a> {
 }
 
 /// The first header: its name, its value if it is text, and the headers after it.
-fn header(headers: &[u8]) -> Option<(&str, Option<&str>, &[u8])> {
+fn first_header(headers: &[u8]) -> Option<(&str, Option<&str>, &[u8])> {
     let (&length, rest) = headers.split_first()?;
     let (name, rest) = rest.split_at_checked(length.into())?;
     let (&kind, rest) = rest.split_first()?;
@@ -105,7 +105,7 @@ fn header(headers: &[u8]) -> Option<(&str, Option<&str>, &[u8])> {
 
 /// The bytes of a message, with its headers in the order in which AWS sends them. There is no
 /// message for `[DONE]`: a stream ends with its last event.
-pub(super) fn write(frame: &EventFrame) -> Vec<u8> {
+pub(super) fn write_event(frame: &EventFrame) -> Vec<u8> {
     let Some(data) = &frame.data else { return Vec::new() };
     let (slot, kind) =
         if frame.exception { (":exception-type", "exception") } else { (":event-type", "event") };
@@ -115,11 +115,11 @@ pub(super) fn write(frame: &EventFrame) -> Vec<u8> {
     }
     text_header(&mut headers, ":content-type", "application/json");
     text_header(&mut headers, ":message-type", kind);
-    message(&headers, data.to_string().as_bytes())
+    build_message(&headers, data.to_string().as_bytes())
 }
 
 /// A message with these headers and this payload; empty if they are too long for one.
-fn message(headers: &[u8], payload: &[u8]) -> Vec<u8> {
+fn build_message(headers: &[u8], payload: &[u8]) -> Vec<u8> {
     let total = PRELUDE + headers.len() + payload.len() + TRAILER;
     let (Ok(length), Ok(within)) = (u32::try_from(total), u32::try_from(headers.len())) else {
         return Vec::new();

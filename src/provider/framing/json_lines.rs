@@ -22,20 +22,20 @@ impl LineSplitter {
         Some(EventEnd { at: part.len() + 1, carries })
     }
 
-    pub(super) fn open(&self) -> Option<OpenEvent> {
+    pub(super) fn open_event(&self) -> Option<OpenEvent> {
         let carries = self.carries;
         self.begun.then_some(OpenEvent { carries, finished: false, lost: false })
     }
 }
 
 /// Reads one line.
-pub(super) fn read(line: &[u8]) -> StreamEvent<'_> {
+pub(super) fn read_event(line: &[u8]) -> StreamEvent<'_> {
     let line = line.trim_ascii();
     StreamEvent { data: (!line.is_empty()).then_some(Cow::Borrowed(line)), ..StreamEvent::empty() }
 }
 
 /// The bytes of an event.
-pub(super) fn write(frame: &EventFrame) -> Vec<u8> {
+pub(super) fn write_event(frame: &EventFrame) -> Vec<u8> {
     let text = frame.data.as_ref().map_or_else(String::new, |data| format!("{}\n", one_line(data)));
     text.into_bytes()
 }

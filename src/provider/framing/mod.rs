@@ -12,11 +12,11 @@ mod json_lines;
 mod split_state;
 mod sse;
 
-pub use buffer_events::{BufferEvents, events, messages, sse_lines};
+pub use buffer_events::{BufferEvents, event_stream_messages, events, sse_lines};
 pub use event::{EventFrame, StreamEvent};
 pub use event_splitter::EventSplitter;
-pub(crate) use event_stream::begins as is_event_stream;
-pub use event_stream::{BufferMessage, kept};
+pub(crate) use event_stream::is_message_start as is_event_stream;
+pub use event_stream::{BufferMessage, unchanged_ends};
 pub use split_state::{EventEnd, OpenEvent};
 
 /// The way in which a stream separates its events.
@@ -51,7 +51,7 @@ impl Framing {
     }
 
     /// The value of `content-type` for a stream of this framing.
-    pub fn media(self) -> &'static str {
+    pub fn media_type(self) -> &'static str {
         match self {
             Self::Sse => "text/event-stream; charset=utf-8",
             Self::Lines => "application/x-ndjson",
@@ -61,12 +61,12 @@ impl Framing {
     }
 
     /// The bytes of a whole stream, one chunk per event.
-    pub fn write(self, frames: &[EventFrame]) -> Vec<Vec<u8>> {
+    pub fn write_events(self, frames: &[EventFrame]) -> Vec<Vec<u8>> {
         match self {
-            Self::Sse => frames.iter().map(sse::write).collect(),
-            Self::Lines => frames.iter().map(json_lines::write).collect(),
-            Self::Array => array::write(frames),
-            Self::EventStream => frames.iter().map(event_stream::write).collect(),
+            Self::Sse => frames.iter().map(sse::write_event).collect(),
+            Self::Lines => frames.iter().map(json_lines::write_event).collect(),
+            Self::Array => array::write_events(frames),
+            Self::EventStream => frames.iter().map(event_stream::write_event).collect(),
         }
     }
 }
@@ -83,7 +83,7 @@ mod tests {
         assert_eq!(Framing::of_media("Text/Event-Stream"), Some(Framing::Sse));
         assert_eq!(Framing::of_media("application/X-NDJSON"), Some(Framing::Lines));
         assert_eq!(Framing::of_media("application/json"), None);
-        let array = |operation| Framing::answered(operation, "Application/JSON", b" [{}]");
+        let array = |operation| Framing::from_answer(operation, "Application/JSON", b" [{}]");
         assert_eq!(array(Operation::GENERATE_CONTENT), Some(Framing::Array));
         assert_eq!(array(Operation::MESSAGES), None);
     }
@@ -92,12 +92,12 @@ mod tests {
     fn an_event_is_one_line_for_every_reader_whatever_ends_a_line_elsewhere() {
         let data = json!({ "a": "x\u{85}y\u{2028}z\u{2029}\u{b}\u{1e}\n\r" });
         for framing in [Framing::Sse, Framing::Lines] {
-            let bytes = framing.write(&[EventFrame::unnamed(data.clone())]).concat();
+            let bytes = framing.write_events(&[EventFrame::unnamed(data.clone())]).concat();
             let text = std::str::from_utf8(&bytes).unwrap();
             let ends = ['\r', '\u{b}', '\u{c}', '\u{1c}', '\u{1d}', '\u{1e}', '\u{85}'];
             assert!(!text.contains(ends) && !text.contains(['\u{2028}', '\u{2029}']), "{text:?}");
             assert_eq!(text.trim_end_matches('\n').lines().count(), 1, "{text:?}");
-            assert_eq!(events(framing, &bytes).next().unwrap().json(), Some(data.clone()));
+            assert_eq!(events(framing, &bytes).next().unwrap().json_data(), Some(data.clone()));
         }
     }
 }

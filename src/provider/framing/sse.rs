@@ -15,16 +15,16 @@ pub(super) use splitter::SseSplitter;
 const MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Reads one event, comments and blank lines included.
-pub(super) fn read(bytes: &[u8], is_first: bool) -> StreamEvent<'_> {
+pub(super) fn read_event(bytes: &[u8], is_first: bool) -> StreamEvent<'_> {
     let mut event = StreamEvent::empty();
-    for line in lines(bytes, is_first) {
-        field(&mut event, &bytes[line]);
+    for line in line_ranges(bytes, is_first) {
+        take_field(&mut event, &bytes[line]);
     }
     event
 }
 
 /// Iterates over the places of an event's lines, without their ends.
-pub fn lines(bytes: &[u8], is_first: bool) -> impl Iterator<Item = Range<usize>> + '_ {
+pub fn line_ranges(bytes: &[u8], is_first: bool) -> impl Iterator<Item = Range<usize>> + '_ {
     let mut at = if is_first && bytes.starts_with(MARK) { MARK.len() } else { 0 };
     std::iter::from_fn(move || {
         let (start, rest) = (at, bytes.get(at..).filter(|rest| !rest.is_empty())?);
@@ -38,7 +38,7 @@ pub fn lines(bytes: &[u8], is_first: bool) -> impl Iterator<Item = Range<usize>>
 }
 
 /// Takes one line into its event, according to the WHATWG's parsing rules.
-fn field<'a>(event: &mut StreamEvent<'a>, line: &'a [u8]) {
+fn take_field<'a>(event: &mut StreamEvent<'a>, line: &'a [u8]) {
     let colon = memchr::memchr(b':', line);
     let (name, value) = match colon {
         Some(at) => (&line[..at], &line[at + 1..]),
@@ -60,7 +60,7 @@ fn field<'a>(event: &mut StreamEvent<'a>, line: &'a [u8]) {
 }
 
 /// The bytes of an event.
-pub(super) fn write(frame: &EventFrame) -> Vec<u8> {
+pub(super) fn write_event(frame: &EventFrame) -> Vec<u8> {
     let name = frame.name.map_or_else(String::new, |name| format!("event: {name}\n"));
     let data = frame.data.as_ref().map_or_else(|| "[DONE]".to_owned(), one_line);
     format!("{name}data: {data}\n\n").into_bytes()

@@ -6,7 +6,7 @@ use super::usage_names::USAGE;
 use crate::answer_draft::AnswerDraft;
 use crate::answer_form::ModeError;
 use crate::answer_outcome::OutcomeRules;
-use crate::json_view::{self, JsonView, count};
+use crate::json_view::{self, JsonView, token_count};
 use crate::operation::OperationRow;
 use crate::operation::ResponseFormat;
 use crate::{Answer, TokenUsage};
@@ -15,26 +15,26 @@ pub(crate) static ROW: OperationRow = OperationRow {
     name: "Gemini's Count Tokens",
     word: "gemini_count_tokens",
     is_free: true,
-    read: Some(|bytes| json_view::whole(bytes, |json| read(json), read)),
-    write: Some(write),
+    read: Some(|bytes| json_view::read_json(bytes, |json| read_body(json), read_body)),
+    write: Some(write_body),
     usage_names: USAGE,
     outcome: OutcomeRules::JSON,
     ..OperationRow::UNREAD
 };
 
 /// Reads the answer of `:countTokens`; `None` if it has no total.
-pub(crate) fn read<D: JsonView>(body: &D) -> Option<Answer> {
-    let total = count(body, "totalTokens")?;
+pub(crate) fn read_body<D: JsonView>(body: &D) -> Option<Answer> {
+    let total = token_count(body, "totalTokens")?;
     let usage = TokenUsage {
         prompt_tokens: total,
         total_tokens: total,
-        cached_tokens: count(body, "cachedContentTokenCount").unwrap_or(0),
+        cached_tokens: token_count(body, "cachedContentTokenCount").unwrap_or(0),
         ..TokenUsage::default()
     };
     Some(Answer { usage: Some(usage), ..Answer::default() })
 }
 
-fn write(_: &ResponseFormat<'_>, draft: &AnswerDraft<'_>) -> Result<Value, ModeError> {
+fn write_body(_: &ResponseFormat<'_>, draft: &AnswerDraft<'_>) -> Result<Value, ModeError> {
     let mut body = json!({ "totalTokens": draft.usage.prompt_tokens });
     if draft.usage.cached_tokens > 0 {
         body["cachedContentTokenCount"] = draft.usage.cached_tokens.into();

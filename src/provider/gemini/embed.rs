@@ -8,7 +8,7 @@ use super::usage_names::USAGE;
 use crate::answer_draft::AnswerDraft;
 use crate::answer_form::ModeError;
 use crate::answer_outcome::OutcomeRules;
-use crate::json_view::{self, JsonView, items, nested, vectors};
+use crate::json_view::{self, JsonView, items, nested_member, read_vectors};
 use crate::operation::OperationRow;
 use crate::operation::ResponseFormat;
 use crate::{Answer, TokenUsage};
@@ -18,31 +18,31 @@ pub(crate) static ROW: OperationRow = OperationRow {
     word: "embed_content",
     semantic: Some("embeddings"),
     inputs: Some(|body| body.get("requests")?.as_array().map(<[_]>::len)),
-    read: Some(|bytes| json_view::whole(bytes, |json| read(json), read)),
-    write: Some(write),
+    read: Some(|bytes| json_view::read_json(bytes, |json| read_body(json), read_body)),
+    write: Some(write_body),
     usage_names: USAGE,
     outcome: OutcomeRules::JSON,
     ..OperationRow::UNREAD
 };
 
 /// Reads the answers of `:embedContent` and `:batchEmbedContents`.
-pub(crate) fn read<D: JsonView>(body: &D) -> Option<Answer> {
+pub(crate) fn read_body<D: JsonView>(body: &D) -> Option<Answer> {
     if let Some(predictions) = body.member("predictions") {
-        return predicted(predictions.list()?);
+        return read_predictions(predictions.as_list()?);
     }
     let one = body.member("embedding");
     body.member("embeddings").or(one)?;
     let all = one.into_iter().chain(items(body, "embeddings"));
     Some(Answer {
-        embeddings: vectors(all.map(|item| item.member("values"))),
-        usage: generate::counts(&[body]),
+        embeddings: read_vectors(all.map(|item| item.member("values"))),
+        usage: generate::read_usage(&[body]),
         ..Answer::default()
     })
 }
 
 /// Reads the answer of `:predict`. Models for text and images return their vectors without a
 /// wrapper.
-fn predicted<D: JsonView>(predictions: &[D]) -> Option<Answer> {
+fn read_predictions<D: JsonView>(predictions: &[D]) -> Option<Answer> {
     let vector = |prediction: &'_ D| -> bool {
         ["embeddings", "textEmbedding", "imageEmbedding"]
             .iter()
@@ -51,7 +51,7 @@ fn predicted<D: JsonView>(predictions: &[D]) -> Option<Answer> {
     if !predictions.iter().all(vector) {
         return None;
     }
-    let of = |prediction: &D| nested(prediction, &["statistics", "token_count"])?.float();
+    let of = |prediction: &D| nested_member(prediction, &["statistics", "token_count"])?.as_float();
     let counts: Vec<f64> = predictions
         .iter()
         .filter_map(|prediction| of(prediction.member("embeddings")?))
@@ -59,8 +59,8 @@ fn predicted<D: JsonView>(predictions: &[D]) -> Option<Answer> {
         .collect();
     let tokens = counts.iter().sum::<f64>() as u64;
     Some(Answer {
-        embeddings: vectors(predictions.iter().map(|prediction| {
-            nested(prediction, &["embeddings", "values"])
+        embeddings: read_vectors(predictions.iter().map(|prediction| {
+            nested_member(prediction, &["embeddings", "values"])
                 .or_else(|| prediction.member("textEmbedding"))
                 .or_else(|| prediction.member("imageEmbedding"))
         })),
@@ -74,7 +74,7 @@ fn predicted<D: JsonView>(predictions: &[D]) -> Option<Answer> {
 }
 
 /// All tokens are counted at the first vector, because the count of each is unknown.
-fn predictions(vectors: &[Vec<f64>], tokens: u64) -> Value {
+fn write_predictions(vectors: &[Vec<f64>], tokens: u64) -> Value {
     let prediction = |(place, vector): (usize, &Vec<f64>)| {
         let count = if place == 0 { tokens } else { 0 };
         json!({ "embeddings": {
@@ -85,11 +85,11 @@ fn predictions(vectors: &[Vec<f64>], tokens: u64) -> Value {
     json!({ "predictions": vectors.iter().enumerate().map(prediction).collect::<Vec<_>>() })
 }
 
-fn write(format: &ResponseFormat<'_>, draft: &AnswerDraft<'_>) -> Result<Value, ModeError> {
-    let vectors = draft.vectors(format)?;
+fn write_body(format: &ResponseFormat<'_>, draft: &AnswerDraft<'_>) -> Result<Value, ModeError> {
+    let vectors = draft.checked_vectors(format)?;
     let values = |vector: &Vec<f64>| json!({ "values": vector });
     if format.target.is_some_and(|path| path.ends_with(":predict")) {
-        return Ok(predictions(vectors, draft.usage.prompt_tokens));
+        return Ok(write_predictions(vectors, draft.usage.prompt_tokens));
     }
     let batch = format.target.is_some_and(|path| path.ends_with(":batchEmbedContents"));
     let mut body = match vectors {
@@ -113,25 +113,25 @@ fn write(format: &ResponseFormat<'_>, draft: &AnswerDraft<'_>) -> Result<Value, 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Operation, test_calls, write};
+    use crate::{Operation, test_calls, write_answer};
 
     #[test]
     fn gemini_vectors_are_read_when_single_or_batched() {
-        let single = read(&json!({"embedding": {"values": [1, 2.5]}})).unwrap();
+        let single = read_body(&json!({"embedding": {"values": [1, 2.5]}})).unwrap();
         assert_eq!(single.embeddings, [vec![1.0, 2.5]]);
         let batch = json!({"embeddings": [{"values": [1]}, {"values": [2]}],
                            "usageMetadata": {"promptTokenCount": 5}});
-        let batch = read(&batch).unwrap();
+        let batch = read_body(&batch).unwrap();
         assert_eq!(batch.embeddings, [vec![1.0], vec![2.0]]);
         assert_eq!(batch.usage.unwrap().prompt_tokens, 5);
-        assert_eq!(read(&json!({"candidates": []})), None);
+        assert_eq!(read_body(&json!({"candidates": []})), None);
     }
 
     #[test]
     fn predictions_are_read_and_written_as_vertex_tells_them() {
         let vector = |values: Value, tokens: u64| json!({"embeddings": {"values": values, "statistics": {"truncated": false, "token_count": tokens}}});
         let body = json!({"predictions": [vector(json!([0.5, 1]), 4), vector(json!([2]), 3)]});
-        let answer = read(&body).unwrap();
+        let answer = read_body(&body).unwrap();
         assert_eq!(answer.embeddings, [vec![0.5, 1.0], vec![2.0]]);
         assert_eq!(answer.usage.unwrap().prompt_tokens, 7);
         let target =
@@ -140,11 +140,11 @@ mod tests {
             target: Some(target),
             ..test_calls::format_of(Operation::EMBED_CONTENT, false)
         };
-        let written = write(&format, &answer, "").unwrap();
+        let written = write_answer(&format, &answer, "").unwrap();
         assert_eq!(test_calls::read(Operation::EMBED_CONTENT, false, &written), Some(answer));
         let both = json!({"predictions": [{"textEmbedding": [1], "imageEmbedding": [2]}]});
-        assert_eq!(read(&both).unwrap().embeddings, [vec![1.0]]);
-        assert_eq!(read(&json!({"predictions": [{"bytesBase64Encoded": "x"}]})), None);
+        assert_eq!(read_body(&both).unwrap().embeddings, [vec![1.0]]);
+        assert_eq!(read_body(&json!({"predictions": [{"bytesBase64Encoded": "x"}]})), None);
     }
 
     fn written(verb: &str, embeddings: Vec<Vec<f64>>) -> Result<Vec<u8>, ModeError> {
@@ -155,8 +155,8 @@ mod tests {
         };
         let usage = TokenUsage { prompt_tokens: 4, total_tokens: 4, ..TokenUsage::default() };
         let answer = Answer { embeddings, usage: Some(usage), ..Answer::default() };
-        let body = write(&format, &answer, "seed")?;
-        assert_eq!(crate::read(Operation::EMBED_CONTENT, None, &body), Some(answer));
+        let body = write_answer(&format, &answer, "seed")?;
+        assert_eq!(crate::read_answer(Operation::EMBED_CONTENT, None, &body), Some(answer));
         Ok(body)
     }
 

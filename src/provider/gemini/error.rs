@@ -5,12 +5,12 @@ use serde_json::{Value, json};
 use crate::provider_row::ErrorRequest;
 
 /// The body of one of loomrec's errors.
-pub(super) fn error(status: u16, kind: &str, named: &str) -> Value {
+pub(super) fn own_body(status: u16, kind: &str, named: &str) -> Value {
     json!({
         "error": {
             "code": status,
             "message": named,
-            "status": code(status),
+            "status": canonical_code(status),
             "details": [{
                 "@type": "type.googleapis.com/google.rpc.ErrorInfo",
                 "reason": kind,
@@ -22,8 +22,8 @@ pub(super) fn error(status: u16, kind: &str, named: &str) -> Value {
 
 /// The body of an error as Google sends it. Its details hold the quota that was used up and the
 /// time after which to retry.
-pub(super) fn natural(error_request: &ErrorRequest<'_>) -> Value {
-    let status = error_request.kind.unwrap_or_else(|| code(error_request.status));
+pub(super) fn natural_body(error_request: &ErrorRequest<'_>) -> Value {
+    let status = error_request.kind.unwrap_or_else(|| canonical_code(error_request.status));
     let usual = match status {
         "UNAUTHENTICATED" => "Request had invalid authentication credentials.",
         "PERMISSION_DENIED" => "The caller does not have permission",
@@ -58,7 +58,7 @@ pub(super) fn natural(error_request: &ErrorRequest<'_>) -> Value {
     }
     if let Some(ms) = error_request.retry_after_ms {
         details.push(json!({
-            "@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": delay(ms)
+            "@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": delay_text(ms)
         }));
     }
     if !details.is_empty() {
@@ -68,7 +68,7 @@ pub(super) fn natural(error_request: &ErrorRequest<'_>) -> Value {
 }
 
 /// Milliseconds as Google writes them: `34s`, `1.500s`.
-fn delay(ms: u64) -> String {
+fn delay_text(ms: u64) -> String {
     match ms % 1000 {
         0 => format!("{}s", ms / 1000),
         rest => format!("{}.{rest:03}s", ms / 1000),
@@ -76,7 +76,7 @@ fn delay(ms: u64) -> String {
 }
 
 /// Google's canonical code for a status.
-fn code(status: u16) -> &'static str {
+fn canonical_code(status: u16) -> &'static str {
     match status {
         401 => "UNAUTHENTICATED",
         403 => "PERMISSION_DENIED",

@@ -19,11 +19,13 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::error::error as error_body;
+use super::error::own_body as error_body;
 use super::usage_names::USAGE;
 use crate::event_text::holds_text;
 use crate::framing::{EventFrame, Framing, events};
-use crate::json_view::{JsonView, count_of, has_unread_count, items, nested, text, text_or_empty};
+use crate::json_view::{
+    JsonView, count_of, has_unread_count, items, member_text, nested_member, text_or_empty,
+};
 use crate::operation::OperationRow;
 use crate::operation::StreamError;
 use crate::{Answer, TokenUsage, ToolCall, json_view, tool_result};
@@ -36,25 +38,25 @@ pub(crate) static ROW: OperationRow = OperationRow {
     delivery: true,
     framing: |query, _| asked_framing(query),
     streams_arrays: true,
-    choices: candidates,
-    conversation: Some(|body| Some(conversation::read(body))),
+    choices: candidate_count,
+    conversation: Some(|body| Some(conversation::read_messages(body))),
     tool_results: Some(tool_result::in_parts),
     adapter: Some(&adapter::ADAPTER),
-    read: Some(whole),
+    read: Some(read_body),
     read_stream: Some(|framing, bytes| match framing {
         _ if in_pieces(bytes) => {
-            let merged = Value::Object(merge::merge(framing, bytes)?.body);
+            let merged = Value::Object(merge::merge_events(framing, bytes)?.body);
             merge_chunks(std::slice::from_ref(&merged))
         }
-        Framing::Array => whole(bytes),
-        _ => stream(bytes),
+        Framing::Array => read_body(bytes),
+        _ => read_stream(bytes),
     }),
     event_has_text: has_text,
-    merge: Some(merge::merge),
-    split: Some(split::stream),
-    write: Some(write::write),
-    stream_error: error,
-    shape: answer_place::of,
+    merge: Some(merge::merge_events),
+    split: Some(split::split_body),
+    write: Some(write::write_body),
+    stream_error: error_event,
+    shape: answer_place::find_shape,
     finish: Some(&FINISH),
     usage_names: USAGE,
     outcome: outcome::OUTCOME,
@@ -70,7 +72,7 @@ fn has_text(event: &Value) -> bool {
 }
 
 /// The event for an error in a stream.
-fn error(error: &StreamError<'_>) -> EventFrame {
+fn error_event(error: &StreamError<'_>) -> EventFrame {
     let mut data = error_body(error.status, "", error.message);
     if let Some(kind) = error.kind {
         data["error"]["status"] = kind.into();
@@ -88,7 +90,7 @@ fn asked_framing(query: &str) -> Framing {
 }
 
 /// How many candidates a request asks for, in either spelling.
-fn candidates(body: &Json<'_>) -> Option<usize> {
+fn candidate_count(body: &Json<'_>) -> Option<usize> {
     let number = |outer: &str, name: &str| body.get(outer)?.get(name)?.as_number()?.parse().ok();
     number("generationConfig", "candidateCount")
         .or_else(|| number("generation_config", "candidate_count"))
@@ -101,13 +103,13 @@ fn in_pieces(bytes: &[u8]) -> bool {
 }
 
 /// Reads a body that is not server-sent events: one object, or an array of chunks.
-fn whole(bytes: &[u8]) -> Option<Answer> {
+fn read_body(bytes: &[u8]) -> Option<Answer> {
     if bytes.trim_ascii_start().first() == Some(&b'[') {
         // Only the complete chunks of an array that was cut.
-        let chunks = events(Framing::Array, bytes).filter_map(|event| event.json());
+        let chunks = events(Framing::Array, bytes).filter_map(|event| event.json_data());
         return merge_chunks(&chunks.collect::<Vec<Value>>());
     }
-    json_view::whole(
+    json_view::read_json(
         bytes,
         |json| merge_chunks(std::slice::from_ref(json)),
         |body| merge_chunks(std::slice::from_ref(body)),
@@ -115,7 +117,7 @@ fn whole(bytes: &[u8]) -> Option<Answer> {
 }
 
 /// Reads a stream of server-sent events, or what arrived of it.
-fn stream(bytes: &[u8]) -> Option<Answer> {
+fn read_stream(bytes: &[u8]) -> Option<Answer> {
     let data: Vec<Cow<'_, [u8]>> =
         events(Framing::Sse, bytes).filter_map(|event| event.data).collect();
     let borrowed: Result<Vec<_>, _> =
@@ -133,18 +135,19 @@ fn stream(bytes: &[u8]) -> Option<Answer> {
 /// Combines the chunks; `None` if none of them belongs to an answer.
 pub(crate) fn merge_chunks<D: JsonView>(chunks: &[D]) -> Option<Answer> {
     let mut answer =
-        Answer { usage: counts(&chunks.iter().collect::<Vec<_>>()), ..Answer::default() };
+        Answer { usage: read_usage(&chunks.iter().collect::<Vec<_>>()), ..Answer::default() };
     let mut seen = false;
     for chunk in chunks {
-        let blocked = nested(chunk, &["promptFeedback", "blockReason"]);
+        let blocked = nested_member(chunk, &["promptFeedback", "blockReason"]);
         seen |= chunk.member("candidates").is_some() || blocked.is_some();
-        if let Some(model) = text(chunk, "modelVersion") {
+        if let Some(model) = member_text(chunk, "modelVersion") {
             answer.model = Some(model.into_owned());
         }
-        let is_first = |candidate: &&D| json_view::count(*candidate, "index").unwrap_or(0) == 0;
+        let is_first =
+            |candidate: &&D| json_view::token_count(*candidate, "index").unwrap_or(0) == 0;
         let first = items(chunk, "candidates").iter().find(is_first);
         let reason = first.and_then(|candidate| finish_word(candidate.member("finishReason")?));
-        if let Some(reason) = reason.or_else(|| blocked?.string()) {
+        if let Some(reason) = reason.or_else(|| blocked?.as_text()) {
             answer.finish_reason = Some(reason.into_owned());
         }
         if let Some(content) = first.and_then(|candidate| candidate.member("content")) {
@@ -157,7 +160,7 @@ pub(crate) fn merge_chunks<D: JsonView>(chunks: &[D]) -> Option<Answer> {
 fn parts_into<D: JsonView>(parts: &[D], answer: &mut Answer) {
     for part in parts {
         let thought = part.member("thought").is_some_and(JsonView::is_true);
-        if let Some(piece) = text(part, "text").filter(|_| !thought) {
+        if let Some(piece) = member_text(part, "text").filter(|_| !thought) {
             answer.content.push_str(&piece);
         }
         if let Some(call) = part.member("functionCall").filter(|call| call.is_map()) {
@@ -168,16 +171,16 @@ fn parts_into<D: JsonView>(parts: &[D], answer: &mut Answer) {
 }
 
 /// The counts in the chunks of an answer, if there are any and they can be read.
-pub(super) fn counts<D: JsonView>(chunks: &[&D]) -> Option<TokenUsage> {
+pub(super) fn read_usage<D: JsonView>(chunks: &[&D]) -> Option<TokenUsage> {
     let told = chunks.iter().filter_map(|chunk| chunk.member("usageMetadata"));
     let counts: Vec<&D> = told.filter(|counts| counts.is_map() && !counts.is_empty_map()).collect();
     let names = ["promptTokenCount", "candidatesTokenCount"];
     let is_read = !counts.is_empty() && !counts.iter().any(|it| has_unread_count(*it, &names));
-    is_read.then(|| usage(&counts))
+    is_read.then(|| merge_counts(&counts))
 }
 
 /// The counts of a stream are cumulative; a chunk may have only some of them.
-fn usage<D: JsonView>(counts: &[&D]) -> TokenUsage {
+fn merge_counts<D: JsonView>(counts: &[&D]) -> TokenUsage {
     let told = |name| counts.iter().rev().find_map(|counts| counts.member(name));
     let of = |name| told(name).and_then(count_of).unwrap_or(0);
     let thoughts = of("thoughtsTokenCount");

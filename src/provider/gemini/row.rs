@@ -2,14 +2,14 @@
 
 use serde_json::Value;
 
-use super::error::{error, natural};
+use super::error::{natural_body, own_body};
 use super::{count_tokens, embed, generate, interaction};
 use crate::credential::KeyCarrier;
 use crate::error_reason::{ErrorReason, ReasonedError};
 use crate::framing::Framing;
 use crate::operation::Operation;
 use crate::provider_row::{ErrorRow, PathShape, Provider, ProviderRow};
-use crate::request_head::{RequestHead, decoded, has_header, is_deployment, with_verb};
+use crate::request_head::{RequestHead, decode_segment, has_header, is_deployment, with_verb};
 
 impl Provider {
     /// Google Gemini and Vertex.
@@ -56,10 +56,10 @@ static PROVIDER: ProviderRow = ProviderRow {
     key_carrier: KeyCarrier::Header("x-goog-api-key"),
     call_ids: false,
     errors: ErrorRow {
-        own: |told| error(told.status, told.kind, told.named),
+        own: |told| own_body(told.status, told.kind, told.named),
         natural: |error_request| match error_request.framing {
-            Some(Framing::Array) => Value::Array(vec![natural(error_request)]),
-            _ => natural(error_request),
+            Some(Framing::Array) => Value::Array(vec![natural_body(error_request)]),
+            _ => natural_body(error_request),
         },
         media: "application/json; charset=UTF-8",
         // The body contains it.
@@ -111,7 +111,7 @@ fn recognise(seen: &RequestHead) -> Option<PathShape> {
     };
     let mut shape = PathShape::new(provider, operation);
     if operation != Operation::COUNT_TOKENS {
-        let model = decoded(model);
+        let model = decode_segment(model);
         shape.model = if tuned { model.map(|model| format!("tunedModels/{model}")) } else { model };
     }
     shape.streamed = Some(verb.starts_with("stream"));

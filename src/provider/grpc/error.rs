@@ -19,7 +19,7 @@ pub(super) fn error_head(error: &OwnError<'_>) -> HeaderList {
     vec![
         ("content-type", MEDIA.to_owned()),
         ("grpc-status", code_of(error.status).to_string()),
-        ("grpc-message", encoded(error.named)),
+        ("grpc-message", encode_message(error.named)),
     ]
 }
 
@@ -39,7 +39,7 @@ fn code_of(status: u16) -> u32 {
 }
 
 /// Returns the beginning of a message, encoded.
-fn encoded(message: &str) -> String {
+fn encode_message(message: &str) -> String {
     let mut text = String::new();
     for character in message.chars() {
         let mut bytes = [0; 4];
@@ -70,7 +70,7 @@ mod tests {
             percent_decode_str(message).decode_utf8().unwrap(),
             "RecordingMismatchError: 100 % of ä\nlater"
         );
-        let long = encoded(&"ä".repeat(5000));
+        let long = encode_message(&"ä".repeat(5000));
         assert!(long.len() <= LONGEST && long.len() > LONGEST - 6);
         assert!(percent_decode_str(&long).decode_utf8().is_ok());
     }

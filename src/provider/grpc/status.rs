@@ -51,7 +51,7 @@ impl GrpcStatus {
     /// Returns the outcome of an answer with this status.
     pub(crate) fn judge(status: Option<&Self>) -> JudgedAnswer {
         let Some(Self { code, message }) = status else {
-            return AnswerOutcome::Unfinished.because("its trailers have no grpc-status");
+            return AnswerOutcome::Unfinished.with_reason("its trailers have no grpc-status");
         };
         if *code == 0 {
             return JudgedAnswer::COMPLETE;
@@ -59,7 +59,7 @@ impl GrpcStatus {
         let name = usize::try_from(*code).ok().and_then(|code| NAMES.get(code));
         let name = name.map_or_else(String::new, |name| format!(" ({name})"));
         let failed = AnswerOutcome::FailedByProvider;
-        failed.because(format!("grpc-status {code}{name}")).quoting(message)
+        failed.with_reason(format!("grpc-status {code}{name}")).with_quote(message)
     }
 }
 

@@ -48,28 +48,28 @@ struct MessageText<'a> {
 
 impl RpcIds {
     /// Reads the ids in the body of a request. Returns `None` if it has none.
-    pub fn read(body: &[u8]) -> Option<Self> {
+    pub fn from_body(body: &[u8]) -> Option<Self> {
         // Most bodies are not in JSON-RPC, and are not parsed.
         memchr::memmem::find(body, b"\"jsonrpc\"")?;
         let json = parse(body).ok()?;
-        RpcMethod::read(&json)?;
+        RpcMethod::from_body(&json)?;
         let (items, is_batch) = match json.as_array() {
             Some(items) => (items, true),
             None => (std::slice::from_ref(&json), false),
         };
-        let requests = items.iter().map(|item| RequestIds::read(item, body)).collect();
+        let requests = items.iter().map(|item| RequestIds::from_request(item, body)).collect();
         let ids = Self { requests, is_batch };
         Some(ids).filter(|ids| ids.requests.iter().any(RequestIds::has_any))
     }
 
     /// Returns the changes that an answer to a request with these ids needs to be an answer to one
     /// with the ids `here`, in the order of their places. `media` is the media type of its body.
-    pub fn edits(&self, here: &Self, media: &str, body: &[u8]) -> Vec<RpcEdit> {
+    pub fn answer_edits(&self, here: &Self, media: &str, body: &[u8]) -> Vec<RpcEdit> {
         let mut edits = Vec::new();
         if self == here {
             return edits;
         }
-        for message in messages(media, body) {
+        for message in answer_messages(media, body) {
             let Ok(json) = parse(&message.text) else { continue };
             let items = json.as_array().unwrap_or(std::slice::from_ref(&json));
             for item in items {
@@ -86,26 +86,26 @@ impl RpcIds {
 
     /// Returns an answer without content to each of these requests; `None` if none asks for one.
     pub fn empty_result(&self) -> Option<Vec<u8>> {
-        self.answer("\"result\":{}")
+        self.write_answers("\"result\":{}")
     }
 
     /// Returns an answer to each of these requests that is this error; `None` if none asks for one.
-    pub fn error(&self, code: i64, message: &str) -> Option<Vec<u8>> {
+    pub fn error_answers(&self, code: i64, message: &str) -> Option<Vec<u8>> {
         self.error_object(&json!({ "code": code, "message": message }))
     }
 
     /// Returns an answer to each of these requests with this error object; `None` if none asks for one.
     pub fn error_object(&self, error: &Value) -> Option<Vec<u8>> {
-        self.answer(&format!("\"error\":{error}"))
+        self.write_answers(&format!("\"error\":{error}"))
     }
 
     /// Returns a made-up answer with the ids of these requests. Each response in it that has an `id`,
     /// whatever that is, gets the id of the request in its place. No other byte changes.
-    pub fn addressed(&self, media: &str, body: &[u8]) -> Vec<u8> {
+    pub fn address_answer(&self, media: &str, body: &[u8]) -> Vec<u8> {
         let mut ids = self.requests.iter().filter_map(|request| request.id.as_deref());
         let only = ids.clone().next().filter(|_| !self.is_batch);
         let mut edits = Vec::new();
-        for message in messages(media, body) {
+        for message in answer_messages(media, body) {
             let Ok(json) = parse(&message.text) else { continue };
             let items = json.as_array().unwrap_or(std::slice::from_ref(&json));
             for place in items.iter().filter_map(|item| response_id_place(item, &message.text)) {
@@ -121,7 +121,7 @@ impl RpcIds {
         addressed
     }
 
-    fn answer(&self, member: &str) -> Option<Vec<u8>> {
+    fn write_answers(&self, member: &str) -> Option<Vec<u8>> {
         let ids = self.requests.iter().filter_map(|request| request.id.as_ref());
         let answers: Vec<String> =
             ids.map(|id| format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},{member}}}")).collect();
@@ -144,16 +144,16 @@ impl RpcIds {
         let subscription = about.and_then(|about| about.get("_meta")?.get(SUBSCRIPTION));
         let token = params.and_then(|params| params.get("progressToken"));
         if let Some(found) = message.get("id").filter(|_| is_response) {
-            self.replace(here, found, id, edit);
-            subscription.into_iter().for_each(|found| self.replace(here, found, id, edit));
+            self.replace_id(here, found, id, edit);
+            subscription.into_iter().for_each(|found| self.replace_id(here, found, id, edit));
         } else if message.get("method").is_some() && message.get("id").is_none() {
-            token.into_iter().for_each(|found| self.replace(here, found, progress, edit));
-            subscription.into_iter().for_each(|found| self.replace(here, found, id, edit));
+            token.into_iter().for_each(|found| self.replace_id(here, found, progress, edit));
+            subscription.into_iter().for_each(|found| self.replace_id(here, found, id, edit));
         }
     }
 
     /// Replaces an id of a request by the one that the request in its place has here.
-    fn replace(
+    fn replace_id(
         &self,
         here: &Self,
         found: &Json<'_>,
@@ -171,7 +171,7 @@ impl RpcIds {
 }
 
 impl RequestIds {
-    fn read(request: &Json<'_>, body: &[u8]) -> Self {
+    fn from_request(request: &Json<'_>, body: &[u8]) -> Self {
         let source = |value: &Json<'_>| {
             let text = body.get(source_place(value, body)?)?;
             String::from_utf8(text.to_vec()).ok()
@@ -210,7 +210,7 @@ fn source_place(value: &Json<'_>, bytes: &[u8]) -> Option<Range<usize>> {
     let base = bytes.as_ptr().addr();
     match value {
         Json::String(text) => {
-            let start = text.offset().checked_sub(base + 1)?;
+            let start = text.source_address().checked_sub(base + 1)?;
             Some(start..start + text.source().0.len() + 2)
         }
         Json::Number(digits) => {
@@ -232,13 +232,14 @@ fn response_id_place(message: &Json<'_>, bytes: &[u8]) -> Option<Range<usize>> {
         Json::Bool(false) => "false",
         _ => return source_place(id, bytes),
     };
-    let after_name = (name.offset() + name.source().0.len()).checked_sub(bytes.as_ptr().addr())?;
+    let after_name =
+        (name.source_address() + name.source().0.len()).checked_sub(bytes.as_ptr().addr())?;
     let start = after_name + memchr::memmem::find(bytes.get(after_name..)?, word.as_bytes())?;
     Some(start..start + word.len())
 }
 
 /// Returns the messages of an answer.
-fn messages<'a>(media: &str, body: &'a [u8]) -> Vec<MessageText<'a>> {
+fn answer_messages<'a>(media: &str, body: &'a [u8]) -> Vec<MessageText<'a>> {
     if Framing::of_media(media) != Some(Framing::Sse) {
         return vec![MessageText { text: Cow::Borrowed(body), lines: vec![(0, 0)] }];
     }
@@ -272,9 +273,9 @@ mod tests {
 
     /// The answer with the ids of another request.
     fn answered(recorded: &str, here: &str, media: &str, body: &str) -> String {
-        let ids = |body: &str| RpcIds::read(body.as_bytes()).unwrap();
+        let ids = |body: &str| RpcIds::from_body(body.as_bytes()).unwrap();
         let mut text = body.to_owned();
-        let edits = ids(recorded).edits(&ids(here), media, body.as_bytes());
+        let edits = ids(recorded).answer_edits(&ids(here), media, body.as_bytes());
         for edit in edits.iter().rev() {
             text.replace_range(edit.place.clone(), &edit.text);
         }
@@ -333,21 +334,21 @@ mod tests {
 
     #[test]
     fn own_answers_have_the_ids_of_their_requests() {
-        let ids = |body: &str| RpcIds::read(body.as_bytes()).unwrap();
+        let ids = |body: &str| RpcIds::from_body(body.as_bytes()).unwrap();
         let one = ids(r#"{"jsonrpc":"2.0","id":"\u0061","method":"ping"}"#);
         let text = |body: Option<Vec<u8>>| String::from_utf8(body.unwrap()).unwrap();
         assert_eq!(text(one.empty_result()), r#"{"jsonrpc":"2.0","id":"\u0061","result":{}}"#);
         let batch =
             ids(r#"[{"jsonrpc":"2.0","id":1,"method":"a"},{"jsonrpc":"2.0","method":"b"}]"#);
         let error = r#"[{"jsonrpc":"2.0","id":1,"error":{"code":4,"message":"\"no\""}}]"#;
-        assert_eq!(text(batch.error(4, "\"no\"")), error);
+        assert_eq!(text(batch.error_answers(4, "\"no\"")), error);
     }
 
     #[test]
     fn made_up_answer_has_the_ids_of_its_requests() {
         let addressed = |request: &str, media: &str, body: &str| {
-            let ids = RpcIds::read(request.as_bytes()).unwrap();
-            String::from_utf8(ids.addressed(media, body.as_bytes())).unwrap()
+            let ids = RpcIds::from_body(request.as_bytes()).unwrap();
+            String::from_utf8(ids.address_answer(media, body.as_bytes())).unwrap()
         };
         let here = request(r#""a b""#, "1");
         for id in ["1", "null", "true", "false", r#""x""#, "-1.5e3", r#""null""#] {
@@ -392,7 +393,7 @@ mod tests {
     #[test]
     fn notification_has_no_ids() {
         assert_eq!(
-            RpcIds::read(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#),
+            RpcIds::from_body(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#),
             None
         );
     }

@@ -32,7 +32,7 @@ pub struct RpcFacts {
 
 impl RpcFacts {
     /// Reads a line; `None` if it is no message in JSON-RPC, or not only messages.
-    pub fn read(line: &[u8]) -> Option<Self> {
+    pub fn from_line(line: &[u8]) -> Option<Self> {
         let json = parse(line).ok()?;
         let mut facts = Self::default();
         match json.as_array() {
@@ -46,7 +46,7 @@ impl RpcFacts {
     }
 
     fn add(&mut self, message: &Json<'_>) -> Option<()> {
-        let text = |value: &Json<'_>| canonical::text(value);
+        let text = |value: &Json<'_>| canonical::value_text(value);
         let id = message.get("id").map(text);
         let params = message.get("params");
         if let Some(method) = message.get("method") {
@@ -94,10 +94,10 @@ pub fn rpc_closed_error(message: &[u8], why: &str) -> Option<Vec<u8>> {
 /// Returns an error response with this error object to each request of a message; `None` if it has
 /// none.
 pub fn rpc_error_responses(message: &[u8], error: &Value) -> Option<Vec<u8>> {
-    if let Some(responses) = RpcIds::read(message).and_then(|ids| ids.error_object(error)) {
+    if let Some(responses) = RpcIds::from_body(message).and_then(|ids| ids.error_object(error)) {
         return Some(responses);
     }
-    let facts = RpcFacts::read(message)?;
+    let facts = RpcFacts::from_line(message)?;
     let error = |id: &String| format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{error}}}");
     let errors: Vec<String> = facts.requests.iter().map(error).collect();
     match (errors.as_slice(), facts.method) {
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     fn read(line: &str) -> Option<(Vec<String>, Vec<String>)> {
-        RpcFacts::read(line.as_bytes()).map(|facts| (facts.requests, facts.responses))
+        RpcFacts::from_line(line.as_bytes()).map(|facts| (facts.requests, facts.responses))
     }
 
     fn ids(texts: &[&str]) -> Vec<String> {

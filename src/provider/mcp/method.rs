@@ -48,7 +48,7 @@ pub struct RpcMethod {
 
 impl RpcMethod {
     /// Reads what a request with this body asks for; `None` if it is not a request in JSON-RPC 2.0.
-    pub fn read(body: &Json<'_>) -> Option<Self> {
+    pub fn from_body(body: &Json<'_>) -> Option<Self> {
         let Some(items) = body.as_array() else { return Self::read_one(body) };
         let methods: Option<Vec<Self>> = items.iter().map(Self::read_one).collect();
         let methods = methods.filter(|methods| !methods.is_empty())?;
@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     fn read(body: &str) -> Option<(String, bool)> {
-        let method = RpcMethod::read(&parse(body.as_bytes()).unwrap())?;
+        let method = RpcMethod::from_body(&parse(body.as_bytes()).unwrap())?;
         Some((method.to_string(), method.kind == RpcKind::Notification))
     }
 

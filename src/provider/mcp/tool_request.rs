@@ -15,12 +15,12 @@ pub struct ToolRequest {
 
 impl ToolRequest {
     /// Reads a call of a tool with arguments; `None` if the body is anything else.
-    pub fn read(body: &[u8]) -> Option<Self> {
+    pub fn from_body(body: &[u8]) -> Option<Self> {
         let json = parse(body).ok()?;
-        let method = RpcMethod::read(&json)?;
+        let method = RpcMethod::from_body(&json)?;
         let arguments = json.get("params")?.get("arguments")?;
         let has_some = matches!(arguments, Json::Object(members) if !members.is_empty());
-        let arguments = has_some.then(|| canonical::text(arguments))?;
+        let arguments = has_some.then(|| canonical::value_text(arguments))?;
         Some(Self { tool: method.tool?, arguments })
     }
 }
@@ -35,7 +35,7 @@ mod tests {
             let text = format!(
                 r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"a","arguments":{arguments}}}}}"#
             );
-            ToolRequest::read(text.as_bytes())
+            ToolRequest::from_body(text.as_bytes())
         };
         let read = call(r#"{"y": 1.0, "x": "\u00e9"}"#).unwrap();
         assert_eq!((read.tool.as_str(), Some(&read)), ("a", call(r#"{"x":"é","y":1.0}"#).as_ref()));

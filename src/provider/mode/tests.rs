@@ -2,7 +2,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::answer_draft::{LONGEST_PIECE, pieces};
+use crate::answer_draft::{LONGEST_PIECE, text_pieces};
 use crate::test_calls::{read, to_complete, to_stream};
 
 const CHAT: Operation = Operation::CHAT_COMPLETIONS;
@@ -236,7 +236,7 @@ fn legacy_function_calls_survive_when_they_go_both_ways() {
 proptest! {
     #[test]
     fn pieces_are_the_text_when_put_together(text in "\\PC{0,80}|[a-z \n\t東é]{0,200}") {
-        let pieces: Vec<_> = pieces(&text).collect();
+        let pieces: Vec<_> = text_pieces(&text).collect();
         prop_assert_eq!(pieces.concat(), text.as_str());
         for piece in pieces {
             prop_assert!(piece.chars().count() <= LONGEST_PIECE && !piece.is_empty());

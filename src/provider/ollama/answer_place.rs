@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::answer_shape::{AnswerShape, CallSlot, is_map, is_text, items};
+use crate::answer_shape::{AnswerShape, CallSlot, is_map, is_text, object_items};
 
 pub(super) fn of_chat(body: &Value) -> Option<&'static AnswerShape> {
     is_map(body, "/message").then_some(&CHAT)
@@ -17,7 +17,7 @@ static CHAT: AnswerShape = AnswerShape {
     output_counts: &["/eval_count"],
     replace_text: |content, body| body["message"]["content"] = json!(content),
     first_call: |body| {
-        items(body, "/message/tool_calls")
+        object_items(body, "/message/tool_calls")
             .find_map(|call| CallSlot::new(call.get_mut("function")?, "arguments"))
     },
     arguments_in_pieces: false,

@@ -9,7 +9,7 @@ use crate::answer_form::ModeError;
 use crate::conversation;
 use crate::event_text::holds_text;
 use crate::framing::{EventFrame, Framing};
-use crate::json_view::{self, JsonView, items, text, text_or_empty};
+use crate::json_view::{self, JsonView, items, member_text, text_or_empty};
 use crate::operation::ResponseFormat;
 use crate::operation::{ObjectView, OperationRow};
 use crate::{Answer, ToolCall, tool_result};
@@ -22,14 +22,14 @@ pub(crate) static ROW: OperationRow = OperationRow {
     framing: |_, _| Framing::Lines,
     conversation: Some(conversation::read_native),
     tool_results: Some(tool_result::in_messages),
-    read: Some(|bytes| json_view::whole(bytes, |json| read(json), read)),
+    read: Some(|bytes| json_view::read_json(bytes, |json| read_body(json), read_body)),
     read_stream: Some(|framing, bytes| {
-        read(&Value::Object(turn::merge(framing, bytes, "message")?.body))
+        read_body(&Value::Object(turn::merge_events(framing, bytes, "message")?.body))
     }),
     event_has_text: |event| holds_text(event, &["/message/content"]),
-    merge: Some(|framing, bytes| turn::merge(framing, bytes, "message")),
-    split: Some(split),
-    write: Some(write),
+    merge: Some(|framing, bytes| turn::merge_events(framing, bytes, "message")),
+    split: Some(split_body),
+    write: Some(write_body),
     stream_error,
     shape: answer_place::of_chat,
     finish: Some(&FINISH),
@@ -37,14 +37,14 @@ pub(crate) static ROW: OperationRow = OperationRow {
     ..OperationRow::UNREAD
 };
 
-fn read<D: JsonView>(body: &D) -> Option<Answer> {
+fn read_body<D: JsonView>(body: &D) -> Option<Answer> {
     let message = body.member("message").filter(|message| message.is_map())?;
-    let mut answer = turn::answer(body);
+    let mut answer = turn::base_answer(body);
     answer.content = text_or_empty(message, "content").into_owned();
     for call in items(message, "tool_calls") {
         let Some(function) = call.member("function") else { continue };
         // Ollama added ids late, and not to every call.
-        let id = text(call, "id").unwrap_or_default();
+        let id = member_text(call, "id").unwrap_or_default();
         let name = text_or_empty(function, "name");
         answer.tool_calls.push(ToolCall::from_doc(&id, &name, function.member("arguments")));
     }
@@ -52,7 +52,7 @@ fn read<D: JsonView>(body: &D) -> Option<Answer> {
 }
 
 /// The events: the thoughts, then the content, then the calls.
-fn split(_: &ResponseFormat<'_>, mut body: ObjectView) -> Option<Vec<EventFrame>> {
+fn split_body(_: &ResponseFormat<'_>, mut body: ObjectView) -> Option<Vec<EventFrame>> {
     let Some(Value::Object(mut message)) = body.shift_remove("message") else { return None };
     let role = message.get("role").cloned().unwrap_or_else(|| "assistant".into());
     let content = take_text(&mut message, "content").unwrap_or_default();
@@ -65,22 +65,22 @@ fn split(_: &ResponseFormat<'_>, mut body: ObjectView) -> Option<Vec<EventFrame>
     };
     if let Some(thinking) = take_text(&mut message, "thinking") {
         if thinking.is_empty() {
-            lines.line(line("thinking", "".into()));
+            lines.add_line(line("thinking", "".into()));
         }
-        lines.pieces(&thinking, |piece| line("thinking", piece.into()));
+        lines.add_pieces(&thinking, |piece| line("thinking", piece.into()));
     }
-    lines.pieces(&content, |piece| line("content", piece.into()));
+    lines.add_pieces(&content, |piece| line("content", piece.into()));
     if let Some(calls) = calls {
-        lines.line(line("tool_calls", calls));
+        lines.add_line(line("tool_calls", calls));
     }
     let mut last = json!({ "role": role, "content": "" });
     if let Value::Object(last) = &mut last {
         last.append(&mut message);
     }
-    Some(lines.end(json!({ "message": last })))
+    Some(lines.into_events(json!({ "message": last })))
 }
 
-fn write(_: &ResponseFormat<'_>, draft: &AnswerDraft<'_>) -> Result<Value, ModeError> {
+fn write_body(_: &ResponseFormat<'_>, draft: &AnswerDraft<'_>) -> Result<Value, ModeError> {
     let mut message = json!({ "role": "assistant", "content": draft.answer.content });
     if !draft.calls.is_empty() {
         let calls = draft.calls.iter().enumerate().map(|(place, call)| {
@@ -91,7 +91,7 @@ fn write(_: &ResponseFormat<'_>, draft: &AnswerDraft<'_>) -> Result<Value, ModeE
         });
         message["tool_calls"] = calls.collect();
     }
-    Ok(turn::write(draft, json!({ "message": message })))
+    Ok(turn::write_body(draft, json!({ "message": message })))
 }
 
 #[cfg(test)]

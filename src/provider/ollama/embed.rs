@@ -8,7 +8,7 @@ use crate::Answer;
 use crate::answer_draft::AnswerDraft;
 use crate::answer_form::ModeError;
 use crate::answer_outcome::OutcomeRules;
-use crate::json_view::{self, JsonView, vectors};
+use crate::json_view::{self, JsonView, read_vectors};
 use crate::openai::embeddings;
 use crate::operation::OperationRow;
 use crate::operation::ResponseFormat;
@@ -18,24 +18,24 @@ pub(crate) static ROW: OperationRow = OperationRow {
     word: "ollama_embed",
     semantic: Some("embeddings"),
     inputs: Some(embeddings::input_texts),
-    read: Some(|bytes| json_view::whole(bytes, |json| read(json), read)),
-    write: Some(write),
+    read: Some(|bytes| json_view::read_json(bytes, |json| read_body(json), read_body)),
+    write: Some(write_body),
     outcome: OutcomeRules::JSON,
     ..OperationRow::UNREAD
 };
 
-fn read<D: JsonView>(body: &D) -> Option<Answer> {
+fn read_body<D: JsonView>(body: &D) -> Option<Answer> {
     let embeddings = match body.member("embeddings") {
-        Some(many) => vectors(many.list()?.iter().map(Some)),
-        None => vectors(std::iter::once(Some(body.member("embedding")?))),
+        Some(many) => read_vectors(many.as_list()?.iter().map(Some)),
+        None => read_vectors(std::iter::once(Some(body.member("embedding")?))),
     };
-    Some(Answer { embeddings, ..turn::answer(body) })
+    Some(Answer { embeddings, ..turn::base_answer(body) })
 }
 
 /// The older path has one vector and nothing else. If the path is unknown, a single vector is
 /// written at the places of both.
-fn write(format: &ResponseFormat<'_>, draft: &AnswerDraft<'_>) -> Result<Value, ModeError> {
-    let vectors = draft.vectors(format)?;
+fn write_body(format: &ResponseFormat<'_>, draft: &AnswerDraft<'_>) -> Result<Value, ModeError> {
+    let vectors = draft.checked_vectors(format)?;
     let path = format.target.unwrap_or_default();
     if path.ends_with("/api/embeddings") {
         return match vectors {
@@ -71,15 +71,15 @@ mod tests {
             "model": "nomic-embed-text", "embeddings": [[0.5, -1], [2, 1e-7]],
             "total_duration": 14143917, "load_duration": 1019500, "prompt_eval_count": 8
         });
-        let answer = read(&many).unwrap();
+        let answer = read_body(&many).unwrap();
         assert_eq!(answer.embeddings, [vec![0.5, -1.0], vec![2.0, 1e-7]]);
         assert_eq!(answer.model.as_deref(), Some("nomic-embed-text"));
         let usage = answer.usage.unwrap();
         assert_eq!((usage.prompt_tokens, usage.completion_tokens, usage.total_tokens), (8, 0, 8));
-        let one = read(&json!({ "embedding": [0.5, 1] })).unwrap();
+        let one = read_body(&json!({ "embedding": [0.5, 1] })).unwrap();
         assert_eq!((one.embeddings, one.usage), (vec![vec![0.5, 1.0]], None));
-        assert_eq!(read(&json!({ "embeddings": [] })).unwrap().embeddings.len(), 0);
-        assert_eq!(read(&json!({ "error": "model not found" })), None);
+        assert_eq!(read_body(&json!({ "embeddings": [] })).unwrap().embeddings.len(), 0);
+        assert_eq!(read_body(&json!({ "error": "model not found" })), None);
     }
 
     #[test]
@@ -90,7 +90,7 @@ mod tests {
                 target: Some(target),
                 ..test_calls::format_of(Operation::OLLAMA_EMBED, false)
             };
-            let body = crate::write(&format, answer, "");
+            let body = crate::write_answer(&format, answer, "");
             body.map(|body| serde_json::from_slice::<Value>(&body).unwrap())
         };
         assert_eq!(write(&answer, "/api/embeddings"), Ok(json!({ "embedding": [0.5] })));

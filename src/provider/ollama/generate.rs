@@ -9,7 +9,7 @@ use crate::answer_draft::AnswerDraft;
 use crate::answer_form::ModeError;
 use crate::event_text::holds_text;
 use crate::framing::{EventFrame, Framing};
-use crate::json_view::{self, JsonView, text};
+use crate::json_view::{self, JsonView, member_text};
 use crate::operation::ResponseFormat;
 use crate::operation::{ObjectView, OperationRow};
 
@@ -19,14 +19,14 @@ pub(crate) static ROW: OperationRow = OperationRow {
     semantic: Some("text_completion"),
     delivery: true,
     framing: |_, _| Framing::Lines,
-    read: Some(|bytes| json_view::whole(bytes, |json| read(json), read)),
+    read: Some(|bytes| json_view::read_json(bytes, |json| read_body(json), read_body)),
     read_stream: Some(|framing, bytes| {
-        read(&Value::Object(turn::merge(framing, bytes, "response")?.body))
+        read_body(&Value::Object(turn::merge_events(framing, bytes, "response")?.body))
     }),
     event_has_text: |event| holds_text(event, &["/response"]),
-    merge: Some(|framing, bytes| turn::merge(framing, bytes, "response")),
-    split: Some(split),
-    write: Some(write),
+    merge: Some(|framing, bytes| turn::merge_events(framing, bytes, "response")),
+    split: Some(split_body),
+    write: Some(write_body),
     stream_error,
     shape: answer_place::of_generate,
     finish: Some(&FINISH),
@@ -34,30 +34,30 @@ pub(crate) static ROW: OperationRow = OperationRow {
     ..OperationRow::UNREAD
 };
 
-fn read<D: JsonView>(body: &D) -> Option<Answer> {
-    let content = text(body, "response")?.into_owned();
-    Some(Answer { content, ..turn::answer(body) })
+fn read_body<D: JsonView>(body: &D) -> Option<Answer> {
+    let content = member_text(body, "response")?.into_owned();
+    Some(Answer { content, ..turn::base_answer(body) })
 }
 
 /// The events: the thoughts, then the content.
-fn split(_: &ResponseFormat<'_>, mut body: ObjectView) -> Option<Vec<EventFrame>> {
+fn split_body(_: &ResponseFormat<'_>, mut body: ObjectView) -> Option<Vec<EventFrame>> {
     let response = take_text(&mut body, "response")?;
     let thinking = take_text(&mut body, "thinking");
     let mut lines = AnswerLines::new(body);
     if let Some(thinking) = thinking {
         let line = |piece: &str| json!({ "response": "", "thinking": piece });
         if thinking.is_empty() {
-            lines.line(line(""));
+            lines.add_line(line(""));
         }
-        lines.pieces(&thinking, line);
+        lines.add_pieces(&thinking, line);
     }
-    lines.pieces(&response, |piece| json!({ "response": piece }));
-    Some(lines.end(json!({ "response": "" })))
+    lines.add_pieces(&response, |piece| json!({ "response": piece }));
+    Some(lines.into_events(json!({ "response": "" })))
 }
 
-fn write(format: &ResponseFormat<'_>, draft: &AnswerDraft<'_>) -> Result<Value, ModeError> {
+fn write_body(format: &ResponseFormat<'_>, draft: &AnswerDraft<'_>) -> Result<Value, ModeError> {
     if !draft.calls.is_empty() {
         return Err(ModeError::NoPlace { operation: format.operation.name(), what: "tool calls" });
     }
-    Ok(turn::write(draft, json!({ "response": draft.answer.content })))
+    Ok(turn::write_body(draft, json!({ "response": draft.answer.content })))
 }

@@ -34,8 +34,8 @@ static PROVIDER: ProviderRow = ProviderRow {
         streamed.iter().any(|streamed| path.ends_with(streamed))
     },
     errors: ErrorRow {
-        own: |told| error(told.named),
-        natural: |error_request| natural(error_request.status, error_request.message),
+        own: |told| own_body(told.named),
+        natural: |error_request| natural_body(error_request.status, error_request.message),
         media: "application/json; charset=utf-8",
         sends_retry_after: |_| false,
         ..ErrorRow::PLAIN
@@ -57,12 +57,12 @@ fn recognise(seen: &RequestHead) -> Option<PathShape> {
 }
 
 /// The body of one of loomrec's errors.
-fn error(named: &str) -> Value {
+fn own_body(named: &str) -> Value {
     json!({ "error": named })
 }
 
 /// The body of an error as Ollama sends it.
-fn natural(status: u16, message: Option<&str>) -> Value {
+fn natural_body(status: u16, message: Option<&str>) -> Value {
     let usual = match status {
         401 => "unauthorized",
         403 => "forbidden",
@@ -72,5 +72,5 @@ fn natural(status: u16, message: Option<&str>) -> Value {
         500.. => "an error was encountered while running the model",
         _ => "invalid request",
     };
-    error(message.unwrap_or(usual))
+    own_body(message.unwrap_or(usual))
 }

@@ -5,11 +5,11 @@ use std::borrow::Cow;
 
 use serde_json::{Value, json};
 
-use crate::answer_draft::{AnswerDraft, FinishWords, pieces};
+use crate::answer_draft::{AnswerDraft, FinishWords, text_pieces};
 use crate::answer_outcome::{AnswerEvent, JudgedAnswer, OutcomeRules, StreamProgress};
 use crate::error_text::error_in;
 use crate::framing::{self, EventFrame, Framing};
-use crate::json_view::{JsonView, count, text};
+use crate::json_view::{JsonView, member_text, token_count};
 use crate::operation::{MergedStream, ObjectView, StreamError};
 use crate::{Answer, TokenUsage};
 
@@ -28,7 +28,7 @@ pub(super) const OUTCOME: OutcomeRules = OutcomeRules {
             .is_some_and(|is_done| !is_done)
             .then(|| JudgedAnswer::unfinished("it says that it is not done")),
     },
-    event: Some(line),
+    event: Some(take_line),
     end_mark: "a line with `\"done\": true`",
     ..OutcomeRules::JSON
 };
@@ -37,16 +37,16 @@ pub(super) const OUTCOME: OutcomeRules = OutcomeRules {
 const KNOWN: [&str; 4] = ["done", "message", "response", "model"];
 
 /// Takes a line of a stream.
-fn line(progress: &mut StreamProgress, event: &AnswerEvent<'_>) {
-    event.read(|json| {
+fn take_line(progress: &mut StreamProgress, event: &AnswerEvent<'_>) {
+    event.read_json(|json| {
         if let Some(text) = error_in(json) {
-            return progress.fail(text);
+            return progress.note_failure(text);
         }
         if json.get("done").is_some_and(JsonView::is_true) {
-            progress.end();
+            progress.note_end();
         }
         if KNOWN.iter().any(|name| json.get(name).is_some()) {
-            progress.known();
+            progress.note_known();
         }
     });
 }
@@ -57,18 +57,19 @@ pub(super) fn stream_error(error: &StreamError<'_>) -> EventFrame {
 }
 
 /// The parts of an answer that do not depend on the place of the text.
-pub(super) fn answer<D: JsonView>(body: &D) -> Answer {
+pub(super) fn base_answer<D: JsonView>(body: &D) -> Answer {
     Answer {
-        model: text(body, "model").map(Cow::into_owned),
-        usage: usage(body),
-        finish_reason: text(body, "done_reason").map(Cow::into_owned),
+        model: member_text(body, "model").map(Cow::into_owned),
+        usage: read_usage(body),
+        finish_reason: member_text(body, "done_reason").map(Cow::into_owned),
         ..Answer::default()
     }
 }
 
 /// Ollama sends no total, and may omit a count of zero.
-pub(super) fn usage<D: JsonView>(body: &D) -> Option<TokenUsage> {
-    let (prompt, completion) = (count(body, "prompt_eval_count"), count(body, "eval_count"));
+pub(super) fn read_usage<D: JsonView>(body: &D) -> Option<TokenUsage> {
+    let (prompt, completion) =
+        (token_count(body, "prompt_eval_count"), token_count(body, "eval_count"));
     prompt.or(completion)?;
     let (prompt, completion) = (prompt.unwrap_or(0), completion.unwrap_or(0));
     Some(TokenUsage {
@@ -81,11 +82,11 @@ pub(super) fn usage<D: JsonView>(body: &D) -> Option<TokenUsage> {
 
 /// Merges the lines of a stream; `None` if none of them has the member `marker`, which holds the
 /// text.
-pub(super) fn merge(framing: Framing, bytes: &[u8], marker: &str) -> Option<MergedStream> {
+pub(super) fn merge_events(framing: Framing, bytes: &[u8], marker: &str) -> Option<MergedStream> {
     let mut merged = MergedStream { body: ObjectView::new(), ended: false, failed: false };
     for event in framing::events(framing, bytes) {
         merged.failed |= event.failed;
-        let Some(Value::Object(line)) = event.json() else {
+        let Some(Value::Object(line)) = event.json_data() else {
             merged.failed |= event.data.is_some();
             continue;
         };
@@ -97,13 +98,13 @@ pub(super) fn merge(framing: Framing, bytes: &[u8], marker: &str) -> Option<Merg
                     let message = merged.body.entry(name).or_insert_with(|| json!({}));
                     if let Value::Object(message) = message {
                         for (name, value) in piece {
-                            grow(message, name, value);
+                            merge_member(message, name, value);
                         }
                     }
                 }
                 ("message", _) => {}
                 ("response" | "thinking" | "logprobs", value) => {
-                    grow(&mut merged.body, name, value)
+                    merge_member(&mut merged.body, name, value)
                 }
                 (_, value) => {
                     merged.body.insert(name, value);
@@ -115,7 +116,7 @@ pub(super) fn merge(framing: Framing, bytes: &[u8], marker: &str) -> Option<Merg
 }
 
 /// Merges a value into a member: text and lists grow, except for the role, which comes whole.
-fn grow(object: &mut ObjectView, name: String, more: Value) {
+fn merge_member(object: &mut ObjectView, name: String, more: Value) {
     let comes_whole = name == "role";
     match (object.get_mut(&name), more) {
         (Some(Value::String(text)), Value::String(more)) if !comes_whole => text.push_str(&more),
@@ -145,14 +146,14 @@ impl AnswerLines {
     }
 
     /// Adds a line for each piece of a text.
-    pub(super) fn pieces(&mut self, text: &str, line: impl Fn(&str) -> Value) {
-        for piece in pieces(text) {
-            self.line(line(piece));
+    pub(super) fn add_pieces(&mut self, text: &str, line: impl Fn(&str) -> Value) {
+        for piece in text_pieces(text) {
+            self.add_line(line(piece));
         }
     }
 
     /// Adds a line that is not the last.
-    pub(super) fn line(&mut self, fields: Value) {
+    pub(super) fn add_line(&mut self, fields: Value) {
         let mut line = self.head.clone();
         if let Value::Object(fields) = fields {
             line.extend(fields);
@@ -162,7 +163,7 @@ impl AnswerLines {
     }
 
     /// Returns all lines; the last one has all remaining members.
-    pub(super) fn end(mut self, fields: Value) -> Vec<EventFrame> {
+    pub(super) fn into_events(mut self, fields: Value) -> Vec<EventFrame> {
         let mut line = self.head;
         if let Value::Object(fields) = fields {
             line.extend(fields);
@@ -187,10 +188,10 @@ pub(super) fn take_text(object: &mut ObjectView, name: &str) -> Option<String> {
 }
 
 /// The body of an answer with zero times; `words` holds the members with the content.
-pub(super) fn write(draft: &AnswerDraft<'_>, words: Value) -> Value {
+pub(super) fn write_body(draft: &AnswerDraft<'_>, words: Value) -> Value {
     let mut body = json!({ "model": draft.model, "created_at": "1970-01-01T00:00:00Z" });
     let last = json!({
-        "done_reason": draft.finish(&FINISH),
+        "done_reason": draft.finish_reason(&FINISH),
         "done": true,
         "total_duration": 0,
         "load_duration": 0,

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::answer_shape::{AnswerShape, CallSlot, is_list, items, put};
+use crate::answer_shape::{AnswerShape, CallSlot, is_list, object_items, replace_value};
 
 /// The structure of an answer with choices.
 pub(crate) fn choices(body: &Value) -> Option<&'static AnswerShape> {
@@ -13,12 +13,12 @@ static CHOICES: AnswerShape = AnswerShape {
     end_by_length,
     output_counts: &["/usage/completion_tokens", "/x_groq/usage/completion_tokens"],
     replace_text,
-    first_call: |body| items(body, "/choices").find_map(first_call),
+    first_call: |body| object_items(body, "/choices").find_map(first_call),
     arguments_in_pieces: false,
 };
 
 fn end_by_length(body: &mut Value) {
-    for choice in items(body, "/choices") {
+    for choice in object_items(body, "/choices") {
         // Some of Bedrock's models use Anthropic's name for it.
         let other = choice.get("finish_reason").is_none();
         let name = if other && choice.get("stop_reason").is_some() {
@@ -27,15 +27,15 @@ fn end_by_length(body: &mut Value) {
             "finish_reason"
         };
         choice[name] = json!("length");
-        put(choice, "/native_finish_reason", json!("length"));
+        replace_value(choice, "/native_finish_reason", json!("length"));
     }
 }
 
 fn replace_text(content: &str, body: &mut Value) {
-    for choice in items(body, "/choices") {
+    for choice in object_items(body, "/choices") {
         match choice.get_mut("message") {
             Some(message) if message.is_object() => message["content"] = json!(content),
-            _ => put(choice, "/text", json!(content)),
+            _ => replace_value(choice, "/text", json!(content)),
         }
     }
 }
@@ -48,7 +48,7 @@ fn first_call(choice: &mut Value) -> Option<CallSlot<'_>> {
     if !has_calls {
         return CallSlot::new(message.get_mut("function_call")?, "arguments");
     }
-    items(message, "/tool_calls").find_map(|call| {
+    object_items(message, "/tool_calls").find_map(|call| {
         if call.get("function").is_some() {
             return CallSlot::new(call.get_mut("function")?, "arguments");
         }

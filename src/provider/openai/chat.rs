@@ -15,7 +15,7 @@ mod split;
 mod usage;
 mod write;
 
-pub(super) use usage::{stated_cost, usage};
+pub(super) use usage::{read_usage, stated_cost};
 
 use std::borrow::Cow;
 
@@ -25,16 +25,16 @@ use super::answer_place::choices;
 use super::finish::FINISH;
 use super::stream_error::stream_error;
 use crate::event_text::holds_text;
-use crate::json_view::{JsonView, count, items, says, text, text_or_empty};
+use crate::json_view::{JsonView, has_word, items, member_text, text_or_empty, token_count};
 use crate::operation::{MergedStream, OperationRow};
 use crate::{Answer, ToolCall, json_view, tool_result};
 use loomrec_identity::Json;
-pub(crate) use merge::merge;
 pub(super) use merge::merge_chunks;
-pub(crate) use outcome::{OUTCOME, chunk};
+pub(crate) use merge::merge_events;
+pub(crate) use outcome::{OUTCOME, take_chunk};
 pub(super) use split::usage_in_place;
-pub(crate) use split::{complete as completed, stream as split};
-pub(super) use write::{input_details, usage as written_usage};
+pub(crate) use split::{complete_body as completed, split_body as split};
+pub(super) use write::{input_details, write_usage as written_usage};
 
 pub(crate) static ROW: OperationRow = OperationRow {
     name: "Chat Completions",
@@ -42,20 +42,20 @@ pub(crate) static ROW: OperationRow = OperationRow {
     semantic: Some("chat"),
     delivery: true,
     choices: asked_choices,
-    conversation: Some(|body| Some(conversation::read(body))),
+    conversation: Some(|body| Some(conversation::read_messages(body))),
     tool_results: Some(tool_result::in_messages),
     adapter: Some(&adapter::ADAPTER),
-    read: Some(|bytes| json_view::whole(bytes, |json| complete(json), complete)),
-    read_stream: Some(|_, bytes| stream(bytes)),
+    read: Some(|bytes| json_view::read_json(bytes, |json| read_body(json), read_body)),
+    read_stream: Some(|_, bytes| read_stream(bytes)),
     event_has_text: |event| {
         holds_text(event, &["/choices/0/delta/content", "/choices/0/delta/content/0/text"])
     },
     merge: Some(|_, bytes| {
         let merged = merge_chunks(bytes, |_| {})?;
-        Some(MergedStream { body: split::complete(merged.body), ..merged })
+        Some(MergedStream { body: split::complete_body(merged.body), ..merged })
     }),
-    split: Some(split::stream),
-    write: Some(write::write),
+    split: Some(split::split_body),
+    write: Some(write::write_body),
     stream_error,
     shape: choices,
     finish: Some(&FINISH),
@@ -69,20 +69,21 @@ pub(super) fn asked_choices(body: &Json<'_>) -> Option<usize> {
 }
 
 /// Reads a complete body; `None` if it has no `choices`.
-pub(crate) fn complete<D: JsonView>(body: &D) -> Option<Answer> {
-    let choices = body.member("choices")?.list()?;
-    let first = choices.iter().min_by_key(|choice| count(*choice, "index").unwrap_or(0));
+pub(crate) fn read_body<D: JsonView>(body: &D) -> Option<Answer> {
+    let choices = body.member("choices")?.as_list()?;
+    let first = choices.iter().min_by_key(|choice| token_count(*choice, "index").unwrap_or(0));
     let mut answer = Answer {
-        model: text(body, "model").map(Cow::into_owned),
-        usage: usage(body),
+        model: member_text(body, "model").map(Cow::into_owned),
+        usage: read_usage(body),
         cost_usd: stated_cost(body),
         ..Answer::default()
     };
     let Some(choice) = first else {
         return Some(answer);
     };
-    answer.finish_reason = text(choice, "finish_reason").map(Cow::into_owned);
-    match (choice.member("message").filter(|message| message.is_map()), text(choice, "text")) {
+    answer.finish_reason = member_text(choice, "finish_reason").map(Cow::into_owned);
+    match (choice.member("message").filter(|message| message.is_map()), member_text(choice, "text"))
+    {
         (Some(message), _) => message_into(message, &mut answer),
         (None, Some(legacy)) => answer.content = legacy.into_owned(),
         (None, None) => {}
@@ -91,21 +92,21 @@ pub(crate) fn complete<D: JsonView>(body: &D) -> Option<Answer> {
 }
 
 /// Reads a stream, or what arrived of it; `None` if it has no chunk.
-fn stream(bytes: &[u8]) -> Option<Answer> {
-    fast_reader::read(bytes).unwrap_or_else(|| merged_stream(bytes))
+fn read_stream(bytes: &[u8]) -> Option<Answer> {
+    fast_reader::read_stream(bytes).unwrap_or_else(|| merged_stream(bytes))
 }
 
 /// Reads a stream by merging its chunks.
 fn merged_stream(bytes: &[u8]) -> Option<Answer> {
-    complete(&Value::Object(merge(bytes)?.body))
+    read_body(&Value::Object(merge_events(bytes)?.body))
 }
 
 fn message_into<D: JsonView>(message: &D, answer: &mut Answer) {
-    if let Some(content) = text(message, "content") {
+    if let Some(content) = member_text(message, "content") {
         answer.content.push_str(&content);
     }
     for part in items(message, "content") {
-        if says(part, "type", "text") {
+        if has_word(part, "type", "text") {
             answer.content.push_str(&text_or_empty(part, "text"));
         }
     }

@@ -25,7 +25,11 @@ pub(super) struct ChunkStream {
 
 impl ChunkStream {
     /// Starts the chunks of a complete body, from which the choices were removed.
-    pub(super) fn of(format: &ResponseFormat<'_>, mut body: ObjectView, object: &str) -> Self {
+    pub(super) fn from_body(
+        format: &ResponseFormat<'_>,
+        mut body: ObjectView,
+        object: &str,
+    ) -> Self {
         body.insert("object".to_owned(), object.into());
         let usage = body.shift_remove("usage").filter(|usage| !usage.is_null());
         let filtered = body.shift_remove("prompt_filter_results");
@@ -40,13 +44,13 @@ impl ChunkStream {
         let mut chunks =
             Self { head, extra, usage, groq, place, usage_requested: format.usage, chunks: vec![] };
         if let Some(filtered) = filtered {
-            chunks.filtered(filtered);
+            chunks.push_filter_results(filtered);
         }
         chunks
     }
 
     /// Azure sends its filter results first, in a chunk without other content.
-    fn filtered(&mut self, results: Value) {
+    fn push_filter_results(&mut self, results: Value) {
         let unknown = |value: &Value| if value.is_number() { json!(0) } else { json!("") };
         let known = |name: &str| matches!(name, "id" | "object" | "created" | "model");
         let head = self.head.iter().filter(|(name, _)| known(name));
@@ -59,10 +63,10 @@ impl ChunkStream {
 
     /// Adds a chunk of one choice.
     pub(super) fn push(&mut self, choice: ObjectView) {
-        self.chunk(Value::Array(vec![Value::Object(choice)]));
+        self.push_chunk(Value::Array(vec![Value::Object(choice)]));
     }
 
-    fn chunk(&mut self, choices: Value) {
+    fn push_chunk(&mut self, choices: Value) {
         let mut chunk = self.head.clone();
         chunk.append(&mut self.extra);
         chunk.insert("choices".to_owned(), choices);
@@ -70,20 +74,20 @@ impl ChunkStream {
     }
 
     /// Returns the events of the stream, with its end marker.
-    pub(super) fn end(mut self) -> Vec<EventFrame> {
+    pub(super) fn into_events(mut self) -> Vec<EventFrame> {
         if !self.chunks.iter().any(has_choices) {
-            self.chunk(json!([]));
+            self.push_chunk(json!([]));
         }
         if let Some(usage) = self.usage.take() {
-            self.tell(usage);
+            self.add_usage(usage);
         }
         let chunks = self.chunks.into_iter();
         let frames = chunks.map(|chunk| EventFrame::unnamed(Value::Object(chunk)));
-        frames.chain([EventFrame::done()]).collect()
+        frames.chain([EventFrame::done_marker()]).collect()
     }
 
     /// Adds the usage at its place.
-    fn tell(&mut self, usage: Value) {
+    fn add_usage(&mut self, usage: Value) {
         let own = match self.place {
             UsagePlace::OwnChunk => true,
             UsagePlace::Asked | UsagePlace::Groq => self.usage_requested,
@@ -110,7 +114,7 @@ impl ChunkStream {
                 chunk.insert("usage".to_owned(), Value::Null);
             }
         }
-        self.chunk(json!([]));
+        self.push_chunk(json!([]));
         if let Some(last) = self.chunks.last_mut() {
             last.insert("usage".to_owned(), usage);
         }

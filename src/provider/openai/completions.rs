@@ -7,7 +7,7 @@ use super::chat;
 use super::chunk::ChunkStream;
 use super::finish::FINISH;
 use super::stream_error::stream_error;
-use crate::answer_draft::{AnswerDraft, pieces};
+use crate::answer_draft::{AnswerDraft, text_pieces};
 use crate::answer_form::ModeError;
 use crate::event_text::holds_text;
 use crate::framing::EventFrame;
@@ -22,14 +22,14 @@ pub(crate) static ROW: OperationRow = OperationRow {
     delivery: true,
     choices: |body| Some(asked_choices(body)),
     read: chat::ROW.read,
-    read_stream: Some(|_, bytes| chat::complete(&Value::Object(merge(bytes)?.body))),
+    read_stream: Some(|_, bytes| chat::read_body(&Value::Object(merge_events(bytes)?.body))),
     event_has_text: |event| holds_text(event, &["/choices/0/text"]),
     merge: Some(|_, bytes| {
-        let merged = merge(bytes)?;
-        Some(MergedStream { body: complete(merged.body), ..merged })
+        let merged = merge_events(bytes)?;
+        Some(MergedStream { body: complete_body(merged.body), ..merged })
     }),
-    split: Some(split),
-    write: Some(write),
+    split: Some(split_body),
+    write: Some(write_body),
     stream_error,
     shape: choices,
     finish: Some(&FINISH),
@@ -46,7 +46,7 @@ fn asked_choices(body: &Json<'_>) -> usize {
 }
 
 /// Merges chunks by their texts, which Together repeats as deltas.
-fn merge(bytes: &[u8]) -> Option<MergedStream> {
+fn merge_events(bytes: &[u8]) -> Option<MergedStream> {
     chat::merge_chunks(bytes, |chunk| {
         let choices = chunk.get_mut("choices").and_then(Value::as_array_mut);
         let choices = choices.into_iter().flatten().filter_map(Value::as_object_mut);
@@ -58,7 +58,7 @@ fn merge(bytes: &[u8]) -> Option<MergedStream> {
 
 /// Turns the body of a merged stream into that of a complete answer. Mistral's fill-in-the-middle
 /// has the same path, and answers like chat.
-fn complete(mut body: ObjectView) -> ObjectView {
+fn complete_body(mut body: ObjectView) -> ObjectView {
     if body.get("object").is_some_and(|object| object == "chat.completion.chunk") {
         return chat::completed(body);
     }
@@ -66,14 +66,14 @@ fn complete(mut body: ObjectView) -> ObjectView {
     body
 }
 
-fn split(format: &ResponseFormat<'_>, mut body: ObjectView) -> Option<Vec<EventFrame>> {
+fn split_body(format: &ResponseFormat<'_>, mut body: ObjectView) -> Option<Vec<EventFrame>> {
     let choices = body.get("choices")?.as_array()?;
     if choices.iter().any(|choice| choice.get("message").is_some()) {
         return chat::split(format, body);
     }
     let choices = choices.clone();
     body.shift_remove("choices");
-    let mut chunks = ChunkStream::of(format, body, "text_completion");
+    let mut chunks = ChunkStream::from_body(format, body, "text_completion");
     // All choices are opened before one of them ends, because otherwise all would seem to have
     // ended.
     let many = choices.len() > 1;
@@ -89,7 +89,7 @@ fn split(format: &ResponseFormat<'_>, mut body: ObjectView) -> Option<Vec<EventF
         let Value::Object(choice) = choice else { return None };
         split_choice(&mut chunks, place, choice)?;
     }
-    Some(chunks.end())
+    Some(chunks.into_events())
 }
 
 /// Writes the text in pieces, then the finish reason and all members that come whole.
@@ -108,7 +108,7 @@ fn split_choice(chunks: &mut ChunkStream, place: usize, mut choice: ObjectView) 
         chunk.insert("finish_reason".to_owned(), finish);
         chunk
     };
-    let tokens = logprobs.as_ref().and_then(|told| tokens(&text, told));
+    let tokens = logprobs.as_ref().and_then(|told| text_tokens(&text, told));
     if let Some(tokens) = tokens {
         logprobs = Some(Value::Null);
         for (token, told) in tokens {
@@ -116,7 +116,7 @@ fn split_choice(chunks: &mut ChunkStream, place: usize, mut choice: ObjectView) 
         }
     } else {
         let nothing = logprobs.as_ref().map(|_| Value::Null);
-        for text in pieces(&text) {
+        for text in text_pieces(&text) {
             chunks.push(piece(text, nothing.as_ref(), Value::Null));
         }
     }
@@ -128,7 +128,7 @@ fn split_choice(chunks: &mut ChunkStream, place: usize, mut choice: ObjectView) 
 
 /// The tokens, each with its part of the logprobs. `None` unless they spell the text and every list
 /// has one element per token.
-fn tokens(text: &str, logprobs: &Value) -> Option<Vec<(String, Value)>> {
+fn text_tokens(text: &str, logprobs: &Value) -> Option<Vec<(String, Value)>> {
     let tokens = logprobs.get("tokens")?.as_array()?;
     let mut left = text;
     let mut told = vec![];
@@ -145,12 +145,12 @@ fn tokens(text: &str, logprobs: &Value) -> Option<Vec<(String, Value)>> {
     (left.is_empty() && !told.is_empty()).then_some(told)
 }
 
-fn write(format: &ResponseFormat<'_>, draft: &AnswerDraft<'_>) -> Result<Value, ModeError> {
+fn write_body(format: &ResponseFormat<'_>, draft: &AnswerDraft<'_>) -> Result<Value, ModeError> {
     if !draft.calls.is_empty() {
         return Err(ModeError::NoPlace { operation: format.operation.name(), what: "tool calls" });
     }
     Ok(json!({
-        "id": draft.id("cmpl-"),
+        "id": draft.answer_id("cmpl-"),
         "object": "text_completion",
         "created": 0,
         "model": draft.model,
@@ -158,7 +158,7 @@ fn write(format: &ResponseFormat<'_>, draft: &AnswerDraft<'_>) -> Result<Value, 
             "index": 0,
             "text": draft.answer.content,
             "logprobs": null,
-            "finish_reason": draft.finish(&FINISH)
+            "finish_reason": draft.finish_reason(&FINISH)
         }],
         "usage": chat::written_usage(draft)
     }))

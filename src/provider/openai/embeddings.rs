@@ -12,7 +12,7 @@ use crate::Answer;
 use crate::answer_draft::AnswerDraft;
 use crate::answer_form::ModeError;
 use crate::answer_outcome::OutcomeRules;
-use crate::json_view::{self, JsonView, text};
+use crate::json_view::{self, JsonView, member_text};
 use crate::operation::OperationRow;
 use crate::operation::ResponseFormat;
 use loomrec_identity::Json;
@@ -23,8 +23,8 @@ pub(crate) static ROW: OperationRow = OperationRow {
     semantic: Some("embeddings"),
     inputs: Some(input_texts),
     embeds_input: true,
-    read: Some(|bytes| json_view::whole(bytes, |json| read(json), read)),
-    write: Some(write),
+    read: Some(|bytes| json_view::read_json(bytes, |json| read_body(json), read_body)),
+    write: Some(write_body),
     stream_error,
     outcome: OutcomeRules::JSON,
     ..OperationRow::UNREAD
@@ -41,29 +41,29 @@ pub(crate) fn input_texts(body: &Json<'_>) -> Option<usize> {
 }
 
 /// Reads OpenAI's format, with vectors of numbers or in base64.
-pub(crate) fn read<D: JsonView>(body: &D) -> Option<Answer> {
-    let data = body.member("data")?.list()?;
+pub(crate) fn read_body<D: JsonView>(body: &D) -> Option<Answer> {
+    let data = body.member("data")?.as_list()?;
     // None at all if one cannot be read: a gap would assign the others to the wrong input.
-    let vectors = data.iter().map(|item| vector(item.member("embedding")?));
+    let vectors = data.iter().map(|item| read_vector(item.member("embedding")?));
     Some(Answer {
         cost_usd: chat::stated_cost(body),
-        model: text(body, "model").map(Cow::into_owned),
-        usage: chat::usage(body),
+        model: member_text(body, "model").map(Cow::into_owned),
+        usage: chat::read_usage(body),
         embeddings: vectors.collect::<Option<_>>().unwrap_or_default(),
         ..Answer::default()
     })
 }
 
 /// A vector, of numbers or in base64.
-pub(crate) fn vector<D: JsonView>(embedding: &D) -> Option<Vec<f64>> {
-    match embedding.string() {
-        Some(text) => packed(&text),
-        None => embedding.list()?.iter().map(JsonView::float).collect(),
+pub(crate) fn read_vector<D: JsonView>(embedding: &D) -> Option<Vec<f64>> {
+    match embedding.as_text() {
+        Some(text) => unpack_vector(&text),
+        None => embedding.as_list()?.iter().map(JsonView::as_float).collect(),
     }
 }
 
 /// The numbers of a vector in base64: little-endian, four bytes each.
-fn packed(text: &str) -> Option<Vec<f64>> {
+fn unpack_vector(text: &str) -> Option<Vec<f64>> {
     let bytes = STANDARD.decode(text).ok()?;
     let (numbers, rest) = bytes.as_chunks::<4>();
     let numbers = numbers.iter().map(|bytes| f32::from_le_bytes(*bytes));
@@ -72,7 +72,7 @@ fn packed(text: &str) -> Option<Vec<f64>> {
 }
 
 /// A vector in base64; `None` if a number does not fit in four bytes.
-fn pack(vector: &[f64]) -> Option<String> {
+fn pack_vector(vector: &[f64]) -> Option<String> {
     #[expect(clippy::cast_possible_truncation, reason = "four bytes are what is asked for")]
     let narrow = |number: &f64| Some(*number as f32).filter(|number| number.is_finite());
     let numbers: Option<Vec<f32>> = vector.iter().map(narrow).collect();
@@ -80,15 +80,15 @@ fn pack(vector: &[f64]) -> Option<String> {
     Some(STANDARD.encode(bytes))
 }
 
-pub(crate) fn write(
+pub(crate) fn write_body(
     format: &ResponseFormat<'_>,
     draft: &AnswerDraft<'_>,
 ) -> Result<Value, ModeError> {
     let mut data = vec![];
-    for (index, vector) in draft.vectors(format)?.iter().enumerate() {
+    for (index, vector) in draft.checked_vectors(format)?.iter().enumerate() {
         let embedding = if format.base64 {
             let none = ModeError::NoVectors { operation: format.operation.name() };
-            Value::String(pack(vector).ok_or(none)?)
+            Value::String(pack_vector(vector).ok_or(none)?)
         } else {
             json!(vector)
         };
@@ -122,7 +122,7 @@ mod tests {
             ],
             "usage": {"prompt_tokens": 8, "total_tokens": 8}
         });
-        let answer = read(&body).unwrap();
+        let answer = read_body(&body).unwrap();
         assert_eq!(answer.embeddings, [vec![0.25, -1.0, 1e-7], vec![0.5, 0.0, 2.0]]);
         assert_eq!(answer.model.as_deref(), Some("text-embedding-3-small"));
         let usage = answer.usage.unwrap();
@@ -135,7 +135,7 @@ mod tests {
             "data": [{"embedding": "AACAPwAAAL8="}, {"embedding": [1.0, 2]}],
             "usage": {"prompt_tokens": 3, "total_tokens": 3}
         });
-        let answer = read(&body).unwrap();
+        let answer = read_body(&body).unwrap();
         assert_eq!(answer.embeddings, [vec![1.0, -0.5], vec![1.0, 2.0]]);
     }
 
@@ -147,11 +147,11 @@ mod tests {
                 "data": [{"embedding": [1.0]}, {"embedding": broken}],
                 "usage": {"prompt_tokens": 3, "total_tokens": 3}
             });
-            let answer = read(&body).unwrap();
+            let answer = read_body(&body).unwrap();
             assert!(answer.embeddings.is_empty(), "{body}");
             assert_eq!(answer.usage.unwrap().prompt_tokens, 3);
         }
-        assert_eq!(read(&json!({"error": {"message": "no"}})), None);
+        assert_eq!(read_body(&json!({"error": {"message": "no"}})), None);
     }
 
     fn format_of() -> ResponseFormat<'static> {
@@ -161,12 +161,12 @@ mod tests {
     #[test]
     fn vectors_are_base64_when_they_are_asked_for_so() {
         let answer = Answer { embeddings: vec![vec![1.0, -0.5], vec![]], ..Answer::default() };
-        let body = crate::write(&format_of(), &answer, "").unwrap();
+        let body = crate::write_answer(&format_of(), &answer, "").unwrap();
         let body: Value = serde_json::from_slice(&body).unwrap();
         assert_eq!(body["data"][0]["embedding"], "AACAPwAAAL8=");
         assert_eq!(body["data"][1]["embedding"], "");
         let wide = Answer { embeddings: vec![vec![1e300]], ..Answer::default() };
-        let error = crate::write(&format_of(), &wide, "").unwrap_err();
+        let error = crate::write_answer(&format_of(), &wide, "").unwrap_err();
         assert_eq!(error, ModeError::NoVectors { operation: "Embeddings" });
     }
 
@@ -179,8 +179,8 @@ mod tests {
             let widened = |vector: &Vec<f32>| vector.iter().map(|number| f64::from(*number)).collect();
             let embeddings: Vec<Vec<f64>> = vectors.iter().map(widened).collect();
             let answer = Answer { embeddings, ..Answer::default() };
-            let body = crate::write(&format_of(), &answer, "").unwrap();
-            let back = crate::read(Operation::EMBEDDINGS, None, &body).unwrap();
+            let body = crate::write_answer(&format_of(), &answer, "").unwrap();
+            let back = crate::read_answer(Operation::EMBEDDINGS, None, &body).unwrap();
             prop_assert_eq!(back.embeddings, answer.embeddings);
         }
     }

@@ -5,40 +5,40 @@ use serde_json::{Value, json};
 use crate::provider_row::ErrorRequest;
 
 /// The body of one of loomrec's errors.
-pub(crate) fn error(kind: &str, named: &str) -> Value {
+pub(crate) fn own_body(kind: &str, named: &str) -> Value {
     json!({ "error": { "message": named, "type": kind, "param": null, "code": kind } })
 }
 
 /// The body of an error as this upstream sends it.
-pub(crate) fn natural(error_request: &ErrorRequest<'_>, id: &str) -> Value {
+pub(crate) fn natural_body(error_request: &ErrorRequest<'_>, id: &str) -> Value {
     let ErrorRequest { status, kind, message, .. } = *error_request;
     match error_request.upstream {
-        "azure" => azure(error_request),
+        "azure" => azure_body(error_request),
         "xai" => {
-            let (code, usual) = xai(status);
+            let (code, usual) = xai_texts(status);
             json!({ "code": kind.unwrap_or(code), "error": message.unwrap_or(usual) })
         }
-        "mistral" => mistral(status, kind, message, id),
+        "mistral" => mistral_body(status, kind, message, id),
         "openrouter" => {
-            json!({ "error": { "message": message.unwrap_or(openrouter(status)), "code": status } })
+            json!({ "error": { "message": message.unwrap_or(openrouter_message(status)), "code": status } })
         }
-        "groq" => groq(error_request),
+        "groq" => groq_body(error_request),
         "deepseek" => {
-            let (usually, usual) = deepseek(status);
+            let (usually, usual) = deepseek_texts(status);
             let code = json!("invalid_request_error");
-            shape(message.unwrap_or(usual), kind.unwrap_or(usually), code)
+            error_object(message.unwrap_or(usual), kind.unwrap_or(usually), code)
         }
         "together" => {
-            let mut body = openai(error_request);
+            let mut body = openai_body(error_request);
             body["id"] = id.into();
             body
         }
-        "fireworks" => fireworks(status, kind, message),
-        _ => openai(error_request),
+        "fireworks" => fireworks_body(status, kind, message),
+        _ => openai_body(error_request),
     }
 }
 
-fn shape(message: &str, kind: &str, code: Value) -> Value {
+fn error_object(message: &str, kind: &str, code: Value) -> Value {
     json!({ "error": { "message": message, "type": kind, "param": null, "code": code } })
 }
 
@@ -112,7 +112,7 @@ const NAMED: [NamedError; 8] = [
     },
 ];
 
-fn openai(error_request: &ErrorRequest<'_>) -> Value {
+fn openai_body(error_request: &ErrorRequest<'_>) -> Value {
     let named = error_request.kind.and_then(|kind| NAMED.iter().find(|named| named.name == kind));
     if let Some(named) = named {
         let message = error_request.message.unwrap_or(named.usual);
@@ -139,18 +139,24 @@ fn openai(error_request: &ErrorRequest<'_>) -> Value {
         500.. => ("server_error", None, "The server had an error while processing your request."),
         _ => ("invalid_request_error", None, "The request could not be processed."),
     };
-    shape(error_request.message.unwrap_or(usual), error_request.kind.unwrap_or(kind), code.into())
+    error_object(
+        error_request.message.unwrap_or(usual),
+        error_request.kind.unwrap_or(kind),
+        code.into(),
+    )
 }
 
 /// Azure's gateway has its own errors; those of the model service itself have OpenAI's format.
-fn azure(error_request: &ErrorRequest<'_>) -> Value {
+fn azure_body(error_request: &ErrorRequest<'_>) -> Value {
     let told = |code: &str, usual: &str| {
         json!({ "error": {
         "code": error_request.kind.unwrap_or(code), "message": error_request.message.unwrap_or(usual)
     } })
     };
     match error_request.status {
-        400 if error_request.kind == Some("content_filter") => filtered(error_request.message),
+        400 if error_request.kind == Some("content_filter") => {
+            filtered_prompt_body(error_request.message)
+        }
         401 => told("401", "Access denied due to invalid subscription key or wrong API endpoint."),
         403 => told("403", "Access denied due to the resource's network rules."),
         404 => told("DeploymentNotFound", "The API deployment for this resource does not exist."),
@@ -161,12 +167,12 @@ fn azure(error_request: &ErrorRequest<'_>) -> Value {
                 None => told("429", &format!("{usual} Please retry later.")),
             }
         }
-        _ => openai(error_request),
+        _ => openai_body(error_request),
     }
 }
 
 /// The error of Azure's prompt filter.
-fn filtered(message: Option<&str>) -> Value {
+fn filtered_prompt_body(message: Option<&str>) -> Value {
     let usual = "The response was filtered due to the prompt triggering Azure OpenAI's content management policy. Please modify your prompt and retry.";
     let clear = json!({ "filtered": false, "severity": "safe" });
     json!({ "error": {
@@ -183,7 +189,7 @@ fn filtered(message: Option<&str>) -> Value {
 }
 
 /// xAI sends gRPC's text for the canonical code, and a text of its own.
-fn xai(status: u16) -> (&'static str, &'static str) {
+fn xai_texts(status: u16) -> (&'static str, &'static str) {
     match status {
         401 => (
             "The request does not have valid authentication credentials for the operation",
@@ -201,7 +207,7 @@ fn xai(status: u16) -> (&'static str, &'static str) {
     }
 }
 
-fn mistral(status: u16, kind: Option<&str>, message: Option<&str>, id: &str) -> Value {
+fn mistral_body(status: u16, kind: Option<&str>, message: Option<&str>, id: &str) -> Value {
     let (usually, code, usual) = match status {
         401 => {
             let message = message.unwrap_or("Unauthorized");
@@ -226,7 +232,7 @@ fn mistral(status: u16, kind: Option<&str>, message: Option<&str>, id: &str) -> 
     })
 }
 
-fn openrouter(status: u16) -> &'static str {
+fn openrouter_message(status: u16) -> &'static str {
     match status {
         401 => "No auth credentials found",
         402 => "Insufficient credits",
@@ -241,9 +247,9 @@ fn openrouter(status: u16) -> &'static str {
     }
 }
 
-fn groq(error_request: &ErrorRequest<'_>) -> Value {
+fn groq_body(error_request: &ErrorRequest<'_>) -> Value {
     if error_request.kind.is_some_and(|kind| NAMED.iter().any(|named| named.name == kind)) {
-        return openai(error_request);
+        return openai_body(error_request);
     }
     let (kind, code, usual) = match error_request.status {
         401 => ("invalid_request_error", Some("invalid_api_key"), "Invalid API Key"),
@@ -262,7 +268,7 @@ fn groq(error_request: &ErrorRequest<'_>) -> Value {
     json!({ "error": error })
 }
 
-fn deepseek(status: u16) -> (&'static str, &'static str) {
+fn deepseek_texts(status: u16) -> (&'static str, &'static str) {
     match status {
         401 => ("authentication_error", "Authentication Fails (no such user)"),
         402 => ("unknown_error", "Insufficient Balance"),
@@ -273,7 +279,7 @@ fn deepseek(status: u16) -> (&'static str, &'static str) {
     }
 }
 
-fn fireworks(status: u16, kind: Option<&str>, message: Option<&str>) -> Value {
+fn fireworks_body(status: u16, kind: Option<&str>, message: Option<&str>) -> Value {
     let (usually, usual) = match status {
         401 => ("unauthorized", "The API key you provided is invalid."),
         404 => ("not_found", "Model not found, inaccessible, and/or not deployed"),

@@ -22,8 +22,8 @@ pub(super) fn add_headers(error_request: &ErrorRequest<'_>, headers: &mut Header
             headers.push(("x-ratelimit-limit-tokens", TOKENS.to_string()));
             headers.push(("x-ratelimit-remaining-requests", requests_left.to_string()));
             headers.push(("x-ratelimit-remaining-tokens", tokens_left.to_string()));
-            headers.push(("x-ratelimit-reset-requests", duration(wait)));
-            headers.push(("x-ratelimit-reset-tokens", duration(wait)));
+            headers.push(("x-ratelimit-reset-requests", duration_text(wait)));
+            headers.push(("x-ratelimit-reset-tokens", duration_text(wait)));
         }
     }
 }
@@ -37,7 +37,7 @@ pub(super) fn add_retry(error_request: &ErrorRequest<'_>, wait: u64, headers: &m
 }
 
 /// Milliseconds as OpenAI writes them: `12ms`, `1.5s`, `6m0s`.
-fn duration(ms: u64) -> String {
+fn duration_text(ms: u64) -> String {
     if ms < 1000 {
         return format!("{ms}ms");
     }
@@ -57,7 +57,8 @@ mod tests {
 
     #[test]
     fn durations_are_written_as_openai_writes_them() {
-        let written = [0, 12, 1000, 1500, 59_999, 360_000, 3_600_000, 90_061_001].map(duration);
+        let written =
+            [0, 12, 1000, 1500, 59_999, 360_000, 3_600_000, 90_061_001].map(duration_text);
         let expected = ["0ms", "12ms", "1s", "1.5s", "59.999s", "6m0s", "1h0m0s", "25h1m1.001s"];
         assert_eq!(written, expected);
     }

@@ -20,6 +20,6 @@ mod stream_error;
 
 pub(super) use answer_place::choices as choices_shape;
 pub(super) use finish::FINISH;
-pub(super) use path::{deployment, unversioned};
+pub(super) use path::{deployment_name, unversioned_path};
 pub(super) use row::ERRORS;
 pub(super) use stream_error::stream_error;

@@ -9,7 +9,7 @@ use super::{responses, run};
 use crate::Answer;
 use crate::answer_outcome::{ExpectedBody, JudgedAnswer, OutcomeRules};
 use crate::error_text::error_in;
-use crate::json_view::{self, JsonView, count, says, text};
+use crate::json_view::{self, JsonView, has_word, member_text, token_count};
 use crate::operation::{Operation, OperationRow};
 use crate::request_head::{RequestHead, has_header};
 use loomrec_identity::Json;
@@ -49,7 +49,9 @@ static COUNT_TOKENS: OperationRow = OperationRow {
     name: "Responses' Count Tokens",
     word: "responses_count_tokens",
     is_free: true,
-    read: Some(|bytes| json_view::whole(bytes, |json| counted(json), counted)),
+    read: Some(|bytes| {
+        json_view::read_json(bytes, |json| read_token_count(json), read_token_count)
+    }),
     usage_names: responses::ROW.usage_names,
     outcome: OutcomeRules::JSON,
     ..UNREAD
@@ -73,7 +75,7 @@ static MODERATIONS: OperationRow = OperationRow {
     name: "Moderations",
     word: "moderations",
     semantic: Some("moderations"),
-    read: Some(|bytes| json_view::whole(bytes, |json| moderated(json), moderated)),
+    read: Some(|bytes| json_view::read_json(bytes, |json| read_moderation(json), read_moderation)),
     outcome: OutcomeRules::JSON,
     ..UNREAD
 };
@@ -82,14 +84,18 @@ static VIDEOS: OperationRow = OperationRow {
     name: "Videos",
     word: "videos",
     semantic: Some("videos"),
-    read: Some(|bytes| json_view::whole(bytes, |json| video(json), video)),
-    outcome: OutcomeRules { body: ExpectedBody::Bytes, document: failure, ..OutcomeRules::JSON },
+    read: Some(|bytes| json_view::read_json(bytes, |json| read_video(json), read_video)),
+    outcome: OutcomeRules {
+        body: ExpectedBody::Bytes,
+        document: judge_failure,
+        ..OutcomeRules::JSON
+    },
     ..UNREAD
 };
 
 /// Recognises resources by the path after the version, with any method. Other providers have such
 /// paths, too.
-pub(super) fn recognise(seen: &RequestHead) -> Option<Operation> {
+pub(super) fn recognise_resource(seen: &RequestHead) -> Option<Operation> {
     let foreign = ["anthropic-version", "x-goog-api-key", "x-goog-api-client"];
     if foreign.iter().any(|name| has_header(seen.headers, name)) {
         return None;
@@ -114,28 +120,28 @@ pub(super) fn recognise(seen: &RequestHead) -> Option<Operation> {
 }
 
 /// Reads a count of input tokens.
-fn counted<D: JsonView>(body: &D) -> Option<Answer> {
-    count(body, "input_tokens").map(Answer::of_counted_prompt)
+fn read_token_count<D: JsonView>(body: &D) -> Option<Answer> {
+    token_count(body, "input_tokens").map(Answer::of_counted_prompt)
 }
 
-fn moderated<D: JsonView>(body: &D) -> Option<Answer> {
-    body.member("results")?.list()?;
-    let model = text(body, "model").map(Cow::into_owned);
-    Some(Answer { model, usage: super::chat::usage(body), ..Answer::default() })
+fn read_moderation<D: JsonView>(body: &D) -> Option<Answer> {
+    body.member("results")?.as_list()?;
+    let model = member_text(body, "model").map(Cow::into_owned);
+    Some(Answer { model, usage: super::chat::read_usage(body), ..Answer::default() })
 }
 
 /// Reads the state of a video.
-fn video<D: JsonView>(body: &D) -> Option<Answer> {
-    says(body, "object", "video").then(|| Answer {
-        model: text(body, "model").map(Cow::into_owned),
-        finish_reason: text(body, "status").map(Cow::into_owned),
+fn read_video<D: JsonView>(body: &D) -> Option<Answer> {
+    has_word(body, "object", "video").then(|| Answer {
+        model: member_text(body, "model").map(Cow::into_owned),
+        finish_reason: member_text(body, "status").map(Cow::into_owned),
         ..Answer::default()
     })
 }
 
 /// The failure that the state of a video reports.
-fn failure(json: &Json<'_>) -> Option<JudgedAnswer> {
-    let failed = || says(json, "status", "failed").then(|| "status `failed`".to_owned());
+fn judge_failure(json: &Json<'_>) -> Option<JudgedAnswer> {
+    let failed = || has_word(json, "status", "failed").then(|| "status `failed`".to_owned());
     error_in(json).or_else(failed).map(|text| JudgedAnswer::failed(&text))
 }
 

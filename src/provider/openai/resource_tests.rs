@@ -1,10 +1,10 @@
 use serde_json::{Value, json};
 
 use crate::test_calls::read;
-use crate::{Operation, Provider, RequestHead, recognise};
+use crate::{Operation, Provider, RequestHead, recognise_request};
 
 fn asked(method: &str, path: &str) -> (Provider, Operation) {
-    let call = recognise(&RequestHead {
+    let call = recognise_request(&RequestHead {
         method,
         path,
         query: "",

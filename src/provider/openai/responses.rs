@@ -24,7 +24,8 @@ use super::chat::stated_cost;
 use crate::event_text::holds_text_of;
 use crate::framing::{EventFrame, Framing, events};
 use crate::json_view::{
-    JsonView, count, count_of, has_unread_count, items, nested, says, text, text_or_empty,
+    JsonView, count_of, has_unread_count, has_word, items, member_text, nested_member,
+    text_or_empty, token_count,
 };
 use crate::operation::StreamError;
 use crate::operation::{OperationRow, UsageNames};
@@ -36,17 +37,17 @@ pub(crate) static ROW: OperationRow = OperationRow {
     word: "responses",
     semantic: Some("chat"),
     delivery: true,
-    conversation: Some(|body| Some(conversation::read(body))),
+    conversation: Some(|body| Some(conversation::read_messages(body))),
     tool_results: Some(tool_result::in_items),
-    read: Some(|bytes| json_view::whole(bytes, |json| complete(json), complete)),
-    read_stream: Some(|_, bytes| stream(bytes)),
+    read: Some(|bytes| json_view::read_json(bytes, |json| read_body(json), read_body)),
+    read_stream: Some(|_, bytes| read_stream(bytes)),
     event_has_text: |event| holds_text_of(event, "type", "response.output_text.delta", &["/delta"]),
-    merge: Some(|_, bytes| merge::merge(bytes)),
-    split: Some(split::stream),
-    write: Some(write::write),
+    merge: Some(|_, bytes| merge::merge_events(bytes)),
+    split: Some(split::split_body),
+    write: Some(write::write_body),
     first_event: Some("response.created"),
-    stream_error: error,
-    shape: answer_place::of,
+    stream_error: error_event,
+    shape: answer_place::find_shape,
     finish: Some(&FINISH),
     usage_names: UsageNames { input: "input_tokens", output: "output_tokens", total: None },
     outcome: outcome::OUTCOME,
@@ -54,7 +55,7 @@ pub(crate) static ROW: OperationRow = OperationRow {
 };
 
 /// The event for an error in a stream.
-fn error(error: &StreamError<'_>) -> EventFrame {
+fn error_event(error: &StreamError<'_>) -> EventFrame {
     let code = error.kind.unwrap_or_else(|| usual_kind(error.status));
     let data = json!({
         "type": "error", "code": code, "message": error.message, "param": null,
@@ -64,11 +65,11 @@ fn error(error: &StreamError<'_>) -> EventFrame {
 }
 
 /// Reads a complete body; `None` if it has no `output`.
-pub(crate) fn complete<D: JsonView>(body: &D) -> Option<Answer> {
-    body.member("output")?.list()?;
+pub(crate) fn read_body<D: JsonView>(body: &D) -> Option<Answer> {
+    body.member("output")?.as_list()?;
     let mut answer = Answer {
-        model: text(body, "model").map(Cow::into_owned),
-        usage: body.member("usage").and_then(usage),
+        model: member_text(body, "model").map(Cow::into_owned),
+        usage: body.member("usage").and_then(read_usage),
         finish_reason: finish_reason(body),
         cost_usd: stated_cost(body),
         ..Answer::default()
@@ -81,15 +82,15 @@ pub(crate) fn complete<D: JsonView>(body: &D) -> Option<Answer> {
 
 /// The finish reason: why the answer is incomplete, else its status.
 fn finish_reason<D: JsonView>(body: &D) -> Option<String> {
-    let reason = nested(body, &["incomplete_details", "reason"]).and_then(JsonView::string);
-    reason.or_else(|| text(body, "status")).map(Cow::into_owned)
+    let reason = nested_member(body, &["incomplete_details", "reason"]).and_then(JsonView::as_text);
+    reason.or_else(|| member_text(body, "status")).map(Cow::into_owned)
 }
 
 fn item_into<D: JsonView>(item: &D, answer: &mut Answer) {
     let arguments = match text_or_empty(item, "type").as_ref() {
         "message" => {
             for part in items(item, "content") {
-                if says(part, "type", "output_text") {
+                if has_word(part, "type", "output_text") {
                     answer.content.push_str(&text_or_empty(part, "text"));
                 }
             }
@@ -103,18 +104,19 @@ fn item_into<D: JsonView>(item: &D, answer: &mut Answer) {
     answer.tool_calls.push(ToolCall::from_doc(&id, &name, arguments));
 }
 
-fn usage<D: JsonView>(usage: &D) -> Option<TokenUsage> {
+fn read_usage<D: JsonView>(usage: &D) -> Option<TokenUsage> {
     if !usage.is_map() || has_unread_count(usage, &["input_tokens", "output_tokens"]) {
         return None;
     }
     let within =
-        |object, name| nested(usage, &[object, name]).and_then(count_of).unwrap_or_default();
-    let prompt = count(usage, "input_tokens").unwrap_or(0);
-    let completion = count(usage, "output_tokens").unwrap_or(0);
+        |object, name| nested_member(usage, &[object, name]).and_then(count_of).unwrap_or_default();
+    let prompt = token_count(usage, "input_tokens").unwrap_or(0);
+    let completion = token_count(usage, "output_tokens").unwrap_or(0);
     Some(TokenUsage {
         prompt_tokens: prompt,
         completion_tokens: completion,
-        total_tokens: count(usage, "total_tokens").unwrap_or(prompt.saturating_add(completion)),
+        total_tokens: token_count(usage, "total_tokens")
+            .unwrap_or(prompt.saturating_add(completion)),
         reasoning_tokens: within("output_tokens_details", "reasoning_tokens"),
         cached_tokens: within("input_tokens_details", "cached_tokens"),
         cache_write_tokens: within("input_tokens_details", "cache_write_tokens"),
@@ -132,40 +134,41 @@ struct OutputItem {
 
 /// Reads a stream, or what arrived of it; `None` if it has no Responses event. A terminal event
 /// repeats everything before it, so it alone is read.
-fn stream(bytes: &[u8]) -> Option<Answer> {
+fn read_stream(bytes: &[u8]) -> Option<Answer> {
     let terminal = events(Framing::Sse, bytes).filter_map(|event| event.data).find_map(|data| {
         let words = TERMINAL.iter().any(|word| memmem::find(&data, word.as_bytes()).is_some());
-        let read = || json_view::whole(&data, |json| terminal(json), terminal);
+        let read =
+            || json_view::read_json(&data, |json| read_terminal_event(json), read_terminal_event);
         words.then(read).flatten()
     });
     match terminal {
         // Its content may only be in the events before it.
         Some(Some(silent)) if silent.content.is_empty() && silent.tool_calls.is_empty() => {
-            complete(&Value::Object(merge::merge(bytes)?.body)).or(Some(silent))
+            read_body(&Value::Object(merge::merge_events(bytes)?.body)).or(Some(silent))
         }
         Some(answer) => answer,
-        None => pieces(bytes),
+        None => read_pieces(bytes),
     }
 }
 
 /// The answer in a terminal event; `None` for any other event.
-fn terminal<D: JsonView>(event: &D) -> Option<Option<Answer>> {
-    is_terminal(&text_or_empty(event, "type")).then(|| event.member("response").and_then(complete))
+fn read_terminal_event<D: JsonView>(event: &D) -> Option<Option<Answer>> {
+    is_terminal(&text_or_empty(event, "type")).then(|| event.member("response").and_then(read_body))
 }
 
 /// Reads a stream piece by piece.
-fn pieces(bytes: &[u8]) -> Option<Answer> {
+fn read_pieces(bytes: &[u8]) -> Option<Answer> {
     let mut opened: Option<Value> = None;
     let mut output: BTreeMap<u64, OutputItem> = BTreeMap::new();
     for event in events(Framing::Sse, bytes) {
-        let Some(mut data) = event.json() else {
+        let Some(mut data) = event.json_data() else {
             continue;
         };
         let kind = text_or_empty(&data, "type").into_owned();
         if is_terminal(&kind) {
-            return complete(data.get("response")?);
+            return read_body(data.get("response")?);
         }
-        let index = count(&data, "output_index").unwrap_or(0);
+        let index = token_count(&data, "output_index").unwrap_or(0);
         match kind.as_str() {
             "response.created" | "response.in_progress" | "response.queued" => {
                 opened = data.get_mut("response").map(Value::take);
@@ -189,13 +192,13 @@ fn pieces(bytes: &[u8]) -> Option<Answer> {
             _ => {}
         }
     }
-    (opened.is_some() || !output.is_empty()).then(|| cut(opened.as_ref(), output))
+    (opened.is_some() || !output.is_empty()).then(|| cut_answer(opened.as_ref(), output))
 }
 
 /// The answer of a stream without a terminal event; it has neither usage nor finish reason.
-fn cut(opened: Option<&Value>, output: BTreeMap<u64, OutputItem>) -> Answer {
+fn cut_answer(opened: Option<&Value>, output: BTreeMap<u64, OutputItem>) -> Answer {
     let mut answer = Answer {
-        model: opened.and_then(|response| text(response, "model")).map(Cow::into_owned),
+        model: opened.and_then(|response| member_text(response, "model")).map(Cow::into_owned),
         ..Answer::default()
     };
     for mut item in output.into_values() {

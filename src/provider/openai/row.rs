@@ -1,6 +1,6 @@
 //! The table rows of OpenAI and its operations, and how its requests are recognised.
 
-use super::path::{deployment, unversioned};
+use super::path::{deployment_name, unversioned_path};
 use super::stream_error::stream_error;
 use super::{audio, chat, completions, embeddings, error, limit, responses};
 use crate::answer_outcome::{ExpectedBody, OutcomeRules, typed_events};
@@ -69,8 +69,10 @@ static PROVIDER: ProviderRow = ProviderRow {
 
 /// The formats of OpenAI's errors and of its dialects'.
 pub(crate) const ERRORS: ErrorRow = ErrorRow {
-    own: |error| error::error(error.kind, error.named),
-    natural: |error_request| error::natural(error_request, &error_request.id("req_")),
+    own: |error| error::own_body(error.kind, error.named),
+    natural: |error_request| {
+        error::natural_body(error_request, &error_request.id_with_prefix("req_"))
+    },
     identify,
     reason,
     limit: limit::add_headers,
@@ -123,18 +125,20 @@ fn recognise(seen: &RequestHead) -> Option<PathShape> {
         "POST" if seen.has_messages && seen.path.ends_with(WRITER_CHAT) => {
             Some(Operation::CHAT_COMPLETIONS)
         }
-        "POST" => posted(seen.path),
+        "POST" => posted_operation(seen.path),
         _ => None,
     };
     let mut shape = PathShape::new(
         Provider::OPEN_AI,
-        operation.or_else(|| resource(seen)).or_else(|| super::resource::recognise(seen))?,
+        operation
+            .or_else(|| recognise_files(seen))
+            .or_else(|| super::resource::recognise_resource(seen))?,
     );
-    shape.model = deployment(seen.path);
+    shape.model = deployment_name(seen.path);
     Some(shape)
 }
 
-fn posted(path: &str) -> Option<Operation> {
+fn posted_operation(path: &str) -> Option<Operation> {
     let ends = |suffix| path.ends_with(suffix);
     Some(match () {
         () if ends("/chat/completions") => Operation::CHAT_COMPLETIONS,
@@ -152,7 +156,7 @@ fn posted(path: &str) -> Option<Operation> {
 }
 
 /// Recognises files and batches with any method. Other providers have such paths, too.
-fn resource(seen: &RequestHead) -> Option<Operation> {
+fn recognise_files(seen: &RequestHead) -> Option<Operation> {
     let foreign = ["anthropic-version", "x-goog-api-key", "x-goog-api-client"];
     if foreign.iter().any(|name| has_header(seen.headers, name)) {
         return None;
@@ -173,10 +177,10 @@ fn target(seen: &RequestHead, operation: Operation) -> Option<String> {
         return Some(seen.path.to_owned());
     }
     let is_chat = operation == Operation::CHAT_COMPLETIONS;
-    if is_chat && seen.query.is_empty() && deployment(seen.path).is_none() {
+    if is_chat && seen.query.is_empty() && deployment_name(seen.path).is_none() {
         return None;
     }
-    Some(unversioned(seen.path).to_owned())
+    Some(unversioned_path(seen.path).to_owned())
 }
 
 fn reason(reason: ErrorReason, usual: ReasonedError) -> ReasonedError {
@@ -195,6 +199,6 @@ fn identify(error_request: &ErrorRequest<'_>, headers: &mut HeaderList) {
         headers.push(("x-ms-region", "East US".to_owned()));
         headers.push(("x-request-id", error_request.uuid()));
     } else {
-        headers.push(("x-request-id", error_request.id("req_")));
+        headers.push(("x-request-id", error_request.id_with_prefix("req_")));
     }
 }

@@ -8,7 +8,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::framing::EventFrame;
-use crate::json_view::{self, JsonView, count, nested};
+use crate::json_view::{self, JsonView, nested_member, token_count};
 use crate::openai::{FINISH, chat, choices_shape};
 use crate::operation::{MergedStream, ObjectView, OperationRow, ResponseFormat};
 use crate::{Answer, Framing};
@@ -22,11 +22,11 @@ pub(crate) static ROW: OperationRow = OperationRow {
     choices: chat::ROW.choices,
     conversation: chat::ROW.conversation,
     tool_results: chat::ROW.tool_results,
-    read: Some(|bytes| json_view::whole(bytes, |json| complete(json), complete)),
-    read_stream: Some(|_, bytes| complete(&Value::Object(merge(bytes)?.body))),
+    read: Some(|bytes| json_view::read_json(bytes, |json| read_body(json), read_body)),
+    read_stream: Some(|_, bytes| read_body(&Value::Object(merge_events(bytes)?.body))),
     event_has_text: chat::ROW.event_has_text,
-    merge: Some(|_, bytes| merge(bytes)),
-    split: Some(split),
+    merge: Some(|_, bytes| merge_events(bytes)),
+    split: Some(split_body),
     write: chat::ROW.write,
     shape: choices_shape,
     finish: Some(&FINISH),
@@ -37,11 +37,12 @@ pub(crate) static ROW: OperationRow = OperationRow {
 /// The members with search results, which belong to the answer.
 const SEARCHED: [&str; 4] = ["citations", "search_results", "images", "related_questions"];
 
-fn complete<D: JsonView>(body: &D) -> Option<Answer> {
-    let mut answer = chat::complete(body)?;
-    let reasoning = body.member("usage").and_then(|usage| count(usage, "reasoning_tokens"));
+fn read_body<D: JsonView>(body: &D) -> Option<Answer> {
+    let mut answer = chat::read_body(body)?;
+    let reasoning = body.member("usage").and_then(|usage| token_count(usage, "reasoning_tokens"));
     if let (Some(usage), Some(reasoning)) = (&mut answer.usage, reasoning) {
-        let told = nested(body, &["usage", "total_tokens"]).and_then(JsonView::whole);
+        let told =
+            nested_member(body, &["usage", "total_tokens"]).and_then(JsonView::as_whole_number);
         usage.reasoning_tokens = reasoning;
         usage.completion_tokens = usage.completion_tokens.saturating_add(reasoning);
         let sum = usage.prompt_tokens.saturating_add(usage.completion_tokens);
@@ -50,14 +51,14 @@ fn complete<D: JsonView>(body: &D) -> Option<Answer> {
     Some(answer)
 }
 
-fn merge(bytes: &[u8]) -> Option<MergedStream> {
-    let mut merged = chat::merge(bytes)?;
+fn merge_events(bytes: &[u8]) -> Option<MergedStream> {
+    let mut merged = chat::merge_events(bytes)?;
     merged.body = chat::completed(merged.body);
     // These only describe the state of the stream.
     for name in ["status", "type"] {
         merged.body.shift_remove(name);
     }
-    for choice in choices(&mut merged.body) {
+    for choice in choice_objects(&mut merged.body) {
         choice.insert("delta".to_owned(), json!({ "role": "assistant", "content": "" }));
     }
     Some(merged)
@@ -65,14 +66,14 @@ fn merge(bytes: &[u8]) -> Option<MergedStream> {
 
 /// The chunks in the format of OpenAI's chat. The first and the last have the search results; the
 /// last also has the usage and the whole text.
-fn split(format: &ResponseFormat<'_>, mut body: ObjectView) -> Option<Vec<EventFrame>> {
+fn split_body(format: &ResponseFormat<'_>, mut body: ObjectView) -> Option<Vec<EventFrame>> {
     let usage = body.shift_remove("usage");
     let searched: Vec<(String, Value)> = SEARCHED
         .iter()
         .filter_map(|name| Some(((*name).to_owned(), body.get(*name)?.clone())))
         .collect();
     let mut messages = Vec::new();
-    for choice in choices(&mut body) {
+    for choice in choice_objects(&mut body) {
         choice.shift_remove("delta");
         messages.push((choice.get("index").cloned(), choice.get("message").cloned()));
     }
@@ -80,7 +81,7 @@ fn split(format: &ResponseFormat<'_>, mut body: ObjectView) -> Option<Vec<EventF
     let is_last = |frame: &EventFrame| frame.data.is_some();
     let last = frames.iter().rposition(is_last).and_then(|at| frames.get_mut(at))?;
     let Some(Value::Object(chunk)) = &mut last.data else { return None };
-    for choice in choices(chunk) {
+    for choice in choice_objects(chunk) {
         let told = messages.iter().find(|(index, _)| index.as_ref() == choice.get("index"));
         if let Some((_, Some(message))) = told {
             choice.insert("message".to_owned(), message.clone());
@@ -92,7 +93,7 @@ fn split(format: &ResponseFormat<'_>, mut body: ObjectView) -> Option<Vec<EventF
 }
 
 /// The choices of a body or of a chunk.
-fn choices(body: &mut Map<String, Value>) -> impl Iterator<Item = &mut Map<String, Value>> {
+fn choice_objects(body: &mut Map<String, Value>) -> impl Iterator<Item = &mut Map<String, Value>> {
     let list = body.get_mut("choices").and_then(Value::as_array_mut);
     list.into_iter().flatten().filter_map(Value::as_object_mut)
 }

@@ -5,12 +5,12 @@ use serde_json::{Value, json};
 use crate::provider_row::ErrorRequest;
 
 /// The body of one of loomrec's errors.
-pub(super) fn body(message: &str, kind: &str, status: u16) -> Value {
+pub(super) fn own_body(message: &str, kind: &str, status: u16) -> Value {
     json!({ "error": { "message": message, "type": kind, "code": status } })
 }
 
 /// The body of an error as Perplexity sends it.
-pub(super) fn natural(error_request: &ErrorRequest<'_>) -> Value {
+pub(super) fn natural_body(error_request: &ErrorRequest<'_>) -> Value {
     let (kind, usual) = match error_request.status {
         401 => ("invalid_api_key", "Invalid API key provided."),
         403 => ("forbidden", "This API key has no access to the requested resource."),
@@ -24,5 +24,5 @@ pub(super) fn natural(error_request: &ErrorRequest<'_>) -> Value {
     };
     let (message, kind) =
         (error_request.message.unwrap_or(usual), error_request.kind.unwrap_or(kind));
-    body(message, kind, error_request.status)
+    own_body(message, kind, error_request.status)
 }

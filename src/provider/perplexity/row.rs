@@ -25,11 +25,11 @@ static PROVIDER: ProviderRow = ProviderRow {
     target: |seen, _| {
         // A chat keeps the key that it had before Perplexity's answers were supported.
         let is_chat = seen.path.ends_with("/chat/completions") && seen.query.is_empty();
-        (!is_chat).then(|| openai::unversioned(seen.path).to_owned())
+        (!is_chat).then(|| openai::unversioned_path(seen.path).to_owned())
     },
     errors: ErrorRow {
-        own: |told| error::body(told.named, told.kind, told.status),
-        natural: error::natural,
+        own: |told| error::own_body(told.named, told.kind, told.status),
+        natural: error::natural_body,
         gateway_page: CLOUDFLARE_PAGE,
         ..ErrorRow::PLAIN
     },
@@ -51,7 +51,7 @@ fn is_own(model: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recognise;
+    use crate::recognise_request;
 
     fn asked(path: &str, model: Option<&str>) -> (Provider, Operation, Option<String>) {
         let seen = RequestHead {
@@ -64,7 +64,7 @@ mod tests {
             has_messages: false,
             rpc: None,
         };
-        let call = recognise(&seen);
+        let call = recognise_request(&seen);
         (call.provider, call.operation, call.target)
     }
 

@@ -200,7 +200,7 @@ fn a_kind_takes_the_place_of_the_usual_word() {
     let told = |provider, upstream, status, kind| {
         let asked =
             ErrorRequest { kind: Some(kind), ..ErrorRequest::new(provider, upstream, status) };
-        asked.write()
+        asked.write_error()
     };
     let openai = |kind| told(Provider::OPEN_AI, "openai", 429, kind);
     let quota: Value = serde_json::from_slice(&openai("insufficient_quota").body).unwrap();
@@ -251,7 +251,7 @@ fn limits_are_told_in_headers_by_a_429_alone() {
             retry_after_ms: Some(60_000),
             ..ErrorRequest::new(provider, upstream, status)
         };
-        let headers = asked.write().headers.into_iter();
+        let headers = asked.write_error().headers.into_iter();
         let limits = headers.filter(|(name, _)| name.contains("ratelimit"));
         limits.map(|(name, value)| format!("{name}: {value}")).collect()
     };
@@ -293,9 +293,9 @@ fn geminis_array_of_events_has_its_error_in_an_array() {
         framing: Some(Framing::Array),
         ..ErrorRequest::new(Provider::GEMINI, "gemini", 429)
     };
-    let body: Value = serde_json::from_slice(&asked.write().body).unwrap();
+    let body: Value = serde_json::from_slice(&asked.write_error().body).unwrap();
     assert_eq!(body[0]["error"]["status"], "RESOURCE_EXHAUSTED");
     let events = ErrorRequest { framing: Some(Framing::Sse), ..asked };
-    let body: Value = serde_json::from_slice(&events.write().body).unwrap();
+    let body: Value = serde_json::from_slice(&events.write_error().body).unwrap();
     assert_eq!(body["error"]["code"], 429);
 }

@@ -96,7 +96,7 @@ fn the_time_to_wait_stands_where_the_provider_puts_it() {
         retry_after_ms: Some(1500),
         ..ErrorRequest::new(Provider::GEMINI, "vertex", 429)
     };
-    let told: Value = serde_json::from_slice(&half.write().body).unwrap();
+    let told: Value = serde_json::from_slice(&half.write_error().body).unwrap();
     assert_eq!(told["error"]["details"][0]["retryDelay"], "1.500s");
     let openai = natural_error_after(Provider::OPEN_AI, "openai", 429, None, 34);
     assert!(openai.headers.contains(&("retry-after-ms", "34000".to_owned())));

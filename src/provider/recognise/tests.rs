@@ -15,7 +15,7 @@ fn seen<'a>(method: &'a str, path: &'a str) -> RequestHead<'a> {
 
 /// The provider, operation, model and target of a POST.
 fn post(path: &str) -> (Provider, Operation, String, Option<String>) {
-    let call = recognise(&seen("POST", path));
+    let call = recognise_request(&seen("POST", path));
     (call.provider, call.operation, call.model.unwrap(), call.target)
 }
 
@@ -52,7 +52,7 @@ fn openai_operations_are_known_by_the_end_of_their_path() {
 fn chat_is_tagged_when_the_url_says_more_than_the_body() {
     let mut chat = seen("POST", "/v1/chat/completions");
     chat.query = "api-version=2024-10-21";
-    let target = recognise(&chat).target;
+    let target = recognise_request(&chat).target;
     assert_eq!(target.as_deref(), Some("/chat/completions"));
     let path = "/openai/deployments/my%20gpt/chat/completions";
     let azure = expect(Provider::OPEN_AI, Operation::CHAT_COMPLETIONS, "my gpt", path);
@@ -67,12 +67,12 @@ fn other_methods_are_other_operations() {
         ("/v1/messages", "/v1/messages"),
     ] {
         for method in ["GET", "DELETE"] {
-            let call = recognise(&seen(method, path));
+            let call = recognise_request(&seen(method, path));
             assert_eq!(call.operation, Operation::OTHER, "{method} {path}");
             assert_eq!(call.target.as_deref(), Some(target));
         }
     }
-    let tuned = recognise(&seen("GET", "/v1/models/ft:gpt-4o:org::abc"));
+    let tuned = recognise_request(&seen("GET", "/v1/models/ft:gpt-4o:org::abc"));
     assert_eq!((tuned.provider, tuned.operation), (Provider::OPEN_AI, Operation::OTHER));
 }
 
@@ -99,11 +99,11 @@ fn an_openai_target_is_the_same_when_the_base_url_holds_the_version() {
         let methods = if path.contains(':') { &["GET", "DELETE"][..] } else { &["GET", "POST"] };
         for method in methods {
             let versioned = format!("/v1{path}");
-            let call = recognise(&seen(method, &versioned));
+            let call = recognise_request(&seen(method, &versioned));
             assert_eq!(call.provider, Provider::OPEN_AI, "{method} {versioned}");
             assert_eq!(call.target.as_deref(), Some(path));
             if path != "/v1/models" {
-                let bare = recognise(&seen(method, path));
+                let bare = recognise_request(&seen(method, path));
                 assert_eq!(bare.target.as_deref(), Some(path));
             }
         }
@@ -128,7 +128,7 @@ fn a_target_keeps_its_version_when_it_is_not_openais_own_first_segment() {
     ] {
         let mut seen = seen("POST", path);
         seen.headers = headers;
-        assert_eq!(recognise(&seen).target.as_deref(), Some(path));
+        assert_eq!(recognise_request(&seen).target.as_deref(), Some(path));
     }
 }
 
@@ -146,7 +146,7 @@ fn a_place_is_what_is_left_of_a_chat_path() {
         ("/v1", ""),
         ("", ""),
     ] {
-        assert_eq!(mount(path), left, "{path}");
+        assert_eq!(chat_mount(path), left, "{path}");
     }
 }
 
@@ -172,12 +172,12 @@ fn messages_elsewhere_need_anthropics_version_header() {
     let headers = [("anthropic-version".to_owned(), "2023-06-01".to_owned())];
     let mut gateway = seen("POST", "/api/v1/messages");
     gateway.headers = &headers;
-    let call = recognise(&gateway);
+    let call = recognise_request(&gateway);
     assert_eq!(call.operation, Operation::MESSAGES);
     assert_eq!(call.target.as_deref(), Some("/api/v1/messages"));
     gateway.path = "/v1/models";
     gateway.method = "GET";
-    assert_eq!(recognise(&gateway).provider, Provider::ANTHROPIC);
+    assert_eq!(recognise_request(&gateway).provider, Provider::ANTHROPIC);
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn gemini_verbs_are_one_target_and_name_model_and_mode() {
     let target = format!("{base}:generateContent");
     for (verb, streamed) in [("generateContent", false), ("streamGenerateContent", true)] {
         let path = format!("{base}:{verb}");
-        let call = recognise(&seen("POST", &path));
+        let call = recognise_request(&seen("POST", &path));
         assert_eq!(call.operation, Operation::GENERATE_CONTENT);
         assert_eq!(call.model.as_deref(), Some("gemini-2.5-flash"));
         assert_eq!(call.target.as_ref(), Some(&target));
@@ -207,7 +207,7 @@ fn gemini_verbs_are_one_target_and_name_model_and_mode() {
 fn claude_on_vertex_is_messages() {
     let base = "/v1/projects/p/locations/l/publishers/anthropic/models";
     let path = format!("{base}/claude-sonnet-4@20250514:streamRawPredict");
-    let call = recognise(&seen("POST", &path));
+    let call = recognise_request(&seen("POST", &path));
     assert_eq!((call.provider, call.operation), (Provider::ANTHROPIC, Operation::MESSAGES));
     assert_eq!(call.model.as_deref(), Some("claude-sonnet-4@20250514"));
     assert!(call.streamed);
@@ -226,7 +226,7 @@ fn bedrock_names_model_and_mode_in_the_path() {
         ("invoke-with-response-stream", "invoke", true),
     ] {
         let path = format!("/model/{id}/{verb}");
-        let call = recognise(&seen("POST", &path));
+        let call = recognise_request(&seen("POST", &path));
         let converse = plain == "converse";
         let operation = if converse { Operation::CONVERSE } else { Operation::INVOKE };
         assert_eq!(call.operation, operation);
@@ -240,13 +240,13 @@ fn bedrock_names_model_and_mode_in_the_path() {
 #[test]
 fn ollama_streams_when_it_is_not_told_otherwise() {
     let mut chat = seen("POST", "/api/chat");
-    assert!(recognise(&chat).streamed);
-    assert_eq!(recognise(&chat).operation, Operation::OLLAMA_CHAT);
+    assert!(recognise_request(&chat).streamed);
+    assert_eq!(recognise_request(&chat).operation, Operation::OLLAMA_CHAT);
     chat.body_stream = Some(false);
-    assert!(!recognise(&chat).streamed);
-    let embed = recognise(&seen("POST", "/api/embed"));
+    assert!(!recognise_request(&chat).streamed);
+    let embed = recognise_request(&seen("POST", "/api/embed"));
     assert_eq!((embed.provider, embed.streamed), (Provider::OLLAMA, false));
-    assert!(!recognise(&seen("POST", "/v1/chat/completions")).streamed);
+    assert!(!recognise_request(&seen("POST", "/v1/chat/completions")).streamed);
 }
 
 #[test]
@@ -260,20 +260,26 @@ fn cohere_is_known_by_its_paths() {
 #[test]
 fn files_are_those_of_the_api_whose_headers_came() {
     assert_eq!((post("/v1/files").0, post("/v1/files").1), (Provider::OPEN_AI, Operation::FILES));
-    assert_eq!(recognise(&seen("GET", "/v1/batches/b_1")).operation, Operation::BATCHES);
+    assert_eq!(recognise_request(&seen("GET", "/v1/batches/b_1")).operation, Operation::BATCHES);
     let headers = [("anthropic-version".to_owned(), "2023-06-01".to_owned())];
     let mut files = seen("GET", "/v1/files/file_1");
     files.headers = &headers;
-    let call = recognise(&files);
+    let call = recognise_request(&files);
     assert_eq!((call.provider, call.operation), (Provider::ANTHROPIC, Operation::OTHER));
 }
 
 #[test]
 fn delivery_is_chosen_only_by_operations_that_stream() {
-    assert!(delivery(Operation::CHAT_COMPLETIONS) && delivery(Operation::MESSAGES));
-    assert!(delivery(Operation::GENERATE_CONTENT) && delivery(Operation::RESPONSES));
-    assert!(!delivery(Operation::OTHER) && !delivery(Operation::EMBEDDINGS));
-    assert!(!delivery(Operation::COUNT_TOKENS) && !delivery(Operation::EMBED_CONTENT));
+    assert!(
+        has_delivery_mode(Operation::CHAT_COMPLETIONS) && has_delivery_mode(Operation::MESSAGES)
+    );
+    assert!(
+        has_delivery_mode(Operation::GENERATE_CONTENT) && has_delivery_mode(Operation::RESPONSES)
+    );
+    assert!(!has_delivery_mode(Operation::OTHER) && !has_delivery_mode(Operation::EMBEDDINGS));
+    assert!(
+        !has_delivery_mode(Operation::COUNT_TOKENS) && !has_delivery_mode(Operation::EMBED_CONTENT)
+    );
 }
 
 proptest::proptest! {
@@ -283,7 +289,7 @@ proptest::proptest! {
     ) {
         let mut seen = seen(&method, &path);
         seen.query = &query;
-        let call = recognise(&seen);
+        let call = recognise_request(&seen);
         let chat = call.operation == Operation::CHAT_COMPLETIONS;
         proptest::prop_assert!(call.target.is_some() || chat);
     }
@@ -295,7 +301,7 @@ fn vertex_predictions_are_embeddings_by_the_models_name() {
         format!("/v1/projects/p/locations/l/publishers/google/models/{model}:predict")
     };
     let told = |model: &str| {
-        let call = recognise(&seen("POST", &path(model)));
+        let call = recognise_request(&seen("POST", &path(model)));
         // The target is the path, whatever operation it is recognised as.
         assert_eq!(call.target, Some(path(model)));
         (call.provider, call.operation, call.streamed)
@@ -305,18 +311,18 @@ fn vertex_predictions_are_embeddings_by_the_models_name() {
         assert_eq!(told(model), embed);
     }
     assert_eq!(told("imagen-4.0-generate-001").1, Operation::OTHER);
-    assert!(!delivery(Operation::EMBED_CONTENT) && !delivery(Operation::OTHER));
+    assert!(!has_delivery_mode(Operation::EMBED_CONTENT) && !has_delivery_mode(Operation::OTHER));
 }
 
 #[test]
 fn chat_with_messages_at_coheres_first_path_has_openais_format() {
     let mut chat = seen("POST", "/v1/chat");
-    assert_eq!(recognise(&chat).operation, Operation::COHERE_CHAT);
-    let before = recognise(&chat).target;
+    assert_eq!(recognise_request(&chat).operation, Operation::COHERE_CHAT);
+    let before = recognise_request(&chat).target;
     chat.has_messages = true;
-    let call = recognise(&chat);
+    let call = recognise_request(&chat);
     assert_eq!((call.provider, call.operation), (Provider::OPEN_AI, Operation::CHAT_COMPLETIONS));
     assert_eq!(call.target, before, "the key stays");
     chat.path = "/v2/chat";
-    assert_eq!(recognise(&chat).operation, Operation::COHERE_CHAT);
+    assert_eq!(recognise_request(&chat).operation, Operation::COHERE_CHAT);
 }

@@ -10,7 +10,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 
-use super::{AnswerPart, arguments};
+use super::{AnswerPart, whole_arguments};
 use crate::framing::EventFrame;
 use crate::{Answer, ToolCall};
 
@@ -39,19 +39,19 @@ impl MarkPlace {
     }
 }
 
-fn mark(index: usize) -> String {
+fn mark_text(index: usize) -> String {
     format!("{OPEN}{index}{CLOSE}")
 }
 
 /// The answer with a mark in the place of each part.
-pub(super) fn answer(parts: &[AnswerPart<'_>], rest: &Answer) -> Answer {
+pub(super) fn marked_answer(parts: &[AnswerPart<'_>], rest: &Answer) -> Answer {
     let mut answer = rest.clone();
     for (index, part) in parts.iter().enumerate() {
         match part {
-            AnswerPart::Text(_) => answer.content.push_str(&format!("{} ", mark(index))),
+            AnswerPart::Text(_) => answer.content.push_str(&format!("{} ", mark_text(index))),
             AnswerPart::Call { id, .. } => {
-                let arguments = Map::from_iter([(mark(index), 0.into())]).into();
-                let (id, name) = ((*id).to_owned(), mark(index));
+                let arguments = Map::from_iter([(mark_text(index), 0.into())]).into();
+                let (id, name) = ((*id).to_owned(), mark_text(index));
                 answer.tool_calls.push(ToolCall { id, name, arguments });
             }
             AnswerPart::Arguments { .. } => {}
@@ -70,7 +70,7 @@ pub(super) struct MarkValues<'a> {
 impl<'a> MarkValues<'a> {
     pub(super) fn new(parts: &'a [AnswerPart<'a>]) -> Self {
         let text = |(index, part): (usize, &AnswerPart<'_>)| match part {
-            AnswerPart::Call { .. } => arguments(parts, index),
+            AnswerPart::Call { .. } => whole_arguments(parts, index),
             _ => String::new(),
         };
         Self { parts, arguments: parts.iter().enumerate().map(text).collect() }
@@ -78,35 +78,39 @@ impl<'a> MarkValues<'a> {
 
     /// Replaces the marks in `frame`. If a call's arguments come in pieces, `piece` is the call and
     /// its text in this frame.
-    pub(super) fn replace(&self, frame: &EventFrame, piece: Option<(usize, &str)>) -> EventFrame {
+    pub(super) fn replace_marks(
+        &self,
+        frame: &EventFrame,
+        piece: Option<(usize, &str)>,
+    ) -> EventFrame {
         let mut frame = frame.clone();
         if let Some(data) = &mut frame.data {
-            match wrapped(data) {
+            match decode_wrapped(data) {
                 Some(mut inner) => {
-                    self.put(&mut inner, piece);
+                    self.put_values(&mut inner, piece);
                     data["bytes"] = STANDARD.encode(inner.to_string()).into();
                 }
-                None => self.put(data, piece),
+                None => self.put_values(data, piece),
             }
         }
         frame
     }
 
-    fn put(&self, value: &mut Value, piece: Option<(usize, &str)>) {
+    fn put_values(&self, value: &mut Value, piece: Option<(usize, &str)>) {
         match value {
-            Value::String(text) if text.contains(OPEN) => *text = self.text(text, piece),
-            Value::Array(items) => items.iter_mut().for_each(|item| self.put(item, piece)),
+            Value::String(text) if text.contains(OPEN) => *text = self.replaced_text(text, piece),
+            Value::Array(items) => items.iter_mut().for_each(|item| self.put_values(item, piece)),
             Value::Object(map) => match of_object(map).filter(|at| *at < self.parts.len()) {
                 Some(call) => *value = ToolCall::from_text("", "", &self.arguments[call]).arguments,
-                None => map.values_mut().for_each(|value| self.put(value, piece)),
+                None => map.values_mut().for_each(|value| self.put_values(value, piece)),
             },
             _ => {}
         }
     }
 
-    fn text(&self, text: &str, piece: Option<(usize, &str)>) -> String {
+    fn replaced_text(&self, text: &str, piece: Option<(usize, &str)>) -> String {
         let (mut out, mut from) = (String::new(), 0);
-        for (range, place) in found(text) {
+        for (range, place) in find_marks(text) {
             let words = match place {
                 MarkPlace::Words(index) => match self.parts.get(index) {
                     Some(AnswerPart::Text(text)) => Some(*text),
@@ -135,7 +139,7 @@ impl<'a> MarkValues<'a> {
 }
 
 /// The marks in a text, in order, each with its range of bytes.
-fn found(text: &str) -> Vec<(Range<usize>, MarkPlace)> {
+fn find_marks(text: &str) -> Vec<(Range<usize>, MarkPlace)> {
     let one = |(at, _): (usize, &str)| {
         let inside = at + OPEN.len_utf8();
         let digits = text[inside..].bytes().take_while(u8::is_ascii_digit).count();
@@ -158,27 +162,27 @@ fn of_object(map: &Map<String, Value>) -> Option<usize> {
 }
 
 /// The JSON that one of Bedrock's frames carries in base64.
-fn wrapped(data: &Value) -> Option<Value> {
+fn decode_wrapped(data: &Value) -> Option<Value> {
     let text = data.get("bytes")?.as_str()?;
     serde_json::from_slice(&STANDARD.decode(text).ok()?).ok()
 }
 
 /// The marks in a frame.
-pub(super) fn places(frame: &EventFrame) -> Vec<MarkPlace> {
+pub(super) fn frame_places(frame: &EventFrame) -> Vec<MarkPlace> {
     let mut places = Vec::new();
     if let Some(data) = &frame.data {
-        collect(wrapped(data).as_ref().unwrap_or(data), &mut places);
+        collect_places(decode_wrapped(data).as_ref().unwrap_or(data), &mut places);
     }
     places
 }
 
-fn collect(value: &Value, places: &mut Vec<MarkPlace>) {
+fn collect_places(value: &Value, places: &mut Vec<MarkPlace>) {
     match value {
-        Value::String(text) => places.extend(found(text).into_iter().map(|(_, place)| place)),
-        Value::Array(items) => items.iter().for_each(|item| collect(item, places)),
+        Value::String(text) => places.extend(find_marks(text).into_iter().map(|(_, place)| place)),
+        Value::Array(items) => items.iter().for_each(|item| collect_places(item, places)),
         Value::Object(map) => match of_object(map) {
             Some(call) => places.push(MarkPlace::Arguments(call)),
-            None => map.values().for_each(|value| collect(value, places)),
+            None => map.values().for_each(|value| collect_places(value, places)),
         },
         _ => {}
     }
@@ -186,15 +190,15 @@ fn collect(value: &Value, places: &mut Vec<MarkPlace>) {
 
 /// Whether a frame has a call's arguments as text.
 pub(super) fn has_text_of(frame: &EventFrame, call: usize) -> bool {
-    let spelled = format!("{}{}{}", AROUND.0, mark(call), AROUND.1);
-    fn holds(value: &Value, spelled: &str) -> bool {
+    let spelled = format!("{}{}{}", AROUND.0, mark_text(call), AROUND.1);
+    fn has_text(value: &Value, spelled: &str) -> bool {
         match value {
             Value::String(text) => text == spelled,
-            Value::Array(items) => items.iter().any(|item| holds(item, spelled)),
-            Value::Object(map) => map.values().any(|value| holds(value, spelled)),
+            Value::Array(items) => items.iter().any(|item| has_text(item, spelled)),
+            Value::Object(map) => map.values().any(|value| has_text(value, spelled)),
             _ => false,
         }
     }
     let Some(data) = &frame.data else { return false };
-    holds(wrapped(data).as_ref().unwrap_or(data), &spelled)
+    has_text(decode_wrapped(data).as_ref().unwrap_or(data), &spelled)
 }

@@ -24,12 +24,12 @@ pub enum AnswerPart<'a> {
 }
 
 /// All arguments of the call in part `call`.
-pub(super) fn arguments(parts: &[AnswerPart<'_>], call: usize) -> String {
-    pieces(parts, call).map(|(_, text)| text).collect()
+pub(super) fn whole_arguments(parts: &[AnswerPart<'_>], call: usize) -> String {
+    argument_pieces(parts, call).map(|(_, text)| text).collect()
 }
 
 /// The pieces of a call's arguments, each with the index of its part.
-pub(super) fn pieces<'a>(
+pub(super) fn argument_pieces<'a>(
     parts: &'a [AnswerPart<'a>],
     call: usize,
 ) -> impl Iterator<Item = (usize, &'a str)> {

@@ -18,7 +18,7 @@ const PARTS: [AnswerPart<'static>; 5] = [
 fn bytes(operation: Operation, spoken: &SynthesizedEvents) -> Vec<u8> {
     let frames: Vec<EventFrame> =
         spoken.content.iter().map(|(_, frame)| frame).chain(&spoken.ending).cloned().collect();
-    test_calls::format_of(operation, true).framing.write(&frames).concat()
+    test_calls::format_of(operation, true).framing.write_events(&frames).concat()
 }
 
 /// The data of a frame; for a Bedrock model, its own JSON, decoded from base64.
@@ -45,7 +45,8 @@ fn the_stream_reads_as_the_whole_does_whatever_is_asked() {
         let format = test_calls::format_of(operation, true);
         let Ok(spoken) = synthesize(&format, &PARTS, &rest, "seed") else { continue };
         let stream = bytes(operation, &spoken);
-        let whole = super::super::write(&format, &whole(&PARTS, &rest), "seed").unwrap();
+        let whole =
+            super::super::write_answer(&format, &whole_answer(&PARTS, &rest), "seed").unwrap();
         let (streamed, complete) = (
             test_calls::read(operation, true, &stream),
             test_calls::read(operation, false, &whole),

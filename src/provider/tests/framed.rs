@@ -78,10 +78,10 @@ proptest! {
         };
         let chunk = |value: &Value| json!({ "bytes": STANDARD.encode(value.to_string()) });
         let streams = [
-            (Operation::CONVERSE, Framing::EventStream.write(&frames(Value::clone)).concat()),
-            (Operation::INVOKE, Framing::EventStream.write(&frames(chunk)).concat()),
-            (Operation::OLLAMA_CHAT, Framing::Lines.write(&frames(Value::clone)).concat()),
-            (Operation::OLLAMA_GENERATE, Framing::Lines.write(&frames(Value::clone)).concat()),
+            (Operation::CONVERSE, Framing::EventStream.write_events(&frames(Value::clone)).concat()),
+            (Operation::INVOKE, Framing::EventStream.write_events(&frames(chunk)).concat()),
+            (Operation::OLLAMA_CHAT, Framing::Lines.write_events(&frames(Value::clone)).concat()),
+            (Operation::OLLAMA_GENERATE, Framing::Lines.write_events(&frames(Value::clone)).concat()),
         ];
         for (operation, bytes) in &streams {
             read(*operation, true, bytes);

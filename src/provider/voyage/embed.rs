@@ -9,48 +9,48 @@ use crate::Answer;
 use crate::answer_draft::AnswerDraft;
 use crate::answer_form::ModeError;
 use crate::answer_outcome::OutcomeRules;
-use crate::json_view::{self, JsonView, text};
+use crate::json_view::{self, JsonView, member_text};
 use crate::openai::embeddings;
 use crate::operation::{OperationRow, ResponseFormat};
 use loomrec_identity::Json;
 
-use super::rerank::usage;
+use super::rerank::read_usage;
 
 pub(crate) static ROW: OperationRow = OperationRow {
     name: "Voyage embeddings",
     word: "voyage_embed",
     semantic: Some("embeddings"),
-    inputs: Some(inputs),
+    inputs: Some(input_count),
     embeds_input: true,
-    read: Some(|bytes| json_view::whole(bytes, |json| read(json), read)),
-    write: Some(write),
+    read: Some(|bytes| json_view::read_json(bytes, |json| read_body(json), read_body)),
+    write: Some(write_body),
     outcome: OutcomeRules::JSON,
     ..OperationRow::UNREAD
 };
 
 /// How many texts, or other inputs, a request sends to be embedded.
-fn inputs(body: &Json<'_>) -> Option<usize> {
+fn input_count(body: &Json<'_>) -> Option<usize> {
     match body.get("inputs").and_then(Json::as_array) {
         Some(inputs) => Some(inputs.len()),
         None => embeddings::input_texts(body),
     }
 }
 
-fn read<D: JsonView>(body: &D) -> Option<Answer> {
-    let data = body.member("data")?.list()?;
+fn read_body<D: JsonView>(body: &D) -> Option<Answer> {
+    let data = body.member("data")?.as_list()?;
     let nested = data.iter().any(|item| item.member("data").is_some());
     let vectors = match nested {
         true => {
-            let lists = data.iter().map(|item| item.member("data")?.list());
+            let lists = data.iter().map(|item| item.member("data")?.as_list());
             lists.collect::<Option<Vec<_>>>().and_then(|lists| {
-                lists.into_iter().flatten().map(vector).collect::<Option<Vec<_>>>()
+                lists.into_iter().flatten().map(read_vector).collect::<Option<Vec<_>>>()
             })
         }
-        false => data.iter().map(vector).collect(),
+        false => data.iter().map(read_vector).collect(),
     };
     Some(Answer {
-        model: text(body, "model").map(Cow::into_owned),
-        usage: usage(body),
+        model: member_text(body, "model").map(Cow::into_owned),
+        usage: read_usage(body),
         embeddings: vectors.unwrap_or_default(),
         ..Answer::default()
     })
@@ -58,18 +58,18 @@ fn read<D: JsonView>(body: &D) -> Option<Answer> {
 
 /// The vector of an item. In base64 it may hold integers instead of floats, and the answer does not
 /// say which. Voyage's vectors of floats have the length 1, which tells them apart.
-fn vector<D: JsonView>(item: &D) -> Option<Vec<f64>> {
+fn read_vector<D: JsonView>(item: &D) -> Option<Vec<f64>> {
     let embedding = item.member("embedding")?;
-    let vector = embeddings::vector(embedding)?;
+    let vector = embeddings::read_vector(embedding)?;
     let length = vector.iter().map(|number| number * number).sum::<f64>().sqrt();
-    (embedding.string().is_none() || (0.9..1.1).contains(&length)).then_some(vector)
+    (embedding.as_text().is_none() || (0.9..1.1).contains(&length)).then_some(vector)
 }
 
-fn write(format: &ResponseFormat<'_>, draft: &AnswerDraft<'_>) -> Result<Value, ModeError> {
+fn write_body(format: &ResponseFormat<'_>, draft: &AnswerDraft<'_>) -> Result<Value, ModeError> {
     if format.target.is_some_and(|path| path.ends_with("/contextualizedembeddings")) {
         return Err(ModeError::NotFromWords { operation: format.operation.name() });
     }
-    let mut body = embeddings::write(format, draft)?;
+    let mut body = embeddings::write_body(format, draft)?;
     body["usage"] = json!({ "total_tokens": draft.usage.total_tokens });
     Ok(body)
 }
@@ -78,7 +78,7 @@ fn write(format: &ResponseFormat<'_>, draft: &AnswerDraft<'_>) -> Result<Value, 
 mod tests {
     use super::*;
     use crate::test_calls::{self, read};
-    use crate::{Operation, write};
+    use crate::{Operation, write_answer};
 
     const EMBED: Operation = Operation::VOYAGE_EMBED;
 
@@ -125,7 +125,7 @@ mod tests {
             Answer { model, usage, embeddings: vec![vec![0.6, -0.8]], ..Answer::default() };
         for base64 in [false, true] {
             let format = ResponseFormat { base64, ..test_calls::format_of(EMBED, false) };
-            let body = write(&format, &answer, "seed").unwrap();
+            let body = write_answer(&format, &answer, "seed").unwrap();
             let read = read(EMBED, false, &body).unwrap();
             assert_eq!((read.usage, &read.model), (answer.usage, &answer.model));
             assert!((read.embeddings[0][1] + 0.8).abs() < 1e-6);

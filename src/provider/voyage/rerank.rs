@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::answer_outcome::OutcomeRules;
-use crate::json_view::{self, JsonView, count, text};
+use crate::json_view::{self, JsonView, member_text, token_count};
 use crate::operation::OperationRow;
 use crate::{Answer, TokenUsage};
 
@@ -11,24 +11,24 @@ pub(crate) static ROW: OperationRow = OperationRow {
     name: "Voyage rerank",
     word: "voyage_rerank",
     semantic: Some("rerank"),
-    read: Some(|bytes| json_view::whole(bytes, |json| read(json), read)),
+    read: Some(|bytes| json_view::read_json(bytes, |json| read_body(json), read_body)),
     outcome: OutcomeRules::JSON,
     ..OperationRow::UNREAD
 };
 
-fn read<D: JsonView>(body: &D) -> Option<Answer> {
+fn read_body<D: JsonView>(body: &D) -> Option<Answer> {
     let data = body.member("data").or_else(|| body.member("results"))?;
-    data.list()?;
+    data.as_list()?;
     Some(Answer {
-        model: text(body, "model").map(Cow::into_owned),
-        usage: usage(body),
+        model: member_text(body, "model").map(Cow::into_owned),
+        usage: read_usage(body),
         ..Answer::default()
     })
 }
 
 /// Voyage has one count of all tokens, which are input tokens.
-pub(super) fn usage<D: JsonView>(body: &D) -> Option<TokenUsage> {
-    let total = count(body.member("usage")?, "total_tokens")?;
+pub(super) fn read_usage<D: JsonView>(body: &D) -> Option<TokenUsage> {
+    let total = token_count(body.member("usage")?, "total_tokens")?;
     Some(TokenUsage { prompt_tokens: total, total_tokens: total, ..TokenUsage::default() })
 }
 

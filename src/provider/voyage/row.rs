@@ -30,10 +30,14 @@ static PROVIDER: ProviderRow = ProviderRow {
         // These calls keep the keys that they had before they were recognised as Voyage's.
         Some(match operation == Operation::VOYAGE_RERANK {
             true => seen.path.to_owned(),
-            false => openai::unversioned(seen.path).to_owned(),
+            false => openai::unversioned_path(seen.path).to_owned(),
         })
     },
-    errors: ErrorRow { own: |told| json!({ "detail": told.named }), natural, ..ErrorRow::PLAIN },
+    errors: ErrorRow {
+        own: |told| json!({ "detail": told.named }),
+        natural: natural_body,
+        ..ErrorRow::PLAIN
+    },
     ..ProviderRow::UNNAMED
 };
 
@@ -47,7 +51,7 @@ fn recognise(seen: &RequestHead) -> Option<PathShape> {
             Operation::VOYAGE_EMBED
         }
         () if ends("/embeddings") && model.starts_with("voyage-") => Operation::VOYAGE_EMBED,
-        () if ends("/rerank") && reranks(model) => Operation::VOYAGE_RERANK,
+        () if ends("/rerank") && is_reranker(model) => Operation::VOYAGE_RERANK,
         () => return None,
     };
     Some(PathShape::new(Provider::VOYAGE, operation))
@@ -55,13 +59,13 @@ fn recognise(seen: &RequestHead) -> Option<PathShape> {
 
 /// Whether a model is one of Voyage's rerankers. Cohere's have a word or a `v` after `rerank-`, and
 /// no `lite`.
-fn reranks(model: &str) -> bool {
+fn is_reranker(model: &str) -> bool {
     let rest = model.strip_prefix("rerank-").unwrap_or_default();
     rest.starts_with(|first: char| first.is_ascii_digit()) || rest.starts_with("lite-")
 }
 
 /// The body of an error as Voyage sends it.
-fn natural(error_request: &ErrorRequest<'_>) -> Value {
+fn natural_body(error_request: &ErrorRequest<'_>) -> Value {
     let usual = match error_request.status {
         401 => "Provided API key is invalid.",
         403 => "This API key has no access to the requested resource.",
@@ -76,7 +80,7 @@ fn natural(error_request: &ErrorRequest<'_>) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recognise;
+    use crate::recognise_request;
 
     fn asked(path: &str, model: &str) -> (Provider, Operation, Option<String>) {
         let seen = RequestHead {
@@ -89,7 +93,7 @@ mod tests {
             has_messages: false,
             rpc: None,
         };
-        let call = recognise(&seen);
+        let call = recognise_request(&seen);
         (call.provider, call.operation, call.target)
     }
 

@@ -53,7 +53,7 @@ impl<'a> GuardConnection<'a> {
     }
 
     /// Serves its one request: a tunnel, or a refusal. Returns a tunnel whose end loomrec is.
-    pub(super) async fn serve(mut self) -> Option<AcceptedTunnel> {
+    pub(super) async fn serve_request(mut self) -> Option<AcceptedTunnel> {
         // If Nagle's algorithm cannot be turned off, that costs time, not correctness.
         drop(self.client.set_nodelay(true));
         // A client that leaves or says nothing needs no answer.
@@ -62,14 +62,14 @@ impl<'a> GuardConnection<'a> {
             return None;
         };
         let end = match request {
-            Some(request) => self.pass(request).await,
+            Some(request) => self.connect_to_host(request).await,
             None => RequestEnd::Refused(GuardRefusal {
                 status: "400 Bad Request".to_owned(),
                 text: "this is loomrec's guard, a proxy for https connections only".to_owned(),
             }),
         };
         match end {
-            RequestEnd::Refused(refusal) => self.refuse(&refusal).await,
+            RequestEnd::Refused(refusal) => self.send_refusal(&refusal).await,
             RequestEnd::Passed => {}
             RequestEnd::Intercepted(host) => {
                 return Some(AcceptedTunnel { client: self.client, host });
@@ -79,7 +79,7 @@ impl<'a> GuardConnection<'a> {
     }
 
     /// Connects the client with the host that it asks for.
-    async fn pass(&mut self, request: GuardRequest) -> RequestEnd {
+    async fn connect_to_host(&mut self, request: GuardRequest) -> RequestEnd {
         let context = self.context;
         if let Some(refusal) = self.check_login(&request) {
             return RequestEnd::Refused(refusal);
@@ -87,11 +87,11 @@ impl<'a> GuardConnection<'a> {
         let is_here = context.is_listener(&request.host_name(), request.port());
         let scope = match is_here {
             true if matches!(self.login, NeededLogin::OfListener(_)) => {
-                return RequestEnd::Refused(itself(&request));
+                return RequestEnd::Refused(own_listener_refusal(&request));
             }
             true => TunnelScope::ThisMachineToo,
-            false if self.is_intercepted(&request) => return self.intercept(&request).await,
-            false => match self.judge(&request) {
+            false if self.is_intercepted(&request) => return self.intercept_tunnel(&request).await,
+            false => match self.check_destination(&request) {
                 Some(refusal) => return RequestEnd::Refused(refusal),
                 None => context.policy.tunnel_scope(),
             },
@@ -103,7 +103,7 @@ impl<'a> GuardConnection<'a> {
         let mut server = match opened {
             Ok(server) => server,
             Err(error) => {
-                return RequestEnd::Refused(unreachable(&error, &request, context.policy));
+                return RequestEnd::Refused(unreachable_refusal(&error, &request, context.policy));
             }
         };
         let is_tunnel = request.kind == ConnectionKind::Tunnel;
@@ -144,11 +144,11 @@ impl<'a> GuardConnection<'a> {
 
     fn is_intercepted(&self, request: &GuardRequest) -> bool {
         request.kind == ConnectionKind::Tunnel
-            && request.address().is_some_and(|to| self.context.intercepts(&to))
+            && request.target_address().is_some_and(|to| self.context.is_intercepted(&to))
     }
 
     /// Opens a tunnel whose end loomrec is.
-    async fn intercept(&mut self, request: &GuardRequest) -> RequestEnd {
+    async fn intercept_tunnel(&mut self, request: &GuardRequest) -> RequestEnd {
         let Some(host) = request.shown_host().parse().ok().filter(|_| {
             // What came before the answer would be lost.
             request.first_bytes.is_empty()
@@ -166,10 +166,10 @@ impl<'a> GuardConnection<'a> {
     }
 
     /// Counts a connection. Returns why it is refused, if it leads to a provider and is.
-    fn judge(&self, request: &GuardRequest) -> Option<GuardRefusal> {
+    fn check_destination(&self, request: &GuardRequest) -> Option<GuardRefusal> {
         let (host, shown) = (request.host_name(), request.shown_host());
         let routes = &self.context.routes;
-        let target = request.address();
+        let target = request.target_address();
         let own = target.as_ref().and_then(|target| routes.own_upstream_at_host(target));
         let base_url = match own {
             Some(upstream) => Some(escapes::base_url(upstream)),
@@ -178,7 +178,7 @@ impl<'a> GuardConnection<'a> {
                 .map(|upstream| escapes::base_url_with_flag(upstream, &shown)),
         };
         let Some(base_url) = base_url else {
-            if self.context.passes(&shown) {
+            if self.context.is_passed_on(&shown) {
                 self.context.hosts.add_passed(&shown);
                 return None;
             }
@@ -201,7 +201,7 @@ impl<'a> GuardConnection<'a> {
         })
     }
 
-    async fn refuse(&mut self, GuardRefusal { status, text }: &GuardRefusal) {
+    async fn send_refusal(&mut self, GuardRefusal { status, text }: &GuardRefusal) {
         let length = text.len() + 1;
         let answer = format!(
             "HTTP/1.1 {status}\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: \
@@ -219,7 +219,7 @@ impl<'a> GuardConnection<'a> {
 }
 
 /// Returns the refusal for a tunnel to loomrec through its own listener.
-fn itself(request: &GuardRequest) -> GuardRefusal {
+fn own_listener_refusal(request: &GuardRequest) -> GuardRefusal {
     let host = request.host_name();
     let status = format!("403 {host} is loomrec itself");
     let text = format!(
@@ -230,7 +230,11 @@ fn itself(request: &GuardRequest) -> GuardRefusal {
 }
 
 /// Returns the refusal for a connection that could not be made.
-fn unreachable(error: &TunnelError, request: &GuardRequest, policy: EscapePolicy) -> GuardRefusal {
+fn unreachable_refusal(
+    error: &TunnelError,
+    request: &GuardRequest,
+    policy: EscapePolicy,
+) -> GuardRefusal {
     if let TunnelError::ThisMachine { host } = error {
         let status = format!("403 {} is this machine", host.host());
         let text = format!(

@@ -109,14 +109,14 @@ impl GuardContext {
     }
 
     /// Whether a tunnel to this address, with its port, ends here.
-    pub(super) fn intercepts(&self, to: &Authority) -> bool {
+    pub(super) fn is_intercepted(&self, to: &Authority) -> bool {
         self.interception.is_some() && self.routes.has_upstream_at(to)
     }
 
     /// Whether a connection to a host that is no provider's is passed on. A replay with interception
     /// passes only those that the user named: a gateway that nobody knows would answer for the
     /// recording.
-    pub(super) fn passes(&self, shown: &str) -> bool {
+    pub(super) fn is_passed_on(&self, shown: &str) -> bool {
         match (&self.interception, self.policy) {
             (Some(interception), EscapePolicy::Refuse) => {
                 interception.passed.iter().any(|passed| passed == shown)

@@ -81,12 +81,12 @@ impl HostCounts {
 
     /// Counts a connection to a host that is no known provider's, and was passed on.
     pub(super) fn add_passed(&self, host: &str) {
-        add(&self.passed, host);
+        count_host(&self.passed, host);
     }
 
     /// Counts a connection to a host that was refused. Returns whether it is the first one.
     pub(super) fn add_refused(&self, host: &str) -> bool {
-        add(&self.refused, host)
+        count_host(&self.refused, host)
     }
 
     /// Counts a tunnel that ended before its first request. Returns whether it is the first one.
@@ -105,20 +105,20 @@ impl HostCounts {
     }
 
     /// Returns the hosts, sorted by name.
-    pub(super) fn report(&self) -> GuardReport {
+    pub(super) fn host_report(&self) -> GuardReport {
         let escapes = self.escapes.lock().unwrap_or_else(PoisonError::into_inner);
         let failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
         GuardReport {
             escapes: escapes.values().cloned().collect(),
-            passed: listed(&self.passed),
-            refused: listed(&self.refused),
+            passed: host_counts(&self.passed),
+            refused: host_counts(&self.refused),
             failed: failed.values().cloned().collect(),
         }
     }
 }
 
 /// Counts a host. Returns whether it is the first time.
-fn add(counts: &Mutex<BTreeMap<String, u64>>, host: &str) -> bool {
+fn count_host(counts: &Mutex<BTreeMap<String, u64>>, host: &str) -> bool {
     let mut counts = counts.lock().unwrap_or_else(PoisonError::into_inner);
     let host = counted_name(&counts, host);
     let count = counts.entry(host.to_owned()).or_default();
@@ -126,7 +126,7 @@ fn add(counts: &Mutex<BTreeMap<String, u64>>, host: &str) -> bool {
     *count == 1
 }
 
-fn listed(counts: &Mutex<BTreeMap<String, u64>>) -> Vec<HostCount> {
+fn host_counts(counts: &Mutex<BTreeMap<String, u64>>) -> Vec<HostCount> {
     let counts = counts.lock().unwrap_or_else(PoisonError::into_inner);
     counts.iter().map(|(host, count)| HostCount { host: host.clone(), count: *count }).collect()
 }
@@ -168,7 +168,7 @@ mod tests {
             counts.add_escape(host, "$LOOMREC_URL");
             counts.add_passed(host);
         }
-        let GuardReport { escapes, passed, .. } = counts.report();
+        let GuardReport { escapes, passed, .. } = counts.host_report();
         let escapes: Vec<_> = escapes.into_iter().map(|it| (it.host, it.count)).collect();
         let passed: Vec<_> = passed.into_iter().map(|it| (it.host, it.count)).collect();
         assert_eq!(escapes, [("a.example".to_owned(), 1), ("b.example".to_owned(), 2)]);
@@ -182,7 +182,7 @@ mod tests {
             counts.add_escape(&format!("{number}.example"), &base_url("gateway"));
             counts.add_passed(&format!("{number}.example"));
         }
-        let GuardReport { escapes, passed, .. } = counts.report();
+        let GuardReport { escapes, passed, .. } = counts.host_report();
         assert_eq!((escapes.len(), passed.len()), (MOST_HOSTS + 1, MOST_HOSTS + 1));
         let rest = escapes.iter().find(|escape| escape.host == OTHER_HOSTS).unwrap();
         assert_eq!((rest.count, rest.base_url.as_str()), (5, "$LOOMREC_URL/gateway"));

@@ -68,7 +68,7 @@ impl Guard {
         client: ProxyClient<'_>,
     ) -> Option<AcceptedTunnel> {
         let login = NeededLogin::OfListener(client);
-        GuardConnection::new(connection, &self.0, login).serve().await
+        GuardConnection::new(connection, &self.0, login).serve_request().await
     }
 
     /// Counts a tunnel that ended before its first request, and says so for the first one. `reason`
@@ -78,8 +78,8 @@ impl Guard {
     }
 
     /// Returns the hosts that were contacted.
-    pub fn report(&self) -> GuardReport {
-        self.0.hosts.report()
+    pub fn host_report(&self) -> GuardReport {
+        self.0.hosts.host_report()
     }
 }
 
@@ -99,13 +99,13 @@ impl RunningGuard {
             login: Arc::new(login),
             take_tunnel: Arc::clone(&take_tunnel),
         };
-        let task = tokio::spawn(run(socket, port, stopped));
+        let task = tokio::spawn(serve_connections(socket, port, stopped));
         Ok(Self { guard, url, take_tunnel, task, stop })
     }
 
     /// Returns the URL of the proxy, with a name and a password that were drawn for this run: other
     /// users of this machine must not get through the guard.
-    pub fn url(&self) -> &str {
+    pub fn proxy_url(&self) -> &str {
         &self.url
     }
 
@@ -116,11 +116,11 @@ impl RunningGuard {
     }
 
     /// Ends its connections. Returns the hosts that were contacted.
-    pub async fn end(self) -> GuardReport {
+    pub async fn end_connections(self) -> GuardReport {
         drop(self.stop);
         // A panic of the task has been printed already.
         drop(self.task.await);
-        self.guard.report()
+        self.guard.host_report()
     }
 }
 
@@ -133,9 +133,9 @@ struct GuardPort {
 }
 
 impl GuardPort {
-    async fn serve(self, client: TcpStream, peer: SocketAddr) {
+    async fn serve_client(self, client: TcpStream, peer: SocketAddr) {
         let login = NeededLogin::OfRun(&self.login);
-        let tunnel = GuardConnection::new(client, &self.context, login).serve().await;
+        let tunnel = GuardConnection::new(client, &self.context, login).serve_request().await;
         if let (Some(tunnel), Some(take)) = (tunnel, self.take_tunnel.get()) {
             take(tunnel, peer);
         }
@@ -148,7 +148,11 @@ fn draw_password() -> String {
 }
 
 /// Serves connections until the run ends, and then closes them.
-async fn run(listener: TcpListener, port: GuardPort, mut stopped: oneshot::Receiver<()>) {
+async fn serve_connections(
+    listener: TcpListener,
+    port: GuardPort,
+    mut stopped: oneshot::Receiver<()>,
+) {
     let places = Arc::new(Semaphore::new(port.context.policy.most_connections()));
     let mut connections = JoinSet::new();
     let accept = async || {
@@ -162,7 +166,7 @@ async fn run(listener: TcpListener, port: GuardPort, mut stopped: oneshot::Recei
                 Ok((client, peer)) => {
                     let port = port.clone();
                     connections.spawn(async move {
-                        port.serve(client, peer).await;
+                        port.serve_client(client, peer).await;
                         drop(place);
                     });
                 }

@@ -111,18 +111,18 @@ impl GuardRequest {
     /// Whether the client has sent this name and password.
     pub(super) fn has_login(&self, login: &GuardLogin) -> bool {
         let text = BASE64_STANDARD.encode(format!("{}:{}", login.name, login.password));
-        self.basic().is_some_and(|sent| is_same(sent.as_bytes(), text.as_bytes()))
+        self.basic_credentials().is_some_and(|sent| is_same(sent.as_bytes(), text.as_bytes()))
     }
 
     /// Whether the client has sent this password, with any name.
     pub(super) fn has_password(&self, password: &str) -> bool {
-        let sent = self.basic().and_then(|sent| BASE64_STANDARD.decode(sent).ok());
+        let sent = self.basic_credentials().and_then(|sent| BASE64_STANDARD.decode(sent).ok());
         let sent = sent.as_deref().and_then(|login| login.splitn(2, |byte| *byte == b':').nth(1));
         sent.is_some_and(|sent| is_same(sent, password.as_bytes()))
     }
 
     /// Returns what the client has sent of a name and a password, in base64.
-    fn basic(&self) -> Option<&str> {
+    fn basic_credentials(&self) -> Option<&str> {
         let (scheme, sent) = self.authorization.as_deref()?.split_once(' ')?;
         scheme.eq_ignore_ascii_case("basic").then_some(sent)
     }
@@ -139,7 +139,7 @@ impl GuardRequest {
     }
 
     /// Returns host and port. `None` if the host, without a user, is not valid.
-    pub(super) fn address(&self) -> Option<Authority> {
+    pub(super) fn target_address(&self) -> Option<Authority> {
         format!("{}:{}", self.host_name(), self.port()).parse().ok()
     }
 

@@ -53,15 +53,15 @@ pub struct SentDocument {
 impl SentDocument {
     /// Composes the document.
     pub fn compose() -> Self {
-        Self::of(PAGE, &STYLES.join("\n"), &SCRIPTS.join("\n"))
+        Self::from_parts(PAGE, &STYLES.join("\n"), &SCRIPTS.join("\n"))
     }
 
-    fn of(page: &str, style: &str, script: &str) -> Self {
+    fn from_parts(page: &str, style: &str, script: &str) -> Self {
         let policy = format!(
             "default-src 'none'; script-src '{}'; style-src '{}'; connect-src 'self'; \
              img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-            hash(script),
-            hash(style)
+            policy_hash(script),
+            policy_hash(style)
         );
         // The placeholders are searched before anything is inserted, so no inserted text can
         // contain one.
@@ -72,7 +72,7 @@ impl SentDocument {
 
     /// Returns the headers that the document is sent with, including those of every answer.
     pub fn headers(&self) -> HeaderMap {
-        let mut headers = guarded();
+        let mut headers = security_headers();
         if let Ok(policy) = HeaderValue::from_str(&self.policy) {
             headers.insert(header::CONTENT_SECURITY_POLICY, policy);
         }
@@ -83,7 +83,7 @@ impl SentDocument {
 }
 
 /// Returns the headers of every answer of the inspector.
-pub fn guarded() -> HeaderMap {
+pub fn security_headers() -> HeaderMap {
     let pairs = [
         ("x-content-type-options", "nosniff"),
         ("referrer-policy", "no-referrer"),
@@ -95,6 +95,6 @@ pub fn guarded() -> HeaderMap {
 }
 
 /// Returns the hash of a text in the form that a policy uses.
-fn hash(text: &str) -> String {
+fn policy_hash(text: &str) -> String {
     format!("sha256-{}", STANDARD.encode(Sha256::digest(text)))
 }

@@ -15,11 +15,11 @@ const CALLS: u64 = 2000;
 /// The calls of a run or a file, by the numbers of their lines.
 pub trait InspectedCalls {
     /// Returns the numbers of the first line that is still known, and of the last one.
-    fn ends(&self) -> (u64, u64);
+    fn line_bounds(&self) -> (u64, u64);
     /// Reads the call of a line. `None` if the line is not there any more, or is no call.
-    fn read(&self, seq: u64) -> Option<ReadCall>;
+    fn read_call(&self, seq: u64) -> Option<ReadCall>;
     /// Returns the identity rules of what is shown.
-    fn rules(&self) -> IdentityRules;
+    fn identity_rules(&self) -> IdentityRules;
 }
 
 /// What is known of a call.

@@ -128,7 +128,7 @@ impl CallSelector {
     ///
     /// # Errors
     /// A query that does not name a call.
-    pub fn of(query: &str) -> Result<Self, CallError> {
+    pub fn from_query(query: &str) -> Result<Self, CallError> {
         let (mut seq, mut key, mut take) = (None, None, 1);
         for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
             let number = || value.parse::<u64>().map_err(|_| CallError::Unnamed);
@@ -159,7 +159,7 @@ pub async fn look_up(
     turns: &Semaphore,
     find: impl FnOnce(&CallSelector) -> Result<Value, CallError> + Send + 'static,
 ) -> Result<Value, CallError> {
-    let which = CallSelector::of(query)?;
+    let which = CallSelector::from_query(query)?;
     in_turn(turns, "look the call up", move || find(&which)).await
 }
 
@@ -182,12 +182,12 @@ mod tests {
 
     #[test]
     fn a_call_is_named_by_its_line_or_by_its_take() {
-        assert_eq!(CallSelector::of("seq=7").unwrap(), CallSelector::Line(7));
+        assert_eq!(CallSelector::from_query("seq=7").unwrap(), CallSelector::Line(7));
         let take = |key: &str, take| CallSelector::Take { key: key.to_owned(), take };
-        assert_eq!(CallSelector::of("key=plan%20a&take=2").unwrap(), take("plan a", 2));
-        assert_eq!(CallSelector::of("key=plan").unwrap(), take("plan", 1));
+        assert_eq!(CallSelector::from_query("key=plan%20a&take=2").unwrap(), take("plan a", 2));
+        assert_eq!(CallSelector::from_query("key=plan").unwrap(), take("plan", 1));
         for wrong in ["", "seq=", "seq=-1", "seq=1&key=a", "key=a&take=x", "other=1"] {
-            assert!(CallSelector::of(wrong).is_err(), "{wrong}");
+            assert!(CallSelector::from_query(wrong).is_err(), "{wrong}");
         }
     }
 }

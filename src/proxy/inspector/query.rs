@@ -45,12 +45,12 @@ impl CallsQuery {
     ///
     /// # Errors
     /// A query that does not say enough.
-    pub fn of(kind: QueryKind, query: &str) -> Result<Self, CallError> {
+    pub fn from_query(kind: QueryKind, query: &str) -> Result<Self, CallError> {
         let (mut words, mut after, mut numbers) = (None, 0, Vec::new());
         for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
-            let number = |text: &str| text.parse::<u64>().map_err(|_| Self::wrong(kind));
+            let number = |text: &str| text.parse::<u64>().map_err(|_| Self::invalid_query(kind));
             match &*name {
-                "q" => words = Some(SearchedWords::of(&value).map_err(CallError::Query)?),
+                "q" => words = Some(SearchedWords::from_query(&value).map_err(CallError::Query)?),
                 "after" => after = number(&value)?,
                 "seq" => {
                     numbers = value.split(',').take(3).map(number).collect::<Result<_, _>>()?;
@@ -65,10 +65,10 @@ impl CallsQuery {
             QueryKind::Curl => numbers.len() == 1,
         };
         let query = Self { kind, words, after, numbers };
-        if is_complete { Ok(query) } else { Err(Self::wrong(kind)) }
+        if is_complete { Ok(query) } else { Err(Self::invalid_query(kind)) }
     }
 
-    fn wrong(kind: QueryKind) -> CallError {
+    fn invalid_query(kind: QueryKind) -> CallError {
         let how = match kind {
             QueryKind::Search => "say what to search: ?q=WORDS&after=NUMBER",
             QueryKind::Conversations => "say after which call: ?after=NUMBER",
@@ -95,12 +95,12 @@ impl CallsQuery {
         let number = |at: usize| self.numbers.get(at).copied().unwrap_or_default();
         match (self.kind, &self.words) {
             (QueryKind::Search, Some(words)) => Ok(self.search(words, calls)),
-            (QueryKind::Search, None) => Err(Self::wrong(self.kind)),
+            (QueryKind::Search, None) => Err(Self::invalid_query(self.kind)),
             (QueryKind::Conversations, _) => {
                 let mut histories = histories.lock().unwrap_or_else(PoisonError::into_inner);
-                Ok(histories.answer(calls, &mut WorkBound::begin()))
+                Ok(histories.read_on(calls, &mut WorkBound::begin()))
             }
-            (QueryKind::Compare, _) => compare(calls, number(0), number(1)),
+            (QueryKind::Compare, _) => compare_calls(calls, number(0), number(1)),
             (QueryKind::Curl, _) => curl(calls, number(0)),
         }
     }
@@ -108,12 +108,12 @@ impl CallsQuery {
     /// Returns the numbers of the calls after `after` that contain the words, as far as the search
     /// got.
     fn search(&self, words: &SearchedWords, calls: &dyn InspectedCalls) -> Value {
-        let (first, last) = calls.ends();
+        let (first, last) = calls.line_bounds();
         let mut bound = WorkBound::begin();
         let (mut at, mut found) = (self.after.max(first.saturating_sub(1)), Vec::new());
         while at < last && bound.has_left() {
             at += 1;
-            let Some(ReadCall { line, entry, request }) = calls.read(at) else { continue };
+            let Some(ReadCall { line, entry, request }) = calls.read_call(at) else { continue };
             if words.are_in(&line, entry.as_ref(), request.as_ref()) {
                 found.push(at);
             }
@@ -123,18 +123,19 @@ impl CallsQuery {
 }
 
 /// Compares two calls as `loomrec diff` does.
-fn compare(calls: &dyn InspectedCalls, one: u64, other: u64) -> Result<Value, CallError> {
+fn compare_calls(calls: &dyn InspectedCalls, one: u64, other: u64) -> Result<Value, CallError> {
     let read = |seq| -> Result<Entry, CallError> {
-        let call = calls.read(seq).ok_or(CallError::NoLine(seq))?;
+        let call = calls.read_call(seq).ok_or(CallError::NoLine(seq))?;
         let none = || format!("there is nothing to compare: no request of call {seq} is kept");
         call.into_entry().ok_or_else(|| CallError::Query(none()))
     };
     let (entry, other_entry) = (read(one)?, read(other)?);
     // Two calls of one run never share a step id, so the ids are not compared.
     let name = EntryName::of_key("call").0;
-    let (a, b) = (ComparedSide::of(&name, &entry), ComparedSide::of(&name, &other_entry));
+    let (a, b) =
+        (ComparedSide::from_entry(&name, &entry), ComparedSide::from_entry(&name, &other_entry));
     let mut scope = DiffScope::default();
-    scope.rules = calls.rules();
+    scope.rules = calls.identity_rules();
     let found = comparison::new_differences(&a, &b, &scope, &mut ShownDifferences::default());
     let differences = found.differences.iter().map(CallDifference::to_json);
     Ok(json!({
@@ -148,7 +149,7 @@ fn compare(calls: &dyn InspectedCalls, one: u64, other: u64) -> Result<Value, Ca
 
 /// Returns the curl command that sends a call again. The error says why a call has no such command.
 fn curl(calls: &dyn InspectedCalls, seq: u64) -> Result<Value, CallError> {
-    let ReadCall { line, entry, request } = calls.read(seq).ok_or(CallError::NoLine(seq))?;
+    let ReadCall { line, entry, request } = calls.read_call(seq).ok_or(CallError::NoLine(seq))?;
     let request = request.as_ref().or_else(|| entry.as_ref()?.request.as_ref());
     let upstream = line.get("upstream").and_then(Value::as_str);
     let written = match request {
@@ -177,7 +178,7 @@ pub async fn answer_query(
     turns: QueryTurns<'_>,
     answer: impl FnOnce(&CallsQuery) -> Result<Value, CallError> + Send + 'static,
 ) -> Result<Value, CallError> {
-    let query = CallsQuery::of(kind, query)?;
+    let query = CallsQuery::from_query(kind, query)?;
     let turns = if query.looks_through() { turns.scans } else { turns.calls };
     in_turn(turns, "answer the query", move || answer(&query)).await
 }
@@ -188,7 +189,7 @@ mod tests {
 
     #[test]
     fn query_says_what_it_needs() {
-        let of = CallsQuery::of;
+        let of = CallsQuery::from_query;
         assert!(of(QueryKind::Search, "q=a+b&after=7").is_ok_and(|query| query.after == 7));
         assert_eq!(of(QueryKind::Compare, "seq=3,1").unwrap().numbers, [3, 1]);
         assert_eq!(of(QueryKind::Curl, "seq=3").unwrap().numbers, [3]);

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
 use super::run::{RunView, find_recorded, is_of_call, name_of_recorded};
-use loomrec_curation::inspection::{line, question};
+use loomrec_curation::inspection::{last_question, line};
 use loomrec_engine::CallOutcome;
 use loomrec_recording::{EntryName, RecordedRequest};
 use loomrec_store::Recording;
@@ -26,7 +26,7 @@ impl LineNumbers {
     ///
     /// # Errors
     /// A query that names no line or too many, as a message for people.
-    pub fn of(query: &str) -> Result<Self, String> {
+    pub fn from_query(query: &str) -> Result<Self, String> {
         let wrong = || format!("say which calls: ?seq=NUMBER,NUMBER… (at most {MOST})");
         let mut pairs = url::form_urlencoded::parse(query.as_bytes());
         let (_, text) = pairs.find(|(name, _)| name == "seq").ok_or_else(wrong)?;
@@ -63,7 +63,7 @@ pub fn of_run(run: RunView<'_>, numbers: &LineNumbers) -> HashMap<u64, String> {
     let mut questions = HashMap::new();
     let mut recorded: HashMap<EntryName, Vec<(u64, Arc<CallRecord>)>> = HashMap::new();
     for &seq in numbers.as_slice() {
-        let Some((_, Some(call))) = run.journal.find(seq) else { continue };
+        let Some((_, Some(call))) = run.journal.find_line(seq) else { continue };
         let found = match &call.outcome {
             CallOutcome::Recorded => {
                 if let Some(name) = name_of_recorded(&call) {
@@ -75,7 +75,7 @@ pub fn of_run(run: RunView<'_>, numbers: &LineNumbers) -> HashMap<u64, String> {
             CallOutcome::Missed(_) => run.inspector.recent_misses.find(call.at),
             _ => None,
         };
-        if let Some(text) = found.as_ref().and_then(short) {
+        if let Some(text) = found.as_ref().and_then(short_question) {
             questions.insert(seq, text);
         }
     }
@@ -85,7 +85,7 @@ pub fn of_run(run: RunView<'_>, numbers: &LineNumbers) -> HashMap<u64, String> {
 
 /// Returns the request of the take that answered a call.
 fn of_served(run: RunView<'_>, call: &CallRecord) -> Option<RecordedRequest> {
-    run.matcher?.entry_of(call.take()?.index)?.request
+    run.matcher?.entry_of(call.served_take()?.index)?.request
 }
 
 /// Adds the questions of calls that this run recorded. Its recording is opened once for all.
@@ -101,7 +101,9 @@ fn of_recorded(
             let place = calls.iter().position(|(_, call)| is_of_call(entry, call));
             if let Some(place) = place {
                 let (seq, _) = calls.swap_remove(place);
-                questions.extend(entry.request.as_ref().and_then(short).map(|text| (seq, text)));
+                questions.extend(
+                    entry.request.as_ref().and_then(short_question).map(|text| (seq, text)),
+                );
             }
             calls.is_empty()
         });
@@ -111,8 +113,8 @@ fn of_recorded(
 }
 
 /// Returns the question of a request, as long as in the list of a recording.
-pub(super) fn short(request: &RecordedRequest) -> Option<String> {
-    question(request, line::QUESTION)
+pub(super) fn short_question(request: &RecordedRequest) -> Option<String> {
+    last_question(request, line::QUESTION)
 }
 
 #[cfg(test)]
@@ -121,12 +123,12 @@ mod tests {
 
     #[test]
     fn a_query_names_some_lines() {
-        assert_eq!(LineNumbers::of("seq=3,1").unwrap(), LineNumbers(vec![3, 1]));
-        assert_eq!(LineNumbers::of("x=1&seq=7").unwrap(), LineNumbers(vec![7]));
+        assert_eq!(LineNumbers::from_query("seq=3,1").unwrap(), LineNumbers(vec![3, 1]));
+        assert_eq!(LineNumbers::from_query("x=1&seq=7").unwrap(), LineNumbers(vec![7]));
         let most = vec!["1"; MOST].join(",");
-        assert_eq!(LineNumbers::of(&format!("seq={most}")).unwrap().as_slice().len(), MOST);
+        assert_eq!(LineNumbers::from_query(&format!("seq={most}")).unwrap().as_slice().len(), MOST);
         for wrong in ["", "seq=", "seq=1,", "seq=-1", "seq=a", &format!("seq={most},1")] {
-            let error = LineNumbers::of(wrong).unwrap_err();
+            let error = LineNumbers::from_query(wrong).unwrap_err();
             assert_eq!(error, "say which calls: ?seq=NUMBER,NUMBER… (at most 100)", "{wrong}");
         }
     }

@@ -24,8 +24,8 @@ pub struct ReadHistories {
 
 impl ReadHistories {
     /// Reads on, and returns which call continues which once all calls are read.
-    pub(super) fn answer(&mut self, calls: &dyn InspectedCalls, bound: &mut WorkBound) -> Value {
-        let (first, last) = calls.ends();
+    pub(super) fn read_on(&mut self, calls: &dyn InspectedCalls, bound: &mut WorkBound) -> Value {
+        let (first, last) = calls.line_bounds();
         if self.read > last {
             *self = Self::default();
         }
@@ -33,23 +33,23 @@ impl ReadHistories {
         self.read = self.read.max(first.saturating_sub(1)).max(earliest);
         while self.read < last && bound.has_left() {
             self.read += 1;
-            let entry = calls.read(self.read).and_then(ReadCall::into_entry);
+            let entry = calls.read_call(self.read).and_then(ReadCall::into_entry);
             if let Some(history) = entry.as_ref().and_then(RequestHistory::of_entry) {
-                self.blocks += history.length();
+                self.blocks += history.message_count();
                 self.kept.push_back((self.read, history));
             }
             while self.kept.len() > CALLS || self.blocks > BLOCKS {
                 let Some((_, oldest)) = self.kept.pop_front() else { break };
-                self.blocks -= oldest.length();
+                self.blocks -= oldest.message_count();
             }
         }
         let more = self.read < last;
-        let continues = if more { Vec::new() } else { self.continues() };
+        let continues = if more { Vec::new() } else { self.continued_pairs() };
         json!({ "v": 1, "continues": continues, "after": self.read, "more": more })
     }
 
     /// Returns pairs of numbers: a call, and the earlier one that it continues.
-    fn continues(&self) -> Vec<[u64; 2]> {
+    fn continued_pairs(&self) -> Vec<[u64; 2]> {
         let histories: Vec<_> = self.kept.iter().map(|(_, history)| Some(history)).collect();
         let seq = |at: usize| self.kept.get(at).map(|(seq, _)| *seq);
         let found = continued_calls(&histories).into_iter().enumerate();

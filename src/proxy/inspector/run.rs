@@ -13,7 +13,7 @@ use loomrec_curation::inspection::{InspectedCall, line};
 use loomrec_engine::CallOutcome;
 use loomrec_engine::replay::Matcher;
 use loomrec_identity::IdentityRules;
-use loomrec_recording::timestamp::timestamp;
+use loomrec_recording::timestamp::format_timestamp;
 use loomrec_recording::{Entry, EntryName, RecordedRequest};
 use loomrec_store::{Recording, StoreError};
 use loomrec_telemetry::call_record::CallRecord;
@@ -40,7 +40,7 @@ pub struct RunView<'a> {
 }
 
 /// Describes what is shown.
-pub fn about(run: RunView<'_>) -> Value {
+pub fn describe_subject(run: RunView<'_>) -> Value {
     let files = run.inspector.recordings.iter();
     InspectedSubject {
         kind: "run",
@@ -48,7 +48,7 @@ pub fn about(run: RunView<'_>) -> Value {
         files: files.map(|path| path.display().to_string()).collect(),
         live: !run.journal.is_over(),
         token_needed: run.token_needed,
-        calls: Some(run.journal.count()),
+        calls: Some(run.journal.line_count()),
         in_force: run.inspector.in_force.as_deref(),
     }
     .to_json()
@@ -58,13 +58,13 @@ pub fn about(run: RunView<'_>) -> Value {
 ///
 /// # Errors
 /// A call of which nothing can be shown.
-pub fn find(run: RunView<'_>, which: &CallSelector) -> Result<Value, CallError> {
+pub fn find_call(run: RunView<'_>, which: &CallSelector) -> Result<Value, CallError> {
     match which {
         CallSelector::Line(seq) => of_line(run, *seq),
         CallSelector::Take { key, take } => {
             let none = || CallError::NoTake { key: key.clone(), take: *take };
             let (name, entry) = take_of(run, key, *take)?.ok_or_else(none)?;
-            let line = line::of(None, &name, *take, &entry);
+            let line = line::from_take(None, &name, *take, &entry);
             Ok(InspectedCall { line, entry: Some(&entry), ..InspectedCall::default() }.to_json())
         }
     }
@@ -72,13 +72,13 @@ pub fn find(run: RunView<'_>, which: &CallSelector) -> Result<Value, CallError> 
 
 /// Returns the call of a line that is still in memory.
 fn of_line(run: RunView<'_>, seq: u64) -> Result<Value, CallError> {
-    let (line, seen) = run.journal.find(seq).ok_or(CallError::NoLine(seq))?;
+    let (line, seen) = run.journal.find_line(seq).ok_or(CallError::NoLine(seq))?;
     let mut parts = CallParts::default();
     match &seen {
-        Some(seen) => parts.fill(run, seen, &line),
+        Some(seen) => parts.fill_from_record(run, seen, &line),
         None => parts.why = Some("this line does not describe a call".to_owned()),
     }
-    let earlier = earlier(run, seq, &line, &parts);
+    let earlier = continued_call(run, seq, &line, &parts);
     let CallParts { entry, request, nearest, why } = &parts;
     let call = InspectedCall {
         seq: Some(seq),
@@ -93,11 +93,16 @@ fn of_line(run: RunView<'_>, seq: u64) -> Result<Value, CallError> {
 }
 
 /// Returns the call of the run that this call continues.
-fn earlier(run: RunView<'_>, seq: u64, line: &Value, parts: &CallParts) -> Option<FoundEarlier> {
+fn continued_call(
+    run: RunView<'_>,
+    seq: u64,
+    line: &Value,
+    parts: &CallParts,
+) -> Option<FoundEarlier> {
     let (line, entry, request) = (line.clone(), parts.entry.clone(), parts.request.clone());
     let call = ReadCall { line, entry, request }.into_entry()?;
-    let calls = RunCalls::of(run);
-    find_earlier(seq, &call, |number| calls.read(number)?.into_entry())
+    let calls = RunCalls::from_run(run);
+    find_earlier(seq, &call, |number| calls.read_call(number)?.into_entry())
 }
 
 /// The calls of a run that are in memory. Its recording is opened once for all that are read.
@@ -108,35 +113,35 @@ pub struct RunCalls<'a> {
 
 impl<'a> RunCalls<'a> {
     /// The calls of this run.
-    pub fn of(run: RunView<'a>) -> Self {
+    pub fn from_run(run: RunView<'a>) -> Self {
         Self { run, recording: OnceCell::new() }
     }
 
-    fn recording(&self) -> Option<&Recording> {
+    fn open_recording(&self) -> Option<&Recording> {
         let open = || Recording::open_to_inspect(self.run.inspector.recordings.first()?).ok();
         self.recording.get_or_init(open).as_ref()
     }
 }
 
 impl InspectedCalls for RunCalls<'_> {
-    fn ends(&self) -> (u64, u64) {
-        self.run.journal.ends()
+    fn line_bounds(&self) -> (u64, u64) {
+        self.run.journal.line_bounds()
     }
 
-    fn read(&self, seq: u64) -> Option<ReadCall> {
+    fn read_call(&self, seq: u64) -> Option<ReadCall> {
         let run = self.run;
-        let (line, seen) = run.journal.find(seq)?;
+        let (line, seen) = run.journal.find_line(seq)?;
         let seen = seen?;
         let (mut entry, mut request) = (None, None);
         match &seen.outcome {
             CallOutcome::Served { .. } => {
-                entry = run.matcher.and_then(|matcher| matcher.entry_of(seen.take()?.index));
+                entry = run.matcher.and_then(|matcher| matcher.entry_of(seen.served_take()?.index));
             }
             CallOutcome::Recorded => {
                 let check = |entry: &Entry| is_of_call(entry, &seen);
                 let name = name_of_recorded(&seen);
-                entry =
-                    name.and_then(|name| find_recorded(self.recording()?, &name, check).ok()?);
+                entry = name
+                    .and_then(|name| find_recorded(self.open_recording()?, &name, check).ok()?);
             }
             CallOutcome::Missed(_) => request = run.inspector.recent_misses.find(seen.at),
             _ => {}
@@ -144,11 +149,11 @@ impl InspectedCalls for RunCalls<'_> {
         Some(ReadCall { line, entry, request })
     }
 
-    fn rules(&self) -> IdentityRules {
-        let of_file = || self.recording().map(|recording| recording.meta().rules().clone());
-        match self.run.matcher.map(Matcher::rules) {
+    fn identity_rules(&self) -> IdentityRules {
+        let of_file = || self.open_recording().map(|recording| recording.meta().rules().clone());
+        match self.run.matcher.map(Matcher::identity_rules) {
             Some([first, others @ ..]) => {
-                others.iter().fold(first.clone(), |all, rules| all.united(rules))
+                others.iter().fold(first.clone(), |all, rules| all.united_with(rules))
             }
             _ => of_file().unwrap_or_default(),
         }
@@ -165,17 +170,17 @@ struct CallParts {
 }
 
 impl CallParts {
-    fn fill(&mut self, run: RunView<'_>, seen: &CallRecord, line: &Value) {
+    fn fill_from_record(&mut self, run: RunView<'_>, seen: &CallRecord, line: &Value) {
         let matcher = run.matcher;
         let why = match (&seen.outcome, matcher) {
             (CallOutcome::Served { .. }, Some(matcher)) => {
-                self.entry = seen.take().and_then(|take| matcher.entry_of(take.index));
+                self.entry = seen.served_take().and_then(|take| matcher.entry_of(take.index));
                 "the recording was changed since it was loaded, and cannot be read any more"
             }
             (CallOutcome::Recorded, _) => {
-                match recorded(run, seen) {
+                match recorded_entry(run, seen) {
                     Ok(entry) => self.entry = entry,
-                    Err(error) => self.why = Some(format!("failed to {}", error.chain())),
+                    Err(error) => self.why = Some(format!("failed to {}", error.error_chain())),
                 }
                 match seen.is_kept() {
                     Some(true) => "the recording does not hold this exchange any more",
@@ -184,7 +189,7 @@ impl CallParts {
                 }
             }
             (CallOutcome::Missed(_), Some(matcher)) => {
-                self.nearest = nearest(matcher, line).and_then(|entry| entry.request);
+                self.nearest = nearest_entry(matcher, line).and_then(|entry| entry.request);
                 self.request = run.inspector.recent_misses.find(seen.at);
                 match self.request {
                     Some(_) => "a missed call has no recorded answer; its client got the mismatch",
@@ -225,7 +230,7 @@ fn why_none(outcome: &CallOutcome) -> &'static str {
 }
 
 /// Returns the entry that was recorded from a call of this run, read from its recording.
-fn recorded(run: RunView<'_>, seen: &CallRecord) -> Result<Option<Entry>, StoreError> {
+fn recorded_entry(run: RunView<'_>, seen: &CallRecord) -> Result<Option<Entry>, StoreError> {
     let (Some(path), Some(name)) = (run.inspector.recordings.first(), name_of_recorded(seen))
     else {
         return Ok(None);
@@ -239,7 +244,7 @@ pub(super) fn name_of_recorded(seen: &CallRecord) -> Option<EntryName> {
     if seen.is_kept() != Some(true) {
         return None;
     }
-    match (seen.facts.step.as_deref().map(EntryName::step), &seen.facts.key) {
+    match (seen.facts.step.as_deref().map(EntryName::from_step_id), &seen.facts.key) {
         (Some(Ok(step)), _) => Some(step),
         (None, Some(key)) => Some(EntryName::Hash(key.clone())),
         _ => None,
@@ -248,7 +253,7 @@ pub(super) fn name_of_recorded(seen: &CallRecord) -> Option<EntryName> {
 
 /// Whether an entry was recorded from this call.
 pub(super) fn is_of_call(entry: &Entry, seen: &CallRecord) -> bool {
-    let arrived = timestamp(seen.at);
+    let arrived = format_timestamp(seen.at);
     // Recorders of one run that share a microsecond are distinguished by further digits.
     let arrived = arrived.trim_end_matches('Z');
     entry.recorded_at.as_deref().is_some_and(|at| at.starts_with(arrived))
@@ -260,8 +265,8 @@ pub(super) fn find_recorded(
     name: &EntryName,
     mut check: impl FnMut(&Entry) -> bool,
 ) -> Result<Option<Entry>, StoreError> {
-    for place in recording.takes(name)?.iter().rev().take(LOOKED_THROUGH) {
-        let entry = recording.entry(place)?;
+    for place in recording.take_places(name)?.iter().rev().take(LOOKED_THROUGH) {
+        let entry = recording.read_entry(place)?;
         if check(&entry) {
             return Ok(Some(entry));
         }
@@ -270,7 +275,7 @@ pub(super) fn find_recorded(
 }
 
 /// Returns the nearest take of a missed call.
-fn nearest(matcher: &Matcher, line: &Value) -> Option<Entry> {
+fn nearest_entry(matcher: &Matcher, line: &Value) -> Option<Entry> {
     let nearest = line.get("mismatch")?.get("nearest")?;
     let text = |name: &str| nearest.get(name)?.as_str();
     let take = usize::try_from(nearest.get("take")?.as_u64()?).ok()?;
@@ -294,14 +299,14 @@ fn take_of(
     match in_file(path, &name, take) {
         Ok(entry) => Ok(entry.map(|entry| (name, entry))),
         Err(StoreError::Missing { .. }) => Ok(None),
-        Err(error) => Err(CallError::Unread(error.chain().to_string())),
+        Err(error) => Err(CallError::Unread(error.error_chain().to_string())),
     }
 }
 
 /// Returns a take by its name, from a recording and its sidecar files.
 fn in_file(path: &Path, name: &EntryName, take: usize) -> Result<Option<Entry>, StoreError> {
     let recording = Recording::open_to_inspect(path)?;
-    let places = recording.takes(name)?;
+    let places = recording.take_places(name)?;
     let place = take.checked_sub(1).and_then(|at| places.get(at));
-    place.map(|place| recording.entry(place)).transpose()
+    place.map(|place| recording.read_entry(place)).transpose()
 }

@@ -12,9 +12,9 @@ use tokio::time::Sleep;
 
 use super::connection_context::ConnectionContext;
 use super::connection_number::ConnectionNumber;
-use super::connection_turn::closed;
+use super::connection_turn::wait_until_closing;
 use super::half_close::client_left;
-use super::http1_connection::converse;
+use super::http1_connection::answer_requests;
 use super::http2::{self, StreamPipe};
 use super::interception::{ListenerEntrance, OpenedStream};
 use super::limit::Admission;
@@ -43,7 +43,7 @@ pub struct RunningServer {
 
 impl RunningServer {
     /// Returns its connections.
-    pub fn connections(&self) -> OpenConnections {
+    pub fn open_connections(&self) -> OpenConnections {
         self.connections.clone()
     }
 
@@ -55,12 +55,12 @@ impl RunningServer {
         move |AcceptedTunnel { client: stream, host }, peer| {
             let incoming =
                 IncomingConnection { stream, peer, tunnel: Some(Arc::new(TunnelHost::new(host))) };
-            accept(incoming, &answering, &threads, &connections);
+            assign_connection(incoming, &answering, &threads, &connections);
         }
     }
 
     /// Returns once it has ended.
-    pub async fn ended(self) {
+    pub async fn wait_until_ended(self) {
         // A panic of the task has been printed already.
         drop(self.task.await);
     }
@@ -95,7 +95,7 @@ struct HttpConnection<S> {
 
 /// Starts a task that serves connections of `listener` on `threads` until `stop` receives a message
 /// or its sender is dropped, and then lets open responses finish within bounds.
-pub fn start(
+pub fn start_server(
     listener: TcpListener,
     answering: ConnectionProxy,
     threads: Arc<ServerThreads>,
@@ -106,12 +106,12 @@ pub fn start(
     let own = (connections.clone(), answering.clone(), Arc::clone(&threads));
     let task = tokio::spawn(async move {
         let (connections, answering, threads) = own;
-        run(listener, &answering, &threads, (&connections, stop)).await;
+        accept_connections(listener, &answering, &threads, (&connections, stop)).await;
     });
     RunningServer { task, connections, answering, threads }
 }
 
-async fn run(
+async fn accept_connections(
     listener: TcpListener,
     answering: &ConnectionProxy,
     threads: &ServerThreads,
@@ -122,7 +122,7 @@ async fn run(
             accepted = listener.accept() => match accepted {
                 Ok((stream, peer)) => {
                     let incoming = IncomingConnection { stream, peer, tunnel: None };
-                    accept(incoming, answering, threads, connections);
+                    assign_connection(incoming, answering, threads, connections);
                 }
                 // Out of file descriptors, or a client that left before it was accepted. Neither is
                 // a reason to stop. Both are a reason to pause.
@@ -132,7 +132,7 @@ async fn run(
         }
     }
     // The server says that it is not ready before it refuses connections.
-    answering.proxy.faults.stop();
+    answering.proxy.faults.end_hanging_faults();
     drop(listener);
     answering.proxy.telemetry.journal.end_following();
     // Connections that are open after the grace time are cut when the run ends.
@@ -141,21 +141,21 @@ async fn run(
 }
 
 /// Assigns a connection to a thread, or closes it if there are too many.
-fn accept(
+fn assign_connection(
     IncomingConnection { stream, peer, tunnel }: IncomingConnection,
     answering: &ConnectionProxy,
     threads: &ServerThreads,
     connections: &OpenConnections,
 ) {
     let proxy = &answering.proxy;
-    let Some(admission) = proxy.connections.admit() else {
+    let Some(admission) = proxy.connections.admit_connection() else {
         return refused_connection::count_excess(proxy);
     };
     // If Nagle's algorithm cannot be turned off, that costs time, not correctness.
     drop(stream.set_nodelay(true));
-    let number = proxy.faults.accepted();
-    log::accepted(number);
-    let (Ok(stream), Some(place)) = (stream.into_std(), threads.assign()) else { return };
+    let number = proxy.faults.next_connection_number();
+    log::note_accepted(number);
+    let (Ok(stream), Some(place)) = (stream.into_std(), threads.assign_thread()) else { return };
     let answering = answering.clone();
     let phase = (connections.closing.subscribe(), Arc::clone(&connections.over));
     let runtime = place.runtime().clone();
@@ -163,7 +163,7 @@ fn accept(
         // A socket that the thread cannot watch is closed: the client sees the connection end.
         if let Ok(stream) = TcpStream::from_std(stream) {
             let incoming = IncomingConnection { stream, peer, tunnel };
-            serve(incoming, number, admission, answering, phase).await;
+            serve_connection(incoming, number, admission, answering, phase).await;
         }
         drop(place);
     });
@@ -171,7 +171,7 @@ fn accept(
 
 /// Serves one connection until it is over, after the handshake if there is TLS. A fault that strikes
 /// a connection strikes it before the handshake.
-async fn serve(
+async fn serve_connection(
     IncomingConnection { stream, peer, tunnel }: IncomingConnection,
     number: u64,
     admission: Admission,
@@ -186,7 +186,7 @@ async fn serve(
     }
     let peer = Arc::new(ConnectionPeer::new(peer, stream.local_addr().ok()));
     let connection = HttpConnection { stream, peer, tunnel };
-    let number = ConnectionNumber::accepted(number);
+    let number = ConnectionNumber::from_accepted(number);
     let phase = (closing, over);
     match answering.entrance.is_plain() {
         true => serve_stream(connection, number, admission, answering, phase).await,
@@ -206,11 +206,11 @@ async fn serve_opened(
     let (proxy, entrance) = (&answering.proxy, &answering.entrance);
     let mut time = (!admission.is_served()).then(|| Box::pin(tokio::time::sleep(REFUSAL_TIMEOUT)));
     let bounds = (proxy.config.client_timeout, proxy.config.control_token.as_deref());
-    let opening = Box::pin(entrance.open(&mut tunnel, stream, &peer, bounds));
+    let opening = Box::pin(entrance.open_connection(&mut tunnel, stream, &peer, bounds));
     let opened = tokio::select! {
         opened = opening => opened,
-        () = closed(&mut closing) => None,
-        () = expired(&mut time) => None,
+        () = wait_until_closing(&mut closing) => None,
+        () = wait_until_expired(&mut time) => None,
     };
     let phase = (closing, over);
     match opened {
@@ -222,7 +222,7 @@ async fn serve_opened(
             let connection = HttpConnection { stream: *stream, peer, tunnel };
             serve_stream(connection, number, admission, answering, phase).await;
         }
-        None => log::closed(number.accepted),
+        None => log::note_closed(number.accepted),
     }
 }
 
@@ -236,12 +236,12 @@ async fn serve_stream<S: ClientStream>(
 ) {
     let ConnectionProxy { proxy, sessions, .. } = answering;
     let socket = ClientSocket::new(stream);
-    let connection = socket.connection();
+    let connection = socket.connection_handle();
     let is_served = admission.is_served();
     let caller =
         ConnectionContext::new(Arc::clone(&proxy), (peer, number), connection.clone(), is_served);
     let caller = Arc::new(caller.with_sessions(sessions).in_tunnel(tunnel));
-    let mut open = proxy.telemetry.journal.open();
+    let mut open = proxy.telemetry.journal.open_connection();
     let mut is_over = over.subscribe();
     let mut task = tokio::spawn(serve_requests(socket, Arc::clone(&caller), (closing, over)));
     let mut time = (!is_served).then(|| Box::pin(tokio::time::sleep(REFUSAL_TIMEOUT)));
@@ -249,29 +249,29 @@ async fn serve_stream<S: ClientStream>(
     // again and again while requests come and go.
     tokio::select! {
         _ = &mut task => {}
-        () = connection.abandoned() => end(task).await,
+        () = connection.wait_until_abandoned() => abort_task(task).await,
         () = client_left(&connection, &caller.peer, proxy.engine.goes_upstream()) => {
-            end(task).await;
+            abort_task(task).await;
         }
-        () = closed(&mut is_over) => {
+        () = wait_until_closing(&mut is_over) => {
             connection.end_with_run();
-            end(task).await;
+            abort_task(task).await;
         }
-        () = expired(&mut time) => {
-            connection.cut();
-            end(task).await;
+        () = wait_until_expired(&mut time) => {
+            connection.note_cut();
+            abort_task(task).await;
         }
-        () = open.closing() => {
-            connection.cut();
-            end(task).await;
+        () = open.wait_until_closing() => {
+            connection.note_cut();
+            abort_task(task).await;
         }
     }
     drop(admission);
-    log::closed(number.accepted);
+    log::note_closed(number.accepted);
     let of_session = caller.leave_session();
     if !connection.is_cut() {
         let proxy = of_session.as_ref().unwrap_or(&proxy);
-        fault::note_client_left(proxy, number.id());
+        fault::note_client_left(proxy, number.unique_id());
     }
 }
 
@@ -282,7 +282,7 @@ async fn serve_requests<S: ClientStream>(
     (mut closing, over): (watch::Receiver<bool>, Arc<watch::Sender<bool>>),
 ) {
     let silence = caller.proxy.config.client_timeout;
-    let socket = converse(socket, Arc::clone(&caller), silence, &mut closing).await;
+    let socket = answer_requests(socket, Arc::clone(&caller), silence, &mut closing).await;
     if let Some(socket) = socket {
         let phase = (closing.clone(), over);
         let open = move |stream, pipe| open_stream(stream, pipe, &caller, &phase);
@@ -297,7 +297,7 @@ fn open_stream(
     caller: &ConnectionContext,
     (closing, over): &(watch::Receiver<bool>, Arc<watch::Sender<bool>>),
 ) {
-    let Some(admission) = caller.proxy.connections.admit() else {
+    let Some(admission) = caller.proxy.connections.admit_connection() else {
         return refused_connection::count_excess(&caller.proxy);
     };
     let answering = ConnectionProxy {
@@ -316,7 +316,7 @@ fn open_stream(
 }
 
 /// Returns when the time of a connection above the limit is over. Never returns for any other.
-async fn expired(time: &mut Option<Pin<Box<Sleep>>>) {
+async fn wait_until_expired(time: &mut Option<Pin<Box<Sleep>>>) {
     match time {
         Some(sleep) => sleep.as_mut().await,
         None => std::future::pending().await,
@@ -324,7 +324,7 @@ async fn expired(time: &mut Option<Pin<Box<Sleep>>>) {
 }
 
 /// Aborts a task, and waits until everything that it held is dropped.
-async fn end(task: JoinHandle<()>) {
+async fn abort_task(task: JoinHandle<()>) {
     task.abort();
     drop(task.await);
 }

@@ -93,7 +93,7 @@ impl AccessPolicy {
         }
         let Some(listener) = self.listener else { return false };
         let here = host.eq_ignore_ascii_case("localhost")
-            || authority::address(host)
+            || authority::host_address(host)
                 .is_some_and(|ip| ip.to_canonical().is_loopback() || ip == listener.ip());
         here && port.unwrap_or(80) == listener.port()
     }
@@ -102,7 +102,7 @@ impl AccessPolicy {
     ///
     /// # Errors
     /// [`AccessDenial`] for a host that loomrec does not serve, or a page that may not call.
-    pub(super) fn admit<'a>(
+    pub(super) fn admit_request<'a>(
         &self,
         uri: &Uri,
         headers: &'a HeaderMap,
@@ -115,7 +115,7 @@ impl AccessPolicy {
         let is_own = |origin: &str| own.is_some_and(|host| authority::is_origin_of(origin, host));
         match origin.to_str() {
             Ok(text) if !many && is_own(text) => Ok(None),
-            Ok(text) if !many && self.allows(text) => Ok(Some(origin)),
+            Ok(text) if !many && self.is_allowed_origin(text) => Ok(Some(origin)),
             _ => Err(foreign_page(origin)),
         }
     }
@@ -129,23 +129,25 @@ impl AccessPolicy {
         headers: &'a HeaderMap,
     ) -> Result<Option<&'a str>, AccessDenial> {
         if target.is_some_and(has_user_name) {
-            return Err(malformed("the request's target holds a user name, which it must not"));
+            return Err(malformed_request(
+                "the request's target holds a user name, which it must not",
+            ));
         }
         let mut hosts = headers.get_all(header::HOST).iter();
         // Every browser sends a Host.
         let Some(value) = hosts.next() else { return Ok(None) };
         if hosts.next().is_some() {
-            return Err(malformed("the request has more than one Host"));
+            return Err(malformed_request("the request has more than one Host"));
         }
         let Ok(host) = value.to_str() else {
-            return Err(malformed("the request's Host is not text"));
+            return Err(malformed_request("the request's Host is not text"));
         };
         if authority::is_loopback_v4_or_localhost(host) {
             return Ok(Some(host));
         }
-        match authority::split(host) {
-            None => Err(malformed("the request's Host is neither a name nor an address")),
-            Some((name, port)) if self.serves(name, port) => Ok(Some(host)),
+        match authority::split_host_port(host) {
+            None => Err(malformed_request("the request's Host is neither a name nor an address")),
+            Some((name, port)) if self.is_served_host(name, port) => Ok(Some(host)),
             Some(_) if target.is_some_and(|target| host.eq_ignore_ascii_case(target.as_str())) => {
                 Ok(None)
             }
@@ -155,7 +157,7 @@ impl AccessPolicy {
 
     /// Whether loomrec serves a host. Every servable address passes, even one of another machine: a
     /// foreign page cannot make an address lead here, as it can a name.
-    pub(super) fn serves(&self, name: &str, port: Option<u16>) -> bool {
+    pub(super) fn is_served_host(&self, name: &str, port: Option<u16>) -> bool {
         name.eq_ignore_ascii_case("localhost")
             || authority::servable_address(name).is_some()
             || self.hosts.iter().any(|allowed| allowed.matches(name, port))
@@ -163,7 +165,7 @@ impl AccessPolicy {
 
     /// Whether the user named this `Host` as one under which loomrec is called.
     pub(super) fn is_named(&self, host: &str) -> bool {
-        authority::split(host).is_some_and(|(name, port)| {
+        authority::split_host_port(host).is_some_and(|(name, port)| {
             self.hosts.iter().any(|allowed| allowed.matches(name, port))
         })
     }
@@ -179,7 +181,7 @@ impl AccessPolicy {
         }
     }
 
-    fn allows(&self, origin: &str) -> bool {
+    fn is_allowed_origin(&self, origin: &str) -> bool {
         self.origins.iter().any(|allowed| allowed.matches(origin))
     }
 }
@@ -189,18 +191,18 @@ fn has_user_name(target: &Authority) -> bool {
     target.as_str().contains('@')
 }
 
-fn malformed(message: &str) -> AccessDenial {
+fn malformed_request(message: &str) -> AccessDenial {
     let (status, message) = (StatusCode::BAD_REQUEST, message.to_owned());
     AccessDenial { status, kind: "MalformedRequest", message }
 }
 
-fn forbidden(kind: &'static str, message: String) -> AccessDenial {
+fn forbidden_request(kind: &'static str, message: String) -> AccessDenial {
     AccessDenial { status: StatusCode::FORBIDDEN, kind, message }
 }
 
 fn foreign_host(host: &str, name: &str) -> AccessDenial {
-    let (host, name) = (quoted(host), quoted(name));
-    forbidden(
+    let (host, name) = (quotable_text(host), quotable_text(name));
+    forbidden_request(
         "ForbiddenHost",
         format!(
             "loomrec does not serve the Host \"{host}\": a web page may have made that name lead \
@@ -210,12 +212,12 @@ fn foreign_host(host: &str, name: &str) -> AccessDenial {
 }
 
 fn foreign_page(origin: &HeaderValue) -> AccessDenial {
-    let origin = quoted(&String::from_utf8_lossy(origin.as_bytes()));
+    let origin = quotable_text(&String::from_utf8_lossy(origin.as_bytes()));
     let note = match origin.as_str() {
         "null" => " (\"null\" is also what any site's sandboxed frame sends)",
         _ => "",
     };
-    forbidden(
+    forbidden_request(
         "ForbiddenOrigin",
         format!(
             "web pages may not call LLM APIs through loomrec, and this request comes from the \
@@ -226,8 +228,8 @@ fn foreign_page(origin: &HeaderValue) -> AccessDenial {
 }
 
 fn foreign_site(site: &HeaderValue) -> AccessDenial {
-    let site = quoted(&String::from_utf8_lossy(site.as_bytes()));
-    forbidden(
+    let site = quotable_text(&String::from_utf8_lossy(site.as_bytes()));
+    forbidden_request(
         "ForbiddenOrigin",
         format!(
             "web pages may not call LLM APIs through loomrec, and this request comes from one \
@@ -239,7 +241,7 @@ fn foreign_site(site: &HeaderValue) -> AccessDenial {
 }
 
 /// Returns a text from outside in the form in which a message may quote it.
-fn quoted(text: &str) -> String {
+fn quotable_text(text: &str) -> String {
     text.chars().filter(|c| !c.is_control() && !matches!(c, '"' | '`')).take(QUOTED).collect()
 }
 

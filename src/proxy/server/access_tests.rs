@@ -15,7 +15,7 @@ fn admit(
     headers.iter().map(pair).for_each(|(name, value)| {
         map.append(name, value);
     });
-    let admitted = policy.admit(&target.parse().unwrap(), &map);
+    let admitted = policy.admit_request(&target.parse().unwrap(), &map);
     admitted
         .map(|origin| origin.map(|origin| origin.to_str().unwrap().to_owned()))
         .map_err(|denial| (denial.status.as_u16(), denial.message))
@@ -142,7 +142,7 @@ fn target_with_a_user_name_is_malformed_also_where_it_names_loomrec() {
     for target in ["http://u:p@127.0.0.1:4141/openai/v1/x", "http://u@loomrec/openai/v1/x"] {
         let (mut parts, ()) = http::Request::post(target).body(()).unwrap().into_parts();
         assert!(!policy.is_for_us(&mut parts), "{target}");
-        let denied = policy.admit(&parts.uri, &HeaderMap::new()).unwrap_err();
+        let denied = policy.admit_request(&parts.uri, &HeaderMap::new()).unwrap_err();
         assert_eq!(denied.status, 400, "{target}");
         assert!(!denied.message.contains("u:p"), "{}", denied.message);
     }

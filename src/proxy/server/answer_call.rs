@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::Response;
 use http::request::Parts;
 
-use super::call_refusal::refuse;
+use super::call_refusal::refuse_call;
 use super::connection_context::ConnectionContext;
 use super::fault::{self, AbandonedCall, FaultLayer};
 use super::open_call::OpenCall;
@@ -29,11 +29,11 @@ pub(super) async fn answer_open(
     let shape = call.error_shape();
     let faults = FaultLayer { caller, control: response_control, open };
     let mut response = faults.answer(call).await?;
-    if open.record().mismatch().is_some() {
+    if open.record_mut().mismatch().is_some() {
         response = Box::pin(withhold_mismatch(caller, shape, response)).await;
     }
     match response.extensions().get() {
-        Some(WithheldAnswer { cut }) => Err(fault::withhold(response_control, open, *cut)),
+        Some(WithheldAnswer { cut }) => Err(fault::withhold_answer(response_control, open, *cut)),
         None => Ok(response),
     }
 }
@@ -55,9 +55,9 @@ pub(super) async fn answer_turn(
             let response = answer_open(caller, &response_control, call, &mut open).await?;
             (open, response)
         }
-        Err(refusal) => refuse(caller, &parts, refusal),
+        Err(refusal) => refuse_call(caller, &parts, refusal),
     };
-    Ok(respond::send(response, response_control, Some(call)))
+    Ok(respond::prepare_response(response, response_control, Some(call)))
 }
 
 /// Leaves out of a miss what the recording holds, for callers of another user of this machine.

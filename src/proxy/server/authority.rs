@@ -37,7 +37,7 @@ pub(super) struct AllowedHost {
 impl AllowedHost {
     pub(super) fn parse(text: &str) -> Result<Self, InvalidRule> {
         let invalid = || InvalidRule::Host { text: text.to_owned() };
-        let (name, port) = split(text).ok_or_else(invalid)?;
+        let (name, port) = split_host_port(text).ok_or_else(invalid)?;
         Ok(Self { name: name.to_ascii_lowercase(), port })
     }
 
@@ -80,14 +80,15 @@ impl AllowedOrigin {
             return Ok(Self::Scheme(format!("{scheme}://")));
         }
         if let Some(host) = rest.strip_suffix(":*") {
-            let whole = split(host).is_some_and(|(_, port)| port.is_none() && !host.ends_with(':'));
+            let whole = split_host_port(host)
+                .is_some_and(|(_, port)| port.is_none() && !host.ends_with(':'));
             return whole.then(|| Self::AnyPort(format!("{scheme}://{host}"))).ok_or_else(invalid);
         }
         // Browsers write neither the slash nor the default port.
         let rest = rest.strip_suffix('/').unwrap_or(rest);
         let usual = if scheme == "http" { ":80" } else { ":443" };
         let rest = if is_web { rest.strip_suffix(usual).unwrap_or(rest) } else { rest };
-        let is_host = split(rest).is_some() || !is_web && rest.is_empty();
+        let is_host = split_host_port(rest).is_some() || !is_web && rest.is_empty();
         is_host.then(|| Self::Exact(format!("{scheme}://{rest}"))).ok_or_else(invalid)
     }
 
@@ -113,7 +114,7 @@ fn rest_of<'a>(text: &'a str, start: &str) -> Option<&'a str> {
 
 /// Splits `HOST[:PORT]`. Returns `None` if the host is neither a name nor an address. The brackets
 /// of an IPv6 address stay.
-pub(super) fn split(text: &str) -> Option<(&str, Option<u16>)> {
+pub(super) fn split_host_port(text: &str) -> Option<(&str, Option<u16>)> {
     let end = match text.strip_prefix('[') {
         Some(rest) => rest.find(']')? + 2,
         None => text.find(':').unwrap_or(text.len()),
@@ -121,7 +122,7 @@ pub(super) fn split(text: &str) -> Option<(&str, Option<u16>)> {
     let (host, port) = text.split_at(end);
     let is_name =
         |host: &str| host.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._".contains(&b));
-    if host.is_empty() || !(is_name(host) || address(host).is_some()) {
+    if host.is_empty() || !(is_name(host) || host_address(host).is_some()) {
         return None;
     }
     match port.strip_prefix(':') {
@@ -135,7 +136,7 @@ pub(super) fn split(text: &str) -> Option<(&str, Option<u16>)> {
 }
 
 /// Returns the address if a host is an address and not a name.
-pub(super) fn address(host: &str) -> Option<IpAddr> {
+pub(super) fn host_address(host: &str) -> Option<IpAddr> {
     match host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
         Some(inner) => inner.parse().ok().filter(IpAddr::is_ipv6),
         None => host.parse().ok().filter(IpAddr::is_ipv4),
@@ -146,7 +147,7 @@ pub(super) fn address(host: &str) -> Option<IpAddr> {
 /// a destination. An IPv4 address that is written as an IPv6 one (`[::ffff:127.0.0.1]`) leads to
 /// this machine just as the plain one does, but browsers send no `Sec-Fetch-Site` to it.
 pub(super) fn servable_address(host: &str) -> Option<IpAddr> {
-    address(host).filter(|ip| !ip.is_unspecified() && ip.to_canonical() == *ip)
+    host_address(host).filter(|ip| !ip.is_unspecified() && ip.to_canonical() == *ip)
 }
 
 /// Whether a text is `127.0.0.1` or `localhost`, on any port. Nearly every client calls one of
@@ -194,7 +195,7 @@ mod tests {
             ("[::1", None),
             ("ä", None),
         ] {
-            assert_eq!(split(text), expected, "{text}");
+            assert_eq!(split_host_port(text), expected, "{text}");
         }
     }
 

@@ -21,17 +21,17 @@ const UNASKED: [&str; 4] = [
 
 /// Answers the request of a browser for the listener itself: sends `/` on to the inspector, and has
 /// no icon. Returns `None` for all other requests, among them those whose path goes to an upstream.
-pub(super) fn answer(routes: &RouteTable, parts: &Parts) -> Option<Response<ResponseBody>> {
+pub(super) fn answer_browser(routes: &RouteTable, parts: &Parts) -> Option<Response<ResponseBody>> {
     let Parts { method, uri, headers, .. } = parts;
     let path = uri.path();
     let is_page = path == "/" && wants_page(headers);
     if !matches!(*method, Method::GET | Method::HEAD) || !(is_page || UNASKED.contains(&path)) {
         return None;
     }
-    let Err(RouteError::Path { .. }) = routes.route(method, uri, headers) else { return None };
+    let Err(RouteError::Path { .. }) = routes.find_route(method, uri, headers) else { return None };
     Some(match is_page {
-        true => inspector_route::redirect(StatusCode::TEMPORARY_REDIRECT),
-        false => respond::full(StatusCode::NOT_FOUND, "text/plain", Vec::new()),
+        true => inspector_route::redirect_to_page(StatusCode::TEMPORARY_REDIRECT),
+        false => respond::full_response(StatusCode::NOT_FOUND, "text/plain", Vec::new()),
     })
 }
 

@@ -24,7 +24,7 @@ pub(super) enum UnchangedBody<E> {
 
 /// Applies `change` to a whole body of at most `most` bytes that is not recorded. If that is
 /// impossible, returns the body unchanged, and the reason.
-pub(super) async fn changed<E>(
+pub(super) async fn change_whole_body<E>(
     mut body: AnswerBody,
     most: usize,
     change: impl FnOnce(&[u8]) -> Result<Vec<Vec<u8>>, E>,
@@ -51,7 +51,8 @@ pub(super) async fn changed<E>(
         }
     }
     let chunks = Vec::from(chunks);
-    let made = |chunks, end| AnswerBody::Replay(ReplayBody::made(chunks, announced, trailers, end));
+    let made =
+        |chunks, end| AnswerBody::Replay(ReplayBody::from_chunks(chunks, announced, trailers, end));
     if end != ResponseEnd::Complete {
         return Err((made(chunks, end), UnchangedBody::Cut));
     }

@@ -23,21 +23,22 @@ pub(super) struct CallRefusal {
 }
 
 /// Refuses a request, and notifies the person at the terminal, without credentials.
-pub(super) fn refuse(
+pub(super) fn refuse_call(
     caller: &Arc<ConnectionContext>,
     parts: &Parts,
     refusal: CallRefusal,
 ) -> (Box<OpenCall>, Response<ResponseBody>) {
     let proxy = &*caller.proxy;
     let query = parts.uri.query().unwrap_or_default();
-    let secrets = caller.secrets(&parts.headers, query, QueryRules::KNOWN);
+    let secrets = caller.request_credentials(&parts.headers, query, QueryRules::KNOWN);
     let clean = |text: &str| proxy.redactor.redact_text(text, &secrets).into_owned();
     let message = clean(&refusal.message);
     let (method, path) = (clean(parts.method.as_str()), clean(parts.uri.path()));
-    let summary = RequestSummary::refused(&method, &path, refusal.provider);
-    let arrival = CallArrival { instant: Instant::now(), micros: proxy.clock.arrival() };
+    let summary = RequestSummary::from_refused(&method, &path, refusal.provider);
+    let arrival = CallArrival { instant: Instant::now(), micros: proxy.clock.next_arrival_time() };
     let mut call = OpenCall::new(caller, arrival, Arc::new(summary), &parts.headers, &secrets);
-    let mut response = respond::error(refusal.provider, refusal.status, refusal.kind, &message);
+    let mut response =
+        respond::provider_error(refusal.provider, refusal.status, refusal.kind, &message);
     protocol_upgrade::name_protocol(&mut response);
     let outcome = match refusal.status {
         StatusCode::UPGRADE_REQUIRED => CallOutcome::UpgradeRefused,

@@ -98,7 +98,7 @@ impl CertificateAuthority {
     }
 
     /// Returns the certificates that clients may trust: its own, and those above it.
-    pub fn certificates(&self) -> &[CertificateDer<'static>] {
+    pub fn trusted_certificates(&self) -> &[CertificateDer<'static>] {
         &self.chain
     }
 
@@ -119,14 +119,14 @@ impl CertificateAuthority {
         if let Some(config) = kept {
             return Ok(config);
         }
-        let config = self.sign(names.to_vec())?;
+        let config = self.sign_certificate(names.to_vec())?;
         let renewed_at = now + HOST_TIME - LEFT_TIME;
         let host = HostCertificate { config: Arc::clone(&config), renewed_at };
         self.hosts.lock().unwrap_or_else(PoisonError::into_inner).put(names.to_vec(), host);
         Ok(config)
     }
 
-    fn sign(&self, names: Vec<String>) -> Result<Arc<ServerConfig>, CertificateError> {
+    fn sign_certificate(&self, names: Vec<String>) -> Result<Arc<ServerConfig>, CertificateError> {
         let mut params = CertificateParams::new(names)?;
         // A subject without a name would make strict clients refuse the certificate.
         params.distinguished_name = common_name("loomrec");

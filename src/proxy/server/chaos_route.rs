@@ -17,7 +17,7 @@ pub(super) const MOST_BYTES: usize = 64 << 10;
 const LONGEST_SESSION: usize = 1024;
 
 /// Answers a request that was admitted.
-pub(super) async fn answer(
+pub(super) async fn answer_request(
     proxy: &Proxy,
     method: &Method,
     query: Option<&str>,
@@ -31,36 +31,36 @@ pub(super) async fn answer(
     }
     let scope = session.clone().map_or(ChaosScope::Run, ChaosScope::Session);
     if *method == Method::DELETE {
-        clear(proxy, &scope, admission);
+        clear_rates(proxy, &scope, admission);
     } else if *method == Method::POST {
         let rates = match read_body(proxy, body, MOST_BYTES).await {
             Ok(body) => read_rates(&body),
             Err(why) => Err(why),
         };
-        if let Err(why) = rates.and_then(|rates| set(proxy, scope, rates, admission)) {
+        if let Err(why) = rates.and_then(|rates| set_rates(proxy, scope, rates, admission)) {
             return refused(&why);
         }
     }
-    json_reply(StatusCode::OK, &state(proxy, session.as_deref()))
+    json_reply(StatusCode::OK, &describe_rates(proxy, session.as_deref()))
 }
 
 /// Sets the rates of `scope`.
 ///
 /// # Errors
 /// Why they cannot be set.
-pub(super) fn set(
+pub(super) fn set_rates(
     proxy: &Proxy,
     scope: ChaosScope,
     rates: ChaosRates,
     _: StrictAdmission,
 ) -> Result<(), String> {
     let faults = &proxy.faults;
-    faults.run_time().set(scope, rates, faults.now_ms()).map_err(|error| error.to_string())
+    faults.run_time().set_rates(scope, rates, faults.now_ms()).map_err(|error| error.to_string())
 }
 
 /// Clears the rates of `scope`.
-pub(super) fn clear(proxy: &Proxy, scope: &ChaosScope, _: StrictAdmission) {
-    proxy.faults.run_time().clear(scope, proxy.faults.now_ms());
+pub(super) fn clear_rates(proxy: &Proxy, scope: &ChaosScope, _: StrictAdmission) {
+    proxy.faults.run_time().clear_rates(scope, proxy.faults.now_ms());
 }
 
 /// Returns the rates in force for a session and a test, below those of entries and headers, and
@@ -79,10 +79,10 @@ pub(super) fn in_force(
 fn read_rates(body: &[u8]) -> Result<ChaosRates, String> {
     let value: Value = serde_json::from_slice(body)
         .map_err(|error| format!("expected an object of rates as JSON: {error}"))?;
-    ChaosRates::read(&value).map_err(|error| error.to_string())
+    ChaosRates::from_value(&value).map_err(|error| error.to_string())
 }
 
-fn state(proxy: &Proxy, session: Option<&str>) -> Value {
+fn describe_rates(proxy: &Proxy, session: Option<&str>) -> Value {
     let (rates, is_set) = in_force(proxy, session, None);
     json!({ "session": session, "chaos": rates.to_json(), "set": is_set })
 }

@@ -29,39 +29,39 @@ const LONGEST_WORKFLOW: usize = 128;
 /// The headers that tell loomrec something.
 pub const CLIENT_HEADERS: [ClientHeader; 9] = [
     // Each session gets each take once, which the verdict says.
-    named("x-loomrec-session", ClientEffect::Harmless),
+    exact_header("x-loomrec-session", ClientEffect::Harmless),
     // It chooses among the takes of the same request.
-    named("x-loomrec-step-id", ClientEffect::Harmless),
+    exact_header("x-loomrec-step-id", ClientEffect::Harmless),
     // A label of metrics.
-    named(WORKFLOW, ClientEffect::Harmless),
-    named("x-loomrec-token", ClientEffect::Harmless),
+    exact_header(WORKFLOW, ClientEffect::Harmless),
+    exact_header("x-loomrec-token", ClientEffect::Harmless),
     // It names the socket of a server of tools, which only calls that go upstream reach.
-    named(BRIDGE_HEADER, ClientEffect::Harmless),
-    named(FAULT_HEADER, ClientEffect::Weakens),
-    beginning("x-loomrec-chaos-", ClientEffect::Weakens),
-    beginning(CHAOS_PREFIX, ClientEffect::Weakens),
+    exact_header(BRIDGE_HEADER, ClientEffect::Harmless),
+    exact_header(FAULT_HEADER, ClientEffect::Weakens),
+    prefix_header("x-loomrec-chaos-", ClientEffect::Weakens),
+    prefix_header(CHAOS_PREFIX, ClientEffect::Weakens),
     // It chooses among rates that a control call has set.
-    named(HEADER_NAME, ClientEffect::Harmless),
+    exact_header(HEADER_NAME, ClientEffect::Harmless),
 ];
 
-const fn named(name: &'static str, effect: ClientEffect) -> ClientHeader {
+const fn exact_header(name: &'static str, effect: ClientEffect) -> ClientHeader {
     ClientHeader { name, is_prefix: false, effect }
 }
 
-const fn beginning(name: &'static str, effect: ClientEffect) -> ClientHeader {
+const fn prefix_header(name: &'static str, effect: ClientEffect) -> ClientHeader {
     ClientHeader { name, is_prefix: true, effect }
 }
 
 /// Returns the name of the workflow that a call belongs to. A name that is too long, or holds a secret
 /// of the call, counts as absent.
-pub(super) fn workflow(headers: &HeaderMap, secrets: &CallCredentials) -> Option<Box<str>> {
+pub(super) fn workflow_name(headers: &HeaderMap, secrets: &CallCredentials) -> Option<Box<str>> {
     let value = headers.get(WORKFLOW)?.as_bytes().trim_ascii();
     let is_name = (1..=LONGEST_WORKFLOW).contains(&value.len()) && is_clean(value, secrets);
     is_name.then(|| String::from_utf8_lossy(value).into())
 }
 
 /// Returns the first header of a call that weakens a strict replay, by its name in the table.
-pub(super) fn weakening(headers: &HeaderMap) -> Option<&'static str> {
+pub(super) fn weakening_header(headers: &HeaderMap) -> Option<&'static str> {
     headers.keys().find_map(|sent| {
         let sent = sent.as_str();
         let weakens = CLIENT_HEADERS.iter().filter(|header| header.effect == ClientEffect::Weakens);

@@ -26,10 +26,10 @@ impl ClientReset {
     }
 
     /// Notes that another request has come.
-    pub(super) fn forget(&self) {
+    pub(super) fn forget_callback(&self) {
         if self.has_on_reset.load(Ordering::Relaxed) {
             self.has_on_reset.store(false, Ordering::Relaxed);
-            drop(self.take());
+            drop(self.take_callback());
         }
     }
 
@@ -37,7 +37,7 @@ impl ClientReset {
     pub(super) fn note_error(&self, error: &Error) {
         if matches!(error.kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe) {
             self.was_reset.store(true, Ordering::Release);
-            if let Some(then) = self.take() {
+            if let Some(then) = self.take_callback() {
                 then();
             }
         }
@@ -48,7 +48,7 @@ impl ClientReset {
         self.was_reset.load(Ordering::Acquire)
     }
 
-    fn take(&self) -> Option<OnReset> {
+    fn take_callback(&self) -> Option<OnReset> {
         self.on_reset.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }

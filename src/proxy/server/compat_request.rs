@@ -9,8 +9,8 @@ use loomrec_telemetry::journaled_request::JournaledRequest;
 
 /// Returns the request of a call as the journal keeps it: what may be stored, and the headers that
 /// are about chaos and tests.
-pub(super) fn journaled(call: &IncomingCall) -> Box<JournaledRequest> {
-    let request = &call.storable().request;
+pub(super) fn journaled_request(call: &IncomingCall) -> Box<JournaledRequest> {
+    let request = &call.storable_request().request;
     let target = match request.query.is_empty() {
         true => request.path.clone(),
         false => format!("{}?{}", request.path, request.query),

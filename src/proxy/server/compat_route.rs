@@ -6,7 +6,7 @@ use hyper::body::Incoming;
 use serde_json::Value;
 
 use super::Proxy;
-use super::chaos_route::{MOST_BYTES, clear, in_force, set};
+use super::chaos_route::{MOST_BYTES, clear_rates, in_force, set_rates};
 use super::control_reply::read_body;
 use super::respond::{self, ResponseBody};
 use loomrec_dialect::compat::control::{
@@ -18,33 +18,33 @@ use loomrec_engine::StrictAdmission;
 use loomrec_fault::ChaosScope;
 
 /// Answers a request of a load balancer.
-pub(super) fn probe(method: &Method, path: &str) -> Response<ResponseBody> {
-    send(&CompatReply::probe(method, path))
+pub(super) fn answer_probe(method: &Method, path: &str) -> Response<ResponseBody> {
+    to_response(&CompatReply::answer_probe(method, path))
 }
 
 /// Answers a request that was admitted.
-pub(super) async fn answer(
+pub(super) async fn answer_request(
     proxy: &Proxy,
     request: &Request<()>,
     body: Incoming,
     admission: StrictAdmission,
 ) -> Response<ResponseBody> {
     let query = request.uri().query().unwrap_or_default();
-    let operation = CompatOperation::of(request.method(), request.uri().path());
-    send(&match operation {
+    let operation = CompatOperation::from_request(request.method(), request.uri().path());
+    to_response(&match operation {
         CompatOperation::Health => CompatReply::health(),
-        CompatOperation::CountFixtures => CompatReply::count(loaded(proxy)),
+        CompatOperation::CountFixtures => CompatReply::fixture_count(loaded_count(proxy)),
         CompatOperation::ShowRates | CompatOperation::SetRates | CompatOperation::ClearRates => {
-            let rates = chaos(proxy, request, &operation, body, admission).await;
+            let rates = answer_chaos(proxy, request, &operation, body, admission).await;
             rates.unwrap_or_else(CompatReply::from)
         }
         CompatOperation::ReadJournal => match JournalFilter::from_query(query) {
-            Ok(filter) => return journal(proxy, &filter),
+            Ok(filter) => return answer_journal(proxy, &filter),
             Err(refusal) => refusal.into(),
         },
-        CompatOperation::ReadLatest => latest(proxy, query),
+        CompatOperation::ReadLatest => latest_entries(proxy, query),
         CompatOperation::Reset => {
-            reset(proxy, admission);
+            reset_run(proxy, admission);
             CompatReply::reset()
         }
         CompatOperation::ResetJournal => {
@@ -53,14 +53,14 @@ pub(super) async fn answer(
         }
         CompatOperation::DeleteJournal => {
             proxy.telemetry.compat.clear();
-            return respond::full(StatusCode::NO_CONTENT, "application/json", Vec::new());
+            return respond::full_response(StatusCode::NO_CONTENT, "application/json", Vec::new());
         }
         CompatOperation::Unknown(message) => CompatReply::not_found(&message),
     })
 }
 
 /// Shows, sets or clears the rates of the run, or of the test that the request names.
-async fn chaos(
+async fn answer_chaos(
     proxy: &Proxy,
     request: &Request<()>,
     operation: &CompatOperation,
@@ -72,56 +72,56 @@ async fn chaos(
     let test = test.as_deref();
     let scope = test.map_or(ChaosScope::Run, |test| ChaosScope::Test(test.to_owned()));
     if *operation == CompatOperation::ClearRates {
-        clear(proxy, &scope, admission);
+        clear_rates(proxy, &scope, admission);
     } else if *operation == CompatOperation::SetRates {
         let body = read_body(proxy, body, MOST_BYTES)
             .await
             .map_err(|why| CompatRefusal(format!("Failed to read request body: {why}")))?;
-        set(proxy, scope, read_rates(&body)?, admission).map_err(CompatRefusal)?;
+        set_rates(proxy, scope, read_rates(&body)?, admission).map_err(CompatRefusal)?;
     }
     Ok(CompatReply::rates(&in_force(proxy, None, test).0))
 }
 
 /// Returns the entries of the journal that a query asks for.
-fn journal(proxy: &Proxy, filter: &JournalFilter) -> Response<ResponseBody> {
-    let found = proxy.telemetry.compat.entries(|entry| filter.admits(entry));
+fn answer_journal(proxy: &Proxy, filter: &JournalFilter) -> Response<ResponseBody> {
+    let found = proxy.telemetry.compat.matching_entries(|entry| filter.is_match(entry));
     let total = found.len();
     let wanted = found.into_iter().skip(filter.offset);
     let wanted: Vec<Value> = wanted.take(filter.limit.unwrap_or(usize::MAX)).collect();
-    let mut response = send(&CompatReply::ok(Value::Array(wanted)));
+    let mut response = to_response(&CompatReply::ok(Value::Array(wanted)));
     let name = HeaderName::from_static("x-total-count");
     response.headers_mut().insert(name, HeaderValue::from(total));
     response
 }
 
 /// Returns the latest entries of the journal.
-fn latest(proxy: &Proxy, query: &str) -> CompatReply {
+fn latest_entries(proxy: &Proxy, query: &str) -> CompatReply {
     let limit = match latest_limit(query) {
         Ok(limit) => limit,
         Err(refusal) => return refusal,
     };
-    let entries = proxy.telemetry.compat.entries(|_| true);
+    let entries = proxy.telemetry.compat.matching_entries(|_| true);
     let skipped = entries.len().saturating_sub(limit);
     CompatReply::ok(Value::Array(entries.into_iter().skip(skipped).collect()))
 }
 
 /// Begins anew: every take is unused, calls are counted anew, the journal is empty, and no rates
 /// are set.
-fn reset(proxy: &Proxy, admission: StrictAdmission) {
-    if let Some(replay) = proxy.engine.replay() {
+fn reset_run(proxy: &Proxy, admission: StrictAdmission) {
+    if let Some(replay) = proxy.engine.replay_engine() {
         replay.reset(None, admission);
     }
-    proxy.faults.decider().reset(None);
+    proxy.faults.decider().forget_calls(None);
     proxy.telemetry.compat.clear();
     proxy.faults.run_time().clear_all(proxy.faults.now_ms());
 }
 
 /// Returns how many takes of recordings and rules of the script were loaded.
-fn loaded(proxy: &Proxy) -> usize {
-    let Some(replay) = proxy.engine.replay() else { return 0 };
+fn loaded_count(proxy: &Proxy) -> usize {
+    let Some(replay) = proxy.engine.replay_engine() else { return 0 };
     replay.matcher().len() + replay.script().map_or(0, |script| script.rule_count())
 }
 
-fn send(reply: &CompatReply) -> Response<ResponseBody> {
-    respond::full(reply.status, "application/json", reply.body.to_string().into_bytes())
+fn to_response(reply: &CompatReply) -> Response<ResponseBody> {
+    respond::full_response(reply.status, "application/json", reply.body.to_string().into_bytes())
 }

@@ -26,15 +26,15 @@ pub(super) struct ConnectionActivity {
 impl ConnectionActivity {
     /// Checks a connection, which may be idle for `silence`. A connection is not idle while its
     /// client is slow to read an answer.
-    pub(super) fn update(
+    pub(super) fn check_silence(
         &mut self,
         connection: &ConnectionHandle,
         now: Instant,
         silence: Duration,
     ) -> ConnectionVerdict {
-        let idle = connection.idle().filter(|_| !connection.is_full());
+        let idle = connection.requests_if_idle().filter(|_| !connection.is_full());
         let idle = time_of(&mut self.idle, idle, now);
-        let stuck = time_of(&mut self.stuck, connection.stuck(), now);
+        let stuck = time_of(&mut self.stuck, connection.bytes_if_stuck(), now);
         if idle.is_some_and(|time| time >= silence) || stuck.is_some_and(|time| time >= silence / 2)
         {
             return ConnectionVerdict::Leave;
@@ -75,15 +75,15 @@ mod tests {
     ) -> Vec<ConnectionVerdict> {
         let start = Instant::now();
         at.iter()
-            .map(|at| patience.update(connection, start + Duration::from_secs(*at), SILENCE))
+            .map(|at| patience.check_silence(connection, start + Duration::from_secs(*at), SILENCE))
             .collect()
     }
 
     #[test]
     fn connection_rests_and_then_is_left_when_no_request_comes() {
         let connection = ConnectionHandle::default();
-        connection.begin();
-        connection.end();
+        connection.note_request();
+        connection.note_response_end();
         let verdicts = looks(&connection, &mut ConnectionActivity::default(), &[0, 2, 59, 60]);
         assert_eq!(
             verdicts,
@@ -100,16 +100,16 @@ mod tests {
     fn connection_is_kept_when_a_request_is_being_answered_or_others_come() {
         let (connection, mut patience) =
             (ConnectionHandle::default(), ConnectionActivity::default());
-        connection.begin();
+        connection.note_request();
         let verdicts = looks(&connection, &mut patience, &[0, 100, 1000]);
         assert_eq!(verdicts, [ConnectionVerdict::Wait; 3]);
-        connection.end();
+        connection.note_response_end();
         let start = Instant::now();
         for round in 0..100 {
             let at = start + Duration::from_secs(30 * round);
-            assert_ne!(patience.update(&connection, at, SILENCE), ConnectionVerdict::Leave);
-            connection.begin();
-            connection.end();
+            assert_ne!(patience.check_silence(&connection, at, SILENCE), ConnectionVerdict::Leave);
+            connection.note_request();
+            connection.note_response_end();
         }
     }
 
@@ -126,9 +126,9 @@ mod tests {
     #[tokio::test]
     async fn connection_is_left_when_a_text_of_ours_is_not_taken() {
         let (mut socket, mut other) = full().await;
-        let connection = socket.connection();
-        connection.begin();
-        connection.end();
+        let connection = socket.connection_handle();
+        connection.note_request();
+        connection.note_response_end();
         // A client may take as long as it likes to read the answer of a call.
         let verdicts = looks(&connection, &mut ConnectionActivity::default(), &[0, 1000, 2000]);
         assert_eq!(verdicts, [ConnectionVerdict::Wait; 3]);
@@ -139,9 +139,9 @@ mod tests {
             [ConnectionVerdict::Wait, ConnectionVerdict::Wait, ConnectionVerdict::Leave]
         );
         // A peer that reads, however slowly, is not stuck.
-        let before = connection.stuck();
+        let before = connection.bytes_if_stuck();
         other.read_exact(&mut vec![0; 1 << 20]).await.unwrap();
         socket.write_all(b"x").await.unwrap();
-        assert!(before.is_some() && connection.stuck().is_none());
+        assert!(before.is_some() && connection.bytes_if_stuck().is_none());
     }
 }

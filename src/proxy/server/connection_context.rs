@@ -117,27 +117,27 @@ impl ConnectionContext {
             let mut last = self.last_session.lock().unwrap_or_else(PoisonError::into_inner);
             std::mem::replace(&mut *last, new)
         };
-        self.leave(old);
+        self.drop_from_session(old);
     }
 
     /// Leaves the session of the last call: the connection is over. Returns the session's proxy.
     pub(super) fn leave_session(&self) -> Option<Arc<Proxy>> {
         let last = self.last_session.lock().unwrap_or_else(PoisonError::into_inner).take();
-        self.leave(last)
+        self.drop_from_session(last)
     }
 
     /// Drops this connection from a session, and returns the session's proxy if it is still open.
-    fn leave(&self, last: Option<LastSession>) -> Option<Arc<Proxy>> {
+    fn drop_from_session(&self, last: Option<LastSession>) -> Option<Arc<Proxy>> {
         let last = last?;
         let seen = last.connection.upgrade()?;
         if let Some(session) = last.session.upgrade() {
-            session.drop_connection(self.number.id());
+            session.drop_connection(self.number.unique_id());
         }
         Some(Arc::clone(&seen.proxy))
     }
 
     /// Returns the credentials in a request's headers and raw query.
-    pub(super) fn secrets(
+    pub(super) fn request_credentials(
         &self,
         headers: &HeaderMap,
         query: &str,
@@ -147,16 +147,16 @@ impl ConnectionContext {
         if let Some(last) =
             carried.as_ref().filter(|last| last.is_of(headers, query, rules.is_known))
         {
-            return last.secrets();
+            return last.searchable_credentials();
         }
-        let found = self.proxy.observer.carried(headers, query, rules);
-        let secrets = found.secrets();
+        let found = self.proxy.observer.carried_credentials(headers, query, rules);
+        let secrets = found.searchable_credentials();
         *carried = Some(found);
         secrets
     }
 
     /// Drops what the last request carried: the next request may come at any time, or never.
-    pub(super) fn forget(&self) {
+    pub(super) fn forget_request(&self) {
         *self.carried.lock().unwrap_or_else(PoisonError::into_inner) = None;
         self.last.forget();
     }
@@ -166,11 +166,11 @@ impl ConnectionContext {
     ///
     /// # Errors
     /// The errors of `open`.
-    pub(super) fn opening<E>(
+    pub(super) fn parsed_head<E>(
         &self,
         raw: &RequestRef<'_>,
         open: impl FnOnce() -> Result<ParsedHead, E>,
     ) -> Result<Arc<ParsedHead>, E> {
-        self.last.of(raw, open)
+        self.last.get_or_derive(raw, open)
     }
 }

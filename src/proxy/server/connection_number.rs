@@ -10,7 +10,7 @@ pub struct ConnectionNumber {
 
 impl ConnectionNumber {
     /// Returns that of an accepted connection.
-    pub(super) fn accepted(accepted: u64) -> Self {
+    pub(super) fn from_accepted(accepted: u64) -> Self {
         Self { accepted, stream: 0 }
     }
 
@@ -25,7 +25,7 @@ impl ConnectionNumber {
     }
 
     /// Returns a number that no other connection and no other stream has.
-    pub(super) fn id(self) -> u64 {
+    pub(super) fn unique_id(self) -> u64 {
         self.accepted | u64::from(self.stream) << 32
     }
 }

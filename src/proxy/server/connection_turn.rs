@@ -30,7 +30,7 @@ pub(super) async fn next_turn(
     closing: &mut watch::Receiver<bool>,
     is_closing: bool,
 ) -> ConnectionTurn {
-    let mut stopping = pin!(closed(closing));
+    let mut stopping = pin!(wait_until_closing(closing));
     let mut check = pin!(tokio::time::sleep(CHECK_INTERVAL));
     let mut side = SidePoll::default();
     poll_fn(|cx| {
@@ -48,7 +48,7 @@ pub(super) async fn next_turn(
 }
 
 /// Returns once this is set: the run ends.
-pub(super) async fn closed(closing: &mut watch::Receiver<bool>) {
+pub(super) async fn wait_until_closing(closing: &mut watch::Receiver<bool>) {
     // A dropped sender also means that the run has ended.
     drop(closing.wait_for(|closing| *closing).await.map(|closing| *closing));
 }

@@ -42,7 +42,7 @@ impl ControlAccess<'_> {
     ///
     /// # Errors
     /// The reason for the refusal.
-    pub(super) fn admit(
+    pub(super) fn admit_request(
         self,
         method: &Method,
         headers: &HeaderMap,
@@ -72,7 +72,7 @@ impl ControlAccess<'_> {
         caller: ControlCaller,
     ) -> Result<(), &'static str> {
         if self.token.is_none() {
-            return self.admit(&Method::GET, headers, caller);
+            return self.admit_request(&Method::GET, headers, caller);
         }
         // A foreign page cannot make an address lead here, as it can a name.
         let is_ours = |text: &str| {
@@ -93,7 +93,7 @@ impl ControlAccess<'_> {
     /// token.
     fn admit_caller(self, headers: &HeaderMap, caller: ControlCaller) -> Result<(), &'static str> {
         if let Some(expected) = self.token {
-            return match token(headers) {
+            return match sent_token(headers) {
                 // The time that it takes says nothing of the bytes.
                 Some(given) if given.ct_eq(expected.as_bytes()).into() => Ok(()),
                 _ => Err(
@@ -132,7 +132,7 @@ impl ControlAccess<'_> {
 
 /// Returns the token that a caller sends: in loomrec's header or as a bearer token, which scrapers
 /// can send.
-fn token(headers: &HeaderMap) -> Option<&[u8]> {
+fn sent_token(headers: &HeaderMap) -> Option<&[u8]> {
     let header = |name| headers.get(name).map(HeaderValue::as_bytes);
     let bearer = |value: &'_ [u8]| {
         value.len() >= BEARER.len() && value[..BEARER.len()].eq_ignore_ascii_case(BEARER)
@@ -154,7 +154,7 @@ fn is_here(caller: ControlCaller) -> Result<(), &'static str> {
 
 /// Whether a `Host` is a name of the loopback interface.
 fn names_this_machine(host: &str) -> bool {
-    authority::split(host).is_some_and(|(name, _)| {
+    authority::split_host_port(host).is_some_and(|(name, _)| {
         name.eq_ignore_ascii_case("localhost")
             || authority::servable_address(name).is_some_and(|ip| ip.is_loopback())
     })
@@ -162,7 +162,8 @@ fn names_this_machine(host: &str) -> bool {
 
 /// Whether a `Host` is an address and not a name.
 fn is_address(host: &str) -> bool {
-    authority::split(host).is_some_and(|(name, _)| authority::address(name).is_some())
+    authority::split_host_port(host)
+        .is_some_and(|(name, _)| authority::host_address(name).is_some())
 }
 
 #[cfg(test)]
@@ -184,7 +185,7 @@ mod tests {
             let given = given.map(|given| HeaderValue::from_str(given).unwrap());
             given.map(|given| headers.insert("x-loomrec-token", given));
             let access = ControlAccess { token, policy: None };
-            access.admit(&Method::GET, &headers, caller("127.0.0.1:9", standing)).is_ok()
+            access.admit_request(&Method::GET, &headers, caller("127.0.0.1:9", standing)).is_ok()
         };
         for refused in [CallerStanding::OtherUser, CallerStanding::Gone] {
             assert!(!admits(None, None, refused) && !admits(None, Some("t"), refused));
@@ -245,7 +246,7 @@ mod tests {
         };
         let headers: HeaderMap = headers.iter().map(pair).collect();
         ControlAccess { token, policy: None }
-            .admit(method, &headers, caller("127.0.0.1:9", CallerStanding::SameUser))
+            .admit_request(method, &headers, caller("127.0.0.1:9", CallerStanding::SameUser))
             .is_ok()
     }
 
@@ -257,7 +258,9 @@ mod tests {
             let given = given.map(|given| HeaderValue::from_str(given).unwrap());
             given.map(|given| headers.insert("x-loomrec-token", given));
             let access = ControlAccess { token, policy: None };
-            access.admit(&Method::POST, &headers, caller(peer, CallerStanding::Unknown)).is_ok()
+            access
+                .admit_request(&Method::POST, &headers, caller(peer, CallerStanding::Unknown))
+                .is_ok()
         };
         for far in ["10.0.0.9:1", "[2001:db8::1]:1", "[::ffff:10.0.0.9]:1", "0.0.0.0:1"] {
             assert!(!admits(None, None, far) && !admits(None, Some("t"), far), "{far}");
@@ -275,7 +278,7 @@ mod tests {
             let policy = AccessPolicy::default().over_tls(is_https);
             let access = ControlAccess { token: None, policy: Some(&policy) };
             let caller = caller("127.0.0.1:9", CallerStanding::SameUser);
-            access.admit(&Method::GET, &headers, caller).is_ok()
+            access.admit_request(&Method::GET, &headers, caller).is_ok()
         };
         let [plain, tls] = ["http://127.0.0.1:4141", "https://127.0.0.1:4141"];
         assert!(admits(true, tls) && !admits(true, plain));

@@ -21,7 +21,7 @@ pub struct ControlEndpoint {
 }
 
 /// Returns an endpoint that changes nothing.
-const fn reads(path: &'static str, query: &'static str) -> ControlEndpoint {
+const fn reading_endpoint(path: &'static str, query: &'static str) -> ControlEndpoint {
     ControlEndpoint { method: "GET", path, query, effect: ClientEffect::Harmless }
 }
 
@@ -35,24 +35,28 @@ const fn endpoint(
 }
 
 /// Returns an endpoint that weakens a strict replay.
-const fn weakens(method: &'static str, path: &'static str, query: &'static str) -> ControlEndpoint {
+const fn weakening_endpoint(
+    method: &'static str,
+    path: &'static str,
+    query: &'static str,
+) -> ControlEndpoint {
     ControlEndpoint { method, path, query, effect: ClientEffect::Weakens }
 }
 
 /// loomrec's own endpoints.
 pub const CONTROL_ENDPOINTS: [ControlEndpoint; 22] = [
-    reads("/__loomrec/live", ""),
-    reads("/__loomrec/ready", ""),
-    reads("/__loomrec/health", ""),
-    reads("/__loomrec/journal", "[?since=SEQ|TIME][&follow=1]"),
-    reads("/__loomrec/", ""),
-    reads("/__loomrec/run", ""),
-    reads("/__loomrec/call", "?seq=SEQ"),
-    reads("/__loomrec/questions", "?seq=SEQ,SEQ"),
-    reads("/__loomrec/metrics", ""),
-    reads("/metrics", ""),
-    reads("/__loomrec/mismatches", ""),
-    weakens("POST", "/__loomrec/reset", "[?session=NAME]"),
+    reading_endpoint("/__loomrec/live", ""),
+    reading_endpoint("/__loomrec/ready", ""),
+    reading_endpoint("/__loomrec/health", ""),
+    reading_endpoint("/__loomrec/journal", "[?since=SEQ|TIME][&follow=1]"),
+    reading_endpoint("/__loomrec/", ""),
+    reading_endpoint("/__loomrec/run", ""),
+    reading_endpoint("/__loomrec/call", "?seq=SEQ"),
+    reading_endpoint("/__loomrec/questions", "?seq=SEQ,SEQ"),
+    reading_endpoint("/__loomrec/metrics", ""),
+    reading_endpoint("/metrics", ""),
+    reading_endpoint("/__loomrec/mismatches", ""),
+    weakening_endpoint("POST", "/__loomrec/reset", "[?session=NAME]"),
     // The program's word is what a budget of recovery asks for, and changes no answer.
     ControlEndpoint {
         method: "POST",
@@ -60,20 +64,20 @@ pub const CONTROL_ENDPOINTS: [ControlEndpoint; 22] = [
         query: "[?session=NAME][&step_id=STEP]",
         effect: ClientEffect::Harmless,
     },
-    reads("/__loomrec/chaos", "[?session=NAME]"),
-    weakens("POST", "/__loomrec/chaos", "[?session=NAME]"),
-    weakens("DELETE", "/__loomrec/chaos", "[?session=NAME]"),
+    reading_endpoint("/__loomrec/chaos", "[?session=NAME]"),
+    weakening_endpoint("POST", "/__loomrec/chaos", "[?session=NAME]"),
+    weakening_endpoint("DELETE", "/__loomrec/chaos", "[?session=NAME]"),
     endpoint("POST", "/__loomrec/session", ClientEffect::ByMembers),
     endpoint("POST", "/__loomrec/session/vars", ClientEffect::ByMembers),
     endpoint("POST", "/__loomrec/session/end", ClientEffect::Harmless),
-    reads("/__loomrec/session", "?prefix=PREFIX"),
-    reads("/__loomrec/sessions", ""),
-    reads("/__loomrec/environment", "[?prefix=PREFIX]"),
+    reading_endpoint("/__loomrec/session", "?prefix=PREFIX"),
+    reading_endpoint("/__loomrec/sessions", ""),
+    reading_endpoint("/__loomrec/environment", "[?prefix=PREFIX]"),
 ];
 
 /// The endpoints of another tool, in runs that speak its words.
 pub const COMPAT_ENDPOINTS: [ControlEndpoint; ENDPOINTS.len()] = {
-    let mut endpoints = [reads("", ""); ENDPOINTS.len()];
+    let mut endpoints = [reading_endpoint("", ""); ENDPOINTS.len()];
     let mut at = 0;
     while at < endpoints.len() {
         let CompatEndpoint { method, path, weakens } = ENDPOINTS[at];
@@ -88,7 +92,7 @@ pub const COMPAT_ENDPOINTS: [ControlEndpoint; ENDPOINTS.len()] = {
 ///
 /// # Errors
 /// The replay is strict, and the request would weaken it.
-pub(super) fn admit(
+pub(super) fn admit_request(
     proxy: &Proxy,
     method: &Method,
     path: &str,
@@ -104,7 +108,7 @@ pub(super) fn admit(
         }
         None if is_read => Ok(proxy.strictness.admit_harmless()),
         Some(ClientEffect::Weakens) => proxy.strictness.admit(&format!("{method} {path}")),
-        None => proxy.strictness.check("a control call that is not known"),
+        None => proxy.strictness.admit_uncounted("a control call that is not known"),
     }
 }
 

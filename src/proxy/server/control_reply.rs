@@ -13,11 +13,11 @@ use loomrec_identity::printable;
 
 /// Returns the session named in `?session=`.
 pub(super) fn session_of(query: Option<&str>) -> Option<String> {
-    parameter(query, "session")
+    query_parameter(query, "session")
 }
 
 /// Returns a parameter of a query.
-pub(super) fn parameter(query: Option<&str>, name: &str) -> Option<String> {
+pub(super) fn query_parameter(query: Option<&str>, name: &str) -> Option<String> {
     url::form_urlencoded::parse(query?.as_bytes())
         .find(|(known, _)| known == name)
         .map(|(_, value)| value.into_owned())
@@ -28,7 +28,7 @@ pub(super) fn parameter(query: Option<&str>, name: &str) -> Option<String> {
 /// # Errors
 /// Why it could not be read.
 pub(super) async fn read_body(proxy: &Proxy, body: Incoming, most: usize) -> Result<Bytes, String> {
-    let read = request_body::collect(body, most, proxy.config.client_timeout).await;
+    let read = request_body::collect_body(body, most, proxy.config.client_timeout).await;
     read.map_err(|error| match error {
         BodyReadError::Larger => format!("the body is over the limit of {most} bytes"),
         BodyReadError::Broken => "the body ended before its announced length".to_owned(),
@@ -38,7 +38,7 @@ pub(super) async fn read_body(proxy: &Proxy, body: Incoming, most: usize) -> Res
 
 /// Returns an answer with this value, on a line.
 pub(super) fn json_reply(status: StatusCode, value: &Value) -> Response<ResponseBody> {
-    let mut text = printable::json(&value.to_string()).into_owned().into_bytes();
+    let mut text = printable::printable_json(&value.to_string()).into_owned().into_bytes();
     text.push(b'\n');
-    respond::full(status, "application/json", text)
+    respond::full_response(status, "application/json", text)
 }

@@ -26,7 +26,7 @@ pub(super) fn is_preflight(method: &Method, headers: &HeaderMap) -> bool {
 ///
 /// Credentials are not allowed: the cookies that a browser holds for this machine do not concern an
 /// upstream.
-pub(super) fn preflight(origin: &HeaderValue, asked: &HeaderMap) -> Response<ResponseBody> {
+pub(super) fn answer_preflight(origin: &HeaderValue, asked: &HeaderMap) -> Response<ResponseBody> {
     let mut response = Response::new(ResponseBody::empty());
     *response.status_mut() = StatusCode::NO_CONTENT;
     let headers = response.headers_mut();

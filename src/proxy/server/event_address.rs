@@ -53,7 +53,7 @@ impl EventAddresses {
 
     /// Returns a chunk with what `serve` returns in the place of its addresses; `None` if nothing
     /// changes.
-    pub(super) fn change(
+    pub(super) fn replace_addresses(
         &mut self,
         chunk: &[u8],
         mut serve: impl FnMut(EventFinding<'_>) -> Option<String>,
@@ -73,7 +73,7 @@ impl EventAddresses {
                     Cow::Owned(event)
                 }
             };
-            self.search(&event, &place, &mut serve, &mut edits);
+            self.search_event(&event, &place, &mut serve, &mut edits);
             start = stop;
         }
         self.open.extend_from_slice(&chunk[start..]);
@@ -81,18 +81,18 @@ impl EventAddresses {
             serve(EventFinding::TooLarge);
             (self.open, self.is_given_up) = (Vec::new(), true);
         }
-        (!edits.is_empty()).then(|| spliced(chunk, edits))
+        (!edits.is_empty()).then(|| replace_strings(chunk, edits))
     }
 
     /// Searches a whole event, whose last part is in the chunk.
-    fn search(
+    fn search_event(
         &self,
         event: &[u8],
         place: &ChunkPlace,
         serve: &mut impl FnMut(EventFinding<'_>) -> Option<String>,
         edits: &mut Vec<(Range<usize>, String)>,
     ) {
-        for document in self.documents(event) {
+        for document in self.json_documents(event) {
             for found in find_addresses(&event[document.clone()], self.members) {
                 let at = document.start + found.place.start..document.start + found.place.end;
                 let is_early = at.start < place.before;
@@ -108,7 +108,7 @@ impl EventAddresses {
     }
 
     /// Returns the places of an event's JSON documents: a line, or the value of each data line.
-    fn documents(&self, event: &[u8]) -> Vec<Range<usize>> {
+    fn json_documents(&self, event: &[u8]) -> Vec<Range<usize>> {
         match self.framing {
             Framing::Sse => sse_lines(event)
                 .filter_map(|(line, _)| {
@@ -122,7 +122,7 @@ impl EventAddresses {
 }
 
 /// Returns a JSON text with other strings at these places, which are in order.
-pub(super) fn spliced(text: &[u8], edits: Vec<(Range<usize>, String)>) -> Vec<u8> {
+pub(super) fn replace_strings(text: &[u8], edits: Vec<(Range<usize>, String)>) -> Vec<u8> {
     let mut spliced = Vec::with_capacity(text.len() + 64 * edits.len());
     let mut done = 0;
     for (place, address) in edits {
@@ -143,7 +143,7 @@ mod tests {
     fn other_bytes_of_a_text_stay_when_its_strings_change() {
         let text = br#"{ "a" :"one", "b":["two"]}"#;
         let edits = vec![(8..11, "1\"".to_owned()), (20..23, String::new())];
-        let changed = String::from_utf8(spliced(text, edits)).unwrap();
+        let changed = String::from_utf8(replace_strings(text, edits)).unwrap();
         assert_eq!(changed, r#"{ "a" :"1\"", "b":[""]}"#);
     }
 }

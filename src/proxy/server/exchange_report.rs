@@ -13,17 +13,19 @@ pub fn report_exchange(
     metrics: &Metrics,
     notify: &OnNotice,
 ) {
-    metrics.append(exchange.append);
+    metrics.add_append_time(exchange.append);
     let is_new_reason = counters.add_exchange(exchange);
     match (&exchange.outcome, exchange.incomplete) {
-        (Ok(()), Some(end)) => notify(UserNotice::Incomplete(&incomplete(&exchange.label, end))),
+        (Ok(()), Some(end)) => {
+            notify(UserNotice::Incomplete(&incomplete_notice(&exchange.label, end)))
+        }
         (Err(reason), _) if is_new_reason => notify(UserNotice::Unkept(reason)),
         _ => {}
     }
 }
 
 /// Returns the notice for an exchange that was not kept in full.
-fn incomplete(label: &str, end: ResponseEnd) -> String {
+fn incomplete_notice(label: &str, end: ResponseEnd) -> String {
     let why = match end {
         ResponseEnd::Truncated => {
             "truncated: its answer is larger than the copy's limit; raise --max-body to keep it"

@@ -6,7 +6,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use super::Proxy;
-use loomrec_engine::clip;
+use loomrec_engine::clip_text;
 use loomrec_engine::record::RecordOutcome;
 use loomrec_telemetry::call_record::{CallRecord, TokenCounts};
 
@@ -34,7 +34,7 @@ impl ExchangeSlot {
         match std::mem::take(&mut *state) {
             SlotState::AnswerOver(record) => {
                 drop(state);
-                report(proxy, *record, exchange);
+                report_with_exchange(proxy, *record, exchange);
             }
             _ => *state = SlotState::ExchangeOver(exchange),
         }
@@ -46,14 +46,18 @@ impl ExchangeSlot {
         match std::mem::take(&mut *state) {
             SlotState::ExchangeOver(exchange) => {
                 drop(state);
-                report(proxy, record, exchange);
+                report_with_exchange(proxy, record, exchange);
             }
             _ => *state = SlotState::AnswerOver(Box::new(record)),
         }
     }
 }
 
-fn report(proxy: &Proxy, mut record: CallRecord, exchange: Option<Box<RecordOutcome>>) {
+fn report_with_exchange(
+    proxy: &Proxy,
+    mut record: CallRecord,
+    exchange: Option<Box<RecordOutcome>>,
+) {
     if let Some(exchange) = &exchange {
         let (input, output) = exchange.tokens;
         record.tokens = Some(TokenCounts { input, output });
@@ -61,7 +65,7 @@ fn report(proxy: &Proxy, mut record: CallRecord, exchange: Option<Box<RecordOutc
     }
     record.exchange = exchange.map(|mut exchange| {
         // Upstreams name the models, and a name may have any length.
-        exchange.model = exchange.model.as_deref().map(clip);
+        exchange.model = exchange.model.as_deref().map(clip_text);
         exchange
     });
     proxy.report_call(&mut record);

@@ -50,7 +50,7 @@ struct UiState {
 }
 
 /// Serves connections of `listener` until it is dropped.
-pub async fn serve(listener: TcpListener, shown: ShownFile) {
+pub async fn serve_connections(listener: TcpListener, shown: ShownFile) {
     let state = Arc::new(UiState {
         shown: Arc::new(shown),
         turns: Semaphore::new(AT_ONCE),
@@ -69,7 +69,9 @@ pub async fn serve(listener: TcpListener, shown: ShownFile) {
         let caller = InspectorClient { peer, stuck: Arc::clone(&stuck) };
         let service = service_fn(move |request: Request<Incoming>| {
             let (state, caller, request) = (Arc::clone(&state), caller.clone(), request.map(drop));
-            async move { Ok::<_, std::convert::Infallible>(answer(&state, &caller, request).await) }
+            async move {
+                Ok::<_, std::convert::Infallible>(answer_request(&state, &caller, request).await)
+            }
         });
         let serving = http1::Builder::new()
             .timer(TokioTimer::new())
@@ -94,36 +96,38 @@ struct InspectorClient {
     stuck: Arc<Notify>,
 }
 
-async fn answer(
+async fn answer_request(
     state: &UiState,
     caller: &InspectorClient,
     request: Request<()>,
 ) -> Response<InspectorBody> {
     let path = if request.uri().path() == "/" { "/__loomrec" } else { request.uri().path() };
-    let Some(asked) = route::asked(path) else {
+    let Some(asked) = route::requested_page(path) else {
         let why = "there is nothing here: see /__loomrec/";
-        return route::wrong(StatusCode::NOT_FOUND, why).map(InspectorBody::Whole);
+        return route::error_reply(StatusCode::NOT_FOUND, why).map(InspectorBody::Whole);
     };
     let access = ControlAccess { token: None, policy: None };
     let from = RequestOrigin { access, caller: caller.peer.control_caller().await };
-    if let Some(reply) = route::admit(from, asked, request.method(), request.headers()) {
+    if let Some(reply) =
+        route::answer_without_data(from, asked, request.method(), request.headers())
+    {
         return reply.map(InspectorBody::Whole);
     }
     let query = request.uri().query().unwrap_or_default();
     match asked {
-        InspectorPage::Journal => lines(state, query, caller),
+        InspectorPage::Journal => answer_lines(state, query, caller),
         InspectorPage::Call => {
             let shown = Arc::clone(&state.shown);
-            let found = look_up(query, &state.turns, move |which| shown.call(which)).await;
-            route::call(found).map(InspectorBody::Whole)
+            let found = look_up(query, &state.turns, move |which| shown.find_call(which)).await;
+            route::call_reply(found).map(InspectorBody::Whole)
         }
         InspectorPage::Questions => {
-            let reply = match LineNumbers::of(query) {
-                Err(why) => route::wrong(StatusCode::BAD_REQUEST, &why),
+            let reply = match LineNumbers::from_query(query) {
+                Err(why) => route::error_reply(StatusCode::BAD_REQUEST, &why),
                 Ok(numbers) => {
                     let shown = Arc::clone(&state.shown);
-                    let read = move |numbers: &_| shown.questions(numbers);
-                    route::data(&read_questions(numbers, &state.question_turn, read).await)
+                    let read = move |numbers: &_| shown.read_questions(numbers);
+                    route::data_reply(&read_questions(numbers, &state.question_turn, read).await)
                 }
             };
             reply.map(InspectorBody::Whole)
@@ -133,21 +137,23 @@ async fn answer(
             let answer = move |query: &CallsQuery| query.answer(&*shown, &histories);
             let turns = QueryTurns { calls: &state.turns, scans: &state.question_turn };
             let found = answer_query(kind, query, turns, answer).await;
-            route::call(found).map(InspectorBody::Whole)
+            route::call_reply(found).map(InspectorBody::Whole)
         }
-        _ => route::data(&state.shown.about()).map(InspectorBody::Whole),
+        _ => route::data_reply(&state.shown.describe_subject()).map(InspectorBody::Whole),
     }
 }
 
 /// Sends the lines that the query asks for, or all lines if it asks for nothing in particular.
-fn lines(state: &UiState, query: &str, caller: &InspectorClient) -> Response<InspectorBody> {
-    let wanted = match JournalQuery::of(query) {
+fn answer_lines(state: &UiState, query: &str, caller: &InspectorClient) -> Response<InspectorBody> {
+    let wanted = match JournalQuery::from_query(query) {
         Ok(wanted) => wanted.unwrap_or_default(),
-        Err(why) => return route::wrong(StatusCode::BAD_REQUEST, &why).map(InspectorBody::Whole),
+        Err(why) => {
+            return route::error_reply(StatusCode::BAD_REQUEST, &why).map(InspectorBody::Whole);
+        }
     };
     let Ok(place) = Arc::clone(&state.places).try_acquire_owned() else {
         let why = "the journal has too many followers";
-        return route::wrong(StatusCode::SERVICE_UNAVAILABLE, why).map(InspectorBody::Whole);
+        return route::error_reply(StatusCode::SERVICE_UNAVAILABLE, why).map(InspectorBody::Whole);
     };
     let (sender, receiver) = mpsc::channel(AHEAD);
     let (shown, stuck) = (Arc::clone(&state.shown), Arc::clone(&caller.stuck));
@@ -156,7 +162,7 @@ fn lines(state: &UiState, query: &str, caller: &InspectorClient) -> Response<Ins
             stuck.notify_one();
         }
     });
-    route::lines(ResponseBody::empty())
+    route::lines_reply(ResponseBody::empty())
         .map(|_| InspectorBody::Lines { lines: receiver, _place: place })
 }
 
@@ -171,7 +177,8 @@ async fn send_lines(
 ) -> Result<(), Elapsed> {
     loop {
         let reading = Arc::clone(&shown);
-        let read = tokio::task::spawn_blocking(move || (reading.lines(&mut wanted), wanted)).await;
+        let read =
+            tokio::task::spawn_blocking(move || (reading.next_lines(&mut wanted), wanted)).await;
         let Ok((piece, reached)) = read else { return Ok(()) };
         let moved = reached.after > wanted.after;
         wanted = reached;

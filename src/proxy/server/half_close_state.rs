@@ -30,8 +30,8 @@ struct KnownClient {
 
 impl HalfCloseState {
     /// Notes that the client has closed its side. Its reader is woken when the answer is over.
-    pub(super) fn close(&self, reader: &Waker) {
-        self.change(|known| known.reader = Some(reader.clone()));
+    pub(super) fn note_closed(&self, reader: &Waker) {
+        self.change_known(|known| known.reader = Some(reader.clone()));
         if !self.is_closed.swap(true, Ordering::AcqRel) {
             self.look_wanted.notify_one();
         }
@@ -40,7 +40,7 @@ impl HalfCloseState {
     /// Notes that an answer is over.
     pub(super) fn answer_over(&self) {
         if self.is_closed.load(Ordering::Acquire) {
-            self.change(|known| known.reader.take()).into_iter().for_each(Waker::wake);
+            self.change_known(|known| known.reader.take()).into_iter().for_each(Waker::wake);
         }
     }
 
@@ -49,7 +49,7 @@ impl HalfCloseState {
         if !self.is_closed.load(Ordering::Acquire) {
             return Poll::Ready(());
         }
-        let is_there = self.change(|known| {
+        let is_there = self.change_known(|known| {
             let is_there = known.there_until.is_some_and(|until| Instant::now() < until);
             known.writer = (!is_there).then(|| cx.waker().clone());
             is_there
@@ -63,7 +63,7 @@ impl HalfCloseState {
 
     /// Notes that the client is there, which counts for this time.
     pub(super) fn note_there(&self, time: Duration) {
-        let writer = self.change(|known| {
+        let writer = self.change_known(|known| {
             known.there_until = Some(Instant::now() + time);
             known.writer.take()
         });
@@ -75,7 +75,7 @@ impl HalfCloseState {
         self.look_wanted.notified().await;
     }
 
-    fn change<T>(&self, change: impl FnOnce(&mut KnownClient) -> T) -> T {
+    fn change_known<T>(&self, change: impl FnOnce(&mut KnownClient) -> T) -> T {
         change(&mut self.known.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -88,7 +88,7 @@ mod tests {
     fn bytes_wait_until_a_client_that_has_closed_its_side_is_seen() {
         let (state, cx) = (HalfCloseState::default(), Context::from_waker(Waker::noop()));
         assert!(state.poll_send(&cx).is_ready());
-        state.close(Waker::noop());
+        state.note_closed(Waker::noop());
         assert!(state.poll_send(&cx).is_pending());
         state.note_there(Duration::from_secs(600));
         assert!(state.poll_send(&cx).is_ready());

@@ -8,10 +8,10 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, Status
 use hyper::body::{Body as _, Incoming};
 
 use super::answer_call::answer_open;
-use super::call_refusal::{CallRefusal, refuse};
+use super::call_refusal::{CallRefusal, refuse_call};
 use super::connection_context::ConnectionContext;
 use super::fault::AbandonedCall;
-use super::read_call::{READ_BEFORE_PLACING, parse, read, route};
+use super::read_call::{READ_BEFORE_PLACING, parse_request, read_request, route_request};
 use super::respond::{self, OutBody};
 use super::response_control::ResponseControl;
 use super::session::{self, EntryRefusal};
@@ -27,7 +27,7 @@ use loomrec_provider::Provider;
 ///
 /// # Errors
 /// [`AbandonedCall`] if a fault or a script leaves the request without an answer.
-pub async fn handle(
+pub async fn handle_request(
     caller: &Arc<ConnectionContext>,
     response_control: ResponseControl,
     request: Request<Incoming>,
@@ -35,7 +35,7 @@ pub async fn handle(
     let proxy = &caller.proxy;
     let (mut parts, body) = request.into_parts();
     if !caller.is_served {
-        return Ok(respond::send(
+        return Ok(respond::prepare_response(
             refused_connection::turn_away(proxy, &parts, body).await,
             response_control,
             None,
@@ -57,29 +57,37 @@ pub async fn handle(
         let caller = of_session.as_ref().unwrap_or(caller);
         caller.connection.set_own_response(true);
         let request = Request::from_parts(parts, body);
-        return Ok(respond::send(control::handle(caller, request).await, response_control, None));
+        return Ok(respond::prepare_response(
+            control::answer_request(caller, request).await,
+            response_control,
+            None,
+        ));
     }
     caller.connection.set_own_response(false);
     if let Some(name) = &proxy.config.step_header {
         name_step(&mut parts.headers, name);
     }
-    let page = match admit(proxy, &parts) {
+    let page = match admit_request(proxy, &parts) {
         Ok(page) => page,
         Err(refusal) => return Ok(send_refusal(caller, &parts, refusal, response_control)),
     };
     if let Some(origin) =
         page.as_ref().filter(|_| cors::is_preflight(&parts.method, &parts.headers))
     {
-        return Ok(respond::send(cors::preflight(origin, &parts.headers), response_control, None));
+        return Ok(respond::prepare_response(
+            cors::answer_preflight(origin, &parts.headers),
+            response_control,
+            None,
+        ));
     }
-    if let Some(response) = browser_request::answer(&proxy.routes, &parts) {
-        return Ok(respond::send(response, response_control, None));
+    if let Some(response) = browser_request::answer_browser(&proxy.routes, &parts) {
+        return Ok(respond::prepare_response(response, response_control, None));
     }
     let Some(sessions) = &caller.sessions else {
-        return answer(caller, response_control, (parts, body), page).await;
+        return answer_admitted(caller, response_control, (parts, body), page).await;
     };
-    match sessions.enter(caller, &mut parts).await {
-        Ok(caller) => answer(&caller, response_control, (parts, body), page).await,
+    match sessions.enter_session(caller, &mut parts).await {
+        Ok(caller) => answer_admitted(&caller, response_control, (parts, body), page).await,
         Err(refusal) => {
             read_small(proxy, body).await;
             let refusal = no_session(proxy, &parts, refusal);
@@ -94,7 +102,7 @@ fn find_place(caller: &ConnectionContext, parts: &mut Parts) -> Result<bool, Cal
     let Some(tunnel) = &caller.tunnel else {
         return Ok(caller.proxy.config.access.is_for_us(parts));
     };
-    tunnel.place(parts).map(|()| false).map_err(|message| CallRefusal {
+    tunnel.set_request_address(parts).map(|()| false).map_err(|message| CallRefusal {
         provider: Provider::UNKNOWN,
         status: StatusCode::MISDIRECTED_REQUEST,
         kind: "OtherHost",
@@ -109,12 +117,12 @@ fn send_refusal(
     refusal: CallRefusal,
     response_control: ResponseControl,
 ) -> Response<OutBody> {
-    let (call, response) = refuse(caller, parts, refusal);
-    respond::send(response, response_control, Some(call))
+    let (call, response) = refuse_call(caller, parts, refusal);
+    respond::prepare_response(response, response_control, Some(call))
 }
 
 /// Answers a call that was admitted, from a page of this origin if it is from one.
-async fn answer(
+async fn answer_admitted(
     caller: &Arc<ConnectionContext>,
     response_control: ResponseControl,
     (mut parts, body): (Parts, Incoming),
@@ -125,17 +133,17 @@ async fn answer(
         && socket.is_of_turns()
         && !has_recorded_handshake(caller, &parts).await
     {
-        return Ok(respond::send(
+        return Ok(respond::prepare_response(
             socket.accept_turns(caller, &parts, None),
             response_control,
             None,
         ));
     }
     let head = socket.as_ref().and_then(|socket| socket.turn_head(&parts));
-    let (call, mut response) = match read(caller, &mut parts, body).await {
+    let (call, mut response) = match read_request(caller, &mut parts, body).await {
         Ok((call, mut open)) => {
             if caller.proxy.telemetry.metrics.is_compat() {
-                open.record().journaled = Some(compat_request::journaled(&call));
+                open.record_mut().journaled = Some(compat_request::journaled_request(&call));
             }
             let mut response = answer_open(caller, &response_control, call, &mut open).await?;
             if let Some(socket) = &socket {
@@ -143,30 +151,30 @@ async fn answer(
             }
             (open, response)
         }
-        Err(refusal) => refuse(caller, &parts, refusal),
+        Err(refusal) => refuse_call(caller, &parts, refusal),
     };
     if let Some(origin) = &page {
         cors::allow_reading(response.headers_mut(), origin);
     }
     let call = match &socket {
-        Some(socket) => socket.accept(caller, head, call, &mut response),
+        Some(socket) => socket.accept_conversation(caller, head, call, &mut response),
         None => Some(call),
     };
-    Ok(respond::send(response, response_control, call))
+    Ok(respond::prepare_response(response, response_control, call))
 }
 
 /// Whether a handshake is answered as it was recorded, or by its upstream, which may refuse it.
 async fn has_recorded_handshake(caller: &Arc<ConnectionContext>, parts: &Parts) -> bool {
     let engine = &caller.proxy.engine;
     engine.goes_upstream()
-        || match parse(caller, parts, &Bytes::new(), None).await {
+        || match parse_request(caller, parts, &Bytes::new(), None).await {
             Ok(parsed) => engine.recorded_key(&parsed).is_some(),
             Err(_) => true,
         }
 }
 
 /// Admits a request, and returns the allowed web origin that it comes from, if any.
-fn admit(proxy: &Proxy, parts: &Parts) -> Result<Option<HeaderValue>, CallRefusal> {
+fn admit_request(proxy: &Proxy, parts: &Parts) -> Result<Option<HeaderValue>, CallRefusal> {
     let unsupported = |provider, status, message: &str| CallRefusal {
         provider,
         status,
@@ -177,8 +185,8 @@ fn admit(proxy: &Proxy, parts: &Parts) -> Result<Option<HeaderValue>, CallRefusa
         let (status, message) = (StatusCode::NOT_IMPLEMENTED, protocol_upgrade::NO_TUNNEL);
         return Err(unsupported(Provider::UNKNOWN, status, message));
     }
-    let provider = || route(proxy, parts).map_or(Provider::UNKNOWN, |place| place.provider);
-    let admitted = proxy.config.access.admit(&parts.uri, &parts.headers);
+    let provider = || route_request(proxy, parts).map_or(Provider::UNKNOWN, |place| place.provider);
+    let admitted = proxy.config.access.admit_request(&parts.uri, &parts.headers);
     let page = admitted.map_err(|denial| CallRefusal {
         provider: provider(),
         status: denial.status,
@@ -195,7 +203,7 @@ fn admit(proxy: &Proxy, parts: &Parts) -> Result<Option<HeaderValue>, CallRefusa
 /// Returns the refusal of a call that has no session.
 fn no_session(proxy: &Proxy, parts: &Parts, refusal: EntryRefusal) -> CallRefusal {
     let EntryRefusal { status, message } = refusal;
-    let provider = route(proxy, parts).map_or(Provider::UNKNOWN, |place| place.provider);
+    let provider = route_request(proxy, parts).map_or(Provider::UNKNOWN, |place| place.provider);
     CallRefusal { provider, status, kind: "NoSession", message }
 }
 
@@ -215,6 +223,6 @@ async fn read_small(proxy: &Proxy, body: Incoming) {
     if body.size_hint().exact().is_some_and(|length| length <= READ_BEFORE_PLACING) {
         let max = proxy.config.max_body;
         // The request is refused whatever its body is.
-        drop(request_body::collect(body, max, proxy.config.client_timeout).await);
+        drop(request_body::collect_body(body, max, proxy.config.client_timeout).await);
     }
 }

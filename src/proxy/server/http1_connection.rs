@@ -13,7 +13,7 @@ use tokio::sync::watch;
 
 use super::connection_activity::{ConnectionActivity, ConnectionVerdict};
 use super::connection_context::ConnectionContext;
-use super::connection_turn::{ConnectionTurn, closed, next_turn};
+use super::connection_turn::{ConnectionTurn, next_turn, wait_until_closing};
 use super::fault::AbandonedCall;
 use super::http2;
 use super::respond::{self, OutBody};
@@ -24,13 +24,13 @@ use super::{handler, keep_awake};
 /// Answers the requests of a connection until it ends, until its client has been silent for too
 /// long, or until the run ends. No HTTP state is kept while the client is silent: it takes much
 /// more memory than the connection itself. Returns the socket of a client that begins with HTTP/2.
-pub(super) async fn converse<S: ClientStream>(
+pub(super) async fn answer_requests<S: ClientStream>(
     mut socket: ClientSocket<S>,
     caller: Arc<ConnectionContext>,
     silence: Duration,
     closing: &mut watch::Receiver<bool>,
 ) -> Option<ClientSocket<S>> {
-    let connection = socket.connection();
+    let connection = socket.connection_handle();
     let mut patience = ConnectionActivity::default();
     // How many requests had arrived when a part of a further one was read.
     let mut begun = None;
@@ -42,8 +42,8 @@ pub(super) async fn converse<S: ClientStream>(
         let service = service_fn(move |request| {
             keep_awake::note_work();
             let caller = Arc::clone(&own);
-            let control = ResponseControl::begin(&caller.connection);
-            async move { answer(&caller, control, request).await }
+            let control = ResponseControl::begin_response(&caller.connection);
+            async move { answer_request(&caller, control, request).await }
         });
         let mut http = Box::new(
             http1::Builder::new()
@@ -76,9 +76,11 @@ pub(super) async fn converse<S: ClientStream>(
                     Pin::new(&mut *http).graceful_shutdown();
                 }
                 ConnectionTurn::Check => {
-                    match patience.update(&connection, Instant::now(), silence) {
+                    match patience.check_silence(&connection, Instant::now(), silence) {
                         ConnectionVerdict::Leave => return None,
-                        ConnectionVerdict::Rest if !is_closing && begun != connection.idle() => {
+                        ConnectionVerdict::Rest
+                            if !is_closing && begun != connection.requests_if_idle() =>
+                        {
                             break;
                         }
                         ConnectionVerdict::Rest | ConnectionVerdict::Wait => {}
@@ -87,20 +89,20 @@ pub(super) async fn converse<S: ClientStream>(
             }
         }
         let parts = http.into_parts();
-        begun = connection.idle().filter(|_| !parts.read_buf.is_empty());
+        begun = connection.requests_if_idle().filter(|_| !parts.read_buf.is_empty());
         socket = parts.io.into_inner();
         socket.put_back(parts.read_buf);
-        caller.forget();
+        caller.forget_request();
     }
 }
 
 /// Answers a request, of a stream over HTTP/2 as its pipe carries it.
-async fn answer(
+async fn answer_request(
     caller: &Arc<ConnectionContext>,
     control: ResponseControl,
     request: Request<Incoming>,
 ) -> Result<Response<OutBody>, AbandonedCall> {
-    let response = handler::handle(caller, control, request).await?;
+    let response = handler::handle_request(caller, control, request).await?;
     Ok(match caller.number.is_of_stream() {
         true => respond::carry_trailers(response),
         false => response,
@@ -115,8 +117,8 @@ async fn is_heard<S: ClientStream>(
     closing: &mut watch::Receiver<bool>,
 ) -> bool {
     tokio::select! {
-        readable = socket.readable() => readable.is_ok(),
-        () = closed(closing) => false,
+        readable = socket.wait_until_readable() => readable.is_ok(),
+        () = wait_until_closing(closing) => false,
         () = tokio::time::sleep(silence) => false,
     }
 }

@@ -7,7 +7,7 @@ use super::control_access::ControlAccess;
 use super::peer::ControlCaller;
 use super::respond::{self, ResponseBody};
 use crate::inspector::CallError;
-use crate::inspector::document::{SentDocument, guarded};
+use crate::inspector::document::{SentDocument, security_headers};
 use crate::inspector::query::QueryKind;
 
 /// The path of the page.
@@ -33,7 +33,7 @@ pub(super) enum InspectorPage {
 }
 
 /// Returns what a path asks for, if it is one of the inspector's paths.
-pub(super) fn asked(path: &str) -> Option<InspectorPage> {
+pub(super) fn requested_page(path: &str) -> Option<InspectorPage> {
     Some(match path {
         "/__loomrec" => InspectorPage::Redirect,
         PAGE => InspectorPage::Page,
@@ -61,7 +61,7 @@ pub(super) struct RequestOrigin<'a> {
 
 /// Answers a request that needs no data: refusals, and the page itself. Returns `None` if the
 /// request needs data.
-pub(super) fn admit(
+pub(super) fn answer_without_data(
     from: RequestOrigin<'_>,
     asked: InspectorPage,
     method: &Method,
@@ -74,20 +74,22 @@ pub(super) fn admit(
         | InspectorPage::Call
         | InspectorPage::Questions
         | InspectorPage::Query(_)
-        | InspectorPage::Journal => access.admit(method, headers, caller),
+        | InspectorPage::Journal => access.admit_request(method, headers, caller),
     };
     if let Err(why) = admitted {
-        return Some(refuse(StatusCode::FORBIDDEN, why, access.token.is_some()));
+        return Some(refusal_reply(StatusCode::FORBIDDEN, why, access.token.is_some()));
     }
     if !matches!(*method, Method::GET | Method::HEAD) {
         let why = "the inspector only reads: use GET";
-        return Some(refuse(StatusCode::METHOD_NOT_ALLOWED, why, false));
+        return Some(refusal_reply(StatusCode::METHOD_NOT_ALLOWED, why, false));
     }
     match asked {
-        InspectorPage::Page => Some(page()),
-        InspectorPage::Redirect => Some(redirect(StatusCode::PERMANENT_REDIRECT)),
+        InspectorPage::Page => Some(page_reply()),
+        InspectorPage::Redirect => Some(redirect_to_page(StatusCode::PERMANENT_REDIRECT)),
         // A HEAD request must not wait for lines that it will not read.
-        InspectorPage::Journal if method == Method::HEAD => Some(lines(ResponseBody::empty())),
+        InspectorPage::Journal if method == Method::HEAD => {
+            Some(lines_reply(ResponseBody::empty()))
+        }
         InspectorPage::Run
         | InspectorPage::Call
         | InspectorPage::Questions
@@ -97,30 +99,34 @@ pub(super) fn admit(
 }
 
 /// Returns the page.
-fn page() -> Reply {
+fn page_reply() -> Reply {
     let document = SentDocument::compose();
     let headers = document.headers();
-    guard(
-        respond::full(StatusCode::OK, "text/html; charset=utf-8", document.text.into_bytes()),
+    add_headers(
+        respond::full_response(
+            StatusCode::OK,
+            "text/html; charset=utf-8",
+            document.text.into_bytes(),
+        ),
         headers,
     )
 }
 
 /// Returns a redirect to the page.
-pub(super) fn redirect(status: StatusCode) -> Reply {
-    let mut response = respond::full(status, "text/plain", Vec::new());
+pub(super) fn redirect_to_page(status: StatusCode) -> Reply {
+    let mut response = respond::full_response(status, "text/plain", Vec::new());
     let place = header::HeaderValue::from_static(PAGE);
     response.headers_mut().insert(header::LOCATION, place);
-    guard(response, guarded())
+    add_headers(response, security_headers())
 }
 
 /// Returns data as JSON.
-pub(super) fn data(value: &Value) -> Reply {
+pub(super) fn data_reply(value: &Value) -> Reply {
     reply(StatusCode::OK, value)
 }
 
 /// Refuses a request because of its caller or its method.
-fn refuse(status: StatusCode, why: &str, token_needed: bool) -> Reply {
+fn refusal_reply(status: StatusCode, why: &str, token_needed: bool) -> Reply {
     let mut response = reply(status, &json!({ "error": why, "token_needed": token_needed }));
     if status == StatusCode::METHOD_NOT_ALLOWED {
         let allowed = header::HeaderValue::from_static("GET, HEAD");
@@ -130,14 +136,14 @@ fn refuse(status: StatusCode, why: &str, token_needed: bool) -> Reply {
 }
 
 /// Answers a query that is invalid, or a path that does not exist.
-pub(super) fn wrong(status: StatusCode, why: &str) -> Reply {
+pub(super) fn error_reply(status: StatusCode, why: &str) -> Reply {
     reply(status, &json!({ "error": why }))
 }
 
 /// Returns the data about calls, or the error if there is nothing to show.
-pub(super) fn call(found: Result<Value, CallError>) -> Reply {
+pub(super) fn call_reply(found: Result<Value, CallError>) -> Reply {
     let error = match found {
-        Ok(value) => return data(&value),
+        Ok(value) => return data_reply(&value),
         Err(error) => error,
     };
     let status = match error {
@@ -151,19 +157,19 @@ pub(super) fn call(found: Result<Value, CallError>) -> Reply {
 fn reply(status: StatusCode, value: &Value) -> Reply {
     let mut text = value.to_string().into_bytes();
     text.push(b'\n');
-    guard(respond::full(status, "application/json", text), guarded())
+    add_headers(respond::full_response(status, "application/json", text), security_headers())
 }
 
 /// Adds these headers to an answer.
-pub(super) fn guard(mut response: Reply, headers: HeaderMap) -> Reply {
+pub(super) fn add_headers(mut response: Reply, headers: HeaderMap) -> Reply {
     response.headers_mut().extend(headers);
     response
 }
 
 /// Returns the lines of a journal.
-pub(super) fn lines(body: ResponseBody) -> Reply {
+pub(super) fn lines_reply(body: ResponseBody) -> Reply {
     let mut response = Response::new(body);
     let kind = header::HeaderValue::from_static("application/x-ndjson");
     response.headers_mut().insert(header::CONTENT_TYPE, kind);
-    guard(response, guarded())
+    add_headers(response, security_headers())
 }

@@ -104,7 +104,7 @@ impl ListenerEntrance {
     /// Opens a connection, which may be one in a tunnel already. `None` if it is over: its handshake
     /// failed, or it was a tunnel that was refused or passed on. A client has `most` to begin. `token`
     /// is that of the control paths.
-    pub(super) async fn open(
+    pub(super) async fn open_connection(
         &self,
         tunnel: &mut Option<Arc<TunnelHost>>,
         stream: TcpStream,
@@ -143,9 +143,9 @@ impl Interception {
         stream: TcpStream,
         most: Duration,
     ) -> Option<OpenedStream> {
-        let names = [host.name().to_owned()];
-        let shaken = self.shake_hands(stream, &names, Some(host.name()), most).await;
-        shaken.map_err(|error| self.note_failure(host.name(), &error)).ok()
+        let names = [host.host_name().to_owned()];
+        let shaken = self.shake_hands(stream, &names, Some(host.host_name()), most).await;
+        shaken.map_err(|error| self.note_failure(host.host_name(), &error)).ok()
     }
 
     /// Makes TLS with a client that calls loomrec's own address.

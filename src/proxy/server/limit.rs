@@ -53,12 +53,12 @@ impl ConnectionLimit {
     }
 
     /// Returns the limit.
-    pub(super) fn most(&self) -> usize {
+    pub(super) fn most_connections(&self) -> usize {
         self.most
     }
 
     /// Admits one more connection, or returns `None` if it is to be closed at once.
-    pub(super) fn admit(&self) -> Option<Admission> {
+    pub(super) fn admit_connection(&self) -> Option<Admission> {
         if let Ok(place) = Arc::clone(&self.served).try_acquire_owned() {
             return Some(Admission::Served { _place: place });
         }
@@ -79,11 +79,12 @@ mod tests {
     #[test]
     fn connections_above_the_limit_are_turned_away_and_then_closed() {
         let limit = ConnectionLimit::new(2);
-        let mut held: Vec<_> = (0..2 + TURNED_AWAY).map(|_| limit.admit().unwrap()).collect();
+        let mut held: Vec<_> =
+            (0..2 + TURNED_AWAY).map(|_| limit.admit_connection().unwrap()).collect();
         assert_eq!(held.iter().filter(|admission| admission.is_served()).count(), 2);
-        assert!(limit.admit().is_none());
+        assert!(limit.admit_connection().is_none());
         held.remove(0);
-        assert!(limit.admit().unwrap().is_served());
+        assert!(limit.admit_connection().unwrap().is_served());
         assert!(limit.is_first_excess() && !limit.is_first_excess());
     }
 }

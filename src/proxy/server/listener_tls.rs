@@ -91,12 +91,12 @@ impl ListenerTls {
     }
 
     /// Uses the certificate and the key of `new` for the connections that come from now on.
-    pub fn replace(&self, new: &Self) {
-        let acceptor = new.acceptor();
+    pub fn replace_certificate(&self, new: &Self) {
+        let acceptor = new.current_acceptor();
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = acceptor;
     }
 
-    fn acceptor(&self) -> TlsAcceptor {
+    fn current_acceptor(&self) -> TlsAcceptor {
         self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -119,7 +119,7 @@ impl ListenerTls {
             return None;
         }
         // rustls sends the alert that says why a handshake fails.
-        self.acceptor().accept(stream).await.ok()
+        self.current_acceptor().accept(stream).await.ok()
     }
 }
 
@@ -148,7 +148,7 @@ async fn refuse_plain(stream: &mut TcpStream) {
 }
 
 impl ClientStream for TlsStream<TcpStream> {
-    async fn readable(&mut self) -> io::Result<()> {
+    async fn wait_until_readable(&mut self) -> io::Result<()> {
         self.fill_buf().await.map(drop)
     }
 

@@ -18,9 +18,10 @@ pub fn miss_sink(
     Arc::new(move |miss| {
         recent.keep(miss.arrived_at, &miss.observed.request);
         let Some(missed) = &missed else { return };
-        let recorded_at = timestamp_of(miss.arrived_at, missed.place());
-        if let Err(error) = missed.add(miss.observed, miss.secrets, miss.error, recorded_at) {
-            let text = format!("a missed request is not kept: failed to {}", error.chain());
+        let recorded_at = timestamp_of(miss.arrived_at, missed.place_in_run());
+        if let Err(error) = missed.add_request(miss.observed, miss.secrets, miss.error, recorded_at)
+        {
+            let text = format!("a missed request is not kept: failed to {}", error.error_chain());
             notify(UserNotice::Warning(&text));
         }
     })

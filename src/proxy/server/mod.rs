@@ -70,7 +70,7 @@ use http::HeaderName;
 
 use crate::inspector::Inspector;
 use crate::inspector::run::RunView;
-pub use accept::{ConnectionProxy, RunningServer, start};
+pub use accept::{ConnectionProxy, RunningServer, start_server};
 use access::AccessPolicy;
 pub use certificate_authority::{CertificateAuthority, CertificateError, certificate_pem};
 pub use client_header::{CLIENT_HEADERS, ClientHeader};
@@ -141,13 +141,13 @@ pub struct Proxy {
 
 impl Proxy {
     /// Returns the part of the run that the inspector shows.
-    pub(crate) fn view(&self) -> RunView<'_> {
+    pub(crate) fn run_view(&self) -> RunView<'_> {
         RunView {
-            mode: self.engine.mode(),
+            mode: self.engine.mode_name(),
             journal: &self.telemetry.journal,
             token_needed: self.config.control_token.is_some(),
-            matcher: self.engine.replay().map(|replay| replay.matcher()),
-            records: self.engine.record().is_some(),
+            matcher: self.engine.replay_engine().map(|replay| replay.matcher()),
+            records: self.engine.record_engine().is_some(),
             inspector: &self.inspector,
         }
     }
@@ -161,8 +161,8 @@ impl Proxy {
             run_counters.iter().for_each(|run| _ = run.add_exchange(exchange));
         }
         if let Some(request) = call.journaled.take() {
-            self.telemetry.compat.add(*request, call);
+            self.telemetry.compat.add_call(*request, call);
         }
-        self.telemetry.record(call);
+        self.telemetry.record_call(call);
     }
 }

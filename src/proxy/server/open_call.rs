@@ -17,7 +17,7 @@ use super::exchange_slot::ExchangeSlot;
 use super::fault::{self, FaultBodyEnd, FaultSettlement};
 use super::protocol_upgrade::WEBSOCKET_NOTICE;
 use super::sending::Sending;
-use super::served_address::{self, localize};
+use super::served_address::{self, localize_addresses};
 use super::{Proxy, UserNotice, client_header};
 use loomrec_engine::record::OnRecorded;
 use loomrec_engine::replay::RecordingMismatchError;
@@ -71,17 +71,20 @@ impl OpenCall {
         secrets: &CallCredentials,
     ) -> Box<Self> {
         let proxy = &*context.proxy;
-        let parent =
-            if proxy.telemetry.spans.is_on() { ParentSpan::of(headers, secrets) } else { None };
+        let parent = if proxy.telemetry.spans.is_on() {
+            ParentSpan::from_headers(headers, secrets)
+        } else {
+            None
+        };
         let is_compat = proxy.telemetry.metrics.is_compat();
-        let workflow = is_compat.then(|| client_header::workflow(headers, secrets)).flatten();
+        let workflow = is_compat.then(|| client_header::workflow_name(headers, secrets)).flatten();
         let record = CallRecord {
-            attempt: attempt(headers),
+            attempt: attempt_number(headers),
             workflow,
             parent: parent.map(Box::new),
-            ..CallRecord::new(arrival.micros, request, proxy.engine.mode())
+            ..CallRecord::new(arrival.micros, request, proxy.engine.mode_name())
         };
-        RunCounters::count(&proxy.telemetry.counters.open);
+        RunCounters::add_one(&proxy.telemetry.counters.open);
         context.session.iter().for_each(|session| session.call_begins());
         Box::new(Self {
             context: Arc::clone(context),
@@ -106,12 +109,12 @@ impl OpenCall {
     }
 
     /// Returns the record of the call.
-    pub(super) fn record(&mut self) -> &mut CallRecord {
+    pub(super) fn record_mut(&mut self) -> &mut CallRecord {
         &mut self.record
     }
 
     /// Returns what is to be settled of the fault and the take.
-    pub(super) fn settlement(&mut self) -> &mut Option<Box<FaultSettlement>> {
+    pub(super) fn settlement_mut(&mut self) -> &mut Option<Box<FaultSettlement>> {
         &mut self.settlement
     }
 
@@ -133,7 +136,7 @@ impl OpenCall {
     /// Returns the mark that says whether the call is kept waiting because its recorded client got
     /// nothing; `None` if no call can be.
     pub(super) fn expect_hold(&mut self) -> Option<Arc<AtomicBool>> {
-        let replay = self.proxy().engine.replay();
+        let replay = self.proxy().engine.replay_engine();
         let can_hold = replay.is_some_and(|replay| replay.matcher().has_undelivered());
         self.is_held = can_hold.then(Arc::default);
         self.is_held.clone()
@@ -149,7 +152,7 @@ impl OpenCall {
     }
 
     /// Records the result of the engine for the call, and holds the response back until it is due.
-    pub(super) async fn accept(
+    pub(super) async fn accept_result(
         &mut self,
         call: &IncomingCall,
         result: CallResult,
@@ -168,13 +171,13 @@ impl OpenCall {
             self.record.waited += self.elapsed().saturating_sub(before);
         }
         if let AnswerBody::Replay(body) = response.body_mut() {
-            body.begin().await;
+            body.wait_for_turn().await;
         }
         self.warn_if_ambiguous(&response);
         self.set_outcome(outcome, Some(response.status()));
         if served_address::may_have_addresses(call, &response) {
             let session = self.session_path.as_deref();
-            response = Box::pin(localize(&self.context, call, session, response)).await;
+            response = Box::pin(localize_addresses(&self.context, call, session, response)).await;
         }
         response
     }
@@ -249,7 +252,7 @@ impl OpenCall {
         length: Option<u64>,
         recorded: impl FnOnce() -> Option<Bytes>,
     ) {
-        self.sending = Some(Sending::begin(&self.record.facts, head, length, recorded));
+        self.sending = Some(Sending::begin_answer(&self.record.facts, head, length, recorded));
         if self.record.facts.streamed {
             self.proxy().telemetry.metrics.stream_begins();
         }
@@ -266,7 +269,7 @@ impl OpenCall {
         self.record.bytes += data.len() as u64;
         self.record.chunks += 1;
         if let Some(sending) = &mut self.sending {
-            sending.add(data);
+            sending.note_sent(data);
         }
     }
 
@@ -302,7 +305,7 @@ impl OpenCall {
             let is_whole = self.sending.is_some() && self.record.end == SendEnd::Complete;
             let is_changed = changed.is_some_and(|body| body.is_changed);
             let body = FaultBodyEnd { is_whole, is_changed };
-            if settlement.settle(&self.context.proxy, body) {
+            if settlement.settle_call(&self.context.proxy, body) {
                 self.set_outcome(CallOutcome::Faulted, None);
             }
         }
@@ -310,7 +313,7 @@ impl OpenCall {
         if let Some(fault) = &self.record.fault {
             fault::note_over(self.proxy(), fault, self.record.end);
         }
-        self.report();
+        self.report_when_over();
         self.proxy().telemetry.counters.open.fetch_sub(1, Ordering::Relaxed);
         self.context.session.iter().for_each(|session| session.call_ends());
     }
@@ -335,7 +338,7 @@ impl OpenCall {
     /// Gives the take back if the client did not read its answer, and did not read one either when
     /// the request was recorded. If the answer was sent, that shows when the connection is reset.
     fn settle_unread_take(&self) {
-        let Some(replay) = self.proxy().engine.replay() else { return };
+        let Some(replay) = self.proxy().engine.replay_engine() else { return };
         let Some(AnswerOrigin::Take(take)) = &self.record.origin else { return };
         if !replay.matcher().has_undelivered() || self.record.fault.is_some() {
             return;
@@ -345,7 +348,7 @@ impl OpenCall {
         // A client that got as much as the recorded one, and then left, has read it or not.
         let is_part = replay.matcher().part_of(take) == Some(self.record.bytes);
         let give_back = move || {
-            if let Some(replay) = proxy.engine.replay() {
+            if let Some(replay) = proxy.engine.replay_engine() {
                 let _was_given_back = replay.matcher().count_as_given_up(take, session.as_deref());
             }
         };
@@ -359,7 +362,7 @@ impl OpenCall {
     }
 
     /// Reports the call, or has it reported once its exchange is over.
-    fn report(&mut self) {
+    fn report_when_over(&mut self) {
         match self.exchange.take() {
             None => self.context.proxy.report_call(&mut self.record),
             Some(exchange) => {
@@ -382,7 +385,7 @@ impl OpenCall {
             return if is_ours { SendEnd::Aborted } else { SendEnd::ClientLeft };
         };
         let CallRecord { facts, bytes, .. } = &self.record;
-        sending.end(is_whole || sending.is_whole(facts, *bytes), is_ours)
+        sending.send_end(is_whole || sending.is_whole(facts, *bytes), is_ours)
     }
 }
 
@@ -394,7 +397,7 @@ impl Drop for OpenCall {
 }
 
 /// Returns the attempt number of a call, if its SDK sends it.
-fn attempt(headers: &HeaderMap) -> Option<u64> {
+fn attempt_number(headers: &HeaderMap) -> Option<u64> {
     let retries: u32 = headers.get(RETRIES)?.to_str().ok()?.parse().ok()?;
     Some(u64::from(retries) + 1)
 }

@@ -21,12 +21,12 @@ pub struct OpenConnections {
 impl OpenConnections {
     /// Returns how many are open. Once the server has been told to stop, these are the ones with an
     /// answer on its way.
-    pub fn count(&self) -> usize {
+    pub fn open_count(&self) -> usize {
         self.closing.receiver_count()
     }
 
     /// Ends those that are still open. Their calls are reported as not answered.
-    pub async fn cut(&self) {
+    pub async fn cut_all(&self) {
         self.over.send_replace(true);
         // A connection whose thread hangs stays, and its call stays open.
         drop(tokio::time::timeout(CUT_GRACE, self.closing.closed()).await);

@@ -27,7 +27,7 @@ pub(super) const READ_BEFORE_PLACING: u64 = 1 << 20;
 
 /// Reads a request and opens its call, or returns why that is impossible. The headers are taken out
 /// of `parts` only if it succeeds.
-pub(super) async fn read(
+pub(super) async fn read_request(
     caller: &Arc<ConnectionContext>,
     parts: &mut Parts,
     body: Incoming,
@@ -37,15 +37,15 @@ pub(super) async fn read(
     let proxy = &*caller.proxy;
     // The body of a request that cannot be routed is not read if it is long.
     let early = body.size_hint().exact().is_none_or(|length| length > READ_BEFORE_PLACING);
-    let mut placed = if early { Some(route(proxy, parts)?) } else { None };
+    let mut placed = if early { Some(route_request(proxy, parts)?) } else { None };
     let max = proxy.config.max_body;
     caller.connection.set_reading(true);
-    let read = request_body::collect(body, max, proxy.config.client_timeout).await;
+    let read = request_body::collect_body(body, max, proxy.config.client_timeout).await;
     caller.connection.set_reading(false);
     let body = match read {
         Ok(body) => body,
         Err(unread) => {
-            let place = placed.take().map_or_else(|| route(proxy, parts), Ok)?;
+            let place = placed.take().map_or_else(|| route_request(proxy, parts), Ok)?;
             let time_out = proxy.config.client_timeout.as_secs();
             let (status, kind, message) = match unread {
                 BodyReadError::Larger => (
@@ -89,8 +89,9 @@ pub(super) async fn open_call(
     body: Bytes,
     placed: Option<Route>,
 ) -> Result<(Box<IncomingCall>, Box<OpenCall>), CallRefusal> {
-    let arrival = CallArrival { instant: Instant::now(), micros: caller.proxy.clock.arrival() };
-    let parsed = parse(caller, parts, &body, placed).await?;
+    let arrival =
+        CallArrival { instant: Instant::now(), micros: caller.proxy.clock.next_arrival_time() };
+    let parsed = parse_request(caller, parts, &body, placed).await?;
     let (method, headers) = (parts.method.clone(), std::mem::take(&mut parts.headers));
     let (summary, secrets) = (Arc::clone(&parsed.summary), &parsed.redacted.secrets);
     let mut open = OpenCall::new(caller, arrival, summary, &headers, secrets);
@@ -115,7 +116,7 @@ pub(super) async fn open_call(
 }
 
 /// Returns the route of a request, or the refusal if it has none.
-pub(super) fn route(proxy: &Proxy, parts: &Parts) -> Result<Route, CallRefusal> {
+pub(super) fn route_request(proxy: &Proxy, parts: &Parts) -> Result<Route, CallRefusal> {
     if parts.uri.authority().is_some_and(|authority| authority.as_str().contains('@')) {
         // RFC 9110, section 4.2.4: clients must not send user information.
         let message = "the request's target holds a user or a password: send them in a header";
@@ -126,20 +127,22 @@ pub(super) fn route(proxy: &Proxy, parts: &Parts) -> Result<Route, CallRefusal> 
             message: message.to_owned(),
         });
     }
-    proxy.routes.route(&parts.method, &parts.uri, &parts.headers).map_err(|error| CallRefusal {
-        provider: Provider::UNKNOWN,
-        status: match error {
-            RouteError::Path { .. } => StatusCode::NOT_FOUND,
-            RouteError::Host { .. } => StatusCode::MISDIRECTED_REQUEST,
-        },
-        kind: "UnknownUpstream",
-        message: format!("failed to {error}"),
+    proxy.routes.find_route(&parts.method, &parts.uri, &parts.headers).map_err(|error| {
+        CallRefusal {
+            provider: Provider::UNKNOWN,
+            status: match error {
+                RouteError::Path { .. } => StatusCode::NOT_FOUND,
+                RouteError::Host { .. } => StatusCode::MISDIRECTED_REQUEST,
+            },
+            kind: "UnknownUpstream",
+            message: format!("failed to {error}"),
+        }
     })
 }
 
 /// Returns what is derived from the bytes of a request: the cached result of an earlier one, or a
 /// new one.
-pub(super) async fn parse(
+pub(super) async fn parse_request(
     caller: &ConnectionContext,
     parts: &Parts,
     body: &Bytes,
@@ -147,34 +150,43 @@ pub(super) async fn parse(
 ) -> Result<Arc<ParsedRequest>, CallRefusal> {
     let (method, uri, headers) = (&parts.method, &parts.uri, &parts.headers);
     let proxy = &*caller.proxy;
-    let (observer, replay) = (&proxy.observer, proxy.engine.replay());
-    let request = RequestRef { method, uri, headers, body, named: observer.named() };
+    let (observer, replay) = (&proxy.observer, proxy.engine.replay_engine());
+    let request = RequestRef { method, uri, headers, body, named: observer.named_headers() };
     // When recording, most requests are new, and recording takes parts out of the parsed request.
-    let cached = if replay.is_some() { observer.memo.recall(&request) } else { CachedRequest::New };
+    let cached =
+        if replay.is_some() { observer.memo.look_up(&request) } else { CachedRequest::New };
     if let CachedRequest::Known(parsed) = cached {
         return Ok(parsed);
     }
-    let head = caller.opening(&request, || {
-        let place = placed.map_or_else(|| route(proxy, parts), Ok)?;
+    let head = caller.parsed_head(&request, || {
+        let place = placed.map_or_else(|| route_request(proxy, parts), Ok)?;
         let rules = observer.query_rules(&place.upstream);
-        let secrets = caller.secrets(headers, &place.query, rules);
+        let secrets = caller.request_credentials(headers, &place.query, rules);
         Ok(observer.open(place, method, headers, secrets))
     })?;
     let CachedRequest::Again(print) = cached else {
-        return Ok(observe(&caller.proxy, head, body).await);
+        return Ok(observe_request(&caller.proxy, head, body).await);
     };
     // A copy, as the buffer that it was read into may be a lot larger.
     let body = Bytes::copy_from_slice(body);
-    let parsed = observe(&caller.proxy, head, &body).await;
-    observer.memo.keep(&print, &RequestRef { body: &body, ..request }, Arc::clone(&parsed));
+    let parsed = observe_request(&caller.proxy, head, &body).await;
+    observer.memo.store_request(
+        &print,
+        &RequestRef { body: &body, ..request },
+        Arc::clone(&parsed),
+    );
     Ok(parsed)
 }
 
 /// Identifies a request and redacts its body, on a blocking thread if that may take long.
-async fn observe(proxy: &Arc<Proxy>, head: Arc<ParsedHead>, body: &Bytes) -> Arc<ParsedRequest> {
+async fn observe_request(
+    proxy: &Arc<Proxy>,
+    head: Arc<ParsedHead>,
+    body: &Bytes,
+) -> Arc<ParsedRequest> {
     let observe = |proxy: &Proxy, head: &ParsedHead, body: &Bytes| {
-        let recorded = proxy.engine.replay().map(|replay| replay.matcher());
-        Arc::new(proxy.observer.observe(head, body, recorded))
+        let recorded = proxy.engine.replay_engine().map(|replay| replay.matcher());
+        Arc::new(proxy.observer.observe_request(head, body, recorded))
     };
     if !head.has_slow_body(body) && !proxy.observer.may_read_repository(&head, body) {
         return observe(proxy, &head, body);

@@ -22,13 +22,13 @@ pub(super) async fn turn_away(
 ) -> Response<ResponseBody> {
     count_excess(proxy);
     // A client that is still sending would see a reset, and no answer.
-    request_body::discard(body, LISTENED_TO, proxy.config.client_timeout).await;
-    let place = proxy.routes.route(&parts.method, &parts.uri, &parts.headers);
+    request_body::discard_body(body, LISTENED_TO, proxy.config.client_timeout).await;
+    let place = proxy.routes.find_route(&parts.method, &parts.uri, &parts.headers);
     let provider = place.map_or(Provider::UNKNOWN, |place| place.provider);
-    let most = proxy.connections.most();
+    let most = proxy.connections.most_connections();
     let message = format!("loomrec has reached its limit of {most} connections; see ulimit -n");
     let status = StatusCode::SERVICE_UNAVAILABLE;
-    let mut response = respond::error(provider, status, "TooManyConnections", &message);
+    let mut response = respond::provider_error(provider, status, "TooManyConnections", &message);
     response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     response
@@ -36,9 +36,9 @@ pub(super) async fn turn_away(
 
 /// Counts a connection above the limit, and sends a notice for the first one.
 pub(super) fn count_excess(proxy: &Proxy) {
-    RunCounters::count(&proxy.telemetry.counters.refused);
+    RunCounters::add_one(&proxy.telemetry.counters.refused);
     if proxy.connections.is_first_excess() {
-        let most = proxy.connections.most();
+        let most = proxy.connections.most_connections();
         let text = format!(
             "there are {most} connections already: further ones are refused with 503; the limit on \
              open files (ulimit -n) decides"

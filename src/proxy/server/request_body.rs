@@ -36,7 +36,7 @@ pub(super) enum BodyReadError {
 ///
 /// # Errors
 /// [`BodyReadError`], which gives the reason.
-pub(super) async fn collect<B>(
+pub(super) async fn collect_body<B>(
     mut body: B,
     max: usize,
     patience: Duration,
@@ -71,7 +71,7 @@ where
 }
 
 /// Reads up to `max` bytes of a body, and discards them.
-pub(super) async fn discard<B>(mut body: B, max: u64, patience: Duration)
+pub(super) async fn discard_body<B>(mut body: B, max: u64, patience: Duration)
 where
     B: Body<Data = Bytes> + Unpin,
 {
@@ -165,7 +165,7 @@ mod tests {
         max: usize,
     ) -> Result<Bytes, BodyReadError> {
         let body = Pieces { left: left.to_vec(), behind };
-        collect(body, max, Duration::from_millis(20)).await
+        collect_body(body, max, Duration::from_millis(20)).await
     }
 
     #[tokio::test]
@@ -207,7 +207,7 @@ mod tests {
     #[tokio::test]
     async fn body_that_drips_is_not_waited_for() {
         let body = Drips { left: 200, pause: Box::pin(tokio::time::sleep(PAUSE)) };
-        assert_eq!(collect(body, 1000, 20 * PAUSE).await, Err(BodyReadError::Slow));
+        assert_eq!(collect_body(body, 1000, 20 * PAUSE).await, Err(BodyReadError::Slow));
     }
 
     #[tokio::test]
@@ -231,6 +231,6 @@ mod tests {
     async fn body_of_which_nothing_comes_any_more_is_not_waited_for() {
         assert_eq!(collected(&["ab"], Poll::Pending, 9).await, Err(BodyReadError::Late));
         let silent = Pieces { left: vec!["ab"], behind: Poll::Pending };
-        discard(silent, 9, Duration::from_millis(20)).await;
+        discard_body(silent, 9, Duration::from_millis(20)).await;
     }
 }

@@ -43,9 +43,9 @@ impl ResponseBody {
     }
 
     /// Returns the bytes of a recorded answer that nothing changes.
-    fn recorded(&self) -> Option<Bytes> {
+    fn recorded_bytes(&self) -> Option<Bytes> {
         match self {
-            Self::Answer(AnswerBody::Replay(body)) => Some(body.whole()),
+            Self::Answer(AnswerBody::Replay(body)) => Some(body.whole_bytes()),
             _ => None,
         }
     }
@@ -59,14 +59,14 @@ impl ResponseBody {
     }
 
     /// Returns the miss of a client that waited for more than its recorded client got.
-    fn outwaited(&self) -> Option<Arc<RecordingMismatchError>> {
+    fn outwaited_miss(&self) -> Option<Arc<RecordingMismatchError>> {
         let body = match self {
             Self::Answer(body) => body,
             Self::Fault(body) => body.changed_body(),
             Self::Follow(_) => return None,
         };
         match body {
-            AnswerBody::Replay(body) => body.outwaited(),
+            AnswerBody::Replay(body) => body.outwaited_miss(),
             _ => None,
         }
     }
@@ -123,14 +123,14 @@ struct OutgoingResponse {
 
 impl OutgoingResponse {
     /// Counts the result of a poll, and concludes the call if nothing follows.
-    fn count(&mut self, frame: Option<&Frame<Bytes>>) {
+    fn count_frame(&mut self, frame: Option<&Frame<Bytes>>) {
         let Some(call) = &mut self.call else { return };
         if let Some(data) = frame.and_then(Frame::data_ref) {
             call.count_sent(data);
         }
         if frame.is_none() || self.body.is_end_stream() {
             call.note_all_sent();
-            self.conclude();
+            self.conclude_call();
         }
     }
 
@@ -143,7 +143,7 @@ impl OutgoingResponse {
     }
 
     /// Concludes the call.
-    fn conclude(&mut self) {
+    fn conclude_call(&mut self) {
         let Some(mut call) = self.call.take() else { return };
         if let ResponseBody::Answer(AnswerBody::Replay(body)) = &self.body
             && body.is_handed_over()
@@ -151,7 +151,7 @@ impl OutgoingResponse {
             call.note_all_sent();
         }
         let fault = match &mut self.body {
-            ResponseBody::Fault(body) => Some(body.end()),
+            ResponseBody::Fault(body) => Some(body.finish_body()),
             _ => None,
         };
         call.conclude(fault);
@@ -168,31 +168,31 @@ impl OutgoingResponse {
                 // until everything before it has gone to the system.
                 Some(Err(cut)) => {
                     self.cut = Some((cut, self.control.flush_mark()));
-                    let outwaited = self.body.outwaited();
+                    let outwaited = self.body.outwaited_miss();
                     self.call.iter_mut().for_each(|call| {
                         call.note_cut();
                         outwaited.iter().for_each(|error| call.set_hidden_miss(Arc::clone(error)));
                     });
                 }
                 Some(Ok(frame)) => {
-                    self.count(Some(&frame));
+                    self.count_frame(Some(&frame));
                     return Poll::Ready(Some(Ok(self.as_piped(frame))));
                 }
                 None => {
-                    self.count(None);
+                    self.count_frame(None);
                     return Poll::Ready(None);
                 }
             }
         }
         let Some((cut, since)) = self.cut else { return Poll::Ready(None) };
-        self.control.cut();
+        self.control.note_cut();
         ready!(self.control.poll_flushed(since, cx));
         if cut == RecordedCut::Reset {
             let wait = self.before_reset.get_or_insert_with(|| Box::pin(sleep(BEFORE_RESET)));
             ready!(wait.as_mut().poll(cx));
             self.control.reset_at_end();
         }
-        self.conclude();
+        self.conclude_call();
         Poll::Ready(Some(Err(cut)))
     }
 }
@@ -200,8 +200,8 @@ impl OutgoingResponse {
 impl Drop for OutgoingResponse {
     fn drop(&mut self) {
         // The end of the body was never polled: either all of it was sent, or its client has left.
-        self.conclude();
-        self.control.end();
+        self.conclude_call();
+        self.control.end_response();
         if let Some(turn) = self.body.take_turn() {
             self.control.drop_when_flushed(turn);
         }
@@ -229,34 +229,34 @@ impl Body for OutBody {
 }
 
 /// Returns a response with a body of loomrec's own.
-pub(super) fn full(
+pub(super) fn full_response(
     status: StatusCode,
     media: &'static str,
     body: Vec<u8>,
 ) -> Response<ResponseBody> {
-    error_response::full(status, media, body).map(ResponseBody::Answer)
+    error_response::response_with_body(status, media, body).map(ResponseBody::Answer)
 }
 
 /// Returns an error of loomrec's own in the format of `provider`.
-pub(super) fn error(
+pub(super) fn provider_error(
     provider: Provider,
     status: StatusCode,
     kind: &'static str,
     message: &str,
 ) -> Response<ResponseBody> {
-    error_response::error(provider, status, kind, message).map(ResponseBody::Answer)
+    error_response::shaped_error(provider, status, kind, message).map(ResponseBody::Answer)
 }
 
 /// Prepares `response` for sending under `control`. The call that it answers is concluded when it
 /// is over.
-pub(super) fn send(
+pub(super) fn prepare_response(
     response: Response<ResponseBody>,
     control: ResponseControl,
     mut call: Option<Box<OpenCall>>,
 ) -> Response<OutBody> {
     if let Some(call) = &mut call {
         let (head, body) = ((response.status(), response.headers()), response.body());
-        call.begin_sending(head, body.size_hint().exact(), || body.recorded());
+        call.begin_sending(head, body.size_hint().exact(), || body.recorded_bytes());
     }
     response.map(|body| {
         let (cut, before_reset, is_piped) = (None, None, false);

@@ -26,25 +26,25 @@ pub struct FlushMark(u64);
 
 impl ResponseControl {
     /// Begins the response to a request whose head has just arrived on `connection`.
-    pub(super) fn begin(connection: &Arc<ConnectionHandle>) -> Self {
-        connection.begin();
+    pub(super) fn begin_response(connection: &Arc<ConnectionHandle>) -> Self {
+        connection.note_request();
         Self { connection: Arc::clone(connection), is_turn: false }
     }
 
     /// Begins the response to a turn over a WebSocket. Its messages are written in their order, and a
     /// cut comes after them.
     pub(super) fn begin_turn(connection: &Arc<ConnectionHandle>) -> Self {
-        Self { is_turn: true, ..Self::begin(connection) }
+        Self { is_turn: true, ..Self::begin_response(connection) }
     }
 
     /// Ends the response: it was sent, or never will be.
-    pub(super) fn end(&self) {
-        self.connection.end();
+    pub(super) fn end_response(&self) {
+        self.connection.note_response_end();
     }
 
     /// Marks what has gone to the system so far, for [`ResponseControl::poll_flushed`].
     pub(super) fn flush_mark(&self) -> FlushMark {
-        FlushMark(self.connection.flushes())
+        FlushMark(self.connection.flush_count())
     }
 
     /// Ready once everything that was sent before `mark` was made, and what followed it, has gone
@@ -61,8 +61,8 @@ impl ResponseControl {
     }
 
     /// Marks the response as cut by loomrec, not by its client.
-    pub(super) fn cut(&self) {
-        self.connection.cut();
+    pub(super) fn note_cut(&self) {
+        self.connection.note_cut();
     }
 
     /// Makes the cut a reset instead of a close.
@@ -72,7 +72,7 @@ impl ResponseControl {
 
     /// Keeps the turn of an answer whose last bytes are written until they have gone to the system.
     pub(super) fn drop_when_flushed(&self, turn: Box<EndTurn>) {
-        self.connection.last_end().keep(turn);
+        self.connection.last_end().keep_turn(turn);
     }
 
     /// Has bytes sent after the response, before the close.

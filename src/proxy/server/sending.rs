@@ -58,7 +58,7 @@ struct StreamTail {
 impl Sending {
     /// Begins the answer to `request`, with a body of this length. `recorded` returns the body's
     /// bytes if they are known in advance.
-    pub(super) fn begin(
+    pub(super) fn begin_answer(
         request: &RequestSummary,
         (status, headers): (StatusCode, &HeaderMap),
         length: Option<u64>,
@@ -74,7 +74,7 @@ impl Sending {
     }
 
     /// Adds a piece that is sent.
-    pub(super) fn add(&mut self, data: &Bytes) {
+    pub(super) fn note_sent(&mut self, data: &Bytes) {
         if let Some(SentStream { text: SentText::Tail(tail), .. }) = &mut self.stream {
             tail.add(data);
         }
@@ -96,7 +96,7 @@ impl Sending {
 
     /// How the sending ended. `is_whole` says whether the client has its answer, and `is_ours` whether
     /// loomrec ended the connection.
-    pub(super) fn end(&self, is_whole: bool, is_ours: bool) -> SendEnd {
+    pub(super) fn send_end(&self, is_whole: bool, is_ours: bool) -> SendEnd {
         match () {
             () if self.is_cut => SendEnd::Aborted,
             () if is_whole => SendEnd::Complete,
@@ -131,7 +131,9 @@ impl SentStream {
                 let from = newline.filter(|_| has_lines(&self.media)).map_or(0, |at| at + 1);
                 has_end(&all[from..sent])
             }
-            SentText::Tail(tail) => tail.readable(&self.media).is_some_and(|text| has_end(&text)),
+            SentText::Tail(tail) => {
+                tail.whole_events(&self.media).is_some_and(|text| has_end(&text))
+            }
         }
     }
 }
@@ -150,7 +152,7 @@ impl StreamTail {
     }
 
     /// Returns the bytes from the first whole event on.
-    fn readable(&self, media: &str) -> Option<Vec<u8>> {
+    fn whole_events(&self, media: &str) -> Option<Vec<u8>> {
         let mut text: Vec<u8> = self.chunks.iter().flatten().copied().collect();
         if self.is_cut {
             if !has_lines(media) {
@@ -186,10 +188,10 @@ mod tests {
         let mut sending =
             Sending { stream: SentStream::begin(&headers, || recorded), ..Sending::default() };
         for from in (0..sent).step_by(4096) {
-            sending.add(&all.slice(from..sent.min(from + 4096)));
+            sending.note_sent(&all.slice(from..sent.min(from + 4096)));
         }
         let mut request =
-            RequestSummary::refused("POST", "/v1/chat/completions", Provider::OPEN_AI);
+            RequestSummary::from_refused("POST", "/v1/chat/completions", Provider::OPEN_AI);
         request.operation = Operation::CHAT_COMPLETIONS;
         sending.is_whole(&request, sent as u64)
     }

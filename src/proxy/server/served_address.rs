@@ -12,7 +12,7 @@ use http_body::Body as _;
 
 use super::buffered_body::{self, UnchangedBody};
 use super::connection_context::ConnectionContext;
-use super::event_address::{EventAddresses, EventFinding, spliced};
+use super::event_address::{EventAddresses, EventFinding, replace_strings};
 use super::{Proxy, authority};
 use loomrec_engine::route::Route;
 use loomrec_engine::{AnswerBody, EditedBody, IncomingCall, LocalAddresses};
@@ -36,7 +36,7 @@ pub(super) fn may_have_addresses(call: &IncomingCall, response: &Response<Answer
 /// run. `session` is the part of the path that names the session of the call. Any other address in
 /// a live answer stays, and is counted. A recorded answer may be a stranger's, so such a header is
 /// left out.
-pub(super) async fn localize(
+pub(super) async fn localize_addresses(
     caller: &ConnectionContext,
     call: &IncomingCall,
     session: Option<&str>,
@@ -56,7 +56,7 @@ pub(super) async fn localize(
         base,
         session: session.to_owned(),
     };
-    let server = context.server();
+    let server = context.address_server();
     let (mut parts, body) = response.into_parts();
     let is_live = matches!(body, AnswerBody::Tee(_) | AnswerBody::Live(_));
     server.change_headers(&mut parts.headers, is_live);
@@ -79,7 +79,7 @@ pub(super) async fn localize(
 
 /// Returns the members of the answers to a call that hold addresses.
 fn members_of(call: &IncomingCall) -> AddressMembers {
-    address_members(call.storable().call.operation, &call.route().upstream)
+    address_members(call.storable_request().call.operation, &call.route().upstream)
 }
 
 /// Returns loomrec's address as the caller wrote it. `None` for a caller that uses loomrec as its
@@ -88,7 +88,8 @@ fn base_url(proxy: &Proxy, headers: &HeaderMap) -> Option<String> {
     let access = &proxy.config.access;
     let Some(host) = headers.get(HOST) else { return Some(proxy.config.url.clone()) };
     let host = host.to_str().ok()?;
-    let is_own = authority::split(host).is_some_and(|(name, port)| access.serves(name, port));
+    let is_own = authority::split_host_port(host)
+        .is_some_and(|(name, port)| access.is_served_host(name, port));
     let is_upstream = proxy.routes.own_upstream_at_host(&host.parse().ok()?).is_some();
     let scheme = if access.is_https() { "https" } else { "http" };
     (is_own && !is_upstream).then(|| format!("{scheme}://{host}"))
@@ -131,9 +132,10 @@ struct AddressContext {
 }
 
 impl AddressContext {
-    fn server(&self) -> AddressServer<'_> {
+    fn address_server(&self) -> AddressServer<'_> {
         let Self { proxy, route, base, session } = self;
-        let recorded = proxy.engine.replay().map(|replay| replay.matcher().origins());
+        let recorded =
+            proxy.engine.replay_engine().map(|replay| replay.matcher().recorded_addresses());
         let upstreams = LocalAddresses { routes: &proxy.routes, route, recorded };
         AddressServer { proxy, upstreams, base, session }
     }
@@ -146,17 +148,17 @@ impl AddressContext {
         mut events: EventAddresses,
     ) -> AnswerBody {
         if encoding::coding_of(headers).is_some() {
-            self.server().count_unread("streamed and compressed");
+            self.address_server().count_unread("streamed and compressed");
             return body;
         }
         let mut edit = move |chunk: Bytes| {
-            let server = self.server();
-            let changed = events.change(&chunk, |found| server.serve_in_event(&found));
+            let server = self.address_server();
+            let changed = events.replace_addresses(&chunk, |found| server.serve_in_event(&found));
             changed.map_or(chunk, Bytes::from)
         };
         match body {
             AnswerBody::Replay(body) => {
-                let body = body.edited(&mut edit);
+                let body = body.map_chunks(&mut edit);
                 if let Some(length) = body.size_hint().exact() {
                     headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
                 }
@@ -182,7 +184,7 @@ impl AddressServer<'_> {
     /// Serves the address of a header, which may be a path.
     fn serve_reference(&self, reference: &str) -> ServedAddress {
         if leads_away(LOCATION.as_str(), reference) {
-            return self.serve(reference);
+            return self.serve_address(reference);
         }
         let local = match self.base {
             ClientBase::Tunnel(_) => self.upstreams.unmounted_path(reference).map(str::to_owned),
@@ -196,7 +198,7 @@ impl AddressServer<'_> {
     }
 
     /// Returns what a client gets in the place of an address.
-    fn serve(&self, address: &str) -> ServedAddress {
+    fn serve_address(&self, address: &str) -> ServedAddress {
         let Some(address) = ApiAddress::parse(address) else {
             return match leads_away(LOCATION.as_str(), address) {
                 true => ServedAddress::Away("an address that is not plain HTTP".into()),
@@ -224,7 +226,7 @@ impl AddressServer<'_> {
             self.count_unread("with an event above 1 MiB");
             return None;
         };
-        match self.serve(text) {
+        match self.serve_address(text) {
             ServedAddress::Local(_) if *is_early => {
                 let text = format!("{member} in an event that came in parts");
                 self.proxy.telemetry.counters.address_away(&text);
@@ -232,7 +234,7 @@ impl AddressServer<'_> {
             }
             ServedAddress::Local(local) => Some(local),
             ServedAddress::Away(origin) => {
-                self.count(member, &origin);
+                self.count_away(member, &origin);
                 None
             }
             ServedAddress::Same => None,
@@ -251,9 +253,9 @@ impl AddressServer<'_> {
                 ServedAddress::Local(local) => {
                     *value = HeaderValue::from_str(&local).unwrap_or_else(|_| value.clone());
                 }
-                ServedAddress::Away(origin) if is_live => self.count(name, &origin),
+                ServedAddress::Away(origin) if is_live => self.count_away(name, &origin),
                 ServedAddress::Away(origin) => {
-                    self.count(name, &format!("{origin}, left out"));
+                    self.count_away(name, &format!("{origin}, left out"));
                     left_out.push(*name);
                 }
             }
@@ -276,10 +278,10 @@ impl AddressServer<'_> {
         let change = |bytes: &[u8]| self.change_bytes(coding.as_deref(), bytes, members);
         let changed = match body {
             AnswerBody::Replay(body) => body
-                .rewritten(change)
+                .try_map_bytes(change)
                 .map(AnswerBody::Replay)
                 .map_err(|(body, why)| (AnswerBody::Replay(body), UnchangedBody::Refused(why))),
-            other => buffered_body::changed(other, MOST, change).await,
+            other => buffered_body::change_whole_body(other, MOST, change).await,
         };
         match changed {
             Ok(body) => {
@@ -312,25 +314,25 @@ impl AddressServer<'_> {
         let plain = match coding {
             None => Cow::Borrowed(bytes),
             Some(coding) => {
-                encoding::decode(coding, bytes, MOST).ok_or(KeptBody::Compressed)?.into()
+                encoding::decode_body(coding, bytes, MOST).ok_or(KeptBody::Compressed)?.into()
             }
         };
         let mut edits = Vec::new();
         for found in find_addresses(&plain, members) {
-            match self.serve(&found.text) {
+            match self.serve_address(&found.text) {
                 ServedAddress::Local(local) => edits.push((found.place, local)),
-                ServedAddress::Away(origin) => self.count(&found.member, &origin),
+                ServedAddress::Away(origin) => self.count_away(&found.member, &origin),
                 ServedAddress::Same => {}
             }
         }
         match edits.is_empty() {
             true => Err(KeptBody::NothingToChange),
-            false => Ok(vec![spliced(&plain, edits)]),
+            false => Ok(vec![replace_strings(&plain, edits)]),
         }
     }
 
     /// Counts an address that leads around loomrec.
-    fn count(&self, place: &str, origin: &str) {
+    fn count_away(&self, place: &str, origin: &str) {
         self.proxy.telemetry.counters.address_away(&format!("{place} to {origin}"));
     }
 

@@ -49,7 +49,7 @@ impl ServerThreads {
     }
 
     /// Assigns a connection to the thread that has the fewest, and returns its place there.
-    pub(super) fn assign(&self) -> Option<ThreadPlace> {
+    pub(super) fn assign_thread(&self) -> Option<ThreadPlace> {
         let count = |thread: &&ServerThread| thread.connections.load(Ordering::Relaxed);
         let ServerThread { runtime, connections, .. } = self.threads.iter().min_by_key(count)?;
         connections.fetch_add(1, Ordering::Relaxed);
@@ -105,14 +105,14 @@ mod tests {
     fn connections_are_spread_evenly_and_free_their_place() {
         let threads = [(); 3].map(|()| ServerThread::start().unwrap());
         let threads = ServerThreads { threads: threads.into() };
-        let mut places: Vec<_> = (0..7).map(|_| threads.assign().unwrap()).collect();
+        let mut places: Vec<_> = (0..7).map(|_| threads.assign_thread().unwrap()).collect();
         assert_eq!(counts(&threads), [3, 2, 2]);
         // The second, fifth, and third connection.
         for index in [1, 3, 1] {
             drop(places.remove(index));
         }
         assert_eq!(counts(&threads), [3, 0, 1]);
-        places.push(threads.assign().unwrap());
+        places.push(threads.assign_thread().unwrap());
         assert_eq!(counts(&threads), [3, 1, 1]);
     }
 
@@ -120,7 +120,7 @@ mod tests {
     fn a_thread_ends_with_the_tasks_it_has_left() {
         let threads = ServerThreads { threads: vec![ServerThread::start().unwrap()] };
         let (alive, ended) = std::sync::mpsc::channel::<()>();
-        threads.assign().unwrap().runtime().spawn(async move {
+        threads.assign_thread().unwrap().runtime().spawn(async move {
             std::future::pending::<()>().await;
             drop(alive);
         });

@@ -60,13 +60,13 @@ pub struct ConnectionHandle {
 
 impl ConnectionHandle {
     /// Notes that the head of a request has arrived.
-    pub fn begin(&self) {
+    pub fn note_request(&self) {
         self.begun.fetch_add(1, Ordering::Relaxed);
-        self.client_reset.forget();
+        self.client_reset.forget_callback();
     }
 
     /// Notes that the response to a request was sent, or never will be.
-    pub fn end(&self) {
+    pub fn note_response_end(&self) {
         self.ended.fetch_add(1, Ordering::Relaxed);
         self.half_close.answer_over();
     }
@@ -87,7 +87,7 @@ impl ConnectionHandle {
     }
 
     /// Returns how many requests have arrived, if none is being answered.
-    pub fn idle(&self) -> Option<u64> {
+    pub fn requests_if_idle(&self) -> Option<u64> {
         let ended = self.ended.load(Ordering::Relaxed);
         (self.begun.load(Ordering::Relaxed) == ended).then_some(ended)
     }
@@ -99,7 +99,7 @@ impl ConnectionHandle {
 
     /// Whether a request has arrived in full, and its response has not been sent in full.
     pub fn is_answering(&self) -> bool {
-        let is_open = self.idle().is_none() && !self.reading.load(Ordering::Relaxed);
+        let is_open = self.requests_if_idle().is_none() && !self.reading.load(Ordering::Relaxed);
         is_open || self.is_full()
     }
 
@@ -116,13 +116,13 @@ impl ConnectionHandle {
 
     /// Returns how many bytes the client has accepted, if it does not read the rest of a text of
     /// loomrec's own.
-    pub fn stuck(&self) -> Option<u64> {
+    pub fn bytes_if_stuck(&self) -> Option<u64> {
         let stuck = self.is_full() && self.ours.load(Ordering::Relaxed);
         stuck.then(|| self.taken.load(Ordering::Relaxed))
     }
 
     /// Notes the result of a write.
-    fn wrote(&self, written: &Poll<io::Result<usize>>) {
+    fn note_write(&self, written: &Poll<io::Result<usize>>) {
         if let Poll::Ready(Ok(bytes)) = written {
             // Only one task writes, so nothing is added between these two lines.
             let taken = self.taken.load(Ordering::Relaxed);
@@ -140,7 +140,7 @@ impl ConnectionHandle {
     }
 
     /// Notes that loomrec ends the connection.
-    pub fn cut(&self) {
+    pub fn note_cut(&self) {
         self.cut.store(true, Ordering::Release);
     }
 
@@ -152,7 +152,7 @@ impl ConnectionHandle {
     /// Notes that loomrec ends the connection because the run is over.
     pub fn end_with_run(&self) {
         self.ended_with_run.store(true, Ordering::Release);
-        self.cut();
+        self.note_cut();
     }
 
     /// Whether the connection ends because the run is over.
@@ -161,12 +161,12 @@ impl ConnectionHandle {
     }
 
     /// Ends the connection at once, even if it is busy.
-    pub fn abandon(&self) {
+    pub fn end_at_once(&self) {
         self.abandoned.notify_one();
     }
 
     /// Returns once the connection must end at once.
-    pub async fn abandoned(&self) {
+    pub async fn wait_until_abandoned(&self) {
         self.abandoned.notified().await;
     }
 
@@ -176,21 +176,21 @@ impl ConnectionHandle {
     }
 
     /// Returns how often everything written so far has gone to the system.
-    pub fn flushes(&self) -> u64 {
+    pub fn flush_count(&self) -> u64 {
         self.flushes.load(Ordering::Acquire)
     }
 
     /// Ready once [`ConnectionHandle::flushes`] has gone past `since`.
     pub fn poll_flushed(&self, since: u64, cx: &mut Context<'_>) -> Poll<()> {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.flushes() > since {
+        if self.flush_count() > since {
             return Poll::Ready(());
         }
         *waiting = Some(cx.waker().clone());
         Poll::Pending
     }
 
-    fn flushed(&self) {
+    fn note_flush(&self) {
         let waker = {
             let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
             self.flushes.fetch_add(1, Ordering::AcqRel);
@@ -199,7 +199,7 @@ impl ConnectionHandle {
         if let Some(waker) = waker {
             waker.wake();
         }
-        self.last_end.release();
+        self.last_end.release_turn();
     }
 }
 
@@ -209,7 +209,7 @@ pub trait ClientStream: AsyncRead + AsyncWrite + Send + Unpin + 'static {
     ///
     /// # Errors
     /// The system's error for the connection.
-    fn readable(&mut self) -> impl Future<Output = io::Result<()>> + Send;
+    fn wait_until_readable(&mut self) -> impl Future<Output = io::Result<()>> + Send;
 
     /// Makes the connection end in a TCP reset instead of a close, once this is dropped.
     fn reset_on_drop(&self);
@@ -219,7 +219,7 @@ pub trait ClientStream: AsyncRead + AsyncWrite + Send + Unpin + 'static {
 }
 
 impl ClientStream for TcpStream {
-    async fn readable(&mut self) -> io::Result<()> {
+    async fn wait_until_readable(&mut self) -> io::Result<()> {
         // Not `TcpStream::readable`, which may return although there is nothing to read.
         self.peek(&mut [0]).await.map(drop)
     }
@@ -273,8 +273,8 @@ impl<S: ClientStream> ClientSocket<S> {
     ///
     /// # Errors
     /// The system's error for the socket.
-    pub async fn readable(&mut self) -> io::Result<()> {
-        let readable = self.stream.readable().await;
+    pub async fn wait_until_readable(&mut self) -> io::Result<()> {
+        let readable = self.stream.wait_until_readable().await;
         readable.inspect_err(|error| self.connection.client_reset.note_error(error))
     }
 
@@ -284,7 +284,7 @@ impl<S: ClientStream> ClientSocket<S> {
     }
 
     /// Returns the handle that each request of this connection carries.
-    pub fn connection(&self) -> Arc<ConnectionHandle> {
+    pub fn connection_handle(&self) -> Arc<ConnectionHandle> {
         Arc::clone(&self.connection)
     }
 }
@@ -295,7 +295,7 @@ impl<S: ClientStream> Drop for ClientSocket<S> {
         if let Some(error) = self.stream.take_error() {
             self.connection.client_reset.note_error(&error);
         }
-        self.connection.last_end.close();
+        self.connection.last_end.note_closed();
         if self.connection.reset.load(Ordering::Acquire) {
             self.stream.reset_on_drop();
         }
@@ -319,10 +319,10 @@ impl<S: ClientStream> AsyncRead for ClientSocket<S> {
         let is_end = buffer.filled().len() == before && buffer.remaining() > 0;
         if is_end && self.connection.is_answering() {
             // HTTP would take the end for the client's leave, and drop the answer.
-            self.connection.half_close.close(cx.waker());
+            self.connection.half_close.note_closed(cx.waker());
             return Poll::Pending;
         }
-        if is_end && self.connection.idle().is_none() && self.put_off < END_TURNS {
+        if is_end && self.connection.requests_if_idle().is_none() && self.put_off < END_TURNS {
             self.put_off += 1;
             cx.waker().wake_by_ref();
             return Poll::Pending;
@@ -341,7 +341,7 @@ impl<S: ClientStream> AsyncWrite for ClientSocket<S> {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
-        self.connection.wrote(&written);
+        self.connection.note_write(&written);
         written
     }
 
@@ -351,7 +351,7 @@ impl<S: ClientStream> AsyncWrite for ClientSocket<S> {
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write_vectored(cx, slices);
-        self.connection.wrote(&written);
+        self.connection.note_write(&written);
         written
     }
 
@@ -362,7 +362,7 @@ impl<S: ClientStream> AsyncWrite for ClientSocket<S> {
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let flushed = Pin::new(&mut self.stream).poll_flush(cx);
         if matches!(flushed, Poll::Ready(Ok(()))) {
-            self.connection.flushed();
+            self.connection.note_flush();
         }
         flushed
     }

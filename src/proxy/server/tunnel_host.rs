@@ -19,7 +19,7 @@ impl TunnelHost {
     }
 
     /// Returns the name or address for its certificate.
-    pub(super) fn name(&self) -> &str {
+    pub(super) fn host_name(&self) -> &str {
         self.authority.host().trim_matches(['[', ']'])
     }
 
@@ -32,18 +32,20 @@ impl TunnelHost {
     ///
     /// # Errors
     /// Why a request is refused: it is for another host.
-    pub(super) fn place(&self, parts: &mut Parts) -> Result<(), String> {
+    pub(super) fn set_request_address(&self, parts: &mut Parts) -> Result<(), String> {
         let is_here = |text: &str| self.is_named(text);
         let is_target_here = parts.uri.authority().is_none_or(|target| is_here(target.as_str()));
         let mut hosts = parts.headers.get_all(HOST).iter();
         let first = hosts.next().is_none_or(|host| host.to_str().is_ok_and(is_here));
         if !(is_target_here && first && hosts.next().is_none()) {
-            return Err(self.refusal("is for another host than the tunnel that it came through"));
+            return Err(
+                self.refusal_text("is for another host than the tunnel that it came through")
+            );
         }
         let mut address = std::mem::take(&mut parts.uri).into_parts();
         (address.scheme, address.authority) = (Some(Scheme::HTTPS), Some(self.authority.clone()));
         let Ok(uri) = Uri::from_parts(address) else {
-            return Err(self.refusal("has a target without a path"));
+            return Err(self.refusal_text("has a target without a path"));
         };
         parts.uri = uri;
         if let Ok(host) = HeaderValue::from_str(self.authority.as_str()) {
@@ -58,7 +60,7 @@ impl TunnelHost {
         default.eq_ignore_ascii_case(own)
     }
 
-    fn refusal(&self, what: &str) -> String {
+    fn refusal_text(&self, what: &str) -> String {
         format!("a request in a tunnel to {} {what}", self.authority)
     }
 }
@@ -76,7 +78,7 @@ mod tests {
             request = request.header(HOST, host);
         }
         let (mut parts, ()) = request.body(()).unwrap().into_parts();
-        tunnel.place(&mut parts).ok()?;
+        tunnel.set_request_address(&mut parts).ok()?;
         let host = parts.headers[HOST].to_str().unwrap().to_owned();
         Some((parts.uri.to_string(), host))
     }

@@ -18,17 +18,17 @@ pub(super) struct UnflushedEnd {
 impl UnflushedEnd {
     /// Keeps a turn until everything that was written so far has gone to the system, or the
     /// connection is closed.
-    pub(super) fn keep(&self, turn: Box<EndTurn>) {
+    pub(super) fn keep_turn(&self, turn: Box<EndTurn>) {
         let before = self.turn.lock().unwrap_or_else(PoisonError::into_inner).replace(turn);
         drop(before);
         self.is_kept.store(true, Ordering::Release);
         if self.is_closed.load(Ordering::Acquire) {
-            self.release();
+            self.release_turn();
         }
     }
 
     /// Notes that everything has gone to the system.
-    pub(super) fn release(&self) {
+    pub(super) fn release_turn(&self) {
         if self.is_kept.swap(false, Ordering::AcqRel) {
             let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner).take();
             drop(turn);
@@ -36,8 +36,8 @@ impl UnflushedEnd {
     }
 
     /// Notes that the connection is closed.
-    pub(super) fn close(&self) {
+    pub(super) fn note_closed(&self) {
         self.is_closed.store(true, Ordering::Release);
-        self.release();
+        self.release_turn();
     }
 }

@@ -2,7 +2,7 @@
 
 /// Formats dollars with a useful number of digits: an amount that is not nothing never looks like
 /// nothing. The inspector's page does the same (`money` in its `text.js`).
-pub fn dollars(dollars: f64) -> String {
+pub fn format_dollars(dollars: f64) -> String {
     match dollars {
         0.0 => "$0".to_owned(),
         tiny if tiny.abs() < 1e-12 => format!("${tiny:e}"),

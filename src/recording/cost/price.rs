@@ -32,7 +32,7 @@ pub(super) struct TokenRates {
 }
 
 impl ModelPrice {
-    pub(super) fn rates(&self, prompt_tokens: u64) -> TokenRates {
+    pub(super) fn rates_for(&self, prompt_tokens: u64) -> TokenRates {
         match &self.long {
             Some(long) if prompt_tokens > long.over => long.rates,
             _ => self.rates,

@@ -70,20 +70,20 @@ pub(super) struct PriceFile {
 }
 
 /// Reads a table. Fields other than `models` and `replace` (its date, its sources) are for people.
-pub(super) fn file(json: &str) -> Result<PriceFile, PriceError> {
+pub(super) fn parse_file(json: &str) -> Result<PriceFile, PriceError> {
     let value: Value = serde_json::from_str(json).map_err(|source| PriceError::Json { source })?;
     let top = FieldReader::from_value(&value, "", "an object", STYLE);
     let top = top.map_err(|error| PriceError::Shape(error.under("all of it")))?;
-    let replace = top.flag("replace").map_err(table)?.unwrap_or(false);
+    let replace = top.read_flag("replace").map_err(table_error)?.unwrap_or(false);
     let expected = "a list of prices";
-    let entries = top.list("models", expected).map_err(table)?;
-    let entries = entries.ok_or_else(|| table(top.wrong("models", expected)))?;
+    let entries = top.read_list("models", expected).map_err(table_error)?;
+    let entries = entries.ok_or_else(|| table_error(top.wrong_value("models", expected)))?;
     let mut seen = BTreeSet::new();
     let mut models = Vec::with_capacity(entries.len());
     for (index, entry) in entries.iter().enumerate() {
         let fields = FieldReader::from_value(entry, "", "an object", STYLE)
             .map_err(|error| PriceError::Shape(error.under("each of `models`")))?;
-        let price = price(fields).map_err(|problem| {
+        let price = read_price(fields).map_err(|problem| {
             let first = entry.get("names").and_then(|names| names.get(0)?.as_str());
             let model = first.map_or_else(|| format!("entry {}", index + 1), str::to_owned);
             PriceError::Field { model, problem }
@@ -99,46 +99,46 @@ pub(super) fn file(json: &str) -> Result<PriceFile, PriceError> {
 }
 
 /// Returns the error for a field of the table itself.
-fn table(error: FieldError) -> PriceError {
+fn table_error(error: FieldError) -> PriceError {
     let place = format!("`{}`", error.place);
     PriceError::Shape(FieldError { place, ..error })
 }
 
 /// Reads one price.
-fn price(fields: FieldReader<'_>) -> Result<ModelPrice, FieldError> {
-    fields.only("a price", &FIELDS)?;
+fn read_price(fields: FieldReader<'_>) -> Result<ModelPrice, FieldError> {
+    fields.refuse_unknown("a price", &FIELDS)?;
     let names = |value: &Value| {
         let names = value.as_array().filter(|names| !names.is_empty())?;
         names.iter().map(|name| name.as_str().map(str::to_owned)).collect::<Option<Vec<_>>>()
     };
     let expected = "a list of models' names";
-    let names = fields.read("names", expected, names)?;
-    let names = names.ok_or_else(|| fields.wrong("names", expected))?;
+    let names = fields.read_with("names", expected, names)?;
+    let names = names.ok_or_else(|| fields.wrong_value("names", expected))?;
     let name = |value: &Value| value.as_str().filter(|name| !name.is_empty()).map(str::to_owned);
-    let upstream = fields.read("upstream", "an upstream's name", name)?;
-    let long = fields.object("long", "an object with `over` and rates")?;
+    let upstream = fields.read_with("upstream", "an upstream's name", name)?;
+    let long = fields.read_object("long", "an object with `over` and rates")?;
     let long = long.map(long_rates).transpose()?;
-    Ok(ModelPrice { upstream, names, rates: rates(fields)?, long })
+    Ok(ModelPrice { upstream, names, rates: read_rates(fields)?, long })
 }
 
 fn long_rates(long: &Map<String, Value>) -> Result<LongPromptRates, FieldError> {
     let fields = FieldReader::new(long, "long", STYLE);
-    fields.only("a price for long prompts", &LONG_FIELDS)?;
+    fields.refuse_unknown("a price for long prompts", &LONG_FIELDS)?;
     let expected = "a whole number of tokens";
-    let over = fields.digits("over", 0..=u64::MAX, expected)?;
-    let over = over.ok_or_else(|| fields.wrong("over", expected))?;
-    let rates = rates(fields)?;
+    let over = fields.read_integer("over", 0..=u64::MAX, expected)?;
+    let over = over.ok_or_else(|| fields.wrong_value("over", expected))?;
+    let rates = read_rates(fields)?;
     // The price of a long prompt's output cannot be derived from the other rates.
     if fields.get("output").is_none() {
-        return Err(fields.wrong("output", RATE));
+        return Err(fields.wrong_value("output", RATE));
     }
     Ok(LongPromptRates { over, rates })
 }
 
 /// Reads the rates. A missing rate equals that of its category: no discount and no surcharge.
-fn rates(fields: FieldReader<'_>) -> Result<TokenRates, FieldError> {
-    let rate = |name| fields.number(name, 0.0..=f64::MAX, RATE);
-    let input = rate("input")?.ok_or_else(|| fields.wrong("input", RATE))?;
+fn read_rates(fields: FieldReader<'_>) -> Result<TokenRates, FieldError> {
+    let rate = |name| fields.read_number(name, 0.0..=f64::MAX, RATE);
+    let input = rate("input")?.ok_or_else(|| fields.wrong_value("input", RATE))?;
     let output = rate("output")?.unwrap_or(0.0);
     Ok(TokenRates {
         input,

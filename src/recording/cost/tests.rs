@@ -12,22 +12,22 @@ fn usage(prompt: u64, completion: u64) -> TokenUsage {
 #[test]
 fn the_builtin_table_parses_and_names_its_date_and_sources() {
     let text = include_str!("../prices.json");
-    assert_eq!(PriceTable::parse(text).unwrap(), PriceTable::builtin());
-    assert!(PriceTable::builtin().models.len() > 20);
+    assert_eq!(PriceTable::parse(text).unwrap(), PriceTable::built_in());
+    assert!(PriceTable::built_in().models.len() > 20);
     let file: serde_json::Value = serde_json::from_str(text).unwrap();
     assert!(file["date"].is_string() && file["sources"][0].is_string());
 }
 
 #[test]
 fn the_price_is_found_when_the_name_is_listed_or_dated() {
-    let table = PriceTable::builtin();
-    let cost = |model| table.cost(Some("openai"), model, &usage(1_000_000, 100_000));
+    let table = PriceTable::built_in();
+    let cost = |model| table.call_cost(Some("openai"), model, &usage(1_000_000, 100_000));
     assert_eq!(cost("gpt-4o"), Some(3.5));
     assert_eq!(cost("gpt-4o-2024-08-06"), Some(3.5));
     assert_eq!(cost("gpt-4o-2024-05-13"), Some(6.5), "listed by itself");
     assert_eq!(cost("gpt-4o-mini"), Some(0.21));
     assert_eq!(cost("gpt-4o-mini-2024-07-18"), Some(0.21));
-    let claude = |model| table.cost(Some("anthropic"), model, &usage(1000, 100));
+    let claude = |model| table.call_cost(Some("anthropic"), model, &usage(1000, 100));
     assert_eq!(claude("claude-sonnet-4-20250514"), Some(0.0045));
     assert_eq!(claude("claude-sonnet-4@20250514"), Some(0.0045));
     assert_eq!(claude("claude-opus-4-5-20251101"), Some(0.0075));
@@ -36,7 +36,7 @@ fn the_price_is_found_when_the_name_is_listed_or_dated() {
 
 #[test]
 fn the_price_is_unknown_when_only_the_beginning_matches() {
-    let table = PriceTable::builtin();
+    let table = PriceTable::built_in();
     for model in [
         "",
         "gpt-4o-audio-preview",
@@ -52,43 +52,43 @@ fn the_price_is_unknown_when_only_the_beginning_matches() {
         "ö2024-08-06",
         "@20250514",
     ] {
-        assert_eq!(table.cost(None, model, &usage(1, 1)), None, "{model}");
+        assert_eq!(table.call_cost(None, model, &usage(1, 1)), None, "{model}");
     }
 }
 
 #[test]
 fn the_price_is_unknown_when_another_upstream_sells_the_model() {
-    let table = PriceTable::builtin();
-    assert_eq!(table.cost(Some("openrouter"), "gpt-4o", &usage(1, 1)), None);
-    assert!(table.cost(None, "gpt-4o", &usage(1, 1)).is_some());
-    assert_eq!(table.cost(Some("ollama"), "qwen3", &usage(9, 9)), Some(0.0));
+    let table = PriceTable::built_in();
+    assert_eq!(table.call_cost(Some("openrouter"), "gpt-4o", &usage(1, 1)), None);
+    assert!(table.call_cost(None, "gpt-4o", &usage(1, 1)).is_some());
+    assert_eq!(table.call_cost(Some("ollama"), "qwen3", &usage(9, 9)), Some(0.0));
 }
 
 #[test]
 fn cached_tokens_have_their_own_rates() {
-    let table = PriceTable::builtin();
+    let table = PriceTable::built_in();
     let told = TokenUsage { cached_tokens: 600, cache_write_tokens: 300, ..usage(1000, 0) };
     // 100 at 3, 600 at 0.30, 300 at 3.75 dollars per million.
-    let cost = table.cost(Some("anthropic"), "claude-sonnet-4-5", &told);
+    let cost = table.call_cost(Some("anthropic"), "claude-sonnet-4-5", &told);
     assert_eq!(cost, Some(0.001605));
     let absurd =
         TokenUsage { cached_tokens: u64::MAX, cache_write_tokens: u64::MAX, ..usage(1000, 0) };
-    let cost = table.cost(Some("openai"), "gpt-4o", &absurd);
+    let cost = table.call_cost(Some("openai"), "gpt-4o", &absurd);
     assert_eq!(cost, Some(0.00125));
 }
 
 #[test]
 fn long_prompts_have_their_own_rates() {
-    let table = PriceTable::builtin();
-    let cost = |prompt| table.cost(Some("gemini"), "gemini-2.5-pro", &usage(prompt, 1000));
+    let table = PriceTable::built_in();
+    let cost = |prompt| table.call_cost(Some("gemini"), "gemini-2.5-pro", &usage(prompt, 1000));
     assert_eq!(cost(200_000), Some(0.26));
     assert_eq!(cost(200_001), Some(0.5150025));
 }
 
 #[test]
 fn costs_are_free_of_float_noise() {
-    let table = PriceTable::builtin();
-    let cost = table.cost(Some("openai"), "gpt-4o-mini", &usage(3, 1));
+    let table = PriceTable::built_in();
+    let cost = table.call_cost(Some("openai"), "gpt-4o-mini", &usage(3, 1));
     assert_eq!(cost.map(|cost| cost.to_string()).as_deref(), Some("0.00000105"));
 }
 
@@ -97,7 +97,7 @@ fn reasoning_has_a_rate_of_its_own_where_it_is_priced_apart() {
     let of = |more: &str| {
         let text = format!(r#"{{"models":[{{"names":["m"],"input":1,"output":2{more}}}]}}"#);
         let told = TokenUsage { reasoning_tokens: 300_000, ..usage(0, 1_000_000) };
-        PriceTable::parse(&text).unwrap().cost(None, "m", &told)
+        PriceTable::parse(&text).unwrap().call_cost(None, "m", &told)
     };
     assert_eq!(of(""), Some(2.0));
     assert_eq!(of(r#","reasoning":4"#), Some(2.6));
@@ -186,23 +186,23 @@ fn a_table_of_the_users_own_stands_above_the_builtin() {
         {"upstream":"openai","names":["gpt-4o"],"input":7}]}"#;
     let table = PriceTable::with_user_prices(text).unwrap();
     let million = usage(1_000_000, 0);
-    assert_eq!(table.cost(Some("any"), "m", &million), Some(1.0));
-    assert_eq!(table.cost(Some("openai"), "gpt-4o", &million), Some(7.0));
-    assert_eq!(table.cost(Some("openai"), "gpt-4o-2024-08-06", &million), Some(7.0));
-    assert_eq!(table.cost(Some("openai"), "gpt-4o-mini", &million), Some(0.15));
+    assert_eq!(table.call_cost(Some("any"), "m", &million), Some(1.0));
+    assert_eq!(table.call_cost(Some("openai"), "gpt-4o", &million), Some(7.0));
+    assert_eq!(table.call_cost(Some("openai"), "gpt-4o-2024-08-06", &million), Some(7.0));
+    assert_eq!(table.call_cost(Some("openai"), "gpt-4o-mini", &million), Some(0.15));
 }
 
 #[test]
 fn a_table_of_the_users_own_stands_alone_when_it_says_so() {
     let text = r#"{"replace":true,"models":[{"names":["m"],"input":1,"output":2}]}"#;
     let table = PriceTable::with_user_prices(text).unwrap();
-    assert_eq!(table.cost(Some("any"), "m", &usage(500_000, 0)), Some(0.5));
-    assert_eq!(table.cost(Some("openai"), "gpt-4o", &usage(1, 1)), None);
+    assert_eq!(table.call_cost(Some("any"), "m", &usage(500_000, 0)), Some(0.5));
+    assert_eq!(table.call_cost(Some("openai"), "gpt-4o", &usage(1, 1)), None);
 }
 
 #[test]
 fn every_upstream_with_prices_is_one_that_is_known_by_name() {
-    for price in PriceTable::builtin().models {
+    for price in PriceTable::built_in().models {
         let name = price.upstream.unwrap();
         assert!(loomrec_provider::KnownUpstream::find(&name).is_some(), "{name}");
     }
@@ -210,16 +210,16 @@ fn every_upstream_with_prices_is_one_that_is_known_by_name() {
 
 #[test]
 fn bedrocks_model_is_priced_by_the_path_which_names_the_region() {
-    let table = PriceTable::builtin();
+    let table = PriceTable::built_in();
     let asked = "us.anthropic.claude-haiku-4-5-20251001-v1:0";
     let priced = priced_model(Some("bedrock"), Some(asked), Some("claude-haiku-4-5-20251001"));
     assert_eq!(priced, Some(asked));
     let usage = usage(1000, 1000);
-    assert_eq!(table.cost(Some("bedrock"), asked, &usage), Some(0.0066));
+    assert_eq!(table.call_cost(Some("bedrock"), asked, &usage), Some(0.0066));
     let arn = format!("arn:aws:bedrock:us-east-1:123456789012:inference-profile/{asked}");
-    assert_eq!(table.cost(Some("bedrock"), &arn, &usage), Some(0.0066));
+    assert_eq!(table.call_cost(Some("bedrock"), &arn, &usage), Some(0.0066));
     let own = "arn:aws:bedrock:us-east-1:123456789012:application-inference-profile/abc";
-    assert_eq!(table.cost(Some("bedrock"), own, &usage), None);
+    assert_eq!(table.call_cost(Some("bedrock"), own, &usage), None);
     let answered = priced_model(Some("openai"), Some("gpt-4o"), Some("gpt-4o-2024-05-13"));
     assert_eq!(answered, Some("gpt-4o-2024-05-13"));
 }

@@ -4,7 +4,7 @@ use std::io::{BufRead, Read, Result};
 
 use brotli_decompressor::{BrotliDecompressStream, BrotliResult, BrotliState, StandardAlloc};
 
-use super::ending::{cut, damaged, is_at_end};
+use super::ending::{cut_error, damaged_error, is_at_end};
 
 type BrotliDecoderState = BrotliState<StandardAlloc, StandardAlloc, StandardAlloc>;
 
@@ -48,14 +48,14 @@ impl<R: BufRead> Read for BrotliDecoder<R> {
             match result {
                 _ if written > 0 => return Ok(written),
                 BrotliResult::ResultSuccess => {}
-                BrotliResult::NeedsMoreInput if is_end => return Err(cut()),
+                BrotliResult::NeedsMoreInput if is_end => return Err(cut_error()),
                 BrotliResult::NeedsMoreInput if consumed > 0 => {}
-                _ => return Err(damaged()),
+                _ => return Err(damaged_error()),
             }
         }
         match buffer.is_empty() || is_at_end(&mut self.input)? {
             true => Ok(0),
-            false => Err(damaged()),
+            false => Err(damaged_error()),
         }
     }
 }

@@ -6,12 +6,12 @@ use std::io::{BufRead, Error, ErrorKind};
 const PADDING: usize = 512;
 
 /// The error of bytes that do not decode.
-pub(super) fn damaged() -> Error {
+pub(super) fn damaged_error() -> Error {
     ErrorKind::InvalidData.into()
 }
 
 /// The error of an input that ends too early.
-pub(super) fn cut() -> Error {
+pub(super) fn cut_error() -> Error {
     ErrorKind::UnexpectedEof.into()
 }
 
@@ -26,7 +26,7 @@ pub(super) fn is_at_end(input: &mut impl BufRead) -> std::io::Result<bool> {
         match (is_padding, padding) {
             (false, 0) => return Ok(false),
             (true, ..PADDING) => {}
-            _ => return Err(damaged()),
+            _ => return Err(damaged_error()),
         }
         padding += 1;
         input.consume(1);

@@ -4,7 +4,7 @@ use std::io::{BufRead, Read, Result, copy, sink};
 
 use flate2::{Crc, Decompress, FlushDecompress, Status};
 
-use super::ending::{cut, damaged, is_at_end};
+use super::ending::{cut_error, damaged_error, is_at_end};
 
 /// A single deflate stream.
 struct Deflate {
@@ -28,10 +28,12 @@ impl Deflate {
             let consumed = (self.state.total_in() - before.0) as usize;
             let written = (self.state.total_out() - before.1) as usize;
             input.consume(consumed);
-            self.is_over = status.map_err(|_| damaged())? == Status::StreamEnd;
+            self.is_over = status.map_err(|_| damaged_error())? == Status::StreamEnd;
             match (written, consumed) {
                 (1.., _) => return Ok(written),
-                (0, 0) if !self.is_over => return Err(if is_end { cut() } else { damaged() }),
+                (0, 0) if !self.is_over => {
+                    return Err(if is_end { cut_error() } else { damaged_error() });
+                }
                 _ => {}
             }
         }
@@ -54,7 +56,7 @@ impl<R: BufRead> DeflateDecoder<R> {
 impl<R: BufRead> Read for DeflateDecoder<R> {
     fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
         match self.stream.read(&mut self.input, buffer)? {
-            0 if !buffer.is_empty() && !is_at_end(&mut self.input)? => Err(damaged()),
+            0 if !buffer.is_empty() && !is_at_end(&mut self.input)? => Err(damaged_error()),
             length => Ok(length),
         }
     }
@@ -82,24 +84,24 @@ impl<R: BufRead> GzipDecoder<R> {
         let mut head = [0; 10];
         self.input.read_exact(&mut head[..1])?;
         if head[0] != 0x1f {
-            return Err(damaged());
+            return Err(damaged_error());
         }
         self.input.read_exact(&mut head[1..])?;
         let flags = head[3];
         if head[1..3] != [0x8b, 8] || flags & 0b1110_0000 != 0 {
-            return Err(damaged());
+            return Err(damaged_error());
         }
         if flags & 4 != 0 {
             let mut length = [0; 2];
             self.input.read_exact(&mut length)?;
-            skip(&mut self.input, u16::from_le_bytes(length).into())?;
+            skip_bytes(&mut self.input, u16::from_le_bytes(length).into())?;
         }
         // Skips the name of the file, and the comment.
         for _ in 0..(flags & 0b1_1000).count_ones() {
             self.input.skip_until(0)?;
         }
         if flags & 2 != 0 {
-            skip(&mut self.input, 2)?;
+            skip_bytes(&mut self.input, 2)?;
         }
         self.member = Some(Member { stream: Deflate::new(false), sum: Crc::new() });
         self.has_begun = true;
@@ -126,7 +128,7 @@ impl<R: BufRead> Read for GzipDecoder<R> {
             self.input.read_exact(&mut tail)?;
             let (sum, amount) = (member.sum.sum().to_le_bytes(), member.sum.amount().to_le_bytes());
             if tail[..4] != sum || tail[4..] != amount {
-                return Err(damaged());
+                return Err(damaged_error());
             }
             self.member = None;
         }
@@ -135,9 +137,9 @@ impl<R: BufRead> Read for GzipDecoder<R> {
 }
 
 /// Skips this many bytes, all of which must exist.
-pub(super) fn skip(input: &mut impl Read, count: u64) -> Result<()> {
+pub(super) fn skip_bytes(input: &mut impl Read, count: u64) -> Result<()> {
     match copy(&mut input.take(count), &mut sink())? {
         skipped if skipped == count => Ok(()),
-        _ => Err(cut()),
+        _ => Err(cut_error()),
     }
 }

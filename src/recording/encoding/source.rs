@@ -33,17 +33,17 @@ pub(super) struct EncodedPieces<'a> {
 }
 
 impl<'a> EncodedPieces<'a> {
-    pub(super) fn of(pieces: &'a [&'a [u8]]) -> Self {
+    pub(super) fn from_pieces(pieces: &'a [&'a [u8]]) -> Self {
         Self { pieces, reached: Cell::new(0), problem: Cell::new(None) }
     }
 
     /// Decodes all pieces, up to `max` bytes.
-    pub(super) fn decode(&self, codings: &[ContentCoding], max: usize) -> DecodedPieces {
+    pub(super) fn decode_all(&self, codings: &[ContentCoding], max: usize) -> DecodedPieces {
         let held = max.min(HELD);
-        let (pieces, total) = self.read(codings, max, held);
+        let (pieces, total) = self.read_pieces(codings, max, held);
         let is_too_large = self.problem.get() == Some(DecodeError::TooLarge);
         let pieces = match total > held && !is_too_large {
-            true => self.read(codings, max, max).0,
+            true => self.read_pieces(codings, max, max).0,
             false => pieces,
         };
         DecodedPieces { pieces, problem: self.problem.get() }
@@ -51,10 +51,15 @@ impl<'a> EncodedPieces<'a> {
 
     /// Decodes all pieces, and counts the plain bytes. Returns no bytes if there are more than
     /// `held`.
-    fn read(&self, codings: &[ContentCoding], max: usize, held: usize) -> (Vec<PlainPiece>, usize) {
+    fn read_pieces(
+        &self,
+        codings: &[ContentCoding],
+        max: usize,
+        held: usize,
+    ) -> (Vec<PlainPiece>, usize) {
         self.reached.set(0);
         self.problem.set(None);
-        let mut reader = self.reader(codings, max);
+        let mut reader = self.decoder_chain(codings, max);
         let (mut out, mut total): (Vec<PlainPiece>, usize) = (Vec::new(), 0);
         loop {
             let data = match reader.fill_buf() {
@@ -62,7 +67,7 @@ impl<'a> EncodedPieces<'a> {
                 Ok(data) => data,
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(_) => {
-                    self.note(DecodeError::Damaged);
+                    self.note_problem(DecodeError::Damaged);
                     break;
                 }
             };
@@ -83,7 +88,7 @@ impl<'a> EncodedPieces<'a> {
     }
 
     /// Builds the chain of decoders. None holds more than its window.
-    fn reader(&self, codings: &[ContentCoding], max: usize) -> Box<dyn BufRead + '_> {
+    fn decoder_chain(&self, codings: &[ContentCoding], max: usize) -> Box<dyn BufRead + '_> {
         let mut reader: Box<dyn BufRead + '_> =
             Box::new(PieceReader { source: self, at: 0, offset: 0 });
         for (at, coding) in codings.iter().enumerate() {
@@ -103,7 +108,7 @@ impl<'a> EncodedPieces<'a> {
     }
 
     /// Records a problem. A cut is the least severe one.
-    fn note(&self, problem: DecodeError) {
+    fn note_problem(&self, problem: DecodeError) {
         if matches!(self.problem.get(), None | Some(DecodeError::Cut)) {
             self.problem.set(Some(problem));
         }
@@ -138,7 +143,7 @@ impl Read for DecoderLayer<'_, '_> {
             },
         };
         self.is_over = true;
-        self.source.note(problem);
+        self.source.note_problem(problem);
         Ok(0)
     }
 }

@@ -5,8 +5,8 @@ use std::io::{BufRead, Error, Read, Result};
 use ruzstd::decoding::errors::FrameDecoderError;
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
-use super::ending::{cut, damaged, is_at_end};
-use super::flate::skip;
+use super::ending::{cut_error, damaged_error, is_at_end};
+use super::flate::skip_bytes;
 
 /// The upper three bytes of the magic numbers of skippable frames.
 const SKIPPABLE: [u8; 3] = [0x2a, 0x4d, 0x18];
@@ -46,7 +46,7 @@ impl<R: BufRead> ZstdDecoder<R> {
     fn begin_frame(&mut self) -> Result<()> {
         let first = self.input.fill_buf()?.first();
         if !first.is_some_and(|first| matches!(first, 0x28 | 0x50..=0x5f)) {
-            return Err(damaged());
+            return Err(damaged_error());
         }
         let mut magic = [0; 4];
         self.input.read_exact(&mut magic)?;
@@ -54,12 +54,12 @@ impl<R: BufRead> ZstdDecoder<R> {
         if magic[1..] == SKIPPABLE {
             let mut length = [0; 4];
             self.input.read_exact(&mut length)?;
-            return skip(&mut self.input, u32::from_le_bytes(length).into());
+            return skip_bytes(&mut self.input, u32::from_le_bytes(length).into());
         }
         match self.decoder.reset((&magic[..]).chain(&mut self.input)) {
             Ok(()) => self.place = FramePosition::WithinFrame,
-            Err(_) if self.input.fill_buf()?.is_empty() => return Err(cut()),
-            Err(_) => return Err(damaged()),
+            Err(_) if self.input.fill_buf()?.is_empty() => return Err(cut_error()),
+            Err(_) => return Err(damaged_error()),
         }
         Ok(())
     }
@@ -70,10 +70,12 @@ impl<R: BufRead> ZstdDecoder<R> {
         let decoded = self.decoder.decode_blocks(&mut source, BlockDecodingStrategy::UptoBlocks(1));
         let problem = match &decoded {
             Ok(_) if source.padded == 0 => return,
-            Ok(_) | Err(FrameDecoderError::FailedToReadChecksum(_)) if source.has_ended => cut(),
+            Ok(_) | Err(FrameDecoderError::FailedToReadChecksum(_)) if source.has_ended => {
+                cut_error()
+            }
             // The existing part of a compressed block was not decoded.
-            Err(_) if source.has_ended && source.given <= BLOCK_HEADER => cut(),
-            _ => damaged(),
+            Err(_) if source.has_ended && source.given <= BLOCK_HEADER => cut_error(),
+            _ => damaged_error(),
         };
         let padded = source.padded;
         if decoded.is_err() || !self.decoder.is_finished() {
@@ -103,7 +105,7 @@ impl<R: BufRead> Read for ZstdDecoder<R> {
                 FramePosition::WithinFrame if self.is_sound() => {
                     self.place = FramePosition::BetweenFrames
                 }
-                FramePosition::WithinFrame => return Err(damaged()),
+                FramePosition::WithinFrame => return Err(damaged_error()),
                 FramePosition::Failed { problem, padded } => {
                     let left = self.decoder.can_collect().saturating_sub(*padded);
                     let length = left.min(buffer.len());
@@ -136,7 +138,7 @@ impl<R: Read> Watched<R> {
     }
 
     /// Returns how many bytes of an uncompressed block are missing.
-    fn lacking(&self) -> usize {
+    fn missing_bytes(&self) -> usize {
         let [low, middle, high] = self.header;
         let header = u32::from_le_bytes([low, middle, high, 0]);
         let is_raw = self.given >= BLOCK_HEADER && header & 0b110 == 0;
@@ -156,7 +158,7 @@ impl<R: Read> Read for Watched<R> {
             return Ok(length);
         }
         self.has_ended = true;
-        let padding = self.lacking().min(buffer.len());
+        let padding = self.missing_bytes().min(buffer.len());
         buffer[..padding].fill(0);
         self.padded += padding;
         Ok(padding)

@@ -1,7 +1,7 @@
 //! A client that left before the end of its answer, and how much of it the client got.
 
 use crate::body::{Chunk, LONGEST_MS};
-use crate::entry_field::rounded;
+use crate::entry_field::round_milliseconds;
 
 /// The leaving of a client before the end of its answer. The upstream's answer may be recorded
 /// further than that.
@@ -18,7 +18,7 @@ impl ClientLeft {
     /// of the body; `None` if not even the head.
     pub fn new(at_ms: f64, sent: Option<usize>, chunks: &[Chunk]) -> Self {
         let length = |sent| chunks.iter().take(sent).map(|chunk| chunk.data.len() as u64).sum();
-        Self { at_ms: rounded(at_ms.clamp(0.0, LONGEST_MS)), bytes: sent.map(length) }
+        Self { at_ms: round_milliseconds(at_ms.clamp(0.0, LONGEST_MS)), bytes: sent.map(length) }
     }
 
     /// Returns the same point in a body whose chunks were changed from `before` to `after`.

@@ -25,47 +25,47 @@ impl Entry {
             let error = FieldError::unexpected("the entry", "an object", value_kind(value));
             return Err(EntryError(error));
         };
-        Self::decode(map).map_err(EntryError)
+        Self::from_fields(map).map_err(EntryError)
     }
 
-    fn decode(map: &Map<String, Value>) -> Result<Self, FieldError> {
+    fn from_fields(map: &Map<String, Value>) -> Result<Self, FieldError> {
         let fields = FieldReader::new(map, "", STYLE);
-        let latency_ms = number(fields, "latency_ms")?;
+        let latency_ms = read_number(fields, "latency_ms")?;
         let response = match fields.get("response") {
-            Some(value) => Some(response(value, latency_ms.unwrap_or(0.0))?),
+            Some(value) => Some(read_response(value, latency_ms.unwrap_or(0.0))?),
             None => None,
         };
         Ok(Self {
             content: fields.get("content").map(plain_text),
-            model: fields.text("model")?,
-            usage: usage(fields)?,
-            cost_usd: cost(fields)?,
+            model: fields.read_text("model")?,
+            usage: read_usage(fields)?,
+            cost_usd: read_cost(fields)?,
             latency_ms,
-            finish_reason: fields.text("finish_reason")?,
+            finish_reason: fields.read_text("finish_reason")?,
             tool_calls: tool_calls(fields)?,
-            embeddings: embeddings(fields)?,
+            embeddings: read_embeddings(fields)?,
             request_hash: request_hash(fields)?,
-            provider: fields.text("provider")?,
-            upstream: fields.text("upstream")?,
-            upstream_origin: fields.text("upstream_origin")?,
-            preset: fields.text("preset")?,
+            provider: fields.read_text("provider")?,
+            upstream: fields.read_text("upstream")?,
+            upstream_origin: fields.read_text("upstream_origin")?,
+            preset: fields.read_text("preset")?,
             run_values: run_values(fields)?,
-            session: fields.text("session")?,
-            recorded_at: fields.text("recorded_at")?,
-            ended_at: fields.text("ended_at")?,
-            edited_at: fields.text("edited_at")?,
-            request: fields.get("request").map(request).transpose()?,
+            session: fields.read_text("session")?,
+            recorded_at: fields.read_text("recorded_at")?,
+            ended_at: fields.read_text("ended_at")?,
+            edited_at: fields.read_text("edited_at")?,
+            request: fields.get("request").map(read_request).transpose()?,
             client_left: fields.get("client_left").map(client_left).transpose()?,
             response,
             messages: RecordedMessage::decode_list(fields)?,
-            fault: fields.object("fault", "an object")?.cloned().map(Value::Object),
-            extra: unknown(map),
+            fault: fields.read_object("fault", "an object")?.cloned().map(Value::Object),
+            extra: unknown_fields(map),
             is_ambiguous: false,
         })
     }
 }
 
-fn unknown(map: &Map<String, Value>) -> Map<String, Value> {
+fn unknown_fields(map: &Map<String, Value>) -> Map<String, Value> {
     map.iter()
         .filter(|(key, _)| !KNOWN_FIELDS.contains(&key.as_str()))
         .map(|(key, value)| (key.clone(), value.clone()))
@@ -81,25 +81,25 @@ fn plain_text(value: &Value) -> String {
 }
 
 /// Reads a number that JSON can hold.
-fn number(fields: FieldReader<'_>, name: &str) -> FieldResult<f64> {
-    fields.number(name, f64::MIN..=f64::MAX, "a number")
+fn read_number(fields: FieldReader<'_>, name: &str) -> FieldResult<f64> {
+    fields.read_number(name, f64::MIN..=f64::MAX, "a number")
 }
 
-fn usage(fields: FieldReader<'_>) -> FieldResult<TokenUsage> {
+fn read_usage(fields: FieldReader<'_>) -> FieldResult<TokenUsage> {
     let Some(value) = fields.get("usage") else {
         return Ok(None);
     };
     let usage = entry_fields(value, "/usage")?;
     let mut counts = TokenUsage::default();
     for (name, place) in USAGE_FIELDS.into_iter().zip(usage_counts(&mut counts)) {
-        *place = count(usage, name)?;
+        *place = read_count(usage, name)?;
     }
     Ok(Some(counts))
 }
 
 /// Reads a count as Python's `int(…)` does: whole numbers, truncated floats, and digits in a
 /// string.
-fn count(fields: FieldReader<'_>, name: &str) -> Result<u64, FieldError> {
+fn read_count(fields: FieldReader<'_>, name: &str) -> Result<u64, FieldError> {
     /// Above this a float is not exact. No count of tokens is that large.
     const LIMIT: f64 = 9_007_199_254_740_992.0;
     let number = |value: &Value| match value {
@@ -115,34 +115,40 @@ fn count(fields: FieldReader<'_>, name: &str) -> Result<u64, FieldError> {
         Value::String(text) => text.trim().parse().ok(),
         _ => None,
     };
-    Ok(fields.read(name, "a count of tokens, 0 or more", number)?.unwrap_or(0))
+    Ok(fields.read_with(name, "a count of tokens, 0 or more", number)?.unwrap_or(0))
 }
 
 /// Reads a cost as Python's `float(…)` does: numbers, and numbers in a string.
-fn cost(fields: FieldReader<'_>) -> FieldResult<f64> {
+fn read_cost(fields: FieldReader<'_>) -> FieldResult<f64> {
     let number = |value: &Value| match value {
         Value::String(text) => text.trim().parse().ok(),
         value => value.as_f64(),
     };
-    fields.read("cost_usd", "a number", |value| number(value).filter(|cost| cost.is_finite()))
+    fields.read_with("cost_usd", "a number", |value| number(value).filter(|cost| cost.is_finite()))
 }
 
 fn tool_calls(fields: FieldReader<'_>) -> Result<Vec<ToolCall>, FieldError> {
     let call = |(index, value): (usize, &Value)| {
         let at = format!("/tool_calls/{index}");
         let call = entry_fields(value, &at)?;
-        let name = call.text("name")?;
-        let arguments = call.object("arguments", "an object")?.cloned().unwrap_or_default();
+        let name = call.read_text("name")?;
+        let arguments = call.read_object("arguments", "an object")?.cloned().unwrap_or_default();
         Ok(ToolCall {
-            id: call.text("id")?.unwrap_or_default(),
-            name: name.ok_or_else(|| call.wrong("name", "the tool's name"))?,
+            id: call.read_text("id")?.unwrap_or_default(),
+            name: name.ok_or_else(|| call.wrong_value("name", "the tool's name"))?,
             arguments: Value::Object(arguments),
         })
     };
-    fields.list("tool_calls", "a list")?.unwrap_or_default().iter().enumerate().map(call).collect()
+    fields
+        .read_list("tool_calls", "a list")?
+        .unwrap_or_default()
+        .iter()
+        .enumerate()
+        .map(call)
+        .collect()
 }
 
-fn embeddings(fields: FieldReader<'_>) -> Result<Vec<Vec<f64>>, FieldError> {
+fn read_embeddings(fields: FieldReader<'_>) -> Result<Vec<Vec<f64>>, FieldError> {
     let row = |(index, row): (usize, &Value)| {
         let numbers = row.as_array().and_then(|row| row.iter().map(Value::as_f64).collect());
         numbers.ok_or_else(|| {
@@ -150,11 +156,17 @@ fn embeddings(fields: FieldReader<'_>) -> Result<Vec<Vec<f64>>, FieldError> {
             FieldError::unexpected(place, "a list of numbers", value_kind(row))
         })
     };
-    fields.list("embeddings", "a list")?.unwrap_or_default().iter().enumerate().map(row).collect()
+    fields
+        .read_list("embeddings", "a list")?
+        .unwrap_or_default()
+        .iter()
+        .enumerate()
+        .map(row)
+        .collect()
 }
 
 fn request_hash(fields: FieldReader<'_>) -> FieldResult<RequestKey> {
-    let Some(text) = fields.text("request_hash")? else {
+    let Some(text) = fields.read_text("request_hash")? else {
         return Ok(None);
     };
     match RequestKey::parse(&text) {
@@ -165,9 +177,9 @@ fn request_hash(fields: FieldReader<'_>) -> FieldResult<RequestKey> {
 
 fn run_values(fields: FieldReader<'_>) -> Result<RunValues, FieldError> {
     let expected = "an object of at most 64 values of a run: paths from the root, days, words";
-    let wrong = || fields.wrong("run_values", expected);
+    let wrong = || fields.wrong_value("run_values", expected);
     let mut values = RunValues::default();
-    for (name, text) in fields.object("run_values", expected)?.into_iter().flatten() {
+    for (name, text) in fields.read_object("run_values", expected)?.into_iter().flatten() {
         if !values.set(name, text.as_str().ok_or_else(wrong)?) {
             return Err(wrong());
         }
@@ -175,15 +187,16 @@ fn run_values(fields: FieldReader<'_>) -> Result<RunValues, FieldError> {
     Ok(values)
 }
 
-fn request(value: &Value) -> Result<RecordedRequest, FieldError> {
+fn read_request(value: &Value) -> Result<RecordedRequest, FieldError> {
     let fields = entry_fields(value, "/request")?;
-    let must = |name, expected| fields.text(name)?.ok_or_else(|| fields.wrong(name, expected));
+    let must =
+        |name, expected| fields.read_text(name)?.ok_or_else(|| fields.wrong_value(name, expected));
     let mut request = RecordedRequest {
         method: must("method", "an HTTP method")?,
         path: must("path", "a path")?,
-        query: fields.text("query")?.unwrap_or_default(),
-        headers: headers(fields, "headers")?,
-        other_headers: HeaderNames::parse(&fields.text("other_headers")?.unwrap_or_default()),
+        query: fields.read_text("query")?.unwrap_or_default(),
+        headers: read_headers(fields, "headers")?,
+        other_headers: HeaderNames::parse(&fields.read_text("other_headers")?.unwrap_or_default()),
         body: Bytes::new(),
         packed: None,
     };
@@ -194,36 +207,36 @@ fn request(value: &Value) -> Result<RecordedRequest, FieldError> {
 fn client_left(value: &Value) -> Result<ClientLeft, FieldError> {
     let fields = entry_fields(value, "/client_left")?;
     let expected = "milliseconds, from 0 to an hour";
-    let at_ms = fields.number("ms", 0.0..=LONGEST_MS, expected)?;
+    let at_ms = fields.read_number("ms", 0.0..=LONGEST_MS, expected)?;
     Ok(ClientLeft {
-        at_ms: at_ms.ok_or_else(|| fields.wrong("ms", expected))?,
-        bytes: fields.digits("bytes", 0..=u64::MAX, "a number of bytes")?,
+        at_ms: at_ms.ok_or_else(|| fields.wrong_value("ms", expected))?,
+        bytes: fields.read_integer("bytes", 0..=u64::MAX, "a number of bytes")?,
     })
 }
 
-fn response(value: &Value, whole_at_ms: f64) -> Result<RecordedResponse, FieldError> {
+fn read_response(value: &Value, whole_at_ms: f64) -> Result<RecordedResponse, FieldError> {
     let fields = entry_fields(value, "/response")?;
     let expected = "an HTTP status from 100 to 999";
-    let status = fields.digits("status", 100..=999, expected)?;
+    let status = fields.read_integer("status", 100..=999, expected)?;
     let status = status.and_then(|status| u16::try_from(status).ok());
-    let status = status.ok_or_else(|| fields.wrong("status", expected))?;
+    let status = status.ok_or_else(|| fields.wrong_value("status", expected))?;
     Ok(RecordedResponse {
         status,
-        reason: fields.text("reason")?,
-        headers: headers(fields, "headers")?,
-        trailers: headers(fields, "trailers")?,
-        payload: ResponsePayload::decode(fields, whole_at_ms)?,
-        end: end(fields)?,
+        reason: fields.read_text("reason")?,
+        headers: read_headers(fields, "headers")?,
+        trailers: read_headers(fields, "trailers")?,
+        payload: ResponsePayload::from_fields(fields, whole_at_ms)?,
+        end: read_end(fields)?,
     })
 }
 
-fn end(fields: FieldReader<'_>) -> Result<ResponseEnd, FieldError> {
-    let cut = match fields.text("cut")?.as_deref() {
+fn read_end(fields: FieldReader<'_>) -> Result<ResponseEnd, FieldError> {
+    let cut = match fields.read_text("cut")?.as_deref() {
         None | Some("close") => RecordedCut::Close,
         Some("reset") => RecordedCut::Reset,
         Some(_) => return Err(fields.other_string("cut", "`close` or `reset`")),
     };
-    match fields.text("end")?.as_deref() {
+    match fields.read_text("end")?.as_deref() {
         None | Some("complete") => Ok(ResponseEnd::Complete),
         Some("upstream_abort") => Ok(ResponseEnd::UpstreamAbort(cut)),
         Some("client_abort") => Ok(ResponseEnd::ClientAbort),
@@ -235,20 +248,20 @@ fn end(fields: FieldReader<'_>) -> Result<ResponseEnd, FieldError> {
     }
 }
 
-fn headers(fields: FieldReader<'_>, name: &str) -> Result<Vec<(String, String)>, FieldError> {
+fn read_headers(fields: FieldReader<'_>, name: &str) -> Result<Vec<(String, String)>, FieldError> {
     let expected = "an object of strings, or a list of `[name, value]`";
     let pairs = |value: &Value| match value {
         Value::Object(map) => map
             .iter()
             .map(|(name, value)| Some((name.to_ascii_lowercase(), value.as_str()?.to_owned())))
             .collect(),
-        Value::Array(pairs) => pairs.iter().map(pair).collect(),
+        Value::Array(pairs) => pairs.iter().map(read_pair).collect(),
         _ => None,
     };
-    Ok(fields.read(name, expected, pairs)?.unwrap_or_default())
+    Ok(fields.read_with(name, expected, pairs)?.unwrap_or_default())
 }
 
-fn pair(value: &Value) -> Option<(String, String)> {
+fn read_pair(value: &Value) -> Option<(String, String)> {
     let [name, value] = value.as_array()?.as_slice() else {
         return None;
     };

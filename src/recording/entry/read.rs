@@ -10,7 +10,7 @@ use super::super::body::{Chunk, ChunkLayout, ResponsePayload};
 use super::super::entry_field::EntryError;
 use super::super::header_names::HeaderNames;
 use super::super::json_style::JsonStyle;
-use super::super::typed_reader::{TextTokens, styled};
+use super::super::typed_reader::{TextTokens, body_in_style};
 use super::field::{EntryField, FieldSet, USAGE_FIELDS, usage_counts};
 use super::{Entry, RecordedCut, RecordedRequest, RecordedResponse, ResponseEnd};
 use loomrec_identity::{RequestKey, RunValues};
@@ -32,13 +32,13 @@ impl Entry {
     /// Reads an entry's text that holds only known fields, each once and with its type. Returns
     /// `None` for any other text, which may still be an entry.
     pub fn read_known(text: &str) -> Option<Self> {
-        quick(text)
+        read_quickly(text)
     }
 
     /// Reads an entry's text as [`Entry::parse`] does, and notes whether it can be read in more
     /// than one way.
-    pub fn read(text: &[u8]) -> Result<Self, EntryReadError> {
-        if let Some(entry) = std::str::from_utf8(text).ok().and_then(quick) {
+    pub fn from_text(text: &[u8]) -> Result<Self, EntryReadError> {
+        if let Some(entry) = std::str::from_utf8(text).ok().and_then(read_quickly) {
             return Ok(entry);
         }
         let value: Value = serde_json::from_slice(text).map_err(EntryReadError::Json)?;
@@ -50,46 +50,46 @@ impl Entry {
 }
 
 /// Reads the entry, or returns `None` if only [`Entry::parse`] can.
-pub(super) fn quick(text: &str) -> Option<Entry> {
+pub(super) fn read_quickly(text: &str) -> Option<Entry> {
     let mut entry = Entry::default();
     let mut rest = Map::new();
     let mut seen = FieldSet::default();
     let mut tokens = TextTokens::new(text);
-    tokens.object(|tokens, key| {
+    tokens.read_object(|tokens, key| {
         // An unknown field is kept even if it is null, and a duplicate is ambiguous. Both are left
         // to [`Entry::parse`].
         let field = EntryField::parse(key)?;
         seen.insert(field).then_some(())?;
-        if tokens.null() {
+        if tokens.take_null() {
             return Some(());
         }
         match field {
-            EntryField::Content => entry.content = Some(tokens.text()?),
-            EntryField::Model => entry.model = Some(tokens.text()?),
-            EntryField::Usage => entry.usage = Some(usage(tokens)?),
-            EntryField::CostUsd => entry.cost_usd = Some(tokens.number()?),
-            EntryField::LatencyMs => entry.latency_ms = Some(tokens.number()?),
-            EntryField::FinishReason => entry.finish_reason = Some(tokens.text()?),
+            EntryField::Content => entry.content = Some(tokens.read_owned_string()?),
+            EntryField::Model => entry.model = Some(tokens.read_owned_string()?),
+            EntryField::Usage => entry.usage = Some(read_usage(tokens)?),
+            EntryField::CostUsd => entry.cost_usd = Some(tokens.read_number()?),
+            EntryField::LatencyMs => entry.latency_ms = Some(tokens.read_number()?),
+            EntryField::FinishReason => entry.finish_reason = Some(tokens.read_owned_string()?),
             EntryField::RequestHash => {
-                entry.request_hash = Some(RequestKey::parse(&tokens.string()?)?);
+                entry.request_hash = Some(RequestKey::parse(&tokens.read_string()?)?);
             }
-            EntryField::Provider => entry.provider = Some(tokens.text()?),
-            EntryField::Upstream => entry.upstream = Some(tokens.text()?),
-            EntryField::UpstreamOrigin => entry.upstream_origin = Some(tokens.text()?),
-            EntryField::Preset => entry.preset = Some(tokens.text()?),
+            EntryField::Provider => entry.provider = Some(tokens.read_owned_string()?),
+            EntryField::Upstream => entry.upstream = Some(tokens.read_owned_string()?),
+            EntryField::UpstreamOrigin => entry.upstream_origin = Some(tokens.read_owned_string()?),
+            EntryField::Preset => entry.preset = Some(tokens.read_owned_string()?),
             EntryField::RunValues => entry.run_values = run_values(tokens)?,
-            EntryField::Session => entry.session = Some(tokens.text()?),
-            EntryField::RecordedAt => entry.recorded_at = Some(tokens.text()?),
-            EntryField::EndedAt => entry.ended_at = Some(tokens.text()?),
-            EntryField::EditedAt => entry.edited_at = Some(tokens.text()?),
-            EntryField::Request => entry.request = Some(request(tokens)?),
-            EntryField::Response => entry.response = Some(response(tokens)?),
+            EntryField::Session => entry.session = Some(tokens.read_owned_string()?),
+            EntryField::RecordedAt => entry.recorded_at = Some(tokens.read_owned_string()?),
+            EntryField::EndedAt => entry.ended_at = Some(tokens.read_owned_string()?),
+            EntryField::EditedAt => entry.edited_at = Some(tokens.read_owned_string()?),
+            EntryField::Request => entry.request = Some(read_request(tokens)?),
+            EntryField::Response => entry.response = Some(read_response(tokens)?),
             EntryField::ToolCalls
             | EntryField::Embeddings
             | EntryField::ClientLeft
             | EntryField::Fault
             | EntryField::Messages => {
-                rest.insert(key.to_owned(), tokens.value()?);
+                rest.insert(key.to_owned(), tokens.read_value()?);
             }
         }
         Some(())
@@ -116,19 +116,19 @@ pub(super) fn quick(text: &str) -> Option<Entry> {
 
 fn run_values(tokens: &mut TextTokens<'_>) -> Option<RunValues> {
     let mut values = RunValues::default();
-    tokens.object(|tokens, name| {
+    tokens.read_object(|tokens, name| {
         let is_new = values.get(name).is_none();
-        (is_new && values.set(name, tokens.text()?)).then_some(())
+        (is_new && values.set(name, tokens.read_owned_string()?)).then_some(())
     })?;
     Some(values)
 }
 
-fn usage(tokens: &mut TextTokens<'_>) -> Option<TokenUsage> {
+fn read_usage(tokens: &mut TextTokens<'_>) -> Option<TokenUsage> {
     let mut usage = TokenUsage::default();
     let mut seen = 0_u8;
-    tokens.object(|tokens, key| {
+    tokens.read_object(|tokens, key| {
         let index = USAGE_FIELDS.iter().position(|known| *known == key)?;
-        *usage_counts(&mut usage)[index] = tokens.count()?;
+        *usage_counts(&mut usage)[index] = tokens.read_count()?;
         let again = seen & (1 << index) != 0;
         seen |= 1 << index;
         (!again).then_some(())
@@ -136,17 +136,17 @@ fn usage(tokens: &mut TextTokens<'_>) -> Option<TokenUsage> {
     Some(usage)
 }
 
-fn request(tokens: &mut TextTokens<'_>) -> Option<RecordedRequest> {
+fn read_request(tokens: &mut TextTokens<'_>) -> Option<RecordedRequest> {
     let (mut method, mut path, mut query, mut headers) = (None, None, None, None);
     let mut other_headers: Option<String> = None;
     let mut body = StoredBody::default();
-    tokens.object(|tokens, key| match key {
-        "method" => set(&mut method, tokens.text()),
-        "path" => set(&mut path, tokens.text()),
-        "query" => set(&mut query, tokens.text()),
-        "headers" => set(&mut headers, pairs(tokens)),
-        "other_headers" => set(&mut other_headers, tokens.text()),
-        _ => body.field(tokens, key),
+    tokens.read_object(|tokens, key| match key {
+        "method" => set_once(&mut method, tokens.read_owned_string()),
+        "path" => set_once(&mut path, tokens.read_owned_string()),
+        "query" => set_once(&mut query, tokens.read_owned_string()),
+        "headers" => set_once(&mut headers, read_pairs(tokens)),
+        "other_headers" => set_once(&mut other_headers, tokens.read_owned_string()),
+        _ => body.read_field(tokens, key),
     })?;
     let mut request = RecordedRequest {
         method: method?,
@@ -157,25 +157,25 @@ fn request(tokens: &mut TextTokens<'_>) -> Option<RecordedRequest> {
         body: Bytes::new(),
         packed: None,
     };
-    request.set_stored_body(body.bytes()?.unwrap_or_default());
+    request.set_stored_body(body.into_bytes()?.unwrap_or_default());
     Some(request)
 }
 
-fn response(tokens: &mut TextTokens<'_>) -> Option<RecordedResponse> {
+fn read_response(tokens: &mut TextTokens<'_>) -> Option<RecordedResponse> {
     let (mut status, mut reason, mut headers, mut trailers) = (None, None, None, None);
     let (mut end, mut cut) = (None, None);
     let (mut chunks, mut frames) = (None, None);
     let mut body = StoredBody::default();
-    tokens.object(|tokens, key| match key {
-        "status" => set(&mut status, tokens.count()),
-        "reason" => set(&mut reason, tokens.text()),
-        "headers" => set(&mut headers, pairs(tokens)),
-        "trailers" => set(&mut trailers, pairs(tokens)),
-        "end" => set(&mut end, tokens.text()),
-        "cut" => set(&mut cut, tokens.text()),
-        "chunks" => set(&mut chunks, rows(tokens)),
-        "frames" => set(&mut frames, lengths(tokens)),
-        _ => body.field(tokens, key),
+    tokens.read_object(|tokens, key| match key {
+        "status" => set_once(&mut status, tokens.read_count()),
+        "reason" => set_once(&mut reason, tokens.read_owned_string()),
+        "headers" => set_once(&mut headers, read_pairs(tokens)),
+        "trailers" => set_once(&mut trailers, read_pairs(tokens)),
+        "end" => set_once(&mut end, tokens.read_owned_string()),
+        "cut" => set_once(&mut cut, tokens.read_owned_string()),
+        "chunks" => set_once(&mut chunks, read_chunks(tokens)),
+        "frames" => set_once(&mut frames, read_lengths(tokens)),
+        _ => body.read_field(tokens, key),
     })?;
     let cut = match cut.as_deref() {
         None | Some("close") => RecordedCut::Close,
@@ -194,12 +194,12 @@ fn response(tokens: &mut TextTokens<'_>) -> Option<RecordedResponse> {
         reason,
         headers: headers.unwrap_or_default(),
         trailers: trailers.unwrap_or_default(),
-        payload: payload(body.bytes()?, chunks, frames)?,
+        payload: build_payload(body.into_bytes()?, chunks, frames)?,
         end,
     })
 }
 
-fn payload(
+fn build_payload(
     whole: Option<Bytes>,
     chunks: Option<Vec<Chunk>>,
     frames: Option<Vec<(f64, usize)>>,
@@ -228,40 +228,43 @@ fn payload(
 }
 
 /// Reads a field that may occur only once.
-fn set<T>(place: &mut Option<T>, value: Option<T>) -> Option<()> {
+fn set_once<T>(place: &mut Option<T>, value: Option<T>) -> Option<()> {
     let empty = place.is_none();
     *place = value;
     (empty && place.is_some()).then_some(())
 }
 
-fn pairs(tokens: &mut TextTokens<'_>) -> Option<Vec<(String, String)>> {
+fn read_pairs(tokens: &mut TextTokens<'_>) -> Option<Vec<(String, String)>> {
     let mut pairs: Vec<(String, String)> = Vec::with_capacity(8);
     if tokens.peek() == Some(b'[') {
-        tokens.list(|tokens| {
-            let (name, value) = tokens.pair(TextTokens::text, TextTokens::text)?;
+        tokens.read_list(|tokens| {
+            let (name, value) =
+                tokens.read_pair(TextTokens::read_owned_string, TextTokens::read_owned_string)?;
             pairs.push((name.to_ascii_lowercase(), value));
             Some(())
         })?;
         return Some(pairs);
     }
-    tokens.object(|tokens, name| {
+    tokens.read_object(|tokens, name| {
         // Upper-case names may differ in case alone, and each of many names would be compared with
         // all others. Both are left to [`Entry::parse`].
         let once = pairs.len() < MOST_HEADERS
             && !name.bytes().any(|byte| byte.is_ascii_uppercase())
             && !pairs.iter().any(|(known, _)| known == name);
-        pairs.push((name.to_owned(), tokens.text()?));
+        pairs.push((name.to_owned(), tokens.read_owned_string()?));
         once.then_some(())
     })?;
     Some(pairs)
 }
 
-fn rows(tokens: &mut TextTokens<'_>) -> Option<Vec<Chunk>> {
+fn read_chunks(tokens: &mut TextTokens<'_>) -> Option<Vec<Chunk>> {
     // One block of memory holds all of them.
     let mut bytes = Vec::new();
     let mut rows: Vec<(f64, usize)> = Vec::new();
-    tokens.list(|tokens| {
-        rows.push(tokens.pair(TextTokens::number, |tokens| chunk(tokens, &mut bytes))?);
+    tokens.read_list(|tokens| {
+        rows.push(
+            tokens.read_pair(TextTokens::read_number, |tokens| read_chunk(tokens, &mut bytes))?,
+        );
         Some(())
     })?;
     let mut bytes = Bytes::from(bytes);
@@ -269,25 +272,25 @@ fn rows(tokens: &mut TextTokens<'_>) -> Option<Vec<Chunk>> {
     Some(rows.into_iter().map(chunk).collect())
 }
 
-fn chunk(tokens: &mut TextTokens<'_>, bytes: &mut Vec<u8>) -> Option<usize> {
+fn read_chunk(tokens: &mut TextTokens<'_>, bytes: &mut Vec<u8>) -> Option<usize> {
     if tokens.peek() == Some(b'"') {
         return tokens.string_into(bytes);
     }
     let before = bytes.len();
     let mut members = 0;
-    tokens.object(|tokens, key| {
+    tokens.read_object(|tokens, key| {
         members += 1;
-        STANDARD.decode_vec(tokens.string()?.as_bytes(), bytes).ok()?;
+        STANDARD.decode_vec(tokens.read_string()?.as_bytes(), bytes).ok()?;
         (key == "base64").then_some(())
     })?;
     (members == 1).then_some(bytes.len() - before)
 }
 
-fn lengths(tokens: &mut TextTokens<'_>) -> Option<Vec<(f64, usize)>> {
+fn read_lengths(tokens: &mut TextTokens<'_>) -> Option<Vec<(f64, usize)>> {
     let mut rows = Vec::new();
-    tokens.list(|tokens| {
-        let length = |tokens: &mut TextTokens<'_>| usize::try_from(tokens.count()?).ok();
-        rows.push(tokens.pair(TextTokens::number, length)?);
+    tokens.read_list(|tokens| {
+        let length = |tokens: &mut TextTokens<'_>| usize::try_from(tokens.read_count()?).ok();
+        rows.push(tokens.read_pair(TextTokens::read_number, length)?);
         Some(())
     })?;
     Some(rows)
@@ -303,27 +306,27 @@ struct StoredBody<'a> {
 }
 
 impl<'a> StoredBody<'a> {
-    fn field(&mut self, tokens: &mut TextTokens<'a>, key: &str) -> Option<()> {
+    fn read_field(&mut self, tokens: &mut TextTokens<'a>, key: &str) -> Option<()> {
         match key {
             "body" => {
                 tokens.peek()?;
                 let from = tokens.clone();
                 let mut plain = Vec::new();
-                tokens.copy(&mut plain, JsonStyle::PLAIN.spacing, 0)?;
-                set(&mut self.value, Some((tokens.since(&from), plain)))
+                tokens.copy_value(&mut plain, JsonStyle::PLAIN.spacing, 0)?;
+                set_once(&mut self.value, Some((tokens.text_since(&from), plain)))
             }
-            "style" => set(&mut self.style, tokens.text()),
-            "text" => set(&mut self.bytes, tokens.text().map(Bytes::from)),
+            "style" => set_once(&mut self.style, tokens.read_owned_string()),
+            "text" => set_once(&mut self.bytes, tokens.read_owned_string().map(Bytes::from)),
             "base64" => {
-                let bytes = STANDARD.decode(tokens.string()?.as_bytes()).ok();
-                set(&mut self.bytes, bytes.map(Bytes::from))
+                let bytes = STANDARD.decode(tokens.read_string()?.as_bytes()).ok();
+                set_once(&mut self.bytes, bytes.map(Bytes::from))
             }
             _ => None,
         }
     }
 
     /// Returns the bytes; `Some(None)` if there is no body.
-    fn bytes(self) -> Option<Option<Bytes>> {
+    fn into_bytes(self) -> Option<Option<Bytes>> {
         let style = match &self.style {
             None => JsonStyle::PLAIN,
             Some(words) => JsonStyle::parse(words)?,
@@ -331,8 +334,8 @@ impl<'a> StoredBody<'a> {
         match (self.value, self.bytes) {
             (Some((_, plain)), None) if style == JsonStyle::PLAIN => Some(Some(plain.into())),
             (Some((text, _)), None) => {
-                let long = || Some(style.write(&serde_json::from_str(text).ok()?));
-                styled(text, style).or_else(long).map(|bytes| Some(bytes.into()))
+                let long = || Some(style.value_text(&serde_json::from_str(text).ok()?));
+                body_in_style(text, style).or_else(long).map(|bytes| Some(bytes.into()))
             }
             (None, bytes) => Some(bytes),
             (Some(_), Some(_)) => None,

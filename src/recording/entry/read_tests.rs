@@ -11,7 +11,7 @@ fn long(text: &str) -> Option<Entry> {
 
 /// Reads a text both ways, unless the fast reader gives up.
 fn quick_as_long(text: &str) -> Option<Entry> {
-    let quick = quick(text);
+    let quick = read_quickly(text);
     if quick.is_some() {
         assert_eq!(quick, long(text), "{text}");
     }
@@ -48,7 +48,7 @@ fn what_the_quick_way_could_get_wrong_is_left_to_the_long_one() {
         &response(r#", "text": "abc", "frames": [[1, 2], [2, 2]]"#),
         r#"{"response": {"status": 99}}"#,
     ] {
-        assert_eq!(quick(text), None, "{text}");
+        assert_eq!(read_quickly(text), None, "{text}");
     }
 }
 
@@ -78,7 +78,7 @@ proptest! {
         let headers = [entry.request.as_ref().map(|r| &r.headers), response.map(|r| &r.headers), response.map(|r| &r.trailers)];
         let lower = headers.into_iter().flatten().flatten().all(|(name, _)| !name.contains('A'));
         prop_assert!(read.is_some() || !lower || !entry.extra.is_empty(), "{text}");
-        prop_assert_eq!(Entry::read(text.as_bytes()).ok(), long(&text));
+        prop_assert_eq!(Entry::from_text(text.as_bytes()).ok(), long(&text));
     }
 
     #[test]
@@ -118,8 +118,8 @@ fn many_headers_are_not_compared_with_each_other() {
         let names: Vec<String> = names(count).collect();
         format!(r#"{{"response":{{"status":200,"headers":{{{}}}}}}}"#, names.join(","))
     };
-    assert!(quick(&text(MOST_HEADERS)).is_some());
-    assert!(quick(&text(MOST_HEADERS + 1)).is_none(), "the long way takes a map");
-    let entry = Entry::read(text(50_000).as_bytes()).unwrap();
+    assert!(read_quickly(&text(MOST_HEADERS)).is_some());
+    assert!(read_quickly(&text(MOST_HEADERS + 1)).is_none(), "the long way takes a map");
+    let entry = Entry::from_text(text(50_000).as_bytes()).unwrap();
     assert_eq!(entry.response.unwrap().headers.len(), 50_000);
 }

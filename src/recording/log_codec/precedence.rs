@@ -33,7 +33,7 @@ impl TakePrecedence {
         matches!(self, Self::Replacing(RunPosition { failed: true, takes: 0, .. }))
     }
 
-    pub(super) fn flags(self) -> u8 {
+    pub(super) fn to_flags(self) -> u8 {
         match self {
             Self::Further => 0,
             Self::Replacing(position) if position.failed => REPLACES | FAILED,

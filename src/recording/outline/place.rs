@@ -23,7 +23,7 @@ pub(super) struct PackedMember {
     take: u32,
 }
 
-fn small(number: impl TryInto<u32>) -> u32 {
+fn saturating_u32(number: impl TryInto<u32>) -> u32 {
     number.try_into().unwrap_or(u32::MAX)
 }
 
@@ -31,14 +31,14 @@ impl PackedMember {
     /// Packs `member` with this name and take.
     pub(super) fn new(member: &OutlineMember, (name, take): (u32, usize)) -> Self {
         Self {
-            at: small(member.at),
+            at: saturating_u32(member.at),
             kind: member.kind,
             tidy: member.tidy,
-            line: small(member.line),
-            value: small(member.value.start - member.at),
-            length: small(member.value.end - member.value.start),
+            line: saturating_u32(member.line),
+            value: saturating_u32(member.value.start - member.at),
+            length: saturating_u32(member.value.end - member.value.start),
             name,
-            take: small(take),
+            take: saturating_u32(take),
         }
     }
 
@@ -47,7 +47,7 @@ impl PackedMember {
     }
 
     /// Returns the number of its name; `None` for metadata.
-    pub(super) fn name(&self) -> Option<u32> {
+    pub(super) fn name_number(&self) -> Option<u32> {
         (self.name != META).then_some(self.name)
     }
 
@@ -56,14 +56,14 @@ impl PackedMember {
         self.kind == MemberKind::List
     }
 
-    pub(super) fn take(&self) -> u32 {
+    pub(super) fn take_number(&self) -> u32 {
         self.take
     }
 
-    pub(super) fn member(&self) -> OutlineMember {
+    pub(super) fn to_member(&self) -> OutlineMember {
         let from = self.at() + u64::from(self.value);
         let take = self.take as usize;
-        let role = match self.name() {
+        let role = match self.name_number() {
             Some(name) => MemberRole::Takes { name: name as usize, take },
             None => MemberRole::Meta(take),
         };
@@ -79,7 +79,7 @@ impl PackedMember {
 }
 
 impl OutlineMember {
-    pub(super) fn of(found: &FoundMember, role: MemberRole) -> Self {
+    pub(super) fn from_found(found: &FoundMember, role: MemberRole) -> Self {
         let kind = match found.shape {
             ValueShape::Object => MemberKind::Object,
             ValueShape::List(_) => MemberKind::List,
@@ -107,7 +107,7 @@ mod tests {
                 MemberRole::Takes { name, take } => (name as u32, take),
             };
             let packed = PackedMember::new(&member, named);
-            assert_eq!(format!("{:?}", packed.member()), format!("{member:?}"));
+            assert_eq!(format!("{:?}", packed.to_member()), format!("{member:?}"));
         }
     }
 }

@@ -12,7 +12,7 @@ use loomrec_identity::typed_field::value_kind;
 impl RecordingOutline {
     /// Returns why a member is neither an entry nor a list of entries, from its text.
     pub fn not_entry(&self, member: &OutlineMember, text: &[u8]) -> FormatError {
-        let (key, line) = (self.key(member), member.line);
+        let (key, line) = (self.member_key(member), member.line);
         let value: Value = match serde_json::from_slice(text) {
             Ok(value) => value,
             Err(error) => return self.bad_json(&member.value, &error),
@@ -42,7 +42,7 @@ impl RecordingOutline {
         let member = self.member_at(take.start);
         let items = member.as_ref().map_or(&[][..], |member| self.items_in(&member.value));
         FormatError::Entry {
-            key: member.as_ref().map_or_else(String::new, |member| self.key(member)),
+            key: member.as_ref().map_or_else(String::new, |member| self.member_key(member)),
             line: member.map_or(1, |member| member.line),
             take: items.partition_point(|other| other.start < take.start) + 1,
             problem: Box::new(problem),

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::canonical_order::CanonicalOrder;
 use super::decoded_text::DecodedText;
-use super::edit::{SearchMatch, SourceEdit, merge_found, replaced, replacements};
+use super::edit::{SearchMatch, SourceEdit, apply_replacements, make_replacements, merge_found};
 use super::json_tokens::is_json;
 use super::placeholder::{Placeholders, RedactionMark};
 use super::search::{RedactSearch, place_in_source};
@@ -32,7 +32,7 @@ pub struct FoundSecret {
 
 impl FoundSecret {
     /// Converts search matches in a text to secrets, each at its position.
-    pub(super) fn each(found: Vec<SearchMatch>, text: &[u8]) -> Vec<Self> {
+    pub(super) fn from_matches(found: Vec<SearchMatch>, text: &[u8]) -> Vec<Self> {
         let is_new = |edit: &SourceEdit| {
             matches!(edit.mark, Some(RedactionMark::Plain | RedactionMark::Named { .. }))
         };
@@ -93,7 +93,7 @@ impl Redactor {
     /// Returns the credentials that the patterns find in a body of this content type.
     pub fn find_in_body(&self, content_type: &str, body: &[u8]) -> Vec<FoundSecret> {
         let none = CallCredentials::default();
-        FoundSecret::each(
+        FoundSecret::from_matches(
             RedactSearch { redactor: self, secrets: &none }.in_body(content_type, body),
             body,
         )
@@ -107,12 +107,12 @@ impl Redactor {
         placeholders: &mut Placeholders,
     ) -> Option<Vec<u8>> {
         if self.names.is_empty() || found.is_empty() {
-            return self.without(body, found, placeholders);
+            return self.replace_found(body, found, placeholders);
         }
         let order = CanonicalOrder::of_body(body);
-        let turn = |at: usize| order.turn(at);
-        let new = replacements(merge_found(found), turn, placeholders, &self.names);
-        (!new.is_empty()).then(|| replaced(body, &new).into_owned())
+        let turn = |at: usize| order.sort_key(at);
+        let new = make_replacements(merge_found(found), turn, placeholders, &self.names);
+        (!new.is_empty()).then(|| apply_replacements(body, &new).into_owned())
     }
 }
 
@@ -134,7 +134,7 @@ impl RedactSearch<'_> {
 
     /// Searches a body of this content type that is neither made of parts nor in UTF-16 or UTF-32.
     fn in_plain_body(&self, content_type: &str, body: &[u8]) -> Vec<SearchMatch> {
-        match BodyKind::of(content_type, body) {
+        match BodyKind::from_body(content_type, body) {
             BodyKind::Json if self.is_plainly_clean(body) => Vec::new(),
             BodyKind::Json => self.in_json(body, 0),
             BodyKind::Form => self.in_form(body),
@@ -146,7 +146,7 @@ impl RedactSearch<'_> {
     fn in_form(&self, form: &[u8]) -> Vec<SearchMatch> {
         let value = |search: &Self, text: &[u8]| search.in_value(text, 0);
         let mut found = Vec::new();
-        for field in fields(form) {
+        for field in form_fields(form) {
             match memchr::memchr(b'=', &form[field.clone()]).map(|at| field.start + at) {
                 Some(equals) => {
                     found.extend(self.in_form_text(form, field.start..equals, Self::in_name));
@@ -168,7 +168,7 @@ impl RedactSearch<'_> {
     ) -> Vec<SearchMatch> {
         let mut decoded = DecodedText::default();
         decoded.push_form(source, range);
-        let found = search(self, decoded.bytes());
+        let found = search(self, decoded.as_bytes());
         if found.is_empty() { found } else { place_in_source(found, &decoded, source) }
     }
 
@@ -188,7 +188,8 @@ impl RedactSearch<'_> {
         let mut found = self.credentials_in_text(query);
         if !self.redactor.rules.is_empty() {
             let text = |search: &Self, text: &[u8]| search.in_text(text);
-            found.extend(fields(query).flat_map(|field| self.shifted(field, query, text)));
+            found
+                .extend(form_fields(query).flat_map(|field| self.search_range(field, query, text)));
         }
         if query.contains(&b'%') || query.contains(&b'+') {
             found.extend(self.in_form(query));
@@ -205,12 +206,12 @@ impl RedactSearch<'_> {
             .collect();
         let first = *starts.first()?;
         let in_text = |search: &Self, text: &[u8]| search.in_text(text);
-        let mut found = self.shifted(0..first, body, in_text);
+        let mut found = self.search_range(0..first, body, in_text);
         for (index, start) in starts.iter().enumerate() {
             let from = start + delimiter.len();
             let Some(next) = starts.get(index + 1) else {
                 let end = if body[from..].starts_with(b"--") { from + 2 } else { from };
-                found.extend(self.shifted(end..body.len(), body, in_text));
+                found.extend(self.search_range(end..body.len(), body, in_text));
                 break;
             };
             // The line break before a delimiter belongs to the delimiter.
@@ -221,11 +222,11 @@ impl RedactSearch<'_> {
             let mut at = from;
             for line in text[..head].split_inclusive(|byte| *byte == b'\n') {
                 let length = line.trim_ascii_end().len();
-                found.extend(self.shifted(at..at + length, body, in_text));
+                found.extend(self.search_range(at..at + length, body, in_text));
                 at += line.len();
             }
             let kind = content_type(&text[..head]);
-            found.extend(self.shifted(at..from + text.len(), body, |search, text| {
+            found.extend(self.search_range(at..from + text.len(), body, |search, text| {
                 search.in_body(if kind.starts_with("multipart/") { "" } else { &kind }, text)
             }));
         }
@@ -233,7 +234,7 @@ impl RedactSearch<'_> {
     }
 
     /// Searches a range of the body on its own.
-    pub(super) fn shifted(
+    pub(super) fn search_range(
         &self,
         range: Range<usize>,
         body: &[u8],
@@ -258,7 +259,7 @@ enum BodyKind {
 impl BodyKind {
     /// Returns the kind of a body with this content type. A body that begins as an object is JSON
     /// whatever its type says: `curl -d` calls it a form.
-    fn of(content_type: &str, body: &[u8]) -> Self {
+    fn from_body(content_type: &str, body: &[u8]) -> Self {
         let media = media_type(content_type);
         let start = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body).trim_ascii_start();
         let is_form = media.eq_ignore_ascii_case("application/x-www-form-urlencoded");
@@ -279,7 +280,7 @@ fn is_text(media: &str) -> bool {
 }
 
 /// Returns the ranges of the fields of a form or of a query.
-fn fields(form: &[u8]) -> impl Iterator<Item = Range<usize>> + '_ {
+fn form_fields(form: &[u8]) -> impl Iterator<Item = Range<usize>> + '_ {
     let mut start = 0;
     memchr::memchr_iter(b'&', form).chain([form.len()]).map(move |end| {
         let field = start..end;

@@ -52,7 +52,7 @@ mod tests {
         let own = "own-key-in-a-boundary";
         let redactor = Redactor::new(&[]).unwrap();
         let header = ("x-api-key".to_owned(), own.to_owned());
-        let secrets = CallCredentials::of(&[header], "");
+        let secrets = CallCredentials::for_known_provider(&[header], "");
         for (sent, kept) in [(key.as_str(), REPLACED), (own, REPLACED), ("plain", "plain")] {
             let kind =
                 |boundary: &str| format!("multipart/form-data; boundary=\"{boundary}\"; a=b");

@@ -42,7 +42,7 @@ impl CanonicalOrder {
     }
 
     /// Returns the sort key of the text at `at`.
-    pub(super) fn turn(&self, at: usize) -> (usize, usize) {
+    pub(super) fn sort_key(&self, at: usize) -> (usize, usize) {
         let behind = self.turns.partition_point(|(start, _)| *start <= at);
         let turn = behind.checked_sub(1).map_or(0, |last| self.turns[last].1);
         (turn, at)
@@ -52,7 +52,7 @@ impl CanonicalOrder {
 /// Adds the memory addresses of the strings of a value. The parser bounds the depth.
 fn add_places(value: &Json<'_>, places: &mut Vec<usize>) {
     match value {
-        Json::String(text) => places.push(text.offset()),
+        Json::String(text) => places.push(text.source_address()),
         Json::Array(items) => items.iter().for_each(|item| add_places(item, places)),
         Json::Object(members) => members.iter().for_each(|(_, value)| add_places(value, places)),
         _ => {}

@@ -76,7 +76,7 @@ pub struct CallCredentials {
 
 impl CallCredentials {
     /// Collects the credentials in a request's headers and raw query, for a known provider.
-    pub fn of(headers: &[(String, String)], query: &str) -> Self {
+    pub fn for_known_provider(headers: &[(String, String)], query: &str) -> Self {
         Self::of_request(headers, query, QueryRules::KNOWN)
     }
 
@@ -134,30 +134,30 @@ impl CallCredentials {
 
     /// Whether one of them is in the bytes, in any encoding.
     pub(super) fn are_in(&self, bytes: &[u8]) -> bool {
-        !self.is_empty() && self.search().is_match(bytes)
+        !self.is_empty() && self.prepared_search().is_match(bytes)
     }
 
     /// Whether one of them may be in the bytes, in any encoding. If this is false, no part of the
     /// bytes contains one either.
     pub(super) fn could_be_in(&self, bytes: &[u8]) -> bool {
-        !self.is_empty() && self.search().may_match(bytes)
+        !self.is_empty() && self.prepared_search().may_match(bytes)
     }
 
     /// Whether one of them is in a text that was composed of parts which were cleaned of them. It
     /// looks for them as they are and as base64, and, if JSON escapes one of their characters, also
     /// in the unescaped text.
     pub(super) fn are_in_again(&self, bytes: &[u8]) -> bool {
-        !self.is_empty() && self.search().is_match_again(bytes)
+        !self.is_empty() && self.prepared_search().is_match_again(bytes)
     }
 
     /// Appends the ranges where they are, in any encoding. The ranges are unordered and may repeat.
-    pub(super) fn find(&self, bytes: &[u8], ranges: &mut Vec<Range<usize>>) {
+    pub(super) fn find_ranges(&self, bytes: &[u8], ranges: &mut Vec<Range<usize>>) {
         if !self.is_empty() {
-            self.search().find(bytes, ranges);
+            self.prepared_search().find_ranges(bytes, ranges);
         }
     }
 
-    fn search(&self) -> &CredentialSearch {
+    fn prepared_search(&self) -> &CredentialSearch {
         self.search.get_or_init(|| CredentialSearch::new(&self.values))
     }
 
@@ -172,7 +172,7 @@ impl CallCredentials {
                 self.add(value.trim().trim_matches('"'));
             }
         } else if name == subprotocol::SUBPROTOCOLS {
-            subprotocol::keys(value).for_each(|(_, key)| self.add(key));
+            subprotocol::offered_keys(value).for_each(|(_, key)| self.add(key));
             for protocol in value.split(',').map(str::trim) {
                 protocol.split('.').filter(|part| is_token(part)).for_each(|key| self.add(key));
             }

@@ -26,15 +26,15 @@ enum Spelling {
 
 impl Spelling {
     /// Returns the lengths of the first run of a source that is not empty.
-    fn step(self, source: &[u8]) -> Lengths {
+    fn first_run_lengths(self, source: &[u8]) -> Lengths {
         match self {
             Self::Json => json_step(source).0,
             Self::Form => form_step(source).0,
             Self::Wide(encoding) => {
-                let (meant, source) = encoding.step(source);
+                let (meant, source) = encoding.first_character(source);
                 Lengths { decoded: meant.len_utf8(), source }
             }
-            Self::Verbatim | Self::Absent => same(source.len()).0,
+            Self::Verbatim | Self::Absent => same_lengths(source.len()).0,
         }
     }
 }
@@ -63,7 +63,7 @@ struct Run {
 
 impl DecodedText {
     /// Returns the decoded text.
-    pub(super) fn bytes(&self) -> &[u8] {
+    pub(super) fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }
 
@@ -92,7 +92,7 @@ impl DecodedText {
     pub(super) fn push_wide(&mut self, source: &[u8], range: Range<usize>, encoding: WideEncoding) {
         let mut rest = &source[range.clone()];
         while !rest.is_empty() {
-            let (meant, length) = encoding.step(rest);
+            let (meant, length) = encoding.first_character(rest);
             self.bytes.extend_from_slice(meant.encode_utf8(&mut [0; 4]).as_bytes());
             rest = &rest[length..];
         }
@@ -155,7 +155,7 @@ impl DecodedText {
             }
             let (mut meant, mut at) = (decoded.start, piece.source.start);
             while at < piece.source.end {
-                let run = piece.spelling.step(&source[at..piece.source.end]);
+                let run = piece.spelling.first_run_lengths(&source[at..piece.source.end]);
                 let decoded = meant..meant + run.decoded;
                 (meant, at) = (decoded.end, at + run.source);
                 if !see(Run { decoded, source: at - run.source..at }) {
@@ -202,7 +202,7 @@ fn push_decoded(mut source: &[u8], step: DecodeStep, out: &mut Vec<u8>) {
     }
 }
 
-fn same(length: usize) -> (Lengths, Option<char>) {
+fn same_lengths(length: usize) -> (Lengths, Option<char>) {
     (Lengths { decoded: length, source: length }, None)
 }
 
@@ -210,12 +210,12 @@ fn same(length: usize) -> (Lengths, Option<char>) {
 /// begins no escape is literal.
 fn json_step(source: &[u8]) -> (Lengths, Option<char>) {
     if source[0] != b'\\' {
-        return same(memchr::memchr(b'\\', source).unwrap_or(source.len()));
+        return same_lengths(memchr::memchr(b'\\', source).unwrap_or(source.len()));
     }
-    let (meant, length) = match json_text::escape(source) {
+    let (meant, length) = match json_text::read_escape(source) {
         Ok(escape) => escape,
         Err(json_text::BadEscape::Surrogate) => (char::REPLACEMENT_CHARACTER, 6),
-        Err(json_text::BadEscape::Syntax) => return same(1),
+        Err(json_text::BadEscape::Syntax) => return same_lengths(1),
     };
     (Lengths { decoded: meant.len_utf8(), source: length }, Some(meant))
 }
@@ -229,8 +229,8 @@ fn form_step(source: &[u8]) -> (Lengths, Option<char>) {
             (Lengths { decoded: 1, source: 3 }, Some(char::from(byte)))
         }
         (b'+', ..) => (Lengths { decoded: 1, source: 1 }, Some(' ')),
-        (b'%', ..) => same(1),
-        _ => same(memchr::memchr2(b'%', b'+', source).unwrap_or(source.len())),
+        (b'%', ..) => same_lengths(1),
+        _ => same_lengths(memchr::memchr2(b'%', b'+', source).unwrap_or(source.len())),
     }
 }
 
@@ -256,9 +256,9 @@ mod tests {
     fn an_escape_is_the_source_of_what_it_means() {
         let source = r"a\u0042c\/\ud83d\ude00\n\ud800.";
         let text = json(source);
-        assert_eq!(text.bytes(), "aBc/😀\n\u{fffd}.".as_bytes());
+        assert_eq!(text.as_bytes(), "aBc/😀\n\u{fffd}.".as_bytes());
         let at = |part: &str| {
-            let from = memchr::memmem::find(text.bytes(), part.as_bytes()).unwrap();
+            let from = memchr::memmem::find(text.as_bytes(), part.as_bytes()).unwrap();
             sources(&text, source.as_bytes(), from..from + part.len())
         };
         let place = |part: &str| {
@@ -279,7 +279,7 @@ mod tests {
         text.push_boundary(b'\n', 3);
         text.push_verbatim(source, 4..7);
         text.push_verbatim(source, 8..13);
-        assert_eq!(text.bytes(), b"one\ntwothree");
+        assert_eq!(text.as_bytes(), b"one\ntwothree");
         assert_eq!(sources(&text, source, 1..2), [(1, 2)]);
         assert_eq!(sources(&text, source, 2..9), [(2, 3), (4, 7), (8, 10)]);
         let both = text.source_ranges(source, &[2..9, 10..12]);
@@ -291,7 +291,7 @@ mod tests {
         let source = b"a%20b+c%zz%e9";
         let mut text = DecodedText::default();
         text.push_form(source, 0..source.len());
-        assert_eq!(text.bytes(), b"a b c%zz\xe9");
+        assert_eq!(text.as_bytes(), b"a b c%zz\xe9");
         assert_eq!(sources(&text, source, 1..2), [(1, 4)]);
         assert_eq!(sources(&text, source, 3..4), [(5, 6)]);
     }
@@ -306,9 +306,9 @@ mod tests {
             }
             let inner = &source[1..source.len() - 1];
             let text = json(inner);
-            prop_assert_eq!(text.bytes(), value.as_bytes());
+            prop_assert_eq!(text.as_bytes(), value.as_bytes());
             if !inner.is_empty() {
-                let whole = sources(&text, inner.as_bytes(), 0..text.bytes().len());
+                let whole = sources(&text, inner.as_bytes(), 0..text.as_bytes().len());
                 prop_assert_eq!(whole, [(0, inner.len())]);
             }
         }
@@ -320,7 +320,7 @@ mod tests {
                 true => text.push_form(&bytes, 0..bytes.len()),
                 false => text.push_json(&bytes, 0..bytes.len(), true),
             }
-            let length = text.bytes().len();
+            let length = text.as_bytes().len();
             let cut = cut.min(length);
             let found = text.source_ranges(&bytes, &[0..cut, cut..length]);
             let all: Vec<_> = found.concat();

@@ -74,11 +74,11 @@ pub(super) fn merge_found(found: Vec<SearchMatch>) -> Vec<SourceEdit> {
         let edit = |range| SourceEdit { range, mark: mark.take(), encoding };
         edits.extend(places.into_iter().map(edit));
     }
-    merge(edits)
+    merge_edits(edits)
 }
 
 /// Merges edits, so that they are in order and do not overlap.
-pub(super) fn merge(mut edits: Vec<SourceEdit>) -> Vec<SourceEdit> {
+pub(super) fn merge_edits(mut edits: Vec<SourceEdit>) -> Vec<SourceEdit> {
     edits.retain(|edit| !edit.range.is_empty());
     edits.sort_by_key(|edit| (edit.range.start, edit.range.end));
     let mut merged: Vec<SourceEdit> = Vec::with_capacity(edits.len());
@@ -87,7 +87,7 @@ pub(super) fn merge(mut edits: Vec<SourceEdit>) -> Vec<SourceEdit> {
             Some(last) if edit.range.start < last.range.end => {
                 let same = last.range == edit.range;
                 last.range.end = last.range.end.max(edit.range.end);
-                last.mark = combined(last.mark.take(), edit.mark, same);
+                last.mark = combined_mark(last.mark.take(), edit.mark, same);
                 last.encoding = last.encoding.or(edit.encoding);
             }
             _ => merged.push(edit),
@@ -97,7 +97,7 @@ pub(super) fn merge(mut edits: Vec<SourceEdit>) -> Vec<SourceEdit> {
 }
 
 /// Returns the mark for two overlapping edits.
-fn combined(
+fn combined_mark(
     one: Option<RedactionMark>,
     other: Option<RedactionMark>,
     same: bool,
@@ -119,7 +119,7 @@ fn combined(
 }
 
 /// Converts edits to replacements with their new bytes.
-pub(super) fn replacements<K: Ord>(
+pub(super) fn make_replacements<K: Ord>(
     edits: Vec<SourceEdit>,
     order: impl Fn(usize) -> K,
     placeholders: &mut Placeholders,
@@ -129,7 +129,7 @@ pub(super) fn replacements<K: Ord>(
     by_order.sort_by_key(|&at| order(edits[at].range.start));
     let mut texts = vec![Vec::new(); edits.len()];
     for at in by_order {
-        let text = edits[at].mark.as_ref().map(|mark| placeholders.text(mark, names));
+        let text = edits[at].mark.as_ref().map(|mark| placeholders.mark_text(mark, names));
         texts[at] = match (text, edits[at].encoding) {
             (Some(text), Some(encoding)) => encoding.encode(&text),
             (text, _) => text.unwrap_or_default().into_bytes(),
@@ -144,7 +144,10 @@ pub(super) fn replacements<K: Ord>(
 }
 
 /// Applies replacements, which must be in order and must not overlap.
-pub(super) fn replaced<'a>(bytes: &'a [u8], replacements: &[Replacement]) -> Cow<'a, [u8]> {
+pub(super) fn apply_replacements<'a>(
+    bytes: &'a [u8],
+    replacements: &[Replacement],
+) -> Cow<'a, [u8]> {
     if replacements.is_empty() {
         return Cow::Borrowed(bytes);
     }
@@ -169,7 +172,7 @@ pub(super) fn replace_in_chunks(
     if replacements.is_empty() {
         return joined;
     }
-    let out = Bytes::from(replaced(&joined, replacements).into_owned());
+    let out = Bytes::from(apply_replacements(&joined, replacements).into_owned());
     let mut starts = Vec::with_capacity(replacements.len());
     let (mut shift_out, mut shift_in) = (0, 0);
     for replacement in replacements {
@@ -183,7 +186,7 @@ pub(super) fn replace_in_chunks(
         let (edit, start) = (&replacements[last], starts[last]);
         match old.checked_sub(edit.range.end) {
             Some(behind) => start + edit.new.len() + behind,
-            None => start + edit.place(old - edit.range.start),
+            None => start + edit.moved_boundary(old - edit.range.start),
         }
     };
     let (mut old, mut new) = (0, 0);
@@ -198,7 +201,7 @@ pub(super) fn replace_in_chunks(
 
 impl Replacement {
     /// Returns the new place of a boundary that was at `old` in the replaced bytes.
-    fn place(&self, old: usize) -> usize {
+    fn moved_boundary(&self, old: usize) -> usize {
         let (front, back) = self.kept;
         let behind = self.range.len() - old;
         if old <= front {

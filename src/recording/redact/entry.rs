@@ -71,19 +71,19 @@ impl Redactor {
         let mut clean = entry.clone();
         let mut changed = Vec::new();
         let mut kept_under = match name {
-            EntryName::Step(step) => EntryName::Step(self.clean(step)),
+            EntryName::Step(step) => EntryName::Step(self.clean_text(step)),
             EntryName::Hash(_) => name.clone(),
         };
         if kept_under != *name {
             changed.push(EntryPart::StepId);
         }
-        for text in words(&mut clean) {
-            *text = text.as_deref().map(|text| self.clean(text));
+        for text in text_fields(&mut clean) {
+            *text = text.as_deref().map(|text| self.clean_text(text));
         }
         let mut placeholders = Placeholders::default();
         clean.request = entry.request.as_ref().map(|request| {
-            let query =
-                directory::query_rules(entry.upstream.as_deref(), &[]).stored(&request.query);
+            let query = directory::query_rules(entry.upstream.as_deref(), &[])
+                .without_credentials(&request.query);
             self.redact_request(request, &query, &mut placeholders)
         });
         if clean.request != entry.request {
@@ -105,16 +105,16 @@ impl Redactor {
         if clean.response == entry.response && said(&clean) != said(entry) {
             changed.push(EntryPart::AnswerText);
         }
-        let has_other_words = words(&mut clean).map(|text| text.clone())
-            != words(&mut entry.clone()).map(|text| text.clone());
+        let has_other_words = text_fields(&mut clean).map(|text| text.clone())
+            != text_fields(&mut entry.clone()).map(|text| text.clone());
         if has_other_words || clean.fault != entry.fault || clean.extra != entry.extra {
             changed.push(EntryPart::OtherFields);
         }
         CleanedEntry { name: kept_under, entry: clean, changed, left }
     }
 
-    fn clean(&self, text: &str) -> String {
-        match self.redact(text.as_bytes(), &CallCredentials::default()) {
+    fn clean_text(&self, text: &str) -> String {
+        match self.redact_bytes(text.as_bytes(), &CallCredentials::default()) {
             Cow::Borrowed(_) => text.to_owned(),
             Cow::Owned(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
         }
@@ -139,7 +139,7 @@ impl Redactor {
         let is_clean = |packed: &Bytes| self.is_packed_clean(packed, &none);
         let packed = request.packed.clone().filter(is_clean);
         let mut clean = RecordedRequest {
-            method: self.clean(&request.method),
+            method: self.clean_text(&request.method),
             path,
             query,
             headers,
@@ -166,7 +166,7 @@ impl Redactor {
         placeholders: &mut Placeholders,
     ) -> Option<UnkeptReason> {
         let none = CallCredentials::default();
-        let operation = entry.request.as_ref().map(|request| request.recognise().operation);
+        let operation = entry.request.as_ref().map(|request| request.recognise_call().operation);
         let operation = operation.unwrap_or(Operation::OTHER);
         let response = entry.response.as_mut()?;
         let before = response.clone();
@@ -231,7 +231,7 @@ impl Redactor {
             return;
         }
         for (name, value) in std::mem::take(&mut entry.extra) {
-            let mut name = if is_clean(&name) { name } else { self.clean(&name) };
+            let mut name = if is_clean(&name) { name } else { self.clean_text(&name) };
             while entry.extra.contains_key(&name) {
                 name.push('_');
             }
@@ -241,7 +241,7 @@ impl Redactor {
 }
 
 /// Returns the fields of an entry that hold a plain text.
-fn words(entry: &mut Entry) -> [&mut Option<String>; 9] {
+fn text_fields(entry: &mut Entry) -> [&mut Option<String>; 9] {
     [
         &mut entry.session,
         &mut entry.model,

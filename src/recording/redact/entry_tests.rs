@@ -86,7 +86,7 @@ fn secret_across_chunks_goes_and_the_text_is_read_anew() {
     assert_eq!(clean.entry.content.as_deref(), Some("It is [REDACTED]."));
     let response = clean.entry.response.unwrap();
     assert_eq!(response.payload.chunks().len(), 2);
-    assert!(!String::from_utf8_lossy(&response.payload.bytes()).contains("hunter"));
+    assert!(!String::from_utf8_lossy(&response.payload.joined_bytes()).contains("hunter"));
 }
 
 #[test]
@@ -114,11 +114,11 @@ fn secret_goes_from_wherever_else_an_entry_holds_it() {
         ..Entry::default()
     };
     plain.extra.insert("note".into(), json!([SECRET, {"deep": SECRET}]));
-    let name = EntryName::step(&format!("step {SECRET}")).unwrap();
+    let name = EntryName::from_step_id(&format!("step {SECRET}")).unwrap();
     let clean = redactor().redact_entry(&name, &plain, &IdentityRules::default());
     let parts = [EntryPart::StepId, EntryPart::AnswerText, EntryPart::OtherFields];
     assert_eq!(clean.changed, parts);
-    assert_eq!(clean.name, EntryName::step("step [REDACTED]").unwrap());
+    assert_eq!(clean.name, EntryName::from_step_id("step [REDACTED]").unwrap());
     let text = format!("{:?}", clean.entry);
     assert!(!text.contains("hunter"), "{text}");
 }

@@ -14,10 +14,10 @@ use serde::Deserialize;
 
 use super::super::body::Chunk;
 use super::edit::{
-    Replacement, SearchMatch, merge_found, replace_in_chunks, replaced, replacements,
+    Replacement, SearchMatch, apply_replacements, make_replacements, merge_found, replace_in_chunks,
 };
 use super::search::RedactSearch;
-use super::{CallCredentials, FoundSecret, Placeholders, ROUNDS, Redactor, join};
+use super::{CallCredentials, FoundSecret, Placeholders, ROUNDS, Redactor, join_chunks};
 use loomrec_provider::framing::{self, BufferMessage};
 
 /// A payload of InvokeModel: the model's own event in base64.
@@ -54,7 +54,7 @@ impl Redactor {
         secrets: &CallCredentials,
         placeholders: &mut Placeholders,
     ) -> Bytes {
-        let mut clean = join(chunks);
+        let mut clean = join_chunks(chunks);
         for _ in 0..ROUNDS {
             let new = self.messages_without(&clean, secrets, placeholders);
             if new.is_empty() {
@@ -77,11 +77,11 @@ impl Redactor {
         placeholders: &mut Placeholders,
     ) -> Vec<Replacement> {
         let search = RedactSearch { redactor: self, secrets };
-        let messages: Vec<BufferMessage<'_>> = framing::messages(joined).collect();
-        let payloads = Payloads::of(&messages);
+        let messages: Vec<BufferMessage<'_>> = framing::event_stream_messages(joined).collect();
+        let payloads = Payloads::from_messages(&messages);
         let mut found = search.in_events(&payloads.text, &payloads.events);
         found.extend(payloads.beside_native(search));
-        let within = replacements(merge_found(found), |at| at, placeholders, &self.names);
+        let within = make_replacements(merge_found(found), |at| at, placeholders, &self.names);
         let mut carried = payloads.of_messages.iter();
         let mut new = Vec::new();
         for message in &messages {
@@ -93,19 +93,21 @@ impl Redactor {
                         ..message.range.start + edit.range.end,
                     ..edit
                 };
-                let edits = replacements(found, |at| at, placeholders, &self.names);
+                let edits = make_replacements(found, |at| at, placeholders, &self.names);
                 new.extend(edits.into_iter().map(shifted));
                 continue;
             };
-            let value = |value| self.redact(value, secrets);
-            let clean = |old| payload.without(old, &payloads.text, &within);
+            let value = |value| self.redact_bytes(value, secrets);
+            let clean = |old| payload.replace_within(old, &payloads.text, &within);
             let clean = |old| match clean(old) {
                 // By chance or by design, the base64 itself may contain a key.
-                new if secrets.are_in(&new) => Cow::Owned(self.redact(&new, secrets).into_owned()),
+                new if secrets.are_in(&new) => {
+                    Cow::Owned(self.redact_bytes(&new, secrets).into_owned())
+                }
                 new => new,
             };
             if let Some(message_new) = message.rewritten(value, clean) {
-                let kept = framing::kept(old, &message_new);
+                let kept = framing::unchanged_ends(old, &message_new);
                 let range = message.range.clone();
                 new.push(Replacement { range, new: message_new, kept, divided: true });
             }
@@ -117,11 +119,11 @@ impl Redactor {
 impl RedactSearch<'_> {
     /// Searches the payloads of messages. Each match is reported at the start of its message.
     pub(super) fn in_messages(&self, joined: &[u8]) -> Vec<FoundSecret> {
-        let messages: Vec<BufferMessage<'_>> = framing::messages(joined).collect();
-        let payloads = Payloads::of(&messages);
+        let messages: Vec<BufferMessage<'_>> = framing::event_stream_messages(joined).collect();
+        let payloads = Payloads::from_messages(&messages);
         let mut found = self.in_events(&payloads.text, &payloads.events);
         found.extend(payloads.beside_native(*self));
-        let mut secrets = FoundSecret::each(found, &payloads.text);
+        let mut secrets = FoundSecret::from_matches(found, &payloads.text);
         let whole: Vec<_> = messages.iter().filter(|message| message.is_whole()).collect();
         for secret in &mut secrets {
             let starts = &payloads.of_messages;
@@ -133,7 +135,7 @@ impl RedactSearch<'_> {
             let range = message.range.clone();
             let broken = &joined[range.clone()];
             secrets.extend(
-                FoundSecret::each(self.in_text(broken), broken)
+                FoundSecret::from_matches(self.in_text(broken), broken)
                     .into_iter()
                     .map(|secret| FoundSecret { at: secret.at + range.start, ..secret }),
             );
@@ -143,13 +145,13 @@ impl RedactSearch<'_> {
 }
 
 impl Payloads {
-    fn of(messages: &[BufferMessage<'_>]) -> Self {
+    fn from_messages(messages: &[BufferMessage<'_>]) -> Self {
         let mut payloads = Self::default();
         for payload in messages.iter().filter_map(BufferMessage::payload) {
             let start = payloads.text.len();
             payloads.text.extend_from_slice(payload);
             let range = start..payloads.text.len();
-            let native = carried(payload).map(|(base64, native)| {
+            let native = carried_event(payload).map(|(base64, native)| {
                 payloads.text.extend_from_slice(&native);
                 (base64, range.end..payloads.text.len())
             });
@@ -183,7 +185,7 @@ impl Payloads {
 
 impl Payload {
     /// Applies to this payload the replacements that belong to it.
-    fn without<'a>(
+    fn replace_within<'a>(
         &self,
         payload: &'a [u8],
         text: &[u8],
@@ -202,7 +204,7 @@ impl Payload {
         if let Some((base64, native)) = &self.native {
             let in_native = within(native);
             if !in_native.is_empty() {
-                let clean = replaced(&text[native.clone()], &in_native);
+                let clean = apply_replacements(&text[native.clone()], &in_native);
                 let new = STANDARD.encode(clean).into_bytes();
                 edits.push(Replacement {
                     range: base64.clone(),
@@ -213,12 +215,12 @@ impl Payload {
                 edits.sort_by_key(|edit| edit.range.start);
             }
         }
-        replaced(payload, &edits)
+        apply_replacements(payload, &edits)
     }
 }
 
 /// Returns the range of the base64 of a model's own event in a payload, and the decoded event.
-fn carried(payload: &[u8]) -> Option<(Range<usize>, Vec<u8>)> {
+fn carried_event(payload: &[u8]) -> Option<(Range<usize>, Vec<u8>)> {
     let Carried { bytes } = serde_json::from_slice(payload).ok()?;
     let native = STANDARD.decode(&*bytes).ok().filter(|native| !native.is_empty())?;
     // In the spelling of the payload: `/` may be escaped.

@@ -18,7 +18,7 @@ fn secrets() -> CallCredentials {
 
 fn frame(name: &'static str, data: Value) -> Vec<u8> {
     Framing::EventStream
-        .write(&[EventFrame { name: Some(name), data: Some(data), exception: false }])
+        .write_events(&[EventFrame { name: Some(name), data: Some(data), exception: false }])
         .concat()
 }
 
@@ -40,7 +40,7 @@ fn lengths(chunks: &[Chunk]) -> Vec<usize> {
 fn redacted(parts: &[&[u8]]) -> (Vec<Chunk>, Vec<u8>) {
     let mut chunks = chunks(parts);
     let joined = redactor().redact_messages(&mut chunks, &secrets(), &mut Placeholders::default());
-    assert_eq!(joined, join(&chunks));
+    assert_eq!(joined, join_chunks(&chunks));
     (chunks, joined.to_vec())
 }
 
@@ -65,10 +65,10 @@ fn a_secret_in_a_models_own_event_leaves_the_base64() {
     assert!(base64.contains('/'));
     let escaped = |text: &str| format!("{{\"bytes\":\"{}\"}}", text.replace('/', "\\/"));
     let message = frame("chunk", json!({}));
-    let message = framing::messages(&message).next().unwrap();
+    let message = framing::event_stream_messages(&message).next().unwrap();
     let payload = |_| Cow::Owned(escaped(&base64).into_bytes());
     let (_, clean) = redacted(&[&message.rewritten(Cow::Borrowed, payload).unwrap()]);
-    let clean = events(Framing::EventStream, &clean).next().unwrap().json().unwrap();
+    let clean = events(Framing::EventStream, &clean).next().unwrap().json_data().unwrap();
     let clean = STANDARD.decode(clean["bytes"].as_str().unwrap()).unwrap();
     assert_eq!(clean, br#"{"generation":"[REDACTED] ???>>>~~~"}"#);
 }
@@ -86,7 +86,7 @@ fn a_pattern_does_not_break_base64_that_it_happens_to_fit() {
 #[test]
 fn a_secret_in_a_header_leaves_its_value() {
     let whole = frame("chunk", json!({}));
-    let message = framing::messages(&whole).next().unwrap();
+    let message = framing::event_stream_messages(&whole).next().unwrap();
     let named = |name: &str| {
         let value = |value| {
             if value == b"chunk" { name.as_bytes().to_vec().into() } else { Cow::Borrowed(value) }
@@ -126,7 +126,7 @@ fn a_secret_where_nothing_is_rewritten_goes_all_the_same() {
     stream.extend(crc32fast::hash(&stream).to_be_bytes());
     stream.extend(headers);
     stream.extend(crc32fast::hash(&stream).to_be_bytes());
-    assert!(framing::messages(&stream).next().unwrap().is_whole());
+    assert!(framing::event_stream_messages(&stream).next().unwrap().is_whole());
     let (_, joined) = redacted(&[&stream, &whole]);
     assert!(!secrets().are_in(&joined));
     assert!(joined.ends_with(&whole));
@@ -178,7 +178,7 @@ fn said(bytes: &[u8]) -> String {
     let mut all = String::new();
     for event in events(Framing::EventStream, bytes) {
         assert!(event.finished && !event.failed);
-        let data = event.json().unwrap();
+        let data = event.json_data().unwrap();
         let native = data.get("bytes").and_then(Value::as_str);
         let native = native.map(|base64| String::from_utf8(STANDARD.decode(base64).unwrap()));
         all += &format!("{:?} {}\n", event.name, native.map_or(data.to_string(), Result::unwrap));
@@ -200,7 +200,7 @@ proptest! {
         let (after, joined) = redacted(&parts);
         prop_assert_eq!(after.len(), parts.len());
         let (before, left) = (said(&bytes), said(&joined));
-        let expected = redactor().redact(before.as_bytes(), &secrets()).into_owned();
+        let expected = redactor().redact_bytes(before.as_bytes(), &secrets()).into_owned();
         prop_assert_eq!(&left, &String::from_utf8(expected).unwrap());
         prop_assert!(!secrets().are_in(&joined) && !left.contains("patient-31415"));
         // A second redaction changes nothing.

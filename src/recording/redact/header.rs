@@ -33,7 +33,7 @@ const ACCOUNT: [&str; 6] = [
 ];
 
 /// Whether a request header with this name (in lower case) is stored.
-pub fn stores(name: &str) -> bool {
+pub fn is_stored_header(name: &str) -> bool {
     matches!(name, "content-type" | "accept") || header::is_stored(name)
 }
 

@@ -4,7 +4,7 @@ use super::super::body::Chunk;
 use bytes::{Bytes, BytesMut};
 
 /// Returns the joined bytes of the chunks. A single chunk is not copied.
-pub(super) fn join(chunks: &[Chunk]) -> Bytes {
+pub(super) fn join_chunks(chunks: &[Chunk]) -> Bytes {
     if let [only] = chunks {
         return only.data.clone();
     }

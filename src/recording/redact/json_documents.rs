@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::json_tokens::{JsonToken, JsonTokens};
 
 /// Returns the ranges of consecutive JSON documents. Usually returns none if there is only one.
-pub(super) fn documents(bytes: &[u8]) -> Vec<Range<usize>> {
+pub(super) fn document_ranges(bytes: &[u8]) -> Vec<Range<usize>> {
     let Some(first) = bytes.iter().find(|byte| !is_space(byte)) else { return Vec::new() };
     if first.is_ascii_alphanumeric() {
         return tagged_lines(bytes);
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Vec<&str> {
-        documents(text.as_bytes()).into_iter().map(|range| &text[range]).collect()
+        document_ranges(text.as_bytes()).into_iter().map(|range| &text[range]).collect()
     }
 
     #[test]

@@ -20,13 +20,13 @@ pub(super) struct JsonText {
 
 impl JsonText {
     /// Returns the decoded string.
-    pub(super) fn meaning<'a>(&self, json: &'a [u8]) -> Cow<'a, [u8]> {
+    pub(super) fn decoded_bytes<'a>(&self, json: &'a [u8]) -> Cow<'a, [u8]> {
         if !self.escaped {
             return Cow::Borrowed(&json[self.range.clone()]);
         }
         let mut decoded = DecodedText::default();
         decoded.push_json(json, self.range.clone(), true);
-        Cow::Owned(decoded.bytes().to_vec())
+        Cow::Owned(decoded.as_bytes().to_vec())
     }
 }
 
@@ -119,7 +119,7 @@ impl<'a> JsonTokens<'a> {
     }
 
     /// Handles text that is not JSON: continues at the next container or string.
-    fn resume(&mut self) {
+    fn skip_broken_text(&mut self) {
         self.broken = true;
         self.open.clear();
         self.expected = Expected::Value;
@@ -128,7 +128,7 @@ impl<'a> JsonTokens<'a> {
     }
 
     /// Reads the string whose opening quote is here.
-    fn text(&mut self) -> JsonText {
+    fn read_string(&mut self) -> JsonText {
         let start = self.at + 1;
         let mut at = start;
         let mut escaped = false;
@@ -150,7 +150,7 @@ impl<'a> JsonTokens<'a> {
         }
     }
 
-    fn scalar(&mut self) -> Option<JsonToken> {
+    fn read_scalar(&mut self) -> Option<JsonToken> {
         let rest = &self.bytes[self.at..];
         let is_part = |byte: &&u8| byte.is_ascii_alphanumeric() || b"+-.".contains(byte);
         let length = rest.iter().take_while(is_part).count();
@@ -173,10 +173,10 @@ impl<'a> JsonTokens<'a> {
         Some(JsonToken::Scalar(range))
     }
 
-    fn value(&mut self, byte: u8) -> Option<JsonToken> {
+    fn read_value(&mut self, byte: u8) -> Option<JsonToken> {
         match byte {
             b'"' => {
-                let text = self.text();
+                let text = self.read_string();
                 self.value_ended();
                 Some(JsonToken::Value(text))
             }
@@ -187,11 +187,11 @@ impl<'a> JsonTokens<'a> {
                     if byte == b'{' { Expected::NameOrClose } else { Expected::ValueOrClose };
                 Some(JsonToken::Open)
             }
-            _ => self.scalar(),
+            _ => self.read_scalar(),
         }
     }
 
-    fn close(&mut self, byte: u8) -> Option<JsonToken> {
+    fn close_container(&mut self, byte: u8) -> Option<JsonToken> {
         let fits = self.open.last().is_some_and(|object| (byte == b'}') == *object);
         if !fits {
             return None;
@@ -204,15 +204,15 @@ impl<'a> JsonTokens<'a> {
 
     /// Returns the next token, `None` if only punctuation was read, and an error if the byte is not
     /// allowed here.
-    fn step(&mut self, byte: u8) -> Result<Option<JsonToken>, ()> {
+    fn read_token(&mut self, byte: u8) -> Result<Option<JsonToken>, ()> {
         let is_close = matches!(byte, b'}' | b']');
         let token = match self.expected {
             Expected::ValueOrClose | Expected::NameOrClose | Expected::CommaOrClose if is_close => {
-                self.close(byte)
+                self.close_container(byte)
             }
-            Expected::Value | Expected::ValueOrClose => self.value(byte),
+            Expected::Value | Expected::ValueOrClose => self.read_value(byte),
             Expected::Name | Expected::NameOrClose if byte == b'"' => {
-                let text = self.text();
+                let text = self.read_string();
                 self.expected = Expected::Colon;
                 Some(JsonToken::Name(text))
             }
@@ -240,14 +240,14 @@ impl Iterator for JsonTokens<'_> {
         loop {
             self.skip_space();
             let byte = *self.bytes.get(self.at)?;
-            match self.step(byte) {
+            match self.read_token(byte) {
                 Ok(Some(token)) => return Some(token),
                 Ok(None) => {}
                 Err(()) => {
                     // A bracket that is not allowed here may begin a new value.
                     let begins = matches!(byte, b'{' | b'[') && !self.open.is_empty();
                     self.at += usize::from(!begins);
-                    self.resume();
+                    self.skip_broken_text();
                 }
             }
         }

@@ -103,7 +103,7 @@ const PEM: &str = "-----BEGIN ";
 const URL: &str = "://";
 
 /// Returns all prefixes of keys. No prefix begins with another.
-fn prefixes() -> Vec<&'static str> {
+fn key_prefixes() -> Vec<&'static str> {
     let single = [SENDGRID, JWT, PEM, URL];
     let shapes = SHAPES.iter().map(|shape| shape.prefix);
     let mut prefixes: Vec<&str> = shapes.chain(AWS).chain(single).collect();
@@ -132,7 +132,7 @@ impl Prefixes {
     /// # Errors
     /// If the automaton cannot be built.
     fn new() -> Result<Self, BuildError> {
-        let prefixes = prefixes();
+        let prefixes = key_prefixes();
         match Searcher::new(&prefixes) {
             Some(searcher) => Ok(Self::Packed(searcher)),
             None => AhoCorasick::new(&prefixes).map(Self::Automaton),
@@ -140,7 +140,7 @@ impl Prefixes {
     }
 
     /// Returns the start of the next prefix, from `at` on.
-    fn find(&self, bytes: &[u8], at: usize) -> Option<usize> {
+    fn find_next(&self, bytes: &[u8], at: usize) -> Option<usize> {
         let span = Span::from(at..bytes.len());
         match self {
             Self::Packed(searcher) => searcher.find_in(bytes, span),
@@ -159,13 +159,13 @@ impl ShapeFinder {
 
     /// Whether a key may begin in the bytes: they contain a prefix.
     pub(super) fn begin_in(&self, bytes: &[u8]) -> bool {
-        self.prefixes.find(bytes, 0).is_some()
+        self.prefixes.find_next(bytes, 0).is_some()
     }
 
     /// Appends the ranges of keys.
-    pub(super) fn find(&self, bytes: &[u8], ranges: &mut Vec<Range<usize>>) {
+    pub(super) fn find_ranges(&self, bytes: &[u8], ranges: &mut Vec<Range<usize>>) {
         let mut at = 0;
-        while let Some(start) = self.prefixes.find(bytes, at) {
+        while let Some(start) = self.prefixes.find_next(bytes, at) {
             at = start + 1;
             if let Some(range) = key_at(bytes, start) {
                 at = range.end;
@@ -189,13 +189,13 @@ fn key_at(bytes: &[u8], at: usize) -> Option<Range<usize>> {
     let shapes = SHAPES
         .iter()
         .filter(|shape| text.starts_with(shape.prefix.as_bytes()))
-        .filter(|shape| begins(bytes, at, shape.before))
+        .filter(|shape| can_begin_word(bytes, at, shape.before))
         .filter_map(|shape| {
-            let tail = run(&text[shape.prefix.len()..], shape.alphabet);
+            let tail = run_length(&text[shape.prefix.len()..], shape.alphabet);
             (tail >= shape.least).then_some(shape.prefix.len() + tail)
         });
-    let in_base64 = begins(bytes, at, Before::Base64).then(|| aws_key(text));
-    let in_word = begins(bytes, at, Before::Word)
+    let in_base64 = can_begin_word(bytes, at, Before::Base64).then(|| aws_key(text));
+    let in_word = can_begin_word(bytes, at, Before::Word)
         .then(|| sendgrid_key(text).or_else(|| json_web_token(text)));
     let others = [in_base64, in_word].into_iter().flatten().flatten();
     let length = shapes.chain(others).max()?;
@@ -217,8 +217,8 @@ fn aws_key(text: &[u8]) -> Option<usize> {
 fn sendgrid_key(text: &[u8]) -> Option<usize> {
     let rest = text.strip_prefix(SENDGRID.as_bytes())?;
     let shaped = rest.get(22) == Some(&b'.')
-        && run(rest.get(..22)?, Token) == 22
-        && run(rest.get(23..66)?, Token) == 43;
+        && run_length(rest.get(..22)?, Token) == 22
+        && run_length(rest.get(23..66)?, Token) == 43;
     shaped.then_some(SENDGRID.len() + 66)
 }
 
@@ -226,13 +226,13 @@ fn json_web_token(text: &[u8]) -> Option<usize> {
     if !text.starts_with(JWT.as_bytes()) {
         return None;
     }
-    let head = run(text, Token);
+    let head = run_length(text, Token);
     let claims = text.get(head + 1..)?;
     if text[head] != b'.' || !claims.starts_with(JWT.as_bytes()) {
         return None;
     }
-    let body = run(claims, Token);
-    let signature = run(claims.get(body + 1..)?, Token);
+    let body = run_length(claims, Token);
+    let signature = run_length(claims.get(body + 1..)?, Token);
     let shaped = claims[body] == b'.' && head >= 13 && body >= 13 && signature > 0;
     shaped.then_some(head + 1 + body + 1 + signature)
 }
@@ -288,7 +288,7 @@ fn is_user_info(byte: u8) -> bool {
     !byte.is_ascii_whitespace() && !b"/:@\"'`\\<>{}[]()".contains(&byte)
 }
 
-fn run(text: &[u8], alphabet: Alphabet) -> usize {
+fn run_length(text: &[u8], alphabet: Alphabet) -> usize {
     text.iter().take_while(|byte| is_in(**byte, alphabet)).count()
 }
 
@@ -304,7 +304,7 @@ fn is_in(byte: u8, alphabet: Alphabet) -> bool {
 
 /// Whether a word may begin at `at`. A word may begin after a JSON or URL escape, although the
 /// escape ends with a letter or a digit.
-fn begins(bytes: &[u8], at: usize, before: Before) -> bool {
+fn can_begin_word(bytes: &[u8], at: usize, before: Before) -> bool {
     let Some(&last) = at.checked_sub(1).and_then(|at| bytes.get(at)) else {
         return true;
     };

@@ -112,7 +112,7 @@ mod tests {
         let redactor = Redactor::new(&[]).unwrap();
         let (secrets, mut numbered) = (CallCredentials::default(), Placeholders::default());
         redact_messages(&mut messages, &redactor, &secrets, &mut numbered);
-        let texts = messages.map(|message| message.payload.bytes().to_vec());
+        let texts = messages.map(|message| message.payload.as_bytes().to_vec());
         let texts = texts.map(|text| String::from_utf8(text).unwrap());
         assert_eq!(texts[0], r#"{"text":" ","xi_api_key":"[REDACTED]","n":1.50}"#);
         assert_eq!(texts[1], r#"{"Api_Key":"[REDACTED]","keyboard":"y"}"#);

@@ -21,7 +21,7 @@ pub enum RedactError {
     },
 }
 
-pub(super) fn compile(pattern: &str) -> Result<Regex, RedactError> {
+pub(super) fn compile_pattern(pattern: &str) -> Result<Regex, RedactError> {
     Regex::new(pattern).map_err(|error| RedactError::Pattern {
         pattern: pattern.to_owned(),
         problem: error.to_string(),

@@ -33,11 +33,11 @@ pub struct Placeholders {
 
 impl Placeholders {
     /// Returns the text for a mark. `names` are the names of the rules.
-    pub(super) fn text(&mut self, mark: &RedactionMark, names: &[String]) -> String {
+    pub(super) fn mark_text(&mut self, mark: &RedactionMark, names: &[String]) -> String {
         match mark {
             RedactionMark::Plain => MARK.to_owned(),
             RedactionMark::Named { name, value } => {
-                let number = self.number(*name, value);
+                let number = self.value_number(*name, value);
                 format!("<{}:{number}>", names[*name])
             }
             RedactionMark::Placeholder { name, number } => {
@@ -49,7 +49,7 @@ impl Placeholders {
     }
 
     /// Returns the number of a value: the one it has already, or the lowest free one.
-    fn number(&mut self, name: usize, value: &[u8]) -> u32 {
+    fn value_number(&mut self, name: usize, value: &[u8]) -> u32 {
         if let Some(number) = self.numbers.get(&(name, value.to_vec())) {
             return *number;
         }

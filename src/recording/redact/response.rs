@@ -8,11 +8,11 @@ use serde_json::{Value, json};
 use super::super::body::Chunk;
 use super::super::encoding::{self, DecodableBody, DecodeError, coding_in};
 use super::edit::SearchMatch;
-use super::json_documents::documents;
+use super::json_documents::document_ranges;
 use super::search::RedactSearch;
 use super::second_spelling::second_spellings;
 use super::wide_search::wide_encoding;
-use super::{CallCredentials, FoundSecret, Placeholders, Redactor, join};
+use super::{CallCredentials, FoundSecret, Placeholders, Redactor, join_chunks};
 use loomrec_identity::media_type;
 use loomrec_provider::{Answer, Framing, Operation};
 
@@ -82,12 +82,12 @@ impl Redactor {
             }
         };
         let is_packed = packed.is_some();
-        let (mut joined, is_cut_coding) = packed.unwrap_or_else(|| (join(chunks), false));
-        let framing = Framing::answered(operation, &media, &joined);
+        let (mut joined, is_cut_coding) = packed.unwrap_or_else(|| (join_chunks(chunks), false));
+        let framing = Framing::from_answer(operation, &media, &joined);
         if !is_packed {
             joined = self.redact_payload(framing, &media, chunks, secrets, placeholders);
         }
-        let ReadAnswer { answer, is_document } = read(operation, status, &media, &joined);
+        let ReadAnswer { answer, is_document } = read_answer(operation, status, &media, &joined);
         if !search.is_spread(framing, &answer, is_document, &joined) {
             return Ok(RedactedAnswer { answer, text: joined, is_document, is_cut_coding });
         }
@@ -96,10 +96,11 @@ impl Redactor {
                 keep_decoded(headers, chunks, joined);
             }
             // A text may be spread over several parts of one document.
-            joined = self.remove(chunks, placeholders, |text| {
+            joined = self.remove_from_chunks(chunks, placeholders, |text| {
                 search.in_events(text, std::slice::from_ref(&(0..text.len())))
             });
-            let ReadAnswer { answer, is_document } = read(operation, status, &media, &joined);
+            let ReadAnswer { answer, is_document } =
+                read_answer(operation, status, &media, &joined);
             if !search.is_spread(framing, &answer, is_document, &joined) {
                 let is_cut_coding = false;
                 return Ok(RedactedAnswer { answer, text: joined, is_document, is_cut_coding });
@@ -135,7 +136,7 @@ impl Redactor {
         }
         for call in &mut answer.tool_calls {
             for word in [&mut call.id, &mut call.name] {
-                if let Cow::Owned(clean) = self.redact(word.as_bytes(), secrets) {
+                if let Cow::Owned(clean) = self.redact_bytes(word.as_bytes(), secrets) {
                     *word = String::from_utf8_lossy(&clean).into_owned();
                 }
             }
@@ -163,7 +164,9 @@ impl Redactor {
         if framing == Some(Framing::EventStream) {
             return self.redact_messages(chunks, secrets, placeholders);
         }
-        self.remove(chunks, placeholders, |text| search.in_payload(framing, media, text))
+        self.remove_from_chunks(chunks, placeholders, |text| {
+            search.in_payload(framing, media, text)
+        })
     }
 
     /// Returns the credentials that the patterns find in the plain bytes of an answer.
@@ -178,7 +181,7 @@ impl Redactor {
         if framing == Some(Framing::EventStream) {
             return search.in_messages(bytes);
         }
-        FoundSecret::each(search.in_payload(framing, media, bytes), bytes)
+        FoundSecret::from_matches(search.in_payload(framing, media, bytes), bytes)
     }
 
     /// Whether compressed bytes themselves hold no credential, for example in the names and
@@ -202,7 +205,7 @@ impl RedactSearch<'_> {
         max: usize,
     ) -> Result<Option<(Bytes, bool)>, UnkeptReason> {
         let Some(coding) = coding_in(headers) else { return Ok(None) };
-        let packed = join(chunks);
+        let packed = join_chunks(chunks);
         let DecodableBody { plain, problem } = encoding::decode_available(&coding, &packed, max);
         let plain = Bytes::from(plain);
         match problem {
@@ -233,7 +236,7 @@ impl RedactSearch<'_> {
 
     /// Whether nothing has to be removed from the plain bytes of an answer.
     fn is_payload_clean(&self, operation: Operation, media: &str, plain: &Bytes) -> bool {
-        let framing = Framing::answered(operation, media, plain);
+        let framing = Framing::from_answer(operation, media, plain);
         let mut chunks = [Chunk { at_ms: 0.0, data: plain.clone() }];
         let none = &mut Placeholders::default();
         let Self { redactor, secrets } = self;
@@ -255,7 +258,7 @@ impl RedactSearch<'_> {
     /// Searches an answer that is not a stream with a known framing.
     fn in_document(&self, media: &str, bytes: &[u8]) -> Vec<SearchMatch> {
         let mut found = self.in_body(media, bytes);
-        let documents = documents(bytes);
+        let documents = document_ranges(bytes);
         if documents.len() > 1 {
             found.extend(self.in_events(bytes, &documents));
         } else if !found.is_empty() || self.redactor.is_redacted(bytes) {
@@ -302,11 +305,11 @@ fn is_one_string(text: &str, json: &[u8]) -> bool {
         *at > 0 && json[at - 1] != b'\\' && json.get(at + 1).is_some_and(|byte| *byte == first)
     };
     let mut strings = memchr::memchr_iter(b'"', json).filter(begins);
-    strings.any(|at| spells(&json[at + 1..], text.as_bytes()))
+    strings.any(|at| starts_with_text(&json[at + 1..], text.as_bytes()))
 }
 
 /// Whether JSON continues with this text, which is escaped only as far as JSON requires.
-fn spells(mut json: &[u8], mut text: &[u8]) -> bool {
+fn starts_with_text(mut json: &[u8], mut text: &[u8]) -> bool {
     loop {
         let plain = memchr::memchr3(b'\n', b'"', b'\\', text).unwrap_or(text.len());
         let Some(rest) = json.strip_prefix(&text[..plain]) else { return false };
@@ -337,14 +340,14 @@ struct ReadAnswer {
 }
 
 /// Reads a successful answer.
-fn read(operation: Operation, status: u16, media: &str, plain: &Bytes) -> ReadAnswer {
+fn read_answer(operation: Operation, status: u16, media: &str, plain: &Bytes) -> ReadAnswer {
     if !(200..300).contains(&status) {
         return ReadAnswer { answer: Answer::default(), is_document: false };
     }
-    let framing = Framing::answered(operation, media, plain);
+    let framing = Framing::from_answer(operation, media, plain);
     let answer = match framing {
         None => loomrec_provider::read_complete(operation, media, plain),
-        framing => loomrec_provider::read(operation, framing, plain),
+        framing => loomrec_provider::read_answer(operation, framing, plain),
     };
     // A transcription may be plain text.
     let is_document = answer.is_some() && framing.is_none() && !operation.may_be_text();

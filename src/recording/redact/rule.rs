@@ -43,7 +43,7 @@ impl RedactRule {
     }
 
     /// Returns the rule if it has matched only names and numbers.
-    pub(super) fn ineffective(&self) -> Option<&str> {
+    pub(super) fn text_if_ineffective(&self) -> Option<&str> {
         (self.matched.load(Ordering::Relaxed) == ELSEWHERE).then_some(&self.text)
     }
 }
@@ -64,7 +64,7 @@ pub(super) fn read_rules(
     let mut names: Vec<String> = Vec::new();
     for given in patterns {
         let (name, pattern) = split_name(given);
-        let regex = super::compile(pattern)?;
+        let regex = super::compile_pattern(pattern)?;
         if regex.is_match(b"") {
             return Err(RedactError::Empty { pattern: pattern.to_owned() });
         }

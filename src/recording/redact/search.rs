@@ -68,16 +68,16 @@ impl RedactSearch<'_> {
 
     /// Searches a text at this nesting depth.
     fn in_text_at(&self, text: &[u8], depth: usize, wanted: Wanted) -> Vec<SearchMatch> {
-        let mut found = self.find(text, depth, wanted);
+        let mut found = self.search_bytes(text, depth, wanted);
         if depth >= NESTED || !text.contains(&b'\\') {
             return found;
         }
         let mut decoded = DecodedText::default();
         decoded.push_json(text, 0..text.len(), true);
-        if decoded.bytes() == text {
+        if decoded.as_bytes() == text {
             return found;
         }
-        let mut inner = self.in_text_at(decoded.bytes(), depth + 1, wanted);
+        let mut inner = self.in_text_at(decoded.as_bytes(), depth + 1, wanted);
         inner = place_in_source(inner, &decoded, text);
         // Of two named values, the longer one counts: `ann` and not `nn` if `a` is an escape.
         drop_named_within(&mut inner, &found);
@@ -93,13 +93,13 @@ impl RedactSearch<'_> {
             return self.in_text_at(text, depth, Wanted::All);
         }
         let mut found = self.in_json(text, depth + 1);
-        found.extend(self.find(text, depth, Wanted::Own));
+        found.extend(self.search_bytes(text, depth, Wanted::Own));
         found
     }
 
     /// Searches the name of a member or of a field.
     pub(super) fn in_name(&self, name: &[u8]) -> Vec<SearchMatch> {
-        self.find(name, 0, Wanted::Credentials)
+        self.search_bytes(name, 0, Wanted::Credentials)
     }
 
     /// Searches JSON documents: each value and each name by itself. A text that is not complete
@@ -137,7 +137,7 @@ impl RedactSearch<'_> {
         if !self.redactor.rules.is_empty() {
             let text = |search: &Self, text: &[u8]| search.in_text(text);
             let pieces = split_at_quotes(json);
-            found.extend(pieces.flat_map(|piece| self.shifted(piece, json, text)));
+            found.extend(pieces.flat_map(|piece| self.search_range(piece, json, text)));
         }
         found
     }
@@ -164,7 +164,7 @@ impl RedactSearch<'_> {
         }
         let mut decoded = DecodedText::default();
         decoded.push_json(json, range, true);
-        place_in_source(within(decoded.bytes()), &decoded, json)
+        place_in_source(within(decoded.as_bytes()), &decoded, json)
     }
 
     /// Records the rules that match no text, only the name of a member or a number. They have no
@@ -187,7 +187,7 @@ impl RedactSearch<'_> {
     }
 
     /// Searches the bytes as they are, and texts in UTF-16 and UTF-32 among them.
-    fn find(&self, text: &[u8], depth: usize, wanted: Wanted) -> Vec<SearchMatch> {
+    fn search_bytes(&self, text: &[u8], depth: usize, wanted: Wanted) -> Vec<SearchMatch> {
         let mut found = self.find_literal(text, wanted);
         if depth <= NESTED && text.contains(&0) {
             let within = |search: &Self, text: &[u8]| search.in_text_at(text, depth + 1, wanted);
@@ -214,7 +214,7 @@ impl RedactSearch<'_> {
             }
         };
         if wanted != Wanted::Own {
-            self.redactor.shapes.find(text, &mut ranges);
+            self.redactor.shapes.find_ranges(text, &mut ranges);
             add(&mut ranges, false, None);
         }
         if wanted == Wanted::All {
@@ -226,7 +226,7 @@ impl RedactSearch<'_> {
                 }
             }
         }
-        self.secrets.find(text, &mut ranges);
+        self.secrets.find_ranges(text, &mut ranges);
         add(&mut ranges, true, None);
         if wanted == Wanted::All && !self.redactor.names.is_empty() {
             let placeholders = find_placeholders(text, &self.redactor.names);

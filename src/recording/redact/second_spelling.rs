@@ -44,7 +44,7 @@ pub(super) fn second_spellings(text: &[u8], documents: &[Range<usize>]) -> Vec<S
         let mut reader = SpellingReader { json, open: Vec::new(), name: None, found: Vec::new() };
         let mut tokens = JsonTokens::new(json);
         while let Some(token) = tokens.next() {
-            reader.take(token, tokens.position(), tokens.depth());
+            reader.handle_token(token, tokens.position(), tokens.depth());
         }
         reader.end_below(0, json.len());
         found.extend(reader.found.into_iter().map(|(range, empty)| {
@@ -95,14 +95,14 @@ struct SpellingReader<'a> {
 
 impl SpellingReader<'_> {
     /// Handles the token that ends at `end`. `depth` is the number of open containers.
-    fn take(&mut self, token: JsonToken, end: usize, depth: usize) {
+    fn handle_token(&mut self, token: JsonToken, end: usize, depth: usize) {
         match token {
             JsonToken::Open => {
                 // Containers that were not closed are broken. They end here.
                 self.end_below(depth - 1, end - 1);
-                self.begin(end - 1);
+                self.begin_container(end - 1);
             }
-            JsonToken::Close => self.end(end),
+            JsonToken::Close => self.end_container(end),
             JsonToken::Name(name) => self.name = Some(name),
             JsonToken::Value(_) => {
                 let is_text = self.name.take().is_some_and(|name| self.is_one_of(&name, &TEXTS));
@@ -122,7 +122,7 @@ impl SpellingReader<'_> {
         }
     }
 
-    fn begin(&mut self, start: usize) {
+    fn begin_container(&mut self, start: usize) {
         let is_array = self.json[start] == b'[';
         let name = self.name.take();
         let is_one_of =
@@ -150,11 +150,11 @@ impl SpellingReader<'_> {
     /// Ends all containers below this depth.
     fn end_below(&mut self, depth: usize, end: usize) {
         while self.open.len() > depth {
-            self.end(end);
+            self.end_container(end);
         }
     }
 
-    fn end(&mut self, end: usize) {
+    fn end_container(&mut self, end: usize) {
         let Some(container) = self.open.pop() else { return };
         let SpelledContainer { start, role, is_array, says_something, has_text, waiting } =
             container;
@@ -172,7 +172,7 @@ impl SpellingReader<'_> {
     }
 
     fn is_one_of(&self, name: &JsonText, names: &[&[u8]]) -> bool {
-        let name = name.meaning(self.json);
+        let name = name.decoded_bytes(self.json);
         names.iter().any(|known| *known == &*name)
     }
 }

@@ -63,12 +63,12 @@ pub(super) struct TextChannel {
 impl TextChannel {
     /// Whether its strings are members of this name.
     pub(super) fn has_name(&self, name: &[u8]) -> bool {
-        self.name == hash(name)
+        self.name == hash_bytes(name)
     }
 
     /// Whether its strings are not members of an object.
     pub(super) fn is_unnamed(&self) -> bool {
-        self.name == hash(b"")
+        self.name == hash_bytes(b"")
     }
 }
 
@@ -180,8 +180,8 @@ impl EventStrings {
         };
         while let Some(token) = tokens.next() {
             match token {
-                JsonToken::Open => event.open(tokens.depth()),
-                JsonToken::Close => event.close(),
+                JsonToken::Open => event.open_container(tokens.depth()),
+                JsonToken::Close => event.close_container(),
                 JsonToken::Name(text) => {
                     event.name = Some(text.clone());
                     self.names.push(placed(text));
@@ -190,10 +190,10 @@ impl EventStrings {
                 JsonToken::Value(text) => {
                     let is_index = event.take_index(text.range.clone());
                     let name = event.name.take();
-                    let name = name.map_or(Cow::Borrowed(&[][..]), |name| name.meaning(json));
+                    let name = name.map_or(Cow::Borrowed(&[][..]), |name| name.decoded_bytes(json));
                     if !is_index && !is_label(&name) {
                         let (leaf, container) = (self.values.len(), event.open.last().copied());
-                        waiting.push(UnnamedString { leaf, container, name: hash(&name) });
+                        waiting.push(UnnamedString { leaf, container, name: hash_bytes(&name) });
                     }
                     // An index is part of the template: another value means another channel.
                     if !(is_index && self.texts_only) {
@@ -212,15 +212,18 @@ impl EventStrings {
         for container in containers {
             let above = container.parent.and_then(|parent| named.get(parent).copied());
             let above = above.unwrap_or(ROOT);
-            let place = mix(mix(above.place, container.step), container.kind);
-            let indexed =
-                mix(mix(mix(above.indexed, container.step), container.kind), container.index);
+            let place = mix_hashes(mix_hashes(above.place, container.step), container.kind);
+            let indexed = mix_hashes(
+                mix_hashes(mix_hashes(above.indexed, container.step), container.kind),
+                container.index,
+            );
             named.push(TextChannel { indexed, place, name: 0 });
         }
         for UnnamedString { leaf, container, name } in waiting {
             let within = container.and_then(|container| named.get(container).copied());
             let within = within.unwrap_or(ROOT);
-            let (indexed, place) = (mix(within.indexed, *name), mix(within.place, *name));
+            let (indexed, place) =
+                (mix_hashes(within.indexed, *name), mix_hashes(within.place, *name));
             self.values[*leaf].channel = Some(TextChannel { indexed, place, name: *name });
         }
     }
@@ -252,10 +255,10 @@ struct ChannelEvent<'a> {
 impl ChannelEvent<'_> {
     /// Handles the beginning of a container, which `depth` includes. The elements of an array share
     /// one channel, unless an index distinguishes them.
-    fn open(&mut self, depth: usize) {
+    fn open_container(&mut self, depth: usize) {
         // Containers that were not closed are broken.
         self.open.truncate(depth.saturating_sub(1));
-        let step = self.name.take().map_or(1, |name| hash(&name.meaning(self.json)));
+        let step = self.name.take().map_or(1, |name| hash_bytes(&name.decoded_bytes(self.json)));
         self.containers.push(ChannelContainer {
             parent: self.open.last().copied(),
             step,
@@ -265,7 +268,7 @@ impl ChannelEvent<'_> {
         self.open.push(self.containers.len() - 1);
     }
 
-    fn close(&mut self) {
+    fn close_container(&mut self) {
         self.name = None;
         self.open.pop();
     }
@@ -274,14 +277,14 @@ impl ChannelEvent<'_> {
     /// whether it does.
     fn take_index(&mut self, value: Range<usize>) -> bool {
         let (Some(name), Some(container)) = (&self.name, self.open.last()) else { return false };
-        let (name, value) = (name.meaning(self.json), &self.json[value]);
+        let (name, value) = (name.decoded_bytes(self.json), &self.json[value]);
         let container = &mut self.containers[*container];
         let is_root = container.parent.is_none();
         if name.ends_with(b"ndex") || *name == *b"item_id" {
             // The order does not matter.
-            container.index ^= mix(hash(&name), hash(value));
+            container.index ^= mix_hashes(hash_bytes(&name), hash_bytes(value));
         } else if is_root && *name == *b"type" {
-            container.kind = hash(value);
+            container.kind = hash_bytes(value);
         } else {
             return false;
         }
@@ -289,11 +292,11 @@ impl ChannelEvent<'_> {
     }
 }
 
-fn hash(bytes: &[u8]) -> u64 {
+fn hash_bytes(bytes: &[u8]) -> u64 {
     FixedState::with_seed(7).hash_one(bytes)
 }
 
-fn mix(above: u64, below: u64) -> u64 {
+fn mix_hashes(above: u64, below: u64) -> u64 {
     (above.rotate_left(23) ^ below).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 

@@ -31,7 +31,7 @@ impl RedactSearch<'_> {
         let mut found = match &data.text {
             None => self.in_searched_events(bytes, &data.events, is_clean),
             Some(text) => {
-                let found = self.in_events(text.bytes(), &data.events);
+                let found = self.in_events(text.as_bytes(), &data.events);
                 if found.is_empty() { found } else { place_in_source(found, text, bytes) }
             }
         };
@@ -53,7 +53,7 @@ impl RedactSearch<'_> {
                 _ if text.starts_with(b"data:") => continue,
                 _ => self.in_name(text),
             };
-            found.extend(within.into_iter().map(|found| shift(found, line.start)));
+            found.extend(within.into_iter().map(|found| shift_match(found, line.start)));
         }
         found
     }
@@ -83,7 +83,7 @@ impl RedactSearch<'_> {
                 continue;
             }
             if !leaves.add_event(text, event.clone()) && each {
-                found.extend(self.in_text(data).into_iter().map(|f| shift(f, event.start)));
+                found.extend(self.in_text(data).into_iter().map(|f| shift_match(f, event.start)));
             }
         }
         if each {
@@ -118,13 +118,13 @@ impl RedactSearch<'_> {
         if pieces.len() < 2 {
             return if each { in_each() } else { Vec::new() };
         }
-        let joined = joined(text, pieces);
-        let mut found = self.in_value(joined.bytes(), 0);
+        let joined = join_pieces(text, pieces);
+        let mut found = self.in_value(joined.as_bytes(), 0);
         if !found.is_empty() {
             found = place_in_source(found, &joined, text);
         }
         // A rule must not match across the end of a string of JSON that arrives in pieces.
-        if each && !is_json(joined.bytes()) {
+        if each && !is_json(joined.as_bytes()) {
             found.extend(in_each());
         }
         found
@@ -133,8 +133,8 @@ impl RedactSearch<'_> {
     /// Searches pieces that may belong to one text. Only credentials count: rules could match
     /// across unrelated texts.
     fn in_pieces_of_one_name(&self, text: &[u8], pieces: &[&EventString]) -> Vec<SearchMatch> {
-        let joined = joined(text, pieces);
-        let found = self.in_name(joined.bytes());
+        let joined = join_pieces(text, pieces);
+        let found = self.in_name(joined.as_bytes());
         if found.is_empty() { found } else { place_in_source(found, &joined, text) }
     }
 
@@ -145,11 +145,11 @@ impl RedactSearch<'_> {
         for event in events {
             joined.push_verbatim(text, event.clone());
             found.extend(
-                self.in_text(&text[event.clone()]).into_iter().map(|f| shift(f, event.start)),
+                self.in_text(&text[event.clone()]).into_iter().map(|f| shift_match(f, event.start)),
             );
         }
         if events.len() > 1 {
-            found.extend(place_in_source(self.in_value(joined.bytes(), 0), &joined, text));
+            found.extend(place_in_source(self.in_value(joined.as_bytes(), 0), &joined, text));
         }
         found
     }
@@ -166,12 +166,12 @@ impl RedactSearch<'_> {
             texts.entry(channel.name).or_insert((channel, Vec::new())).1.push(leaf);
         }
         texts.values().filter(|(_, pieces)| pieces.len() > 1).any(|(channel, pieces)| {
-            let text = joined(bytes, pieces);
+            let text = join_pieces(bytes, pieces);
             let found = match is_json || channel.is_unnamed() {
-                true => self.in_name(text.bytes()),
-                false => self.in_value(text.bytes(), 0),
+                true => self.in_name(text.as_bytes()),
+                false => self.in_value(text.as_bytes(), 0),
             };
-            self.has_new(&found, text.bytes())
+            self.has_new(&found, text.as_bytes())
         })
     }
 
@@ -188,7 +188,7 @@ impl RedactSearch<'_> {
 }
 
 /// Joins the decoded pieces.
-pub(super) fn joined(text: &[u8], pieces: &[&EventString]) -> DecodedText {
+pub(super) fn join_pieces(text: &[u8], pieces: &[&EventString]) -> DecodedText {
     let mut joined = DecodedText::default();
     for leaf in pieces {
         joined.push_json(text, leaf.text.range.clone(), leaf.text.escaped);
@@ -196,7 +196,7 @@ pub(super) fn joined(text: &[u8], pieces: &[&EventString]) -> DecodedText {
     joined
 }
 
-fn shift(mut found: SearchMatch, by: usize) -> SearchMatch {
+fn shift_match(mut found: SearchMatch, by: usize) -> SearchMatch {
     for place in &mut found.places {
         *place = place.start + by..place.end + by;
     }
@@ -214,7 +214,7 @@ impl EventData {
                     events.push(start..start + data.len());
                 }
                 // Its data has several lines.
-                Some(Cow::Owned(_)) => return Self::decode(bytes),
+                Some(Cow::Owned(_)) => return Self::decode_sse_data(bytes),
                 None => {}
             }
         }
@@ -222,7 +222,7 @@ impl EventData {
     }
 
     /// Decodes the data of server-sent events, if some of it has several lines.
-    fn decode(bytes: &[u8]) -> Self {
+    fn decode_sse_data(bytes: &[u8]) -> Self {
         let mut text = DecodedText::default();
         let mut events: Vec<Range<usize>> = Vec::new();
         let mut current = None;
@@ -232,13 +232,13 @@ impl EventData {
             if current == Some(event) {
                 text.push_boundary(b'\n', line.start);
             } else {
-                let at = text.bytes().len();
+                let at = text.as_bytes().len();
                 events.push(at..at);
             }
             current = Some(event);
             text.push_verbatim(bytes, line.end - value.len()..line.end);
             if let Some(last) = events.last_mut() {
-                last.end = text.bytes().len();
+                last.end = text.as_bytes().len();
             }
         }
         Self { text: Some(text), events }

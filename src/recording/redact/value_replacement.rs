@@ -6,11 +6,11 @@ use std::ops::Range;
 use super::super::body::Chunk;
 use super::decoded_text::DecodedText;
 use super::edit::{Replacement, replace_in_chunks};
-use super::joined::join;
+use super::joined::join_chunks;
 use super::json_tokens::JsonText;
 use super::text_channel::{EventString, EventStrings};
 use super::text_group::by_channel;
-use super::text_stream::{EventData, joined};
+use super::text_stream::{EventData, join_pieces};
 use loomrec_identity::{RunBinding, UnclearPath};
 use loomrec_provider::{Framing, Operation};
 
@@ -59,8 +59,8 @@ pub fn replace_paths(
     if !binding.changes_paths() {
         return Ok(false);
     }
-    let body = join(chunks);
-    let edits = match Framing::answered(operation, media, &body) {
+    let body = join_chunks(chunks);
+    let edits = match Framing::from_answer(operation, media, &body) {
         Some(Framing::EventStream) => return Err(UnclearPath),
         Some(framing) => in_stream(framing, &body, binding)?,
         None => in_document(media, &body, binding)?,
@@ -79,11 +79,11 @@ fn in_stream(framing: Framing, bytes: &[u8], binding: &RunBinding) -> Replacemen
     let data = EventData::new(framing, bytes);
     let Some(text) = &data.text else { return in_events(bytes, &data.events, binding) };
     // The data of an event has several lines: its places are those of the decoded data.
-    let edits = in_events(text.bytes(), &data.events, binding)?;
+    let edits = in_events(text.as_bytes(), &data.events, binding)?;
     let ranges: Vec<Range<usize>> = edits.iter().map(|edit| edit.range.clone()).collect();
     let placed = text.source_ranges(bytes, &ranges);
     let pairs = placed.into_iter().zip(edits);
-    Ok(in_order(pairs.flat_map(|(places, edit)| spread(places, &edit.new)).collect()))
+    Ok(in_order(pairs.flat_map(|(places, edit)| spread_text(places, &edit.new)).collect()))
 }
 
 /// Returns the replacements in a document: in each string of JSON, or in a plain text.
@@ -124,7 +124,7 @@ fn in_strings(
         if !may_hold(source, pieces, binding) {
             continue;
         }
-        let found = in_text(&joined(source, pieces), source, binding)?;
+        let found = in_text(&join_pieces(source, pieces), source, binding)?;
         let is_text = pieces.first().is_some_and(|piece| is_text(piece));
         // What is never changed would be wrong here.
         if !is_text && !found.is_empty() {
@@ -133,16 +133,16 @@ fn in_strings(
         edits.extend(found);
     }
     let holds_path = |name: &JsonText| {
-        let text = name.meaning(source);
+        let text = name.decoded_bytes(source);
         binding.may_hold(&text)
             && std::str::from_utf8(&text).is_ok_and(|text| {
-                binding.find(text).is_ok_and(|it| it.iter().any(|it| it.text.is_some()))
+                binding.find_paths(text).is_ok_and(|it| it.iter().any(|it| it.text.is_some()))
             })
     };
     if strings.names.iter().any(holds_path) {
         return Err(UnclearPath);
     }
-    let is_offset = |name: &JsonText| OFFSETS.contains(&&*name.meaning(source));
+    let is_offset = |name: &JsonText| OFFSETS.contains(&&*name.decoded_bytes(source));
     if !edits.is_empty() && strings.names.iter().any(is_offset) {
         return Err(UnclearPath);
     }
@@ -171,23 +171,23 @@ fn in_plain(text: &[u8], place: Range<usize>, binding: &RunBinding) -> Replaceme
 
 /// Returns the replacements in a decoded text, at their places in the source.
 fn in_text(decoded: &DecodedText, source: &[u8], binding: &RunBinding) -> Replacements {
-    let Ok(text) = std::str::from_utf8(decoded.bytes()) else { return Ok(Vec::new()) };
-    let found = binding.find(text)?;
+    let Ok(text) = std::str::from_utf8(decoded.as_bytes()) else { return Ok(Vec::new()) };
+    let found = binding.find_paths(text)?;
     // JSON in a text may hide a path.
     if text.contains("\\/") || text.contains("\\u") {
         let shown = text.replace("\\/", "/").replace("\\u002f", "/").replace("\\u002F", "/");
-        if binding.find(&shown)?.len() != found.len() {
+        if binding.find_paths(&shown)?.len() != found.len() {
             return Err(UnclearPath);
         }
     }
     let changed = found.into_iter().filter_map(|path| Some((path.range, path.text?)));
     let (ranges, new): (Vec<_>, Vec<_>) = changed.unzip();
     let places = decoded.source_ranges(source, &ranges).into_iter();
-    Ok(places.zip(new).flat_map(|(places, new)| spread(places, new.as_bytes())).collect())
+    Ok(places.zip(new).flat_map(|(places, new)| spread_text(places, new.as_bytes())).collect())
 }
 
 /// Puts a new text at the first of some places, and nothing at the others.
-fn spread(places: Vec<Range<usize>>, new: &[u8]) -> impl Iterator<Item = Replacement> + use<> {
+fn spread_text(places: Vec<Range<usize>>, new: &[u8]) -> impl Iterator<Item = Replacement> + use<> {
     let mut new = new.to_vec();
     places.into_iter().map(move |range| Replacement {
         range,

@@ -23,7 +23,7 @@ pub(super) fn any_wide_text(text: &[u8], is_wanted: impl Fn(&[u8]) -> bool) -> b
     wide_runs(text).any(|run| {
         let mut decoded = DecodedText::default();
         decoded.push_wide(text, run.range, run.encoding);
-        is_wanted(decoded.bytes())
+        is_wanted(decoded.as_bytes())
     })
 }
 
@@ -38,7 +38,7 @@ impl RedactSearch<'_> {
     ) -> Vec<SearchMatch> {
         let mut decoded = DecodedText::default();
         decoded.push_wide(body, 0..body.len(), encoding);
-        let within = search(self, decoded.bytes());
+        let within = search(self, decoded.as_bytes());
         let mut found = placed_in(encoding, within, &decoded, body);
         let known = merge_found(found.clone());
         // In another order of bytes, the same text is found one byte beside it.
@@ -66,8 +66,8 @@ impl RedactSearch<'_> {
                 decoded.push_wide(text, range, encoding);
                 decoded.push_boundary(b'\n', end);
             }
-            if !decoded.bytes().is_empty() {
-                let within = search(self, decoded.bytes());
+            if !decoded.as_bytes().is_empty() {
+                let within = search(self, decoded.as_bytes());
                 found.extend(placed_in(encoding, within, &decoded, text));
             }
         }

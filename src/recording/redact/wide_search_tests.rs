@@ -13,7 +13,10 @@ fn known() -> String {
 }
 
 fn own() -> CallCredentials {
-    CallCredentials::of(&[("authorization".to_owned(), format!("Bearer {OWN}"))], "")
+    CallCredentials::for_known_provider(
+        &[("authorization".to_owned(), format!("Bearer {OWN}"))],
+        "",
+    )
 }
 
 fn redacted(redactor: &Redactor, media: &str, body: &[u8]) -> Vec<u8> {

@@ -112,14 +112,14 @@ impl WideEncoding {
     /// Returns the first character of a text that is not empty, and how many bytes it has. What is
     /// no character becomes a replacement character. A cut character whose lower bytes are there is
     /// read as if its upper bytes were zero.
-    pub(super) fn step(self, source: &[u8]) -> (char, usize) {
+    pub(super) fn first_character(self, source: &[u8]) -> (char, usize) {
         let byte = |at: usize| source.get(at).copied();
         let low = |at: usize| byte(at).unwrap_or(0);
         let little = |at: usize| Some(u16::from_le_bytes([byte(at)?, low(at + 1)]));
         let big = |at: usize| Some(u16::from_be_bytes([byte(at)?, byte(at + 1)?]));
         let (code, length) = match self {
-            Utf16Le => pair(little(0), little(2)),
-            Utf16Be => pair(big(0), big(2)),
+            Utf16Le => utf16_code(little(0), little(2)),
+            Utf16Be => utf16_code(big(0), big(2)),
             Utf32Le => (Some(u32::from_le_bytes([low(0), low(1), low(2), low(3)])), 4),
             Utf32Be => (source.first_chunk::<4>().map(|four| u32::from_be_bytes(*four)), 4),
         };
@@ -129,7 +129,7 @@ impl WideEncoding {
 }
 
 /// Returns the code of the first character of UTF-16, and how many bytes it has.
-fn pair(first: Option<u16>, second: Option<u16>) -> (Option<u32>, usize) {
+fn utf16_code(first: Option<u16>, second: Option<u16>) -> (Option<u32>, usize) {
     match (first, second) {
         (Some(high @ 0xd800..0xdc00), Some(low @ 0xdc00..0xe000)) => {
             let (high, low) = (u32::from(high - 0xd800), u32::from(low - 0xdc00));
@@ -206,7 +206,7 @@ mod tests {
             let mut rest = &bytes[run.range];
             let mut text = String::new();
             while !rest.is_empty() {
-                let (letter, length) = run.encoding.step(rest);
+                let (letter, length) = run.encoding.first_character(rest);
                 text.push(letter);
                 rest = &rest[length..];
             }
@@ -253,9 +253,12 @@ mod tests {
     #[test]
     fn character_that_is_cut_or_none_is_replaced() {
         let replaced = char::REPLACEMENT_CHARACTER;
-        assert_eq!((Utf16Le.step(b"a"), Utf16Be.step(b"a")), (('a', 1), (replaced, 1)));
-        assert_eq!(Utf16Be.step(b"\xd8\0\0a"), (replaced, 2));
-        assert_eq!(Utf32Le.step(b"\0\0\x11\0"), (replaced, 4));
-        assert_eq!(Utf16Be.step(&Utf16Be.encode("\u{1f600}")), ('\u{1f600}', 4));
+        assert_eq!(
+            (Utf16Le.first_character(b"a"), Utf16Be.first_character(b"a")),
+            (('a', 1), (replaced, 1))
+        );
+        assert_eq!(Utf16Be.first_character(b"\xd8\0\0a"), (replaced, 2));
+        assert_eq!(Utf32Le.first_character(b"\0\0\x11\0"), (replaced, 4));
+        assert_eq!(Utf16Be.first_character(&Utf16Be.encode("\u{1f600}")), ('\u{1f600}', 4));
     }
 }

@@ -43,7 +43,7 @@ impl RecordingBucket {
     }
 
     async fn list_hashes(&self, part: &str) -> Result<HashMap<ContentHash, u64>, RemoteError> {
-        let listed = self.objects.list(part).await?;
+        let listed = self.objects.list_objects(part).await?;
         let named = listed
             .into_iter()
             .filter_map(|object| Some((ContentHash::of_path(&object.location)?, object.size)));
@@ -63,8 +63,8 @@ impl RecordingBucket {
     ) -> Result<bool, RemoteError> {
         let (path, named) = (self.pack_path(hash), (hash, HashedForm::Bytes));
         match is_listed {
-            true => self.objects.renew(&path, named, bytes.into()).await,
-            false => self.objects.ensure(&path, named, bytes.into()).await.map(|()| true),
+            true => self.objects.renew_object(&path, named, bytes.into()).await,
+            false => self.objects.ensure_object(&path, named, bytes.into()).await.map(|()| true),
         }
     }
 
@@ -79,7 +79,7 @@ impl RecordingBucket {
 
     /// Returns the path of a pack, for messages too.
     pub(crate) fn pack_path(&self, hash: &ContentHash) -> Path {
-        self.objects.path(&format!("packs/{}", hash.digits()))
+        self.objects.object_path(&format!("packs/{}", hash.digits()))
     }
 
     /// Reads the index of a state; `None` if the store has none, so that all entries are objects.
@@ -117,8 +117,8 @@ impl RecordingBucket {
             let (what, url) = ("the index of the state".to_owned(), self.objects.url.clone());
             return Err(RemoteError::TooLarge { what, url, bytes, limit: LARGEST_MANIFEST });
         }
-        let packed = pack_text(&text).map_err(RemoteError::at("the text of an index"))?;
-        self.objects.replace(&self.index_path(state), packed.into()).await
+        let packed = pack_text(&text).map_err(RemoteError::at_path("the text of an index"))?;
+        self.objects.replace_object(&self.index_path(state), packed.into()).await
     }
 
     /// Takes entries out of the index of a state.
@@ -131,7 +131,7 @@ impl RecordingBucket {
         index: &StateIndex,
         entries: &HashSet<ContentHash>,
     ) -> Result<(), RemoteError> {
-        match entries.iter().any(|entry| index.find(entry).is_some()) {
+        match entries.iter().any(|entry| index.find_entry(entry).is_some()) {
             false => Ok(()),
             true => {
                 let index = index.filtered(|_| true, |entry| !entries.contains(entry));
@@ -141,6 +141,6 @@ impl RecordingBucket {
     }
 
     fn index_path(&self, state: &ContentHash) -> Path {
-        self.objects.path(&format!("indexes/{}", state.digits()))
+        self.objects.object_path(&format!("indexes/{}", state.digits()))
     }
 }

@@ -40,7 +40,7 @@ impl RecordingBucket {
     /// # Errors
     /// The store fails or refuses.
     pub async fn put_recorder(&self, id: &str, file: &RecorderFile) -> Result<(), RemoteError> {
-        self.objects.create(&self.recorder_path(id), note_text(file)).await.map(drop)
+        self.objects.create_object(&self.recorder_path(id), note_text(file)).await.map(drop)
     }
 
     /// Writes the file of a recorder again, so that a collection of garbage finds it young.
@@ -52,7 +52,7 @@ impl RecordingBucket {
         id: &str,
         file: &RecorderFile,
     ) -> Result<(), RemoteError> {
-        self.objects.replace(&self.recorder_path(id), note_text(file).into()).await
+        self.objects.replace_object(&self.recorder_path(id), note_text(file).into()).await
     }
 
     /// Reads the file of a recorder; `None` if it is not there.
@@ -82,8 +82,8 @@ impl RecordingBucket {
     /// agree, or if the answers of the store have no date. If they do not agree, this takes some
     /// requests, which are a second apart at most.
     pub async fn clock_ahead(&self) -> i64 {
-        let clock = self.objects.clock();
-        let differing = || clock.bounds().filter(|bounds| bounds.exceed(AGREEMENT));
+        let clock = self.objects.store_clock();
+        let differing = || clock.known_bounds().filter(|bounds| bounds.exceed(AGREEMENT));
         for _ in 0..CLOCK_REQUESTS {
             let Some(bounds) = differing().filter(|bounds| bounds.width() > PRECISION) else {
                 break;
@@ -98,7 +98,7 @@ impl RecordingBucket {
     }
 
     fn recorder_path(&self, id: &str) -> Path {
-        self.objects.path(&format!("runs/{id}/recorder.json"))
+        self.objects.object_path(&format!("runs/{id}/recorder.json"))
     }
 
     /// Makes sure that a segment is there. Only its recorder calls this, so other bytes under its
@@ -111,12 +111,12 @@ impl RecordingBucket {
         segment: &ListedSegment,
         bytes: Bytes,
     ) -> Result<(), RemoteError> {
-        let path = self.objects.path(&segment.name());
-        if self.objects.create(&path, bytes.clone()).await? {
+        let path = self.objects.object_path(&segment.object_path());
+        if self.objects.create_object(&path, bytes.clone()).await? {
             return Ok(());
         }
         match self.get_segment(segment).await? {
-            Some(found) if found != bytes => self.objects.replace(&path, bytes).await,
+            Some(found) if found != bytes => self.objects.replace_object(&path, bytes).await,
             // The answer to an earlier attempt was lost, and it may have been merged since.
             _ => Ok(()),
         }
@@ -127,8 +127,10 @@ impl RecordingBucket {
     /// # Errors
     /// The store fails.
     pub async fn get_segment(&self, segment: &ListedSegment) -> Result<Option<Bytes>, RemoteError> {
-        let found =
-            self.objects.get_if_there(&self.objects.path(&segment.name()), LARGEST_SEGMENT).await?;
+        let found = self
+            .objects
+            .get_if_there(&self.objects.object_path(&segment.object_path()), LARGEST_SEGMENT)
+            .await?;
         Ok(found.map(|(bytes, _)| bytes))
     }
 
@@ -137,9 +139,9 @@ impl RecordingBucket {
     /// # Errors
     /// The store fails. [`RemoteError::TwinSegments`] if a recorder has two of one number.
     pub async fn list_segments(&self) -> Result<BTreeMap<ListedSegment, SystemTime>, RemoteError> {
-        let listed = self.objects.list("runs").await?;
+        let listed = self.objects.list_objects("runs").await?;
         let segment = |meta: &ObjectMeta| {
-            let parts = meta.location.prefix_match(&self.objects.path("runs"))?;
+            let parts = meta.location.prefix_match(&self.objects.object_path("runs"))?;
             let parts: Vec<String> = parts.map(|part| part.as_ref().to_owned()).collect();
             Some((ListedSegment::parse(&parts)?, meta.last_modified.into()))
         };
@@ -150,8 +152,8 @@ impl RecordingBucket {
             None => Ok(listed),
             Some((one, other)) => Err(RemoteError::TwinSegments {
                 url: self.objects.url.clone(),
-                one: self.objects.path(&one.name()).to_string(),
-                other: self.objects.path(&other.name()).to_string(),
+                one: self.objects.object_path(&one.object_path()).to_string(),
+                other: self.objects.object_path(&other.object_path()).to_string(),
             }),
         }
     }
@@ -165,8 +167,9 @@ impl RecordingBucket {
         segments: &[ListedSegment],
         recorders: &[String],
     ) -> Result<(), RemoteError> {
-        let segments = segments.iter().map(|segment| self.objects.path(&segment.name()));
+        let segments =
+            segments.iter().map(|segment| self.objects.object_path(&segment.object_path()));
         let recorders = recorders.iter().map(|id| self.recorder_path(id));
-        self.objects.remove(segments.chain(recorders).collect()).await
+        self.objects.remove_objects(segments.chain(recorders).collect()).await
     }
 }

@@ -39,7 +39,7 @@ impl LocalCache {
     /// The file cannot be written.
     pub(crate) fn put_pack(&self, pack: &ContentHash, bytes: &[u8]) -> Result<(), RemoteError> {
         let path = self.pack_path(pack);
-        write_whole(&path, bytes).map_err(RemoteError::at(path))
+        write_whole(&path, bytes).map_err(RemoteError::at_path(path))
     }
 
     /// Removes a pack.
@@ -54,7 +54,7 @@ impl LocalCache {
 
     /// Returns the index that the cache has for a state, or an empty index. It only says where to look
     /// for entries.
-    pub(crate) fn index(&self, state: &ContentHash) -> StateIndex {
+    pub(crate) fn state_index(&self, state: &ContentHash) -> StateIndex {
         let packed = loomrec_os::read_input(&self.index_path(state), LARGEST_MANIFEST);
         let index = packed.ok().and_then(|packed| StateIndex::from_packed(&packed).ok());
         index.unwrap_or_default()
@@ -71,7 +71,7 @@ impl LocalCache {
     ) -> Result<(), RemoteError> {
         let path = self.index_path(state);
         let written = pack_text(&index.to_text()).and_then(|packed| write_whole(&path, &packed));
-        written.map_err(RemoteError::at(path))
+        written.map_err(RemoteError::at_path(path))
     }
 
     /// Removes the index of a state.

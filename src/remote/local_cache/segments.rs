@@ -14,7 +14,7 @@ const LARGEST_KEPT: u64 = 64 << 20;
 
 impl LocalCache {
     /// Returns a segment, if it is there and has its hash.
-    pub(crate) fn segment(&self, url: &str, hash: &ContentHash) -> Option<Vec<u8>> {
+    pub(crate) fn checked_segment(&self, url: &str, hash: &ContentHash) -> Option<Vec<u8>> {
         let path = self.segment_folder(url).join(hash.digits());
         let bytes = loomrec_os::read_input(&path, LARGEST_KEPT).ok()?;
         (ContentHash::from_bytes(&bytes) == *hash).then_some(bytes)
@@ -34,7 +34,7 @@ impl LocalCache {
             return Ok(());
         }
         let path = self.segment_folder(url).join(hash.digits());
-        write_whole(&path, bytes).map_err(RemoteError::at(path))
+        write_whole(&path, bytes).map_err(RemoteError::at_path(path))
     }
 
     /// Removes all segments of a recording but these.

@@ -26,9 +26,9 @@ impl ObjectAccess {
         let other =
             UpdateVersion { e_tag: Some(NO_TAG.to_owned()), version: Some(NO_VERSION.to_owned()) };
         for mode in [PutMode::Create, PutMode::Update(other)] {
-            match self.put(path, bytes.clone(), mode).await {
+            match self.put_object(path, bytes.clone(), mode).await {
                 Err(Error::AlreadyExists { .. } | Error::Precondition { .. }) => {}
-                Err(error) => return Err(self.failed("write to", &error)),
+                Err(error) => return Err(self.store_error("write to", &error)),
                 Ok(()) => {
                     let (url, endpoint) = (self.url.clone(), self.endpoint.clone());
                     return Err(RemoteError::NoConditions { url, endpoint });

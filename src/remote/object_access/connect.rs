@@ -23,22 +23,22 @@ pub(super) struct StoreClient {
 const CONNECT_TIMEOUT: (ClientConfigKey, &str) = (ClientConfigKey::ConnectTimeout, "5s");
 
 /// Connects to the store of a recording.
-pub(super) fn connect(address: &RemoteAddress) -> Result<StoreClient, object_store::Error> {
-    let link = StoreLink::new(address.bucket());
+pub(super) fn connect_store(address: &RemoteAddress) -> Result<StoreClient, object_store::Error> {
+    let link = StoreLink::new(address.bucket_name());
     match address.scheme() {
-        "gs" => google(address, link),
-        "az" => azure(address, link),
-        _ => amazon(address, link),
+        "gs" => connect_google(address, link),
+        "az" => connect_azure(address, link),
+        _ => connect_amazon(address, link),
     }
 }
 
-fn amazon(
+fn connect_amazon(
     address: &RemoteAddress,
     link: Arc<StoreLink>,
 ) -> Result<StoreClient, object_store::Error> {
     let builder = AmazonS3Builder::from_env()
-        .with_bucket_name(address.bucket())
-        .with_retry(retries())
+        .with_bucket_name(address.bucket_name())
+        .with_retry(retry_config())
         .with_http_connector(LinkConnector(Arc::clone(&link)));
     let (key, value) = CONNECT_TIMEOUT;
     let builder = builder.with_config(AmazonS3ConfigKey::Client(key), value);
@@ -49,13 +49,13 @@ fn amazon(
     Ok(StoreClient { store, endpoint, hint: "AWS_ENDPOINT_URL names another address", link })
 }
 
-fn google(
+fn connect_google(
     address: &RemoteAddress,
     link: Arc<StoreLink>,
 ) -> Result<StoreClient, object_store::Error> {
     let builder = GoogleCloudStorageBuilder::from_env()
-        .with_bucket_name(address.bucket())
-        .with_retry(retries())
+        .with_bucket_name(address.bucket_name())
+        .with_retry(retry_config())
         .with_http_connector(LinkConnector(Arc::clone(&link)));
     let (key, value) = CONNECT_TIMEOUT;
     let builder = builder.with_config(GoogleConfigKey::Client(key), value);
@@ -64,13 +64,13 @@ fn google(
     Ok(StoreClient { store, endpoint: "Google Cloud Storage".to_owned(), hint, link })
 }
 
-fn azure(
+fn connect_azure(
     address: &RemoteAddress,
     link: Arc<StoreLink>,
 ) -> Result<StoreClient, object_store::Error> {
     let builder = MicrosoftAzureBuilder::from_env()
-        .with_container_name(address.bucket())
-        .with_retry(retries())
+        .with_container_name(address.bucket_name())
+        .with_retry(retry_config())
         .with_http_connector(LinkConnector(Arc::clone(&link)));
     let (key, value) = CONNECT_TIMEOUT;
     let builder = builder.with_config(AzureConfigKey::Client(key), value);
@@ -95,7 +95,7 @@ fn without_user(text: String) -> String {
 }
 
 /// A request that fails is sent again for a short time: the user waits for it.
-fn retries() -> RetryConfig {
+fn retry_config() -> RetryConfig {
     RetryConfig {
         backoff: BackoffConfig {
             init_backoff: Duration::from_millis(100),

@@ -79,12 +79,12 @@ impl StoreFailure {
         if known(&WRONG) || matches!(error, Error::Unauthenticated { .. }) {
             let hint = "check the credentials in the environment, such as AWS_ACCESS_KEY_ID and \
                         AWS_SECRET_ACCESS_KEY";
-            return Self::Denied { reason: word(code, "401"), hint };
+            return Self::Denied { reason: code_or_status(code, "401"), hint };
         }
         if matches!(error, Error::PermissionDenied { .. }) {
             let hint = "these credentials lack the permission (docs/remote.md has those that are \
                         needed)";
-            return Self::Denied { reason: word(code, "403"), hint };
+            return Self::Denied { reason: code_or_status(code, "403"), hint };
         }
         if text.contains("URL scheme is not allowed") {
             return Self::NoPlainHttp;
@@ -92,11 +92,11 @@ impl StoreFailure {
         if METADATA.iter().any(|path| text.contains(path)) {
             return Self::NoCredentials;
         }
-        Self::Other(brief(&root_cause(error)))
+        Self::Other(one_line_text(&root_cause(error)))
     }
 }
 
-fn word(code: String, status: &str) -> String {
+fn code_or_status(code: String, status: &str) -> String {
     if code.is_empty() { status.to_owned() } else { code }
 }
 
@@ -124,7 +124,7 @@ fn code_in(text: &str) -> Option<String> {
 }
 
 /// Returns a text in one line that is safe to print.
-fn brief(text: &str) -> String {
+fn one_line_text(text: &str) -> String {
     let plain: String =
         text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
     let plain = plain.split_whitespace().collect::<Vec<_>>().join(" ");

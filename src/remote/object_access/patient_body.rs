@@ -81,14 +81,14 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn slow_body_arrives_and_silent_one_fails() {
         let room = RequestRoom::new(1);
-        let slow = PatientBody::new(body(vec![29; 20]), room.enter().await);
+        let slow = PatientBody::new(body(vec![29; 20]), room.wait_for_place().await);
         assert_eq!(slow.collect().await.unwrap().to_bytes(), "x".repeat(20));
-        let silent = PatientBody::new(body(vec![1, 31]), room.enter().await);
+        let silent = PatientBody::new(body(vec![1, 31]), room.wait_for_place().await);
         let mut silent = Box::pin(silent);
         assert!(silent.frame().await.unwrap().is_ok());
         let error = silent.frame().await.unwrap().unwrap_err();
         assert!(error.to_string().ends_with("nothing arrived for 30 s"), "{error}");
         // The place is free although the body is still there.
-        room.enter().await;
+        room.wait_for_place().await;
     }
 }

@@ -62,15 +62,15 @@ impl RequestRoom {
     }
 
     /// Waits for a place.
-    pub(super) async fn enter(self: &Arc<Self>) -> RequestPlace {
+    pub(super) async fn wait_for_place(self: &Arc<Self>) -> RequestPlace {
         // The semaphore is never closed.
         let permit = Arc::clone(&self.permits).acquire_owned().await.ok();
-        let mut level = self.level();
+        let mut level = self.lock_level();
         level.under_way += 1;
         RequestPlace { room: Arc::clone(self), permit, falls: level.falls }
     }
 
-    fn level(&self) -> MutexGuard<'_, RoomLevel> {
+    fn lock_level(&self) -> MutexGuard<'_, RoomLevel> {
         self.level.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -78,7 +78,7 @@ impl RequestRoom {
 impl RequestPlace {
     /// Notes that the request was answered.
     pub(super) fn note_answer(&self) {
-        let mut level = self.room.level();
+        let mut level = self.room.lock_level();
         level.answered += 1;
         level.silent_falls = 0;
         if level.answered < level.limit * ANSWERS_TO_RISE || level.limit == self.room.most {
@@ -95,7 +95,7 @@ impl RequestPlace {
     /// Notes that the request has timed out. Requests that began before the limit fell do not make
     /// it fall again. Returns whether it may succeed with fewer others under way.
     pub(super) fn note_timeout(&self) -> bool {
-        let mut level = self.room.level();
+        let mut level = self.room.lock_level();
         let had_others = level.under_way > 1 || level.falls > self.falls;
         if level.falls == self.falls && level.limit > 1 {
             let limit = level.limit / 2;
@@ -113,7 +113,7 @@ impl RequestPlace {
 
 impl Drop for RequestPlace {
     fn drop(&mut self) {
-        let mut level = self.room.level();
+        let mut level = self.room.lock_level();
         level.under_way -= 1;
         if level.surplus > 0
             && let Some(permit) = self.permit.take()
@@ -131,7 +131,7 @@ mod tests {
 
     /// Takes all places that are free.
     fn fill(room: &Arc<RequestRoom>) -> Vec<RequestPlace> {
-        std::iter::from_fn(|| room.enter().now_or_never()).collect()
+        std::iter::from_fn(|| room.wait_for_place().now_or_never()).collect()
     }
 
     #[test]
@@ -162,7 +162,7 @@ mod tests {
     #[test]
     fn room_falls_while_places_are_free() {
         let room = RequestRoom::new(8);
-        let place = room.enter().now_or_never().unwrap();
+        let place = room.wait_for_place().now_or_never().unwrap();
         assert!(!place.note_timeout());
         assert_eq!(fill(&room).len(), 3);
         drop(place);
@@ -188,7 +188,7 @@ mod tests {
         let places = fill(&room);
         places[0].note_timeout();
         (0..2 * ANSWERS_TO_RISE).for_each(|_| places[1].note_answer());
-        assert!(room.enter().now_or_never().is_none());
+        assert!(room.wait_for_place().now_or_never().is_none());
         drop(places);
         assert_eq!(fill(&room).len(), 3);
     }

@@ -98,7 +98,7 @@ fn behind_link(speed: usize) -> (ObjectAccess, Arc<SlowStore>) {
 async fn create(access: &ObjectAccess, count: usize) -> Option<String> {
     let creations = (0..count).map(|number| async move {
         let path = Path::from(format!("agent/objects/{number}"));
-        access.create(&path, vec![b'x'; 600_000]).await
+        access.create_object(&path, vec![b'x'; 600_000]).await
     });
     let created = futures_util::stream::iter(creations).buffer_unordered(PARALLEL);
     created.try_for_each(|_| async { Ok(()) }).await.err().map(|error| error.chain())

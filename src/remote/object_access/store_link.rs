@@ -69,7 +69,7 @@ impl LinkedClient {
     }
 
     /// Sends a request to the bucket that has its place.
-    async fn send(
+    async fn send_request(
         &self,
         request: HttpRequest,
         place: &RequestPlace,
@@ -102,8 +102,8 @@ impl HttpService for LinkedClient {
             return answer
                 .unwrap_or_else(|_| Err(StoreSilence::new(CREDENTIALS, false).into_error()));
         }
-        let place = self.link.room.enter().await;
-        let response = self.send(request, &place).await?;
+        let place = self.link.room.wait_for_place().await;
+        let response = self.send_request(request, &place).await?;
         Ok(response.map(|body| HttpResponseBody::new(PatientBody::new(body, place))))
     }
 }

@@ -174,7 +174,7 @@ impl RecordedHistory {
         match find_garbage(&store, &cache, &terms).await {
             Ok(mut garbage) => {
                 let lost = garbage.lost.take();
-                garbage.remove(&store).await?;
+                garbage.remove_objects(&store).await?;
                 lost.map_or(Ok(()), Err)
             }
             Err(error) => Err(error),
@@ -189,14 +189,14 @@ impl RecordedHistory {
             Err(RemoteError::UnmergedPurge { .. } | RemoteError::NotFound { .. }) => return Ok(()),
             list => list?,
         };
-        list.remove(&store, &cache).await?;
+        list.remove_objects(&store, &cache).await?;
         let newest = store.read_ref().await?.unwrap().state.manifest;
         let manifest = load_manifest(&store, &cache, &newest).await?;
         let needed: BTreeSet<&ContentHash> =
             manifest.takes.iter().map(|take| &take.object).collect();
         for object in self.listed().await {
             let hash = ContentHash::of_path(&object);
-            let entries = match ObjectName::split(object.as_ref()) {
+            let entries = match ObjectName::split_path(object.as_ref()) {
                 Some((_, ObjectName::Entry)) => hash.into_iter().collect(),
                 Some((_, ObjectName::Pack)) => {
                     let got = self.world.objects.get(&object).await.unwrap();
@@ -296,7 +296,7 @@ impl RecordedHistory {
             }
         }
         let checked = check_bucket(&store, &self.cache("check"), None, CheckDepth::Contents).await;
-        let is_whole = checked.is_ok_and(|check| check.damaged() == 0 && !check.is_partial);
+        let is_whole = checked.is_ok_and(|check| check.damaged_count() == 0 && !check.is_partial);
         if is_whole {
             self.collect().await.expect("gc names a hole that verify does not find");
         }

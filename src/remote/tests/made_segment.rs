@@ -38,8 +38,8 @@ pub(crate) fn make_segments(folder: &std::path::Path, sizes: [[u32; 2]; 3]) -> V
                     recorded_at: Some(time(second)),
                     ..Entry::default()
                 };
-                let name = EntryName::step(["a", "b"][(take % 2) as usize]).unwrap();
-                appender.append(vec![(name, entry)], true).unwrap();
+                let name = EntryName::from_step_id(["a", "b"][(take % 2) as usize]).unwrap();
+                appender.append_entries(vec![(name, entry)], true).unwrap();
             }
             let segment = folder.join(format!("{recorder}-{number}"));
             if cut_segment(&RecordingLocation::from(&path), &segment).unwrap().is_some() {
@@ -69,7 +69,7 @@ pub(crate) fn unique_entry(number: u32, length: usize) -> (EntryName, Entry) {
         recorded_at: Some(format!("2026-01-01T{hour:02}:{minute:02}:{second:02}.000000Z")),
         ..Entry::default()
     };
-    (EntryName::step(&format!("step-{number}")).unwrap(), entry)
+    (EntryName::from_step_id(&format!("step-{number}")).unwrap(), entry)
 }
 
 /// Makes a segment of a recorder from these entries.
@@ -84,7 +84,7 @@ pub(crate) fn make_segment(
     let rules = IdentityRules::default();
     let mut appender = RecordingAppender::open(&path, &RunChoice::New, &rules).unwrap();
     appender.leave_log();
-    appender.append(entries, true).unwrap();
+    appender.append_entries(entries, true).unwrap();
     let segment = folder.join("segment");
     cut_segment(&RecordingLocation::from(&path), &segment).unwrap().unwrap();
     let bytes: Bytes = std::fs::read(&segment).unwrap().into();

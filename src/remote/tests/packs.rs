@@ -56,8 +56,13 @@ pub(super) fn make_recording(folder: &Path, entries: Vec<NamedEntry>) -> Recordi
     let path = file.path().to_owned();
     file.close().unwrap();
     let meta = RecordingMeta::new(&IdentityRules::default());
-    loomrec_store::create(&path, &meta, entries.into_iter().map(Ok::<_, StoreError>), true)
-        .unwrap();
+    loomrec_store::create_recording(
+        &path,
+        &meta,
+        entries.into_iter().map(Ok::<_, StoreError>),
+        true,
+    )
+    .unwrap();
     Recording::open(&path).unwrap()
 }
 
@@ -167,7 +172,7 @@ async fn many_small_merges_do_not_scatter_a_state() {
     let gets = bed.assert_holds("cold", &entries).await;
     assert!(gets <= 200, "{gets}");
     let check = check_bucket(&bed.bucket(), &bed.cache("cold"), None, CheckDepth::Contents).await;
-    assert_eq!(check.unwrap().damaged(), 0);
+    assert_eq!(check.unwrap().damaged_count(), 0);
 }
 
 #[tokio::test]
@@ -226,13 +231,13 @@ async fn purge_takes_leaked_bytes_out_of_packs() {
         |texts: Vec<u8>| texts.windows(leaked.len()).any(|window| window == leaked.as_bytes());
     assert!(holds_leak(texts(&bed.world).await));
     let list = find_purgeable(&bed.bucket(), &cache).await.unwrap();
-    assert_eq!((list.rewritten(), list.states.len()), (1, 1));
-    list.remove(&bed.bucket(), &cache).await.unwrap();
+    assert_eq!((list.rewritten_packs(), list.states.len()), (1, 1));
+    list.remove_objects(&bed.bucket(), &cache).await.unwrap();
     assert!(!holds_leak(texts(&bed.world).await));
     assert_eq!(bed.bucket().read_ref().await.unwrap().unwrap().state.manifest, state.manifest);
     bed.assert_holds("two", &entries).await;
     let list = find_purgeable(&bed.bucket(), &cache).await.unwrap();
-    assert_eq!((list.rewritten(), list.garbage.paths().len()), (0, 0));
+    assert_eq!((list.rewritten_packs(), list.garbage.paths().len()), (0, 0));
 }
 
 #[tokio::test]
@@ -246,7 +251,7 @@ async fn purge_refuses_a_state_whose_index_is_lost() {
     let refused = find_purgeable(&bed.bucket(), &bed.cache("two")).await.unwrap_err().to_string();
     assert!(refused.contains("the store does not have it"), "{refused}");
     let mut check = check_bucket(&bed.bucket(), &cache, None, CheckDepth::Listing).await.unwrap();
-    assert_eq!(check.damaged(), entries.len());
+    assert_eq!(check.damaged_count(), entries.len());
     repair_bucket(&bed.bucket(), &bed.cache("three"), None, &mut check).await.unwrap();
     bed.assert_holds("four", &entries).await;
     let list = find_purgeable(&bed.bucket(), &cache).await.unwrap();

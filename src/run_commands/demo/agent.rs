@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use super::demo_check::broken;
+use super::demo_check::demo_failure;
 use loomrec_cli::exit::CommandFailure;
 use loomrec_engine::upstream::install_crypto_provider;
 use loomrec_provider::framing::events;
@@ -54,7 +54,7 @@ pub(super) struct AgentCall {
 
 impl AgentRun {
     /// Returns the first call that did not succeed.
-    pub(super) fn failed(&self) -> Option<&AgentCall> {
+    pub(super) fn first_failure(&self) -> Option<&AgentCall> {
         self.turns.iter().find(|turn| turn.status != 200)
     }
 
@@ -65,7 +65,7 @@ impl AgentRun {
     }
 
     /// Returns the total size of all answers.
-    pub(super) fn bytes(&self) -> usize {
+    pub(super) fn answer_bytes(&self) -> usize {
         self.turns.iter().map(|turn| turn.body.len()).sum()
     }
 }
@@ -75,7 +75,7 @@ impl DemoAgent {
     pub(super) fn new(origin: &str) -> Result<Self, CommandFailure> {
         install_crypto_provider();
         let client = reqwest::Client::builder().no_proxy().build();
-        let client = client.map_err(|error| broken(&error.to_string()))?;
+        let client = client.map_err(|error| demo_failure(&error.to_string()))?;
         Ok(Self { client, url: format!("{origin}/openai/v1/chat/completions") })
     }
 
@@ -83,12 +83,16 @@ impl DemoAgent {
     pub(super) async fn run(self, prompt: &str) -> Result<AgentRun, CommandFailure> {
         let started = Instant::now();
         let mut turns = Vec::new();
-        let outcome = self.talk(prompt, &mut turns).await;
-        outcome.map_err(|error| broken(&format!("a call of the agent: {error}")))?;
-        Ok(AgentRun { turns, total_ms: since(started) })
+        let outcome = self.run_turns(prompt, &mut turns).await;
+        outcome.map_err(|error| demo_failure(&format!("a call of the agent: {error}")))?;
+        Ok(AgentRun { turns, total_ms: elapsed_milliseconds(started) })
     }
 
-    async fn talk(&self, prompt: &str, turns: &mut Vec<AgentCall>) -> Result<(), reqwest::Error> {
+    async fn run_turns(
+        &self,
+        prompt: &str,
+        turns: &mut Vec<AgentCall>,
+    ) -> Result<(), reqwest::Error> {
         let mut messages = vec![
             json!({ "role": "system", "content": "You answer briefly. Use tools for facts." }),
             json!({ "role": "user", "content": prompt }),
@@ -102,7 +106,7 @@ impl DemoAgent {
                 "function": { "name": call.name, "arguments": call.arguments.to_string() },
             }]}));
             messages.push(json!({
-                "role": "tool", "tool_call_id": call.id, "content": weather(&call.arguments),
+                "role": "tool", "tool_call_id": call.id, "content": run_weather_tool(&call.arguments),
             }));
         }
         let request = json!({ "model": MODEL, "messages": messages, "tools": [weather_tool()] });
@@ -142,12 +146,12 @@ impl DemoAgent {
         let media = media.and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned();
         let (mut first_ms, mut body) = (None, Vec::new());
         while let Some(chunk) = response.chunk().await? {
-            first_ms.get_or_insert_with(|| since(started));
+            first_ms.get_or_insert_with(|| elapsed_milliseconds(started));
             body.extend_from_slice(&chunk);
         }
-        let last_ms = since(started);
+        let last_ms = elapsed_milliseconds(started);
         let framing = media.starts_with("text/event-stream").then_some(Framing::Sse);
-        let answer = loomrec_provider::read(Operation::CHAT_COMPLETIONS, framing, &body)
+        let answer = loomrec_provider::read_answer(Operation::CHAT_COMPLETIONS, framing, &body)
             .filter(|_| status == 200);
         turns.push(AgentCall {
             asked,
@@ -176,7 +180,7 @@ fn weather_tool() -> Value {
 }
 
 /// Runs the tool.
-fn weather(arguments: &Value) -> String {
+fn run_weather_tool(arguments: &Value) -> String {
     let city = arguments.get("city").and_then(Value::as_str).unwrap_or("nowhere");
     json!({ "city": city, "celsius": 14, "sky": "light rain" }).to_string()
 }
@@ -190,6 +194,6 @@ fn in_a_line(answer: &Answer) -> String {
 }
 
 /// Returns the milliseconds since a moment.
-fn since(then: Instant) -> f64 {
+fn elapsed_milliseconds(then: Instant) -> f64 {
     then.elapsed().as_secs_f64() * 1000.0
 }

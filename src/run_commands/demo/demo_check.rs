@@ -3,11 +3,11 @@
 use loomrec_cli::exit::{CommandFailure, UNEXPECTED};
 
 /// Fails the demo if something that it shows does not hold.
-pub(super) fn check(holds: bool, otherwise: &str) -> Result<(), CommandFailure> {
-    if holds { Ok(()) } else { Err(broken(otherwise)) }
+pub(super) fn check_demo(holds: bool, otherwise: &str) -> Result<(), CommandFailure> {
+    if holds { Ok(()) } else { Err(demo_failure(otherwise)) }
 }
 
 /// Returns the demo's failure.
-pub(super) fn broken(what: &str) -> CommandFailure {
+pub(super) fn demo_failure(what: &str) -> CommandFailure {
     CommandFailure::new(UNEXPECTED, format!("the demo failed: {what}"))
 }

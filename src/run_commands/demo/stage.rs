@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 use url::Url;
 
 use super::super::record;
-use super::demo_check::broken;
+use super::demo_check::demo_failure;
 use loomrec_cli::exit::CommandFailure;
 use loomrec_cli::serve_setup;
 use loomrec_engine::observe::RequestObserver;
@@ -58,24 +58,24 @@ pub(super) struct DemoServer {
 
 impl DemoServer {
     /// Starts a server that records the answers of `upstream` into `file`.
-    pub(super) async fn record(
+    pub(super) async fn start_recording(
         file: &RecordingLocation,
         upstream: &str,
     ) -> Result<Self, CommandFailure> {
-        let base = Url::parse(upstream).map_err(|error| broken(&error.to_string()))?;
+        let base = Url::parse(upstream).map_err(|error| demo_failure(&error.to_string()))?;
         let counters = Arc::new(RunCounters::default());
-        let redactor = redactor()?;
+        let redactor = create_redactor()?;
         let rules = IdentityRules::default();
         let recording =
             loomrec_store::RecordingAppender::open(file, &loomrec_store::RunChoice::New, &rules)?;
-        let (place, prices) = (recording.place(), PriceTable::builtin());
-        let counts = (Arc::clone(&counters), metrics());
-        let on_event = record::on_appender_event(counts, silent());
+        let (place, prices) = (recording.place_in_run(), PriceTable::built_in());
+        let counts = (Arc::clone(&counters), unscraped_metrics());
+        let on_event = record::on_appender_event(counts, silent_notices());
         let writer = RecordWriter::start(recording, KeepPolicy::Successes, on_event)
-            .map_err(|error| broken(&error.to_string()))?;
+            .map_err(|error| demo_failure(&error.to_string()))?;
         // A proxy from the environment is not used for calls that stay on this machine.
         let client =
-            UpstreamClient::new().map_err(|error| broken(&format!("failed to {error}")))?;
+            UpstreamClient::new().map_err(|error| demo_failure(&format!("failed to {error}")))?;
         let run_values = Arc::default();
         let config = RecordConfig {
             max_copy: LIMIT,
@@ -88,7 +88,7 @@ impl DemoServer {
             place,
         };
         let recorder = RecordEngine::new(config, client, writer, Arc::clone(&redactor));
-        let routes = Arc::new(routes(Some(base)));
+        let routes = Arc::new(demo_routes(Some(base)));
         let forwarding =
             Forwarding { routes: Arc::clone(&routes), redactor: Arc::clone(&redactor) };
         let engine = Engine::Record { record: Arc::new(recorder), forwarding };
@@ -96,7 +96,7 @@ impl DemoServer {
     }
 
     /// Starts a server that answers strictly from `file`.
-    pub(super) async fn replay(file: &RecordingLocation) -> Result<Self, CommandFailure> {
+    pub(super) async fn start_replay(file: &RecordingLocation) -> Result<Self, CommandFailure> {
         let recording = loomrec_store::Recording::open(file)?;
         let source = ReplaySource { label: "demo.json".to_owned(), recording };
         let replayer =
@@ -106,7 +106,7 @@ impl DemoServer {
             on_miss: MissPolicy::Error,
             on_explained: Arc::new(|_| {}),
         };
-        Self::start(Arc::new(routes(None)), redactor()?, Arc::default(), engine).await
+        Self::start(Arc::new(demo_routes(None)), create_redactor()?, Arc::default(), engine).await
     }
 
     async fn start(
@@ -137,19 +137,19 @@ impl DemoServer {
                 run_counters: None,
                 session_counters: None,
                 session_calls: None,
-                metrics: metrics(),
+                metrics: unscraped_metrics(),
                 journal: Arc::new(Journal::new(None)),
                 compat: CompatJournal::default(),
                 spans: Arc::new(Spans::none()),
             },
             inspector: Inspector::new(Vec::new(), None, Arc::default()),
-            notify: silent(),
+            notify: silent_notices(),
             clock: Arc::default(),
         });
         let listener = TcpListener::bind("127.0.0.1:0").await;
-        let listener = listener.map_err(|error| broken(&error.to_string()))?;
-        let origin = serve_setup::origin(&listener, serve_setup::UrlScheme::Http)?;
-        let threads = ServerThreads::start().map_err(|error| broken(&error.to_string()))?;
+        let listener = listener.map_err(|error| demo_failure(&error.to_string()))?;
+        let origin = serve_setup::local_origin(&listener, serve_setup::UrlScheme::Http)?;
+        let threads = ServerThreads::start().map_err(|error| demo_failure(&error.to_string()))?;
         let threads = Arc::new(threads);
         let (stop, stopped) = oneshot::channel::<()>();
         let answering = ConnectionProxy {
@@ -157,17 +157,17 @@ impl DemoServer {
             sessions: None,
             entrance: ListenerEntrance::default(),
         };
-        let serving = server::start(listener, answering, Arc::clone(&threads), stopped);
+        let serving = server::start_server(listener, answering, Arc::clone(&threads), stopped);
         Ok(Self { origin, proxy, threads, stop, serving })
     }
 
     /// Stops the server. After that, everything that it recorded is on disk.
     pub(super) async fn close(self) -> Arc<Proxy> {
         drop(self.stop);
-        self.serving.ended().await;
-        if let Some(recorder) = self.proxy.engine.record() {
+        self.serving.wait_until_ended().await;
+        if let Some(recorder) = self.proxy.engine.record_engine() {
             // If the recording is incomplete, the replay of it fails.
-            drop(recorder.finish(GRACE).await);
+            drop(recorder.finish_exchanges(GRACE).await);
         }
         drop(self.threads);
         self.proxy
@@ -175,7 +175,7 @@ impl DemoServer {
 }
 
 /// Returns the route to the one upstream.
-fn routes(base: Option<Url>) -> RouteTable {
+fn demo_routes(base: Option<Url>) -> RouteTable {
     let openai = MountedUpstream::new("openai", base, Provider::OPEN_AI);
     RouteTable { named: vec![openai], ..RouteTable::default() }
 }
@@ -186,16 +186,16 @@ pub(super) fn has_no_client(proxy: &Proxy) -> bool {
 }
 
 /// Creates a redactor without extra patterns.
-fn redactor() -> Result<Arc<Redactor>, CommandFailure> {
-    Redactor::new(&[]).map(Arc::new).map_err(|error| broken(&format!("failed to {error}")))
+fn create_redactor() -> Result<Arc<Redactor>, CommandFailure> {
+    Redactor::new(&[]).map(Arc::new).map_err(|error| demo_failure(&format!("failed to {error}")))
 }
 
 /// Creates metrics that are never scraped.
-fn metrics() -> Arc<Metrics> {
+fn unscraped_metrics() -> Arc<Metrics> {
     Arc::new(Metrics::new(RunInfo::default()))
 }
 
 /// Returns a callback that ignores notices: the demo itself prints what happens.
-fn silent() -> OnNotice {
+fn silent_notices() -> OnNotice {
     Arc::new(|_| {})
 }

@@ -5,12 +5,12 @@ use loomrec_cli::exit::UNEXPECTED;
 async fn every_scene_shows_what_it_says() {
     let folder = tempfile::tempdir().unwrap();
     let file = RecordingLocation::from(folder.path().join("demo.json"));
-    let recorded = record(&file).await.unwrap();
+    let recorded = show_recording(&file).await.unwrap();
     assert_eq!(recorded.turns.iter().map(|turn| turn.events).collect::<Vec<_>>(), [0, 0, 15]);
     let stream = &recorded.turns[2];
     assert!(stream.first_ms + 200.0 < stream.last_ms, "the stream was held back");
-    replay(&file, &recorded).await.unwrap();
-    change(&file).await.unwrap();
+    show_replay(&file, &recorded).await.unwrap();
+    show_changed_prompt(&file).await.unwrap();
     let left = std::fs::read_dir(folder.path()).unwrap().map(|file| file.unwrap().file_name());
     let left: Vec<_> = left.filter(|name| name != loomrec_store::STATE_FOLDER).collect();
     assert_eq!(left, ["demo.json"]);
@@ -21,16 +21,16 @@ async fn a_replay_that_differs_fails_the_demo() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("demo.json");
     let file = RecordingLocation::from(&path);
-    let recorded = record(&file).await.unwrap();
+    let recorded = show_recording(&file).await.unwrap();
     let text = std::fs::read_to_string(&path).unwrap();
     let changed = text.replace(r#"\"umbrella, "#, r#"\"parasol!, "#);
     assert_ne!(changed, text);
     std::fs::write(&path, changed).unwrap();
-    let failure = replay(&file, &recorded).await.unwrap_err();
+    let failure = show_replay(&file, &recorded).await.unwrap_err();
     assert_eq!(failure.code, UNEXPECTED);
     assert!(failure.message.contains("not the recorded one"), "{}", failure.message);
     std::fs::write(&path, text.replace("today?", "tomorrow?")).unwrap();
-    assert!(change(&file).await.is_err_and(|failure| failure.code == UNEXPECTED));
+    assert!(show_changed_prompt(&file).await.is_err_and(|failure| failure.code == UNEXPECTED));
 }
 
 #[tokio::test]
@@ -45,5 +45,5 @@ async fn a_file_that_is_there_is_not_touched() {
 
 #[test]
 fn lines_are_wrapped_at_words() {
-    assert_eq!(wrapped("aa bb  cc dddddd e", 5), ["aa bb", "cc", "dddddd", "e"]);
+    assert_eq!(wrap_text("aa bb  cc dddddd e", 5), ["aa bb", "cc", "dddddd", "e"]);
 }

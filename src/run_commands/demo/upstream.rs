@@ -54,7 +54,7 @@ impl DemoUpstream {
                 // Without this, small chunks would wait for each other.
                 drop(stream.set_nodelay(true));
                 let serving = http1::Builder::new()
-                    .serve_connection(TokioIo::new(stream), service_fn(answer));
+                    .serve_connection(TokioIo::new(stream), service_fn(answer_request));
                 connections.spawn(async move {
                     // How a connection ends is the client's business.
                     drop(serving.await);
@@ -78,18 +78,18 @@ impl DemoUpstream {
 }
 
 /// Answers one request.
-async fn answer(request: Request<Incoming>) -> Result<Response<DemoBody>, Infallible> {
+async fn answer_request(request: Request<Incoming>) -> Result<Response<DemoBody>, Infallible> {
     let body = request.into_body().collect().await.map(|body| body.to_bytes());
     let body: Value = serde_json::from_slice(&body.unwrap_or_default()).unwrap_or_default();
     let messages = body.get("messages").and_then(Value::as_array).cloned().unwrap_or_default();
     let has_result = messages.iter().any(|message| message["role"] == "tool");
     if body["stream"] == true {
-        return Ok(head("text/event-stream", DemoBody::stream(events())));
+        return Ok(success_response("text/event-stream", DemoBody::from_events(summary_events())));
     }
     tokio::time::sleep(THINKING).await;
     let (id, message, finish, usage) = if has_result {
         let message = json!({ "role": "assistant", "content": ADVICE, "refusal": null });
-        ("chatcmpl-demo-2", message, "stop", usage(96, 21))
+        ("chatcmpl-demo-2", message, "stop", usage_json(96, 21))
     } else {
         let call = json!({
             "id": "call_demo_1",
@@ -97,7 +97,7 @@ async fn answer(request: Request<Incoming>) -> Result<Response<DemoBody>, Infall
             "function": { "name": "get_weather", "arguments": "{\"city\":\"Paris\"}" },
         });
         let message = json!({ "role": "assistant", "content": null, "tool_calls": [call] });
-        ("chatcmpl-demo-1", message, "tool_calls", usage(62, 15))
+        ("chatcmpl-demo-1", message, "tool_calls", usage_json(62, 15))
     };
     let answer = json!({
         "id": id,
@@ -107,11 +107,11 @@ async fn answer(request: Request<Incoming>) -> Result<Response<DemoBody>, Infall
         "choices": [{ "index": 0, "message": message, "finish_reason": finish }],
         "usage": usage,
     });
-    Ok(head("application/json", DemoBody::whole(answer.to_string())))
+    Ok(success_response("application/json", DemoBody::from_text(answer.to_string())))
 }
 
 /// Returns a successful response. Its `server` header identifies this upstream in the recording.
-fn head(media: &'static str, body: DemoBody) -> Response<DemoBody> {
+fn success_response(media: &'static str, body: DemoBody) -> Response<DemoBody> {
     let mut response = Response::new(body);
     let headers = response.headers_mut();
     headers.insert("content-type", http::HeaderValue::from_static(media));
@@ -120,12 +120,12 @@ fn head(media: &'static str, body: DemoBody) -> Response<DemoBody> {
 }
 
 /// Returns token counts in OpenAI's format.
-fn usage(input: u32, output: u32) -> Value {
+fn usage_json(input: u32, output: u32) -> Value {
     json!({ "prompt_tokens": input, "completion_tokens": output, "total_tokens": input + output })
 }
 
 /// Returns the events of the summary, each with the pause before it.
-fn events() -> Vec<(Duration, Bytes)> {
+fn summary_events() -> Vec<(Duration, Bytes)> {
     let event = |choices: Value, usage: Value| {
         let chunk = json!({
             "id": "chatcmpl-demo-3",
@@ -146,7 +146,7 @@ fn events() -> Vec<(Duration, Bytes)> {
         events.push((WORD, chunk(json!({ "content": word }), Value::Null)));
     }
     events.push((Duration::ZERO, chunk(json!({}), "stop".into())));
-    events.push((Duration::ZERO, event(json!([]), usage(41, 14))));
+    events.push((Duration::ZERO, event(json!([]), usage_json(41, 14))));
     events.push((Duration::ZERO, Bytes::from_static(b"data: [DONE]\n\n")));
     events
 }
@@ -160,7 +160,7 @@ struct DemoBody {
 
 impl DemoBody {
     /// Creates a body that is sent at once.
-    fn whole(text: String) -> Self {
+    fn from_text(text: String) -> Self {
         let (sender, words) = mpsc::channel(1);
         let length = Some(text.len() as u64);
         // The channel has room for one message, and its receiver exists.
@@ -169,7 +169,7 @@ impl DemoBody {
     }
 
     /// Creates a body that sends one event after the other.
-    fn stream(events: Vec<(Duration, Bytes)>) -> Self {
+    fn from_events(events: Vec<(Duration, Bytes)>) -> Self {
         let (sender, words) = mpsc::channel(1);
         tokio::spawn(async move {
             for (pause, event) in events {

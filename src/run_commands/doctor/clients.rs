@@ -86,7 +86,7 @@ const CLIENTS: [CheckedClient; 6] = [
 ];
 
 /// Reports each language that is on this machine.
-pub(super) async fn clients(findings: &mut Vec<DoctorFinding>) {
+pub(super) async fn report_languages(findings: &mut Vec<DoctorFinding>) {
     let mut checks = JoinSet::new();
     for (place, client) in CLIENTS.iter().enumerate() {
         checks.spawn(async move { (place, client.check().await) });
@@ -101,13 +101,13 @@ impl CheckedClient {
     async fn check(&self) -> Option<DoctorFinding> {
         for program in self.programs {
             if let Some(version) = version_of(program, self.version).await {
-                return Some(self.finding(program, &version).await);
+                return Some(self.proxy_finding(program, &version).await);
             }
         }
         None
     }
 
-    async fn finding(&self, program: &str, version: &str) -> DoctorFinding {
+    async fn proxy_finding(&self, program: &str, version: &str) -> DoctorFinding {
         let uses_proxy = match self.proxy {
             ProxyKnowledge::Always => Some(true),
             ProxyKnowledge::OnlyIfTold => Some(false),

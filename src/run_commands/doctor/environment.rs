@@ -13,11 +13,11 @@ use loomrec_provider::directory::UPSTREAMS;
 type VariableMap = BTreeMap<String, String>;
 
 /// Reports where the SDKs' base URL variables point.
-pub(super) fn variables(current: &VariableMap, findings: &mut Vec<DoctorFinding>) {
+pub(super) fn report_base_urls(current: &VariableMap, findings: &mut Vec<DoctorFinding>) {
     let mut seen = false;
     for upstream in UPSTREAMS {
         for variable in upstream.variables {
-            let Some(value) = set(current, variable.name) else { continue };
+            let Some(value) = nonempty_value(current, variable.name) else { continue };
             seen = true;
             findings.push(variable_found(variable.name, value, upstream.name));
         }
@@ -27,7 +27,7 @@ pub(super) fn variables(current: &VariableMap, findings: &mut Vec<DoctorFinding>
                     at loomrec";
         findings.push(DoctorFinding::fine("SDKs", text));
     }
-    if set(current, "MISTRAL_API_KEY").is_some() {
+    if nonempty_value(current, "MISTRAL_API_KEY").is_some() {
         findings.push(DoctorFinding::warning(
             "mistralai",
             "its SDK reads no variable for its address",
@@ -44,10 +44,13 @@ fn variable_found(name: &str, value: &str, upstream: &str) -> DoctorFinding {
         return DoctorFinding::wrong(name, "its value is not an address", remedy);
     };
     if is_ours(&url) {
-        let text = format!("points at a loomrec server on this machine, {}", shown(value));
+        let text = format!(
+            "points at a loomrec server on this machine, {}",
+            address_without_secrets(value)
+        );
         return DoctorFinding::fine(name, text);
     }
-    let to = format!("points at {}", shown(url.as_str()));
+    let to = format!("points at {}", address_without_secrets(url.as_str()));
     if name == "ANTHROPIC_BASE_URL" && url.path().trim_end_matches('/').ends_with("/v1") {
         return DoctorFinding::warning(
             name,
@@ -61,10 +64,10 @@ fn variable_found(name: &str, value: &str, upstream: &str) -> DoctorFinding {
 }
 
 /// Reports which keys are set, but never their values.
-pub(super) fn keys(current: &VariableMap, findings: &mut Vec<DoctorFinding>) {
+pub(super) fn report_keys(current: &VariableMap, findings: &mut Vec<DoctorFinding>) {
     let mut found = Vec::new();
     for key in UPSTREAMS.iter().flat_map(|upstream| upstream.keys) {
-        let Some(value) = set(current, key) else { continue };
+        let Some(value) = nonempty_value(current, key) else { continue };
         if value.trim() != value || value.contains(['"', '\'']) {
             findings.push(DoctorFinding::wrong(
                 *key,
@@ -75,7 +78,7 @@ pub(super) fn keys(current: &VariableMap, findings: &mut Vec<DoctorFinding>) {
         found.push(*key);
     }
     let aws = ["AWS_ACCESS_KEY_ID", "AWS_PROFILE", "AWS_BEARER_TOKEN_BEDROCK"];
-    found.extend(aws.into_iter().filter(|name| set(current, name).is_some()));
+    found.extend(aws.into_iter().filter(|name| nonempty_value(current, name).is_some()));
     match found.is_empty() {
         true => findings.push(DoctorFinding::fine(
             "keys",
@@ -86,15 +89,18 @@ pub(super) fn keys(current: &VariableMap, findings: &mut Vec<DoctorFinding>) {
 }
 
 /// Reports proxies that would keep calls away from loomrec.
-pub(super) fn proxies(current: &VariableMap, findings: &mut Vec<DoctorFinding>) {
-    let either = |name: &str| set(current, name).or_else(|| set(current, &name.to_lowercase()));
+pub(super) fn report_proxies(current: &VariableMap, findings: &mut Vec<DoctorFinding>) {
+    let either = |name: &str| {
+        nonempty_value(current, name).or_else(|| nonempty_value(current, &name.to_lowercase()))
+    };
     let spared = either("NO_PROXY").unwrap_or_default();
     let local = spared.split(',').map(str::trim).any(|host| matches!(host, "127.0.0.1" | "*"));
     for name in ["HTTP_PROXY", "ALL_PROXY"] {
         if let Some(proxy) = either(name)
             && !local
         {
-            let text = format!("{} would take calls to 127.0.0.1, too", shown(proxy));
+            let text =
+                format!("{} would take calls to 127.0.0.1, too", address_without_secrets(proxy));
             let remedy = "add 127.0.0.1,localhost to NO_PROXY; record and replay -- CMD do so";
             findings.push(DoctorFinding::warning(name, text, remedy));
         }
@@ -102,15 +108,15 @@ pub(super) fn proxies(current: &VariableMap, findings: &mut Vec<DoctorFinding>) 
     if let Some(proxy) = either("HTTPS_PROXY") {
         findings.push(DoctorFinding::fine(
             "HTTPS_PROXY",
-            format!("upstreams are called through {}", shown(proxy)),
+            format!("upstreams are called through {}", address_without_secrets(proxy)),
         ));
     }
 }
 
 /// Checks the certificates, and whether the default port is free.
-pub(super) fn machine(current: &VariableMap, findings: &mut Vec<DoctorFinding>) {
+pub(super) fn check_machine(current: &VariableMap, findings: &mut Vec<DoctorFinding>) {
     for name in ["SSL_CERT_FILE", "AWS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE"] {
-        if let Some(path) = set(current, name)
+        if let Some(path) = nonempty_value(current, name)
             && !Path::new(path).exists()
         {
             let remedy = format!("unset {name}, or name a file of certificates");
@@ -128,7 +134,7 @@ pub(super) fn machine(current: &VariableMap, findings: &mut Vec<DoctorFinding>) 
     }
 }
 
-pub(super) fn set<'a>(current: &'a VariableMap, name: &str) -> Option<&'a str> {
+pub(super) fn nonempty_value<'a>(current: &'a VariableMap, name: &str) -> Option<&'a str> {
     current.get(name).map(String::as_str).filter(|value| !value.trim().is_empty())
 }
 
@@ -139,7 +145,7 @@ pub(super) fn is_ours(url: &Url) -> bool {
 }
 
 /// Returns an address without its credentials and its query.
-fn shown(address: &str) -> String {
+fn address_without_secrets(address: &str) -> String {
     // Without a scheme, the text before the first colon would be taken for one.
     let bare = !address.contains("://");
     let whole = if bare { format!("http://{address}") } else { address.to_owned() };

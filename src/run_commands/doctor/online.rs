@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use url::Url;
 
-use super::environment::{is_ours, set};
+use super::environment::{is_ours, nonempty_value};
 use super::finding::DoctorFinding;
 use loomrec_cli::settings::Settings;
 use loomrec_cli::wrapped_command;
@@ -19,7 +19,7 @@ use loomrec_provider::directory::{KnownUpstream, UPSTREAMS};
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Calls every upstream that has a key, or an address from the user.
-pub(super) async fn ask(
+pub(super) async fn call_upstreams(
     settings: &Settings,
     current: &BTreeMap<String, String>,
     findings: &mut Vec<DoctorFinding>,
@@ -35,10 +35,10 @@ pub(super) async fn ask(
             ));
         }
     };
-    let given = addresses(settings, current);
+    let given = configured_addresses(settings, current);
     let mut asked = false;
     for upstream in UPSTREAMS {
-        let key = upstream.keys.iter().find(|key| set(current, key).is_some());
+        let key = upstream.keys.iter().find(|key| nonempty_value(current, key).is_some());
         let address = given.get(upstream.name).cloned();
         if key.is_none() && address.is_none() {
             continue;
@@ -48,8 +48,8 @@ pub(super) async fn ask(
             continue;
         };
         asked = true;
-        let key = key.and_then(|name| Some((*name, set(current, name)?)));
-        findings.push(one(&client, upstream, base, key).await);
+        let key = key.and_then(|name| Some((*name, nonempty_value(current, name)?)));
+        findings.push(call_upstream(&client, upstream, base, key).await);
     }
     if !asked {
         let remedy = "set a key, or name an upstream in loomrec.toml";
@@ -59,15 +59,19 @@ pub(super) async fn ask(
 
 /// Returns the addresses that the user configured, by upstream: those to which `record` would
 /// forward calls. A key belongs to the address that its SDK is pointed at, and is sent to no other.
-fn addresses(settings: &Settings, current: &BTreeMap<String, String>) -> BTreeMap<String, Url> {
+fn configured_addresses(
+    settings: &Settings,
+    current: &BTreeMap<String, String>,
+) -> BTreeMap<String, Url> {
     let variables = wrapped_command::custom_upstreams(current, &[]).into_iter();
     let mut all: BTreeMap<_, _> = variables.map(|(name, base)| (name.to_owned(), base)).collect();
     // A loomrec server does not have an upstream's models, and it counts every request.
     all.retain(|_, base| !is_ours(base));
-    let entries = ["replay", "record"].into_iter().filter_map(|name| settings.of(name, "upstream"));
+    let entries =
+        ["replay", "record"].into_iter().filter_map(|name| settings.find_setting(name, "upstream"));
     let in_file = entries.flat_map(|entry| entry.values.iter().map(String::as_str));
     let in_environment =
-        set(current, "LOOMREC_UPSTREAM").into_iter().flat_map(str::split_whitespace);
+        nonempty_value(current, "LOOMREC_UPSTREAM").into_iter().flat_map(str::split_whitespace);
     for (name, address) in in_file.chain(in_environment).filter_map(|text| text.split_once('=')) {
         if let Ok(address) = Url::parse(address) {
             all.insert(name.to_owned(), address);
@@ -76,7 +80,7 @@ fn addresses(settings: &Settings, current: &BTreeMap<String, String>) -> BTreeMa
     all
 }
 
-async fn one(
+async fn call_upstream(
     client: &UpstreamClient,
     upstream: &KnownUpstream,
     base: Url,
@@ -86,7 +90,7 @@ async fn one(
     let at = loomrec_engine::upstream::origin_words(&base);
     // If no path shows whether a key is valid, the key is not sent and not judged.
     let key = key.filter(|_| upstream.free_path.is_some());
-    let sent = client.send(request(upstream, base, key));
+    let sent = client.send_request(probe_request(upstream, base, key));
     let status = match tokio::time::timeout(PATIENCE, sent).await {
         Ok(Ok(response)) => response.status().as_u16(),
         Ok(Err(error)) => {
@@ -121,7 +125,11 @@ async fn one(
     }
 }
 
-fn request(upstream: &KnownUpstream, base: Url, key: Option<(&str, &str)>) -> UpstreamRequest {
+fn probe_request(
+    upstream: &KnownUpstream,
+    base: Url,
+    key: Option<(&str, &str)>,
+) -> UpstreamRequest {
     let path = upstream.free_path.unwrap_or("/");
     // The address of an SDK that expects the version in it already has it.
     let path = match path.strip_prefix("/v1") {

@@ -14,9 +14,9 @@ pub(super) fn check(path: &RecordingLocation, findings: &mut Vec<DoctorFinding>)
     let about = path.display().to_string();
     let recording = match Recording::open(path) {
         Ok(recording) => recording,
-        Err(StoreError::Missing { .. }) => return missing(path, findings),
+        Err(StoreError::Missing { .. }) => return check_missing(path, findings),
         Err(error) => {
-            let text = format!("failed to {}", error.chain());
+            let text = format!("failed to {}", error.error_chain());
             let remedy = match error {
                 StoreError::IsFolder { .. } => "name the file with -r",
                 _ => "restore it (git checkout), or record it again",
@@ -24,7 +24,7 @@ pub(super) fn check(path: &RecordingLocation, findings: &mut Vec<DoctorFinding>)
             return findings.push(DoctorFinding::wrong(about, text, remedy));
         }
     };
-    for note in recording.notes() {
+    for note in recording.opening_events() {
         findings.push(DoctorFinding::warning(
             &about,
             store_note(note),
@@ -40,13 +40,13 @@ pub(super) fn check(path: &RecordingLocation, findings: &mut Vec<DoctorFinding>)
                 bare += usize::from(stored.entry.response.is_none());
             }
             Err(error) => {
-                let text = format!("failed to {}", error.chain());
+                let text = format!("failed to {}", error.error_chain());
                 let remedy = "restore it (git checkout), or record it again";
                 return findings.push(DoctorFinding::wrong(about, text, remedy));
             }
         }
     }
-    let rules = recording.meta().rules().words();
+    let rules = recording.meta().rules().rule_descriptions();
     if !rules.is_empty() {
         let shown: Vec<&str> = rules.iter().take(NAMED).map(String::as_str).collect();
         let more = match rules.len().saturating_sub(NAMED) {
@@ -68,7 +68,7 @@ pub(super) fn check(path: &RecordingLocation, findings: &mut Vec<DoctorFinding>)
 }
 
 /// Checks whether a missing recording could be created.
-fn missing(path: &RecordingLocation, findings: &mut Vec<DoctorFinding>) {
+fn check_missing(path: &RecordingLocation, findings: &mut Vec<DoctorFinding>) {
     let about = path.display().to_string();
     let folder = path.as_path().parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));

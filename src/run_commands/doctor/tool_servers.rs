@@ -7,7 +7,10 @@ use loomrec_cli::server_launchers::{check_servers, launch_remedy, upstream_name}
 use loomrec_cli::tool_servers::AgentSettings;
 
 /// Reports each server over stdio that an agent would start in this folder.
-pub(super) fn servers(current: &BTreeMap<String, String>, findings: &mut Vec<DoctorFinding>) {
+pub(super) fn report_servers(
+    current: &BTreeMap<String, String>,
+    findings: &mut Vec<DoctorFinding>,
+) {
     let Ok(project) = std::env::current_dir() else { return };
     let settings = AgentSettings::read(&project, current, &[]);
     findings.extend(check_servers(&settings.servers).into_iter().map(|check| {

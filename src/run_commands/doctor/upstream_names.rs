@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::environment::set;
+use super::environment::nonempty_value;
 use super::finding::DoctorFinding;
 use loomrec_cli::serve_setup::misspelled_name;
 use loomrec_cli::settings::Settings;
 
 /// Reports misspelled names of upstreams in the settings file and in the environment.
-pub(super) fn names(
+pub(super) fn report_misspellings(
     settings: &Settings,
     current: &BTreeMap<String, String>,
     findings: &mut Vec<DoctorFinding>,
@@ -16,8 +16,9 @@ pub(super) fn names(
     // Both commands have the upstreams at the top of the file.
     let mut found = BTreeSet::new();
     for command in ["record", "replay"] {
-        let entries = settings.of(command, "upstream").into_iter();
-        let in_file = entries.flat_map(|entry| entry.values.iter().zip(settings.places(entry)));
+        let entries = settings.find_setting(command, "upstream").into_iter();
+        let in_file =
+            entries.flat_map(|entry| entry.values.iter().zip(settings.value_places(entry)));
         for (address, place) in in_file {
             if let Some((name, meant)) = misspelled_name(address) {
                 found.insert((place, name.to_owned(), meant));
@@ -25,7 +26,7 @@ pub(super) fn names(
         }
     }
     let variable = "LOOMREC_UPSTREAM";
-    for address in set(current, variable).into_iter().flat_map(str::split_whitespace) {
+    for address in nonempty_value(current, variable).into_iter().flat_map(str::split_whitespace) {
         if let Some((name, meant)) = misspelled_name(address) {
             found.insert((variable.to_owned(), name.to_owned(), meant));
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::listing::more;
+use super::listing::remainder_text;
 use loomrec_identity::BoundPair;
 
 /// How many values are shown to people, and how much of each.
@@ -12,13 +12,13 @@ const NAMED: usize = 20;
 const SHOWN: usize = 80;
 
 /// Returns the part of the line for people; `None` if every value is the recorded one.
-pub(super) fn text(pairs: &BTreeSet<BoundPair>) -> Option<String> {
+pub(super) fn summary_part(pairs: &BTreeSet<BoundPair>) -> Option<String> {
     let named = pairs.iter().take(NAMED).map(|pair| {
         let BoundPair { name, recorded, here } = pair;
-        format!("{name} {} for {}", shortened(here), shortened(recorded))
+        format!("{name} {} for {}", shorten_line(here), shorten_line(recorded))
     });
     let named: Vec<String> = named.collect();
-    let more = more(pairs.len(), NAMED);
+    let more = remainder_text(pairs.len(), NAMED);
     (!named.is_empty()).then(|| format!("this run's values: {}{more}", named.join(", ")))
 }
 
@@ -29,7 +29,7 @@ pub(super) fn to_json(pairs: &BTreeSet<BoundPair>) -> Value {
 }
 
 /// Returns the first line of a text, or its beginning.
-fn shortened(text: &str) -> String {
+fn shorten_line(text: &str) -> String {
     let line = text.lines().next().unwrap_or_default();
     let shown: String = line.chars().take(SHOWN).collect();
     if shown.len() < text.len() { format!("{shown}…") } else { shown }

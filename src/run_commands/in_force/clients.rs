@@ -23,7 +23,7 @@ pub(super) struct ClientChanges {
 
 impl ClientChanges {
     /// Returns the parts of the line for people.
-    pub(super) fn parts(&self) -> Vec<String> {
+    pub(super) fn summary_parts(&self) -> Vec<String> {
         let mut parts = Vec::new();
         if !self.control.is_empty() {
             let named = self.control.iter().map(|(asked, times)| match times {

@@ -9,11 +9,11 @@ pub(super) const NAMED: usize = 256;
 pub(super) const FAULTS_NAMED: usize = 100;
 
 /// Lists the first rules and the source of each. Returns `None` for an empty list.
-pub(super) fn named(what: &str, rules: &[&(String, String)]) -> Option<String> {
+pub(super) fn list_rules(what: &str, rules: &[&(String, String)]) -> Option<String> {
     let shown = rules.iter().take(NAMED);
     let shown: Vec<_> =
         shown.map(|(rule, from)| format!("{} ({from})", plain_rule(rule))).collect();
-    let more = more(rules.len(), NAMED);
+    let more = remainder_text(rules.len(), NAMED);
     (!rules.is_empty()).then(|| format!("{what}: {}{more}", shown.join(", ")))
 }
 
@@ -23,13 +23,13 @@ fn plain_rule(rule: &str) -> &str {
 }
 
 /// Lists the first of these.
-pub(super) fn listed(words: &[String]) -> String {
+pub(super) fn list_faults(words: &[String]) -> String {
     let shown = words.iter().take(FAULTS_NAMED).cloned().collect::<Vec<_>>();
-    format!("{}{}", shown.join("; "), more(words.len(), FAULTS_NAMED))
+    format!("{}{}", shown.join("; "), remainder_text(words.len(), FAULTS_NAMED))
 }
 
 /// Returns how many of `count` were not named, as text.
-pub(super) fn more(count: usize, named: usize) -> String {
+pub(super) fn remainder_text(count: usize, named: usize) -> String {
     match count.saturating_sub(named) {
         0 => String::new(),
         more => format!(" and {more} more"),

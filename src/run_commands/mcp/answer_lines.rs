@@ -168,7 +168,8 @@ async fn write_events(
 async fn write_event(event: &[u8], written: &mut Option<Instant>, lines: &mpsc::Sender<Bytes>) {
     for event in events(Framing::Sse, event) {
         let Some(data) = event.data.filter(|_| event.finished) else { continue };
-        let is_response = || RpcFacts::read(&data).is_some_and(|facts| !facts.responses.is_empty());
+        let is_response =
+            || RpcFacts::from_line(&data).is_some_and(|facts| !facts.responses.is_empty());
         if let Some(before) = written.filter(|_| is_response()) {
             tokio::time::sleep_until(before + RESPONSE_PAUSE).await;
         }

@@ -38,12 +38,12 @@ impl BridgeListener {
         if BridgeName::parse(&name).is_none() {
             return Err(io::Error::other("the name of the socket is invalid"));
         }
-        let task = tokio::spawn(serve(listener, Arc::clone(server)));
+        let task = tokio::spawn(answer_connections(listener, Arc::clone(server)));
         Ok(Self { name, task, _path: path })
     }
 
     /// Returns the name of the socket.
-    pub(super) fn name(&self) -> &str {
+    pub(super) fn socket_name(&self) -> &str {
         &self.name
     }
 }
@@ -55,11 +55,11 @@ impl Drop for BridgeListener {
 }
 
 /// Answers connections until the task is ended. They end with it.
-async fn serve(listener: LocalListener, server: Arc<ToolServer>) {
+async fn answer_connections(listener: LocalListener, server: Arc<ToolServer>) {
     let mut connections = JoinSet::new();
     while let Ok((stream, _)) = listener.accept().await {
         let server = Arc::clone(&server);
-        let service = service_fn(move |request| Arc::clone(&server).answer(request));
+        let service = service_fn(move |request| Arc::clone(&server).answer_request(request));
         let serving = http1::Builder::new().serve_connection(TokioIo::new(stream), service);
         connections.spawn(async move {
             // How a connection ends is the run's business.

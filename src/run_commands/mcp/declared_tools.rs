@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::line_reader::{LONGEST_LINE, LineReader, ReadLine, send_line};
-use crate::script::notation;
+use crate::script::file_notation;
 use loomrec_cli::exit::{CommandFailure, UNEXPECTED};
 use loomrec_os::read_input;
 
@@ -44,12 +44,12 @@ impl DeclaredTools {
     ///
     /// # Errors
     /// A file that cannot be read, or in which something is wrong.
-    pub(super) fn load(path: &Path) -> Result<Self, CommandFailure> {
+    pub(super) fn from_file(path: &Path) -> Result<Self, CommandFailure> {
         let refused =
             |why: String| CommandFailure::usage(format!("--tools-from {}: {why}", path.display()));
         let text =
             read_input(path, MOST).map_err(|error| refused(format!("failed to read: {error}")))?;
-        let value = loomrec_script::value(&text, notation(path)).map_err(refused)?;
+        let value = loomrec_script::parse_value(&text, file_notation(path)).map_err(refused)?;
         Self::read(&value).map_err(refused)
     }
 
@@ -72,14 +72,14 @@ impl DeclaredTools {
     ///
     /// # Errors
     /// A stream that fails.
-    pub(super) async fn serve(&self) -> Result<u8, CommandFailure> {
-        let served = self.converse(tokio::io::stdin(), tokio::io::stdout()).await;
+    pub(super) async fn serve_stdio(&self) -> Result<u8, CommandFailure> {
+        let served = self.serve_streams(tokio::io::stdin(), tokio::io::stdout()).await;
         served.map(|()| 0).map_err(|error| {
             CommandFailure::new(UNEXPECTED, format!("failed to serve the declared tools: {error}"))
         })
     }
 
-    async fn converse(
+    async fn serve_streams(
         &self,
         input: impl AsyncRead + Unpin,
         mut output: impl AsyncWrite + Unpin,
@@ -88,7 +88,9 @@ impl DeclaredTools {
         while let Some(line) = lines.next().await? {
             let answer = match line {
                 ReadLine::Text(line) => self.answer_line(&line),
-                ReadLine::TooLong => Some(failed(&Value::Null, (-32600, "too long".to_owned()))),
+                ReadLine::TooLong => {
+                    Some(error_response(&Value::Null, (-32600, "too long".to_owned())))
+                }
             };
             if let Some(answer) = answer {
                 send_line(&mut output, answer.to_string().as_bytes()).await?;
@@ -101,38 +103,41 @@ impl DeclaredTools {
     fn answer_line(&self, line: &[u8]) -> Option<Value> {
         match serde_json::from_slice(line) {
             Ok(Value::Array(messages)) if !messages.is_empty() => {
-                let answers: Vec<_> = messages.iter().filter_map(|it| self.answer(it)).collect();
+                let answers: Vec<_> =
+                    messages.iter().filter_map(|it| self.answer_message(it)).collect();
                 (!answers.is_empty()).then_some(Value::Array(answers))
             }
-            Ok(message) => self.answer(&message),
-            Err(error) => Some(failed(&Value::Null, (-32700, format!("not JSON: {error}")))),
+            Ok(message) => self.answer_message(&message),
+            Err(error) => {
+                Some(error_response(&Value::Null, (-32700, format!("not JSON: {error}"))))
+            }
         }
     }
 
     /// Returns the answer to a message; `None` to one that gets none.
-    fn answer(&self, message: &Value) -> Option<Value> {
+    fn answer_message(&self, message: &Value) -> Option<Value> {
         let Some(method) = message.get("method").and_then(Value::as_str) else {
             let is_response = message.get(RESULT).or_else(|| message.get("error")).is_some();
             let wrong = (-32600, "no method".to_owned());
             return (!is_response)
-                .then(|| failed(message.get("id").unwrap_or(&Value::Null), wrong));
+                .then(|| error_response(message.get("id").unwrap_or(&Value::Null), wrong));
         };
         let id = message.get("id")?;
         let params = message.get("params").unwrap_or(&Value::Null);
         let result = match method {
-            "initialize" => Ok(connected(params)),
+            "initialize" => Ok(initialize_result(params)),
             "ping" => Ok(json!({})),
-            "tools/list" => Ok(json!({ "tools": self.listed() })),
+            "tools/list" => Ok(json!({ "tools": self.listed_tools() })),
             "tools/call" => self.call(params),
             other => Err((-32601, format!("Method not found: {other}"))),
         };
         Some(match result {
             Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
-            Err(failure) => failed(id, failure),
+            Err(failure) => error_response(id, failure),
         })
     }
 
-    fn listed(&self) -> Vec<&Map<String, Value>> {
+    fn listed_tools(&self) -> Vec<&Map<String, Value>> {
         self.0.iter().map(|tool| &tool.listed).collect()
     }
 
@@ -188,7 +193,7 @@ impl DeclaredTool {
 }
 
 /// Returns the result of `initialize`.
-fn connected(params: &Value) -> Value {
+fn initialize_result(params: &Value) -> Value {
     let asked = params.get("protocolVersion").and_then(Value::as_str);
     let version = asked.filter(|asked| VERSIONS.contains(asked)).unwrap_or(VERSION);
     json!({
@@ -198,7 +203,7 @@ fn connected(params: &Value) -> Value {
     })
 }
 
-fn failed(id: &Value, (code, message): RpcFailure) -> Value {
+fn error_response(id: &Value, (code, message): RpcFailure) -> Value {
     json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } })
 }
 

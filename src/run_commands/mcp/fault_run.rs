@@ -28,7 +28,7 @@ pub(super) async fn run(args: &McpArgs) -> Result<u8, CommandFailure> {
     serve_setup::add_recorded(&mut context.upstreams, &BTreeSet::from([name.to_owned()]));
     // No call is recorded, so that no miss is worth a word.
     context.counters.hide_lenient_misses();
-    let ReplaySetup::Parts(parts) = replay::parts(&args, &mut context)? else {
+    let ReplaySetup::Parts(parts) = replay::load_setup(&args, &mut context)? else {
         return Err(CommandFailure::usage("--print-env is for `loomrec replay`"));
     };
     let ran = context.run(&args.serve, parts.engines, None).await?;
@@ -52,7 +52,7 @@ fn replay_args(name: &str, args: &McpArgs) -> Result<ReplayArgs, CommandFailure>
     words.extend(["mcp", "--name", name, "--"].map(OsString::from));
     words.extend(args.server.iter().cloned());
     // What the environment says is for runs with a recording.
-    let definition = args::command()
+    let definition = args::command_line()
         .mut_subcommand("replay", |replay| replay.mut_args(|arg| arg.env(None::<&str>)));
     let invalid = |error: clap::Error| CommandFailure::usage(error.to_string());
     let matches = definition.try_get_matches_from(words).map_err(invalid)?;

@@ -17,25 +17,25 @@ struct HandshakeLines {
 
 impl HandshakeMessages {
     /// Keeps a message of the client if it belongs to the handshake.
-    pub(super) fn note(&self, facts: &RpcFacts, line: &Bytes) {
+    pub(super) fn keep_message(&self, facts: &RpcFacts, line: &Bytes) {
         if facts.is_initialize() {
-            self.lines().initialize = Some(line.clone());
+            self.lock_lines().initialize = Some(line.clone());
         } else if facts.is_initialized() {
-            self.lines().initialized = Some(line.clone());
+            self.lock_lines().initialized = Some(line.clone());
         }
     }
 
     /// Returns the request by which the client connected.
-    pub(super) fn initialize(&self) -> Option<Bytes> {
-        self.lines().initialize.clone()
+    pub(super) fn initialize_request(&self) -> Option<Bytes> {
+        self.lock_lines().initialize.clone()
     }
 
     /// Returns the notification by which the client said that it has connected.
-    pub(super) fn initialized(&self) -> Option<Bytes> {
-        self.lines().initialized.clone()
+    pub(super) fn initialized_notification(&self) -> Option<Bytes> {
+        self.lock_lines().initialized.clone()
     }
 
-    fn lines(&self) -> MutexGuard<'_, HandshakeLines> {
+    fn lock_lines(&self) -> MutexGuard<'_, HandshakeLines> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

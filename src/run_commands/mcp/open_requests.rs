@@ -75,7 +75,7 @@ impl OpenRequests {
     }
 
     /// Returns where a message of the server goes.
-    pub(super) fn route(&mut self, facts: &RpcFacts) -> MessageRoute {
+    pub(super) fn route_message(&mut self, facts: &RpcFacts) -> MessageRoute {
         let is_answered =
             |request: &OpenRequest| request.ids.iter().any(|id| facts.responses.contains(id));
         if let Some(place) = self.open.iter().position(is_answered) {
@@ -133,13 +133,13 @@ impl OpenRequests {
     }
 
     /// Ends all answers: the server answers no more.
-    pub(super) fn end(&mut self, why: &str) {
+    pub(super) fn end_all(&mut self, why: &str) {
         self.ended.get_or_insert_with(|| why.to_owned());
         self.open.clear();
     }
 
     /// Returns why the server answers no more.
-    pub(super) fn ended(&self) -> Option<&str> {
+    pub(super) fn end_reason(&self) -> Option<&str> {
         self.ended.as_deref()
     }
 }
@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     fn facts(line: &str) -> RpcFacts {
-        RpcFacts::read(line.as_bytes()).unwrap()
+        RpcFacts::from_line(line.as_bytes()).unwrap()
     }
 
     /// Sends a message; returns the place of the answer that it belongs to, and whether it is last.
@@ -158,7 +158,7 @@ mod tests {
         answers: &mut [mpsc::Receiver<AnswerMessage>],
         line: &str,
     ) -> Option<(usize, bool)> {
-        let MessageRoute::Answer { reader, is_last } = open.route(&facts(line)) else {
+        let MessageRoute::Answer { reader, is_last } = open.route_message(&facts(line)) else {
             return None;
         };
         reader.try_send(AnswerMessage { line: Bytes::new(), is_last }).unwrap();
@@ -196,7 +196,10 @@ mod tests {
     #[test]
     fn reply_to_what_the_server_asked_by_itself_is_known_once() {
         let mut open = OpenRequests::default();
-        assert!(matches!(open.route(&facts(r#"{"id":5,"method":"ping"}"#)), MessageRoute::Client));
+        assert!(matches!(
+            open.route_message(&facts(r#"{"id":5,"method":"ping"}"#)),
+            MessageRoute::Client
+        ));
         let reply = facts(r#"{"id":5,"result":{}}"#);
         assert!(open.take_asked(&reply) && !open.take_asked(&reply));
         assert!(!open.take_asked(&facts(r#"{"method":"a"}"#)));
@@ -216,10 +219,13 @@ mod tests {
     fn server_that_ended_opens_nothing() {
         let mut open = OpenRequests::default();
         let mut answer = open.open(&facts(r#"{"id":1,"method":"a"}"#)).unwrap();
-        open.end("it ended");
-        open.end("again");
+        open.end_all("it ended");
+        open.end_all("again");
         assert!(answer.try_recv().is_err());
         let refused = open.open(&facts(r#"{"id":2,"method":"a"}"#));
-        assert_eq!((refused.unwrap_err().as_str(), open.ended()), ("it ended", Some("it ended")));
+        assert_eq!(
+            (refused.unwrap_err().as_str(), open.end_reason()),
+            ("it ended", Some("it ended"))
+        );
     }
 }

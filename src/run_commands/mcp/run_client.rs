@@ -58,6 +58,6 @@ impl RunClient {
             aws: None,
             turn: None,
         };
-        self.client.send(request).await
+        self.client.send_request(request).await
     }
 }

@@ -29,7 +29,7 @@ impl RunPlace {
     /// # Errors
     /// A run without a URL.
     pub(super) fn find() -> Result<Option<Self>, CommandFailure> {
-        let own: BTreeMap<String, String> = loomrec_cli::serve_setup::environment();
+        let own: BTreeMap<String, String> = loomrec_cli::serve_setup::read_environment();
         let is_set = |variables: &BTreeMap<String, String>| {
             variables.get(FOLDER_VARIABLE).is_some_and(|folder| !folder.is_empty())
         };
@@ -55,7 +55,7 @@ impl RunPlace {
 fn server_variables(own: &BTreeMap<String, String>) -> BTreeMap<String, Option<String>> {
     let changes = own.get(CHANGES_VARIABLE).map(String::as_str).unwrap_or_default();
     let changes = EnvironmentChanges::read(changes);
-    let undone = changes.undone(|name| own.get(name).cloned());
+    let undone = changes.original_values(|name| own.get(name).cloned());
     let undone = undone.map(|(name, value)| (name.to_owned(), value.map(str::to_owned)));
     let mut variables: BTreeMap<String, Option<String>> = undone.collect();
     for name in [FOLDER_VARIABLE, CHANGES_VARIABLE] {

@@ -107,7 +107,7 @@ pub(super) async fn run(
             ),
         )
     })?;
-    let client = Arc::new(RunClient::new(place.url, name, listener.name())?);
+    let client = Arc::new(RunClient::new(place.url, name, listener.socket_name())?);
     let (gone, mut is_gone) = mpsc::channel(1);
     let posts = JoinSet::new();
     let mut bridge = StdioBridge { server, client, handshake, lines, gone, posts };
@@ -116,15 +116,15 @@ pub(super) async fn run(
     let end = loop {
         let server = Arc::clone(&bridge.server);
         let taken = tokio::select! {
-            _ = stop.first() => break BridgeEnd::Stopped,
+            _ = stop.next_signal() => break BridgeEnd::Stopped,
             gone = is_gone.recv() => break BridgeEnd::after_answer(gone),
-            () = server.ended() => break BridgeEnd::ServerGone,
+            () = server.wait_for_end() => break BridgeEnd::ServerGone,
             () = bridge.lines.closed() => break BridgeEnd::Stopped,
             message = messages.recv(), if bridge.posts.len() < MOST_OPEN => message,
             Some(_) = bridge.posts.join_next() => continue,
         };
         match taken {
-            Some(line) => bridge.take(line).await,
+            Some(line) => bridge.handle_line(line).await,
             None => break BridgeEnd::InputEnded,
         }
     };
@@ -132,10 +132,10 @@ pub(super) async fn run(
     if end == BridgeEnd::InputEnded {
         tokio::select! {
             () = bridge.finish_answers() => {}
-            _ = stop.first() => {}
+            _ = stop.next_signal() => {}
         }
     }
-    let code = bridge.end(end, writing).await;
+    let code = bridge.end_server(end, writing).await;
     drop(listener);
     Ok(match end {
         BridgeEnd::InputEnded | BridgeEnd::Stopped => 0,
@@ -147,11 +147,11 @@ pub(super) async fn run(
 
 impl StdioBridge {
     /// Takes a line of the client.
-    async fn take(&mut self, line: ReadLine) {
+    async fn handle_line(&mut self, line: ReadLine) {
         let refused = match line {
             ReadLine::TooLong => TOO_LONG,
-            ReadLine::Text(line) => match RpcFacts::read(&line) {
-                Some(facts) => return self.send(facts, line).await,
+            ReadLine::Text(line) => match RpcFacts::from_line(&line) {
+                Some(facts) => return self.send_message(facts, line).await,
                 None => NOT_JSON,
             },
         };
@@ -160,12 +160,12 @@ impl StdioBridge {
 
     /// Sends a message to the run. Returns once the server has got it, or its answer has begun, so that
     /// messages keep their order.
-    async fn send(&mut self, facts: RpcFacts, line: Bytes) {
+    async fn send_message(&mut self, facts: RpcFacts, line: Bytes) {
         if self.server.take_reply(&facts, &line).await {
             return;
         }
-        self.handshake.note(&facts, &line);
-        let mut written = self.server.written();
+        self.handshake.keep_message(&facts, &line);
+        let mut written = self.server.written_count();
         written.mark_unchanged();
         let (client, lines, gone) =
             (Arc::clone(&self.client), self.lines.clone(), self.gone.clone());
@@ -215,13 +215,13 @@ impl StdioBridge {
     }
 
     /// Ends the server, and writes the answers that come until then. Returns the server's exit code.
-    async fn end(mut self, end: BridgeEnd, writing: JoinHandle<()>) -> Option<u8> {
+    async fn end_server(mut self, end: BridgeEnd, writing: JoinHandle<()>) -> Option<u8> {
         if end == BridgeEnd::Broken {
             // As after any death, its client reads nothing more, and not why.
             self.posts.abort_all();
         }
         let server = Arc::clone(&self.server);
-        let ending = tokio::spawn(async move { server.end().await });
+        let ending = tokio::spawn(async move { server.end_process().await });
         let answers = async { while self.posts.join_next().await.is_some() {} };
         let _ = timeout(ANSWER_GRACE, answers).await;
         let code = ending.await.ok().flatten();

@@ -28,18 +28,21 @@ pub(super) enum ToolAnswerBody {
 
 impl ToolAnswerBody {
     /// Returns a response with a body of JSON.
-    pub(super) fn json(status: StatusCode, body: impl Into<Bytes>) -> Response<Self> {
-        response(status, "application/json", Self::Whole(body.into()))
+    pub(super) fn json_response(status: StatusCode, body: impl Into<Bytes>) -> Response<Self> {
+        response_with_body(status, "application/json", Self::Whole(body.into()))
     }
 
     /// Returns a response whose messages are events.
-    pub(super) fn events(first: Bytes, rest: mpsc::Receiver<AnswerMessage>) -> Response<Self> {
+    pub(super) fn event_response(
+        first: Bytes,
+        rest: mpsc::Receiver<AnswerMessage>,
+    ) -> Response<Self> {
         let body = Self::Events { first: Some(first), rest: Some(rest) };
-        response(StatusCode::OK, "text/event-stream", body)
+        response_with_body(StatusCode::OK, "text/event-stream", body)
     }
 }
 
-fn response(
+fn response_with_body(
     status: StatusCode,
     media: &'static str,
     body: ToolAnswerBody,
@@ -51,7 +54,7 @@ fn response(
 }
 
 /// Returns the event of a message.
-fn event(line: &[u8]) -> Bytes {
+fn message_event(line: &[u8]) -> Bytes {
     let mut event = BytesMut::with_capacity(line.len() + 32);
     event.extend_from_slice(b"event: message\ndata: ");
     event.extend_from_slice(line);
@@ -73,7 +76,7 @@ impl Body for ToolAnswerBody {
             Self::Events { first, rest } => (first, rest),
         };
         if let Some(line) = first.take() {
-            return Poll::Ready(Some(Ok(Frame::data(event(&line)))));
+            return Poll::Ready(Some(Ok(Frame::data(message_event(&line)))));
         }
         let Some(messages) = rest else { return Poll::Ready(None) };
         messages.poll_recv(context).map(|message| {
@@ -84,7 +87,7 @@ impl Body for ToolAnswerBody {
             if is_last {
                 *rest = None;
             }
-            Some(Ok(Frame::data(event(&line))))
+            Some(Ok(Frame::data(message_event(&line))))
         })
     }
 

@@ -100,10 +100,10 @@ impl ToolProcess {
     pub(super) async fn end(&self) -> Option<u8> {
         drop(self.messages.lock().unwrap_or_else(PoisonError::into_inner).take());
         let mut code = self.exit_code(STDIN_GRACE).await;
-        let is_left = self.signal(ProcessSignal::Terminate);
+        let is_left = self.signal_group(ProcessSignal::Terminate);
         if code.is_none() || is_left {
             code = self.exit_code(SIGNAL_GRACE).await;
-            self.signal(ProcessSignal::Kill);
+            self.signal_group(ProcessSignal::Kill);
             code = match code {
                 Some(code) => Some(code),
                 None => self.exit_code(SIGNAL_GRACE).await,
@@ -113,7 +113,7 @@ impl ToolProcess {
     }
 
     /// Sends a signal to the processes of its group. Returns whether there are any.
-    fn signal(&self, signal: ProcessSignal) -> bool {
+    fn signal_group(&self, signal: ProcessSignal) -> bool {
         self.leader.is_some_and(|leader| loomrec_os::signal_process_group(leader, signal).is_ok())
     }
 }

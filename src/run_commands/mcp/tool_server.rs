@@ -74,12 +74,12 @@ impl ToolServer {
     }
 
     /// Returns how many messages the process has got, as it grows.
-    pub(super) fn written(&self) -> watch::Receiver<u64> {
+    pub(super) fn written_count(&self) -> watch::Receiver<u64> {
         self.written.subscribe()
     }
 
     /// Waits until the process has ended.
-    pub(super) async fn ended(&self) {
+    pub(super) async fn wait_for_end(&self) {
         // This keeps the sender.
         let _ = self.ended.subscribe().wait_for(|ended| *ended).await;
     }
@@ -100,7 +100,7 @@ impl ToolServer {
     }
 
     /// Ends the process. Returns its exit code; `None` if it never started.
-    pub(super) async fn end(&self) -> Option<u8> {
+    pub(super) async fn end_process(&self) -> Option<u8> {
         let Ok(process) = self.process.get()? else { return None };
         let code = process.end().await;
         self.give_up("was stopped");
@@ -108,26 +108,26 @@ impl ToolServer {
     }
 
     /// Answers a request over HTTP.
-    pub(super) async fn answer(
+    pub(super) async fn answer_request(
         self: Arc<Self>,
         request: Request<Incoming>,
     ) -> Result<Response<ToolAnswerBody>, Infallible> {
         if request.method() != Method::POST {
             let status = StatusCode::METHOD_NOT_ALLOWED;
-            return Ok(ToolAnswerBody::json(status, Bytes::new()));
+            return Ok(ToolAnswerBody::json_response(status, Bytes::new()));
         }
         let body = Limited::new(request.into_body(), LONGEST_LINE).collect().await;
         let line = body.map(|body| one_line(body.to_bytes())).unwrap_or_default();
-        let Some(facts) = RpcFacts::read(&line) else {
-            return Ok(ToolAnswerBody::json(StatusCode::BAD_REQUEST, Bytes::new()));
+        let Some(facts) = RpcFacts::from_line(&line) else {
+            return Ok(ToolAnswerBody::json_response(StatusCode::BAD_REQUEST, Bytes::new()));
         };
-        Ok(match self.forward(&facts, line.clone()).await {
+        Ok(match self.forward_message(&facts, line.clone()).await {
             Ok(response) => response,
             Err(why) => {
                 let null = r#"{"jsonrpc":"2.0","method":"","id":null}"#;
                 let body = rpc_closed_error(&line, &why)
                     .or_else(|| rpc_closed_error(null.as_bytes(), &why));
-                ToolAnswerBody::json(StatusCode::BAD_GATEWAY, body.unwrap_or_default())
+                ToolAnswerBody::json_response(StatusCode::BAD_GATEWAY, body.unwrap_or_default())
             }
         })
     }
@@ -136,15 +136,15 @@ impl ToolServer {
     ///
     /// # Errors
     /// Why the process gives none.
-    async fn forward(
+    async fn forward_message(
         self: &Arc<Self>,
         facts: &RpcFacts,
         line: Bytes,
     ) -> Result<Response<ToolAnswerBody>, String> {
         facts.cancelled.iter().for_each(|id| self.open().cancel(id));
-        let process = self.process().await?;
+        let process = self.running_process().await?;
         if !facts.needs_no_connection() {
-            self.connect(&process).await?;
+            self.repeat_handshake(&process).await?;
         }
         let mut answer = match facts.requests.is_empty() {
             true => None,
@@ -161,24 +161,24 @@ impl ToolServer {
         }
         let Some(answer) = &mut answer else {
             return match is_written {
-                true => Ok(ToolAnswerBody::json(StatusCode::ACCEPTED, Bytes::new())),
+                true => Ok(ToolAnswerBody::json_response(StatusCode::ACCEPTED, Bytes::new())),
                 false => Err(self.end_text().await),
             };
         };
         match answer.recv().await {
             Some(AnswerMessage { line, is_last: true }) => {
-                Ok(ToolAnswerBody::json(StatusCode::OK, line))
+                Ok(ToolAnswerBody::json_response(StatusCode::OK, line))
             }
             Some(AnswerMessage { line, is_last: false }) => {
                 let (_, none) = mpsc::channel(1);
-                Ok(ToolAnswerBody::events(line, std::mem::replace(answer, none)))
+                Ok(ToolAnswerBody::event_response(line, std::mem::replace(answer, none)))
             }
             None => Err(self.end_text().await),
         }
     }
 
     /// Returns the process, which is started if it is not.
-    async fn process(self: &Arc<Self>) -> Result<Arc<ToolProcess>, String> {
+    async fn running_process(self: &Arc<Self>) -> Result<Arc<ToolProcess>, String> {
         let start = || async {
             let (process, stdout) = ToolProcess::start(&self.command).map_err(|error| {
                 let program = self.command.words.first();
@@ -195,10 +195,10 @@ impl ToolServer {
     }
 
     /// Connects a process that was started after its client had connected to a recording.
-    async fn connect(&self, process: &ToolProcess) -> Result<(), String> {
+    async fn repeat_handshake(&self, process: &ToolProcess) -> Result<(), String> {
         let connect = || async {
-            let Some(line) = self.handshake.initialize() else { return Ok(()) };
-            let facts = RpcFacts::read(&line).unwrap_or_default();
+            let Some(line) = self.handshake.initialize_request() else { return Ok(()) };
+            let facts = RpcFacts::from_line(&line).unwrap_or_default();
             let mut answer = self.open().open(&facts)?;
             process.write(line).await;
             while let Some(message) = answer.recv().await {
@@ -210,7 +210,7 @@ impl ToolServer {
         };
         self.connected.get_or_try_init(connect).await?;
         let confirm = || async {
-            if let Some(line) = self.handshake.initialized() {
+            if let Some(line) = self.handshake.initialized_notification() {
                 process.write(line).await;
             }
         };
@@ -223,7 +223,7 @@ impl ToolServer {
         let mut lines = LineReader::new(stdout, LONGEST_LINE);
         let why = loop {
             match lines.next().await {
-                Ok(Some(ReadLine::Text(line))) => self.deliver(line).await,
+                Ok(Some(ReadLine::Text(line))) => self.deliver_message(line).await,
                 Ok(Some(ReadLine::TooLong)) => {
                     break format!("wrote a line of more than {} MiB", LONGEST_LINE >> 20);
                 }
@@ -238,9 +238,9 @@ impl ToolServer {
     }
 
     /// Sends a message of the process on.
-    async fn deliver(&self, line: Bytes) {
-        let Some(facts) = RpcFacts::read(&line) else { return self.report_unread(&line) };
-        let route = self.open().route(&facts);
+    async fn deliver_message(&self, line: Bytes) {
+        let Some(facts) = RpcFacts::from_line(&line) else { return self.report_unread(&line) };
+        let route = self.open().route_message(&facts);
         match route {
             MessageRoute::Answer { reader, is_last } => {
                 // A client that left needs no answer.
@@ -257,7 +257,7 @@ impl ToolServer {
         let count = self.unread.fetch_add(1, Ordering::Relaxed);
         if count < SHOWN {
             let text: String = String::from_utf8_lossy(line).chars().take(SHOWN_LENGTH).collect();
-            let text = terminal::line(&text);
+            let text = terminal::printable_line(&text);
             let name = &self.name;
             self.output.warning(&format!(
                 "mcp {name}: its server wrote a line to stdout that is no message: {text}"
@@ -269,14 +269,14 @@ impl ToolServer {
 
     /// Ends all answers.
     fn give_up(&self, why: &str) {
-        self.open().end(&format!("the MCP server {} {why}", self.name));
+        self.open().end_all(&format!("the MCP server {} {why}", self.name));
         self.ended.send_replace(true);
     }
 
     /// Returns why the process answers no more.
     async fn end_text(&self) -> String {
-        let ended = tokio::time::timeout(END_GRACE * 2, self.ended()).await;
-        let text = self.open().ended().map(str::to_owned);
+        let ended = tokio::time::timeout(END_GRACE * 2, self.wait_for_end()).await;
+        let text = self.open().end_reason().map(str::to_owned);
         let unknown = || format!("the MCP server {} closed its stdin", self.name);
         text.filter(|_| ended.is_ok()).unwrap_or_else(unknown)
     }

@@ -24,14 +24,14 @@ pub(super) struct ProofRun {
 
 impl ProofRun {
     /// Runs `loomrec` with these words. What it prints is printed, and kept.
-    pub(super) async fn record(words: &[OsString]) -> io::Result<Self> {
+    pub(super) async fn run_recording(words: &[OsString]) -> io::Result<Self> {
         let mut command = Command::new(std::env::current_exe()?);
         command.args(words).env_remove("LOOMREC_PROVE").stdout(Stdio::piped());
         Self::run(command, true).await
     }
 
     /// Runs a replay. What it prints is kept.
-    pub(super) async fn replay(line: &ReplayLine) -> io::Result<Self> {
+    pub(super) async fn run_replay(line: &ReplayLine) -> io::Result<Self> {
         let mut command = Command::new(std::env::current_exe()?);
         for name in &line.unset {
             command.env_remove(name);
@@ -47,7 +47,8 @@ impl ProofRun {
         let mut signals = StopSignals::watch()?;
         let mut child = command.borrow_mut().spawn()?;
         let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-        let reading = async { tokio::join!(keep(stdout, is_shown), keep(stderr, false)) };
+        let reading =
+            async { tokio::join!(read_output(stdout, is_shown), read_output(stderr, false)) };
         tokio::pin!(reading);
         let mut output = None;
         loop {
@@ -60,7 +61,7 @@ impl ProofRun {
                     let (stdout, stderr) = output.unwrap_or_default();
                     return Ok(Self { code, stdout, stderr });
                 }
-                signal = signals.first() => pass(&child, signal),
+                signal = signals.next_signal() => pass_signal(&child, signal),
             }
         }
     }
@@ -68,14 +69,14 @@ impl ProofRun {
 
 /// Passes a signal on. A process that has just ended does not need it, and one on a terminal has
 /// got its Ctrl-C already, which does no harm twice.
-fn pass(child: &Child, signal: loomrec_os::ProcessSignal) {
+fn pass_signal(child: &Child, signal: loomrec_os::ProcessSignal) {
     if let Some(id) = child.id() {
         drop(loomrec_os::signal_process(id, signal));
     }
 }
 
 /// Reads an output to its end, and keeps its beginning. `is_shown` also prints it.
-async fn keep(output: Option<impl tokio::io::AsyncRead + Unpin>, is_shown: bool) -> Vec<u8> {
+async fn read_output(output: Option<impl tokio::io::AsyncRead + Unpin>, is_shown: bool) -> Vec<u8> {
     let (mut kept, mut buffer) = (Vec::new(), vec![0; 64 << 10]);
     let Some(mut output) = output else { return kept };
     let mut own = io::stdout();

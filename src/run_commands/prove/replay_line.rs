@@ -22,7 +22,7 @@ pub(super) struct ReplayLine {
 
 /// Returns the words of the record itself. It writes `receipt` if that is given.
 pub(super) fn record_words(words: &[OsString], receipt: Option<&PathBuf>) -> Vec<OsString> {
-    let (own, command) = split(words);
+    let (own, command) = split_command(words);
     let kept = own.iter().filter(|word| *word != PROVE).cloned();
     let receipt = receipt.into_iter().flat_map(|path| ["--receipt".into(), path.clone().into()]);
     kept.chain(receipt).chain(command.iter().cloned()).collect()
@@ -33,7 +33,7 @@ impl ReplayLine {
     ///
     /// # Errors
     /// Words that cannot be read again.
-    pub(super) fn of(
+    pub(super) fn from_words(
         words: &[OsString],
         line: &Command,
         receipt: &Path,
@@ -58,7 +58,7 @@ impl ReplayLine {
         };
         let flags = record.get_arguments().filter(|arg| !arg.is_global_set());
         flags.filter(is_of_replay).for_each(|arg| own.extend(typed_words(typed_record, arg)));
-        own.extend(split(words).1.iter().cloned());
+        own.extend(split_command(words).1.iter().cloned());
         let written = replay.get_arguments().filter(|arg| is_written(arg));
         let unset = written.filter_map(|arg| arg.get_env().map(OsStr::to_owned)).collect();
         Ok(Self { words: own, unset })
@@ -66,7 +66,7 @@ impl ReplayLine {
 }
 
 /// Returns the words of loomrec, and those of the command with the `--` before it.
-fn split(words: &[OsString]) -> (&[OsString], &[OsString]) {
+fn split_command(words: &[OsString]) -> (&[OsString], &[OsString]) {
     let at = words.iter().position(|word| word == "--").unwrap_or(words.len());
     words.split_at(at)
 }
@@ -77,7 +77,7 @@ fn is_shared(arg: &Arg) -> bool {
 }
 
 fn is_written(arg: &Arg) -> bool {
-    matches!(SettingScope::of(arg), SettingScope::OutputFile { .. })
+    matches!(SettingScope::from_argument(arg), SettingScope::OutputFile { .. })
 }
 
 /// Returns the words that give a flag the values that were typed for it.

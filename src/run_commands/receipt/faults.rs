@@ -29,16 +29,16 @@ pub struct FaultReceipt {
 
 impl FaultReceipt {
     /// Reads the results of `faults`. Returns `None` if no faults were declared.
-    pub fn of(faults: &FaultContext) -> Option<Self> {
+    pub fn from_context(faults: &FaultContext) -> Option<Self> {
         let decider = faults.decider();
-        let counts = decider.counts().into_iter();
+        let counts = decider.rule_counts().into_iter();
         let counts: Vec<_> =
             counts.map(|((source, name), count)| (source, name.to_string(), count)).collect();
         let run_time = faults.run_time().changes();
         let others = faults.warnings().into_iter();
         let mut warnings = decider.counters().warnings();
         warnings.extend(others.map(|(text, calls)| FaultWarning { text, calls }));
-        let untested = decider.counters().untested();
+        let untested = decider.counters().untested_faults();
         let is_declared = !counts.is_empty()
             || !decider.is_idle()
             || run_time.count > 0
@@ -57,13 +57,13 @@ impl FaultReceipt {
     }
 
     /// Returns the number of faults that happened.
-    pub fn fired(&self) -> u64 {
+    pub fn fired_count(&self) -> u64 {
         self.fired
     }
 
     /// Returns the complaint about faults that never happened: where each is declared, and why it
     /// did not happen. `None` if all did.
-    pub fn complaint(&self) -> Option<String> {
+    pub fn unfired_complaint(&self) -> Option<String> {
         let named = self.untested.iter().take(NAMED).map(|untested| {
             let UntestedFault { source, rule, kind, why, .. } = untested;
             format!("{rule} ({}, {kind}): {why}", source.as_str())
@@ -124,7 +124,7 @@ impl FaultReceipt {
     }
 
     /// Returns one line for each rule, for people.
-    pub fn lines(&self) -> Vec<String> {
+    pub fn rule_lines(&self) -> Vec<String> {
         let rule = |(source, name, count): &(FaultSource, String, RuleCount)| {
             let (fired, matched) = (count.fired, count.matched);
             format!("fault {name} ({}): fired {fired} of {matched} matching calls", source.as_str())
@@ -132,7 +132,7 @@ impl FaultReceipt {
         let warning = |FaultWarning { text, calls }: &FaultWarning| {
             format!("warning: {text} (calls: {calls})")
         };
-        let run_time = run_time_chaos::lines(&self.run_time);
+        let run_time = run_time_chaos::change_lines(&self.run_time);
         let rules = self.counts.iter().map(rule);
         rules.chain(run_time).chain(self.warnings.iter().map(warning)).collect()
     }

@@ -9,7 +9,7 @@ use super::super::guard;
 use super::super::score::ScoredFaults;
 use super::FaultReceipt;
 use super::{BoundReceipt, Receipt, ScriptReceipt, SessionsReceipt, remote};
-use loomrec_cli::amount::rounded;
+use loomrec_cli::amount::round_dollars;
 use loomrec_cli::pricing::known_sum;
 use loomrec_engine::record::CallFailure;
 use loomrec_identity::BoundPair;
@@ -27,7 +27,7 @@ impl Receipt {
             "loomrec": env!("CARGO_PKG_VERSION"),
             "receipt_version": 1,
             "command": self.command,
-            "verdict": self.verdict().as_str(),
+            "verdict": self.run_verdict().as_str(),
             "complaints": self.complaints,
             "notes": self.notes,
             "served": self.served,
@@ -63,7 +63,7 @@ impl Receipt {
             "faults": self.faults.as_ref().map(FaultReceipt::to_json),
             "recovery": self.recovery.as_ref().map(ScoredFaults::to_json),
             "expired": self.expired.as_ref().map(ExpiredTakes::to_json),
-            "recorded_ms": rounded(self.recorded_ms),
+            "recorded_ms": round_dollars(self.recorded_ms),
             "upstream_connections": self.upstream_connections,
             "tokens": { "input": more.input_tokens, "output": more.output_tokens },
             "cost_usd": known_sum(more.cost_usd, more.unknown_costs),

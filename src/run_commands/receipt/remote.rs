@@ -25,7 +25,7 @@ pub struct UploadReceipt {
 
 impl UploadReceipt {
     /// Says that segments are on this machine only, if there are any.
-    pub fn complaint(&self) -> Option<String> {
+    pub fn unsent_complaint(&self) -> Option<String> {
         let Self { url, left, problem, .. } = self;
         let problem = problem.as_deref().unwrap_or("reach the store");
         (*left > 0).then(|| {
@@ -37,7 +37,7 @@ impl UploadReceipt {
     }
 
     /// Says that the store has lost calls of earlier runs, if it has.
-    pub fn loss(&self) -> Option<String> {
+    pub fn loss_complaint(&self) -> Option<String> {
         let lost = self.lost.as_ref()?;
         Some(format!(
             "this run's calls are merged, but earlier ones are not whole: failed to {lost}"
@@ -45,7 +45,7 @@ impl UploadReceipt {
     }
 
     /// Says that the segments are not merged, if they should be.
-    pub fn note(&self) -> Option<String> {
+    pub fn merge_note(&self) -> Option<String> {
         let Self { url, unmerged, .. } = self;
         let reason = unmerged.as_ref()?;
         Some(format!(
@@ -60,7 +60,7 @@ pub(super) fn to_json<'a>(
     recordings: impl Iterator<Item = &'a RecordingLocation>,
     upload: Option<&UploadReceipt>,
 ) -> Value {
-    let rows = recordings.filter_map(RecordingLocation::origin).map(|origin| {
+    let rows = recordings.filter_map(RecordingLocation::remote_origin).map(|origin| {
         let upload = upload.filter(|upload| upload.url == origin.url);
         let merged = upload.and_then(|upload| upload.manifest.as_ref());
         json!({

@@ -40,7 +40,7 @@ impl ScriptReceipt {
     }
 
     /// Returns the parts of the line for people.
-    pub(super) fn text(&self) -> Vec<String> {
+    pub(super) fn summary_parts(&self) -> Vec<String> {
         let mut parts = vec![format!("{} scripted (written by hand)", self.calls)];
         if self.unanswered > 0 {
             parts.push(format!("{} unscripted", self.unanswered));

@@ -35,12 +35,13 @@ impl SessionsReceipt {
     /// Adds the calls of sessions that share the recording of their run, from the counters that they
     /// add up in.
     pub fn with_calls(self, counters: &RunCounters) -> Self {
-        let (served, missed) = (RunCounters::read(&counters.served), counters.missed());
+        let (served, missed) =
+            (RunCounters::counter_value(&counters.served), counters.missed_calls());
         Self { calls: Some(SessionCallCounts { served, missed }), ..self }
     }
 
     /// Returns the words for the first line.
-    pub fn text(&self) -> String {
+    pub fn summary_part(&self) -> String {
         let SessionTotals { opened, failed, .. } = &self.totals;
         let noun = if *opened == 1 { "session" } else { "sessions" };
         match (failed, self.calls) {
@@ -53,9 +54,9 @@ impl SessionsReceipt {
     }
 
     /// Returns the notes about sessions that a framework began and never ended.
-    pub fn notes(&self) -> Vec<String> {
+    pub fn unended_notes(&self) -> Vec<String> {
         let note = |info: &SessionInfo| {
-            let unfinished = match info.mode.records() {
+            let unfinished = match info.mode.is_recording() {
                 true => {
                     let unfinished = RecordingLocation::from(Path::new(&info.recording));
                     format!("; what it recorded is in {}", unfinished.unfinished_file().display())

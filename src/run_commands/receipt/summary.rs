@@ -3,7 +3,7 @@
 use super::super::args::SUMMARY_BEGINNING;
 use super::FaultReceipt;
 use super::Receipt;
-use loomrec_cli::markdown::{code, fenced};
+use loomrec_cli::markdown::{code_block, format_code};
 use loomrec_cli::pricing::sum_words;
 use loomrec_cli::terminal;
 use loomrec_engine::replay::RecordingMismatchError;
@@ -16,10 +16,10 @@ const DIFFERENCES: usize = 8;
 impl Receipt {
     /// Formats the receipt as Markdown: a table of counts, what is wrong, what to do, and what
     /// differs in each call that was missed.
-    pub fn summary(&self) -> String {
+    pub fn to_markdown(&self) -> String {
         let mut out =
-            format!("{SUMMARY_BEGINNING}{}: {}\n\n", self.command, self.verdict().as_str());
-        let (names, values): (Vec<&str>, Vec<String>) = self.counts().into_iter().unzip();
+            format!("{SUMMARY_BEGINNING}{}: {}\n\n", self.command, self.run_verdict().as_str());
+        let (names, values): (Vec<&str>, Vec<String>) = self.count_columns().into_iter().unzip();
         out.push_str(&format!("| {} |\n", names.join(" | ")));
         out.push_str(&format!("|{}\n", "--:|".repeat(names.len())));
         out.push_str(&format!("| {} |\n", values.join(" | ")));
@@ -30,7 +30,7 @@ impl Receipt {
         ] {
             if !lines.is_empty() {
                 out.push_str(&format!("\n**{title}**\n\n"));
-                lines.iter().for_each(|line| out.push_str(&format!("* {}\n", code(line))));
+                lines.iter().for_each(|line| out.push_str(&format!("* {}\n", format_code(line))));
             }
         }
         let mismatches = &self.more.mismatches;
@@ -41,7 +41,8 @@ impl Receipt {
             out.push_str(&format!("\n… and {} more\n", mismatches.len() - MISMATCHES));
         }
         if !self.recordings.is_empty() {
-            let names = self.recordings.iter().map(|(path, _)| code(&path.display().to_string()));
+            let names =
+                self.recordings.iter().map(|(path, _)| format_code(&path.display().to_string()));
             out.push_str(&format!("\n{}\n", names.collect::<Vec<_>>().join(", ")));
         }
         out.push('\n');
@@ -49,7 +50,7 @@ impl Receipt {
     }
 
     /// Returns the columns of the table, each with its value.
-    fn counts(&self) -> Vec<(&'static str, String)> {
+    fn count_columns(&self) -> Vec<(&'static str, String)> {
         let mut counts = Vec::new();
         let mut count = |name, number: u64, always: bool| {
             if always || number > 0 {
@@ -66,7 +67,7 @@ impl Receipt {
         count("refused as WebSocket", self.refused_upgrades, false);
         count("unreachable", self.unreachable, false);
         count("not kept", self.unkept, false);
-        let fired = self.faults.as_ref().map_or(0, FaultReceipt::fired);
+        let fired = self.faults.as_ref().map_or(0, FaultReceipt::fired_count);
         count("faults fired", fired, self.faults.is_some());
         if let Some(unused) = &self.unused {
             counts.push(("takes unused", format!("{} of {}", unused.count, self.takes)));
@@ -85,14 +86,14 @@ impl Receipt {
 /// Adds a call that was missed, with what differs from the nearest recorded call.
 fn add_mismatch(out: &mut String, mismatch: &RecordingMismatchError) {
     let call = format!("{} {} to {}", mismatch.method, mismatch.path, mismatch.upstream);
-    out.push_str(&format!("\n**{}**: {}\n", mismatch.reason.as_str(), code(&call)));
+    out.push_str(&format!("\n**{}**: {}\n", mismatch.reason.as_str(), format_code(&call)));
     let Some(nearest) = &mismatch.nearest else { return };
-    out.push_str(&format!("\nThe nearest recorded call is {}\n", code(&nearest.label())));
+    out.push_str(&format!("\nThe nearest recorded call is {}\n", format_code(&nearest.label())));
     let mut lines = String::new();
     for difference in nearest.differences.iter().take(DIFFERENCES) {
-        let (recorded, now) = difference.shortened();
+        let (recorded, now) = difference.shortened_values();
         let [place, recorded, now] =
-            [&difference.place, &recorded, &now].map(|it| terminal::line(it));
+            [&difference.place, &recorded, &now].map(|it| terminal::printable_line(it));
         lines.push_str(&format!("@@ {place} @@\n-{recorded}\n+{now}\n"));
     }
     if nearest.differences.len() > DIFFERENCES {
@@ -100,6 +101,6 @@ fn add_mismatch(out: &mut String, mismatch: &RecordingMismatchError) {
         lines.push_str(&format!("@@ and {more} more @@\n"));
     }
     if !lines.is_empty() {
-        out.push_str(&format!("\n{}", fenced("diff", &lines)));
+        out.push_str(&format!("\n{}", code_block("diff", &lines)));
     }
 }

@@ -17,20 +17,21 @@ use loomrec_store::RecordingLocation;
 impl Receipt {
     /// Returns the additional lines of the receipt for people, harmless on a terminal. What is wrong
     /// is red.
-    fn lines(&self) -> Vec<String> {
+    fn additional_lines(&self) -> Vec<String> {
         let unpriced = self.more.unpriced.iter().map(|(model, calls)| {
             format!(
                 "no price is known for {model} (calls: {calls}): its cost is unknown; see --prices"
             )
         });
-        let faults = self.faults.iter().flat_map(FaultReceipt::lines);
-        let in_force = self.in_force.as_ref().and_then(InForce::text);
+        let faults = self.faults.iter().flat_map(FaultReceipt::rule_lines);
+        let in_force = self.in_force.as_ref().and_then(InForce::summary_line);
         let in_force = in_force.iter().filter_map(|line| line.strip_prefix("loomrec: "));
         let unneeded = self.unneeded_rules();
         let notes = unneeded.iter().chain(&self.notes).cloned();
         let before = unpriced.chain(faults).chain(in_force.map(str::to_owned)).chain(notes);
-        let plain = |line: String| terminal::line(&line).into_owned();
-        let complaints = self.complaints.iter().map(|line| terminal::line(line).red().to_string());
+        let plain = |line: String| terminal::printable_line(&line).into_owned();
+        let complaints =
+            self.complaints.iter().map(|line| terminal::printable_line(line).red().to_string());
         let next = self.next.iter().cloned().map(plain);
         before.map(plain).chain(complaints).chain(next).collect()
     }
@@ -45,9 +46,9 @@ impl Receipt {
     }
 
     /// Formats a recording with its SHA-256, or says why it has none.
-    fn recording(&self, path: &RecordingLocation, sha: Option<&str>) -> String {
+    fn recording_line(&self, path: &RecordingLocation, sha: Option<&str>) -> String {
         let path = path.display().to_string();
-        let path = terminal::line(&path);
+        let path = terminal::printable_line(&path);
         if let Some(upload) = &self.upload {
             return format!("{path}: segments uploaded: {}", upload.uploaded);
         }
@@ -69,9 +70,10 @@ impl Receipt {
     }
 
     /// Formats the receipt for people: one line, and one more for each note and complaint.
-    pub fn text(&self) -> String {
+    pub fn to_text(&self) -> String {
         let more = &self.more;
-        let mut parts: Vec<String> = self.sessions.iter().map(SessionsReceipt::text).collect();
+        let mut parts: Vec<String> =
+            self.sessions.iter().map(SessionsReceipt::summary_part).collect();
         let mut count = |number: u64, word: &str, always: bool| {
             if always || number > 0 {
                 parts.push(format!("{number} {word}"));
@@ -89,7 +91,7 @@ impl Receipt {
         count(self.exhausted, "exhausted", false);
         count(self.defaulted, "answered by default", false);
         count(self.forwarded, "forwarded", false);
-        let fired = self.faults.as_ref().map_or(0, FaultReceipt::fired);
+        let fired = self.faults.as_ref().map_or(0, FaultReceipt::fired_count);
         let faults = if fired == 1 { "fault fired" } else { "faults fired" };
         count(fired, faults, self.faults.is_some());
         count(self.incomplete, "recorded incomplete", false);
@@ -102,7 +104,7 @@ impl Receipt {
         if let Some(unused) = &self.unused {
             parts.push(format!("{} of {} takes unused", unused.count, self.takes));
         }
-        let unchecked = self.in_force.as_ref().map_or(0, InForce::unchecked);
+        let unchecked = self.in_force.as_ref().map_or(0, InForce::unchecked_entries);
         if unchecked > 0 {
             let calls = self.unchecked_calls;
             parts.push(format!("{calls} answered by {unchecked} entries that cannot be checked"));
@@ -111,22 +113,23 @@ impl Receipt {
             let calls = self.by_messages;
             parts.push(format!("{calls} answered by their messages alone ({BY_MESSAGES_TOOL})"));
         }
-        parts.extend(self.script.iter().flat_map(ScriptReceipt::text));
+        parts.extend(self.script.iter().flat_map(ScriptReceipt::summary_parts));
         parts.push(format!("upstream connections: {}", self.upstream_connections));
         parts.extend(self.token_words());
-        parts
-            .extend(self.recordings.iter().map(|(path, sha)| self.recording(path, sha.as_deref())));
+        parts.extend(
+            self.recordings.iter().map(|(path, sha)| self.recording_line(path, sha.as_deref())),
+        );
         let mut text = format!(
             "loomrec {}: {}: {}",
             self.command,
-            self.verdict().to_styled(),
+            self.run_verdict().to_styled(),
             parts.join(" · ")
         );
-        for line in self.lines() {
+        for line in self.additional_lines() {
             text.push_str(&format!("\n  {line}"));
         }
         if let Some(judged) = &self.recovery {
-            text.push_str(&format!("\n{}", judged.text(None).trim_end()));
+            text.push_str(&format!("\n{}", judged.to_text(None).trim_end()));
         }
         text
     }

@@ -21,14 +21,17 @@ use loomrec_telemetry::run_counters::RunCounters;
 
 /// Opens the recording, if there is one. It may be only a log, of a recorder that was killed or has
 /// not compacted yet.
-pub(super) fn existing(
+pub(super) fn open_existing(
     path: &RecordingLocation,
     ground: &RunContext,
 ) -> Result<Option<loomrec_store::Recording>, CommandFailure> {
     match loomrec_store::Recording::open_merged(path) {
         Ok(recording) => {
-            let notify = ground.notify();
-            recording.notes().iter().for_each(|note| report_event(note, &ground.counters, &notify));
+            let notify = ground.notice_callback();
+            recording
+                .opening_events()
+                .iter()
+                .for_each(|note| report_event(note, &ground.counters, &notify));
             serve_setup::refuse_waiting(path, &recording)?;
             Ok(Some(recording))
         }
@@ -38,7 +41,7 @@ pub(super) fn existing(
 }
 
 /// Opens the recording and builds the engine that adds to it.
-pub(super) fn recorder(
+pub(super) fn open_recorder(
     args: &RecordArgs,
     ground: &RunContext,
     asked: IdentityRules,
@@ -46,8 +49,8 @@ pub(super) fn recorder(
 ) -> Result<Arc<RecordEngine>, CommandFailure> {
     let path = &args.recording;
     let earlier = match &ground.session.rules_of {
-        Some(other) => existing(other, ground)?,
-        None => existing(path, ground)?,
+        Some(other) => open_existing(other, ground)?,
+        None => open_existing(path, ground)?,
     };
     let earlier = earlier.map(|recording| recording.meta().rules().clone());
     let earlier = earlier.or_else(|| remote?.rules.clone());
@@ -65,12 +68,12 @@ pub(super) fn recorder(
     if remote.is_some() {
         recording.leave_log();
     }
-    recording.watch(&store_secrets());
+    recording.watch_for(&store_secrets());
     recording.state_key_variables(&ground.key_variables)?;
     let unexpected = |text: String| CommandFailure::new(UNEXPECTED, text);
-    let place = recording.place();
+    let place = recording.place_in_run();
     let counts = (Arc::clone(&ground.counters), Arc::clone(&ground.metrics));
-    let on_event = on_appender_event(counts, ground.notify());
+    let on_event = on_appender_event(counts, ground.notice_callback());
     let keeping = match (args.mode, args.keep_failures) {
         (RecordMode::All, true) => KeepPolicy::LastRun,
         (RecordMode::All, false) => KeepPolicy::Successes,
@@ -79,7 +82,7 @@ pub(super) fn recorder(
     let writer = RecordWriter::start(recording, keeping, on_event)
         .map_err(|error| unexpected(format!("failed to start the writer: {error}")))?;
     let client = match &ground.session.client {
-        Some(shared) => shared.separate(),
+        Some(shared) => shared.with_own_connections(),
         None => serve_setup::upstream_client()?,
     };
     let redactor = ground.redactor_under(&args.serve, [&rules])?;
@@ -88,10 +91,10 @@ pub(super) fn recorder(
         drain: args.serve.recording_drain(),
         keep_audio: args.keep_audio,
         run_values: Arc::new(
-            ground.run_values.with_repository(&args.serve).finder(rules.normalize()),
+            ground.run_values.with_repository(&args.serve).value_finder(rules.normalize_rules()),
         ),
         rules,
-        prices: prices::load(args.prices.as_deref())?,
+        prices: prices::load_table(args.prices.as_deref())?,
         cost_limit: ground.cost_limit.clone(),
         place,
     };
@@ -119,7 +122,7 @@ fn rules_to_record(
                 "{} was recorded under other rules ({}): leave out --ignore and the like, or \
                  record into another name",
                 args.recording.display(),
-                rules.words().join(" ")
+                rules.rule_descriptions().join(" ")
             );
             Err(CommandFailure::usage(text))
         }
@@ -144,14 +147,14 @@ pub(crate) fn on_appender_event(
         ))),
         AppenderEvent::Replaced(done) => {
             let name = match &done.name {
-                EntryName::Hash(key) => key.short().to_owned(),
+                EntryName::Hash(key) => key.short_form().to_owned(),
                 EntryName::Step(step) => step.clone(),
             };
-            counters.replaced(name, done.replaced as u64, done.kept as u64);
+            counters.add_replaced_takes(name, done.replaced as u64, done.kept as u64);
         }
-        AppenderEvent::Compacted(took) => metrics.compaction(took),
+        AppenderEvent::Compacted(took) => metrics.add_compaction_time(took),
         AppenderEvent::Lost(reason, names) => {
-            counters.lost(reason, names as u64);
+            counters.add_lost_exchanges(reason, names as u64);
             notify(UserNotice::Unkept(reason));
         }
     })
@@ -161,7 +164,7 @@ pub(crate) fn on_appender_event(
 fn report_event(note: &StoreEvent, counters: &RunCounters, notify: &OnNotice) {
     let text = store_note(note);
     if note.entries_set_aside() > 0 {
-        counters.lost(&text, note.entries_set_aside() as u64);
+        counters.add_lost_exchanges(&text, note.entries_set_aside() as u64);
     }
     notify(UserNotice::Warning(&text));
 }

@@ -26,7 +26,7 @@ pub(crate) fn remove(
     }
     let recording = Recording::open_merged(&args.recording)?;
     let began = i64::try_from(began.unix_timestamp_nanos() / 1000).unwrap_or(i64::MAX);
-    let began = timestamp::timestamp(began);
+    let began = timestamp::format_timestamp(began);
     let is_new = |entry: &Entry| entry.recorded_at.as_ref().is_some_and(|at| *at >= began);
     let superseded = replay::superseded_takes(&recording, here, is_new)?;
     if superseded.is_empty() {
@@ -34,7 +34,7 @@ pub(crate) fn remove(
     }
     let mut changes = RecordingChanges::new()?;
     for name in superseded.keys() {
-        changes.set(name.clone(), Vec::new())?;
+        changes.set_takes(name.clone(), Vec::new())?;
     }
     for stored in recording.entries() {
         let stored = stored?;

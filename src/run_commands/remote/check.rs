@@ -5,7 +5,7 @@ use loomrec_remote::{
     SecretFree, StateSelector, check_bucket, repair_bucket,
 };
 
-use super::failure::reading;
+use super::failure::read_failure;
 use super::transfer_notice::TransferNotice;
 use crate::args::VerifyArgs;
 use loomrec_cli::exit::CommandFailure;
@@ -34,7 +34,7 @@ impl BucketCheckFlags {
 ///
 /// # Errors
 /// An object cannot be used, or the store cannot.
-pub(super) async fn check(
+pub(super) async fn check_recording(
     name: &RemoteName,
     is_pointer: bool,
     flags: BucketCheckFlags,
@@ -43,16 +43,16 @@ pub(super) async fn check(
 ) -> Result<(), CommandFailure> {
     install_crypto_provider();
     let notice = TransferNotice::start(output, &name.address.to_string());
-    match check_objects(name, flags, cache, &notice.output(output)).await {
+    match check_objects(name, flags, cache, &notice.output_above_line(output)).await {
         Err(error) if is_pointer && !flags.is_deep && !error.is_about_objects() => {
-            notice.output(output).warning(&format!(
+            notice.output_above_line(output).warning(&format!(
                 "{}: the store was not checked: failed to {}",
                 name.address,
                 error.chain()
             ));
             Ok(())
         }
-        checked => checked.map_err(reading),
+        checked => checked.map_err(read_failure),
     }
 }
 
@@ -69,7 +69,7 @@ async fn check_objects(
         StateSelector::Tag(tag) => Some(bucket.tagged_state(tag).await?),
     };
     if flags.fix {
-        return restore(&bucket, cache, None, state.as_ref(), output).await;
+        return restore_objects(&bucket, cache, None, state.as_ref(), output).await;
     }
     let check = check_bucket(&bucket, cache, state.as_ref(), flags.depth).await?;
     say_checked(&bucket, &check, output);
@@ -80,7 +80,7 @@ async fn check_objects(
 ///
 /// # Errors
 /// An object cannot be restored, or the store cannot be used.
-pub(super) async fn restore(
+pub(super) async fn restore_objects(
     bucket: &RecordingBucket,
     cache: &LocalCache,
     recording: Option<&SecretFree<'_>>,
@@ -106,7 +106,7 @@ fn say_checked(bucket: &RecordingBucket, check: &BucketCheck, output: &Output) {
         bucket.url(),
         check.states,
         check.objects,
-        check.damaged()
+        check.damaged_count()
     ));
     if check.missing_segments > 0 {
         output.warning(&format!(

@@ -5,7 +5,7 @@ use loomrec_remote::{
     ContentHash, GapChoice, RecordingBucket, RemoteAddress, restore_ref, upload_leftovers,
 };
 
-use super::failure::{reading, writing};
+use super::failure::{read_failure, write_failure};
 use super::folders;
 use super::transfer_notice::TransferNotice;
 use crate::args::{LogFormat, MergeArgs};
@@ -25,33 +25,34 @@ pub async fn run(args: &MergeArgs, url: &str) -> Result<u8, CommandFailure> {
     let address = RemoteAddress::parse(url).map_err(usage)?;
     let tag = args.tag.as_deref().map(parse_tag).transpose().map_err(usage)?;
     install_crypto_provider();
-    let bucket = RecordingBucket::connect(&address).map_err(writing)?;
+    let bucket = RecordingBucket::connect(&address).map_err(write_failure)?;
     let notice = TransferNotice::start(&output, bucket.url());
-    let shown = notice.output(&output);
+    let shown = notice.output_above_line(&output);
     if let Some(state) = &args.restore {
         let state = ContentHash::parse(state)
             .map_err(|error| CommandFailure::usage(format!("--restore: {error}")))?;
-        restore_ref(&bucket, &folders::cache(), &state).await.map_err(writing)?;
+        restore_ref(&bucket, &folders::local_cache(), &state).await.map_err(write_failure)?;
         shown.info(&format!("{address}: the newest state is {state} again"));
     }
-    let left = upload_leftovers(&bucket, &folders::state()).await.map_err(writing)?;
+    let left = upload_leftovers(&bucket, &folders::state_folder()).await.map_err(write_failure)?;
     if left > 0 {
         shown.info(&format!("{address}: segments uploaded that ended recorders left here: {left}"));
     }
     let choice = if args.force { GapChoice::Skip } else { GapChoice::Refuse };
-    let done =
-        loomrec_remote::compact(&bucket, &folders::cache(), choice).await.map_err(writing)?;
+    let done = loomrec_remote::compact(&bucket, &folders::local_cache(), choice)
+        .await
+        .map_err(write_failure)?;
     drop(notice);
     let Some(manifest) = done.manifest else {
         output.info(&format!("{address}: there is nothing to merge"));
         return Ok(0);
     };
     if let Some(tag) = tag {
-        bucket.write_tag(&tag, &manifest).await.map_err(writing)?;
+        bucket.write_tag(&tag, &manifest).await.map_err(write_failure)?;
     }
     let (segments, takes) = (done.segments, done.size.takes);
     output.info(&format!(
         "{address}: segments merged: {segments}; takes: {takes}; newest state: {manifest}"
     ));
-    done.lost.map_or(Ok(0), |lost| Err(reading(lost)))
+    done.lost.map_or(Ok(0), |lost| Err(read_failure(lost)))
 }

@@ -5,16 +5,16 @@ use loomrec_remote::RemoteError;
 use loomrec_cli::exit::{CommandFailure, NOT_KEPT, RECORDING};
 
 /// The failure of a command that reads a remote recording.
-pub(super) fn reading(error: RemoteError) -> CommandFailure {
-    failure(error, RECORDING)
+pub(super) fn read_failure(error: RemoteError) -> CommandFailure {
+    failure_with_code(error, RECORDING)
 }
 
 /// The failure of a command that writes to a remote recording.
-pub(super) fn writing(error: RemoteError) -> CommandFailure {
-    failure(error, NOT_KEPT)
+pub(super) fn write_failure(error: RemoteError) -> CommandFailure {
+    failure_with_code(error, NOT_KEPT)
 }
 
-fn failure(error: RemoteError, code: u8) -> CommandFailure {
+fn failure_with_code(error: RemoteError, code: u8) -> CommandFailure {
     if let RemoteError::Store(error) = error {
         return error.into();
     }

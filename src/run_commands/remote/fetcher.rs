@@ -8,8 +8,8 @@ use super::folders;
 use super::transfer_notice::TransferNotice;
 
 /// Returns a fetcher with this machine's cache.
-pub(super) fn fetcher(is_stale_ok: bool) -> StateFetcher {
-    StateFetcher { cache: folders::cache(), is_stale_ok, on_progress: Arc::new(|_, _| {}) }
+pub(super) fn state_fetcher(is_stale_ok: bool) -> StateFetcher {
+    StateFetcher { cache: folders::local_cache(), is_stale_ok, on_progress: Arc::new(|_, _| {}) }
 }
 
 /// Returns a fetcher that counts its objects in a notice.

@@ -6,11 +6,11 @@ use loomrec_cli::user_folder::UserFolder;
 use loomrec_remote::LocalCache;
 
 /// Returns the cache.
-pub(super) fn cache() -> LocalCache {
+pub(super) fn local_cache() -> LocalCache {
     LocalCache::new(UserFolder::CACHE.path(), UserFolder::STATE.private_path())
 }
 
 /// Returns the folder of what was recorded and not uploaded.
-pub(super) fn state() -> PathBuf {
+pub(super) fn state_folder() -> PathBuf {
     UserFolder::STATE.path()
 }

@@ -7,7 +7,7 @@ use loomrec_remote::{
     find_pointers, find_purgeable, find_recording,
 };
 
-use super::failure::{reading, writing};
+use super::failure::{read_failure, write_failure};
 use super::folders;
 use super::transfer_notice::TransferNotice;
 use crate::args::{GcArgs, KeptStates, LogFormat};
@@ -28,13 +28,13 @@ pub async fn run(args: &GcArgs) -> Result<u8, CommandFailure> {
     let output = Output::new(LogFormat::Human, false, false);
     let address = RemoteAddress::parse(&args.url)
         .map_err(|error| CommandFailure::usage(format!("failed to {error}")))?;
-    let terms = GarbageTerms { keep: kept_age(args)?, pinned: pinned(args, &address)? };
+    let terms = GarbageTerms { keep: kept_age(args)?, pinned: pinned_states(args, &address)? };
     install_crypto_provider();
-    let bucket = RecordingBucket::connect(&address).map_err(writing)?;
+    let bucket = RecordingBucket::connect(&address).map_err(write_failure)?;
     match (args.purge, args.delete) {
-        (true, _) => purge(args, &bucket, &output).await?,
-        (_, true) => delete(args, &bucket, &output).await?,
-        _ => collect(args, &bucket, &terms, &output).await?,
+        (true, _) => purge_objects(args, &bucket, &output).await?,
+        (_, true) => delete_recording(args, &bucket, &output).await?,
+        _ => collect_garbage(args, &bucket, &terms, &output).await?,
     }
     Ok(0)
 }
@@ -53,7 +53,10 @@ fn kept_age(args: &GcArgs) -> Result<Duration, CommandFailure> {
 }
 
 /// Returns the states that pointer files name.
-fn pinned(args: &GcArgs, address: &RemoteAddress) -> Result<Vec<ContentHash>, CommandFailure> {
+fn pinned_states(
+    args: &GcArgs,
+    address: &RemoteAddress,
+) -> Result<Vec<ContentHash>, CommandFailure> {
     let mut pinned = Vec::new();
     for kept in &args.keep {
         let KeptStates::Pinned(folder) = kept else { continue };
@@ -63,7 +66,7 @@ fn pinned(args: &GcArgs, address: &RemoteAddress) -> Result<Vec<ContentHash>, Co
         if !folder.is_dir() {
             return Err(refused("it is no folder"));
         }
-        let found = find_pointers(folder, address).map_err(writing)?;
+        let found = find_pointers(folder, address).map_err(write_failure)?;
         if found.is_empty() {
             return Err(refused(&format!("no pointer file below it names {address}")));
         }
@@ -73,14 +76,15 @@ fn pinned(args: &GcArgs, address: &RemoteAddress) -> Result<Vec<ContentHash>, Co
 }
 
 /// Removes what no state needs.
-async fn collect(
+async fn collect_garbage(
     args: &GcArgs,
     bucket: &RecordingBucket,
     terms: &GarbageTerms,
     output: &Output,
 ) -> Result<(), CommandFailure> {
     let notice = TransferNotice::start(output, bucket.url());
-    let mut garbage = find_garbage(bucket, &folders::cache(), terms).await.map_err(writing)?;
+    let mut garbage =
+        find_garbage(bucket, &folders::local_cache(), terms).await.map_err(write_failure)?;
     drop(notice);
     for state in &garbage.gone {
         output.warning(&format!(
@@ -96,30 +100,30 @@ async fn collect(
         ));
     }
     let (states, lost) = (garbage.states, garbage.lost.take());
-    show(&garbage)?;
-    let what = format!("{}; states that are kept: {states}", size(&garbage));
+    print_paths(&garbage)?;
+    let what = format!("{}; states that are kept: {states}", size_text(&garbage));
     if args.apply {
-        garbage.remove(bucket).await.map_err(writing)?;
+        garbage.remove_objects(bucket).await.map_err(write_failure)?;
         output.info(&format!("{}: removed {what}", bucket.url()));
     } else if garbage.paths().len() == 0 {
         output.info(&format!("{}: there is nothing to remove; {what}", bucket.url()));
     } else {
         output.info(&format!("{}: --apply removes {what}", bucket.url()));
     }
-    lost.map_or(Ok(()), |lost| Err(reading(lost)))
+    lost.map_or(Ok(()), |lost| Err(read_failure(lost)))
 }
 
 /// Removes what the newest state does not need, and says what names it.
-async fn purge(
+async fn purge_objects(
     args: &GcArgs,
     bucket: &RecordingBucket,
     output: &Output,
 ) -> Result<(), CommandFailure> {
-    let (url, cache) = (bucket.url(), folders::cache());
+    let (url, cache) = (bucket.url(), folders::local_cache());
     let notice = TransferNotice::start(output, url);
-    let list = find_purgeable(bucket, &cache).await.map_err(writing)?;
+    let list = find_purgeable(bucket, &cache).await.map_err(write_failure)?;
     drop(notice);
-    show(&list.garbage)?;
+    print_paths(&list.garbage)?;
     for (state, written) in &list.states {
         output.info(&format!("{url}: what pins {state} (written {written}) breaks"));
     }
@@ -133,16 +137,16 @@ async fn purge(
             list.replaced
         ));
     }
-    let what = match list.rewritten() {
-        0 => format!("{}; states: {}", size(&list.garbage), list.states.len()),
+    let what = match list.rewritten_packs() {
+        0 => format!("{}; states: {}", size_text(&list.garbage), list.states.len()),
         packs => format!(
             "{}; states: {}; packs that are written again without it: {packs}",
-            size(&list.garbage),
+            size_text(&list.garbage),
             list.states.len()
         ),
     };
     if args.apply {
-        list.remove(bucket, &cache).await.map_err(writing)?;
+        list.remove_objects(bucket, &cache).await.map_err(write_failure)?;
         output.info(&format!("{url}: removed {what}"));
     } else {
         output.info(&format!("{url}: --apply removes {what}"));
@@ -151,18 +155,18 @@ async fn purge(
 }
 
 /// Removes a recording.
-async fn delete(
+async fn delete_recording(
     args: &GcArgs,
     bucket: &RecordingBucket,
     output: &Output,
 ) -> Result<(), CommandFailure> {
     let notice = TransferNotice::start(output, bucket.url());
-    let all = find_recording(bucket).await.map_err(writing)?;
+    let all = find_recording(bucket).await.map_err(write_failure)?;
     drop(notice);
-    show(&all)?;
-    let what = format!("the whole recording: {}", size(&all));
+    print_paths(&all)?;
+    let what = format!("the whole recording: {}", size_text(&all));
     if args.apply {
-        all.remove(bucket).await.map_err(writing)?;
+        all.remove_objects(bucket).await.map_err(write_failure)?;
         output.info(&format!("{}: removed {what}", bucket.url()));
     } else {
         output.info(&format!("{}: --apply removes {what}", bucket.url()));
@@ -170,11 +174,11 @@ async fn delete(
     Ok(())
 }
 
-fn show(garbage: &GarbageList) -> Result<(), CommandFailure> {
+fn print_paths(garbage: &GarbageList) -> Result<(), CommandFailure> {
     let paths: String = garbage.paths().map(|path| format!("{path}\n")).collect();
-    print(&terminal::block(&paths)).map(drop)
+    print(&terminal::printable_text(&paths)).map(drop)
 }
 
-fn size(garbage: &GarbageList) -> String {
+fn size_text(garbage: &GarbageList) -> String {
     format!("objects: {}, of {} bytes", garbage.paths().len(), garbage.bytes)
 }

@@ -7,10 +7,10 @@ use serde_json::json;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-use super::failure::reading;
+use super::failure::read_failure;
 use super::transfer_notice::TransferNotice;
 use crate::args::{LogFormat, LsArgs};
-use loomrec_cli::amount::span;
+use loomrec_cli::amount::format_span;
 use loomrec_cli::exit::CommandFailure;
 use loomrec_cli::output::{Output, print};
 use loomrec_cli::table::{Table, TableColumn};
@@ -32,7 +32,7 @@ pub async fn run(args: &LsArgs) -> Result<Option<u8>, CommandFailure> {
     install_crypto_provider();
     let output = Output::new(LogFormat::Human, false, false);
     let notice = TransferNotice::start(&output, &prefix.to_string());
-    let recordings = list_recordings(&prefix).await.map_err(reading)?;
+    let recordings = list_recordings(&prefix).await.map_err(read_failure)?;
     drop(notice);
     let now = SystemTime::now();
     let text = match args.json {
@@ -48,20 +48,20 @@ fn table_text(recordings: &[ListedRecording], now: SystemTime, width: Option<usi
         TableColumn::left("RECORDING"),
         TableColumn::right("BYTES"),
         TableColumn::right("CHANGED"),
-        TableColumn::right("STATES").goes(1),
-        TableColumn::right("OBJECTS").goes(2),
-        TableColumn::right("SEGMENTS").goes(3),
+        TableColumn::right("STATES").with_omission_turn(1),
+        TableColumn::right("OBJECTS").with_omission_turn(2),
+        TableColumn::right("SEGMENTS").with_omission_turn(3),
         TableColumn::left("NOTE"),
     ]);
     for listed in recordings {
         let age = listed.changed.map(|changed| now.duration_since(changed).unwrap_or_default());
         let is_lost = !listed.has_ref && listed.states > 0;
-        table.add(
+        table.add_row(
             is_lost,
             vec![
-                terminal::line(&listed.url).into_owned(),
+                terminal::printable_line(&listed.url).into_owned(),
                 listed.bytes.to_string(),
-                age.map_or_else(|| "-".to_owned(), |age| format!("{} ago", span(age))),
+                age.map_or_else(|| "-".to_owned(), |age| format!("{} ago", format_span(age))),
                 listed.states.to_string(),
                 listed.objects.to_string(),
                 listed.segments.to_string(),
@@ -69,7 +69,7 @@ fn table_text(recordings: &[ListedRecording], now: SystemTime, width: Option<usi
             ],
         );
     }
-    table.text(width)
+    table.to_text(width)
 }
 
 fn json_text(recordings: &[ListedRecording]) -> String {
@@ -88,5 +88,5 @@ fn json_text(recordings: &[ListedRecording]) -> String {
             })
         })
         .collect();
-    format!("{}\n", terminal::json(&format!("{:#}", json!(rows))))
+    format!("{}\n", terminal::printable_json(&format!("{:#}", json!(rows))))
 }

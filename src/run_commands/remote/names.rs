@@ -3,9 +3,9 @@
 
 use loomrec_remote::{FetchedState, PointerFile, RemoteName, StateFetcher, StateSelector};
 
-use super::check::{BucketCheckFlags, check};
-use super::failure::reading;
-use super::fetcher::{fetcher, fetcher_with};
+use super::check::{BucketCheckFlags, check_recording};
+use super::failure::read_failure;
+use super::fetcher::{fetcher_with, state_fetcher};
 use super::transfer_notice::TransferNotice;
 use crate::args::{Command, LogFormat};
 use crate::remote_arguments::read_recordings;
@@ -22,7 +22,7 @@ use loomrec_store::{RecordingLocation, RemoteOrigin};
 /// # Errors
 /// A name is wrong (2), or a recording cannot be fetched (4).
 pub async fn localize(command: &mut Command, settings: &Settings) -> Result<(), CommandFailure> {
-    let trust = PointerTrust::of(settings);
+    let trust = PointerTrust::from_settings(settings);
     let is_stale_ok = match command {
         Command::Replay(args) => args.remote.stale_ok,
         _ => false,
@@ -33,7 +33,7 @@ pub async fn localize(command: &mut Command, settings: &Settings) -> Result<(), 
         _ => (LogFormat::Human, false),
     };
     let output = Output::new(format, is_quiet, false);
-    let fetcher = fetcher(is_stale_ok);
+    let fetcher = state_fetcher(is_stale_ok);
     let flags = match command {
         Command::Verify(args) => Some(BucketCheckFlags::from_args(args)),
         _ => None,
@@ -42,10 +42,10 @@ pub async fn localize(command: &mut Command, settings: &Settings) -> Result<(), 
         if location.is_remote() {
             if let Some(flags) = flags {
                 let name = read_name(location, &trust)?;
-                check(&name, !location.is_url(), flags, &fetcher.cache, &output).await?;
+                check_recording(&name, !location.is_url(), flags, &fetcher.cache, &output).await?;
             }
-            *location = fetch(location, &trust, &fetcher, &output).await?;
-            report(location, &output);
+            *location = fetch_recording(location, &trust, &fetcher, &output).await?;
+            report_fetch(location, &output);
         }
     }
     Ok(())
@@ -61,7 +61,7 @@ pub(crate) struct RecordingNames {
 impl RecordingNames {
     /// Keeps the names of recordings that were located once.
     pub(crate) fn new(recordings: &[RecordingLocation], settings: &Settings) -> Self {
-        Self { recordings: recordings.to_vec(), trust: PointerTrust::of(settings) }
+        Self { recordings: recordings.to_vec(), trust: PointerTrust::from_settings(settings) }
     }
 
     /// Returns the places of the recordings now. Remote ones are fetched again.
@@ -74,9 +74,9 @@ impl RecordingNames {
     ) -> Result<Vec<RecordingLocation>, CommandFailure> {
         let mut located = self.recordings.clone();
         for location in &mut located {
-            let Some(origin) = location.origin() else { continue };
+            let Some(origin) = location.remote_origin() else { continue };
             let named = RecordingLocation::from(std::path::PathBuf::from(&origin.name));
-            *location = fetch(&named, &self.trust, &fetcher(false), output).await?;
+            *location = fetch_recording(&named, &self.trust, &state_fetcher(false), output).await?;
         }
         Ok(located)
     }
@@ -95,14 +95,14 @@ pub(super) fn read_name(
         return RemoteName::parse(&text)
             .map_err(|error| CommandFailure::usage(format!("failed to {error}")));
     }
-    let pointer = PointerFile::read(location.as_path()).map_err(reading)?;
-    trust.require(location.as_path(), pointer.address.bucket_url())?;
+    let pointer = PointerFile::read(location.as_path()).map_err(read_failure)?;
+    trust.require_trust(location.as_path(), pointer.address.bucket_url())?;
     let state = StateSelector::Manifest(pointer.manifest);
     Ok(RemoteName { address: pointer.address, state })
 }
 
 /// Fetches a remote recording.
-async fn fetch(
+async fn fetch_recording(
     location: &RecordingLocation,
     trust: &PointerTrust,
     fetcher: &StateFetcher,
@@ -111,12 +111,16 @@ async fn fetch(
     let name = read_name(location, trust)?;
     install_crypto_provider();
     let notice = TransferNotice::start(output, &name.address.to_string());
-    let state = fetcher_with(fetcher, &notice).fetch(&name).await.map_err(reading)?;
-    Ok(located(location.display().to_string(), &name, state))
+    let state = fetcher_with(fetcher, &notice).fetch_state(&name).await.map_err(read_failure)?;
+    Ok(state_location(location.display().to_string(), &name, state))
 }
 
 /// Returns the location of a state that was fetched.
-pub(super) fn located(text: String, name: &RemoteName, state: FetchedState) -> RecordingLocation {
+pub(super) fn state_location(
+    text: String,
+    name: &RemoteName,
+    state: FetchedState,
+) -> RecordingLocation {
     let origin = RemoteOrigin {
         name: text,
         url: name.address.to_string(),
@@ -129,8 +133,8 @@ pub(super) fn located(text: String, name: &RemoteName, state: FetchedState) -> R
 }
 
 /// Says what was fetched, and what is old.
-fn report(location: &RecordingLocation, output: &Output) {
-    let Some(origin) = location.origin() else { return };
+fn report_fetch(location: &RecordingLocation, output: &Output) {
+    let Some(origin) = location.remote_origin() else { return };
     if let Some(age) = origin.age_seconds {
         output.warning(&format!(
             "the store of {} cannot be reached: this is the newest state that this machine has \

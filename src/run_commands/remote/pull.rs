@@ -2,8 +2,8 @@
 
 use loomrec_remote::{GapChoice, PointerFile, RecordingBucket, StateSelector};
 
-use super::failure::{reading, writing};
-use super::fetcher::{fetcher, fetcher_with};
+use super::failure::{read_failure, write_failure};
+use super::fetcher::{fetcher_with, state_fetcher};
 use super::names;
 use super::transfer_notice::TransferNotice;
 use crate::args::{LogFormat, PullArgs};
@@ -31,7 +31,7 @@ pub async fn run(args: &PullArgs, settings: &Settings) -> Result<u8, CommandFail
     if let Some(to) = &args.output {
         output_target::refuse_folder("-o", to, "a recording is one file")?;
     }
-    let mut name = names::read_name(&args.recording, &PointerTrust::of(settings))?;
+    let mut name = names::read_name(&args.recording, &PointerTrust::from_settings(settings))?;
     if args.update {
         if args.recording.is_url() {
             return Err(CommandFailure::usage("--update needs a pointer file (NAME.remote.json)"));
@@ -43,30 +43,30 @@ pub async fn run(args: &PullArgs, settings: &Settings) -> Result<u8, CommandFail
     }
     install_crypto_provider();
     let notice = TransferNotice::start(&output, &name.address.to_string());
-    let fetcher = fetcher_with(&fetcher(false), &notice);
-    let mut state = fetcher.fetch(&name).await.map_err(reading)?;
+    let fetcher = fetcher_with(&state_fetcher(false), &notice);
+    let mut state = fetcher.fetch_state(&name).await.map_err(read_failure)?;
     let text = args.recording.display().to_string();
     if args.update {
-        let bucket = RecordingBucket::connect(&name.address).map_err(reading)?;
+        let bucket = RecordingBucket::connect(&name.address).map_err(read_failure)?;
         // A pointer names a state that is in the store, so what is not merged is merged first.
         let merged = loomrec_remote::compact(&bucket, &fetcher.cache, GapChoice::Refuse)
             .await
-            .map_err(writing)?;
+            .map_err(write_failure)?;
         if let Some(manifest) = merged.manifest {
             let name = loomrec_remote::RemoteName {
                 state: StateSelector::Manifest(manifest.clone()),
                 ..name.clone()
             };
-            state = fetcher.fetch(&name).await.map_err(reading)?;
+            state = fetcher.fetch_state(&name).await.map_err(read_failure)?;
             let size = merged.size;
             let address = name.address;
             let pointer = PointerFile { address, manifest, takes: size.takes, bytes: size.bytes };
-            pointer.write(args.recording.as_path()).map_err(writing)?;
+            pointer.write(args.recording.as_path()).map_err(write_failure)?;
         }
     }
     drop(notice);
     let manifest = state.manifest.to_string();
-    let here = names::located(text.clone(), &name, state);
+    let here = names::state_location(text.clone(), &name, state);
     match &args.output {
         Some(to) => write(&here, to, args, &output)?,
         None => output.info(&format!("{text}: {manifest} is in the cache")),
@@ -86,7 +86,7 @@ fn write(
         let stored = stored?;
         Ok::<_, StoreError>((stored.name, stored.entry))
     });
-    let takes = loomrec_store::create(to, from.meta(), entries, args.force)?;
+    let takes = loomrec_store::create_recording(to, from.meta(), entries, args.force)?;
     output.info(&format!("{} -> {}: takes: {takes}", here.display(), to.display()));
     Ok(())
 }

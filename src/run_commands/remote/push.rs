@@ -8,8 +8,8 @@ use loomrec_remote::{
     push,
 };
 
-use super::check::restore;
-use super::failure::writing;
+use super::check::restore_objects;
+use super::failure::write_failure;
 use super::folders;
 use super::transfer_notice::TransferNotice;
 use crate::args::{LogFormat, PushArgs};
@@ -36,20 +36,20 @@ pub async fn run(args: &PushArgs, settings: &Settings) -> Result<u8, CommandFail
             ));
         }
         Some(path) => path.clone(),
-        None => PointerFile::beside(args.recording.as_path()),
+        None => PointerFile::path_beside(args.recording.as_path()),
     };
     let tag = args.tag.as_deref().map(parse_tag).transpose();
     let tag = tag.map_err(|error| CommandFailure::usage(format!("failed to {error}")))?;
     let recording = serve_setup::open(&args.recording, &output)?;
     serve_setup::refuse_waiting(&args.recording, &recording)?;
     let pointer = match path.exists() {
-        true => Some(PointerFile::read(&path).map_err(writing)?),
+        true => Some(PointerFile::read(&path).map_err(write_failure)?),
         false => None,
     };
-    let address = address(args, &path, pointer.as_ref())?;
+    let address = push_address(args, &path, pointer.as_ref())?;
     match args.url {
         Some(_) => trust_typed(address.bucket_url()),
-        None => PointerTrust::of(settings).require(&path, address.bucket_url())?,
+        None => PointerTrust::from_settings(settings).require_trust(&path, address.bucket_url())?,
     }
     let known = pointer.filter(|pointer| pointer.address == address);
     let base = match args.force {
@@ -57,18 +57,25 @@ pub async fn run(args: &PushArgs, settings: &Settings) -> Result<u8, CommandFail
         false => PushBase::State(known.map(|pointer| pointer.manifest)),
     };
     install_crypto_provider();
-    let bucket = RecordingBucket::connect(&address).map_err(writing)?;
-    let cache = folders::cache();
+    let bucket = RecordingBucket::connect(&address).map_err(write_failure)?;
+    let cache = folders::local_cache();
     let notice = TransferNotice::start(&output, bucket.url());
     if args.repair {
         let state = base_state(&base);
-        return repair(&bucket, &cache, &recording, state, &notice.output(&output)).await;
+        return restore_states(
+            &bucket,
+            &cache,
+            &recording,
+            state,
+            &notice.output_above_line(&output),
+        )
+        .await;
     }
     let secrets = store_secrets();
     let recording = SecretFree { recording: &recording, secrets: &secrets };
     let pushed = push(&bucket, &cache, &recording, &base, tag.as_deref(), &notice.on_progress())
         .await
-        .map_err(writing)?;
+        .map_err(write_failure)?;
     drop(notice);
     let pointer = PointerFile {
         address,
@@ -76,7 +83,7 @@ pub async fn run(args: &PushArgs, settings: &Settings) -> Result<u8, CommandFail
         takes: pushed.size.takes,
         bytes: pushed.size.bytes,
     };
-    pointer.write(&path).map_err(writing)?;
+    pointer.write(&path).map_err(write_failure)?;
     output.info(&format!(
         "{} -> {}: takes: {}; objects uploaded: {}; {} points to it",
         args.recording.display(),
@@ -97,7 +104,7 @@ fn base_state(base: &PushBase) -> Option<&ContentHash> {
 }
 
 /// Restores the objects of all named states, and of the one that the pointer file names.
-async fn repair(
+async fn restore_states(
     bucket: &RecordingBucket,
     cache: &LocalCache,
     recording: &Recording,
@@ -106,15 +113,17 @@ async fn repair(
 ) -> Result<u8, CommandFailure> {
     let secrets = store_secrets();
     let recording = SecretFree { recording, secrets: &secrets };
-    let named = restore(bucket, cache, Some(&recording), None, output).await;
+    let named = restore_objects(bucket, cache, Some(&recording), None, output).await;
     if let Some(pinned) = pinned {
-        restore(bucket, cache, Some(&recording), Some(pinned), output).await.map_err(writing)?;
+        restore_objects(bucket, cache, Some(&recording), Some(pinned), output)
+            .await
+            .map_err(write_failure)?;
     }
-    named.map(|()| 0).map_err(writing)
+    named.map(|()| 0).map_err(write_failure)
 }
 
 /// Returns where to push: the URL that was given, or that of the pointer file.
-fn address(
+fn push_address(
     args: &PushArgs,
     path: &Path,
     pointer: Option<&PointerFile>,

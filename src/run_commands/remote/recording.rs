@@ -9,8 +9,8 @@ use loomrec_remote::{
     newest_rules, upload_leftovers,
 };
 
-use super::failure::{reading, writing};
-use super::fetcher::{fetcher, fetcher_with};
+use super::failure::{read_failure, write_failure};
+use super::fetcher::{fetcher_with, state_fetcher};
 use super::transfer_notice::TransferNotice;
 use super::{folders, names};
 use crate::args::{RecordArgs, RecordMode};
@@ -21,7 +21,7 @@ use loomrec_cli::output::Output;
 use loomrec_cli::pointer_trust::PointerTrust;
 use loomrec_cli::settings::Settings;
 use loomrec_cli::store_note::store_note;
-use loomrec_engine::clock::{ArrivalClock, timestamp};
+use loomrec_engine::clock::{ArrivalClock, format_timestamp};
 use loomrec_engine::upstream::install_crypto_provider;
 use loomrec_identity::IdentityRules;
 use loomrec_store::{RecordingLocation, RemoteOrigin};
@@ -65,7 +65,7 @@ impl RemoteRecording {
         if !args.recording.is_remote() {
             return Ok(None);
         }
-        let name = names::read_name(&args.recording, &PointerTrust::of(settings))?;
+        let name = names::read_name(&args.recording, &PointerTrust::from_settings(settings))?;
         if name.state != StateSelector::Newest {
             return Err(CommandFailure::usage(format!(
                 "{} is one state, which never changes: record into {}",
@@ -74,12 +74,12 @@ impl RemoteRecording {
             )));
         }
         install_crypto_provider();
-        let bucket = RecordingBucket::connect(&name.address).map_err(writing)?;
+        let bucket = RecordingBucket::connect(&name.address).map_err(write_failure)?;
         let notice = TransferNotice::start(output, bucket.url());
-        let fetcher = fetcher_with(&fetcher(false), &notice);
-        let rules = newest_rules(&bucket, &fetcher.cache).await.map_err(reading)?;
-        let answers = answers(args, &name, &bucket, &fetcher).await?;
-        if let Some(origin) = answers.as_ref().and_then(RecordingLocation::origin) {
+        let fetcher = fetcher_with(&state_fetcher(false), &notice);
+        let rules = newest_rules(&bucket, &fetcher.cache).await.map_err(read_failure)?;
+        let answers = fetch_answers(args, &name, &bucket, &fetcher).await?;
+        if let Some(origin) = answers.as_ref().and_then(RecordingLocation::remote_origin) {
             metrics.remote.count_load(origin.fetched == 0);
         }
         if let Some(answers) = &answers
@@ -89,9 +89,9 @@ impl RemoteRecording {
             return Ok(None);
         }
         let ahead = bucket.clock_ahead().await;
-        tell_difference(ahead, &notice.output(output));
+        tell_difference(ahead, &notice.output_above_line(output));
         let clock = Arc::new(ArrivalClock::new(ahead));
-        let spool = begin_spool(args, &bucket, &clock, &notice.output(output)).await?;
+        let spool = begin_spool(args, &bucket, &clock, &notice.output_above_line(output)).await?;
         drop(notice);
         let origin = RemoteOrigin {
             name: args.recording.display().to_string(),
@@ -99,7 +99,7 @@ impl RemoteRecording {
             ..RemoteOrigin::default()
         };
         args.recording =
-            RecordingLocation::from_remote(spool.location().as_path().to_owned(), origin);
+            RecordingLocation::from_remote(spool.recording_location().as_path().to_owned(), origin);
         let on_event = on_event(output, &bucket, metrics);
         let uploader = SegmentUploader::start(bucket.clone(), spool, Arc::clone(&on_event));
         let patience = args.serve.recording_drain();
@@ -121,10 +121,10 @@ impl RemoteRecording {
     /// Uploads the rest, once the recorder has ended, and merges what all recorders have uploaded.
     pub(crate) async fn finish(self) -> UploadReceipt {
         let url = self.bucket.url().to_owned();
-        let recorder = self.uploader.recorder().to_owned();
+        let recorder = self.uploader.recorder_id().to_owned();
         let interrupted = async {
             match StopSignals::watch() {
-                Ok(mut signals) => drop(signals.first().await),
+                Ok(mut signals) => drop(signals.next_signal().await),
                 Err(_) => std::future::pending().await,
             }
         };
@@ -150,7 +150,7 @@ impl RemoteRecording {
 
 /// Fetches the recording that answers calls. Returns `None` if the store has no recording yet, or if
 /// the mode sends every call to its upstream.
-async fn answers(
+async fn fetch_answers(
     args: &RecordArgs,
     name: &RemoteName,
     bucket: &RecordingBucket,
@@ -160,9 +160,11 @@ async fn answers(
         return Ok(None);
     }
     match fetcher.fetch_newest(bucket).await {
-        Ok(state) => Ok(Some(names::located(args.recording.display().to_string(), name, state))),
+        Ok(state) => {
+            Ok(Some(names::state_location(args.recording.display().to_string(), name, state)))
+        }
         Err(RemoteError::NotFound { .. }) if args.mode != RecordMode::None => Ok(None),
-        Err(error) => Err(reading(error)),
+        Err(error) => Err(read_failure(error)),
     }
 }
 
@@ -174,14 +176,14 @@ async fn begin_spool(
     clock: &ArrivalClock,
     output: &Output,
 ) -> Result<UploadSpool, CommandFailure> {
-    let state = folders::state();
-    let file = RecorderFile::new(args.run.clone(), timestamp(clock.arrival()));
-    let spool = UploadSpool::create(&state, bucket.url(), file).map_err(writing)?;
+    let state = folders::state_folder();
+    let file = RecorderFile::new(args.run.clone(), format_timestamp(clock.next_arrival_time()));
+    let spool = UploadSpool::create(&state, bucket.url(), file).map_err(write_failure)?;
     if let Err(error) = bucket.begin_recorder(&spool.recorder, &spool.file).await {
         // Nothing is in them yet.
         let _ = bucket.remove_segments(&[], std::slice::from_ref(&spool.recorder)).await;
-        let _ = spool.remove();
-        return Err(writing(error));
+        let _ = spool.remove_folder();
+        return Err(write_failure(error));
     }
     match upload_leftovers(bucket, &state).await {
         Ok(0) => {}

@@ -45,10 +45,10 @@ impl TransferNotice {
         let task = tokio::spawn(async move {
             tokio::time::sleep(SILENT).await;
             if let Some(line) = &shown {
-                progress::show(line);
+                progress::show_line(line);
             }
             loop {
-                let text = counted.text(&url);
+                let text = counted.progress_text(&url);
                 match &shown {
                     Some(line) => {
                         line.set_message(text);
@@ -66,8 +66,8 @@ impl TransferNotice {
     }
 
     /// Returns an output that prints above the live line.
-    pub(super) fn output(&self, output: &Output) -> Output {
-        self.line.iter().fold(output.clone(), |output, line| output.above(Arc::clone(line)))
+    pub(super) fn output_above_line(&self, output: &Output) -> Output {
+        self.line.iter().fold(output.clone(), |output, line| output.above_line(Arc::clone(line)))
     }
 
     /// Returns the callback that counts objects.
@@ -90,7 +90,7 @@ impl Drop for TransferNotice {
 }
 
 impl TransferCounts {
-    fn text(&self, url: &str) -> String {
+    fn progress_text(&self, url: &str) -> String {
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
         match read(&self.total) {
             0 => format!("waiting for the store of {url}"),
@@ -109,10 +109,10 @@ mod tests {
     async fn text_counts_objects_once_there_are_some() {
         let output = Output::new(crate::args::LogFormat::Human, false, false);
         let notice = TransferNotice::start(&output, "s3://bucket/agent");
-        assert_eq!(notice.counts.text("s3://b/a"), "waiting for the store of s3://b/a");
+        assert_eq!(notice.counts.progress_text("s3://b/a"), "waiting for the store of s3://b/a");
         (notice.on_progress())(3, 32);
         assert_eq!(
-            notice.counts.text("s3://b/a"),
+            notice.counts.progress_text("s3://b/a"),
             "waiting for the store of s3://b/a: objects: 3 of 32"
         );
     }

@@ -14,7 +14,7 @@ const SLOWEST: f64 = 0.001;
 /// Refuses a latency that is out of bounds.
 pub(super) fn check_latency(args: &ReplayArgs) -> Result<(), CommandFailure> {
     if let Some(text) = &args.latency.detail
-        && (args.latency.word == LatencyModel::None || milliseconds(text).is_none())
+        && (args.latency.word == LatencyModel::None || parse_milliseconds(text).is_none())
     {
         let usage = format!(
             "--latency: {text:?}: all models but none take milliseconds behind a colon, from 0 to \
@@ -32,7 +32,7 @@ pub(super) fn check_latency(args: &ReplayArgs) -> Result<(), CommandFailure> {
 }
 
 /// Reads milliseconds that may be waited for.
-fn milliseconds(text: &str) -> Option<f64> {
+fn parse_milliseconds(text: &str) -> Option<f64> {
     text.parse().ok().filter(|ms| (0.0..=LONGEST_WAIT_MS).contains(ms))
 }
 
@@ -42,8 +42,8 @@ pub fn draws_waits(args: &ReplayArgs) -> bool {
 }
 
 /// Returns the latency model.
-pub fn latency(args: &ReplayArgs, seed: u64) -> Latency {
-    let ms = args.latency.detail.as_deref().and_then(milliseconds).unwrap_or(0.0);
+pub fn latency_model(args: &ReplayArgs, seed: u64) -> Latency {
+    let ms = args.latency.detail.as_deref().and_then(parse_milliseconds).unwrap_or(0.0);
     match args.latency.word {
         LatencyModel::None => Latency::None,
         LatencyModel::Constant => Latency::Constant { ms },

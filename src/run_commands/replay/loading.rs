@@ -30,23 +30,23 @@ pub(super) fn load_takes(
     args: &ReplayArgs,
     ground: &mut RunContext,
 ) -> Result<TakesInForce, CommandFailure> {
-    let (matcher, expired) = matcher(args, ground)?;
+    let (matcher, expired) = load_matcher(args, ground)?;
     refused_rules::refuse(args.strict, &matcher, &ground.output)?;
-    let recorded: BTreeSet<String> = matcher.upstreams().map(str::to_owned).collect();
+    let recorded: BTreeSet<String> = matcher.recorded_upstreams().map(str::to_owned).collect();
     serve_setup::add_recorded(&mut ground.upstreams, &recorded);
     if args.serve.intercept.intercept {
-        serve_setup::add_recorded_hosts(&mut ground.upstreams, matcher.origins().iter());
+        serve_setup::add_recorded_hosts(&mut ground.upstreams, matcher.recorded_addresses().iter());
     }
     let in_force = InForce::of_replay(args, &matcher);
     Ok(TakesInForce { matcher, expired, in_force })
 }
 
 /// Loads every recording, and checks which takes are too old.
-fn matcher(
+fn load_matcher(
     args: &ReplayArgs,
     ground: &RunContext,
 ) -> Result<(Matcher, Option<ExpiredTakes>), CommandFailure> {
-    let rules = ground.rules(&args.serve)?;
+    let rules = ground.identity_rules(&args.serve)?;
     let is_there =
         |at: &&RecordingLocation| !ground.session.may_lack_recording || at.as_path().exists();
     let open = |at: &RecordingLocation| serve_setup::source(at, args.strict, &ground.output);

@@ -19,7 +19,7 @@ use loomrec_store::RecordingLocation;
 ///
 /// # Errors
 /// A path that cannot be used; a miss policy that answers misses; no recording.
-pub(super) fn begin(
+pub(super) fn create_file(
     args: &ReplayArgs,
     on_miss: &MissPolicy,
     matcher: &Matcher,
@@ -36,7 +36,9 @@ pub(super) fn begin(
     let path = &named.clone().unwrap_or_else(|| first.pending_file());
     let outputs = args.serve.journal.iter().chain(&args.serve.receipt).map(PathBuf::as_path);
     let mut others = args.recordings.iter().map(RecordingLocation::as_path).chain(outputs);
-    if others.any(|other| output_target::real(other) == output_target::real(path.as_path())) {
+    if others.any(|other| {
+        output_target::resolve_path(other) == output_target::resolve_path(path.as_path())
+    }) {
         return Err(CommandFailure::usage(format!(
             "--pending {}: this is another file of this run; name one of its own, such as \
              FILE.pending",
@@ -44,9 +46,9 @@ pub(super) fn begin(
         )));
     }
     output_target::refuse_folder("--pending", path, "pending requests go into one file")?;
-    let first = matcher.terms().next().map(|terms| terms.rules).unwrap_or_default();
-    let finder = run_values.finder_as_recorded(first.normalize(), matcher.binds_all());
-    match MissedRequests::begin(path.as_path(), matcher, finder) {
+    let first = matcher.source_terms().next().map(|terms| terms.rules).unwrap_or_default();
+    let finder = run_values.finder_as_recorded(first.normalize_rules(), matcher.binds_all());
+    match MissedRequests::create_file(path.as_path(), matcher, finder) {
         Ok(missed) => Ok(Some(Arc::new(missed))),
         Err(MissedError::Store(error)) => Err(error.into()),
         Err(error) => Err(CommandFailure::usage(format!("failed to {error}"))),
@@ -54,17 +56,17 @@ pub(super) fn begin(
 }
 
 /// Completes the pending file, and adds the next steps to the receipt.
-pub(super) fn end(
+pub(super) fn complete_file(
     args: &ReplayArgs,
     proxy: &Proxy,
     missed: Option<&MissedRequests>,
     receipt: &mut Receipt,
 ) {
     let Some(recording) = args.recordings.first() else { return };
-    let (Some(missed), Some(replayer)) = (missed, proxy.engine.replay()) else {
+    let (Some(missed), Some(replayer)) = (missed, proxy.engine.replay_engine()) else {
         let is_refused = matches!(proxy.engine, Engine::Replay { on_miss: MissPolicy::Error, .. });
         if receipt.missed > 0 && is_refused {
-            let file = quoted(recording.as_path());
+            let file = quote_path(recording.as_path());
             receipt.next.extend([
                 "if the change is meant, replay with --pending, then:".to_owned(),
                 format!("  loomrec rerecord {file} --pending"),
@@ -73,7 +75,7 @@ pub(super) fn end(
         }
         return;
     };
-    KeptRequests::of(missed, replayer.matcher()).report(args, receipt);
+    KeptRequests::from_requests(missed, replayer.matcher()).add_to_receipt(args, receipt);
 }
 
 /// The requests that a replay has missed and kept, once it is over.
@@ -85,18 +87,18 @@ pub(crate) struct KeptRequests {
 
 impl KeptRequests {
     /// Completes the file of a session. Returns `None` if it answered from no recording.
-    pub(crate) fn finish(missed: &MissedRequests, proxy: &Proxy) -> Option<Self> {
-        Some(Self::of(missed, proxy.engine.replay()?.matcher()))
+    pub(crate) fn from_session(missed: &MissedRequests, proxy: &Proxy) -> Option<Self> {
+        Some(Self::from_requests(missed, proxy.engine.replay_engine()?.matcher()))
     }
 
     /// Completes the file.
-    fn of(missed: &MissedRequests, matcher: &Matcher) -> Self {
-        let count = missed.finish(matcher).map_err(|error| error.chain());
+    fn from_requests(missed: &MissedRequests, matcher: &Matcher) -> Self {
+        let count = missed.finish_file(matcher).map_err(|error| error.error_chain());
         Self { path: missed.path().to_owned(), count }
     }
 
     /// Adds the file and the next steps to a receipt.
-    pub(crate) fn report(&self, args: &ReplayArgs, receipt: &mut Receipt) {
+    pub(crate) fn add_to_receipt(&self, args: &ReplayArgs, receipt: &mut Receipt) {
         let Some(recording) = args.recordings.first() else { return };
         let count = match &self.count {
             Ok(0) => return,
@@ -108,7 +110,7 @@ impl KeptRequests {
             }
         };
         receipt.pending = Some((self.path.clone(), count));
-        let (file, pending) = (quoted(recording.as_path()), quoted(&self.path));
+        let (file, pending) = (quote_path(recording.as_path()), quote_path(&self.path));
         let calls = if count == 1 { "1 call waits" } else { &format!("{count} calls wait") };
         let named = args.pending.as_ref().and_then(Option::as_ref).map(|_| format!(" {pending}"));
         receipt.next.extend([
@@ -121,6 +123,6 @@ impl KeptRequests {
 }
 
 /// Quotes a path for the shell.
-pub(super) fn quoted(path: &Path) -> String {
-    terminal::quoted(&path.to_string_lossy())
+pub(super) fn quote_path(path: &Path) -> String {
+    terminal::quote_word(&path.to_string_lossy())
 }

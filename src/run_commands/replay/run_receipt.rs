@@ -11,13 +11,13 @@ use loomrec_proxy::guard::EscapePolicy;
 use loomrec_telemetry::run_counters::RunCounters;
 
 /// Returns the receipt of the run, with its complaints.
-pub(crate) fn receipt(args: &ReplayArgs, ran: &RunResult) -> Receipt {
+pub(crate) fn create_receipt(args: &ReplayArgs, ran: &RunResult) -> Receipt {
     let (proxy, cmd_exit) = (&ran.proxy, ran.cmd_exit());
-    let mut receipt = Receipt::of("replay", &proxy.telemetry.counters, &args.recordings);
+    let mut receipt = Receipt::from_counters("replay", &proxy.telemetry.counters, &args.recordings);
     receipt.cmd_exit = cmd_exit;
     receipt.upstream_connections = proxy.engine.upstream_connections();
     let named_all = args.serve.receipt.is_some();
-    let unused = ran.replay.as_ref().map(|replay| serve_setup::unused(replay, named_all));
+    let unused = ran.replay.as_ref().map(|replay| serve_setup::unused_takes(replay, named_all));
     let unused = unused.unwrap_or_default();
     if let Some(matcher) = ran.replay.as_ref().map(|replay| replay.matcher()) {
         receipt.takes = matcher.len();
@@ -26,7 +26,7 @@ pub(crate) fn receipt(args: &ReplayArgs, ran: &RunResult) -> Receipt {
         receipt.notes.extend(edited_note(matcher.edited_takes()));
     }
     receipt.notes.extend(serve_setup::ineffective_rules(&proxy.redactor));
-    receipt.notes.extend(ran.replay.as_ref().and_then(|replay| end_order::broken(replay)));
+    receipt.notes.extend(ran.replay.as_ref().and_then(|replay| end_order::order_complaint(replay)));
     receipt.notes.extend(ran.unused_upstreams());
     receipt.add_addresses();
     receipt.add_prescribed();
@@ -66,7 +66,8 @@ pub(crate) fn receipt(args: &ReplayArgs, ran: &RunResult) -> Receipt {
     let is_empty = receipt.calls == 0 && receipt.hosts.escapes.is_empty() && of_sessions == 0;
     if cmd_exit.is_some() && !args.allow_empty && is_empty {
         let matcher = ran.replay.as_ref().map(|replay| replay.matcher());
-        let upstreams = matcher.into_iter().flat_map(Matcher::upstreams).map(str::to_owned);
+        let upstreams =
+            matcher.into_iter().flat_map(Matcher::recorded_upstreams).map(str::to_owned);
         let upstreams = upstreams.collect();
         receipt.complaints.push(no_call::explain("nothing was tested", ran, &upstreams, false));
     }
@@ -95,7 +96,7 @@ fn script_complaints(script: Option<&ScriptReceipt>, fail_unused: bool) -> Vec<S
     }
     if fail_unused && !script.unused_rules.is_empty() {
         let (count, unused) = (script.unused_rules.len(), &script.unused_rules);
-        let named = unused::named(unused, count);
+        let named = unused::first_names(unused, count);
         complaints.push(format!("rules of the script that no call used: {count}: {named}"));
     }
     complaints
@@ -106,14 +107,14 @@ fn script_receipt(ran: &RunResult) -> Option<ScriptReceipt> {
     let script = ran.replay.as_ref()?.script()?;
     let counters = &ran.proxy.telemetry.counters;
     Some(ScriptReceipt {
-        calls: RunCounters::read(&counters.scripted),
-        unanswered: RunCounters::read(&counters.unscripted),
-        left: script.left(),
+        calls: RunCounters::counter_value(&counters.scripted),
+        unanswered: RunCounters::counter_value(&counters.unscripted),
+        left: script.unreached_calls(),
         of: script.len(),
-        drained: RunCounters::read(&counters.streams_drained),
-        client_left: RunCounters::read(&counters.streams_left),
+        drained: RunCounters::counter_value(&counters.streams_drained),
+        client_left: RunCounters::counter_value(&counters.streams_left),
         rules: script.rule_count(),
         unused_rules: script.unused_rules(),
-        not_played: script.notes().to_vec(),
+        not_played: script.unplayed_notes().to_vec(),
     })
 }

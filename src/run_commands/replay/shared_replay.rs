@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
-use super::latency::latency;
+use super::latency::latency_model;
 use super::loading::{TakesInForce, load_takes};
 use crate::args::ReplayArgs;
 use crate::expiry::ExpiredTakes;
@@ -50,14 +50,14 @@ pub(crate) struct SharedTakes {
 
 impl SharedTakes {
     /// Returns the first recording.
-    pub(crate) fn recording(&self) -> RecordingLocation {
+    pub(crate) fn first_recording(&self) -> RecordingLocation {
         let first = self.recordings.first().cloned();
         first.unwrap_or_else(|| RecordingLocation::from(std::path::PathBuf::new()))
     }
 
     /// Returns the recordings with their hashes, which are read for the first receipt.
-    pub(crate) fn hashed(&self) -> Vec<HashedRecording> {
-        self.hashed.get_or_init(|| Receipt::hashed(&self.recordings)).clone()
+    pub(crate) fn hashed_recordings(&self) -> Vec<HashedRecording> {
+        self.hashed.get_or_init(|| Receipt::hash_recordings(&self.recordings)).clone()
     }
 }
 
@@ -94,7 +94,7 @@ impl SharedReplay {
         };
         if args.serve.sessions.sessions_by_control {
             // They can be other files when a session ends.
-            takes.hashed();
+            takes.hashed_recordings();
         }
         Ok(Some(Self {
             args: args.clone(),
@@ -107,13 +107,13 @@ impl SharedReplay {
     }
 
     /// Returns the takes for a session that begins now.
-    pub(crate) fn takes(&self) -> Arc<SharedTakes> {
+    pub(crate) fn current_takes(&self) -> Arc<SharedTakes> {
         Arc::clone(&self.takes.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Returns what reads the recordings again. `None` if the run itself answers calls: it keeps its
     /// takes.
-    pub(super) fn reader(self: Arc<Self>) -> Option<ReadAgain> {
+    pub(super) fn recording_reader(self: Arc<Self>) -> Option<ReadAgain> {
         if !self.args.serve.sessions.sessions_by_control {
             return None;
         }
@@ -129,12 +129,13 @@ impl SharedReplay {
     /// # Errors
     /// As at the start of a replay. The sessions then keep what they had.
     async fn read_again(&self) -> Result<usize, CommandFailure> {
-        let before = self.takes();
+        let before = self.current_takes();
         let mut args = self.args.clone();
         args.recordings = self.names.locate(&before.context.output).await?;
         before.context.count_loads(&args.recordings);
         let terms = SessionTerms::default();
-        let mut context = before.context.for_session(&args.serve, &before.recording(), terms)?;
+        let mut context =
+            before.context.for_session(&args.serve, &before.first_recording(), terms)?;
         context.run_values = context.run_values.with_repository(&args.serve);
         let read = run_blocking(move || read_takes(args, context)).await?;
         let count = read.engine.matcher().len();
@@ -146,7 +147,7 @@ impl SharedReplay {
 fn read_takes(args: ReplayArgs, mut context: RunContext) -> Result<SharedTakes, CommandFailure> {
     let TakesInForce { matcher, expired, in_force } = load_takes(&args, &mut context)?;
     // Each session has a latency of its own.
-    let engine = ReplayEngine::new(matcher, latency(&args, 0))
+    let engine = ReplayEngine::new(matcher, latency_model(&args, 0))
         .with_default_response(args.default_response());
     let takes = SharedTakes {
         engine: Arc::new(engine),
@@ -156,6 +157,6 @@ fn read_takes(args: ReplayArgs, mut context: RunContext) -> Result<SharedTakes, 
         recordings: args.recordings,
         hashed: OnceLock::new(),
     };
-    takes.hashed();
+    takes.hashed_recordings();
     Ok(takes)
 }

@@ -1,7 +1,7 @@
 //! Takes that no call asked for, under `--fail-unused`: the complaint, and the commands that remove
 //! such takes.
 
-use super::pending::quoted;
+use super::pending::quote_path;
 use crate::args::ReplayArgs;
 use crate::receipt::Receipt;
 use loomrec_cli::serve_setup::UnusedTakes;
@@ -24,7 +24,7 @@ pub(super) fn complaint(unused: &UnusedTakes) -> String {
     };
     let keys: Vec<String> = unused.named.iter().take(NAMED).map(short).collect();
     let count = unused.count;
-    format!("recorded takes that no call asked for: {count}: {}", named(&keys, count))
+    format!("recorded takes that no call asked for: {count}: {}", first_names(&keys, count))
 }
 
 /// Returns the commands that remove the unused takes, or what has to be done before.
@@ -55,16 +55,16 @@ pub(super) fn next_steps(args: &ReplayArgs, receipt: &Receipt) -> Vec<String> {
         Some(_) => "to remove them (without --apply, they are only listed):".to_owned(),
         None => format!("to remove them, replay with {terms}{output} {unwritten}, then:"),
     }];
-    let from = written.map_or_else(|| unwritten.to_owned(), quoted);
+    let from = written.map_or_else(|| unwritten.to_owned(), quote_path);
     let command = |file: &RecordingLocation| {
-        format!("  loomrec prune {} {flag} {from} --apply", quoted(file.as_path()))
+        format!("  loomrec prune {} {flag} {from} --apply", quote_path(file.as_path()))
     };
     steps.extend(args.recordings.iter().map(command));
     steps
 }
 
 /// Returns the first of `count` names.
-pub(super) fn named(names: &[String], count: usize) -> String {
+pub(super) fn first_names(names: &[String], count: usize) -> String {
     let more = if count > NAMED { ", …" } else { "" };
     let named: Vec<&str> = names.iter().take(NAMED).map(String::as_str).collect();
     format!("{}{more}", named.join(", "))

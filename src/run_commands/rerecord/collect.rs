@@ -69,16 +69,16 @@ pub(super) struct CollectedCalls {
 
 impl CollectedCalls {
     /// Formats the plan for people: where calls go, how many, and their cost.
-    pub(super) fn text(&self) -> String {
-        format!("{}{}", self.destinations.text(), self.plan.text())
+    pub(super) fn to_text(&self) -> String {
+        format!("{}{}", self.destinations.to_text(), self.plan.to_text())
     }
 
     /// Formats the plan for people where nothing is sent.
     pub(super) fn dry_run_text(&self) -> String {
-        let mut text = format!("{}\nnothing was sent (--dry-run)\n", self.text());
+        let mut text = format!("{}\nnothing was sent (--dry-run)\n", self.to_text());
         for why in &self.missing_keys {
             let why = why.to_string();
-            text.push_str(&format!("not ready to send: {}\n", terminal::line(&why)));
+            text.push_str(&format!("not ready to send: {}\n", terminal::printable_line(&why)));
         }
         text
     }
@@ -109,13 +109,15 @@ impl RequestSources {
     ///
     /// # Errors
     /// The reason why that is impossible, in words.
-    pub(super) fn order(
+    pub(super) fn build_request(
         &self,
         item: &CallToSend,
         maker: &RequestMaker,
     ) -> Result<RerecordRequest, String> {
         let read = |recording: &Recording, place: &TakeRef| {
-            recording.entry(place).map_err(|error| format!("failed to {}", error.chain()))
+            recording
+                .read_entry(place)
+                .map_err(|error| format!("failed to {}", error.error_chain()))
         };
         let entry = read(self.pending.as_ref().unwrap_or(&self.file), &item.place)?;
         let before = match &item.before {
@@ -129,7 +131,7 @@ impl RequestSources {
             name: made.name,
             forward: made.forward,
             secrets: made.secrets,
-            run_values: Arc::new(RunValueFinder::kept(&entry.run_values)),
+            run_values: Arc::new(RunValueFinder::for_entry(&entry.run_values)),
             pending: item.pending.clone(),
             before,
         })
@@ -139,7 +141,7 @@ impl RequestSources {
     ///
     /// # Errors
     /// An entry that cannot be read; a key that matches no name, or several.
-    pub(super) fn collect(
+    pub(super) fn collect_calls(
         &self,
         maker: &RequestMaker,
         choice: &mut RerecordFilter,
@@ -158,20 +160,21 @@ impl RequestSources {
                 for stored in self.file.entries() {
                     let stored = stored?;
                     recorded.add(&stored.entry);
-                    if !choice.takes(&stored.name, stored.take, &stored.entry) {
+                    if !choice.is_match(&stored.name, stored.take, &stored.entry) {
                         continue;
                     }
-                    let replaced = ReplacedTake::of(&stored.name, stored.take, &stored.entry);
+                    let replaced =
+                        ReplacedTake::from_entry(&stored.name, stored.take, &stored.entry);
                     let pending =
                         PendingChange { reason: RERECORDED.to_owned(), replaces: Some(replaced) };
                     let before = Some((stored.name.clone(), stored.place));
-                    gathering.add(&stored, pending, before, &stored.entry);
+                    gathering.add_call(&stored, pending, before, &stored.entry);
                 }
                 gathering.collected.destinations.set_recorded(recorded);
             }
             Some(pending) => self.collect_pending(pending, choice, &mut gathering)?,
         }
-        choice.check()?;
+        choice.check_keys()?;
         Ok(gathering.collected)
     }
 
@@ -181,22 +184,22 @@ impl RequestSources {
         choice: &mut RerecordFilter,
         gathering: &mut CallCollection<'_>,
     ) -> Result<(), CommandFailure> {
-        let mut known = KnownTakes::of(&self.file)?;
+        let mut known = KnownTakes::from_recording(&self.file)?;
         let recorded = std::mem::take(&mut known.recorded);
         gathering.collected.destinations.set_recorded(recorded);
         for stored in pending.entries() {
             let stored = stored?;
-            let said = PendingChange::of(&stored.entry)
+            let said = PendingChange::from_entry(&stored.entry)
                 .unwrap_or_else(|| PendingChange { reason: "unknown".to_owned(), replaces: None });
-            let chosen = choice.takes(&stored.name, stored.take, &stored.entry);
+            let chosen = choice.is_match(&stored.name, stored.take, &stored.entry);
             if !chosen || !choice.takes_reason(&said.reason) {
                 continue;
             }
             let Some(replaces) = &said.replaces else {
-                if said.reason != "exhausted" && known.has(&stored) {
+                if said.reason != "exhausted" && known.has_entry(&stored) {
                     gathering.collected.stale.push(stored.name.take_key(stored.take));
                 } else {
-                    gathering.add(&stored, said, None, &stored.entry);
+                    gathering.add_call(&stored, said, None, &stored.entry);
                 }
                 continue;
             };
@@ -205,13 +208,13 @@ impl RequestSources {
                 gathering.collected.stale.push(stored.name.take_key(stored.take));
                 continue;
             };
-            let old = self.file.entry(place)?;
+            let old = self.file.read_entry(place)?;
             if !replaces.is_same_take(&replaces.name, replaces.take, &old) {
                 gathering.collected.stale.push(stored.name.take_key(stored.take));
                 continue;
             }
             let before = Some((replaces.name.clone(), *place));
-            gathering.add(&stored, said, before, &old);
+            gathering.add_call(&stored, said, before, &old);
         }
         Ok(())
     }
@@ -225,7 +228,7 @@ struct KnownTakes {
 }
 
 impl KnownTakes {
-    fn of(file: &Recording) -> Result<Self, CommandFailure> {
+    fn from_recording(file: &Recording) -> Result<Self, CommandFailure> {
         let (mut takes, mut keys) = (HashMap::new(), HashSet::new());
         let mut recorded = RecordedOrigins::default();
         for stored in file.entries() {
@@ -238,7 +241,7 @@ impl KnownTakes {
     }
 
     /// Whether a missed call has been recorded meanwhile.
-    fn has(&self, stored: &StoredEntry) -> bool {
+    fn has_entry(&self, stored: &StoredEntry) -> bool {
         let hash = stored.entry.request_hash.clone();
         hash.is_some_and(|hash| self.keys.contains(&(stored.name.clone(), hash)))
     }
@@ -255,7 +258,7 @@ struct CallCollection<'a> {
 
 impl CallCollection<'_> {
     /// Adds a call. `old` is the entry from which the number of tokens is estimated.
-    fn add(
+    fn add_call(
         &mut self,
         stored: &StoredEntry,
         pending: PendingChange,
@@ -263,12 +266,12 @@ impl CallCollection<'_> {
         old: &Entry,
     ) {
         let collected = &mut self.collected;
-        let label = label(&stored.name, stored.take);
+        let label = take_label(&stored.name, stored.take);
         let made = match self.maker.make(&stored.name, &stored.entry) {
             Ok(made) => made,
             Err(why) => return collected.unsendable.entry(why).or_default().push(label),
         };
-        match self.new.waiting(&pending, &made.name, &made.key) {
+        match self.new.waiting_answer(&pending, &made.name, &made.key) {
             None => {}
             Some(WaitingAnswer::ToThisRequest) => {
                 collected.done += 1;
@@ -276,7 +279,7 @@ impl CallCollection<'_> {
             }
             Some(WaitingAnswer::ToAnother) => return collected.taken.push(label),
         }
-        collected.plan.add(&made, old);
+        collected.plan.add_call(&made, old);
         collected.missing_keys.extend(made.missing_key);
         let upstream = made.observed.upstream;
         let is_explicit = self.maker.gateways.is_explicit(&upstream);
@@ -293,10 +296,10 @@ impl CallCollection<'_> {
 }
 
 /// Returns a short name of a take for messages.
-pub(super) fn label(name: &EntryName, take: usize) -> String {
+pub(super) fn take_label(name: &EntryName, take: usize) -> String {
     let short = match name {
         EntryName::Step(id) => id.clone(),
-        EntryName::Hash(hash) => hash.short().to_owned(),
+        EntryName::Hash(hash) => hash.short_form().to_owned(),
     };
     if take > 1 { format!("{short}#{take}") } else { short }
 }

@@ -14,8 +14,8 @@ pub(super) fn confirm(
     total: usize,
     output: &Output,
 ) -> Result<(), CommandFailure> {
-    output.disclose_report(&collected.text());
-    let difference = collected.destinations.difference();
+    output.disclose_report(&collected.to_text());
+    let difference = collected.destinations.describe_moved_calls();
     if args.yes {
         difference.iter().for_each(|text| output.warning(text));
         return Ok(());
@@ -28,12 +28,12 @@ pub(super) fn confirm(
             Some(text) => format!(
                 "nothing was sent: {text}. Without a terminal to ask on, --yes is needed; to send \
                  the calls where they were recorded, add {}",
-                collected.destinations.flags()
+                collected.destinations.upstream_flags()
             ),
         }));
     }
     let calls = if total == 1 { "this call".to_owned() } else { format!("these {total} calls") };
-    let cost = collected.plan.cost();
+    let cost = collected.plan.cost_text();
     let mut asked = Ok(());
     if let Some(text) = difference {
         asked = writeln!(io::stderr(), "{text}");

@@ -71,7 +71,7 @@ impl CallDestinations {
     }
 
     /// Returns the other addresses at which an upstream's calls were recorded.
-    fn others(&self, upstream: &str, destination: &UpstreamDestination) -> Vec<&str> {
+    fn other_origins(&self, upstream: &str, destination: &UpstreamDestination) -> Vec<&str> {
         let own = recorded_origin(&destination.base);
         let recorded = self.recorded.0.get(upstream).into_iter().flatten();
         recorded.map(String::as_str).filter(|origin| *origin != own).collect()
@@ -79,45 +79,55 @@ impl CallDestinations {
 
     /// Returns the upstreams whose calls go to an address at which they were not recorded, and
     /// which `--upstream` does not give.
-    fn moved(&self) -> impl Iterator<Item = (&str, &UpstreamDestination, Vec<&str>)> {
+    fn moved_upstreams(&self) -> impl Iterator<Item = (&str, &UpstreamDestination, Vec<&str>)> {
         let all = self.sent.iter().filter(|(_, destination)| !destination.is_explicit);
         let with = all.map(|(upstream, destination)| {
-            (upstream.as_str(), destination, self.others(upstream, destination))
+            (upstream.as_str(), destination, self.other_origins(upstream, destination))
         });
         with.filter(|(_, _, others)| !others.is_empty())
     }
 
     /// Describes the calls that go to another address than they were recorded at, unless
     /// `--upstream` gives that address. Returns `None` if all calls go where they were recorded.
-    pub(super) fn difference(&self) -> Option<String> {
+    pub(super) fn describe_moved_calls(&self) -> Option<String> {
         let part = |(upstream, destination, others): (&str, &UpstreamDestination, Vec<&str>)| {
-            let (upstream, others) = (terminal::line(upstream), listed(&others));
-            format!("{upstream} goes to {}, but was recorded at {others}", shown(&destination.base))
+            let (upstream, others) = (terminal::printable_line(upstream), list_origins(&others));
+            format!(
+                "{upstream} goes to {}, but was recorded at {others}",
+                address_without_secrets(&destination.base)
+            )
         };
-        let parts: Vec<String> = self.moved().map(part).collect();
+        let parts: Vec<String> = self.moved_upstreams().map(part).collect();
         (!parts.is_empty()).then(|| parts.join("; "))
     }
 
     /// Returns the flags that would send calls where they were recorded.
-    pub(super) fn flags(&self) -> String {
+    pub(super) fn upstream_flags(&self) -> String {
         let flag = |(upstream, _, others): (&str, &UpstreamDestination, Vec<&str>)| {
-            let upstream = terminal::line(upstream);
-            format!("--upstream {upstream}={}", terminal::line(others.first().unwrap_or(&"URL")))
+            let upstream = terminal::printable_line(upstream);
+            format!(
+                "--upstream {upstream}={}",
+                terminal::printable_line(others.first().unwrap_or(&"URL"))
+            )
         };
-        self.moved().map(flag).collect::<Vec<_>>().join(" ")
+        self.moved_upstreams().map(flag).collect::<Vec<_>>().join(" ")
     }
 
     /// Formats a line for each upstream.
-    pub(super) fn text(&self) -> String {
+    pub(super) fn to_text(&self) -> String {
         let line = |(upstream, destination): (&String, &UpstreamDestination)| {
-            let others = self.others(upstream, destination);
+            let others = self.other_origins(upstream, destination);
             let known = self.recorded.0.contains_key(upstream);
             let recorded = match (known, others.is_empty()) {
                 (false, _) => "where it was recorded is not known".to_owned(),
                 (true, true) => "where it was recorded".to_owned(),
-                (true, false) => format!("it was recorded at {}", listed(&others)),
+                (true, false) => format!("it was recorded at {}", list_origins(&others)),
             };
-            format!("{} → {}, {recorded}\n", terminal::line(upstream), shown(&destination.base))
+            format!(
+                "{} → {}, {recorded}\n",
+                terminal::printable_line(upstream),
+                address_without_secrets(&destination.base)
+            )
         };
         self.sent.iter().map(line).collect()
     }
@@ -127,9 +137,9 @@ impl CallDestinations {
         let row = |(upstream, destination): (&String, &UpstreamDestination)| {
             json!({
                 "upstream": upstream,
-                "url": shown(&destination.base),
+                "url": address_without_secrets(&destination.base),
                 "recorded_at": self.recorded.0.get(upstream),
-                "differs": !self.others(upstream, destination).is_empty(),
+                "differs": !self.other_origins(upstream, destination).is_empty(),
             })
         };
         self.sent.iter().map(row).collect()
@@ -137,8 +147,9 @@ impl CallDestinations {
 }
 
 /// Returns the first of some addresses.
-fn listed(origins: &[&str]) -> String {
-    let named: Vec<_> = origins.iter().take(NAMED).map(|origin| terminal::line(origin)).collect();
+fn list_origins(origins: &[&str]) -> String {
+    let named: Vec<_> =
+        origins.iter().take(NAMED).map(|origin| terminal::printable_line(origin)).collect();
     match origins.len().saturating_sub(NAMED) {
         0 => named.join(" and "),
         more => format!("{} and {more} more", named.join(", ")),
@@ -146,9 +157,9 @@ fn listed(origins: &[&str]) -> String {
 }
 
 /// Returns an address without its secret parts.
-fn shown(base: &Url) -> String {
+fn address_without_secrets(base: &Url) -> String {
     let text = serve_setup::without_secrets(base.as_str());
-    terminal::line(text.trim_end_matches('/')).into_owned()
+    terminal::printable_line(text.trim_end_matches('/')).into_owned()
 }
 
 #[cfg(test)]
@@ -192,7 +203,7 @@ mod tests {
             ("groq", "https://api.groq.com", false),
         ]);
         assert_eq!(
-            public.text(),
+            public.to_text(),
             "anthropic → https://api.anthropic.com, where it was recorded\n\
              groq → https://api.groq.com, where it was recorded is not known\n\
              mine → http://…@mine/x, where it was recorded is not known\n\
@@ -200,11 +211,11 @@ mod tests {
              http://gate\n"
         );
         assert_eq!(
-            public.difference().unwrap(),
+            public.describe_moved_calls().unwrap(),
             "openai goes to https://api.openai.com, but was recorded at http://127.0.0.1:9 and \
              http://gate"
         );
-        assert_eq!(public.flags(), "--upstream openai=http://127.0.0.1:9");
+        assert_eq!(public.upstream_flags(), "--upstream openai=http://127.0.0.1:9");
         let rows = public.to_json();
         assert_eq!(rows[3]["recorded_at"], json!(["http://127.0.0.1:9", "http://gate"]));
         assert_eq!((&rows[0]["differs"], &rows[3]["differs"]), (&json!(false), &json!(true)));
@@ -214,7 +225,7 @@ mod tests {
     #[test]
     fn address_that_was_given_is_no_surprise() {
         let given = destinations(&[("openai", "http://other/v1", true)]);
-        assert_eq!(given.difference(), None);
-        assert!(given.text().contains("it was recorded at"), "{}", given.text());
+        assert_eq!(given.describe_moved_calls(), None);
+        assert!(given.to_text().contains("it was recorded at"), "{}", given.to_text());
     }
 }

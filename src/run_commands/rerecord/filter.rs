@@ -29,9 +29,9 @@ struct GivenKey {
 
 impl RerecordFilter {
     /// Creates the filter of the command line.
-    pub(super) fn of(args: &RerecordArgs) -> Self {
+    pub(super) fn from_args(args: &RerecordArgs) -> Self {
         Self {
-            keys: args.keys.iter().map(|key| GivenKey::of(key)).collect(),
+            keys: args.keys.iter().map(|key| GivenKey::from_text(key)).collect(),
             models: args.model.clone(),
             reason: args.drifted.is_some().then_some("drifted"),
         }
@@ -43,11 +43,11 @@ impl RerecordFilter {
     }
 
     /// Whether this take is chosen.
-    pub(super) fn takes(&mut self, name: &EntryName, take: usize, entry: &Entry) -> bool {
+    pub(super) fn is_match(&mut self, name: &EntryName, take: usize, entry: &Entry) -> bool {
         // All keys are checked, because each one must match something.
         let mut chosen = self.keys.is_empty();
         for key in &mut self.keys {
-            chosen |= key.means(name, take, entry);
+            chosen |= key.is_match(name, take, entry);
         }
         chosen && self.is_model(entry)
     }
@@ -56,7 +56,7 @@ impl RerecordFilter {
         if self.models.is_empty() {
             return true;
         }
-        let asked = entry.request.as_ref().and_then(|request| request.recognise().model);
+        let asked = entry.request.as_ref().and_then(|request| request.recognise_call().model);
         let named = |model: &String| self.models.contains(model);
         entry.model.as_ref().is_some_and(named) || asked.as_ref().is_some_and(named)
     }
@@ -65,7 +65,7 @@ impl RerecordFilter {
     ///
     /// # Errors
     /// The first key that did not.
-    pub(super) fn check(&self) -> Result<(), CommandFailure> {
+    pub(super) fn check_keys(&self) -> Result<(), CommandFailure> {
         for given in &self.keys {
             let key = &given.text;
             match given.met.len() {
@@ -96,7 +96,7 @@ impl RerecordFilter {
 }
 
 impl GivenKey {
-    fn of(key: &str) -> Self {
+    fn from_text(key: &str) -> Self {
         let split = key.rsplit_once('#').and_then(|(base, number)| {
             let take: usize = number.parse().ok().filter(|take| *take > 0)?;
             Some((base.to_owned(), take))
@@ -112,7 +112,7 @@ impl GivenKey {
         self.base.len() < LEAST_DIGITS && self.base.bytes().all(|byte| byte.is_ascii_hexdigit())
     }
 
-    fn means(&mut self, name: &EntryName, take: usize, entry: &Entry) -> bool {
+    fn is_match(&mut self, name: &EntryName, take: usize, entry: &Entry) -> bool {
         // A step id may contain a `#` itself.
         if name.step_id() == Some(self.text.as_str()) {
             self.met.insert(name.to_string());
@@ -146,13 +146,14 @@ mod tests {
         let hash = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
         let key = RequestKey::parse(hash).unwrap();
         let entry = Entry { request_hash: Some(key.clone()), ..Entry::default() };
-        let step = EntryName::step("plan").unwrap();
+        let step = EntryName::from_step_id("plan").unwrap();
         let named = EntryName::Hash(key);
-        let means =
-            |text: &str, name: &EntryName, take| GivenKey::of(text).means(name, take, &entry);
+        let means = |text: &str, name: &EntryName, take| {
+            GivenKey::from_text(text).is_match(name, take, &entry)
+        };
         assert!(means("plan", &step, 2) && means("plan#2", &step, 2) && means("0123", &step, 1));
         assert!(!means("plan#1", &step, 2) && !means("pla", &step, 1) && !means("012", &named, 1));
         assert!(means("0123ABCD".get(..4).unwrap(), &named, 3) && means(hash, &named, 1));
-        assert!(means("plan#2", &EntryName::step("plan#2").unwrap(), 1));
+        assert!(means("plan#2", &EntryName::from_step_id("plan#2").unwrap(), 1));
     }
 }

@@ -10,7 +10,7 @@ use super::recording_run::RerecordRun;
 use crate::args::RerecordArgs;
 use loomrec_cli::exit::{CommandFailure, NO};
 use loomrec_cli::output::{Output, print};
-use loomrec_cli::terminal::{self, quoted};
+use loomrec_cli::terminal::{self, quote_word};
 use loomrec_cli::waiting_recordings::{WAITING, find_below};
 use loomrec_store::RecordingLocation;
 
@@ -30,7 +30,10 @@ pub(super) async fn run(
         runs.push(run);
     }
     if runs.is_empty() {
-        output.info(&format!("no requests that a replay has missed are kept in {}", shown(folder)));
+        output.info(&format!(
+            "no requests that a replay has missed are kept in {}",
+            quoted_folder(folder)
+        ));
         return Ok(0);
     }
     let mut all = CollectedCalls::default();
@@ -47,16 +50,16 @@ pub(super) async fn run(
     }
     for run in &mut runs {
         if run.total == 0 {
-            code = code.max(run.show(args, output)?);
+            code = code.max(run.show_plan(args, output)?);
             continue;
         }
-        let end = run.send(args, output).await?;
+        let end = run.send_all(args, output).await?;
         code = code.max(end.code);
         if end.is_stopped {
             break;
         }
     }
-    output.info(&format!("all of them: loomrec review {}", shown(folder)));
+    output.info(&format!("all of them: loomrec review {}", quoted_folder(folder)));
     Ok(code)
 }
 
@@ -71,7 +74,8 @@ fn refuse_flags(args: &RerecordArgs, folder: &RecordingLocation) -> Result<(), C
         ("--json", args.json),
     ];
     if let Some((flag, _)) = given.into_iter().find(|(_, is_given)| *is_given) {
-        let text = format!("{flag} is for one recording: name a file, not {}", shown(folder));
+        let text =
+            format!("{flag} is for one recording: name a file, not {}", quoted_folder(folder));
         return Err(CommandFailure::usage(text));
     }
     match is_kept {
@@ -79,12 +83,12 @@ fn refuse_flags(args: &RerecordArgs, folder: &RecordingLocation) -> Result<(), C
         false => Err(CommandFailure::usage(format!(
             "{folder} is a folder: `loomrec rerecord {folder} --pending` sends what replays of its \
              recordings have missed",
-            folder = shown(folder)
+            folder = quoted_folder(folder)
         ))),
     }
 }
 
-fn shown(folder: &RecordingLocation) -> String {
+fn quoted_folder(folder: &RecordingLocation) -> String {
     let folder: &Path = folder.as_path();
-    terminal::line(&quoted(&folder.display().to_string())).into_owned()
+    terminal::printable_line(&quote_word(&folder.display().to_string())).into_owned()
 }

@@ -55,7 +55,8 @@ impl NewAnswersFile {
         }
         for stored in recording.entries() {
             let stored = stored?;
-            let replaces = PendingChange::of(&stored.entry).and_then(|pending| pending.replaces);
+            let replaces =
+                PendingChange::from_entry(&stored.entry).and_then(|pending| pending.replaces);
             let place = replaces.as_ref().map(place_of);
             let key = stored.entry.request_hash;
             let one = NewAnswer { name: stored.name, key, replaces };
@@ -68,7 +69,7 @@ impl NewAnswersFile {
     }
 
     /// Returns what waits in the place of a call, if anything does.
-    pub(super) fn waiting(
+    pub(super) fn waiting_answer(
         &self,
         pending: &PendingChange,
         name: &EntryName,
@@ -93,13 +94,13 @@ impl NewAnswersFile {
     ///
     /// # Errors
     /// A failure of storage; another process that records into the file.
-    pub(super) fn prepare(&self, rules: &IdentityRules) -> Result<bool, StoreError> {
+    pub(super) fn create_if_missing(&self, rules: &IdentityRules) -> Result<bool, StoreError> {
         if self.exists {
             return Ok(false);
         }
-        let meta = RecordingMeta::waiting(rules, PendingKind::Review);
+        let meta = RecordingMeta::for_pending(rules, PendingKind::Review);
         let none = std::iter::empty::<Result<_, StoreError>>();
-        loomrec_store::create(&self.path, &meta, none, false)?;
+        loomrec_store::create_recording(&self.path, &meta, none, false)?;
         Ok(true)
     }
 }

@@ -32,11 +32,11 @@ impl OriginFiles {
     ///
     /// # Errors
     /// A receipt that cannot be used; no recording; one file in two roles.
-    pub(super) fn of(args: &RerecordArgs) -> Result<Option<Self>, CommandFailure> {
+    pub(super) fn from_args(args: &RerecordArgs) -> Result<Option<Self>, CommandFailure> {
         let pending = match (&args.pending, &args.drifted) {
             (Some(Some(pending)), _) => Some(pending.clone()),
             (Some(None), _) => args.file.as_ref().map(kept_requests).transpose()?,
-            (None, Some(receipt)) => match drifted(receipt)? {
+            (None, Some(receipt)) => match drifted_file(receipt)? {
                 Some(pending) => Some(pending),
                 None => return Ok(None),
             },
@@ -51,10 +51,12 @@ impl OriginFiles {
                 }
             }));
         };
-        let new = args.output.clone().unwrap_or_else(|| file.beside(".new"));
+        let new = args.output.clone().unwrap_or_else(|| file.with_suffix(".new"));
         let taken = [Some(&file), pending.as_ref()].into_iter().flatten();
         for other in taken {
-            if output_target::real(other.as_path()) == output_target::real(new.as_path()) {
+            if output_target::resolve_path(other.as_path())
+                == output_target::resolve_path(new.as_path())
+            {
                 return Err(CommandFailure::usage(format!(
                     "-o {}: the new answers go into a file of their own",
                     new.display()
@@ -67,7 +69,7 @@ impl OriginFiles {
 
     /// Returns the files of a recording whose missed requests are in the file beside it.
     pub(super) fn kept_beside(file: RecordingLocation) -> Self {
-        let (pending, new) = (Some(file.pending_file()), file.beside(".new"));
+        let (pending, new) = (Some(file.pending_file()), file.with_suffix(".new"));
         Self { file, pending, new }
     }
 
@@ -124,7 +126,7 @@ fn kept_requests(file: &RecordingLocation) -> Result<RecordingLocation, CommandF
 }
 
 /// Returns the pending file that a receipt names, or `None` if nothing drifted.
-fn drifted(path: &Path) -> Result<Option<RecordingLocation>, CommandFailure> {
+fn drifted_file(path: &Path) -> Result<Option<RecordingLocation>, CommandFailure> {
     let wrong = |why: String| {
         CommandFailure::new(
             RECORDING,

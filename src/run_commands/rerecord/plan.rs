@@ -8,7 +8,7 @@ use std::time::SystemTime;
 use serde_json::{Value, json};
 
 use super::request::SendableRequest;
-use loomrec_cli::amount::{age, dollars, rounded, span};
+use loomrec_cli::amount::{format_dollars, format_span, recorded_age, round_dollars};
 use loomrec_cli::table::{Table, TableColumn};
 use loomrec_cli::terminal;
 use loomrec_provider::TokenUsage;
@@ -48,15 +48,15 @@ pub(super) struct RerecordPlan {
 
 impl RerecordPlan {
     /// Creates an empty plan with these prices.
-    pub(super) fn at(prices: Arc<PriceTable>) -> Self {
+    pub(super) fn with_prices(prices: Arc<PriceTable>) -> Self {
         Self { prices, ..Self::default() }
     }
 
     /// Adds a call. `old` is an earlier answer to it, or the missed request itself.
-    pub(super) fn add(&mut self, made: &SendableRequest, old: &Entry) {
+    pub(super) fn add_call(&mut self, made: &SendableRequest, old: &Entry) {
         let upstream = &made.observed.upstream;
         let asked = made.observed.call.model.clone();
-        let was = old.request.as_ref().and_then(|request| request.recognise().model);
+        let was = old.request.as_ref().and_then(|request| request.recognise_call().model);
         // The name of the model that answered has a date, and so its own price.
         let answered = old.model.as_deref().filter(|_| asked == was);
         let priced = priced_model(Some(upstream), asked.as_deref(), answered);
@@ -66,7 +66,7 @@ impl RerecordPlan {
         let usage = old.usage.filter(|usage| *usage != TokenUsage::default());
         let cost = usage
             .zip(priced)
-            .and_then(|(usage, priced)| self.prices.cost(Some(upstream), priced, &usage));
+            .and_then(|(usage, priced)| self.prices.call_cost(Some(upstream), priced, &usage));
         if let Some(usage) = usage {
             row.input += usage.prompt_tokens;
             row.output += usage.completion_tokens;
@@ -92,24 +92,27 @@ impl RerecordPlan {
         self.oldest = oldest.cloned();
     }
 
-    fn sum(&self) -> ModelRow {
+    fn total_row(&self) -> ModelRow {
         self.rows.values().fold(ModelRow::default(), |sum, row| sum.plus(row))
     }
 
     /// Formats the cost in a few words.
-    pub(super) fn cost(&self) -> String {
-        let sum = self.sum();
+    pub(super) fn cost_text(&self) -> String {
+        let sum = self.total_row();
         match (sum.calls, sum.unknown) {
             (calls, unknown) if calls == unknown => "cost not known".to_owned(),
-            (_, 0) => format!("about {}", dollars(sum.cost)),
+            (_, 0) => format!("about {}", format_dollars(sum.cost)),
             (_, unknown) => {
-                format!("about {}, and the unknown cost of {unknown} of them", dollars(sum.cost))
+                format!(
+                    "about {}, and the unknown cost of {unknown} of them",
+                    format_dollars(sum.cost)
+                )
             }
         }
     }
 
     /// Formats the table for people.
-    pub(super) fn text(&self) -> String {
+    pub(super) fn to_text(&self) -> String {
         let mut table = Table::new(vec![
             TableColumn::left("UPSTREAM"),
             TableColumn::left("MODEL"),
@@ -122,20 +125,25 @@ impl RerecordPlan {
             let number = |count: u64| if count == 0 { "-".to_owned() } else { count.to_string() };
             let cost = match (row.unknown == row.calls, row.unknown) {
                 (true, _) => "-".to_owned(),
-                (_, 0) => dollars(row.cost),
-                (_, unknown) => format!("{} + {unknown} unknown", dollars(row.cost)),
+                (_, 0) => format_dollars(row.cost),
+                (_, unknown) => format!("{} + {unknown} unknown", format_dollars(row.cost)),
             };
-            let names = [upstream, model].map(|text| terminal::line(text).into_owned());
+            let names = [upstream, model].map(|text| terminal::printable_line(text).into_owned());
             let [upstream, model] = names;
             let numbers = [number(row.calls), number(row.input), number(row.output), cost];
-            table.add(false, [upstream, model].into_iter().chain(numbers).collect());
+            table.add_row(false, [upstream, model].into_iter().chain(numbers).collect());
         }
-        let sum = self.sum();
+        let sum = self.total_row();
         let calls =
             if sum.calls == 1 { "1 call".to_owned() } else { format!("{} calls", sum.calls) };
-        let age = self.oldest.as_deref().and_then(|time| age(time, SystemTime::now()));
-        let oldest = age.map(|age| format!(" · the oldest answer is {} old", span(age)));
-        format!("{}{calls} · {}{}", table.text(None), self.cost(), oldest.unwrap_or_default())
+        let age = self.oldest.as_deref().and_then(|time| recorded_age(time, SystemTime::now()));
+        let oldest = age.map(|age| format!(" · the oldest answer is {} old", format_span(age)));
+        format!(
+            "{}{calls} · {}{}",
+            table.to_text(None),
+            self.cost_text(),
+            oldest.unwrap_or_default()
+        )
     }
 
     /// Returns the plan as JSON.
@@ -144,14 +152,14 @@ impl RerecordPlan {
             json!({
                 "upstream": upstream, "model": model, "calls": row.calls,
                 "tokens": { "input": row.input, "output": row.output },
-                "cost_usd": rounded(row.cost), "cost_not_known": row.unknown,
+                "cost_usd": round_dollars(row.cost), "cost_not_known": row.unknown,
             })
         };
-        let sum = self.sum();
+        let sum = self.total_row();
         json!({
             "calls": sum.calls,
             "oldest": self.oldest,
-            "cost_usd": rounded(sum.cost),
+            "cost_usd": round_dollars(sum.cost),
             "cost_not_known": sum.unknown,
             "models": self.rows.iter().map(row).collect::<Vec<_>>(),
         })

@@ -33,16 +33,16 @@ pub(super) struct RerecordCounts {
 
 impl RerecordCounts {
     /// Returns the number of new answers that are on disk.
-    pub(super) fn kept(&self) -> u64 {
+    pub(super) fn kept_count(&self) -> u64 {
         self.answer + self.aside + self.same + self.new
     }
 
-    fn over(&self) -> usize {
-        (self.kept() + self.unkept) as usize + self.failed.len()
+    fn finished_count(&self) -> usize {
+        (self.kept_count() + self.unkept) as usize + self.failed.len()
     }
 
-    fn text(&self, counters: &RunCounters) -> String {
-        let more = counters.more();
+    fn progress_text(&self, counters: &RunCounters) -> String {
+        let more = counters.to_detail();
         let mut text = sum_words(more.cost_usd, more.unknown_costs);
         for (count, word) in [
             (self.answer, "changed"),
@@ -69,23 +69,24 @@ pub(super) struct RerecordProgress {
 impl RerecordProgress {
     /// Creates the progress of a run with `total` calls.
     pub(super) fn new(total: usize, output: &Output, counters: Arc<RunCounters>) -> Self {
-        let bar = output.may_draw().then(|| progress::bar(total as u64));
-        let output = bar.iter().fold(output.clone(), |output, bar| output.above(Arc::clone(bar)));
+        let bar = output.may_draw().then(|| progress::create_bar(total as u64));
+        let output =
+            bar.iter().fold(output.clone(), |output, bar| output.above_line(Arc::clone(bar)));
         Self { total, bar, output, counters, counts: Mutex::default() }
     }
 
     /// Returns the output for messages while the bar is drawn.
-    pub(super) fn output(&self) -> Output {
+    pub(super) fn output_above_bar(&self) -> Output {
         self.output.clone()
     }
 
-    fn counts(&self) -> MutexGuard<'_, RerecordCounts> {
+    fn lock_counts(&self) -> MutexGuard<'_, RerecordCounts> {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Notes the outcome of a call.
-    pub(super) fn done(&self, label: &str, outcome: RerecordOutcome) {
-        let mut counts = self.counts();
+    pub(super) fn note_outcome(&self, label: &str, outcome: RerecordOutcome) {
+        let mut counts = self.lock_counts();
         match outcome {
             RerecordOutcome::Kept { retries, change } => {
                 counts.retries += u64::from(retries > 0);
@@ -100,11 +101,13 @@ impl RerecordProgress {
                 counts.retries += u64::from(retries > 0);
                 let times =
                     if retries > 0 { format!(" ({} tries)", retries + 1) } else { String::new() };
-                let why = terminal::line(&format!("{why}{times}")).into_owned();
+                let why = terminal::printable_line(&format!("{why}{times}")).into_owned();
                 counts.told += 1;
                 if counts.told <= TOLD {
-                    self.output
-                        .error(&format!("no new answer for {}: {why}", terminal::line(label)));
+                    self.output.error(&format!(
+                        "no new answer for {}: {why}",
+                        terminal::printable_line(label)
+                    ));
                 }
                 counts.failed.push((label.to_owned(), why));
             }
@@ -112,7 +115,7 @@ impl RerecordProgress {
             RerecordOutcome::Unkept(_) => counts.unkept += 1,
             RerecordOutcome::Stopped => counts.stopped += 1,
         }
-        let (over, text) = (counts.over(), counts.text(&self.counters));
+        let (over, text) = (counts.finished_count(), counts.progress_text(&self.counters));
         drop(counts);
         match &self.bar {
             Some(bar) => {
@@ -132,6 +135,6 @@ impl RerecordProgress {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }
-        self.counts().clone()
+        self.lock_counts().clone()
     }
 }

@@ -49,20 +49,24 @@ impl RerecordRun {
     ) -> Result<Self, CommandFailure> {
         let work = Arc::new(RerecordWork::open(args, &origin, output)?);
         let new = NewAnswersFile::open(&origin.new, output)?;
-        let mut choice = RerecordFilter::of(args);
-        let plan = RerecordPlan::at(Arc::new(prices::load(args.prices.as_deref())?));
-        let collected = work.sources.collect(&work.maker, &mut choice, &new, plan)?;
-        refuse(&collected, &origin)?;
+        let mut choice = RerecordFilter::from_args(args);
+        let plan = RerecordPlan::with_prices(Arc::new(prices::load_table(args.prices.as_deref())?));
+        let collected = work.sources.collect_calls(&work.maker, &mut choice, &new, plan)?;
+        refuse_unsendable(&collected, &origin)?;
         report_left_out(&collected, output);
         let total = collected.lanes.iter().map(|lane| lane.items.len()).sum();
         Ok(Self { origin, work, new, collected, total })
     }
 
     /// Reports when nothing is sent: shows the plan, or says that there is nothing to send.
-    pub(super) fn show(&self, args: &RerecordArgs, output: &Output) -> Result<u8, CommandFailure> {
+    pub(super) fn show_plan(
+        &self,
+        args: &RerecordArgs,
+        output: &Output,
+    ) -> Result<u8, CommandFailure> {
         let nothing = || {
             let (counts, counters) = (RerecordCounts::default(), RunCounters::default());
-            self.report(args, (&counts, &counters, 0), 0, output)
+            self.report_result(args, (&counts, &counters, 0), 0, output)
         };
         let collected = &self.collected;
         if args.json {
@@ -82,28 +86,28 @@ impl RerecordRun {
     }
 
     /// Sends everything, and reports it.
-    pub(super) async fn send(
+    pub(super) async fn send_all(
         &mut self,
         args: &RerecordArgs,
         output: &Output,
     ) -> Result<RerecordEnd, CommandFailure> {
-        let fresh = self.new.prepare(&self.work.maker.rules)?;
+        let fresh = self.new.create_if_missing(&self.work.maker.rules)?;
         let counters = Arc::<RunCounters>::default();
         let progress = Arc::new(RerecordProgress::new(self.total, output, Arc::clone(&counters)));
         let lanes = std::mem::take(&mut self.collected.lanes);
-        let sent = self.work.send(args, &self.origin.new, lanes, &progress, &counters).await;
+        let sent = self.work.send_all(args, &self.origin.new, lanes, &progress, &counters).await;
         let counts = progress.finish();
-        if fresh && counts.kept() == 0 {
+        if fresh && counts.kept_count() == 0 {
             remove_empty(&self.origin.new);
         }
-        let over = counts.kept() + counts.unkept + counts.failed.len() as u64;
+        let over = counts.kept_count() + counts.unkept + counts.failed.len() as u64;
         let left = self.total.saturating_sub(usize::try_from(over).unwrap_or(usize::MAX));
-        let code = self.report(args, (&counts, &counters, sent?), left, output)?;
+        let code = self.report_result(args, (&counts, &counters, sent?), left, output)?;
         Ok(RerecordEnd { code, is_stopped: left > 0 })
     }
 
     /// Prints the result and returns the exit code.
-    fn report(
+    fn report_result(
         &self,
         args: &RerecordArgs,
         (counts, counters, connections): (&RerecordCounts, &RunCounters, u64),
@@ -116,22 +120,25 @@ impl RerecordRun {
             is_elsewhere: args.output.is_some(),
             collected: &self.collected,
             counts,
-            more: &counters.more(),
+            more: &counters.to_detail(),
             connections,
             left,
         };
-        finish(args, &report, output)
+        print_result(args, &report, output)
     }
 }
 
 /// Refuses a run in which no call can be sent, or one would take the place of another.
-fn refuse(collected: &CollectedCalls, origin: &OriginFiles) -> Result<(), CommandFailure> {
+fn refuse_unsendable(
+    collected: &CollectedCalls,
+    origin: &OriginFiles,
+) -> Result<(), CommandFailure> {
     if !collected.taken.is_empty() {
         let new = origin.new.display();
         return Err(CommandFailure::usage(format!(
             "{new} holds answers to other requests in the place of {}: review them first (loomrec \
              review {} -o {new}), or delete it",
-            names(&collected.taken),
+            list_keys(&collected.taken),
             origin.file.display(),
         )));
     }
@@ -140,7 +147,7 @@ fn refuse(collected: &CollectedCalls, origin: &OriginFiles) -> Result<(), Comman
     }
     let mut text = String::from("nothing was sent, because no call can be sent:");
     for (why, keys) in &collected.unsendable {
-        text.push_str(&format!("\n  {}: {why}", names(keys)));
+        text.push_str(&format!("\n  {}: {why}", list_keys(keys)));
     }
     Err(CommandFailure::usage(text))
 }
@@ -148,20 +155,20 @@ fn refuse(collected: &CollectedCalls, origin: &OriginFiles) -> Result<(), Comman
 /// Reports which calls are left out, and why.
 fn report_left_out(collected: &CollectedCalls, output: &Output) {
     for (why, keys) in &collected.unsendable {
-        output.warning(&format!("left out: {}: {why}", names(keys)));
+        output.warning(&format!("left out: {}: {why}", list_keys(keys)));
     }
     if !collected.stale.is_empty() {
         output.warning(&format!(
             "left out: {}: the recording has changed since that replay, which may not miss them \
              any more; replay again with --pending",
-            names(&collected.stale)
+            list_keys(&collected.stale)
         ));
     }
 }
 
 /// Formats the first of some keys, and how many more there are.
-fn names(keys: &[String]) -> String {
-    let first: Vec<_> = keys.iter().take(NAMED).map(|key| terminal::line(key)).collect();
+fn list_keys(keys: &[String]) -> String {
+    let first: Vec<_> = keys.iter().take(NAMED).map(|key| terminal::printable_line(key)).collect();
     match keys.len().saturating_sub(NAMED) {
         0 => first.join(", "),
         more => format!("{} and {more} more", first.join(", ")),
@@ -169,18 +176,18 @@ fn names(keys: &[String]) -> String {
 }
 
 /// Prints the result and returns the exit code.
-fn finish(
+fn print_result(
     args: &RerecordArgs,
     report: &RerecordReport<'_>,
     output: &Output,
 ) -> Result<u8, CommandFailure> {
     if args.json {
         let text = format!("{:#}\n", report.to_json());
-        print(&terminal::json(&text))?;
+        print(&terminal::printable_json(&text))?;
     } else if report.is_ok() {
-        output.report(&report.text());
+        output.print_report(&report.to_text());
     } else {
-        output.failed_report(&report.text());
+        output.failed_report(&report.to_text());
     }
     Ok(match (report.is_unkept(), report.is_ok()) {
         (true, _) => NOT_KEPT,

@@ -36,12 +36,16 @@ impl RerecordReport<'_> {
     }
 
     /// Formats the result for people: one line, and one more for each thing to know or do.
-    pub(super) fn text(&self) -> String {
+    pub(super) fn to_text(&self) -> String {
         let (counts, more) = (self.counts, self.more);
         let verdict = if self.is_ok() { "ok" } else { "failed" };
         let mut parts = Vec::new();
         for (count, word, always) in [
-            (counts.kept(), if counts.kept() == 1 { "new answer" } else { "new answers" }, true),
+            (
+                counts.kept_count(),
+                if counts.kept_count() == 1 { "new answer" } else { "new answers" },
+                true,
+            ),
             (
                 counts.answer,
                 if counts.answer == 1 { "says something else" } else { "say something else" },
@@ -79,12 +83,14 @@ impl RerecordReport<'_> {
         }
         let mut text = format!("loomrec rerecord: {verdict}: {}", parts.join(" · "));
         for (model, calls) in &more.unpriced {
-            let model = terminal::line(model);
+            let model = terminal::printable_line(model);
             text.push_str(&format!(
                 "\n  no price is known for {model} (calls: {calls}); see --prices"
             ));
         }
-        self.next().iter().for_each(|line| text.push_str(&format!("\n  {}", terminal::line(line))));
+        self.next()
+            .iter()
+            .for_each(|line| text.push_str(&format!("\n  {}", terminal::printable_line(line))));
         text
     }
 
@@ -93,7 +99,7 @@ impl RerecordReport<'_> {
         let new = self.new.display();
         let counts = self.counts;
         let mut lines = Vec::new();
-        if counts.kept() > 0 && counts.same == counts.kept() {
+        if counts.kept_count() > 0 && counts.same == counts.kept_count() {
             lines.push("every new answer is the same as the recorded one".to_owned());
         }
         if let Some(reason) = &self.more.unfolded {
@@ -107,9 +113,10 @@ impl RerecordReport<'_> {
                 "run the same command again to send the calls without a new answer".to_owned(),
             );
         }
-        if counts.kept() > 0 || self.collected.done > 0 {
+        if counts.kept_count() > 0 || self.collected.done > 0 {
             let quoted = |path: &RecordingLocation| {
-                terminal::line(&terminal::quoted(&path.display().to_string())).into_owned()
+                terminal::printable_line(&terminal::quote_word(&path.display().to_string()))
+                    .into_owned()
             };
             let elsewhere = match self.is_elsewhere {
                 true => format!(" --output {}", quoted(self.new)),
@@ -133,7 +140,7 @@ impl RerecordReport<'_> {
             "recording": self.file.as_path().to_string_lossy(),
             "new": self.new.as_path().to_string_lossy(),
             "plan": self.collected.plan_json(),
-            "kept": counts.kept(),
+            "kept": counts.kept_count(),
             "changed": counts.answer,
             "changed_aside": counts.aside,
             "same": counts.same,

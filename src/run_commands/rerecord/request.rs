@@ -51,7 +51,7 @@ impl std::fmt::Display for UnsendableCall {
                 "its request was redacted: record it again with its program (record --mode \
                  new_episodes), or send it as it is with --send-redacted",
             ),
-            Self::Digest(name) => match header::variable(name) {
+            Self::Digest(name) => match header::environment_variable(name) {
                 Some(variable) => write!(
                     f,
                     "its header {name} is kept as a digest only: set {variable} as it was when \
@@ -123,17 +123,17 @@ impl RequestMaker {
         if !self.send_redacted && is_redacted(&self.redactor, recorded) {
             return Err(UnsendableCall::Redacted);
         }
-        let call = recorded.recognise();
+        let call = recorded.recognise_call();
         let mut request = recorded.clone();
-        request_override::apply(&mut request, call.model.as_deref(), &self.sets)
+        request_override::apply_overrides(&mut request, call.model.as_deref(), &self.sets)
             .map_err(|why| UnsendableCall::Set(why.to_string()))?;
         let upstream = entry.upstream.clone().unwrap_or_else(|| UNNAMED.to_owned());
-        let way = self.gateways.way(&upstream, &request.path, call.provider);
+        let way = self.gateways.find_route(&upstream, &request.path, call.provider);
         let mut way = way.map_err(UnsendableCall::Way)?;
         let missing_key = way.missing_key.take();
         let secrets = self.secrets_of(&way.headers);
-        let headers = self.headers(&request)?;
-        let forward = forward(&upstream, &request, (headers, way))?;
+        let headers = self.sent_headers(&request)?;
+        let forward = upstream_request(&upstream, &request, (headers, way))?;
         // A value of `--set` may contain a secret, which must not be stored.
         let mut placeholders = Placeholders::default();
         let kind = request.content_type();
@@ -146,7 +146,7 @@ impl RequestMaker {
         observed.session.clone_from(&entry.session);
         observed.step = name.step_id().map(str::to_owned);
         observed.placeholders = placeholders;
-        let key = observed.key(&self.rules);
+        let key = observed.key_under(&self.rules);
         let name = match name {
             EntryName::Step(_) => name.clone(),
             EntryName::Hash(_) => EntryName::Hash(key.clone()),
@@ -160,19 +160,20 @@ impl RequestMaker {
         if let Some((_, secrets)) = known.lists.iter().find(|(known, _)| *known == list) {
             return Arc::clone(secrets);
         }
-        let secrets = Arc::new(CallCredentials::of(&list, ""));
+        let secrets = Arc::new(CallCredentials::for_known_provider(&list, ""));
         known.lists.push((list, Arc::clone(&secrets)));
         secrets
     }
 
     /// Returns the recorded headers as they are sent. For a header that is stored as a digest, the
     /// value comes from the variable that SDKs read it from, if the digest matches.
-    fn headers(&self, request: &RecordedRequest) -> Result<HeaderMap, UnsendableCall> {
+    fn sent_headers(&self, request: &RecordedRequest) -> Result<HeaderMap, UnsendableCall> {
         let mut headers = HeaderMap::new();
         for (name, value) in &request.headers {
             let mut sent = value.as_str();
             if header::changes_answers(name) && header::is_digest(value) {
-                let given = header::variable(name).and_then(|name| self.gateways.variable(name));
+                let given = header::environment_variable(name)
+                    .and_then(|name| self.gateways.environment_value(name));
                 let given = given.filter(|given| header::kept_value(name, given) == value.as_str());
                 sent = given.ok_or_else(|| UnsendableCall::Digest(name.clone()))?;
             }
@@ -209,7 +210,7 @@ fn is_redacted(redactor: &Redactor, request: &RecordedRequest) -> bool {
 }
 
 /// Returns the request as it is sent.
-fn forward(
+fn upstream_request(
     upstream: &str,
     request: &RecordedRequest,
     (mut headers, way): (HeaderMap, RerecordRoute),
@@ -226,7 +227,7 @@ fn forward(
     }
     Ok(UpstreamRequest {
         upstream: upstream.to_owned(),
-        path: route::path(upstream, &request.path, &way.base),
+        path: route::upstream_path(upstream, &request.path, &way.base),
         base: way.base,
         method,
         query: request.query.clone(),

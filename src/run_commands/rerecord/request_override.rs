@@ -46,7 +46,7 @@ impl RequestOverride {
         };
         let (place, value) = text.split_once('=').ok_or_else(|| wrong("there is no ="))?;
         let path = match place.strip_prefix('/') {
-            Some(rest) => rest.split('/').map(unescaped).collect::<Option<Vec<_>>>(),
+            Some(rest) => rest.split('/').map(unescape_token).collect::<Option<Vec<_>>>(),
             None if place.is_empty() => None,
             None => Some(vec![place.to_owned()]),
         };
@@ -60,14 +60,14 @@ impl RequestOverride {
     }
 
     /// Returns the new model, if this sets the model.
-    fn model(&self) -> Option<&str> {
+    fn new_model(&self) -> Option<&str> {
         let [name] = self.path.as_slice() else { return None };
         self.value.as_str().filter(|_| name == "model")
     }
 }
 
 /// Unescapes a token of a JSON pointer.
-fn unescaped(token: &str) -> Option<String> {
+fn unescape_token(token: &str) -> Option<String> {
     let odd = token.split('~').skip(1).any(|rest| !rest.starts_with(['0', '1']));
     (!odd).then(|| token.replace("~1", "/").replace("~0", "~"))
 }
@@ -76,7 +76,7 @@ fn unescaped(token: &str) -> Option<String> {
 ///
 /// # Errors
 /// An override that cannot be applied to it.
-pub(super) fn apply(
+pub(super) fn apply_overrides(
     request: &mut RecordedRequest,
     model: Option<&str>,
     sets: &[RequestOverride],
@@ -86,15 +86,15 @@ pub(super) fn apply(
     let in_body = body.as_ref().is_some_and(|body| body.get("model").is_some());
     let mut touched = false;
     for set in sets {
-        if let (Some(wanted), Some(known), false) = (set.model(), model, in_body) {
+        if let (Some(wanted), Some(known), false) = (set.new_model(), model, in_body) {
             // Google, AWS and Azure have the model in the path.
-            request.path = renamed(&request.path, known, wanted).ok_or_else(|| {
+            request.path = path_with_model(&request.path, known, wanted).ok_or_else(|| {
                 set.no_place("the request's model is neither in the body nor as such in the path")
             })?;
             continue;
         }
         let body = body.as_mut().ok_or_else(|| first.no_place("the request's body is not JSON"))?;
-        let place = place(body, &set.path).map_err(|why| set.no_place(why))?;
+        let place = find_place(body, &set.path).map_err(|why| set.no_place(why))?;
         *place = set.value.clone();
         touched = true;
     }
@@ -109,7 +109,7 @@ const PLAIN: percent_encoding::AsciiSet =
     percent_encoding::NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.');
 
 /// Returns the path with another model in it.
-fn renamed(path: &str, known: &str, wanted: &str) -> Option<String> {
+fn path_with_model(path: &str, known: &str, wanted: &str) -> Option<String> {
     let parts: Vec<&str> = path.split('/').collect();
     let at = parts.iter().rposition(|part| {
         let name = part.split_once(':').map_or(*part, |(name, _)| name);
@@ -126,14 +126,14 @@ fn renamed(path: &str, known: &str, wanted: &str) -> Option<String> {
 }
 
 /// Returns the place that a pointer names. Its last token may name a new member or item.
-fn place<'v>(body: &'v mut Value, path: &[String]) -> Result<&'v mut Value, &'static str> {
+fn find_place<'v>(body: &'v mut Value, path: &[String]) -> Result<&'v mut Value, &'static str> {
     const NOWHERE: &str = "its parent is neither an object nor a list";
     let Some((last, parents)) = path.split_last() else { return Ok(body) };
     let mut at = body;
     for token in parents {
         at = match at {
             Value::Object(members) => members.get_mut(token).ok_or("its parent does not exist")?,
-            Value::Array(items) => item(items, token)?,
+            Value::Array(items) => find_item(items, token)?,
             _ => return Err(NOWHERE),
         };
     }
@@ -143,16 +143,16 @@ fn place<'v>(body: &'v mut Value, path: &[String]) -> Result<&'v mut Value, &'st
             if last == "-" {
                 items.push(Value::Null);
                 let end = (items.len() - 1).to_string();
-                return item(items, &end);
+                return find_item(items, &end);
             }
-            item(items, last)
+            find_item(items, last)
         }
         _ => Err(NOWHERE),
     }
 }
 
 /// Returns the item of a list that a pointer's token names.
-fn item<'v>(items: &'v mut [Value], token: &str) -> Result<&'v mut Value, &'static str> {
+fn find_item<'v>(items: &'v mut [Value], token: &str) -> Result<&'v mut Value, &'static str> {
     let canonical = token == "0" || !token.starts_with(['0', '+']);
     let number = token.parse::<usize>().ok().filter(|_| canonical);
     number.and_then(|number| items.get_mut(number)).ok_or("the list has no such item")
@@ -172,10 +172,10 @@ mod tests {
             packed: None,
             body: Bytes::from(body.to_owned()),
         };
-        let model = request.recognise().model;
+        let model = request.recognise_call().model;
         let sets: Vec<RequestOverride> =
             sets.iter().map(|text| RequestOverride::parse(text).unwrap()).collect();
-        apply(&mut request, model.as_deref(), &sets)?;
+        apply_overrides(&mut request, model.as_deref(), &sets)?;
         Ok((request.path, String::from_utf8_lossy(&request.body).into_owned()))
     }
 

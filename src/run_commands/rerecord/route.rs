@@ -86,8 +86,8 @@ impl RerecordUpstreams {
     ///
     /// # Errors
     /// An invalid address; an invalid `--key`.
-    pub(super) fn of(args: &RerecordArgs) -> Result<Self, CommandFailure> {
-        let environment = serve_setup::environment();
+    pub(super) fn from_args(args: &RerecordArgs) -> Result<Self, CommandFailure> {
+        let environment = serve_setup::read_environment();
         let custom = wrapped_command::custom_upstreams(&environment, &[]);
         serve_setup::check_names(&args.upstream)?;
         let upstreams = serve_setup::upstreams_at(&args.upstream, custom)?;
@@ -109,7 +109,7 @@ impl RerecordUpstreams {
     }
 
     /// Returns the value of a variable.
-    pub(super) fn variable(&self, name: &str) -> Option<&str> {
+    pub(super) fn environment_value(&self, name: &str) -> Option<&str> {
         self.environment.get(name).map(String::as_str)
     }
 
@@ -117,15 +117,15 @@ impl RerecordUpstreams {
     ///
     /// # Errors
     /// No address; no key, unless nothing is sent.
-    pub(super) fn way(
+    pub(super) fn find_route(
         &self,
         upstream: &str,
         path: &str,
         shape: Provider,
     ) -> Result<RerecordRoute, NoRoute> {
-        let base = self.base(upstream).cloned();
+        let base = self.base_url(upstream).cloned();
         let base = base.ok_or_else(|| NoRoute::Address { upstream: upstream.to_owned() })?;
-        let (headers, missing_key) = match self.headers(upstream, path, shape) {
+        let (headers, missing_key) = match self.route_headers(upstream, path, shape) {
             Err(why @ NoRoute::Key { .. }) if self.is_dry_run => (HeaderMap::new(), Some(why)),
             headers => (headers?, None),
         };
@@ -141,7 +141,7 @@ impl RerecordUpstreams {
 
     /// Returns an upstream's address: the one that was given for it, otherwise the one for
     /// everything, otherwise its default.
-    fn base(&self, upstream: &str) -> Option<&Url> {
+    fn base_url(&self, upstream: &str) -> Option<&Url> {
         let routes = &self.upstreams.routes;
         let given = self.upstreams.given.iter().any(|name| name == upstream);
         let named = routes.named.iter().find(|known| known.name == upstream);
@@ -151,23 +151,28 @@ impl RerecordUpstreams {
         }
     }
 
-    fn headers(&self, upstream: &str, path: &str, shape: Provider) -> Result<HeaderMap, NoRoute> {
+    fn route_headers(
+        &self,
+        upstream: &str,
+        path: &str,
+        shape: Provider,
+    ) -> Result<HeaderMap, NoRoute> {
         let mut headers = HeaderMap::new();
-        let known = directory::credential(upstream, path);
+        let known = directory::credential_for(upstream, path);
         let usual = known.and_then(|known| known.ways.first()).map(|way| way.carrier);
         let own = self.keys.get(upstream).cloned();
         let found = match (&own, &known) {
             (Some(variable), _) => {
                 let carrier = usual.unwrap_or_else(|| shape.key_carrier());
-                self.value(variable).map(|_| (carrier, variable.clone()))
+                self.nonempty_value(variable).map(|_| (carrier, variable.clone()))
             }
             (None, Some(known)) => known.ways.iter().find_map(|way| {
-                let set = way.variables.iter().find(|name| self.value(name).is_some())?;
+                let set = way.variables.iter().find(|name| self.nonempty_value(name).is_some())?;
                 Some((way.carrier, (*set).to_owned()))
             }),
             (None, None) => {
-                let variable = credential::variable(upstream);
-                self.value(&variable).map(|_| (shape.key_carrier(), variable.clone()))
+                let variable = credential::variable_name(upstream);
+                self.nonempty_value(&variable).map(|_| (shape.key_carrier(), variable.clone()))
             }
         };
         let Some((carrier, variable)) = found else {
@@ -182,33 +187,34 @@ impl RerecordUpstreams {
             let no_key = NoRoute::Key { upstream: upstream.to_owned(), variables, hint };
             return if needed { Err(no_key) } else { Ok(headers) };
         };
-        let key = self.value(&variable).unwrap_or_default();
+        let key = self.nonempty_value(&variable).unwrap_or_default();
         let (name, text) = match carrier {
             KeyCarrier::Bearer => ("authorization", format!("Bearer {key}")),
             KeyCarrier::Header(name) => (name, key.to_owned()),
         };
-        put(&mut headers, name, &text).ok_or(NoRoute::Value { variable })?;
+        insert_secret_header(&mut headers, name, &text).ok_or(NoRoute::Value { variable })?;
         for (variable, name) in ACCOUNT.into_iter().filter(|_| upstream == "openai") {
-            if let Some(value) = self.value(variable) {
+            if let Some(value) = self.nonempty_value(variable) {
                 let variable = variable.to_owned();
-                put(&mut headers, name, value).ok_or(NoRoute::Value { variable })?;
+                insert_secret_header(&mut headers, name, value)
+                    .ok_or(NoRoute::Value { variable })?;
             }
         }
         Ok(headers)
     }
 
     /// Returns the value of a variable, if it is not empty.
-    fn value(&self, variable: &str) -> Option<&str> {
+    fn nonempty_value(&self, variable: &str) -> Option<&str> {
         self.environment.get(variable).map(|value| value.trim()).filter(|value| !value.is_empty())
     }
 }
 
 /// Returns the path in the form that its upstream expects.
-pub(super) fn path(upstream: &str, path: &str, base: &Url) -> String {
+pub(super) fn upstream_path(upstream: &str, path: &str, base: &Url) -> String {
     directory::sent_path(upstream, path, base.path())
 }
 
-fn put(headers: &mut HeaderMap, name: &str, value: &str) -> Option<()> {
+fn insert_secret_header(headers: &mut HeaderMap, name: &str, value: &str) -> Option<()> {
     let mut value = HeaderValue::from_str(value).ok()?;
     value.set_sensitive(true);
     headers.insert(HeaderName::from_bytes(name.as_bytes()).ok()?, value);
@@ -234,7 +240,7 @@ mod tests {
     }
 
     fn shown(gateways: &RerecordUpstreams, upstream: &str) -> Result<Vec<String>, NoRoute> {
-        let way = gateways.way(upstream, "/v1/x", Provider::OPEN_AI)?;
+        let way = gateways.find_route(upstream, "/v1/x", Provider::OPEN_AI)?;
         let line = |(name, value): (&HeaderName, &HeaderValue)| {
             format!("{name}: {}", value.to_str().unwrap())
         };

@@ -46,13 +46,13 @@ async fn until_stopped(
     let mut sending = std::pin::pin!(sending);
     tokio::select! {
         () = &mut sending => return,
-        _ = signals.first() => {}
+        _ = signals.next_signal() => {}
     }
     stop.send_replace(true);
     output.info("stopping: the answers under way are waited for (Ctrl-C to give them up)");
     tokio::select! {
         () = &mut sending => return,
-        _ = signals.first() => {}
+        _ = signals.next_signal() => {}
         () = tokio::time::sleep(GRACE) => {}
     }
     recorder.give_up();
@@ -73,10 +73,10 @@ impl RerecordWork {
     ) -> Result<Self, CommandFailure> {
         let sets =
             args.set.iter().map(|text| RequestOverride::parse(text)).collect::<Result<_, _>>()?;
-        let gateways = RerecordUpstreams::of(args)?;
+        let gateways = RerecordUpstreams::from_args(args)?;
         let sources = origin.open(output)?;
         let recorded = sources.file.meta().rules().redactions();
-        let redactor = serve_setup::redactor(&[&args.redact, recorded].concat())?;
+        let redactor = serve_setup::create_redactor(&[&args.redact, recorded].concat())?;
         let maker = RequestMaker {
             rules: sources.file.meta().rules().clone(),
             redactor,
@@ -89,7 +89,7 @@ impl RerecordWork {
     }
 
     /// Sends everything. Returns the number of upstream connections.
-    pub(super) async fn send(
+    pub(super) async fn send_all(
         self: &Arc<Self>,
         args: &RerecordArgs,
         path: &RecordingLocation,
@@ -97,14 +97,15 @@ impl RerecordWork {
         progress: &Arc<RerecordProgress>,
         counters: &Arc<RunCounters>,
     ) -> Result<u64, CommandFailure> {
-        let output = progress.output();
+        let output = progress.output_above_bar();
         let printer = output.clone();
-        let notify: OnNotice = Arc::new(move |notice: UserNotice<'_>| printer.notice(&notice));
+        let notify: OnNotice =
+            Arc::new(move |notice: UserNotice<'_>| printer.print_notice(&notice));
         // These metrics are never scraped.
         let metrics = Arc::new(Metrics::new(RunInfo::default()));
-        let (recorder, place) = self.recorder(args, path, (counters, &metrics), &notify)?;
+        let (recorder, place) = self.create_recorder(args, path, (counters, &metrics), &notify)?;
         let clock = ArrivalClock::default();
-        let stamp = Arc::new(move || timestamp_of(clock.arrival(), place));
+        let stamp = Arc::new(move || timestamp_of(clock.next_arrival_time(), place));
         let limits = RerecordLimits {
             at_once: args.concurrency,
             tries: MOST_TRIES,
@@ -128,18 +129,21 @@ impl RerecordWork {
             stopped,
         ));
         let (work, following) = (Arc::clone(self), Arc::clone(progress));
-        let prepare = Arc::new(move |item: &CallToSend| work.sources.order(item, &work.maker));
-        let done = Arc::new(move |item: &CallToSend, outcome| following.done(&item.label, outcome));
+        let prepare =
+            Arc::new(move |item: &CallToSend| work.sources.build_request(item, &work.maker));
+        let done = Arc::new(move |item: &CallToSend, outcome| {
+            following.note_outcome(&item.label, outcome)
+        });
         let sending = sender.run(lanes, prepare, done);
         until_stopped(sending, &mut signals, &stop, &recorder, &output).await;
-        if let Err(reason) = recorder.finish(GRACE).await {
-            counters.unfolded(&reason);
+        if let Err(reason) = recorder.finish_exchanges(GRACE).await {
+            counters.note_unfolded(&reason);
         }
-        Ok(recorder.connections())
+        Ok(recorder.opened_connections())
     }
 
     /// Creates the engine that records the new answers, as it records any live call.
-    fn recorder(
+    fn create_recorder(
         &self,
         args: &RerecordArgs,
         path: &RecordingLocation,
@@ -150,8 +154,8 @@ impl RerecordWork {
         let rules = self.maker.rules.clone();
         let recording =
             loomrec_store::RecordingAppender::open(path, &loomrec_store::RunChoice::New, &rules)?;
-        recording.watch(&self.maker.all_secrets());
-        let place = recording.place();
+        recording.watch_for(&self.maker.all_secrets());
+        let place = recording.place_in_run();
         let counts = (Arc::clone(counters), Arc::clone(metrics));
         let on_event = crate::record::on_appender_event(counts, Arc::clone(notify));
         let writer = RecordWriter::start(recording, KeepPolicy::All, on_event)
@@ -163,7 +167,7 @@ impl RerecordWork {
             drain: Duration::ZERO,
             keep_audio: false,
             rules,
-            prices: prices::load(args.prices.as_deref())?,
+            prices: prices::load_table(args.prices.as_deref())?,
             cost_limit: None,
             run_values: Arc::default(),
             place,

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use loomrec_cli::exit::CommandFailure;
 use loomrec_cli::journal_lines::{JournalRead, WholeJournal};
-use loomrec_fault::recovery::score::milliseconds;
+use loomrec_fault::recovery::score::to_milliseconds;
 use loomrec_fault::recovery::{FaultTimeline, RecoveryMeans};
 
 /// One fault that happened.
@@ -53,7 +53,7 @@ impl Incident {
     }
 
     /// Describes the fault and its call, for people.
-    pub(super) fn words(&self) -> String {
+    pub(super) fn fault_description(&self) -> String {
         let mut words = format!("fault {}, {}", self.id, self.kind);
         if let Some(rule) = &self.rule {
             words.push_str(&format!(", {rule:?}"));
@@ -76,7 +76,7 @@ impl Incident {
             ("session", json!(self.session)),
             ("call", json!(self.call)),
             ("attempt", json!(self.attempt)),
-            ("fired_ms", json!(milliseconds(self.marks.start))),
+            ("fired_ms", json!(to_milliseconds(self.marks.start))),
             ("noticed_by", json!(self.by)),
             ("recovered_by", json!(self.means.map(RecoveryMeans::as_str))),
         ];
@@ -102,32 +102,36 @@ impl Reading {
     ///
     /// # Errors
     /// Says why it is not a line of a journal.
-    pub(crate) fn add(&mut self, line: &Value) -> Result<(), String> {
+    pub(crate) fn add_line(&mut self, line: &Value) -> Result<(), String> {
         let Value::Object(line) = line else { return Err("it is not an object".to_owned()) };
         let outcome = line.get("outcome").and_then(Value::as_str);
         let outcome = outcome.ok_or_else(|| "it has no outcome".to_owned())?;
         match (outcome, line.get("fault")) {
             (_, None | Some(Value::Null)) => Ok(()),
             ("fired", Some(fault)) => {
-                let (id, at) = (number(fault)?, time(line, "at_ms")?);
+                let (id, at) = (fault_number(fault)?, time_member(line, "at_ms")?);
                 match self.fired.insert(id, at) {
                     None => Ok(()),
-                    Some(_) => Err(twice(id)),
+                    Some(_) => Err(repeated_fault(id)),
                 }
             }
             ("noticed", Some(fault)) => {
-                let by = text(line, "by");
-                self.noticed.entry(number(fault)?).or_default().push((time(line, "at_ms")?, by));
+                let by = text_member(line, "by");
+                self.noticed
+                    .entry(fault_number(fault)?)
+                    .or_default()
+                    .push((time_member(line, "at_ms")?, by));
                 Ok(())
             }
             ("recovered", Some(fault)) => {
-                let means = text(line, "by").and_then(|word| RecoveryMeans::from_word(&word));
-                let mark = (time(line, "at_ms")?, means);
-                self.recovered.entry(number(fault)?).or_default().push(mark);
+                let means =
+                    text_member(line, "by").and_then(|word| RecoveryMeans::from_word(&word));
+                let mark = (time_member(line, "at_ms")?, means);
+                self.recovered.entry(fault_number(fault)?).or_default().push(mark);
                 Ok(())
             }
             ("given_up", Some(fault)) => {
-                self.given_up.insert(number(fault)?);
+                self.given_up.insert(fault_number(fault)?);
                 Ok(())
             }
             (_, Some(Value::Object(fault))) => self.add_fault(fault),
@@ -136,18 +140,18 @@ impl Reading {
     }
 
     fn add_fault(&mut self, fault: &Map<String, Value>) -> Result<(), String> {
-        let id = number(fault.get("id").unwrap_or(&Value::Null))?;
+        let id = fault_number(fault.get("id").unwrap_or(&Value::Null))?;
         let only_delays = fault.get("only_delays").and_then(Value::as_bool).unwrap_or(false);
         let marks = FaultTimeline { only_delays, ..FaultTimeline::default() };
         let count = |name: &str| fault.get(name).and_then(Value::as_u64);
         let incident = Incident {
             id,
-            kind: text(fault, "type").ok_or_else(|| "its fault has no type".to_owned())?,
-            rule: text(fault, "rule"),
-            source: text(fault, "source"),
-            key: text(fault, "key"),
-            step: text(fault, "step_id"),
-            session: text(fault, "session"),
+            kind: text_member(fault, "type").ok_or_else(|| "its fault has no type".to_owned())?,
+            rule: text_member(fault, "rule"),
+            source: text_member(fault, "source"),
+            key: text_member(fault, "key"),
+            step: text_member(fault, "step_id"),
+            session: text_member(fault, "session"),
             call: count("call"),
             attempt: count("attempt"),
             by: None,
@@ -156,7 +160,7 @@ impl Reading {
         };
         match self.faults.insert(id, incident) {
             None => Ok(()),
-            Some(_) => Err(twice(id)),
+            Some(_) => Err(repeated_fault(id)),
         }
     }
 
@@ -207,7 +211,7 @@ pub(crate) struct JournalFaults {
     pub(crate) strays: usize,
 }
 
-fn twice(id: u64) -> String {
+fn repeated_fault(id: u64) -> String {
     format!("fault {id} struck before: these are two journals in one")
 }
 
@@ -227,25 +231,25 @@ pub(super) fn read(path: &Path) -> Result<Reading, CommandFailure> {
             }
             JournalRead::End => return Ok(reading),
         }
-        let added = match serde_json::from_slice::<Value>(whole.line()) {
-            Ok(value) => reading.add(&value),
+        let added = match serde_json::from_slice::<Value>(whole.last_line()) {
+            Ok(value) => reading.add_line(&value),
             Err(_) => Err("it is not JSON".to_owned()),
         };
         added.map_err(|why| whole.no_line(&why))?;
     }
 }
 
-fn text(object: &Map<String, Value>, name: &str) -> Option<String> {
+fn text_member(object: &Map<String, Value>, name: &str) -> Option<String> {
     object.get(name).and_then(Value::as_str).map(str::to_owned)
 }
 
 /// Returns the number of a fault.
-fn number(value: &Value) -> Result<u64, String> {
+fn fault_number(value: &Value) -> Result<u64, String> {
     value.as_u64().ok_or_else(|| "its fault has no number".to_owned())
 }
 
 /// Returns a time since the beginning of the run.
-fn time(object: &Map<String, Value>, name: &str) -> Result<Duration, String> {
+fn time_member(object: &Map<String, Value>, name: &str) -> Result<Duration, String> {
     let ms = object.get(name).and_then(Value::as_f64);
     ms.and_then(|ms| Duration::try_from_secs_f64(ms / 1000.0).ok())
         .ok_or_else(|| format!("{name} is not a time in milliseconds"))

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::journal::Incident;
-use super::scored_faults::{ScoredFaults, reasons};
+use super::scored_faults::{ScoredFaults, miss_reasons};
 use loomrec_cli::exit::{CommandFailure, UNEXPECTED};
 use loomrec_cli::serve_setup;
 use loomrec_fault::recovery::FaultScore;
@@ -19,7 +19,7 @@ const BEGINNING: &[u8] =
 /// # Errors
 /// A file that cannot be written.
 pub(crate) fn write_junit(judged: &ScoredFaults, path: &Path) -> Result<(), CommandFailure> {
-    let written = serve_setup::create(path, BEGINNING)?.write_all(report(judged).as_bytes());
+    let written = serve_setup::create_report(path, BEGINNING)?.write_all(report(judged).as_bytes());
     written.map_err(|error| {
         CommandFailure::new(UNEXPECTED, format!("failed to write {}: {error}", path.display()))
     })
@@ -29,13 +29,13 @@ pub(crate) fn write_junit(judged: &ScoredFaults, path: &Path) -> Result<(), Comm
 /// test, there is an error in its place, or a skipped case if that is permitted.
 pub(super) fn report(judged: &ScoredFaults) -> String {
     let mut cases: Vec<String> =
-        judged.each().map(|(incident, score)| case(incident, score)).collect();
+        judged.scored_incidents().map(|(incident, score)| test_case(incident, score)).collect();
     let total = judged.verdict.total;
     let failures = total.missed;
     let (mut errors, mut skipped) = (0, 0);
     if judged.is_untested() {
         // The program is not to blame: this is not a failure.
-        let element = match judged.passed() {
+        let element = match judged.has_passed() {
             true => "skipped",
             false => "error",
         };
@@ -44,14 +44,14 @@ pub(super) fn report(judged: &ScoredFaults) -> String {
             "    <testcase classname=\"recovery\" name=\"faults strike\" time=\"0.000\">\n      \
              <{element} message=\"{what}\"/>\n    </testcase>\n"
         ));
-        *if judged.passed() { &mut skipped } else { &mut errors } += 1;
+        *if judged.has_passed() { &mut skipped } else { &mut errors } += 1;
     }
-    skipped += judged.each().filter(|(_, score)| !score.counts).count();
+    skipped += judged.scored_incidents().filter(|(_, score)| !score.counts).count();
     let counts = format!(
         "tests=\"{}\" failures=\"{failures}\" errors=\"{errors}\" skipped=\"{skipped}\"",
         cases.len()
     );
-    let time = seconds(total.user_visible_hang);
+    let time = format_seconds(total.user_visible_hang);
     format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
          <testsuites name=\"loomrec\" {counts} time=\"{time}\">\n  \
@@ -61,30 +61,32 @@ pub(super) fn report(judged: &ScoredFaults) -> String {
     )
 }
 
-fn case(incident: &Incident, score: &FaultScore) -> String {
+fn test_case(incident: &Incident, score: &FaultScore) -> String {
     let from = incident.rule.as_deref().or(incident.source.as_deref()).unwrap_or("recovery");
     let report = &score.report;
     let took = report.time_to_recovery.filter(|_| score.counts).or(score.hang);
     let open = format!(
         "    <testcase classname=\"{}\" name=\"{}\" time=\"{}\"",
-        escaped(from),
-        escaped(&incident.words()),
-        seconds(took.unwrap_or_default())
+        escape_attribute(from),
+        escape_attribute(&incident.fault_description()),
+        format_seconds(took.unwrap_or_default())
     );
     let inside = match (score.counts, score.missed.is_empty()) {
         (true, true) => return format!("{open}/>\n"),
-        (true, false) => format!("<failure message=\"{}\"/>", escaped(&reasons(score))),
+        (true, false) => {
+            format!("<failure message=\"{}\"/>", escape_attribute(&miss_reasons(score)))
+        }
         (false, _) => "<skipped message=\"the answer was only late\"/>".to_owned(),
     };
     format!("{open}>\n      {inside}\n    </testcase>\n")
 }
 
-fn seconds(time: Duration) -> String {
+fn format_seconds(time: Duration) -> String {
     format!("{:.3}", time.as_secs_f64())
 }
 
 /// Escapes text for an attribute. Characters that XML cannot represent are replaced.
-fn escaped(text: &str) -> String {
+fn escape_attribute(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {
         match character {
@@ -103,12 +105,12 @@ fn escaped(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::escaped;
+    use super::escape_attribute;
 
     #[test]
     fn attributes_hold_any_text() {
         assert_eq!(
-            escaped("a<b>&\"'\n\u{1b}é\u{ffff}"),
+            escape_attribute("a<b>&\"'\n\u{1b}é\u{ffff}"),
             "a&lt;b&gt;&amp;&quot;&apos;&#10;\u{fffd}é\u{fffd}"
         );
     }

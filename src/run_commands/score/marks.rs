@@ -32,7 +32,7 @@ pub(super) enum ScoredInput {
 /// A file that cannot be read; marks that are invalid; lines that no journal has.
 pub(super) fn read(path: &Path) -> Result<ScoredInput, CommandFailure> {
     let is_stdin = path.as_os_str() == "-";
-    let notation = script::notation(path);
+    let notation = script::file_notation(path);
     let failed = |error: std::io::Error| {
         CommandFailure::new(RECORDING, format!("failed to read {}: {error}", path.display()))
     };
@@ -52,11 +52,11 @@ pub(super) fn read(path: &Path) -> Result<ScoredInput, CommandFailure> {
         return Err(wrong(format!("it is larger than {} MiB", MOST >> 20)));
     }
     if is_stdin && !begins_like_marks(&text) {
-        return lines(&text).map(ScoredInput::Lines).map_err(wrong);
+        return read_lines(&text).map(ScoredInput::Lines).map_err(wrong);
     }
-    let value = scripts::value(&text, notation).map_err(wrong)?;
+    let value = scripts::parse_value(&text, notation).map_err(wrong)?;
     let marks = FaultMarks::read_all(&value).map_err(|error| wrong(error.to_string()))?;
-    Ok(ScoredInput::Marks((1..).zip(marks).map(|(id, marks)| incident(id, marks)).collect()))
+    Ok(ScoredInput::Marks((1..).zip(marks).map(|(id, marks)| marked_incident(id, marks)).collect()))
 }
 
 /// Whether a file begins like marks.
@@ -79,12 +79,12 @@ fn begins_like_marks(text: &[u8]) -> bool {
 }
 
 /// Reads lines of a journal.
-fn lines(text: &[u8]) -> Result<Reading, String> {
+fn read_lines(text: &[u8]) -> Result<Reading, String> {
     let mut reading = Reading::default();
     let lines = text.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
     for (number, line) in (1..).zip(lines).filter(|(_, line)| !line.is_empty()) {
         let added = match serde_json::from_slice(line) {
-            Ok(value) => reading.add(&value),
+            Ok(value) => reading.add_line(&value),
             Err(_) => Err("it is not JSON".to_owned()),
         };
         added.map_err(|why| format!("line {number}: this is not a line of a journal: {why}"))?;
@@ -92,7 +92,7 @@ fn lines(text: &[u8]) -> Result<Reading, String> {
     Ok(reading)
 }
 
-fn incident(id: u64, marks: FaultMarks) -> Incident {
+fn marked_incident(id: u64, marks: FaultMarks) -> Incident {
     Incident {
         id,
         kind: marks.name,

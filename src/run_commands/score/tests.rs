@@ -2,7 +2,7 @@ use serde_json::{Value, json};
 
 use super::journal::{Incident, JournalFaults, Reading};
 use super::*;
-use loomrec_fault::recovery::score::milliseconds;
+use loomrec_fault::recovery::score::to_milliseconds;
 
 /// A journal with a bit of everything, including marks that come before the line of their call.
 const SAMPLE: &str = include_str!("sample.jsonl");
@@ -10,18 +10,18 @@ const SAMPLE: &str = include_str!("sample.jsonl");
 fn incidents(text: &str) -> Vec<Incident> {
     let mut reading = Reading::default();
     for line in text.lines() {
-        reading.add(&serde_json::from_str(line).unwrap()).unwrap();
+        reading.add_line(&serde_json::from_str(line).unwrap()).unwrap();
     }
     reading.finish().incidents
 }
 
 fn judged(text: &str, budget: Option<&str>) -> ScoredFaults {
     let budget = budget.map(|text| RecoveryBudget::parse(text).unwrap());
-    ScoredFaults::of(incidents(text), budget.as_ref())
+    ScoredFaults::from_incidents(incidents(text), budget.as_ref())
 }
 
 fn shown(judged: &ScoredFaults, width: Option<usize>) -> String {
-    anstream::adapter::strip_str(&judged.text(width)).to_string()
+    anstream::adapter::strip_str(&judged.to_text(width)).to_string()
 }
 
 const BUDGET: &str = "max_detection_ms=3000,max_recovery_ms=5000,require_clean_timeout";
@@ -59,7 +59,7 @@ fn faults_are_listed_without_a_verdict_when_there_is_no_budget() {
 #[test]
 fn json_has_every_name_for_every_fault() {
     let judged = judged(SAMPLE, Some(BUDGET));
-    assert!(!judged.passed());
+    assert!(!judged.has_passed());
     let json = judged.to_json();
     insta::assert_snapshot!(format!("{:#}", json["faults"][1]), @r##"
     {
@@ -149,10 +149,10 @@ fn junit_has_a_case_for_every_fault() {
 #[test]
 fn budget_is_kept_when_every_fault_that_counts_keeps_it() {
     let wide = judged(SAMPLE, Some("max_detection_ms=86400000"));
-    assert!(!wide.passed(), "the third was never noticed");
+    assert!(!wide.has_passed(), "the third was never noticed");
     let lines: Vec<&str> = SAMPLE.lines().filter(|line| !line.contains("\"id\":3")).collect();
     let judged = judged(&lines.join("\n"), Some("max_detection_ms=86400000"));
-    assert!(judged.passed());
+    assert!(judged.has_passed());
     assert!(shown(&judged, None).ends_with("budget kept\n"));
 }
 
@@ -164,12 +164,12 @@ fn nothing_to_judge_is_said() {
         "no fault struck\nbudget NOT TESTED: no fault put it to the test\n"
     );
     let permitted = judged("", Some(BUDGET)).permitting_none(true);
-    assert!(permitted.passed() && permitted.is_untested());
+    assert!(permitted.has_passed() && permitted.is_untested());
     assert_eq!(permitted.to_json()["outcome"], "not_tested");
     let report = junit::report(&permitted);
     assert!(report.contains("errors=\"0\" skipped=\"1\""), "{report}");
     // A budget that is missed stays missed.
-    assert!(!judged(SAMPLE, Some(BUDGET)).permitting_none(true).passed());
+    assert!(!judged(SAMPLE, Some(BUDGET)).permitting_none(true).has_passed());
 }
 
 #[test]
@@ -182,11 +182,11 @@ fn first_mark_after_the_fault_counts() {
 {"outcome":"fired","fault":1,"by":null,"at_ms":10}"#;
     let [one] = incidents(text).try_into().unwrap();
     assert_eq!(
-        (milliseconds(one.marks.detected.unwrap()), one.by.as_deref()),
+        (to_milliseconds(one.marks.detected.unwrap()), one.by.as_deref()),
         (20.5, Some("left"))
     );
     let report = judged(text, None).verdict.scores[0].report;
-    assert_eq!(report.time_to_detection.map(milliseconds), Some(10.5));
+    assert_eq!(report.time_to_detection.map(to_milliseconds), Some(10.5));
     assert_eq!((report.recovered, report.time_to_recovery), (false, None));
 }
 
@@ -194,7 +194,7 @@ fn first_mark_after_the_fault_counts() {
 fn line_that_no_journal_has_is_refused() {
     let told = |line: &str| {
         let value: Value = serde_json::from_str(line).unwrap();
-        Reading::default().add(&value).unwrap_err()
+        Reading::default().add_line(&value).unwrap_err()
     };
     assert_eq!(told("[]"), "it is not an object");
     assert_eq!(told("{\"a\":1}"), "it has no outcome");
@@ -211,8 +211,8 @@ fn line_that_no_journal_has_is_refused() {
         json!({ "outcome": "fault", "fault": { "id": 1, "type": "hang" } }),
         json!({ "outcome": "fired", "fault": 1, "at_ms": 0 }),
     ] {
-        reading.add(&line).unwrap();
-        let told = reading.add(&line).unwrap_err();
+        reading.add_line(&line).unwrap();
+        let told = reading.add_line(&line).unwrap_err();
         assert_eq!(told, "fault 1 struck before: these are two journals in one");
     }
 }
@@ -220,15 +220,17 @@ fn line_that_no_journal_has_is_refused() {
 #[test]
 fn marks_of_unknown_faults_are_counted() {
     let mut reading = Reading::default();
-    reading.add(&json!({ "outcome": "fired", "fault": 9, "at_ms": 1 })).unwrap();
-    reading.add(&json!({ "outcome": "noticed", "fault": 9, "at_ms": 1 })).unwrap();
-    reading.add(&json!({ "outcome": "recovered", "fault": 9, "at_ms": 1 })).unwrap();
+    reading.add_line(&json!({ "outcome": "fired", "fault": 9, "at_ms": 1 })).unwrap();
+    reading.add_line(&json!({ "outcome": "noticed", "fault": 9, "at_ms": 1 })).unwrap();
+    reading.add_line(&json!({ "outcome": "recovered", "fault": 9, "at_ms": 1 })).unwrap();
     assert_eq!(reading.finish(), JournalFaults { strays: 3, ..JournalFaults::default() });
 }
 
 #[test]
 fn fault_that_did_not_strike_is_left_out() {
     let mut reading = Reading::default();
-    reading.add(&json!({ "outcome": "served", "fault": { "id": 1, "type": "hang" } })).unwrap();
+    reading
+        .add_line(&json!({ "outcome": "served", "fault": { "id": 1, "type": "hang" } }))
+        .unwrap();
     assert_eq!(reading.finish(), JournalFaults { unfired: 1, ..JournalFaults::default() });
 }

@@ -33,7 +33,7 @@ impl RunContext {
     pub(super) fn add_bridges(&self, args: &ServeArgs, environment: &mut CommandEnvironment) {
         let Some(sockets) = &self.bridges else { return };
         let set = environment.variables.iter().chain(&environment.guard);
-        let mut added = sockets.variables(set, &self.current);
+        let mut added = sockets.command_variables(set, &self.current);
         added.retain(|(name, _)| !args.no_env.contains(name));
         environment.variables.extend(added);
     }

@@ -30,13 +30,13 @@ impl RunContext {
             (&self.current, self.authority.clone()),
             &self.output,
         )?;
-        let terms = interception.as_ref().map(RunInterception::policy);
+        let terms = interception.as_ref().map(RunInterception::guard_policy);
         let guard = RunGuard::start(policy, args, bound, routes, terms).await?;
         Ok((guard, interception))
     }
 
     /// Returns how connections to the listener begin.
-    pub(super) fn entrance(
+    pub(super) fn listener_entrance(
         &self,
         guard: &RunGuard,
         interception: Option<&RunInterception>,

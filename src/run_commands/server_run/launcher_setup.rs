@@ -70,7 +70,7 @@ impl RunContext {
         if launched.is_empty() {
             return Ok(());
         }
-        match self.launch((sockets, &own), &launched, environment) {
+        match self.write_launchers((sockets, &own), &launched, environment) {
             Ok(path) => {
                 environment.variables.push((PATH_VARIABLE.to_owned(), path));
                 let names: Vec<_> = launched.into_iter().map(upstream_name).collect();
@@ -85,13 +85,13 @@ impl RunContext {
     }
 
     /// Writes the launchers. Returns the `PATH` that finds them.
-    fn launch(
+    fn write_launchers(
         &self,
         (sockets, loomrec): (&BridgeSockets, &Path),
         servers: &[&ConfiguredServer],
         environment: &CommandEnvironment,
     ) -> io::Result<String> {
-        let folder = sockets.launchers()?;
+        let folder = sockets.create_launcher_folder()?;
         let url = environment.variables.iter().find(|(name, _)| name == URL_VARIABLE);
         let place = sockets.path().display().to_string();
         let mut variables = vec![(FOLDER_VARIABLE.to_owned(), place)];
@@ -106,7 +106,7 @@ impl RunContext {
 /// Whether a run has the calls of a server: all if it sends calls upstream, else those that are
 /// recorded.
 fn is_of_run(engine: &Engine, name: &str) -> bool {
-    let recorded = engine.replay().map(|replay| replay.matcher());
+    let recorded = engine.replay_engine().map(|replay| replay.matcher());
     engine.goes_upstream()
-        || recorded.is_some_and(|matcher| matcher.upstreams().any(|it| it == name))
+        || recorded.is_some_and(|matcher| matcher.recorded_upstreams().any(|it| it == name))
 }

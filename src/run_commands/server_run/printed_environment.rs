@@ -20,15 +20,15 @@ impl RunContext {
     ) -> Result<u8, CommandFailure> {
         let origin = match &self.public_url {
             Some(public) => public.as_str().to_owned(),
-            None => serve_setup::local_url(self.address, self.scheme()),
+            None => serve_setup::local_url(self.address, self.listener_scheme()),
         };
         let note = serve_setup::local_note(self.address, self.public_url.as_ref());
         note.iter().for_each(|note| self.output.info(note));
-        let mut environment = self.environment(args, &origin, stand_in_keys);
+        let mut environment = self.command_environment(args, &origin, stand_in_keys);
         let proxy = serve_setup::local_url(self.address, UrlScheme::Http);
         let place = (proxy.as_str(), self.address.port());
         let added = interception::printed_variables(args, place, &self.current)?;
         environment.variables.extend(added);
-        print(&environment.shell())
+        print(&environment.to_shell_commands())
     }
 }

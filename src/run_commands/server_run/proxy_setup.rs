@@ -16,7 +16,7 @@ use loomrec_telemetry::{SessionCalls, Telemetry};
 
 impl RunContext {
     /// Creates the proxy that answers calls with these engines.
-    pub fn proxy(
+    pub fn create_proxy(
         &self,
         args: &ServeArgs,
         engines: RunEngines,
@@ -24,9 +24,9 @@ impl RunContext {
         role: ProxyRole<'_>,
     ) -> Proxy {
         let observer =
-            engines.observer(args).with_repository(self.run_values.repository_watch(args));
-        let observer = observer.with_addresses(self.upstreams.routes.addresses());
-        let (rules, declared) = (engines.rules(), engines.declare_faults());
+            engines.create_observer(args).with_repository(self.run_values.repository_watch(args));
+        let observer = observer.with_addresses(self.upstreams.routes.upstream_addresses());
+        let (rules, declared) = (engines.miss_rules(), engines.declare_faults());
         let recordings: Vec<PathBuf> =
             self.recordings.iter().map(|at| at.display().to_string().into()).collect();
         let faults = FaultContext::new(engines.decider, rules, declared);
@@ -51,7 +51,7 @@ impl RunContext {
             engine: engines.engine,
             strictness,
             faults: Arc::new(match engines.budget {
-                Some(_) => faults.observed(),
+                Some(_) => faults.with_journal_lines(),
                 None => faults,
             }),
             telemetry: Telemetry {
@@ -65,7 +65,7 @@ impl RunContext {
                 spans: Arc::clone(&shared.spans),
             },
             inspector: Inspector::new(recordings, engines.notice, Arc::clone(&self.recent_misses)),
-            notify: self.notify(),
+            notify: self.notice_callback(),
             clock: Arc::clone(&shared.clock),
         }
     }
@@ -75,7 +75,7 @@ impl RunEngines {
     /// Declares the faults of recordings and scripts to the decider, so that each is judged as the
     /// faults of a plan are: one that never happens tested nothing.
     fn declare_faults(&self) -> AnswerFaults {
-        let Some(replay) = self.engine.replay() else { return AnswerFaults::default() };
+        let Some(replay) = self.engine.replay_engine() else { return AnswerFaults::default() };
         let mut found = AnswerFaults::default();
         let counters = self.decider.counters();
         let mut declare = |name: String, fault: Option<&Fault>| {
@@ -90,7 +90,7 @@ impl RunEngines {
             });
         };
         if replay.matcher().has_declared_fault() {
-            replay.matcher().faulty().for_each(|take| declare(take.entry, take.fault));
+            replay.matcher().faulty_takes().for_each(|take| declare(take.entry, take.fault));
         }
         for (name, declared) in replay.script().iter().flat_map(|script| script.declared_faults()) {
             declare(name, declared.rule().map(|rule| &rule.fault));

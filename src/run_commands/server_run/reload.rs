@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::shared_run::ReadAgain;
 use crate::args::{ServeArgs, TlsArgs};
-use loomrec_cli::amount::plural;
+use loomrec_cli::amount::format_count;
 use loomrec_cli::exit::CommandFailure;
 use loomrec_cli::output::Output;
 use loomrec_cli::serve_setup;
@@ -45,12 +45,12 @@ impl ServerReload {
     ///
     /// # Errors
     /// The signal cannot be watched.
-    pub(super) fn watch(&self) -> io::Result<Option<SignalStream>> {
+    pub(super) fn watch_hangup(&self) -> io::Result<Option<SignalStream>> {
         (self.tls.is_some() || self.is_hub).then(|| ProcessSignal::Hangup.watch()).transpose()
     }
 
     /// Reads again at each signal. Never returns.
-    pub(super) async fn follow(self, hangup: Option<SignalStream>) {
+    pub(super) async fn follow_signals(self, hangup: Option<SignalStream>) {
         let Some(mut hangup) = hangup else { return std::future::pending().await };
         loop {
             hangup.recv().await;
@@ -74,12 +74,12 @@ impl ServerReload {
         };
         let mut parts = Vec::new();
         match &self.read_again {
-            Some(read_again) => parts.push(plural(read_again().await?, "take")),
+            Some(read_again) => parts.push(format_count(read_again().await?, "take")),
             None if certificate.is_none() => parts.push(NOTHING.to_owned()),
             None => {}
         }
         if let Some((tls, new)) = certificate {
-            tls.replace(&new);
+            tls.replace_certificate(&new);
             parts.push("the certificate".to_owned());
         }
         Ok(parts.join(" and "))

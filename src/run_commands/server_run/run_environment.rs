@@ -7,14 +7,14 @@ use loomrec_cli::wrapped_command::{CommandEnvironment, EnvironmentSource, StandI
 
 impl RunContext {
     /// Returns the environment of a command.
-    pub(super) fn environment(
+    pub(super) fn command_environment(
         &self,
         args: &ServeArgs,
         origin: &str,
         stand_in_keys: &StandInKeys,
     ) -> CommandEnvironment {
         let routes = &self.upstreams.routes;
-        let environment = CommandEnvironment::of(&EnvironmentSource {
+        let environment = CommandEnvironment::from_source(&EnvironmentSource {
             origin,
             current: &self.current,
             skip: &args.no_env,
@@ -36,7 +36,7 @@ impl RunContext {
         origin: &str,
         guarded: Vec<(String, String)>,
     ) -> Result<CommandEnvironment, CommandFailure> {
-        let mut environment = self.environment(args, origin, &engines.stand_in_keys);
+        let mut environment = self.command_environment(args, origin, &engines.stand_in_keys);
         environment.guard = guarded;
         self.add_launchers(args, engines, &mut environment)?;
         self.add_bridges(args, &mut environment);

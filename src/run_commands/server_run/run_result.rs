@@ -54,7 +54,7 @@ impl RunResult {
 
     /// Returns a note about upstreams that got no call, if calls were sent upstream.
     pub fn unused_upstreams(&self) -> Option<String> {
-        self.proxy.engine.goes_upstream().then(|| self.upstreams.unused()).flatten()
+        self.proxy.engine.goes_upstream().then(|| self.upstreams.unused_note()).flatten()
     }
 }
 
@@ -67,22 +67,22 @@ pub fn write_receipt(
     args: &ServeArgs,
     output: &Output,
 ) -> Result<(), CommandFailure> {
-    match receipt.verdict() {
-        RunVerdict::Ok if receipt.discloses() => output.disclose_report(&receipt.text()),
-        RunVerdict::Ok => output.report(&receipt.text()),
-        _ => output.failed_report(&receipt.text()),
+    match receipt.run_verdict() {
+        RunVerdict::Ok if receipt.needs_disclosure() => output.disclose_report(&receipt.to_text()),
+        RunVerdict::Ok => output.print_report(&receipt.to_text()),
+        _ => output.failed_report(&receipt.to_text()),
     }
     if let (Some(judged), Some(path)) = (&receipt.recovery, &args.trouble.junit) {
         write_junit(judged, path)?;
     }
     let failed = |message: String| CommandFailure::new(UNEXPECTED, message);
     if let Some(path) = &args.summary {
-        let appended = serve_setup::append(path, &receipt.summary());
+        let appended = serve_setup::append_text(path, &receipt.to_markdown());
         appended.map_err(|failure| failed(failure.message))?;
     }
     let Some(path) = &args.receipt else { return Ok(()) };
-    let text = terminal::json(&format!("{:#}\n", receipt.to_json())).into_owned();
-    let created = serve_setup::create(path, receipt::BEGINNING);
+    let text = terminal::printable_json(&format!("{:#}\n", receipt.to_json())).into_owned();
+    let created = serve_setup::create_report(path, receipt::BEGINNING);
     let mut file = created.map_err(|failure| failed(failure.message))?;
     file.write_all(text.as_bytes())
         .map_err(|error| failed(format!("failed to write {}: {error}", path.display())))
@@ -94,7 +94,7 @@ pub fn write_receipt(
 pub(super) fn begin_receipt(args: &ServeArgs) -> Result<(), CommandFailure> {
     let plain = |path: &&PathBuf| !path.exists() || path.is_file();
     match args.receipt.as_ref().filter(plain) {
-        Some(path) => serve_setup::create(path, receipt::BEGINNING).map(drop),
+        Some(path) => serve_setup::create_report(path, receipt::BEGINNING).map(drop),
         None => Ok(()),
     }
 }

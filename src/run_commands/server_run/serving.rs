@@ -15,7 +15,7 @@ use crate::args::ServeArgs;
 use crate::guard::RunGuard;
 use crate::open_files;
 use crate::stop_signals::StopSignals;
-use loomrec_cli::amount::plural;
+use loomrec_cli::amount::format_count;
 use loomrec_cli::exit::{CommandFailure, UNEXPECTED};
 use loomrec_cli::output::Output;
 use loomrec_cli::wrapped_command::{CommandEnd, CommandEnvironment, WrappedCommand};
@@ -66,12 +66,13 @@ pub(super) async fn serve(
     };
     let mut stop_signals = StopSignals::watch().map_err(unexpected)?;
     // Before the server says that it listens: a signal may follow at once.
-    let hangup = if args.cmd.is_empty() { reload.watch().map_err(unexpected)? } else { None };
+    let hangup =
+        if args.cmd.is_empty() { reload.watch_hangup().map_err(unexpected)? } else { None };
     let (stop, stopped) = oneshot::channel::<()>();
     let (proxy_of_server, sessions_of_server) = (Arc::clone(proxy), sessions.cloned());
     let answering =
         ConnectionProxy { proxy: proxy_of_server, sessions: sessions_of_server, entrance };
-    let serving = server::start(listener, answering, Arc::clone(threads), stopped);
+    let serving = server::start_server(listener, answering, Arc::clone(threads), stopped);
     guard.lead_to(&serving);
     output.info(&format!("loomrec listening on {origin}"));
     notices.iter().for_each(|text| output.disclose(text));
@@ -79,19 +80,19 @@ pub(super) async fn serve(
         output.info(&format!("loomrec: look at the calls at {origin}/__loomrec/"));
     }
     let outcome = if args.cmd.is_empty() {
-        open_files::raise();
+        open_files::raise_limit();
         let mut stdin_ends = pin!(end_of_stdin(args.stop_with_stdin));
-        let mut reloads = pin!(reload.follow(hangup));
+        let mut reloads = pin!(reload.follow_signals(hangup));
         let stopped_by = tokio::select! {
-            signal = stop_signals.first() => Some(signal),
+            signal = stop_signals.next_signal() => Some(signal),
             () = &mut stdin_ends => None,
             () = &mut reloads => None,
         };
         if let (Some(ProcessSignal::Terminate), Some(sessions)) = (stopped_by, sessions) {
             let most = args.session_drain();
             tokio::select! {
-                () = drain(sessions, most, output) => {}
-                _ = stop_signals.first() => {}
+                () = drain_sessions(sessions, most, output) => {}
+                _ = stop_signals.next_signal() => {}
                 () = &mut stdin_ends => {}
             }
         }
@@ -99,7 +100,7 @@ pub(super) async fn serve(
     } else {
         match WrappedCommand::start(&args.cmd, environment) {
             Ok(wrapped) => {
-                open_files::raise();
+                open_files::raise_limit();
                 tokio::select! {
                     ended = wrapped.wait() => ended.map(Some).map_err(unexpected),
                     never = output.release_held() => match never {},
@@ -110,13 +111,15 @@ pub(super) async fn serve(
     };
     output.end_holding();
     drop(stop);
-    finish(serving, (proxy, sessions), output, args.cmd.is_empty()).await.map_err(unexpected)?;
+    finish_serving(serving, (proxy, sessions), output, args.cmd.is_empty())
+        .await
+        .map_err(unexpected)?;
     outcome
 }
 
 /// Refuses further sessions, and waits until those that control calls have begun are over, for this
 /// time at most.
-async fn drain(sessions: &SessionTable, most: Duration, output: &Output) {
+async fn drain_sessions(sessions: &SessionTable, most: Duration, output: &Output) {
     let open = sessions.begin_drain().await;
     if open == 0 || most.is_zero() {
         return;
@@ -124,10 +127,10 @@ async fn drain(sessions: &SessionTable, most: Duration, output: &Output) {
     output.info(&format!(
         "loomrec: waiting up to {} s for {} to end; a further signal stops now",
         most.as_secs(),
-        plural(open, "session")
+        format_count(open, "session")
     ));
     // Sessions that are still open are ended with the run, which names them.
-    drop(tokio::time::timeout(most, sessions.drained()).await);
+    drop(tokio::time::timeout(most, sessions.wait_until_drained()).await);
 }
 
 /// Returns when stdin ends, if that is to end the run.
@@ -141,7 +144,7 @@ async fn end_of_stdin(is_wanted: bool) {
 }
 
 /// Waits for the answers that are on their way, and ends the recording. A signal ends the wait.
-async fn finish(
+async fn finish_serving(
     serving: RunningServer,
     (proxy, sessions): (&Proxy, Option<&Arc<SessionTable>>),
     output: &Output,
@@ -149,20 +152,20 @@ async fn finish(
 ) -> std::io::Result<()> {
     // A signal that was meant for CMD must not shorten the wait.
     let mut hurry = StopSignals::watch()?;
-    let connections = serving.connections();
+    let connections = serving.open_connections();
     let rest = async {
-        serving.ended().await;
+        serving.wait_until_ended().await;
         close(proxy, sessions, GRACE).await;
     };
     tokio::select! {
         () = rest => {}
-        _ = hurry.first() => close(proxy, sessions, Duration::ZERO).await,
+        _ = hurry.next_signal() => close(proxy, sessions, Duration::ZERO).await,
         never = announce_wait(&connections, proxy, output, was_signalled) => match never {},
     }
     // Calls that are still open were never answered, which the receipt and the journal say.
-    connections.cut().await;
+    connections.cut_all().await;
     let counters = &proxy.telemetry.counters;
-    counters.leave_unanswered(RunCounters::read(&counters.open));
+    counters.leave_unanswered(RunCounters::counter_value(&counters.open));
     Ok(())
 }
 
@@ -174,9 +177,9 @@ async fn announce_wait(
     was_signalled: bool,
 ) -> Infallible {
     tokio::time::sleep(MOMENT).await;
-    let record = proxy.engine.record();
+    let record = proxy.engine.record_engine();
     // The exchange of a call may go on after its client has left.
-    let answers = connections.count().max(record.map_or(0, |record| record.busy()));
+    let answers = connections.open_count().max(record.map_or(0, |record| record.open_exchanges()));
     let noun = if answers == 1 { "answer" } else { "answers" };
     let again = if was_signalled { " again" } else { "" };
     let kept = if record.is_some() { ", and keeps what has come of them" } else { "" };
@@ -192,9 +195,9 @@ async fn close(proxy: &Proxy, sessions: Option<&Arc<SessionTable>>, grace: Durat
     if let Some(sessions) = sessions {
         sessions.end_all().await;
     }
-    let Some(record) = proxy.engine.record() else { return };
-    if let Err(reason) = record.finish(grace).await {
-        proxy.telemetry.counters.unfolded(&reason);
+    let Some(record) = proxy.engine.record_engine() else { return };
+    if let Err(reason) = record.finish_exchanges(grace).await {
+        proxy.telemetry.counters.note_unfolded(&reason);
     }
 }
 

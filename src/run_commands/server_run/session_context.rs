@@ -57,20 +57,20 @@ impl RunContext {
     }
 
     /// Returns the variables that point SDKs to `origin`.
-    pub fn variables(
+    pub fn sdk_variables(
         &self,
         args: &ServeArgs,
         origin: &str,
         stand_in_keys: &StandInKeys,
     ) -> Vec<(String, String)> {
-        let mut environment = self.environment(args, origin, stand_in_keys);
+        let mut environment = self.command_environment(args, origin, stand_in_keys);
         self.add_bridges(args, &mut environment);
         environment.variables
     }
 
     /// Returns the result of a session so far, for its receipt.
     pub fn session_result(&self, proxy: &Arc<Proxy>, budget: Option<RecoveryBudget>) -> RunResult {
-        let environment = CommandEnvironment::of(&EnvironmentSource {
+        let environment = CommandEnvironment::from_source(&EnvironmentSource {
             origin: "",
             current: &BTreeMap::new(),
             skip: &[],
@@ -80,7 +80,7 @@ impl RunContext {
         });
         RunResult {
             proxy: Arc::clone(proxy),
-            replay: proxy.engine.replay().cloned(),
+            replay: proxy.engine.replay_engine().cloned(),
             upstreams: self.upstreams.clone(),
             environment,
             cmd: None,

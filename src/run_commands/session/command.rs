@@ -19,7 +19,7 @@ pub enum SessionCommand {
 
 impl SessionCommand {
     /// Returns the flags that both commands have.
-    pub(super) fn serve(&self) -> &ServeArgs {
+    pub(super) fn serve_args(&self) -> &ServeArgs {
         match self {
             Self::Record(args) => &args.serve,
             Self::Replay(args) => &args.serve,
@@ -43,7 +43,7 @@ impl SessionCommand {
     }
 
     /// Returns what happens to connections of CMD that go around loomrec. `None` without a guard.
-    pub(super) fn guard(&self) -> Option<EscapePolicy> {
+    pub(super) fn escape_policy(&self) -> Option<EscapePolicy> {
         match self {
             Self::Record(args) => (!args.no_guard).then_some(EscapePolicy::Count),
             Self::Replay(args) => (!args.no_guard).then_some(EscapePolicy::Refuse),
@@ -76,7 +76,7 @@ impl SessionCommand {
 
     /// Refuses flags that are for one recording.
     pub(super) fn refuse_flags(&self) -> Result<(), CommandFailure> {
-        let trouble = &self.serve().trouble;
+        let trouble = &self.serve_args().trouble;
         let mut given =
             vec![("--junit", trouble.junit.is_some()), ("--recovery", trouble.recovery.is_some())];
         match self {

@@ -69,13 +69,13 @@ impl SessionHost for CommandHost {
         let invalid = |why: String| SessionRefusal::new(StatusCode::BAD_REQUEST, why);
         let path = match &request.recording {
             Some(named) => self.template.named_recording(named).map_err(invalid)?,
-            None => self.template.recording(&request.name),
+            None => self.template.recording_path(&request.name),
         };
         refuse_names_with_keys(request)?;
         refuse_link(&path)?;
         let plan = request.faults.as_ref().map(read_plan).transpose();
         let plan = plan.map_err(|error| invalid(format!("faults: {error}")))?;
-        let mode = self.mode(request)?;
+        let mode = self.session_mode(request)?;
         let opening = OpeningSession { request, admission, mode, path, plan };
         let opened = match &self.command {
             SessionCommand::Replay(args) => self.open_replay(args.clone(), &opening),
@@ -84,18 +84,18 @@ impl SessionHost for CommandHost {
         opened.map_err(refusal_of)
     }
 
-    fn environment(&self, prefix: Option<&str>) -> Vec<(String, String)> {
+    fn client_variables(&self, prefix: Option<&str>) -> Vec<(String, String)> {
         let origin = match prefix {
-            Some(prefix) => prefix_url(&self.url(), prefix),
-            None => self.url(),
+            Some(prefix) => prefix_url(&self.server_url(), prefix),
+            None => self.server_url(),
         };
-        let (serve, keys) = (self.command.serve(), &self.stand_in_keys);
-        let mut variables = self.context.variables(serve, &origin, keys);
+        let (serve, keys) = (self.command.serve_args(), &self.stand_in_keys);
+        let mut variables = self.context.sdk_variables(serve, &origin, keys);
         variables.extend(self.shared.guard.iter().cloned());
         variables
     }
 
-    fn url(&self) -> String {
+    fn server_url(&self) -> String {
         self.shared.origin.clone()
     }
 }
@@ -114,7 +114,7 @@ pub(super) fn refusal_of(failure: CommandFailure) -> SessionRefusal {
 
 impl CommandHost {
     /// Returns the mode of a session.
-    fn mode(&self, request: &SessionRequest) -> Result<SessionMode, SessionRefusal> {
+    fn session_mode(&self, request: &SessionRequest) -> Result<SessionMode, SessionRefusal> {
         let own = match &self.command {
             SessionCommand::Replay(_) => SessionMode::Replay,
             SessionCommand::Record(args) => match args.mode {
@@ -123,7 +123,7 @@ impl CommandHost {
             },
         };
         let mode = request.mode.unwrap_or(own);
-        if mode.records() && own == SessionMode::Replay {
+        if mode.is_recording() && own == SessionMode::Replay {
             let why = "mode: this server was started with `loomrec replay`, which records nothing";
             return Err(SessionRefusal::new(StatusCode::FORBIDDEN, why));
         }
@@ -137,41 +137,43 @@ impl CommandHost {
     ) -> Result<OpenedSession, CommandFailure> {
         add_request(&mut args.serve, opening.request, opening.admission);
         refuse_connection_rules(&args.serve, opening.plan.as_ref())?;
-        args.recordings = vec![opening.location()];
+        args.recordings = vec![opening.recording_location()];
         if !opening.path.exists() {
             // A recording that does not exist is recorded: no new answer can be compared with it.
             args.pending = None;
         }
-        let terms = self.terms(opening, None);
-        let mut ground = self.context.for_session(&args.serve, &opening.location(), terms)?;
-        let ReplaySetup::Parts(parts) = replay::parts(&args, &mut ground)? else {
+        let terms = self.session_terms(opening, None);
+        let mut ground =
+            self.context.for_session(&args.serve, &opening.recording_location(), terms)?;
+        let ReplaySetup::Parts(parts) = replay::load_setup(&args, &mut ground)? else {
             return Err(CommandFailure::usage("--print-env: there is no session"));
         };
         let parts = *parts;
         let (budget, in_force, expired, missed) =
             (parts.engines.budget, parts.in_force.clone(), parts.expired, parts.missed);
-        let shown = opening.location().display().to_string();
+        let shown = opening.recording_location().display().to_string();
         self.in_force.lock().unwrap_or_else(PoisonError::into_inner).add_session(&shown, &in_force);
-        let proxy = self.proxy(&ground, &args.serve, parts.engines, opening);
+        let proxy = self.create_proxy(&ground, &args.serve, parts.engines, opening);
         let (of_proxy, closed_proxy) = (Arc::clone(&proxy), Arc::clone(&proxy));
         let kept: Arc<OnceLock<KeptRequests>> = Arc::default();
         let reported = Arc::clone(&kept);
         let report: ReportSession = Arc::new(move || {
-            let mut receipt = replay::receipt(&args, &ground.session_result(&of_proxy, budget));
-            reported.get().iter().for_each(|kept| kept.report(&args, &mut receipt));
+            let mut receipt =
+                replay::create_receipt(&args, &ground.session_result(&of_proxy, budget));
+            reported.get().iter().for_each(|kept| kept.add_to_receipt(&args, &mut receipt));
             receipt.in_force = Some(with_clients(&in_force, &of_proxy));
-            receipt.add_expired(expired.clone(), args.expiry.fails());
+            receipt.add_expired(expired.clone(), args.expiry.fails_run());
             report::of_session(receipt)
         });
         let close: CloseSession = Box::new(move |_keep| {
             Box::pin(blocking::run_blocking(move || {
                 let finished =
-                    missed.and_then(|missed| KeptRequests::finish(&missed, &closed_proxy));
+                    missed.and_then(|missed| KeptRequests::from_session(&missed, &closed_proxy));
                 finished.into_iter().for_each(|finished| drop(kept.set(finished)));
                 Ok(false)
             }))
         });
-        Ok(OpenedSession { info: opening.info(), proxy, close, report })
+        Ok(OpenedSession { info: opening.session_info(), proxy, close, report })
     }
 
     fn open_record(
@@ -181,7 +183,7 @@ impl CommandHost {
     ) -> Result<OpenedSession, CommandFailure> {
         add_request(&mut args.serve, opening.request, opening.admission);
         refuse_connection_rules(&args.serve, opening.plan.as_ref())?;
-        let place = opening.location();
+        let place = opening.recording_location();
         make_folder(place.as_path())?;
         args.mode = match (opening.mode, args.mode) {
             (SessionMode::Record, _) => RecordMode::All,
@@ -189,23 +191,24 @@ impl CommandHost {
             (SessionMode::New, RecordMode::Once) => RecordMode::Once,
             (SessionMode::New, _) => RecordMode::NewEpisodes,
         };
-        let is_staged = opening.mode.records() && opening.request.begun_by == SessionBegin::Control;
-        if opening.mode.records() && !is_staged {
+        let is_staged =
+            opening.mode.is_recording() && opening.request.begun_by == SessionBegin::Control;
+        if opening.mode.is_recording() && !is_staged {
             loomrec_store::refuse_leased(&place)?;
         }
         let staging = is_staged.then(|| Staging::begin(&place, opening.mode)).transpose()?;
-        args.recording = staging.as_ref().map_or(&place, Staging::location).clone();
+        args.recording = staging.as_ref().map_or(&place, Staging::unfinished_location).clone();
         let rules_of = staging.as_ref().map(|_| place.clone());
-        let terms = self.terms(opening, rules_of);
+        let terms = self.session_terms(opening, rules_of);
         let ground = self.context.for_session(&args.serve, &place, terms)?;
-        let engines = record::engines(&args, &ground, None);
+        let engines = record::create_engines(&args, &ground, None);
         if engines.is_err() {
             // The error that counts is that of the engines.
             staging.iter().for_each(|staging| drop(staging.end(false)));
         }
         let (engines, in_force) = engines?;
         let budget = engines.budget;
-        let proxy = self.proxy(&ground, &args.serve, engines, opening);
+        let proxy = self.create_proxy(&ground, &args.serve, engines, opening);
         let recorded = RecordedSession {
             args: args.clone(),
             run_values: ground.run_values.all.clone(),
@@ -217,10 +220,10 @@ impl CommandHost {
         // The receipt is about the recording, not about the unfinished one.
         args.recording = place;
         let report = report_of_record(args, ground, in_force, Arc::clone(&proxy), budget);
-        Ok(OpenedSession { info: opening.info(), proxy, close, report })
+        Ok(OpenedSession { info: opening.session_info(), proxy, close, report })
     }
 
-    fn terms(
+    fn session_terms(
         &self,
         opening: &OpeningSession<'_>,
         rules_of: Option<RecordingLocation>,
@@ -230,7 +233,7 @@ impl CommandHost {
         SessionTerms { plan, rules_by_control, rules_of, client, may_lack_recording: true }
     }
 
-    fn proxy(
+    fn create_proxy(
         &self,
         ground: &RunContext,
         args: &ServeArgs,
@@ -238,16 +241,16 @@ impl CommandHost {
         opening: &OpeningSession<'_>,
     ) -> Arc<Proxy> {
         let role = ProxyRole::Session(&opening.request.name, Arc::clone(&self.run_counters));
-        Arc::new(ground.proxy(args, engines, &self.shared, role))
+        Arc::new(ground.create_proxy(args, engines, &self.shared, role))
     }
 }
 
 impl OpeningSession<'_> {
-    fn location(&self) -> RecordingLocation {
+    fn recording_location(&self) -> RecordingLocation {
         RecordingLocation::from(self.path.clone())
     }
 
-    fn info(&self) -> SessionInfo {
+    fn session_info(&self) -> SessionInfo {
         SessionInfo {
             prefix: self.request.prefix.clone(),
             name: self.request.name.clone(),
@@ -267,7 +270,7 @@ fn report_of_record(
     budget: Option<RecoveryBudget>,
 ) -> ReportSession {
     Arc::new(move || {
-        let mut receipt = record::receipt(&args, &ground.session_result(&proxy, budget));
+        let mut receipt = record::create_receipt(&args, &ground.session_result(&proxy, budget));
         receipt.in_force.clone_from(&in_force);
         report::of_session(receipt)
     })
@@ -291,8 +294,8 @@ fn refuse_names_with_keys(request: &SessionRequest) -> Result<(), SessionRefusal
 
 /// Returns what is in force in a session, with what its clients changed until now.
 pub(super) fn with_clients(in_force: &InForce, proxy: &Proxy) -> InForce {
-    let again = proxy.engine.replay().map(|replay| replay.matcher().served_again());
-    in_force.clone().with_clients(proxy.strictness.admitted(), again.unwrap_or_default())
+    let again = proxy.engine.replay_engine().map(|replay| replay.matcher().served_again());
+    in_force.clone().with_clients(proxy.strictness.admission_counts(), again.unwrap_or_default())
 }
 
 /// Returns the rules that a request asks for, in words.
@@ -324,7 +327,7 @@ pub(super) fn refuse_connection_rules(
     args: &ServeArgs,
     plan: Option<&FaultPlan>,
 ) -> Result<(), CommandFailure> {
-    let planned = fault::plan(args, plan)?;
+    let planned = fault::read_plans(args, plan)?;
     match planned.plan.rules.iter().find(|rule| rule.is_at_accept()) {
         None => Ok(()),
         Some(rule) => Err(CommandFailure::usage(format!(

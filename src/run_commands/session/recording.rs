@@ -40,7 +40,7 @@ impl Staging {
         refuse_other_file(place)?;
         let lease = SessionLease::acquire(place)?;
         let unfinished = place.unfinished_file();
-        loomrec_store::discard(&unfinished)?;
+        loomrec_store::discard_unfinished(&unfinished)?;
         if mode == SessionMode::New {
             loomrec_store::copy_to(place, &unfinished)?;
         }
@@ -48,7 +48,7 @@ impl Staging {
     }
 
     /// Returns where the calls are recorded.
-    pub(super) fn location(&self) -> &RecordingLocation {
+    pub(super) fn unfinished_location(&self) -> &RecordingLocation {
         &self.unfinished
     }
 
@@ -59,7 +59,7 @@ impl Staging {
             loomrec_store::put_in_place(&self.unfinished, &self.place)?;
         }
         // What is left of it: nothing, after it was put in its place.
-        Ok(loomrec_store::discard(&self.unfinished)?)
+        Ok(loomrec_store::discard_unfinished(&self.unfinished)?)
     }
 }
 
@@ -95,13 +95,13 @@ impl RecordedSession {
     /// # Errors
     /// What was recorded is not in its place.
     pub(super) async fn close(self, keep: bool) -> CloseResult {
-        let Some(record) = self.proxy.engine.record() else { return Ok(false) };
-        let finished = record.finish(GRACE).await;
+        let Some(record) = self.proxy.engine.record_engine() else { return Ok(false) };
+        let finished = record.finish_exchanges(GRACE).await;
         if let Err(reason) = &finished {
-            self.proxy.telemetry.counters.unfolded(reason);
+            self.proxy.telemetry.counters.note_unfolded(reason);
         }
         finished.map_err(|reason| format!("failed to {reason}"))?;
-        let kept = RunCounters::read(&self.proxy.telemetry.counters.recorded) > 0;
+        let kept = RunCounters::counter_value(&self.proxy.telemetry.counters.recorded) > 0;
         blocking::run_blocking(move || self.settle(keep, kept)).await
     }
 
@@ -117,7 +117,7 @@ impl RecordedSession {
 
     /// Removes the earlier takes that this session recorded again with other values of the run.
     fn remove_superseded(&self) -> Result<(), CommandFailure> {
-        let record = self.proxy.engine.record();
+        let record = self.proxy.engine.record_engine();
         let has_values = record.is_some_and(|record| record.has_run_values());
         superseded::remove(&self.args, &self.run_values, self.began, has_values).map(drop)
     }

@@ -8,12 +8,12 @@ use loomrec_proxy::server::session::SessionReport;
 /// Returns the report of a session with this receipt.
 pub(super) fn of_session(receipt: Receipt) -> SessionReport {
     SessionReport {
-        verdict: receipt.verdict().as_str(),
+        verdict: receipt.run_verdict().as_str(),
         upstream_connections: receipt.upstream_connections,
         recorded_ms: receipt.recorded_ms,
         complaints: receipt.complaints.clone(),
         receipt: receipt.to_json(),
-        summary: anstream::adapter::strip_str(&receipt.text()).to_string(),
+        summary: anstream::adapter::strip_str(&receipt.to_text()).to_string(),
     }
 }
 
@@ -26,7 +26,7 @@ pub(super) fn of_run(
 ) -> Receipt {
     let proxy = &ran.proxy;
     let totals = ran.sessions.as_ref().map(|sessions| sessions.totals()).unwrap_or_default();
-    let mut receipt = Receipt::of(command, &proxy.telemetry.counters, &[]);
+    let mut receipt = Receipt::from_counters(command, &proxy.telemetry.counters, &[]);
     receipt.cmd_exit = ran.cmd_exit();
     receipt.upstream_connections = totals.upstream_connections;
     receipt.recorded_ms = totals.recorded_ms;
@@ -50,7 +50,7 @@ pub(super) fn of_run(
         };
         receipt.complaints.push(text.to_owned());
     }
-    receipt.notes.extend(sessions.notes());
+    receipt.notes.extend(sessions.unended_notes());
     receipt.sessions = Some(sessions);
     receipt
 }

@@ -43,17 +43,17 @@ impl SessionHost for SharedHost {
         self.open_replay(request, admission, plan).map_err(refusal_of)
     }
 
-    fn environment(&self, prefix: Option<&str>) -> Vec<(String, String)> {
+    fn client_variables(&self, prefix: Option<&str>) -> Vec<(String, String)> {
         let origin = match prefix {
-            Some(prefix) => prefix_url(&self.url(), prefix),
-            None => self.url(),
+            Some(prefix) => prefix_url(&self.server_url(), prefix),
+            None => self.server_url(),
         };
-        let takes = self.replay.takes();
+        let takes = self.replay.current_takes();
         let keys = stand_ins::for_matcher(takes.engine.matcher());
-        takes.context.variables(&self.replay.args.serve, &origin, &keys)
+        takes.context.sdk_variables(&self.replay.args.serve, &origin, &keys)
     }
 
-    fn url(&self) -> String {
+    fn server_url(&self) -> String {
         self.shared.origin.clone()
     }
 }
@@ -61,7 +61,7 @@ impl SessionHost for SharedHost {
 /// Refuses what needs takes that are loaded for the session alone.
 fn refuse_members(request: &SessionRequest) -> Result<(), SessionRefusal> {
     let refuse = |status, text: String| Err(SessionRefusal::new(status, text));
-    if request.mode.is_some_and(SessionMode::records) {
+    if request.mode.is_some_and(SessionMode::is_recording) {
         let why = "mode: this server was started with `loomrec replay`, which records nothing";
         return refuse(StatusCode::BAD_REQUEST, why.to_owned());
     }
@@ -92,26 +92,26 @@ impl SharedHost {
         plan: Option<FaultPlan>,
     ) -> Result<OpenedSession, CommandFailure> {
         let SharedReplay { args, counters, .. } = &*self.replay;
-        let takes = self.replay.takes();
+        let takes = self.replay.current_takes();
         let mut args = args.clone();
         add_request(&mut args.serve, request, admission);
         refuse_connection_rules(&args.serve, plan.as_ref())?;
         // A session may use a part of the recording. The run is judged by the takes that none used.
         args.fail_unused = false;
         let terms = SessionTerms { plan, ..SessionTerms::default() };
-        let ground = takes.context.for_session(&args.serve, &takes.recording(), terms)?;
-        let engines = self.engines(request, &args, &ground, &takes)?;
+        let ground = takes.context.for_session(&args.serve, &takes.first_recording(), terms)?;
+        let engines = self.create_engines(request, &args, &ground, &takes)?;
         let budget = engines.budget;
         let role = ProxyRole::Session(&request.name, Arc::clone(counters));
-        let proxy = Arc::new(ground.proxy(&args.serve, engines, &self.shared, role));
-        let info = info(request, &takes);
+        let proxy = Arc::new(ground.create_proxy(&args.serve, engines, &self.shared, role));
+        let info = session_info(request, &takes);
         let report = report_of_replay(args, ground, takes, Arc::clone(&proxy), budget);
         let close: CloseSession = Box::new(|_keep| Box::pin(std::future::ready(Ok(false))));
         Ok(OpenedSession { info, proxy, close, report })
     }
 
     /// Returns an engine over the shared takes, and faults for the session alone.
-    fn engines(
+    fn create_engines(
         &self,
         request: &SessionRequest,
         args: &ReplayArgs,
@@ -119,18 +119,18 @@ impl SharedHost {
         takes: &SharedTakes,
     ) -> Result<RunEngines, CommandFailure> {
         let (shared, on_miss) = (&takes.engine, self.replay.on_miss.clone());
-        let mut plan = fault::plan(&args.serve, ground.session.plan.as_ref())?;
-        let budget = fault::budget(&args.serve.trouble, &plan)?;
+        let mut plan = fault::read_plans(&args.serve, ground.session.plan.as_ref())?;
+        let budget = fault::recovery_budget(&args.serve.trouble, &plan)?;
         let goes_upstream = matches!(on_miss, MissPolicy::Forward { .. });
         ground.check_fault_upstreams(&mut plan, &args.serve, goes_upstream)?;
         if matches!(on_miss, MissPolicy::Error) {
-            fault::check(&plan, shared.matcher(), &ground.output)?;
+            fault::check_entry_names(&plan, shared.matcher(), &ground.output)?;
         }
         let draws_waits = replay::draws_waits(args);
-        let counters = FaultCounters::sharing(Arc::clone(&self.replay.fault_counters));
+        let counters = FaultCounters::with_shared_run(Arc::clone(&self.replay.fault_counters));
         let seed = args.serve.trouble.seed;
-        let decider = fault::decider(plan, counters, seed, draws_waits, &ground.output);
-        let latency = replay::latency(args, decider.seed());
+        let decider = fault::create_decider(plan, counters, seed, draws_waits, &ground.output);
+        let latency = replay::latency_model(args, decider.seed());
         let replay = shared.for_session(&request.prefix, latency);
         let replay = Arc::new(match args.keeps_end_order() {
             true => replay,
@@ -138,7 +138,7 @@ impl SharedHost {
         });
         let on_explained = ground.miss_sink(None);
         Ok(RunEngines {
-            redactor: ground.redactor_under(&args.serve, replay.matcher().rules())?,
+            redactor: ground.redactor_under(&args.serve, replay.matcher().identity_rules())?,
             engine: Engine::Replay { replay, on_miss, on_explained },
             decider,
             budget,
@@ -159,22 +159,22 @@ fn report_of_replay(
 ) -> ReportSession {
     let args = ReplayArgs { recordings: Vec::new(), ..args };
     Arc::new(move || {
-        let mut receipt = replay::receipt(&args, &ground.session_result(&proxy, budget));
+        let mut receipt = replay::create_receipt(&args, &ground.session_result(&proxy, budget));
         // Hashed once for all sessions.
-        receipt.recordings = takes.hashed();
-        let engine = proxy.engine.replay();
-        receipt.unused = engine.map(|replay| serve_setup::unused(replay, false));
+        receipt.recordings = takes.hashed_recordings();
+        let engine = proxy.engine.replay_engine();
+        receipt.unused = engine.map(|replay| serve_setup::unused_takes(replay, false));
         receipt.in_force = Some(with_clients(&takes.in_force, &proxy));
         receipt.add_expired(takes.expired.clone(), false);
         report::of_session(receipt)
     })
 }
 
-fn info(request: &SessionRequest, takes: &SharedTakes) -> SessionInfo {
+fn session_info(request: &SessionRequest, takes: &SharedTakes) -> SessionInfo {
     SessionInfo {
         prefix: request.prefix.clone(),
         name: request.name.clone(),
-        recording: takes.recording().display().to_string(),
+        recording: takes.first_recording().display().to_string(),
         mode: SessionMode::Replay,
         begun_by: request.begun_by,
         exists: true,

@@ -29,7 +29,7 @@ impl SessionTemplate {
     ///
     /// # Errors
     /// `{session}` stands in another part than the last, or more than once.
-    pub fn of(location: &RecordingLocation) -> Result<Option<Self>, CommandFailure> {
+    pub fn from_location(location: &RecordingLocation) -> Result<Option<Self>, CommandFailure> {
         let path = location.as_path();
         let text = path.to_string_lossy();
         if !text.contains(PLACE) {
@@ -59,7 +59,7 @@ impl SessionTemplate {
     pub fn of_all(locations: &[RecordingLocation]) -> Result<Option<Self>, CommandFailure> {
         let mut found = None;
         for location in locations {
-            found = found.or(Self::of(location)?);
+            found = found.or(Self::from_location(location)?);
         }
         if found.is_some() && locations.len() > 1 {
             return Err(CommandFailure::usage(format!(
@@ -85,7 +85,7 @@ impl SessionTemplate {
     }
 
     /// Returns the recording of the session of this name.
-    pub fn recording(&self, session: &str) -> PathBuf {
+    pub fn recording_path(&self, session: &str) -> PathBuf {
         let name = loomrec_store::safe_file_name(session, &self.after);
         self.folder.join(format!("{}{name}", self.before))
     }
@@ -135,14 +135,14 @@ mod tests {
     use super::*;
 
     fn template(text: &str) -> Result<Option<SessionTemplate>, CommandFailure> {
-        SessionTemplate::of(&RecordingLocation::from(Path::new(text)))
+        SessionTemplate::from_location(&RecordingLocation::from(Path::new(text)))
     }
 
     #[test]
     fn template_is_in_the_last_part_once() {
         assert_eq!(template("a/b.json").unwrap(), None);
         let there = template("a/x-{session}.json").unwrap().unwrap();
-        assert_eq!(there.recording("one"), Path::new("a/x-one.json"));
+        assert_eq!(there.recording_path("one"), Path::new("a/x-one.json"));
         assert_eq!(there.as_path(), Path::new("a/x-{session}.json"));
         for wrong in ["{session}/a.json", "a/{session}{session}.json", "a/{session}/"] {
             assert!(template(wrong).is_err(), "{wrong}");
@@ -153,11 +153,11 @@ mod tests {
     fn no_session_has_a_recording_outside_of_the_folder() {
         let there = template("a/{session}.json").unwrap().unwrap();
         for name in ["../x", "/etc/passwd", "..", "a/b", "con", "x\u{0}y", "é", "A"] {
-            let recording = there.recording(name);
+            let recording = there.recording_path(name);
             assert_eq!(recording.parent(), Some(Path::new("a")), "{name}");
             assert!(recording.to_str().unwrap().ends_with(".json"));
         }
-        assert_ne!(there.recording("a"), there.recording("A"));
+        assert_ne!(there.recording_path("a"), there.recording_path("A"));
     }
 
     #[test]

@@ -6,14 +6,14 @@ fn variables(pairs: &[(&str, &str)]) -> TraceVariables {
 
 #[track_caller]
 fn config(pairs: &[(&str, &str)]) -> SpanConfig {
-    let asked = asked(&variables(pairs), SpanDetails::default()).unwrap().unwrap();
+    let asked = read_variables(&variables(pairs), SpanDetails::default()).unwrap().unwrap();
     assert_eq!(asked.warnings, [""; 0]);
     asked.config
 }
 
 #[track_caller]
 fn refusal(pairs: &[(&str, &str)]) -> String {
-    let asked = asked(&variables(pairs), SpanDetails::default());
+    let asked = read_variables(&variables(pairs), SpanDetails::default());
     asked.err().map(|failure| failure.message).expect("it was taken")
 }
 
@@ -66,7 +66,10 @@ fn what_is_no_certificate_is_refused() {
 #[test]
 fn headers_and_compressions_that_are_none_are_warned_of_and_no_value_is_said() {
     let told = |name: &str, text: &str| {
-        asked(&variables(&[(name, text)]), SpanDetails::default()).unwrap().unwrap().warnings
+        read_variables(&variables(&[(name, text)]), SpanDetails::default())
+            .unwrap()
+            .unwrap()
+            .warnings
     };
     let (headers, compression) = ("OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_COMPRESSION");
     for fine in ["authorization=Bearer%20abc", "a=b, C=d=e,", " x-y = z "] {
@@ -83,7 +86,10 @@ fn headers_and_compressions_that_are_none_are_warned_of_and_no_value_is_said() {
 #[test]
 fn traces_are_off_when_the_variables_say_so() {
     for off in [("OTEL_SDK_DISABLED", "TRUE"), ("OTEL_TRACES_EXPORTER", "none")] {
-        assert!(asked(&variables(&[off]), SpanDetails::default()).unwrap().is_none(), "{off:?}");
+        assert!(
+            read_variables(&variables(&[off]), SpanDetails::default()).unwrap().is_none(),
+            "{off:?}"
+        );
     }
     config(&[("OTEL_SDK_DISABLED", "1"), ("OTEL_TRACES_EXPORTER", "otlp")]);
 }
@@ -112,7 +118,7 @@ fn numbers_are_taken_and_what_is_none_is_warned_of() {
         ("OTEL_TRACES_SAMPLER", "jaeger_remote"),
         ("OTEL_TRACES_SAMPLER", "traceidratio"),
     ] {
-        let asked = asked(&variables(&[bad]), SpanDetails::default()).unwrap().unwrap();
+        let asked = read_variables(&variables(&[bad]), SpanDetails::default()).unwrap().unwrap();
         assert_eq!(asked.warnings.len(), 1, "{bad:?}");
         assert!(asked.warnings[0].starts_with(bad.0), "{:?}", asked.warnings);
     }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::super::failure::{FailureForm, FailureReason, ScriptFailure};
-use super::field::{STYLE, no_text, request_id, text};
+use super::field::{STYLE, no_text, optional_text, request_id};
 use loomrec_identity::typed_field::{FieldError, FieldReader};
 
 const ERROR: [&str; 6] = ["reason", "status", "message", "type", "retry_after_ms", "request_id"];
@@ -22,14 +22,14 @@ pub(super) fn read_failure(
     otherwise: FailureReason,
 ) -> Result<ScriptFailure, FieldError> {
     if let Value::String(word) = value {
-        return Ok(match find(word, &FailureReason::WORDS) {
+        return Ok(match find_reason(word, &FailureReason::WORDS) {
             Some(reason) => ScriptFailure::new(reason),
             None => ScriptFailure { message: Some(word.clone()), ..ScriptFailure::new(otherwise) },
         });
     }
     let expected = "an object with reason, status or message; a reason; or a message";
     let fields = FieldReader::from_value(value, place, expected, STYLE)?;
-    object(fields, &FailureReason::WORDS, otherwise)
+    read_object(fields, &FailureReason::WORDS, otherwise)
 }
 
 /// Reads an error that is named by its reason. `tag` is the entry that it stands in.
@@ -39,34 +39,34 @@ pub(super) fn read_named(value: &Value, tag: &str) -> Result<ScriptFailure, Fiel
         _ => &FailureReason::WORDS,
     };
     let failure = match value {
-        Value::String(word) => ScriptFailure::new(reason(word, tag, words)?),
+        Value::String(word) => ScriptFailure::new(read_reason(word, tag, words)?),
         value => {
             let expected = "a reason, or an object with reason";
             let fields = FieldReader::from_value(value, tag, expected, STYLE)?;
-            object(fields, words, FailureReason::UNKNOWN)?
+            read_object(fields, words, FailureReason::UNKNOWN)?
         }
     };
     Ok(ScriptFailure { is_event: tag != "preflight_error", ..failure })
 }
 
-fn object(
+fn read_object(
     fields: FieldReader<'_>,
     words: &ReasonWords,
     otherwise: FailureReason,
 ) -> Result<ScriptFailure, FieldError> {
-    fields.only("an error", &ERROR)?;
+    fields.refuse_unknown("an error", &ERROR)?;
     let named = match fields.get("reason") {
         None => None,
-        Some(Value::String(word)) => Some(reason(word, &fields.place("reason"), words)?),
-        Some(other) => return Err(no_text(&fields.place("reason"), "a reason", other)),
+        Some(Value::String(word)) => Some(read_reason(word, &fields.field_place("reason"), words)?),
+        Some(other) => return Err(no_text(&fields.field_place("reason"), "a reason", other)),
     };
-    let status = fields.digits("status", 400..=599, "one of an error, 400 to 599")?;
+    let status = fields.read_integer("status", 400..=599, "one of an error, 400 to 599")?;
     let retry = "milliseconds, from 0 to a day";
     let mut failure = ScriptFailure {
         status: status.and_then(|status| u16::try_from(status).ok()),
-        kind: text(fields, "type")?,
-        message: text(fields, "message")?,
-        retry_after_ms: fields.digits("retry_after_ms", 0..=LONGEST_RETRY, retry)?,
+        kind: optional_text(fields, "type")?,
+        message: optional_text(fields, "message")?,
+        retry_after_ms: fields.read_integer("retry_after_ms", 0..=LONGEST_RETRY, retry)?,
         request_id: request_id(fields)?,
         ..ScriptFailure::new(named.unwrap_or(otherwise))
     };
@@ -87,18 +87,18 @@ fn sends_what_it_says(fields: FieldReader<'_>, failure: &ScriptFailure) -> Resul
         Some(name) => {
             let why = "this reason ends in no answer, or in one that does not parse, and has no \
                        place for it";
-            Err(FieldError::other(fields.place(name), why))
+            Err(FieldError::from_reason(fields.field_place(name), why))
         }
     }
 }
 
-fn find(word: &str, words: &ReasonWords) -> Option<FailureReason> {
+fn find_reason(word: &str, words: &ReasonWords) -> Option<FailureReason> {
     words.iter().find(|(known, _)| *known == word).map(|(_, reason)| *reason)
 }
 
-fn reason(word: &str, place: &str, words: &ReasonWords) -> Result<FailureReason, FieldError> {
+fn read_reason(word: &str, place: &str, words: &ReasonWords) -> Result<FailureReason, FieldError> {
     let known: Vec<&str> = words.iter().map(|(known, _)| *known).collect();
-    find(word, words).ok_or_else(|| FieldError::unknown_word(place, "reason", word, &known))
+    find_reason(word, words).ok_or_else(|| FieldError::unknown_word(place, "reason", word, &known))
 }
 
 /// Returns the fields of an error with its reason added, for the form `{:error, reason, fields}`.

@@ -9,11 +9,11 @@ use loomrec_identity::typed_field::{
 pub(super) const STYLE: FieldStyle =
     FieldStyle { place: PlaceForm::Path, null: NullRule::Value, shown: ShownValue::Always };
 
-pub(super) fn text(fields: FieldReader<'_>, name: &str) -> FieldResult<String> {
+pub(super) fn optional_text(fields: FieldReader<'_>, name: &str) -> FieldResult<String> {
     match fields.get(name) {
         None => Ok(None),
         Some(Value::String(text)) => Ok(Some(text.clone())),
-        Some(other) => Err(no_text(&fields.place(name), "a string", other)),
+        Some(other) => Err(no_text(&fields.field_place(name), "a string", other)),
     }
 }
 
@@ -23,7 +23,8 @@ pub(super) fn needed_text(
     owner: &str,
     name: &str,
 ) -> Result<String, FieldError> {
-    text(fields, name)?.ok_or_else(|| FieldError::other(owner, format!("it needs {name}")))
+    optional_text(fields, name)?
+        .ok_or_else(|| FieldError::from_reason(owner, format!("it needs {name}")))
 }
 
 /// Returns the error of a value that is not a text. YAML reads `5` and `true` as number and
@@ -39,7 +40,7 @@ const LONGEST_ID: usize = 256;
 /// Returns the id of a request: a text that a header can carry.
 pub(super) fn request_id(fields: FieldReader<'_>) -> FieldResult<String> {
     let expected = "1 to 256 letters, digits and signs";
-    fields.read("request_id", expected, |value| {
+    fields.read_with("request_id", expected, |value| {
         let id = value.as_str().filter(|id| (1..=LONGEST_ID).contains(&id.len()))?;
         id.bytes().all(|byte| byte.is_ascii_graphic()).then(|| id.to_owned())
     })

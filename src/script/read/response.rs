@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::super::entry::ScriptEntry;
-use super::field::{STYLE, needed_text, no_text, request_id, text};
+use super::field::{STYLE, needed_text, no_text, optional_text, request_id};
 use loomrec_identity::typed_field::{FieldError, FieldReader, FieldResult};
 use loomrec_provider::TokenUsage;
 
@@ -31,36 +31,40 @@ const COUNTS: [&str; 9] = [
 ];
 
 /// Reads a whole answer as the entries that say the same.
-pub(super) fn response(value: &Value) -> Result<Vec<ScriptEntry>, FieldError> {
+pub(super) fn read_response(value: &Value) -> Result<Vec<ScriptEntry>, FieldError> {
     let fields = FieldReader::from_value(value, "ok", "an answer, as an object", STYLE)?;
-    fields.only("an answer", &RESPONSE)?;
+    fields.refuse_unknown("an answer", &RESPONSE)?;
     let mut entries = Vec::new();
-    entries.extend(text(fields, "model")?.map(ScriptEntry::Model));
+    entries.extend(optional_text(fields, "model")?.map(ScriptEntry::Model));
     entries.extend(request_id(fields)?.map(ScriptEntry::RequestId));
-    let words = [text(fields, "output_text")?, text(fields, "text")?, message(fields)?];
+    let words = [
+        optional_text(fields, "output_text")?,
+        optional_text(fields, "text")?,
+        read_message(fields)?,
+    ];
     entries.extend(words.into_iter().flatten().next().map(ScriptEntry::Text));
-    let calls = fields.list("tool_calls", "a list of tool calls")?.unwrap_or_default();
+    let calls = fields.read_list("tool_calls", "a list of tool calls")?.unwrap_or_default();
     for (index, call) in calls.iter().enumerate() {
         entries.push(tool_call(call, &format!("ok.tool_calls[{index}]"))?);
     }
     if let Some(counts) = fields.get("usage") {
-        entries.push(ScriptEntry::Usage(usage(counts, "ok.usage")?));
+        entries.push(ScriptEntry::Usage(read_usage(counts, "ok.usage")?));
     }
-    entries.extend(text(fields, "finish_reason")?.map(ScriptEntry::Finish));
+    entries.extend(optional_text(fields, "finish_reason")?.map(ScriptEntry::Finish));
     Ok(entries)
 }
 
 /// Reads the text of a message: the message itself, or its content.
-fn message(fields: FieldReader<'_>) -> FieldResult<String> {
+fn read_message(fields: FieldReader<'_>) -> FieldResult<String> {
     match fields.get("message") {
         None => Ok(None),
         Some(Value::String(text)) => Ok(Some(text.clone())),
         Some(message) => {
-            let place = fields.place("message");
+            let place = fields.field_place("message");
             let expected = "a text, or a message with content";
             let message = FieldReader::from_value(message, &place, expected, STYLE)?;
-            message.only("a message", &["role", "content"])?;
-            text(message, "content")
+            message.refuse_unknown("a message", &["role", "content"])?;
+            optional_text(message, "content")
         }
     }
 }
@@ -68,34 +72,34 @@ fn message(fields: FieldReader<'_>) -> FieldResult<String> {
 /// Reads a tool call at `place`. Arguments as text are sent as they are.
 pub(super) fn tool_call(value: &Value, place: &str) -> Result<ScriptEntry, FieldError> {
     let fields = FieldReader::from_value(value, place, "an object", STYLE)?;
-    fields.only("tool_call", &TOOL_CALL)?;
+    fields.refuse_unknown("tool_call", &TOOL_CALL)?;
     let given = match fields.get("arguments") {
         None => String::new(),
         Some(Value::String(text)) => text.clone(),
         Some(object @ Value::Object(_)) => object.to_string(),
-        Some(_) => return Err(fields.wrong("arguments", "an object, or its text")),
+        Some(_) => return Err(fields.wrong_value("arguments", "an object, or its text")),
     };
     let arguments = match fields.get("raw_arguments") {
         None | Some(Value::Null) => given,
         Some(Value::String(text)) => text.clone(),
         Some(other) => {
-            return Err(no_text(&fields.place("raw_arguments"), "the text to send", other));
+            return Err(no_text(&fields.field_place("raw_arguments"), "the text to send", other));
         }
     };
-    let id = text(fields, "id")?.unwrap_or_default();
+    let id = optional_text(fields, "id")?.unwrap_or_default();
     let name = needed_text(fields, place, "name")?;
     Ok(ScriptEntry::ToolCall { id, name, arguments })
 }
 
 /// Reads counts of tokens at `place`.
-pub(super) fn usage(value: &Value, place: &str) -> Result<TokenUsage, FieldError> {
+pub(super) fn read_usage(value: &Value, place: &str) -> Result<TokenUsage, FieldError> {
     let fields = FieldReader::from_value(value, place, "an object", STYLE)?;
-    fields.only("usage", &COUNTS)?;
-    let count = |name: &str| fields.digits(name, 0..=u64::MAX, "a count of tokens");
+    fields.refuse_unknown("usage", &COUNTS)?;
+    let count = |name: &str| fields.read_integer(name, 0..=u64::MAX, "a count of tokens");
     let either = |name: &str, other: &str| match (count(name)?, count(other)?) {
         (Some(_), Some(_)) => {
             let why = format!("give either {name} or {other}, not both");
-            Err(FieldError::other(place, why))
+            Err(FieldError::from_reason(place, why))
         }
         (one, another) => Ok(one.or(another).unwrap_or(0)),
     };

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 
 fn why(text: &str) -> String {
-    script(text.as_bytes(), ScriptNotation::Json).unwrap_err().to_string()
+    parse_script(text.as_bytes(), ScriptNotation::Json).unwrap_err().to_string()
 }
 
 #[track_caller]
@@ -95,7 +95,7 @@ fn the_fields_of_a_whole_answer_are_known() {
 
 #[test]
 fn an_entry_may_be_a_list_as_tuples_are_in_json() {
-    let read = |text: &str| script(text.as_bytes(), ScriptNotation::Json).unwrap().calls;
+    let read = |text: &str| parse_script(text.as_bytes(), ScriptNotation::Json).unwrap().calls;
     let tuples = read(
         r#"[[["text", "a"], ["delay", 5], ["tool_call", {"name": "f"}],
             ["error", "rate_limited", {"retry_after_ms": 5}], ["stream_error", "cancelled", []]]]"#,
@@ -117,7 +117,7 @@ fn an_entry_may_be_a_list_as_tuples_are_in_json() {
 #[test]
 fn scripts_for_complete_calls_and_for_streams_stand_apart() {
     let layout = |text: &str| {
-        let parts = script(text.as_bytes(), ScriptNotation::Json).unwrap();
+        let parts = parse_script(text.as_bytes(), ScriptNotation::Json).unwrap();
         (parts.calls.len(), parts.streams_from)
     };
     assert_eq!(layout(r#"{"script": [{"text": "a"}]}"#), (1, None));
@@ -154,8 +154,8 @@ fn the_whole_is_a_list_of_lists_or_an_object_with_one() {
     refused(r#"[[{"text": "a", "text": "b"}]]"#, &["not plain JSON"]);
     refused("[[", &["not plain JSON"]);
     assert!(
-        script(b"\xff", ScriptNotation::Json).is_err()
-            && script(b"\xff", ScriptNotation::Yaml).is_err()
+        parse_script(b"\xff", ScriptNotation::Json).is_err()
+            && parse_script(b"\xff", ScriptNotation::Yaml).is_err()
     );
 }
 
@@ -177,8 +177,8 @@ retry_until_call: 2
         {"tool_call": {"id": "c1", "name": "add", "arguments": {"a": 1}}}, {"finish": "stop"}], []],
         "retry_until_call": 2}"#;
     let (yaml, json) = (
-        script(yaml.as_bytes(), ScriptNotation::Yaml),
-        script(json.as_bytes(), ScriptNotation::Json),
+        parse_script(yaml.as_bytes(), ScriptNotation::Yaml),
+        parse_script(json.as_bytes(), ScriptNotation::Json),
     );
     let (yaml, json) = (yaml.unwrap(), json.unwrap());
     assert_eq!(yaml.calls, json.calls);
@@ -187,7 +187,8 @@ retry_until_call: 2
 
 #[test]
 fn yaml_that_means_something_else_is_refused() {
-    let why = |text: &str| script(text.as_bytes(), ScriptNotation::Yaml).unwrap_err().to_string();
+    let why =
+        |text: &str| parse_script(text.as_bytes(), ScriptNotation::Yaml).unwrap_err().to_string();
     assert!(
         why("- - text: 5").contains("call 1, entry 1: text: expected a string"),
         "{}",
@@ -204,7 +205,7 @@ proptest! {
     fn no_text_panics(text in "(?s).{0,60}", entries in r#"[\[\]{}":, a-z\-\n0-9]{0,60}"#) {
         for text in [text, entries] {
             for notation in [ScriptNotation::Json, ScriptNotation::Yaml] {
-                let _ = script(text.as_bytes(), notation);
+                let _ = parse_script(text.as_bytes(), notation);
             }
         }
     }

@@ -59,7 +59,7 @@ impl<'a> CallContent<'a> {
         let mut places = vec![0; entries.len()];
         for (index, entry) in entries.iter().enumerate() {
             places[index] = call.parts.len();
-            call.take(entry, &places);
+            call.add_entry(entry, &places);
             if let ScriptEntry::Error(failure) = entry
                 && call.fails_with(failure, streamed)
             {
@@ -76,14 +76,14 @@ impl<'a> CallContent<'a> {
     }
 
     /// Takes an entry. `places` are the places of earlier entries among the parts.
-    fn take(&mut self, entry: &'a ScriptEntry, places: &[usize]) {
+    fn add_entry(&mut self, entry: &'a ScriptEntry, places: &[usize]) {
         match entry {
-            ScriptEntry::Text(text) => self.say(AnswerPart::Text(text)),
+            ScriptEntry::Text(text) => self.add_part(AnswerPart::Text(text)),
             ScriptEntry::ToolCall { id, name, arguments } => {
-                self.say(AnswerPart::Call { id, name, arguments });
+                self.add_part(AnswerPart::Call { id, name, arguments });
             }
             ScriptEntry::ToolCallDelta { call, text } => {
-                self.say(AnswerPart::Arguments { call: places[*call], text });
+                self.add_part(AnswerPart::Arguments { call: places[*call], text });
             }
             ScriptEntry::Usage(usage) => self.usage = Some(*usage),
             ScriptEntry::RawChunk(bytes) => self.insert(Inserted::Bytes(bytes)),
@@ -108,7 +108,7 @@ impl<'a> CallContent<'a> {
         false
     }
 
-    fn say(&mut self, part: AnswerPart<'a>) {
+    fn add_part(&mut self, part: AnswerPart<'a>) {
         self.parts.push(part);
         self.due.push(self.end);
         self.ends_well = true;
@@ -134,7 +134,7 @@ impl<'a> CallContent<'a> {
     }
 
     /// Returns what is said beside the parts.
-    pub(super) fn rest(&self) -> Answer {
+    pub(super) fn answer_without_parts(&self) -> Answer {
         Answer {
             usage: self.usage,
             finish_reason: self.finish.map(str::to_owned),

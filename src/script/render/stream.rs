@@ -4,7 +4,7 @@
 use bytes::Bytes;
 
 use super::call::{CallContent, Inserted, StreamInsert};
-use super::malformed::malformed;
+use super::malformed::unparsable_bytes;
 use crate::failure::{FailureForm, ScriptFailure};
 use loomrec_provider::{EventFrame, Framing, Provider, ResponseFormat, StreamError};
 use loomrec_recording::body::Chunk;
@@ -31,7 +31,7 @@ enum StreamItem {
 ///
 /// # Errors
 /// The reason why the call has no such stream.
-pub(super) fn stream(
+pub(super) fn render_chunks(
     call: &CallContent<'_>,
     format: &ResponseFormat<'_>,
     shape: Provider,
@@ -42,14 +42,15 @@ pub(super) fn stream(
         StreamDraft { format, shape, now: 0.0, frames, order, end: ResponseEnd::Complete };
     let (mut content, mut ending) = (Vec::new(), Vec::new());
     if !call.is_bare() {
-        let spoken = loomrec_provider::synthesize(format, &call.parts, &call.rest(), seed);
+        let spoken =
+            loomrec_provider::synthesize(format, &call.parts, &call.answer_without_parts(), seed);
         let spoken = spoken.map_err(|why| why.to_string())?;
         (content, ending) = (spoken.content, spoken.ending);
     }
     if !call.ends_well {
         // A stream that fails has no regular end, whatever its entries say.
         content.iter_mut().for_each(|(_, frame)| {
-            *frame = loomrec_provider::unended(frame.clone());
+            *frame = loomrec_provider::without_end(frame.clone());
         });
         ending.clear();
     } else if call.errs_before_its_end()
@@ -68,11 +69,11 @@ pub(super) fn stream(
         while let Some(insert) = inserts.next_if(reached) {
             draft.insert(insert);
         }
-        draft.send(part.map_or(first, |part| call.due[part]), frame);
+        draft.add_frame(part.map_or(first, |part| call.due[part]), frame);
     }
     inserts.for_each(|insert| draft.insert(insert));
-    ending.into_iter().for_each(|frame| draft.send(call.end, frame));
-    Ok(draft.finish())
+    ending.into_iter().for_each(|frame| draft.add_frame(call.end, frame));
+    Ok(draft.into_chunks())
 }
 
 impl StreamDraft<'_> {
@@ -81,7 +82,7 @@ impl StreamDraft<'_> {
         self.end != ResponseEnd::Complete || self.frames.last().is_some_and(|last| last.exception)
     }
 
-    fn send(&mut self, due: f64, frame: EventFrame) {
+    fn add_frame(&mut self, due: f64, frame: EventFrame) {
         if !self.is_over() {
             self.now = self.now.max(due);
             self.frames.push(frame);
@@ -102,10 +103,10 @@ impl StreamDraft<'_> {
             Inserted::Error(failure) => match failure.reason.form() {
                 FailureForm::Told => {
                     let frame = self.event_of(failure);
-                    self.send(insert.due, frame);
+                    self.add_frame(insert.due, frame);
                 }
                 FailureForm::Malformed => {
-                    let bytes = malformed(self.format, true);
+                    let bytes = unparsable_bytes(self.format, true);
                     self.send_bytes(insert.due, bytes);
                 }
                 FailureForm::Cut(after_ms, cut) => {
@@ -127,10 +128,10 @@ impl StreamDraft<'_> {
         })
     }
 
-    fn finish(mut self) -> (Vec<Chunk>, ResponseEnd) {
+    fn into_chunks(mut self) -> (Vec<Chunk>, ResponseEnd) {
         loomrec_provider::number_events(self.frames.iter_mut());
         let framing = self.format.framing;
-        let mut events = framing.write(&self.frames);
+        let mut events = framing.write_events(&self.frames);
         if self.end != ResponseEnd::Complete && framing == Framing::Array {
             // A list that was cut is not closed.
             events.last_mut().into_iter().for_each(|last| last.truncate(last.len() - 1));

@@ -5,7 +5,7 @@ use crate::{Script, ScriptBuilder, ScriptNotation};
 fn build(files: &[&str]) -> Result<Script, String> {
     let mut builder = ScriptBuilder::default();
     for file in files {
-        let added = builder.add(file.as_bytes(), ScriptNotation::Json);
+        let added = builder.add_file(file.as_bytes(), ScriptNotation::Json);
         added.map_err(|error| error.to_string())?;
     }
     Ok(Script::new(builder))

@@ -253,8 +253,8 @@ fn streams_and_complete_calls_are_answered_from_lists_of_their_own() {
         let calls = if streamed { 2 } else { 1 };
         assert_eq!(why, NoScriptedResponse::UsedUp { calls });
     }
-    assert_eq!(script.left(), 0);
-    let (cursors, left_out) = script.cursors(5);
+    assert_eq!(script.unreached_calls(), 0);
+    let (cursors, left_out) = script.session_cursors(5);
     assert_eq!((cursors[0].index, cursors[0].stream_index, left_out), (1, Some(2), 0));
     let only_streams =
         super::Script::parse(br#"{"stream_script": [{"text": "a"}]}"#, ScriptNotation::Json);

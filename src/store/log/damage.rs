@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io;
 use std::ops::Range;
 
-use super::{BARE, BUFFER, FrameSearch, HEAD, LONGEST, MARK, next, reader};
+use super::{BARE, BUFFER, FrameSearch, HEAD, LONGEST, MARK, buffered_reader, read_frame};
 use loomrec_os::{read_at, read_exact_at};
 use loomrec_recording::log_codec;
 
@@ -51,14 +51,14 @@ impl<'a> DamageFinder<'a> {
 
     /// Finds what follows the bytes at `from`, where no whole frame begins. The log is `len` bytes
     /// long.
-    pub(super) fn resume(&mut self, from: u64, len: u64) -> io::Result<DamagedTail> {
+    pub(super) fn find_damaged_tail(&mut self, from: u64, len: u64) -> io::Result<DamagedTail> {
         let mut behind = DamagedTail { at: from, ..DamagedTail::default() };
         while behind.at < len {
             let at = behind.at;
             if at > from && self.is_frame(at, len)? {
                 break;
             }
-            match self.extent(at, len)? {
+            match self.frame_extent(at, len)? {
                 FrameExtent::Until(end) => {
                     behind.damaged.push(at..end);
                     behind.at = end;
@@ -68,7 +68,7 @@ impl<'a> DamageFinder<'a> {
                     break;
                 }
                 FrameExtent::Unknown => {
-                    self.search(&mut behind, len)?;
+                    self.search_marks(&mut behind, len)?;
                     break;
                 }
             }
@@ -77,10 +77,10 @@ impl<'a> DamageFinder<'a> {
     }
 
     /// Searches for the next whole frame at every mark.
-    fn search(&mut self, behind: &mut DamagedTail, len: u64) -> io::Result<()> {
+    fn search_marks(&mut self, behind: &mut DamagedTail, len: u64) -> io::Result<()> {
         let begins = behind.at;
         let (mut piece, mut at) = (begins, begins + 1);
-        while let Some(mark) = self.marks.find(at, len)? {
+        while let Some(mark) = self.marks.find_next(at, len)? {
             if self.is_frame(mark, len)? {
                 behind.damaged.push(piece..mark);
                 behind.at = mark;
@@ -108,22 +108,22 @@ impl<'a> DamageFinder<'a> {
 
     /// Whether a whole frame begins there.
     fn is_frame(&mut self, at: u64, len: u64) -> io::Result<bool> {
-        self.spend(LOOK);
+        self.spend_budget(LOOK);
         let end = match self.claimed_end(at, len)? {
-            Some(end) if end <= len && self.begins(at)? && self.budget > 0 => end,
+            Some(end) if end <= len && self.has_mark(at)? && self.budget > 0 => end,
             _ => return Ok(false),
         };
-        self.spend(end - at);
+        self.spend_budget(end - at);
         let buffer = usize::try_from(end - at).map_or(BUFFER, |bytes| bytes.min(BUFFER));
-        let found = next(&mut reader(self.file, at, buffer), len - at)?;
+        let found = read_frame(&mut buffered_reader(self.file, at, buffer), len - at)?;
         Ok(matches!(found, Some(FrameSearch::Frame { .. } | FrameSearch::Newer)))
     }
 
     /// Returns the extent of the frame at `at`, whose checksum does not match. Its head states the
     /// length, and the lengths within its entry state it again: one damaged byte leaves one of them
     /// right.
-    fn extent(&mut self, at: u64, len: u64) -> io::Result<FrameExtent> {
-        self.spend(LOOK);
+    fn frame_extent(&mut self, at: u64, len: u64) -> io::Result<FrameExtent> {
+        self.spend_budget(LOOK);
         let claimed = self.claimed_end(at, len)?;
         let measured = self.measured_end(at)?;
         if let (Some(claimed), Some(measured)) = (claimed, measured)
@@ -146,7 +146,7 @@ impl<'a> DamageFinder<'a> {
     /// Returns where the frame at `at` ends by its head.
     fn claimed_end(&self, at: u64, len: u64) -> io::Result<Option<u64>> {
         let mut length = [0; 4];
-        if at + BARE as u64 > len || !self.fill(at + 8, &mut length)? {
+        if at + BARE as u64 > len || !self.fill_buffer(at + 8, &mut length)? {
             return Ok(None);
         }
         let length = u32::from_le_bytes(length);
@@ -157,48 +157,48 @@ impl<'a> DamageFinder<'a> {
     /// Returns where the frame at `at` ends by the lengths within its entry.
     fn measured_end(&mut self, at: u64) -> io::Result<Option<u64>> {
         let (file, payload) = (self.file, at + HEAD as u64);
-        let length = log_codec::measure(|offset, buffer: &mut [u8]| {
-            self.spend(buffer.len() as u64);
+        let length = log_codec::packed_length(|offset, buffer: &mut [u8]| {
+            self.spend_budget(buffer.len() as u64);
             let Some(at) = payload.checked_add(offset) else { return Ok(false) };
-            if self.budget == 0 { Ok(false) } else { fill(file, at, buffer) }
+            if self.budget == 0 { Ok(false) } else { fill_buffer(file, at, buffer) }
         })?;
         Ok(length.filter(|length| *length <= u64::from(LONGEST)).map(|length| payload + length))
     }
 
     /// Whether a frame may end there, because another one begins there or the log ends.
     fn is_end(&self, end: u64, len: u64) -> io::Result<bool> {
-        Ok(end == len || (end < len && self.begins(end)?))
+        Ok(end == len || (end < len && self.has_mark(end)?))
     }
 
     /// Whether there is a mark.
-    fn begins(&self, at: u64) -> io::Result<bool> {
+    fn has_mark(&self, at: u64) -> io::Result<bool> {
         let mut mark = [0; MARK.len()];
-        Ok(self.fill(at, &mut mark)? && mark == MARK)
+        Ok(self.fill_buffer(at, &mut mark)? && mark == MARK)
     }
 
     /// Whether the bytes up to the end are only the beginning of a frame.
     fn is_torn(&self, at: u64, len: u64) -> io::Result<bool> {
         let mut mark = MARK;
         let there = usize::try_from(len - at).map_or(MARK.len(), |left| left.min(MARK.len()));
-        if !self.fill(at, &mut mark[..there])? || mark != MARK {
+        if !self.fill_buffer(at, &mut mark[..there])? || mark != MARK {
             return Ok(false);
         }
         let end = self.claimed_end(at, len)?;
         Ok(len - at < BARE as u64 || end.is_some_and(|end| end > len))
     }
 
-    fn fill(&self, at: u64, buffer: &mut [u8]) -> io::Result<bool> {
-        fill(self.file, at, buffer)
+    fn fill_buffer(&self, at: u64, buffer: &mut [u8]) -> io::Result<bool> {
+        fill_buffer(self.file, at, buffer)
     }
 
-    fn spend(&mut self, bytes: u64) {
+    fn spend_budget(&mut self, bytes: u64) {
         self.budget = self.budget.saturating_sub(bytes);
     }
 }
 
 /// Whether a buffer could be filled. The end of the file is no error.
-fn fill(file: &File, at: u64, buffer: &mut [u8]) -> io::Result<bool> {
-    super::filled(read_exact_at(file, buffer, at))
+fn fill_buffer(file: &File, at: u64, buffer: &mut [u8]) -> io::Result<bool> {
+    super::is_filled(read_exact_at(file, buffer, at))
 }
 
 /// Finds marks in a file. What was read once is kept for the next search.
@@ -216,7 +216,7 @@ impl<'a> FrameMarks<'a> {
 
     /// Returns the first mark from `from` on that has room for a head after it, in a log of `len`
     /// bytes. A log that is being written may be longer by now.
-    fn find(&mut self, from: u64, len: u64) -> io::Result<Option<u64>> {
+    fn find_next(&mut self, from: u64, len: u64) -> io::Result<Option<u64>> {
         let mut at = from;
         while at + (BARE as u64) <= len {
             if !self.read.contains(&at) || self.read.end - at < MARK.len() as u64 {

@@ -32,7 +32,7 @@ pub(crate) type NameFingerprint = u128;
 
 /// Returns the fingerprint of a name: the first half of a request's hash, or of the SHA-256 of a
 /// step id.
-pub(crate) fn fingerprint(name: &EntryName) -> NameFingerprint {
+pub(crate) fn name_fingerprint(name: &EntryName) -> NameFingerprint {
     let (text, half) = match name {
         EntryName::Hash(key) => (key.as_str(), key.as_str().get(..32)),
         EntryName::Step(id) => (id.as_str(), None),
@@ -44,7 +44,7 @@ pub(crate) fn fingerprint(name: &EntryName) -> NameFingerprint {
 /// Returns what stands for the calls of a name that replace the same takes: for those of its session
 /// and, unless it is a step, of its upstream.
 pub(crate) fn key_in_scope(name: &EntryName, entry: &Entry) -> NameFingerprint {
-    let mut key = fingerprint(name);
+    let mut key = name_fingerprint(name);
     if let Some(session) = &entry.session {
         key ^= half_of_hash(&format!("session {session}"));
     }
@@ -65,7 +65,7 @@ fn half_of_hash(text: &str) -> u128 {
 pub(crate) struct TooLong(usize);
 
 /// Adds a frame to `out`.
-pub(crate) fn frame(
+pub(crate) fn write_frame(
     name: NameFingerprint,
     payload: &[u8],
     out: &mut Vec<u8>,
@@ -74,11 +74,11 @@ pub(crate) fn frame(
     out.reserve(HEAD + payload.len());
     out.extend_from_slice(&[0; HEAD]);
     out.extend_from_slice(payload);
-    seal(name, &mut out[at..]).inspect_err(|_| out.truncate(at))
+    seal_frame(name, &mut out[at..]).inspect_err(|_| out.truncate(at))
 }
 
 /// Makes a frame of a payload that comes after room for the head.
-pub(crate) fn seal(name: NameFingerprint, frame: &mut [u8]) -> Result<(), TooLong> {
+pub(crate) fn seal_frame(name: NameFingerprint, frame: &mut [u8]) -> Result<(), TooLong> {
     let Some((head, payload)) = frame.split_first_chunk_mut::<HEAD>() else {
         return Err(TooLong(0));
     };
@@ -104,15 +104,15 @@ pub(crate) const ABOUT: NameFingerprint = 0;
 
 /// Adds the frame that a log begins with: the rules, and the key variables that the recorded program
 /// had.
-pub(crate) fn begin(
+pub(crate) fn write_first_frame(
     rules: &IdentityRules,
     key_variables: &KeyVariables,
     out: &mut Vec<u8>,
 ) -> Result<(), TooLong> {
     let mut meta = RecordingMeta::new(rules);
     meta.add_key_variables(key_variables);
-    let keys = serde_json::Value::Object(meta.keys().clone());
-    frame(ABOUT, keys.to_string().as_bytes(), out)
+    let keys = serde_json::Value::Object(meta.top_level_keys().clone());
+    write_frame(ABOUT, keys.to_string().as_bytes(), out)
 }
 
 pub(super) fn read_about(payload: &[u8]) -> Option<RecordingMeta> {
@@ -135,17 +135,17 @@ pub(crate) struct FramePlace {
 
 impl FramePlace {
     /// Returns where the frame ends.
-    pub(crate) fn end(self) -> u64 {
+    pub(crate) fn end_offset(self) -> u64 {
         self.at + u64::from(self.len)
     }
 }
 
-pub(super) fn reader(file: &File, at: u64, buffer: usize) -> BufReader<FileCursor<'_>> {
+pub(super) fn buffered_reader(file: &File, at: u64, buffer: usize) -> BufReader<FileCursor<'_>> {
     BufReader::with_capacity(buffer, FileCursor { file, at })
 }
 
 /// Reads a frame's payload.
-pub(crate) fn payload(file: &File, frame: FramePlace) -> io::Result<Vec<u8>> {
+pub(crate) fn read_payload(file: &File, frame: FramePlace) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; frame.len as usize];
     read_exact_at(file, &mut bytes, frame.at)?;
     Ok(bytes)
@@ -157,9 +157,9 @@ pub(super) enum FrameSearch {
 }
 
 /// Reads one frame. Returns `None` if no whole frame begins there.
-pub(super) fn next(source: &mut impl BufRead, left: u64) -> io::Result<Option<FrameSearch>> {
+pub(super) fn read_frame(source: &mut impl BufRead, left: u64) -> io::Result<Option<FrameSearch>> {
     let mut bare = [0; BARE];
-    if left < BARE as u64 || !filled(source.read_exact(&mut bare))? {
+    if left < BARE as u64 || !is_filled(source.read_exact(&mut bare))? {
         return Ok(None);
     }
     let number =
@@ -173,7 +173,7 @@ pub(super) fn next(source: &mut impl BufRead, left: u64) -> io::Result<Option<Fr
     let mut rest = length as usize;
     let mut name = [0; HEAD - BARE];
     if version == VERSION {
-        if rest < name.len() || !filled(source.read_exact(&mut name))? {
+        if rest < name.len() || !is_filled(source.read_exact(&mut name))? {
             return Ok(None);
         }
         sum.update(&name);
@@ -204,7 +204,7 @@ pub(super) fn next(source: &mut impl BufRead, left: u64) -> io::Result<Option<Fr
 }
 
 /// Whether a buffer could be filled. The end of the file is no error.
-pub(super) fn filled(read: io::Result<()>) -> io::Result<bool> {
+pub(super) fn is_filled(read: io::Result<()>) -> io::Result<bool> {
     match read {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
@@ -219,7 +219,7 @@ pub(crate) struct FileCursor<'a> {
 }
 
 /// Returns the bytes of a log from an offset on.
-pub(crate) fn from(file: &File, at: u64) -> FileCursor<'_> {
+pub(crate) fn cursor_at(file: &File, at: u64) -> FileCursor<'_> {
     FileCursor { file, at }
 }
 

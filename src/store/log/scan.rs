@@ -5,7 +5,10 @@ use std::io;
 use std::ops::Range;
 
 use super::damage::{DamageFinder, DamagedTail};
-use super::{ABOUT, BUFFER, FramePlace, FrameSearch, HEAD, next, payload, read_about, reader};
+use super::{
+    ABOUT, BUFFER, FramePlace, FrameSearch, HEAD, buffered_reader, read_about, read_frame,
+    read_payload,
+};
 use loomrec_identity::IdentityRules;
 use loomrec_recording::KeyVariables;
 
@@ -37,13 +40,13 @@ pub(crate) struct LogContents {
 
 impl LogContents {
     /// Returns the number of bytes of the torn tail; 0 if there is none.
-    pub(crate) fn torn(&self) -> u64 {
+    pub(crate) fn torn_length(&self) -> u64 {
         if self.newer { 0 } else { self.len - self.whole }
     }
 }
 
 /// Finds the whole frames of a log, even after damage. Payloads are streamed, not kept.
-pub(crate) fn scan(file: &File) -> io::Result<LogContents> {
+pub(crate) fn scan_frames(file: &File) -> io::Result<LogContents> {
     scan_from(file, 0)
 }
 
@@ -52,13 +55,13 @@ pub(crate) fn scan_from(file: &File, from: u64) -> io::Result<LogContents> {
     let len = file.metadata()?.len();
     let mut damage = DamageFinder::new(file, len.saturating_sub(from));
     let mut scanned = LogContents { whole: from.min(len), len, ..LogContents::default() };
-    let mut source = reader(file, from, BUFFER);
+    let mut source = buffered_reader(file, from, BUFFER);
     while scanned.whole < len {
-        match next(&mut source, len - scanned.whole)? {
+        match read_frame(&mut source, len - scanned.whole)? {
             Some(FrameSearch::Frame { len, name, sum }) => {
                 let frame = FramePlace { at: scanned.whole + HEAD as u64, len, name, sum };
                 if name == ABOUT {
-                    match read_about(&payload(file, frame)?) {
+                    match read_about(&read_payload(file, frame)?) {
                         Some(about) => {
                             scanned.key_variables.add(about.key_variables());
                             // The recorders of one log have rules that make the same keys.
@@ -72,20 +75,21 @@ pub(crate) fn scan_from(file: &File, from: u64) -> io::Result<LogContents> {
                 } else {
                     scanned.frames.push(frame);
                 }
-                scanned.whole = frame.end();
+                scanned.whole = frame.end_offset();
             }
             Some(FrameSearch::Newer) => {
                 scanned.newer = true;
                 break;
             }
             None => {
-                let DamagedTail { damaged, at, torn } = damage.resume(scanned.whole, len)?;
+                let DamagedTail { damaged, at, torn } =
+                    damage.find_damaged_tail(scanned.whole, len)?;
                 scanned.damaged.extend(damaged);
                 scanned.whole = at;
                 if torn {
                     break;
                 }
-                source = reader(file, at, BUFFER_BEHIND_DAMAGE);
+                source = buffered_reader(file, at, BUFFER_BEHIND_DAMAGE);
             }
         }
     }

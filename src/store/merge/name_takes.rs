@@ -7,7 +7,7 @@ use loomrec_recording::Entry;
 use super::named_frame::{EntryOrigin, NamedFrame, TakeRef};
 use super::replacement::{self, ReplacingFrame};
 use super::replacement_scope::ReplacementScope;
-use super::take::{CompactionTake, find_each, seat};
+use super::take::{CompactionTake, find_each, insertion_index};
 
 /// The takes of a name.
 pub(super) struct NameTakes {
@@ -34,21 +34,22 @@ impl NameTakes {
         }
     }
 
-    pub(super) fn places(self) -> Vec<TakeRef> {
+    pub(super) fn into_places(self) -> Vec<TakeRef> {
         self.takes.into_iter().map(|take| take.place).collect()
     }
 
     /// Merges the frames of one log.
-    pub(super) fn merge<E>(
+    pub(super) fn merge_frames<E>(
         &mut self,
         frames: &[NamedFrame],
         read: &impl Fn(&TakeRef) -> Result<Entry, E>,
     ) -> Result<(), E> {
-        let further: Vec<_> = frames.iter().filter(|frame| frame.position().is_none()).collect();
+        let further: Vec<_> =
+            frames.iter().filter(|frame| frame.run_position().is_none()).collect();
         if further.len() == frames.len() {
-            return further.into_iter().try_for_each(|frame| self.add(frame, read));
+            return further.into_iter().try_for_each(|frame| self.add_frame(frame, read));
         }
-        self.replace(frames, read)?;
+        self.replace_takes(frames, read)?;
         // A run decides for each scope whether its takes replace others.
         let mut further: Vec<_> = further.into_iter().map(CompactionTake::in_log).collect();
         let known = find_each(&mut further, &mut self.takes, read)?;
@@ -58,7 +59,7 @@ impl NameTakes {
     }
 
     /// Merges the frames that replace takes of earlier runs, scope by scope.
-    fn replace<E>(
+    fn replace_takes<E>(
         &mut self,
         frames: &[NamedFrame],
         read: &impl Fn(&TakeRef) -> Result<Entry, E>,
@@ -75,8 +76,8 @@ impl NameTakes {
             let named = places.remove(scope);
             let mut places: Vec<usize> = unnamed.into_iter().chain(named).flatten().collect();
             places.sort_unstable();
-            let base = places.iter().map(|&place| self.takes[place].unmatched()).collect();
-            let merged = replacement::merge(base, own, self.is_step, read)?;
+            let base = places.iter().map(|&place| self.takes[place].unmatched_copy()).collect();
+            let merged = replacement::merge_replacing(base, own, self.is_step, read)?;
             self.left_out += merged.left_out;
             self.replaced += merged.replaced;
             self.kept += merged.kept;
@@ -107,7 +108,7 @@ impl NameTakes {
     ) -> Result<(), E> {
         let mut times = Vec::with_capacity(takes.len());
         for take in &mut takes {
-            times.push(take.time(read)?.clone());
+            times.push(take.recorded_time(read)?.clone());
         }
         let mut timed: Vec<_> = times.into_iter().zip(takes).collect();
         if timed.iter().all(|(time, _)| time.is_some()) {
@@ -118,7 +119,7 @@ impl NameTakes {
     }
 
     /// Inserts a frame that replaces nothing at its place.
-    fn add<E>(
+    fn add_frame<E>(
         &mut self,
         frame: &NamedFrame,
         read: &impl Fn(&TakeRef) -> Result<Entry, E>,
@@ -130,9 +131,9 @@ impl NameTakes {
             }
             return Ok(());
         }
-        let at = seat(&mut self.takes, &frame.time, read)?;
+        let at = insertion_index(&mut self.takes, &frame.time, read)?;
         for take in self.takes[..at].iter_mut().rev() {
-            if *take.time(read)? != frame.time {
+            if *take.recorded_time(read)? != frame.time {
                 break;
             }
             if new.equals(take, read)? {

@@ -22,7 +22,7 @@ pub struct TakeRef {
 
 impl TakeRef {
     /// Returns the number of bytes of the entry there.
-    pub fn bytes(&self) -> u64 {
+    pub fn byte_length(&self) -> u64 {
         self.length
     }
 }

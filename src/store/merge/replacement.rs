@@ -16,7 +16,7 @@ use loomrec_recording::Entry;
 use loomrec_recording::log_codec::RunPosition;
 
 use super::named_frame::{NamedFrame, TakeRef};
-use super::take::{CompactionTake, distinct, find_each, seat};
+use super::take::{CompactionTake, distinct_takes, find_each, insertion_index};
 
 /// A frame that replaces a take.
 pub(super) struct ReplacingFrame {
@@ -28,7 +28,7 @@ pub(super) struct ReplacingFrame {
 impl ReplacingFrame {
     pub(super) fn from_frame(frame: &NamedFrame) -> Option<Self> {
         let (take, time) = (CompactionTake::in_log(frame), frame.time.clone());
-        Some(Self { take, time, position: frame.position()? })
+        Some(Self { take, time, position: frame.run_position()? })
     }
 }
 
@@ -65,14 +65,14 @@ struct PlacedFrame {
 ///
 /// # Errors
 /// The error of `read`.
-pub(super) fn merge<E>(
+pub(super) fn merge_replacing<E>(
     base: Vec<CompactionTake>,
     frames: Vec<ReplacingFrame>,
     is_step: bool,
     read: &impl Fn(&TakeRef) -> Result<Entry, E>,
 ) -> Result<MergedTakes, E> {
     let mut merged = MergedTakes::default();
-    let (mut frames, others) = split(frames, base.clone(), read)?;
+    let (mut frames, others) = separate_takes(frames, base.clone(), read)?;
     let has_success = others.iter().any(|take| !take.failed);
     let pending =
         |frame: &PlacedFrame| frame.frame.position.failed && frame.frame.position.takes == 0;
@@ -88,7 +88,7 @@ pub(super) fn merge<E>(
     let old: Vec<EarlierTake> = others.collect();
     for PlacedFrame { frame, .. } in &frames {
         let at = match &frame.time {
-            Some(_) => seat(&mut merged.new, &frame.time, read)?,
+            Some(_) => insertion_index(&mut merged.new, &frame.time, read)?,
             None => merged.new.len(),
         };
         merged.new.insert(at, frame.take.clone());
@@ -102,13 +102,14 @@ pub(super) fn merge<E>(
 }
 
 /// Separates the takes that are in the log from the others.
-fn split<E>(
+fn separate_takes<E>(
     frames: Vec<ReplacingFrame>,
     mut base: Vec<CompactionTake>,
     read: &impl Fn(&TakeRef) -> Result<Entry, E>,
 ) -> Result<(Vec<PlacedFrame>, Vec<EarlierTake>), E> {
     let takes = frames.iter().map(|frame| frame.take.clone()).collect();
-    let kept: Vec<usize> = distinct(takes, read)?.into_iter().map(|(number, _)| number).collect();
+    let kept: Vec<usize> =
+        distinct_takes(takes, read)?.into_iter().map(|(number, _)| number).collect();
     let mut frames: Vec<_> = frames
         .into_iter()
         .enumerate()

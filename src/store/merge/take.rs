@@ -48,12 +48,12 @@ impl CompactionTake {
     }
 
     /// Returns a copy that no frame was found to be the same as.
-    pub(super) fn unmatched(&self) -> Self {
+    pub(super) fn unmatched_copy(&self) -> Self {
         Self { is_matched: false, ..self.clone() }
     }
 
     /// Returns when it was recorded.
-    pub(super) fn time<E>(
+    pub(super) fn recorded_time<E>(
         &mut self,
         read: &impl Fn(&TakeRef) -> Result<Entry, E>,
     ) -> Result<&Option<String>, E> {
@@ -61,7 +61,7 @@ impl CompactionTake {
             Some(time) => time,
             None => {
                 let entry = read(&self.place)?;
-                self.learn(&entry);
+                self.learn_facts(&entry);
                 entry.recorded_at
             }
         };
@@ -75,14 +75,14 @@ impl CompactionTake {
     ) -> Result<TakeFacts, E> {
         if self.facts.is_none() {
             let entry = read(&self.place)?;
-            self.learn(&entry);
+            self.learn_facts(&entry);
             self.time = Some(entry.recorded_at);
         }
         // It was read just now.
         Ok(self.facts.clone().unwrap_or_default())
     }
 
-    fn learn(&mut self, entry: &Entry) {
+    fn learn_facts(&mut self, entry: &Entry) {
         self.facts = Some(TakeFacts {
             scope: ReplacementScope::of_entry(entry),
             failed: entry.is_lesser_take(),
@@ -96,25 +96,27 @@ impl CompactionTake {
         other: &mut Self,
         read: &impl Fn(&TakeRef) -> Result<Entry, E>,
     ) -> Result<bool, E> {
-        if self.time(read)? != other.time(read)? || self.digest(read)? != other.digest(read)? {
+        if self.recorded_time(read)? != other.recorded_time(read)?
+            || self.entry_digest(read)? != other.entry_digest(read)?
+        {
             return Ok(false);
         }
         Ok(self.place == other.place || read(&self.place)? == read(&other.place)?)
     }
 
     /// Returns the digest of its entry.
-    fn digest<E>(
+    fn entry_digest<E>(
         &mut self,
         read: &impl Fn(&TakeRef) -> Result<Entry, E>,
     ) -> Result<EntryDigest, E> {
         match self.digest {
             Some(known) => Ok(known),
-            None => Ok(*self.digest.insert(digest(&read(&self.place)?))),
+            None => Ok(*self.digest.insert(compute_digest(&read(&self.place)?))),
         }
     }
 }
 
-fn digest(entry: &Entry) -> EntryDigest {
+fn compute_digest(entry: &Entry) -> EntryDigest {
     let mut hasher = DefaultHasher::new();
     hasher.write(&entry.to_text());
     hasher.finish()
@@ -122,7 +124,7 @@ fn digest(entry: &Entry) -> EntryDigest {
 
 impl NamedFrame {
     /// Returns its place in its run; `None` if it replaces nothing.
-    pub(super) fn position(&self) -> Option<RunPosition> {
+    pub(super) fn run_position(&self) -> Option<RunPosition> {
         match self.precedence {
             TakePrecedence::Further => None,
             TakePrecedence::Replacing(position) => Some(position),
@@ -134,14 +136,14 @@ impl NamedFrame {
 ///
 /// # Errors
 /// The error of `read`.
-pub(super) fn seat<E>(
+pub(super) fn insertion_index<E>(
     takes: &mut [CompactionTake],
     time: &Option<String>,
     read: &impl Fn(&TakeRef) -> Result<Entry, E>,
 ) -> Result<usize, E> {
     let mut at = takes.len();
     while let Some(before) = at.checked_sub(1).and_then(|before| takes.get_mut(before))
-        && before.time(read)? > time
+        && before.recorded_time(read)? > time
     {
         at -= 1;
     }
@@ -153,7 +155,7 @@ pub(super) fn seat<E>(
 ///
 /// # Errors
 /// The error of `read`.
-pub(super) fn distinct<E>(
+pub(super) fn distinct_takes<E>(
     takes: Vec<CompactionTake>,
     read: &impl Fn(&TakeRef) -> Result<Entry, E>,
 ) -> Result<Vec<(usize, CompactionTake)>, E> {
@@ -161,7 +163,7 @@ pub(super) fn distinct<E>(
     let mut by_time: HashMap<String, Vec<usize>> = HashMap::new();
     for (number, mut take) in takes.into_iter().enumerate() {
         let mut is_double = false;
-        if let Some(time) = take.time(read)?.clone() {
+        if let Some(time) = take.recorded_time(read)?.clone() {
             let same = by_time.entry(time).or_default();
             for &other in same.iter() {
                 if let Some((_, other)) = distinct.get_mut(other) {
@@ -191,12 +193,12 @@ pub(super) fn find_each<E>(
 ) -> Result<Vec<Option<usize>>, E> {
     let mut by_time: HashMap<Option<String>, Vec<usize>> = HashMap::new();
     for (number, take) in base.iter_mut().enumerate() {
-        by_time.entry(take.time(read)?.clone()).or_default().push(number);
+        by_time.entry(take.recorded_time(read)?.clone()).or_default().push(number);
     }
     let mut found = Vec::with_capacity(takes.len());
     for take in takes {
         let mut at = None;
-        for &number in by_time.get(take.time(read)?).into_iter().flatten() {
+        for &number in by_time.get(take.recorded_time(read)?).into_iter().flatten() {
             let Some(other) = base.get_mut(number).filter(|other| !other.is_matched) else {
                 continue;
             };

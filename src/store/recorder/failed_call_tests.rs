@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use super::tests::{contents, entry, open, step};
 use super::*;
-use crate::load;
+use crate::load_recording;
 use loomrec_recording::{Chunk, ChunkLayout, RecordedResponse, ResponseEnd, ResponsePayload};
 
 /// Returns a call that was answered with this status.
@@ -27,7 +27,9 @@ fn answered(content: &str, status: u16, time: u32) -> Entry {
 fn record(path: &Path, takes: &[(&str, u16, u32)], fold_between: bool) {
     let mut recorder = open(path);
     for (content, status, time) in takes {
-        recorder.append(vec![(step("a"), answered(content, *status, *time))], true).unwrap();
+        recorder
+            .append_entries(vec![(step("a"), answered(content, *status, *time))], true)
+            .unwrap();
         if fold_between {
             let job = recorder.start_compaction();
             recorder.compaction_done(job.run()).unwrap();
@@ -37,7 +39,7 @@ fn record(path: &Path, takes: &[(&str, u16, u32)], fold_between: bool) {
 }
 
 fn held(path: &Path) -> Vec<String> {
-    contents(&load(path).unwrap())
+    contents(&load_recording(path).unwrap())
 }
 
 fn at(dir: &tempfile::TempDir) -> PathBuf {
@@ -89,10 +91,10 @@ fn takes_of_several_recorders_of_a_run_count_together() {
     let path = at(&dir);
     record(&path, &[("old", 200, 1)], false);
     let (mut one, mut two) = (open(&path), open(&path));
-    one.append(vec![(step("a"), answered("500", 500, 2))], true).unwrap();
+    one.append_entries(vec![(step("a"), answered("500", 500, 2))], true).unwrap();
     assert_eq!(held(&path), ["a=old"], "nothing has taken its place yet");
-    two.append(vec![(step("a"), answered("200", 200, 3))], true).unwrap();
-    one.append(vec![(step("a"), answered("429", 429, 4))], true).unwrap();
+    two.append_entries(vec![(step("a"), answered("200", 200, 3))], true).unwrap();
+    one.append_entries(vec![(step("a"), answered("429", 429, 4))], true).unwrap();
     assert_eq!(held(&path), ["a=500", "a#2=200", "a#3=429"]);
     one.close().unwrap();
     two.close().unwrap();
@@ -105,7 +107,7 @@ fn failures_of_a_recorder_that_died_leave_the_good_take() {
     let path = at(&dir);
     record(&path, &[("good", 200, 1)], false);
     let mut recorder = open(&path);
-    recorder.append(vec![(step("a"), answered("401", 401, 2))], true).unwrap();
+    recorder.append_entries(vec![(step("a"), answered("401", 401, 2))], true).unwrap();
     let log = std::fs::read(dir.path().join(".loomrec/r.json.log")).unwrap();
     recorder.close().unwrap();
     // The log of a killed recorder: nobody holds it.
@@ -124,7 +126,7 @@ fn failure_replaces_a_success_when_that_is_asked() {
     let encoder = recorder.encoder(true).keep_failures(true);
     let (name, entry) = (step("a"), answered("401", 401, 2));
     let frame = encoder.encode(&LogItem::new(name, entry, Arc::default())).unwrap();
-    recorder.keep(&mut [frame]).unwrap();
+    recorder.append_frames(&mut [frame]).unwrap();
     recorder.close().unwrap();
     assert_eq!(held(&path), ["a=401"]);
 }
@@ -135,7 +137,7 @@ fn failure_that_was_left_out_is_told() {
     let path = at(&dir);
     record(&path, &[("good", 200, 1)], false);
     let mut recorder = open(&path);
-    recorder.append(vec![(step("a"), answered("401", 401, 2))], true).unwrap();
+    recorder.append_entries(vec![(step("a"), answered("401", 401, 2))], true).unwrap();
     recorder.close().unwrap();
     let notes = recorder.take_notes();
     assert!(matches!(notes.as_slice(), [StoreEvent::Failures { calls: 1, .. }]), "{notes:?}");

@@ -3,7 +3,7 @@
 use super::tests::{contents, entry, folder, step};
 use super::*;
 use crate::disk::failing::{DiskFailure, Plan};
-use crate::load;
+use crate::load_recording;
 
 /// Returns an entry with a time, as all recorded entries have one: it is stored once, however often
 /// it is written.
@@ -44,7 +44,7 @@ fn run(plan: &Plan, path: &Path) -> Outcome {
             .iter()
             .map(|(name, entry)| format!("{name}={}", entry.content.as_deref().unwrap()))
             .collect::<Vec<_>>();
-        match outcome.note(recorder.append(batch, true)) {
+        match outcome.note(recorder.append_entries(batch, true)) {
             Some(()) => outcome.acknowledged.extend(words),
             None => outcome.refused.extend(words),
         }
@@ -62,7 +62,7 @@ fn run(plan: &Plan, path: &Path) -> Outcome {
 fn earlier(path: &Path) {
     let mut recorder =
         RecordingAppender::open(path, &RunChoice::New, &IdentityRules::default()).unwrap();
-    recorder.append(vec![(step("z"), timed(900)), (step("a"), timed(901))], true).unwrap();
+    recorder.append_entries(vec![(step("z"), timed(900)), (step("a"), timed(901))], true).unwrap();
     recorder.close().unwrap();
 }
 
@@ -71,7 +71,7 @@ fn check(path: &Path, outcome: &Outcome, at: &str) {
     let word = |(name, _, entry): (&EntryName, usize, &Entry)| {
         format!("{name}={}", entry.content.as_deref().unwrap())
     };
-    let mut kept: Vec<String> = load(path).unwrap().entries().map(word).collect();
+    let mut kept: Vec<String> = load_recording(path).unwrap().entries().map(word).collect();
     let all = kept.len();
     kept.sort();
     kept.dedup();
@@ -145,18 +145,18 @@ fn full_disk_is_named_with_its_remedy_and_recording_resumes_when_there_is_space(
     let rules = IdentityRules::default();
     let mut recorder =
         RecordingAppender::open_on(Disk::failing(&plan), &path, &RunChoice::New, &rules).unwrap();
-    recorder.append(vec![(step("a"), timed(1))], true).unwrap();
+    recorder.append_entries(vec![(step("a"), timed(1))], true).unwrap();
     plan.fail_now(DiskFailure::Full);
     let mut texts = Vec::new();
     for number in 2..5 {
-        let error = recorder.append(vec![(step("b"), timed(number))], true).unwrap_err();
-        texts.push(error.chain());
+        let error = recorder.append_entries(vec![(step("b"), timed(number))], true).unwrap_err();
+        texts.push(error.error_chain());
     }
     assert!(texts.iter().all(|text| *text == texts[0]), "one reason, one text: {texts:?}");
     assert!(texts[0].contains("r.json.log") && texts[0].contains("space"), "{}", texts[0]);
     plan.heal();
-    recorder.append(vec![(step("c"), timed(9))], true).unwrap();
-    assert_eq!(contents(&load(&path).unwrap()), ["a=1", "c=9"]);
+    recorder.append_entries(vec![(step("c"), timed(9))], true).unwrap();
+    assert_eq!(contents(&load_recording(&path).unwrap()), ["a=1", "c=9"]);
     recorder.close().unwrap();
     assert_eq!(recorder.take_notes(), []);
     assert_eq!(folder(&dir), ["r.json"]);
@@ -170,16 +170,16 @@ fn fold_that_fails_leaves_everything_in_the_log_and_is_done_later() {
     let rules = IdentityRules::default();
     let mut recorder =
         RecordingAppender::open_on(Disk::failing(&plan), &path, &RunChoice::New, &rules).unwrap();
-    recorder.append(vec![(step("a"), timed(1))], true).unwrap();
+    recorder.append_entries(vec![(step("a"), timed(1))], true).unwrap();
     plan.fail_now(DiskFailure::Full);
     let job = recorder.start_compaction();
     let error = recorder.compaction_done(job.run()).unwrap_err();
     assert_eq!(error.class(), crate::ErrorClass::NotKept);
     assert!(recorder.compaction_due().is_some());
-    assert_eq!(contents(&load(&path).unwrap()), ["a=1"]);
+    assert_eq!(contents(&load_recording(&path).unwrap()), ["a=1"]);
     plan.heal();
-    recorder.append(vec![(step("b"), timed(2))], true).unwrap();
+    recorder.append_entries(vec![(step("b"), timed(2))], true).unwrap();
     recorder.close().unwrap();
-    assert_eq!(contents(&load(&path).unwrap()), ["a=1", "b=2"]);
+    assert_eq!(contents(&load_recording(&path).unwrap()), ["a=1", "b=2"]);
     assert_eq!(folder(&dir), ["r.json"]);
 }

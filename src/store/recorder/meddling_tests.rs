@@ -5,15 +5,15 @@ use std::io::Write as _;
 
 use super::tests::{contents, entry, folder, open, step};
 use super::*;
-use crate::load;
+use crate::load_recording;
 
 fn append(recorder: &mut RecordingAppender, name: &str) {
     let entry = Entry { recorded_at: Some(format!("2026-11-22T00:00:00Z {name}")), ..entry("x") };
-    recorder.append(vec![(step(name), entry)], true).unwrap();
+    recorder.append_entries(vec![(step(name), entry)], true).unwrap();
 }
 
 fn names(path: &Path) -> Vec<String> {
-    load(path).unwrap().names().map(|(name, _)| name.to_string()).collect()
+    load_recording(path).unwrap().names().map(|(name, _)| name.to_string()).collect()
 }
 
 struct Scene {
@@ -48,7 +48,7 @@ fn log_that_someone_removed_is_written_again_and_nothing_is_lost() {
     fs::remove_file(&scene.log).unwrap();
     one.close().unwrap();
     two.close().unwrap();
-    assert_eq!(load(&scene.path).unwrap().len(), 5);
+    assert_eq!(load_recording(&scene.path).unwrap().len(), 5);
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn log_that_was_folded_is_not_taken_for_one_that_was_removed() {
         append(&mut one, "again");
     }
     assert_eq!((one.take_notes(), two.take_notes()), (vec![], vec![]));
-    assert_eq!(load(&scene.path).unwrap().len(), 7);
+    assert_eq!(load_recording(&scene.path).unwrap().len(), 7);
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn torn_tail_of_another_recorder_is_put_aside_before_anything_is_added() {
     let mut one = open(&scene.path);
     append(&mut one, "a");
     let mut whole = Vec::new();
-    log::frame(7, b"another recorder's entry", &mut whole).unwrap();
+    log::write_frame(7, b"another recorder's entry", &mut whole).unwrap();
     for (name, cut) in [("b", 3), ("c", 40)] {
         let mut log = fs::File::options().append(true).open(&scene.log).unwrap();
         log.write_all(&whole[..cut]).unwrap();
@@ -117,8 +117,8 @@ fn recording_resumes_when_its_folder_is_back() {
     append(&mut one, "a");
     fs::rename(&folder, &away).unwrap();
     for _ in 0..2 {
-        let error = one.append(vec![(step("b"), entry("x"))], true).unwrap_err();
-        let text = error.chain();
+        let error = one.append_entries(vec![(step("b"), entry("x"))], true).unwrap_err();
+        let text = error.error_chain();
         assert!(
             text.contains("r.json") && text.contains("create its folder, which is missing"),
             "{text}"
@@ -140,16 +140,16 @@ fn what_is_in_the_log_survives_a_folder_that_was_removed_and_made_again() {
     one.compaction_done(job.run()).unwrap();
     append(&mut one, "a");
     fs::remove_dir_all(scene.dir.path().join("f")).unwrap();
-    one.append(vec![(step("b"), entry("x"))], true).unwrap_err();
+    one.append_entries(vec![(step("b"), entry("x"))], true).unwrap_err();
     fs::create_dir(scene.dir.path().join("f")).unwrap();
     append(&mut one, "c");
     // A second recorder finds the run that the first has made again.
     let mut two = open(&scene.path);
-    two.append(vec![(step("a"), entry("y"))], true).unwrap();
+    two.append_entries(vec![(step("a"), entry("y"))], true).unwrap();
     drop(two);
     let error = one.close().unwrap_err();
     assert!(matches!(error, StoreError::Gone { names: 1, .. }), "{error}");
-    assert_eq!(load(&scene.path).unwrap().takes(&step("a")).len(), 2);
+    assert_eq!(load_recording(&scene.path).unwrap().takes(&step("a")).len(), 2);
     assert_eq!(names(&scene.path), ["a", "c"]);
 }
 
@@ -170,7 +170,11 @@ fn recorders_go_on_together_when_their_lock_and_run_files_are_removed() {
     for mut recorder in [one, two, three] {
         recorder.close().unwrap();
     }
-    assert_eq!(load(&scene.path).unwrap().takes(&step("a2")).len(), 1, "equal entries are one");
+    assert_eq!(
+        load_recording(&scene.path).unwrap().takes(&step("a2")).len(),
+        1,
+        "equal entries are one"
+    );
     assert_eq!(names(&scene.path), ["a", "a2"]);
     assert_eq!(crate::state_folder::all_names(scene.path.parent().unwrap()), ["r.json"]);
 }
@@ -198,9 +202,9 @@ fn log_of_a_recorder_that_died_is_folded_before_a_new_run_begins() {
             .any(|note| matches!(note, StoreEvent::Compacted { entries: 2, .. }))
     );
     // A new run: its first take of a name replaces the earlier one.
-    next.append(vec![(step("a"), entry("new"))], true).unwrap();
+    next.append_entries(vec![(step("a"), entry("new"))], true).unwrap();
     next.close().unwrap();
-    assert_eq!(contents(&load(&path).unwrap()), ["a=new", "b=x"]);
+    assert_eq!(contents(&load_recording(&path).unwrap()), ["a=new", "b=x"]);
     assert_eq!(crate::state_folder::all_names(&crashed), ["r.json"]);
     assert!(!crashed.join("r.json.run").exists());
     assert_eq!(folder(&scene.dir), ["crashed", "f"]);
@@ -210,7 +214,7 @@ fn log_of_a_recorder_that_died_is_folded_before_a_new_run_begins() {
 fn log_of_a_newer_version_is_refused_and_left_alone() {
     let scene = scene();
     let mut bytes = Vec::new();
-    log::frame(1, b"from the future", &mut bytes).unwrap();
+    log::write_frame(1, b"from the future", &mut bytes).unwrap();
     bytes[4] = 2;
     let sum = crc32fast::hash(&[&bytes[4..12], &bytes[16..]].concat());
     bytes[12..16].copy_from_slice(&sum.to_le_bytes());
@@ -230,7 +234,7 @@ fn lock_that_someone_sits_on_is_waited_for_once_in_full_and_then_shortly() {
     one.wait = Duration::from_millis(20);
     let mut lock = RecordingLock::new(&one.paths.lock, &Disk::real());
     let guard = lock.acquire(lock::WAIT).unwrap();
-    let error = one.append(vec![(step("b"), entry("x"))], true).unwrap_err();
+    let error = one.append_entries(vec![(step("b"), entry("x"))], true).unwrap_err();
     assert!(error.to_string().contains(&format!("pid {}", std::process::id())), "{error}");
     assert_eq!(one.wait, SHORT_WAIT);
     drop(guard);

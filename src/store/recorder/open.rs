@@ -39,32 +39,32 @@ impl RecordingAppender {
         choice: &RunChoice,
         rules: &IdentityRules,
     ) -> Result<Self, StoreError> {
-        let failed = |source| StoreError::write(path.to_owned(), source);
-        disk.create_folder(temporary_file::folder(path)).map_err(failed)?;
-        let mut paths = RecordingPaths::of(path).map_err(failed)?;
+        let failed = |source| StoreError::write_failed(path.to_owned(), source);
+        disk.create_folder(temporary_file::parent_folder(path)).map_err(failed)?;
+        let mut paths = RecordingPaths::from_path(path).map_err(failed)?;
         linked::require_recording_behind_link(path)?;
         let mut notes = Vec::new();
         if paths.is_old_place() {
             notes.extend(leftover::leave_old_place(path, &paths, &disk)?);
-            paths = RecordingPaths::of(path).map_err(failed)?;
+            paths = RecordingPaths::from_path(path).map_err(failed)?;
         }
-        let held = check(path, rules)?;
+        let held = check_recording(path, rules)?;
         let mut lock = RecordingLock::new(&paths.lock, &disk);
-        let (run, entered) = enter(path, &paths, &disk, &mut lock, choice, rules)?;
+        let (run, entered) = enter_run(path, &paths, &disk, &mut lock, choice, rules)?;
         notes.extend(entered);
         let key_variables = KeyVariables::default();
-        let about = about(path, rules, &key_variables)?;
+        let about = first_frame(path, rules, &key_variables)?;
         let mut recorder = Self {
             path: path.to_owned(),
             tail: LogAppender::new(&paths.log, &disk),
-            settled: lock.id(),
+            settled: lock.file_id(),
             wait: lock::WAIT,
             run: Some(run),
             orphans: Vec::new(),
             secret_guard: Arc::default(),
             own: HashSet::default(),
             schedule: CompactionSchedule::default(),
-            stamp: FileVersion::at(&paths.target).map_err(failed)?,
+            stamp: FileVersion::at_path(&paths.target).map_err(failed)?,
             held,
             suspicious: false,
             rules: rules.clone(),
@@ -77,7 +77,7 @@ impl RecordingAppender {
             replacements: Vec::new(),
             compacts: true,
         };
-        if let Some(system) = loomrec_os::network_file_system(recorder.paths.folder()) {
+        if let Some(system) = loomrec_os::network_file_system(recorder.paths.recording_folder()) {
             recorder.notes.push(StoreEvent::Network { path: path.to_owned(), system });
         }
         Ok(recorder)
@@ -85,20 +85,20 @@ impl RecordingAppender {
 }
 
 /// Returns the frame that a log begins with.
-pub(super) fn about(
+pub(super) fn first_frame(
     path: &Path,
     rules: &IdentityRules,
     key_variables: &KeyVariables,
 ) -> Result<Vec<u8>, StoreError> {
     let mut frame = Vec::new();
-    let failed = |error| StoreError::write(path.to_owned(), std::io::Error::other(error));
-    log::begin(rules, key_variables, &mut frame).map_err(failed)?;
+    let failed = |error| StoreError::write_failed(path.to_owned(), std::io::Error::other(error));
+    log::write_first_frame(rules, key_variables, &mut frame).map_err(failed)?;
     Ok(frame)
 }
 
 /// Enters the run, after compacting what an earlier run left. Entries that are in the log after
 /// that belong to the run that is entered.
-fn enter(
+fn enter_run(
     path: &Path,
     paths: &RecordingPaths,
     disk: &Disk,
@@ -111,26 +111,26 @@ fn enter(
     let mut attempts = 0;
     loop {
         let guard = lock.acquire(lock::WAIT)?;
-        let at_run = |source| StoreError::lock(paths.run.clone(), source);
+        let at_run = |source| StoreError::lock_failed(paths.run.clone(), source);
         let left = sidecars::is_at(&paths.log)? || sidecars::is_at(&paths.folding)?;
         let is_held = run::is_held(&paths.run).map_err(at_run)?;
-        if !is_held && !run::is_of(&paths.run, target(paths)?).map_err(at_run)? {
+        if !is_held && !run::is_of(&paths.run, current_target(paths)?).map_err(at_run)? {
             // It may have come with the recording, with names that nobody recorded here.
             disk.remove_if_there(&paths.run).map_err(at_run)?;
         }
         if left && attempts < LEFTOVERS && !run::is_live(&paths.run).map_err(at_run)? {
             drop(guard);
             attempts += 1;
-            let done = compaction::run(paths, disk, rules, true, None)?;
+            let done = compaction::compact_with_rules(paths, disk, rules, true, None)?;
             entries += done.compacted_entries;
             notes.extend(done.notes);
             continue;
         }
-        sweep(path, paths)?;
+        remove_leftovers(path, paths)?;
         let mut run = RunSeat::enter(&paths.run, disk, choice).map_err(at_run)?;
         if run.is_alone() {
-            run::note_target(&paths.run, disk, target(paths)?).map_err(at_run)?;
-            run.refresh().map_err(at_run)?;
+            run::note_target(&paths.run, disk, current_target(paths)?).map_err(at_run)?;
+            run.read_new_lines().map_err(at_run)?;
         }
         drop(guard);
         if entries > 0 {
@@ -141,13 +141,13 @@ fn enter(
 }
 
 /// Returns which file the recording is now.
-fn target(paths: &RecordingPaths) -> Result<RunTarget, StoreError> {
-    paths.version().map(|version| version.map(FileVersion::id))
+fn current_target(paths: &RecordingPaths) -> Result<RunTarget, StoreError> {
+    paths.file_version().map(|version| version.map(FileVersion::file_id))
 }
 
 /// Removes what killed compactions left behind, unless one is running. Only under the lock.
-fn sweep(path: &Path, paths: &RecordingPaths) -> Result<(), StoreError> {
-    let failed = |source| StoreError::write(path.to_owned(), source);
+fn remove_leftovers(path: &Path, paths: &RecordingPaths) -> Result<(), StoreError> {
+    let failed = |source| StoreError::write_failed(path.to_owned(), source);
     let is_compacting = match regular_file::open_to_read(&paths.folding).map_err(failed)? {
         Some(file) => !lock::try_lock(&file).map_err(failed)?,
         None => false,
@@ -155,23 +155,25 @@ fn sweep(path: &Path, paths: &RecordingPaths) -> Result<(), StoreError> {
     if is_compacting {
         return Ok(());
     }
-    temporary_file::sweep(paths.state_folder(), &paths.target).map_err(failed)
+    temporary_file::remove_leftovers(paths.state_folder(), &paths.target).map_err(failed)
 }
 
 /// Checks a recording and its rules, if it exists. Returns half of the fingerprint of each name it
 /// holds. The entries of a large one are not read: a compaction copies those that it does not change
 /// as they are.
-fn check(path: &Path, rules: &IdentityRules) -> Result<Vec<u64>, StoreError> {
+fn check_recording(path: &Path, rules: &IdentityRules) -> Result<Vec<u64>, StoreError> {
     let recording = match Recording::open_to_inspect(path) {
         Ok(recording) => recording,
         Err(StoreError::Missing { .. }) => return Ok(Vec::new()),
         Err(error) => return Err(error),
     };
-    match recording.size() {
+    match recording.file_size() {
         0..=READ_THROUGH => recording.entries().try_for_each(|stored| stored.map(drop))?,
         _ => recording.check_shapes()?,
     }
-    let held = recording.names().map(|name| compaction_job::short(log::fingerprint(&name)));
+    let held = recording
+        .names()
+        .map(|name| compaction_job::half_fingerprint(log::name_fingerprint(&name)));
     let held: Vec<u64> = held.collect();
     let theirs = recording.meta().rules();
     if !held.is_empty() && !theirs.makes_keys_of(rules) {

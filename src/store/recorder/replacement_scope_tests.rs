@@ -2,7 +2,7 @@
 
 use super::tests::{call, compact, open, step};
 use super::*;
-use crate::load;
+use crate::load_recording;
 use loomrec_identity::RequestKey;
 
 /// A recording whose calls come one second after the other.
@@ -25,7 +25,7 @@ impl TimedRecording {
             let recorded_at = Some(format!("2026-01-01T00:00:{:02}Z", self.time));
             let upstream = upstream.map(str::to_owned);
             let entry = Entry { recorded_at, upstream, ..call(content, *session, None) };
-            recorder.append(vec![(name.clone(), entry)], true).unwrap();
+            recorder.append_entries(vec![(name.clone(), entry)], true).unwrap();
             if self.compacts {
                 compact(&mut recorder).unwrap();
             }
@@ -34,7 +34,7 @@ impl TimedRecording {
     }
 
     fn held(&self) -> Vec<String> {
-        let recording = load(self.dir.path().join("r.json")).unwrap();
+        let recording = load_recording(self.dir.path().join("r.json")).unwrap();
         recording.entries().map(|(_, _, entry)| entry.content.clone().unwrap()).collect()
     }
 }

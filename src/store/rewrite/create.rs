@@ -20,7 +20,7 @@ type NewEntry<E> = Result<(EntryName, Entry), E>;
 /// # Errors
 /// [`StoreError::Exists`] if there is one and `over` is not set, [`StoreError::Busy`] while another
 /// process records into it, the error of `entries`, or the storage fails. Nothing is then changed.
-pub fn create<E: From<StoreError>>(
+pub fn create_recording<E: From<StoreError>>(
     location: impl Into<RecordingLocation>,
     meta: &RecordingMeta,
     entries: impl Iterator<Item = NewEntry<E>>,
@@ -29,11 +29,11 @@ pub fn create<E: From<StoreError>>(
     let location = location.into();
     let path = location.as_path();
     state_folder::create_for_file(path, &Disk::real())
-        .map_err(|source| StoreError::write(path.to_owned(), source))?;
-    let paths =
-        RecordingPaths::of(path).map_err(|source| StoreError::write(path.to_owned(), source))?;
+        .map_err(|source| StoreError::write_failed(path.to_owned(), source))?;
+    let paths = RecordingPaths::from_path(path)
+        .map_err(|source| StoreError::write_failed(path.to_owned(), source))?;
     let exists = || StoreError::Exists { path: path.to_owned() };
-    let before = paths.version()?;
+    let before = paths.file_version()?;
     if before.is_some() && !over {
         return Err(exists().into());
     }
@@ -42,7 +42,7 @@ pub fn create<E: From<StoreError>>(
     }
     linked::require_recording_behind_link(path)?;
     write_from(entries, |entries| {
-        write(path, &paths, meta, entries, before).map_err(|failed| match failed {
+        write_entries(path, &paths, meta, entries, before).map_err(|failed| match failed {
             // It did not exist before, and now it does.
             CreateFailure::Store(StoreError::Changed { .. }) if !over => exists().into(),
             failed => failed,
@@ -57,14 +57,14 @@ pub fn create<E: From<StoreError>>(
 /// The storage fails.
 pub fn create_empty(location: &RecordingLocation, rules: &IdentityRules) -> Result<(), StoreError> {
     let path = location.as_path();
-    let failed = |source| StoreError::write(path.to_owned(), source);
-    Disk::real().create_folder(temporary_file::folder(path)).map_err(failed)?;
+    let failed = |source| StoreError::write_failed(path.to_owned(), source);
+    Disk::real().create_folder(temporary_file::parent_folder(path)).map_err(failed)?;
     let paths = paths_of(path)?;
     if sidecars::has_leftover(&paths)? {
         return Ok(());
     }
     let none = std::iter::empty::<Result<_, StoreError>>();
-    match create(location.clone(), &RecordingMeta::new(rules), none, false) {
+    match create_recording(location.clone(), &RecordingMeta::new(rules), none, false) {
         // Another process has it.
         Err(StoreError::Exists { .. } | StoreError::Busy { .. }) => Ok(()),
         done => done.map(drop),
@@ -93,7 +93,7 @@ impl Recording {
     ///
     /// # Errors
     /// As for [`Self::rewrite`], or the error of `entries`. Nothing is then changed.
-    pub fn replace<E: From<StoreError>>(
+    pub fn replace_entries<E: From<StoreError>>(
         &self,
         meta: &RecordingMeta,
         entries: impl Iterator<Item = NewEntry<E>>,
@@ -101,7 +101,9 @@ impl Recording {
         let path = self.path();
         let paths = paths_of(path)?;
         linked::require_recording_behind_link(path)?;
-        write_from(entries, |entries| write(path, &paths, meta, entries, self.opened()))
+        write_from(entries, |entries| {
+            write_entries(path, &paths, meta, entries, self.opened_version())
+        })
     }
 }
 
@@ -145,7 +147,7 @@ fn write_from<E: From<StoreError>>(
 
 /// Writes a recording from entries, and puts it in its place if that is unchanged. Returns the
 /// number of entries.
-fn write(
+fn write_entries(
     path: &Path,
     paths: &RecordingPaths,
     meta: &RecordingMeta,
@@ -160,8 +162,9 @@ fn write(
         changes.push(&name, TakeChange::Entry(Box::new(entry)))?;
         count += 1;
     }
-    let plan = changes.plan(&outline);
-    let source = RecordingSnapshot::rewriting(path, None, outline, changes.spool.into_file(), plan);
-    replace(paths, &source, None, before)?;
+    let plan = changes.merge_plan(&outline);
+    let source =
+        RecordingSnapshot::for_rewrite(path, None, outline, changes.spool.into_file(), plan);
+    write_and_replace(paths, &source, None, before)?;
     Ok(count)
 }

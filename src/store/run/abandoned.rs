@@ -30,7 +30,8 @@ pub(crate) fn abandoned_log(paths: &RecordingPaths) -> Result<Option<PathBuf>, S
         ExistingLock::Acquired(guard) => Some(guard),
         ExistingLock::Held | ExistingLock::Missing => None,
     };
-    let is_held = is_held(&paths.run).map_err(|source| StoreError::lock(&paths.run, source))?;
+    let is_held =
+        is_held(&paths.run).map_err(|source| StoreError::lock_failed(&paths.run, source))?;
     if is_held {
         return Ok(None);
     }

@@ -34,7 +34,7 @@ pub(super) fn read_line(line: &[u8]) -> Option<RunLine> {
 }
 
 /// Returns the lines of names.
-pub(super) fn lines(names: &[NameFingerprint]) -> Vec<u8> {
+pub(super) fn name_lines(names: &[NameFingerprint]) -> Vec<u8> {
     let mut text = Vec::with_capacity(names.len() * 33);
     for name in names {
         text.extend(format!("{name:032x}\n").into_bytes());

@@ -38,7 +38,7 @@ pub struct JournalFile {
 }
 
 /// Returns the name of an older part.
-pub(super) fn part(path: &Path, number: u32) -> PathBuf {
+pub(super) fn part_path(path: &Path, number: u32) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(format!(".{number}"));
     PathBuf::from(name)
@@ -46,10 +46,10 @@ pub(super) fn part(path: &Path, number: u32) -> PathBuf {
 
 /// Returns the files of a journal, the oldest first: its older parts, then the file itself. A part
 /// older than the beginning of the run belongs to another run, and is left out.
-pub fn parts(path: &Path) -> Vec<PathBuf> {
+pub fn part_paths(path: &Path) -> Vec<PathBuf> {
     let mut all = vec![path.to_owned()];
     for number in 1.. {
-        let part = part(path, number);
+        let part = part_path(path, number);
         if all.last().is_some_and(|last| begins_with(last, FIRST)) || !is_ours(&part) {
             break;
         }
@@ -66,9 +66,9 @@ impl JournalFile {
     /// # Errors
     /// A file that cannot be written. A file that is not plain, if it is to be rotated.
     pub fn create(path: &Path, rotation: Option<JournalRotation>) -> io::Result<Self> {
-        let file = create(path, rotation.is_some())?;
+        let file = create_private_file(path, rotation.is_some())?;
         for number in 1.. {
-            let part = part(path, number);
+            let part = part_path(path, number);
             if !is_ours(&part) {
                 break;
             }
@@ -89,7 +89,7 @@ impl JournalFile {
     /// An error of the file system. The current file stays in use then.
     pub(super) fn rotate(&mut self) -> io::Result<bool> {
         let Some(rotation) = self.rotation.filter(|_| self.length > 0) else { return Ok(false) };
-        let part = |number| part(&self.path, number);
+        let part = |number| part_path(&self.path, number);
         let there = (1..=rotation.keep).take_while(|&number| part(number).exists()).last();
         let last = there.unwrap_or(0);
         for number in 1..=last {
@@ -105,7 +105,7 @@ impl JournalFile {
             0 => std::fs::remove_file(&self.path)?,
             _ => std::fs::rename(&self.path, part(1))?,
         }
-        self.file = create(&self.path, true)?;
+        self.file = create_private_file(&self.path, true)?;
         self.length = 0;
         Ok(true)
     }
@@ -163,7 +163,7 @@ impl JournalFile {
 
 /// Creates a file that only its owner may read, or empties it. Fails if another run writes to it:
 /// the runs would overwrite each other's lines.
-fn create(path: &Path, is_rotated: bool) -> io::Result<std::fs::File> {
+fn create_private_file(path: &Path, is_rotated: bool) -> io::Result<std::fs::File> {
     let file = loomrec_store::open_output(path, 0o600)?;
     let is_plain = file.metadata()?.is_file();
     if is_rotated && !is_plain {

@@ -16,7 +16,7 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 use tokio::time::{Sleep, sleep};
 
-use super::line::skipped;
+use super::line::write_skipped;
 use super::{Journal, KEPT};
 use loomrec_recording::entry::RecordedCut;
 
@@ -47,7 +47,7 @@ impl JournalQuery {
     ///
     /// # Errors
     /// Names the invalid parameter, and says what is valid.
-    pub fn of(query: &str) -> Result<Option<Self>, String> {
+    pub fn from_query(query: &str) -> Result<Option<Self>, String> {
         let (mut wanted, mut asked) = (Self::default(), false);
         for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
             match (&*name, &*value) {
@@ -110,18 +110,22 @@ impl JournalFollower {
         abandon: impl Fn() + Send + 'static,
     ) -> Option<Self> {
         let place = Arc::clone(&journal.followers);
-        if journal.followers() > MOST {
+        if journal.follower_count() > MOST {
             return None;
         }
         let pulse = Arc::new(FollowerPulse { began: Instant::now(), last: AtomicU64::new(0) });
-        tokio::spawn(attend(Arc::downgrade(&pulse), abandon, Arc::clone(journal)));
+        tokio::spawn(watch_follower(Arc::downgrade(&pulse), abandon, Arc::clone(journal)));
         let check = Box::pin(sleep(CHECK_INTERVAL));
         Some(Self { journal: Arc::clone(journal), wanted, check, pulse, _place: place })
     }
 }
 
 /// Ends the connection of a follower that stops reading.
-async fn attend(pulse: Weak<FollowerPulse>, abandon: impl Fn() + Send, journal: Arc<Journal>) {
+async fn watch_follower(
+    pulse: Weak<FollowerPulse>,
+    abandon: impl Fn() + Send,
+    journal: Arc<Journal>,
+) {
     loop {
         tokio::time::sleep(CHECK_INTERVAL * 4).await;
         let Some(pulse) = pulse.upgrade() else { return };
@@ -146,7 +150,7 @@ impl Body for JournalFollower {
         loop {
             this.pulse.beat();
             let ended = this.journal.ended.load(Ordering::Acquire);
-            let lines = this.journal.lines(&mut this.wanted);
+            let lines = this.journal.next_lines(&mut this.wanted);
             if !lines.is_empty() {
                 return Poll::Ready(Some(Ok(Frame::data(lines.into()))));
             }
@@ -161,7 +165,7 @@ impl Body for JournalFollower {
 
 impl Journal {
     /// Returns the next lines of a query, about [`PIECE`] bytes at most, and advances `wanted`.
-    fn lines(&self, wanted: &mut JournalQuery) -> Vec<u8> {
+    fn next_lines(&self, wanted: &mut JournalQuery) -> Vec<u8> {
         let mut out = Vec::new();
         let last = self.last.load(Ordering::Acquire);
         // A number beyond the last line is waited for.
@@ -173,11 +177,11 @@ impl Journal {
                 (missed, wanted.after) = (missed + gone, wanted.after + gone);
                 continue;
             }
-            let line = self.place(number).lock().clone();
+            let line = self.slot_for_line(number).lock().clone();
             match line {
                 Some(line) if line.number == number => {
-                    if wanted.from.is_none_or(|from| line.item.at() >= from) {
-                        skipped(&mut out, std::mem::take(&mut missed), number - 1);
+                    if wanted.from.is_none_or(|from| line.item.recorded_at() >= from) {
+                        write_skipped(&mut out, std::mem::take(&mut missed), number - 1);
                         line.write(&mut out);
                     }
                 }
@@ -188,7 +192,7 @@ impl Journal {
             }
             wanted.after = number;
         }
-        skipped(&mut out, missed, wanted.after);
+        write_skipped(&mut out, missed, wanted.after);
         out
     }
 }

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::line::{self, versioned};
+use super::line::{self, versioned_line};
 use crate::call_record::CallRecord;
 use loomrec_fault::CallFault;
-use loomrec_recording::timestamp::timestamp;
+use loomrec_recording::timestamp::format_timestamp;
 
 /// Callback for errors of the journal's file, called once for each cause.
 pub type OnJournalError = Box<dyn Fn(&str) + Send>;
@@ -32,8 +32,8 @@ impl FaultMark {
     /// Returns it as JSON.
     pub fn to_json(&self) -> Value {
         let Self { at, fault, what, by, at_ms } = self;
-        versioned([
-            ("at", json!(timestamp(*at))),
+        versioned_line([
+            ("at", json!(format_timestamp(*at))),
             ("outcome", json!(what)),
             ("fault", json!(fault)),
             ("by", json!(by)),
@@ -57,8 +57,8 @@ impl ConnectionFault {
     /// Returns it as JSON.
     pub(super) fn to_json(&self) -> Value {
         let Self { at, connection, fault } = self;
-        versioned([
-            ("at", json!(timestamp(*at))),
+        versioned_line([
+            ("at", json!(format_timestamp(*at))),
             ("outcome", json!("faulted")),
             ("connection", json!(connection)),
             ("fault", fault.to_json()),
@@ -76,7 +76,7 @@ pub(super) enum JournalItem {
 
 impl JournalItem {
     /// Returns the time of the record, in microseconds since 1970.
-    pub(super) fn at(&self) -> i64 {
+    pub(super) fn recorded_at(&self) -> i64 {
         match self {
             Self::Call(seen) => seen.at,
             Self::ConnectionFault(fault) => fault.at,
@@ -86,7 +86,7 @@ impl JournalItem {
 
     pub(super) fn to_json(&self, number: u64) -> Value {
         let mut line = match self {
-            Self::Call(seen) => return line::read(seen, Some(number)),
+            Self::Call(seen) => return line::from_numbered_call(seen, Some(number)),
             Self::ConnectionFault(fault) => fault.to_json(),
             Self::Mark(mark) => mark.to_json(),
         };
@@ -115,8 +115,8 @@ impl NumberedLine {
     /// Writes it as a line of text.
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         match &self.item {
-            JournalItem::Call(seen) => line::write(seen, Some(self.number), out),
-            _ => line::printed(out, &self.to_json()),
+            JournalItem::Call(seen) => line::write_call(seen, Some(self.number), out),
+            _ => line::write_printable(out, &self.to_json()),
         }
         out.push(b'\n');
     }

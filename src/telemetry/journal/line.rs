@@ -15,7 +15,7 @@ use loomrec_engine::replay::RecordingMismatchError;
 use loomrec_fault::CallFault;
 use loomrec_identity::printable;
 use loomrec_provider::AnswerOutcome;
-use loomrec_recording::timestamp::letters;
+use loomrec_recording::timestamp::timestamp_bytes;
 use loomrec_script::ScriptTurn;
 
 /// The version of the lines. Fields may be added within a version, but the meaning of a field never
@@ -23,7 +23,7 @@ use loomrec_script::ScriptTurn;
 pub const VERSION: u64 = 1;
 
 /// Returns a line of these fields.
-pub(super) fn versioned(fields: impl IntoIterator<Item = (&'static str, Value)>) -> Value {
+pub(super) fn versioned_line(fields: impl IntoIterator<Item = (&'static str, Value)>) -> Value {
     let mut line = Map::new();
     line.insert("v".to_owned(), Value::from(VERSION));
     line.extend(fields.into_iter().map(|(name, value)| (name.to_owned(), value)));
@@ -31,27 +31,27 @@ pub(super) fn versioned(fields: impl IntoIterator<Item = (&'static str, Value)>)
 }
 
 /// Returns the line of a call, without a number.
-pub fn of(seen: &CallRecord) -> Value {
-    read(seen, None)
+pub fn from_call(seen: &CallRecord) -> Value {
+    from_numbered_call(seen, None)
 }
 
 /// Returns the line of a call as JSON, with this number if it has one.
-pub(super) fn read(seen: &CallRecord, seq: Option<u64>) -> Value {
+pub(super) fn from_numbered_call(seen: &CallRecord, seq: Option<u64>) -> Value {
     let mut text = Vec::new();
-    write(seen, seq, &mut text);
+    write_call(seen, seq, &mut text);
     // A test checks that what is written is valid JSON.
     serde_json::from_slice(&text).unwrap_or_default()
 }
 
 /// Writes a line which says that this many lines, up to this number, are no longer available.
-pub(super) fn skipped(out: &mut Vec<u8>, lines: u64, seq: u64) {
+pub(super) fn write_skipped(out: &mut Vec<u8>, lines: u64, seq: u64) {
     if lines > 0 {
-        let line = versioned([
+        let line = versioned_line([
             ("seq", json!(seq)),
             ("outcome", json!("skipped")),
             ("lines", json!(lines)),
         ]);
-        printed(out, &line);
+        write_printable(out, &line);
         out.push(b'\n');
     }
 }
@@ -72,14 +72,14 @@ macro_rules! fields {
 }
 
 /// Writes the line of a call, with this number if it has one, without a line end.
-pub(super) fn write(seen: &CallRecord, seq: Option<u64>, out: &mut Vec<u8>) {
+pub(super) fn write_call(seen: &CallRecord, seq: Option<u64>, out: &mut Vec<u8>) {
     out.extend_from_slice(br#"{"v":"#);
     number(out, VERSION);
     if seq.is_some() {
         fields! { out, "seq": number(seq), }
     }
-    let entry = answer(seen, out);
-    match detail(&seen.outcome) {
+    let entry = write_common_fields(seen, out);
+    match outcome_detail(&seen.outcome) {
         Some(OutcomeDetail::Entry) => {
             out.extend_from_slice(b",\"more\":{\"entry\":");
             out.extend_from_within(entry);
@@ -101,7 +101,7 @@ enum OutcomeDetail {
     Object(Value),
 }
 
-fn detail(outcome: &CallOutcome) -> Option<OutcomeDetail> {
+fn outcome_detail(outcome: &CallOutcome) -> Option<OutcomeDetail> {
     Some(match outcome {
         CallOutcome::Served { .. } => OutcomeDetail::Entry,
         CallOutcome::Scripted { turn: Some(ScriptTurn::Rule(claim)) } => {
@@ -125,37 +125,37 @@ fn detail(outcome: &CallOutcome) -> Option<OutcomeDetail> {
 }
 
 /// Writes the fields that every call has. Returns the range of the entry's name in the output.
-fn answer(seen: &CallRecord, out: &mut Vec<u8>) -> Range<usize> {
+fn write_common_fields(seen: &CallRecord, out: &mut Vec<u8>) -> Range<usize> {
     let facts = &*seen.facts;
     fields! { out,
         "at": moment(Some(seen.at)),
         "outcome": word(Some(seen.outcome.as_str())),
         "status": number(seen.status.map(|status| status.as_u16().into())),
         "mode": word(Some(seen.mode)),
-        "source": word(seen.source().as_str()),
+        "source": word(seen.answer_source().as_str()),
         "method": text(Some(&*facts.method)),
         "path": text(Some(&*facts.path)),
         "upstream": text(Some(&*facts.upstream).filter(|name| !name.is_empty())),
         "provider": word(Some(facts.provider.name())),
-        "operation": word(facts.operation.known()),
+        "operation": word(facts.operation.known_name()),
         "rpc": text(facts.rpc.as_deref()),
         "model": text(facts.model.as_deref()),
         "streamed": flag(Some(facts.streamed)),
-        "session": text(seen.session()),
+        "session": text(seen.session_name()),
         "step_id": text(facts.step.as_deref()),
         "key": word(facts.key.as_ref().map(|key| key.as_str())),
         "matched_by": word(seen.matched_by()),
-        "bound": text(seen.bound().as_deref()),
+        "bound": text(seen.bound_values().as_deref()),
     }
     out.extend_from_slice(b",\"entry\":");
     let begin = out.len();
-    match seen.entry() {
+    match seen.entry_name() {
         None => out.extend_from_slice(b"null"),
         Some(name) => text(out, name),
     }
     let entry = begin..out.len();
     fields! { out,
-        "take": number(seen.take().map(|take| take.number as u64)),
+        "take": number(seen.served_take().map(|take| take.number as u64)),
         "head_ms": milliseconds(Some(seen.head)),
         "first_byte_ms": milliseconds(seen.first_byte),
         "total_ms": milliseconds(Some(seen.total)),
@@ -168,9 +168,9 @@ fn answer(seen: &CallRecord, out: &mut Vec<u8>) -> Range<usize> {
         "cost_usd": dollars(seen.cost_usd),
         "answered_by": text(seen.answered_by()),
         "kept": flag(seen.is_kept()),
-        "answer": word(seen.answer().map(AnswerOutcome::as_str)),
+        "answer": word(seen.answer_outcome().map(AnswerOutcome::as_str)),
         "answer_reason": text(seen.answer_reason()),
-        "attempt": number(seen.attempt()),
+        "attempt": number(seen.attempt_number()),
         "fault": value(seen.fault.as_deref().map(CallFault::to_json).as_ref()),
         "mismatch": value(seen.mismatch().map(RecordingMismatchError::to_json).as_ref()),
     }
@@ -189,14 +189,14 @@ fn text(out: &mut Vec<u8>, text: &str) {
     let escaped = |byte: u8| !matches!(byte, b' '..=b'~') || byte == b'"' || byte == b'\\';
     // It is faster to check all bytes than to stop at the first match.
     match text.bytes().fold(false, |any, byte| any | escaped(byte)) {
-        true => printed(out, &text),
+        true => write_printable(out, &text),
         false => word(out, text),
     }
 }
 
 fn moment(out: &mut Vec<u8>, micros: i64) {
     out.push(b'"');
-    out.extend_from_slice(&letters(micros));
+    out.extend_from_slice(&timestamp_bytes(micros));
     out.push(b'"');
 }
 
@@ -209,14 +209,14 @@ fn dollars(out: &mut Vec<u8>, dollars: f64) {
 }
 
 fn value(out: &mut Vec<u8>, value: &Value) {
-    printed(out, value);
+    write_printable(out, value);
 }
 
 /// Writes text from callers, without characters that a terminal would act on when it shows the
 /// file.
-pub(super) fn printed(out: &mut Vec<u8>, value: &impl serde::Serialize) {
+pub(super) fn write_printable(out: &mut Vec<u8>, value: &impl serde::Serialize) {
     let text = serde_json::to_string(value).unwrap_or_default();
-    out.extend_from_slice(printable::json(&text).as_bytes());
+    out.extend_from_slice(printable::printable_json(&text).as_bytes());
 }
 
 fn flag(out: &mut Vec<u8>, flag: bool) {

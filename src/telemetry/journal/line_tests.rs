@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 fn written(seen: &CallRecord) -> Value {
     let mut text = Vec::new();
-    write(seen, Some(7), &mut text);
+    write_call(seen, Some(7), &mut text);
     assert!(!text.contains(&b'\n'), "a line is one line");
     serde_json::from_slice(&text).unwrap()
 }
@@ -35,7 +35,7 @@ fn what_is_not_known_is_null_and_what_is_more_stands_last() {
     assert_eq!(line["more"]["message"], "a \"b\"\n");
     assert!(line["first_byte_ms"].is_null() && line["mismatch"].is_null());
     assert_eq!(line.as_object().unwrap().len(), 40);
-    assert_eq!(of(&one).as_object().unwrap().len(), 39);
+    assert_eq!(from_call(&one).as_object().unwrap().len(), 39);
     one.outcome = CallOutcome::Served { entry: Some("plan".parse().unwrap()) };
     assert_eq!(written(&one)["more"], json!({ "entry": "plan" }));
     assert_eq!(written(&one)["entry"], "plan");

@@ -45,21 +45,21 @@ pub(super) struct LineCounts {
 
 impl LineCounts {
     /// Returns how many lines are not in the file.
-    pub(super) fn lost(&self) -> u64 {
+    pub(super) fn lost_lines(&self) -> u64 {
         self.left_out.load(Ordering::Relaxed) + self.refused.load(Ordering::Relaxed)
     }
 
     pub(super) fn to_json(&self) -> Value {
         json!({
             "written": self.written.load(Ordering::Relaxed),
-            "lost": self.lost(),
+            "lost": self.lost_lines(),
             "rotations": self.rotations.load(Ordering::Relaxed),
             "error": *self.why.lock().unwrap_or_else(PoisonError::into_inner),
         })
     }
 
     /// Notes why lines are lost. Returns whether this reason differs from the last one.
-    fn blame(&self, why: &str) -> bool {
+    fn note_reason(&self, why: &str) -> bool {
         let mut reported = self.why.lock().unwrap_or_else(PoisonError::into_inner);
         reported.replace(why.to_owned()).as_deref() != Some(why)
     }
@@ -136,7 +136,7 @@ impl LineQueue {
             }
             std::thread::sleep(CHECK_INTERVAL);
         }
-        let lost = self.counts.lost();
+        let lost = self.counts.lost_lines();
         if lost == 0 {
             return Ok(());
         }
@@ -161,11 +161,11 @@ impl JournalThread {
         let mut open = true;
         while open {
             let Ok(task) = tasks.recv() else { return };
-            open = self.take(task);
+            open = self.add_to_batch(task);
             while open && let Ok(task) = tasks.try_recv() {
-                open = self.take(task);
+                open = self.add_to_batch(task);
             }
-            self.write();
+            self.write_batch();
             if open {
                 std::thread::sleep(GATHER);
             }
@@ -176,14 +176,14 @@ impl JournalThread {
     /// Ends a journal that has lost lines with a line that says so. If there is no room for it, it
     /// replaces the last lines.
     fn write_loss(&mut self) {
-        let lost = self.counts.lost();
+        let lost = self.counts.lost_lines();
         if lost == 0 {
             return;
         }
         let last = self.counts.last.load(Ordering::Relaxed);
         let line = |lines: u64| {
             let mut line = Vec::new();
-            line::skipped(&mut line, lines, last);
+            line::write_skipped(&mut line, lines, last);
             line
         };
         if self.file.append(&line(lost)).is_ok() {
@@ -192,12 +192,12 @@ impl JournalThread {
         // Nothing can be removed from a pipe or a device. The loss of lines has been reported.
         if let Ok(gone) = self.file.take_back(line(u64::MAX).len() as u64) {
             self.counts.refused.fetch_add(gone, Ordering::Relaxed);
-            drop(self.file.append(&line(self.counts.lost())));
+            drop(self.file.append(&line(self.counts.lost_lines())));
         }
     }
 
     /// Adds a line to the batch. Returns whether there may be more.
-    fn take(&mut self, task: QueueTask) -> bool {
+    fn add_to_batch(&mut self, task: QueueTask) -> bool {
         let QueueTask::Line(line) = task else { return false };
         self.counts.last.fetch_max(line.number, Ordering::Relaxed);
         self.waiting.fetch_sub(line.weight, Ordering::Relaxed);
@@ -205,26 +205,26 @@ impl JournalThread {
         line.write(&mut self.batch);
         if self.file.is_over(self.batch.len()) && before > 0 {
             let last = self.batch.split_off(before);
-            self.write();
+            self.write_batch();
             self.batch = last;
         }
         if self.file.is_over(self.batch.len()) {
-            self.rotate();
+            self.rotate_file();
         }
         if self.batch.len() > BATCH {
-            self.write();
+            self.write_batch();
         }
         true
     }
 
     /// Rotates the file.
-    fn rotate(&mut self) {
+    fn rotate_file(&mut self) {
         match self.file.rotate() {
             Ok(true) => drop(self.counts.rotations.fetch_add(1, Ordering::Relaxed)),
             Ok(false) => {}
             Err(error) => {
                 let why = format!("it cannot be rotated, and keeps growing: {error}");
-                if self.counts.blame(&why) {
+                if self.counts.note_reason(&why) {
                     (self.on_error)(&why);
                 }
             }
@@ -232,7 +232,7 @@ impl JournalThread {
     }
 
     /// Writes the batch.
-    fn write(&mut self) {
+    fn write_batch(&mut self) {
         if self.batch.is_empty() {
             return;
         }
@@ -247,7 +247,7 @@ impl JournalThread {
         if let Some(error) = error {
             self.counts.refused.fetch_add(lines(lost), Ordering::Relaxed);
             let why = error.to_string();
-            if self.counts.blame(&why) {
+            if self.counts.note_reason(&why) {
                 (self.on_error)(&format!("lines are lost, and traffic goes on: {why}"));
             }
         }

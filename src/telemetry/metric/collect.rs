@@ -43,7 +43,7 @@ struct MetricFamilies<'a> {
 
 impl MetricFamilies<'_> {
     /// Writes a family of counters. `each` adds its series.
-    fn counters(
+    fn write_counters(
         &mut self,
         name: &str,
         help: &str,
@@ -51,19 +51,25 @@ impl MetricFamilies<'_> {
     ) -> Result {
         let mut family = self.out.encode_descriptor(name, help, None, MetricType::Counter)?;
         each(&mut |labels, value| {
-            series(&mut family, labels, |one| {
+            write_series(&mut family, labels, |one| {
                 one.encode_counter::<NoLabelSet, u64, f64>(&value, None)
             })
         })
     }
 
-    fn gauge(&mut self, name: &str, help: &str, labels: &MetricLabels<'_>, value: i64) -> Result {
+    fn write_gauge(
+        &mut self,
+        name: &str,
+        help: &str,
+        labels: &MetricLabels<'_>,
+        value: i64,
+    ) -> Result {
         let mut family = self.out.encode_descriptor(name, help, None, MetricType::Gauge)?;
-        series(&mut family, labels, |one| one.encode_gauge(&value))
+        write_series(&mut family, labels, |one| one.encode_gauge(&value))
     }
 
     /// Writes a family of histograms.
-    fn timings<'t>(
+    fn write_histograms<'t>(
         &mut self,
         name: &str,
         help: &str,
@@ -71,8 +77,8 @@ impl MetricFamilies<'_> {
     ) -> Result {
         let mut family = self.out.encode_descriptor(name, help, None, MetricType::Histogram)?;
         for (labels, timing) in each {
-            let read = timing.read();
-            series(&mut family, &labels, |one| {
+            let read = timing.to_reading();
+            write_series(&mut family, &labels, |one| {
                 one.encode_histogram::<NoLabelSet>(read.sum, read.count, &read.buckets, None)
             })?;
         }
@@ -81,7 +87,7 @@ impl MetricFamilies<'_> {
 }
 
 /// Writes one series of a family. Without labels there are no braces.
-fn series(
+fn write_series(
     family: &mut MetricEncoder<'_>,
     labels: &MetricLabels<'_>,
     write: impl FnOnce(&mut MetricEncoder<'_>) -> Result,
@@ -92,7 +98,7 @@ fn series(
     }
 }
 
-fn value(counter: &AtomicU64) -> u64 {
+fn counter_value(counter: &AtomicU64) -> u64 {
     counter.load(Ordering::Relaxed)
 }
 
@@ -113,7 +119,7 @@ impl Metrics {
         let written = encode_registry(&mut text, &registry).and_then(|()| encode_eof(&mut text));
         match written {
             Ok(()) if open_metrics => text,
-            _ => text::plain(&text),
+            _ => text::from_open_metrics(&text),
         }
     }
 }
@@ -121,72 +127,83 @@ impl Metrics {
 impl Collector for ScrapeOutput {
     fn encode(&self, encoder: DescriptorEncoder) -> Result {
         let mut out = MetricFamilies { out: encoder };
-        self.calls(&mut out)?;
-        self.models(&mut out)?;
-        self.faults(&mut out)?;
-        self.store(&mut out)?;
-        self.sessions(&mut out)?;
-        self.remote(&mut out)?;
-        if self.metrics.about.compat { self.compat(&mut out) } else { Ok(()) }
+        self.write_calls(&mut out)?;
+        self.write_models(&mut out)?;
+        self.write_faults(&mut out)?;
+        self.write_store(&mut out)?;
+        self.write_sessions(&mut out)?;
+        self.write_remote(&mut out)?;
+        if self.metrics.about.compat { self.write_compat(&mut out) } else { Ok(()) }
     }
 }
 
 impl ScrapeOutput {
     /// Returns the sum of a count.
-    fn sum(&self, count: impl Fn(&RunCounters) -> &AtomicU64) -> u64 {
-        self.counters.iter().map(|one| RunCounters::read(count(one))).sum()
+    fn sum_counts(&self, count: impl Fn(&RunCounters) -> &AtomicU64) -> u64 {
+        self.counters.iter().map(|one| RunCounters::counter_value(count(one))).sum()
     }
 
     /// Writes the metrics of calls and their outcomes.
-    fn calls(&self, out: &mut MetricFamilies<'_>) -> Result {
+    fn write_calls(&self, out: &mut MetricFamilies<'_>) -> Result {
         let metrics = &*self.metrics;
         let version = [("version", env!("CARGO_PKG_VERSION")), ("mode", self.input.mode)];
-        out.gauge("loomrec_build_info", "Which loomrec this is, and what it does", &version, 1)?;
-        out.counters("loomrec_requests", "Calls, by where their answer came from", |add| {
+        out.write_gauge(
+            "loomrec_build_info",
+            "Which loomrec this is, and what it does",
+            &version,
+            1,
+        )?;
+        out.write_counters("loomrec_requests", "Calls, by where their answer came from", |add| {
             for (source, statuses) in SOURCES.iter().zip(metrics.requests.chunks(STATUSES)) {
-                for (status, calls) in statuses.iter().enumerate().filter(|(_, c)| value(c) > 0) {
+                for (status, calls) in
+                    statuses.iter().enumerate().filter(|(_, c)| counter_value(c) > 0)
+                {
                     let status = if status == 0 { "none".to_owned() } else { status.to_string() };
                     let labels =
                         [("mode", self.input.mode), ("source", source), ("status", &status)];
-                    add(&labels, value(calls))?;
+                    add(&labels, counter_value(calls))?;
                 }
             }
             Ok(())
         })?;
-        self.replays(out)?;
-        out.counters("loomrec_answers", "Recorded and replayed answers, by outcome", |add| {
-            let mut answers = ANSWERS.iter().zip(&metrics.answers);
-            answers.try_for_each(|(outcome, answers)| {
-                add(&[("outcome", outcome.as_str())], value(answers))
-            })
-        })?;
+        self.write_replays(out)?;
+        out.write_counters(
+            "loomrec_answers",
+            "Recorded and replayed answers, by outcome",
+            |add| {
+                let mut answers = ANSWERS.iter().zip(&metrics.answers);
+                answers.try_for_each(|(outcome, answers)| {
+                    add(&[("outcome", outcome.as_str())], counter_value(answers))
+                })
+            },
+        )?;
         let missed: Vec<_> = self.counters.iter().map(|one| one.missed_by_reason()).collect();
-        out.counters("loomrec_mismatches", "Calls without a recorded answer", |add| {
+        out.write_counters("loomrec_mismatches", "Calls without a recorded answer", |add| {
             MissReason::ALL.iter().try_for_each(|reason| {
                 let reason = reason.as_str();
                 let count = missed.iter().filter_map(|one| one.get(reason)).sum();
                 add(&[("reason", reason)], count)
             })
         })?;
-        out.timings(
+        out.write_histograms(
             "loomrec_request_overhead_seconds",
             "Time that loomrec itself added to a call",
             [(Vec::new(), &metrics.overhead)],
         )?;
         let open = metrics.open.load(Ordering::Relaxed);
-        out.gauge("loomrec_streams_open", "Streamed answers on their way", &[], open)?;
-        out.counters("loomrec_streams_ended", "Streamed answers, by how they ended", |add| {
+        out.write_gauge("loomrec_streams_open", "Streamed answers on their way", &[], open)?;
+        out.write_counters("loomrec_streams_ended", "Streamed answers, by how they ended", |add| {
             let mut ends = ENDS.iter().zip(&metrics.ended);
-            ends.try_for_each(|(how, ended)| add(&[("how", how)], value(ended)))
+            ends.try_for_each(|(how, ended)| add(&[("how", how)], counter_value(ended)))
         })
     }
 
-    fn replays(&self, out: &mut MetricFamilies<'_>) -> Result {
-        out.counters("loomrec_replays", REPLAYS, |add| {
+    fn write_replays(&self, out: &mut MetricFamilies<'_>) -> Result {
+        out.write_counters("loomrec_replays", REPLAYS, |add| {
             MATCHED_BY
                 .iter()
                 .zip(&self.metrics.replays)
-                .try_for_each(|(by, replays)| add(&[("matched_by", *by)], value(replays)))
+                .try_for_each(|(by, replays)| add(&[("matched_by", *by)], counter_value(replays)))
         })
     }
 
@@ -197,14 +214,14 @@ impl ScrapeOutput {
         let mut counts: BTreeMap<(String, &str), u64> = BTreeMap::new();
         let counted = metrics.replays.iter().zip(&metrics.named_replays);
         for (by, (replays, named)) in MATCHED_BY.iter().zip(counted) {
-            let (word, named) = (telemetry_name::matched_by(by), named.all());
-            let unnamed = value(replays).saturating_sub(named.values().sum());
+            let (word, named) = (telemetry_name::matched_by(by), named.all_counts());
+            let unnamed = counter_value(replays).saturating_sub(named.values().sum());
             *counts.entry((workflow.to_owned(), word)).or_default() += unnamed;
             for ([name], replays) in named {
                 *counts.entry((name, word)).or_default() += replays;
             }
         }
-        out.counters(telemetry_name::REPLAYS, REPLAYS, |add| {
+        out.write_counters(telemetry_name::REPLAYS, REPLAYS, |add| {
             counts.iter().try_for_each(|((workflow, by), replays)| {
                 add(&[("workflow", workflow), ("matched_by", by)], *replays)
             })
@@ -212,21 +229,21 @@ impl ScrapeOutput {
     }
 
     /// Writes the metrics by provider and model.
-    fn models(&self, out: &mut MetricFamilies<'_>) -> Result {
-        let models = self.metrics.models();
-        self.captures(out, "loomrec_captures", &models)?;
-        latencies(out, "loomrec_upstream_latency_seconds", &models)?;
-        out.timings(
+    fn write_models(&self, out: &mut MetricFamilies<'_>) -> Result {
+        let models = self.metrics.all_models();
+        self.write_captures(out, "loomrec_captures", &models)?;
+        write_latencies(out, "loomrec_upstream_latency_seconds", &models)?;
+        out.write_histograms(
             "loomrec_upstream_first_byte_seconds",
             "From sending to an upstream to the first byte of its answer",
-            timed(&models, |model| &model.first_byte),
+            models_with_times(&models, |model| &model.first_byte),
         )?;
-        out.counters("loomrec_tokens", "Tokens spent, or saved by replaying", |add| {
+        out.write_counters("loomrec_tokens", "Tokens spent, or saved by replaying", |add| {
             for model in &models {
                 for (kind, tokens) in [("input", &model.input), ("output", &model.output)] {
-                    let [provider, name] = labels(model);
-                    if value(&model.input) + value(&model.output) > 0 {
-                        add(&[provider, name, ("kind", kind)], value(tokens))?;
+                    let [provider, name] = model_labels(model);
+                    if counter_value(&model.input) + counter_value(&model.output) > 0 {
+                        add(&[provider, name, ("kind", kind)], counter_value(tokens))?;
                     }
                 }
             }
@@ -238,91 +255,96 @@ impl ScrapeOutput {
         let all: f64 = self.counters.iter().map(|one| one.cost_usd()).sum();
         let saved: f64 = self.counters.iter().map(|one| one.saved_usd()).sum();
         for (how, dollars) in [("spent", (all - saved).max(0.0)), ("saved", saved)] {
-            series(&mut cost, &[("how", how)], |one| {
+            write_series(&mut cost, &[("how", how)], |one| {
                 one.encode_counter::<NoLabelSet, f64, f64>(&dollars, None)
             })?;
         }
         Ok(())
     }
 
-    fn captures(
+    fn write_captures(
         &self,
         out: &mut MetricFamilies<'_>,
         name: &str,
         models: &[&ModelMetrics],
     ) -> Result {
-        out.counters(name, "Exchanges kept", |add| {
-            let kept = models.iter().filter(|model| value(&model.captures) > 0);
-            kept.into_iter().try_for_each(|model| add(&labels(model), value(&model.captures)))
+        out.write_counters(name, "Exchanges kept", |add| {
+            let kept = models.iter().filter(|model| counter_value(&model.captures) > 0);
+            kept.into_iter()
+                .try_for_each(|model| add(&model_labels(model), counter_value(&model.captures)))
         })
     }
 
     /// Writes the metrics of faults.
-    fn faults(&self, out: &mut MetricFamilies<'_>) -> Result {
+    fn write_faults(&self, out: &mut MetricFamilies<'_>) -> Result {
         let metrics = &*self.metrics;
-        out.counters("loomrec_faults", "Faults that happened", |add| {
-            let faults = metrics.faults.sum(|[kind, source, _]| [kind, source]);
+        out.write_counters("loomrec_faults", "Faults that happened", |add| {
+            let faults = metrics.faults.sum_by(|[kind, source, _]| [kind, source]);
             faults.iter().try_for_each(|([kind, source], count)| {
                 add(&[("type", kind), ("source", source)], *count)
             })
         })?;
-        let triggered = metrics.triggered.sum(|[action, source, _]| [action, source]);
-        out.counters("loomrec_chaos_triggered", "Actions of chaos that happened", |add| {
+        let triggered = metrics.triggered.sum_by(|[action, source, _]| [action, source]);
+        out.write_counters("loomrec_chaos_triggered", "Actions of chaos that happened", |add| {
             triggered.iter().try_for_each(|([action, source], count)| {
                 add(&[("action", action), ("source", source)], *count)
             })
         })?;
-        let bypassed = metrics.bypassed.sum(|[action, source, _, why]| [action, source, why]);
-        out.counters("loomrec_chaos_bypassed", "Actions of chaos that could not happen", |add| {
-            bypassed.iter().try_for_each(|([action, source, why], count)| {
-                add(&[("action", action), ("source", source), ("reason", why)], *count)
-            })
-        })
+        let bypassed = metrics.bypassed.sum_by(|[action, source, _, why]| [action, source, why]);
+        out.write_counters(
+            "loomrec_chaos_bypassed",
+            "Actions of chaos that could not happen",
+            |add| {
+                bypassed.iter().try_for_each(|([action, source, why], count)| {
+                    add(&[("action", action), ("source", source), ("reason", why)], *count)
+                })
+            },
+        )
     }
 
     /// Writes the metrics of what was stored or lost.
-    fn store(&self, out: &mut MetricFamilies<'_>) -> Result {
+    fn write_store(&self, out: &mut MetricFamilies<'_>) -> Result {
         let metrics = &*self.metrics;
-        out.timings(
+        out.write_histograms(
             "loomrec_store_append_seconds",
             "Time until an exchange was on disk",
             [(Vec::new(), &metrics.append)],
         )?;
-        out.timings(
+        out.write_histograms(
             "loomrec_store_fold_seconds",
             "Time to fold the log into the recording",
             [(Vec::new(), &metrics.fold)],
         )?;
-        let entries = i64::try_from(self.entries()).map_err(|_| Error)?;
+        let entries = i64::try_from(self.entry_count()).map_err(|_| Error)?;
         let help = "Takes that were loaded, and exchanges kept since";
-        out.gauge("loomrec_recording_entries", help, &[], entries)?;
-        out.counters("loomrec_lost", "Exchanges that could not be kept", |add| {
-            add(&[], self.sum(|one| &one.unkept))
+        out.write_gauge("loomrec_recording_entries", help, &[], entries)?;
+        out.write_counters("loomrec_lost", "Exchanges that could not be kept", |add| {
+            add(&[], self.sum_counts(|one| &one.unkept))
         })?;
         let spans = &metrics.spans;
-        out.counters("loomrec_spans_sent", "Spans that a collector accepted", |add| {
-            add(&[], spans.sent())
+        out.write_counters("loomrec_spans_sent", "Spans that a collector accepted", |add| {
+            add(&[], spans.sent_spans())
         })?;
-        out.counters("loomrec_spans_lost", "Spans that no collector accepted", |add| {
-            add(&[], spans.lost())
+        out.write_counters("loomrec_spans_lost", "Spans that no collector accepted", |add| {
+            add(&[], spans.lost_spans())
         })?;
         let help = "Lines missing from the journal's file";
-        out.counters("loomrec_journal_lost", help, |add| add(&[], self.input.journal_lost))
+        out.write_counters("loomrec_journal_lost", help, |add| add(&[], self.input.journal_lost))
     }
 
-    fn entries(&self) -> u64 {
-        self.input.loaded + self.sum(|one| &one.recorded)
+    fn entry_count(&self) -> u64 {
+        self.input.loaded + self.sum_counts(|one| &one.recorded)
     }
 
     /// Writes some of the metrics under the names of other tools.
-    fn compat(&self, out: &mut MetricFamilies<'_>) -> Result {
+    fn write_compat(&self, out: &mut MetricFamilies<'_>) -> Result {
         let metrics = &*self.metrics;
         self.compat_replays(out, &metrics.about.workflow)?;
-        let models = metrics.models();
-        self.captures(out, telemetry_name::CAPTURES, &models)?;
-        latencies(out, telemetry_name::LATENCIES, &models)?;
-        let faults = metrics.faults.sum(|[kind, _, workflow]| [workflow, kind]);
-        out.counters(telemetry_name::FAULTS, "Faults that happened", |add| {
+        let models = metrics.all_models();
+        self.write_captures(out, telemetry_name::CAPTURES, &models)?;
+        write_latencies(out, telemetry_name::LATENCIES, &models)?;
+        let faults = metrics.faults.sum_by(|[kind, _, workflow]| [workflow, kind]);
+        out.write_counters(telemetry_name::FAULTS, "Faults that happened", |add| {
             faults.iter().try_for_each(|([workflow, kind], count)| {
                 let workflow = match workflow.as_str() {
                     "" => &metrics.about.workflow,
@@ -331,37 +353,44 @@ impl ScrapeOutput {
                 add(&[("workflow", workflow), ("fault_type", kind)], *count)
             })
         })?;
-        let triggered = metrics.triggered.sum(|[action, _, front]| [action, front]);
+        let triggered = metrics.triggered.sum_by(|[action, _, front]| [action, front]);
         let triggered =
             triggered.into_iter().filter(|([action, _], _)| action != telemetry_name::NO_ACTION);
         let triggered: Vec<_> = triggered.collect();
-        out.counters(telemetry_name::TRIGGERED, "Actions of chaos that happened", |add| {
+        out.write_counters(telemetry_name::TRIGGERED, "Actions of chaos that happened", |add| {
             triggered.iter().try_for_each(|([action, front], count)| {
                 add(&[("action", journal::action_word(action)), ("source", front)], *count)
             })
         })?;
-        let bypassed = metrics.bypassed.sum(|[action, _, front, why]| [action, front, why]);
-        out.counters(telemetry_name::BYPASSED, "Actions of chaos that could not happen", |add| {
-            bypassed.iter().try_for_each(|([action, front, why], count)| {
-                let labels =
-                    [("action", journal::action_word(action)), ("source", front), ("reason", why)];
-                add(&labels, *count)
-            })
-        })?;
-        let fixtures = i64::try_from(self.entries() + self.input.rules).map_err(|_| Error)?;
+        let bypassed = metrics.bypassed.sum_by(|[action, _, front, why]| [action, front, why]);
+        out.write_counters(
+            telemetry_name::BYPASSED,
+            "Actions of chaos that could not happen",
+            |add| {
+                bypassed.iter().try_for_each(|([action, front, why], count)| {
+                    let labels = [
+                        ("action", journal::action_word(action)),
+                        ("source", front),
+                        ("reason", why),
+                    ];
+                    add(&labels, *count)
+                })
+            },
+        )?;
+        let fixtures = i64::try_from(self.entry_count() + self.input.rules).map_err(|_| Error)?;
         let help = "Takes that were loaded or kept, and rules of the script";
-        out.gauge(telemetry_name::LOADED, help, &[], fixtures)?;
-        metrics.routes.as_ref().map_or(Ok(()), |requests| requested(out, requests))
+        out.write_gauge(telemetry_name::LOADED, help, &[], fixtures)?;
+        metrics.routes.as_ref().map_or(Ok(()), |requests| write_requests(out, requests))
     }
 }
 
 /// Writes calls by route.
-fn requested(out: &mut MetricFamilies<'_>, requests: &RouteCounts) -> Result {
-    let all = requests.all();
-    out.counters(telemetry_name::REQUESTS, "Calls, by what they were for", |add| {
+fn write_requests(out: &mut MetricFamilies<'_>, requests: &RouteCounts) -> Result {
+    let all = requests.all_series();
+    out.write_counters(telemetry_name::REQUESTS, "Calls, by what they were for", |add| {
         all.iter().try_for_each(|series| {
             let [method, path] = series.labels;
-            let statuses = series.statuses();
+            let statuses = series.status_counts();
             let mut statuses = statuses.iter();
             statuses
                 .try_for_each(|(status, calls)| add(&[method, path, ("status", status)], *calls))
@@ -369,23 +398,23 @@ fn requested(out: &mut MetricFamilies<'_>, requests: &RouteCounts) -> Result {
     })?;
     let help = "From a call's arrival to the end of its answer";
     let timed = all.iter().map(|series| (series.labels.to_vec(), series.took));
-    out.timings(telemetry_name::DURATIONS, help, timed)
+    out.write_histograms(telemetry_name::DURATIONS, help, timed)
 }
 
-fn labels(model: &ModelMetrics) -> [(&'static str, &str); 2] {
+fn model_labels(model: &ModelMetrics) -> [(&'static str, &str); 2] {
     [("provider", model.provider.name()), ("model", &model.name)]
 }
 
-fn latencies(out: &mut MetricFamilies<'_>, name: &str, models: &[&ModelMetrics]) -> Result {
+fn write_latencies(out: &mut MetricFamilies<'_>, name: &str, models: &[&ModelMetrics]) -> Result {
     let help = "From sending to an upstream to the last byte of its answer";
-    out.timings(name, help, timed(models, |model| &model.latency))
+    out.write_histograms(name, help, models_with_times(models, |model| &model.latency))
 }
 
 /// Returns the models that have durations.
-fn timed<'m>(
+fn models_with_times<'m>(
     models: &[&'m ModelMetrics],
     which: impl Fn(&'m ModelMetrics) -> &'m TimeHistogram,
 ) -> Vec<(Vec<(&'static str, &'m str)>, &'m TimeHistogram)> {
-    let timed = models.iter().map(|model| (labels(model).to_vec(), which(model)));
-    timed.filter(|(_, timing)| timing.read().count > 0).collect()
+    let timed = models.iter().map(|model| (model_labels(model).to_vec(), which(model)));
+    timed.filter(|(_, timing)| timing.to_reading().count > 0).collect()
 }

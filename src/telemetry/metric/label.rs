@@ -33,6 +33,6 @@ pub(super) const ANSWERS: [AnswerOutcome; 4] = AnswerOutcome::ALL;
 pub(super) const STATUSES: usize = 1000;
 
 /// Adds one to a counter.
-pub(super) fn count(counter: &AtomicU64) {
+pub(super) fn add_one(counter: &AtomicU64) {
     counter.fetch_add(1, Ordering::Relaxed);
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-use super::model::printable;
+use super::model::printable_label;
 
 /// How many combinations of labels are counted separately.
 const MOST: usize = 200;
@@ -28,7 +28,7 @@ impl<const N: usize> LabelCounter<N> {
     pub(super) fn add(&self, labels: [&str; N]) {
         let label = |text: &str| match text.len() > LONGEST {
             true => "other".to_owned(),
-            false => printable(text).into_owned(),
+            false => printable_label(text).into_owned(),
         };
         let mut labels = labels.map(label);
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
@@ -39,19 +39,19 @@ impl<const N: usize> LabelCounter<N> {
     }
 
     /// Returns the counts summed by some of their labels.
-    pub(super) fn sum<const M: usize>(
+    pub(super) fn sum_by<const M: usize>(
         &self,
         some: impl Fn([String; N]) -> [String; M],
     ) -> BTreeMap<[String; M], u64> {
         let mut sums = BTreeMap::new();
-        for (labels, count) in self.all() {
+        for (labels, count) in self.all_counts() {
             *sums.entry(some(labels)).or_default() += count;
         }
         sums
     }
 
     /// Returns all counts, sorted.
-    pub(super) fn all(&self) -> BTreeMap<[String; N], u64> {
+    pub(super) fn all_counts(&self) -> BTreeMap<[String; N], u64> {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
@@ -66,7 +66,7 @@ mod tests {
         (0..1_000).for_each(|number| few.add([&format!("rule {number}"), "plan"]));
         few.add(["rule 7", "plan"]);
         few.add([&"x".repeat(1_000), "plan"]);
-        let all = few.all();
+        let all = few.all_counts();
         assert_eq!(all.len(), MOST + 1);
         assert_eq!(all.values().sum::<u64>(), 1_002);
         assert_eq!(all[&["rule 7".to_owned(), "plan".to_owned()]], 2);

@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use super::call_record::{CallRecord, SendEnd};
 use super::span::SpanCounts;
-use label::{ANSWERS, ENDS, MATCHED_BY, SOURCES, STATUSES, count};
+use label::{ANSWERS, ENDS, MATCHED_BY, SOURCES, STATUSES, add_one};
 use label_counter::LabelCounter;
 use loomrec_engine::CallOutcome;
 use model::{ModelMetrics, ModelTable};
@@ -126,7 +126,7 @@ impl Metrics {
 
     /// Counts an attempt to read the certificate and the recordings again.
     pub fn note_reload(&self, is_read: bool) {
-        count(&self.reloads[usize::from(!is_read)]);
+        add_one(&self.reloads[usize::from(!is_read)]);
     }
 
     /// Whether the run also speaks the words of other tools.
@@ -135,35 +135,35 @@ impl Metrics {
     }
 
     /// Adds a call that is over.
-    pub fn record(&self, seen: &CallRecord) {
+    pub fn record_call(&self, seen: &CallRecord) {
         if let Some(routes) = &self.routes {
-            routes.add(seen);
+            routes.add_call(seen);
         }
         let status = seen.status.map_or(0, |status| usize::from(status.as_u16()));
-        let source = seen.source() as usize;
-        count(&self.requests[source * STATUSES + status.min(STATUSES - 1)]);
-        if let Some(by) = seen.matched_by().and_then(|by| find(&MATCHED_BY, by)) {
-            count(&self.replays[by]);
+        let source = seen.answer_source() as usize;
+        add_one(&self.requests[source * STATUSES + status.min(STATUSES - 1)]);
+        if let Some(by) = seen.matched_by().and_then(|by| find_word(&MATCHED_BY, by)) {
+            add_one(&self.replays[by]);
             if let Some(workflow) = &seen.workflow {
                 self.named_replays[by].add([workflow]);
             }
         }
-        if let Some(outcome) = seen.answer() {
-            count(&self.answers[outcome as usize]);
+        if let Some(outcome) = seen.answer_outcome() {
+            add_one(&self.answers[outcome as usize]);
         }
         // The delay of a fault does not count as loomrec's own time.
         if seen.status.is_some() && seen.fault.is_none() {
             self.overhead.add(seen.head.saturating_sub(seen.waited));
         }
         let tokens = seen.tokens.filter(|tokens| tokens.input + tokens.output > 0);
-        let times = times(seen);
+        let times = upstream_times(seen);
         let kept = seen.is_kept() == Some(true);
         if tokens.is_none() && times.is_none() && !kept {
             return;
         }
         let facts = &*seen.facts;
         let name = facts.rpc.as_deref().or(facts.model.as_deref()).or(seen.answered_by());
-        let model = self.models.of(facts.provider, name);
+        let model = self.models.for_model(facts.provider, name);
         if let Some(tokens) = tokens {
             model.input.fetch_add(tokens.input, Ordering::Relaxed);
             model.output.fetch_add(tokens.output, Ordering::Relaxed);
@@ -173,23 +173,23 @@ impl Metrics {
             first_byte.into_iter().for_each(|first_byte| model.first_byte.add(first_byte));
         }
         if kept {
-            count(&model.captures);
+            add_one(&model.captures);
         }
     }
 
     /// Adds a fault that happened to a call of this workflow, if it names one.
-    pub fn fault(&self, kind: &str, source: &str, workflow: Option<&str>) {
+    pub fn count_fault(&self, kind: &str, source: &str, workflow: Option<&str>) {
         self.faults.add([kind, source, workflow.unwrap_or_default()]);
     }
 
     /// Adds a chaos action that happened: where its rate was declared, and what would have answered
     /// the call.
-    pub fn chaos(&self, action: &str, source: &str, front: &str) {
+    pub fn count_chaos(&self, action: &str, source: &str, front: &str) {
         self.triggered.add([action, source, front]);
     }
 
     /// Adds a chaos action that could not happen.
-    pub fn bypass(&self, action: &str, source: &str, front: &str, reason: &str) {
+    pub fn count_bypass(&self, action: &str, source: &str, front: &str, reason: &str) {
         self.bypassed.add([action, source, front, reason]);
     }
 
@@ -201,27 +201,27 @@ impl Metrics {
     /// Notes that a stream has ended.
     pub fn stream_ends(&self, how: SendEnd) {
         self.open.fetch_sub(1, Ordering::Relaxed);
-        count(&self.ended[place(&ENDS, how.as_str())]);
+        add_one(&self.ended[word_index(&ENDS, how.as_str())]);
     }
 
     /// Adds the time that it took to store an exchange.
-    pub fn append(&self, took: Duration) {
+    pub fn add_append_time(&self, took: Duration) {
         self.append.add(took);
     }
 
     /// Adds a compaction of the log into the recording.
-    pub fn compaction(&self, took: Duration) {
+    pub fn add_compaction_time(&self, took: Duration) {
         self.fold.add(took);
     }
 
-    fn models(&self) -> Vec<&ModelMetrics> {
-        self.models.all()
+    fn all_models(&self) -> Vec<&ModelMetrics> {
+        self.models.all_models()
     }
 }
 
 /// Returns how long an upstream took until its first byte and its last, from when the request was
 /// sent.
-fn times(seen: &CallRecord) -> Option<(Option<Duration>, Duration)> {
+fn upstream_times(seen: &CallRecord) -> Option<(Option<Duration>, Duration)> {
     let since = |sent: Duration| move |at: Duration| at.saturating_sub(sent);
     match seen.exchange.as_ref().map(|exchange| exchange.times) {
         Some(times) => Some((times.first.map(since(times.sent)), since(times.sent)(times.last))),
@@ -234,13 +234,13 @@ fn times(seen: &CallRecord) -> Option<(Option<Duration>, Duration)> {
     }
 }
 
-fn find(words: &[&str], word: &str) -> Option<usize> {
+fn find_word(words: &[&str], word: &str) -> Option<usize> {
     words.iter().position(|known| *known == word)
 }
 
 /// Returns the index of a word, or of the last word if it is unknown.
-fn place(words: &[&str], word: &str) -> usize {
-    find(words, word).unwrap_or(words.len() - 1)
+fn word_index(words: &[&str], word: &str) -> usize {
+    find_word(words, word).unwrap_or(words.len() - 1)
 }
 
 #[cfg(test)]

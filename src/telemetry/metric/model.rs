@@ -58,7 +58,7 @@ impl ModelMetrics {
 
 /// Returns a name as a label, with the characters replaced that a terminal would act on. The
 /// encoder handles line ends.
-pub(super) fn printable(name: &str) -> Cow<'_, str> {
+pub(super) fn printable_label(name: &str) -> Cow<'_, str> {
     // Nearly every name passes this quick check.
     if name.bytes().all(|byte| byte.is_ascii_graphic()) {
         return name.into();
@@ -70,13 +70,13 @@ pub(super) fn printable(name: &str) -> Cow<'_, str> {
 /// Returns the slot at which the search for a model begins: FNV-1a over eight bytes at a time. A
 /// client that chooses names which all begin at one slot makes a search visit at most all slots
 /// that are taken.
-fn start(provider: Provider, name: &str) -> usize {
+fn first_slot(provider: Provider, name: &str) -> usize {
     let mix = |hash: u64, word: u64| {
         let mixed = (hash ^ word).wrapping_mul(0x0100_0000_01b3);
         // Mixes the high bits of a word in as well.
         mixed ^ (mixed >> 32)
     };
-    let begun = mix(0xcbf2_9ce4_8422_2325, provider.place() as u64);
+    let begun = mix(0xcbf2_9ce4_8422_2325, provider.table_index() as u64);
     let hash = name.as_bytes().chunks(8).fold(begun, |hash, bytes| {
         let mut word = [0; 8];
         word[..bytes.len()].copy_from_slice(bytes);
@@ -106,21 +106,22 @@ impl ModelTable {
     }
 
     /// Returns the counts of the model of this name, or those for all others of its provider.
-    pub(super) fn of(&self, provider: Provider, name: Option<&str>) -> &ModelMetrics {
+    pub(super) fn for_model(&self, provider: Provider, name: Option<&str>) -> &ModelMetrics {
         let name = name.filter(|name| !name.is_empty()).unwrap_or("unknown");
         if name.len() > LONGEST || name == OTHER {
-            return self.other(provider);
+            return self.other_models(provider);
         }
-        self.find(provider, &printable(name)).unwrap_or_else(|| self.other(provider))
+        self.find_or_take(provider, &printable_label(name))
+            .unwrap_or_else(|| self.other_models(provider))
     }
 
-    fn find(&self, provider: Provider, name: &str) -> Option<&ModelMetrics> {
-        let start = start(provider, name);
+    fn find_or_take(&self, provider: Provider, name: &str) -> Option<&ModelMetrics> {
+        let start = first_slot(provider, name);
         for step in 0..PLACES {
             let place = &self.seen[(start + step) % PLACES];
             let model = match place.get() {
                 Some(model) => model,
-                None => self.take(place, provider, name)?,
+                None => self.take_slot(place, provider, name)?,
             };
             if model.provider == provider && model.name == name {
                 return Some(model);
@@ -130,7 +131,7 @@ impl ModelTable {
     }
 
     /// Takes a free slot, unless enough are taken. If several threads try, the first one gets it.
-    fn take<'a>(
+    fn take_slot<'a>(
         &self,
         place: &'a OnceLock<Box<ModelMetrics>>,
         provider: Provider,
@@ -149,13 +150,14 @@ impl ModelTable {
         Some(model)
     }
 
-    fn other(&self, provider: Provider) -> &ModelMetrics {
-        self.others[provider.place()].get_or_init(|| Box::new(ModelMetrics::new(provider, OTHER)))
+    fn other_models(&self, provider: Provider) -> &ModelMetrics {
+        self.others[provider.table_index()]
+            .get_or_init(|| Box::new(ModelMetrics::new(provider, OTHER)))
     }
 
     /// Returns all counted models, sorted by provider and name. No two have the same provider and
     /// name.
-    pub(super) fn all(&self) -> Vec<&ModelMetrics> {
+    pub(super) fn all_models(&self) -> Vec<&ModelMetrics> {
         let places = self.seen.iter().chain(&self.others);
         let mut all: Vec<&ModelMetrics> =
             places.filter_map(|place| Some(&**place.get()?)).collect();
@@ -173,7 +175,11 @@ mod tests {
     use super::*;
 
     fn names(models: &ModelTable) -> Vec<(&str, &str)> {
-        models.all().iter().map(|model| (model.provider.name(), model.name.as_str())).collect()
+        models
+            .all_models()
+            .iter()
+            .map(|model| (model.provider.name(), model.name.as_str()))
+            .collect()
     }
 
     #[test]
@@ -181,10 +187,10 @@ mod tests {
         let models = ModelTable::new();
         for number in 0..1_000_000 {
             let provider = if number % 2 == 0 { Provider::OPEN_AI } else { Provider::COHERE };
-            let model = models.of(provider, Some(&format!("m{number}")));
+            let model = models.for_model(provider, Some(&format!("m{number}")));
             model.captures.fetch_add(1, Ordering::Relaxed);
         }
-        let all = models.all();
+        let all = models.all_models();
         assert_eq!(all.len(), MOST + 2);
         let sum: u64 = all.iter().map(|model| model.captures.load(Ordering::Relaxed)).sum();
         assert_eq!(sum, 1_000_000);
@@ -192,7 +198,7 @@ mod tests {
         let counts: Vec<u64> = others.map(|o| o.captures.load(Ordering::Relaxed)).collect();
         assert_eq!(counts, [499_950, 499_950]);
         // A model that is counted separately stays so.
-        assert_eq!(models.of(Provider::OPEN_AI, Some("m0")).name, "m0");
+        assert_eq!(models.for_model(Provider::OPEN_AI, Some("m0")).name, "m0");
     }
 
     #[test]
@@ -202,13 +208,13 @@ mod tests {
             for _ in 0..8 {
                 scope.spawn(|| {
                     for number in 0..90 {
-                        let model = models.of(Provider::OPEN_AI, Some(&number.to_string()));
+                        let model = models.for_model(Provider::OPEN_AI, Some(&number.to_string()));
                         model.input.fetch_add(1, Ordering::Relaxed);
                     }
                 });
             }
         });
-        let all = models.all();
+        let all = models.all_models();
         assert_eq!(all.len(), 90);
         assert!(all.iter().all(|model| model.input.load(Ordering::Relaxed) == 8));
     }
@@ -219,7 +225,7 @@ mod tests {
         let long = "x".repeat(LONGEST + 1);
         for name in [None, Some(""), Some("unknown"), Some("other"), Some(&*long), Some("a\x1b[2J")]
         {
-            models.of(Provider::OPEN_AI, name);
+            models.for_model(Provider::OPEN_AI, name);
         }
         let names = names(&models);
         assert_eq!(names, [("openai", "a\u{fffd}[2J"), ("openai", "other"), ("openai", "unknown")]);
@@ -230,11 +236,11 @@ mod tests {
         fn no_two_models_have_one_label(names in prop::collection::vec("\\PC{0,3}|[a\x00-\x1f]{0,2}", 0..150)) {
             let models = ModelTable::new();
             names.iter().for_each(|name| {
-                models.of(Provider::GEMINI, Some(name));
+                models.for_model(Provider::GEMINI, Some(name));
             });
-            let mut seen: Vec<String> = models.all().iter().map(|model| model.name.clone()).collect();
+            let mut seen: Vec<String> = models.all_models().iter().map(|model| model.name.clone()).collect();
             seen.dedup();
-            prop_assert_eq!(seen.len(), models.all().len());
+            prop_assert_eq!(seen.len(), models.all_models().len());
         }
     }
 }

@@ -35,17 +35,17 @@ impl RemoteCounts {
     }
 
     /// Returns how many recordings were fetched, at least in part, and how many the cache had.
-    pub(super) fn loads(&self) -> [u64; 2] {
+    pub(super) fn load_counts(&self) -> [u64; 2] {
         [self.fetched.load(Ordering::Relaxed), self.cached.load(Ordering::Relaxed)]
     }
 
     /// Returns how many uploads of segments succeeded, and how many failed.
-    pub(super) fn uploads(&self) -> [u64; 2] {
+    pub(super) fn upload_counts(&self) -> [u64; 2] {
         [self.sent.load(Ordering::Relaxed), self.failed.load(Ordering::Relaxed)]
     }
 
     /// Returns how many segments are on this machine only.
-    pub(super) fn left(&self) -> u64 {
+    pub(super) fn segments_left(&self) -> u64 {
         self.left.load(Ordering::Relaxed)
     }
 }

@@ -5,10 +5,12 @@ use std::borrow::Cow;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::label::{STATUSES, count};
+use super::label::{STATUSES, add_one};
 use super::time_histogram::TimeHistogram;
 use crate::call_record::{CallRecord, SendEnd};
-use loomrec_dialect::compat::route_label::{BOUNDS, DESTROYED, LABELS, METHODS, label, label_text};
+use loomrec_dialect::compat::route_label::{
+    BOUNDS, DESTROYED, LABELS, METHODS, label_number, label_text,
+};
 
 /// The calls of one method and one label.
 #[derive(Debug)]
@@ -35,7 +37,7 @@ pub(super) struct RouteSeries<'a> {
 
 impl RouteSeries<'_> {
     /// Returns the statuses that have occurred, with their counts.
-    pub(super) fn statuses(&self) -> Vec<(Cow<'static, str>, u64)> {
+    pub(super) fn status_counts(&self) -> Vec<(Cow<'static, str>, u64)> {
         let counts = self.calls.statuses.iter().map(|count| count.load(Ordering::Relaxed));
         let there = counts.enumerate().filter(|(_, count)| *count > 0);
         let named = there.map(|(status, count)| match status {
@@ -53,11 +55,11 @@ impl RouteCounts {
     }
 
     /// Adds a call that is over.
-    pub(super) fn add(&self, seen: &CallRecord) {
+    pub(super) fn add_call(&self, seen: &CallRecord) {
         let facts = &*seen.facts;
         let known = METHODS.iter().position(|method| *method == facts.method);
         let method = known.unwrap_or(METHODS.len() - 1);
-        let calls = self.places[method * LABELS + label(&facts.path)].get_or_init(|| {
+        let calls = self.places[method * LABELS + label_number(&facts.path)].get_or_init(|| {
             let statuses = (0..STATUSES).map(|_| AtomicU64::default()).collect();
             Box::new(CallCounts { statuses, took: TimeHistogram::new(BOUNDS) })
         });
@@ -65,12 +67,12 @@ impl RouteCounts {
             (SendEnd::Complete, Some(status)) => usize::from(status.as_u16()),
             _ => 0,
         };
-        count(&calls.statuses[status.min(STATUSES - 1)]);
+        add_one(&calls.statuses[status.min(STATUSES - 1)]);
         calls.took.add(seen.total);
     }
 
     /// Returns all series that have calls.
-    pub(super) fn all(&self) -> Vec<RouteSeries<'_>> {
+    pub(super) fn all_series(&self) -> Vec<RouteSeries<'_>> {
         let there = self.places.iter().enumerate();
         let series = there.filter_map(|(place, calls)| {
             let calls = &**calls.get()?;

@@ -28,7 +28,7 @@ fn input(loaded: u64) -> ScrapeInput {
 
 /// Returns a call for a model, with this outcome and status.
 fn seen(provider: Provider, model: &str, outcome: CallOutcome, status: Option<u16>) -> CallRecord {
-    let mut facts = RequestSummary::refused("POST", "/v1/x", provider);
+    let mut facts = RequestSummary::from_refused("POST", "/v1/x", provider);
     facts.model = Some(model.to_owned());
     let mut seen = CallRecord::new(0, Arc::new(facts), "replay");
     (seen.outcome, seen.status) =
@@ -50,10 +50,10 @@ fn fill(metrics: &Metrics, counters: &RunCounters) {
     let mut served = seen(Provider::OPEN_AI, "gpt", CallOutcome::Served { entry: None }, Some(200));
     served.origin = Some(take(MatchedBy::StepId));
     served.tokens = Some(TokenCounts { input: 7, output: 5 });
-    metrics.record(&served);
+    metrics.record_call(&served);
     served.origin = Some(take(MatchedBy::RequestHash));
     served.tokens = None;
-    metrics.record(&served);
+    metrics.record_call(&served);
     let mut faulted = seen(Provider::OPEN_AI, "gpt", CallOutcome::Faulted, None);
     faulted.fault = Some(Arc::new(CallFault {
         id: 1,
@@ -66,31 +66,31 @@ fn fill(metrics: &Metrics, counters: &RunCounters) {
         only_delays: false,
         exception: None,
     }));
-    metrics.record(&faulted);
+    metrics.record_call(&faulted);
     let missed = CallOutcome::Missed(Arc::new(crate::journal::tests::mismatch("")));
-    metrics.record(&seen(Provider::OPEN_AI, "gpt", missed, Some(422)));
+    metrics.record_call(&seen(Provider::OPEN_AI, "gpt", missed, Some(422)));
     let mut recorded =
         seen(Provider::ANTHROPIC, "claude \"x\"\n日本", CallOutcome::Recorded, Some(200));
     let times = [5, 250, 305, 2_605].map(Duration::from_millis);
     let [sent, head, first, last] = times;
     let times = UpstreamTimes { sent, head, first: Some(first), last };
     recorded.exchange = Some(Box::new(crate::journal::tests::exchange(times, None)));
-    metrics.record(&recorded);
+    metrics.record_call(&recorded);
     let mut forwarded = seen(Provider::COHERE, "command", CallOutcome::Forwarded, Some(200));
     (forwarded.waited, forwarded.total) = (Duration::from_millis(7), Duration::from_millis(102));
-    metrics.record(&forwarded);
-    metrics.fault("hang", "plan", None);
-    metrics.chaos("rate_limit", "header", "fixture");
-    metrics.chaos("rate_limit", "header", "proxy");
-    metrics.bypass("malformed", "plan", "proxy", "too_short");
+    metrics.record_call(&forwarded);
+    metrics.count_fault("hang", "plan", None);
+    metrics.count_chaos("rate_limit", "header", "fixture");
+    metrics.count_chaos("rate_limit", "header", "proxy");
+    metrics.count_bypass("malformed", "plan", "proxy", "too_short");
     metrics.stream_begins();
     metrics.stream_begins();
     metrics.stream_ends(SendEnd::ClientLeft);
-    metrics.append(Duration::from_micros(30));
-    metrics.compaction(Duration::from_millis(30));
-    counters.spend(7, 5, Some(0.25));
-    RunCounters::count(&counters.recorded);
-    counters.unkept("disk full");
+    metrics.add_append_time(Duration::from_micros(30));
+    metrics.add_compaction_time(Duration::from_millis(30));
+    counters.add_tokens(7, 5, Some(0.25));
+    RunCounters::add_one(&counters.recorded);
+    counters.add_unkept("disk full");
 }
 
 /// Returns the value of a series.
@@ -146,14 +146,14 @@ fn scrape_tells_what_was_counted() {
 fn other_names_stand_beside_ours_when_they_are_asked_for() {
     let (metrics, counters) = metrics(true);
     fill(&metrics, &counters);
-    metrics.fault("hang", "plan", Some("research"));
+    metrics.count_fault("hang", "plan", Some("research"));
     let mut named = seen(Provider::OPEN_AI, "gpt", CallOutcome::Placeholder, Some(200));
     named.workflow = Some("research".into());
     named.origin = Some(AnswerOrigin::Placeholder);
-    metrics.record(&named);
+    metrics.record_call(&named);
     let mut sent = seen(Provider::OPEN_AI, "gpt", CallOutcome::Served { entry: None }, Some(200));
     (sent.end, sent.total) = (SendEnd::Complete, Duration::from_millis(30));
-    metrics.record(&sent);
+    metrics.record_call(&sent);
     let text = metrics.scrape(vec![Arc::clone(&counters)], input(0), false);
     for (series, expected) in [
         ("agentloom_mock_replays_total{workflow=\"agent\",matched_by=\"step_id\"}", 1.0),

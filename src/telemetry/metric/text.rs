@@ -18,13 +18,13 @@ pub fn wants_open_metrics(accept: &str) -> bool {
 
 /// Converts OpenMetrics to the older format: there the name of a counter has its suffix in HELP and
 /// TYPE lines too, and the text has no end mark.
-pub(super) fn plain(open: &str) -> String {
+pub(super) fn from_open_metrics(open: &str) -> String {
     let mut out = String::with_capacity(open.len() + 64);
     let mut help = None;
     for line in open.lines() {
         if let Some(said) = line.strip_prefix("# HELP ") {
             help = said.split_once(' ');
-        } else if let Some((name, kind)) = line.strip_prefix("# TYPE ").and_then(two) {
+        } else if let Some((name, kind)) = line.strip_prefix("# TYPE ").and_then(split_at_space) {
             let suffix = if kind == "counter" { "_total" } else { "" };
             if let Some((_, help)) = help.take() {
                 out.push_str(&format!("# HELP {name}{suffix} {help}\n"));
@@ -38,7 +38,7 @@ pub(super) fn plain(open: &str) -> String {
     out
 }
 
-fn two(text: &str) -> Option<(&str, &str)> {
+fn split_at_space(text: &str) -> Option<(&str, &str)> {
     text.split_once(' ')
 }
 
@@ -52,7 +52,7 @@ mod tests {
                     # HELP t Times.\n# TYPE t histogram\nt_sum 1.5\n# EOF\n";
         let expected = "# HELP a_calls_total Calls: a # b.\n# TYPE a_calls_total counter\n\
                         a_calls_total{m=\"# \"} 1\n# HELP t Times.\n# TYPE t histogram\nt_sum 1.5\n";
-        assert_eq!(plain(open), expected);
+        assert_eq!(from_open_metrics(open), expected);
     }
 
     #[test]

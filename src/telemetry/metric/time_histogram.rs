@@ -55,7 +55,7 @@ impl TimeHistogram {
 
     /// Returns the current contents. The count is the sum of the buckets, even if durations are
     /// added meanwhile.
-    pub(super) fn read(&self) -> HistogramReading {
+    pub(super) fn to_reading(&self) -> HistogramReading {
         let bounds = self.bounds.iter().copied().chain([f64::INFINITY]);
         let counts = self.counts.iter().map(|count| count.load(Ordering::Relaxed));
         let buckets: Vec<(f64, u64)> = bounds.zip(counts).collect();
@@ -75,7 +75,7 @@ mod tests {
         for micros in [0, 1_000, 1_001, 10_000, 10_001, 5_000_000] {
             timing.add(Duration::from_micros(micros));
         }
-        let HistogramReading { sum, count, buckets } = timing.read();
+        let HistogramReading { sum, count, buckets } = timing.to_reading();
         assert_eq!(buckets, [(0.001, 2), (0.01, 2), (f64::INFINITY, 2)]);
         assert_eq!((count, sum), (6, 5.022_002));
     }
@@ -95,7 +95,7 @@ mod tests {
                 scope.spawn(|| (0..1000).for_each(|_| timing.add(Duration::from_micros(30))));
             }
         });
-        let read = timing.read();
+        let read = timing.to_reading();
         assert_eq!((read.count, read.buckets[2].1, read.sum), (4000, 4000, 0.12));
     }
 }

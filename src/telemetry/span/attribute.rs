@@ -16,32 +16,32 @@ use opentelemetry_sdk::trace::SdkTracer;
 
 use super::config::SpanDetails;
 use super::parent::ParentSpan;
-use super::semantic::{method, system};
+use super::semantic::{called_system, known_method};
 use crate::call_record::{CallRecord, SendEnd};
 use loomrec_dialect::compat::telemetry_name;
 use loomrec_engine::replay::RecordingMismatchError;
-use loomrec_engine::{CallOutcome, RequestSummary, clip};
+use loomrec_engine::{CallOutcome, RequestSummary, clip_text};
 use loomrec_fault::CallFault;
 use loomrec_provider::AnswerOutcome;
 
 /// Makes the span of a call as a child of its caller's span, and ends it.
-pub(super) fn make(tracer: &SdkTracer, seen: &CallRecord, about: &SpanDetails) {
+pub(super) fn make_span(tracer: &SdkTracer, seen: &CallRecord, about: &SpanDetails) {
     let start = UNIX_EPOCH + Duration::from_micros(u64::try_from(seen.at).unwrap_or(0));
-    let builder = SpanBuilder::from_name(name(&seen.facts))
+    let builder = SpanBuilder::from_name(span_name(&seen.facts))
         .with_kind(SpanKind::Server)
         .with_start_time(start)
-        .with_attributes(attributes(seen, about))
-        .with_events(events(seen, start));
-    let context = seen.parent.as_deref().map_or_else(Context::new, context);
+        .with_attributes(span_attributes(seen, about))
+        .with_events(span_events(seen, start));
+    let context = seen.parent.as_deref().map_or_else(Context::new, parent_context);
     let mut span = tracer.build_with_context(builder, &context);
-    if failure(seen).is_some_and(|failure| failure.is_ours) {
+    if span_failure(seen).is_some_and(|failure| failure.is_ours) {
         span.set_status(Status::error(seen.outcome.as_str()));
     }
     span.end_with_timestamp(start + seen.total);
 }
 
 /// Returns the context of the caller's span.
-fn context(parent: &ParentSpan) -> Context {
+fn parent_context(parent: &ParentSpan) -> Context {
     let flags = if parent.sampled { TraceFlags::SAMPLED } else { TraceFlags::NOT_SAMPLED };
     let state: TraceState = parent.state.parse().unwrap_or_default();
     let (trace, span) = (TraceId::from(parent.trace), SpanId::from(parent.span));
@@ -50,13 +50,13 @@ fn context(parent: &ParentSpan) -> Context {
 
 /// Returns the name of a span: the operation and the model, or the method and the tool in JSON-RPC, or
 /// the HTTP method if it is neither.
-fn name(facts: &RequestSummary) -> Cow<'static, str> {
-    match (facts.operation.semantic(), &facts.model) {
+fn span_name(facts: &RequestSummary) -> Cow<'static, str> {
+    match (facts.operation.semantic_name(), &facts.model) {
         (Some(operation), Some(model)) => format!("{operation} {model}").into(),
         (Some(operation), None) => operation.into(),
         (None, _) => match &facts.rpc {
             Some(rpc) => rpc.clone().into(),
-            None => method(&facts.method).unwrap_or("HTTP").into(),
+            None => known_method(&facts.method).unwrap_or("HTTP").into(),
         },
     }
 }
@@ -69,7 +69,7 @@ struct SpanFailure {
     is_ours: bool,
 }
 
-fn failure(seen: &CallRecord) -> Option<SpanFailure> {
+fn span_failure(seen: &CallRecord) -> Option<SpanFailure> {
     let status = seen.status.map(|status| status.as_u16());
     let failed = status.is_none_or(|status| status >= 400) || seen.end == SendEnd::Aborted;
     let ours = |kind: Cow<'static, str>| Some(SpanFailure { kind, is_ours: true });
@@ -89,7 +89,7 @@ fn failure(seen: &CallRecord) -> Option<SpanFailure> {
         }
         _ if seen.end == SendEnd::Aborted => ours("aborted".into()),
         _ => {
-            let outcome = seen.answer().filter(|outcome| outcome.is_failure())?;
+            let outcome = seen.answer_outcome().filter(|outcome| outcome.is_failure())?;
             ours(outcome.as_str().into())
         }
     }
@@ -103,14 +103,14 @@ impl SpanAttributes {
         self.0.push(KeyValue::new(key, value));
     }
 
-    fn maybe(&mut self, key: &'static str, value: Option<impl Into<Value>>) {
+    fn put_optional(&mut self, key: &'static str, value: Option<impl Into<Value>>) {
         if let Some(value) = value {
             self.put(key, value);
         }
     }
 
-    fn text(&mut self, key: &'static str, value: Option<&str>) {
-        self.maybe(key, value.map(str::to_owned));
+    fn put_text(&mut self, key: &'static str, value: Option<&str>) {
+        self.put_optional(key, value.map(str::to_owned));
     }
 }
 
@@ -118,12 +118,12 @@ fn whole(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-fn attributes(seen: &CallRecord, about: &SpanDetails) -> Vec<KeyValue> {
+fn span_attributes(seen: &CallRecord, about: &SpanDetails) -> Vec<KeyValue> {
     let mut out = SpanAttributes(Vec::with_capacity(40));
     of_conventions(&mut out, seen, about);
-    ours(&mut out, seen);
+    add_own(&mut out, seen);
     if about.compat {
-        compat(&mut out, seen);
+        add_compat(&mut out, seen);
     }
     out.0
 }
@@ -131,8 +131,8 @@ fn attributes(seen: &CallRecord, about: &SpanDetails) -> Vec<KeyValue> {
 /// Adds the attributes that OpenTelemetry's conventions define.
 fn of_conventions(out: &mut SpanAttributes, seen: &CallRecord, about: &SpanDetails) {
     let facts = &*seen.facts;
-    out.maybe("gen_ai.operation.name", facts.operation.semantic());
-    if let Some(system) = system(facts) {
+    out.put_optional("gen_ai.operation.name", facts.operation.semantic_name());
+    if let Some(system) = called_system(facts) {
         out.put("gen_ai.system", system);
         out.put("gen_ai.provider.name", system);
     }
@@ -140,18 +140,18 @@ fn of_conventions(out: &mut SpanAttributes, seen: &CallRecord, about: &SpanDetai
         Some((rpc, tool)) => (Some(rpc), Some(tool)),
         None => (Some(rpc), None),
     });
-    out.text("mcp.method.name", rpc);
-    out.text("gen_ai.tool.name", tool);
-    out.text("gen_ai.request.model", facts.model.as_deref());
-    if facts.operation.semantic().is_some() {
+    out.put_text("mcp.method.name", rpc);
+    out.put_text("gen_ai.tool.name", tool);
+    out.put_text("gen_ai.request.model", facts.model.as_deref());
+    if facts.operation.semantic_name().is_some() {
         out.put("gen_ai.request.stream", facts.streamed);
     }
-    out.text("gen_ai.response.model", seen.answered_by());
+    out.put_text("gen_ai.response.model", seen.answered_by());
     if let Some(tokens) = seen.tokens.filter(|tokens| tokens.input + tokens.output > 0) {
         out.put("gen_ai.usage.input_tokens", whole(tokens.input));
         out.put("gen_ai.usage.output_tokens", whole(tokens.output));
     }
-    match method(&facts.method) {
+    match known_method(&facts.method) {
         Some(method) => out.put("http.request.method", method),
         None => {
             out.put("http.request.method", "_OTHER");
@@ -159,33 +159,36 @@ fn of_conventions(out: &mut SpanAttributes, seen: &CallRecord, about: &SpanDetai
         }
     }
     out.put("url.path", facts.path.clone());
-    out.maybe("http.response.status_code", seen.status.map(|status| i64::from(status.as_u16())));
+    out.put_optional(
+        "http.response.status_code",
+        seen.status.map(|status| i64::from(status.as_u16())),
+    );
     if let Some((host, port)) = about.addresses.get(&facts.upstream) {
         out.put("server.address", host.clone());
         out.put("server.port", i64::from(*port));
     }
-    out.maybe("error.type", failure(seen).map(|failure| failure.kind));
+    out.put_optional("error.type", span_failure(seen).map(|failure| failure.kind));
 }
 
 /// Adds loomrec's own attributes.
-fn ours(out: &mut SpanAttributes, seen: &CallRecord) {
+fn add_own(out: &mut SpanAttributes, seen: &CallRecord) {
     let facts = &*seen.facts;
     out.put("loomrec.mode", seen.mode);
     out.put("loomrec.outcome", seen.outcome.as_str());
-    out.maybe("loomrec.source", seen.source().as_str());
-    out.text("loomrec.upstream", Some(&*facts.upstream).filter(|name| !name.is_empty()));
+    out.put_optional("loomrec.source", seen.answer_source().as_str());
+    out.put_text("loomrec.upstream", Some(&*facts.upstream).filter(|name| !name.is_empty()));
     out.put("loomrec.operation", facts.operation.as_str());
-    out.text("loomrec.key", facts.key.as_ref().map(|key| key.as_str()));
-    out.text("loomrec.step_id", facts.step.as_deref());
-    out.text("loomrec.session", seen.session());
-    out.maybe("loomrec.matched_by", seen.matched_by());
-    out.maybe("loomrec.entry", seen.entry().map(clip));
-    out.maybe("loomrec.take", seen.take().map(|take| whole(take.number as u64)));
-    out.maybe("loomrec.attempt", seen.attempt().map(whole));
-    out.maybe("loomrec.cost_usd", seen.cost_usd);
-    out.maybe("loomrec.kept", seen.is_kept());
-    out.maybe("loomrec.answer", seen.answer().map(AnswerOutcome::as_str));
-    out.text("loomrec.answer_reason", seen.answer_reason());
+    out.put_text("loomrec.key", facts.key.as_ref().map(|key| key.as_str()));
+    out.put_text("loomrec.step_id", facts.step.as_deref());
+    out.put_text("loomrec.session", seen.session_name());
+    out.put_optional("loomrec.matched_by", seen.matched_by());
+    out.put_optional("loomrec.entry", seen.entry_name().map(clip_text));
+    out.put_optional("loomrec.take", seen.served_take().map(|take| whole(take.number as u64)));
+    out.put_optional("loomrec.attempt", seen.attempt_number().map(whole));
+    out.put_optional("loomrec.cost_usd", seen.cost_usd);
+    out.put_optional("loomrec.kept", seen.is_kept());
+    out.put_optional("loomrec.answer", seen.answer_outcome().map(AnswerOutcome::as_str));
+    out.put_text("loomrec.answer_reason", seen.answer_reason());
     out.put("loomrec.end", seen.end.as_str());
     out.put("loomrec.bytes", whole(seen.bytes));
     out.put("loomrec.chunks", whole(seen.chunks));
@@ -193,33 +196,33 @@ fn ours(out: &mut SpanAttributes, seen: &CallRecord) {
         out.put("loomrec.fault_type", fault.kind);
         out.put("loomrec.fault_source", fault.source.as_str());
     }
-    out.text("loomrec.mismatch_reason", seen.mismatch_reason());
+    out.put_text("loomrec.mismatch_reason", seen.mismatch_reason());
 }
 
 /// Adds some attributes under another tool's names.
-fn compat(out: &mut SpanAttributes, seen: &CallRecord) {
+fn add_compat(out: &mut SpanAttributes, seen: &CallRecord) {
     if let Some(by) = seen.matched_by().map(telemetry_name::matched_by) {
         let step = seen.facts.step.as_deref();
         for [matched_by, step_id] in telemetry_name::SPAN_REPLAY {
             out.put(matched_by, by);
-            out.text(step_id, step);
+            out.put_text(step_id, step);
         }
     }
-    out.maybe(telemetry_name::SPAN_FAULT, seen.fault.as_deref().map(|fault| fault.kind));
+    out.put_optional(telemetry_name::SPAN_FAULT, seen.fault.as_deref().map(|fault| fault.kind));
     if let Some(exchange) = seen.exchange.as_ref().filter(|exchange| exchange.outcome.is_ok()) {
         let times = &exchange.times;
         let model = seen.facts.model.as_deref().or(seen.answered_by());
         let latency = times.last.saturating_sub(times.sent).as_secs_f64();
         for [provider_name, model_name, latency_name] in telemetry_name::SPAN_RECORDING {
             out.put(provider_name, seen.facts.provider.name());
-            out.text(model_name, model);
+            out.put_text(model_name, model);
             out.put(latency_name, latency);
         }
     }
 }
 
 /// Returns the events of a span.
-fn events(seen: &CallRecord, start: SystemTime) -> Vec<Event> {
+fn span_events(seen: &CallRecord, start: SystemTime) -> Vec<Event> {
     let event = |name: &'static str, after: Duration, attributes: Vec<KeyValue>| {
         Event::new(name, start + after.min(seen.total), attributes, 0)
     };
@@ -242,7 +245,7 @@ fn fault_of(fault: &CallFault) -> Vec<KeyValue> {
     out.put("loomrec.fault_id", whole(fault.id));
     out.put("loomrec.fault_type", fault.kind);
     out.put("loomrec.fault_source", fault.source.as_str());
-    out.put("loomrec.fault_rule", clip(&fault.rule));
+    out.put("loomrec.fault_rule", clip_text(&fault.rule));
     out.0
 }
 
@@ -252,8 +255,8 @@ fn mismatch_of(mismatch: &RecordingMismatchError) -> Vec<KeyValue> {
     let mut out = SpanAttributes(Vec::new());
     out.put("loomrec.mismatch_reason", mismatch.reason.as_str());
     let Some(nearest) = &mismatch.nearest else { return out.0 };
-    out.put("loomrec.nearest_entry", clip(&nearest.name));
-    let pointers = nearest.differences.iter().map(|one| StringValue::from(clip(&one.place)));
+    out.put("loomrec.nearest_entry", clip_text(&nearest.name));
+    let pointers = nearest.differences.iter().map(|one| StringValue::from(clip_text(&one.place)));
     let pointers = Value::Array(Array::String(pointers.collect()));
     out.0.push(KeyValue::new(Key::new("loomrec.differing"), pointers));
     out.0

@@ -23,7 +23,10 @@ use super::config::{SpanConfig, SpanError, SpanProtocol};
 ///
 /// # Errors
 /// [`SpanError::Setup`] if it cannot be built; [`SpanError::GrpcNotBuilt`].
-pub(super) fn build(config: &SpanConfig, resource: &Resource) -> Result<SpanExporter, SpanError> {
+pub(super) fn build_exporter(
+    config: &SpanConfig,
+    resource: &Resource,
+) -> Result<SpanExporter, SpanError> {
     let mut exporter = match config.protocol {
         SpanProtocol::Grpc => grpc_exporter(config)?,
         SpanProtocol::Protobuf => http_exporter(config, Otlp::HttpBinary)?,
@@ -88,7 +91,7 @@ fn client(config: &SpanConfig) -> reqwest::Result<reqwest::Client> {
 }
 
 /// Returns the resource of all spans: the service name of the environment, or `loomrec`.
-pub(super) fn resource() -> Resource {
+pub(super) fn span_resource() -> Resource {
     let name = Key::new("service.name");
     let builder = Resource::builder();
     let detected = Resource::builder().build().get(&name);

@@ -94,7 +94,7 @@ impl Spans {
     }
 
     /// Returns the state of tracing, for the control endpoint. Null if no spans are made.
-    pub fn health(&self) -> Value {
+    pub fn health_json(&self) -> Value {
         if self.is_on() { self.counts.to_json() } else { Value::Null }
     }
 
@@ -108,11 +108,11 @@ impl Spans {
         if let Some(queue) = &self.queue {
             queue.close().await;
         }
-        let (sent, lost) = (self.counts.sent(), self.counts.lost());
+        let (sent, lost) = (self.counts.sent_spans(), self.counts.lost_spans());
         if lost == 0 {
             return Ok(());
         }
-        let why = self.counts.why();
+        let why = self.counts.loss_reason();
         let why = why.as_deref().unwrap_or("more calls ended than could be sent at once");
         Err(format!("{lost} of {} spans did not reach the collector: {why}", lost + sent))
     }

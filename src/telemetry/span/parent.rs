@@ -30,7 +30,7 @@ pub struct ParentSpan {
 impl ParentSpan {
     /// Reads the headers of a request. Returns `None` if there is no valid `traceparent`, or if it
     /// contains a credential of the request.
-    pub fn of(headers: &HeaderMap, secrets: &CallCredentials) -> Option<Self> {
+    pub fn from_headers(headers: &HeaderMap, secrets: &CallCredentials) -> Option<Self> {
         let mut given = headers.get_all(TRACEPARENT).iter();
         // With two of them it is unclear which one is meant.
         let (Some(value), None) = (given.next(), given.next()) else { return None };
@@ -38,7 +38,7 @@ impl ParentSpan {
             return None;
         }
         let mut parent = Self::parse(value.to_str().ok()?.trim())?;
-        let state = state(headers).filter(|state| is_clean(state.as_bytes(), secrets));
+        let state = trace_state(headers).filter(|state| is_clean(state.as_bytes(), secrets));
         parent.state = state.unwrap_or_default();
         Some(parent)
     }
@@ -64,7 +64,7 @@ fn is_hex(text: &str, length: usize) -> bool {
 }
 
 /// Returns the `tracestate`. The headers of that name are one list.
-fn state(headers: &HeaderMap) -> Option<Box<str>> {
+fn trace_state(headers: &HeaderMap) -> Option<Box<str>> {
     let mut all = String::new();
     for value in headers.get_all(TRACESTATE) {
         let value = value.to_str().ok()?.trim();
@@ -123,30 +123,41 @@ mod tests {
     fn state_is_one_list_and_left_out_when_it_is_long() {
         let mut headers = HeaderMap::new();
         headers.insert(TRACEPARENT, HeaderValue::from_static(GOOD));
-        assert_eq!(&*ParentSpan::of(&headers, &CallCredentials::default()).unwrap().state, "");
+        assert_eq!(
+            &*ParentSpan::from_headers(&headers, &CallCredentials::default()).unwrap().state,
+            ""
+        );
         headers.append(TRACESTATE, HeaderValue::from_static("a=1"));
         headers.append(TRACESTATE, HeaderValue::from_static("b=2"));
         assert_eq!(
-            &*ParentSpan::of(&headers, &CallCredentials::default()).unwrap().state,
+            &*ParentSpan::from_headers(&headers, &CallCredentials::default()).unwrap().state,
             "a=1,b=2"
         );
         let long = format!("c={}", "x".repeat(LONGEST_STATE));
         headers.append(TRACESTATE, HeaderValue::from_str(&long).unwrap());
-        assert_eq!(&*ParentSpan::of(&headers, &CallCredentials::default()).unwrap().state, "");
+        assert_eq!(
+            &*ParentSpan::from_headers(&headers, &CallCredentials::default()).unwrap().state,
+            ""
+        );
         headers.append(TRACEPARENT, HeaderValue::from_static(GOOD));
-        assert_eq!(ParentSpan::of(&headers, &CallCredentials::default()), None);
+        assert_eq!(ParentSpan::from_headers(&headers, &CallCredentials::default()), None);
     }
 
     #[test]
     fn state_that_holds_a_credential_is_left_out() {
-        let secrets =
-            CallCredentials::of(&[("x-api-key".to_owned(), "canary-key-42".to_owned())], "");
+        let secrets = CallCredentials::for_known_provider(
+            &[("x-api-key".to_owned(), "canary-key-42".to_owned())],
+            "",
+        );
         let mut headers = HeaderMap::new();
         headers.insert(TRACEPARENT, HeaderValue::from_static(GOOD));
         headers.append(TRACESTATE, HeaderValue::from_static("a=canary-key-42"));
-        assert_eq!(&*ParentSpan::of(&headers, &secrets).unwrap().state, "");
+        assert_eq!(&*ParentSpan::from_headers(&headers, &secrets).unwrap().state, "");
         let own = [("x-api-key".to_owned(), "b7ad6b7169203331".to_owned())];
-        assert_eq!(ParentSpan::of(&headers, &CallCredentials::of(&own, "")), None);
+        assert_eq!(
+            ParentSpan::from_headers(&headers, &CallCredentials::for_known_provider(&own, "")),
+            None
+        );
     }
 
     proptest! {
@@ -158,7 +169,7 @@ mod tests {
                 headers.insert(TRACEPARENT, value.clone());
                 headers.insert(TRACESTATE, value);
             }
-            let _ = ParentSpan::of(&headers, &CallCredentials::default());
+            let _ = ParentSpan::from_headers(&headers, &CallCredentials::default());
         }
     }
 }

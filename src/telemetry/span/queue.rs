@@ -108,7 +108,7 @@ impl SpanQueue {
         if !fits || self.calls.try_send((Arc::clone(seen), weight)).is_err() {
             self.waiting.fetch_sub(weight, Ordering::Relaxed);
             self.open.fetch_sub(1, Ordering::Relaxed);
-            self.counts.lose(1);
+            self.counts.add_lost(1);
         }
     }
 
@@ -121,8 +121,8 @@ impl SpanQueue {
         drop(tokio::time::timeout(self.patience + SLACK, done).await);
         let open = self.open.swap(0, Ordering::Relaxed);
         if open > 0 {
-            self.counts.lose(open);
-            self.counts.blame("the run ended before they were sent");
+            self.counts.add_lost(open);
+            self.counts.note_reason("the run ended before they were sent");
         }
     }
 }
@@ -143,7 +143,7 @@ impl MadeSpans {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
-    fn take(&self) -> Vec<SpanData> {
+    fn take_spans(&self) -> Vec<SpanData> {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -186,8 +186,8 @@ impl SpanThread {
         stop: watch::Receiver<Option<Instant>>,
         on_error: OnSpanError,
     ) -> Result<Self, SpanError> {
-        let resource = exporter::resource();
-        let exporter = exporter::build(&config, &resource)?;
+        let resource = exporter::span_resource();
+        let exporter = exporter::build_exporter(&config, &resource)?;
         let made = MadeSpans::default();
         let provider = SdkTracerProvider::builder()
             .with_resource(resource)
@@ -217,21 +217,21 @@ impl SpanThread {
             tokio::select! {
                 biased;
                 _ = wait_for_stop(&mut stop) => break,
-                () = until(due) => {}
+                () = wait_until_due(due) => {}
                 call = calls.recv() => {
                     let Some(call) = call else { break };
-                    self.take(call);
+                    self.make_span(call);
                     tokio::time::sleep(GATHER).await;
                 }
             }
             self.take_all(&mut calls).await;
             let is_due = self.due.is_some_and(|due| due <= Instant::now());
             if is_due || self.made.len() >= self.config.batch {
-                self.send().await;
+                self.send_spans().await;
             }
         }
         self.take_all(&mut calls).await;
-        self.send().await;
+        self.send_spans().await;
     }
 
     /// Makes spans of all waiting calls, and sends them when a batch is full.
@@ -239,18 +239,18 @@ impl SpanThread {
         // No more than can wait: calls that arrive meanwhile are taken later.
         for _ in 0..self.config.queue {
             let Ok(call) = calls.try_recv() else { return };
-            self.take(call);
+            self.make_span(call);
             if self.made.len() >= self.config.batch {
-                self.send().await;
+                self.send_spans().await;
             }
         }
     }
 
     /// Makes the span of a call.
-    fn take(&mut self, (seen, weight): QueuedCall) {
+    fn make_span(&mut self, (seen, weight): QueuedCall) {
         self.books.waiting.fetch_sub(weight, Ordering::Relaxed);
         let before = self.made.len();
-        attribute::make(&self.tracer, &seen, &self.config.about);
+        attribute::make_span(&self.tracer, &seen, &self.config.about);
         if self.made.len() == before {
             // Not sampled.
             self.books.open.fetch_sub(1, Ordering::Relaxed);
@@ -260,9 +260,9 @@ impl SpanThread {
     }
 
     /// Sends the gathered spans.
-    async fn send(&mut self) {
+    async fn send_spans(&mut self) {
         self.due = None;
-        let spans = self.made.take();
+        let spans = self.made.take_spans();
         let number = spans.len() as u64;
         if number == 0 {
             return;
@@ -272,7 +272,7 @@ impl SpanThread {
         let sent = tokio::select! {
             biased;
             sent = tokio::time::timeout(limit, self.exporter.export(spans)) => match sent {
-                Ok(sent) => sent.map_err(why),
+                Ok(sent) => sent.map_err(failure_reason),
                 Err(_) => Err(format!("it took longer than {} ms", limit.as_millis())),
             },
             () = last_moment(&mut stop) => {
@@ -280,10 +280,10 @@ impl SpanThread {
             }
         };
         match sent {
-            Ok(()) => self.books.counts.send(number),
+            Ok(()) => self.books.counts.add_sent(number),
             Err(why) => {
-                self.books.counts.lose(number);
-                let first = self.books.counts.blame(&why);
+                self.books.counts.add_lost(number);
+                let first = self.books.counts.note_reason(&why);
                 // At the end of the run, this is reported together with the number of lost spans.
                 if first && stop.borrow().is_none() {
                     (self.on_error)(&why);
@@ -295,7 +295,7 @@ impl SpanThread {
 }
 
 /// Returns why an exporter failed.
-fn why(error: OTelSdkError) -> String {
+fn failure_reason(error: OTelSdkError) -> String {
     match error {
         OTelSdkError::InternalFailure(why) => why,
         other => other.to_string(),
@@ -303,7 +303,7 @@ fn why(error: OTelSdkError) -> String {
 }
 
 /// Returns at that moment, or never if there is none.
-async fn until(due: Option<Instant>) {
+async fn wait_until_due(due: Option<Instant>) {
     match due {
         Some(due) => tokio::time::sleep_until(due).await,
         None => std::future::pending().await,

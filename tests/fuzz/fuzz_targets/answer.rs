@@ -5,7 +5,8 @@
 use libfuzzer_sys::{Corpus, fuzz_target};
 use loomrec_provider::{
     Framing, Operation, ReceivedAnswer, ReceivedBody, ResponseFormat, TranscriptFormat,
-    TransportEnd, VectorTypes, judge_answer, read, reframe, to_complete, to_stream, write,
+    TransportEnd, VectorTypes, judge_answer, read_answer, reframe, to_complete, to_stream,
+    write_answer,
 };
 
 const FRAMINGS: [Framing; 4] = [Framing::Sse, Framing::Lines, Framing::Array, Framing::EventStream];
@@ -29,16 +30,16 @@ fuzz_target!(|data: &[u8]| -> Corpus {
         target: None,
     };
     for framing in [None, Some(asked.framing)] {
-        let Some(answer) = read(asked.operation, framing, body) else { continue };
-        assert_eq!(read(asked.operation, framing, body).as_ref(), Some(&answer));
-        if let Ok(written) = write(&asked, &answer, "seed") {
+        let Some(answer) = read_answer(asked.operation, framing, body) else { continue };
+        assert_eq!(read_answer(asked.operation, framing, body).as_ref(), Some(&answer));
+        if let Ok(written) = write_answer(&asked, &answer, "seed") {
             assert!(
                 serde_json::from_slice::<serde_json::Value>(&written).is_ok(),
                 "what is written of an answer is JSON"
             );
         }
     }
-    for media in ["application/json", asked.framing.media()] {
+    for media in ["application/json", asked.framing.media_type()] {
         let judged = judge_answer(&ReceivedAnswer {
             operation: asked.operation,
             method: "POST",
@@ -58,8 +59,8 @@ fuzz_target!(|data: &[u8]| -> Corpus {
         let stream = events.concat();
         // An answer that can be turned into a stream can be put together again.
         let again = to_complete(&asked, asked.framing, &stream);
-        if let (Ok(again), Some(before)) = (again, read(asked.operation, None, body)) {
-            let after = read(asked.operation, None, &again).map(|answer| answer.content);
+        if let (Ok(again), Some(before)) = (again, read_answer(asked.operation, None, body)) {
+            let after = read_answer(asked.operation, None, &again).map(|answer| answer.content);
             assert_eq!(after, Some(before.content), "a stream says what its answer says");
         }
     }

@@ -12,8 +12,8 @@ fuzz_target!(|data: &[u8]| -> Corpus {
         let Ok(value) = serde_json::from_slice::<Value>(rest) else { return Corpus::Reject };
         Entry::parse(&value).ok()
     } else {
-        let peeked = log_codec::peek(rest);
-        let unpacked = log_codec::unpack(rest).ok();
+        let peeked = log_codec::read_head(rest);
+        let unpacked = log_codec::unpack_entry(rest).ok();
         if let Some((head, _)) = &unpacked {
             assert_eq!(peeked.as_ref(), Ok(head), "a glance sees what reading sees");
         }
@@ -31,11 +31,11 @@ fn check(entry: &Entry) {
     assert_eq!(value, read(&entry.to_json().to_string()), "both writers write the same");
     let filed = Entry::parse(&value).expect("what is written can be read");
     assert_eq!(String::from_utf8_lossy(&filed.to_text()), String::from_utf8_lossy(&text));
-    let name = EntryName::step("step").expect("a name");
+    let name = EntryName::from_step_id("step").expect("a name");
     let mut bytes = Vec::new();
     let precedence = log_codec::TakePrecedence::Replacing(log_codec::RunPosition::default());
     log_codec::pack_to(&mut bytes, &name, precedence, entry);
-    let (head, logged) = log_codec::unpack(&bytes).expect("what is packed can be unpacked");
+    let (head, logged) = log_codec::unpack_entry(&bytes).expect("what is packed can be unpacked");
     assert_eq!((head.name, head.precedence), (name, precedence));
     assert_eq!(head.recorded_at, entry.recorded_at);
     let logged = String::from_utf8(logged.to_text()).expect("text");

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use libfuzzer_sys::{Corpus, fuzz_target};
 use loomrec_fuzz::framing;
 use loomrec_provider::Framing;
-use loomrec_provider::framing::{events, messages};
+use loomrec_provider::framing::{event_stream_messages, events};
 
 fuzz_target!(|data: &[u8]| -> Corpus {
     let Some((&kind, rest)) = data.split_first() else { return Corpus::Reject };
@@ -47,7 +47,7 @@ fn seal(mut data: &[u8]) -> Vec<u8> {
 /// Checks that messages with a replaced payload are complete, and carry the new payload.
 fn rewrite(bytes: &[u8]) {
     let mut at = 0;
-    for message in messages(bytes) {
+    for message in event_stream_messages(bytes) {
         assert_eq!(message.range.start, at, "messages follow each other without a gap");
         at = message.range.end;
         assert!(message.rewritten(Cow::Borrowed, Cow::Borrowed).is_none(), "nothing changed");

@@ -18,7 +18,7 @@ fuzz_target!(|data: &[u8]| {
     let verdict = python::ask(text);
     let value = match (read, verdict) {
         (Ok(value), Verdict::Accepted(theirs)) => {
-            assert_eq!(canonical::text(&value), theirs, "the canonical text is Python's");
+            assert_eq!(canonical::value_text(&value), theirs, "the canonical text is Python's");
             value
         }
         (Ok(_), verdict) => panic!("Python refuses what the reader takes: {verdict:?}"),
@@ -29,9 +29,9 @@ fuzz_target!(|data: &[u8]| {
         }
         (Err(_), _) => return,
     };
-    let ours = canonical::text(&value);
+    let ours = canonical::value_text(&value);
     match parse(ours.as_bytes()) {
-        Ok(again) => assert_eq!(canonical::text(&again), ours, "a canonical text is its own"),
+        Ok(again) => assert_eq!(canonical::value_text(&again), ours, "a canonical text is its own"),
         // Python writes a number that is too large for a float as `Infinity`.
         Err(error) => assert!(ours.contains("Infinity"), "{error}: {ours}"),
     }
@@ -44,5 +44,5 @@ fuzz_target!(|data: &[u8]| {
 /// Returns the key of a request with this body.
 fn key(form: KeyForm<'_>, body: &[u8]) -> RequestKey {
     let parts = RequestParts { form, method: "POST", query: "", headers: &[], body };
-    RequestKey::of(&parts, &IdentityRules::default())
+    RequestKey::from_parts(&parts, &IdentityRules::default())
 }

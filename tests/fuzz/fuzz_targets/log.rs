@@ -33,7 +33,8 @@ fuzz_target!(|data: &[u8]| -> Corpus {
         if seen.is_empty() && !path.exists() {
             return Corpus::Keep;
         }
-        let filed = loomrec_store::load(&path).expect("what a recorder wrote can be read");
+        let filed =
+            loomrec_store::load_recording(&path).expect("what a recorder wrote can be read");
         assert_eq!(shown(&seen), shown(&filed), "a recorder keeps what readers saw");
     }
     Corpus::Keep
@@ -45,7 +46,7 @@ fn look(path: &std::path::Path) -> Result<RecordingDocument, StoreError> {
     let mut cassette = RecordingDocument::new(recording.meta().clone());
     for stored in recording.entries() {
         let stored = stored?;
-        cassette.record(stored.name, stored.entry, false);
+        cassette.record_take(stored.name, stored.entry, false);
     }
     Ok(cassette)
 }

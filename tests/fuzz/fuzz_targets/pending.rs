@@ -24,12 +24,12 @@ fuzz_target!(|data: &[u8]| -> Corpus {
     assert_eq!(scratch::contents(), expected, "who reads writes nothing");
     if let Ok(cassette) = format::parse(rest) {
         for (_, _, entry) in cassette.entries() {
-            let Some(pending) = PendingChange::of(entry) else { continue };
+            let Some(pending) = PendingChange::from_entry(entry) else { continue };
             let mut other = entry.clone();
-            PendingChange::unmark(&mut other);
-            assert_eq!(PendingChange::of(&other), None, "a mark can be taken off");
-            pending.mark(&mut other);
-            assert_eq!(PendingChange::of(&other), Some(pending), "and set again");
+            PendingChange::remove_from(&mut other);
+            assert_eq!(PendingChange::from_entry(&other), None, "a mark can be taken off");
+            pending.add_to(&mut other);
+            assert_eq!(PendingChange::from_entry(&other), Some(pending), "and set again");
         }
     }
     Corpus::Keep

@@ -12,7 +12,7 @@ use loomrec_fault::{
 use loomrec_fuzz::trouble;
 use loomrec_identity::RequestKey;
 use loomrec_script::ScriptNotation;
-use loomrec_script::value;
+use loomrec_script::parse_value;
 
 fuzz_target!(|data: &[u8]| -> Corpus {
     let Some((&kind, text)) = data.split_first() else { return Corpus::Reject };
@@ -24,23 +24,23 @@ fuzz_target!(|data: &[u8]| -> Corpus {
         return Corpus::Keep;
     }
     let notation = if kind % 3 == 0 { ScriptNotation::Json } else { ScriptNotation::Yaml };
-    let Ok(value) = value(text, notation) else { return Corpus::Keep };
+    let Ok(value) = parse_value(text, notation) else { return Corpus::Keep };
     let Ok(plan) = read_plan(&value) else { return Corpus::Keep };
     assert_eq!(read_plan(&value).ok().as_ref(), Some(&plan), "a plan is read the same");
     for rule in &plan.rules {
         check_fault(&rule.fault);
         let written = rule.when.to_json();
-        assert_eq!(RuleMatch::read(&written).ok().as_ref(), Some(&rule.when), "{written}");
+        assert_eq!(RuleMatch::from_value(&written).ok().as_ref(), Some(&rule.when), "{written}");
     }
     let written = plan.chaos.to_json();
-    assert_eq!(ChaosRates::read(&written).ok().as_ref(), Some(&plan.chaos), "{written}");
+    assert_eq!(ChaosRates::from_value(&written).ok().as_ref(), Some(&plan.chaos), "{written}");
     check_decisions(&plan);
     Corpus::Keep
 });
 
 fn check_fault(fault: &Fault) {
     let written = fault.to_json();
-    assert_eq!(Fault::read(&written).ok().as_ref(), Some(fault), "{written}");
+    assert_eq!(Fault::from_value(&written).ok().as_ref(), Some(fault), "{written}");
     trouble::put_to_work(fault);
 }
 
@@ -56,7 +56,7 @@ fn check_decisions(plan: &FaultPlan) {
                 upstream: "openai".to_owned(),
                 step: None,
             };
-            let mut turn = decider.turn(&call_key);
+            let mut turn = decider.begin_turn(&call_key);
             let facts = CallFacts {
                 key,
                 step: Some("plan"),
@@ -72,7 +72,7 @@ fn check_decisions(plan: &FaultPlan) {
                 of_step: Some(turn.enter_step("plan")),
                 connection: 1,
             };
-            let decided = turn.decide(&facts, FaultDeclarations::default());
+            let decided = turn.decide_fault(&facts, FaultDeclarations::default());
             if *key == "a" {
                 told.push(format!("{decided:?}"));
             }

@@ -33,11 +33,11 @@ fuzz_target!(|data: &[u8]| {
 
 /// Checks that a written recording is read and written again as the same.
 fn check_written(cassette: &RecordingDocument) {
-    let text = format::write(cassette);
+    let text = format::write_document(cassette);
     let again = format::parse(&text).expect("what is written can be read");
     assert_eq!(again.len(), cassette.len());
     assert_eq!(
-        String::from_utf8_lossy(&format::write(&again)),
+        String::from_utf8_lossy(&format::write_document(&again)),
         String::from_utf8_lossy(&text),
         "writing again changes nothing"
     );

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use bytes::Bytes;
 use libfuzzer_sys::{Corpus, fuzz_target};
 use loomrec_provider::framing::events;
-use loomrec_provider::{Framing, Operation, read};
+use loomrec_provider::{Framing, Operation, read_answer};
 use loomrec_recording::Chunk;
 use loomrec_recording::redact::{CallCredentials, Placeholders, Redactor};
 use serde_json::Value;
@@ -82,7 +82,7 @@ fn compare(before: &Value, after: &Value) {
     match (before, after) {
         (Value::String(before), Value::String(after)) => {
             assert!(!after.contains(SECRET), "a secret survives: {after:?}");
-            if !before.contains(SECRET) && REDACTOR.find(before.as_bytes()).is_empty() {
+            if !before.contains(SECRET) && REDACTOR.find_matches(before.as_bytes()).is_empty() {
                 assert_eq!(before, after, "a text without a secret stays as it is");
             }
         }
@@ -92,7 +92,7 @@ fn compare(before: &Value, after: &Value) {
         }
         // A member name that contains a key of a well-known form is replaced.
         (Value::Object(before), _)
-            if before.keys().any(|name| !SHAPES.find(name.as_bytes()).is_empty()) => {}
+            if before.keys().any(|name| !SHAPES.find_matches(name.as_bytes()).is_empty()) => {}
         (Value::Object(before), Value::Object(after)) => {
             assert!(before.keys().eq(after.keys()), "names stay as they are");
             before.values().zip(after.values()).for_each(|(before, after)| compare(before, after));
@@ -163,7 +163,7 @@ fn check_stream(operation: Operation, framing: Framing, body: &[u8], size: usize
         let count = |bytes: &[u8]| events(framing, bytes).count();
         assert_eq!(count(&sent), count(body), "the number of events stays");
     }
-    let said = |bytes: &[u8]| read(operation, Some(framing), bytes);
+    let said = |bytes: &[u8]| read_answer(operation, Some(framing), bytes);
     if let (Some(before), Some(after)) = (said(body), said(&sent)) {
         let spread = REDACTOR.is_spread(Some(framing), &after, &sent);
         assert!(spread || !after.content.contains(SECRET), "a secret is told: {}", after.content);

@@ -14,16 +14,20 @@ fuzz_target!(|data: &[u8]| -> Corpus {
     let Some(request) = request(data) else { return Corpus::Reject };
     let rules = IdentityRules::default();
     let (call, key) = request.recognise_with_key(&rules);
-    assert_eq!(call, request.recognise(), "a request always asks for the same");
-    assert_eq!(key, request.key(&call, &rules));
-    let text = canonical_text(&request.parts(&call), &rules);
+    assert_eq!(call, request.recognise_call(), "a request always asks for the same");
+    assert_eq!(key, request.compute_key(&call, &rules));
+    let text = canonical_text(&request.key_parts(&call), &rules);
     // Python writes a number that is too large as `Infinity`, which is not JSON.
     let is_json = parse(&text).is_ok() || text.windows(8).any(|eight| eight == b"Infinity");
     assert!(text.is_ascii() && is_json, "what is hashed is one line of JSON");
-    let _ = ResponseFormat::of(&call, "upstream", &request.query, &request.body);
+    let _ = ResponseFormat::from_call(&call, "upstream", &request.query, &request.body);
     for rules in [QueryRules::KNOWN, QueryRules { is_known: false, named: &[] }] {
-        let query = rules.stored(&request.query);
-        assert_eq!(rules.stored(&query), query, "nothing is left to be removed from a query");
+        let query = rules.without_credentials(&request.query);
+        assert_eq!(
+            rules.without_credentials(&query),
+            query,
+            "nothing is left to be removed from a query"
+        );
         assert_eq!(rules.credentials(&query).next(), None, "no credential is left in a query");
     }
     let entry = Entry { request: Some(request), ..Entry::default() };

@@ -19,20 +19,20 @@ fuzz_target!(|data: &[u8]| {
 });
 
 fn check_errors(line: &[u8]) {
-    let Some(facts) = RpcFacts::read(line) else { return };
+    let Some(facts) = RpcFacts::from_line(line) else { return };
     let errors = rpc_closed_error(line, "gone");
     assert_eq!(errors.is_some(), !facts.requests.is_empty(), "an error for requests alone");
     let Some(errors) = errors else { return };
-    let read = RpcFacts::read(&errors).expect("an error is a message");
+    let read = RpcFacts::from_line(&errors).expect("an error is a message");
     assert_eq!(read.responses, facts.requests, "each request has its error");
 }
 
 fn check_ids(request: &[u8], answer: &[u8]) {
-    let Some(recorded) = RpcIds::read(request) else { return };
-    let here = RpcIds::read(OTHER).expect("ids");
-    assert!(recorded.edits(&recorded, "application/json", answer).is_empty());
+    let Some(recorded) = RpcIds::from_body(request) else { return };
+    let here = RpcIds::from_body(OTHER).expect("ids");
+    assert!(recorded.answer_edits(&recorded, "application/json", answer).is_empty());
     for media in ["application/json", "text/event-stream"] {
-        let edits = recorded.edits(&here, media, answer);
+        let edits = recorded.answer_edits(&here, media, answer);
         let mut edited = Vec::new();
         let mut copied = 0;
         for edit in edits {
@@ -42,7 +42,7 @@ fn check_ids(request: &[u8], answer: &[u8]) {
             copied = edit.place.end;
         }
         edited.extend_from_slice(answer.get(copied..).expect("edits are within the answer"));
-        let addressed = recorded.addressed(media, answer);
+        let addressed = recorded.address_answer(media, answer);
         if media == "application/json" && parse(answer).is_ok() {
             assert!(parse(&edited).is_ok(), "with other ids it is JSON");
             assert!(parse(&addressed).is_ok(), "with its client's ids it is JSON");

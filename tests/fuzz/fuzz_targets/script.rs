@@ -58,7 +58,7 @@ fuzz_target!(|data: &[u8]| -> Corpus {
 fn answer(replayer: &ReplayEngine, observed: &NormalizedRequest) {
     let shape = observed.call.provider;
     let now = std::time::Instant::now().into();
-    let answered = replayer.scripted(observed, shape, now, Default::default());
+    let answered = replayer.scripted_answer(observed, shape, now, Default::default());
     if let Some(Ok(scripted)) = answered {
         assert!((100..600).contains(&scripted.response.status().as_u16()));
     }

@@ -19,7 +19,7 @@ fuzz_target!(|data: &[u8]| -> Corpus {
         assert_eq!(take.recorder.as_deref(), Some("fuzz"));
         assert_eq!(take.bytes, text.len() as u64);
         assert_eq!(take.object, ContentHash::from_bytes(&text));
-        let entry = Entry::read(&text).expect("what is uploaded can be read");
+        let entry = Entry::from_text(&text).expect("what is uploaded can be read");
         assert_eq!(entry.to_text(), text, "and says the same");
     }
     Corpus::Keep

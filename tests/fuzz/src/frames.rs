@@ -37,7 +37,7 @@ fn entry(at: usize, piece: &[u8]) -> Vec<u8> {
         return piece.to_vec();
     };
     let step = format!("step {}", at % 3);
-    let Ok(name) = EntryName::step(&step) else { return Vec::new() };
+    let Ok(name) = EntryName::from_step_id(&step) else { return Vec::new() };
     let mut payload = Vec::new();
     let standing = match at.is_multiple_of(5) {
         true => log_codec::TakePrecedence::Replacing(log_codec::RunPosition::default()),

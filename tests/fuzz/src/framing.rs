@@ -42,16 +42,16 @@ fn check_cut(framing: Framing, bytes: &[u8], found: &[StreamEvent<'_>]) {
 fn check_written(framing: Framing, found: &[StreamEvent<'_>]) {
     let frames: Vec<EventFrame> = found
         .iter()
-        .filter_map(StreamEvent::json)
+        .filter_map(StreamEvent::json_data)
         .map(|data| EventFrame { name: None, data: Some(data), exception: false })
         .collect();
     if frames.is_empty() {
         return;
     }
-    let chunks = framing.write(&frames);
+    let chunks = framing.write_events(&frames);
     assert_eq!(chunks.len(), frames.len(), "a chunk is an event");
     let bytes = chunks.concat();
-    let read: Vec<_> = events(framing, &bytes).filter_map(|event| event.json()).collect();
+    let read: Vec<_> = events(framing, &bytes).filter_map(|event| event.json_data()).collect();
     let written: Vec<_> = frames.into_iter().filter_map(|frame| frame.data).collect();
     assert_eq!(read, written, "what is written is read again");
 }

@@ -16,12 +16,12 @@ use serde_json::Value;
 
 static REDACTOR: LazyLock<Redactor> =
     LazyLock::new(|| Redactor::new(&[]).expect("the redactor's own patterns"));
-static PRICES: LazyLock<PriceTable> = LazyLock::new(PriceTable::builtin);
+static PRICES: LazyLock<PriceTable> = LazyLock::new(PriceTable::built_in);
 
 /// Reads a file in each of these formats, makes entries of its contents, and writes the entries in
 /// every format.
 pub fn check(formats: &[ForeignFormat], data: &[u8]) {
-    let _ = ForeignFormat::of(data);
+    let _ = ForeignFormat::from_beginning(data);
     for format in formats {
         let first = gather(*format, data);
         let second = gather(*format, data);
@@ -50,14 +50,14 @@ fn gather(format: ForeignFormat, data: &[u8]) -> Vec<(EntryName, Entry)> {
         let made = match item {
             FoundItem::Exchange(exchange) => {
                 let secrets = secrets(&exchange);
-                let made = import.entry(*exchange);
+                let made = import.import_entry(*exchange);
                 if let Ok(made) = &made {
                     check_clean(made, &secrets);
                 }
                 made
             }
-            FoundItem::Words(words) => import.words(*words),
-            FoundItem::Entry(named) => import.named(*named),
+            FoundItem::Words(words) => import.import_text(*words),
+            FoundItem::Entry(named) => import.import_named(*named),
             FoundItem::Left(left) => {
                 assert!(left.reason.len() < 4096, "what is left out is said in a few words");
                 return ControlFlow::Continue(());
@@ -75,7 +75,7 @@ fn gather(format: ForeignFormat, data: &[u8]) -> Vec<(EntryName, Entry)> {
 /// Returns the credentials in the headers of an exchange's request. Whether a query parameter is a
 /// credential depends on the host, so the query is ignored.
 fn secrets(exchange: &ForeignExchange) -> CallCredentials {
-    CallCredentials::of(&exchange.request.headers, "")
+    CallCredentials::for_known_provider(&exchange.request.headers, "")
 }
 
 fn check_clean(made: &ImportedEntry, secrets: &CallCredentials) {
@@ -96,9 +96,10 @@ fn check_entry(name: &EntryName, entry: &Entry) {
     for format in ForeignFormat::ALL {
         let mut writer = ExportWriter::new(format, &addresses);
         writer.survey(&again);
-        let _ = writer.head();
+        let _ = writer.opening_text();
         let key = name.take_key(1);
-        let _ = writer.entry(&EntryToWrite { key: &key, step: name.step_id(), entry: &again });
-        let _ = writer.end();
+        let _ =
+            writer.write_entry(&EntryToWrite { key: &key, step: name.step_id(), entry: &again });
+        let _ = writer.closing_text();
     }
 }

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
-use loomrec_fault::{BodyStep, BodyTransform, Fault, rewrite, substitute_for};
+use loomrec_fault::{BodyStep, BodyTransform, Fault, rewrite_answer, substitute_for};
 use loomrec_provider::{
     Framing, Operation, Provider, ResponseFormat, TranscriptFormat, VectorTypes,
 };
@@ -22,7 +22,7 @@ pub fn put_to_work(fault: &Fault) {
         let asked = asked();
         let body = if framing.is_some() { STREAM } else { COMPLETE };
         let _ = substitute_for(fault, Provider::OPEN_AI, &asked, framing.is_some());
-        let _ = rewrite(fault, &asked, framing, body.as_bytes());
+        let _ = rewrite_answer(fault, &asked, framing, body.as_bytes());
         let announced = framing.is_none().then_some(body.len() as u64);
         let Ok(distort) = BodyTransform::new(fault, &asked, framing, announced, 0.5) else {
             continue;
@@ -49,11 +49,11 @@ fn asked() -> ResponseFormat<'static> {
 
 fn send(mut distort: BodyTransform, body: &[u8]) {
     let (mut status, mut headers) = (StatusCode::OK, HeaderMap::new());
-    distort.head(&mut status, &mut headers, Some(body.len() as u64));
+    distort.change_head(&mut status, &mut headers, Some(body.len() as u64));
     let mut steps = 0;
     let mut sent = 0;
     let mut drain = |distort: &mut BodyTransform| {
-        while let Some(step) = distort.step() {
+        while let Some(step) = distort.next_step() {
             steps += 1;
             assert!(steps < MOST, "a fault comes to its end");
             match step {

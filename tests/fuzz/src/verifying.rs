@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::LazyLock;
 
-use loomrec_curation::verification::{EntryChecker, EntryPlace, Problem, Severity, check};
+use loomrec_curation::verification::{EntryChecker, EntryPlace, Problem, Severity, check_entry};
 use loomrec_engine::replay::{Matcher, ReplaySource, ReplayTerms};
 use loomrec_store::{InspectedFile, Recording};
 
@@ -20,8 +20,8 @@ pub fn can_be_replayed(path: &Path) -> bool {
 /// Whether a file is free of errors.
 pub fn is_sound(path: &Path) -> bool {
     let Ok(file) = InspectedFile::open(path) else { return false };
-    let Ok(layout) = file.layout() else { return false };
-    let checker = CHECKER.with(layout.rules.clone());
+    let Ok(layout) = file.read_layout() else { return false };
+    let checker = CHECKER.with_rules(layout.rules.clone());
     let sound = |problems: &[Problem]| {
         problems.iter().all(|problem| {
             assert!(!problem.text.is_empty(), "a problem says what is wrong");
@@ -29,11 +29,11 @@ pub fn is_sound(path: &Path) -> bool {
         })
     };
     let is_sound = |unit: &EntryPlace| {
-        let text = file.text(&unit.range).expect("a place in the file");
-        sound(&check(unit, &text, &checker).problems)
+        let text = file.read_range(&unit.range).expect("a place in the file");
+        sound(&check_entry(unit, &text, &checker).problems)
     };
     // Every entry is checked, even if another one has an error.
-    let units = layout.units.some(0..layout.units.len());
+    let units = layout.units.entries_in(0..layout.units.len());
     let entries: Vec<bool> = units.iter().map(is_sound).collect();
     sound(&layout.problems) && entries.into_iter().all(|sound| sound)
 }

@@ -129,7 +129,7 @@ impl CallForm {
             true => answer.embeddings = vec![vec![0.6, 0.8]],
             false => answer.content = "A good answer to the prompt.".to_owned(),
         }
-        loomrec_provider::write(&self.format(), &answer, "seed").unwrap()
+        loomrec_provider::write_answer(&self.format(), &answer, "seed").unwrap()
     }
 
     /// The events of a good stream.
@@ -147,12 +147,12 @@ impl CallForm {
             message: "Overloaded",
             place: 2,
         });
-        format.framing.write(&[frame]).concat()
+        format.framing.write_events(&[frame]).concat()
     }
 
     /// The media type of a good answer.
     pub(super) fn media(&self) -> &'static str {
-        self.framing.map_or("application/json", Framing::media)
+        self.framing.map_or("application/json", Framing::media_type)
     }
 
     /// A stream of these events under a good status.

@@ -82,7 +82,8 @@ fn a_file_of_agentloom_mixes_faults_and_answers_by_step() {
         // A program gets three pieces of text, beside the event with the role.
         let pieces = events(Framing::Sse, draft.text().as_bytes())
             .filter_map(|event| {
-                let text = event.json()?.pointer("/choices/0/delta/content")?.as_str()?.to_owned();
+                let text =
+                    event.json_data()?.pointer("/choices/0/delta/content")?.as_str()?.to_owned();
                 (!text.is_empty()).then_some(text)
             })
             .count();

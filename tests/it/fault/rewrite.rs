@@ -21,7 +21,7 @@ fn operation(sample: &Sample) -> Operation {
 /// The content of an answer.
 #[track_caller]
 fn read_answer(sample: &Sample, body: &[u8]) -> ProviderAnswer {
-    let answer = loomrec_provider::read(operation(sample), sample.framing, body);
+    let answer = loomrec_provider::read_answer(operation(sample), sample.framing, body);
     answer.unwrap_or_else(|| panic!("{}: {}", sample.name, String::from_utf8_lossy(body)))
 }
 

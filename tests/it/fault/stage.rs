@@ -40,7 +40,7 @@ impl Sample {
         chunks: Vec<T>,
     ) -> Self {
         let chunks = chunks.into_iter().map(Into::into).collect();
-        Self { name, call, media: framing.media(), chunks, framing: Some(framing) }
+        Self { name, call, media: framing.media_type(), chunks, framing: Some(framing) }
     }
 
     pub(super) fn body(&self) -> Vec<u8> {
@@ -166,7 +166,7 @@ fn frames() -> Vec<Vec<u8>> {
     frames.push(frame("contentBlockStop", json!({ "contentBlockIndex": 0 })));
     frames.push(frame("messageStop", json!({ "stopReason": "end_turn" })));
     frames.push(frame("metadata", json!({ "metrics": { "latencyMs": 9 }, "usage": usage })));
-    Framing::EventStream.write(&frames)
+    Framing::EventStream.write_events(&frames)
 }
 
 /// An upstream that answers each sample's call with the sample's answer.

@@ -162,7 +162,7 @@ fn an_error_event_in_bytes_is_what_the_provider_would_send() {
     };
     let fault = "stream_truncate:1;raise=error_event;message=x";
     let answer = stage.call(&sample("converse stream").with(fault)).expect(200);
-    assert_eq!(answer.chunks[1..], Framing::EventStream.write(&[frame]));
+    assert_eq!(answer.chunks[1..], Framing::EventStream.write_events(&[frame]));
     stage.end(0);
 }
 

@@ -69,7 +69,7 @@ impl Sample {
     /// The text without its secret, as an exchange stores it.
     fn redacted(&self, redactor: &Redactor) -> Vec<u8> {
         let header = ("authorization".to_owned(), format!("Bearer {}", self.secret));
-        let secrets = CallCredentials::of(&[header], "");
+        let secrets = CallCredentials::for_known_provider(&[header], "");
         let mut placeholders = Placeholders::default();
         redactor.redact_body(&self.media, &self.body, &secrets, &mut placeholders).into_owned()
     }

@@ -152,7 +152,7 @@ fn recording_of_an_earlier_version_is_found_under_other_ids() {
         headers: &headers,
         body: recorded_call.body_bytes(),
     };
-    let earlier = RequestKey::of(&parts, &IdentityRules::default());
+    let earlier = RequestKey::from_parts(&parts, &IdentityRules::default());
     let key = scene.takes().remove(0).0;
     assert_ne!(key, earlier.as_str());
     let text = scene.text().replace(&key, earlier.as_str());

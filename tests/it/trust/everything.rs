@@ -2,7 +2,7 @@
 
 use clap::{Arg, ArgAction};
 use loomrec_arguments::SettingScope;
-use loomrec_cli::settings::settable;
+use loomrec_cli::settings::is_settable;
 
 use super::{Project, calling};
 use crate::support::shape::chat_answer;
@@ -32,10 +32,10 @@ fn hostile(arg: &Arg, stranger: &str) -> String {
 
 #[test]
 fn every_setting_reaches_nobody_or_needs_trust() {
-    let definition = loomrec_arguments::command();
+    let definition = loomrec_arguments::command_line();
     let (mut all, mut outward) = (0, 0);
     for command in definition.get_subcommands() {
-        for arg in command.get_arguments().filter(|arg| settable(arg)) {
+        for arg in command.get_arguments().filter(|arg| is_settable(arg)) {
             let name = format!("{} --{}", command.get_name(), arg.get_long().unwrap_or_default());
             let scope = arg.get::<SettingScope>();
             assert!(
@@ -55,7 +55,7 @@ fn every_setting_reaches_nobody_or_needs_trust() {
 
 fn is_outward(arg: &Arg) -> bool {
     matches!(
-        SettingScope::of(arg),
+        SettingScope::from_argument(arg),
         SettingScope::Outside { .. }
             | SettingScope::UpstreamAddress
             | SettingScope::Recording
@@ -78,10 +78,10 @@ fn try_each_setting(name: &str) -> usize {
     let project = Project::new();
     let upstream = Upstream::always(Answer::json(200, chat_answer("Hello")));
     let good = format!("openai={}", upstream.url());
-    let definition = loomrec_arguments::command();
+    let definition = loomrec_arguments::command_line();
     let command = definition.find_subcommand(name).unwrap();
     let mut refused = 0;
-    for arg in command.get_arguments().filter(|arg| settable(arg)) {
+    for arg in command.get_arguments().filter(|arg| is_settable(arg)) {
         let setting = arg.get_long().unwrap_or_default();
         let value = hostile(arg, &project.address());
         project.settings(&format!("[{name}]\n{setting} = {value}\n"));
@@ -89,7 +89,7 @@ fn try_each_setting(name: &str) -> usize {
         assert_eq!(project.stranger.connections(), 0, "{name} --{setting}");
         let is_refused = ended.stderr.contains("loomrec trust");
         // Redaction needs trust in a strict replay alone.
-        let needs = is_outward(arg) && SettingScope::of(arg) != SettingScope::Redaction;
+        let needs = is_outward(arg) && SettingScope::from_argument(arg) != SettingScope::Redaction;
         assert_eq!(is_refused, needs, "{name} --{setting}: {}", ended.stderr);
         if is_refused {
             ended.expect(2).says(&[&format!("loomrec.toml:2: {setting} = ")]);

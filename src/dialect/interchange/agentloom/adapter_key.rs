@@ -32,13 +32,13 @@ pub(super) struct WrittenNames {
 impl AdapterKeys {
     /// Returns the hashes of an entry; none if its request is not recorded, or if AgentLoom does
     /// not make such requests.
-    pub(super) fn of(entry: &Entry) -> Self {
+    pub(super) fn from_entry(entry: &Entry) -> Self {
         let Some(request) = &entry.request else { return Self::default() };
-        let (call, rules) = (request.recognise(), [IdentityRules::default()]);
+        let (call, rules) = (request.recognise_call(), [IdentityRules::default()]);
         let mut hashes = request.adapter_hashes(&call, &rules);
-        if call.target.is_none() && request.parts(&call).is_bare(&[], &rules[0]) {
+        if call.target.is_none() && request.key_parts(&call).is_bare(&[], &rules[0]) {
             // A chat completion's key is AgentLoom's hash of what is given as it is sent.
-            let key = request.key(&call, &rules[0]);
+            let key = request.compute_key(&call, &rules[0]);
             if !hashes.contains(&key) {
                 hashes.insert(0, key);
             }
@@ -51,7 +51,7 @@ impl AdapterKeys {
     ///
     /// # Errors
     /// If another entry is written under each hash that this one has.
-    pub(super) fn names(
+    pub(super) fn written_names(
         &self,
         sent: &EntryToWrite<'_>,
         used: &mut HashSet<RequestKey>,

@@ -47,26 +47,26 @@ impl<'de> Visitor<'de> for EntryFile<'_, '_> {
             }
             let value: Box<RawValue> = map.next_value()?;
             if key.starts_with('_') {
-                metadata(&key, &value).map_err(de::Error::custom)?;
-                self.finder.passed();
+                check_metadata(&key, &value).map_err(de::Error::custom)?;
+                self.finder.note_passed();
                 continue;
             }
-            for item in entries(&key, value.get()) {
+            for item in read_entries(&key, value.get()) {
                 let item = item.map_err(|problem| {
                     de::Error::custom(format_args!("the entry {shown:?}: {problem}"))
                 })?;
-                if !self.finder.report(item) {
+                if !self.finder.report_item(item) {
                     return Err(de::Error::custom("no more is wanted"));
                 }
             }
-            self.finder.passed();
+            self.finder.note_passed();
         }
         Ok(())
     }
 }
 
 /// Checks the metadata of a file.
-fn metadata(key: &str, value: &RawValue) -> Result<(), String> {
+fn check_metadata(key: &str, value: &RawValue) -> Result<(), String> {
     if key == "_loomrec" {
         return Err("it is a recording of loomrec's already: use it as it is".to_owned());
     }
@@ -87,9 +87,9 @@ fn metadata(key: &str, value: &RawValue) -> Result<(), String> {
 }
 
 /// Returns the entry under a key, or the entries of a list.
-fn entries(key: &str, text: &str) -> Vec<Result<FoundItem, String>> {
+fn read_entries(key: &str, text: &str) -> Vec<Result<FoundItem, String>> {
     if !text.starts_with('[') {
-        return entry(key, key.to_owned(), text).transpose().into_iter().collect();
+        return read_entry(key, key.to_owned(), text).transpose().into_iter().collect();
     }
     let turns: Vec<Box<RawValue>> = match serde_json::from_str(text) {
         Ok(turns) => turns,
@@ -102,12 +102,14 @@ fn entries(key: &str, text: &str) -> Vec<Result<FoundItem, String>> {
     }
     let turns = turns.iter().enumerate();
     turns
-        .filter_map(|(index, turn)| entry(key, name.take_key(index + 1), turn.get()).transpose())
+        .filter_map(|(index, turn)| {
+            read_entry(key, name.take_key(index + 1), turn.get()).transpose()
+        })
         .collect()
 }
 
 /// Returns an entry. An entry that repeats another one under one of its hashes is none.
-fn entry(key: &str, place: String, text: &str) -> Result<Option<FoundItem>, String> {
+fn read_entry(key: &str, place: String, text: &str) -> Result<Option<FoundItem>, String> {
     let value: Value = serde_json::from_str(text).map_err(|error| {
         // The position in the message is relative to this entry only.
         let told = error.to_string();

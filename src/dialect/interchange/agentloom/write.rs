@@ -46,7 +46,7 @@ impl TurnCounter {
     ///
     /// # Errors
     /// If AgentLoom cannot represent the entry. The error says why.
-    pub(in super::super) fn entry(
+    pub(in super::super) fn write_entry(
         &mut self,
         sent: &EntryToWrite<'_>,
     ) -> Result<WrittenEntry, String> {
@@ -55,12 +55,12 @@ impl TurnCounter {
             return Err("AgentLoom has one answer for a hash: give the call a step id".to_owned());
         }
         let mut lost = Vec::new();
-        refused(entry, &mut lost)?;
-        let keys = AdapterKeys::of(entry);
-        let names = keys.names(sent, &mut self.used)?;
-        let fields = fields(entry, &keys, &mut lost);
-        let aliases = aliases(&names, &fields);
-        let text = pretty(&fields);
+        check_replayable(entry, &mut lost)?;
+        let keys = AdapterKeys::from_entry(entry);
+        let names = keys.written_names(sent, &mut self.used)?;
+        let fields = entry_fields(entry, &keys, &mut lost);
+        let aliases = alias_text(&names, &fields);
+        let text = format_fields(&fields);
         let mut out = String::new();
         match sent.step {
             Some(step) if self.step.as_deref() == Some(step) => {
@@ -99,7 +99,7 @@ impl TurnCounter {
 }
 
 /// Fails if AgentLoom would replay an entry differently. Adds what else is lost.
-fn refused(entry: &Entry, lost: &mut Vec<&'static str>) -> Result<(), String> {
+fn check_replayable(entry: &Entry, lost: &mut Vec<&'static str>) -> Result<(), String> {
     if entry.fault.is_some() {
         return Err("AgentLoom replays a fault as an empty answer".to_owned());
     }
@@ -113,7 +113,7 @@ fn refused(entry: &Entry, lost: &mut Vec<&'static str>) -> Result<(), String> {
             response.status
         ));
     }
-    let operation = entry.request.as_ref().map(|request| request.recognise().operation);
+    let operation = entry.request.as_ref().map(|request| request.recognise_call().operation);
     if entry.content.as_deref().unwrap_or_default().is_empty()
         && entry.tool_calls.is_empty()
         && entry.embeddings.is_empty()
@@ -128,7 +128,11 @@ fn refused(entry: &Entry, lost: &mut Vec<&'static str>) -> Result<(), String> {
     Ok(())
 }
 
-fn fields(entry: &Entry, keys: &AdapterKeys, lost: &mut Vec<&'static str>) -> Map<String, Value> {
+fn entry_fields(
+    entry: &Entry,
+    keys: &AdapterKeys,
+    lost: &mut Vec<&'static str>,
+) -> Map<String, Value> {
     let Value::Object(all) = entry.to_json() else { return Map::new() };
     let known = all.into_iter().filter(|(name, _)| FIELDS.contains(&name.as_str()));
     let mut out: Map<String, Value> = known.collect();
@@ -150,7 +154,7 @@ fn fields(entry: &Entry, keys: &AdapterKeys, lost: &mut Vec<&'static str>) -> Ma
 }
 
 /// Returns the text of an entry under its further hashes.
-fn aliases(names: &WrittenNames, fields: &Map<String, Value>) -> String {
+fn alias_text(names: &WrittenNames, fields: &Map<String, Value>) -> String {
     let mut text = String::new();
     let mut write = |key: &RequestKey, hash: Option<&RequestKey>| {
         let mut fields = fields.clone();
@@ -159,7 +163,7 @@ fn aliases(names: &WrittenNames, fields: &Map<String, Value>) -> String {
             None => drop(fields.shift_remove("request_hash")),
         }
         fields.insert(ALIAS.to_owned(), names.first.as_str().into());
-        text.push_str(&format!(",\n  \"{key}\": {}", pretty(&fields)));
+        text.push_str(&format!(",\n  \"{key}\": {}", format_fields(&fields)));
     };
     names.request.iter().for_each(|key| write(key, Some(key)));
     // The hash of the messages is none of a request.
@@ -168,6 +172,6 @@ fn aliases(names: &WrittenNames, fields: &Map<String, Value>) -> String {
 }
 
 /// Formats pretty JSON, indented by one level.
-fn pretty(fields: &Map<String, Value>) -> String {
+fn format_fields(fields: &Map<String, Value>) -> String {
     format!("{:#}", Value::Object(fields.clone())).replace('\n', "\n  ")
 }

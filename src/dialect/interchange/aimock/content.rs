@@ -54,7 +54,7 @@ impl RequestContent {
             };
             return Some(Self { model, input: Some(input), ..Self::default() });
         }
-        let talk = call.operation.conversation(body)?;
+        let talk = call.operation.read_conversation(body)?;
         let named = |tool: &Value| {
             tool.get("function").or_else(|| tool.get("custom"))?.get("name").cloned()
         };
@@ -62,10 +62,10 @@ impl RequestContent {
         Some(Self {
             model,
             user: talk.last_user(),
-            system: talk.system(),
+            system: talk.system_text(),
             result: talk.last_result().map(|(id, text)| (id.to_owned(), text)),
             tools: talk.tools.iter().filter_map(name).collect(),
-            turns: talk.turns(),
+            turns: talk.turn_count(),
             has_tool_result: talk.has_tool_result(),
             response_format,
             input: None,
@@ -75,7 +75,7 @@ impl RequestContent {
 
 impl FixtureMatch {
     /// Whether a fixture answers a request, apart from its sequence index.
-    pub fn holds(&self, asked: &RequestContent, turns: TurnRule) -> bool {
+    pub fn is_match(&self, asked: &RequestContent, turns: TurnRule) -> bool {
         let within = |needle: &Option<String>, text: Option<&String>| match needle {
             None => true,
             Some(needle) => text.is_some_and(|text| text.contains(needle.as_str())),

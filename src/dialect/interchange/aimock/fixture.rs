@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::super::body_presence::holds_body;
 use super::super::exchange::TextAnswer;
-use super::play::{FixturePace, chaos, unplayed};
+use super::play::{FixturePace, read_rates, unused_fields};
 use loomrec_fault::ChaosRates;
 use loomrec_provider::conversation;
 use loomrec_provider::{Answer, TokenUsage, ToolCall};
@@ -80,14 +80,14 @@ impl ForeignFixture {
     pub fn read(value: &Value) -> Result<Self, String> {
         let fixture = value.as_object().ok_or("it is not an object")?;
         let rule = match fixture.get("match") {
-            Some(Value::Object(rule)) => FixtureMatch::of(rule)?,
+            Some(Value::Object(rule)) => FixtureMatch::from_rule(rule)?,
             _ => return Err("missing field `match`, an object".to_owned()),
         };
         let Some(Value::Object(response)) = fixture.get("response") else {
             return Err("missing field `response`, an object".to_owned());
         };
         let mut lost = Vec::new();
-        let said = said(response, &mut lost)?;
+        let said = read_answer(response, &mut lost)?;
         let timings = fixture.get("recordedTimings");
         for cut in ["truncateAfterChunks", "disconnectAfterMs"] {
             if fixture.get(cut).is_some_and(|value| !value.is_null()) {
@@ -97,10 +97,10 @@ impl ForeignFixture {
         Ok(Self {
             rule,
             said,
-            blocks: blocks(response),
-            chaos: fixture.get("chaos").map(chaos).transpose()?,
+            blocks: read_blocks(response),
+            chaos: fixture.get("chaos").map(read_rates).transpose()?,
             pace: FixturePace::read(fixture)?,
-            unplayed: unplayed(fixture, response),
+            unplayed: unused_fields(fixture, response),
             duration_ms: timings.and_then(|timings| timings.get("totalDurationMs")?.as_f64()),
             had_more: fixture.get("metadata").is_some_and(|metadata| !metadata.is_null()),
             lost,
@@ -109,7 +109,7 @@ impl ForeignFixture {
 }
 
 impl FixtureMatch {
-    fn of(rule: &Map<String, Value>) -> Result<Self, String> {
+    fn from_rule(rule: &Map<String, Value>) -> Result<Self, String> {
         let text = |name: &str| match rule.get(name) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::String(text)) => Ok(Some(text.clone())),
@@ -148,19 +148,19 @@ impl FixtureMatch {
 }
 
 /// Reads the answer of a fixture. The inner error says why it cannot be represented as text.
-fn said(
+fn read_answer(
     response: &Map<String, Value>,
     lost: &mut Vec<&'static str>,
 ) -> Result<Result<TextAnswer, String>, String> {
     let text = |name: &str| response.get(name).and_then(Value::as_str).map(str::to_owned);
     if let Some(error) = response.get("error") {
         lost.push("the whole of error bodies: they are made of type and message");
-        return Ok(self::error(error, response.get("status")));
+        return Ok(self::read_error(error, response.get("status")));
     }
     let mut answer = Answer {
         model: text("model"),
         finish_reason: text("finishReason"),
-        usage: response.get("usage").and_then(usage),
+        usage: response.get("usage").and_then(read_usage),
         ..Answer::default()
     };
     for member in ["reasoning", "redactedThinking", "webSearches"] {
@@ -192,7 +192,7 @@ fn said(
         let kind: String = kind.chars().take(40).collect();
         return Ok(Err(format!("its answer is not text ({kind}): record it through loomrec")));
     }
-    for block in self::blocks(response) {
+    for block in self::read_blocks(response) {
         match block {
             FixtureBlock::Text(text) => answer.content.push_str(&text),
             FixtureBlock::Call(call) => answer.tool_calls.push(call),
@@ -213,7 +213,7 @@ fn said(
 }
 
 /// Reads the parts of an answer in their order. Empty if the fixture gives no order.
-fn blocks(response: &Map<String, Value>) -> Vec<FixtureBlock> {
+fn read_blocks(response: &Map<String, Value>) -> Vec<FixtureBlock> {
     let blocks = response.get("blocks").and_then(Value::as_array).into_iter().flatten();
     let block = |block: &Value| match block.get("type").and_then(Value::as_str) {
         Some("text") => {
@@ -225,7 +225,7 @@ fn blocks(response: &Map<String, Value>) -> Vec<FixtureBlock> {
     blocks.map(block).collect()
 }
 
-fn error(error: &Value, status: Option<&Value>) -> Result<TextAnswer, String> {
+fn read_error(error: &Value, status: Option<&Value>) -> Result<TextAnswer, String> {
     let word = |name: &str| error.get(name).and_then(Value::as_str).map(str::to_owned);
     let status = status.map_or(Some(500), Value::as_u64);
     let status = status.and_then(|status| u16::try_from(status).ok());
@@ -242,7 +242,7 @@ fn call(call: &Value) -> ToolCall {
 }
 
 /// Reads token counts, under the names that any provider uses.
-fn usage(usage: &Value) -> Option<TokenUsage> {
+fn read_usage(usage: &Value) -> Option<TokenUsage> {
     let usage = usage.as_object()?;
     let count = |names: &[&str]| names.iter().find_map(|name| usage.get(*name)?.as_u64());
     let prompt = count(&["prompt_tokens", "input_tokens", "promptTokenCount"]);

@@ -104,12 +104,12 @@ impl FixturePace {
         let none = &Value::Null;
         let outer = |name: &str| fixture.get(name).unwrap_or(none);
         let (profile, times) = (outer("streamingProfile"), outer("recordedTimings"));
-        let speed = number(outer("replaySpeed"), "replaySpeed")?.filter(|speed| *speed > 0.0);
+        let speed = read_number(outer("replaySpeed"), "replaySpeed")?.filter(|speed| *speed > 0.0);
         let speed = speed.unwrap_or(1.0);
-        let latency = number(outer("latency"), "latency")?.unwrap_or(0.0);
+        let latency = read_number(outer("latency"), "latency")?.unwrap_or(0.0);
         let mut pace = Self { first_ms: latency, later_ms: latency, ..Self::default() };
         if profile.is_object() {
-            let of = |name: &str| number(&profile[name], &format!("streamingProfile.{name}"));
+            let of = |name: &str| read_number(&profile[name], &format!("streamingProfile.{name}"));
             if let Some(rate) = of("tps")?.filter(|rate| *rate > 0.0) {
                 (pace.first_ms, pace.later_ms) = (1000.0 / rate, 1000.0 / rate);
             }
@@ -125,11 +125,11 @@ impl FixturePace {
         }
         (pace.first_ms, pace.later_ms) = (pace.first_ms / speed, pace.later_ms / speed);
         pace.between_ms.iter_mut().for_each(|ms| *ms /= speed);
-        if let Some(size) = count(outer("chunkSize"), "chunkSize")? {
+        if let Some(size) = read_count(outer("chunkSize"), "chunkSize")? {
             pace.chunk_size = size.max(1);
         }
-        pace.truncate_after = count(outer("truncateAfterChunks"), "truncateAfterChunks")?;
-        pace.disconnect_after_ms = number(outer("disconnectAfterMs"), "disconnectAfterMs")?;
+        pace.truncate_after = read_count(outer("truncateAfterChunks"), "truncateAfterChunks")?;
+        pace.disconnect_after_ms = read_number(outer("disconnectAfterMs"), "disconnectAfterMs")?;
         Ok(pace)
     }
 
@@ -142,7 +142,7 @@ impl FixturePace {
     }
 }
 
-fn number(value: &Value, name: &str) -> Result<Option<f64>, String> {
+fn read_number(value: &Value, name: &str) -> Result<Option<f64>, String> {
     let read = value.as_f64().filter(|number| (0.0..=LONGEST).contains(number));
     match (value, read) {
         (Value::Null, _) => Ok(None),
@@ -151,7 +151,7 @@ fn number(value: &Value, name: &str) -> Result<Option<f64>, String> {
     }
 }
 
-fn count(value: &Value, name: &str) -> Result<Option<usize>, String> {
+fn read_count(value: &Value, name: &str) -> Result<Option<usize>, String> {
     let read = value.as_u64().and_then(|count| usize::try_from(count).ok());
     match (value, read) {
         (Value::Null, _) => Ok(None),
@@ -161,20 +161,23 @@ fn count(value: &Value, name: &str) -> Result<Option<usize>, String> {
 }
 
 /// Reads the rates of a fixture. Their actions have the uniform form.
-pub(super) fn chaos(value: &Value) -> Result<ChaosRates, String> {
+pub(super) fn read_rates(value: &Value) -> Result<ChaosRates, String> {
     let rates = value.as_object().ok_or("`chaos` is not an object")?;
     if let Some(other) = rates.keys().find(|name| !CHAOS.contains(&name.as_str())) {
         let other: String = other.chars().take(40).collect();
         return Err(format!("`chaos` has no rate {other:?}"));
     }
-    let rates = ChaosRates::read(value).map_err(|error| error.under("/chaos").to_string())?;
+    let rates = ChaosRates::from_value(value).map_err(|error| error.under("/chaos").to_string())?;
     // No wait is none.
     let delay_ms = rates.delay_ms.filter(|wait| *wait > 0);
     Ok(ChaosRates { delay_ms, ..rates })
 }
 
 /// Returns the names of the fields that change nothing in an answer of loomrec.
-pub(super) fn unplayed(fixture: &Map<String, Value>, response: &Map<String, Value>) -> Vec<String> {
+pub(super) fn unused_fields(
+    fixture: &Map<String, Value>,
+    response: &Map<String, Value>,
+) -> Vec<String> {
     let short = |name: &str| name.chars().take(40).collect::<String>();
     let outer = fixture.iter().filter(|(name, _)| !FIXTURE.contains(&name.as_str()));
     let inner = response.iter().filter(|(name, _)| !RESPONSE.contains(&name.as_str()));
@@ -232,10 +235,10 @@ mod tests {
             "disconnectRate": null, "latencyMs": 30 });
         let read = json!({ "drop": 0.5, "malformedRate": 0.25, "rateLimitRate": 1.0,
             "latencyMs": 30 });
-        assert_eq!(chaos(&rates).unwrap().to_json(), read);
-        assert!(chaos(&json!({ "latencyMs": 0 })).unwrap().is_empty());
-        assert!(chaos(&json!({ "dropRate": 2 })).unwrap_err().contains("dropRate"));
-        assert!(chaos(&json!({ "drop": 1 })).unwrap_err().contains("no rate \"drop\""));
+        assert_eq!(read_rates(&rates).unwrap().to_json(), read);
+        assert!(read_rates(&json!({ "latencyMs": 0 })).unwrap().is_empty());
+        assert!(read_rates(&json!({ "dropRate": 2 })).unwrap_err().contains("dropRate"));
+        assert!(read_rates(&json!({ "drop": 1 })).unwrap_err().contains("no rate \"drop\""));
     }
 
     #[test]
@@ -243,7 +246,7 @@ mod tests {
         let fixture = json!({ "match": { "predicate": "p" }, "response": { "content": "", "reasoning": "r", "id": null },
             "openRouterProcessing": true, "streamingProfile": { "jitter": 0.1 } });
         let response = fixture["response"].as_object().unwrap();
-        let named = unplayed(fixture.as_object().unwrap(), response);
+        let named = unused_fields(fixture.as_object().unwrap(), response);
         let all = [
             "openRouterProcessing",
             "response.reasoning",

@@ -3,12 +3,12 @@
 use serde_json::{Value, json};
 
 use super::fixture::{FixtureBlock, ForeignFixture};
-use loomrec_identity::typed_field::quoted;
+use loomrec_identity::typed_field::quoted_text;
 use loomrec_provider::{Answer, ToolCall, conversation};
 
 impl ForeignFixture {
     /// Returns why the fixture, which was read from `value`, answers no call of a script.
-    pub fn unplayable(&self, value: &Value) -> Option<String> {
+    pub fn unplayable_reason(&self, value: &Value) -> Option<String> {
         if let Err(why) = &self.said {
             return Some(why.clone());
         }
@@ -20,7 +20,7 @@ impl ForeignFixture {
         }
         match self.rule.endpoint.as_deref() {
             None | Some("chat" | "embedding") => None,
-            Some(other) => Some(format!("its endpoint is {}", quoted(other))),
+            Some(other) => Some(format!("its endpoint is {}", quoted_text(other))),
         }
     }
 
@@ -29,12 +29,12 @@ impl ForeignFixture {
         let mut entries = Vec::new();
         let size = self.pace.chunk_size;
         if self.blocks.is_empty() {
-            entries.extend(pieces(&answer.content, size));
+            entries.extend(text_pieces(&answer.content, size));
             entries.extend(answer.tool_calls.iter().map(call));
         }
         for block in &self.blocks {
             match block {
-                FixtureBlock::Text(text) => entries.extend(pieces(text, size)),
+                FixtureBlock::Text(text) => entries.extend(text_pieces(text, size)),
                 FixtureBlock::Call(tool) => entries.push(call(tool)),
             }
         }
@@ -54,7 +54,7 @@ impl ForeignFixture {
 }
 
 /// Cuts a text into pieces of this many UTF-16 code units, but never within a character.
-fn pieces(text: &str, size: usize) -> impl Iterator<Item = Value> {
+fn text_pieces(text: &str, size: usize) -> impl Iterator<Item = Value> {
     let mut rest = text;
     std::iter::from_fn(move || {
         let mut units = 0;
@@ -71,6 +71,6 @@ fn pieces(text: &str, size: usize) -> impl Iterator<Item = Value> {
 }
 
 fn call(call: &ToolCall) -> Value {
-    let arguments = conversation::arguments(call);
+    let arguments = conversation::argument_text(call);
     json!({ "tool_call": { "id": call.id, "name": call.name, "arguments": arguments } })
 }

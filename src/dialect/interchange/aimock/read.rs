@@ -18,14 +18,14 @@ pub(in super::super) fn read(
     input: impl Read,
     finder: &mut ReadContext<'_>,
 ) -> Result<(), ReadProblem> {
-    fixtures(input, &mut |fixture| {
-        let place = finder.place();
-        Ok(finder.report(item(fixture, place)))
+    read_fixtures(input, &mut |fixture| {
+        let place = finder.next_place();
+        Ok(finder.report_item(fixture_item(fixture, place)))
     })
 }
 
 /// Passes each fixture of a file to `visit`, until it wants no more.
-pub(super) fn fixtures(
+pub(super) fn read_fixtures(
     input: impl Read,
     visit: &mut dyn FnMut(ForeignFixture) -> Result<bool, String>,
 ) -> Result<(), ReadProblem> {
@@ -94,7 +94,7 @@ impl<'de> Visitor<'de> for List<'_> {
 }
 
 /// Returns the call of a fixture that aimock recorded, if its request was a single message.
-fn item(fixture: ForeignFixture, place: String) -> FoundItem {
+fn fixture_item(fixture: ForeignFixture, place: String) -> FoundItem {
     let ForeignFixture { rule, said, chaos, duration_ms, had_more, mut lost, .. } = fixture;
     let left = |reason: String| FoundItem::Left(SkippedItem::no_call(place.clone(), reason));
     let said = match said {

@@ -11,7 +11,7 @@ use super::super::format::ForeignFormat;
 use super::super::read_context::{ReadContext, ReadError, ReadProblem};
 use super::content::{RequestContent, TurnRule};
 use super::fixture::{FixtureMatch, ForeignFixture};
-use super::read::fixtures;
+use super::read::read_fixtures;
 use loomrec_identity::RunValues;
 use loomrec_recording::Entry;
 
@@ -49,14 +49,14 @@ impl FixtureList {
         let mut counted = Counted { inner: BoundedReader::new(input, meter), read: 0 };
         let (mut number, held) = (0, self.rules.len());
         let rules = &mut self.rules;
-        let mut done = fixtures(&mut counted, &mut |fixture| {
+        let mut done = read_fixtures(&mut counted, &mut |fixture| {
             number += 1;
             let place = match label {
                 "" => format!("fixture {number}"),
                 label => format!("{label}: fixture {number}"),
             };
             rules.push(Rule { place, fixture, count: 0, used: false });
-            finder.found();
+            finder.note_found();
             Ok(held + number < LIMIT)
         });
         self.size += counted.read;
@@ -64,13 +64,13 @@ impl FixtureList {
             done =
                 Err(ReadProblem::Form("there are too many fixtures to hold them all".to_owned()));
         }
-        finder.ended(ForeignFormat::Aimock, done)
+        finder.into_result(ForeignFormat::Aimock, done)
     }
 
     /// Returns aimock's answer to a recorded request, or the call as lost if the fixture does not
     /// hold it as words; `None` if aimock would not answer. A fixture of a sequence is used up by
     /// this.
-    pub fn answer(
+    pub fn answer_request(
         &mut self,
         key: &str,
         step: Option<&str>,
@@ -78,9 +78,9 @@ impl FixtureList {
         addresses: &UpstreamAddresses,
     ) -> Option<FoundItem> {
         let request = entry.request.as_ref()?;
-        let call = request.recognise();
+        let call = request.recognise_call();
         let asked = RequestContent::read(&call, &request.body)?;
-        let at = self.choose(&asked)?;
+        let at = self.choose_fixture(&asked)?;
         let answered = self.rules[at].fixture.rule.clone();
         self.rules[at].used = true;
         for rule in self.rules.iter_mut().filter(|_| answered.sequence.is_some()) {
@@ -102,7 +102,7 @@ impl FixtureList {
             place: by,
             request: ForeignRequest {
                 method: request.method.clone(),
-                url: addresses.url(&upstream, None, &request.path, &request.query),
+                url: addresses.call_url(&upstream, None, &request.path, &request.query),
                 headers: request.headers.clone(),
                 body: request.body.clone(),
                 size: None,
@@ -124,7 +124,7 @@ impl FixtureList {
     }
 
     /// Returns the fixtures that answered nothing.
-    pub fn unused(&self) -> impl Iterator<Item = SkippedItem> {
+    pub fn unused_fixtures(&self) -> impl Iterator<Item = SkippedItem> {
         self.rules.iter().filter(|rule| !rule.used).map(|rule| {
             let reason = match &rule.fixture.said {
                 Ok(_) => "it answers none of the requests".to_owned(),
@@ -136,9 +136,9 @@ impl FixtureList {
 
     /// Returns the fixture that aimock would choose: the first one that matches. A fixture with a
     /// sequence index matches only if it is its turn.
-    fn choose(&self, asked: &RequestContent) -> Option<usize> {
+    fn choose_fixture(&self, asked: &RequestContent) -> Option<usize> {
         let holds = |rule: &Rule| {
-            rule.fixture.rule.holds(asked, TurnRule::Strict)
+            rule.fixture.rule.is_match(asked, TurnRule::Strict)
                 && rule.fixture.rule.sequence.is_none_or(|place| place == rule.count)
         };
         self.rules.iter().position(holds)

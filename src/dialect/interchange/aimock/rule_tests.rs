@@ -25,7 +25,8 @@ fn entry(messages: &Value) -> Entry {
 
 /// Returns the answer to a request.
 fn said(rules: &mut FixtureList, messages: &Value) -> Option<String> {
-    let item = rules.answer("k", Some("s"), &entry(messages), &UpstreamAddresses::default())?;
+    let item =
+        rules.answer_request("k", Some("s"), &entry(messages), &UpstreamAddresses::default())?;
     let FoundItem::Words(words) = item else { panic!("{item:?}") };
     assert_eq!(words.own.as_ref().unwrap().step.as_deref(), Some("s"));
     match words.said {
@@ -60,7 +61,7 @@ fn request_is_answered_by_the_first_fixture_that_holds() {
         { "role": "assistant", "content": null, "tool_calls": [] },
         { "role": "tool", "tool_call_id": "c", "content": "z" }]);
     assert_eq!(said(&mut rules, &result).as_deref(), Some("told"));
-    let unused: Vec<String> = rules.unused().map(|left| left.place).collect();
+    let unused: Vec<String> = rules.unused_fixtures().map(|left| left.place).collect();
     assert_eq!(unused, ["fixture 1"]);
 }
 

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use super::super::write::{EntryToWrite, WrittenEntry};
-use loomrec_provider::conversation::arguments;
+use loomrec_provider::conversation::argument_text;
 use loomrec_provider::{Provider, RecognisedCall, TokenUsage};
 use loomrec_recording::{Entry, RecordedRequest, RecordedResponse, ResponseEnd};
 
@@ -26,8 +26,8 @@ impl MatchCounter {
     /// text comes earlier, since aimock takes the first fixture whose text occurs in a request.
     pub(in super::super) fn survey(&mut self, entry: &Entry) -> usize {
         let Some(request) = &entry.request else { return 0 };
-        let Ok(rule) = rule(&request.recognise(), request) else { return 0 };
-        *self.calls.entry(mark(&rule)).or_default() += 1;
+        let Ok(rule) = call_rule(&request.recognise_call(), request) else { return 0 };
+        *self.calls.entry(rule_mark(&rule)).or_default() += 1;
         let length = |name: &str| rule.get(name).and_then(Value::as_str).map_or(0, str::len);
         length("userMessage") + length("inputText") + length("systemMessage")
     }
@@ -36,20 +36,20 @@ impl MatchCounter {
     ///
     /// # Errors
     /// If aimock cannot represent the entry. The error says why.
-    pub(in super::super) fn entry(
+    pub(in super::super) fn write_entry(
         &mut self,
         sent: &EntryToWrite<'_>,
         request: &RecordedRequest,
     ) -> Result<WrittenEntry, String> {
         let entry = sent.entry;
-        let call = request.recognise();
-        let mut rule = rule(&call, request)?;
+        let call = request.recognise_call();
+        let mut rule = call_rule(&call, request)?;
         let mut lost = vec![
             "requests: aimock knows calls by their last message, model, turn and system prompt",
             "ids, headers, and what else an answer holds beside text, tool calls and usage",
         ];
-        let response = response(entry, &call, &mut lost)?;
-        let mark = mark(&rule);
+        let response = fixture_response(entry, &call, &mut lost)?;
+        let mark = rule_mark(&rule);
         let place = self.written.entry(mark).or_default();
         if self.calls.get(&mark).is_some_and(|calls| *calls > 1) {
             rule.insert("sequenceIndex".to_owned(), (*place).into());
@@ -59,7 +59,7 @@ impl MatchCounter {
             ("match".to_owned(), Value::Object(rule)),
             ("response".to_owned(), response),
         ]);
-        if let Some(timings) = entry.response.as_ref().and_then(timings) {
+        if let Some(timings) = entry.response.as_ref().and_then(chunk_timings) {
             lost.push("the chunks of streamed answers: aimock cuts its own");
             fixture.insert("recordedTimings".to_owned(), timings);
         }
@@ -70,7 +70,7 @@ impl MatchCounter {
     }
 }
 
-fn mark(rule: &Map<String, Value>) -> Mark {
+fn rule_mark(rule: &Map<String, Value>) -> Mark {
     let digest = Sha256::digest(json!(rule).to_string());
     let mut mark = Mark::default();
     mark.copy_from_slice(&digest[..16]);
@@ -78,7 +78,10 @@ fn mark(rule: &Map<String, Value>) -> Mark {
 }
 
 /// Returns the rule for a call, as aimock's recorder writes it, with the system prompt.
-fn rule(call: &RecognisedCall, request: &RecordedRequest) -> Result<Map<String, Value>, String> {
+fn call_rule(
+    call: &RecognisedCall,
+    request: &RecordedRequest,
+) -> Result<Map<String, Value>, String> {
     let mut rule = Map::new();
     if call.operation.embeds_input() {
         let body: Value = serde_json::from_slice(&request.body).unwrap_or_default();
@@ -94,17 +97,17 @@ fn rule(call: &RecognisedCall, request: &RecordedRequest) -> Result<Map<String, 
     } else {
         let talk = call
             .operation
-            .conversation(&request.body)
+            .read_conversation(&request.body)
             .ok_or_else(|| format!("{} cannot be exported to aimock", call.operation.name()))?;
         let Some(user) = talk.last_user().filter(|text| !text.is_empty()) else {
             return Err("aimock matches on the last user message, which is not text here".into());
         };
         rule.insert("userMessage".to_owned(), user.into());
-        let system = talk.system();
+        let system = talk.system_text();
         if !system.is_empty() && !system.contains('\n') {
             rule.insert("systemMessage".to_owned(), system.into());
         }
-        rule.insert("turnIndex".to_owned(), talk.turns().into());
+        rule.insert("turnIndex".to_owned(), talk.turn_count().into());
         rule.insert("hasToolResult".to_owned(), talk.has_tool_result().into());
         if let Some((id, _)) = talk.last_result().filter(|(id, _)| !id.is_empty()) {
             // Some providers' calls have no ids of their own.
@@ -120,7 +123,7 @@ fn rule(call: &RecognisedCall, request: &RecordedRequest) -> Result<Map<String, 
 }
 
 /// Returns the answer.
-fn response(
+fn fixture_response(
     entry: &Entry,
     call: &RecognisedCall,
     lost: &mut Vec<&'static str>,
@@ -130,11 +133,11 @@ fn response(
             return Err("its answer was cut, which aimock would serve as a whole one".to_owned());
         }
         if response.status >= 300 {
-            return error(response, lost);
+            return error_response(response, lost);
         }
     }
     if call.operation.embeds_input() {
-        return embedding(entry);
+        return embedding_response(entry);
     }
     let content = entry.content.as_deref().unwrap_or_default();
     let mut out = Map::new();
@@ -143,7 +146,7 @@ fn response(
     }
     if !entry.tool_calls.is_empty() {
         let calls = entry.tool_calls.iter().map(|call| {
-            let mut out = json!({ "name": call.name, "arguments": arguments(call) });
+            let mut out = json!({ "name": call.name, "arguments": argument_text(call) });
             if !call.id.is_empty() {
                 out["id"] = call.id.as_str().into();
             }
@@ -152,16 +155,19 @@ fn response(
         out.insert("toolCalls".to_owned(), calls.collect());
     }
     if let Some(usage) = entry.usage.filter(|_| call.provider != Provider::UNKNOWN) {
-        out.insert("usage".to_owned(), tokens(usage, call));
+        out.insert("usage".to_owned(), usage_value(usage, call));
     }
-    if let Some(word) = entry.finish_reason.as_deref().and_then(finish) {
+    if let Some(word) = entry.finish_reason.as_deref().and_then(finish_reason) {
         out.insert("finishReason".to_owned(), word.into());
     }
     Ok(Value::Object(out))
 }
 
-fn error(response: &RecordedResponse, lost: &mut Vec<&'static str>) -> Result<Value, String> {
-    let bytes = response.payload.bytes();
+fn error_response(
+    response: &RecordedResponse,
+    lost: &mut Vec<&'static str>,
+) -> Result<Value, String> {
+    let bytes = response.payload.joined_bytes();
     let body: Value = serde_json::from_slice(&bytes).unwrap_or_default();
     let inner = body.get("error").unwrap_or(&body);
     let word = |name: &str| inner.get(name).and_then(Value::as_str);
@@ -177,8 +183,8 @@ fn error(response: &RecordedResponse, lost: &mut Vec<&'static str>) -> Result<Va
     Ok(json!({ "error": error, "status": response.status }))
 }
 
-fn embedding(entry: &Entry) -> Result<Value, String> {
-    let response = entry.response.as_ref().map(|response| response.payload.bytes());
+fn embedding_response(entry: &Entry) -> Result<Value, String> {
+    let response = entry.response.as_ref().map(|response| response.payload.joined_bytes());
     let body: Value = response
         .as_deref()
         .and_then(|bytes| serde_json::from_slice(bytes).ok())
@@ -207,7 +213,7 @@ fn embedding(entry: &Entry) -> Result<Value, String> {
 }
 
 /// Returns the usage under the provider's names, since aimock does not translate them.
-fn tokens(usage: TokenUsage, call: &RecognisedCall) -> Value {
+fn usage_value(usage: TokenUsage, call: &RecognisedCall) -> Value {
     let TokenUsage { prompt_tokens, completion_tokens, total_tokens, .. } = usage;
     let names = call.operation.usage_names();
     let mut out = json!({ names.input: prompt_tokens, names.output: completion_tokens });
@@ -218,7 +224,7 @@ fn tokens(usage: TokenUsage, call: &RecognisedCall) -> Value {
 }
 
 /// Returns OpenAI's finish reason, which aimock translates.
-fn finish(word: &str) -> Option<&'static str> {
+fn finish_reason(word: &str) -> Option<&'static str> {
     match word.to_ascii_lowercase().as_str() {
         "stop" | "end_turn" | "stop_sequence" | "completed" | "complete" => Some("stop"),
         "length" | "max_tokens" | "incomplete" => Some("length"),
@@ -229,7 +235,7 @@ fn finish(word: &str) -> Option<&'static str> {
 }
 
 /// Returns the times of a stream's chunks.
-fn timings(response: &RecordedResponse) -> Option<Value> {
+fn chunk_timings(response: &RecordedResponse) -> Option<Value> {
     let times: Vec<f64> = response.payload.chunks().iter().map(|chunk| chunk.at_ms).collect();
     let [first, .., last] = times.as_slice() else { return None };
     let delays: Vec<f64> = times.windows(2).map(|pair| (pair[1] - pair[0]).max(0.0)).collect();

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use super::super::attached_files::AttachedFiles;
 use super::super::lenient::LenientString;
 use super::super::text_encoding::{
-    StatedBody, TextEncoding, is_binary, join_pieces, json_pieces, untagged,
+    StatedBody, TextEncoding, decode_untagged, is_binary, join_pieces, json_pieces,
 };
 use super::members::HarMembers;
 
@@ -90,12 +90,12 @@ impl HarBody {
             return Self { problem: Some("is no object"), ..body };
         };
         for (name, value) in members {
-            body.add(&name, &value);
+            body.add_member(&name, &value);
         }
         body
     }
 
-    fn add(&mut self, name: &str, raw: &RawValue) {
+    fn add_member(&mut self, name: &str, raw: &RawValue) {
         let text = raw.get();
         let word = || serde_json::from_str::<String>(text).ok();
         let is_nothing = matches!(text, "null" | "false" | "\"\"" | "[]" | "{}");
@@ -121,7 +121,7 @@ impl HarBody {
                 let plain: String = other.chars().filter(char::is_ascii_alphanumeric).collect();
                 let plain = plain.to_ascii_lowercase();
                 let marks = ["encod", "base64", "hex", "binary", "compressed", "gzip"];
-                let is_plain = || word().and_then(|word| TextEncoding::named(&word)).is_some();
+                let is_plain = || word().and_then(|word| TextEncoding::from_name(&word)).is_some();
                 if marks.iter().any(|mark| plain.contains(mark)) && !is_plain() {
                     self.unknown_encoding = Some(other);
                 } else {
@@ -141,7 +141,7 @@ impl HarBody {
     }
 
     /// Returns the length that `size` states.
-    pub(super) fn size(&self) -> Option<u64> {
+    pub(super) fn stated_size(&self) -> Option<u64> {
         let size = self.size.as_ref()?;
         size.as_u64().or_else(|| size.as_str()?.trim().parse().ok())
     }
@@ -155,7 +155,7 @@ impl HarBody {
         if let Some(problem) = self.problem {
             return Err(problem.to_owned());
         }
-        let size = self.size();
+        let size = self.stated_size();
         if !self.is_held() {
             return match self.unknown.or(self.unknown_encoding) {
                 Some(name) => {
@@ -181,11 +181,11 @@ impl HarBody {
         };
         let length = message.length;
         let stated = StatedBody { content_type, length, size };
-        match self.decoded(message.is_packed, stated)? {
+        match self.decode_text(message.is_packed, stated)? {
             // Polly states the length of the text. A tool may encode twice.
             Some(bytes) => {
                 let stated = StatedBody { size: None, ..stated };
-                let bytes = untagged(&bytes, stated)?.unwrap_or(bytes).into();
+                let bytes = decode_untagged(&bytes, stated)?.unwrap_or(bytes).into();
                 let size = size.filter(|size| usize::try_from(*size) != Ok(stored));
                 Ok(HarBytes { bytes, size })
             }
@@ -194,8 +194,12 @@ impl HarBody {
     }
 
     /// Returns the bytes of its text, if the text is an encoding of them.
-    fn decoded(&self, is_packed: bool, stated: StatedBody<'_>) -> Result<Option<Vec<u8>>, String> {
-        let named = self.encoding.as_deref().map(|name| (name, TextEncoding::named(name)));
+    fn decode_text(
+        &self,
+        is_packed: bool,
+        stated: StatedBody<'_>,
+    ) -> Result<Option<Vec<u8>>, String> {
+        let named = self.encoding.as_deref().map(|name| (name, TextEncoding::from_name(name)));
         match named {
             Some((name, None)) => {
                 let name: String = name.chars().take(SHOWN).collect();
@@ -271,7 +275,7 @@ impl HarText {
             let decoded = join_pieces(&[text], None);
             return Ok(Some(decoded.ok_or("is marked as binary, and neither hex nor base64")?));
         }
-        Ok(untagged(text, stated)?)
+        Ok(decode_untagged(text, stated)?)
     }
 
     /// Returns the bytes of a text that is the body.
@@ -282,7 +286,7 @@ impl HarText {
         // The text was converted from another charset, or a tool states the compressed size.
         let recoded = kind.contains("charset") && !kind.contains("utf-8");
         let size = size.filter(|_| !(is_packed && is_latin) && (is_ascii || !recoded));
-        let bytes = original(text, content_type, is_latin);
+        let bytes = original_bytes(text, content_type, is_latin);
         let is_short = size.is_some_and(|size| size < bytes.len() as u64);
         let holds_lost = || std::str::from_utf8(&bytes).is_ok_and(|text| text.contains('\u{fffd}'));
         if (is_short && !is_packed || is_binary(content_type)) && holds_lost() {
@@ -296,7 +300,7 @@ impl HarText {
 ///
 /// # Errors
 /// If the file does not hold them as they were sent. The error says why.
-pub(super) fn posted(post: HarBody, message: HarMessage<'_>) -> Result<HarBytes, String> {
+pub(super) fn posted_bytes(post: HarBody, message: HarMessage<'_>) -> Result<HarBytes, String> {
     let kind = match message.content_type {
         "" => post.mime_type.clone(),
         named => named.to_owned(),
@@ -324,7 +328,7 @@ pub(super) fn posted(post: HarBody, message: HarMessage<'_>) -> Result<HarBytes,
 
 /// Returns the original bytes of a text. mitmproxy decodes as Latin-1 any text that names no
 /// charset and is not JSON, including event streams.
-pub(super) fn original(text: Vec<u8>, kind: &str, latin: bool) -> Vec<u8> {
+pub(super) fn original_bytes(text: Vec<u8>, kind: &str, latin: bool) -> Vec<u8> {
     let kind = kind.to_ascii_lowercase();
     let guessed = ["charset", "json", "html", "css"].iter().all(|word| !kind.contains(word));
     if !latin || !guessed {
@@ -333,7 +337,7 @@ pub(super) fn original(text: Vec<u8>, kind: &str, latin: bool) -> Vec<u8> {
     TextEncoding::Latin1.decode(&text).unwrap_or(text)
 }
 
-pub(super) fn pairs(pairs: Option<Vec<HarPair>>) -> Vec<(String, String)> {
+pub(super) fn text_pairs(pairs: Option<Vec<HarPair>>) -> Vec<(String, String)> {
     let text = |bytes: LenientString| String::from_utf8_lossy(&bytes.0).into_owned();
     let pairs = pairs.unwrap_or_default().into_iter();
     pairs.map(|HarPair { name, value }| (text(name), text(value.unwrap_or_default()))).collect()

@@ -8,4 +8,4 @@ mod socket;
 mod write;
 
 pub(super) use read::read;
-pub(super) use write::entry;
+pub(super) use write::write_entry;

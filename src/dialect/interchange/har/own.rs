@@ -61,7 +61,7 @@ pub(super) fn write(entry: &Entry, step: Option<&str>, request: bool, body: bool
     }
     let Some(response) = &entry.response else { return Value::Object(out) };
     if body {
-        let bytes = response.payload.bytes();
+        let bytes = response.payload.joined_bytes();
         out.insert("response_base64".to_owned(), STANDARD.encode(bytes).into());
     }
     let chunks = response.payload.chunks().iter();
@@ -135,7 +135,7 @@ fn run_values(value: &Value) -> RunValues {
 
 impl OwnMember {
     /// Splits a body into its chunks, if their lengths add up to it.
-    pub(super) fn cut(&self, body: &Bytes) -> Option<Vec<Chunk>> {
+    pub(super) fn split_chunks(&self, body: &Bytes) -> Option<Vec<Chunk>> {
         let stated = self.chunks.as_ref()?;
         let mut rest = body.clone();
         let mut chunks = Vec::with_capacity(stated.len());

@@ -17,7 +17,7 @@ use super::super::exchange::{
     SkippedItem,
 };
 use super::super::read_context::{ReadContext, ReadProblem};
-use super::body::{HarBody, HarBytes, HarMessage, HarPair, pairs, posted};
+use super::body::{HarBody, HarBytes, HarMessage, HarPair, posted_bytes, text_pairs};
 use super::{own, socket};
 use crate::yaml;
 use crate::yaml::scalar::ScalarSchema;
@@ -88,7 +88,7 @@ struct HarSource<'a> {
 
 impl<'a> HarSource<'a> {
     /// Returns what is known of a message with these headers.
-    fn message(self, headers: &'a [(String, String)]) -> HarMessage<'a> {
+    fn with_headers(self, headers: &'a [(String, String)]) -> HarMessage<'a> {
         let find = |wanted: &str| {
             let found = headers.iter().find(|(name, _)| name.eq_ignore_ascii_case(wanted));
             found.map(|(_, value)| value.as_str())
@@ -163,8 +163,8 @@ impl<'de> Visitor<'de> for HarSection<'_, '_, '_> {
         let is_latin = self.state.creator.eq_ignore_ascii_case("mitmproxy");
         let source = HarSource { is_latin, attached: self.state.attached };
         while let Some(entry) = seq.next_element::<HarEntry>()? {
-            let place = self.state.finder.place();
-            if !self.state.finder.report(entry.item(place, source)) {
+            let place = self.state.finder.next_place();
+            if !self.state.finder.report_item(entry.into_item(place, source)) {
                 return Err(de::Error::custom("no more is wanted"));
             }
         }
@@ -224,22 +224,22 @@ struct Timings {
 
 impl Timings {
     /// Returns the time until the first byte. -1 means that a phase does not apply.
-    fn first(&self) -> f64 {
+    fn first_byte_time(&self) -> f64 {
         let phases = [self.blocked, self.dns, self.connect, self.send, self.wait];
         phases.into_iter().flatten().filter(|ms| *ms > 0.0).sum()
     }
 }
 
 impl HarEntry {
-    fn item(self, place: String, source: HarSource<'_>) -> FoundItem {
-        match self.exchange(place.clone(), source) {
+    fn into_item(self, place: String, source: HarSource<'_>) -> FoundItem {
+        match self.into_exchange(place.clone(), source) {
             Ok(exchange) => FoundItem::Exchange(Box::new(exchange)),
             Err((cause, reason)) => FoundItem::Left(SkippedItem { place, reason, cause }),
         }
     }
 
     /// Returns the exchange, or why it is left out.
-    fn exchange(
+    fn into_exchange(
         self,
         place: String,
         source: HarSource<'_>,
@@ -252,16 +252,18 @@ impl HarEntry {
         let answered = self.response.ok_or_else(|| damaged("it holds no response".to_owned()))?;
         let mut response = answered.read(held.as_ref(), source)?;
         let time = held.as_ref().map_or(self.time, |held| held.latency_ms);
-        let (first_ms, duration_ms) = times(self.timings, time);
-        let began = self.started_date_time.filter(|text| timestamp::read(text).is_some());
+        let (first_ms, duration_ms) = answer_times(self.timings, time);
+        let began = self.started_date_time.filter(|text| timestamp::normalize_time(text).is_some());
         let mut lost = Vec::new();
         if is_socket {
-            socket::settle(&mut request, &mut response);
+            socket::settle_handshake(&mut request, &mut response);
         }
         let messages = match is_socket && response.status == socket::ACCEPTED {
             false => Vec::new(),
-            true => socket::exchanged(self.messages.as_deref(), began.as_deref(), held.as_ref())
-                .map_err(|why| damaged(format!("it is a WebSocket, and {why}")))?,
+            true => {
+                socket::read_messages(self.messages.as_deref(), began.as_deref(), held.as_ref())
+                    .map_err(|why| damaged(format!("it is a WebSocket, and {why}")))?
+            }
         };
         if !messages.is_empty() && held.is_none() {
             lost.push(socket::UNKNOWN_END);
@@ -291,12 +293,15 @@ impl HarRequest {
         held: Option<&own::OwnMember>,
         source: HarSource<'_>,
     ) -> Result<ForeignRequest, String> {
-        let headers = pairs(self.headers);
+        let headers = text_pairs(self.headers);
         let body = match held.and_then(|held| held.request.clone()) {
             Some(bytes) => HarBytes { bytes, size: None },
-            None => posted(HarBody::parse(self.post_data.as_deref()), source.message(&headers))?,
+            None => posted_bytes(
+                HarBody::parse(self.post_data.as_deref()),
+                source.with_headers(&headers),
+            )?,
         };
-        let size = length(self.body_size.as_ref()).or(body.size);
+        let size = read_length(self.body_size.as_ref()).or(body.size);
         Ok(ForeignRequest {
             method: self.method.unwrap_or_default(),
             url: self.url.unwrap_or_default(),
@@ -315,23 +320,23 @@ impl HarResponse {
         source: HarSource<'_>,
     ) -> Result<ForeignResponse, (SkipCause, String)> {
         let body = HarBody::parse(self.content.as_deref());
-        let status = status(self.status.as_ref(), body.is_held())?;
-        let headers = pairs(self.headers);
+        let status = read_status(self.status.as_ref(), body.is_held())?;
+        let headers = text_pairs(self.headers);
         let packed = held.and_then(|held| held.body.clone());
         let promises = is_structured(&body.mime_type);
         let read = match &packed {
             Some(_) => HarBytes { bytes: Bytes::new(), size: None },
             None => body
-                .into_bytes(source.message(&headers))
+                .into_bytes(source.with_headers(&headers))
                 .map_err(|why| (SkipCause::Damaged, format!("its response's body {why}")))?,
         };
         let mut size = read.size;
         if read.bytes.is_empty() && packed.is_none() {
             // A size of 0 counts only if nothing else says that there were bytes.
-            let sent = length(self.body_size.as_ref()).filter(|sent| *sent > 0);
+            let sent = read_length(self.body_size.as_ref()).filter(|sent| *sent > 0);
             size = sent.or(size.filter(|size| *size > 0 || !promises));
         }
-        let content = content(held, read.bytes);
+        let content = response_content(held, read.bytes);
         let end = held.and_then(|held| held.end).unwrap_or(ResponseEnd::Complete);
         let reason = self.status_text;
         Ok(ForeignResponse { status, reason, headers, content, size, end })
@@ -342,7 +347,7 @@ impl HarResponse {
 ///
 /// # Errors
 /// If there is none. The error says why, and whether a call is lost by it.
-fn status(status: Option<&Value>, is_held: bool) -> Result<u16, (SkipCause, String)> {
+fn read_status(status: Option<&Value>, is_held: bool) -> Result<u16, (SkipCause, String)> {
     let (cause, reason) = match status.and_then(status_code) {
         Some(0) if is_held => {
             (SkipCause::Damaged, "its status cannot be read (0), though it was answered")
@@ -356,22 +361,22 @@ fn status(status: Option<&Value>, is_held: bool) -> Result<u16, (SkipCause, Stri
 }
 
 /// Reads a length; `None` if it is unknown, which is written as -1.
-fn length(value: Option<&Value>) -> Option<u64> {
+fn read_length(value: Option<&Value>) -> Option<u64> {
     value.and_then(Value::as_u64)
 }
 
 /// Returns a response's body. It is split into chunks if loomrec's member has them.
-fn content(held: Option<&own::OwnMember>, bytes: Bytes) -> ResponseContent {
+fn response_content(held: Option<&own::OwnMember>, bytes: Bytes) -> ResponseContent {
     let Some(held) = held else { return ResponseContent::Plain(bytes) };
     let packed = held.body.clone();
-    let chunks = held.cut(packed.as_ref().unwrap_or(&bytes)).map(ResponseContent::Chunks);
+    let chunks = held.split_chunks(packed.as_ref().unwrap_or(&bytes)).map(ResponseContent::Chunks);
     chunks.unwrap_or_else(|| packed.map_or(ResponseContent::Plain(bytes), ResponseContent::Wire))
 }
 
 /// Returns the milliseconds to the first byte and to the end of an answer, if they are known.
-fn times(timings: Option<Timings>, whole: Option<f64>) -> (Option<f64>, Option<f64>) {
+fn answer_times(timings: Option<Timings>, whole: Option<f64>) -> (Option<f64>, Option<f64>) {
     let good = |ms: Option<f64>| ms.filter(|ms| ms.is_finite() && *ms >= 0.0);
-    let (first, whole) = (good(timings.map(|timings| timings.first())), good(whole));
+    let (first, whole) = (good(timings.map(|timings| timings.first_byte_time())), good(whole));
     match (first, whole) {
         (Some(first), Some(end)) => (Some(first.min(end)), whole),
         _ => (first, whole),

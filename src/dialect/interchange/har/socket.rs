@@ -51,11 +51,11 @@ struct HarSocketMessage {
 }
 
 /// Returns the members that an entry has only as a WebSocket, which began at this time.
-pub(super) fn members(entry: &Entry, began: &str) -> Map<String, Value> {
+pub(super) fn entry_members(entry: &Entry, began: &str) -> Map<String, Value> {
     let mut out = Map::new();
     if !entry.messages.is_empty() {
         out.insert("_resourceType".to_owned(), RESOURCE_TYPE.into());
-        let began = timestamp::micros(began).unwrap_or_default();
+        let began = timestamp::parse_micros(began).unwrap_or_default();
         out.insert(NAME.to_owned(), write(&entry.messages, began));
     }
     out
@@ -88,14 +88,14 @@ fn write(messages: &[RecordedMessage], began: i64) -> Value {
 ///
 /// # Errors
 /// Why the file does not hold them. The reason reads after `it is a WebSocket, and`.
-pub(super) fn exchanged(
+pub(super) fn read_messages(
     raw: Option<&RawValue>,
     began: Option<&str>,
     held: Option<&OwnMember>,
 ) -> Result<Vec<RecordedMessage>, String> {
-    let began = began.and_then(timestamp::read);
+    let began = began.and_then(timestamp::normalize_time);
     let none = "the file does not hold its messages";
-    let mut messages = read(raw.ok_or(none)?, began.as_deref().and_then(timestamp::micros))?;
+    let mut messages = read(raw.ok_or(none)?, began.as_deref().and_then(timestamp::parse_micros))?;
     messages.extend(held.and_then(|held| held.close.clone()));
     if messages.is_empty() { Err(none.to_owned()) } else { Ok(messages) }
 }
@@ -141,7 +141,7 @@ fn read(raw: &RawValue, began: Option<i64>) -> Result<Vec<RecordedMessage>, Stri
 }
 
 /// Returns the address of an entry whose request was sent to this one.
-pub(super) fn address(entry: &Entry, url: &str) -> String {
+pub(super) fn entry_address(entry: &Entry, url: &str) -> String {
     match url.split_once("://").filter(|_| !entry.messages.is_empty()) {
         Some(("https", rest)) => format!("wss://{rest}"),
         Some(("http", rest)) => format!("ws://{rest}"),
@@ -151,7 +151,7 @@ pub(super) fn address(entry: &Entry, url: &str) -> String {
 
 /// Makes a handshake the one that a recorder sees: a request of HTTP with the upgrade, with the
 /// subprotocols in one value, and without what belongs to one connection.
-pub(super) fn settle(request: &mut ForeignRequest, response: &mut ForeignResponse) {
+pub(super) fn settle_handshake(request: &mut ForeignRequest, response: &mut ForeignResponse) {
     request.url = match request.url.split_once("://") {
         Some(("wss", rest)) => format!("https://{rest}"),
         Some(("ws", rest)) => format!("http://{rest}"),

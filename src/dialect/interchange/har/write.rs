@@ -17,7 +17,7 @@ const UNPACKED: usize = 64 << 20;
 const LONG_AGO: &str = "1970-01-01T00:00:00.000Z";
 
 /// Returns one entry of a file.
-pub(in super::super) fn entry(
+pub(in super::super) fn write_entry(
     sent: &EntryToWrite<'_>,
     url: &str,
     request: &RecordedRequest,
@@ -29,25 +29,25 @@ pub(in super::super) fn entry(
     let whole = entry.latency_ms.unwrap_or(last).max(0.0);
     let first = chunks.first().map_or(whole, |chunk| chunk.at_ms).clamp(0.0, whole);
     let text = std::str::from_utf8(&request.body).ok();
-    let (content, packed) = content(response);
+    let (content, packed) = content_value(response);
     let began = entry.recorded_at.as_deref().unwrap_or(LONG_AGO);
     let mut asked = json!({
         "method": request.method,
-        "url": socket::address(entry, url),
+        "url": socket::entry_address(entry, url),
         "httpVersion": "HTTP/1.1",
         "cookies": [],
-        "headers": headers(&request.headers),
-        "queryString": query(&request.query),
+        "headers": header_list(&request.headers),
+        "queryString": query_list(&request.query),
         "headersSize": -1,
         "bodySize": request.body.len(),
     });
     if !request.body.is_empty() {
-        let kind = header(&request.headers, "content-type");
+        let kind = header_value(&request.headers, "content-type");
         let shown = text.unwrap_or_default();
         asked["postData"] = json!({ "mimeType": kind, "text": shown, "params": [] });
     }
     let reason = response.reason.as_deref().unwrap_or(usual_reason(response.status));
-    let mut out = socket::members(entry, began);
+    let mut out = socket::entry_members(entry, began);
     let mut set = |name: &str, value: Value| drop(out.insert(name.to_owned(), value));
     set("startedDateTime", began.into());
     set("time", json!(whole));
@@ -59,9 +59,9 @@ pub(in super::super) fn entry(
             "statusText": reason,
             "httpVersion": "HTTP/1.1",
             "cookies": [],
-            "headers": headers(&response.headers),
+            "headers": header_list(&response.headers),
             "content": content,
-            "redirectURL": header(&response.headers, "location"),
+            "redirectURL": header_value(&response.headers, "location"),
             "headersSize": -1,
             "bodySize": response.payload.len(),
         }),
@@ -81,13 +81,14 @@ pub(in super::super) fn entry(
 }
 
 /// Returns a body for viewers, and whether it was sent in another form.
-fn content(response: &RecordedResponse) -> (Value, bool) {
-    let bytes = response.payload.bytes();
+fn content_value(response: &RecordedResponse) -> (Value, bool) {
+    let bytes = response.payload.joined_bytes();
     let coding = encoding::coding_in(&response.headers);
-    let plain = coding.as_deref().and_then(|coding| encoding::decode(coding, &bytes, UNPACKED));
+    let plain =
+        coding.as_deref().and_then(|coding| encoding::decode_body(coding, &bytes, UNPACKED));
     let packed = coding.is_some();
     let shown = plain.as_deref().unwrap_or(&bytes);
-    let kind = header(&response.headers, "content-type");
+    let kind = header_value(&response.headers, "content-type");
     let mut content = json!({ "size": shown.len(), "mimeType": kind });
     match std::str::from_utf8(shown) {
         Ok(text) => content["text"] = text.into(),
@@ -99,11 +100,11 @@ fn content(response: &RecordedResponse) -> (Value, bool) {
     (content, packed)
 }
 
-fn headers(headers: &[(String, String)]) -> Value {
+fn header_list(headers: &[(String, String)]) -> Value {
     headers.iter().map(|(name, value)| json!({ "name": name, "value": value })).collect()
 }
 
-fn query(query: &str) -> Value {
+fn query_list(query: &str) -> Value {
     let decoded = |text: &str| {
         let text = text.replace('+', " ");
         percent_decode_str(&text).decode_utf8_lossy().into_owned()
@@ -116,6 +117,6 @@ fn query(query: &str) -> Value {
     pairs.collect()
 }
 
-fn header<'a>(headers: &'a [(String, String)], name: &str) -> &'a str {
+fn header_value<'a>(headers: &'a [(String, String)], name: &str) -> &'a str {
     headers.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value.as_str())
 }

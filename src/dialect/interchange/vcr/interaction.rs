@@ -6,10 +6,10 @@ use super::super::exchange::{
     ForeignExchange, ForeignRequest, ForeignResponse, FoundItem, SkippedItem,
 };
 use super::super::go_duration;
-use super::super::text_encoding::{StatedBody, untagged};
+use super::super::text_encoding::{StatedBody, decode_untagged};
 use super::super::value_body::{stated_length, written_again};
-use super::message::{VcrBody, headers, text};
-use crate::yaml::node::{YamlNode, members};
+use super::message::{VcrBody, node_text, read_headers};
+use crate::yaml::node::{YamlNode, text_members};
 use crate::yaml::repeated_name;
 use crate::yaml::scalar::ScalarSchema;
 
@@ -62,7 +62,7 @@ impl VcrInteraction {
         let has_repeated_name = repeated_name(&node).is_some();
         let mut interaction = Self { has_repeated_name, ..Self::default() };
         let mut asked = false;
-        for (name, node) in members(node, "an interaction")? {
+        for (name, node) in text_members(node, "an interaction")? {
             match name.as_str() {
                 "request" => {
                     asked = true;
@@ -70,14 +70,14 @@ impl VcrInteraction {
                 }
                 "response" if node.is_null() => {}
                 "response" => interaction.response = Some(VcrResponse::from_node(node)?),
-                "recorded_at" => interaction.recorded_at = text(node, "`recorded_at`")?,
+                "recorded_at" => interaction.recorded_at = node_text(node, "`recorded_at`")?,
                 _ => {}
             }
         }
         if asked { Ok(interaction) } else { Err("missing field `request`".to_owned()) }
     }
 
-    pub(super) fn item(self, place: String) -> FoundItem {
+    pub(super) fn into_item(self, place: String) -> FoundItem {
         let damaged = |reason: String| FoundItem::Left(SkippedItem::damaged(place.clone(), reason));
         let Some(answered) = self.response else {
             return damaged("it holds no response".to_owned());
@@ -87,7 +87,7 @@ impl VcrInteraction {
             lost.push(REPEATED);
         }
         let VcrRequest { method, uri, mut headers, body, parsed_body } = self.request;
-        let body = match bytes(body, parsed_body, &mut headers, &mut lost) {
+        let body = match body_bytes(body, parsed_body, &mut headers, &mut lost) {
             Ok(body) => body,
             Err(reason) => return damaged(format!("its request's body {reason}")),
         };
@@ -97,17 +97,18 @@ impl VcrInteraction {
         };
         let content = answered.body.or(answered.content);
         let mut answer_headers = answered.headers;
-        let content = match bytes(content, answered.parsed_body, &mut answer_headers, &mut lost) {
-            Ok(content) => content,
-            Err(reason) => return damaged(format!("its response's body {reason}")),
-        };
+        let content =
+            match body_bytes(content, answered.parsed_body, &mut answer_headers, &mut lost) {
+                Ok(content) => content,
+                Err(reason) => return damaged(format!("its response's body {reason}")),
+            };
         let request = ForeignRequest { method, url: uri, headers, body, size: None };
-        let response = ForeignResponse::whole(status, answer_headers, content);
+        let response = ForeignResponse::from_body(status, answer_headers, content);
         let response = ForeignResponse { reason, ..response };
         FoundItem::Exchange(Box::new(ForeignExchange {
             started: Some(self.recorded_at).filter(|started| !started.is_empty()),
-            duration_ms: go_duration::milliseconds(&answered.duration),
-            ..ForeignExchange::untimed(&place, request, response).with_lost(lost)
+            duration_ms: go_duration::parse_milliseconds(&answered.duration),
+            ..ForeignExchange::without_times(&place, request, response).with_lost(lost)
         }))
     }
 }
@@ -115,13 +116,13 @@ impl VcrInteraction {
 impl VcrRequest {
     fn from_node(node: YamlNode) -> Result<Self, String> {
         let mut asked = Self::default();
-        for (name, node) in members(node, "a request")? {
+        for (name, node) in text_members(node, "a request")? {
             match name.as_str() {
-                "method" => asked.method = text(node, "a method")?,
-                "uri" | "url" => asked.uri = text(node, "an address")?,
-                "headers" => asked.headers = headers(node)?,
+                "method" => asked.method = node_text(node, "a method")?,
+                "uri" | "url" => asked.uri = node_text(node, "an address")?,
+                "headers" => asked.headers = read_headers(node)?,
                 "body" => asked.body = VcrBody::from_node(node)?,
-                "parsed_body" => asked.parsed_body = parsed(node),
+                "parsed_body" => asked.parsed_body = read_parsed_body(node),
                 _ => {}
             }
         }
@@ -132,16 +133,16 @@ impl VcrRequest {
 impl VcrResponse {
     fn from_node(node: YamlNode) -> Result<Self, String> {
         let mut answered = Self::default();
-        for (name, node) in members(node, "a response")? {
+        for (name, node) in text_members(node, "a response")? {
             match name.as_str() {
                 "status" if !node.is_null() => answered.status = Some(node),
                 "status_code" if !node.is_null() => answered.status_code = Some(node),
                 "code" if !node.is_null() => answered.code = Some(node),
-                "duration" => answered.duration = text(node, "`duration`")?,
-                "headers" => answered.headers = headers(node)?,
+                "duration" => answered.duration = node_text(node, "`duration`")?,
+                "headers" => answered.headers = read_headers(node)?,
                 "body" => answered.body = VcrBody::from_node(node)?,
                 "content" => answered.content = VcrBody::from_node(node)?,
-                "parsed_body" => answered.parsed_body = parsed(node),
+                "parsed_body" => answered.parsed_body = read_parsed_body(node),
                 _ => {}
             }
         }
@@ -150,7 +151,7 @@ impl VcrResponse {
 }
 
 /// Reads `parsed_body`, which PyYAML writes.
-fn parsed(node: YamlNode) -> VcrBody {
+fn read_parsed_body(node: YamlNode) -> VcrBody {
     VcrBody::from_value(node, ScalarSchema::PyYaml)
 }
 
@@ -159,17 +160,17 @@ fn status_line(status: YamlNode) -> Option<(u16, Option<String>)> {
     let (mut code, mut reason) = (None, None);
     match status {
         YamlNode::Map(..) => {
-            for (name, value) in members(status, "a status").ok()? {
+            for (name, value) in text_members(status, "a status").ok()? {
                 match name.as_str() {
                     "code" => code = Some(value),
-                    "message" if !value.is_null() => reason = text(value, "a reason").ok(),
+                    "message" if !value.is_null() => reason = node_text(value, "a reason").ok(),
                     _ => {}
                 }
             }
         }
         value => code = Some(value),
     }
-    let line = text(code?, "a status").ok()?;
+    let line = node_text(code?, "a status").ok()?;
     let line = line.trim();
     let (code, phrase) = line.split_once(' ').unwrap_or((line, ""));
     let phrase = Some(phrase).filter(|phrase| !phrase.is_empty()).map(str::to_owned);
@@ -178,7 +179,7 @@ fn status_line(status: YamlNode) -> Option<(u16, Option<String>)> {
 
 /// Returns the bytes of a body, none if the file holds none. A body that the file holds as a value
 /// is written again.
-fn bytes(
+fn body_bytes(
     body: VcrBody,
     parsed: VcrBody,
     headers: &mut Vec<(String, String)>,
@@ -192,7 +193,7 @@ fn bytes(
             let kind = headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-type"));
             let content_type = kind.map_or("", |(_, kind)| kind.as_str());
             let stated = StatedBody { content_type, length: stated_length(headers), size: None };
-            Ok(untagged(&bytes, stated)?.unwrap_or(bytes).into())
+            Ok(decode_untagged(&bytes, stated)?.unwrap_or(bytes).into())
         }
         Some(VcrBody::Json(value)) => written_again(&value, headers, lost),
     }

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::super::lenient::decode_base64;
 use super::super::text_encoding::{TextEncoding, join_pieces};
-use crate::yaml::node::{NoValue, ValueStyle, YamlNode, YamlScalar, members};
+use crate::yaml::node::{NoValue, ValueStyle, YamlNode, YamlScalar, text_members};
 use crate::yaml::scalar::ScalarSchema;
 
 /// The most bytes of the headers of one message. With aliases, a small file could repeat a header a
@@ -19,7 +19,7 @@ const CHARSETS: [&str; 10] =
 ///
 /// # Errors
 /// If it is a list or a map.
-pub(super) fn text(node: YamlNode, what: &str) -> Result<String, String> {
+pub(super) fn node_text(node: YamlNode, what: &str) -> Result<String, String> {
     match node {
         node if node.is_null() => Ok(String::new()),
         YamlNode::Scalar(scalar) => Ok(scalar.into_text()),
@@ -42,19 +42,19 @@ impl YamlScalar {
 ///
 /// # Errors
 /// If the headers are malformed. The error says what is wrong.
-pub(super) fn headers(node: YamlNode) -> Result<Vec<(String, String)>, String> {
+pub(super) fn read_headers(node: YamlNode) -> Result<Vec<(String, String)>, String> {
     let (mut headers, mut size) = (Vec::new(), 0);
     if node.is_null() {
         return Ok(headers);
     }
-    for (name, values) in members(node, "headers")? {
+    for (name, values) in text_members(node, "headers")? {
         let values = match values {
             YamlNode::List(values, _) => values,
             node if node.is_null() => Vec::new(),
             one => vec![one],
         };
         for value in values {
-            let value = text(value, "a header's value")?;
+            let value = node_text(value, "a header's value")?;
             size += name.len() + value.len();
             if size > HEADERS_LIMIT {
                 return Err("the headers of one message are over 1 MiB".to_owned());
@@ -117,12 +117,12 @@ impl VcrBody {
         let (mut string, mut base64, mut content) = (Self::None, Self::None, None);
         let (mut encoding, mut kind) = (String::new(), String::new());
         let (mut has_known, mut has_unknown) = (false, false);
-        for (name, node) in members(node, "a body")? {
+        for (name, node) in text_members(node, "a body")? {
             match name.as_str() {
                 "string" => string = Self::from_node(node)?,
                 "base64_string" => base64 = Self::from_base64(node)?,
-                "encoding" => encoding = text(node, "`encoding`")?,
-                "type" => kind = text(node, "`type`")?,
+                "encoding" => encoding = node_text(node, "`encoding`")?,
+                "type" => kind = node_text(node, "`type`")?,
                 "content" => content = Some(node),
                 _ => {
                     has_unknown |= !node.is_null();
@@ -134,7 +134,7 @@ impl VcrBody {
         if !has_known {
             return Ok(OBJECT);
         }
-        let string = if string.is_held() { string.decoded(&encoding) } else { string };
+        let string = if string.is_held() { string.decode_text(&encoding) } else { string };
         let content = match (kind.as_str(), content) {
             ("json", Some(content)) => Self::from_value(content, ScalarSchema::Core),
             ("text", Some(content)) if content.is_null() => Self::None,
@@ -179,20 +179,20 @@ impl VcrBody {
             YamlNode::List(nodes, _) => nodes,
             one => vec![one],
         };
-        let pieces = nodes.into_iter().map(|node| text(node, "`base64_string`"));
+        let pieces = nodes.into_iter().map(|node| node_text(node, "`base64_string`"));
         let pieces: Vec<String> = pieces.collect::<Result<_, _>>()?;
         Ok(join_pieces(&pieces, Some(TextEncoding::Base64)).map_or(OBJECT, Self::Bytes))
     }
 
     /// Returns the bytes of a text with this `encoding`: the charset into which Ruby's VCR converts
     /// it, or how it stands for bytes.
-    fn decoded(self, encoding: &str) -> Self {
+    fn decode_text(self, encoding: &str) -> Self {
         let Self::Bytes(bytes) = self else { return self };
         let name = encoding.to_ascii_lowercase();
         let decode = |encoding: TextEncoding, bytes: Vec<u8>| {
             encoding.decode(&bytes).map_or(UNKNOWN_ENCODING, Self::Bytes)
         };
-        match TextEncoding::named(&name) {
+        match TextEncoding::from_name(&name) {
             // Ruby's name for bytes without a charset.
             _ if matches!(name.as_str(), "ascii-8bit" | "binary") => Self::Bytes(bytes),
             Some(encoding @ TextEncoding::Latin1) if std::str::from_utf8(&bytes).is_ok() => {

@@ -11,7 +11,7 @@ use super::super::bounded::LIMIT;
 use super::super::exchange::{ForeignResponse, FoundItem, SkippedItem};
 use super::super::read_context::{ReadContext, ReadProblem};
 use super::interaction::VcrInteraction;
-use super::message::text;
+use super::message::node_text;
 use crate::yaml::composer::{self, YamlComposer};
 use crate::yaml::node::YamlNode;
 use crate::yaml::scalar;
@@ -47,7 +47,7 @@ impl Outline {
     /// Checks the value with another name.
     fn check_member(name: &str, node: YamlNode) -> Result<(), String> {
         match name {
-            "version" if !matches!(text(node, "`version`")?.as_str(), "1" | "2") => {
+            "version" if !matches!(node_text(node, "`version`")?.as_str(), "1" | "2") => {
                 Err("a cassette's `version` is 1, and go-vcr's also 2; this is another one"
                     .to_owned())
             }
@@ -59,13 +59,17 @@ impl Outline {
     ///
     /// # Errors
     /// If the interaction is malformed, or no more is wanted.
-    fn report(&mut self, node: YamlNode, finder: &mut ReadContext<'_>) -> Result<(), String> {
-        let item = VcrInteraction::from_node(node)?.item(finder.place());
+    fn report_interaction(
+        &mut self,
+        node: YamlNode,
+        finder: &mut ReadContext<'_>,
+    ) -> Result<(), String> {
+        let item = VcrInteraction::from_node(node)?.into_item(finder.next_place());
         self.last = match &item {
             FoundItem::Exchange(exchange) if !self.whole => Some(exchange.response.clone()),
             _ => None,
         };
-        if finder.report(item) { Ok(()) } else { Err(NO_MORE.to_owned()) }
+        if finder.report_item(item) { Ok(()) } else { Err(NO_MORE.to_owned()) }
     }
 
     /// Checks that the cassette was complete. Without a mark of its end, the last answer must be.
@@ -83,11 +87,11 @@ impl Outline {
                         interactions; add it if the file is whole");
         }
         if !self.whole {
-            finder.report(FoundItem::Left(SkippedItem::no_call("the end".to_owned(), NO_END)));
+            finder.report_item(FoundItem::Left(SkippedItem::no_call("the end".to_owned(), NO_END)));
         }
         if self.is_repeated {
             let place = "the list".to_owned();
-            finder.report(FoundItem::Left(SkippedItem::no_call(place, SECOND_LIST)));
+            finder.report_item(FoundItem::Left(SkippedItem::no_call(place, SECOND_LIST)));
         }
         Ok(())
     }
@@ -122,7 +126,7 @@ pub(in super::super) fn read_yaml(
             Event::MappingEnd => break,
             first => composer.compose(first)?,
         };
-        let name = text(name, "a name").map_err(|wrong| composer.problem(&wrong))?;
+        let name = node_text(name, "a name").map_err(|wrong| composer.problem(&wrong))?;
         let is = outline.is_interactions(&name);
         let first = composer.next()?;
         if is {
@@ -166,7 +170,9 @@ fn read_interactions<R: Read>(
         };
         let began = composer.place();
         let node = composer.compose(first)?;
-        outline.report(node, finder).map_err(|wrong| composer::at(began, &wrong))?;
+        outline
+            .report_interaction(node, finder)
+            .map_err(|wrong| composer::error_at(began, &wrong))?;
     }
 }
 
@@ -241,7 +247,7 @@ impl<'de> Visitor<'de> for Interactions<'_, '_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
         while let Some(node) = seq.next_element::<YamlNode>()? {
-            self.outline.report(node, self.finder).map_err(de::Error::custom)?;
+            self.outline.report_interaction(node, self.finder).map_err(de::Error::custom)?;
         }
         Ok(())
     }

@@ -26,13 +26,13 @@ impl Cassette {
     ///
     /// # Errors
     /// If the format cannot represent it. The error says why.
-    pub(in super::super) fn interaction(
+    pub(in super::super) fn write_interaction(
         self,
         url: &str,
         request: &RecordedRequest,
         response: &RecordedResponse,
     ) -> Result<WrittenEntry, String> {
-        let body = response.payload.bytes();
+        let body = response.payload.joined_bytes();
         let reason = response.reason.as_deref().unwrap_or(usual_reason(response.status));
         let mut lost = Vec::new();
         if response.payload.chunks().len() > 1 {
@@ -47,15 +47,15 @@ impl Cassette {
         let text = match self.notation {
             Notation::Yaml => [
                 "- request:\n".to_owned(),
-                format!("    body: {}\n", scalar(&request.body)),
-                headers(&request.headers),
-                format!("    method: {}\n", quoted(&request.method)),
-                format!("    uri: {}\n", quoted(url)),
+                format!("    body: {}\n", body_scalar(&request.body)),
+                format_headers(&request.headers),
+                format!("    method: {}\n", quote_text(&request.method)),
+                format!("    uri: {}\n", quote_text(url)),
                 "  response:\n    body:\n".to_owned(),
-                format!("      string: {}\n", scalar(&body)),
-                headers(&response.headers),
+                format!("      string: {}\n", body_scalar(&body)),
+                format_headers(&response.headers),
                 format!("    status:\n      code: {}\n", response.status),
-                format!("      message: {}\n", quoted(reason)),
+                format!("      message: {}\n", quote_text(reason)),
             ]
             .concat(),
             Notation::Json => {
@@ -70,11 +70,11 @@ impl Cassette {
                         "method": request.method,
                         "uri": url,
                         "body": text(&request.body)?,
-                        "headers": map(&request.headers),
+                        "headers": header_map(&request.headers),
                     },
                     "response": {
                         "status": { "code": response.status, "message": reason },
-                        "headers": map(&response.headers),
+                        "headers": header_map(&response.headers),
                         "body": { "string": text(&body)? },
                     },
                 })
@@ -86,7 +86,7 @@ impl Cassette {
 }
 
 /// Groups headers by name, with their values in order.
-fn grouped(headers: &[(String, String)]) -> Vec<(&str, Vec<&str>)> {
+fn group_headers(headers: &[(String, String)]) -> Vec<(&str, Vec<&str>)> {
     let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
     for (name, value) in headers {
         match groups.iter_mut().find(|(known, _)| known == name) {
@@ -97,38 +97,38 @@ fn grouped(headers: &[(String, String)]) -> Vec<(&str, Vec<&str>)> {
     groups
 }
 
-fn map(headers: &[(String, String)]) -> Value {
-    let groups = grouped(headers).into_iter();
+fn header_map(headers: &[(String, String)]) -> Value {
+    let groups = group_headers(headers).into_iter();
     let map: Map<String, Value> =
         groups.map(|(name, values)| (name.to_owned(), values.into())).collect();
     Value::Object(map)
 }
 
-fn headers(headers: &[(String, String)]) -> String {
+fn format_headers(headers: &[(String, String)]) -> String {
     if headers.is_empty() {
         return "    headers: {}\n".to_owned();
     }
     let mut out = "    headers:\n".to_owned();
-    for (name, values) in grouped(headers) {
-        out.push_str(&format!("      {}:\n", quoted(name)));
+    for (name, values) in group_headers(headers) {
+        out.push_str(&format!("      {}:\n", quote_text(name)));
         for value in values {
-            out.push_str(&format!("      - {}\n", quoted(value)));
+            out.push_str(&format!("      - {}\n", quote_text(value)));
         }
     }
     out
 }
 
 /// Returns a body as a YAML scalar.
-fn scalar(bytes: &[u8]) -> String {
+fn body_scalar(bytes: &[u8]) -> String {
     match std::str::from_utf8(bytes) {
-        Ok(text) => quoted(text),
+        Ok(text) => quote_text(text),
         Err(_) => format!("!!binary \"{}\"", STANDARD.encode(bytes)),
     }
 }
 
 /// Returns a text in double quotes on one line, for every YAML reader. Characters that are not
 /// printable in YAML, or that end a line, are escaped.
-fn quoted(text: &str) -> String {
+fn quote_text(text: &str) -> String {
     let json = Value::from(text).to_string();
     let odd = |c: char| {
         matches!(
@@ -152,8 +152,8 @@ mod tests {
 
     #[test]
     fn text_is_one_line_of_what_every_reader_of_yaml_takes() {
-        assert_eq!(quoted("a\n\"b\"\\"), r#""a\n\"b\"\\""#);
-        assert_eq!(quoted("é🙂\u{85}\u{2028}\u{7f}"), "\"é🙂\\u0085\\u2028\\u007f\"");
-        assert_eq!(scalar(b"\xff\x00"), "!!binary \"/wA=\"");
+        assert_eq!(quote_text("a\n\"b\"\\"), r#""a\n\"b\"\\""#);
+        assert_eq!(quote_text("é🙂\u{85}\u{2028}\u{7f}"), "\"é🙂\\u0085\\u2028\\u007f\"");
+        assert_eq!(body_scalar(b"\xff\x00"), "!!binary \"/wA=\"");
     }
 }

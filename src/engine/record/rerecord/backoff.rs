@@ -13,7 +13,7 @@ const LONGEST: Duration = Duration::from_secs(30);
 /// Returns the wait before try number `retries` + 2, if the upstream does not name one: between
 /// half and all of a time that doubles. `key`, in hex, decides where in between, so that the calls
 /// do not all come back at the same time.
-pub(super) fn backoff(retries: u32, key: &str) -> Duration {
+pub(super) fn jittered_wait(retries: u32, key: &str) -> Duration {
     let whole = FIRST.saturating_mul(1 << retries.min(16)).min(LONGEST);
     let digits = key.get(..4).and_then(|digits| u32::from_str_radix(digits, 16).ok());
     whole / 2 + (whole / 2).mul_f64(f64::from(digits.unwrap_or(0)) / 65536.0)
@@ -71,11 +71,11 @@ mod tests {
 
     #[test]
     fn wait_doubles_up_to_a_limit_and_differs_by_key() {
-        let (low, high) = (backoff(0, "0000"), backoff(0, "ffff"));
+        let (low, high) = (jittered_wait(0, "0000"), jittered_wait(0, "ffff"));
         assert_eq!(low, FIRST / 2);
         assert!(high > low && high <= FIRST);
-        assert_eq!(backoff(1, "0000"), FIRST);
-        assert!(backoff(u32::MAX, "ffff") <= LONGEST);
-        assert_eq!(backoff(0, "no hex"), FIRST / 2);
+        assert_eq!(jittered_wait(1, "0000"), FIRST);
+        assert!(jittered_wait(u32::MAX, "ffff") <= LONGEST);
+        assert_eq!(jittered_wait(0, "no hex"), FIRST / 2);
     }
 }

@@ -6,7 +6,7 @@ use time::OffsetDateTime;
 
 use super::backoff;
 use super::request::RerecordRequest;
-use loomrec_curation::comparison::{ComparedSide, DiffScope, differences};
+use loomrec_curation::comparison::{ComparedSide, DiffScope, call_differences};
 use loomrec_provider::{JudgedAnswer, error_text};
 use loomrec_recording::entry::{Entry, ResponseEnd};
 use loomrec_recording::{EntryName, RecordedResponse};
@@ -49,7 +49,7 @@ pub(super) enum RejectReason {
 }
 
 /// Checks a new answer and returns how it differs. A good answer is marked as waiting for review.
-pub(super) fn judge(
+pub(super) fn judge_answer(
     order: &RerecordRequest,
     entry: &mut Entry,
 ) -> Result<AnswerChange, RejectReason> {
@@ -68,10 +68,10 @@ pub(super) fn judge(
         |recorded: &RecordedResponse| judge_for(order, recorded).outcome == judged.outcome;
     if judged.is_failure() && !recorded.is_some_and(is_expected) {
         let why = judged.description().into_owned();
-        return Err(busy(why, response));
+        return Err(busy_reason(why, response));
     }
-    let change = change(before, &order.name, entry);
-    order.pending.mark(entry);
+    let change = answer_change(before, &order.name, entry);
+    order.pending.add_to(entry);
     Ok(change)
 }
 
@@ -86,37 +86,41 @@ fn check_end(response: &RecordedResponse) -> Result<(), RejectReason> {
         }
         ResponseEnd::UpstreamAbort(cut) => {
             let why = format!("the answer was cut: {cut}");
-            Err(busy(why, response))
+            Err(busy_reason(why, response))
         }
     }
 }
 
 /// Returns the reason to send a request again, after the wait that the answer asks for.
-fn busy(why: String, response: &RecordedResponse) -> RejectReason {
+fn busy_reason(why: String, response: &RecordedResponse) -> RejectReason {
     let after = backoff::requested_wait(&response.headers, OffsetDateTime::now_utc());
     RejectReason::Busy { why, after }
 }
 
 /// Returns the outcome of an answer to this request.
 fn judge_for(order: &RerecordRequest, response: &RecordedResponse) -> JudgedAnswer {
-    response.judge(order.observed.call.operation, &order.observed.request.method)
+    response.judge_answer(order.observed.call.operation, &order.observed.request.method)
 }
 
 fn bad_status(response: &RecordedResponse) -> RejectReason {
     let status = response.status;
-    let why = match error_text(&response.payload.bytes()) {
+    let why = match error_text(&response.payload.joined_bytes()) {
         Some(text) => format!("the upstream answered with status {status}: {text}"),
         None => format!("the upstream answered with status {status}"),
     };
     match status {
-        408 | 409 | 425 | 429 | 500 | 502 | 503 | 504 | 529 => busy(why, response),
+        408 | 409 | 425 | 429 | 500 | 502 | 503 | 504 | 529 => busy_reason(why, response),
         401 => RejectReason::Refused { why },
         _ => RejectReason::Failed { why },
     }
 }
 
 /// Returns how an answer differs from the take before it.
-fn change(before: Option<(&EntryName, &Entry)>, name: &EntryName, entry: &Entry) -> AnswerChange {
+fn answer_change(
+    before: Option<(&EntryName, &Entry)>,
+    name: &EntryName,
+    entry: &Entry,
+) -> AnswerChange {
     let Some((old_name, old)) = before else { return AnswerChange::New };
     let status = |entry: &Entry| entry.response.as_ref().map(|response| response.status);
     let says = |entry: &Entry| {
@@ -132,8 +136,11 @@ fn change(before: Option<(&EntryName, &Entry)>, name: &EntryName, entry: &Entry)
     }
     let mut scope = DiffScope::default();
     scope.requests = false;
-    let found =
-        differences(&ComparedSide::of(old_name, old), &ComparedSide::of(name, entry), &scope);
+    let found = call_differences(
+        &ComparedSide::from_entry(old_name, old),
+        &ComparedSide::from_entry(name, entry),
+        &scope,
+    );
     match found.iter().any(|difference| difference.counts) {
         true => AnswerChange::Aside,
         false => AnswerChange::Same,

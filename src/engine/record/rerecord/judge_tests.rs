@@ -20,7 +20,7 @@ fn order(before: Option<Entry>) -> RerecordRequest {
     };
     let rules = IdentityRules::default();
     let observed = NormalizedRequest::new("openai".into(), request, std::slice::from_ref(&rules));
-    let key = observed.key(&rules);
+    let key = observed.key_under(&rules);
     let name = EntryName::Hash(key.clone());
     RerecordRequest {
         forward: UpstreamRequest {
@@ -64,8 +64,8 @@ fn good(content: &str) -> Entry {
 #[test]
 fn change_is_what_the_answer_says_else_what_counts_beside_it() {
     let judged = |before: Option<Entry>, mut entry: Entry| {
-        let judged = judge(&order(before), &mut entry).unwrap();
-        assert_eq!(PendingChange::of(&entry).unwrap().reason, "rerecorded");
+        let judged = judge_answer(&order(before), &mut entry).unwrap();
+        assert_eq!(PendingChange::from_entry(&entry).unwrap().reason, "rerecorded");
         judged
     };
     assert_eq!(judged(None, good("a")), AnswerChange::New);
@@ -80,8 +80,8 @@ fn change_is_what_the_answer_says_else_what_counts_beside_it() {
 #[test]
 fn answer_is_kept_only_when_it_came_to_a_good_end() {
     let bad = |mut entry: Entry| {
-        let judged = judge(&order(None), &mut entry).unwrap_err();
-        assert_eq!(PendingChange::of(&entry), None);
+        let judged = judge_answer(&order(None), &mut entry).unwrap_err();
+        assert_eq!(PendingChange::from_entry(&entry), None);
         judged
     };
     let at = |status| {
@@ -111,8 +111,8 @@ fn answer_is_kept_only_when_it_came_to_a_good_end() {
 #[test]
 fn status_is_good_when_it_was_recorded() {
     let refused = || answer(429, ResponseEnd::Complete, "{}", "");
-    assert_eq!(judge(&order(Some(refused())), &mut refused()), Ok(AnswerChange::Same));
-    assert!(judge(&order(Some(good("a"))), &mut refused()).is_err());
+    assert_eq!(judge_answer(&order(Some(refused())), &mut refused()), Ok(AnswerChange::Same));
+    assert!(judge_answer(&order(Some(good("a"))), &mut refused()).is_err());
 }
 
 #[test]
@@ -125,15 +125,19 @@ fn stream_that_breaks_off_with_an_error_is_no_answer() {
     };
     let good =
         "data: {\"choices\":[{\"delta\":{\"content\":\"event: error\"}}]}\n\ndata: [DONE]\n\n";
-    assert_eq!(judge(&order(None), &mut streamed(good)), Ok(AnswerChange::New));
+    assert_eq!(judge_answer(&order(None), &mut streamed(good)), Ok(AnswerChange::New));
     for bad in [
         "event: error\r\ndata: {\"type\":\"error\"}\r\n\r\n",
         "data: {\"choices\":[]}\n\ndata: {\"error\":{\"message\":\"x\"}}\n\n",
         "event:response.failed\ndata: {}\n\n",
     ] {
-        let judged = judge(&order(None), &mut streamed(bad));
+        let judged = judge_answer(&order(None), &mut streamed(bad));
         assert!(matches!(judged, Err(RejectReason::Busy { .. })), "{bad}: {judged:?}");
         let before = Some(streamed(bad));
-        assert_eq!(judge(&order(before), &mut streamed(bad)), Ok(AnswerChange::Same), "{bad}");
+        assert_eq!(
+            judge_answer(&order(before), &mut streamed(bad)),
+            Ok(AnswerChange::Same),
+            "{bad}"
+        );
     }
 }

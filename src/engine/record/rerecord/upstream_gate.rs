@@ -23,7 +23,7 @@ impl UpstreamGate {
     }
 
     /// Waits for a place. Returns `None` if the run is stopped first.
-    pub(super) async fn enter(
+    pub(super) async fn acquire_place(
         &self,
         mut stop: watch::Receiver<bool>,
     ) -> Option<SemaphorePermit<'_>> {
@@ -34,7 +34,7 @@ impl UpstreamGate {
     }
 
     /// Waits until the pause is over. Returns `false` if the run is stopped first.
-    pub(super) async fn opened(&self, mut stop: watch::Receiver<bool>) -> bool {
+    pub(super) async fn wait_until_open(&self, mut stop: watch::Receiver<bool>) -> bool {
         loop {
             if *stop.borrow() {
                 return false;
@@ -49,18 +49,18 @@ impl UpstreamGate {
     }
 
     /// Lets no request through before this moment.
-    pub(super) fn hold(&self, moment: Instant) {
+    pub(super) fn pause_until(&self, moment: Instant) {
         let mut until = self.until.lock().unwrap_or_else(PoisonError::into_inner);
         *until = Some(until.map_or(moment, |known| known.max(moment)));
     }
 
     /// Lets no request through any more. Later calls do not change the reason.
-    pub(super) fn refuse(&self, why: &str) {
+    pub(super) fn refuse_all(&self, why: &str) {
         let _said_before = self.refusal.set(why.to_owned());
     }
 
     /// Returns why no request is let through.
-    pub(super) fn refusal(&self) -> Option<String> {
+    pub(super) fn refusal_reason(&self) -> Option<String> {
         self.refusal.get().cloned()
     }
 }

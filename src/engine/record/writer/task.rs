@@ -26,7 +26,7 @@ pub(super) fn report_all(
     batch: impl Iterator<Item = WaitingExchange>,
     outcome: &Result<(), StoreError>,
 ) {
-    let result = outcome.as_ref().copied().map_err(|error| error.chain());
+    let result = outcome.as_ref().copied().map_err(|error| error.error_chain());
     for waiting in batch {
         // A receiver that is gone has no client to answer any more.
         drop(waiting.done.send(result.clone()));

@@ -23,28 +23,28 @@ impl WriterState {
         let mut batch = Vec::new();
         let mut open = true;
         while open {
-            open = take(tasks.recv().unwrap_or(WriterTask::Close), &mut batch);
+            open = accept_task(tasks.recv().unwrap_or(WriterTask::Close), &mut batch);
             while open && batch.len() < BATCH {
                 match tasks.try_recv() {
-                    Ok(task) => open = take(task, &mut batch),
+                    Ok(task) => open = accept_task(task, &mut batch),
                     Err(_) => break,
                 }
             }
             if !batch.is_empty() {
-                let outcome = self.append(&mut batch);
+                let outcome = self.append_batch(&mut batch);
                 report_all(batch.drain(..), &outcome);
             }
         }
         self.waits.store(true, Ordering::Release);
-        self.recording.close().map_err(|error| error.chain())
+        self.recording.close().map_err(|error| error.error_chain())
     }
 
     /// Appends a batch. While that has to wait, further exchanges are queued.
-    fn append(&self, batch: &mut [WaitingExchange]) -> Result<(), StoreError> {
+    fn append_batch(&self, batch: &mut [WaitingExchange]) -> Result<(), StoreError> {
         let appended = self.recording.append_now(batch);
         appended.unwrap_or_else(|| {
             self.waits.store(true, Ordering::Release);
-            let appended = self.recording.append(batch);
+            let appended = self.recording.append_frames(batch);
             self.waits.store(false, Ordering::Release);
             appended
         })
@@ -52,7 +52,7 @@ impl WriterState {
 }
 
 /// Takes a task. Returns `false` if it was the last.
-fn take(task: WriterTask, batch: &mut Vec<WaitingExchange>) -> bool {
+fn accept_task(task: WriterTask, batch: &mut Vec<WaitingExchange>) -> bool {
     match task {
         WriterTask::Keep(more) => batch.extend(more),
         WriterTask::Close => return false,

@@ -42,7 +42,7 @@ struct ReplacedPair {
 ///
 /// # Errors
 /// A file cannot be read.
-pub(super) fn calls(
+pub(super) fn calls_with_takes(
     missed: &Recording,
     matcher: &Matcher,
     rules: &IdentityRules,
@@ -50,7 +50,7 @@ pub(super) fn calls(
     let (mut calls, mut pairs) = (Vec::new(), Vec::new());
     for stored in missed.entries() {
         let stored = stored?;
-        let Some(pending) = PendingChange::of(&stored.entry) else { continue };
+        let Some(pending) = PendingChange::from_entry(&stored.entry) else { continue };
         let Some(request) = stored.entry.request else { continue };
         let upstream = stored.entry.upstream.unwrap_or_default();
         let mut observed = NormalizedRequest::new(upstream, request, std::slice::from_ref(rules));
@@ -58,7 +58,7 @@ pub(super) fn calls(
         observed.step = stored.name.step_id().map(str::to_owned);
         pairs_of(calls.len(), &pending.reason, &observed, matcher, &mut pairs);
         calls.push(MissedCall {
-            key: observed.key(rules),
+            key: observed.key_under(rules),
             name: stored.name,
             place: stored.place,
             pending,
@@ -82,9 +82,9 @@ fn pairs_of(
     pairs: &mut Vec<ReplacedPair>,
 ) {
     let found = match reason {
-        "drifted" | "unknown" => nearest_call::unused(matcher, observed),
+        "drifted" | "unknown" => nearest_call::replaceable_takes(matcher, observed),
         // The incomplete take belongs to the same request.
-        "incomplete" => nearest_call::unused(matcher, observed)
+        "incomplete" => nearest_call::replaceable_takes(matcher, observed)
             .into_iter()
             .filter(|(take, apart)| apart.bytes == 0 && !matcher.takes[*take].servable)
             .collect(),
@@ -97,7 +97,7 @@ fn pairs_of(
         let same_step = step.is_some() && step.flatten() == known.under.step;
         // Takes of another step, or of another recording than the first, stay.
         let apart_by_step = step.is_some() != known.under.step.is_some() && !same_step;
-        if known.source() != 0 || apart_by_step || !(same_step || apart.is_alike) {
+        if known.source_index() != 0 || apart_by_step || !(same_step || apart.is_alike) {
             continue;
         }
         pairs.push(ReplacedPair {
@@ -119,7 +119,7 @@ fn assign_takes(calls: &mut [MissedCall], pairs: &[ReplacedPair], matcher: &Matc
             continue;
         }
         let take = &matcher.takes[pair.take];
-        let Some(entry) = matcher.entry(take) else { continue };
+        let Some(entry) = matcher.read_entry(take) else { continue };
         taken.insert(pair.take);
         given.insert(pair.call);
         let call = &mut calls[pair.call];
@@ -127,7 +127,7 @@ fn assign_takes(calls: &mut [MissedCall], pairs: &[ReplacedPair], matcher: &Matc
             call.pending.reason = "drifted".to_owned();
         }
         call.pending.replaces =
-            Some(ReplacedTake::of(&matcher.name_of(take), take.number(), &entry));
+            Some(ReplacedTake::from_entry(&matcher.name_of(take), take.number(), &entry));
         call.session = entry.session;
     }
     for call in calls.iter_mut().filter(|call| call.pending.replaces.is_none()) {

@@ -80,7 +80,7 @@ impl SecretKeys {
         may_ask: bool,
     ) -> Result<String, SignatureError> {
         let unknown = || SignatureError::UnknownKey(end_of(key_id));
-        if let Some(known) = self.known(key_id) {
+        if let Some(known) = self.known_secret(key_id) {
             return known.ok_or_else(unknown);
         }
         let mut secret = secret_of_environment(key_id);
@@ -98,7 +98,7 @@ impl SecretKeys {
     }
 
     /// Returns what is known of a key; `None` if it must be looked for.
-    fn known(&self, key_id: &str) -> Option<Option<String>> {
+    fn known_secret(&self, key_id: &str) -> Option<Option<String>> {
         let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let last = last.as_ref().filter(|last| last.key_id == key_id)?;
         let is_known = last.secret.is_some() || last.at.elapsed() < MISSED_FOR;

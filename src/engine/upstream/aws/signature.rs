@@ -44,29 +44,29 @@ struct SigningInput<'a> {
 
 impl SigningInput<'_> {
     /// Returns the names of the headers that it covers.
-    fn names(&self) -> String {
+    fn signed_headers(&self) -> String {
         self.covered.keys().map(String::as_str).collect::<Vec<_>>().join(";")
     }
 
     /// Returns what limits a signature to its day, region and service.
-    fn place(&self, scope: &AwsScope) -> String {
+    fn credential_scope(&self, scope: &AwsScope) -> String {
         format!("{}/{}/{}/aws4_request", self.day, scope.region, scope.service)
     }
 
     /// Returns the signature with this secret.
-    fn sign(&self, scope: &AwsScope, secret: &str) -> String {
+    fn compute_signature(&self, scope: &AwsScope, secret: &str) -> String {
         let Self { method, uri, covered, body_hash, time, day } = self;
         let headers: String =
             covered.iter().map(|(name, value)| format!("{name}:{value}\n")).collect();
-        let (path, query, names) = (path_of(uri), query_of(uri), self.names());
+        let (path, query, names) = (path_of(uri), query_of(uri), self.signed_headers());
         let canonical = format!("{method}\n{path}\n{query}\n{headers}\n{names}\n{body_hash}");
-        let place = self.place(scope);
+        let place = self.credential_scope(scope);
         let hash = sha256_text(canonical.as_bytes());
         let text = format!("AWS4-HMAC-SHA256\n{time}\n{place}\n{hash}");
-        let first = authenticate(format!("AWS4{secret}").as_bytes(), day);
+        let first = hmac_sha256(format!("AWS4{secret}").as_bytes(), day);
         let parts = place.split('/').skip(1);
-        let key = parts.fold(first, |key, part| authenticate(&key, part));
-        digest_text(&authenticate(&key, &text))
+        let key = parts.fold(first, |key, part| hmac_sha256(&key, part));
+        digest_text(&hmac_sha256(&key, &text))
     }
 }
 
@@ -94,7 +94,7 @@ pub(in crate::upstream) fn is_signed_with(
         time: stated(TIME).unwrap_or_default(),
         day: &scope.day,
     };
-    input.sign(scope, secret).as_bytes().ct_eq(scope.signature.as_bytes()).into()
+    input.compute_signature(scope, secret).as_bytes().ct_eq(scope.signature.as_bytes()).into()
 }
 
 /// Whether a signature was made at about this time.
@@ -134,9 +134,9 @@ pub(in crate::upstream) fn sign_request(
     let authorization = format!(
         "AWS4-HMAC-SHA256 Credential={}/{}, SignedHeaders={}, Signature={}",
         scope.key_id,
-        input.place(scope),
-        input.names(),
-        input.sign(scope, secret)
+        input.credential_scope(scope),
+        input.signed_headers(),
+        input.compute_signature(scope, secret)
     );
     if let Ok(authorization) = HeaderValue::from_str(&authorization) {
         headers.insert(AUTHORIZATION, authorization);
@@ -164,7 +164,7 @@ fn query_of(uri: &Uri) -> String {
     parameters.collect::<Vec<_>>().join("&")
 }
 
-fn authenticate(key: &[u8], text: &str) -> [u8; 32] {
+fn hmac_sha256(key: &[u8], text: &str) -> [u8; 32] {
     let code = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, key), text.as_bytes());
     // A SHA-256 has this length.
     code.as_ref().try_into().unwrap_or_default()

@@ -19,7 +19,7 @@ fn bytes(fault: &Fault, framing: Framing) -> (Vec<u8>, bool) {
 /// The data of the events; `null` for data that does not parse.
 fn carried(framing: Framing, bytes: &[u8]) -> Vec<Value> {
     let with_data = events(framing, bytes).filter(|event| event.data.is_some());
-    with_data.map(|event| event.json().unwrap_or_default()["n"].clone()).collect()
+    with_data.map(|event| event.json_data().unwrap_or_default()["n"].clone()).collect()
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn what_an_event_carries_is_broken_and_nothing_else() {
         let (broken, struck) = bytes(&garble(1, GarbleKind::BrokenData), framing);
         assert!(struck && broken.starts_with(&body[0]));
         let seen: Vec<_> = events(framing, &broken).filter(|it| it.data.is_some()).collect();
-        assert!(seen[1].json().is_none() && !seen[1].failed, "{framing:?}");
+        assert!(seen[1].json_data().is_none() && !seen[1].failed, "{framing:?}");
         if framing != Framing::Array {
             assert_eq!(carried(framing, &broken), [json!(0), Value::Null, json!(2), json!(3)]);
             assert!(broken.ends_with(&body[2..].concat()));
@@ -83,7 +83,9 @@ fn what_an_event_carries_is_broken_and_nothing_else() {
         let (steps, _) =
             super::steps(&garble(0, GarbleKind::BrokenData), Some(Framing::Sse), &[text.into()]);
         let (bytes, _) = told(&steps);
-        assert!(events(Framing::Sse, &bytes).all(|it| it.data.is_some() && it.json().is_none()));
+        assert!(
+            events(Framing::Sse, &bytes).all(|it| it.data.is_some() && it.json_data().is_none())
+        );
         assert!(std::str::from_utf8(&bytes).is_ok());
     }
 }
@@ -156,10 +158,10 @@ fn an_event_that_lacks_its_end_is_garbled_all_the_same() {
 fn what_is_held_goes_out_where_the_true_body_was_cut() {
     let mut distort = distort(&garble(0, GarbleKind::Dropped), Some(Framing::Sse), None).unwrap();
     distort.feed(Bytes::from_static(b"data: 1"));
-    assert_eq!(distort.step(), None);
-    distort.release();
-    assert_eq!(distort.step(), Some(sent("data: 1")));
-    assert!(!distort.struck() && !distort.is_over());
+    assert_eq!(distort.next_step(), None);
+    distort.send_held_bytes();
+    assert_eq!(distort.next_step(), Some(sent("data: 1")));
+    assert!(!distort.has_struck() && !distort.is_over());
 }
 
 #[test]
@@ -168,11 +170,11 @@ fn an_event_that_is_too_long_passes() {
     let mut bytes = 0;
     for _ in 0..40 {
         distort.feed(Bytes::from(vec![b'x'; 1 << 20]));
-        while let Some(BodyStep::Send(sent)) = distort.step() {
+        while let Some(BodyStep::Send(sent)) = distort.next_step() {
             bytes += sent.len();
         }
     }
-    assert_eq!((bytes, distort.struck()), (40 << 20, false));
+    assert_eq!((bytes, distort.has_struck()), (40 << 20, false));
 }
 
 #[test]
@@ -212,7 +214,7 @@ fn a_stream_too_short_for_the_roll_ends_with_an_event_that_does_not_parse() {
         let (bytes, _) = told(&steps);
         assert!(struck && bytes.starts_with(&body[0]));
         let last = events(framing, &bytes).filter(|event| event.data.is_some()).last().unwrap();
-        assert!(last.json().is_none(), "{framing:?}");
+        assert!(last.json_data().is_none(), "{framing:?}");
     }
     let empty = steps(&Fault::Malformed { whole: false }, Some(Framing::Sse), &[]);
     assert_eq!(empty.0[0], sent("data: {malformed json: <<<chaos>>>\n\n"));

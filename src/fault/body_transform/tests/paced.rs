@@ -55,7 +55,7 @@ fn pieces_are_cut_only_as_they_are_taken() {
     distort.feed(Bytes::from(vec![0; 1 << 20]));
     distort.finish();
     for _ in 0..100 {
-        assert!(distort.step().is_some());
+        assert!(distort.next_step().is_some());
         assert!(distort.out.steps.len() < 3 && !distort.is_over());
     }
 }

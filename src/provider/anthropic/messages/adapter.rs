@@ -3,8 +3,8 @@
 //! It takes the system's message out of the list, and sends a limit of 4096 where none was given.
 
 use crate::adapter::{
-    self, AdapterRow, WorkflowTool, is_text, members, named_choice, thinking, url_block,
-    with_system, with_tools,
+    self, AdapterRow, WorkflowTool, is_text, named_choice, named_members, thinking_member,
+    url_block, with_system, with_tools,
 };
 use loomrec_identity::{AdapterInputs, Json, JsonMember, JsonStr};
 
@@ -41,21 +41,21 @@ fn inputs<'a>(body: &'a Json<'a>, model: &'a str) -> Option<AdapterInputs<'a>> {
         return None;
     }
     Some(AdapterInputs {
-        messages: with_system(body.get("system"), lists(body.get("messages")?)?)?,
+        messages: with_system(body.get("system"), message_lists(body.get("messages")?)?)?,
         model: Json::from_text(model),
         temperature: temperature.cloned().unwrap_or(Json::Null),
         max_tokens: none.into_iter().chain([limit.clone()]).collect(),
-        extra: extra(body).into_iter().map(Json::from_members).collect(),
+        extra: extra_arguments(body).into_iter().map(Json::from_members).collect(),
     })
 }
 
 /// Returns the lists of messages without the system's: with attachments as a workflow has them, and
 /// with all blocks as they are.
-fn lists<'a>(sent: &Json<'a>) -> Option<Vec<Vec<Json<'a>>>> {
+fn message_lists<'a>(sent: &Json<'a>) -> Option<Vec<Vec<Json<'a>>>> {
     let mut workflow = Vec::new();
     let mut differs = false;
     for message in sent.as_array()? {
-        let [role, content] = members(message, [("role", true), ("content", true)])?;
+        let [role, content] = named_members(message, [("role", true), ("content", true)])?;
         let (role, content) = (role?, content?);
         if role.as_str()? == "system" {
             return None;
@@ -63,10 +63,10 @@ fn lists<'a>(sent: &Json<'a>) -> Option<Vec<Vec<Json<'a>>>> {
         workflow.push(match content {
             Json::String(_) => message.clone(),
             Json::Array(blocks) => {
-                let attached = blocks.iter().map(|it| attachment(it).ok_or(it));
+                let attached = blocks.iter().map(|it| given_block(it).ok_or(it));
                 differs |= attached.clone().any(|it| it.is_ok());
                 let blocks = attached.map(|it| it.unwrap_or_else(Json::clone)).collect();
-                adapter::message(role, Json::Array(blocks))
+                adapter::message_object(role, Json::Array(blocks))
             }
             _ => return None,
         });
@@ -76,21 +76,23 @@ fn lists<'a>(sent: &Json<'a>) -> Option<Vec<Vec<Json<'a>>>> {
 }
 
 /// Returns the block of an attachment.
-fn attachment<'a>(block: &Json<'a>) -> Option<Json<'a>> {
-    let [kind, source] = members(block, [("type", true), ("source", true)])?;
+fn given_block<'a>(block: &Json<'a>) -> Option<Json<'a>> {
+    let [kind, source] = named_members(block, [("type", true), ("source", true)])?;
     let (kind, source) = (kind?.as_str()?, source?);
     if let Some([Some(by), Some(media_type), Some(data)]) =
-        members(source, [("type", true), ("media_type", true), ("data", true)])
+        named_members(source, [("type", true), ("media_type", true), ("data", true)])
     {
         let of_kind = |made: &Json<'a>| made.get("type").is_some_and(|it| is_text(it, &kind));
-        return adapter::block(media_type, data).filter(of_kind).filter(|_| is_text(by, "base64"));
+        return adapter::attachment_block(media_type, data)
+            .filter(of_kind)
+            .filter(|_| is_text(by, "base64"));
     }
-    let [by, url] = members(source, [("type", true), ("url", true)])?;
+    let [by, url] = named_members(source, [("type", true), ("url", true)])?;
     (kind == "image" && is_text(by?, "url")).then(|| url_block(url?)).flatten()
 }
 
 /// Returns the further arguments: as a workflow gives them, and as they were sent.
-fn extra<'a>(body: &Json<'a>) -> Vec<Vec<JsonMember<'a>>> {
+fn extra_arguments<'a>(body: &Json<'a>) -> Vec<Vec<JsonMember<'a>>> {
     let sent = |names: &[&'static str]| {
         let found = |name: &&'static str| Some((JsonStr::from(*name), body.get(name)?.clone()));
         names.iter().filter_map(found).collect::<Vec<_>>()
@@ -112,7 +114,8 @@ fn extra<'a>(body: &Json<'a>) -> Vec<Vec<JsonMember<'a>>> {
 /// Returns what a step's `thinking` can have been. Its level and whether it keeps the thoughts are
 /// not sent.
 fn step_thinking<'a>(sent: &Json<'a>) -> Vec<JsonMember<'a>> {
-    let Some([Some(kind), budget]) = members(sent, [("type", true), ("budget_tokens", false)])
+    let Some([Some(kind), budget]) =
+        named_members(sent, [("type", true), ("budget_tokens", false)])
     else {
         return Vec::new();
     };
@@ -123,15 +126,17 @@ fn step_thinking<'a>(sent: &Json<'a>) -> Vec<JsonMember<'a>> {
     let levels: Vec<_> = std::iter::once(None).chain(levels).collect();
     let of = |capture| levels.iter().map(move |level| (level, capture)).collect::<Vec<_>>();
     let all = [of(true), of(false)].concat();
-    all.into_iter().map(|(level, capture)| thinking(budget, level.as_ref(), capture)).collect()
+    all.into_iter()
+        .map(|(level, capture)| thinking_member(budget, level.as_ref(), capture))
+        .collect()
 }
 
 /// Returns the tools of a workflow, and which of them it lets the model choose.
 fn workflow_tools<'a>(body: &Json<'a>) -> Option<(Vec<WorkflowTool<'a>>, Json<'a>)> {
     let tools = body.get("tools")?.as_array()?.iter();
     let tools: Vec<_> =
-        tools.map(|tool| WorkflowTool::read(tool, "input_schema")).collect::<Option<_>>()?;
-    let [kind, name] = members(body.get("tool_choice")?, [("type", true), ("name", false)])?;
+        tools.map(|tool| WorkflowTool::from_json(tool, "input_schema")).collect::<Option<_>>()?;
+    let [kind, name] = named_members(body.get("tool_choice")?, [("type", true), ("name", false)])?;
     let choice = match (kind?.as_str()?.as_ref(), name) {
         ("auto", None) => Json::from_text("auto"),
         ("any", None) => Json::from_text("required"),

@@ -2,21 +2,23 @@
 
 use serde_json::{Value, json};
 
-use crate::answer_shape::{AnswerShape, CallSlot, has_word, is_list, items, put, replace_texts};
+use crate::answer_shape::{
+    AnswerShape, CallSlot, has_word, is_list, object_items, replace_texts, replace_value,
+};
 
-pub(crate) fn of(body: &Value) -> Option<&'static AnswerShape> {
+pub(crate) fn find_shape(body: &Value) -> Option<&'static AnswerShape> {
     is_list(body, "/content").then_some(&SHAPE)
 }
 
 static SHAPE: AnswerShape = AnswerShape {
     end_by_length: |body| {
         body["stop_reason"] = json!("max_tokens");
-        put(body, "/stop_sequence", Value::Null);
+        replace_value(body, "/stop_sequence", Value::Null);
     },
     output_counts: &["/usage/output_tokens"],
     replace_text: |content, body| replace_text(content, "/content", body),
     first_call: |body| {
-        items(body, "/content")
+        object_items(body, "/content")
             .find(|block| has_word(block, "type", "tool_use"))
             .and_then(|block| CallSlot::new(block, "input"))
     },

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::framing::{Framing, events};
-use crate::json_view::{JsonView, text};
+use crate::json_view::{JsonView, member_text};
 use crate::needs_merge::NeedsMerge;
 use crate::{Answer, ToolCall};
 use loomrec_identity::Json;
@@ -25,7 +25,7 @@ struct BlockDraft<'a> {
 
 /// Returns the answer of a stream. The outer `None` means that the events must be merged, the inner
 /// one that the stream has no `message_start`.
-pub(super) fn read(bytes: &[u8]) -> Option<Option<Answer>> {
+pub(super) fn read_stream(bytes: &[u8]) -> Option<Option<Answer>> {
     let mut builder = MessageBuilder::default();
     for event in events(Framing::Sse, bytes) {
         if event.data.is_none() || event.is_done() {
@@ -34,9 +34,9 @@ pub(super) fn read(bytes: &[u8]) -> Option<Option<Answer>> {
         // The data of an event in several lines is not borrowed from `bytes`.
         let Some(Cow::Borrowed(data)) = event.data else { return None };
         let Ok(data @ Json::Object(_)) = loomrec_identity::parse(data) else { return None };
-        builder.event(event.name, data).ok()?;
+        builder.take_event(event.name, data).ok()?;
     }
-    Some(builder.message.is_some().then(|| builder.answer()))
+    Some(builder.message.is_some().then(|| builder.into_answer()))
 }
 
 #[derive(Default)]
@@ -49,11 +49,13 @@ struct MessageBuilder<'a> {
 }
 
 impl<'a> MessageBuilder<'a> {
-    fn event(&mut self, name: Option<&str>, data: Json<'a>) -> Result<(), NeedsMerge> {
-        let kind = text(&data, "type").or_else(|| name.map(Cow::Borrowed)).unwrap_or_default();
+    fn take_event(&mut self, name: Option<&str>, data: Json<'a>) -> Result<(), NeedsMerge> {
+        let kind =
+            member_text(&data, "type").or_else(|| name.map(Cow::Borrowed)).unwrap_or_default();
         match kind.as_ref() {
             "message_start" => {
-                let message = member(data, "message").filter(Json::is_object).ok_or(NeedsMerge)?;
+                let message =
+                    take_member(data, "message").filter(Json::is_object).ok_or(NeedsMerge)?;
                 let usual = |name: &str| message.get(name).is_none_or(|it| it.as_str().is_some());
                 let usage = message.get("usage").is_none_or(Json::is_object);
                 let reason = message.get("stop_reason").is_none_or(JsonView::is_nothing);
@@ -64,13 +66,13 @@ impl<'a> MessageBuilder<'a> {
                 self.message = Some(message);
                 Ok(())
             }
-            "message_delta" => self.delta(data),
+            "message_delta" => self.take_delta(data),
             "message_stop" | "error" => Ok(()),
-            _ => self.block(data),
+            _ => self.take_block(data),
         }
     }
 
-    fn delta(&mut self, data: Json<'a>) -> Result<(), NeedsMerge> {
+    fn take_delta(&mut self, data: Json<'a>) -> Result<(), NeedsMerge> {
         let Json::Object(members) = data else { return Err(NeedsMerge) };
         if self.message.is_none() {
             return Err(NeedsMerge);
@@ -102,15 +104,16 @@ impl<'a> MessageBuilder<'a> {
         Ok(())
     }
 
-    fn block(&mut self, data: Json<'a>) -> Result<(), NeedsMerge> {
-        let index = data.get("index").and_then(JsonView::whole).unwrap_or(0);
+    fn take_block(&mut self, data: Json<'a>) -> Result<(), NeedsMerge> {
+        let index = data.get("index").and_then(JsonView::as_whole_number).unwrap_or(0);
         if data.get("content_block").is_some() {
-            let start = member(data, "content_block").filter(Json::is_object).ok_or(NeedsMerge)?;
+            let start =
+                take_member(data, "content_block").filter(Json::is_object).ok_or(NeedsMerge)?;
             let usual = |name: &str| start.get(name).is_none_or(|it| it.as_str().is_some());
             if !usual("text") || !usual("type") {
                 return Err(NeedsMerge);
             }
-            let said = text(&start, "text").map(Cow::into_owned).unwrap_or_default();
+            let said = member_text(&start, "text").map(Cow::into_owned).unwrap_or_default();
             self.blocks.insert(index, BlockDraft { start, text: said, input: String::new() });
             return Ok(());
         }
@@ -127,32 +130,32 @@ impl<'a> MessageBuilder<'a> {
         Ok(())
     }
 
-    fn answer(self) -> Answer {
+    fn into_answer(self) -> Answer {
         let mut answer =
             Answer { finish_reason: self.finish_reason.map(Cow::into_owned), ..Answer::default() };
         for block in self.blocks.into_values() {
-            match text(&block.start, "type").as_deref() {
+            match member_text(&block.start, "type").as_deref() {
                 Some("text") => answer.content.push_str(&block.text),
-                Some("tool_use") => answer.tool_calls.push(block.call()),
+                Some("tool_use") => answer.tool_calls.push(block.into_tool_call()),
                 _ => {}
             }
         }
         let Some(message) = self.message else { return answer };
-        answer.model = text(&message, "model").map(Cow::into_owned);
+        answer.model = member_text(&message, "model").map(Cow::into_owned);
         let mut counts = self.counts;
-        if let Some(first) = member(message, "usage") {
+        if let Some(first) = take_member(message, "usage") {
             counts.insert(0, first);
         }
         if !counts.is_empty() {
-            answer.usage = super::usage(&last_told(counts));
+            answer.usage = super::read_usage(&last_told(counts));
         }
         answer
     }
 }
 
 impl BlockDraft<'_> {
-    fn call(self) -> ToolCall {
-        let said = |name| text(&self.start, name).unwrap_or_default();
+    fn into_tool_call(self) -> ToolCall {
+        let said = |name| member_text(&self.start, name).unwrap_or_default();
         if self.input.is_empty() {
             return ToolCall::from_doc(&said("id"), &said("name"), self.start.get("input"));
         }
@@ -172,7 +175,7 @@ fn last_told(objects: Vec<Json<'_>>) -> Json<'_> {
 }
 
 /// Takes a member out of an object.
-fn member<'a>(object: Json<'a>, name: &str) -> Option<Json<'a>> {
+fn take_member<'a>(object: Json<'a>, name: &str) -> Option<Json<'a>> {
     let Json::Object(members) = object else { return None };
     members.into_iter().find(|(known, _)| known.as_str() == name).map(|(_, value)| value)
 }

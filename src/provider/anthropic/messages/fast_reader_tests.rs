@@ -63,7 +63,7 @@ proptest! {
         let first = all.first().filter(|_| started).cloned();
         let events: Vec<Value> = first.into_iter().chain(picks.iter().map(pick)).collect();
         let bytes = sse(&events);
-        if let Some(answer) = read(&bytes) {
+        if let Some(answer) = read_stream(&bytes) {
             prop_assert_eq!(answer, merged_stream(&bytes));
         }
     }
@@ -72,7 +72,7 @@ proptest! {
 #[test]
 fn usual_streams_are_read_without_a_merge() {
     let bytes = sse(&events()[..13]);
-    let answer = read(&bytes).unwrap().unwrap();
+    let answer = read_stream(&bytes).unwrap().unwrap();
     assert_eq!(answer.content, "Ab \u{e9}\n");
     assert_eq!(answer.tool_calls.len(), 2);
     assert_eq!(answer.tool_calls[0].arguments.to_string(), r#"{"z":1,"a":2}"#);

@@ -2,13 +2,16 @@
 
 use serde_json::{Value, json};
 
-use crate::answer_draft::pieces;
+use crate::answer_draft::text_pieces;
 use crate::framing::EventFrame;
 use crate::operation::ObjectView;
 use crate::operation::ResponseFormat;
 
 /// The events of a complete answer; `None` if it is no message.
-pub(super) fn stream(_: &ResponseFormat<'_>, mut message: ObjectView) -> Option<Vec<EventFrame>> {
+pub(super) fn split_body(
+    _: &ResponseFormat<'_>,
+    mut message: ObjectView,
+) -> Option<Vec<EventFrame>> {
     let Some(Value::Array(content)) = message.get_mut("content").map(Value::take) else {
         return None;
     };
@@ -23,7 +26,7 @@ pub(super) fn stream(_: &ResponseFormat<'_>, mut message: ObjectView) -> Option<
     }
     let usage = last_usage(&mut message);
 
-    let mut events = vec![event("message_start", json!({ "message": message }))];
+    let mut events = vec![typed_event("message_start", json!({ "message": message }))];
     for (index, block) in content.into_iter().enumerate() {
         let Value::Object(block) = block else {
             return None;
@@ -31,8 +34,8 @@ pub(super) fn stream(_: &ResponseFormat<'_>, mut message: ObjectView) -> Option<
         block_events(index, block, &mut events);
     }
     let last = json!({ "delta": delta, "usage": usage });
-    events.push(event("message_delta", last));
-    events.push(event("message_stop", json!({})));
+    events.push(typed_event("message_delta", last));
+    events.push(typed_event("message_stop", json!({})));
     Some(events)
 }
 
@@ -50,7 +53,7 @@ fn last_usage(message: &mut ObjectView) -> Value {
     last
 }
 
-fn event(kind: &'static str, rest: Value) -> EventFrame {
+fn typed_event(kind: &'static str, rest: Value) -> EventFrame {
     let mut data = json!({ "type": kind });
     if let (Value::Object(data), Value::Object(mut rest)) = (&mut data, rest) {
         data.append(&mut rest);
@@ -59,18 +62,18 @@ fn event(kind: &'static str, rest: Value) -> EventFrame {
 }
 
 fn block_events(index: usize, mut block: ObjectView, events: &mut Vec<EventFrame>) {
-    let deltas = deltas(&mut block);
+    let deltas = take_deltas(&mut block);
     let start = json!({ "index": index, "content_block": block });
-    events.push(event("content_block_start", start));
+    events.push(typed_event("content_block_start", start));
     for delta in deltas {
         let delta = json!({ "index": index, "delta": delta });
-        events.push(event("content_block_delta", delta));
+        events.push(typed_event("content_block_delta", delta));
     }
-    events.push(event("content_block_stop", json!({ "index": index })));
+    events.push(typed_event("content_block_stop", json!({ "index": index })));
 }
 
 /// Takes the content that deltas carry out of a block; other kinds of block come whole.
-fn deltas(block: &mut ObjectView) -> Vec<Value> {
+fn take_deltas(block: &mut ObjectView) -> Vec<Value> {
     let mut deltas = vec![];
     let kind = block.get("type").and_then(Value::as_str).unwrap_or("");
     match kind.to_owned().as_str() {
@@ -81,12 +84,12 @@ fn deltas(block: &mut ObjectView) -> Vec<Value> {
                     citations.map(|one| json!({ "type": "citations_delta", "citation": one })),
                 );
             }
-            for piece in pieces(&take_text(block, "text")) {
+            for piece in text_pieces(&take_text(block, "text")) {
                 deltas.push(json!({ "type": "text_delta", "text": piece }));
             }
         }
         "thinking" => {
-            for piece in pieces(&take_text(block, "thinking")) {
+            for piece in text_pieces(&take_text(block, "thinking")) {
                 deltas.push(json!({ "type": "thinking_delta", "thinking": piece }));
             }
             let signature = take_text(block, "signature");

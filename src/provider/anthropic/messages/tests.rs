@@ -2,8 +2,8 @@ use serde_json::json;
 
 use super::*;
 use crate::test_calls::to_stream;
-use crate::{Operation, ResponseFormat, TokenUsage, read, write};
-use crate::{RequestHead, recognise};
+use crate::{Operation, ResponseFormat, TokenUsage, read_answer, write_answer};
+use crate::{RequestHead, recognise_request};
 
 const STREAM: &str = r#"event: message_start
 data: {"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","model":"claude-sonnet-4-20250514","content":[],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":10,"cache_creation_input_tokens":3,"cache_read_input_tokens":7,"output_tokens":1}}}
@@ -66,7 +66,7 @@ data: {"type":"message_stop"}
 
 #[test]
 fn a_stream_is_assembled_when_it_has_every_kind_of_delta() {
-    let answer = stream(STREAM.as_bytes()).unwrap();
+    let answer = read_stream(STREAM.as_bytes()).unwrap();
     assert_eq!(answer.content, "I'll look.");
     assert_eq!(answer.model.as_deref(), Some("claude-sonnet-4-20250514"));
     assert_eq!(answer.finish_reason.as_deref(), Some("tool_use"));
@@ -78,7 +78,7 @@ fn a_stream_is_assembled_when_it_has_every_kind_of_delta() {
 
 #[test]
 fn input_is_the_sum_of_its_parts_when_a_cache_was_used() {
-    let usage = stream(STREAM.as_bytes()).unwrap().usage.unwrap();
+    let usage = read_stream(STREAM.as_bytes()).unwrap().usage.unwrap();
     let expected = TokenUsage {
         prompt_tokens: 20,
         completion_tokens: 25,
@@ -92,7 +92,7 @@ fn input_is_the_sum_of_its_parts_when_a_cache_was_used() {
 
 #[test]
 fn a_merged_stream_is_the_complete_message() {
-    let merged = merge(STREAM.as_bytes()).unwrap();
+    let merged = merge_events(STREAM.as_bytes()).unwrap();
     assert!(merged.ended && !merged.failed);
     let content = &merged.body["content"];
     let thinking = json!({"type": "thinking", "thinking": "hm, so", "signature": "c2ln"});
@@ -100,16 +100,16 @@ fn a_merged_stream_is_the_complete_message() {
     assert_eq!(content[1]["citations"], json!([{"cited_text": "x"}]));
     assert_eq!(merged.body["stop_reason"], "tool_use");
     assert_eq!(merged.body["usage"]["input_tokens"], 10);
-    let streamed = complete(&Value::Object(merged.body));
-    assert_eq!(streamed, stream(STREAM.as_bytes()));
+    let streamed = read_body(&Value::Object(merged.body));
+    assert_eq!(streamed, read_stream(STREAM.as_bytes()));
 }
 
 #[test]
 fn what_arrived_is_read_when_the_stream_was_cut() {
     let cut = STREAM.find("{\\\"id").unwrap();
-    let merged = merge(&STREAM.as_bytes()[..cut]).unwrap();
+    let merged = merge_events(&STREAM.as_bytes()[..cut]).unwrap();
     assert!(!merged.ended);
-    let answer = stream(&STREAM.as_bytes()[..cut]).unwrap();
+    let answer = read_stream(&STREAM.as_bytes()[..cut]).unwrap();
     assert_eq!(answer.content, "I'll look.");
     assert_eq!(answer.finish_reason, None);
     assert_eq!(answer.tool_calls[0].arguments, json!({}));
@@ -120,9 +120,9 @@ fn what_arrived_is_read_when_the_stream_was_cut() {
 fn a_stream_has_failed_when_an_error_event_is_in_it() {
     let error = "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n";
     let at = STREAM.find("event: ping").unwrap();
-    let merged = merge(format!("{}{error}", &STREAM[..at]).as_bytes()).unwrap();
+    let merged = merge_events(format!("{}{error}", &STREAM[..at]).as_bytes()).unwrap();
     assert!(merged.failed && !merged.ended);
-    assert!(merge(error.as_bytes()).is_none());
+    assert!(merge_events(error.as_bytes()).is_none());
 }
 
 #[test]
@@ -137,12 +137,12 @@ fn a_complete_answer_is_read_when_it_has_a_tool_call() {
         ],
         "stop_reason": "end_turn", "usage": {"input_tokens": 4, "output_tokens": 2}
     });
-    let answer = complete(&body).unwrap();
+    let answer = read_body(&body).unwrap();
     assert_eq!(answer.content, "ab");
     assert_eq!(answer.tool_calls.len(), 1);
     assert_eq!(answer.tool_calls[0].arguments, json!({"x": [1]}));
     assert_eq!(answer.usage.unwrap().total_tokens, 6);
-    assert_eq!(complete(&json!({"type": "error", "error": {}})), None);
+    assert_eq!(read_body(&json!({"type": "error", "error": {}})), None);
 }
 
 /// A complete message with every kind of block that Anthropic sends.
@@ -178,11 +178,11 @@ fn every_kind_of_block_survives_when_it_goes_both_ways() {
     for body in [every_block(), refused] {
         let text = body.to_string();
         let stream = to_stream(Operation::MESSAGES, text.as_bytes(), false).unwrap().concat();
-        let merged = merge(&stream).unwrap();
+        let merged = merge_events(&stream).unwrap();
         assert!(merged.ended && !merged.failed);
         assert_eq!(Value::Object(merged.body), body);
-        let answer = super::stream(&stream).unwrap();
-        assert_eq!(Some(&answer), complete(&body).as_ref());
+        let answer = super::read_stream(&stream).unwrap();
+        assert_eq!(Some(&answer), read_body(&body).as_ref());
         assert_eq!(answer.finish_reason.as_deref(), body["stop_reason"].as_str());
         // Tools that Anthropic runs itself are not for the program.
         assert!(answer.tool_calls.is_empty());
@@ -194,7 +194,7 @@ fn details_at_the_end_of_a_stream_are_the_messages() {
     let end = "event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"refusal\",\"stop_sequence\":null,\"stop_details\":{\"type\":\"refusal\",\"category\":\"bio\",\"explanation\":null}},\"usage\":{\"output_tokens\":2},\"context_management\":{\"applied_edits\":[]}}\n\n";
     let (before, after) = STREAM.split_once("event: message_delta").unwrap();
     let after = &after[after.find("event: message_stop").unwrap()..];
-    let merged = merge(format!("{before}{end}{after}").as_bytes()).unwrap();
+    let merged = merge_events(format!("{before}{end}{after}").as_bytes()).unwrap();
     assert!(merged.ended && !merged.failed);
     assert_eq!(merged.body["stop_reason"], "refusal");
     assert_eq!(merged.body["stop_details"]["category"], "bio");
@@ -205,15 +205,15 @@ fn details_at_the_end_of_a_stream_are_the_messages() {
 #[test]
 fn a_ping_changes_nothing_wherever_it_comes() {
     let ping = "event: ping\ndata: {\"type\": \"ping\"}\n\n";
-    let whole = merge(STREAM.as_bytes()).unwrap().body;
-    let answer = stream(STREAM.as_bytes());
+    let whole = merge_events(STREAM.as_bytes()).unwrap().body;
+    let answer = read_stream(STREAM.as_bytes());
     let places = STREAM.match_indices("event: ").map(|(at, _)| at).chain([STREAM.len()]);
     for at in places {
         let text = format!("{}{ping}{}", &STREAM[..at], &STREAM[at..]);
-        let merged = merge(text.as_bytes()).unwrap();
+        let merged = merge_events(text.as_bytes()).unwrap();
         assert!(merged.ended && !merged.failed, "at {at}");
         assert_eq!(merged.body, whole, "at {at}");
-        assert_eq!(stream(text.as_bytes()), answer, "at {at}");
+        assert_eq!(read_stream(text.as_bytes()), answer, "at {at}");
     }
 }
 
@@ -223,7 +223,7 @@ fn a_stream_has_failed_wherever_an_error_event_comes() {
     let places = STREAM.match_indices("event: ").map(|(at, _)| at).chain([STREAM.len()]);
     for at in places {
         let text = format!("{}{error}{}", &STREAM[..at], &STREAM[at..]);
-        assert!(merge(text.as_bytes()).unwrap().failed, "at {at}");
+        assert!(merge_events(text.as_bytes()).unwrap().failed, "at {at}");
     }
 }
 
@@ -234,7 +234,7 @@ fn claude_on_vertex_is_answered_in_both_modes() {
     for (verb, streamed) in [("rawPredict", false), ("streamRawPredict", true)] {
         let path = format!("{path}:{verb}");
         let body = br#"{"anthropic_version":"vertex-2023-10-16","messages":[]}"#;
-        let call = recognise(&RequestHead {
+        let call = recognise_request(&RequestHead {
             method: "POST",
             path: &path,
             query: "",
@@ -245,12 +245,15 @@ fn claude_on_vertex_is_answered_in_both_modes() {
             rpc: None,
         });
         assert_eq!((call.operation, call.streamed), (Operation::MESSAGES, streamed));
-        let format = ResponseFormat::of(&call, "vertex", "", body);
-        let whole = write(&format, &answer, "seed").unwrap();
-        let read_whole = read(Operation::MESSAGES, None, &whole).unwrap();
+        let format = ResponseFormat::from_call(&call, "vertex", "", body);
+        let whole = write_answer(&format, &answer, "seed").unwrap();
+        let read_whole = read_answer(Operation::MESSAGES, None, &whole).unwrap();
         assert_eq!(read_whole.content, "Salut.");
         assert_eq!(read_whole.model.as_deref(), Some("claude-sonnet-4@20250514"));
         let events = crate::to_stream(&format, &whole).unwrap().concat();
-        assert_eq!(read(Operation::MESSAGES, Some(format.framing), &events), Some(read_whole));
+        assert_eq!(
+            read_answer(Operation::MESSAGES, Some(format.framing), &events),
+            Some(read_whole)
+        );
     }
 }

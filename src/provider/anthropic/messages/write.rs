@@ -7,7 +7,10 @@ use crate::answer_draft::AnswerDraft;
 use crate::answer_form::ModeError;
 use crate::operation::ResponseFormat;
 
-pub(super) fn write(_: &ResponseFormat<'_>, draft: &AnswerDraft<'_>) -> Result<Value, ModeError> {
+pub(super) fn write_body(
+    _: &ResponseFormat<'_>,
+    draft: &AnswerDraft<'_>,
+) -> Result<Value, ModeError> {
     let mut content = vec![];
     if draft.has_text() {
         content.push(json!({ "type": "text", "text": draft.answer.content }));
@@ -33,12 +36,12 @@ pub(super) fn write(_: &ResponseFormat<'_>, draft: &AnswerDraft<'_>) -> Result<V
         counts["output_tokens_details"] = json!({ "thinking_tokens": usage.reasoning_tokens });
     }
     Ok(json!({
-        "id": draft.id("msg_"),
+        "id": draft.answer_id("msg_"),
         "type": "message",
         "role": "assistant",
         "model": draft.model,
         "content": content,
-        "stop_reason": draft.finish(&FINISH),
+        "stop_reason": draft.finish_reason(&FINISH),
         "stop_sequence": null,
         "usage": counts
     }))

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::answer_shape::{AnswerShape, CallSlot, has_word, is_map, items, replace_texts};
+use crate::answer_shape::{AnswerShape, CallSlot, has_word, is_map, object_items, replace_texts};
 
-pub(in crate::bedrock) fn of(body: &Value) -> Option<&'static AnswerShape> {
+pub(in crate::bedrock) fn find_shape(body: &Value) -> Option<&'static AnswerShape> {
     is_map(body, "/output/message").then_some(&SHAPE)
 }
 
@@ -13,7 +13,7 @@ static SHAPE: AnswerShape = AnswerShape {
     output_counts: &["/usage/outputTokens"],
     replace_text,
     first_call: |body| {
-        items(body, "/output/message/content")
+        object_items(body, "/output/message/content")
             .filter_map(|block| block.get_mut("toolUse"))
             .find(|call| !has_word(call, "type", "server_tool_use"))
             .and_then(|call| CallSlot::new(call, "input"))

@@ -16,12 +16,12 @@ pub(in crate::bedrock) enum ConverseEvent {
 }
 
 /// The events in the bytes of a stream.
-pub(super) fn framed(framing: Framing, bytes: &[u8]) -> impl Iterator<Item = ConverseEvent> {
+pub(super) fn read_events(framing: Framing, bytes: &[u8]) -> impl Iterator<Item = ConverseEvent> {
     framing::events(framing, bytes).filter_map(|event| {
         if event.failed {
             return Some(ConverseEvent::Failed);
         }
-        match (event.name, event.json()) {
+        match (event.name, event.json_data()) {
             (Some(name), Some(Value::Object(data))) => {
                 Some(ConverseEvent::Told(name.to_owned(), data))
             }
@@ -32,7 +32,7 @@ pub(super) fn framed(framing: Framing, bytes: &[u8]) -> impl Iterator<Item = Con
 }
 
 /// Merges events; `None` if none of them belongs to an answer.
-pub(in crate::bedrock) fn events(
+pub(in crate::bedrock) fn merge_events(
     events: impl Iterator<Item = ConverseEvent>,
 ) -> Option<MergedStream> {
     let mut merged = MergedStream { body: ObjectView::new(), ended: false, failed: false };
@@ -60,7 +60,7 @@ pub(in crate::bedrock) fn events(
             }
             "contentBlockDelta" => {
                 if let Some(Value::Object(delta)) = data.shift_remove("delta") {
-                    blocks.entry(index).or_default().take(delta);
+                    blocks.entry(index).or_default().take_delta(delta);
                 }
                 true
             }
@@ -105,7 +105,7 @@ struct ConverseBlock {
 }
 
 impl ConverseBlock {
-    fn take(&mut self, delta: ObjectView) {
+    fn take_delta(&mut self, delta: ObjectView) {
         for (name, value) in delta {
             match (name.as_str(), value) {
                 ("text", Value::String(piece)) => {
@@ -128,14 +128,14 @@ impl ConverseBlock {
                     if let Some(Value::String(piece)) = call.shift_remove("input") {
                         self.input.push_str(&piece);
                     }
-                    self.extend(name, call);
+                    self.merge_members(name, call);
                 }
                 ("toolResult", more @ Value::Array(_)) => {
                     let mut content = ObjectView::new();
                     content.insert("content".to_owned(), more);
-                    self.extend(name, content);
+                    self.merge_members(name, content);
                 }
-                (_, Value::Object(more)) => self.extend(name, more),
+                (_, Value::Object(more)) => self.merge_members(name, more),
                 (_, value) => {
                     self.start.insert(name, value);
                 }
@@ -144,7 +144,7 @@ impl ConverseBlock {
     }
 
     /// Merges members into an object of the block: lists grow, anything else is replaced.
-    fn extend(&mut self, name: String, more: ObjectView) {
+    fn merge_members(&mut self, name: String, more: ObjectView) {
         let Some(Value::Object(slot)) = self.start.get_mut(&name) else {
             self.start.insert(name, Value::Object(more));
             return;

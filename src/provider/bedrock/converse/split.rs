@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use crate::answer_draft::pieces;
+use crate::answer_draft::text_pieces;
 use crate::framing::EventFrame;
 use crate::operation::ObjectView;
 
 /// The events of a complete answer; `None` if it holds no message.
-pub(in crate::bedrock) fn split(mut body: ObjectView) -> Option<Vec<EventFrame>> {
+pub(in crate::bedrock) fn split_body(mut body: ObjectView) -> Option<Vec<EventFrame>> {
     let Some(Value::Object(mut output)) = body.shift_remove("output") else { return None };
     let Some(Value::Object(mut message)) = output.shift_remove("message") else { return None };
     let content = match message.shift_remove("content") {
@@ -38,7 +38,7 @@ pub(in crate::bedrock) fn split(mut body: ObjectView) -> Option<Vec<EventFrame>>
 /// Adds the events of a block. Content that comes in pieces is sent as deltas; only the rest of a
 /// block, if any, needs a start event.
 fn block_events(index: usize, mut block: ObjectView, events: &mut Vec<EventFrame>) {
-    let deltas = deltas(&mut block);
+    let deltas = take_deltas(&mut block);
     let mut event = |name, member: Option<(&str, Value)>| {
         let mut data = json!({ "contentBlockIndex": index });
         if let Some((name, value)) = member {
@@ -56,7 +56,7 @@ fn block_events(index: usize, mut block: ObjectView, events: &mut Vec<EventFrame
 }
 
 /// Takes the content that deltas carry out of a block.
-fn deltas(block: &mut ObjectView) -> Vec<Value> {
+fn take_deltas(block: &mut ObjectView) -> Vec<Value> {
     let mut deltas = vec![];
     match block.shift_remove("text") {
         Some(Value::String(text)) => {
@@ -112,7 +112,7 @@ fn push_text_deltas(text: &str, delta: impl Fn(&str) -> Value, deltas: &mut Vec<
     if text.is_empty() {
         deltas.push(delta(""));
     }
-    deltas.extend(pieces(text).map(delta));
+    deltas.extend(text_pieces(text).map(delta));
 }
 
 /// Takes a member out if it is an object.

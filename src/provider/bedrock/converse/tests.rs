@@ -42,12 +42,12 @@ fn streamed(body: &Value) -> Vec<Vec<u8>> {
 fn data(chunks: &[Vec<u8>]) -> Vec<(String, Value)> {
     let bytes = chunks.concat();
     let events = crate::framing::events(Framing::EventStream, &bytes);
-    events.map(|event| (event.name.unwrap().to_owned(), event.json().unwrap())).collect()
+    events.map(|event| (event.name.unwrap().to_owned(), event.json_data().unwrap())).collect()
 }
 
 #[test]
 fn a_complete_answer_is_read_when_it_has_all_parts() {
-    let answer = super::read(&body()).unwrap();
+    let answer = super::read_body(&body()).unwrap();
     assert_eq!(answer.content, "Here you are: ünï 東京As said there.");
     assert_eq!(answer.finish_reason.as_deref(), Some("tool_use"));
     let names: Vec<_> = answer.tool_calls.iter().map(|call| call.name.as_str()).collect();
@@ -62,7 +62,7 @@ fn a_complete_answer_is_read_when_it_has_all_parts() {
         reasoning_tokens: 0,
     };
     assert_eq!(answer.usage, Some(expected));
-    assert_eq!(super::read(&json!({ "message": "no" })), None);
+    assert_eq!(super::read_body(&json!({ "message": "no" })), None);
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn an_answer_survives_when_it_goes_both_ways() {
     let bytes = streamed(&body()).concat();
     let back: Value = serde_json::from_slice(&to_complete(CONVERSE, &bytes).unwrap()).unwrap();
     assert_eq!(back, body());
-    assert_eq!(read(CONVERSE, true, &bytes), super::read(&body()));
+    assert_eq!(read(CONVERSE, true, &bytes), super::read_body(&body()));
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn a_real_stream_is_merged() {
                 "usage": { "inputTokens": 1, "outputTokens": 2, "totalTokens": 3 } }),
         ),
     ];
-    let bytes = Framing::EventStream.write(&frames).concat();
+    let bytes = Framing::EventStream.write_events(&frames).concat();
     let body: Value = serde_json::from_slice(&to_complete(CONVERSE, &bytes).unwrap()).unwrap();
     let expected = json!({
         "output": { "message": { "role": "assistant", "content": [
@@ -143,7 +143,7 @@ fn a_stream_is_refused_when_it_did_not_end_well() {
     let unended = |bytes: &[u8]| assert_eq!(to_complete(CONVERSE, bytes), Err(ModeError::Unended));
     unended(&whole[..count - 2].concat());
     let exception = EventFrame::exception("throttlingException", json!({ "message": "slow down" }));
-    let exception = Framing::EventStream.write(&[exception]).concat();
+    let exception = Framing::EventStream.write_events(&[exception]).concat();
     unended(&[whole.concat(), exception.clone()].concat());
     let cut = [whole[..4].concat(), exception].concat();
     unended(&cut);
@@ -163,7 +163,7 @@ fn a_stream_is_refused_when_it_did_not_end_well() {
         ),
         EventFrame::named("messageStop", json!({ "stopReason": "max_tokens" })),
     ];
-    let bytes = Framing::EventStream.write(&frames).concat();
+    let bytes = Framing::EventStream.write_events(&frames).concat();
     unended(&bytes);
     let call = read(CONVERSE, true, &bytes).unwrap().tool_calls.remove(0);
     assert_eq!(call.arguments, json!({ "_raw": "{\"a\":" }));
@@ -190,7 +190,7 @@ proptest! {
         let bytes = chunks.concat();
         let back: Value = serde_json::from_slice(&to_complete(CONVERSE, &bytes).unwrap()).unwrap();
         prop_assert_eq!(&back, &body);
-        prop_assert_eq!(read(CONVERSE, true, &bytes), super::read(&body));
+        prop_assert_eq!(read(CONVERSE, true, &bytes), super::read_body(&body));
         let stop = chunks[..chunks.len() - 2].concat().len();
         let cut = &bytes[..cut.index(stop)];
         prop_assert!(ended_well(CONVERSE, cut) != Some(true));

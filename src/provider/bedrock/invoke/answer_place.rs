@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use crate::answer_shape::{AnswerShape, is_list, is_map, is_text, items, put};
+use crate::answer_shape::{AnswerShape, is_list, is_map, is_text, object_items, replace_value};
 use crate::bedrock::converse;
 use crate::{anthropic, cohere, openai};
 
-pub(super) fn of(body: &Value) -> Option<&'static AnswerShape> {
+pub(super) fn find_shape(body: &Value) -> Option<&'static AnswerShape> {
     if is_list(body, "/content") {
         anthropic::messages::shape(body)
     } else if is_map(body, "/output/message") {
@@ -33,23 +33,23 @@ static LLAMA: AnswerShape = AnswerShape {
 
 static TITAN: AnswerShape = AnswerShape {
     end_by_length: |body| {
-        for result in items(body, "/results") {
+        for result in object_items(body, "/results") {
             result["completionReason"] = json!("LENGTH");
         }
     },
     output_counts: &["/totalOutputTextTokenCount"],
-    replace_text: |content, body| put(body, "/results/0/outputText", json!(content)),
+    replace_text: |content, body| replace_value(body, "/results/0/outputText", json!(content)),
     ..AnswerShape::TEXT
 };
 
 /// Mistral's older models.
 static OUTPUTS: AnswerShape = AnswerShape {
     end_by_length: |body| {
-        for output in items(body, "/outputs") {
+        for output in object_items(body, "/outputs") {
             output["stop_reason"] = json!("length");
         }
     },
     output_counts: &["/totalOutputTextTokenCount"],
-    replace_text: |content, body| put(body, "/outputs/0/text", json!(content)),
+    replace_text: |content, body| replace_value(body, "/outputs/0/text", json!(content)),
     ..AnswerShape::TEXT
 };

@@ -24,19 +24,19 @@ pub(super) struct NativeEvents {
 
 impl NativeEvents {
     /// Extracts the events from their chunks.
-    pub(super) fn of(framing: Framing, bytes: &[u8]) -> Self {
+    pub(super) fn from_stream(framing: Framing, bytes: &[u8]) -> Self {
         let mut native = Self { events: vec![], metrics: None, failed: false };
         for event in framing::events(framing, bytes) {
             if event.data.is_none() && event.finished && !event.failed {
                 continue;
             }
-            let inner = event.json().as_ref().and_then(inner);
+            let inner = event.json_data().as_ref().and_then(decode_chunk);
             let Some(mut inner) = inner.filter(|_| !event.failed) else {
                 native.failed = true;
                 continue;
             };
             if let Some(metrics) = inner.shift_remove(METRICS) {
-                native.metrics = Some(usage(&metrics));
+                native.metrics = Some(read_usage(&metrics));
             }
             if !inner.is_empty() {
                 native.events.push(inner);
@@ -47,14 +47,14 @@ impl NativeEvents {
 }
 
 /// The event in the bytes of a chunk.
-pub(super) fn inner(chunk: &Value) -> Option<ObjectView> {
+pub(super) fn decode_chunk(chunk: &Value) -> Option<ObjectView> {
     let bytes = STANDARD.decode(chunk.get("bytes")?.as_str()?).ok()?;
     serde_json::from_slice(&bytes).ok()
 }
 
 /// Whether a chunk carries text, in one of the models' own events.
 pub(super) fn has_text(chunk: &Value) -> bool {
-    let Some(event) = inner(chunk).map(Value::Object) else { return false };
+    let Some(event) = decode_chunk(chunk).map(Value::Object) else { return false };
     let places = [
         "/delta/text",
         "/content_block/text",
@@ -66,7 +66,7 @@ pub(super) fn has_text(chunk: &Value) -> bool {
 }
 
 /// Bedrock counts input as Anthropic does: cached tokens are separate.
-fn usage(metrics: &Value) -> TokenUsage {
+fn read_usage(metrics: &Value) -> TokenUsage {
     let count = |name: &str| metrics.get(name).and_then(Value::as_u64).unwrap_or(0);
     let cached = count("cacheReadInputTokenCount");
     let written = count("cacheWriteInputTokenCount");
@@ -83,16 +83,16 @@ fn usage(metrics: &Value) -> TokenUsage {
 }
 
 /// The events as a stream of server-sent events, for the readers of those.
-pub(super) fn sse(events: Vec<ObjectView>) -> Vec<u8> {
+pub(super) fn sse_bytes(events: Vec<ObjectView>) -> Vec<u8> {
     let frames: Vec<EventFrame> =
         events.into_iter().map(|event| EventFrame::unnamed(Value::Object(event))).collect();
-    Framing::Sse.write(&frames).concat()
+    Framing::Sse.write_events(&frames).concat()
 }
 
 /// Wraps events in chunks, and adds Bedrock's counts to the last.
-pub(super) fn wrap(mut events: Vec<Value>, usage: TokenUsage) -> Vec<EventFrame> {
+pub(super) fn wrap_events(mut events: Vec<Value>, usage: TokenUsage) -> Vec<EventFrame> {
     if let Some(Value::Object(last)) = events.last_mut() {
-        last.insert(METRICS.to_owned(), metrics(usage));
+        last.insert(METRICS.to_owned(), write_metrics(usage));
     }
     let chunk = |event: Value| {
         let bytes = STANDARD.encode(event.to_string());
@@ -101,7 +101,7 @@ pub(super) fn wrap(mut events: Vec<Value>, usage: TokenUsage) -> Vec<EventFrame>
     events.into_iter().map(chunk).collect()
 }
 
-fn metrics(usage: TokenUsage) -> Value {
+fn write_metrics(usage: TokenUsage) -> Value {
     let (plain, cached, written) = usage.input_parts();
     let mut metrics = json!({
         "inputTokenCount": plain,

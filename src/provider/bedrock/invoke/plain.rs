@@ -3,18 +3,18 @@
 
 use serde_json::{Value, json};
 
-use crate::answer_draft::pieces;
-use crate::json_view::{JsonView, count, items, nested, text, vectors};
+use crate::answer_draft::text_pieces;
+use crate::json_view::{JsonView, items, member_text, nested_member, read_vectors, token_count};
 use crate::operation::{MergedStream, ObjectView};
 use crate::{Answer, TokenUsage};
 
 /// Reads a complete answer; `None` if it has no recognisable text or vector.
-pub(super) fn read<D: JsonView>(body: &D) -> Option<Answer> {
-    if let Some(embeddings) = embeddings(body) {
-        return Some(Answer { embeddings, usage: usage(body), ..Answer::default() });
+pub(super) fn read_body<D: JsonView>(body: &D) -> Option<Answer> {
+    if let Some(embeddings) = read_embeddings(body) {
+        return Some(Answer { embeddings, usage: read_usage(body), ..Answer::default() });
     }
     let (content, finish_reason) = read_text(body)?;
-    Some(Answer { content, finish_reason, usage: usage(body), ..Answer::default() })
+    Some(Answer { content, finish_reason, usage: read_usage(body), ..Answer::default() })
 }
 
 /// Reads the events of a stream.
@@ -22,10 +22,10 @@ pub(super) fn read_stream(events: &[ObjectView]) -> Option<Answer> {
     let mut answer: Option<Answer> = None;
     for event in events {
         let event = Value::Object(event.clone());
-        let counts = usage(&event);
+        let counts = read_usage(&event);
         let piece = read_text(&event);
         // Cohere's last event has only the finish reason.
-        let ended = text(&event, "finish_reason").map(|reason| reason.into_owned());
+        let ended = member_text(&event, "finish_reason").map(|reason| reason.into_owned());
         if piece.is_none() && ended.is_none() && counts.is_none() {
             continue;
         }
@@ -33,51 +33,52 @@ pub(super) fn read_stream(events: &[ObjectView]) -> Option<Answer> {
         let (piece, reason) = piece.unwrap_or_default();
         answer.content.push_str(&piece);
         answer.finish_reason = reason.or(ended).or(answer.finish_reason.take());
-        answer.usage = counts.map(|counts| later(answer.usage, counts)).or(answer.usage);
+        answer.usage = counts.map(|counts| merge_usage(answer.usage, counts)).or(answer.usage);
     }
     answer
 }
 
 /// The text in an object, and its finish reason if it has one.
 fn read_text<D: JsonView>(body: &D) -> Option<(String, Option<String>)> {
-    let (at, content) = place(body)?;
+    let (at, content) = find_text(body)?;
     let reason = ["stop_reason", "completionReason", "finish_reason"]
         .into_iter()
-        .find_map(|name| text(at, name))
-        .or_else(|| nested(at, &["finishReason", "reason"])?.string());
+        .find_map(|name| member_text(at, name))
+        .or_else(|| nested_member(at, &["finishReason", "reason"])?.as_text());
     Some((content, reason.map(|reason| reason.into_owned())))
 }
 
 /// The object that holds the text, and the text.
-fn place<D: JsonView>(body: &D) -> Option<(&D, String)> {
+fn find_text<D: JsonView>(body: &D) -> Option<(&D, String)> {
     for name in ["generation", "outputText", "completion", "text"] {
-        if let Some(text_value) = text(body, name) {
+        if let Some(text_value) = member_text(body, name) {
             return Some((body, text_value.into_owned()));
         }
     }
     ["results", "outputs", "generations", "completions"].into_iter().find_map(|list| {
         let first = items(body, list).first()?;
-        let text_value = text(first, "outputText")
-            .or_else(|| text(first, "text"))
-            .or_else(|| nested(first, &["data", "text"])?.string())?;
+        let text_value = member_text(first, "outputText")
+            .or_else(|| member_text(first, "text"))
+            .or_else(|| nested_member(first, &["data", "text"])?.as_text())?;
         Some((first, text_value.into_owned()))
     })
 }
 
-fn embeddings<D: JsonView>(body: &D) -> Option<Vec<Vec<f64>>> {
+fn read_embeddings<D: JsonView>(body: &D) -> Option<Vec<Vec<f64>>> {
     if let Some(one) = body.member("embedding") {
-        return Some(vectors(std::iter::once(Some(one))));
+        return Some(read_vectors(std::iter::once(Some(one))));
     }
     let many = body.member("embeddings")?;
-    let many = many.list().or_else(|| many.member("float")?.list())?;
-    Some(vectors(many.iter().map(Some)))
+    let many = many.as_list().or_else(|| many.member("float")?.as_list())?;
+    Some(read_vectors(many.iter().map(Some)))
 }
 
-fn usage<D: JsonView>(body: &D) -> Option<TokenUsage> {
-    let prompt = count(body, "prompt_token_count").or_else(|| count(body, "inputTextTokenCount"));
-    let completion = count(body, "generation_token_count")
-        .or_else(|| count(body, "totalOutputTextTokenCount"))
-        .or_else(|| count(items(body, "results").first()?, "tokenCount"));
+fn read_usage<D: JsonView>(body: &D) -> Option<TokenUsage> {
+    let prompt = token_count(body, "prompt_token_count")
+        .or_else(|| token_count(body, "inputTextTokenCount"));
+    let completion = token_count(body, "generation_token_count")
+        .or_else(|| token_count(body, "totalOutputTextTokenCount"))
+        .or_else(|| token_count(items(body, "results").first()?, "tokenCount"));
     prompt.or(completion)?;
     let (prompt_tokens, completion_tokens) = (prompt.unwrap_or(0), completion.unwrap_or(0));
     let total_tokens = prompt_tokens.saturating_add(completion_tokens);
@@ -85,7 +86,7 @@ fn usage<D: JsonView>(body: &D) -> Option<TokenUsage> {
 }
 
 /// The counts of a stream only grow, and only its first event has the prompt's.
-fn later(before: Option<TokenUsage>, now: TokenUsage) -> TokenUsage {
+fn merge_usage(before: Option<TokenUsage>, now: TokenUsage) -> TokenUsage {
     let before = before.unwrap_or_default();
     let prompt_tokens = before.prompt_tokens.max(now.prompt_tokens);
     let completion_tokens = before.completion_tokens.max(now.completion_tokens);
@@ -95,7 +96,7 @@ fn later(before: Option<TokenUsage>, now: TokenUsage) -> TokenUsage {
 
 /// Merges the events of the models whose streams hold all that their complete answers do: Llama,
 /// Titan, Mistral.
-pub(super) fn merge(events: Vec<ObjectView>) -> Option<MergedStream> {
+pub(super) fn merge_events(events: Vec<ObjectView>) -> Option<MergedStream> {
     let family = events.iter().find_map(Family::of_event)?;
     let whole = read_stream(&events)?;
     let mut body = ObjectView::new();
@@ -128,13 +129,14 @@ pub(super) fn merge(events: Vec<ObjectView>) -> Option<MergedStream> {
 }
 
 /// The events of a complete answer.
-pub(super) fn split(mut body: ObjectView) -> Option<Vec<Value>> {
+pub(super) fn split_body(mut body: ObjectView) -> Option<Vec<Value>> {
     let family = Family::of_body(&body)?;
-    let whole = read(&Value::Object(body.clone()))?;
+    let whole = read_body(&Value::Object(body.clone()))?;
     let reason = whole.finish_reason;
     let counts = whole.usage.unwrap_or_default();
-    let mut events: Vec<Value> = pieces(&whole.content).map(|piece| family.event(piece)).collect();
-    let mut last = family.event("");
+    let mut events: Vec<Value> =
+        text_pieces(&whole.content).map(|piece| family.text_event(piece)).collect();
+    let mut last = family.text_event("");
     match family {
         Family::Llama => {
             body.shift_remove("generation");
@@ -163,7 +165,7 @@ pub(super) fn split_choice(choice: &Value) -> Option<Vec<Value>> {
         piece["stop_reason"] = reason;
         json!({ "choices": [piece] })
     };
-    let mut events: Vec<Value> = pieces(text).map(|piece| event(piece, Value::Null)).collect();
+    let mut events: Vec<Value> = text_pieces(text).map(|piece| event(piece, Value::Null)).collect();
     events.push(event("", choice.get("stop_reason").cloned().unwrap_or(Value::Null)));
     Some(events)
 }
@@ -199,7 +201,7 @@ impl Family {
     }
 
     /// An event that is not the last.
-    fn event(self, piece: &str) -> Value {
+    fn text_event(self, piece: &str) -> Value {
         match self {
             Self::Llama => json!({ "generation": piece, "stop_reason": null }),
             Self::Titan => json!({ "outputText": piece, "index": 0, "completionReason": null }),

@@ -14,7 +14,7 @@ fn streamed(events: &[Value]) -> Vec<u8> {
         EventFrame::named("chunk", json!({ "bytes": bytes, "p": "abcdef" }))
     };
     let frames: Vec<EventFrame> = events.iter().map(chunk).collect();
-    Framing::EventStream.write(&frames).concat()
+    Framing::EventStream.write_events(&frames).concat()
 }
 
 fn metrics(mut event: Value, input: u64, output: u64) -> Value {
@@ -72,7 +72,7 @@ fn an_answer_survives_when_it_goes_both_ways() {
         let bytes = chunks.concat();
         let back: Value = serde_json::from_slice(&to_complete(INVOKE, &bytes).unwrap()).unwrap();
         assert_eq!(back, body);
-        let plain = read(&body).unwrap();
+        let plain = read_body(&body).unwrap();
         assert_eq!(plain.content, "Let me see");
         let mut told = test_calls::read(INVOKE, true, &bytes).unwrap();
         // Mistral's own format has no counts; Bedrock's chunks have.
@@ -80,7 +80,7 @@ fn an_answer_survives_when_it_goes_both_ways() {
         assert_eq!(told, plain);
         assert_eq!(ended_well(INVOKE, &bytes), Some(true));
         let last = crate::framing::events(Framing::EventStream, &bytes).last().unwrap();
-        let inner = last.json().unwrap()["bytes"].as_str().map(|text| STANDARD.decode(text));
+        let inner = last.json_data().unwrap()["bytes"].as_str().map(|text| STANDARD.decode(text));
         let inner: Value = serde_json::from_slice(&inner.unwrap().unwrap()).unwrap();
         let counted = &inner["amazon-bedrock-invocationMetrics"]["outputTokenCount"];
         assert_eq!(counted, &json!(plain.usage.map_or(0, |usage| usage.completion_tokens)));
@@ -119,11 +119,11 @@ fn a_real_stream_of_claude_is_merged() {
     let error = to_complete(INVOKE, &streamed(&events[..4])).unwrap_err();
     assert_eq!(error, ModeError::Unended);
     let exception = EventFrame::exception("modelStreamErrorException", json!({ "message": "no" }));
-    let failed = [bytes, Framing::EventStream.write(&[exception]).concat()].concat();
+    let failed = [bytes, Framing::EventStream.write_events(&[exception]).concat()].concat();
     assert_eq!(to_complete(INVOKE, &failed).unwrap_err(), ModeError::Unended);
     // A chunk that is cut within its JSON fails by itself.
     let cut = EventFrame::named("chunk", json!({ "bytes": STANDARD.encode("{\"type\":\"mess") }));
-    let cut = [streamed(&events), Framing::EventStream.write(&[cut]).concat()].concat();
+    let cut = [streamed(&events), Framing::EventStream.write_events(&[cut]).concat()].concat();
     assert_eq!(to_complete(INVOKE, &cut).unwrap_err(), ModeError::Unended);
     assert_eq!(test_calls::read(INVOKE, true, &cut).unwrap().content, "Hi");
 }
@@ -150,14 +150,14 @@ fn older_models_are_read_when_a_text_is_evident() {
             "stop",
         ),
     ] {
-        let answer = read(&body).unwrap();
+        let answer = read_body(&body).unwrap();
         assert_eq!(
             (answer.content.as_str(), answer.finish_reason.as_deref()),
             ("Hi", Some(reason))
         );
     }
     for other in [json!({ "message": "denied" }), json!({}), json!({ "results": [] })] {
-        assert_eq!(read(&other), None);
+        assert_eq!(read_body(&other), None);
     }
 }
 
@@ -212,16 +212,19 @@ fn older_streams_are_read() {
 
 #[test]
 fn vectors_are_read_in_titans_and_coheres_shape() {
-    let titan = read(&json!({ "embedding": [0.5, 1], "inputTextTokenCount": 3 })).unwrap();
+    let titan = read_body(&json!({ "embedding": [0.5, 1], "inputTextTokenCount": 3 })).unwrap();
     assert_eq!((titan.embeddings, titan.usage.unwrap().prompt_tokens), (vec![vec![0.5, 1.0]], 3));
     let two = [vec![1.0], vec![2.0]];
-    assert_eq!(read(&json!({ "embeddings": [[1], [2]] })).unwrap().embeddings, two);
-    assert_eq!(read(&json!({ "embeddings": { "float": [[1], [2]] } })).unwrap().embeddings, two);
+    assert_eq!(read_body(&json!({ "embeddings": [[1], [2]] })).unwrap().embeddings, two);
+    assert_eq!(
+        read_body(&json!({ "embeddings": { "float": [[1], [2]] } })).unwrap().embeddings,
+        two
+    );
 }
 
 fn written(model: Option<&str>, answer: &Answer) -> Result<Answer, ModeError> {
     let format = ResponseFormat { model, ..test_calls::format_of(INVOKE, false) };
-    let body = crate::write(&format, answer, "seed")?;
+    let body = crate::write_answer(&format, answer, "seed")?;
     let stream = crate::to_stream(&format, &body).map(|chunks| chunks.concat());
     let whole = test_calls::read(INVOKE, false, &body).unwrap();
     if answer.embeddings.is_empty() {
@@ -327,7 +330,7 @@ fn models_that_do_not_stream_are_written_complete() {
         [("ai21.j2-mid-v1", "length"), ("cohere.command-light-text-v14", "MAX_TOKENS")]
     {
         let format = ResponseFormat { model: Some(model), ..test_calls::format_of(INVOKE, false) };
-        let body = crate::write(&format, &said, "seed").unwrap();
+        let body = crate::write_answer(&format, &said, "seed").unwrap();
         let answer = test_calls::read(INVOKE, false, &body).unwrap();
         let told = (answer.content.as_str(), answer.finish_reason.as_deref());
         assert_eq!(told, ("Hi", Some(ended)), "{model}");

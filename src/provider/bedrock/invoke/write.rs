@@ -15,35 +15,35 @@ type Written = Result<Value, ModeError>;
 
 /// Writes the answer in the format of the requested model. The request names the model's id, an
 /// inference profile, or an ARN that contains either.
-pub(super) fn write(format: &ResponseFormat<'_>, draft: &AnswerDraft<'_>) -> Written {
+pub(super) fn write_body(format: &ResponseFormat<'_>, draft: &AnswerDraft<'_>) -> Written {
     let of = |family: &str| format.model.is_some_and(|model| model.contains(family));
     match () {
-        () if of("anthropic.") => with(messages::ROW.write, format, draft),
+        () if of("anthropic.") => write_with(messages::ROW.write, format, draft),
         () if of("amazon.nova") => {
-            let mut body = with(converse::ROW.write, format, draft)?;
+            let mut body = write_with(converse::ROW.write, format, draft)?;
             // Nova's own answer has no times.
-            remove(&mut body, &["metrics"]);
+            remove_members(&mut body, &["metrics"]);
             Ok(body)
         }
         () if of("openai.") || of("qwen.") || of("deepseek.v") => {
-            with(chat::ROW.write, format, draft)
+            write_with(chat::ROW.write, format, draft)
         }
-        () if of("mistral.") => mistral(format, draft),
+        () if of("mistral.") => write_mistral(format, draft),
         () if of("ai21.jamba") => {
-            let mut body = with(chat::ROW.write, format, draft)?;
-            remove(&mut body, &["object", "created"]);
+            let mut body = write_with(chat::ROW.write, format, draft)?;
+            remove_members(&mut body, &["object", "created"]);
             Ok(body)
         }
         () if of("cohere.command-r") || of("cohere.command-a") => command_r(format, draft),
         () if of("amazon.titan-embed") => titan_vector(format, draft),
         () if of("cohere.embed") => Ok(json!({
-            "id": draft.id(""),
+            "id": draft.answer_id(""),
             "texts": [],
-            "embeddings": draft.vectors(format)?,
+            "embeddings": draft.checked_vectors(format)?,
             "response_type": "embeddings_floats"
         })),
-        () if draft.calls.is_empty() => text(format, draft),
-        () if text(format, draft).is_ok() => Err(no_calls(format)),
+        () if draft.calls.is_empty() => write_text(format, draft),
+        () if write_text(format, draft).is_ok() => Err(no_calls(format)),
         () => Err(UNKNOWN),
     }
 }
@@ -56,7 +56,7 @@ fn no_calls(format: &ResponseFormat<'_>) -> ModeError {
 }
 
 /// Writes with the writer of another operation.
-fn with(
+fn write_with(
     write: Option<fn(&ResponseFormat<'_>, &AnswerDraft<'_>) -> Written>,
     format: &ResponseFormat<'_>,
     draft: &AnswerDraft<'_>,
@@ -64,7 +64,7 @@ fn with(
     write.ok_or(UNKNOWN)?(format, draft)
 }
 
-fn remove(body: &mut Value, names: &[&str]) {
+fn remove_members(body: &mut Value, names: &[&str]) {
     if let Value::Object(body) = body {
         for name in names {
             body.shift_remove(*name);
@@ -74,7 +74,7 @@ fn remove(body: &mut Value, names: &[&str]) {
 
 /// Mistral's first models continue a text. The large ones, and some of the generation after them,
 /// chat in a format close to OpenAI's. All later ones use OpenAI's own.
-fn mistral(format: &ResponseFormat<'_>, draft: &AnswerDraft<'_>) -> Written {
+fn write_mistral(format: &ResponseFormat<'_>, draft: &AnswerDraft<'_>) -> Written {
     let of = |name: &str| format.model.is_some_and(|model| model.contains(name));
     let first = of("mistral-7b") || of("mixtral") || of("mistral-small-2402");
     let large = of("mistral-large-2402");
@@ -82,11 +82,10 @@ fn mistral(format: &ResponseFormat<'_>, draft: &AnswerDraft<'_>) -> Written {
         if !draft.calls.is_empty() {
             return Err(no_calls(format));
         }
-        let output =
-            json!({ "text": draft.answer.content, "stop_reason": draft.finish(&openai::FINISH) });
+        let output = json!({ "text": draft.answer.content, "stop_reason": draft.finish_reason(&openai::FINISH) });
         return Ok(json!({ "outputs": [output] }));
     }
-    let mut body = with(chat::ROW.write, format, draft)?;
+    let mut body = write_with(chat::ROW.write, format, draft)?;
     if !large && !of("mistral-large-2407") {
         return Ok(body);
     }
@@ -108,24 +107,24 @@ fn mistral(format: &ResponseFormat<'_>, draft: &AnswerDraft<'_>) -> Written {
 /// Command R answers like the first version of Cohere's chat, but without counts.
 fn command_r(format: &ResponseFormat<'_>, draft: &AnswerDraft<'_>) -> Written {
     let first = ResponseFormat { target: Some("/v1/chat"), ..*format };
-    let mut body = with(cohere::ROW.write, &first, draft)?;
-    remove(&mut body, &["meta"]);
+    let mut body = write_with(cohere::ROW.write, &first, draft)?;
+    remove_members(&mut body, &["meta"]);
     Ok(body)
 }
 
 fn titan_vector(format: &ResponseFormat<'_>, draft: &AnswerDraft<'_>) -> Written {
     let operation = format.operation.name();
-    let [only] = draft.vectors(format)? else {
+    let [only] = draft.checked_vectors(format)? else {
         return Err(ModeError::NoPlace { operation, what: "further vectors" });
     };
     Ok(json!({ "embedding": only, "inputTextTokenCount": draft.usage.prompt_tokens }))
 }
 
 /// Writes for the models that only continue a text.
-fn text(format: &ResponseFormat<'_>, draft: &AnswerDraft<'_>) -> Written {
+fn write_text(format: &ResponseFormat<'_>, draft: &AnswerDraft<'_>) -> Written {
     let of = |family: &str| format.model.is_some_and(|model| model.contains(family));
     let (text, usage) = (&draft.answer.content, draft.usage);
-    let ended = draft.finish(&openai::FINISH);
+    let ended = draft.finish_reason(&openai::FINISH);
     let cut = ended == "length";
     Ok(match () {
         () if of("meta.llama") => json!({
@@ -146,7 +145,7 @@ fn text(format: &ResponseFormat<'_>, draft: &AnswerDraft<'_>) -> Written {
             json!({ "choices": [{ "text": text, "stop_reason": ended }] })
         }
         () if of("cohere.command-") => json!({
-            "id": draft.id(""),
+            "id": draft.answer_id(""),
             "generations": [{
                 "id": draft.id_at("", 1),
                 "text": text,

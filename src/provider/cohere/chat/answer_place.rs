@@ -3,10 +3,10 @@
 
 use serde_json::{Value, json};
 
-use crate::answer_shape::{AnswerShape, CallSlot, is_list, is_map, is_text, items};
+use crate::answer_shape::{AnswerShape, CallSlot, is_list, is_map, is_text, object_items};
 use crate::anthropic::messages::replace_text_blocks;
 
-pub(super) fn of(body: &Value) -> Option<&'static AnswerShape> {
+pub(super) fn find_shape(body: &Value) -> Option<&'static AnswerShape> {
     if is_map(body, "/message") { Some(&MESSAGE) } else { of_text(body) }
 }
 
@@ -24,7 +24,7 @@ static MESSAGE: AnswerShape = AnswerShape {
         replace_text_blocks(content, "/message/content", body);
     },
     first_call: |body| {
-        items(body, "/message/tool_calls")
+        object_items(body, "/message/tool_calls")
             .find_map(|call| CallSlot::new(call.get_mut("function")?, "arguments"))
     },
     arguments_in_pieces: false,
@@ -35,7 +35,7 @@ static TEXT: AnswerShape = AnswerShape {
     output_counts: &["/meta/billed_units/output_tokens", "/meta/tokens/output_tokens"],
     replace_text: |content, body| body["text"] = json!(content),
     first_call: |body| {
-        items(body, "/tool_calls").find_map(|call| CallSlot::new(call, "parameters"))
+        object_items(body, "/tool_calls").find_map(|call| CallSlot::new(call, "parameters"))
     },
     arguments_in_pieces: false,
 };

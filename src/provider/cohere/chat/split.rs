@@ -3,19 +3,19 @@
 use serde_json::{Value, json};
 
 use super::{is_empty, v1};
-use crate::answer_draft::pieces;
+use crate::answer_draft::text_pieces;
 use crate::framing::EventFrame;
 use crate::operation::ObjectView;
 use crate::operation::ResponseFormat;
 
 /// The events of a complete answer; `None` if it is neither version's.
-pub(super) fn stream(_: &ResponseFormat<'_>, mut body: ObjectView) -> Option<Vec<EventFrame>> {
+pub(super) fn split_body(_: &ResponseFormat<'_>, mut body: ObjectView) -> Option<Vec<EventFrame>> {
     let mut message = match body.shift_remove("message") {
         Some(Value::Object(message)) => message,
-        None => return v1::stream(body),
+        None => return v1::split_body(body),
         Some(_) => return None,
     };
-    let blocks = list(&mut message, "content");
+    let blocks = take_list(&mut message, "content");
     let plan = match message.get("tool_plan") {
         Some(Value::String(plan)) if !plan.is_empty() => plan.clone(),
         _ => String::new(),
@@ -23,24 +23,24 @@ pub(super) fn stream(_: &ResponseFormat<'_>, mut body: ObjectView) -> Option<Vec
     if !plan.is_empty() {
         message.shift_remove("tool_plan");
     }
-    let calls = list(&mut message, "tool_calls");
-    let citations = list(&mut message, "citations");
+    let calls = take_list(&mut message, "tool_calls");
+    let citations = take_list(&mut message, "citations");
     let (announced, said): (ObjectView, ObjectView) =
         message.into_iter().partition(|(_, value)| is_empty(value));
 
-    let mut frames = vec![start(&mut body, said)];
+    let mut frames = vec![start_event(&mut body, said)];
     for (index, block) in blocks.into_iter().enumerate() {
         block_events(index, block, &mut frames);
     }
-    for piece in pieces(&plan) {
-        frames.push(event("tool-plan-delta", None, "tool_plan", piece.into()));
+    for piece in text_pieces(&plan) {
+        frames.push(delta_event("tool-plan-delta", None, "tool_plan", piece.into()));
     }
     for (index, call) in calls.into_iter().enumerate() {
         call_events(index, call, &mut frames);
     }
     for (index, citation) in citations.into_iter().enumerate() {
-        frames.push(event("citation-start", Some(index), "citations", citation));
-        frames.push(end("citation-end", index));
+        frames.push(delta_event("citation-start", Some(index), "citations", citation));
+        frames.push(end_event("citation-end", index));
     }
     let mut delta = body;
     if !announced.is_empty() {
@@ -53,7 +53,7 @@ pub(super) fn stream(_: &ResponseFormat<'_>, mut body: ObjectView) -> Option<Vec
 }
 
 /// Takes out a list, if it is not empty and holds only objects.
-fn list(message: &mut ObjectView, name: &str) -> Vec<Value> {
+fn take_list(message: &mut ObjectView, name: &str) -> Vec<Value> {
     match message.get(name) {
         Some(Value::Array(list)) if !list.is_empty() && list.iter().all(Value::is_object) => {}
         _ => return vec![],
@@ -65,7 +65,7 @@ fn list(message: &mut ObjectView, name: &str) -> Vec<Value> {
 }
 
 /// The first event: the id, and all members of the message that do not come in pieces.
-fn start(body: &mut ObjectView, said: ObjectView) -> EventFrame {
+fn start_event(body: &mut ObjectView, said: ObjectView) -> EventFrame {
     let mut message = said;
     // Cohere announces all members that may come.
     for name in ["content", "tool_calls", "citations"] {
@@ -81,7 +81,7 @@ fn start(body: &mut ObjectView, said: ObjectView) -> EventFrame {
     EventFrame::named("message-start", Value::Object(data))
 }
 
-fn event(kind: &'static str, index: Option<usize>, name: &str, value: Value) -> EventFrame {
+fn delta_event(kind: &'static str, index: Option<usize>, name: &str, value: Value) -> EventFrame {
     let mut data = json!({ "type": kind });
     if let Some(index) = index {
         data["index"] = index.into();
@@ -90,7 +90,7 @@ fn event(kind: &'static str, index: Option<usize>, name: &str, value: Value) -> 
     EventFrame::named(kind, data)
 }
 
-fn end(kind: &'static str, index: usize) -> EventFrame {
+fn end_event(kind: &'static str, index: usize) -> EventFrame {
     EventFrame::named(kind, json!({ "type": kind, "index": index }))
 }
 
@@ -102,11 +102,11 @@ fn block_events(index: usize, mut block: Value, frames: &mut Vec<EventFrame>) {
         _ => "",
     };
     let text = take_text(&mut block, name);
-    frames.push(event("content-start", Some(index), "content", block));
-    for piece in pieces(&text) {
-        frames.push(event("content-delta", Some(index), "content", json!({ name: piece })));
+    frames.push(delta_event("content-start", Some(index), "content", block));
+    for piece in text_pieces(&text) {
+        frames.push(delta_event("content-delta", Some(index), "content", json!({ name: piece })));
     }
-    frames.push(end("content-end", index));
+    frames.push(end_event("content-end", index));
 }
 
 /// Adds the events of a call: its id and name, then its arguments.
@@ -115,12 +115,12 @@ fn call_events(index: usize, mut call: Value, frames: &mut Vec<EventFrame>) {
         Some(function) => take_text(function, "arguments"),
         None => String::new(),
     };
-    frames.push(event("tool-call-start", Some(index), "tool_calls", call));
+    frames.push(delta_event("tool-call-start", Some(index), "tool_calls", call));
     if !arguments.is_empty() {
         let more = json!({ "function": { "arguments": arguments } });
-        frames.push(event("tool-call-delta", Some(index), "tool_calls", more));
+        frames.push(delta_event("tool-call-delta", Some(index), "tool_calls", more));
     }
-    frames.push(end("tool-call-end", index));
+    frames.push(end_event("tool-call-end", index));
 }
 
 /// Takes the text of a member, and leaves an empty string.

@@ -5,7 +5,7 @@ use super::*;
 use crate::answer_form::ModeError;
 use crate::operation::ResponseFormat;
 use crate::test_calls::{format_of, read, to_complete, to_stream};
-use crate::{Operation, TokenUsage, write};
+use crate::{Operation, TokenUsage, write_answer};
 
 const CHAT: Operation = Operation::COHERE_CHAT;
 
@@ -126,8 +126,8 @@ fn an_answer_is_read_alike_when_complete_or_streamed() {
 #[test]
 fn billed_units_are_counted_when_no_tokens_are_told() {
     let body = json!({"message": {}, "usage": {"billed_units": {"input_tokens": 3}}});
-    assert_eq!(complete(&body).unwrap().usage.unwrap().prompt_tokens, 3);
-    assert_eq!(complete(&json!({"message": {}, "usage": {}})).unwrap().usage, None);
+    assert_eq!(read_body(&body).unwrap().usage.unwrap().prompt_tokens, 3);
+    assert_eq!(read_body(&json!({"message": {}, "usage": {}})).unwrap().usage, None);
 }
 
 #[test]
@@ -267,9 +267,9 @@ fn an_answer_of_the_first_version_survives_when_it_goes_both_ways() {
     assert_eq!(answer.content, "Hello there, you.");
     assert_eq!(answer.usage.unwrap().total_tokens, 64);
     assert_eq!(answer.tool_calls[0].arguments, json!({"x": 1}));
-    assert_eq!(crate::read(CHAT, Some(Framing::Lines), &lines), Some(answer));
+    assert_eq!(crate::read_answer(CHAT, Some(Framing::Lines), &lines), Some(answer));
     let cut = &lines[..text.find("stream-end").unwrap() - 40];
-    let cut_answer = crate::read(CHAT, Some(Framing::Lines), cut).unwrap();
+    let cut_answer = crate::read_answer(CHAT, Some(Framing::Lines), cut).unwrap();
     assert_eq!((cut_answer.content.as_str(), cut_answer.usage), ("Hello there, you.", None));
     assert_eq!(crate::to_complete(&first, Framing::Lines, cut), Err(ModeError::Unended));
     let failed = text.replace("COMPLETE", "ERROR");
@@ -281,7 +281,7 @@ fn an_answer_of_the_first_version_survives_when_it_goes_both_ways() {
 fn the_first_generation_is_read() {
     let body =
         json!({"generations": [{"text": "a", "finish_reason": "MAX_TOKENS"}, {"text": "b"}]});
-    let answer = complete(&body).unwrap();
+    let answer = read_body(&body).unwrap();
     assert_eq!(
         (answer.content.as_str(), answer.finish_reason.as_deref()),
         ("a", Some("MAX_TOKENS"))
@@ -304,11 +304,12 @@ fn words_are_written_as_the_first_version_has_them_when_it_is_asked_for() {
         ..Answer::default()
     };
     let first = ResponseFormat { target: Some("/v1/chat"), ..format_of(CHAT, false) };
-    let body = write(&first, &answer, "seed").unwrap();
+    let body = write_answer(&first, &answer, "seed").unwrap();
     let expected = Answer { finish_reason: Some("COMPLETE".to_owned()), ..answer.clone() };
     assert_eq!(read(CHAT, false, &body), Some(expected));
     let second =
-        read(CHAT, false, &write(&format_of(CHAT, false), &answer, "seed").unwrap()).unwrap();
+        read(CHAT, false, &write_answer(&format_of(CHAT, false), &answer, "seed").unwrap())
+            .unwrap();
     assert_eq!(second.finish_reason.as_deref(), Some("TOOL_CALL"));
     assert!(second.tool_calls[0].id.starts_with("f_"), "{second:?}");
 }

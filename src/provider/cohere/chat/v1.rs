@@ -5,21 +5,21 @@ use std::borrow::Cow;
 
 use serde_json::{Value, json};
 
-use crate::answer_draft::pieces;
-use crate::cohere::usage;
+use crate::answer_draft::text_pieces;
+use crate::cohere::usage::read_usage;
 use crate::framing::EventFrame;
-use crate::json_view::{JsonView, items, text, text_or_empty};
+use crate::json_view::{JsonView, items, member_text, text_or_empty};
 use crate::operation::ObjectView;
 use crate::{Answer, ToolCall};
 
 /// Reads a complete body; `None` if it has neither a text nor generations.
-pub(super) fn complete<D: JsonView>(body: &D) -> Option<Answer> {
+pub(super) fn read_body<D: JsonView>(body: &D) -> Option<Answer> {
     let generation = items(body, "generations").first();
     let said = generation.unwrap_or(body);
     let mut answer = Answer {
-        content: text(said, "text")?.into_owned(),
-        usage: body.member("meta").and_then(usage),
-        finish_reason: text(said, "finish_reason").map(Cow::into_owned),
+        content: member_text(said, "text")?.into_owned(),
+        usage: body.member("meta").and_then(read_usage),
+        finish_reason: member_text(said, "finish_reason").map(Cow::into_owned),
         ..Answer::default()
     };
     for call in items(body, "tool_calls") {
@@ -40,7 +40,7 @@ pub(super) struct ChatStream {
 
 impl ChatStream {
     /// Takes an event; the last one sets `ended`. Returns whether it reports an error.
-    pub(super) fn take(&mut self, data: ObjectView, ended: &mut bool) -> bool {
+    pub(super) fn take_event(&mut self, data: ObjectView, ended: &mut bool) -> bool {
         let kind = data.get("event_type").and_then(Value::as_str).unwrap_or("").to_owned();
         let failed = data.get("finish_reason").is_some_and(|reason| reason == super::FAILED);
         // An answer has begun, even if no text has come yet.
@@ -78,7 +78,7 @@ impl ChatStream {
 }
 
 /// The events of a complete answer; `None` if it has no text.
-pub(super) fn stream(body: ObjectView) -> Option<Vec<EventFrame>> {
+pub(super) fn split_body(body: ObjectView) -> Option<Vec<EventFrame>> {
     let text = body.get("text")?.as_str()?;
     let mut frames = vec![];
     let mut event = |kind: &str, name: &str, value: Value| {
@@ -88,7 +88,7 @@ pub(super) fn stream(body: ObjectView) -> Option<Vec<EventFrame>> {
     };
     let id = body.get("generation_id").cloned().unwrap_or(Value::Null);
     event("stream-start", "generation_id", id);
-    for piece in pieces(text) {
+    for piece in text_pieces(text) {
         event("text-generation", "text", piece.into());
     }
     for (kind, name) in

@@ -16,10 +16,10 @@ pub(super) struct Prelude {
 
 impl Prelude {
     /// Reads the lengths; `None` if the checksum or the lengths are wrong.
-    pub(super) fn read(bytes: &[u8; PRELUDE]) -> Option<Self> {
-        let (total, headers) = (number(bytes, 0)? as usize, number(bytes, 4)? as usize);
+    pub(super) fn from_bytes(bytes: &[u8; PRELUDE]) -> Option<Self> {
+        let (total, headers) = (number_at(bytes, 0)? as usize, number_at(bytes, 4)? as usize);
         let fits = headers <= total.checked_sub(PRELUDE + TRAILER)?;
-        let is_right = fits && number(bytes, 8)? == crc32fast::hash(&bytes[..8]);
+        let is_right = fits && number_at(bytes, 8)? == crc32fast::hash(&bytes[..8]);
         is_right.then_some(Self { total, headers })
     }
 
@@ -30,7 +30,7 @@ impl Prelude {
 }
 
 /// The number in the four bytes at `at`.
-pub(super) fn number(bytes: &[u8], at: usize) -> Option<u32> {
+pub(super) fn number_at(bytes: &[u8], at: usize) -> Option<u32> {
     let bytes = bytes.get(at..at.checked_add(4)?)?;
     Some(u32::from_be_bytes(bytes.try_into().ok()?))
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use super::prelude::{PRELUDE, TRAILER};
-use super::{TEXT, header, message, parts};
+use super::{TEXT, build_message, first_header, message_parts};
 
 /// The type of a bytes value in a header.
 const BYTES: u8 = 6;
@@ -17,9 +17,9 @@ pub struct BufferMessage<'a> {
     parts: Option<(&'a [u8], &'a [u8])>,
 }
 
-fn whole(mut headers: &[u8]) -> bool {
+fn has_whole_headers(mut headers: &[u8]) -> bool {
     while !headers.is_empty() {
-        let Some((_, _, rest)) = header(headers) else { return false };
+        let Some((_, _, rest)) = first_header(headers) else { return false };
         headers = rest;
     }
     true
@@ -27,8 +27,11 @@ fn whole(mut headers: &[u8]) -> bool {
 
 impl<'a> BufferMessage<'a> {
     /// The message that `bytes` are, at this place in their buffer.
-    pub(in crate::framing) fn read(bytes: &'a [u8], range: Range<usize>) -> Self {
-        Self { range, parts: parts(bytes).filter(|(headers, _)| whole(headers)) }
+    pub(in crate::framing) fn from_bytes(bytes: &'a [u8], range: Range<usize>) -> Self {
+        Self {
+            range,
+            parts: message_parts(bytes).filter(|(headers, _)| has_whole_headers(headers)),
+        }
     }
 
     /// Whether it decodes.
@@ -55,7 +58,7 @@ impl<'a> BufferMessage<'a> {
         if matches!((&headers, &carried), (Cow::Borrowed(_), Cow::Borrowed(_))) {
             return None;
         }
-        Some(message(&headers, &carried))
+        Some(build_message(&headers, &carried))
     }
 }
 
@@ -68,7 +71,7 @@ fn rewritten_headers<'a>(
     let mut changed = false;
     let mut left = headers;
     while !left.is_empty() {
-        let (name, _, rest) = header(left)?;
+        let (name, _, rest) = first_header(left)?;
         let (this, behind_name) = (&left[..left.len() - rest.len()], 1 + name.len());
         left = rest;
         let kind = this[behind_name];
@@ -89,7 +92,7 @@ fn rewritten_headers<'a>(
 
 /// How many bytes at the beginning and the end of a message are the same in a rewritten one. The
 /// lengths and checksums count as the same.
-pub fn kept(old: &[u8], new: &[u8]) -> (usize, usize) {
+pub fn unchanged_ends(old: &[u8], new: &[u8]) -> (usize, usize) {
     if old.len().min(new.len()) < PRELUDE + TRAILER {
         return (0, 0);
     }

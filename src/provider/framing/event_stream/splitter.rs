@@ -42,7 +42,7 @@ impl MessageSplitter {
     }
 
     fn open_message(&mut self) {
-        match Prelude::read(&self.prelude) {
+        match Prelude::from_bytes(&self.prelude) {
             Some(prelude) => {
                 self.left = prelude.total - PRELUDE;
                 self.carries = prelude.has_payload();
@@ -51,7 +51,7 @@ impl MessageSplitter {
         }
     }
 
-    pub(in crate::framing) fn open(&self) -> Option<OpenEvent> {
+    pub(in crate::framing) fn open_event(&self) -> Option<OpenEvent> {
         let Self { carries, lost, .. } = *self;
         (self.passed > 0).then_some(OpenEvent { carries, finished: false, lost })
     }

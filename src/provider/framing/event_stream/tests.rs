@@ -32,7 +32,7 @@ fn only(bytes: &[u8]) -> StreamEvent<'_> {
 fn with_header(header: &[u8]) -> Vec<u8> {
     let mut headers = header.to_vec();
     text_header(&mut headers, ":event-type", "chunk");
-    message(&headers, b"{}")
+    build_message(&headers, b"{}")
 }
 
 #[test]
@@ -44,9 +44,9 @@ fn a_real_message_is_read_and_written_byte_for_byte() {
         (Some("contentBlockDelta"), true, false)
     );
     assert_eq!(event.range, 0..bytes.len());
-    let data = event.json().unwrap();
+    let data = event.json_data().unwrap();
     assert_eq!(data["delta"]["text"], "Hi");
-    assert_eq!(write(&EventFrame::named("contentBlockDelta", data)), bytes);
+    assert_eq!(write_event(&EventFrame::named("contentBlockDelta", data)), bytes);
 }
 
 #[test]
@@ -59,18 +59,18 @@ fn messages_of_other_makers_are_read() {
 #[test]
 fn an_exception_is_a_failed_event_with_its_kind() {
     let frame = EventFrame::exception("throttlingException", json!({"message": "slow down"}));
-    let bytes = write(&frame);
+    let bytes = write_event(&frame);
     let event = only(&bytes);
     assert_eq!(
         (event.name, event.finished, event.failed),
         (Some("throttlingException"), true, true)
     );
-    assert_eq!(event.json(), frame.data);
+    assert_eq!(event.json_data(), frame.data);
     let mut headers = vec![];
     for (name, value) in [(":message-type", "error"), (":error-code", "InternalFailure")] {
         text_header(&mut headers, name, value);
     }
-    let bytes = message(&headers, b"");
+    let bytes = build_message(&headers, b"");
     assert_eq!((only(&bytes).name, only(&bytes).failed), (Some("InternalFailure"), true));
 }
 
@@ -140,14 +140,14 @@ fn frame() -> impl Strategy<Value = EventFrame> {
 proptest! {
     #[test]
     fn any_frames_come_back_when_they_are_written(frames in prop::collection::vec(frame(), 0..6)) {
-        let bytes: Vec<u8> = frames.iter().flat_map(write).collect();
+        let bytes: Vec<u8> = frames.iter().flat_map(write_event).collect();
         let mut end = 0;
         let mut found = vec![];
         for event in events(&bytes) {
             prop_assert_eq!(event.range.start, end);
             end = event.range.end;
             prop_assert!(event.finished);
-            found.push((event.name.map(str::to_owned), event.json(), event.failed));
+            found.push((event.name.map(str::to_owned), event.json_data(), event.failed));
         }
         prop_assert_eq!(end, bytes.len());
         let expected: Vec<_> = frames
@@ -161,7 +161,7 @@ proptest! {
     fn a_cut_stream_gives_its_whole_messages_and_an_unfinished_one(
         frames in prop::collection::vec(frame(), 1..5), cut in any::<prop::sample::Index>(),
     ) {
-        let parts: Vec<Vec<u8>> = frames.iter().map(write).collect();
+        let parts: Vec<Vec<u8>> = frames.iter().map(write_event).collect();
         let bytes = parts.concat();
         let cut = cut.index(bytes.len());
         let mut ends = parts.iter().scan(0, |end, part| { *end += part.len(); Some(*end) });
@@ -181,7 +181,7 @@ proptest! {
         frames in prop::collection::vec(frame(), 1..4),
         at in any::<prop::sample::Index>(), bit in 0u8..8,
     ) {
-        let mut bytes: Vec<u8> = frames.iter().flat_map(write).collect();
+        let mut bytes: Vec<u8> = frames.iter().flat_map(write_event).collect();
         let at = at.index(bytes.len());
         bytes[at] ^= 1 << bit;
         let broken = |event: &StreamEvent<'_>| event.data.is_none() && event.failed;

@@ -51,11 +51,11 @@ impl SseSplitter {
                 return Some(self.end_event(at));
             }
         }
-        self.take(&bytes[at..]);
+        self.add_bytes(&bytes[at..]);
         None
     }
 
-    fn take(&mut self, part: &[u8]) {
+    fn add_bytes(&mut self, part: &[u8]) {
         self.begun |= !part.is_empty();
         if let Some(room) = self.beginning.get_mut(self.length..) {
             let length = room.len().min(part.len());
@@ -65,7 +65,7 @@ impl SseSplitter {
     }
 
     /// The line so far, or its beginning.
-    fn line(&self) -> &[u8] {
+    fn current_line(&self) -> &[u8] {
         self.without_mark(&self.beginning[..self.length.min(BEGINNING)])
     }
 
@@ -81,8 +81,8 @@ impl SseSplitter {
         let (blank, carries) = if self.length == 0 {
             of(self.without_mark(rest))
         } else {
-            self.take(rest);
-            of(self.line())
+            self.add_bytes(rest);
+            of(self.current_line())
         };
         self.carries |= carries;
         (self.begun, self.later, self.length) = (true, true, 0);
@@ -94,8 +94,8 @@ impl SseSplitter {
         EventEnd { at, carries: std::mem::take(&mut self.carries) }
     }
 
-    pub(in crate::framing) fn open(&self) -> Option<OpenEvent> {
-        let carries = self.carries || is_data(self.line());
+    pub(in crate::framing) fn open_event(&self) -> Option<OpenEvent> {
+        let carries = self.carries || is_data(self.current_line());
         let finished = self.after_cr == Some(true);
         self.begun.then_some(OpenEvent { carries, finished, lost: false })
     }

@@ -4,8 +4,8 @@
 //! has a text alone as one part.
 
 use crate::adapter::{
-    self, AdapterRow, WorkflowTool, block, is_text, members, named_choice, text_block, thinking,
-    with_system, with_tools,
+    self, AdapterRow, WorkflowTool, attachment_block, is_text, named_choice, named_members,
+    text_block, thinking_member, with_system, with_tools,
 };
 use loomrec_identity::{AdapterInputs, Json, JsonMember, JsonStr};
 
@@ -25,7 +25,7 @@ const SAMPLING: [(&str, &str); 9] = [
 ];
 
 fn inputs<'a>(body: &'a Json<'a>, model: &'a str) -> Option<AdapterInputs<'a>> {
-    let [contents, system, config, tools, choice, safety] = members(
+    let [contents, system, config, tools, choice, safety] = named_members(
         body,
         [
             ("contents", true),
@@ -40,9 +40,9 @@ fn inputs<'a>(body: &'a Json<'a>, model: &'a str) -> Option<AdapterInputs<'a>> {
         Some(system) => Some(only_text(system)?),
         None => None,
     };
-    let messages = contents?.as_array()?.iter().map(message).collect::<Option<_>>()?;
+    let messages = contents?.as_array()?.iter().map(given_message).collect::<Option<_>>()?;
     let Config { temperature, max_tokens, mut extra } = match config {
-        Some(config) => Config::read(config)?,
+        Some(config) => Config::from_json(config)?,
         None => Config { temperature: Json::Null, max_tokens: Json::Null, extra: Vec::new() },
     };
     let named = |name, value: Option<&Json<'a>>| Some((JsonStr::from(name), value?.clone()));
@@ -65,15 +65,15 @@ fn inputs<'a>(body: &'a Json<'a>, model: &'a str) -> Option<AdapterInputs<'a>> {
 
 /// Returns the text of a system instruction.
 fn only_text<'j, 'a>(system: &'j Json<'a>) -> Option<&'j Json<'a>> {
-    let [parts] = members(system, [("parts", true)])?;
+    let [parts] = named_members(system, [("parts", true)])?;
     let [part] = parts?.as_array()? else { return None };
-    let [text] = members(part, [("text", true)])?;
+    let [text] = named_members(part, [("text", true)])?;
     text
 }
 
 /// Returns the message that a content comes from.
-fn message<'a>(content: &Json<'a>) -> Option<Json<'a>> {
-    let [role, parts] = members(content, [("role", true), ("parts", true)])?;
+fn given_message<'a>(content: &Json<'a>) -> Option<Json<'a>> {
+    let [role, parts] = named_members(content, [("role", true), ("parts", true)])?;
     let (role, parts) = (role?.as_str()?, parts?.as_array()?);
     let is_call = |part: &Json<'_>| {
         part.get("functionCall").is_some() || part.get("functionResponse").is_some()
@@ -88,21 +88,21 @@ fn message<'a>(content: &Json<'a>) -> Option<Json<'a>> {
         _ => return None,
     };
     if let [part] = parts
-        && let Some([Some(text @ Json::String(_))]) = members(part, [("text", true)])
+        && let Some([Some(text @ Json::String(_))]) = named_members(part, [("text", true)])
     {
-        return Some(adapter::message(&role, text.clone()));
+        return Some(adapter::message_object(&role, text.clone()));
     }
     let blocks = parts.iter().map(part_block).collect::<Option<_>>()?;
-    Some(adapter::message(&role, Json::Array(blocks)))
+    Some(adapter::message_object(&role, Json::Array(blocks)))
 }
 
 fn part_block<'a>(part: &Json<'a>) -> Option<Json<'a>> {
-    if let Some([text]) = members(part, [("text", true)]) {
+    if let Some([text]) = named_members(part, [("text", true)]) {
         return text_block(text?);
     }
-    let [data] = members(part, [("inline_data", true)])?;
-    let [media_type, data] = members(data?, [("mime_type", true), ("data", true)])?;
-    block(media_type?, data?)
+    let [data] = named_members(part, [("inline_data", true)])?;
+    let [media_type, data] = named_members(data?, [("mime_type", true), ("data", true)])?;
+    attachment_block(media_type?, data?)
 }
 
 /// What `generationConfig` says.
@@ -113,7 +113,7 @@ struct Config<'a> {
 }
 
 impl<'a> Config<'a> {
-    fn read(config: &Json<'a>) -> Option<Self> {
+    fn from_json(config: &Json<'a>) -> Option<Self> {
         let (mut temperature, mut max_tokens) = (Json::Null, Json::Null);
         let mut extra = Vec::new();
         for (name, value) in config.as_object()? {
@@ -139,12 +139,12 @@ impl<'a> Config<'a> {
 }
 
 fn step_thinking<'a>(sent: &Json<'a>) -> Option<JsonMember<'a>> {
-    let [budget, level, capture] = members(
+    let [budget, level, capture] = named_members(
         sent,
         [("thinkingBudget", false), ("thinkingLevel", false), ("includeThoughts", false)],
     )?;
     let capture = capture.map_or(Some(false), |it| it.as_bool().filter(|it| *it))?;
-    Some(thinking(budget, level, capture))
+    Some(thinking_member(budget, level, capture))
 }
 
 /// Returns the tools of a workflow, and which of them it lets the model choose.
@@ -153,12 +153,12 @@ fn workflow_tools<'a>(
     choice: Option<&Json<'a>>,
 ) -> Option<(Vec<WorkflowTool<'a>>, Json<'a>)> {
     let [group] = tools?.as_array()? else { return None };
-    let [declared] = members(group, [("function_declarations", true)])?;
+    let [declared] = named_members(group, [("function_declarations", true)])?;
     let tools = declared?.as_array()?.iter();
     let tools: Vec<_> =
-        tools.map(|tool| WorkflowTool::read(tool, "parameters")).collect::<Option<_>>()?;
-    let [calling] = members(choice?, [("functionCallingConfig", true)])?;
-    let [mode, names] = members(calling?, [("mode", true), ("allowedFunctionNames", false)])?;
+        tools.map(|tool| WorkflowTool::from_json(tool, "parameters")).collect::<Option<_>>()?;
+    let [calling] = named_members(choice?, [("functionCallingConfig", true)])?;
+    let [mode, names] = named_members(calling?, [("mode", true), ("allowedFunctionNames", false)])?;
     let mode = mode?;
     let choice = match names {
         Some(names) => match names.as_array()? {

@@ -3,31 +3,33 @@
 
 use serde_json::Value;
 
-use crate::conversation::{Conversation, data_url, image_part, list, text_part, tool_call, word};
+use crate::conversation::{
+    Conversation, data_url, image_part, list_or_empty, text_part, tool_call, word_or_empty,
+};
 use crate::operation::ObjectView;
 
-pub(super) fn read(body: &ObjectView) -> Conversation {
+pub(super) fn read_messages(body: &ObjectView) -> Conversation {
     let mut conversation = Conversation::default();
     let out = &mut conversation;
     let either = |camel: &str, snake: &str| body.get(camel).or_else(|| body.get(snake));
     if let Some(system) = either("systemInstruction", "system_instruction") {
-        let parts = list(system.get("parts")).iter();
+        let parts = list_or_empty(system.get("parts")).iter();
         let parts = parts.filter_map(|part| read_part(part, out)).collect();
         out.push_parts("system", parts);
     }
     let mut open: Vec<(String, String)> = Vec::new();
-    for content in list(body.get("contents")) {
-        let parts = list(content.get("parts"));
-        if word(content, "role") == "model" {
+    for content in list_or_empty(body.get("contents")) {
+        let parts = list_or_empty(content.get("parts"));
+        if word_or_empty(content, "role") == "model" {
             push_model_message(parts, &mut open, out);
         } else {
             push_user_message(parts, &mut open, out);
         }
     }
-    for tool in list(body.get("tools")) {
-        let declared = field(tool, "functionDeclarations", "function_declarations");
-        for function in list(declared) {
-            let schema = field(function, "parametersJsonSchema", "parameters_json_schema");
+    for tool in list_or_empty(body.get("tools")) {
+        let declared = either_field(tool, "functionDeclarations", "function_declarations");
+        for function in list_or_empty(declared) {
+            let schema = either_field(function, "parametersJsonSchema", "parameters_json_schema");
             let schema = schema.or_else(|| function.get("parameters"));
             let name = function.get("name").cloned().unwrap_or_default();
             out.push_tool(&name, function.get("description"), schema);
@@ -39,7 +41,7 @@ pub(super) fn read(body: &ObjectView) -> Conversation {
     conversation
 }
 
-fn field<'a>(value: &'a Value, camel: &str, snake: &str) -> Option<&'a Value> {
+fn either_field<'a>(value: &'a Value, camel: &str, snake: &str) -> Option<&'a Value> {
     value.get(camel).or_else(|| value.get(snake))
 }
 
@@ -49,16 +51,16 @@ fn push_model_message(parts: &[Value], open: &mut Vec<(String, String)>, out: &m
     for part in parts {
         if part.get("thought").and_then(Value::as_bool) == Some(true) {
             out.note_unsupported("a thought");
-        } else if let Some(called) = field(part, "functionCall", "function_call") {
-            let name = word(called, "name").to_owned();
-            let id = match word(called, "id") {
+        } else if let Some(called) = either_field(part, "functionCall", "function_call") {
+            let name = word_or_empty(called, "name").to_owned();
+            let id = match word_or_empty(called, "id") {
                 "" => format!("call_{}", out.messages.len() * 100 + calls.len()),
                 own => own.to_owned(),
             };
             open.push((name.clone(), id.clone()));
             calls.push(tool_call(id, name, called.get("args")));
         } else if part.get("text").is_some() {
-            text.push_str(word(part, "text"));
+            text.push_str(word_or_empty(part, "text"));
         } else {
             out.note_unsupported("a part of an answer that is neither text nor a call");
         }
@@ -70,16 +72,16 @@ fn push_model_message(parts: &[Value], open: &mut Vec<(String, String)>, out: &m
 fn push_user_message(parts: &[Value], open: &mut Vec<(String, String)>, out: &mut Conversation) {
     let mut rest = Vec::new();
     for part in parts {
-        let Some(result) = field(part, "functionResponse", "function_response") else {
+        let Some(result) = either_field(part, "functionResponse", "function_response") else {
             rest.extend(read_part(part, out));
             continue;
         };
-        let name = word(result, "name");
-        let at = open.iter().position(|(known, id)| match word(result, "id") {
+        let name = word_or_empty(result, "name");
+        let at = open.iter().position(|(known, id)| match word_or_empty(result, "id") {
             "" => known == name,
             own => id == own,
         });
-        let id = at.map_or_else(|| word(result, "id").to_owned(), |at| open.remove(at).1);
+        let id = at.map_or_else(|| word_or_empty(result, "id").to_owned(), |at| open.remove(at).1);
         let answer = result.get("response").cloned().unwrap_or_default();
         out.push_result(&id, &answer.to_string());
     }
@@ -88,13 +90,13 @@ fn push_user_message(parts: &[Value], open: &mut Vec<(String, String)>, out: &mu
 
 fn read_part(part: &Value, out: &mut Conversation) -> Option<Value> {
     if part.get("text").is_some() {
-        return Some(text_part(word(part, "text")));
+        return Some(text_part(word_or_empty(part, "text")));
     }
-    if let Some(data) = field(part, "inlineData", "inline_data") {
-        let media = field(data, "mimeType", "mime_type").and_then(Value::as_str);
+    if let Some(data) = either_field(part, "inlineData", "inline_data") {
+        let media = either_field(data, "mimeType", "mime_type").and_then(Value::as_str);
         let media = media.unwrap_or_default();
         if media.starts_with("image/") {
-            return Some(image_part(&data_url(media, word(data, "data"))));
+            return Some(image_part(&data_url(media, word_or_empty(data, "data"))));
         }
     }
     out.note_unsupported("a part that is neither text nor an image");

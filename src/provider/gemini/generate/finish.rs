@@ -19,12 +19,12 @@ const NUMBERED: [&str; 5] = ["STOP", "MAX_TOKENS", "SAFETY", "RECITATION", "OTHE
 /// The word of a candidate's `finishReason`; `None` if it says that the candidate has not ended.
 /// Clients of Google's RPC write the number instead of the word; 0 means that there is no reason yet.
 pub(super) fn finish_word<D: JsonView>(reason: &D) -> Option<Cow<'_, str>> {
-    let number = || match usize::try_from(reason.whole()?).ok()? {
+    let number = || match usize::try_from(reason.as_whole_number()?).ok()? {
         0 => None,
         number => Some(match NUMBERED.get(number - 1) {
             Some(word) => Cow::Borrowed(*word),
             None => Cow::Owned(number.to_string()),
         }),
     };
-    reason.string().or_else(number)
+    reason.as_text().or_else(number)
 }

@@ -13,12 +13,12 @@ use crate::framing::{Framing, events};
 use crate::operation::{MergedStream, ObjectView};
 
 /// Merges a stream; `None` if no chunk belongs to an answer.
-pub(super) fn merge(framing: Framing, bytes: &[u8]) -> Option<MergedStream> {
+pub(super) fn merge_events(framing: Framing, bytes: &[u8]) -> Option<MergedStream> {
     let mut body = ObjectView::new();
     let mut candidates = BTreeMap::new();
     let mut failed = false;
     for event in events(framing, bytes) {
-        match event.json() {
+        match event.json_data() {
             Some(Value::Object(chunk)) => {
                 failed |= chunk.get("error").is_some_and(|error| !error.is_null());
                 take_chunk(chunk, &mut body, &mut candidates);
@@ -32,7 +32,7 @@ pub(super) fn merge(framing: Framing, bytes: &[u8]) -> Option<MergedStream> {
         return None;
     }
     failed |= candidates.values().any(|candidate| candidate.misplaced);
-    let finished = !candidates.is_empty() && candidates.values().all(Candidate::finished);
+    let finished = !candidates.is_empty() && candidates.values().all(Candidate::is_finished);
     // An array without its closing bracket was cut, whatever its last element is.
     let closed = framing != Framing::Array || bytes.trim_ascii_end().ends_with(b"]");
     if let Some(list) = body.get_mut("candidates") {
@@ -54,7 +54,7 @@ fn take_chunk(chunk: ObjectView, body: &mut ObjectView, candidates: &mut BTreeMa
                         unnumbered += 1;
                         unnumbered - 1
                     });
-                    candidates.entry(index).or_default().take(fields);
+                    candidates.entry(index).or_default().take_fields(fields);
                 }
             }
             ("candidates", _) => {}
@@ -62,12 +62,12 @@ fn take_chunk(chunk: ObjectView, body: &mut ObjectView, candidates: &mut BTreeMa
             ("usageMetadata", Value::Object(counts)) => {
                 match body.entry("usageMetadata").or_insert(Value::Null) {
                     Value::Object(told) => {
-                        counts.into_iter().for_each(|(name, value)| replace(told, name, value));
+                        counts.into_iter().for_each(|(name, value)| set_member(told, name, value));
                     }
                     told => *told = Value::Object(counts),
                 }
             }
-            (_, value) => replace(body, name, value),
+            (_, value) => set_member(body, name, value),
         }
     }
 }
@@ -88,25 +88,25 @@ struct Candidate {
 }
 
 impl Candidate {
-    fn finished(&self) -> bool {
+    fn is_finished(&self) -> bool {
         self.open.is_none() && self.fields.get("finishReason").and_then(finish_word).is_some()
     }
 
-    fn take(&mut self, fields: ObjectView) {
+    fn take_fields(&mut self, fields: ObjectView) {
         for (name, value) in fields {
             match (name.as_str(), value) {
                 ("content", Value::Object(content)) => self.take_content(content),
                 ("citationMetadata", Value::Object(more)) => {
                     let more = self.new_citations(more);
                     let told = self.fields.entry(name).or_insert(Value::Null);
-                    append(told, Value::Object(more));
+                    append_lists(told, Value::Object(more));
                 }
                 // Each chunk has its own tokens.
                 ("logprobsResult", value) => {
                     let told = self.fields.entry(name).or_insert(Value::Null);
-                    append(told, value);
+                    append_lists(told, value);
                 }
-                (_, value) => replace(&mut self.fields, name, value),
+                (_, value) => set_member(&mut self.fields, name, value),
             }
         }
     }
@@ -141,7 +141,7 @@ impl Candidate {
                     self.parts.get_or_insert_default();
                     pieces = Some((first, more));
                 }
-                (_, value) => replace(known, name, value),
+                (_, value) => set_member(known, name, value),
             }
         }
         let Some((first, more)) = pieces else { return };
@@ -157,7 +157,7 @@ impl Candidate {
         let part = match part {
             Value::Object(part) => {
                 let open = self.open.and_then(|open| parts.get_mut(open)?.as_object_mut());
-                let (taken, more) = partial::take(part, open);
+                let (taken, more) = partial::take_part(part, open);
                 let last = if more { self.open } else { None };
                 match taken {
                     PartHandling::Other(part) => {
@@ -232,7 +232,7 @@ fn is_thought(part: &ObjectView) -> bool {
 }
 
 /// Sets a member, unless it exists and the new value is empty.
-fn replace(object: &mut ObjectView, name: String, value: Value) {
+fn set_member(object: &mut ObjectView, name: String, value: Value) {
     let nothing = value.is_null() || value.as_object().is_some_and(ObjectView::is_empty);
     if !nothing || !object.contains_key(&name) {
         object.insert(name, value);
@@ -240,14 +240,14 @@ fn replace(object: &mut ObjectView, name: String, value: Value) {
 }
 
 /// Appends the elements of an object's lists to the earlier ones.
-fn append(told: &mut Value, more: Value) {
+fn append_lists(told: &mut Value, more: Value) {
     match (told, more) {
         (_, Value::Null) => {}
         (Value::Object(told), Value::Object(more)) => {
             for (name, value) in more {
                 match (told.get_mut(&name), value) {
                     (Some(Value::Array(list)), Value::Array(more)) => list.extend(more),
-                    (_, value) => replace(told, name, value),
+                    (_, value) => set_member(told, name, value),
                 }
             }
         }

@@ -5,7 +5,7 @@ use super::*;
 use crate::answer_form::ModeError;
 use crate::framing::Framing;
 use crate::operation::ResponseFormat;
-use crate::{Operation, read, test_calls, to_complete, to_stream};
+use crate::{Operation, read_answer, test_calls, to_complete, to_stream};
 
 const GENERATE: Operation = Operation::GENERATE_CONTENT;
 
@@ -61,8 +61,8 @@ fn an_answer_survives_when_it_goes_both_ways() {
     for framing in [Framing::Sse, Framing::Array] {
         let stream = streamed(framing, &body());
         assert_eq!(completed(framing, &stream), body(), "{framing:?}");
-        let whole = read(GENERATE, None, body().to_string().as_bytes());
-        assert_eq!(read(GENERATE, Some(framing), &stream), whole, "{framing:?}");
+        let whole = read_answer(GENERATE, None, body().to_string().as_bytes());
+        assert_eq!(read_answer(GENERATE, Some(framing), &stream), whole, "{framing:?}");
     }
 }
 
@@ -147,8 +147,8 @@ fn a_real_stream_is_joined_as_the_complete_answer_has_it() {
     );
     let counts = json!({"promptTokenCount": 4, "thoughtsTokenCount": 5, "candidatesTokenCount": 2});
     assert_eq!(whole["usageMetadata"], counts);
-    let read_whole = read(GENERATE, None, whole.to_string().as_bytes());
-    assert_eq!(read(GENERATE, Some(Framing::Sse), &sse(&chunks)), read_whole);
+    let read_whole = read_answer(GENERATE, None, whole.to_string().as_bytes());
+    assert_eq!(read_answer(GENERATE, Some(Framing::Sse), &sse(&chunks)), read_whole);
 }
 
 #[test]
@@ -241,9 +241,9 @@ proptest! {
         });
         let stream = streamed(framing, &body);
         prop_assert_eq!(completed(framing, &stream), body.clone());
-        let whole = read(GENERATE, None, body.to_string().as_bytes());
+        let whole = read_answer(GENERATE, None, body.to_string().as_bytes());
         prop_assert!(whole.is_some());
-        prop_assert_eq!(read(GENERATE, Some(framing), &stream), whole);
+        prop_assert_eq!(read_answer(GENERATE, Some(framing), &stream), whole);
     }
 
     #[test]
@@ -255,7 +255,7 @@ proptest! {
         let whole = stream.len() - if array { 1 } else { 2 };
         let at = (whole as f64 * cut) as usize;
         prop_assert!(to_complete(&test_calls::format_of(GENERATE, false), framing, &stream[..at]).is_err());
-        let _ = read(GENERATE, Some(framing), &stream[..at]);
+        let _ = read_answer(GENERATE, Some(framing), &stream[..at]);
     }
 }
 

@@ -22,7 +22,10 @@ pub(super) enum PartHandling {
 
 /// Takes a part; `open` is the part whose call has not ended yet. Also returns whether a call is
 /// open afterwards.
-pub(super) fn take(mut part: ObjectView, open: Option<&mut ObjectView>) -> (PartHandling, bool) {
+pub(super) fn take_part(
+    mut part: ObjectView,
+    open: Option<&mut ObjectView>,
+) -> (PartHandling, bool) {
     let Some(Value::Object(call)) = part.get_mut("functionCall") else {
         return (PartHandling::Other(part), open.is_some());
     };
@@ -34,7 +37,7 @@ pub(super) fn take(mut part: ObjectView, open: Option<&mut ObjectView>) -> (Part
     };
     match open {
         Some(open) if !named => {
-            let fits = add(open, pieces);
+            let fits = add_pieces(open, pieces);
             for (name, value) in part {
                 if name != "functionCall" {
                     open.insert(name, value);
@@ -45,7 +48,7 @@ pub(super) fn take(mut part: ObjectView, open: Option<&mut ObjectView>) -> (Part
         // The call before was not ended, or there is no open call to continue.
         Some(_) => (PartHandling::Misplaced, false),
         None if more || !pieces.is_empty() => {
-            let fits = add(&mut part, pieces);
+            let fits = add_pieces(&mut part, pieces);
             (if fits { PartHandling::Opened(part) } else { PartHandling::Misplaced }, more)
         }
         None => (PartHandling::Other(part), false),
@@ -53,15 +56,15 @@ pub(super) fn take(mut part: ObjectView, open: Option<&mut ObjectView>) -> (Part
 }
 
 /// Adds pieces to the arguments of a part's call. Returns whether all of them fit.
-fn add(part: &mut ObjectView, pieces: Vec<Value>) -> bool {
+fn add_pieces(part: &mut ObjectView, pieces: Vec<Value>) -> bool {
     let Some(Value::Object(call)) = part.get_mut("functionCall") else { return false };
     let args = call.entry("args").or_insert_with(|| Value::Object(ObjectView::new()));
-    pieces.into_iter().all(|piece| put(args, &piece).is_some())
+    pieces.into_iter().all(|piece| put_piece(args, &piece).is_some())
 }
 
 /// Adds one piece at its place: text is appended to text.
-fn put(args: &mut Value, piece: &Value) -> Option<()> {
-    let steps = steps(piece.get("jsonPath")?.as_str()?)?;
+fn put_piece(args: &mut Value, piece: &Value) -> Option<()> {
+    let steps = parse_path(piece.get("jsonPath")?.as_str()?)?;
     let names = ["stringValue", "numberValue", "boolValue", "structValue", "listValue"];
     let value = match names.iter().find_map(|name| piece.get(*name)) {
         Some(value) => value.clone(),
@@ -71,7 +74,7 @@ fn put(args: &mut Value, piece: &Value) -> Option<()> {
     };
     let mut slot = args;
     for step in steps {
-        slot = step.within(slot)?;
+        slot = step.enter_value(slot)?;
     }
     match (&mut *slot, value) {
         (Value::String(text), Value::String(more)) => text.push_str(&more),
@@ -89,7 +92,7 @@ enum PathStep<'a> {
 impl PathStep<'_> {
     /// Returns the place that a step leads to, and creates it if necessary. Lists can only grow by
     /// one element at their end.
-    fn within<'v>(&self, value: &'v mut Value) -> Option<&'v mut Value> {
+    fn enter_value<'v>(&self, value: &'v mut Value) -> Option<&'v mut Value> {
         match self {
             Self::Name(name) => {
                 if value.is_null() {
@@ -112,7 +115,7 @@ impl PathStep<'_> {
 }
 
 /// The steps of a path such as `$.foo.bar[0]['data']`.
-fn steps(path: &str) -> Option<Vec<PathStep<'_>>> {
+fn parse_path(path: &str) -> Option<Vec<PathStep<'_>>> {
     let mut rest = path.strip_prefix('$')?;
     let mut steps = vec![];
     while !rest.is_empty() {
@@ -150,7 +153,7 @@ mod tests {
     fn built(pieces: Value) -> Option<Value> {
         let mut args = json!({});
         for piece in pieces.as_array().unwrap() {
-            put(&mut args, piece)?;
+            put_piece(&mut args, piece)?;
         }
         Some(args)
     }

@@ -3,13 +3,13 @@
 use serde_json::{Value, json};
 
 use super::merge::is_text;
-use crate::answer_draft::pieces;
+use crate::answer_draft::text_pieces;
 use crate::framing::EventFrame;
 use crate::operation::ObjectView;
 use crate::operation::ResponseFormat;
 
 /// The chunks of a complete answer; `None` if it has neither candidates nor a refusal.
-pub(super) fn stream(_: &ResponseFormat<'_>, mut body: ObjectView) -> Option<Vec<EventFrame>> {
+pub(super) fn split_body(_: &ResponseFormat<'_>, mut body: ObjectView) -> Option<Vec<EventFrame>> {
     let blocked = body.get("promptFeedback").and_then(|feedback| feedback.get("blockReason"));
     let blocked = blocked.is_some_and(Value::is_string);
     let candidates = match body.shift_remove("candidates") {
@@ -22,12 +22,12 @@ pub(super) fn stream(_: &ResponseFormat<'_>, mut body: ObjectView) -> Option<Vec
         let Value::Object(candidate) = candidate else { return None };
         take_candidate(place, candidate, &mut deltas);
     }
-    Some(chunks(body, deltas))
+    Some(build_chunks(body, deltas))
 }
 
 /// Builds chunks from the pieces of the candidates. Every chunk repeats some members, the first has
 /// others, and the last has the counts and the rest.
-fn chunks(mut body: ObjectView, deltas: Vec<ObjectView>) -> Vec<EventFrame> {
+fn build_chunks(mut body: ObjectView, deltas: Vec<ObjectView>) -> Vec<EventFrame> {
     let mut head = ObjectView::new();
     for name in ["modelVersion", "responseId", "createTime"] {
         if let Some(value) = body.shift_remove(name) {
@@ -127,7 +127,7 @@ fn in_pieces(part: Value) -> Vec<Value> {
         piece.insert("text".to_owned(), text.into());
         piece
     };
-    let mut all: Vec<ObjectView> = pieces(&text).map(piece).collect();
+    let mut all: Vec<ObjectView> = text_pieces(&text).map(piece).collect();
     if all.is_empty() {
         all.push(piece(""));
     }

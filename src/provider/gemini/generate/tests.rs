@@ -62,17 +62,17 @@ fn every_form_of_stream_gives_the_same_answer() {
         array += &chunk.to_string();
     }
     array += "]";
-    check(&stream(sse.as_bytes()).unwrap());
-    check(&whole(array.as_bytes()).unwrap());
+    check(&read_stream(sse.as_bytes()).unwrap());
+    check(&read_body(array.as_bytes()).unwrap());
 }
 
 #[test]
 fn what_arrived_is_read_when_an_array_was_cut() {
     let chunks = chunks();
     let array = format!("[{}\n,\r\n{}", chunks[0], chunks[1]);
-    let answer = whole(array.as_bytes()).unwrap();
+    let answer = read_body(array.as_bytes()).unwrap();
     assert_eq!((answer.content.as_str(), answer.finish_reason), ("Hello ", None));
-    let cut = whole(&array.as_bytes()[..array.len() - 3]).unwrap();
+    let cut = read_body(&array.as_bytes()[..array.len() - 3]).unwrap();
     assert_eq!(cut.content, "");
 }
 
@@ -81,7 +81,7 @@ fn the_block_reason_is_the_finish_reason_when_the_prompt_was_refused() {
     let body = json!({
         "promptFeedback": {"blockReason": "SAFETY"}, "usageMetadata": {"promptTokenCount": 4}
     });
-    let answer = whole(body.to_string().as_bytes()).unwrap();
+    let answer = read_body(body.to_string().as_bytes()).unwrap();
     assert_eq!(answer.finish_reason.as_deref(), Some("SAFETY"));
     assert_eq!(answer.usage.unwrap().total_tokens, 4);
 }
@@ -92,17 +92,17 @@ fn the_first_candidate_is_read_when_there_are_several() {
         {"index": 1, "content": {"parts": [{"text": "b"}]}, "finishReason": "MAX_TOKENS"},
         {"index": 0, "content": {"parts": [{"text": "a"}]}, "finishReason": "STOP"}
     ]});
-    let answer = whole(body.to_string().as_bytes()).unwrap();
+    let answer = read_body(body.to_string().as_bytes()).unwrap();
     assert_eq!(answer.content, "a");
     assert_eq!(answer.finish_reason.as_deref(), Some("STOP"));
 }
 
 #[test]
 fn nothing_is_read_when_the_body_is_an_error() {
-    assert_eq!(whole(br#"{"error":{"code":429}}"#), None);
-    assert_eq!(whole(br#"[{"error":{"code":429}}]"#), None);
-    assert_eq!(whole(b"["), None);
-    assert_eq!(stream(b"data: {\"error\":{}}\n\n"), None);
+    assert_eq!(read_body(br#"{"error":{"code":429}}"#), None);
+    assert_eq!(read_body(br#"[{"error":{"code":429}}]"#), None);
+    assert_eq!(read_body(b"["), None);
+    assert_eq!(read_stream(b"data: {\"error\":{}}\n\n"), None);
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn finish_reason_that_is_a_number_is_read_as_its_word() {
         let body = json!({"candidates": [
             {"index": 0, "content": {"parts": [{"text": "a"}]}, "finishReason": reason}
         ]});
-        whole(body.to_string().as_bytes()).unwrap().finish_reason
+        read_body(body.to_string().as_bytes()).unwrap().finish_reason
     };
     assert_eq!(read(json!(1)).as_deref(), Some("STOP"));
     assert_eq!(read(json!(5)).as_deref(), Some("OTHER"));

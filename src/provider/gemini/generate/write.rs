@@ -7,7 +7,10 @@ use crate::answer_draft::AnswerDraft;
 use crate::answer_form::ModeError;
 use crate::operation::ResponseFormat;
 
-pub(super) fn write(_: &ResponseFormat<'_>, draft: &AnswerDraft<'_>) -> Result<Value, ModeError> {
+pub(super) fn write_body(
+    _: &ResponseFormat<'_>,
+    draft: &AnswerDraft<'_>,
+) -> Result<Value, ModeError> {
     let mut parts = vec![];
     if draft.has_text() {
         parts.push(json!({ "text": draft.answer.content }));
@@ -40,11 +43,11 @@ pub(super) fn write(_: &ResponseFormat<'_>, draft: &AnswerDraft<'_>) -> Result<V
     let mut body = json!({
         "candidates": [{
             "content": { "role": "model", "parts": parts },
-            "finishReason": draft.finish(&FINISH),
+            "finishReason": draft.finish_reason(&FINISH),
             "index": 0
         }],
         "usageMetadata": counts,
-        "responseId": draft.id("")
+        "responseId": draft.answer_id("")
     });
     if let Some(model) = &draft.answer.model {
         body["modelVersion"] = model.as_str().into();

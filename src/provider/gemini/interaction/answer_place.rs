@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::answer_shape::{AnswerShape, CallSlot, has_word, is_list, items, replace_texts};
+use crate::answer_shape::{AnswerShape, CallSlot, has_word, is_list, object_items, replace_texts};
 
-pub(super) fn of(body: &Value) -> Option<&'static AnswerShape> {
+pub(super) fn find_shape(body: &Value) -> Option<&'static AnswerShape> {
     is_list(body, "/steps").then_some(&SHAPE)
 }
 
@@ -13,7 +13,7 @@ static SHAPE: AnswerShape = AnswerShape {
     output_counts: &["/usage/total_output_tokens", "/usage/total_thought_tokens"],
     replace_text,
     first_call: |body| {
-        items(body, "/steps")
+        object_items(body, "/steps")
             .find(|step| has_word(step, "type", "function_call"))
             .and_then(|step| CallSlot::new(step, "arguments"))
     },

@@ -17,7 +17,7 @@ struct OpenStep {
 }
 
 /// Merges a stream; `None` if it has no event of an interaction.
-pub(super) fn merge(bytes: &[u8]) -> Option<MergedStream> {
+pub(super) fn merge_events(bytes: &[u8]) -> Option<MergedStream> {
     let mut merged = MergedStream { body: ObjectView::new(), ended: false, failed: false };
     let mut steps: BTreeMap<u64, OpenStep> = BTreeMap::new();
     let mut is_known = false;
@@ -25,7 +25,7 @@ pub(super) fn merge(bytes: &[u8]) -> Option<MergedStream> {
         if event.data.is_none() || event.is_done() {
             continue;
         }
-        let Some(Value::Object(mut data)) = event.json() else {
+        let Some(Value::Object(mut data)) = event.json_data() else {
             merged.failed = true;
             continue;
         };
@@ -54,7 +54,7 @@ pub(super) fn merge(bytes: &[u8]) -> Option<MergedStream> {
             }
             Some(("step" | "content", "delta")) => {
                 if let Some(Value::Object(delta)) = data.shift_remove("delta") {
-                    steps.entry(index).or_default().take(delta);
+                    steps.entry(index).or_default().take_delta(delta);
                 }
             }
             _ => merged.failed |= kind == "error",
@@ -72,7 +72,7 @@ pub(super) fn merge(bytes: &[u8]) -> Option<MergedStream> {
 }
 
 impl OpenStep {
-    fn take(&mut self, mut delta: ObjectView) {
+    fn take_delta(&mut self, mut delta: ObjectView) {
         let kind = delta.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
         match kind.as_str() {
             "arguments_delta" => {
@@ -83,13 +83,13 @@ impl OpenStep {
             "thought_signature" => self.step.extend(delta.shift_remove_entry("signature")),
             "thought_summary" => {
                 if let Some(Value::Object(part)) = delta.shift_remove("content") {
-                    append(&mut self.step, "summary", part);
+                    append_part(&mut self.step, "summary", part);
                 }
             }
-            "text_annotation" | "text_annotation_delta" => self.annotate(delta),
+            "text_annotation" | "text_annotation_delta" => self.add_annotations(delta),
             // A part of the output: text, or a picture or a sound.
             "text" | "image" | "audio" | "video" | "document" => {
-                append(&mut self.step, "content", delta);
+                append_part(&mut self.step, "content", delta);
             }
             // The pieces of Google's own tools have the members of their steps.
             _ => self.step.extend(delta.into_iter().filter(|(name, _)| name != "type")),
@@ -97,7 +97,7 @@ impl OpenStep {
     }
 
     /// Adds annotations to the last part.
-    fn annotate(&mut self, mut delta: ObjectView) {
+    fn add_annotations(&mut self, mut delta: ObjectView) {
         let Some(Value::Array(more)) = delta.shift_remove("annotations") else { return };
         let parts = self.step.get_mut("content").and_then(Value::as_array_mut);
         let last = parts.and_then(|parts| parts.last_mut()).and_then(Value::as_object_mut);
@@ -121,7 +121,7 @@ impl OpenStep {
 }
 
 /// Adds a part to a list. Text continues the text before it, and data the data.
-fn append(step: &mut ObjectView, name: &str, mut part: ObjectView) {
+fn append_part(step: &mut ObjectView, name: &str, mut part: ObjectView) {
     let list = step.entry(name).or_insert(json!([]));
     let Value::Array(list) = list else { return };
     let last = list.last_mut().and_then(Value::as_object_mut);

@@ -2,27 +2,27 @@
 
 use serde_json::{Value, json};
 
-use crate::answer_draft::pieces;
+use crate::answer_draft::text_pieces;
 use crate::framing::EventFrame;
 use crate::operation::{ObjectView, ResponseFormat};
 
 /// The events of an interaction; `None` if it has no steps.
-pub(super) fn split(_: &ResponseFormat<'_>, mut body: ObjectView) -> Option<Vec<EventFrame>> {
+pub(super) fn split_body(_: &ResponseFormat<'_>, mut body: ObjectView) -> Option<Vec<EventFrame>> {
     let Some(Value::Array(steps)) = body.shift_remove("steps") else { return None };
     let mut created = body.clone();
     created.shift_remove("usage");
     created.insert("status".to_owned(), "in_progress".into());
-    let mut events = vec![event("interaction.created", json!({ "interaction": created }))];
+    let mut events = vec![typed_event("interaction.created", json!({ "interaction": created }))];
     for (index, step) in steps.into_iter().enumerate() {
         let Value::Object(step) = step else { return None };
         split_step(index, step, &mut events);
     }
-    events.push(event("interaction.completed", json!({ "interaction": body })));
-    events.push(EventFrame { name: Some("done"), ..EventFrame::done() });
+    events.push(typed_event("interaction.completed", json!({ "interaction": body })));
+    events.push(EventFrame { name: Some("done"), ..EventFrame::done_marker() });
     Some(events)
 }
 
-fn event(name: &'static str, mut data: Value) -> EventFrame {
+fn typed_event(name: &'static str, mut data: Value) -> EventFrame {
     data["event_type"] = name.into();
     EventFrame::named(name, data)
 }
@@ -50,11 +50,11 @@ fn split_step(index: usize, mut step: ObjectView, events: &mut Vec<EventFrame>) 
         let arguments = step.insert("arguments".to_owned(), json!({})).unwrap_or_default();
         deltas.push(json!({ "type": "arguments_delta", "arguments": arguments.to_string() }));
     }
-    events.push(event("step.start", json!({ "index": index, "step": step })));
+    events.push(typed_event("step.start", json!({ "index": index, "step": step })));
     for delta in deltas {
-        events.push(event("step.delta", json!({ "index": index, "delta": delta })));
+        events.push(typed_event("step.delta", json!({ "index": index, "delta": delta })));
     }
-    events.push(event("step.stop", json!({ "index": index })));
+    events.push(typed_event("step.stop", json!({ "index": index })));
 }
 
 /// Whether two neighbours have the same type, which a stream would join.
@@ -69,7 +69,7 @@ fn in_pieces(part: &Value) -> Vec<Value> {
         return vec![part.clone()];
     };
     let mut texts: Vec<Value> =
-        pieces(text).map(|piece| json!({ "type": part["type"], "text": piece })).collect();
+        text_pieces(text).map(|piece| json!({ "type": part["type"], "text": piece })).collect();
     // The last piece has what else the part has.
     if let (Some(last), Some(members)) = (texts.last_mut(), part.as_object()) {
         for (name, value) in members.iter().filter(|(name, _)| *name != "text") {

@@ -8,7 +8,10 @@ use crate::answer_form::ModeError;
 use crate::framing::EventFrame;
 use crate::operation::{ResponseFormat, StreamError};
 
-pub(super) fn write(_: &ResponseFormat<'_>, draft: &AnswerDraft<'_>) -> Result<Value, ModeError> {
+pub(super) fn write_body(
+    _: &ResponseFormat<'_>,
+    draft: &AnswerDraft<'_>,
+) -> Result<Value, ModeError> {
     let mut steps = vec![];
     if draft.has_text() {
         let text = json!({ "type": "text", "text": draft.answer.content });
@@ -25,9 +28,9 @@ pub(super) fn write(_: &ResponseFormat<'_>, draft: &AnswerDraft<'_>) -> Result<V
     let usage = draft.usage;
     let thoughts = usage.reasoning_tokens.min(usage.completion_tokens);
     Ok(json!({
-        "id": draft.id("v1_"),
+        "id": draft.answer_id("v1_"),
         "object": "interaction",
-        "status": draft.finish(&FINISH),
+        "status": draft.finish_reason(&FINISH),
         "model": draft.model,
         "created": "1970-01-01T00:00:00Z",
         "updated": "1970-01-01T00:00:00Z",
@@ -43,14 +46,14 @@ pub(super) fn write(_: &ResponseFormat<'_>, draft: &AnswerDraft<'_>) -> Result<V
 }
 
 /// The event for an error in a stream.
-pub(super) fn error(error: &StreamError<'_>) -> EventFrame {
-    let code = error.kind.unwrap_or_else(|| code(error.status));
+pub(super) fn error_event(error: &StreamError<'_>) -> EventFrame {
+    let code = error.kind.unwrap_or_else(|| error_code(error.status));
     let error = json!({ "code": code, "message": error.message });
     EventFrame::named("error", json!({ "event_type": "error", "error": error }))
 }
 
 /// Google's word for a status.
-fn code(status: u16) -> &'static str {
+fn error_code(status: u16) -> &'static str {
     match status {
         401 => "authentication",
         403 => "permission_denied",

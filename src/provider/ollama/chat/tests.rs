@@ -43,7 +43,7 @@ fn lines(operation: Operation, body: &Value) -> Vec<Value> {
 
 #[test]
 fn complete_answers_are_read() {
-    let answer = read(&chat_body()).unwrap();
+    let answer = read_body(&chat_body()).unwrap();
     assert_eq!(answer.content, "Well, let me see: ünï 東京");
     assert_eq!(answer.model.as_deref(), Some("qwen3:8b"));
     assert_eq!(answer.finish_reason.as_deref(), Some("stop"));

@@ -126,13 +126,13 @@ fn text_is_written_where_text_is_asked_for_in_either_mode() {
     let format_of =
         |transcript| ResponseFormat { transcript, ..test_calls::format_of(AUDIO, false) };
     let text = format_of(TranscriptFormat::Text);
-    assert!(text.media().starts_with("text/plain"));
+    assert!(text.media_type().starts_with("text/plain"));
     let answer = Answer { content: "Well, hello there.".to_owned(), ..Answer::default() };
-    let body = crate::write(&text, &answer, "").unwrap();
+    let body = crate::write_answer(&text, &answer, "").unwrap();
     assert_eq!(body, b"Well, hello there.\n");
     let stream = crate::to_stream(&text, &body).unwrap();
     let again = crate::to_complete(&text, text.framing, &stream.concat());
     assert_eq!(again.unwrap(), body);
-    let subtitles = crate::write(&format_of(TranscriptFormat::Subtitles), &answer, "");
+    let subtitles = crate::write_answer(&format_of(TranscriptFormat::Subtitles), &answer, "");
     assert!(matches!(subtitles, Err(ModeError::NoPlace { .. })));
 }

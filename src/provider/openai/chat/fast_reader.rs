@@ -36,7 +36,7 @@ struct Call<'a> {
 
 /// Returns the answer of a stream. The outer `None` means that the chunks must be merged, the inner
 /// one that no chunk has `choices`.
-pub(super) fn read(bytes: &[u8]) -> Option<Option<Answer>> {
+pub(super) fn read_stream(bytes: &[u8]) -> Option<Option<Answer>> {
     let mut builder = CompletionBuilder::default();
     for event in events(Framing::Sse, bytes) {
         if event.data.is_none() || event.is_done() {
@@ -45,21 +45,21 @@ pub(super) fn read(bytes: &[u8]) -> Option<Option<Answer>> {
         // The data of an event in several lines is not borrowed from `bytes`.
         let Some(Cow::Borrowed(data)) = event.data else { return None };
         let Ok(Json::Object(chunk)) = loomrec_identity::parse(data) else { return None };
-        builder.chunk(chunk).ok()?;
+        builder.take_chunk(chunk).ok()?;
     }
-    Some(builder.seen.then(|| builder.answer()))
+    Some(builder.seen.then(|| builder.into_answer()))
 }
 
 type ChunkMembers<'a> = Vec<(loomrec_identity::JsonStr<'a>, Json<'a>)>;
 
 impl<'a> CompletionBuilder<'a> {
-    fn chunk(&mut self, chunk: ChunkMembers<'a>) -> Result<(), NeedsMerge> {
+    fn take_chunk(&mut self, chunk: ChunkMembers<'a>) -> Result<(), NeedsMerge> {
         for (name, value) in chunk {
             match (name.as_str().as_ref(), value) {
                 ("choices", Json::Array(choices)) => {
                     self.seen = true;
                     for choice in choices {
-                        self.choice(choice)?;
+                        self.take_choice(choice)?;
                     }
                 }
                 ("choices", _) => return Err(NeedsMerge),
@@ -73,12 +73,12 @@ impl<'a> CompletionBuilder<'a> {
         Ok(())
     }
 
-    fn choice(&mut self, choice: Json<'a>) -> Result<(), NeedsMerge> {
+    fn take_choice(&mut self, choice: Json<'a>) -> Result<(), NeedsMerge> {
         let Json::Object(fields) = choice else { return Err(NeedsMerge) };
         for (name, value) in fields {
             match (name.as_str().as_ref(), value) {
-                ("index", index) if index.whole() != Some(0) => return Err(NeedsMerge),
-                ("delta", Json::Object(delta)) => self.delta(delta)?,
+                ("index", index) if index.as_whole_number() != Some(0) => return Err(NeedsMerge),
+                ("delta", Json::Object(delta)) => self.take_delta(delta)?,
                 ("delta" | "message" | "text", _) => return Err(NeedsMerge),
                 ("finish_reason", Json::Null) => {}
                 ("finish_reason", value) => self.finish_reason = Some(text_of(value)?),
@@ -88,14 +88,14 @@ impl<'a> CompletionBuilder<'a> {
         Ok(())
     }
 
-    fn delta(&mut self, delta: ChunkMembers<'a>) -> Result<(), NeedsMerge> {
+    fn take_delta(&mut self, delta: ChunkMembers<'a>) -> Result<(), NeedsMerge> {
         for (name, value) in delta {
             match (name.as_str().as_ref(), value) {
                 ("content" | "tool_calls", Json::Null) => {}
                 ("content", Json::String(piece)) => self.content.push_str(&piece.as_str()),
                 ("tool_calls", Json::Array(calls)) => {
                     for call in &calls {
-                        self.call(call)?;
+                        self.take_call(call)?;
                     }
                 }
                 ("content" | "tool_calls" | "function_call", _) => return Err(NeedsMerge),
@@ -105,8 +105,8 @@ impl<'a> CompletionBuilder<'a> {
         Ok(())
     }
 
-    fn call(&mut self, call: &Json<'a>) -> Result<(), NeedsMerge> {
-        let index = call.get("index").and_then(JsonView::whole).ok_or(NeedsMerge)?;
+    fn take_call(&mut self, call: &Json<'a>) -> Result<(), NeedsMerge> {
+        let index = call.get("index").and_then(JsonView::as_whole_number).ok_or(NeedsMerge)?;
         let slot = self.calls.entry(index).or_default();
         if call.get("custom").is_some() {
             return Err(NeedsMerge);
@@ -135,7 +135,7 @@ impl<'a> CompletionBuilder<'a> {
         Ok(())
     }
 
-    fn answer(self) -> Answer {
+    fn into_answer(self) -> Answer {
         let body = [("usage", self.usage), ("x_groq", self.groq)];
         let body = body.into_iter().filter_map(|(name, value)| Some((name.into(), value?)));
         let body = Json::Object(body.collect());
@@ -146,7 +146,7 @@ impl<'a> CompletionBuilder<'a> {
         Answer {
             content: self.content,
             model: self.model.map(Cow::into_owned),
-            usage: super::usage(&body),
+            usage: super::read_usage(&body),
             cost_usd: super::stated_cost(&body),
             finish_reason: self.finish_reason.map(Cow::into_owned),
             tool_calls: tool_calls.collect(),

@@ -72,7 +72,7 @@ proptest! {
     #[test]
     fn brief_says_what_the_merge_says(chunks in prop::collection::vec(chunk(), 0..8)) {
         let bytes = sse(&chunks);
-        if let Some(answer) = read(&bytes) {
+        if let Some(answer) = read_stream(&bytes) {
             prop_assert_eq!(answer, merged_stream(&bytes));
         }
     }
@@ -85,7 +85,7 @@ fn usual_streams_are_read_without_a_merge() {
         .map(|delta| json!({"model": "m", "choices": [{"index": 0, "delta": delta}]}))
         .chain([json!({"choices": [], "usage": {"prompt_tokens": 3}}), json!("[DONE]")])
         .collect();
-    let answer = read(&sse(&chunks)).unwrap().unwrap();
+    let answer = read_stream(&sse(&chunks)).unwrap().unwrap();
     assert_eq!(answer.content, "a \"b\" \u{e9}\nc");
     assert_eq!(answer.tool_calls.len(), 2);
     assert_eq!(answer.tool_calls[0].arguments, json!({"z": 1, "a": 2}));

@@ -22,7 +22,7 @@ struct MergedChoice {
 }
 
 /// Merges the chunks of a stream; `None` if there is no chunk with `choices`.
-pub(crate) fn merge(bytes: &[u8]) -> Option<MergedStream> {
+pub(crate) fn merge_events(bytes: &[u8]) -> Option<MergedStream> {
     merge_chunks(bytes, |_| {})
 }
 
@@ -36,7 +36,7 @@ pub(in crate::openai) fn merge_chunks(
     for event in events(Framing::Sse, bytes) {
         if event.is_done() {
             merged.ended = true;
-        } else if let Some(Value::Object(mut chunk)) = event.json() {
+        } else if let Some(Value::Object(mut chunk)) = event.json_data() {
             edit(&mut chunk);
             merged.failed |= event.name == Some("error") || is_error(&chunk);
             take_chunk(chunk, &mut merged.body, &mut choices);
@@ -45,10 +45,10 @@ pub(in crate::openai) fn merge_chunks(
         }
     }
     merged.body.contains_key("choices").then(|| {
-        merged.failed |= choices.values().any(MergedChoice::failed);
+        merged.failed |= choices.values().any(MergedChoice::has_failed);
         // The end marker alone proves nothing: servers also send it after an answer that broke off.
         if !choices.is_empty() {
-            merged.ended = choices.values().all(MergedChoice::finished);
+            merged.ended = choices.values().all(MergedChoice::is_finished);
         }
         let list = choices.into_iter().map(|(index, choice)| choice.into_value(index));
         merged.body.insert("choices".to_owned(), list.collect());
@@ -74,31 +74,31 @@ fn take_chunk(
                 for choice in list {
                     if let Value::Object(fields) = choice {
                         let index = fields.get("index").and_then(Value::as_u64).unwrap_or(0);
-                        choices.entry(index).or_default().take(fields);
+                        choices.entry(index).or_default().take_fields(fields);
                     }
                 }
             }
             // Padding against traffic analysis, which only belongs to the delivery.
             ("choices" | "obfuscation", _) => {}
-            (_, value) => replace(body, name, value),
+            (_, value) => set_member(body, name, value),
         }
     }
 }
 
 impl MergedChoice {
-    fn finished(&self) -> bool {
+    fn is_finished(&self) -> bool {
         self.fields.get("finish_reason").is_some_and(|reason| !reason.is_null())
     }
 
     /// OpenRouter ends a choice with this reason if its model failed on the way, and names the
     /// error.
-    fn failed(&self) -> bool {
+    fn has_failed(&self) -> bool {
         self.fields.get("finish_reason").is_some_and(|reason| reason == "error")
             || self.fields.get("error").is_some_and(|error| !error.is_null())
     }
 
     /// Takes the fields of a choice. With a delta, its message and its text only repeat content.
-    fn take(&mut self, fields: Map<String, Value>) {
+    fn take_fields(&mut self, fields: Map<String, Value>) {
         let has_delta = fields.get("delta").is_some_and(Value::is_object);
         for (name, value) in fields {
             match (name.as_str(), value) {
@@ -107,7 +107,7 @@ impl MergedChoice {
                 ("text", _) if has_delta => {}
                 ("delta" | "message", Value::Object(delta)) => self.take_delta(delta),
                 ("text" | "logprobs", value) => {
-                    join(self.fields.entry(name).or_insert(Value::Null), value);
+                    join_value(self.fields.entry(name).or_insert(Value::Null), value);
                 }
                 ("delta" | "message", _) => {}
                 // Azure's last chunk has empty filter results, which do not replace the earlier
@@ -115,7 +115,7 @@ impl MergedChoice {
                 ("content_filter_results", Value::Object(told)) if told.is_empty() => {
                     self.fields.entry(name).or_insert(Value::Object(told));
                 }
-                (_, value) => replace(&mut self.fields, name, value),
+                (_, value) => set_member(&mut self.fields, name, value),
             }
         }
     }
@@ -142,8 +142,8 @@ impl MergedChoice {
                 ("reasoning_details", Value::Array(more)) => {
                     join_details(self.message.entry(name).or_insert(Value::Null), more);
                 }
-                ("role" | "tool_calls", value) => replace(&mut self.message, name, value),
-                (_, value) => join(self.message.entry(name).or_insert(Value::Null), value),
+                ("role" | "tool_calls", value) => set_member(&mut self.message, name, value),
+                (_, value) => join_value(self.message.entry(name).or_insert(Value::Null), value),
             }
         }
     }
@@ -167,15 +167,16 @@ impl MergedChoice {
     fn place_under(&self, index: u64, call: &Map<String, Value>) -> (u64, usize) {
         let mut known = self.calls.range((index, 0)..=(index, usize::MAX));
         let Some((&last, slot)) = known.next_back() else { return (index, 0) };
-        let Some(id) = said(call.get("id")) else { return last };
-        if said(slot.get("id")).is_none_or(|known| known == id) {
+        let Some(id) = nonempty_text(call.get("id")) else { return last };
+        if nonempty_text(slot.get("id")).is_none_or(|known| known == id) {
             return last;
         }
-        if let Some((&place, _)) = known.find(|(_, slot)| said(slot.get("id")) == Some(id)) {
+        if let Some((&place, _)) = known.find(|(_, slot)| nonempty_text(slot.get("id")) == Some(id))
+        {
             return place;
         }
         let called = ["function", "custom"].iter().filter_map(|kind| call.get(*kind)?.get("name"));
-        let has_name = called.filter_map(|name| said(Some(name))).next().is_some();
+        let has_name = called.filter_map(|name| nonempty_text(Some(name))).next().is_some();
         (index, last.1 + usize::from(has_name))
     }
 
@@ -195,7 +196,7 @@ impl MergedChoice {
         let is_silent = |content: &Value| content.is_null() || content == "";
         if message.get("content").is_none_or(is_silent) && calls.is_empty() {
             // Its deltas said nothing.
-            so_far.into_iter().for_each(|(name, value)| replace(&mut message, name, value));
+            so_far.into_iter().for_each(|(name, value)| set_member(&mut message, name, value));
         }
         let is_legacy = message.is_empty() && calls.is_empty();
         if !is_legacy {
@@ -218,12 +219,12 @@ impl MergedChoice {
 }
 
 /// The text of a string that is not empty.
-fn said(value: Option<&Value>) -> Option<&str> {
+fn nonempty_text(value: Option<&Value>) -> Option<&str> {
     value?.as_str().filter(|text| !text.is_empty())
 }
 
 /// Sets a member, unless it exists and the new value is null.
-fn replace(object: &mut Map<String, Value>, name: String, value: Value) {
+fn set_member(object: &mut Map<String, Value>, name: String, value: Value) {
     if !value.is_null() || !object.contains_key(&name) {
         object.insert(name, value);
     }
@@ -231,7 +232,7 @@ fn replace(object: &mut Map<String, Value>, name: String, value: Value) {
 
 /// Adds a fragment to a value: text and lists grow, objects grow member by member, anything else is
 /// replaced.
-fn join(slot: &mut Value, more: Value) {
+fn join_value(slot: &mut Value, more: Value) {
     match (slot, more) {
         (_, Value::Null) => {}
         (Value::String(text), Value::String(more)) => text.push_str(&more),
@@ -249,10 +250,10 @@ fn join(slot: &mut Value, more: Value) {
 fn join_member(object: &mut Map<String, Value>, name: String, value: Value) {
     if matches!(name.as_str(), "id" | "type" | "name" | "index") {
         if value.as_str() != Some("") || !object.contains_key(&name) {
-            replace(object, name, value);
+            set_member(object, name, value);
         }
     } else {
-        join(object.entry(name).or_insert(Value::Null), value);
+        join_value(object.entry(name).or_insert(Value::Null), value);
     }
 }
 
@@ -274,7 +275,7 @@ fn join_content(slot: &mut Value, more: Value) {
                 extend_parts(parts, vec![part(&more)]);
             }
         }
-        (_, more) => join(slot, more),
+        (_, more) => join_value(slot, more),
     }
 }
 
@@ -283,7 +284,7 @@ fn extend_parts(parts: &mut Vec<Value>, more: Vec<Value>) {
     let mut more = more.into_iter();
     if let Some(first) = more.next() {
         match parts.last_mut() {
-            Some(last) if continues(last, &first) => continue_part(last, first),
+            Some(last) if is_continuation(last, &first) => continue_part(last, first),
             _ => parts.push(first),
         }
     }
@@ -291,7 +292,7 @@ fn extend_parts(parts: &mut Vec<Value>, more: Vec<Value>) {
 }
 
 /// Whether a part has the kind of the last one, and that kind comes in pieces.
-fn continues(last: &Value, next: &Value) -> bool {
+fn is_continuation(last: &Value, next: &Value) -> bool {
     let kind = |part: &Value, kind: &str| part.get("type").is_some_and(|told| told == kind);
     ["text", "thinking"].iter().any(|name| kind(last, name) && kind(next, name))
 }
@@ -304,7 +305,7 @@ fn continue_part(last: &mut Value, next: Value) {
             ("thinking", Some(Value::Array(parts)), Value::Array(more)) => {
                 extend_parts(parts, more);
             }
-            (_, _, value) => replace(last, name, value),
+            (_, _, value) => set_member(last, name, value),
         }
     }
 }
@@ -332,9 +333,9 @@ fn join_details(slot: &mut Value, more: Vec<Value>) {
             (Some(Value::Object(known)), Value::Object(next)) => {
                 for (name, value) in next {
                     if matches!(name.as_str(), "text" | "summary") {
-                        join(known.entry(name).or_insert(Value::Null), value);
+                        join_value(known.entry(name).or_insert(Value::Null), value);
                     } else {
-                        replace(known, name, value);
+                        set_member(known, name, value);
                     }
                 }
             }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::answer_draft::pieces;
+use crate::answer_draft::text_pieces;
 use crate::framing::EventFrame;
 use crate::openai::chunk::ChunkStream;
 use crate::openai::dialect::calls_whole;
@@ -10,7 +10,7 @@ use crate::operation::ObjectView;
 use crate::operation::ResponseFormat;
 
 /// Turns the body of a merged stream into that of a complete answer.
-pub(crate) fn complete(mut body: ObjectView) -> ObjectView {
+pub(crate) fn complete_body(mut body: ObjectView) -> ObjectView {
     body.insert("object".to_owned(), "chat.completion".into());
     usage_in_place(&mut body);
     body
@@ -32,24 +32,29 @@ pub(in crate::openai) fn usage_in_place(body: &mut ObjectView) {
 }
 
 /// The chunks of a complete answer; `None` if it has no `choices`.
-pub(crate) fn stream(format: &ResponseFormat<'_>, mut body: ObjectView) -> Option<Vec<EventFrame>> {
+pub(crate) fn split_body(
+    format: &ResponseFormat<'_>,
+    mut body: ObjectView,
+) -> Option<Vec<EventFrame>> {
     let Some(Value::Array(choices)) = body.shift_remove("choices") else {
         return None;
     };
-    let chunks = ChunkStream::of(format, body, "chat.completion.chunk");
+    let chunks = ChunkStream::from_body(format, body, "chat.completion.chunk");
     let mut writer = ChunkWriter { chunks, calls_whole: calls_whole(format.upstream) };
-    let choices =
-        choices.into_iter().enumerate().map(|(place, choice)| SplitChoice::of(place, choice));
+    let choices = choices
+        .into_iter()
+        .enumerate()
+        .map(|(place, choice)| SplitChoice::from_value(place, choice));
     let mut choices: Vec<SplitChoice> = choices.collect::<Option<_>>()?;
     // All choices are opened before one of them ends, because otherwise all would seem to have
     // ended.
     for choice in &mut choices {
-        writer.open(choice);
+        writer.open_choice(choice);
     }
     for choice in choices {
-        writer.choice(choice);
+        writer.write_choice(choice);
     }
-    Some(writer.chunks.end())
+    Some(writer.chunks.into_events())
 }
 
 struct ChunkWriter {
@@ -70,7 +75,7 @@ struct SplitChoice {
 
 impl SplitChoice {
     /// A complete choice; `None` if it is not an object.
-    fn of(place: usize, choice: Value) -> Option<Self> {
+    fn from_value(place: usize, choice: Value) -> Option<Self> {
         let Value::Object(mut fields) = choice else { return None };
         Some(Self {
             index: fields.shift_remove("index").unwrap_or_else(|| place.into()),
@@ -85,7 +90,7 @@ impl SplitChoice {
     }
 
     /// The choice in one chunk.
-    fn chunk(&self, delta: Value, logprobs: Value, finish: Value) -> ObjectView {
+    fn to_chunk(&self, delta: Value, logprobs: Value, finish: Value) -> ObjectView {
         let mut choice = ObjectView::new();
         choice.insert("index".to_owned(), self.index.clone());
         choice.insert("delta".to_owned(), delta);
@@ -108,12 +113,12 @@ fn in_pieces(name: &str, value: &Value) -> bool {
 }
 
 impl ChunkWriter {
-    fn delta(&mut self, choice: &SplitChoice, delta: Value, logprobs: Value) {
-        self.chunks.push(choice.chunk(delta, logprobs, Value::Null));
+    fn write_delta(&mut self, choice: &SplitChoice, delta: Value, logprobs: Value) {
+        self.chunks.push(choice.to_chunk(delta, logprobs, Value::Null));
     }
 
     /// Writes the role and all members that do not come in pieces; texts are present, but empty.
-    fn open(&mut self, choice: &mut SplitChoice) {
+    fn open_choice(&mut self, choice: &mut SplitChoice) {
         let message = std::mem::take(&mut choice.message);
         let mut opening = ObjectView::new();
         for (name, value) in message {
@@ -126,11 +131,11 @@ impl ChunkWriter {
             }
             choice.message.insert(name, value);
         }
-        self.delta(choice, Value::Object(opening), Value::Null);
+        self.write_delta(choice, Value::Object(opening), Value::Null);
     }
 
     /// Writes the texts, then the calls, then the end.
-    fn choice(&mut self, mut choice: SplitChoice) {
+    fn write_choice(&mut self, mut choice: SplitChoice) {
         let message = std::mem::take(&mut choice.message);
         let (mut texts, mut calls, mut function) = (vec![], vec![], None);
         for (name, value) in message {
@@ -143,41 +148,41 @@ impl ChunkWriter {
         // Reasoning comes before the content.
         texts.sort_by_key(|(name, _)| !name.starts_with("reasoning"));
         for (name, text) in texts {
-            self.text(&mut choice, &name, &text);
+            self.write_text(&mut choice, &name, &text);
         }
         if let Some(function) = function {
-            self.function(&choice, function);
+            self.write_function_call(&choice, function);
         }
         calls.retain(Value::is_object);
         let calls = calls.into_iter().enumerate();
         let mut last = json!({});
         if !self.calls_whole {
-            calls.for_each(|(place, call)| self.call(&choice, place, call));
+            calls.for_each(|(place, call)| self.write_call(&choice, place, call));
         } else if calls.len() > 0 {
-            last["tool_calls"] = calls.map(|(place, call)| placed(place, call)).collect();
+            last["tool_calls"] = calls.map(|(place, call)| indexed_call(place, call)).collect();
         }
         let logprobs = choice.logprobs.clone().unwrap_or(Value::Null);
         let finish = std::mem::take(&mut choice.finish);
-        let mut last = choice.chunk(last, logprobs, finish);
+        let mut last = choice.to_chunk(last, logprobs, finish);
         last.append(&mut choice.rest);
         self.chunks.push(last);
     }
 
     /// Writes a legacy function call.
-    fn function(&mut self, choice: &SplitChoice, mut function: Value) {
+    fn write_function_call(&mut self, choice: &SplitChoice, mut function: Value) {
         let arguments = take_text(&mut function, "arguments");
-        self.delta(choice, json!({ "function_call": function }), Value::Null);
+        self.write_delta(choice, json!({ "function_call": function }), Value::Null);
         if let Some(arguments) = arguments {
             let delta = json!({ "function_call": { "arguments": arguments } });
-            self.delta(choice, delta, Value::Null);
+            self.write_delta(choice, delta, Value::Null);
         }
     }
 
-    fn text(&mut self, choice: &mut SplitChoice, name: &str, text: &str) {
-        let tokens = choice.logprobs.as_ref().and_then(|told| tokens(name, text, told));
+    fn write_text(&mut self, choice: &mut SplitChoice, name: &str, text: &str) {
+        let tokens = choice.logprobs.as_ref().and_then(|told| content_tokens(name, text, told));
         let Some(tokens) = tokens else {
-            for piece in pieces(text) {
-                self.delta(choice, json!({ name: piece }), Value::Null);
+            for piece in text_pieces(text) {
+                self.write_delta(choice, json!({ name: piece }), Value::Null);
             }
             return;
         };
@@ -185,13 +190,13 @@ impl ChunkWriter {
         for token in tokens {
             let piece = json!({ name: token["token"] });
             let told = json!({ "content": [token], "refusal": null });
-            self.delta(choice, piece, told);
+            self.write_delta(choice, piece, told);
         }
     }
 
     /// Writes a call's id and name, then its arguments (a custom tool's input).
-    fn call(&mut self, choice: &SplitChoice, place: usize, call: Value) {
-        let mut opening = placed(place, call);
+    fn write_call(&mut self, choice: &SplitChoice, place: usize, call: Value) {
+        let mut opening = indexed_call(place, call);
         let mut rest = None;
         for (kind, slot) in [("function", "arguments"), ("custom", "input")] {
             if let Some(function) = opening.get_mut(kind)
@@ -200,15 +205,15 @@ impl ChunkWriter {
                 rest = Some(json!({ "index": place, kind: { slot: text } }));
             }
         }
-        self.delta(choice, json!({ "tool_calls": [opening] }), Value::Null);
+        self.write_delta(choice, json!({ "tool_calls": [opening] }), Value::Null);
         if let Some(rest) = rest {
-            self.delta(choice, json!({ "tool_calls": [rest] }), Value::Null);
+            self.write_delta(choice, json!({ "tool_calls": [rest] }), Value::Null);
         }
     }
 }
 
 /// A call with its index among the calls, which only a stream has.
-fn placed(place: usize, call: Value) -> Value {
+fn indexed_call(place: usize, call: Value) -> Value {
     let mut opening = ObjectView::new();
     opening.insert("index".to_owned(), place.into());
     if let Value::Object(call) = call {
@@ -227,7 +232,7 @@ fn take_text(object: &mut Value, name: &str) -> Option<String> {
 }
 
 /// The content's tokens with their logprobs, if together they spell the content.
-fn tokens(name: &str, text: &str, logprobs: &Value) -> Option<Vec<Value>> {
+fn content_tokens(name: &str, text: &str, logprobs: &Value) -> Option<Vec<Value>> {
     let refused = logprobs.get("refusal").is_some_and(|told| !told.is_null());
     let known = |name: &String| name == "content" || name == "refusal";
     if name != "content" || refused || !logprobs.as_object()?.keys().all(known) {

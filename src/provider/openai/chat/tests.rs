@@ -43,7 +43,7 @@ fn a_complete_answer_is_read_when_it_has_all_parts() {
             "completion_tokens_details": {"reasoning_tokens": 4}
         }
     });
-    let answer = complete(&body).unwrap();
+    let answer = read_body(&body).unwrap();
     assert_eq!(answer.content, "one");
     assert_eq!(answer.model.as_deref(), Some("gpt-4o-2024-08-06"));
     assert_eq!(answer.finish_reason.as_deref(), Some("tool_calls"));
@@ -86,7 +86,7 @@ fn a_stream_is_assembled_when_its_calls_come_in_pieces() {
         usage,
     ]);
     bytes.extend(DONE);
-    let answer = stream(&bytes).unwrap();
+    let answer = read_stream(&bytes).unwrap();
     assert_eq!(answer.content, "Let me see");
     assert_eq!(answer.finish_reason.as_deref(), Some("tool_calls"));
     let calls: Vec<_> = answer
@@ -110,7 +110,7 @@ fn calls_are_kept_apart_when_they_have_no_index() {
     let rest = json!({"tool_calls": [{"function": {"arguments": "2}"}}]});
     let bytes =
         sse(&[call("a", "{\"n\":1}"), call("b", "{\"n\":"), chunk(rest, json!("tool_calls"))]);
-    let calls = stream(&bytes).unwrap().tool_calls;
+    let calls = read_stream(&bytes).unwrap().tool_calls;
     assert_eq!(calls[0].arguments, json!({"n": 1}));
     assert_eq!(calls[1].arguments, json!({"n": 2}));
     assert_eq!(calls.len(), 2);
@@ -127,7 +127,7 @@ fn calls_under_one_index_are_those_of_their_ids() {
         chunk(json!({ "tool_calls": [call] }), Value::Null)
     };
     let read = |chunks: &[Value]| {
-        let calls = stream(&sse(chunks)).unwrap().tool_calls;
+        let calls = read_stream(&sse(chunks)).unwrap().tool_calls;
         let text = |call: &crate::ToolCall| format!("{} {} {}", call.id, call.name, call.arguments);
         calls.iter().map(text).collect::<Vec<_>>()
     };
@@ -152,7 +152,7 @@ fn calls_under_one_index_are_those_of_their_ids() {
 fn counts_are_read_as_gateways_write_them() {
     let with = |usage: Value| {
         let body = json!({"choices": [{"index": 0, "message": {"content": "hi"}}], "usage": usage});
-        complete(&body).unwrap().usage
+        read_body(&body).unwrap().usage
     };
     for (prompt, completion) in
         [(json!(11), json!(3)), (json!(11.0), json!(3.0)), (json!("11"), json!(" 3 "))]
@@ -177,7 +177,7 @@ fn usage_is_found_when_groq_tells_it_beside_the_stream() {
     last["x_groq"] = json!({
         "id": "req_1", "usage": {"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7}
     });
-    let usage = stream(&sse(&[last])).unwrap().usage.unwrap();
+    let usage = read_stream(&sse(&[last])).unwrap().usage.unwrap();
     assert_eq!((usage.prompt_tokens, usage.total_tokens), (3, 7));
 }
 
@@ -189,7 +189,7 @@ fn reasoning_is_added_when_the_total_counts_it_beside_the_completion() {
             "completion_tokens_details": {"reasoning_tokens": 5}
         });
         let body = json!({"choices": [], "usage": usage});
-        complete(&body).unwrap().usage.unwrap().completion_tokens
+        read_body(&body).unwrap().usage.unwrap().completion_tokens
     };
     assert_eq!(of(46), 14, "xAI");
     assert_eq!(of(41), 9, "OpenAI");
@@ -201,10 +201,10 @@ fn text_is_read_when_the_answer_is_a_legacy_completion() {
         "object": "text_completion", "model": "gpt-3.5-turbo-instruct",
         "choices": [{"text": "\n\nYes", "index": 0, "logprobs": null, "finish_reason": "stop"}]
     });
-    assert_eq!(complete(&body).unwrap().content, "\n\nYes");
+    assert_eq!(read_body(&body).unwrap().content, "\n\nYes");
     let piece = |text: &str, finish: Value| json!({"choices": [{"text": text, "index": 0, "finish_reason": finish}]});
     let bytes = sse(&[piece("Ye", Value::Null), piece("s", json!("stop"))]);
-    let answer = stream(&bytes).unwrap();
+    let answer = read_stream(&bytes).unwrap();
     assert_eq!(answer.content, "Yes");
     assert_eq!(answer.finish_reason.as_deref(), Some("stop"));
 }
@@ -218,20 +218,20 @@ fn text_parts_are_joined_when_mistral_sends_content_as_a_list() {
         chunk(json!({"content": "4"}), Value::Null),
         chunk(json!({"content": "2"}), json!("stop")),
     ]);
-    assert_eq!(stream(&bytes).unwrap().content, "42");
+    assert_eq!(read_stream(&bytes).unwrap().content, "42");
 }
 
 #[test]
 fn nothing_is_read_when_the_body_is_an_error() {
     let error = json!({"error": {"message": "no", "type": "server_error"}});
-    assert_eq!(complete(&error), None);
-    assert_eq!(stream(&sse(&[error])), None);
-    assert_eq!(stream(b""), None);
+    assert_eq!(read_body(&error), None);
+    assert_eq!(read_stream(&sse(&[error])), None);
+    assert_eq!(read_stream(b""), None);
 }
 
 #[test]
 fn the_end_is_known_by_every_choices_reason_and_not_by_the_marker_alone() {
-    let ended = |bytes: &[u8]| merge(bytes).unwrap().ended;
+    let ended = |bytes: &[u8]| merge_events(bytes).unwrap().ended;
     let two = |first: Value, second: Value| {
         json!({"choices": [
             {"index": 0, "delta": {}, "finish_reason": first},
@@ -261,8 +261,9 @@ fn arguments_nested_too_deep_for_a_recording_are_kept_as_text() {
 fn stated_cost_is_read_from_the_usage() {
     let cost = |usage: Value| {
         let body = json!({"choices": [], "usage": usage});
-        let stream = stream(&sse(&[chunk(json!({"content": "x"}), json!("stop")), body.clone()]));
-        let whole = complete(&body).unwrap().cost_usd;
+        let stream =
+            read_stream(&sse(&[chunk(json!({"content": "x"}), json!("stop")), body.clone()]));
+        let whole = read_body(&body).unwrap().cost_usd;
         assert_eq!(stream.unwrap().cost_usd, whole);
         whole
     };

@@ -8,7 +8,10 @@ use crate::answer_form::ModeError;
 use crate::openai::FINISH;
 use crate::operation::ResponseFormat;
 
-pub(super) fn write(_: &ResponseFormat<'_>, draft: &AnswerDraft<'_>) -> Result<Value, ModeError> {
+pub(super) fn write_body(
+    _: &ResponseFormat<'_>,
+    draft: &AnswerDraft<'_>,
+) -> Result<Value, ModeError> {
     let content = draft.has_text().then_some(&draft.answer.content);
     let mut message = json!({ "role": "assistant", "content": content, "refusal": null });
     if !draft.calls.is_empty() {
@@ -22,7 +25,7 @@ pub(super) fn write(_: &ResponseFormat<'_>, draft: &AnswerDraft<'_>) -> Result<V
         message["tool_calls"] = calls.collect();
     }
     Ok(json!({
-        "id": draft.id("chatcmpl-"),
+        "id": draft.answer_id("chatcmpl-"),
         "object": "chat.completion",
         "created": 0,
         "model": draft.model,
@@ -30,13 +33,13 @@ pub(super) fn write(_: &ResponseFormat<'_>, draft: &AnswerDraft<'_>) -> Result<V
             "index": 0,
             "message": message,
             "logprobs": null,
-            "finish_reason": draft.finish(&FINISH)
+            "finish_reason": draft.finish_reason(&FINISH)
         }],
-        "usage": usage(draft)
+        "usage": write_usage(draft)
     }))
 }
 
-pub(in crate::openai) fn usage(draft: &AnswerDraft<'_>) -> Value {
+pub(in crate::openai) fn write_usage(draft: &AnswerDraft<'_>) -> Value {
     let usage = draft.usage;
     json!({
         "prompt_tokens": usage.prompt_tokens,

@@ -3,10 +3,12 @@
 
 use serde_json::{Value, json};
 
-use crate::conversation::{self, Conversation, image_part, list, text_part, tool_call, word};
+use crate::conversation::{
+    self, Conversation, image_part, list_or_empty, text_part, tool_call, word_or_empty,
+};
 use crate::operation::ObjectView;
 
-pub(super) fn read(body: &ObjectView) -> Conversation {
+pub(super) fn read_messages(body: &ObjectView) -> Conversation {
     let mut conversation = Conversation::default();
     let out = &mut conversation;
     for elsewhere in ["previous_response_id", "conversation", "prompt"] {
@@ -22,8 +24,8 @@ pub(super) fn read(body: &ObjectView) -> Conversation {
         Some(Value::Array(items)) => items.iter().for_each(|item| push_item(item, out)),
         _ => {}
     }
-    for tool in list(body.get("tools")) {
-        match word(tool, "type") {
+    for tool in list_or_empty(body.get("tools")) {
+        match word_or_empty(tool, "type") {
             "function" => {
                 let name = tool.get("name").cloned().unwrap_or_default();
                 out.push_tool(&name, tool.get("description"), tool.get("parameters"));
@@ -42,19 +44,19 @@ pub(super) fn read(body: &ObjectView) -> Conversation {
 }
 
 fn push_item(item: &Value, out: &mut Conversation) {
-    let role = match word(item, "role") {
+    let role = match word_or_empty(item, "role") {
         "developer" => "system",
         role => role,
     };
-    match word(item, "type") {
+    match word_or_empty(item, "type") {
         "message" | "" => match item.get("content") {
             Some(Value::String(text)) if role == "assistant" => out.push_assistant(text, &[]),
             Some(Value::String(text)) => out.push(role, text.as_str().into()),
             Some(Value::Array(parts)) if role == "assistant" => {
-                if parts.iter().any(|part| word(part, "type") != "output_text") {
+                if parts.iter().any(|part| word_or_empty(part, "type") != "output_text") {
                     out.note_unsupported("a part of an answer that is not text");
                 }
-                let text: String = parts.iter().map(|part| word(part, "text")).collect();
+                let text: String = parts.iter().map(|part| word_or_empty(part, "text")).collect();
                 out.push_assistant(&text, &[]);
             }
             Some(Value::Array(parts)) => {
@@ -73,7 +75,7 @@ fn push_item(item: &Value, out: &mut Conversation) {
                 }
                 None => String::new(),
             };
-            out.push_result(word(item, "call_id"), &text);
+            out.push_result(word_or_empty(item, "call_id"), &text);
         }
         other => out.note_unsupported(format!("an item of the type {other}")),
     }
@@ -82,22 +84,22 @@ fn push_item(item: &Value, out: &mut Conversation) {
 /// Adds a call to the message before it, if that is the model's.
 fn push_call(item: &Value, out: &mut Conversation) {
     let call = tool_call(
-        word(item, "call_id").to_owned(),
-        word(item, "name").to_owned(),
+        word_or_empty(item, "call_id").to_owned(),
+        word_or_empty(item, "name").to_owned(),
         item.get("arguments").or_else(|| item.get("input")),
     );
     let last = out.messages.pop_if(|last| conversation::has_role(last, "assistant"));
-    let text = last.as_ref().and_then(conversation::text).unwrap_or_default();
-    let mut calls = last.as_ref().map(conversation::calls).unwrap_or_default();
+    let text = last.as_ref().and_then(conversation::message_text).unwrap_or_default();
+    let mut calls = last.as_ref().map(conversation::tool_calls).unwrap_or_default();
     calls.push(call);
     out.push_assistant(&text, &calls);
 }
 
 fn read_part(part: &Value, out: &mut Conversation) -> Option<Value> {
-    match word(part, "type") {
-        "input_text" | "output_text" | "text" => Some(text_part(word(part, "text"))),
+    match word_or_empty(part, "type") {
+        "input_text" | "output_text" | "text" => Some(text_part(word_or_empty(part, "text"))),
         "input_image" if part.get("image_url").is_some() => {
-            Some(image_part(word(part, "image_url")))
+            Some(image_part(word_or_empty(part, "image_url")))
         }
         other => {
             out.note_unsupported(format!("a part of the type {other}"));

@@ -6,12 +6,12 @@ use serde_json::Value;
 
 use super::is_terminal;
 use crate::framing::{Framing, events};
-use crate::json_view::{count, text_or_empty};
+use crate::json_view::{text_or_empty, token_count};
 use crate::operation::{MergedStream, ObjectView};
 
 /// Returns the response that a stream ends with; `None` if it has no Responses event. A response
 /// that failed and a stream that holds an error did not end well.
-pub(super) fn merge(bytes: &[u8]) -> Option<MergedStream> {
+pub(super) fn merge_events(bytes: &[u8]) -> Option<MergedStream> {
     let mut merged = MergedStream { body: ObjectView::new(), ended: false, failed: false };
     let mut items = BTreeMap::new();
     let mut seen = false;
@@ -19,7 +19,7 @@ pub(super) fn merge(bytes: &[u8]) -> Option<MergedStream> {
         if event.data.is_none() || event.is_done() {
             continue;
         }
-        let Some(mut data @ Value::Object(_)) = event.json() else {
+        let Some(mut data @ Value::Object(_)) = event.json_data() else {
             merged.failed = true;
             continue;
         };
@@ -29,7 +29,7 @@ pub(super) fn merge(bytes: &[u8]) -> Option<MergedStream> {
         merged.failed |= data.get("error").is_some_and(|error| !error.is_null());
         if kind == "response.output_item.done" {
             let item = data.get_mut("item").map(Value::take).unwrap_or_default();
-            items.insert(count(&data, "output_index").unwrap_or(0), item);
+            items.insert(token_count(&data, "output_index").unwrap_or(0), item);
         } else if let Some(Value::Object(response)) = data.get_mut("response")
             && !merged.ended
         {

@@ -2,13 +2,13 @@
 
 use serde_json::{Value, json};
 
-use crate::answer_draft::pieces;
+use crate::answer_draft::text_pieces;
 use crate::framing::EventFrame;
 use crate::operation::ObjectView;
 use crate::operation::ResponseFormat;
 
 /// The events of a complete response; `None` if it is not a response, or has not ended.
-pub(super) fn stream(_: &ResponseFormat<'_>, body: ObjectView) -> Option<Vec<EventFrame>> {
+pub(super) fn split_body(_: &ResponseFormat<'_>, body: ObjectView) -> Option<Vec<EventFrame>> {
     let output = body.get("output")?.as_array()?.clone();
     let ending = match body.get("status").and_then(Value::as_str) {
         Some("queued" | "in_progress" | "cancelled") => return None,
@@ -16,19 +16,19 @@ pub(super) fn stream(_: &ResponseFormat<'_>, body: ObjectView) -> Option<Vec<Eve
         Some("failed") => "response.failed",
         _ => "response.completed",
     };
-    let opened = opened(&body);
+    let opened = opened_response(&body);
     let mut writer = EventWriter { frames: vec![] };
-    writer.event("response.created", json!({ "response": opened }));
-    writer.event("response.in_progress", json!({ "response": opened }));
+    writer.write_event("response.created", json!({ "response": opened }));
+    writer.write_event("response.in_progress", json!({ "response": opened }));
     for (place, item) in output.into_iter().enumerate() {
-        writer.item(place, item);
+        writer.write_item(place, item);
     }
-    writer.event(ending, json!({ "response": body }));
+    writer.write_event(ending, json!({ "response": body }));
     Some(writer.frames)
 }
 
 /// The response before it has any output.
-fn opened(body: &ObjectView) -> ObjectView {
+fn opened_response(body: &ObjectView) -> ObjectView {
     let mut opened = body.clone();
     for (name, value) in &mut opened {
         match name.as_str() {
@@ -95,14 +95,14 @@ struct EventWriter {
 }
 
 impl EventWriter {
-    fn event(&mut self, kind: &'static str, rest: Value) {
+    fn write_event(&mut self, kind: &'static str, rest: Value) {
         let mut data = json!({ "type": kind, "sequence_number": self.frames.len() });
-        add(&mut data, rest);
+        add_members(&mut data, rest);
         self.frames.push(EventFrame::named(kind, data));
     }
 
     /// Writes an item: opened, its parts in pieces if they are known, and then whole.
-    fn item(&mut self, place: usize, item: Value) {
+    fn write_item(&mut self, place: usize, item: Value) {
         let mut opening = item.clone();
         let kind = item.get("type").and_then(Value::as_str).unwrap_or_default();
         let emptied: &[(&str, Value)] = match kind {
@@ -121,23 +121,26 @@ impl EventWriter {
             *status = "in_progress".into();
         }
         let added = json!({ "output_index": place, "item": opening });
-        self.event("response.output_item.added", added);
+        self.write_event("response.output_item.added", added);
         let id = item.get("id").cloned().unwrap_or_else(|| "".into());
         let at = json!({ "item_id": id, "output_index": place });
         match kind {
-            "message" => self.parts(&at, &item, "content", "content_index"),
+            "message" => self.write_parts(&at, &item, "content", "content_index"),
             "reasoning" => {
-                self.parts(&at, &item, "summary", "summary_index");
-                self.parts(&at, &item, "content", "content_index");
+                self.write_parts(&at, &item, "summary", "summary_index");
+                self.write_parts(&at, &item, "content", "content_index");
             }
-            "function_call" => self.text(&at, &item, &ARGUMENTS),
-            "custom_tool_call" => self.text(&at, &item, &INPUT),
+            "function_call" => self.write_text(&at, &item, &ARGUMENTS),
+            "custom_tool_call" => self.write_text(&at, &item, &INPUT),
             _ => {}
         }
-        self.event("response.output_item.done", json!({ "output_index": place, "item": item }));
+        self.write_event(
+            "response.output_item.done",
+            json!({ "output_index": place, "item": item }),
+        );
     }
 
-    fn parts(&mut self, at: &Value, item: &Value, list: &str, index: &str) {
+    fn write_parts(&mut self, at: &Value, item: &Value, list: &str, index: &str) {
         let parts = item.get(list).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
         let (added, done) = match list {
             "summary" => {
@@ -155,28 +158,31 @@ impl EventWriter {
                 Some("summary_text") => Some(SUMMARY),
                 _ => None,
             };
-            self.event(added, with(&at, json!({ "part": emptied(part, text.as_ref()) })));
+            self.write_event(
+                added,
+                with_members(&at, json!({ "part": emptied_part(part, text.as_ref()) })),
+            );
             if let Some(text) = text {
-                self.text(&at, part, &text);
+                self.write_text(&at, part, &text);
             }
-            self.event(done, with(&at, json!({ "part": part })));
+            self.write_event(done, with_members(&at, json!({ "part": part })));
         }
     }
 
     /// Writes the pieces of a text, its annotations, and the whole text.
-    fn text(&mut self, at: &Value, holder: &Value, text: &SplitText) {
+    fn write_text(&mut self, at: &Value, holder: &Value, text: &SplitText) {
         let Some(said) = holder.get(text.slot).and_then(Value::as_str) else { return };
-        for piece in pieces(said) {
+        for piece in text_pieces(said) {
             let mut rest = json!({ "delta": piece });
             if text.logprobs {
                 rest["logprobs"] = json!([]);
             }
-            self.event(text.delta, with(at, rest));
+            self.write_event(text.delta, with_members(at, rest));
         }
         let annotations = holder.get("annotations").and_then(Value::as_array);
         for (place, annotation) in annotations.into_iter().flatten().enumerate() {
             let rest = json!({ "annotation_index": place, "annotation": annotation });
-            self.event("response.output_text.annotation.added", with(at, rest));
+            self.write_event("response.output_text.annotation.added", with_members(at, rest));
         }
         let mut rest = json!({ text.slot: said });
         if text.logprobs {
@@ -185,12 +191,12 @@ impl EventWriter {
         if let Some(name) = holder.get("name") {
             rest["name"] = name.clone();
         }
-        self.event(text.done, with(at, rest));
+        self.write_event(text.done, with_members(at, rest));
     }
 }
 
 /// A part before its text has come.
-fn emptied(part: &Value, text: Option<&SplitText>) -> Value {
+fn emptied_part(part: &Value, text: Option<&SplitText>) -> Value {
     let mut part = part.clone();
     let Some(text) = text else { return part };
     let nothing = [(text.slot, json!("")), ("annotations", json!([])), ("logprobs", json!([]))];
@@ -203,13 +209,13 @@ fn emptied(part: &Value, text: Option<&SplitText>) -> Value {
 }
 
 /// Merges the members of two objects.
-fn with(at: &Value, rest: Value) -> Value {
+fn with_members(at: &Value, rest: Value) -> Value {
     let mut at = at.clone();
-    add(&mut at, rest);
+    add_members(&mut at, rest);
     at
 }
 
-fn add(object: &mut Value, rest: Value) {
+fn add_members(object: &mut Value, rest: Value) {
     if let (Value::Object(object), Value::Object(mut rest)) = (object, rest) {
         object.append(&mut rest);
     }

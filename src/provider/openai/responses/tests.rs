@@ -53,7 +53,7 @@ fn opening() -> String {
 
 #[test]
 fn a_complete_answer_is_read_when_it_has_text_and_calls() {
-    let answer = complete(&response("completed")).unwrap();
+    let answer = read_body(&response("completed")).unwrap();
     assert_eq!(answer.content, "Hello there");
     assert_eq!(answer.finish_reason.as_deref(), Some("completed"));
     assert_eq!(answer.tool_calls[0].id, "call_1");
@@ -68,7 +68,7 @@ fn a_complete_answer_is_read_when_it_has_text_and_calls() {
 fn the_reason_is_named_when_the_answer_is_incomplete() {
     let mut body = response("incomplete");
     body["incomplete_details"] = json!({"reason": "max_output_tokens"});
-    let reason = complete(&body).unwrap().finish_reason;
+    let reason = read_body(&body).unwrap().finish_reason;
     assert_eq!(reason.as_deref(), Some("max_output_tokens"));
 }
 
@@ -76,13 +76,13 @@ fn the_reason_is_named_when_the_answer_is_incomplete() {
 fn a_stream_is_read_by_its_terminal_event() {
     let terminal = json!({ "response": response("completed") });
     let bytes = opening() + &event("response.completed", terminal);
-    assert_eq!(stream(bytes.as_bytes()), complete(&response("completed")));
+    assert_eq!(read_stream(bytes.as_bytes()), read_body(&response("completed")));
 }
 
 #[test]
 fn what_arrived_is_read_when_the_stream_was_cut() {
     let bytes = opening();
-    let answer = stream(bytes.as_bytes()).unwrap();
+    let answer = read_stream(bytes.as_bytes()).unwrap();
     assert_eq!(answer.content, "Hello there");
     assert_eq!(answer.model.as_deref(), Some("gpt-4.1-2025-04-14"));
     assert_eq!(answer.tool_calls[0].name, "f");
@@ -92,7 +92,7 @@ fn what_arrived_is_read_when_the_stream_was_cut() {
 
 #[test]
 fn nothing_is_read_when_there_is_no_response() {
-    assert_eq!(complete(&json!({"error": {"message": "no"}})), None);
-    assert_eq!(stream(b"event: error\ndata: {\"type\":\"error\"}\n\n"), None);
-    assert_eq!(stream(b": ping\n\n"), None);
+    assert_eq!(read_body(&json!({"error": {"message": "no"}})), None);
+    assert_eq!(read_stream(b"event: error\ndata: {\"type\":\"error\"}\n\n"), None);
+    assert_eq!(read_stream(b": ping\n\n"), None);
 }

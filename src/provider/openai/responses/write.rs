@@ -8,8 +8,11 @@ use crate::answer_form::ModeError;
 use crate::openai::chat::input_details;
 use crate::operation::ResponseFormat;
 
-pub(super) fn write(_: &ResponseFormat<'_>, draft: &AnswerDraft<'_>) -> Result<Value, ModeError> {
-    let finish = draft.finish(&FINISH);
+pub(super) fn write_body(
+    _: &ResponseFormat<'_>,
+    draft: &AnswerDraft<'_>,
+) -> Result<Value, ModeError> {
+    let finish = draft.finish_reason(&FINISH);
     // A finish reason that is no status says why the response is incomplete.
     let (status, reason) = match finish {
         "completed" | "failed" | "in_progress" | "cancelled" | "queued" | "incomplete" => {
@@ -19,7 +22,7 @@ pub(super) fn write(_: &ResponseFormat<'_>, draft: &AnswerDraft<'_>) -> Result<V
     };
     let usage = draft.usage;
     Ok(json!({
-        "id": draft.id("resp_"),
+        "id": draft.answer_id("resp_"),
         "object": "response",
         "created_at": 0,
         "status": status,
@@ -28,7 +31,7 @@ pub(super) fn write(_: &ResponseFormat<'_>, draft: &AnswerDraft<'_>) -> Result<V
         "instructions": null,
         "metadata": {},
         "model": draft.model,
-        "output": output(draft, status == "completed"),
+        "output": output_items(draft, status == "completed"),
         "parallel_tool_calls": true,
         "temperature": null,
         "tool_choice": "auto",
@@ -45,11 +48,11 @@ pub(super) fn write(_: &ResponseFormat<'_>, draft: &AnswerDraft<'_>) -> Result<V
 }
 
 /// The output items of a response: the message, then the calls.
-fn output(draft: &AnswerDraft<'_>, is_whole: bool) -> Vec<Value> {
+fn output_items(draft: &AnswerDraft<'_>, is_whole: bool) -> Vec<Value> {
     let mut output = vec![];
     if draft.has_text() {
         output.push(json!({
-            "id": draft.id("msg_"),
+            "id": draft.answer_id("msg_"),
             "type": "message",
             "status": if is_whole { "completed" } else { "incomplete" },
             "role": "assistant",

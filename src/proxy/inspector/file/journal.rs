@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use loomrec_os::{FileId, FileStatus, read_at, read_exact_at};
-use loomrec_telemetry::journal::parts;
+use loomrec_telemetry::journal::part_paths;
 
 /// The longest line that is shown.
 const LONGEST: usize = 16 << 20;
@@ -56,7 +56,7 @@ struct ReadEnd {
 }
 
 impl ReadEnd {
-    fn before(file: Arc<File>) -> Self {
+    fn at_start(file: Arc<File>) -> Self {
         Self { file, at: 0, seen: 0 }
     }
 }
@@ -102,7 +102,7 @@ impl JournalParts {
     /// # Errors
     /// An error of reading one of the files.
     pub fn open(path: &Path) -> io::Result<Self> {
-        let all = parts(path);
+        let all = part_paths(path);
         let mut files = all.iter().map(|path| File::open(path).map(Arc::new));
         let first = match files.next() {
             Some(first) => first?,
@@ -111,10 +111,10 @@ impl JournalParts {
         let journal = Self {
             path: path.to_owned(),
             lines: RwLock::default(),
-            end: Mutex::new(ReadEnd::before(Arc::clone(&first))),
+            end: Mutex::new(ReadEnd::at_start(Arc::clone(&first))),
         };
         for file in std::iter::once(Ok(first)).chain(files) {
-            journal.read_all(&mut journal.end(), file?)?;
+            journal.read_all(&mut journal.lock_end(), file?)?;
         }
         Ok(journal)
     }
@@ -125,7 +125,7 @@ impl JournalParts {
     }
 
     /// Returns how many lines it has so far.
-    pub(super) fn count(&self) -> usize {
+    pub(super) fn line_count(&self) -> usize {
         self.lines.read().unwrap_or_else(PoisonError::into_inner).spots.len()
     }
 
@@ -137,12 +137,12 @@ impl JournalParts {
 
     /// Looks for new lines, in the current file and in the files that follow it. Lines that cannot
     /// be read now are looked for again the next time.
-    pub(super) fn grow(&self) {
-        let mut end = self.end();
+    pub(super) fn read_new_lines(&self) {
+        let mut end = self.lock_end();
         if self.read_on(&mut end).is_err() {
             return;
         }
-        for path in self.moved(&end).unwrap_or_default() {
+        for path in self.following_files(&end).unwrap_or_default() {
             let Ok(file) = File::open(path) else { return };
             if self.read_all(&mut end, Arc::new(file)).is_err() {
                 return;
@@ -152,7 +152,7 @@ impl JournalParts {
 
     /// Returns the line of this number, from 1, with that number in it. Returns `None` if it can no
     /// longer be read.
-    pub(super) fn line(&self, number: u64) -> Option<Value> {
+    pub(super) fn read_line(&self, number: u64) -> Option<Value> {
         let index = usize::try_from(number).ok()?.checked_sub(1)?;
         let (file, at, length) = {
             let lines = self.lines.read().unwrap_or_else(PoisonError::into_inner);
@@ -166,14 +166,14 @@ impl JournalParts {
         Some(line)
     }
 
-    fn end(&self) -> std::sync::MutexGuard<'_, ReadEnd> {
+    fn lock_end(&self) -> std::sync::MutexGuard<'_, ReadEnd> {
         self.end.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Continues with another file, and indexes its lines.
     fn read_all(&self, end: &mut ReadEnd, file: Arc<File>) -> io::Result<()> {
         self.lines.write().unwrap_or_else(PoisonError::into_inner).go_on(&file);
-        *end = ReadEnd::before(file);
+        *end = ReadEnd::at_start(file);
         self.read_on(end)
     }
 
@@ -199,13 +199,13 @@ impl JournalParts {
     }
 
     /// Returns the files that follow the one that was read last, if there are any.
-    fn moved(&self, end: &ReadEnd) -> Option<Vec<PathBuf>> {
+    fn following_files(&self, end: &ReadEnd) -> Option<Vec<PathBuf>> {
         let here = FileStatus::from_file(&end.file).ok()?;
         if id_of_target(&self.path)? == here.id {
             // The file was truncated, so it is read from its beginning again.
             return (here.length < end.seen).then(|| vec![self.path.clone()]);
         }
-        let all = parts(&self.path);
+        let all = part_paths(&self.path);
         match all.iter().position(|path| id_of_target(path) == Some(here.id)) {
             Some(place) => Some(all[place + 1..].to_vec()),
             None => Some(vec![self.path.clone()]),

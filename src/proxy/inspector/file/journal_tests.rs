@@ -30,10 +30,10 @@ fn lines_are_found_once_however_many_look_for_them() {
         rotate(&path, seq);
         std::thread::scope(|scope| {
             for _ in 0..8 {
-                scope.spawn(|| journal.grow());
+                scope.spawn(|| journal.read_new_lines());
             }
         });
-        assert_eq!(journal.count() as u64, seq);
+        assert_eq!(journal.line_count() as u64, seq);
     }
 }
 
@@ -43,15 +43,15 @@ fn files_that_are_deleted_are_let_go() {
     let journal = JournalParts::open(&path).unwrap();
     for seq in 2..40 {
         rotate(&path, seq);
-        journal.grow();
+        journal.read_new_lines();
     }
     let lines = journal.lines.read().unwrap();
     let held = lines.files.iter().flatten().count();
     assert!(held <= DELETED + 2, "{held} are held open");
     drop(lines);
-    assert!(journal.line(1).is_none() && journal.line(2).is_none());
-    assert_eq!(journal.line(39).unwrap()["outcome"], "served");
-    assert_eq!(journal.line(36).unwrap()["seq"], 36);
+    assert!(journal.read_line(1).is_none() && journal.read_line(2).is_none());
+    assert_eq!(journal.read_line(39).unwrap()["outcome"], "served");
+    assert_eq!(journal.read_line(36).unwrap()["seq"], 36);
 }
 
 #[test]
@@ -61,16 +61,16 @@ fn line_that_grows_is_looked_through_once() {
     let mut file = std::fs::OpenOptions::new().append(true).open(&path).unwrap();
     let (head, tail) = (line(2), "\"}\n");
     file.write_all(head.trim_end().strip_suffix("\"}").unwrap().as_bytes()).unwrap();
-    journal.grow();
-    let end = journal.end();
+    journal.read_new_lines();
+    let end = journal.lock_end();
     assert_eq!((end.at, end.seen), (line(1).len() as u64, std::fs::metadata(&path).unwrap().len()));
     drop(end);
     file.write_all(tail.as_bytes()).unwrap();
-    journal.grow();
-    assert_eq!(journal.line(2).unwrap()["outcome"], "served");
+    journal.read_new_lines();
+    assert_eq!(journal.read_line(2).unwrap()["outcome"], "served");
     std::fs::write(&path, line(1)).unwrap();
-    journal.grow();
-    assert_eq!(journal.count(), 3, "a file that was emptied is read anew");
+    journal.read_new_lines();
+    assert_eq!(journal.line_count(), 3, "a file that was emptied is read anew");
 }
 
 #[test]
@@ -81,8 +81,8 @@ fn journal_that_has_no_line_yet_is_one() {
     assert!(is_journal(&path));
     let journal = JournalParts::open(&path).unwrap();
     std::fs::write(&path, line(1)).unwrap();
-    journal.grow();
-    assert_eq!(journal.count(), 1);
+    journal.read_new_lines();
+    assert_eq!(journal.line_count(), 1);
     std::fs::write(folder.path().join("run.json"), "").unwrap();
     assert!(!is_journal(&folder.path().join("run.json")));
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::super::CallError;
 use loomrec_curation::inspection::line;
 use loomrec_identity::IdentityRules;
-use loomrec_recording::timestamp::micros;
+use loomrec_recording::timestamp::parse_micros;
 use loomrec_recording::{Entry, EntryName};
 use loomrec_store::{Recording, StoreError, TakeRef};
 
@@ -37,11 +37,11 @@ impl TakeList {
     ///
     /// # Errors
     /// The first entry that cannot be read or used.
-    pub(super) fn of(recording: Recording) -> Result<Self, StoreError> {
+    pub(super) fn from_recording(recording: Recording) -> Result<Self, StoreError> {
         let (mut takes, mut last) = (Vec::new(), i64::MIN);
         for stored in recording.entries() {
             let stored = stored?;
-            last = stored.entry.recorded_at.as_deref().and_then(micros).unwrap_or(last);
+            last = stored.entry.recorded_at.as_deref().and_then(parse_micros).unwrap_or(last);
             let (name, number, place) = (stored.name, stored.take, stored.place);
             takes.push(ListedTake { name, number, place, at: last });
         }
@@ -53,28 +53,28 @@ impl TakeList {
         Ok(Self { recording, takes, names })
     }
 
-    pub(super) fn count(&self) -> usize {
+    pub(super) fn take_count(&self) -> usize {
         self.takes.len()
     }
 
     /// Returns the identity rules of the recording.
-    pub(super) fn rules(&self) -> IdentityRules {
+    pub(super) fn identity_rules(&self) -> IdentityRules {
         self.recording.meta().rules().clone()
     }
 
     /// Returns the take of a line's number, from 1.
-    pub(super) fn entry(&self, line: u64) -> Result<(&ListedTake, Entry), CallError> {
+    pub(super) fn read_take(&self, line: u64) -> Result<(&ListedTake, Entry), CallError> {
         let index = usize::try_from(line).ok().and_then(|line| line.checked_sub(1));
         let take = index.and_then(|index| self.takes.get(index)).ok_or(CallError::NoLine(line))?;
-        let read = self.recording.entry(&take.place);
-        let entry = read.map_err(|error| CallError::Unread(error.chain().to_string()))?;
+        let read = self.recording.read_entry(&take.place);
+        let entry = read.map_err(|error| CallError::Unread(error.error_chain().to_string()))?;
         Ok((take, entry))
     }
 
     /// Returns the line of this number, or `None` if its take can no longer be read.
-    pub(super) fn line(&self, number: u64) -> Option<Value> {
-        let (take, entry) = self.entry(number).ok()?;
-        Some(line::of(Some(number), &take.name, take.number, &entry))
+    pub(super) fn read_line(&self, number: u64) -> Option<Value> {
+        let (take, entry) = self.read_take(number).ok()?;
+        Some(line::from_take(Some(number), &take.name, take.number, &entry))
     }
 
     fn of_name<'a>(&'a self, name: &str) -> impl Iterator<Item = &'a ListedTake> + use<'a> {
@@ -83,9 +83,9 @@ impl TakeList {
     }
 
     /// Returns a take by its name and number.
-    pub(super) fn named(&self, name: &str, number: usize) -> Option<(&ListedTake, Entry)> {
+    pub(super) fn find_take(&self, name: &str, number: usize) -> Option<(&ListedTake, Entry)> {
         let take = self.of_name(name).find(|take| take.number == number)?;
-        Some((take, self.recording.entry(&take.place).ok()?))
+        Some((take, self.recording.read_entry(&take.place).ok()?))
     }
 
     /// Returns the take that answered the call of a journal's line, or that was recorded from it.
@@ -95,14 +95,14 @@ impl TakeList {
             "served" => {
                 let take = usize::try_from(line.get("take")?.as_u64()?).ok()?;
                 // The header that names an entry contains a hash in place of some names.
-                let found = text("entry").and_then(|name| self.named(name, take));
-                Some(found.or_else(|| self.named(text("step_id")?, take))?.1)
+                let found = text("entry").and_then(|name| self.find_take(name, take));
+                Some(found.or_else(|| self.find_take(text("step_id")?, take))?.1)
             }
             "recorded" => {
-                let at = micros(text("at")?)?;
+                let at = parse_micros(text("at")?)?;
                 let name = text("step_id").or_else(|| text("key"))?;
                 let take = self.of_name(name).find(|take| take.at == at)?;
-                self.recording.entry(&take.place).ok()
+                self.recording.read_entry(&take.place).ok()
             }
             _ => None,
         }

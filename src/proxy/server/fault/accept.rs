@@ -19,15 +19,15 @@ pub(in crate::server) async fn apply_to_connection(
     decided: DecidedFault,
 ) {
     let faults = &proxy.faults;
-    let id = faults.watch.number();
-    faults.decider.fired(&decided);
+    let id = faults.watch.next_fault_number();
+    faults.decider.count_fired(&decided);
     let key = CallKey::Connection;
     let tracked = recovery_tracker::note_connection(&proxy);
     let reported = Arc::new(CallFault::new(id, &decided, key));
-    let (at, fault) = (proxy.clock.arrival(), Arc::clone(&reported));
+    let (at, fault) = (proxy.clock.next_arrival_time(), Arc::clone(&reported));
     proxy.telemetry.journal.add_connection_fault(ConnectionFault { at, connection: number, fault });
     recovery_tracker::note_fault(&proxy, number, &reported, &tracked);
-    proxy.telemetry.metrics.fault(decided.fault.name(), decided.source.as_str(), None);
+    proxy.telemetry.metrics.count_fault(decided.fault.name(), decided.source.as_str(), None);
     let wait = match decided.fault {
         Fault::Timeout { after_ms } => after_ms,
         Fault::Hang { max_ms } | Fault::Wedged { max_ms } => max_ms,
@@ -37,7 +37,7 @@ pub(in crate::server) async fn apply_to_connection(
         () = socket::read_to_end(&mut stream) => true,
         () = tokio::time::sleep(Duration::from_millis(wait)), if wait > 0 => false,
         () = std::future::ready(()), if wait == 0 => false,
-        () = faults.stopped() => false,
+        () = faults.wait_until_stopped() => false,
     };
     if left {
         recovery_tracker::note_client_left(&proxy, number);

@@ -73,7 +73,8 @@ impl ActiveFault {
         call: TrackedCall,
     ) -> Self {
         let proxy = Arc::clone(&caller.proxy);
-        let reported = CallFault::new(proxy.faults.watch.number(), &decided, call.key.clone());
+        let reported =
+            CallFault::new(proxy.faults.watch.next_fault_number(), &decided, call.key.clone());
         let reported = Arc::new(reported);
         record.fault = Some(Arc::clone(&reported));
         if let (Some(chaos), Some(request)) = (chaos, &mut record.journaled) {
@@ -90,28 +91,28 @@ impl ActiveFault {
             obstacle: None,
             outcome: Arc::default(),
             order,
-            connection: caller.number.id(),
+            connection: caller.number.unique_id(),
         }
     }
 
     /// Returns the key of the call.
-    pub(super) fn key(&self) -> &CallKey {
+    pub(super) fn call_key(&self) -> &CallKey {
         &self.reported.key
     }
 
     /// Notes that the fault has happened.
-    pub(super) fn fired(&mut self) {
+    pub(super) fn note_fired(&mut self) {
         self.release_order();
-        if self.outcome.fire() {
-            self.proxy.faults.decider.fired(&self.decided);
+        if self.outcome.note_fired() {
+            self.proxy.faults.decider.count_fired(&self.decided);
             recovery_tracker::note_fault(&self.proxy, self.connection, &self.reported, &self.call);
             let DecidedFault { fault, rule, source, .. } = &self.decided;
             let workflow = self.workflow.as_deref();
-            self.proxy.telemetry.metrics.fault(fault.name(), source.as_str(), workflow);
+            self.proxy.telemetry.metrics.count_fault(fault.name(), source.as_str(), workflow);
             if let Some(chaos) = self.chaos {
-                self.proxy.telemetry.metrics.chaos(rule, chaos.source, chaos.front);
+                self.proxy.telemetry.metrics.count_chaos(rule, chaos.source, chaos.front);
             }
-            log::fault(fault.name(), source.as_str());
+            log::note_fault(fault.name(), source.as_str());
         }
     }
 
@@ -123,7 +124,7 @@ impl ActiveFault {
     /// Notes that the fault cannot happen to the answer. The next call of its key may get it.
     pub(super) fn note_obstacle(&mut self, why: FaultObstacle) {
         let decider = &self.proxy.faults.decider;
-        self.outcome.give_back(decider, self.key(), &self.decided, &why);
+        self.outcome.give_back(decider, self.call_key(), &self.decided, &why);
         self.release_order();
         self.obstacle.get_or_insert(why);
     }
@@ -134,12 +135,12 @@ impl ActiveFault {
         self.note_obstacle(why);
         if let Some(chaos) = self.chaos {
             let (rule, metrics) = (&self.decided.rule, &self.proxy.telemetry.metrics);
-            metrics.bypass(rule, chaos.source, chaos.front, label);
+            metrics.count_bypass(rule, chaos.source, chaos.front, label);
         }
     }
 
     /// Adds the headers that name the fault.
-    pub(super) fn label(&self, headers: &mut HeaderMap) {
+    pub(super) fn add_fault_headers(&self, headers: &mut HeaderMap) {
         headers.insert(FAULT, HeaderValue::from_static(self.decided.fault.name()));
         if let Ok(rule) = HeaderValue::from_str(&self.decided.rule) {
             headers.insert(RULE, rule);

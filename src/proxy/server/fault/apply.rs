@@ -32,7 +32,7 @@ const MOST: usize = 64 << 20;
 /// Returns the answer format that a call requests.
 pub(super) fn response_format(observed: &NormalizedRequest) -> ResponseFormat<'_> {
     let request = &observed.request;
-    ResponseFormat::of(&observed.call, &observed.upstream, &request.query, &request.body)
+    ResponseFormat::from_call(&observed.call, &observed.upstream, &request.query, &request.body)
 }
 
 /// Arranges that the open faults that a call recovers from end once a good answer was sent whole. A
@@ -44,10 +44,10 @@ pub(super) fn mark_recovered(
     open: &mut OpenCall,
 ) {
     let is_good = response.status().as_u16() < 400
-        && !open.record().answer().is_some_and(AnswerOutcome::is_failure)
-        && !matches!(open.record().outcome, CallOutcome::Placeholder);
+        && !open.record_mut().answer_outcome().is_some_and(AnswerOutcome::is_failure)
+        && !matches!(open.record_mut().outcome, CallOutcome::Placeholder);
     if is_good && proxy.faults.watch.is_open() {
-        *open.settlement() = Some(Box::new(FaultSettlement::recovery(call)));
+        *open.settlement_mut() = Some(Box::new(FaultSettlement::for_recovery(call)));
     }
 }
 
@@ -60,17 +60,17 @@ impl FaultedCall<'_> {
     /// Finds out whether the fault can happen to an answer, as far as that is known before the answer
     /// is sent. From here on, the next call of the key can be decided: if the fault cannot happen,
     /// this call has used up its take.
-    pub(super) fn foresee(&mut self, response: &Response<AnswerBody>) {
-        let observed = self.call.storable();
+    pub(super) fn foresee_obstacle(&mut self, response: &Response<AnswerBody>) {
+        let observed = self.call.storable_request();
         let format = response_format(observed);
-        let framing = framing(&format, observed, response.headers());
+        let framing = answer_framing(&format, observed, response.headers());
         if self.fault.is_alone && framing.is_none() {
             // The answer behind the fault is made up, so the client must not get the whole of it.
             self.fault.decided.fault.move_to_default_point();
         }
-        if let Err(why) = obstacle(&self.fault, &self.call, &format, framing, response) {
-            if let Some(settlement) = self.open.settlement() {
-                settlement.reclaim(&self.caller.proxy);
+        if let Err(why) = find_obstacle(&self.fault, &self.call, &format, framing, response) {
+            if let Some(settlement) = self.open.settlement_mut() {
+                settlement.reclaim_lease(&self.caller.proxy);
             }
             self.fault.note_obstacle(why);
         }
@@ -78,42 +78,45 @@ impl FaultedCall<'_> {
     }
 
     /// Applies the fault to the answer of the call.
-    pub(super) async fn apply(mut self, response: Response<AnswerBody>) -> Response<ResponseBody> {
-        if has_messages(self.call.storable(), &response) && self.fault.obstacle.is_none() {
-            return self.converse(response);
+    pub(super) async fn apply_fault(
+        mut self,
+        response: Response<AnswerBody>,
+    ) -> Response<ResponseBody> {
+        if has_messages(self.call.storable_request(), &response) && self.fault.obstacle.is_none() {
+            return self.change_messages(response);
         }
         match (&self.fault.decided.fault, self.fault.obstacle.take()) {
             (Fault::Slow { .. }, _) => self.pass_late(response),
             (_, Some(why)) => self.pass_without_fault(response, why),
-            (fault, None) if fault.rewrites() => self.rewrite(response).await,
-            (_, None) => self.transform(response),
+            (fault, None) if fault.rewrites() => self.rewrite_answer(response).await,
+            (_, None) => self.transform_body(response),
         }
     }
 
     /// Changes the messages of the conversation that follows the response.
-    fn converse(mut self, mut response: Response<AnswerBody>) -> Response<ResponseBody> {
+    fn change_messages(mut self, mut response: Response<AnswerBody>) -> Response<ResponseBody> {
         let transform = match MessageTransform::new(&self.fault.decided.fault) {
             Ok(transform) => transform,
             Err(why) => return self.pass_without_fault(response, why),
         };
-        let Some(conversation) = NextConversation::take(&mut response) else {
+        let Some(conversation) = NextConversation::take_from_response(&mut response) else {
             return self.pass_unchanged(response);
         };
-        self.fault.label(response.headers_mut());
+        self.fault.add_fault_headers(response.headers_mut());
         if self.fault.decided.fault.only_delays() {
             self.set_recovers(response.status());
         }
         let (faults, control) = (Arc::clone(&self.caller.proxy.faults), self.control.clone());
         let fault = self.fault;
         let faulted = FaultedConversation { conversation, transform, fault, faults, control };
-        NextConversation::follow(&mut response, faulted);
+        NextConversation::attach_to_response(&mut response, faulted);
         response.map(ResponseBody::Answer)
     }
 
     /// Passes on an answer that is late.
     fn pass_late(mut self, mut response: Response<AnswerBody>) -> Response<ResponseBody> {
-        self.fault.label(response.headers_mut());
-        if is_bodiless(self.call.storable(), response.status()) {
+        self.fault.add_fault_headers(response.headers_mut());
+        if is_bodiless(self.call.storable_request(), response.status()) {
             return self.pass_unchanged(response);
         }
         self.set_recovers(response.status());
@@ -121,15 +124,15 @@ impl FaultedCall<'_> {
     }
 
     /// Rewrites the answer so that it says something else.
-    async fn rewrite(mut self, response: Response<AnswerBody>) -> Response<ResponseBody> {
-        let observed = self.call.storable();
+    async fn rewrite_answer(mut self, response: Response<AnswerBody>) -> Response<ResponseBody> {
+        let observed = self.call.storable_request();
         let format = response_format(observed);
-        let framing = framing(&format, observed, response.headers());
-        match rewrite(&format, framing, &mut self.fault, response).await {
+        let framing = answer_framing(&format, observed, response.headers());
+        match rewrite_response(&format, framing, &mut self.fault, response).await {
             Ok(response) => {
                 // The call did not get the answer of its take, so the take is given back.
-                if let Some(settlement) = self.open.settlement() {
-                    settlement.release(&self.caller.proxy);
+                if let Some(settlement) = self.open.settlement_mut() {
+                    settlement.release_lease(&self.caller.proxy);
                 }
                 response.map(ResponseBody::Answer)
             }
@@ -138,10 +141,10 @@ impl FaultedCall<'_> {
     }
 
     /// Changes how the body of the answer is sent.
-    fn transform(mut self, response: Response<AnswerBody>) -> Response<ResponseBody> {
-        let observed = self.call.storable();
+    fn transform_body(mut self, response: Response<AnswerBody>) -> Response<ResponseBody> {
+        let observed = self.call.storable_request();
         let format = response_format(observed);
-        let framing = framing(&format, observed, response.headers());
+        let framing = answer_framing(&format, observed, response.headers());
         let announced = response.body().size_hint().exact();
         let DecidedFault { fault, roll, .. } = &self.fault.decided;
         let mut changing = match BodyTransform::new(fault, &format, framing, announced, *roll) {
@@ -149,7 +152,7 @@ impl FaultedCall<'_> {
             Err(why) => return self.pass_without_fault(response, why),
         };
         let total = match response.body() {
-            AnswerBody::Replay(body) => Some(body.total()),
+            AnswerBody::Replay(body) => Some(body.total_bytes()),
             _ => None,
         };
         let (mut parts, body) = response.into_parts();
@@ -157,8 +160,8 @@ impl FaultedCall<'_> {
             // The turn over a WebSocket ends with it.
             parts.extensions.insert(close.clone());
         }
-        changing.head(&mut parts.status, &mut parts.headers, total);
-        self.fault.label(&mut parts.headers);
+        changing.change_head(&mut parts.status, &mut parts.headers, total);
+        self.fault.add_fault_headers(&mut parts.headers);
         if matches!(fault, Fault::WrongLength { .. }) {
             // What follows the announced length is sent before the close.
             parts.headers.insert(http::header::CONNECTION, HeaderValue::from_static("close"));
@@ -173,7 +176,7 @@ impl FaultedCall<'_> {
 
     /// Arranges that the open faults of the call's key end once a good answer was sent whole.
     fn set_recovers(&mut self, status: StatusCode) {
-        if let Some(settlement) = self.open.settlement() {
+        if let Some(settlement) = self.open.settlement_mut() {
             settlement.recovers = status.as_u16() < 400;
         }
     }
@@ -185,7 +188,7 @@ impl FaultedCall<'_> {
         why: FaultObstacle,
     ) -> Response<ResponseBody> {
         self.fault.not_applied(why);
-        if let Some(request) = &mut self.open.record().journaled {
+        if let Some(request) = &mut self.open.record_mut().journaled {
             request.chaos = None;
         }
         self.pass_unchanged(response)
@@ -195,7 +198,7 @@ impl FaultedCall<'_> {
     pub(super) fn pass_unchanged(self, response: Response<AnswerBody>) -> Response<ResponseBody> {
         let proxy = &self.caller.proxy;
         let is_good = response.status().as_u16() < 400;
-        let settlement = self.open.settlement().take();
+        let settlement = self.open.settlement_mut().take();
         settlement.into_iter().for_each(|it| it.settle_unchanged(proxy, is_good));
         mark_recovered(proxy, &response, self.fault.call.clone(), self.open);
         response.map(ResponseBody::Answer)
@@ -206,14 +209,14 @@ impl FaultedCall<'_> {
 ///
 /// # Errors
 /// Why it cannot happen.
-fn obstacle(
+fn find_obstacle(
     active: &ActiveFault,
     call: &IncomingCall,
     format: &ResponseFormat<'_>,
     framing: Option<Framing>,
     response: &Response<AnswerBody>,
 ) -> Result<(), FaultObstacle> {
-    let (fault, observed) = (&active.decided.fault, call.storable());
+    let (fault, observed) = (&active.decided.fault, call.storable_request());
     if has_messages(observed, response) {
         let trial = MessageTransform::new(fault)?;
         let count = NextConversation::server_messages(response);
@@ -228,7 +231,7 @@ fn obstacle(
         }
         fault if fault.rewrites() => {
             let AnswerBody::Replay(body) = response.body() else { return Ok(()) };
-            loomrec_fault::rewrite(fault, format, framing, &body.whole())?;
+            loomrec_fault::rewrite_answer(fault, format, framing, &body.whole_bytes())?;
             return Ok(());
         }
         _ => {}
@@ -236,7 +239,7 @@ fn obstacle(
     let announced = response.body().size_hint().exact();
     let trial = BodyTransform::new(fault, format, framing, announced, active.decided.roll)?;
     match response.body() {
-        AnswerBody::Replay(body) => strike(trial, response, body),
+        AnswerBody::Replay(body) => try_fault(trial, response, body),
         _ if matches!(fault, Fault::WrongLength { .. }) && announced.is_none() => {
             Err(FaultObstacle::UnknownLength)
         }
@@ -275,30 +278,30 @@ fn check_transport(fault: &Fault, is_turn: bool) -> Result<(), FaultObstacle> {
 ///
 /// # Errors
 /// Why it does not happen.
-fn strike(
+fn try_fault(
     mut trial: BodyTransform,
     response: &Response<AnswerBody>,
     body: &ReplayBody,
 ) -> Result<(), FaultObstacle> {
     let (mut status, mut headers) = (response.status(), response.headers().clone());
-    trial.head(&mut status, &mut headers, Some(body.total()));
+    trial.change_head(&mut status, &mut headers, Some(body.total_bytes()));
     for chunk in body.chunks() {
         trial.feed(chunk);
-        while !trial.struck() && trial.step().is_some() {}
-        if trial.struck() {
+        while !trial.has_struck() && trial.next_step().is_some() {}
+        if trial.has_struck() {
             return Ok(());
         }
     }
     match body.is_cut() {
-        true => trial.release(),
+        true => trial.send_held_bytes(),
         false => trial.finish(),
     }
-    while !trial.struck() && trial.step().is_some() {}
-    if trial.struck() { Ok(()) } else { Err(trial.obstacle()) }
+    while !trial.has_struck() && trial.next_step().is_some() {}
+    if trial.has_struck() { Ok(()) } else { Err(trial.obstacle()) }
 }
 
 /// Returns how an answer with these headers is framed, or `None` if it is not a stream.
-fn framing(
+fn answer_framing(
     format: &ResponseFormat<'_>,
     observed: &NormalizedRequest,
     headers: &HeaderMap,
@@ -319,29 +322,29 @@ fn framing(
 ///
 /// # Errors
 /// The answer as it is, and why it could not be rewritten.
-async fn rewrite(
+async fn rewrite_response(
     format: &ResponseFormat<'_>,
     framing: Option<Framing>,
     active: &mut ActiveFault,
     response: Response<AnswerBody>,
 ) -> Result<Response<AnswerBody>, (Response<AnswerBody>, FaultObstacle)> {
     let fault = active.decided.fault.clone();
-    let change = |bytes: &[u8]| loomrec_fault::rewrite(&fault, format, framing, bytes);
+    let change = |bytes: &[u8]| loomrec_fault::rewrite_answer(&fault, format, framing, bytes);
     response.body().note_change();
     let (mut parts, body) = response.into_parts();
     let changed = match body {
-        AnswerBody::Replay(body) => match body.rewritten(change) {
+        AnswerBody::Replay(body) => match body.try_map_bytes(change) {
             Ok(body) => Ok(AnswerBody::Replay(body)),
             Err((body, why)) => Err((AnswerBody::Replay(body), why.into())),
         },
-        other => buffered_body::changed(other, MOST, change)
+        other => buffered_body::change_whole_body(other, MOST, change)
             .await
             .map_err(|(body, why)| (body, obstacle_of(why))),
     };
     match changed {
         Ok(body) => {
-            active.fired();
-            active.label(&mut parts.headers);
+            active.note_fired();
+            active.add_fault_headers(&mut parts.headers);
             if let Some(length) = body.size_hint().exact() {
                 parts.headers.insert(http::header::CONTENT_LENGTH, HeaderValue::from(length));
             }

@@ -84,7 +84,7 @@ impl FaultBody {
     }
 
     /// Takes the next step of the fault.
-    fn step(&mut self) -> StepResult {
+    fn take_step(&mut self) -> StepResult {
         let step = self.next_step();
         if let Some(BodyStep::Send(data)) = step {
             // A reader that knows the body's length does not poll beyond it.
@@ -103,15 +103,17 @@ impl FaultBody {
         match step {
             Some(BodyStep::Wait(ms)) => {
                 let faults = Arc::clone(&self.faults);
-                self.wait = Some(Box::pin(async move { faults.pause(ms).await }));
+                self.wait = Some(Box::pin(async move { faults.pass_time(ms).await }));
             }
             Some(BodyStep::Stall) => {
                 let faults = Arc::clone(&self.faults);
-                self.wait = Some(Box::pin(async move { faults.stopped().await }));
+                self.wait = Some(Box::pin(async move { faults.wait_until_stopped().await }));
                 self.ahead = Some(BodyStep::Cut(loomrec_fault::ConnectionCut::Close));
             }
             Some(BodyStep::Behind(data)) => self.control.send_behind(data),
-            Some(BodyStep::Cut(cut)) => return StepResult::End(Err(no_response::cut(cut))),
+            Some(BodyStep::Cut(cut)) => {
+                return StepResult::End(Err(no_response::to_recorded_cut(cut)));
+            }
             Some(BodyStep::End) => return StepResult::End(Ok(())),
             Some(BodyStep::Send(_)) | None => return StepResult::Nothing,
         }
@@ -119,20 +121,20 @@ impl FaultBody {
     }
 
     fn next_step(&mut self) -> Option<BodyStep> {
-        let step = self.ahead.take().or_else(|| self.transform.step());
+        let step = self.ahead.take().or_else(|| self.transform.next_step());
         self.note_strike();
         step
     }
 
     /// Notes that the fault has happened, if it has.
     fn note_strike(&mut self) {
-        if self.transform.struck() {
-            self.fault.fired();
+        if self.transform.has_struck() {
+            self.fault.note_fired();
         }
     }
 
     /// Feeds a frame of the engine's body to the fault.
-    fn feed(&mut self, frame: Option<Result<Frame<Bytes>, RecordedCut>>) {
+    fn feed_frame(&mut self, frame: Option<Result<Frame<Bytes>, RecordedCut>>) {
         match frame {
             Some(Ok(frame)) => {
                 // Trailers are not part of the body.
@@ -141,7 +143,7 @@ impl FaultBody {
                 }
             }
             Some(Err(cut)) => {
-                self.transform.release();
+                self.transform.send_held_bytes();
                 self.ended = Some(Err(cut));
             }
             None => {
@@ -153,10 +155,10 @@ impl FaultBody {
     }
 
     /// Returns how the body ended. Called when it is over, or when its reader has gone.
-    pub(in crate::server) fn end(&mut self) -> FaultBodyEnd {
+    pub(in crate::server) fn finish_body(&mut self) -> FaultBodyEnd {
         let is_whole = matches!(self.over, Some(Ok(())))
             || self.announced.is_some_and(|announced| announced <= self.sent);
-        let has_struck = self.transform.struck();
+        let has_struck = self.transform.has_struck();
         if !has_struck {
             let has_ended = is_whole || self.ended.is_some();
             let why = if has_ended { self.transform.obstacle() } else { FaultObstacle::ClientLeft };
@@ -188,7 +190,7 @@ impl Body for FaultBody {
             if this.over.is_some() {
                 return Poll::Ready(None);
             }
-            let next = match (this.step(), this.ended) {
+            let next = match (this.take_step(), this.ended) {
                 (StepResult::Nothing, Some(end)) => StepResult::End(end),
                 (next, _) => next,
             };
@@ -207,10 +209,10 @@ impl Body for FaultBody {
                 StepResult::Nothing => {}
             }
             let frame = ready!(Pin::new(&mut this.body).poll_frame(cx));
-            this.feed(frame);
+            this.feed_frame(frame);
             if this.ended.is_none() && this.body.is_end_stream() {
                 // The last bytes are then known as such when they are sent.
-                this.feed(None);
+                this.feed_frame(None);
             }
         }
     }

@@ -12,7 +12,7 @@ use loomrec_fault::{CallConclusion, Fault, FaultObstacle};
 
 impl FaultedCall<'_> {
     /// Lets the engine answer the call, and applies the fault to that answer.
-    pub(super) async fn change(
+    pub(super) async fn change_answer(
         mut self,
         mut found: FoundCall<'_>,
         mut lease: Option<LeasedAnswer>,
@@ -25,46 +25,48 @@ impl FaultedCall<'_> {
         self.begin_settlement(lease);
         let mut delay_ms = 0;
         if let Fault::Slow { delay_ms: by } = self.fault.decided.fault {
-            self.fault.fired();
+            self.fault.note_fired();
             delay_ms = by;
         }
         if looks_inside(&self.fault.decided.fault) {
             let coding = HeaderValue::from_static("identity");
             self.call.headers.insert(http::header::ACCEPT_ENCODING, coding);
         }
-        if found.take().is_some() {
-            proxy.faults.pause(delay_ms).await;
+        if found.matched_take().is_some() {
+            proxy.faults.pass_time(delay_ms).await;
         }
         // Later chunks of a paced answer are late by the same delay.
         let delay = delay_ms.saturating_add(self.fault.decided.delay_ms);
         let late = proxy.faults.lateness(delay);
-        let response = match found.deliver(&self.call, self.call.arrived + late).await {
+        let response = match found.deliver_take(&self.call, self.call.arrived + late).await {
             Ok(result) => {
-                self.foresee(&result.response);
-                self.open.accept(&self.call, result).await
+                self.foresee_obstacle(&result.response);
+                self.open.accept_result(&self.call, result).await
             }
             Err(unrecorded) => {
                 let response = self.answer_unrecorded(unrecorded).await;
                 // The answer is obtained first, so that a client that leaves during the delay does
                 // not keep it from being recorded.
-                proxy.faults.pause(delay_ms).await;
+                proxy.faults.pass_time(delay_ms).await;
                 if response.headers().contains_key("x-loomrec-error") {
                     return self.pass_unchanged(response);
                 }
                 response
             }
         };
-        if let Some(delayed) = self.open.settlement().as_mut().and_then(|it| it.delayed.as_mut()) {
+        if let Some(delayed) =
+            self.open.settlement_mut().as_mut().and_then(|it| it.delayed.as_mut())
+        {
             delayed.has_head = true;
         }
-        self.apply(response).await
+        self.apply_fault(response).await
     }
 
     /// Begins what is settled when the answer of the call is over.
     fn begin_settlement(&mut self, lease: Option<LeasedAnswer>) {
         let (decided, id) = (self.fault.decided.clone(), self.fault.reported.id);
         let delayed = DelayedAnswer { fault: id, has_head: false };
-        *self.open.settlement() = Some(Box::new(FaultSettlement {
+        *self.open.settlement_mut() = Some(Box::new(FaultSettlement {
             call: self.fault.call.clone(),
             attempt: self.attempt,
             lease,
@@ -78,8 +80,8 @@ impl FaultedCall<'_> {
     /// Answers the call live, from the script, or with an error, because no take does.
     async fn answer_unrecorded(&mut self, call: UnrecordedCall<'_>) -> Response<AnswerBody> {
         let proxy = &self.caller.proxy;
-        if let Some(settlement) = self.open.settlement() {
-            settlement.release(proxy);
+        if let Some(settlement) = self.open.settlement_mut() {
+            settlement.release_lease(proxy);
         }
         if proxy.engine.goes_upstream() {
             self.fault.release_order();
@@ -87,23 +89,23 @@ impl FaultedCall<'_> {
         let result = call.answer(&self.call, || self.open.expect_exchange()).await;
         match result.response.headers().contains_key("x-loomrec-error") {
             true => self.fault.note_obstacle(FaultObstacle::NoAnswer),
-            false => self.foresee(&result.response),
+            false => self.foresee_obstacle(&result.response),
         }
-        let response = self.open.accept(&self.call, result).await;
+        let response = self.open.accept_result(&self.call, result).await;
         let is_good = response.status().as_u16() < 400;
         let scripted = self.open.script_turn();
-        let Some(settlement) = self.open.settlement() else { return response };
+        let Some(settlement) = self.open.settlement_mut() else { return response };
         let (is_delayed, is_unchanged) =
             (settlement.delayed.is_some(), self.fault.obstacle.is_some());
         // A call that does not get its answer unchanged will be made again.
         let is_kept = is_delayed || is_unchanged;
-        let session = self.fault.key().session();
+        let session = self.fault.call_key().session();
         if let Some(lease) = scripted.and_then(|turn| proxy.engine.lease_scripted(session, turn)) {
-            let lease = if is_kept { lease } else { lease.lent() };
+            let lease = if is_kept { lease } else { lease.lend_answer() };
             settlement.lease = Some(LeasedAnswer { lease, is_good });
         }
         if is_kept {
-            settlement.conclude(proxy, CallConclusion::Answered { is_good });
+            settlement.conclude_attempt(proxy, CallConclusion::Answered { is_good });
         }
         if let Some(delayed) = settlement.delayed.as_mut() {
             delayed.has_head = true;

@@ -60,7 +60,7 @@ pub(super) struct ChaosAction {
 /// Finds the take of a call and decides its fault, once it may be decided. Calls of one key are
 /// decided one after the other, so that the nth call gets the same in every run. A fault that does
 /// more than delay gives the take back.
-pub(super) async fn decide<'a>(
+pub(super) async fn decide_fault<'a>(
     caller: &'a ConnectionContext,
     call: &IncomingCall,
     parsed: &'a ParsedRequest,
@@ -69,20 +69,20 @@ pub(super) async fn decide<'a>(
 ) -> CallDecision<'a> {
     let faults = &caller.proxy.faults;
     let order = match faults.depend_on_answers {
-        true => Some(faults.order.admit(key).await),
+        true => Some(faults.order.wait_for_turn(key).await),
         false => None,
     };
     let engine = &caller.proxy.engine;
-    let mut turn = faults.decider.turn(key);
-    let found = engine.find(parsed);
-    let declarer = found.declarer();
+    let mut turn = faults.decider.begin_turn(key);
+    let found = engine.find_answer(parsed);
+    let declarer = found.answer_declarer();
     let declared = declarer.as_ref().and_then(|declarer| declarer.declared);
     let entry_name = found.entry_name();
-    let observed = call.storable();
+    let observed = call.storable_request();
     let step = observed.step.as_deref().or(entry_name.as_ref().and_then(|name| name.step_id()));
     let of_step = step.map(|step| turn.enter_step(step));
     let facts = CallFacts {
-        key: key.request(),
+        key: key.request_or_name(),
         step,
         upstream: &observed.upstream,
         provider: observed.call.provider.name(),
@@ -96,9 +96,9 @@ pub(super) async fn decide<'a>(
         of_step,
         connection: caller.number.accepted,
     };
-    let decided = turn.decide(&facts, declarations.with_those_of(declarer.as_ref()));
+    let decided = turn.decide_fault(&facts, declarations.with_those_of(declarer.as_ref()));
     let fault = decided.map(|decided| FaultDecision {
-        chaos: chaos(&decided, declarations, declarer.as_ref(), engine.goes_upstream()),
+        chaos: chaos_action(&decided, declarations, declarer.as_ref(), engine.goes_upstream()),
         is_alone: decided.source == FaultSource::Entry
             && declared.is_some_and(DeclaredFault::is_alone),
         order: order.filter(|_| decided.fault.depends_on_answer()),
@@ -109,7 +109,7 @@ pub(super) async fn decide<'a>(
 }
 
 /// Returns where the rate of a chaos action was declared, and what would have answered the call.
-fn chaos(
+fn chaos_action(
     decided: &DecidedFault,
     declarations: &CallDeclarations,
     declarer: Option<&AnswerDeclarer<'_>>,
@@ -118,7 +118,7 @@ fn chaos(
     if decided.source != FaultSource::Chaos {
         return None;
     }
-    let of_entry = declarer.and_then(|declarer| declarer.declared?.rates());
+    let of_entry = declarer.and_then(|declarer| declarer.declared?.chaos_rates());
     let has_rate =
         |rates: Option<&ChaosRates>| rates.is_some_and(|rates| rates.has_rate(&decided.rule));
     let source = match declarations.header_rates() {
@@ -141,11 +141,11 @@ fn settle_take<'a>(
     mut found: FoundCall<'a>,
     fault: Option<FaultDecision>,
 ) -> CallDecision<'a> {
-    let is_good = found.take().is_some_and(|take| take.is_success());
+    let is_good = found.matched_take().is_some_and(|take| take.is_success());
     let (mut attempt, is_take_concluded) = (turn.attempt(), true);
     let mut conclude = || {
         let answered = CallConclusion::Answered { is_good };
-        turn.conclude(&mut attempt, answered);
+        turn.conclude_call(&mut attempt, answered);
     };
     let Some(FaultDecision { decided, .. }) = &fault else {
         match found.is_fault_alone() {
@@ -166,7 +166,7 @@ fn settle_take<'a>(
         return CallDecision { fault, found, lease: None, attempt, is_take_concluded };
     }
     let lease = found.take_lease().map(TakeLease::keep_for_delay);
-    let lease = if only_delays { lease } else { lease.map(KeptLease::lent) };
+    let lease = if only_delays { lease } else { lease.map(KeptLease::lend_answer) };
     let lease = lease.map(|lease| LeasedAnswer { lease, is_good });
     CallDecision { fault, found, lease, attempt, is_take_concluded }
 }

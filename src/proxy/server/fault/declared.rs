@@ -39,10 +39,10 @@ impl CallDeclarations {
     /// # Errors
     /// Says why a header is invalid or refused, without credentials.
     pub(super) fn read(proxy: &Proxy, call: &IncomingCall) -> Result<Self, String> {
-        let admitted = FaultHeaders::admitted(&call.headers, &proxy.strictness);
-        let headers = admitted.map_err(|why| shown(proxy, call, why))?;
+        let admitted = FaultHeaders::read_admitted(&call.headers, &proxy.strictness);
+        let headers = admitted.map_err(|why| refusal_text(proxy, call, why))?;
         let ignored = headers.iter().flat_map(|headers| &headers.ignored);
-        ignored.for_each(|text| proxy.faults.warn((*text).to_owned()));
+        ignored.for_each(|text| proxy.faults.add_warning((*text).to_owned()));
         Ok(Self { headers, run_time: run_time_rates(proxy, call) })
     }
 
@@ -69,7 +69,7 @@ impl CallDeclarations {
             header: self.headers.as_ref().and_then(|headers| headers.fault.as_ref()),
             header_rates: self.header_rates(),
             entry,
-            entry_rates: declared.and_then(DeclaredFault::rates),
+            entry_rates: declared.and_then(DeclaredFault::chaos_rates),
             run_time_rates: self.run_time.as_deref(),
         }
     }
@@ -80,15 +80,15 @@ fn run_time_rates(proxy: &Proxy, call: &IncomingCall) -> Option<Arc<ChaosRates>>
     let run_time = &proxy.faults.run_time;
     // Most runs set none, so the test of the call is not looked for.
     let test = match run_time.is_set() && proxy.telemetry.metrics.is_compat() {
-        true => test_of(&call.headers, &call.storable().request.query),
+        true => test_of(&call.headers, &call.storable_request().request.query),
         false => None,
     };
-    run_time.rates_for(call.storable().session.as_deref(), test.as_deref())
+    run_time.rates_for(call.storable_request().session.as_deref(), test.as_deref())
 }
 
 /// Returns the text that says why a header is refused. It may quote a part of a value, and a part of a
 /// credential would not be redacted.
-fn shown(proxy: &Proxy, call: &IncomingCall, why: String) -> String {
+fn refusal_text(proxy: &Proxy, call: &IncomingCall, why: String) -> String {
     match FaultHeaders::are_clean(&call.headers, call.secrets()) {
         true => proxy.redactor.redact_text(&why, call.secrets()).into_owned(),
         false => "a header that declares a fault holds a credential of the call".to_owned(),
@@ -101,12 +101,12 @@ impl FaultHeaders {
     ///
     /// # Errors
     /// Names the header that is invalid or refused, and says why.
-    fn admitted(
+    fn read_admitted(
         headers: &HeaderMap,
         strictness: &RunStrictness,
     ) -> Result<Option<Box<Self>>, String> {
-        let Some(name) = client_header::weakening(headers) else { return Ok(None) };
-        let read = Box::new(Self::of(headers)?);
+        let Some(name) = client_header::weakening_header(headers) else { return Ok(None) };
+        let read = Box::new(Self::from_headers(headers)?);
         if !read.is_empty() {
             strictness.admit(&format!("header {name}")).map_err(|why| why.to_string())?;
         }
@@ -117,7 +117,7 @@ impl FaultHeaders {
     ///
     /// # Errors
     /// Names the invalid header, and says what is wrong with it.
-    fn of(headers: &HeaderMap) -> Result<Self, String> {
+    fn from_headers(headers: &HeaderMap) -> Result<Self, String> {
         let text = |name: HeaderName| -> Result<Option<&str>, String> {
             let mut values = headers.get_all(&name).iter();
             let Some(value) = values.next() else { return Ok(None) };

@@ -36,7 +36,7 @@ pub(super) struct OutcomeOrder([Arc<Mutex<()>>; GROUPS]);
 
 impl FaultOutcome {
     /// Notes that the fault has happened. Returns whether that is news.
-    pub(super) fn fire(&self) -> bool {
+    pub(super) fn note_fired(&self) -> bool {
         self.0.swap(FIRED, Ordering::AcqRel) != FIRED
     }
 
@@ -58,9 +58,9 @@ impl FaultOutcome {
 impl OutcomeOrder {
     /// Waits until the outcomes of earlier calls are known: those of this key, or of the step that
     /// the calls name. Calls are admitted in the order in which they come.
-    pub(super) async fn admit(&self, key: &CallKey) -> OutcomePermit {
+    pub(super) async fn wait_for_turn(&self, key: &CallKey) -> OutcomePermit {
         let hasher = BuildHasherDefault::<DefaultHasher>::default();
-        let hash = match key.step() {
+        let hash = match key.step_id() {
             Some(step) => hasher.hash_one((key.session(), step)),
             None => hasher.hash_one(key),
         };

@@ -29,16 +29,16 @@ impl FaultedCall<'_> {
     ///
     /// # Errors
     /// [`AbandonedCall`] if the fault leaves the call without an answer.
-    pub(super) async fn answer(
+    pub(super) async fn answer_with_fault(
         mut self,
         found: FoundCall<'_>,
         lease: Option<LeasedAnswer>,
     ) -> Result<Response<ResponseBody>, AbandonedCall> {
         recovery_tracker::find_work(&mut self.fault.call, &self.call);
-        self.caller.proxy.faults.pause(self.fault.decided.delay_ms).await;
-        match self.substitute(&found) {
-            Some(substitute) => self.replace(found, substitute).await,
-            None => Ok(self.change(found, lease).await),
+        self.caller.proxy.faults.pass_time(self.fault.decided.delay_ms).await;
+        match self.find_substitute(&found) {
+            Some(substitute) => self.send_substitute(found, substitute).await,
+            None => Ok(self.change_answer(found, lease).await),
         }
     }
 }

@@ -58,12 +58,12 @@ enum RelayStop {
 }
 
 impl SocketConversation for FaultedConversation {
-    fn hold(
+    fn hold_until_end(
         self: Box<Self>,
         client: SocketStream,
         terms: ConversationTerms,
     ) -> Pin<Box<dyn Future<Output = ConversationEnd> + Send>> {
-        Box::pin(self.relay(client, terms))
+        Box::pin(self.relay_messages(client, terms))
     }
 
     fn into_upstream(self: Box<Self>) -> Option<OnUpgrade> {
@@ -72,7 +72,7 @@ impl SocketConversation for FaultedConversation {
 }
 
 impl FaultedConversation {
-    async fn relay(
+    async fn relay_messages(
         self: Box<Self>,
         client: SocketStream,
         terms: ConversationTerms,
@@ -80,7 +80,7 @@ impl FaultedConversation {
         let Self { conversation, transform, fault, faults, control } = *self;
         let (near, far) = tokio::io::duplex(BUFFER);
         let own_terms = ConversationTerms { settles_take: false, ..terms.clone() };
-        let held = conversation.hold(Box::new(near), own_terms);
+        let held = conversation.hold_until_end(Box::new(near), own_terms);
         let relaying = async {
             let client = socket::open_client(client, &terms).await;
             let server = socket::open_upstream(Box::new(far), &terms).await;
@@ -155,13 +155,13 @@ impl MessageRelay {
                 tokio::join!(server.0.flush(), socket::close(client.0, client.1, code, &reason));
             }
             RelayStop::Close(SocketClose { code, reason }) => {
-                control.cut();
+                control.note_cut();
                 // The conversation ends before its client can see the end.
                 drop((to_server, from_server));
                 socket::close(client.0, client.1, code, &reason).await;
             }
             RelayStop::Cut(cut) => {
-                control.cut();
+                control.note_cut();
                 drop((to_server, from_server));
                 // A close while bytes of the client wait to be read would be a reset.
                 let rest =
@@ -181,8 +181,8 @@ impl MessageRelay {
         mut waiting: mpsc::Receiver<(Instant, SocketEvent)>,
         to_client: &mut SocketWriter,
     ) -> RelayStop {
-        let steps = self.transform.begin();
-        if let Some(end) = self.take(steps, to_client).await {
+        let steps = self.transform.first_steps();
+        if let Some(end) = self.perform_steps(steps, to_client).await {
             return end;
         }
         loop {
@@ -193,7 +193,7 @@ impl MessageRelay {
             };
             let Ok(next) = next else {
                 let steps = self.transform.stop_holding();
-                if let Some(end) = self.take(steps, to_client).await {
+                if let Some(end) = self.perform_steps(steps, to_client).await {
                     return end;
                 }
                 continue;
@@ -207,34 +207,34 @@ impl MessageRelay {
                 SocketEvent::Message(payload) => (self.transform.feed(message_of(payload)), None),
                 SocketEvent::End(end) => (self.transform.finish(), Some(RelayStop::Server(end))),
             };
-            if let Some(end) = self.take(steps, to_client).await.or(end) {
+            if let Some(end) = self.perform_steps(steps, to_client).await.or(end) {
                 return end;
             }
         }
     }
 
     /// Takes steps. Returns how the connection ends, if it does.
-    async fn take(
+    async fn perform_steps(
         &mut self,
         steps: Vec<MessageStep>,
         to_client: &mut SocketWriter,
     ) -> Option<RelayStop> {
         if self.transform.has_struck() {
-            self.fault.fired();
+            self.fault.note_fired();
         }
         for step in steps {
             match step {
                 MessageStep::Send(message) => {
                     let bytes = message.data.len() as u64;
-                    if to_client.send(payload_of(message)).await.is_err() {
+                    if to_client.send_message(payload_of(message)).await.is_err() {
                         return Some(RelayStop::Gone);
                     }
                     (self.sent, self.bytes) = (self.sent + 1, self.bytes + bytes);
                 }
-                MessageStep::Wait(ms) => self.faults.pause(ms).await,
+                MessageStep::Wait(ms) => self.faults.pass_time(ms).await,
                 MessageStep::Stall => {
                     self.is_cut = true;
-                    self.faults.stopped().await;
+                    self.faults.wait_until_stopped().await;
                     return Some(RelayStop::Gone);
                 }
                 MessageStep::Cut(cut) => {
@@ -256,7 +256,7 @@ async fn pass_up(from: &mut SocketReader, to: &mut SocketWriter) -> RelayStop {
     loop {
         match from.next().await {
             SocketEvent::Message(payload) => {
-                if to.send(payload).await.is_err() {
+                if to.send_message(payload).await.is_err() {
                     // How the conversation has ended shows when it is read.
                     std::future::pending::<()>().await;
                 }

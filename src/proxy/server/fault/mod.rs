@@ -37,7 +37,7 @@ pub use body::FaultBody;
 pub(super) use call::FaultLayer;
 use fault_outcome::OutcomeOrder;
 pub use no_response::AbandonedCall;
-pub(super) use no_response::withhold;
+pub(super) use no_response::withhold_answer;
 use recovery_state::RecoveryTracker;
 pub(super) use recovery_tracker::{note_client_left, note_over, note_report};
 pub(super) use settlement::{FaultBodyEnd, FaultSettlement};
@@ -118,7 +118,7 @@ impl FaultContext {
     }
 
     /// Returns the same context, which also keeps the journal's lines about faults.
-    pub fn observed(mut self) -> Self {
+    pub fn with_journal_lines(mut self) -> Self {
         self.watch.lines = Some(Mutex::default());
         self
     }
@@ -132,12 +132,12 @@ impl FaultContext {
 
     /// Returns how many milliseconds were counted and not waited for.
     pub fn skipped_ms(&self) -> u64 {
-        self.virtual_clock.as_ref().map_or(0, VirtualClock::skipped)
+        self.virtual_clock.as_ref().map_or(0, VirtualClock::skipped_ms)
     }
 
     /// Returns the journal's lines about faults. Empty if they are not kept.
-    pub fn lines(&self) -> Vec<Value> {
-        self.watch.lines()
+    pub fn journal_lines(&self) -> Vec<Value> {
+        self.watch.journal_lines()
     }
 
     /// Returns warnings about declared faults, each with the number of calls.
@@ -146,7 +146,7 @@ impl FaultContext {
     }
 
     /// Ends the faults that would hang until their client leaves.
-    pub(super) fn stop(&self) {
+    pub(super) fn end_hanging_faults(&self) {
         self.stop.send_replace(true);
     }
 
@@ -156,17 +156,17 @@ impl FaultContext {
     }
 
     /// Returns once the run is about to end.
-    async fn stopped(&self) {
+    async fn wait_until_stopped(&self) {
         let mut stop = self.stop.subscribe();
         // A dropped sender also means that the run stops.
         drop(stop.wait_for(|stop| *stop).await);
     }
 
     /// Lets `ms` pass: waits, or in virtual time sets the clock forward.
-    async fn pause(&self, ms: u64) {
+    async fn pass_time(&self, ms: u64) {
         match &self.virtual_clock {
             Some(clock) => clock.skip(ms),
-            None => self.wait(ms).await,
+            None => self.wait_or_stop(ms).await,
         }
     }
 
@@ -177,23 +177,23 @@ impl FaultContext {
     }
 
     /// Waits for `ms`, or until the run is about to end.
-    async fn wait(&self, ms: u64) {
+    async fn wait_or_stop(&self, ms: u64) {
         if ms == 0 {
             // Even the shortest sleep would take longer than no time.
             return;
         }
         tokio::select! {
             () = tokio::time::sleep(Duration::from_millis(ms)) => {}
-            () = self.stopped() => {}
+            () = self.wait_until_stopped() => {}
         }
     }
 
     /// Returns the number of a connection that was just accepted, from 1.
-    pub(super) fn accepted(&self) -> u64 {
+    pub(super) fn next_connection_number(&self) -> u64 {
         self.connections.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    fn warn(&self, text: String) {
+    fn add_warning(&self, text: String) {
         let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
         *warnings.entry(text).or_default() += 1;
     }

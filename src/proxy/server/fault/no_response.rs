@@ -21,7 +21,7 @@ impl fmt::Display for AbandonedCall {
 impl std::error::Error for AbandonedCall {}
 
 /// Converts a fault's end of a connection to the type that recordings use.
-pub(super) fn cut(cut: loomrec_fault::ConnectionCut) -> RecordedCut {
+pub(super) fn to_recorded_cut(cut: loomrec_fault::ConnectionCut) -> RecordedCut {
     match cut {
         loomrec_fault::ConnectionCut::Close => RecordedCut::Close,
         loomrec_fault::ConnectionCut::Reset => RecordedCut::Reset,
@@ -30,28 +30,28 @@ pub(super) fn cut(cut: loomrec_fault::ConnectionCut) -> RecordedCut {
 
 /// Stays silent for this long, then ends the connection. The wait ends early if the client leaves
 /// or the run ends.
-pub(super) async fn keep(
+pub(super) async fn stay_silent(
     proxy: &Arc<Proxy>,
     control: &ResponseControl,
     for_ms: u64,
     then: RecordedCut,
 ) -> AbandonedCall {
-    proxy.faults.wait(for_ms).await;
-    end(control, then)
+    proxy.faults.wait_or_stop(for_ms).await;
+    end_connection(control, then)
 }
 
 /// Ends the connection of a call whose answer is withheld.
-pub(in crate::server) fn withhold(
+pub(in crate::server) fn withhold_answer(
     control: &ResponseControl,
     open: &mut OpenCall,
     cut: RecordedCut,
 ) -> AbandonedCall {
-    open.record().status = None;
-    end(control, cut)
+    open.record_mut().status = None;
+    end_connection(control, cut)
 }
 
-fn end(control: &ResponseControl, cut: RecordedCut) -> AbandonedCall {
-    control.cut();
+fn end_connection(control: &ResponseControl, cut: RecordedCut) -> AbandonedCall {
+    control.note_cut();
     if cut == RecordedCut::Reset {
         control.reset_at_end();
     }

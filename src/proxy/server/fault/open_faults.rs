@@ -112,13 +112,13 @@ impl OpenFaultSet {
         let mut progress = Vec::new();
         for key in [&call.key, &CallKey::Connection] {
             for id in self.by_key.get(key).into_iter().flatten() {
-                notice(&mut self.faults, *id, "again", &mut progress);
+                mark_noticed(&mut self.faults, *id, "again", &mut progress);
             }
         }
-        for (id, _) in self.elsewhere(call) {
+        for (id, _) in self.faults_elsewhere(call) {
             let is_over = self.faults.get(&id).is_some_and(|it| it.is_over_before(call.arrived_at));
             if is_over {
-                notice(&mut self.faults, id, "elsewhere", &mut progress);
+                mark_noticed(&mut self.faults, id, "elsewhere", &mut progress);
             }
         }
         progress
@@ -127,7 +127,7 @@ impl OpenFaultSet {
     /// Notes that the client of a fault has noticed it.
     pub(super) fn note_noticed(&mut self, id: u64, by: &'static str) -> Vec<FaultProgress> {
         let mut progress = Vec::new();
-        notice(&mut self.faults, id, by, &mut progress);
+        mark_noticed(&mut self.faults, id, by, &mut progress);
         progress
     }
 
@@ -137,7 +137,7 @@ impl OpenFaultSet {
         let mut ids: Vec<u64> = on_it.map(|(id, _)| *id).collect();
         ids.sort_unstable();
         let mut progress = Vec::new();
-        ids.into_iter().for_each(|id| notice(&mut self.faults, id, "left", &mut progress));
+        ids.into_iter().for_each(|id| mark_noticed(&mut self.faults, id, "left", &mut progress));
         progress
     }
 
@@ -153,12 +153,12 @@ impl OpenFaultSet {
             Some(HeldRecovery::Report) => RecoveryMeans::CleanError,
             _ => return progress,
         };
-        self.end(id, means, &mut progress);
+        self.end_fault(id, means, &mut progress);
         progress
     }
 
     /// Whether a fault is open.
-    pub(super) fn holds(&self, id: u64) -> bool {
+    pub(super) fn is_open(&self, id: u64) -> bool {
         self.faults.contains_key(&id)
     }
 
@@ -187,14 +187,14 @@ impl OpenFaultSet {
             let ids = self.by_key.get(key).cloned().unwrap_or_default();
             for id in ids {
                 if self.faults.get(&id).is_some_and(|fault| fault.fired_at < call.arrived_at) {
-                    self.end(id, means, &mut progress);
+                    self.end_fault(id, means, &mut progress);
                 }
             }
         }
-        for (id, means) in self.elsewhere(call) {
+        for (id, means) in self.faults_elsewhere(call) {
             let Some(fault) = self.faults.get_mut(&id) else { continue };
             if fault.is_over_before(call.arrived_at) {
-                self.end(id, means, &mut progress);
+                self.end_fault(id, means, &mut progress);
             } else if fault.over.is_none() && fault.fired_at < call.arrived_at {
                 let held = HeldRecovery::Elsewhere(call.arrived_at, means);
                 fault.held = fault.held.or(Some(held));
@@ -212,7 +212,7 @@ impl OpenFaultSet {
         step: Option<&str>,
     ) -> (Vec<FaultProgress>, Vec<u64>) {
         let is_meant = |fault: &OpenFault| {
-            fault.key.session() == session && (step.is_none() || fault.key.step() == step)
+            fault.key.session() == session && (step.is_none() || fault.key.step_id() == step)
         };
         let meant = self.faults.iter().filter(|(_, fault)| is_meant(fault));
         let mut ids: Vec<u64> = meant.map(|(id, _)| *id).collect();
@@ -224,7 +224,7 @@ impl OpenFaultSet {
                     fault.held = Some(HeldRecovery::Report);
                     waiting.push(id);
                 }
-                _ => self.end(id, RecoveryMeans::CleanError, &mut progress),
+                _ => self.end_fault(id, RecoveryMeans::CleanError, &mut progress),
             }
         }
         (progress, waiting)
@@ -232,7 +232,7 @@ impl OpenFaultSet {
 
     /// Returns the faults of other calls whose work this call does, in their order, and by what
     /// means.
-    fn elsewhere(&self, call: &TrackedCall) -> Vec<(u64, RecoveryMeans)> {
+    fn faults_elsewhere(&self, call: &TrackedCall) -> Vec<(u64, RecoveryMeans)> {
         let Some(done) = &call.work else { return Vec::new() };
         let done = |id: &u64| {
             let fault = self.faults.get(id).filter(|fault| fault.key != call.key)?;
@@ -242,7 +242,7 @@ impl OpenFaultSet {
     }
 
     /// Ends a fault. A client that was not seen to notice it before has noticed it by now.
-    fn end(&mut self, id: u64, means: RecoveryMeans, progress: &mut Vec<FaultProgress>) {
+    fn end_fault(&mut self, id: u64, means: RecoveryMeans, progress: &mut Vec<FaultProgress>) {
         let Some(fault) = self.faults.get(&id) else { return };
         let noticed_by = match (means, fault.over) {
             (_, Some(FaultedCallEnd { has_client_left: true, .. })) => "left",
@@ -253,7 +253,7 @@ impl OpenFaultSet {
             ) => "elsewhere",
             (RecoveryMeans::SameCall | RecoveryMeans::NextCall, _) => "again",
         };
-        notice(&mut self.faults, id, noticed_by, progress);
+        mark_noticed(&mut self.faults, id, noticed_by, progress);
         self.remove(id);
         progress.push(FaultProgress::Recovered(id, means));
     }
@@ -269,7 +269,7 @@ impl OpenFault {
 }
 
 /// Notes that the client of a fault has noticed it, unless it had before.
-fn notice(
+fn mark_noticed(
     faults: &mut HashMap<u64, OpenFault>,
     id: u64,
     by: &'static str,

@@ -1,7 +1,7 @@
 use loomrec_fault::recovery::WorkFacts;
 use loomrec_fault::{CountedIn, DecidedFault, Fault, FaultSource};
 use loomrec_identity::RequestKey;
-use loomrec_provider::{RequestHead, recognise};
+use loomrec_provider::{RequestHead, recognise_request};
 use serde_json::json;
 
 use super::FaultProgress::{Noticed, Recovered};
@@ -12,7 +12,7 @@ use super::*;
 fn asks(model: &str, question: &str, arrived_at: i64) -> TrackedCall {
     let messages = json!([{ "role": "user", "content": question }]);
     let body = json!({ "model": model, "messages": messages }).to_string();
-    let call = recognise(&RequestHead {
+    let call = recognise_request(&RequestHead {
         method: "POST",
         path: "/v1/chat/completions",
         query: "",

@@ -21,12 +21,12 @@ pub(super) struct RecoveryTracker {
 
 impl RecoveryTracker {
     /// Returns the number of a new fault, from 1.
-    pub(super) fn number(&self) -> u64 {
+    pub(super) fn next_fault_number(&self) -> u64 {
         self.next.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     /// Returns the lines that were kept.
-    pub(super) fn lines(&self) -> Vec<Value> {
+    pub(super) fn journal_lines(&self) -> Vec<Value> {
         let lines = self.lines.as_ref();
         lines.map_or_else(Vec::new, |lines| {
             lines.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -34,7 +34,7 @@ impl RecoveryTracker {
     }
 
     /// Keeps a line of the journal, if lines are kept.
-    pub(super) fn keep(&self, line: impl FnOnce() -> Value) {
+    pub(super) fn keep_line(&self, line: impl FnOnce() -> Value) {
         if let Some(lines) = &self.lines {
             lines.lock().unwrap_or_else(PoisonError::into_inner).push(line());
         }
@@ -45,23 +45,23 @@ impl RecoveryTracker {
         self.count.load(Ordering::Acquire) > 0
     }
 
-    fn open(&self) -> MutexGuard<'_, OpenFaultSet> {
+    fn lock_open(&self) -> MutexGuard<'_, OpenFaultSet> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Adds a fault that has happened to a call on this connection.
     pub(super) fn add(&self, fault: &CallFault, connection: u64, call: &TrackedCall, at: i64) {
-        let mut open = self.open();
+        let mut open = self.lock_open();
         open.add(fault, connection, call, at);
         self.count.store(open.len(), Ordering::Release);
     }
 
     /// Changes the open faults, unless there are none.
-    pub(super) fn change<T: Default>(&self, change: impl FnOnce(&mut OpenFaultSet) -> T) -> T {
+    pub(super) fn change_open<T: Default>(&self, change: impl FnOnce(&mut OpenFaultSet) -> T) -> T {
         if !self.is_open() {
             return T::default();
         }
-        let mut open = self.open();
+        let mut open = self.lock_open();
         let result = change(&mut open);
         self.count.store(open.len(), Ordering::Release);
         result

@@ -17,30 +17,30 @@ use loomrec_telemetry::journal::FaultMark;
 /// Notes that a fault has happened to a call on this connection, or to the connection itself.
 pub(super) fn note_fault(proxy: &Proxy, connection: u64, fault: &CallFault, call: &TrackedCall) {
     let watch = &proxy.faults.watch;
-    watch.keep(|| json!({ "outcome": "faulted", "fault": fault.to_json() }));
-    let at = mark(proxy, fault.id, "fired", None);
+    watch.keep_line(|| json!({ "outcome": "faulted", "fault": fault.to_json() }));
+    let at = write_mark(proxy, fault.id, "fired", None);
     watch.add(fault, connection, call, at);
 }
 
 /// Notes that a call has arrived.
 pub(super) fn note_arrival(proxy: &Proxy, call: &IncomingCall) -> TrackedCall {
     let key = call_key(proxy, call);
-    let is_compared = proxy.faults.watch.change(|open| open.may_be_elsewhere(&key));
-    let work = || WorkIdentity::from_call(&work_facts(call.storable())).map(Arc::new);
+    let is_compared = proxy.faults.watch.change_open(|open| open.may_be_elsewhere(&key));
+    let work = || WorkIdentity::from_call(&work_facts(call.storable_request())).map(Arc::new);
     let work = is_compared.then(work).flatten();
     let call = TrackedCall { key, arrived_at: call.arrived_at, work };
-    report(proxy, proxy.faults.watch.change(|open| open.note_arrival(&call)));
+    report_progress(proxy, proxy.faults.watch.change_open(|open| open.note_arrival(&call)));
     call
 }
 
 /// Returns the key that repetitions of this call share: that of the recorded request which answers
 /// them, if there is one.
 fn call_key(proxy: &Proxy, call: &IncomingCall) -> CallKey {
-    let observed = call.storable();
+    let observed = call.storable_request();
     let recorded = proxy.engine.recorded_key(&call.parsed);
     CallKey::Request {
         session: observed.session.clone(),
-        request: recorded.unwrap_or_else(|| observed.key(&proxy.faults.rules)),
+        request: recorded.unwrap_or_else(|| observed.key_under(&proxy.faults.rules)),
         upstream: observed.upstream.clone(),
         step: observed.step.clone(),
     }
@@ -49,7 +49,7 @@ fn call_key(proxy: &Proxy, call: &IncomingCall) -> CallKey {
 /// Completes what is known of a call that gets a fault.
 pub(super) fn find_work(tracked: &mut TrackedCall, call: &IncomingCall) {
     if tracked.work.is_none() {
-        tracked.work = WorkIdentity::from_call(&work_facts(call.storable())).map(Arc::new);
+        tracked.work = WorkIdentity::from_call(&work_facts(call.storable_request())).map(Arc::new);
     }
 }
 
@@ -68,25 +68,25 @@ fn work_facts(observed: &NormalizedRequest) -> WorkFacts<'_> {
 /// Notes that a connection on which nothing was asked has come. Its client has noticed the faults of
 /// the connections before it.
 pub(super) fn note_connection(proxy: &Proxy) -> TrackedCall {
-    let arrived_at = proxy.clock.arrival();
+    let arrived_at = proxy.clock.next_arrival_time();
     let call = TrackedCall { key: CallKey::Connection, arrived_at, work: None };
-    report(proxy, proxy.faults.watch.change(|open| open.note_arrival(&call)));
+    report_progress(proxy, proxy.faults.watch.change_open(|open| open.note_arrival(&call)));
     call
 }
 
 /// Notes that the whole of an error was sent to the client of a fault: it has noticed.
 pub(super) fn note_error_sent(proxy: &Proxy, id: u64) {
-    report(proxy, proxy.faults.watch.change(|open| open.note_noticed(id, "error")));
+    report_progress(proxy, proxy.faults.watch.change_open(|open| open.note_noticed(id, "error")));
 }
 
 /// Notes that a connection has ended, and that its client ended it.
 pub(in crate::server) fn note_client_left(proxy: &Proxy, connection: u64) {
-    report(proxy, proxy.faults.watch.change(|open| open.note_left(connection)));
+    report_progress(proxy, proxy.faults.watch.change_open(|open| open.note_left(connection)));
 }
 
 /// Notes that the call of a fault, or its connection, is over, and how it ended.
 pub(in crate::server) fn note_over(proxy: &Proxy, fault: &CallFault, end: SendEnd) {
-    let (at, left) = (proxy.clock.arrival(), end == SendEnd::ClientLeft);
+    let (at, left) = (proxy.clock.next_arrival_time(), end == SendEnd::ClientLeft);
     let noticed_by = match end {
         // The end of the connection tells of it.
         SendEnd::ClientLeft => None,
@@ -95,42 +95,42 @@ pub(in crate::server) fn note_over(proxy: &Proxy, fault: &CallFault, end: SendEn
         // The end of the run ends every call, and no fault of it.
         SendEnd::Aborted => (!proxy.faults.is_stopping()).then_some("cut"),
     };
-    let progress = proxy.faults.watch.change(|open| {
+    let progress = proxy.faults.watch.change_open(|open| {
         let noticed = noticed_by.map(|by| open.note_noticed(fault.id, by));
         let over = open.note_over(fault.id, left, at);
         noticed.into_iter().flatten().chain(over).collect()
     });
-    report(proxy, progress);
+    report_progress(proxy, progress);
 }
 
 /// Notes that the client of a delayed call left before the whole answer was sent, so it did not get
 /// its answer. Returns whether the fault had happened by then.
 pub(super) fn give_up(proxy: &Proxy, id: u64) -> bool {
     let watch = &proxy.faults.watch;
-    if !watch.change(|open| open.holds(id)) {
+    if !watch.change_open(|open| open.is_open(id)) {
         return false;
     }
-    report(proxy, watch.change(|open| open.note_noticed(id, "left")));
-    mark(proxy, id, "given_up", None);
+    report_progress(proxy, watch.change_open(|open| open.note_noticed(id, "left")));
+    write_mark(proxy, id, "given_up", None);
     true
 }
 
 /// Notes that a call got its true answer in spite of a fault, and whether that is a good one: there
 /// is nothing more to recover from.
-pub(super) fn settle(proxy: &Proxy, id: u64, is_good: bool) {
-    let was_open = proxy.faults.watch.change(|open| {
-        let was_open = open.holds(id);
+pub(super) fn settle_fault(proxy: &Proxy, id: u64, is_good: bool) {
+    let was_open = proxy.faults.watch.change_open(|open| {
+        let was_open = open.is_open(id);
         open.remove(id);
         was_open
     });
     if was_open && is_good {
-        report(proxy, vec![FaultProgress::Recovered(id, RecoveryMeans::SameCall)]);
+        report_progress(proxy, vec![FaultProgress::Recovered(id, RecoveryMeans::SameCall)]);
     }
 }
 
 /// Notes that a call got a good answer, whole.
 pub(super) fn note_answer(proxy: &Proxy, call: &TrackedCall) {
-    report(proxy, proxy.faults.watch.change(|open| open.note_answer(call)));
+    report_progress(proxy, proxy.faults.watch.change_open(|open| open.note_answer(call)));
 }
 
 /// Notes the program's word that it reported a clean error, in this session, and in this step if one
@@ -141,31 +141,34 @@ pub(in crate::server) fn note_report(
     session: Option<&str>,
     step: Option<&str>,
 ) -> (Vec<u64>, Vec<u64>) {
-    let (progress, waiting) = proxy.faults.watch.change(|open| open.note_report(session, step));
+    let (progress, waiting) =
+        proxy.faults.watch.change_open(|open| open.note_report(session, step));
     let recovered = progress.iter().filter_map(|step| match step {
         FaultProgress::Recovered(id, _) => Some(*id),
         FaultProgress::Noticed(..) => None,
     });
     let recovered = recovered.collect();
-    report(proxy, progress);
+    report_progress(proxy, progress);
     (recovered, waiting)
 }
 
 /// Writes what has become of faults into the journal.
-fn report(proxy: &Proxy, progress: Vec<FaultProgress>) {
+fn report_progress(proxy: &Proxy, progress: Vec<FaultProgress>) {
     for step in progress {
         match step {
-            FaultProgress::Noticed(id, by) => mark(proxy, id, "noticed", Some(by)),
-            FaultProgress::Recovered(id, by) => mark(proxy, id, "recovered", Some(by.as_str())),
+            FaultProgress::Noticed(id, by) => write_mark(proxy, id, "noticed", Some(by)),
+            FaultProgress::Recovered(id, by) => {
+                write_mark(proxy, id, "recovered", Some(by.as_str()))
+            }
         };
     }
 }
 
 /// Writes a line of the journal about a fault, and returns its time.
-fn mark(proxy: &Proxy, fault: u64, what: &'static str, by: Option<&'static str>) -> i64 {
-    let at = proxy.clock.arrival();
+fn write_mark(proxy: &Proxy, fault: u64, what: &'static str, by: Option<&'static str>) -> i64 {
+    let at = proxy.clock.next_arrival_time();
     let mark = FaultMark { at, fault, what, by, at_ms: proxy.faults.now_ms() };
-    proxy.faults.watch.keep(|| mark.to_json());
-    proxy.telemetry.journal.mark(mark);
+    proxy.faults.watch.keep_line(|| mark.to_json());
+    proxy.telemetry.journal.add_fault_mark(mark);
     at
 }

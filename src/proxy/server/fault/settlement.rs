@@ -64,7 +64,7 @@ pub(in crate::server) struct FaultBodyEnd {
 impl FaultSettlement {
     /// Creates a settlement that only ends the open faults that this call recovers from, after a
     /// whole answer.
-    pub(super) fn recovery(call: TrackedCall) -> Self {
+    pub(super) fn for_recovery(call: TrackedCall) -> Self {
         Self {
             call,
             attempt: CallAttempt::default(),
@@ -77,13 +77,13 @@ impl FaultSettlement {
     }
 
     /// Creates a settlement for a call that is answered with the error of this fault.
-    pub(super) fn error(call: TrackedCall, fault: u64) -> Self {
-        Self { error_of: Some(fault), recovers: false, ..Self::recovery(call) }
+    pub(super) fn for_error(call: TrackedCall, fault: u64) -> Self {
+        Self { error_of: Some(fault), recovers: false, ..Self::for_recovery(call) }
     }
 
     /// Settles a call whose answer ended in this way. Returns whether its client left before a
     /// delayed answer began: then the call got nothing but its fault.
-    pub(in crate::server) fn settle(mut self, proxy: &Proxy, body: FaultBodyEnd) -> bool {
+    pub(in crate::server) fn settle_call(mut self, proxy: &Proxy, body: FaultBodyEnd) -> bool {
         if let Some(PendingFault { decided, outcome }) = self.pending.take() {
             let decider = &proxy.faults.decider;
             outcome.give_back(decider, &self.call.key, &decided, &FaultObstacle::ClientLeft);
@@ -99,18 +99,18 @@ impl FaultSettlement {
         match self.lease.take() {
             Some(LeasedAnswer { lease, is_good }) if is_received => {
                 lease.consume();
-                self.conclude(proxy, CallConclusion::Answered { is_good });
+                self.conclude_attempt(proxy, CallConclusion::Answered { is_good });
             }
             None if !is_late => {}
             lease => {
                 drop(lease);
-                self.conclude(proxy, CallConclusion::NotReceived);
+                self.conclude_attempt(proxy, CallConclusion::NotReceived);
             }
         }
         match self.delayed.take() {
             None => false,
             Some(delayed) if body.is_whole => {
-                recovery_tracker::settle(proxy, delayed.fault, self.recovers);
+                recovery_tracker::settle_fault(proxy, delayed.fault, self.recovers);
                 false
             }
             Some(delayed) => {
@@ -123,31 +123,31 @@ impl FaultSettlement {
     /// Settles a call whose answer is passed on unchanged. `is_good` says whether it is a good one.
     pub(super) fn settle_unchanged(mut self, proxy: &Proxy, is_good: bool) {
         if self.lease.is_none() {
-            self.conclude(proxy, CallConclusion::Answered { is_good });
+            self.conclude_attempt(proxy, CallConclusion::Answered { is_good });
         }
-        self.settle(proxy, FaultBodyEnd { is_whole: true, is_changed: false });
+        self.settle_call(proxy, FaultBodyEnd { is_whole: true, is_changed: false });
     }
 
     /// Gives back what does not answer the call.
-    pub(super) fn release(&mut self, proxy: &Proxy) {
+    pub(super) fn release_lease(&mut self, proxy: &Proxy) {
         if let Some(LeasedAnswer { lease, .. }) = self.lease.take() {
             lease.release();
-            self.conclude(proxy, CallConclusion::NotReceived);
+            self.conclude_attempt(proxy, CallConclusion::NotReceived);
         }
     }
 
     /// Uses up what answers the call, because no fault will keep its client from getting it. A client
     /// that leaves before gives it back.
-    pub(super) fn reclaim(&mut self, proxy: &Proxy) {
+    pub(super) fn reclaim_lease(&mut self, proxy: &Proxy) {
         if let Some(LeasedAnswer { lease, is_good }) = &mut self.lease {
             lease.reclaim();
             let is_good = *is_good;
-            self.conclude(proxy, CallConclusion::Answered { is_good });
+            self.conclude_attempt(proxy, CallConclusion::Answered { is_good });
         }
     }
 
     /// Takes account of how the call was concluded.
-    pub(super) fn conclude(&mut self, proxy: &Proxy, conclusion: CallConclusion) {
-        proxy.faults.decider.conclude(&self.call.key, &mut self.attempt, conclusion);
+    pub(super) fn conclude_attempt(&mut self, proxy: &Proxy, conclusion: CallConclusion) {
+        proxy.faults.decider.conclude_call(&self.call.key, &mut self.attempt, conclusion);
     }
 }

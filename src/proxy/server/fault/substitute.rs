@@ -17,16 +17,16 @@ use loomrec_recording::response_header::{is_replayed, leads_away};
 impl FaultedCall<'_> {
     /// Returns what is sent in place of the answer, if the fault does not need the answer. That
     /// of an upstream is broken once it is there.
-    pub(super) fn substitute(&self, found: &FoundCall<'_>) -> Option<AnswerSubstitute> {
+    pub(super) fn find_substitute(&self, found: &FoundCall<'_>) -> Option<AnswerSubstitute> {
         let (fault, call) = (&self.fault.decided.fault, &self.call);
-        let is_live = found.take().is_none() && self.caller.proxy.engine.goes_upstream();
+        let is_live = found.matched_take().is_none() && self.caller.proxy.engine.goes_upstream();
         if is_live && matches!(fault, Fault::Malformed { .. }) {
             return None;
         }
         if self.tool_limit().is_some() {
             return Some(AnswerSubstitute::Answer(SyntheticResponse::tool_timeout()));
         }
-        let observed = call.storable();
+        let observed = call.storable_request();
         let format = response_format(observed);
         loomrec_fault::substitute_for(fault, call.error_shape(), &format, observed.call.streamed)
     }
@@ -35,7 +35,7 @@ impl FaultedCall<'_> {
     /// is in virtual time.
     fn tool_limit(&self) -> Option<u64> {
         let clock = self.caller.proxy.faults.virtual_clock.as_ref()?;
-        self.call.storable().call.rpc.as_ref().filter(|method| method.is_tool_call())?;
+        self.call.storable_request().call.rpc.as_ref().filter(|method| method.is_tool_call())?;
         clock.tool_limit(&self.fault.decided.fault)
     }
 
@@ -44,34 +44,35 @@ impl FaultedCall<'_> {
     ///
     /// # Errors
     /// [`AbandonedCall`] if nothing is sent.
-    pub(super) async fn replace(
+    pub(super) async fn send_substitute(
         mut self,
         found: FoundCall<'_>,
         substitute: AnswerSubstitute,
     ) -> Result<Response<ResponseBody>, AbandonedCall> {
-        self.fault.fired();
+        self.fault.note_fired();
         if !self.fault.is_alone {
             found.release_rule();
         }
         self.open.set_outcome(CallOutcome::Faulted, None);
-        if let Some(error) = found.explain(&self.call).await {
+        if let Some(error) = found.explain_hidden_miss(&self.call).await {
             self.open.set_hidden_miss(Arc::new(error));
         }
         match substitute {
             AnswerSubstitute::Silence { for_ms, then } => {
-                let cut = no_response::cut(then);
-                Err(no_response::keep(&self.caller.proxy, self.control, for_ms, cut).await)
+                let cut = no_response::to_recorded_cut(then);
+                Err(no_response::stay_silent(&self.caller.proxy, self.control, for_ms, cut).await)
             }
             AnswerSubstitute::Answer(mut synthetic) => {
                 let limit = self.tool_limit();
-                self.caller.proxy.faults.pause(limit.unwrap_or_default()).await;
-                self.call.rpc_ids().iter().for_each(|ids| synthetic.address(ids));
-                let mut response = response(synthetic);
-                self.fault.label(response.headers_mut());
+                self.caller.proxy.faults.pass_time(limit.unwrap_or_default()).await;
+                self.call.rpc_ids().iter().for_each(|ids| synthetic.set_rpc_ids(ids));
+                let mut response = to_response(synthetic);
+                self.fault.add_fault_headers(response.headers_mut());
                 self.open.set_outcome(CallOutcome::Faulted, Some(response.status()));
                 if limit.is_some() || response.status().as_u16() >= 400 {
                     let (call, fault) = (self.fault.call.clone(), self.fault.reported.id);
-                    *self.open.settlement() = Some(Box::new(FaultSettlement::error(call, fault)));
+                    *self.open.settlement_mut() =
+                        Some(Box::new(FaultSettlement::for_error(call, fault)));
                 }
                 Ok(response.map(ResponseBody::Answer))
             }
@@ -81,7 +82,7 @@ impl FaultedCall<'_> {
 
 /// Turns a synthetic answer into a response. The fault may come from a recording that a stranger
 /// made, so headers that a recorded answer may not send are dropped here too.
-fn response(synthetic: SyntheticResponse) -> Response<AnswerBody> {
+fn to_response(synthetic: SyntheticResponse) -> Response<AnswerBody> {
     let mut response = Response::new(AnswerBody::Full(Bytes::from(synthetic.body).into()));
     *response.status_mut() =
         StatusCode::from_u16(synthetic.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);

@@ -29,7 +29,7 @@ impl VirtualClock {
     }
 
     /// Returns by how many milliseconds it was set forward.
-    pub(super) fn skipped(&self) -> u64 {
+    pub(super) fn skipped_ms(&self) -> u64 {
         self.skipped.load(Ordering::Relaxed)
     }
 

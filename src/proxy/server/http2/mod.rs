@@ -50,12 +50,12 @@ pub(super) async fn serve_streams<S: ClientStream>(
     closing: &mut watch::Receiver<bool>,
     open: impl Fn(u32, StreamPipe) + Clone + Send + 'static,
 ) {
-    let connection = socket.connection();
+    let connection = socket.connection_handle();
     let (numbers, own) = (Arc::new(AtomicU32::new(1)), Arc::clone(&connection));
     let service = service_fn(move |request: Request<Incoming>| {
         let number = numbers.fetch_add(1, Ordering::Relaxed);
         let (stream, open) = (OpenStream::begin(&own), open.clone());
-        stream_exchange::answer(request, stream, move |pipe| open(number, pipe))
+        stream_exchange::answer_stream(request, stream, move |pipe| open(number, pipe))
     });
     let mut http = Box::pin(
         http2::Builder::new(TokioExecutor::new())
@@ -73,7 +73,7 @@ pub(super) async fn serve_streams<S: ClientStream>(
                 http.as_mut().graceful_shutdown();
             }
             ConnectionTurn::Check => {
-                let verdict = activity.update(&connection, Instant::now(), silence);
+                let verdict = activity.check_silence(&connection, Instant::now(), silence);
                 if verdict == ConnectionVerdict::Leave {
                     return;
                 }

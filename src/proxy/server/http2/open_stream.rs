@@ -10,13 +10,13 @@ pub(super) struct OpenStream(Arc<ConnectionHandle>);
 impl OpenStream {
     /// Begins it.
     pub(super) fn begin(connection: &Arc<ConnectionHandle>) -> Self {
-        connection.begin();
+        connection.note_request();
         Self(Arc::clone(connection))
     }
 }
 
 impl Drop for OpenStream {
     fn drop(&mut self) {
-        self.0.end();
+        self.0.note_response_end();
     }
 }

@@ -31,7 +31,7 @@ struct PipeReading {
 }
 
 impl PipeReading {
-    fn of<T>(task: &JoinHandle<T>) -> Self {
+    fn from_task<T>(task: &JoinHandle<T>) -> Self {
         Self { task: task.abort_handle(), is_over: false }
     }
 }
@@ -48,7 +48,7 @@ impl Drop for PipeReading {
 ///
 /// # Errors
 /// The answer ends before it begins.
-pub(super) async fn answer(
+pub(super) async fn answer_stream(
     request: Request<Incoming>,
     stream: OpenStream,
     serve: impl FnOnce(StreamPipe),
@@ -56,7 +56,7 @@ pub(super) async fn answer(
     let (client, server) = make_pipe();
     let (mut sender, connection) = http1::handshake(TokioIo::new(client)).await?;
     let task = tokio::spawn(connection);
-    let mut reading = PipeReading::of(&task);
+    let mut reading = PipeReading::from_task(&task);
     if request.method() == Method::CONNECT {
         // What a tunnel would carry belongs to HTTP/1.1 here.
         reading.task.abort();

@@ -50,7 +50,7 @@ impl StreamPipe {
 }
 
 impl ClientStream for StreamPipe {
-    async fn readable(&mut self) -> io::Result<()> {
+    async fn wait_until_readable(&mut self) -> io::Result<()> {
         let is_end = self.stream.fill_buf().await?.is_empty();
         if is_end { self.check_end() } else { Ok(()) }
     }
@@ -138,15 +138,15 @@ mod tests {
         client.shutdown().await.unwrap();
         let mut read = Vec::new();
         assert_eq!((server.read_to_end(&mut read).await.unwrap(), &*read), (2, &b"ab"[..]));
-        server.readable().await.unwrap();
+        server.wait_until_readable().await.unwrap();
 
         let (mut client, mut server) = make_pipe();
         client.write_all(b"ab").await.unwrap();
         drop(client);
-        server.readable().await.unwrap();
+        server.wait_until_readable().await.unwrap();
         let error = server.read_to_end(&mut Vec::new()).await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
-        let error = server.readable().await.unwrap_err();
+        let error = server.wait_until_readable().await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
     }
 }

@@ -23,7 +23,7 @@ impl SessionTable {
     ///
     /// # Errors
     /// The call names no session, or its session cannot be opened.
-    pub(crate) async fn enter(
+    pub(crate) async fn enter_session(
         self: &Arc<Self>,
         caller: &Arc<ConnectionContext>,
         parts: &mut Parts,
@@ -32,7 +32,7 @@ impl SessionTable {
             return Ok(Arc::clone(caller));
         }
         let refused = |message: String| EntryRefusal { status: StatusCode::BAD_REQUEST, message };
-        let is_left_to_run = self.outside() == OutsideCalls::AnswerInRun;
+        let is_left_to_run = self.outside_calls() == OutsideCalls::AnswerInRun;
         let prefix = match prefix_of(parts) {
             Some(prefix) => prefix,
             None if is_left_to_run => return Ok(Arc::clone(caller)),
@@ -55,7 +55,7 @@ impl SessionTable {
         };
         take_prefix_out(parts);
         let connection = session_connection(&session, caller);
-        session.keep_connection(caller.number.id(), Arc::clone(&connection) as _);
+        session.keep_connection(caller.number.unique_id(), Arc::clone(&connection) as _);
         caller.set_session_connection(prefix, &session, &connection);
         Ok(connection)
     }
@@ -68,22 +68,22 @@ impl SessionTable {
         caller: &Arc<ConnectionContext>,
         parts: &mut Parts,
     ) -> Option<Arc<ConnectionContext>> {
-        split(parts.uri.path()).filter(|(_, rest)| rest.starts_with("/__loomrec/"))?;
-        let session = self.session(&prefix_of(parts)?).await.ok()?;
+        split_prefix(parts.uri.path()).filter(|(_, rest)| rest.starts_with("/__loomrec/"))?;
+        let session = self.find_session(&prefix_of(parts)?).await.ok()?;
         take_prefix_out(parts);
         Some(session_connection(&session, caller))
     }
 
     /// Returns the refusal of a call that names no session.
     fn no_prefix_text(&self) -> String {
-        let why = match self.outside() {
+        let why = match self.outside_calls() {
             OutsideCalls::OpenSession => "this server has a recording for each session",
             _ => "this server answers calls of open sessions only",
         };
         format!(
             "{why}, and the call names none: begin its path with /@NAME, as in \
              {}/@NAME/openai/v1, or send the header x-loomrec-session",
-            self.url()
+            self.server_url()
         )
     }
 }
@@ -95,7 +95,8 @@ pub(crate) struct ControlPrefix(pub(super) String);
 /// Takes the prefix out of a control call about sessions, `/@PREFIX/__loomrec/session…`, and keeps
 /// it beside the request. The session need not be open.
 pub(crate) fn take_control_prefix(parts: &mut Parts) {
-    let is_about_sessions = split(parts.uri.path()).is_some_and(|(_, rest)| is_session_path(rest));
+    let is_about_sessions =
+        split_prefix(parts.uri.path()).is_some_and(|(_, rest)| is_session_path(rest));
     if is_about_sessions && let Some(prefix) = prefix_of(parts) {
         take_prefix_out(parts);
         parts.extensions.insert(ControlPrefix(prefix));
@@ -110,7 +111,7 @@ fn session_connection(session: &OpenSession, caller: &ConnectionContext) -> Arc<
 
 /// Returns the session that a request names: in its path, else in its header.
 fn prefix_of(parts: &Parts) -> Option<String> {
-    if let Some((name, _)) = split(parts.uri.path()) {
+    if let Some((name, _)) = split_prefix(parts.uri.path()) {
         return Some(percent_decode_str(name).decode_utf8_lossy().into_owned());
     }
     let named = parts.headers.get(SESSION_HEADER)?;
@@ -118,7 +119,7 @@ fn prefix_of(parts: &Parts) -> Option<String> {
 }
 
 /// Splits `/@NAME` off a path.
-fn split(path: &str) -> Option<(&str, &str)> {
+fn split_prefix(path: &str) -> Option<(&str, &str)> {
     let tail = path.strip_prefix("/@")?;
     let (name, rest) = tail.split_at(tail.find('/').unwrap_or(tail.len()));
     (!name.is_empty()).then_some((name, rest))
@@ -148,13 +149,13 @@ pub(crate) fn whole_target(parts: &Parts) -> Box<str> {
 
 fn path_of(parts: &Parts) -> SessionPath {
     let path = parts.uri.path();
-    let named = split(path).and_then(|(_, rest)| path.strip_suffix(rest));
+    let named = split_prefix(path).and_then(|(_, rest)| path.strip_suffix(rest));
     SessionPath(named.map(Box::from))
 }
 
 /// Removes the session from the request, so that it is the same request in every session.
 fn take_prefix_out(parts: &mut Parts) {
-    let Some((_, rest)) = split(parts.uri.path()) else {
+    let Some((_, rest)) = split_prefix(parts.uri.path()) else {
         parts.headers.remove(SESSION_HEADER);
         return;
     };

@@ -15,7 +15,7 @@ use super::table::{SessionEnd, SessionTable, VERSION, report_of};
 use super::{SessionRefusal, SessionRequest, prefix_url};
 use crate::server::Proxy;
 use crate::server::connection_context::ConnectionContext;
-use crate::server::control_reply::{json_reply, parameter, read_body};
+use crate::server::control_reply::{json_reply, query_parameter, read_body};
 use crate::server::respond::ResponseBody;
 
 /// The most bytes of a request.
@@ -25,13 +25,13 @@ const MOST_BYTES: usize = 1 << 20;
 const SETTLE: Duration = Duration::from_millis(500);
 
 /// Returns what `health` says of sessions.
-pub(crate) fn health(table: &SessionTable) -> Value {
+pub(crate) fn health_fields(table: &SessionTable) -> Value {
     let totals = table.totals();
     json!({ "version": VERSION, "opened": totals.opened, "ended": totals.ended })
 }
 
 /// Answers a request that was admitted.
-pub(crate) async fn answer(
+pub(crate) async fn answer_request(
     caller: &ConnectionContext,
     request: &Request<()>,
     body: Incoming,
@@ -39,25 +39,27 @@ pub(crate) async fn answer(
     let Some(table) = &caller.sessions else {
         let why = "this server has no sessions that control calls begin: start it with \
                    -r 'FOLDER/{session}.json', or replay one recording";
-        return refuse(&SessionRefusal::new(StatusCode::CONFLICT, why));
+        return refusal_response(&SessionRefusal::new(StatusCode::CONFLICT, why));
     };
     let below = request.extensions().get::<ControlPrefix>().map(|prefix| prefix.0.as_str());
-    let prefix = one_prefix(below, parameter(request.uri().query(), "prefix"));
+    let prefix = one_prefix(below, query_parameter(request.uri().query(), "prefix"));
     let result = match (request.method(), request.uri().path()) {
-        (&Method::POST, path @ (SESSION | VARS | END)) => match read(&caller.proxy, body).await {
-            Err(refusal) => Err(refusal),
-            Ok(members) => match with_prefix(members, below) {
+        (&Method::POST, path @ (SESSION | VARS | END)) => {
+            match read_members(&caller.proxy, body).await {
                 Err(refusal) => Err(refusal),
-                Ok(members) => post(table, path, members).await,
-            },
-        },
+                Ok(members) => match with_prefix(members, below) {
+                    Err(refusal) => Err(refusal),
+                    Ok(members) => answer_post(table, path, members).await,
+                },
+            }
+        }
         (&Method::GET | &Method::HEAD, SESSION) => match prefix {
             Err(refusal) => Err(refusal),
-            Ok(prefix) => show(table, prefix).await,
+            Ok(prefix) => describe_session(table, prefix).await,
         },
         (&Method::GET | &Method::HEAD, SESSIONS) => Ok((StatusCode::OK, table.to_json().await)),
         (&Method::GET | &Method::HEAD, ENVIRONMENT) => {
-            prefix.map(|prefix| environment(table, prefix.as_deref()))
+            prefix.map(|prefix| describe_variables(table, prefix.as_deref()))
         }
         _ => {
             let why = "this endpoint does not take this method";
@@ -66,7 +68,7 @@ pub(crate) async fn answer(
     };
     match result {
         Ok((status, value)) => json_reply(status, &value),
-        Err(refusal) => refuse(&refusal),
+        Err(refusal) => refusal_response(&refusal),
     }
 }
 
@@ -108,18 +110,22 @@ fn with_prefix(
 /// The status and the body of an answer.
 type ControlAnswer = Result<(StatusCode, Value), SessionRefusal>;
 
-async fn post(table: &Arc<SessionTable>, path: &str, members: Map<String, Value>) -> ControlAnswer {
+async fn answer_post(
+    table: &Arc<SessionTable>,
+    path: &str,
+    members: Map<String, Value>,
+) -> ControlAnswer {
     let wrong = |why: String| SessionRefusal::new(StatusCode::BAD_REQUEST, why);
     match path {
         SESSION => {
             let request = SessionRequest::from_json(&Value::Object(members));
             let request = request.map_err(|error| wrong(error.to_string()))?;
-            let session = table.begin(request).await?;
-            Ok((StatusCode::CREATED, json!({ "session": info(table, &session) })))
+            let session = table.begin_session(request).await?;
+            Ok((StatusCode::CREATED, json!({ "session": describe_info(table, &session) })))
         }
         VARS => {
-            let session = table.add_vars(&named(&members)?, &members).await?;
-            Ok((StatusCode::OK, json!({ "session": info(table, &session) })))
+            let session = table.add_vars(&named_prefix(&members)?, &members).await?;
+            Ok((StatusCode::OK, json!({ "session": describe_info(table, &session) })))
         }
         _ => {
             let keep = match members.get("keep") {
@@ -127,27 +133,27 @@ async fn post(table: &Arc<SessionTable>, path: &str, members: Map<String, Value>
                 Some(Value::Bool(keep)) => *keep,
                 Some(_) => return Err(wrong("keep: expected true or false".to_owned())),
             };
-            let ended = end(table, named(&members)?, keep).await?;
+            let ended = end_session(table, named_prefix(&members)?, keep).await?;
             let mut reply = json!({
-                "session": info(table, &ended.session),
+                "session": describe_info(table, &ended.session),
                 "kept": ended.kept,
                 "receipt": ended.report.receipt,
                 "summary": ended.report.summary,
             });
-            reply["calls"] = calls(&ended.session);
+            reply["calls"] = describe_calls(&ended.session);
             Ok((StatusCode::OK, reply))
         }
     }
 }
 
 /// Ends a session, also if the caller leaves meanwhile: a framework may be killed.
-async fn end(
+async fn end_session(
     table: &Arc<SessionTable>,
     prefix: String,
     keep: bool,
 ) -> Result<SessionEnd, SessionRefusal> {
     let table = Arc::clone(table);
-    let ended = tokio::spawn(async move { table.end(&prefix, keep).await }).await;
+    let ended = tokio::spawn(async move { table.end_session(&prefix, keep).await }).await;
     let failed = |_| {
         let why = "failed to end the session; the messages of the server say why";
         SessionRefusal::new(StatusCode::INTERNAL_SERVER_ERROR, why)
@@ -155,46 +161,46 @@ async fn end(
     ended.map_err(failed)?
 }
 
-async fn show(table: &SessionTable, prefix: Option<String>) -> ControlAnswer {
+async fn describe_session(table: &SessionTable, prefix: Option<String>) -> ControlAnswer {
     let missing = || SessionRefusal::new(StatusCode::BAD_REQUEST, "name a session with ?prefix=");
-    let session = table.session(&prefix.ok_or_else(missing)?).await?;
-    session.settle(SETTLE).await;
+    let session = table.find_session(&prefix.ok_or_else(missing)?).await?;
+    session.wait_for_calls(SETTLE).await;
     let report = report_of(&session).await;
     let shown = json!({
-        "session": info(table, &session),
+        "session": describe_info(table, &session),
         "receipt": report.receipt,
         "summary": report.summary,
-        "calls": calls(&session),
+        "calls": describe_calls(&session),
     });
     Ok((StatusCode::OK, shown))
 }
 
-fn environment(table: &SessionTable, prefix: Option<&str>) -> (StatusCode, Value) {
-    let variables = table.host().environment(prefix);
+fn describe_variables(table: &SessionTable, prefix: Option<&str>) -> (StatusCode, Value) {
+    let variables = table.session_host().client_variables(prefix);
     let variables: Map<String, Value> =
         variables.into_iter().map(|(name, value)| (name, value.into())).collect();
     (StatusCode::OK, json!({ "variables": variables }))
 }
 
 /// Returns the prefix that a request names.
-fn named(members: &Map<String, Value>) -> Result<String, SessionRefusal> {
+fn named_prefix(members: &Map<String, Value>) -> Result<String, SessionRefusal> {
     let prefix = members.get("prefix").and_then(Value::as_str);
     let missing = || SessionRefusal::new(StatusCode::BAD_REQUEST, "prefix: expected a text");
     prefix.map(str::to_owned).ok_or_else(missing)
 }
 
-fn info(table: &SessionTable, session: &OpenSession) -> Value {
+fn describe_info(table: &SessionTable, session: &OpenSession) -> Value {
     let mut info = session.info.to_json();
-    info["url"] = prefix_url(&table.url(), &session.info.prefix).into();
+    info["url"] = prefix_url(&table.server_url(), &session.info.prefix).into();
     info
 }
 
-fn calls(session: &OpenSession) -> Value {
+fn describe_calls(session: &OpenSession) -> Value {
     let calls = session.proxy.telemetry.session_calls.as_ref();
     calls.map_or_else(|| json!([]), |calls| calls.to_json())
 }
 
-async fn read(proxy: &Proxy, body: Incoming) -> Result<Map<String, Value>, SessionRefusal> {
+async fn read_members(proxy: &Proxy, body: Incoming) -> Result<Map<String, Value>, SessionRefusal> {
     let wrong = |why: String| SessionRefusal::new(StatusCode::BAD_REQUEST, why);
     let body = read_body(proxy, body, MOST_BYTES).await.map_err(wrong)?;
     match serde_json::from_slice(&body) {
@@ -204,6 +210,6 @@ async fn read(proxy: &Proxy, body: Incoming) -> Result<Map<String, Value>, Sessi
     }
 }
 
-fn refuse(refusal: &SessionRefusal) -> Response<ResponseBody> {
+fn refusal_response(refusal: &SessionRefusal) -> Response<ResponseBody> {
     json_reply(refusal.status, &json!({ "error": refusal.message }))
 }

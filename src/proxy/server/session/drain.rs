@@ -25,7 +25,7 @@ impl SessionTable {
     }
 
     /// Returns once no session is open that a control call has begun: each was ended, or has expired.
-    pub async fn drained(&self) {
+    pub async fn wait_until_drained(&self) {
         while self.count_begun().await > 0 {
             tokio::time::sleep(LOOK_AGAIN).await;
         }
@@ -33,6 +33,6 @@ impl SessionTable {
 
     async fn count_begun(&self) -> usize {
         let is_begun = |session: &&Arc<OpenSession>| session.info.begun_by == SessionBegin::Control;
-        self.all().await.iter().filter(is_begun).count()
+        self.open_sessions().await.iter().filter(is_begun).count()
     }
 }

@@ -11,14 +11,14 @@ impl SessionTable {
     async fn end_or_abandon(&self, session: &OpenSession) {
         match self.limits.judge.judges(session.info.begun_by) {
             // It may have been ended meanwhile.
-            true => drop(self.end(&session.info.prefix, true).await),
-            false => self.abandon(session).await,
+            true => drop(self.end_session(&session.info.prefix, true).await),
+            false => self.abandon_session(session).await,
         }
     }
 
     /// Ends the sessions that have had no call for too long.
     pub async fn end_idle(&self) {
-        for session in self.all().await {
+        for session in self.open_sessions().await {
             let most = match session.info.begun_by {
                 SessionBegin::Call => self.limits.idle,
                 SessionBegin::Control => self.limits.control_idle,
@@ -33,28 +33,28 @@ impl SessionTable {
     /// Ends all sessions: the run is over. What a session of a control call has recorded is left in
     /// its unfinished file.
     pub async fn end_all(&self) {
-        for session in self.all().await {
+        for session in self.open_sessions().await {
             self.end_or_abandon(&session).await;
         }
     }
 
     /// Ends a session that its framework has left, and leaves what it recorded where it is.
-    async fn abandon(&self, session: &OpenSession) {
+    async fn abandon_session(&self, session: &OpenSession) {
         let prefix = &session.info.prefix;
         if let Some(mut place) = self.lock_known(prefix).await
             && place.as_ref().is_some_and(|open| std::ptr::eq(&**open, session))
         {
             *place = None;
-            self.remove(prefix);
+            self.remove_slot(prefix);
         }
-        if let Some(close) = session.end(Duration::ZERO).await {
+        if let Some(close) = session.end_within(Duration::ZERO).await {
             drop(close);
-            if let Some(record) = session.proxy.engine.record() {
+            if let Some(record) = session.proxy.engine.record_engine() {
                 // What is not compacted stays in the log.
-                drop(record.finish(Duration::ZERO).await);
+                drop(record.finish_exchanges(Duration::ZERO).await);
             }
             self.change_totals(|totals| {
-                totals.calls += session.calls();
+                totals.calls += session.call_count();
                 totals.add_left_open(&session.info);
             });
         }

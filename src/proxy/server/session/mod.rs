@@ -28,7 +28,7 @@ use super::Proxy;
 use loomrec_engine::StrictAdmission;
 
 pub(super) use call_entry::{take_control_prefix, take_session_path, whole_target};
-pub(super) use control::{answer, health};
+pub(super) use control::{answer_request, health_fields};
 pub(super) use endpoint::is_session_path;
 pub use limits::{OutsideCalls, SessionJudge, SessionLimits};
 pub(super) use open_session::{OpenSession, SessionLink};
@@ -141,8 +141,8 @@ pub trait SessionHost: Send + Sync {
     ) -> Result<OpenedSession, SessionRefusal>;
 
     /// Returns the variables that point SDKs to loomrec, with this prefix.
-    fn environment(&self, prefix: Option<&str>) -> Vec<(String, String)>;
+    fn client_variables(&self, prefix: Option<&str>) -> Vec<(String, String)>;
 
     /// Returns the URL under which clients reach the server.
-    fn url(&self) -> String;
+    fn server_url(&self) -> String;
 }

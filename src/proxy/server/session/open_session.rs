@@ -115,7 +115,7 @@ impl OpenSession {
     }
 
     /// Returns how many calls it had so far.
-    pub(super) fn calls(&self) -> u64 {
+    pub(super) fn call_count(&self) -> u64 {
         self.link.total.load(Ordering::Relaxed)
     }
 
@@ -129,7 +129,7 @@ impl OpenSession {
     }
 
     /// Waits for calls that are about to end, so that a report includes them.
-    pub(super) async fn settle(&self, most: Duration) {
+    pub(super) async fn wait_for_calls(&self, most: Duration) {
         // A stream that goes on is left out.
         let _out_of_time = tokio::time::timeout(most, self.link.no_calls()).await;
     }
@@ -150,13 +150,13 @@ impl OpenSession {
 
     /// Waits up to `grace` for calls that are on their way, and returns what closes the session.
     /// `None` if the session was ended before.
-    pub(super) async fn end(&self, grace: Duration) -> Option<CloseSession> {
+    pub(super) async fn end_within(&self, grace: Duration) -> Option<CloseSession> {
         let close = self.close.lock().unwrap_or_else(PoisonError::into_inner).take()?;
         self.link.is_ended.store(true, Ordering::Release);
         let soon = grace.min(SOON);
         if tokio::time::timeout(soon, self.link.no_calls()).await.is_err() {
             // Faults that would hang until their client leaves end now.
-            self.proxy.faults.stop();
+            self.proxy.faults.end_hanging_faults();
             // Whether the wait ends or times out, the session is over.
             drop(tokio::time::timeout(grace - soon, self.link.no_calls()).await);
         }

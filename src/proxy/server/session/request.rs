@@ -68,7 +68,7 @@ impl SessionMode {
     }
 
     /// Whether a session in this mode writes a recording.
-    pub fn records(self) -> bool {
+    pub fn is_recording(self) -> bool {
         self != Self::Replay
     }
 }
@@ -139,13 +139,13 @@ impl SessionRequest {
     /// A member that is wrong.
     pub(super) fn from_json(value: &Value) -> Result<Self, FieldError> {
         let fields = FieldReader::from_value(value, "", "an object", STYLE)?;
-        fields.only("a session", &SESSION_MEMBERS.map(|member| member.name))?;
-        let prefix = fields.text("prefix")?.filter(|prefix| is_prefix(prefix));
+        fields.refuse_unknown("a session", &SESSION_MEMBERS.map(|member| member.name))?;
+        let prefix = fields.read_text("prefix")?.filter(|prefix| is_prefix(prefix));
         let expected = "1 to 200 bytes without / and control characters";
-        let prefix = prefix.ok_or_else(|| fields.wrong("prefix", expected))?;
-        let name = fields.text("name")?.unwrap_or_else(|| prefix.clone());
+        let prefix = prefix.ok_or_else(|| fields.wrong_value("prefix", expected))?;
+        let name = fields.read_text("name")?.unwrap_or_else(|| prefix.clone());
         if name.is_empty() || name.len() > LONGEST_NAME {
-            return Err(fields.wrong("name", "a text of 1 to 2000 bytes"));
+            return Err(fields.wrong_value("name", "a text of 1 to 2000 bytes"));
         }
         let modes = [
             ("replay", SessionMode::Replay),
@@ -154,23 +154,23 @@ impl SessionRequest {
         ];
         Ok(Self {
             begun_by: SessionBegin::Control,
-            recording: fields.text("recording")?,
-            mode: fields.word("mode", &modes)?,
-            faults: fields.object("faults", "an object")?.cloned().map(Value::Object),
-            fault: texts(fields, "fault")?,
-            seed: fields.whole("seed", 0..=u64::MAX, "a whole number")?,
-            recovery: fields.text("recovery")?,
-            ignore: texts(fields, "ignore")?,
-            ignore_headers: texts(fields, "ignore_headers")?,
-            normalize: texts(fields, "normalize")?,
-            vars: variables(fields)?,
+            recording: fields.read_text("recording")?,
+            mode: fields.read_word("mode", &modes)?,
+            faults: fields.read_object("faults", "an object")?.cloned().map(Value::Object),
+            fault: read_texts(fields, "fault")?,
+            seed: fields.read_whole_number("seed", 0..=u64::MAX, "a whole number")?,
+            recovery: fields.read_text("recovery")?,
+            ignore: read_texts(fields, "ignore")?,
+            ignore_headers: read_texts(fields, "ignore_headers")?,
+            normalize: read_texts(fields, "normalize")?,
+            vars: read_variables(fields)?,
             prefix,
             name,
         })
     }
 
     /// Returns the members that weaken a strict replay.
-    pub(super) fn weakening(&self) -> Vec<&'static str> {
+    pub(super) fn weakening_members(&self) -> Vec<&'static str> {
         let Self {
             begun_by: _,
             prefix: _,
@@ -215,7 +215,7 @@ impl SessionRequest {
     /// A member that is wrong.
     pub(super) fn with_vars(&self, added: &Map<String, Value>) -> Result<Self, FieldError> {
         let fields = FieldReader::new(added, "", STYLE);
-        let added = variables(fields)?;
+        let added = read_variables(fields)?;
         let is_replaced = |known: &String| {
             let name = |text: &str| text.split_once('=').map(|(name, _)| name.to_owned());
             added.iter().any(|text| name(text) == name(known))
@@ -234,23 +234,23 @@ pub(super) fn is_prefix(text: &str) -> bool {
 }
 
 /// Returns the texts of a list. One text is a list of one.
-fn texts(fields: FieldReader<'_>, name: &str) -> Result<Vec<String>, FieldError> {
+fn read_texts(fields: FieldReader<'_>, name: &str) -> Result<Vec<String>, FieldError> {
     if let Some(Value::String(one)) = fields.get(name) {
         return Ok(vec![one.clone()]);
     }
     let expected = "a list of texts";
-    let list = fields.list(name, expected)?.unwrap_or_default();
+    let list = fields.read_list(name, expected)?.unwrap_or_default();
     let text = |value: &Value| value.as_str().map(str::to_owned);
-    list.iter().map(|value| text(value).ok_or_else(|| fields.wrong(name, expected))).collect()
+    list.iter().map(|value| text(value).ok_or_else(|| fields.wrong_value(name, expected))).collect()
 }
 
 /// Returns the members of `vars`, each as `NAME=VALUE`.
-fn variables(fields: FieldReader<'_>) -> Result<Vec<String>, FieldError> {
+fn read_variables(fields: FieldReader<'_>) -> Result<Vec<String>, FieldError> {
     let expected = "an object of names and texts";
-    let Some(vars) = fields.object("vars", expected)? else { return Ok(Vec::new()) };
+    let Some(vars) = fields.read_object("vars", expected)? else { return Ok(Vec::new()) };
     let pair = |(name, value): (&String, &Value)| match value.as_str() {
         Some(text) if !name.contains('=') => Ok(format!("{name}={text}")),
-        _ => Err(fields.wrong("vars", expected)),
+        _ => Err(fields.wrong_value("vars", expected)),
     };
     vars.iter().map(pair).collect()
 }

@@ -71,13 +71,13 @@ impl SessionTable {
     }
 
     /// Returns what the command line does for sessions.
-    pub(super) fn host(&self) -> &Arc<dyn SessionHost> {
+    pub(super) fn session_host(&self) -> &Arc<dyn SessionHost> {
         &self.host
     }
 
     /// Returns the URL under which clients reach the server.
-    pub(super) fn url(&self) -> String {
-        self.host.url()
+    pub(super) fn server_url(&self) -> String {
+        self.host.server_url()
     }
 
     /// Returns what became of the sessions so far.
@@ -86,7 +86,7 @@ impl SessionTable {
     }
 
     /// Returns the numbers of the sessions, for a scrape.
-    pub(crate) fn counts(&self) -> ScrapedSessions {
+    pub(crate) fn scraped_counts(&self) -> ScrapedSessions {
         let totals = self.totals.lock().unwrap_or_else(PoisonError::into_inner);
         ScrapedSessions {
             open: self.slots.load(Ordering::Relaxed) as u64,
@@ -97,7 +97,7 @@ impl SessionTable {
         }
     }
 
-    fn open(&self) -> MutexGuard<'_, HashMap<String, Arc<SessionSlot>>> {
+    fn lock_open(&self) -> MutexGuard<'_, HashMap<String, Arc<SessionSlot>>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -108,10 +108,10 @@ impl SessionTable {
     /// Locks the slot of a prefix, and makes one if there is room.
     async fn lock_slot(&self, prefix: &str) -> Result<SlotGuard, SessionRefusal> {
         loop {
-            let slot = self.slot(prefix)?;
+            let slot = self.find_or_add_slot(prefix)?;
             let guard = Arc::clone(&slot.0).lock_owned().await;
             // The slot may have been removed from the table during the wait.
-            if self.find(prefix).is_some_and(|current| Arc::ptr_eq(&current, &slot)) {
+            if self.find_slot(prefix).is_some_and(|current| Arc::ptr_eq(&current, &slot)) {
                 return Ok(guard);
             }
         }
@@ -119,12 +119,12 @@ impl SessionTable {
 
     /// Locks the slot of a prefix, if it has one.
     pub(super) async fn lock_known(&self, prefix: &str) -> Option<SlotGuard> {
-        Some(Arc::clone(&self.find(prefix)?.0).lock_owned().await)
+        Some(Arc::clone(&self.find_slot(prefix)?.0).lock_owned().await)
     }
 
     /// Returns the slot of a prefix, and makes one if there is room.
-    fn slot(&self, prefix: &str) -> Result<Arc<SessionSlot>, SessionRefusal> {
-        let mut open = self.open();
+    fn find_or_add_slot(&self, prefix: &str) -> Result<Arc<SessionSlot>, SessionRefusal> {
+        let mut open = self.lock_open();
         if let Some(slot) = open.get(prefix) {
             return Ok(Arc::clone(slot));
         }
@@ -143,18 +143,18 @@ impl SessionTable {
 
     /// Gives no prefix a slot from now on. Those that have one are in the table by then.
     pub(super) fn refuse_new_slots(&self) {
-        let _table = self.open();
+        let _table = self.lock_open();
         self.is_draining.store(true, Ordering::Release);
     }
 
     /// Returns the slot of a prefix, if it has one.
-    fn find(&self, prefix: &str) -> Option<Arc<SessionSlot>> {
-        self.open().get(prefix).map(Arc::clone)
+    fn find_slot(&self, prefix: &str) -> Option<Arc<SessionSlot>> {
+        self.lock_open().get(prefix).map(Arc::clone)
     }
 
     /// Removes the slot of a prefix. The caller holds its lock.
-    pub(super) fn remove(&self, prefix: &str) {
-        let mut open = self.open();
+    pub(super) fn remove_slot(&self, prefix: &str) {
+        let mut open = self.lock_open();
         open.remove(prefix);
         self.slots.store(open.len(), Ordering::Relaxed);
     }
@@ -167,7 +167,7 @@ impl SessionTable {
     }
 
     /// Returns what becomes of calls whose session is not open.
-    pub(super) fn outside(&self) -> OutsideCalls {
+    pub(super) fn outside_calls(&self) -> OutsideCalls {
         self.limits.outside
     }
 
@@ -200,13 +200,13 @@ impl SessionTable {
             return Ok(Some(Arc::clone(session)));
         }
         let opened = self.open_session(SessionRequest::by_call(prefix)).await;
-        let session = opened.inspect_err(|_| self.remove(prefix)).map_err(refuse)?;
+        let session = opened.inspect_err(|_| self.remove_slot(prefix)).map_err(refuse)?;
         *place = Some(Arc::clone(&session));
         Ok(Some(session))
     }
 
     /// Begins a session for a control call.
-    pub(super) async fn begin(
+    pub(super) async fn begin_session(
         &self,
         request: SessionRequest,
     ) -> Result<Arc<OpenSession>, SessionRefusal> {
@@ -228,7 +228,7 @@ impl SessionTable {
             return Err(SessionRefusal::new(StatusCode::CONFLICT, text));
         }
         let opened = self.open_session(request).await;
-        let session = opened.inspect_err(|_| self.remove(&prefix))?;
+        let session = opened.inspect_err(|_| self.remove_slot(&prefix))?;
         *place = Some(Arc::clone(&session));
         Ok(session)
     }
@@ -245,22 +245,28 @@ impl SessionTable {
     /// Has the command line open a session, unless the replay is strict and the request would weaken
     /// it.
     async fn ask_host(&self, request: &SessionRequest) -> Result<OpenedSession, SessionRefusal> {
-        let asked: Vec<String> =
-            request.weakening().iter().map(|member| format!("{member} of a session")).collect();
+        let asked: Vec<String> = request
+            .weakening_members()
+            .iter()
+            .map(|member| format!("{member} of a session"))
+            .collect();
         let refused =
             |why: StrictRefusal| SessionRefusal::new(StatusCode::FORBIDDEN, why.to_string());
         let mut admission = self.strictness.admit_harmless();
         for asked in &asked {
-            admission = self.strictness.check(asked).map_err(refused)?;
+            admission = self.strictness.admit_uncounted(asked).map_err(refused)?;
         }
         let (host, request) = (Arc::clone(&self.host), request.clone());
         let opened = blocking::run_blocking(move || host.open(&request, admission)).await?;
-        asked.iter().for_each(|asked| opened.proxy.strictness.note(asked));
+        asked.iter().for_each(|asked| opened.proxy.strictness.count_admission(asked));
         Ok(opened)
     }
 
     /// Returns the open session of a prefix.
-    pub(super) async fn session(&self, prefix: &str) -> Result<Arc<OpenSession>, SessionRefusal> {
+    pub(super) async fn find_session(
+        &self,
+        prefix: &str,
+    ) -> Result<Arc<OpenSession>, SessionRefusal> {
         let open = self.lock_known(prefix).await.and_then(|place| place.clone());
         open.ok_or_else(|| no_session(prefix))
     }
@@ -273,7 +279,7 @@ impl SessionTable {
     ) -> Result<Arc<OpenSession>, SessionRefusal> {
         let mut place = self.lock_known(prefix).await.ok_or_else(|| no_session(prefix))?;
         let open = place.clone().ok_or_else(|| no_session(prefix))?;
-        if open.calls() > 0 {
+        if open.call_count() > 0 {
             let text = "the session has had a call: values of the run are given before the first";
             return Err(SessionRefusal::new(StatusCode::CONFLICT, text));
         }
@@ -283,32 +289,36 @@ impl SessionTable {
             .map_err(|error| SessionRefusal::new(StatusCode::BAD_REQUEST, error.to_string()))?;
         // Refused before the session is touched.
         self.strictness
-            .check("vars of a session")
+            .admit_uncounted("vars of a session")
             .map_err(|why| SessionRefusal::new(StatusCode::FORBIDDEN, why.to_string()))?;
-        if let Some(close) = open.end(Duration::ZERO).await {
+        if let Some(close) = open.end_within(Duration::ZERO).await {
             let failed = |why| SessionRefusal::new(StatusCode::UNPROCESSABLE_ENTITY, why);
             close(false).await.map_err(failed)?;
         }
         *place = None;
         let opened = self.ask_host(&request).await;
-        let session = opened.inspect_err(|_| self.remove(prefix))?;
+        let session = opened.inspect_err(|_| self.remove_slot(prefix))?;
         let session = Arc::new(OpenSession::new(session, request));
         *place = Some(Arc::clone(&session));
         Ok(session)
     }
 
     /// Ends the session of a prefix. `keep` says whether to keep what it recorded.
-    pub(super) async fn end(&self, prefix: &str, keep: bool) -> Result<SessionEnd, SessionRefusal> {
+    pub(super) async fn end_session(
+        &self,
+        prefix: &str,
+        keep: bool,
+    ) -> Result<SessionEnd, SessionRefusal> {
         let mut place = self.lock_known(prefix).await.ok_or_else(|| no_session(prefix))?;
         let session = place.take().ok_or_else(|| no_session(prefix))?;
         // From here on, a call with the prefix finds no session.
-        self.remove(prefix);
+        self.remove_slot(prefix);
         drop(place);
-        let close = session.end(GRACE).await.ok_or_else(|| no_session(prefix))?;
+        let close = session.end_within(GRACE).await.ok_or_else(|| no_session(prefix))?;
         let closed = close(keep).await;
         let report = report_of(&session).await;
         self.change_totals(|totals| {
-            totals.calls += session.calls();
+            totals.calls += session.call_count();
             totals.add_ended(&session.info, &report, closed.as_ref().err());
         });
         let failed = |why: String| SessionRefusal::new(StatusCode::UNPROCESSABLE_ENTITY, why);
@@ -316,8 +326,8 @@ impl SessionTable {
     }
 
     /// Returns the sessions that are open and not being opened or ended.
-    pub(super) async fn all(&self) -> Vec<Arc<OpenSession>> {
-        let slots: Vec<_> = self.open().values().cloned().collect();
+    pub(super) async fn open_sessions(&self) -> Vec<Arc<OpenSession>> {
+        let slots: Vec<_> = self.lock_open().values().cloned().collect();
         let mut sessions = Vec::new();
         for slot in slots {
             sessions.extend(slot.0.lock().await.clone());
@@ -327,13 +337,13 @@ impl SessionTable {
 
     /// Returns the open sessions, for a control call.
     pub(super) async fn to_json(&self) -> Value {
-        let mut sessions = self.all().await;
+        let mut sessions = self.open_sessions().await;
         sessions.sort_by(|a, b| a.info.prefix.cmp(&b.info.prefix));
         let open = sessions.iter().map(|session| {
             let mut shown = session.info.to_json();
             let idle = u64::try_from(session.idle_time().as_millis()).unwrap_or(u64::MAX);
             shown["idle_ms"] = idle.into();
-            shown["calls"] = session.calls().into();
+            shown["calls"] = session.call_count().into();
             shown
         });
         let open: Value = open.collect();

@@ -80,7 +80,7 @@ impl ClientHandshake {
     ) -> Response<ResponseBody> {
         let mut response = Response::new(ResponseBody::empty());
         *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
-        handshake::accept(response.headers_mut(), &self.key);
+        handshake::accept_offer(response.headers_mut(), &self.key);
         self.begin_turns(caller, TurnHead::from_handshake(parts), upstream);
         response
     }
@@ -94,8 +94,8 @@ impl ClientHandshake {
         let own = Arc::clone(caller);
         caller.connection.after_http().set(Box::new(move |client, closing| {
             Box::pin(async move {
-                let terms = terms(&own, closing).await;
-                turns::hold(&own, head, upstream, client, terms).await;
+                let terms = conversation_terms(&own, closing).await;
+                turns::answer_turns(&own, head, upstream, client, terms).await;
             })
         }));
     }
@@ -103,7 +103,7 @@ impl ClientHandshake {
     /// Has a client that gets a miss learn of it in the way that its API reports errors: SDKs do not
     /// show the body of a refused handshake.
     pub(super) fn explain_miss(&self, call: &mut OpenCall, response: &mut Response<ResponseBody>) {
-        let Some(miss) = call.record().mismatch() else { return };
+        let Some(miss) = call.record_mut().mismatch() else { return };
         if self.protocol == SocketProtocol::Realtime {
             let refused = RefusedConversation::new(self.protocol, miss.message());
             *response = Response::new(ResponseBody::empty());
@@ -111,21 +111,23 @@ impl ClientHandshake {
             let chosen = self.subprotocol.clone();
             let chosen = chosen.map(|chosen| (header::SEC_WEBSOCKET_PROTOCOL, chosen));
             response.headers_mut().extend(chosen);
-            NextConversation::follow(response, refused);
+            NextConversation::attach_to_response(response, refused);
         }
     }
 
     /// Accepts the handshake if a conversation follows `response`, and leaves the rest of the call to
     /// the connection. Returns the call otherwise.
-    pub(super) fn accept(
+    pub(super) fn accept_conversation(
         &self,
         caller: &Arc<ConnectionContext>,
         head: Option<TurnHead>,
         mut call: Box<OpenCall>,
         response: &mut Response<ResponseBody>,
     ) -> Option<Box<OpenCall>> {
-        let Some(conversation) = NextConversation::take(response) else { return Some(call) };
-        handshake::accept(response.headers_mut(), &self.key);
+        let Some(conversation) = NextConversation::take_from_response(response) else {
+            return Some(call);
+        };
+        handshake::accept_offer(response.headers_mut(), &self.key);
         *response.body_mut() = ResponseBody::empty();
         if let Some(head) = head {
             self.begin_turns(caller, head, conversation.into_upstream());
@@ -134,25 +136,30 @@ impl ClientHandshake {
         call.begin_sending((response.status(), response.headers()), None, || None);
         let own = Arc::clone(caller);
         caller.connection.after_http().set(Box::new(move |client, closing| {
-            Box::pin(async move { hold(&own, call, conversation, client, closing).await })
+            Box::pin(
+                async move { hold_conversation(&own, call, conversation, client, closing).await },
+            )
         }));
         None
     }
 }
 
 /// Holds the conversation of a call, and ends the call with it.
-async fn hold(
+async fn hold_conversation(
     caller: &ConnectionContext,
     mut call: Box<OpenCall>,
     conversation: Box<dyn SocketConversation>,
     client: SocketStream,
     closing: watch::Receiver<bool>,
 ) {
-    let end = conversation.hold(client, terms(caller, closing).await).await;
-    conclude(&caller.proxy, &mut call, end);
+    let end = conversation.hold_until_end(client, conversation_terms(caller, closing).await).await;
+    conclude_call(&caller.proxy, &mut call, end);
 }
 
-async fn terms(caller: &ConnectionContext, closing: watch::Receiver<bool>) -> ConversationTerms {
+async fn conversation_terms(
+    caller: &ConnectionContext,
+    closing: watch::Receiver<bool>,
+) -> ConversationTerms {
     let proxy = &*caller.proxy;
     let standing = caller.peer.control_caller().await.standing;
     ConversationTerms {
@@ -165,9 +172,9 @@ async fn terms(caller: &ConnectionContext, closing: watch::Receiver<bool>) -> Co
     }
 }
 
-fn conclude(proxy: &Proxy, call: &mut OpenCall, end: ConversationEnd) {
+fn conclude_call(proxy: &Proxy, call: &mut OpenCall, end: ConversationEnd) {
     let ConversationEnd { messages, bytes, is_whole, is_changed, miss, take, unplayed } = end;
-    let record = call.record();
+    let record = call.record_mut();
     if let (Some(take), Some(AnswerOrigin::Take(served))) = (take, &mut record.origin) {
         (served.index, served.number, served.outcome) = (take.index, take.number, take.outcome);
     }
@@ -176,7 +183,7 @@ fn conclude(proxy: &Proxy, call: &mut OpenCall, end: ConversationEnd) {
     match (miss, unplayed) {
         (Some(miss), _) => {
             // Nothing was served: what was found did not take place.
-            call.record().origin = None;
+            call.record_mut().origin = None;
             if let Ok(miss) = miss.downcast::<RecordingMismatchError>() {
                 let status = Some(StatusCode::SWITCHING_PROTOCOLS);
                 call.set_outcome(CallOutcome::Missed(Arc::from(miss)), status);

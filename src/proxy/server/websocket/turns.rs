@@ -90,7 +90,7 @@ impl TurnHead {
         Self { uri: parts.uri.clone(), headers }
     }
 
-    fn parts(&self) -> Option<Parts> {
+    fn request_parts(&self) -> Option<Parts> {
         let mut request = Request::new(());
         (*request.method_mut(), *request.uri_mut()) = (Method::POST, self.uri.clone());
         *request.headers_mut() = self.headers.clone();
@@ -100,7 +100,7 @@ impl TurnHead {
 
 impl ClientTurn {
     /// Reads a message. `None` if it begins no turn.
-    fn read(event: Bytes) -> Option<Self> {
+    fn from_message(event: Bytes) -> Option<Self> {
         let Ok(Value::Object(mut body)) = serde_json::from_slice(&event) else { return None };
         if body.shift_remove("type")? != "response.create" {
             return None;
@@ -115,7 +115,7 @@ impl ClientTurn {
 }
 
 /// Answers the turns of a connection until it ends.
-pub(super) async fn hold(
+pub(super) async fn answer_turns(
     caller: &Arc<ConnectionContext>,
     head: TurnHead,
     upstream: Option<OnUpgrade>,
@@ -145,7 +145,7 @@ pub(super) async fn hold(
                 }
             }
             unasked = unasked.recv(), if is_live => match unasked {
-                Some(text) => if writer.send(MessagePayload::Text(text)).await.is_err() { return },
+                Some(text) => if writer.send_message(MessagePayload::Text(text)).await.is_err() { return },
                 None => {
                     // The answers that are on their way end first.
                     (is_live, has_ended) = (false, true);
@@ -158,8 +158,8 @@ pub(super) async fn hold(
             },
             event = reader.next() => match event {
                 SocketEvent::Message(MessagePayload::Text(text)) => {
-                    if let Some(refusal) = lanes.take(text)
-                        && writer.send(MessagePayload::Text(refusal)).await.is_err()
+                    if let Some(refusal) = lanes.take_message(text)
+                        && writer.send_message(MessagePayload::Text(refusal)).await.is_err()
                     {
                         return;
                     }
@@ -187,7 +187,7 @@ async fn send_next(
     reader: &mut SocketReader,
 ) -> bool {
     match message {
-        Some(Outgoing::Text(text)) => writer.send(MessagePayload::Text(text)).await.is_ok(),
+        Some(Outgoing::Text(text)) => writer.send_message(MessagePayload::Text(text)).await.is_ok(),
         Some(Outgoing::End(Some(SocketClose { code, reason }))) => {
             socket::close(writer, reader, code, &reason).await;
             false
@@ -203,7 +203,7 @@ async fn end_with_upstream(
     outgoing: &mut mpsc::Receiver<Outgoing>,
 ) {
     while let Ok(Outgoing::Text(text)) = outgoing.try_recv() {
-        drop(writer.send(MessagePayload::Text(text)).await);
+        drop(writer.send_message(MessagePayload::Text(text)).await);
     }
     socket::close(writer, reader, GOING_AWAY, "the upstream has ended").await;
 }
@@ -222,16 +222,16 @@ struct TurnLanes {
 impl TurnLanes {
     /// Takes a message of the client. Returns the error if that is impossible. It does not wait: the
     /// caller sends what the lanes answer.
-    fn take(&mut self, text: Bytes) -> Option<Bytes> {
-        let Some(turn) = ClientTurn::read(text.clone()) else {
+    fn take_message(&mut self, text: Bytes) -> Option<Bytes> {
+        let Some(turn) = ClientTurn::from_message(text.clone()) else {
             return match &self.link {
-                Some(link) if link.pass(text.clone()) => None,
-                Some(_) => Some(refusal(429, "too many messages wait for the upstream", "")),
+                Some(link) if link.pass_message(text.clone()) => None,
+                Some(_) => Some(refusal_event(429, "too many messages wait for the upstream", "")),
                 None => self.refuse_other(&text),
             };
         };
         if !self.open.contains_key(&turn.lane) && self.open.len() == MOST_LANES {
-            return Some(refusal(400, "the connection has too many lanes", &turn.lane));
+            return Some(refusal_event(400, "the connection has too many lanes", &turn.lane));
         }
         let lane = self.open.entry(turn.lane.clone()).or_insert_with(|| {
             let (sender, turns) = mpsc::channel(WAITING);
@@ -242,7 +242,7 @@ impl TurnLanes {
         });
         let full = lane.try_send(turn).err()?;
         let turn = full.into_inner();
-        Some(refusal(429, "too many turns wait in this lane", &turn.lane))
+        Some(refusal_event(429, "too many turns wait in this lane", &turn.lane))
     }
 
     /// Answers a message that begins no turn, in a replay: an acknowledgement needs no answer.
@@ -253,7 +253,7 @@ impl TurnLanes {
             return None;
         }
         let why = "only messages of the type response.create are recorded and replayed";
-        Some(refusal(422, why, word("stream_id")))
+        Some(refusal_event(422, why, word("stream_id")))
     }
 }
 
@@ -266,7 +266,7 @@ async fn answer_lane(
 ) {
     while let Some(turn) = turns.recv().await {
         let lane = turn.lane.clone();
-        let Some(parts) = head.parts() else { return };
+        let Some(parts) = head.request_parts() else { return };
         let own = link.clone().map(|link| SocketTurn::new(link, lane.clone(), turn.event));
         let passed = match answer_turn(&caller, parts, turn.body, own).await {
             Ok(response) => pass_on(response, &lane, &out).await,
@@ -352,7 +352,7 @@ fn in_lane(data: &[u8], lane: &str) -> Bytes {
 }
 
 /// Returns the event for an error of loomrec's own.
-fn refusal(status: u16, message: &str, lane: &str) -> Bytes {
+fn refusal_event(status: u16, message: &str, lane: &str) -> Bytes {
     let error = json!({ "type": "UnsupportedTransport", "code": null, "message": message });
     error_text(status, &error, lane)
 }

@@ -14,17 +14,17 @@ struct Meaning {
 }
 
 impl Meaning {
-    fn byte(byte: u8, source: usize) -> Self {
+    fn from_byte(byte: u8, source: usize) -> Self {
         Self { bytes: [byte, 0, 0, 0], length: 1, source }
     }
 
-    fn char(code: u32, source: usize) -> Option<Self> {
+    fn from_code(code: u32, source: usize) -> Option<Self> {
         let mut bytes = [0; 4];
         let length = char::from_u32(code)?.encode_utf8(&mut bytes).len();
         Some(Self { bytes, length, source })
     }
 
-    fn bytes(&self) -> &[u8] {
+    fn as_bytes(&self) -> &[u8] {
         &self.bytes[..self.length]
     }
 }
@@ -37,50 +37,50 @@ const MARKS: [u8; 3] = [b'\\', b'%', b'&'];
 /// escape can be part of a credential. `token` says that the credentials hold only
 /// [`token bytes`](is_token_byte), so an escaped line feed, quote or non-ASCII letter cannot be
 /// part of one.
-pub(super) fn unescape(text: &[u8], token: bool) -> Vec<TextLayer> {
+pub(super) fn unescaped_layers(text: &[u8], token: bool) -> Vec<TextLayer> {
     if !may_hold(text, token) {
         return Vec::new();
     }
-    let (all, mixed) = without(text, MARKS);
+    let (all, mixed) = decode_escapes(text, MARKS);
     let mut layers = vec![all];
     if mixed {
-        let single = MARKS.map(|mark| without(text, [mark; 3]).0);
-        layers.extend(single.into_iter().filter(|layer| layer.text().len() < text.len()));
+        let single = MARKS.map(|mark| decode_escapes(text, [mark; 3]).0);
+        layers.extend(single.into_iter().filter(|layer| layer.decoded_text().len() < text.len()));
     }
     layers
 }
 
 /// Decodes the escapes that begin with these bytes. Also returns whether one of them is inside
 /// another.
-fn without(text: &[u8], [first, second, third]: [u8; 3]) -> (TextLayer, bool) {
+fn decode_escapes(text: &[u8], [first, second, third]: [u8; 3]) -> (TextLayer, bool) {
     let mut layer = TextLayer::with_capacity(text.len());
     let mut mixed = false;
     let mut literal = 0;
     let mut at = 0;
     while let Some(found) = memchr3(first, second, third, &text[at..]).map(|found| at + found) {
-        let Some(meaning) = meaning(&text[found..]) else {
+        let Some(meaning) = escape_meaning(&text[found..]) else {
             mixed |= is_broken(&text[found..]);
             at = found + 1;
             continue;
         };
         if literal < found {
-            layer.begin(literal, LayerSpelling::Literal);
+            layer.begin_piece(literal, LayerSpelling::Literal);
             layer.extend(&text[literal..found]);
         }
-        layer.begin(found, LayerSpelling::Escape(meaning.source));
-        layer.extend(meaning.bytes());
+        layer.begin_piece(found, LayerSpelling::Escape(meaning.source));
+        layer.extend(meaning.as_bytes());
         at = found + meaning.source;
         literal = at;
         mixed |= text[found] == b'\\' && ends_coded_backslash(&text[..found]);
         // An escaped backslash of a URL or of HTML, followed by a plain backslash, means a single
         // backslash.
-        let is_backslash = meaning.bytes() == b"\\";
+        let is_backslash = meaning.as_bytes() == b"\\";
         mixed |= is_backslash && begins_coded_backslash(&text[at..]);
         let joins = text[found] != b'\\' && is_backslash;
         at += usize::from(joins && text.get(at) == Some(&b'\\'));
     }
     if literal < text.len() {
-        layer.begin(literal, LayerSpelling::Literal);
+        layer.begin_piece(literal, LayerSpelling::Literal);
         layer.extend(&text[literal..]);
     }
     (layer, mixed)
@@ -94,7 +94,7 @@ fn ends_coded_backslash(text: &[u8]) -> bool {
 /// Whether a text begins with a backslash that a URL or HTML escapes.
 fn begins_coded_backslash(text: &[u8]) -> bool {
     let coded = matches!(text.first(), Some(b'%' | b'&'));
-    coded && meaning(text).is_some_and(|meaning| meaning.bytes() == b"\\")
+    coded && escape_meaning(text).is_some_and(|meaning| meaning.as_bytes() == b"\\")
 }
 
 /// Whether an invalid escape is cut short by an escape of another kind.
@@ -103,7 +103,7 @@ fn is_broken(text: &[u8]) -> bool {
     let length = 1 + text[1..].iter().take(7).take_while(part).count();
     let next = &text[length..];
     next.first().is_some_and(|mark| MARKS.contains(mark) && *mark != text[0])
-        && meaning(next).is_some()
+        && escape_meaning(next).is_some()
 }
 
 /// Whether a byte may occur in a token. Nearly all credentials consist of such bytes.
@@ -136,7 +136,7 @@ fn may_hold(text: &[u8], token: bool) -> bool {
         let block = &rest[..rest.len().min(BLOCK)];
         tells
             && memchr3_iter(b'\\', b'%', b'&', block).map(|at| start + at).any(|at| {
-                let byte = meaning(&text[at..]).map(|meaning| meaning.bytes[0]);
+                let byte = escape_meaning(&text[at..]).map(|meaning| meaning.bytes[0]);
                 let own = text[at + 1..].first() == Some(&b'\\');
                 byte.is_some_and(|byte| {
                     // A zero byte may belong to a character of UTF-16 or UTF-32.
@@ -181,64 +181,67 @@ fn may_tell(block: &[u8; BLOCK + AHEAD]) -> bool {
 }
 
 /// Returns the meaning of the escape at the beginning of a text, if there is one.
-fn meaning(text: &[u8]) -> Option<Meaning> {
+fn escape_meaning(text: &[u8]) -> Option<Meaning> {
     match text.first()? {
-        b'\\' => backslash(text),
+        b'\\' => backslash_meaning(text),
         b'%' => match text.get(1)? {
-            b'u' | b'U' => Meaning::char(hex(text.get(2..6)?)?, 6),
-            _ => Some(Meaning::byte(u8::try_from(hex(text.get(1..3)?)?).ok()?, 3)),
+            b'u' | b'U' => Meaning::from_code(parse_hex(text.get(2..6)?)?, 6),
+            _ => Some(Meaning::from_byte(u8::try_from(parse_hex(text.get(1..3)?)?).ok()?, 3)),
         },
-        b'&' => entity(text),
+        b'&' => entity_meaning(text),
         _ => None,
     }
 }
 
-fn backslash(text: &[u8]) -> Option<Meaning> {
+fn backslash_meaning(text: &[u8]) -> Option<Meaning> {
     let byte = *text.get(1)?;
     Some(match byte {
         b'u' if text.get(2) == Some(&b'{') => {
             let digits = text[3..].iter().take(6).take_while(|byte| byte.is_ascii_hexdigit());
             let digits = digits.count();
             let closed = text.get(3 + digits) == Some(&b'}');
-            return Meaning::char(hex(&text[3..3 + digits]).filter(|_| closed)?, digits + 4);
+            return Meaning::from_code(
+                parse_hex(&text[3..3 + digits]).filter(|_| closed)?,
+                digits + 4,
+            );
         }
-        b'u' | b'U' => return utf16(text),
-        b'x' | b'X' => Meaning::byte(u8::try_from(hex(text.get(2..4)?)?).ok()?, 4),
+        b'u' | b'U' => return unicode_meaning(text),
+        b'x' | b'X' => Meaning::from_byte(u8::try_from(parse_hex(text.get(2..4)?)?).ok()?, 4),
         b'0'..=b'3' => {
             let digits = text.get(1..4)?;
             let octal = digits.iter().all(|digit| matches!(digit, b'0'..=b'7'));
             let value = digits.iter().fold(0, |value, digit| value * 8 + u32::from(digit & 7));
-            Meaning::byte(u8::try_from(value).ok().filter(|_| octal)?, 4)
+            Meaning::from_byte(u8::try_from(value).ok().filter(|_| octal)?, 4)
         }
-        b'n' => Meaning::byte(b'\n', 2),
-        b'r' => Meaning::byte(b'\r', 2),
-        b't' => Meaning::byte(b'\t', 2),
-        b'b' => Meaning::byte(8, 2),
-        b'f' => Meaning::byte(12, 2),
+        b'n' => Meaning::from_byte(b'\n', 2),
+        b'r' => Meaning::from_byte(b'\r', 2),
+        b't' => Meaning::from_byte(b'\t', 2),
+        b'b' => Meaning::from_byte(8, 2),
+        b'f' => Meaning::from_byte(12, 2),
         // The next byte may begin an escape of another kind.
         b'%' | b'&' => return None,
-        _ if byte.is_ascii_punctuation() => Meaning::byte(byte, 2),
+        _ if byte.is_ascii_punctuation() => Meaning::from_byte(byte, 2),
         _ => return None,
     })
 }
 
 /// Decodes `\u0041`, or a surrogate pair.
-fn utf16(text: &[u8]) -> Option<Meaning> {
-    let unit = hex(text.get(2..6)?)?;
+fn unicode_meaning(text: &[u8]) -> Option<Meaning> {
+    let unit = parse_hex(text.get(2..6)?)?;
     if !(0xd800..0xdc00).contains(&unit) {
-        return Meaning::char(unit, 6);
+        return Meaning::from_code(unit, 6);
     }
     let rest = text.get(6..12).filter(|rest| rest.starts_with(b"\\u"))?;
-    let low = hex(&rest[2..])?.checked_sub(0xdc00).filter(|low| *low < 0x400)?;
-    Meaning::char(0x10000 + ((unit - 0xd800) << 10) + low, 12)
+    let low = parse_hex(&rest[2..])?.checked_sub(0xdc00).filter(|low| *low < 0x400)?;
+    Meaning::from_code(0x10000 + ((unit - 0xd800) << 10) + low, 12)
 }
 
-fn entity(text: &[u8]) -> Option<Meaning> {
+fn entity_meaning(text: &[u8]) -> Option<Meaning> {
     const NAMED: [(&[u8], u8); 5] =
         [(b"&amp;", b'&'), (b"&lt;", b'<'), (b"&gt;", b'>'), (b"&quot;", b'"'), (b"&apos;", b'\'')];
     if text.get(1) != Some(&b'#') {
         let (name, byte) = NAMED.iter().find(|(name, _)| text.starts_with(name))?;
-        return Some(Meaning::byte(*byte, name.len()));
+        return Some(Meaning::from_byte(*byte, name.len()));
     }
     let is_hex = matches!(text.get(2), Some(b'x' | b'X'));
     let start = if is_hex { 3 } else { 2 };
@@ -248,14 +251,14 @@ fn entity(text: &[u8]) -> Option<Meaning> {
     let digits = &text[start..start + digits];
     let end = start + digits.len();
     let code = match is_hex {
-        true => hex(digits)?,
+        true => parse_hex(digits)?,
         false => std::str::from_utf8(digits).ok()?.parse().ok()?,
     };
-    Meaning::char(code, end + 1).filter(|_| text.get(end) == Some(&b';'))
+    Meaning::from_code(code, end + 1).filter(|_| text.get(end) == Some(&b';'))
 }
 
 /// Returns the value of one to eight hex digits.
-fn hex(digits: &[u8]) -> Option<u32> {
+fn parse_hex(digits: &[u8]) -> Option<u32> {
     if digits.is_empty() || digits.len() > 8 {
         return None;
     }

@@ -42,13 +42,13 @@ impl TextLayer {
     }
 
     /// Returns the decoded text.
-    pub(super) fn text(&self) -> &[u8] {
+    pub(super) fn decoded_text(&self) -> &[u8] {
         &self.text
     }
 
     /// Begins a piece whose source begins at `source` and has this encoding. Bytes that are
     /// appended later belong to it.
-    pub(super) fn begin(&mut self, source: usize, spelling: LayerSpelling) {
+    pub(super) fn begin_piece(&mut self, source: usize, spelling: LayerSpelling) {
         self.pieces.push(LayerPiece { at: self.text.len(), source, spelling });
     }
 

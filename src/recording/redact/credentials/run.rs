@@ -63,7 +63,7 @@ const fn values() -> [u8; 256] {
     values
 }
 
-fn value(byte: u8) -> u8 {
+fn base64_value(byte: u8) -> u8 {
     VALUES[usize::from(byte)]
 }
 
@@ -77,7 +77,7 @@ pub(super) fn shortest_run(credential: usize) -> usize {
 /// between them. Returns `None` if no run decodes to a text. Only one byte in every `shortest` is
 /// examined at first, and the bytes around it only if a run may include it.
 pub(super) fn decode_runs(text: &[u8], shortest: usize) -> Option<TextLayer> {
-    let is_in = |byte: &&u8| value(**byte) != NONE;
+    let is_in = |byte: &&u8| base64_value(**byte) != NONE;
     let mut layer = TextLayer::default();
     let mut at = shortest - 1;
     while at < text.len() {
@@ -92,7 +92,7 @@ pub(super) fn decode_runs(text: &[u8], shortest: usize) -> Option<TextLayer> {
         // No run continues here.
         at = end + shortest;
     }
-    Some(layer).filter(|layer| !layer.text().is_empty())
+    Some(layer).filter(|layer| !layer.decoded_text().is_empty())
 }
 
 /// The number of bytes that are examined on each side of a byte.
@@ -102,7 +102,7 @@ const LOOKS: usize = 6;
 /// `shortest - 1` bytes before it. Half of such a run is entirely before or entirely after that
 /// byte. Written without branches, since the content of a text is unpredictable.
 fn may_be_in_run(text: &[u8], at: usize, shortest: usize) -> bool {
-    let is_in = |at: usize| text.get(at).is_some_and(|byte| value(*byte) != NONE);
+    let is_in = |at: usize| text.get(at).is_some_and(|byte| base64_value(*byte) != NONE);
     let half = (shortest - 1) / 2;
     let (mut before, mut behind) = (true, true);
     for look in 1..=LOOKS {
@@ -122,7 +122,7 @@ fn read_run(run: &[u8], source: usize, layer: &mut TextLayer) {
     for offset in (0..4).filter(|offset| offsets[*offset]) {
         let Some(rest) = run.get(offset..).filter(|rest| rest.len() >= SHORTEST) else { break };
         if run.len() < LONG || says_text(rest) {
-            layer.begin(source + offset, LayerSpelling::Base64);
+            layer.begin_piece(source + offset, LayerSpelling::Base64);
             decode_base64(rest, layer);
             layer.extend(&[0]);
         }
@@ -143,7 +143,7 @@ fn read_run(run: &[u8], source: usize, layer: &mut TextLayer) {
 /// Decodes a run of digits, the first of which may belong to the text before the run.
 fn read_hex(digits: &[u8], source: usize, layer: &mut TextLayer) {
     for offset in (0..2).filter(|offset| digits.len() >= SHORTEST_HEX + offset) {
-        layer.begin(source + offset, LayerSpelling::Hex);
+        layer.begin_piece(source + offset, LayerSpelling::Hex);
         decode_hex(&digits[offset..], layer);
         layer.extend(&[0]);
     }
@@ -179,7 +179,7 @@ fn is_text(sample: &[u8]) -> bool {
     let mut bytes = [0; SAMPLES[1] / 4 * 3];
     let bytes = &mut bytes[..sample.len() / 4 * 3];
     for (group, three) in sample.chunks_exact(4).zip(bytes.chunks_exact_mut(3)) {
-        three.copy_from_slice(&triple(group));
+        three.copy_from_slice(&decode_group(group));
         // These bytes do not occur in text.
         if three
             .iter()
@@ -212,8 +212,8 @@ fn is_wide(bytes: &[u8]) -> bool {
 }
 
 /// Returns the three bytes of a group of four characters. Missing characters count as zero.
-fn triple(group: &[u8]) -> [u8; 3] {
-    let bits = |index: usize| group.get(index).map_or(0, |byte| u32::from(value(*byte)));
+fn decode_group(group: &[u8]) -> [u8; 3] {
+    let bits = |index: usize| group.get(index).map_or(0, |byte| u32::from(base64_value(*byte)));
     let [_, first, second, third] =
         (bits(0) << 18 | bits(1) << 12 | bits(2) << 6 | bits(3)).to_be_bytes();
     [first, second, third]
@@ -222,7 +222,7 @@ fn triple(group: &[u8]) -> [u8; 3] {
 fn decode_base64(run: &[u8], layer: &mut TextLayer) {
     for group in run.chunks(4) {
         // Two characters encode one byte, three characters encode two.
-        layer.extend(&triple(group)[..group.len() - 1]);
+        layer.extend(&decode_group(group)[..group.len() - 1]);
     }
 }
 

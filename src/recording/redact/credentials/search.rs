@@ -15,7 +15,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use memchr::memmem::Finder;
 
-use super::escape::{is_token_byte, unescape};
+use super::escape::{is_token_byte, unescaped_layers};
 use super::run::shortest_run;
 use super::tree::{LayerScope, LayerTree, spells_more};
 
@@ -58,7 +58,7 @@ impl CredentialSearch {
 
     /// Whether one of them is in the text.
     pub(super) fn is_match(&self, text: &[u8]) -> bool {
-        self.visit(text, &mut |_| ControlFlow::Break(()))
+        self.visit_matches(text, &mut |_| ControlFlow::Break(()))
     }
 
     /// Whether one of them is in the text, or may be in what it encodes. A text with nested escapes
@@ -69,12 +69,12 @@ impl CredentialSearch {
             return false;
         }
         let stop: OnMatch<'_> = &mut |_| ControlFlow::Break(());
-        if self.passes.iter().any(|pass| pass.each(text, stop).is_break()) {
+        if self.passes.iter().any(|pass| pass.visit_matches(text, stop).is_break()) {
             return true;
         }
         let tree = LayerTree::new(text, self.scope);
-        (0..).map_while(|at| tree.text(at)).any(|layer| {
-            self.passes.iter().any(|pass| pass.each(layer, stop).is_break())
+        (0..).map_while(|at| tree.layer_text(at)).any(|layer| {
+            self.passes.iter().any(|pass| pass.visit_matches(layer, stop).is_break())
                 || spells_more(layer, self.scope)
         })
     }
@@ -84,16 +84,16 @@ impl CredentialSearch {
     /// would be in the text exactly as in its part.
     pub(super) fn is_match_again(&self, text: &[u8]) -> bool {
         let stop: OnMatch<'_> = &mut |_| ControlFlow::Break(());
-        self.passes.iter().any(|pass| pass.each(text, stop).is_break())
+        self.passes.iter().any(|pass| pass.visit_matches(text, stop).is_break())
             || (!self.scope.token
-                && unescape(text, false)
-                    .iter()
-                    .any(|layer| self.visit(layer.text(), &mut |_| ControlFlow::Break(()))))
+                && unescaped_layers(text, false).iter().any(|layer| {
+                    self.visit_matches(layer.decoded_text(), &mut |_| ControlFlow::Break(()))
+                }))
     }
 
     /// Appends the ranges where they are in the text. The ranges are unordered and may repeat. What
     /// the text itself says in UTF-16 and UTF-32 is left out: its caller decodes that.
-    pub(super) fn find(&self, text: &[u8], ranges: &mut Vec<Range<usize>>) {
+    pub(super) fn find_ranges(&self, text: &[u8], ranges: &mut Vec<Range<usize>>) {
         if self.is_too_short(text) {
             return;
         }
@@ -102,7 +102,7 @@ impl CredentialSearch {
             ControlFlow::Continue(())
         };
         for pass in &self.passes {
-            let _whole: ControlFlow<()> = pass.each(text, found);
+            let _whole: ControlFlow<()> = pass.visit_matches(text, found);
         }
         let tree = LayerTree::without_wide(text, self.scope);
         let _whole: ControlFlow<()> = self.explore_layers(tree, found);
@@ -113,19 +113,19 @@ impl CredentialSearch {
     }
 
     /// Passes each match to `found` until it breaks off. Returns whether it did.
-    fn visit(&self, text: &[u8], found: OnMatch<'_>) -> bool {
+    fn visit_matches(&self, text: &[u8], found: OnMatch<'_>) -> bool {
         !self.is_too_short(text)
-            && (self.passes.iter().any(|pass| pass.each(text, found).is_break())
+            && (self.passes.iter().any(|pass| pass.visit_matches(text, found).is_break())
                 || self.explore_layers(LayerTree::new(text, self.scope), found).is_break())
     }
 
     /// Searches the layers, and passes on each match as a range of the text.
     fn explore_layers(&self, mut tree: LayerTree, found: OnMatch<'_>) -> ControlFlow<()> {
         let mut at = 0;
-        while let Some(layer) = tree.text(at) {
+        while let Some(layer) = tree.layer_text(at) {
             let found = &mut |range| found(tree.source_of(at, range));
-            self.passes.iter().try_for_each(|pass| pass.each(layer, found))?;
-            tree.grow(at, self.scope);
+            self.passes.iter().try_for_each(|pass| pass.visit_matches(layer, found))?;
+            tree.expand_layer(at, self.scope);
             at += 1;
         }
         ControlFlow::Continue(())
@@ -146,7 +146,7 @@ impl Pass {
     }
 
     /// Passes on each match, including overlapping ones.
-    fn each(&self, text: &[u8], found: OnMatch<'_>) -> ControlFlow<()> {
+    fn visit_matches(&self, text: &[u8], found: OnMatch<'_>) -> ControlFlow<()> {
         match self {
             Self::Packed(searcher) => {
                 let mut span = Span::from(0..text.len());
@@ -172,8 +172,8 @@ impl Pass {
 fn plain_forms(value: &str) -> Vec<Vec<u8>> {
     let mut forms = vec![value.as_bytes().to_vec()];
     let plain = |form: &Vec<u8>| {
-        let layer = unescape(form, false).into_iter().next()?;
-        Some(layer.text().to_vec()).filter(|text| text.len() >= SHORTEST && text != form)
+        let layer = unescaped_layers(form, false).into_iter().next()?;
+        Some(layer.decoded_text().to_vec()).filter(|text| text.len() >= SHORTEST && text != form)
     };
     while let Some(next) = forms.last().and_then(plain) {
         forms.push(next);

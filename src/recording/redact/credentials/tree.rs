@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use foldhash::{HashSet, HashSetExt as _};
 
-use super::escape::unescape;
+use super::escape::unescaped_layers;
 use super::layer::TextLayer;
 use super::run::decode_runs;
 use super::wide::decode_wide;
@@ -31,7 +31,7 @@ pub(super) struct LayerScope {
 
 /// Whether a text has a further layer.
 pub(super) fn spells_more(text: &[u8], LayerScope { token, shortest_run }: LayerScope) -> bool {
-    !unescape(text, token).is_empty()
+    !unescaped_layers(text, token).is_empty()
         || decode_runs(text, shortest_run).is_some()
         || decode_wide(text).is_some()
 }
@@ -41,7 +41,7 @@ fn escapes_and_runs(
     text: &[u8],
     LayerScope { token, shortest_run }: LayerScope,
 ) -> impl Iterator<Item = TextLayer> {
-    unescape(text, token).into_iter().chain(decode_runs(text, shortest_run))
+    unescaped_layers(text, token).into_iter().chain(decode_runs(text, shortest_run))
 }
 
 /// A layer, with a link to the text that it was decoded from.
@@ -65,7 +65,7 @@ impl LayerTree {
     /// Returns the layers that the text itself encodes.
     pub(super) fn new(text: &[u8], scope: LayerScope) -> Self {
         let mut tree = Self::without_wide(text, scope);
-        tree.add(decode_wide(text), None, 1);
+        tree.add_layers(decode_wide(text), None, 1);
         tree
     }
 
@@ -73,35 +73,36 @@ impl LayerTree {
     pub(super) fn without_wide(text: &[u8], scope: LayerScope) -> Self {
         let left = text.len().saturating_mul(MOST_PER_BYTE).max(LEAST);
         let mut tree = Self { nodes: Vec::new(), known: HashSet::new(), left };
-        tree.add(escapes_and_runs(text, scope), None, 1);
+        tree.add_layers(escapes_and_runs(text, scope), None, 1);
         tree
     }
 
     /// Returns the text of a layer, or `None` if there are not that many.
-    pub(super) fn text(&self, at: usize) -> Option<&[u8]> {
-        Some(self.nodes.get(at)?.layer.text())
+    pub(super) fn layer_text(&self, at: usize) -> Option<&[u8]> {
+        Some(self.nodes.get(at)?.layer.decoded_text())
     }
 
     /// Decodes the text of this layer, and appends its layers.
-    pub(super) fn grow(&mut self, at: usize, scope: LayerScope) {
+    pub(super) fn expand_layer(&mut self, at: usize, scope: LayerScope) {
         let Node { layer, depth, .. } = &mut self.nodes[at];
         if *depth == DEEPEST {
             return;
         }
         let (layer, depth) = (std::mem::take(layer), *depth);
-        let layers = escapes_and_runs(layer.text(), scope).chain(decode_wide(layer.text()));
-        self.add(layers, Some(at), depth + 1);
+        let layers =
+            escapes_and_runs(layer.decoded_text(), scope).chain(decode_wide(layer.decoded_text()));
+        self.add_layers(layers, Some(at), depth + 1);
         self.nodes[at].layer = layer;
     }
 
-    fn add(
+    fn add_layers(
         &mut self,
         layers: impl IntoIterator<Item = TextLayer>,
         parent: Option<usize>,
         depth: usize,
     ) {
         for layer in layers {
-            let Some(left) = self.left.checked_sub(layer.text().len()) else { continue };
+            let Some(left) = self.left.checked_sub(layer.decoded_text().len()) else { continue };
             // Most texts have at most one layer, which then needs no hash.
             if self.nodes.is_empty() || self.is_new(&layer) {
                 self.left = left;
@@ -111,7 +112,7 @@ impl LayerTree {
     }
 
     fn is_new(&mut self, layer: &TextLayer) -> bool {
-        let hash = self.known.hasher().hash_one(layer.text());
+        let hash = self.known.hasher().hash_one(layer.decoded_text());
         self.known.insert(hash)
     }
 

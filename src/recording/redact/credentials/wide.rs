@@ -14,19 +14,19 @@ pub(super) fn decode_wide(text: &[u8]) -> Option<TextLayer> {
         while at < run.range.end {
             let ascii = text[at..run.range.end].iter().step_by(unit);
             let ascii = ascii.take_while(|byte| byte.is_ascii()).count();
-            layer.begin(at, LayerSpelling::Wide(unit));
+            layer.begin_piece(at, LayerSpelling::Wide(unit));
             for byte in text[at..run.range.end].iter().step_by(unit).take(ascii) {
                 layer.extend(&[*byte]);
             }
             at += ascii * unit;
             if at < run.range.end {
-                let (letter, length) = run.encoding.step(&text[at..run.range.end]);
-                layer.begin(at, LayerSpelling::Escape(1));
+                let (letter, length) = run.encoding.first_character(&text[at..run.range.end]);
+                layer.begin_piece(at, LayerSpelling::Escape(1));
                 layer.extend(letter.encode_utf8(&mut [0; 4]).as_bytes());
                 at += length;
             }
         }
         layer.extend(&[0]);
     }
-    Some(layer).filter(|layer| !layer.text().is_empty())
+    Some(layer).filter(|layer| !layer.decoded_text().is_empty())
 }

@@ -29,7 +29,7 @@ fn variables_of_source() -> BTreeSet<String> {
 #[test]
 fn no_other_variable_of_loomrec_weakens_a_strict_replay() {
     let stage = Stage::new();
-    let of_flags: BTreeSet<String> = loomrec_arguments::command()
+    let of_flags: BTreeSet<String> = loomrec_arguments::command_line()
         .get_subcommands()
         .flat_map(|command| command.get_arguments())
         .filter_map(|arg| Some(arg.get_env()?.to_string_lossy().into_owned()))

@@ -22,7 +22,7 @@ enum Origin {
 }
 
 fn replay() -> Command {
-    let command = loomrec_arguments::command();
+    let command = loomrec_arguments::command_line();
     let global: Vec<Arg> =
         command.get_arguments().filter(|arg| arg.is_global_set()).cloned().collect();
     let replay = command.find_subcommand("replay").expect("replay").clone();
@@ -44,7 +44,7 @@ fn can_be(arg: &Arg, origin: Origin) -> bool {
         Origin::Typed => arg.get_long().is_some(),
         Origin::Variable => arg.get_env().is_some(),
         Origin::Setting => {
-            arg.get_env().is_some() && SettingScope::of(arg) != SettingScope::CommandLine
+            arg.get_env().is_some() && SettingScope::from_argument(arg) != SettingScope::CommandLine
         }
     }
 }
@@ -103,7 +103,7 @@ fn run(stage: &Stage, arg: &Arg, value: &str, origin: Origin) -> [Outcome; 2] {
 
 /// Returns how the verdict names a value.
 fn name_of(arg: &Arg, value: &str, origin: Origin) -> String {
-    match (StrictEffect::of(arg), origin) {
+    match (StrictEffect::from_argument(arg), origin) {
         // The verdict names the recording.
         (StrictEffect::Reported, _) => value.to_owned(),
         (_, Origin::Typed) => format!("--{}", arg.get_long().unwrap()),
@@ -114,7 +114,7 @@ fn name_of(arg: &Arg, value: &str, origin: Origin) -> String {
 
 /// Returns what is wrong with a case.
 fn judge(stage: &Stage, arg: &Arg, value: &str, origin: Origin) -> Vec<String> {
-    let effect = StrictEffect::of(arg);
+    let effect = StrictEffect::from_argument(arg);
     let name = name_of(arg, value, origin);
     let outcomes = run(stage, arg, value, origin);
     let mut wrong = Vec::new();

@@ -11,11 +11,11 @@ const END: &str = "<!-- strict: end -->";
 
 /// Returns the flags with this effect, as code.
 fn flags(is_it: impl Fn(StrictEffect) -> bool) -> String {
-    let command = loomrec_arguments::command();
+    let command = loomrec_arguments::command_line();
     let replay = command.find_subcommand("replay").unwrap();
-    let flags = replay
-        .get_arguments()
-        .filter(|arg| arg.get::<StrictEffect>().is_some() && is_it(StrictEffect::of(arg)));
+    let flags = replay.get_arguments().filter(|arg| {
+        arg.get::<StrictEffect>().is_some() && is_it(StrictEffect::from_argument(arg))
+    });
     let long = flags.filter_map(|arg| arg.get_long()).filter(|long| *long != "strict");
     long.map(|long| format!("`--{long}`")).collect::<Vec<_>>().join(", ")
 }
