@@ -78,8 +78,8 @@ impl Output {
         }
     }
 
-    /// Prints messages that waited while the command, which has ended, held the terminal. No message
-    /// waits any more.
+    /// Prints messages that waited while the command, which has ended, held the terminal. No
+    /// message waits any more.
     pub fn end_holding(&self) {
         self.held.iter().for_each(|held| self.print_released(held.end()));
     }
@@ -114,7 +114,8 @@ impl Output {
         }
     }
 
-    /// Prints where calls go, what is in force, or what is uploaded. A settings file cannot hide it.
+    /// Prints where calls go, what is in force, or what is uploaded. A settings file cannot hide
+    /// it.
     pub fn disclose(&self, text: &str) {
         if !self.quiet || self.discloses {
             self.print_message("info", &terminal::printable_message(text), text);
@@ -141,7 +142,7 @@ impl Output {
         }
     }
 
-    /// Prints a report, as [`Self::report`] does, that a settings file cannot hide.
+    /// Prints a report, as [`Self::print_report`] does, that a settings file cannot hide.
     pub fn disclose_report(&self, text: &str) {
         if !self.quiet || self.discloses {
             self.emit_report("info", text);

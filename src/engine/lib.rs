@@ -1,10 +1,11 @@
 //! The engine: answers a call from a recording, from a script, or from its upstream.
 //!
 //! A call comes in as an [`IncomingCall`]: a request that was read, routed and redacted.
-//! [`Engine::find`] finds what answers it, and [`FoundCall::answer`] makes a [`CallResult`] of that:
-//! the response, and the [`CallOutcome`] that journals, counters and receipts report. An engine waits
-//! only for its upstream: the caller holds a response back until it is due. It knows nothing about
-//! faults: they wrap the engine (`server::fault`), and decide what becomes of a [`FoundCall`].
+//! [`Engine::find_answer`] finds what answers it, and [`FoundCall::answer`] makes a [`CallResult`]
+//! of that: the response, and the [`CallOutcome`] that journals, counters and receipts report. An
+//! engine waits only for its upstream: the caller holds a response back until it is due. It knows
+//! nothing about faults: they wrap the engine (`server::fault`), and decide what becomes of a
+//! [`FoundCall`].
 
 mod answer_body;
 pub mod blocking;
@@ -153,8 +154,9 @@ impl Engine {
         }
     }
 
-    /// Returns the key of the recorded request that a call repeats, whatever the rules ignore in it.
-    /// Nothing is used up. `None` if no recorded request is the same, or the run does not replay.
+    /// Returns the key of the recorded request that a call repeats, whatever the rules ignore in
+    /// it. Nothing is used up. `None` if no recorded request is the same, or the run does not
+    /// replay.
     pub fn recorded_key(&self, parsed: &ParsedRequest) -> Option<RequestKey> {
         let (matcher, redacted) = (self.replay_engine()?.matcher(), &parsed.redacted);
         let scrubbed = || matcher.recorded_key(redacted.scrubbed.as_ref()?);

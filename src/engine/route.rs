@@ -72,7 +72,7 @@ pub struct RouteTable {
 pub struct Route {
     /// The upstream's name.
     pub upstream: String,
-    /// Whether its address is the single `--upstream URL`; see [`RouteTable::base`].
+    /// Whether its address is the single `--upstream URL`; see [`RouteTable::upstream_address`].
     pub single: bool,
     /// The shape of its errors, unless the request itself has one.
     pub provider: Provider,
@@ -194,9 +194,9 @@ impl RouteTable {
         of_host.or_else(named)?.base.as_ref()
     }
 
-    /// Returns the upstream whose host an absolute target names, and the path below its address: the
-    /// host of its address in this run, or else its public host. Of two upstreams at one host, the
-    /// longer address counts.
+    /// Returns the upstream whose host an absolute target names, and the path below its address:
+    /// the host of its address in this run, or else its public host. Of two upstreams at one host,
+    /// the longer address counts.
     fn place_at<'a>(
         &self,
         target: &Authority,

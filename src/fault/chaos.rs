@@ -1,8 +1,8 @@
 //! Chaos: faults by chance, each at its own rate.
 //!
 //! [`ChaosRates`] are declared in a plan, in an entry, by flags and in a request's headers.
-//! [`ChaosRates::layered_over`] combines two of them, and [`ChaosRates::roll`] decides about a
-//! call. The caller provides the random numbers: the same numbers give the same faults.
+//! [`ChaosRates::layered_over`] combines two of them, and [`ChaosRates::roll_fault`] decides about
+//! a call. The caller provides the random numbers: the same numbers give the same faults.
 
 mod header;
 

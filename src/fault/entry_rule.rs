@@ -38,7 +38,7 @@ impl EntryFaultRule {
     /// `times` and `attempt`.
     ///
     /// # Errors
-    /// As [`Fault::read`], and if `times` or `attempt` is invalid.
+    /// As [`Fault::from_value`], and if `times` or `attempt` is invalid.
     pub fn from_value(value: &Value) -> Result<Self, FieldError> {
         let Value::Object(object) = value else {
             let (fault, attempt) = (Fault::from_value(value)?, Vec::new());

@@ -17,7 +17,7 @@ impl Fault {
     /// Reads the fault that a line of text declares.
     ///
     /// # Errors
-    /// As [`Fault::read`], and if the text does not have this form.
+    /// As [`Fault::from_value`], and if the text does not have this form.
     pub fn parse(text: &str) -> Result<Self, FieldError> {
         let (fault, _) = with_rule_words(text, &[])?;
         Self::from_value(&fault)
@@ -112,7 +112,8 @@ fn is_status(word: &str) -> bool {
     word.len() == 3 && word.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Returns the JSON object of a fault, and the fields of a rule that follow it, which may be `words`.
+/// Returns the JSON object of a fault, and the fields of a rule that follow it, which may be
+/// `words`.
 pub(super) fn with_rule_words(
     text: &str,
     words: &RuleWords,

@@ -11,6 +11,7 @@ use super::canonical::{self, write_string};
 use super::frame::FoundHole;
 use super::hole::{HoleComparison, HoleKind};
 use super::json::Json;
+use super::json_pointer::JsonPointer;
 use super::json_text::JsonStr;
 use super::key::keeps_member;
 use super::normalize::NormalizeRule;
@@ -35,12 +36,9 @@ pub(super) fn write_bound(
     out: &mut Vec<u8>,
 ) -> BoundPieces {
     let by_call = rules.rules.iter().position(|rule| rule.is_of_tool_results());
-    let results = texts.tool_results.iter();
-    let results =
-        results.filter_map(|result| body.value_at(&result.content)).map(Json::memory_address);
-    let roles = texts.roles.iter();
-    let roles =
-        roles.filter_map(|(role, place)| Some((body.value_at(place)?.memory_address(), *role)));
+    let address = |place: &JsonPointer| body.value_at(place).map(Json::memory_address);
+    let results = texts.tool_results.iter().filter_map(|result| address(&result.content));
+    let roles = texts.roles.iter().filter_map(|(role, place)| Some((address(place)?, *role)));
     let mut writer = BoundWriter {
         rules,
         run,
@@ -51,10 +49,8 @@ pub(super) fn write_bound(
         numbers: HashMap::new(),
         last: HashMap::new(),
     };
-    let with_place =
-        (0..rules.rules.len()).filter(|rule| rules.rules[*rule].place_tokens().is_some());
-    let places: Vec<PlaceReached> =
-        with_place.map(|rule| PlaceReached { rule, depth: 0 }).collect();
+    let placed = (0..rules.rules.len()).filter(|rule| rules.rules[*rule].place_tokens().is_some());
+    let places: Vec<_> = placed.map(|rule| PlaceReached { rule, depth: 0 }).collect();
     match body.as_object() {
         Some(members) => {
             let members = members.iter().filter(|(name, _)| keeps_member(parts, name));
@@ -113,8 +109,7 @@ impl BoundWriter<'_> {
         if let Some((rule, results)) = &self.by_call
             && results.contains(&value.memory_address())
         {
-            let rule = *rule;
-            return self.write_tool_result(rule, value, out);
+            return self.write_tool_result(*rule, value, out);
         }
         match value {
             Json::String(text) => {

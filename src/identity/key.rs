@@ -10,14 +10,14 @@
 //!
 //! in the same serialisation. `loomrec` is the domain tag: no chat text has it, and another version
 //! of this form will carry another one. `body` is `null` if the body is empty, `{"json": value}` if
-//! it is plain JSON sent as such (see [`RequestParts::json`]), `{"multipart": [part, …]}` if it
-//! parses as multipart (see [`multipart`]), else `{"length": n, "sha256": hex}`. `headers` holds
+//! it is plain JSON sent as such (see [`RequestParts::json_body`]), `{"multipart": [part, …]}` if
+//! it parses as multipart (see [`multipart`]), else `{"length": n, "sha256": hex}`. `headers` holds
 //! the headers that change an answer (see `identity::header`, repeats joined with `,`) and the
 //! media type of `content-type`, as far as they are present. A chat completion with any of the
-//! former takes this form too, because the text of plain entries cannot hold them. `query` is the stored
-//! query, which holds no credentials; in it and in `target`, equal percent-encodings have one spelling
-//! (see `identity::percent`). What the rules ignore is removed before the body is used in
-//! any other way.
+//! former takes this form too, because the text of plain entries cannot hold them. `query` is the
+//! stored query, which holds no credentials; in it and in `target`, equal percent-encodings have
+//! one spelling (see `identity::percent`). What the rules ignore is removed before the body is used
+//! in any other way.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -44,7 +44,7 @@ impl RequestKey {
     }
 
     /// The key of a request whose body has already been parsed. `body` is the result of
-    /// [`RequestParts::json`] or [`parse`](super::reader::parse), or `None` if the body is not
+    /// [`RequestParts::json_body`] or [`parse`](super::reader::parse), or `None` if the body is not
     /// plain JSON.
     pub fn of_parsed(
         parts: &RequestParts<'_>,

@@ -1,9 +1,9 @@
 //! The identity of requests: the exact JSON reader, the canonical text, and the SHA-256 key over
 //! it.
 //!
-//! [`RequestKey::of`] hashes [`RequestParts`] under [`IdentityRules`]. Identity is the whole
-//! request, never a substring. Nothing here reads a clock, a file or the network. [`request_delta`]
-//! explains, after a miss, what was different.
+//! [`RequestKey::from_parts`] hashes [`RequestParts`] under [`IdentityRules`]. Identity is the
+//! whole request, never a substring. Nothing here reads a clock, a file or the network.
+//! [`request_delta`] explains, after a miss, what was different.
 
 mod accept;
 mod adapter_inputs;

@@ -38,7 +38,7 @@ pub fn printable_message(text: &str) -> Cow<'_, str> {
 
 /// The text with its line feeds, tabs and colours; everything else that a terminal would act on is
 /// written as escapes. It is for texts that loomrec composes from parts that went through
-/// [`line()`].
+/// [`printable_line()`].
 pub fn printable_styled(text: &str) -> Cow<'_, str> {
     if !text.contains(is_active) {
         return text.into();

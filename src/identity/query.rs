@@ -120,8 +120,8 @@ impl QueryRules<'_> {
         Cow::Owned(kept.collect::<Vec<_>>().join("&"))
     }
 
-    /// The raw values that [`Self::stored`] leaves out and that are secret. The parameters that say
-    /// when and how a URL was signed are not: any text may hold such values.
+    /// The raw values that [`Self::without_credentials`] leaves out and that are secret. The
+    /// parameters that say when and how a URL was signed are not: any text may hold such values.
     pub fn credentials<'q>(&self, query: &'q str) -> impl Iterator<Item = &'q str> {
         split_parameters(query)
             .filter(|(_, name, value)| {

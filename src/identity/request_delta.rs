@@ -1,8 +1,9 @@
 //! The differences between two requests, to explain a miss.
 //!
-//! [`deltas`] names the places where two bodies differ. [`distance`] measures how much they differ,
-//! so that the nearest of a few hundred recorded requests can be found. [`request_deltas`] compares
-//! whole requests. None of them decides whether two requests are the same: only their keys do.
+//! [`body_deltas`] names the places where two bodies differ. [`body_distance`] measures how much
+//! they differ, so that the nearest of a few hundred recorded requests can be found.
+//! [`request_deltas`] compares whole requests. None of them decides whether two requests are the
+//! same: only their keys do.
 
 use std::ops::ControlFlow;
 

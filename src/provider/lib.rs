@@ -6,11 +6,11 @@
 //!
 //! Each provider has a folder. Its `row.rs` says how its requests are recognised and its errors
 //! written. There is a file for each operation that is read or written, with a `ROW` that lists the
-//! functions. [`recognise()`] finds the operation of a request, [`read`] returns what an answer
-//! says, [`to_complete`] and [`to_stream`] change the mode of delivery, [`write()`] makes an answer
-//! from its content alone, [`error_body()`] writes one of loomrec's errors in the provider's
-//! format, [`natural_error()`] writes one of the provider's own, and [`directory`] lists the
-//! upstreams that loomrec knows.
+//! functions. [`recognise_request`] finds the operation of a request, [`read_answer`] returns what
+//! an answer says, [`to_complete`] and [`to_stream`] change the mode of delivery, [`write_answer`] makes
+//! an answer from its content alone, [`error_body()`] writes one of loomrec's errors in the
+//! provider's format, [`natural_error()`] writes one of the provider's own, and [`directory`] lists
+//! the upstreams that loomrec knows.
 
 mod adapter;
 mod address_member;

@@ -44,8 +44,8 @@ fn read_plain(operation: Operation, framing: Option<Framing>, bytes: &[u8]) -> O
     }
 }
 
-/// Returns what a complete answer of this media type (without parameters) says, as [`read`] does.
-/// It also reads transcriptions that are plain text instead of JSON.
+/// Returns what a complete answer of this media type (without parameters) says, as [`read_answer`]
+/// does. It also reads transcriptions that are plain text instead of JSON.
 pub fn read_complete(operation: Operation, media: &str, bytes: &[u8]) -> Option<Answer> {
     let text = operation.row().read_text.and_then(|read_text| read_text(media, bytes));
     text.or_else(|| read_answer(operation, None, bytes))

@@ -1,5 +1,5 @@
-//! The outcome of a recorded answer. [`judge_answer`] defines it; it is computed from what is stored
-//! and never stored itself, so recordings of any age are judged alike.
+//! The outcome of a recorded answer. [`judge_answer`] defines it; it is computed from what is
+//! stored and never stored itself, so recordings of any age are judged alike.
 
 use bytes::Bytes;
 
@@ -69,7 +69,7 @@ impl RecordedResponse {
         self.judge_body(operation, method, PlainBody::from_response(self).received_body())
     }
 
-    /// As [`Self::judge`], with a body that was decoded already.
+    /// As [`Self::judge_answer`], with a body that was decoded already.
     pub fn judge_body(
         &self,
         operation: Operation,
@@ -129,7 +129,7 @@ impl Entry {
         Some(JudgedAnswer { outcome, reason: why.into(), quote })
     }
 
-    /// Returns the outcome of its answer, as [`Self::judge`] does.
+    /// Returns the outcome of its answer, as [`Self::judge_answer`] does.
     pub fn answer_outcome(&self) -> AnswerOutcome {
         self.judge_answer().outcome
     }

@@ -53,7 +53,7 @@ pub fn decode_body(encoding: &str, bytes: &[u8], max: usize) -> Option<Vec<u8>> 
     try_decode(encoding, bytes, max).ok()
 }
 
-/// As [`decode`], but with a reason for a failure.
+/// As [`decode_body`], but with a reason for a failure.
 ///
 /// # Errors
 /// If the body does not decode, or decodes to more than `max` bytes.
@@ -61,9 +61,10 @@ pub fn try_decode(encoding: &str, bytes: &[u8], max: usize) -> Result<Vec<u8>, D
     Ok(join_pieces(try_decode_pieces(encoding, &[bytes], max)?))
 }
 
-/// [`decode`] for a body that arrived in pieces. Returns the plain bytes in order, each assigned to
-/// the earliest encoded piece that completes it. An encoded piece that completes nothing has no
-/// plain piece. Plain bytes of Zstandard may be assigned to a later piece than necessary.
+/// [`decode_body`] for a body that arrived in pieces. Returns the plain bytes in order, each
+/// assigned to the earliest encoded piece that completes it. An encoded piece that completes
+/// nothing has no plain piece. Plain bytes of Zstandard may be assigned to a later piece than
+/// necessary.
 pub fn decode_pieces(encoding: &str, pieces: &[&[u8]], max: usize) -> Option<Vec<PlainPiece>> {
     try_decode_pieces(encoding, pieces, max).ok()
 }

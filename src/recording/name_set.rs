@@ -27,7 +27,7 @@ impl NameSet {
         self.0.reserve(count);
     }
 
-    /// Frees the memory that only [`Self::insert`] and [`Self::find`] need.
+    /// Frees the memory that only [`Self::insert`] and [`Self::find_number`] need.
     pub fn forget_numbers(&mut self) {
         self.0.forget_numbers();
     }

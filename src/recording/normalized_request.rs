@@ -136,9 +136,9 @@ impl NormalizedRequest {
 impl RecordedRequest {
     /// Builds a request as it is stored, without its body. It contains neither what `redactor`
     /// finds nor these secrets. `placeholders` numbers its placeholders. The query must already be
-    /// [without credentials](loomrec_identity::QueryRules::stored). Names of headers must be in
-    /// lower case. Of headers that are not stored, only the names are kept. Headers in `named` are
-    /// always stored.
+    /// [without credentials](loomrec_identity::QueryRules::without_credentials). Names of headers
+    /// must be in lower case. Of headers that are not stored, only the names are kept. Headers in
+    /// `named` are always stored.
     pub fn redacted_head<'a>(
         redactor: &Redactor,
         secrets: &CallCredentials,
@@ -225,8 +225,8 @@ impl RecordedRequest {
         RpcMethod::of_head(&self.method, names.chain(self.other_headers.iter()))
     }
 
-    /// Returns this recorded request as it is looked up under a binding; `None` if it is not JSON, is
-    /// only found as it is, or cannot be bound.
+    /// Returns this recorded request as it is looked up under a binding; `None` if it is not JSON,
+    /// is only found as it is, or cannot be bound.
     pub fn bound_recorded(
         &self,
         call: &RecognisedCall,

@@ -76,7 +76,7 @@ impl StateFetcher {
     /// Fetches the newest state, with what is not merged yet.
     ///
     /// # Errors
-    /// As [`Self::fetch`].
+    /// As [`Self::fetch_state`].
     pub async fn fetch_newest(
         &self,
         bucket: &RecordingBucket,

@@ -66,11 +66,8 @@ pub async fn find_purgeable(
         ..PurgeList::default()
     };
     list.garbage.states = 1;
-    let layout = StateLayout::new(
-        newest.clone(),
-        bucket.read_index(&newest).await?.unwrap_or_default(),
-        &manifest,
-    );
+    let index = bucket.read_index(&newest).await?.unwrap_or_default();
+    let layout = StateLayout::new(newest.clone(), index, &manifest);
     // A pack whose index is lost looks as if nothing needed it.
     let layouts = std::slice::from_ref(&layout);
     let broken = check_entries(bucket, layouts, CheckDepth::Listing).await?;

@@ -22,7 +22,7 @@ use loomrec_identity::{BoundPair, NormalizeRule};
 use loomrec_script::Script;
 
 use clients::ClientChanges;
-use listing::{FAULTS_NAMED, NAMED, list_faults, list_rules, remainder_text};
+use listing::{FAULTS_NAMED, NAMED, list_first, list_rules, remainder_text};
 
 /// The prefix of a rule that adds a header to identity.
 const WITH: &str = "+header ";
@@ -36,8 +36,8 @@ const BY_CONTROL: &str = "control call";
 /// The most rules that are kept of sessions.
 const RULES_KEPT: usize = 10_000;
 
-/// How many rules for what clients make anew are shown to people. Presets have more, and `ls --json`
-/// and the receipt have all of them.
+/// How many rules for what clients make anew are shown to people. Presets have more, and `ls
+/// --json` and the receipt have all of them.
 const RENAMES_NAMED: usize = 3;
 
 /// How many entries with faults are listed for programs.
@@ -47,7 +47,8 @@ const FAULTS_LISTED: usize = 10_000;
 #[derive(Clone, Debug, Default)]
 pub struct InForce {
     strict: bool,
-    /// Each identity rule, as [`loomrec_identity::IdentityRules::words`] formats it, and its source.
+    /// Each identity rule, as [`loomrec_identity::IdentityRules::words`] formats it, and its
+    /// source.
     rules: Vec<(String, String)>,
     /// How many patterns are redacted before requests are compared.
     redact: usize,
@@ -103,10 +104,10 @@ impl InForce {
         let faulty = script.faulty_rules().map(|(name, declared)| format!("{name} ({declared})"));
         let faulty: Vec<String> = faulty.collect();
         if !faulty.is_empty() {
-            self.script.push(format!("faults of rules: {}", list_faults(&faulty)));
+            self.script.push(format!("faults of rules: {}", list_first(&faulty)));
         }
         if !script.unplayed_notes().is_empty() {
-            self.script.push(format!("not played: {}", list_faults(script.unplayed_notes())));
+            self.script.push(format!("not played: {}", list_first(script.unplayed_notes())));
         }
         self
     }
@@ -156,15 +157,13 @@ impl InForce {
             };
             Some((terms.label.to_owned(), word, said))
         };
+        let unbound = || matcher.unbound_pairs();
         Self {
             redact: serve.redact.len(),
             repeat: matcher.source_terms().filter_map(repeat).collect(),
             faults: matcher.faulty_takes().count(),
             faulty: matcher.faulty_takes().take(FAULTS_LISTED).map(named_fault).collect(),
-            unbound: (
-                matcher.unbound_pairs().take(FAULTS_NAMED).collect(),
-                matcher.unbound_pairs().count(),
-            ),
+            unbound: (unbound().take(FAULTS_NAMED).collect(), unbound().count()),
             bound: matcher.bound_pairs(),
             unchecked: matcher.unchecked_takes().count(),
             by_messages: matcher.known_by_messages(),
@@ -290,9 +289,8 @@ impl InForce {
             parts.push(format!("{label} repeats: {word} ({from})"));
         }
         if self.faults > 0 {
-            let shown = self.faulty.iter().take(FAULTS_NAMED);
-            let shown: Vec<_> =
-                shown.map(|(entry, declared, _)| format!("{entry} ({declared})")).collect();
+            let faulty = self.faulty.iter().take(FAULTS_NAMED);
+            let shown: Vec<_> = faulty.map(|(name, what, _)| format!("{name} ({what})")).collect();
             let more = remainder_text(self.faults, FAULTS_NAMED);
             parts.push(format!("faults of entries: {}{more}", shown.join(", ")));
         }
@@ -335,7 +333,8 @@ impl InForce {
     }
 
     /// Returns the same as JSON. `unchecked_calls` is the number of calls that were answered by
-    /// unchecked entries, `by_messages` the number of those that were found by their messages alone.
+    /// unchecked entries, `by_messages` the number of those that were found by their messages
+    /// alone.
     pub fn to_json(&self, unchecked_calls: u64, by_messages: u64) -> Value {
         let of = |is: fn(&str) -> Option<&str>, member: &str| {
             let rules = self.rules.iter();

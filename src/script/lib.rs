@@ -5,8 +5,8 @@
 //!
 //! A script is a list of calls, each a list of entries, or a list of rules, or both; the rules are
 //! tried first. [`Script::parse`] reads one, and rejects what it does not know. Each session walks
-//! through the calls with its own cursor, which moves on at every call before the entries are looked
-//! at. The answer takes the shape that the client's API needs.
+//! through the calls with its own cursor, which moves on at every call before the entries are
+//! looked at. The answer takes the shape that the client's API needs.
 
 mod declared_fault;
 mod entry;
@@ -197,7 +197,7 @@ impl Script {
         }
     }
 
-    /// Undoes [`Script::release`].
+    /// Undoes [`Script::release_turn`].
     pub fn consume_turn(&self, session: Option<&str>, turn: &ScriptTurn) {
         match turn {
             ScriptTurn::Call(call) => {

@@ -223,10 +223,8 @@ fn what_a_dead_recorder_left_is_told_by_readers_and_merged_by_who_changes_it() {
     assert_eq!(folder.names(), ["r.json.log"]);
     assert!(matches!(Recording::open_reviewed(&folder.path), Err(StoreError::Unmerged { .. })));
     let merged = Recording::open_merged(&folder.path).unwrap();
-    assert_eq!(
-        merged.opening_events(),
-        [StoreEvent::Compacted { path: folder.path.clone(), entries: 1 }]
-    );
+    let compacted = StoreEvent::Compacted { path: folder.path.clone(), entries: 1 };
+    assert_eq!(merged.opening_events(), [compacted]);
     assert_eq!(merged.names().collect::<Vec<_>>(), [step("a")]);
     assert_eq!(folder.names(), ["r.json"]);
     assert!(Recording::open(&folder.path).unwrap().opening_events().is_empty());

@@ -130,7 +130,7 @@ impl InspectedFile {
     /// Returns the number of lines that end at a place.
     ///
     /// # Errors
-    /// As for [`Self::text`].
+    /// As for [`Self::read_range`].
     pub fn count_lines(&self, range: &Range<u64>) -> Result<usize, StoreError> {
         let (mut at, mut lines) = (range.start, 0);
         while at < range.end {

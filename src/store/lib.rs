@@ -1,11 +1,13 @@
 //! Recordings on disk: read as a whole, and kept up to date by any number of processes at the same
 //! time.
 //!
-//! A [`Recording`] is read entry by entry, and [`load`] reads it whole. A [`RecordingAppender`]
-//! adds to one: a [`FrameEncoder`] encodes exchanges, and each [`RecordingAppender::keep`] appends
-//! to the recording's log under the exclusive lock of its lock file. Compactions merge the log into the file as a whole (a [`SharedAppender`] runs them when they are due), so nothing is
-//! lost and a reader never sees half a file. [`RecordingChanges`] are applied to a recording that
-//! nobody records into, and [`create`] makes one from entries. Everything here blocks.
+//! A [`Recording`] is read entry by entry, and [`load_recording`] reads it whole. A
+//! [`RecordingAppender`] adds to one: a [`FrameEncoder`] encodes exchanges, and each
+//! [`RecordingAppender::append_frames`] appends to the recording's log under the exclusive lock of
+//! its lock file. Compactions merge the log into the file as a whole (a [`SharedAppender`] runs
+//! them when they are due), so nothing is lost and a reader never sees half a file.
+//! [`RecordingChanges`] are applied to a recording that nobody records into, and
+//! [`create_recording`] makes one from entries. Everything here blocks.
 
 mod appender_event;
 mod bucket_url;

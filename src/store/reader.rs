@@ -63,7 +63,7 @@ pub fn load_recording(
 
 impl Recording {
     /// Opens a recording for reading, including what has not reached its file yet. Nothing is
-    /// created or changed. [`Recording::notes`] reports a log that a recorder which has ended left.
+    /// created or changed. [`Recording::opening_events`] reports a log that a recorder which has ended left.
     ///
     /// # Errors
     /// A file is missing, unreadable, too large, damaged or of a newer format. The error says
@@ -102,7 +102,7 @@ impl Recording {
     }
 
     /// Opens a recording that is to be changed. What ended recorders left in a log is merged into
-    /// it first; [`Recording::notes`] reports that.
+    /// it first; [`Recording::opening_events`] reports that.
     ///
     /// # Errors
     /// As [`Recording::open`], or a log cannot be merged.
@@ -269,7 +269,7 @@ impl EntryIter<'_> {
         Some((name.clone(), Ok(takes.clone())))
     }
 
-    /// Returns the number of the name of the last entry: see [`Recording::name`].
+    /// Returns the number of the name of the last entry: see [`Recording::name_at`].
     pub fn name_number(&self) -> u32 {
         self.next.saturating_sub(1) as u32
     }

@@ -42,8 +42,8 @@ const ROUNDS: usize = 3;
 
 /// A recording that is open for adding to it.
 ///
-/// Everything that [`RecordingAppender::keep`] has returned from is on disk. Dropping the recorder
-/// ends its part in the run, as [`RecordingAppender::close`] does.
+/// Everything that [`RecordingAppender::append_frames`] has returned from is on disk. Dropping the
+/// recorder ends its part in the run, as [`RecordingAppender::close`] does.
 #[derive(Debug)]
 pub struct RecordingAppender {
     /// As it was named, for messages.
@@ -87,9 +87,9 @@ impl RecordingAppender {
         self.secret_guard.watch_for(secrets);
     }
 
-    /// Returns an encoder of exchanges for [`RecordingAppender::keep`]. With `replace`, each take
-    /// that this run records takes the place of one that an earlier run left under the same name
-    /// and session. Otherwise all are kept.
+    /// Returns an encoder of exchanges for [`RecordingAppender::append_frames`]. With `replace`,
+    /// each take that this run records takes the place of one that an earlier run left under the
+    /// same name and session. Otherwise all are kept.
     pub fn encoder(&self, replace: bool) -> FrameEncoder {
         FrameEncoder::new(self.path.clone(), Arc::clone(&self.secret_guard), replace)
     }
@@ -124,11 +124,11 @@ impl RecordingAppender {
         self.compacts
     }
 
-    /// Encodes a batch and stores it, as [`RecordingAppender::keep`] does.
+    /// Encodes a batch and stores it, as [`RecordingAppender::append_frames`] does.
     ///
     /// # Errors
     /// [`StoreError::Secret`] if an entry holds a credential of this run: it is left out, and the
-    /// others are stored. Otherwise as for [`RecordingAppender::keep`].
+    /// others are stored. Otherwise as for [`RecordingAppender::append_frames`].
     pub fn append_entries(
         &mut self,
         batch: Vec<(EntryName, Entry)>,
@@ -170,8 +170,8 @@ impl RecordingAppender {
         self.write_batch(batch, guard)
     }
 
-    /// Stores a batch, as [`RecordingAppender::keep`] does, if that needs no wait and is sure to be
-    /// quick. Returns `None` if others hold the lock or the storage is slow.
+    /// Stores a batch, as [`RecordingAppender::append_frames`] does, if that needs no wait and is
+    /// sure to be quick. Returns `None` if others hold the lock or the storage is slow.
     pub fn keep_now(
         &mut self,
         batch: &mut [impl AsMut<EncodedFrame>],

@@ -41,10 +41,11 @@ impl SharedAppender {
         self.lock_appender().encoder(replace)
     }
 
-    /// Appends a batch, as [`RecordingAppender::keep`] does. Waits for others if it has to.
+    /// Appends a batch, as [`RecordingAppender::append_frames`] does. Waits for others if it has
+    /// to.
     ///
     /// # Errors
-    /// As for [`RecordingAppender::keep`].
+    /// As for [`RecordingAppender::append_frames`].
     pub fn append_frames(&self, batch: &mut [impl AsMut<EncodedFrame>]) -> Result<(), StoreError> {
         self.append_by(|appender| Some(appender.append_frames(batch))).unwrap_or(Ok(()))
     }

@@ -37,8 +37,8 @@ pub(super) fn is_named(folder: &Path) -> bool {
     folder.file_name().is_some_and(|name| name == STATE_FOLDER)
 }
 
-/// Checks that there is a real folder, or nothing. A link may have come with a repository, and would
-/// make loomrec write elsewhere.
+/// Checks that there is a real folder, or nothing. A link may have come with a repository, and
+/// would make loomrec write elsewhere.
 ///
 /// # Errors
 /// [`UnsafeFileError`] for anything else.
@@ -81,13 +81,14 @@ pub fn create_state_folder(recording: &Path) -> io::Result<()> {
 /// Creates the folder, if it is missing and `path` names a file in it.
 ///
 /// # Errors
-/// As for [`create`].
+/// As for [`create_if_missing`].
 pub(super) fn create_for_file(path: &Path, disk: &Disk) -> io::Result<()> {
     let folder = temporary_file::parent_folder(path);
     if is_named(folder) { create_if_missing(folder, disk) } else { Ok(()) }
 }
 
-/// Opens a file that may be in the folder. If the folder is missing, creates it and tries once more.
+/// Opens a file that may be in the folder. If the folder is missing, creates it and tries once
+/// more.
 ///
 /// # Errors
 /// The error of `open`, or the folder cannot be created.

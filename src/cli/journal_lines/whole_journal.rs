@@ -10,7 +10,7 @@ use loomrec_telemetry::journal::part_paths;
 /// The result of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JournalRead {
-    /// A line, which [`WholeJournal::line`] returns.
+    /// A line, which [`WholeJournal::last_line`] returns.
     Line,
     /// The incomplete last line of a file whose run was killed.
     Cut,

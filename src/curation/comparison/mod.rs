@@ -1,8 +1,8 @@
 //! Comparison of two recordings, call by call.
 //!
-//! [`pairs()`] pairs the calls of the two recordings by their [`CallDigest`]s, without holding the
-//! calls. [`differences()`] compares two calls within a [`DiffScope`]. [`text::lines`] shows the
-//! changes in a text.
+//! [`pair_calls()`] pairs the calls of the two recordings by their [`CallDigest`]s, without holding
+//! the calls. [`call_differences()`] compares two calls within a [`DiffScope`].
+//! [`text::changed_lines`] shows the changes in a text.
 //!
 //! Properties that change with each recording of the same call (times, the chunks of a stream) are
 //! reported, but do not [count](CallDifference::counts). Ids and dates that a provider

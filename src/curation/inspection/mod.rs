@@ -1,9 +1,9 @@
 //! A recorded call for display: its messages, its settings, its bodies laid out, the times of its
 //! chunks. The result is data of bounded size, for any renderer.
 //!
-//! [`InspectedCall::to_json`] returns everything that is known of one call. [`line::of`] returns a
-//! recorded take in the fields of the journal. All text is as in the recording: without secrets,
-//! and otherwise unchanged. A renderer must escape it.
+//! [`InspectedCall::to_json`] returns everything that is known of one call. [`line::from_take`]
+//! returns a recorded take in the fields of the journal. All text is as in the recording: without
+//! secrets, and otherwise unchanged. A renderer must escape it.
 
 mod answer;
 mod block;

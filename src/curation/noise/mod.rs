@@ -1,10 +1,10 @@
 //! The rules that make the requests of two runs equal.
 //!
-//! [`NoiseProposal::find`] looks at pairs of requests that differ. It explains the differences of a
-//! text by a rule that is known already, by a frame with holes of known kinds, or by a path that the
-//! run was given. It refuses what may have a meaning: words, numbers of no kind, structure, and what
-//! has no text of the program around it. Whether the rules are right is decided by the comparison
-//! that a replay makes ([`RequestPair::bind`]).
+//! [`NoiseProposal::from_pairs`] looks at pairs of requests that differ. It explains the
+//! differences of a text by a rule that is known already, by a frame with holes of known kinds, or
+//! by a path that the run was given. It refuses what may have a meaning: words, numbers of no kind,
+//! structure, and what has no text of the program around it. Whether the rules are right is decided
+//! by the comparison that a replay makes ([`RequestPair::bind`]).
 
 mod aligned_text;
 mod carried_ids;

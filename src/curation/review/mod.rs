@@ -1,8 +1,8 @@
 //! Applying reviewed changes to a recording.
 //!
-//! A [`ReviewChange`] is an entry that was fetched again. [`standings`] compares each change with
-//! the current recording, and [`outcome`] returns the recording's new content when some changes are
-//! accepted. Both work with the identities of entries, and hold no entries.
+//! A [`ReviewChange`] is an entry that was fetched again. [`change_standings`] compares each change
+//! with the current recording, and [`apply_changes`] returns the recording's new content when some
+//! changes are accepted. Both work with the identities of entries, and hold no entries.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;

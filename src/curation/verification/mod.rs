@@ -1,9 +1,9 @@
 //! Verification of recordings: their shape, their hashes, the summaries of their entries, and
 //! content that must not be in them.
 //!
-//! A [`FileLayout`] is built from a whole file, and [`check`] checks the text of one entry. Both
-//! report [`Problem`]s. [`mend`] makes the repairs of an entry that are mechanical. It never
-//! guesses, and a second [`check`] does not report what it has repaired.
+//! A [`FileLayout`] is built from a whole file, and [`check_entry`] checks the text of one entry.
+//! Both report [`Problem`]s. [`mend_entry`] makes the repairs of an entry that are mechanical. It
+//! never guesses, and a second [`check_entry`] does not report what it has repaired.
 
 mod answer;
 mod entry;
@@ -133,7 +133,7 @@ pub struct Problem {
     pub text: String,
     /// How to solve it.
     pub remedy: Cow<'static, str>,
-    /// Whether [`mend`], or a compaction, repairs it.
+    /// Whether [`mend_entry`], or a compaction, repairs it.
     pub mendable: bool,
 }
 

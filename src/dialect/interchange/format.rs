@@ -103,10 +103,10 @@ impl ForeignFormat {
         Self::named_among(name, &Self::ALL)
     }
 
-    /// As [`Self::named`], for a file to be written.
+    /// As [`Self::from_name`], for a file to be written.
     ///
     /// # Errors
-    /// As for [`Self::named`].
+    /// As for [`Self::from_name`].
     pub fn to_write(name: &str) -> Result<Self, UnknownFormat> {
         Self::named_among(name, &Self::ALL[..Self::WRITTEN])
     }

@@ -96,17 +96,9 @@ impl EntryImporter<'_> {
     /// # Errors
     /// [`ImportRefusal`] for a call that is not one of an LLM, or cannot be replayed.
     pub fn import_entry(&self, exchange: ForeignExchange) -> Result<ImportedEntry, ImportRefusal> {
-        let ForeignExchange {
-            request,
-            mut response,
-            started,
-            first_ms,
-            duration_ms,
-            own,
-            mut messages,
-            mut lost,
-            ..
-        } = exchange;
+        let ForeignExchange { request, mut response, started, first_ms, duration_ms, .. } =
+            exchange;
+        let ForeignExchange { own, mut messages, mut lost, .. } = exchange;
         let request_size = request.size;
         check_status(response.status, !messages.is_empty())?;
         let mut asked = self.check_request(request, own.as_ref())?;
@@ -124,8 +116,8 @@ impl EntryImporter<'_> {
         let guessed = !matches!(response.content, ResponseContent::Chunks(_));
         let times = ReplyTimes { first: first_ms, whole: duration_ms };
         let size = response.size.filter(|_| has_body(&asked.method, &response));
-        let reply = uncompressed_reply(response, &asked.method, times, self.maker.max)
-            .map_err(ImportRefusal::Damaged)?;
+        let reply = uncompressed_reply(response, &asked.method, times, self.maker.max);
+        let reply = reply.map_err(ImportRefusal::Damaged)?;
         let smaller = smaller_than_stated(&reply, size).filter(|_| guessed);
         self.accept_length(smaller, &mut lost)?;
         let recorded_at = started.as_deref().and_then(timestamp::normalize_time);
@@ -151,10 +143,9 @@ impl EntryImporter<'_> {
             run_values: Arc::new(RunValueFinder::for_entry(&run_values)),
             reply,
         };
-        let MadeEntry { mut entry, .. } = self
-            .maker
-            .make_entry(over)
-            .map_err(|unkept| ImportRefusal::Damaged(unkept.to_string()))?;
+        let made = self.maker.make_entry(over);
+        let MadeEntry { mut entry, .. } =
+            made.map_err(|unkept| ImportRefusal::Damaged(unkept.to_string()))?;
         entry.messages = messages;
         check_secrets(&entry, &secrets)?;
         Ok(ImportedEntry { name, entry, by, host: asked.host, lost, notes: asked.notes })

@@ -32,7 +32,7 @@ pub struct RecordConfig {
     pub run_values: Arc<RunValueFinder>,
     /// The place of this recorder in its run: [`store::Recorder::place`].
     ///
-    /// [`store::Recorder::place`]: loomrec_store::RecordingAppender::place
+    /// [`store::Recorder::place`]: loomrec_store::RecordingAppender::place_in_run
     pub place: usize,
 }
 

@@ -102,7 +102,7 @@ enum AttemptOutcome {
 
 impl RerecordSender {
     /// Returns a sender that sends through `recorder` until `stop` is true. It waits for the
-    /// exchanges that are open then; [`RecordEngine::finish`] ends that wait.
+    /// exchanges that are open then; [`RecordEngine::finish_exchanges`] ends that wait.
     pub fn new(
         recorder: Arc<RecordEngine>,
         limits: RerecordLimits,

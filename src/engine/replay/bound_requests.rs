@@ -1,8 +1,8 @@
 //! Recorded requests by their keys under a binding: with this run's values, such as the working
 //! directory, in the place of the recorded run's.
 //!
-//! They are made for recordings that hold values of a run, have rules, or refer to calls of tools by
-//! ids that clients made. A request is looked up here only if no recorded request is exactly the
+//! They are made for recordings that hold values of a run, have rules, or refer to calls of tools
+//! by ids that clients made. A request is looked up here only if no recorded request is exactly the
 //! same.
 
 use std::collections::{HashMap, HashSet};
@@ -241,10 +241,8 @@ impl BoundRequests {
                 binding.changes_paths() && bytes.is_some_and(|it| binding.may_hold(it));
             let paths = holds_path.then_some(&entry.run_values);
             let answer = self.hashing.hash_one((&entry.answer, paths));
-            self.insert_group(
-                scope,
-                BoundGroup { group, take, request, binding, answer, is_off: false },
-            );
+            let made = BoundGroup { group, take, request, binding, answer, is_off: false };
+            self.insert_group(scope, made);
         }
     }
 
@@ -350,7 +348,8 @@ impl BoundRequests {
             if !rules.finds_repository() || at_start.as_ref().is_none_or(is_known) {
                 return at_start;
             }
-            // Of several values of the repository, some may be those of the start, and others later.
+            // Of several values of the repository, some may be those of the start, and others
+            // later.
             self.states.of_run(&self.here).iter().filter_map(with).find(is_known).or(at_start)
         };
         self.scopes.iter().map(look_up).collect()

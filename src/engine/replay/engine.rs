@@ -117,8 +117,9 @@ impl ReplayEngine {
         }
     }
 
-    /// Returns an engine that replays the same takes for a session that begins. None of them is used
-    /// in it. It has no script. Both engines share answers whose form is changed, and the room for them.
+    /// Returns an engine that replays the same takes for a session that begins. None of them is
+    /// used in it. It has no script. Both engines share answers whose form is changed, and the room
+    /// for them.
     pub fn for_session(&self, name: &str, latency: Latency) -> Self {
         Self {
             explaining: Arc::clone(&self.explaining),
@@ -159,12 +160,12 @@ impl ReplayEngine {
         }
     }
 
-    /// Undoes [`ReplayEngine::find`] for a session: a later call can get the take.
+    /// Undoes [`ReplayEngine::find_take`] for a session: a later call can get the take.
     pub fn release_take(&self, take: usize, session: Option<&str>) {
         self.matcher.release_take(take, session);
     }
 
-    /// Undoes [`ReplayEngine::release`]: a call was answered by the take after all.
+    /// Undoes [`ReplayEngine::release_take`]: a call was answered by the take after all.
     pub fn consume_take(&self, take: usize, session: Option<&str>) {
         self.matcher.consume_take(take, session);
     }
@@ -200,14 +201,11 @@ impl ReplayEngine {
     ///
     /// # Errors
     /// An [`UnexplainedMiss`] if there is none.
-    pub fn find_take(
-        &self,
-        observed: &NormalizedRequest,
-    ) -> Result<TakeMatch<'_>, UnexplainedMiss> {
+    pub fn find_take(&self, call: &NormalizedRequest) -> Result<TakeMatch<'_>, UnexplainedMiss> {
         let rule = RuleLookup::Pending;
         let unexplained = |reason| UnexplainedMiss { reason, refused: None, rule };
-        let found = self.matcher.find_take(observed).map_err(unexplained);
-        found.map(|hit| self.with_turn(hit, observed))
+        let found = self.matcher.find_take(call).map_err(unexplained);
+        found.map(|hit| self.with_turn(hit, call))
     }
 
     /// Returns the answer of a take to `observed`, due from `arrived` on. Waits while there is no
@@ -314,11 +312,10 @@ impl ReplayEngine {
             Err(why) => return Some(Err(why)),
         };
         let (turn, streamed) = (scripted.turn, scripted.rendered.streamed);
-        let withheld = scripted.rendered.withheld;
+        let (withheld, draft) = (scripted.rendered.withheld, scripted.rendered.delivery);
         let label = turn.as_ref().map(ScriptTurn::label);
         let label = label.and_then(|label| HeaderValue::from_bytes(label.as_bytes()).ok());
-        let answer =
-            Arc::new(ReadyResponse::from_draft(scripted.rendered.delivery, label.as_ref()));
+        let answer = Arc::new(ReadyResponse::from_draft(draft, label.as_ref()));
         let number = turn.as_ref().map_or(0, ScriptTurn::number);
         let schedule = self.latency.scripted_schedule(answer.chunk_times(), number);
         let mut response = response_from_answer(answer, schedule, arrived);

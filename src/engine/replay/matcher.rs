@@ -42,7 +42,7 @@ pub struct TakeMatch<'a> {
 }
 
 impl TakeMatch<'_> {
-    /// Returns the index of the take, which [`Matcher::release`] needs.
+    /// Returns the index of the take, which [`Matcher::release_take`] needs.
     pub fn index(&self) -> usize {
         self.index
     }
@@ -114,14 +114,14 @@ impl Matcher {
     }
 
     /// Returns the key of the recorded request that `observed` is, under the rules that find it. It
-    /// is the same for all calls that find it, whatever the rules ignore in them. `None` if there is
-    /// no such request.
+    /// is the same for all calls that find it, whatever the rules ignore in them. `None` if there
+    /// is no such request.
     pub fn recorded_key(&self, observed: &NormalizedRequest) -> Option<RequestKey> {
         let mut rules = self.rules.iter().enumerate();
-        let exact = rules
-            .find_map(|(index, rules)| self.groups_by_key.find(index, &observed.key_under(rules)));
-        let group =
-            exact.or_else(|| self.bound.find_groups(&observed.bound)?.0.first().copied())?;
+        let key = |rules| observed.key_under(rules);
+        let exact = rules.find_map(|(index, rules)| self.groups_by_key.find(index, &key(rules)));
+        let bound = || self.bound.find_groups(&observed.bound)?.0.first().copied();
+        let group = exact.or_else(bound)?;
         self.groups_by_key.key_of(group)
     }
 
@@ -255,17 +255,14 @@ impl Matcher {
         for group in groups.iter().copied().chain(self.steps.unchecked_group(step)) {
             match self.choose_take(group, query, PoolKind::Step(step)) {
                 GroupChoice::Take(take) => return Ok(self.match_take(take, MatchedBy::StepId)),
-                GroupChoice::Incomplete => {
-                    return Err(MissReason::Incomplete);
-                }
+                GroupChoice::Incomplete => return Err(MissReason::Incomplete),
                 GroupChoice::Exhausted => exhausted = true,
                 GroupChoice::Empty => {}
             }
         }
         let turn_left = self.steps.takes(step).any(|take| !self.is_used(take as usize));
-        let reason =
-            if exhausted && !turn_left { MissReason::Exhausted } else { MissReason::Drifted };
-        Err(reason)
+        let is_exhausted = exhausted && !turn_left;
+        Err(if is_exhausted { MissReason::Exhausted } else { MissReason::Drifted })
     }
 
     /// Uses up the first take of `group` that is of this kind and may be given to this call.
@@ -307,9 +304,8 @@ impl Matcher {
         if let Some(session) = query.session {
             let own = home.session_positions(session, |take| self.session_of(take)).iter().copied();
             if own.clone().any(|position| answers(position as usize)) {
-                return TakeSet::from_positions(own, all, |position| {
-                    answers(position) && is_wanted(position)
-                });
+                let wanted = |position: usize| answers(position) && is_wanted(position);
+                return TakeSet::from_positions(own, all, wanted);
             }
         }
         let answers = |at: usize| take(at).under.session.is_none() && answers(at) && is_wanted(at);

@@ -145,8 +145,8 @@ impl RecordingMismatchError {
         printable::printable_line(&text).into_owned()
     }
 
-    /// Returns a note on the preset that the nearest call was compared under: another version of its
-    /// agent may write other texts.
+    /// Returns a note on the preset that the nearest call was compared under: another version of
+    /// its agent may write other texts.
     pub fn preset_note(&self) -> Option<String> {
         let nearest = self.nearest.as_ref().filter(|nearest| !nearest.differences.is_empty())?;
         let preset = nearest.preset?;
@@ -309,12 +309,8 @@ fn shorten_values(
     now: Option<&str>,
     shown: usize,
 ) -> (Option<String>, Option<String>) {
-    let same = match (recorded, now) {
-        (Some(a), Some(b)) => {
-            json_characters(a).zip(json_characters(b)).take_while(|(x, y)| x == y).count()
-        }
-        _ => 0,
-    };
+    let both = recorded.zip(now).map(|(a, b)| json_characters(a).zip(json_characters(b)));
+    let same = both.map_or(0, |both| both.take_while(|(x, y)| x == y).count());
     let skip = if same > shown / 2 { same - shown / 4 } else { 0 };
     let cut = |value: &str| {
         let mut text: String = json_characters(value).skip(skip).take(shown).collect();
@@ -376,10 +372,8 @@ mod tests {
         assert!(recorded.chars().count() < KEPT + 4 && now.chars().count() < KEPT + 4);
         let difference =
             RequestDifference { place: "/a".into(), recorded: Some(recorded), now: Some(now) };
-        assert!(
-            difference.one_line_text().contains("cat")
-                && difference.one_line_text().contains("dog")
-        );
+        let text = difference.one_line_text();
+        assert!(text.contains("cat") && text.contains("dog"));
         assert_eq!(bounded_values(Some("1".into()), None), (Some("1".into()), None));
     }
 

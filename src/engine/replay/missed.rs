@@ -1,9 +1,10 @@
 //! The store of missed requests: keeps the requests that no recording answers, to be sent live
 //! later.
 //!
-//! [`MissedRequests::add`] appends a request to a separate recording as soon as it is missed, so
-//! that a run that is killed loses none. [`MissedRequests::finish`] then decides which takes the
-//! requests replace: only at the end of the run is it known which takes no call asked for.
+//! [`MissedRequests::add_request`] appends a request to a separate recording as soon as it is
+//! missed, so that a run that is killed loses none. [`MissedRequests::finish_file`] then decides
+//! which takes the requests replace: only at the end of the run is it known which takes no call
+//! asked for.
 
 mod place;
 
@@ -55,8 +56,8 @@ struct MissedCopies {
 }
 
 impl MissedRequests {
-    /// Starts the file anew, for calls that `matcher` does not answer. `run_values` finds the values
-    /// that are kept with them.
+    /// Starts the file anew, for calls that `matcher` does not answer. `run_values` finds the
+    /// values that are kept with them.
     ///
     /// # Errors
     /// The file exists and holds something else, or it cannot be written.
@@ -93,7 +94,7 @@ impl MissedRequests {
         &self.path
     }
 
-    /// Returns the place of this recorder in its run: see [`RecordingAppender::place`].
+    /// Returns the place of this recorder in its run: see [`RecordingAppender::place_in_run`].
     pub fn place_in_run(&self) -> usize {
         self.place
     }

@@ -1,12 +1,12 @@
 //! Replay: answers from recordings, strictly, without access to the network.
 //!
-//! [`ReplayEngine::find`] finds the take for a request, `deliver` turns it into a response of the
-//! recorded bytes, boundaries and (if asked) times. If there is no take, it returns an
-//! [`UnexplainedMiss`], which [`ReplayEngine::explain`] turns into a [`RecordingMismatchError`]
-//! that says why.
+//! [`ReplayEngine::find_take`] finds the take for a request, `deliver` turns it into a response of
+//! the recorded bytes, boundaries and (if asked) times. If there is no take, it returns an
+//! [`UnexplainedMiss`], which [`ReplayEngine::explain_miss`] turns into a
+//! [`RecordingMismatchError`] that says why.
 //!
-//! With a [`Script`](loomrec_script::Script), [`ReplayEngine::scripted`] answers what the recordings
-//! do not.
+//! With a [`Script`](loomrec_script::Script), [`ReplayEngine::scripted_answer`] answers what the
+//! recordings do not.
 //!
 //! Of each entry, only what matching and serving need is kept in memory, with its answer ready to
 //! be sent. The rest is read again from the recording when a miss is explained. Small entries of a

@@ -16,8 +16,8 @@ impl Matcher {
         Self { recorded: Arc::clone(&self.recorded), usage: Some(usage) }
     }
 
-    /// Undoes [`Matcher::find`]: the take could not be given to this call, and a later call can get
-    /// it.
+    /// Undoes [`Matcher::find_take`]: the take could not be given to this call, and a later call
+    /// can get it.
     pub fn release_take(&self, take: usize, session: Option<&str>) {
         let Some((home, position)) = self.group_and_position(take) else { return };
         if self.with_cursor(home, session, |progress| progress.release(position)) {

@@ -195,8 +195,7 @@ fn an_error_within_a_stream_is_the_providers_and_stands_behind_a_whole_event() {
             let (bytes, last) = told(&steps);
             assert_eq!((struck, last), (true, &BodyStep::End));
             let seen: Vec<_> = events(framing, &bytes).filter(|it| it.data.is_some()).collect();
-            let seen_data: Vec<Value> =
-                seen.iter().map(|event| event.json_data().unwrap()).collect();
+            let seen_data: Vec<Value> = seen.iter().map(|it| it.json_data().unwrap()).collect();
             assert_eq!(seen_data[..whole], data[..whole], "{framing:?} {after:?}");
             assert_eq!(seen_data.len(), whole + 1);
             let error = seen_data.last().unwrap().to_string();

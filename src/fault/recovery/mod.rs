@@ -1,7 +1,7 @@
 //! Scores of how well a program recovers from faults: when it noticed, when its call was answered
 //! well, and whether that is within a budget.
 //!
-//! [`FaultObservation::report`] is total: any times, in any order, present
+//! [`FaultObservation::to_report`] is total: any times, in any order, present
 //! or not, give a report. All times are durations on one clock.
 
 pub mod budget;

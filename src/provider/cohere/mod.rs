@@ -6,5 +6,5 @@ mod row;
 mod usage;
 mod version;
 
-use usage::{read_usage, write_counts};
+use usage::write_counts;
 use version::is_first;

@@ -1,7 +1,7 @@
 //! The framings of streams: how events are encoded in bytes, and found in them.
 //!
-//! [`events`] iterates over a buffer in any framing; [`Framing::write`] encodes events. What a
-//! stream's events say is up to the reader and writer of each operation.
+//! [`events`] iterates over a buffer in any framing; [`Framing::write_events`] encodes events. What
+//! a stream's events say is up to the reader and writer of each operation.
 
 mod array;
 mod buffer_events;

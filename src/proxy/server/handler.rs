@@ -35,11 +35,8 @@ pub async fn handle_request(
     let proxy = &caller.proxy;
     let (mut parts, body) = request.into_parts();
     if !caller.is_served {
-        return Ok(respond::prepare_response(
-            refused_connection::turn_away(proxy, &parts, body).await,
-            response_control,
-            None,
-        ));
+        let response = refused_connection::turn_away(proxy, &parts, body).await;
+        return Ok(respond::prepare_response(response, response_control, None));
     }
     let is_here = match find_place(caller, &mut parts) {
         Ok(is_here) => is_here,
@@ -57,11 +54,8 @@ pub async fn handle_request(
         let caller = of_session.as_ref().unwrap_or(caller);
         caller.connection.set_own_response(true);
         let request = Request::from_parts(parts, body);
-        return Ok(respond::prepare_response(
-            control::answer_request(caller, request).await,
-            response_control,
-            None,
-        ));
+        let response = control::answer_request(caller, request).await;
+        return Ok(respond::prepare_response(response, response_control, None));
     }
     caller.connection.set_own_response(false);
     if let Some(name) = &proxy.config.step_header {
@@ -74,11 +68,8 @@ pub async fn handle_request(
     if let Some(origin) =
         page.as_ref().filter(|_| cors::is_preflight(&parts.method, &parts.headers))
     {
-        return Ok(respond::prepare_response(
-            cors::answer_preflight(origin, &parts.headers),
-            response_control,
-            None,
-        ));
+        let response = cors::answer_preflight(origin, &parts.headers);
+        return Ok(respond::prepare_response(response, response_control, None));
     }
     if let Some(response) = browser_request::answer_browser(&proxy.routes, &parts) {
         return Ok(respond::prepare_response(response, response_control, None));

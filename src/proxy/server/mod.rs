@@ -1,7 +1,7 @@
 //! The server: accepts connections, routes each request, and has an engine answer it.
 //!
-//! [`start`] owns only its connections. The caller passes the bound listener and the signal to stop,
-//! so that tests bind port 0 and commands decide when to end.
+//! [`start_server`] owns only its connections. The caller passes the bound listener and the signal
+//! to stop, so that tests bind port 0 and commands decide when to end.
 
 mod accept;
 pub mod access;
@@ -134,8 +134,8 @@ pub struct Proxy {
     pub inspector: Inspector,
     /// Callback for notices to the person at the terminal.
     pub notify: OnNotice,
-    /// The last arrival time that was assigned, in microseconds since 1970. All sessions of a server
-    /// share it.
+    /// The last arrival time that was assigned, in microseconds since 1970. All sessions of a
+    /// server share it.
     pub clock: Arc<ArrivalClock>,
 }
 

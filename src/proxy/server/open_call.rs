@@ -71,11 +71,8 @@ impl OpenCall {
         secrets: &CallCredentials,
     ) -> Box<Self> {
         let proxy = &*context.proxy;
-        let parent = if proxy.telemetry.spans.is_on() {
-            ParentSpan::from_headers(headers, secrets)
-        } else {
-            None
-        };
+        let is_traced = proxy.telemetry.spans.is_on();
+        let parent = is_traced.then(|| ParentSpan::from_headers(headers, secrets)).flatten();
         let is_compat = proxy.telemetry.metrics.is_compat();
         let workflow = is_compat.then(|| client_header::workflow_name(headers, secrets)).flatten();
         let record = CallRecord {
@@ -244,8 +241,8 @@ impl OpenCall {
         }
     }
 
-    /// Notes that the answer with this head begins to be sent, with a body of this length. `recorded`
-    /// returns the body's bytes if they are known in advance.
+    /// Notes that the answer with this head begins to be sent, with a body of this length.
+    /// `recorded` returns the body's bytes if they are known in advance.
     pub(super) fn begin_sending(
         &mut self,
         head: (StatusCode, &HeaderMap),
@@ -319,9 +316,9 @@ impl OpenCall {
     }
 
     /// Whether loomrec owes the answer: it failed, the run ended before the answer was sent, or the
-    /// client left while a replay had not made it yet. A client that leaves while the upstream works,
-    /// while an answer is not due, while it is held as the recorded client was, or during a fault
-    /// leaves on its own account.
+    /// client left while a replay had not made it yet. A client that leaves while the upstream
+    /// works, while an answer is not due, while it is held as the recorded client was, or during a
+    /// fault leaves on its own account.
     fn is_unanswered(&self) -> bool {
         if std::thread::panicking() {
             return true;
@@ -377,8 +374,8 @@ impl OpenCall {
         }
     }
 
-    /// Returns how the sending of the answer ended. `is_whole` says whether all of a body that a fault
-    /// changes was sent.
+    /// Returns how the sending of the answer ended. `is_whole` says whether all of a body that a
+    /// fault changes was sent.
     fn send_end(&self, is_whole: bool) -> SendEnd {
         let is_ours = self.context.connection.is_cut();
         let Some(sending) = &self.sending else {

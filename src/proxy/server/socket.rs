@@ -180,7 +180,7 @@ impl ConnectionHandle {
         self.flushes.load(Ordering::Acquire)
     }
 
-    /// Ready once [`ConnectionHandle::flushes`] has gone past `since`.
+    /// Ready once [`ConnectionHandle::flush_count`] has gone past `since`.
     pub fn poll_flushed(&self, since: u64, cx: &mut Context<'_>) -> Poll<()> {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         if self.flush_count() > since {

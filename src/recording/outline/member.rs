@@ -35,7 +35,7 @@ pub enum MemberRole {
     Meta(usize),
     /// Takes of a name.
     Takes {
-        /// The number of the name: see [`name`](super::RecordingOutline::name).
+        /// The number of the name: see [`name`](super::RecordingOutline::name_at).
         name: usize,
         /// The take number in the key, counted from 1.
         take: usize,

@@ -17,7 +17,8 @@ use crate::store_clock::{ClockBounds, machine_time};
 /// The most bytes of a segment. One is cut at 8 MiB, but its last call may be as large as any.
 const LARGEST_SEGMENT: u64 = 2 << 30;
 
-/// Clocks that differ by less than this agree, in microseconds. The dates of answers are in seconds.
+/// Clocks that differ by less than this agree, in microseconds. The dates of answers are in
+/// seconds.
 const AGREEMENT: i64 = 1_000_000;
 
 /// How well the difference of clocks that do not agree is measured, in microseconds, and with how
@@ -78,9 +79,9 @@ impl RecordingBucket {
         }
     }
 
-    /// Returns by how many microseconds the clock of the store is ahead of this machine's. 0 if they
-    /// agree, or if the answers of the store have no date. If they do not agree, this takes some
-    /// requests, which are a second apart at most.
+    /// Returns by how many microseconds the clock of the store is ahead of this machine's. 0 if
+    /// they agree, or if the answers of the store have no date. If they do not agree, this takes
+    /// some requests, which are a second apart at most.
     pub async fn clock_ahead(&self) -> i64 {
         let clock = self.objects.store_clock();
         let differing = || clock.known_bounds().filter(|bounds| bounds.exceed(AGREEMENT));
@@ -90,8 +91,8 @@ impl RecordingBucket {
             };
             let pause = bounds.wait_for_next(machine_time());
             tokio::time::sleep(Duration::from_micros(pause)).await;
-            // Every answer has a date, also that there is no reference. If the store fails now, what
-            // is known has to do.
+            // Every answer has a date, also that there is no reference. If the store fails now,
+            // what is known has to do.
             let _ = self.read_ref().await;
         }
         differing().map_or(0, ClockBounds::middle)
@@ -134,7 +135,8 @@ impl RecordingBucket {
         Ok(found.map(|(bytes, _)| bytes))
     }
 
-    /// Lists the segments, sorted by recorder and number, each with the time at which it was written.
+    /// Lists the segments, sorted by recorder and number, each with the time at which it was
+    /// written.
     ///
     /// # Errors
     /// The store fails. [`RemoteError::TwinSegments`] if a recorder has two of one number.
@@ -161,7 +163,7 @@ impl RecordingBucket {
     /// Removes segments, and the files of recorders.
     ///
     /// # Errors
-    /// As [`Self::remove`].
+    /// As [`Self::remove_objects`].
     pub async fn remove_segments(
         &self,
         segments: &[ListedSegment],

@@ -23,7 +23,7 @@ fn plain_rule(rule: &str) -> &str {
 }
 
 /// Lists the first of these.
-pub(super) fn list_faults(words: &[String]) -> String {
+pub(super) fn list_first(words: &[String]) -> String {
     let shown = words.iter().take(FAULTS_NAMED).cloned().collect::<Vec<_>>();
     format!("{}{}", shown.join("; "), remainder_text(words.len(), FAULTS_NAMED))
 }

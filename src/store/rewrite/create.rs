@@ -15,7 +15,7 @@ type NewEntry<E> = Result<(EntryName, Entry), E>;
 
 /// Creates a recording from entries, in their order. Returns how many there were. With `over`, it
 /// replaces a recording that exists already. If the entries were read from that recording, use
-/// [`Recording::replace`].
+/// [`Recording::replace_entries`].
 ///
 /// # Errors
 /// [`StoreError::Exists`] if there is one and `over` is not set, [`StoreError::Busy`] while another

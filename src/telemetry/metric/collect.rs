@@ -8,12 +8,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use prometheus_client::collector::Collector;
+use prometheus_client::encoding::DescriptorEncoder;
 use prometheus_client::encoding::text::{encode_eof, encode_registry};
-use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet};
-use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Registry;
 
 use super::label::{ANSWERS, ENDS, MATCHED_BY, SOURCES, STATUSES};
+use super::metric_families::MetricFamilies;
 use super::model::ModelMetrics;
 use super::route_counts::RouteCounts;
 use super::time_histogram::TimeHistogram;
@@ -32,70 +32,6 @@ pub(super) struct ScrapeOutput {
     /// Those of the run, and those that its sessions add up in, if it does not count their calls.
     pub(super) counters: Vec<Arc<RunCounters>>,
     pub(super) input: ScrapeInput,
-}
-
-type MetricLabels<'a> = [(&'static str, &'a str)];
-
-/// Writes metric families, one after the other.
-struct MetricFamilies<'a> {
-    out: DescriptorEncoder<'a>,
-}
-
-impl MetricFamilies<'_> {
-    /// Writes a family of counters. `each` adds its series.
-    fn write_counters(
-        &mut self,
-        name: &str,
-        help: &str,
-        each: impl FnOnce(&mut dyn FnMut(&MetricLabels<'_>, u64) -> Result) -> Result,
-    ) -> Result {
-        let mut family = self.out.encode_descriptor(name, help, None, MetricType::Counter)?;
-        each(&mut |labels, value| {
-            write_series(&mut family, labels, |one| {
-                one.encode_counter::<NoLabelSet, u64, f64>(&value, None)
-            })
-        })
-    }
-
-    fn write_gauge(
-        &mut self,
-        name: &str,
-        help: &str,
-        labels: &MetricLabels<'_>,
-        value: i64,
-    ) -> Result {
-        let mut family = self.out.encode_descriptor(name, help, None, MetricType::Gauge)?;
-        write_series(&mut family, labels, |one| one.encode_gauge(&value))
-    }
-
-    /// Writes a family of histograms.
-    fn write_histograms<'t>(
-        &mut self,
-        name: &str,
-        help: &str,
-        each: impl IntoIterator<Item = (Vec<(&'static str, &'t str)>, &'t TimeHistogram)>,
-    ) -> Result {
-        let mut family = self.out.encode_descriptor(name, help, None, MetricType::Histogram)?;
-        for (labels, timing) in each {
-            let read = timing.to_reading();
-            write_series(&mut family, &labels, |one| {
-                one.encode_histogram::<NoLabelSet>(read.sum, read.count, &read.buckets, None)
-            })?;
-        }
-        Ok(())
-    }
-}
-
-/// Writes one series of a family. Without labels there are no braces.
-fn write_series(
-    family: &mut MetricEncoder<'_>,
-    labels: &MetricLabels<'_>,
-    write: impl FnOnce(&mut MetricEncoder<'_>) -> Result,
-) -> Result {
-    match labels {
-        [] => write(family),
-        labels => write(&mut family.encode_family(&labels)?),
-    }
 }
 
 fn counter_value(counter: &AtomicU64) -> u64 {
@@ -126,7 +62,7 @@ impl Metrics {
 
 impl Collector for ScrapeOutput {
     fn encode(&self, encoder: DescriptorEncoder) -> Result {
-        let mut out = MetricFamilies { out: encoder };
+        let mut out = MetricFamilies::new(encoder);
         self.write_calls(&mut out)?;
         self.write_models(&mut out)?;
         self.write_faults(&mut out)?;
@@ -207,8 +143,8 @@ impl ScrapeOutput {
         })
     }
 
-    /// Writes the same under another name, which has one word for several of ours. Calls that name no
-    /// workflow are those of `workflow`.
+    /// Writes the same under another name, which has one word for several of ours. Calls that name
+    /// no workflow are those of `workflow`.
     fn compat_replays(&self, out: &mut MetricFamilies<'_>, workflow: &str) -> Result {
         let metrics = &*self.metrics;
         let mut counts: BTreeMap<(String, &str), u64> = BTreeMap::new();
@@ -250,16 +186,10 @@ impl ScrapeOutput {
             Ok(())
         })?;
         let help = "US dollars spent at upstreams, or saved by replaying";
-        let mut cost =
-            out.out.encode_descriptor("loomrec_cost_usd", help, None, MetricType::Counter)?;
         let all: f64 = self.counters.iter().map(|one| one.cost_usd()).sum();
         let saved: f64 = self.counters.iter().map(|one| one.saved_usd()).sum();
-        for (how, dollars) in [("spent", (all - saved).max(0.0)), ("saved", saved)] {
-            write_series(&mut cost, &[("how", how)], |one| {
-                one.encode_counter::<NoLabelSet, f64, f64>(&dollars, None)
-            })?;
-        }
-        Ok(())
+        let amounts = [("how", "spent", (all - saved).max(0.0)), ("how", "saved", saved)];
+        out.write_amounts("loomrec_cost_usd", help, amounts)
     }
 
     fn write_captures(

@@ -8,6 +8,7 @@
 mod collect;
 mod label;
 mod label_counter;
+mod metric_families;
 mod model;
 mod remote_counts;
 mod route_counts;
