@@ -187,7 +187,7 @@ pub enum Command {
     Config(ConfigArgs),
     /// Check for problems that keep loomrec from working here, and suggest a fix for each.
     Doctor(DoctorArgs),
-    /// Record and replay a small agent on this machine, then inject faults: no key, no network.
+    /// Record and replay a small agent on this machine, then change its prompt: no key, no network.
     Demo(DemoArgs),
 }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 pub use loomrec_identity::printable::{
-    printable_json, printable_line, printable_message, printable_styled, printable_text,
+    printable_json, printable_line, printable_message, printable_styled, printable_text, quote_word,
 };
 use loomrec_os::terminal_size;
 
@@ -74,15 +74,6 @@ pub fn cut(text: &str, limit: usize) -> Cow<'_, str> {
 /// Returns the blanks that fill a text up to this many columns.
 pub fn padding(text: &str, width: usize) -> String {
     " ".repeat(width.saturating_sub(column_count(text)))
-}
-
-/// Quotes a word for the shell.
-pub fn quote_word(word: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:@,+".contains(&byte);
-    match !word.is_empty() && word.bytes().all(plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', r"'\''")),
-    }
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ mod reader;
 mod test_recording;
 mod unknown_file;
 
+use std::path::Path;
 use std::sync::mpsc::sync_channel;
 use std::thread;
 
@@ -164,7 +165,8 @@ fn report_import(
         output.info(&format!("{}{}", transfer.to_text(&target), matches.to_text()));
     }
     if transfer.transferred_count() == 0 {
-        output.error(&format!("nothing was imported; {target} is unchanged"));
+        let state = if Path::new(&target).exists() { "is unchanged" } else { "was not created" };
+        output.error(&format!("nothing was imported; {target} {state}"));
         return Ok(NO);
     }
     if transfer.damaged_count() > 0 {

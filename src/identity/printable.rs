@@ -119,6 +119,15 @@ fn escape_characters(text: &str, is_escaped: impl Fn(char) -> bool) -> Cow<'_, s
     out.into()
 }
 
+/// Quotes a word for the shell.
+pub fn quote_word(word: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:@,+".contains(&byte);
+    match !word.is_empty() && word.bytes().all(plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -119,7 +119,7 @@ pub(super) fn explain_escapes(escapes: &[Escape], policy: EscapePolicy) -> Vec<S
         };
         format!(
             "{count} {connections} to {host} went around loomrec, and {refused}: have the program use \
-             {base_url} as its base URL"
+             {base_url} as its base URL, or give --intercept"
         )
     };
     escapes.iter().map(sentence).collect()

@@ -21,12 +21,18 @@ pub(super) fn explain(
     upstreams: &BTreeSet<String>,
     is_allowed: bool,
 ) -> String {
-    let variables = set_variables(&ran.environment, upstreams);
-    let elsewhere = format!(
-        "{variables}: a base URL in its code wins over these, and a test runner may clear the \
-         environment{}",
-        mistral_hint(upstreams)
-    );
+    let elsewhere = match is_intercepting(&ran.environment) {
+        true => "HTTPS_PROXY, NODE_USE_ENV_PROXY and certificates: Node before 22.21, Java and \
+                 clients that pin certificates ignore these, and `loomrec doctor` names those that \
+                 are installed"
+            .to_owned(),
+        false => format!(
+            "{}: a base URL in its code wins over these, and a test runner may clear the \
+             environment{}",
+            set_variables(&ran.environment, upstreams),
+            mistral_hint(upstreams)
+        ),
+    };
     match ran.cmd_exit() {
         Some(code) if code != 0 => format!(
             "{what}: the command ended with {code} before it made a call here. If its calls went \
@@ -37,6 +43,11 @@ pub(super) fn explain(
             format!("{what}{hint}: the command made no call here. It got {elsewhere}")
         }
     }
+}
+
+/// Whether the command got what has programs without a base URL go through loomrec.
+fn is_intercepting(environment: &CommandEnvironment) -> bool {
+    environment.guard.iter().any(|(name, _)| name == "NODE_EXTRA_CA_CERTS")
 }
 
 /// Names the variables that point the SDKs of these upstreams here: the first of each upstream

@@ -180,7 +180,7 @@ fn the_doctor_says_what_is_wrong_with_a_recording() {
     let file = scene.recording();
     let file = file.to_str().unwrap();
     let fine = finish(&mut command(scene.dir(), &["doctor", file]), b"").expect(0);
-    assert!(fine.stdout.contains("readable: 1 calls"), "{}", fine.stdout);
+    assert!(fine.stdout.contains("readable: 1 call"), "{}", fine.stdout);
     let missing = finish(&mut command(scene.dir(), &["doctor", "nowhere.json"]), b"").expect(0);
     assert!(missing.stdout.contains("loomrec record -r nowhere.json"), "{}", missing.stdout);
     fs::write(scene.path("bad.json"), "{\"a\": ").unwrap();

@@ -67,9 +67,9 @@ fn call_to_a_providers_own_host_fails_the_replay_and_is_refused() {
     let (openai, azure) = ("https://api.openai.com/v1/models", "https://mine.openai.azure.com/x");
     let ended = replay_around(&scene, &["--strict"], &[openai, openai, azure]).expect(1).says(&[
         "2 connections to api.openai.com went around loomrec, and got 403: have the program use \
-         $OPENAI_BASE_URL as its base URL",
+         $OPENAI_BASE_URL as its base URL, or give --intercept",
         "1 connection to mine.openai.azure.com went around loomrec, and got 403: have the program \
-         use $LOOMREC_URL/azure as its base URL",
+         use $LOOMREC_URL/azure as its base URL, or give --intercept",
     ]);
     let why = "403 loomrec replays calls to api.openai.com: use the base URL $OPENAI_BASE_URL";
     assert_eq!(ended.stdout.matches(why).count(), 2, "{}", ended.stdout);
@@ -124,7 +124,7 @@ fn record_counts_and_lets_through_by_the_users_proxy_which_loomrec_uses_too() {
     let ended = run(&[]).expect(0).says(&[
         "loomrec record: ok: 1 recorded",
         "1 connection to api.openai.com went around loomrec, and was not recorded, so a replay will \
-         fail: have the program use $OPENAI_BASE_URL as its base URL",
+         fail: have the program use $OPENAI_BASE_URL as its base URL, or give --intercept",
     ]);
     assert!(ended.stdout.contains("https://api.openai.com/v1/models said {"), "{}", ended.stdout);
     assert_eq!(receipt(&scene)["escapes"], json!([{ "host": "api.openai.com", "count": 1 }]));

@@ -125,7 +125,7 @@ pub(super) fn add_problems(
     for name in names {
         let text = format!("`{name}` is not what the recorded answer says");
         let remedy = "--fix takes it from the recorded answer; to change an answer, change the \
-                      response, or make it an entry of text alone";
+                      response, or make it an entry of text alone (loomrec edit FILE KEY)";
         let problem = Problem::of_file(ProblemKind::Answer, Severity::Error, text);
         found
             .push(problem.with_place(format!("/{name}"), None).with_remedy(remedy).mark_mendable());

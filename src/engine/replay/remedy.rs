@@ -4,6 +4,7 @@ use super::mismatch::{RecordingMismatchError, RequestDifference, short_name};
 use super::reason::MissReason;
 use loomrec_dialect::plain_entry::BY_MESSAGES_TOOL;
 use loomrec_identity::header;
+use loomrec_identity::printable::quote_word;
 
 /// What fetches an answer in a session.
 const AGAIN: &str = "record this session again";
@@ -14,7 +15,9 @@ const HEADER: &str = "header ";
 impl RecordingMismatchError {
     /// Returns what to do about it.
     pub fn remedy(&self) -> String {
-        let file = self.recordings.first().map_or("FILE", String::as_str);
+        let file =
+            self.recordings.first().map_or_else(|| "FILE".to_owned(), |file| quote_word(file));
+        let file = file.as_str();
         let fetch = match self.is_of_session {
             true => AGAIN.to_owned(),
             false => fetch_commands(file),
@@ -30,7 +33,7 @@ impl RecordingMismatchError {
         match self.reason {
             MissReason::Exhausted => format!(
                 "The call was recorded fewer times than it is made now. If that is meant, {fetch}; \
-                 or replay with `--repeat last`"
+                 or, without --strict, replay with `--repeat last`"
             ),
             MissReason::Incomplete => {
                 format!("Its answer was not recorded whole. To fetch it, {fetch}")

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::finding::DoctorFinding;
+use loomrec_cli::amount::format_count;
 use loomrec_cli::store_note::store_note;
 use loomrec_store::{Recording, RecordingLocation, StoreError};
 
@@ -60,7 +61,10 @@ pub(super) fn check(path: &RecordingLocation, findings: &mut Vec<DoctorFinding>)
     }
     let plain =
         if bare > 0 { format!(", {bare} of them without a response") } else { String::new() };
-    findings.push(DoctorFinding::fine(&about, format!("readable: {entries} calls{plain}")));
+    findings.push(DoctorFinding::fine(
+        &about,
+        format!("readable: {}{plain}", format_count(entries, "call")),
+    ));
     if cut > 0 {
         let text = format!("{cut} answers were left by their client or are cut: never replayed");
         findings.push(DoctorFinding::warning(about, text, "record these calls again"));

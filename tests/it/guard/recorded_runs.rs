@@ -66,7 +66,7 @@ fn run_that_called_a_provider_around_loomrec_is_named_and_ends_as_it_would_witho
         let ended = record_around(&scene, &environment, url).expect(0).says(&[
             "loomrec record: ok: 1 recorded",
             "1 connection to api.openai.com went around loomrec, and was not recorded, so a replay \
-             will fail: have the program use $OPENAI_BASE_URL as its base URL",
+             will fail: have the program use $OPENAI_BASE_URL as its base URL, or give --intercept",
         ]);
         assert!(ended.stdout.contains("said {") && ended.stdout.contains("live"));
         let receipt = receipt(&scene);
