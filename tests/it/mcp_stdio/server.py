@@ -29,6 +29,10 @@ def call(message):
     elif tool == "asks":
         send(id="mine", method="sampling/createMessage", params={"maxTokens": given})
         given = json.loads(sys.stdin.readline()).get("result")
+    elif tool == "late":
+        send(method="notifications/message", params={"level": "info", "data": "late"})
+        sys.stdin.readline()
+        time.sleep(0.5)
     elif tool == "garbage":
         say("Server ready!")
         say("[1, 2]")
