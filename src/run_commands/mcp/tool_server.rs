@@ -244,6 +244,7 @@ impl ToolServer {
 
     /// Sends a message of the process on.
     async fn deliver_message(&self, line: Bytes) {
+        let line = one_line(line);
         let Some(facts) = RpcFacts::from_line(&line) else { return self.report_unread(&line) };
         let route = self.open().route_message(&facts);
         match route {

@@ -116,6 +116,16 @@ fn server_asks_its_client_within_an_answer() {
 }
 
 #[test]
+fn message_with_carriage_returns_between_its_tokens_is_one_line() {
+    let scene = scene();
+    let talk = [call(1, "returns", 1)];
+    let heard = answers(&converse(&scene, &["record"], &talk).expect(0));
+    assert_eq!(heard[1]["params"]["data"], "returns");
+    assert_eq!(heard[0], json!({ "jsonrpc": "2.0", "id": 1, "result": { "content": [] } }));
+    assert_eq!(answers(&converse(&scene, &STRICT, &talk).expect(0)), heard);
+}
+
+#[test]
 fn what_a_server_sends_by_itself_is_in_no_answer() {
     let scene = scene();
     let mut client = StdioClient::start(&mut bridge(&scene, &["record"]));

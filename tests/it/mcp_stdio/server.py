@@ -50,6 +50,9 @@ def call(message):
         return
     elif tool == "stubborn":
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    elif tool == "returns":
+        send(method="notifications/message", params={"level": "info", "data": "returns"})
+        return say('{"jsonrpc":"2.0",\r"id":%s,\r"result":{"content":[]}}' % json.dumps(id))
     elif tool == "fails":
         return send(id=id, error={"code": -32602, "message": "no such tool"})
     send(id=id, result={"content": [{"type": "text", "text": json.dumps([tool, given])}]})
