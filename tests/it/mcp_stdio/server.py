@@ -53,6 +53,8 @@ def call(message):
     elif tool == "returns":
         send(method="notifications/message", params={"level": "info", "data": "returns"})
         return say('{"jsonrpc":"2.0",\r"id":%s,\r"result":{"content":[]}}' % json.dumps(id))
+    elif tool == "cut":
+        return say('{"jsonrpc":"2.0","id":%s,"result":"cut \\ud83d"}' % json.dumps(id))
     elif tool == "fails":
         return send(id=id, error={"code": -32602, "message": "no such tool"})
     send(id=id, result={"content": [{"type": "text", "text": json.dumps([tool, given])}]})
