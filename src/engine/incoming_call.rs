@@ -11,7 +11,7 @@ use http::{HeaderMap, Method};
 use super::parsed_request::ParsedRequest;
 use super::route::Route;
 use crate::websocket::turn_link::SocketTurn;
-use loomrec_provider::{Provider, RpcIds};
+use loomrec_provider::{Provider, RPC_SESSION_HEADER, RpcIds, RpcKind};
 use loomrec_recording::normalized_request::NormalizedRequest;
 use loomrec_recording::redact::CallCredentials;
 
@@ -73,6 +73,18 @@ impl IncomingCall {
         observed.call.rpc.as_ref()?;
         // The body may have come compressed.
         RpcIds::from_body(&self.body).or_else(|| RpcIds::from_body(&observed.request.body))
+    }
+
+    /// Returns the session with a server of tools that the client names.
+    pub(crate) fn rpc_session(&self) -> Option<&str> {
+        self.headers.get(RPC_SESSION_HEADER).and_then(|value| value.to_str().ok())
+    }
+
+    /// Whether the call asks for the rest of a stream of a server of tools.
+    pub(crate) fn resumes_rpc_stream(&self) -> bool {
+        let rpc = self.storable_request().call.rpc.as_ref();
+        let opens_stream = rpc.is_some_and(|method| method.kind == RpcKind::OpenStream);
+        opens_stream && self.headers.contains_key("last-event-id")
     }
 
     /// Returns the content codings that the client accepts.

@@ -94,7 +94,12 @@ pub(super) async fn deliver_take(
     // A fault that has the lease settles this very take.
     let may_exchange = lease.is_some();
     let ids = call.rpc_ids();
-    let asked = AskedForm { accept_encoding: call.accept_encoding(), ids: ids.as_ref() };
+    let asked = AskedForm {
+        accept_encoding: call.accept_encoding(),
+        ids: ids.as_ref(),
+        rpc_session: call.rpc_session(),
+        resumes_stream: call.resumes_rpc_stream(),
+    };
     call.set_held(matched.take.is_undelivered());
     let delivered = replay.deliver_take(&mut matched, observed, asked, arrived.into()).await;
     call.set_held(false);

@@ -78,8 +78,9 @@ pub use error_text::{error_text, stated_error};
 pub use framing::{EventFrame, Framing};
 pub use grpc::{GrpcStatus, is_grpc_media};
 pub use mcp::{
-    RpcEdit, RpcFacts, RpcIds, RpcKind, RpcMethod, SESSION_HEADER as RPC_SESSION_HEADER,
-    ToolRequest, rpc_closed_error, rpc_error_responses,
+    RpcEdit, RpcFacts, RpcIds, RpcKind, RpcMethod, RpcSessionIds,
+    SESSION_HEADER as RPC_SESSION_HEADER, ToolRequest, UnknownRpcId, rpc_closed_error,
+    rpc_error_responses,
 };
 pub use mode::{reframe, to_complete, to_stream, write_answer};
 pub use operation::{AddressMembers, Operation, ResponseFormat, StreamError, UsageNames};

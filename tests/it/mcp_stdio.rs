@@ -1,5 +1,6 @@
 //! Tests of servers of tools over stdio, in front of which `loomrec mcp` stands.
 
+mod cancelled;
 mod declared;
 mod fault;
 mod outside;

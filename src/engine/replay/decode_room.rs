@@ -44,6 +44,12 @@ pub(super) enum DeliveryError {
          place: record it again here"
     )]
     UnclearPath,
+    /// It is a stream with a response whose request the client did not make in this session.
+    #[error(
+        "the stream holds a response to a recorded request that this client has not made, or made \
+         twice, since the run began"
+    )]
+    UnknownId,
     /// Its body decodes to too many bytes.
     #[error("the body {}, and the caller asks for it in another form", DecodeError::TooLarge)]
     TooLarge,

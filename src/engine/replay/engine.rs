@@ -7,24 +7,21 @@ use http::{HeaderValue, Response};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 
+#[cfg(test)]
 use super::asked_form::AskedForm;
 use super::body::ReplayBody;
+use super::client_ids::SessionIds;
 #[cfg(test)]
 use super::decode_room::DecodeRoom;
-use super::decode_room::DeliveryError;
 use super::end_order::EndOrder;
 use super::explain::UnexplainedMiss;
-use super::form_change::FormChange;
 use super::form_maker::FormMaker;
 use super::latency::{DeliverySchedule, Latency, LatencyDraw};
 use super::matched_by::MatchedBy;
 use super::matcher::{Matcher, TakeMatch};
 use super::mismatch::RecordingMismatchError;
-use super::mode::RequestedMode;
 use super::order_limits::OrderLimits;
 use super::ready_response::{BOUND, MATCHED_BY, ReadyResponse};
-use super::reason::MissReason;
-use super::take::TakeDelivery;
 use super::waiting_connections::WaitingConnections;
 use crate::strictness::StrictAdmission;
 use loomrec_identity::BoundValues;
@@ -47,7 +44,9 @@ pub struct ReplayEngine {
     pub(super) latency: Latency,
     script: Option<Script>,
     explaining: Arc<Semaphore>,
-    forms: FormMaker,
+    pub(super) forms: FormMaker,
+    /// The ids of the calls that were answered.
+    pub(super) client_ids: SessionIds,
     /// The text of the placeholder answer.
     placeholder: Arc<str>,
     /// How many calls were answered with the placeholder.
@@ -110,6 +109,7 @@ impl ReplayEngine {
             script,
             explaining,
             forms,
+            client_ids: SessionIds::default(),
             placeholder,
             placeholders,
             waiting,
@@ -155,6 +155,7 @@ impl ReplayEngine {
     /// its beginning. The strictness of the run has to let it through.
     pub fn reset(&self, session: Option<&str>, _: StrictAdmission) {
         self.matcher.reset(session);
+        self.client_ids.forget_session(session);
         if let Some(script) = &self.script {
             script.reset(session);
         }
@@ -189,7 +190,7 @@ impl ReplayEngine {
         arrived: Instant,
     ) -> Result<ReplayAnswer, UnexplainedMiss> {
         let mut hit = self.find_take(observed)?;
-        let asked = AskedForm { accept_encoding, ids: None };
+        let asked = AskedForm { accept_encoding, ..AskedForm::default() };
         let answered = self.deliver_take(&mut hit, observed, asked, arrived).await;
         if answered.is_err() {
             self.release_take(hit.index, observed.session.as_deref());
@@ -208,64 +209,8 @@ impl ReplayEngine {
         found.map(|hit| self.with_turn(hit, call))
     }
 
-    /// Returns the answer of a take to `observed`, due from `arrived` on. Waits while there is no
-    /// room for a body that has to be decoded.
-    ///
-    /// # Errors
-    /// An [`UnexplainedMiss`] if the take cannot be sent in the form that the call asks for. The
-    /// caller has to give the take back.
-    pub async fn deliver_take(
-        &self,
-        hit: &mut TakeMatch<'_>,
-        observed: &NormalizedRequest,
-        asked: AskedForm<'_>,
-        arrived: Instant,
-    ) -> Result<ReplayAnswer, UnexplainedMiss> {
-        if hit.take.is_unanswered() {
-            return Box::pin(self.hold_call(hit, observed, asked, arrived)).await;
-        }
-        // Paths and ids are put into the decoded answer.
-        let is_edited = hit.bound.is_some() || asked.ids.is_some();
-        let accept_encoding = asked.accept_encoding.filter(|_| !is_edited);
-        let delivered = match self.prepare_delivery(hit, observed, accept_encoding) {
-            Ok(TakeDelivery { answer, change: kind }) => {
-                let binding = hit.bound.as_ref().and_then(|bound| bound.binding.clone());
-                let ids = asked.other_ids(&answer).cloned();
-                match kind.is_some() || binding.is_some() || ids.is_some() {
-                    false => Ok(answer),
-                    true => {
-                        let change = FormChange { answer, kind, binding, ids };
-                        Box::pin(self.forms.change_form(hit, change, observed)).await
-                    }
-                }
-            }
-            Err(why) => Err(why),
-        };
-        let ready = delivered.map_err(|why| UnexplainedMiss {
-            reason: MissReason::OtherForm,
-            refused: Some((hit.index, why.to_string())),
-            rule: RuleLookup::Pending,
-        })?;
-        let mut answer = self.hold_at_end(self.paced_answer(hit, ready, arrived), hit, observed);
-        answer.response.body_mut().wait_for(hit.turn.take());
-        Ok(answer)
-    }
-
-    /// Returns the answer of a take, and the change that its form needs.
-    fn prepare_delivery(
-        &self,
-        hit: &TakeMatch<'_>,
-        observed: &NormalizedRequest,
-        accept_encoding: Option<&str>,
-    ) -> Result<TakeDelivery, DeliveryError> {
-        let name = self.matcher.take_name(hit.take);
-        let (texts, wanted) = (&self.matcher.texts, RequestedMode::from_request(observed));
-        let entry_name = || name.entry_name();
-        hit.take.prepare_delivery(texts, &entry_name, observed, wanted, accept_encoding)
-    }
-
     /// Returns the answer as a response that follows the run's latency from `arrived` on.
-    fn paced_answer(
+    pub(super) fn paced_answer(
         &self,
         hit: &TakeMatch<'_>,
         answer: Arc<ReadyResponse>,

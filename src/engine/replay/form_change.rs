@@ -3,12 +3,13 @@
 
 use std::sync::Arc;
 
+use super::client_ids::ClientIds;
 use super::decode_room::{DecodeRoom, DeliveryError, ReservedRoom, RoomPatience, SMALL};
 use super::end_turn::EndTurn;
 use super::ready_response::ReadyResponse;
 use crate::blocking;
 use loomrec_identity::{RunBinding, UnclearPath};
-use loomrec_provider::RpcIds;
+use loomrec_provider::UnknownRpcId;
 use loomrec_recording::encoding::{DecodeError, LARGEST};
 use loomrec_recording::normalized_request::NormalizedRequest;
 
@@ -31,8 +32,8 @@ pub(super) struct FormChange {
     pub(super) kind: Option<ChangeKind>,
     /// What puts the paths of this run in the place of recorded ones.
     pub(super) binding: Option<Arc<RunBinding>>,
-    /// The ids of the client's requests in JSON-RPC, if the recorded ones are others.
-    pub(super) ids: Option<RpcIds>,
+    /// The ids of the client's requests in JSON-RPC, unless those in the answer are right.
+    pub(super) ids: Option<ClientIds>,
 }
 
 /// The parts of an answer that change.
@@ -179,11 +180,10 @@ impl FormChange {
                 replaced.map_err(|_: UnclearPath| DeliveryError::UnclearPath)?.or(changed)
             }
         };
-        let Some((here, recorded)) = self.ids.as_ref().zip(self.answer.ids.as_deref()) else {
-            return Ok(changed);
-        };
+        let Some(here) = &self.ids else { return Ok(changed) };
         let answer = changed.as_ref().unwrap_or(&self.answer);
-        Ok(answer.with_ids(recorded, here).or(changed))
+        let replaced = answer.with_ids(self.answer.ids.as_deref(), here);
+        Ok(replaced.map_err(|_: UnknownRpcId| DeliveryError::UnknownId)?.or(changed))
     }
 
     fn in_form(

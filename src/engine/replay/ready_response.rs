@@ -8,9 +8,10 @@ use http::header::{CONTENT_LENGTH, TRAILER};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use hyper::ext::ReasonPhrase;
 
+use super::client_ids::ClientIds;
 use super::decode_room::ReservedRoom;
 use loomrec_identity::{RunBinding, UnclearPath};
-use loomrec_provider::{Operation, RpcEdit, RpcIds};
+use loomrec_provider::{Operation, RpcEdit, RpcIds, UnknownRpcId};
 use loomrec_recording::body::Chunk;
 use loomrec_recording::encoding::coding_of;
 use loomrec_recording::entry::{RecordedCut, ResponseEnd};
@@ -115,17 +116,24 @@ impl ReadyResponse {
         Ok(Some(Self::from_draft(draft, None)))
     }
 
-    /// Returns the answer with the ids `here` in the place of those of its recorded request; `None` if
-    /// it holds none of them.
-    pub(super) fn with_ids(&self, recorded: &RpcIds, here: &RpcIds) -> Option<Self> {
+    /// Returns the answer with the ids `here` in the place of those of its recorded request, or of
+    /// its session, which are `recorded`; `None` if it holds none of them.
+    ///
+    /// # Errors
+    /// It answers a request that is not known.
+    pub(super) fn with_ids(
+        &self,
+        recorded: Option<&RpcIds>,
+        here: &ClientIds,
+    ) -> Result<Option<Self>, UnknownRpcId> {
         let mut draft = self.to_draft();
-        let edits = recorded.answer_edits(here, draft.media(), &self.bytes);
+        let edits = here.answer_edits(recorded, draft.media(), &self.bytes)?;
         if edits.is_empty() {
-            return None;
+            return Ok(None);
         }
         draft.chunks = edit_chunks(&draft.chunks, &edits);
         draft.correct_framing();
-        Some(Self::from_draft(draft, None))
+        Ok(Some(Self::from_draft(draft, None)))
     }
 
     /// Returns the answer as chunks again, so that its form can be changed.

@@ -9,6 +9,7 @@ use std::ops::Range;
 
 use super::method::RpcMethod;
 use crate::framing::{Framing, sse_lines};
+use crate::lone_half::readable_json;
 use loomrec_identity::{Json, parse};
 use serde_json::{Value, json};
 
@@ -28,6 +29,17 @@ pub struct RpcIds {
 struct RequestIds {
     id: Option<String>,
     progress: Option<String>,
+}
+
+/// What an id in a message of a server names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RpcIdKind {
+    /// The request that the message answers.
+    Response,
+    /// The request that opened the subscription of the message.
+    Subscription,
+    /// The request whose progress the message reports.
+    Progress,
 }
 
 /// A change in the bytes of an answer.
@@ -51,13 +63,15 @@ impl RpcIds {
     pub fn from_body(body: &[u8]) -> Option<Self> {
         // Most bodies are not in JSON-RPC, and are not parsed.
         memchr::memmem::find(body, b"\"jsonrpc\"")?;
-        let json = parse(body).ok()?;
+        let text = readable_json(body);
+        let json = parse(&text).ok()?;
         RpcMethod::from_body(&json)?;
         let (items, is_batch) = match json.as_array() {
             Some(items) => (items, true),
             None => (std::slice::from_ref(&json), false),
         };
-        let requests = items.iter().map(|item| RequestIds::from_request(item, body)).collect();
+        let requests =
+            items.iter().map(|item| RequestIds::from_request(item, &text, body)).collect();
         let ids = Self { requests, is_batch };
         Some(ids).filter(|ids| ids.requests.iter().any(RequestIds::has_any))
     }
@@ -69,19 +83,27 @@ impl RpcIds {
         if self == here {
             return edits;
         }
-        for message in answer_messages(media, body) {
-            let Ok(json) = parse(&message.text) else { continue };
-            let items = json.as_array().unwrap_or(std::slice::from_ref(&json));
-            for item in items {
-                self.edit_message(here, item, &mut |value, text| {
-                    let Some(place) = source_place(value, &message.text) else { return };
-                    let place = message.place_in_body(place);
-                    edits.push(RpcEdit { place, text: text.to_owned() });
-                });
-            }
-        }
-        edits.sort_by_key(|edit| edit.place.start);
+        for_each_id(media, body, |kind, found, place| {
+            let live = self.live_id(here, kind, found);
+            edits.extend(live.map(|text| RpcEdit { place, text: text.to_owned() }));
+        });
         edits
+    }
+
+    /// Returns the id `here` of the request whose id is `found` in these; `None` if it is no id of
+    /// these, or that request has none here.
+    pub(super) fn live_id<'h>(
+        &self,
+        here: &'h Self,
+        kind: RpcIdKind,
+        found: &Json<'_>,
+    ) -> Option<&'h str> {
+        let mut pairs = self.requests.iter().zip(&here.requests);
+        let is_found = |recorded: &RequestIds| {
+            recorded.id_of_kind(kind).is_some_and(|recorded| is_same_id(recorded, found))
+        };
+        let (_, here) = pairs.find(|(recorded, _)| is_found(recorded))?;
+        here.id_of_kind(kind)
     }
 
     /// Returns an answer without content to each of these requests; `None` if none asks for one.
@@ -106,9 +128,10 @@ impl RpcIds {
         let only = ids.clone().next().filter(|_| !self.is_batch);
         let mut edits = Vec::new();
         for message in answer_messages(media, body) {
-            let Ok(json) = parse(&message.text) else { continue };
+            let text = readable_json(&message.text);
+            let Ok(json) = parse(&text) else { continue };
             let items = json.as_array().unwrap_or(std::slice::from_ref(&json));
-            for place in items.iter().filter_map(|item| response_id_place(item, &message.text)) {
+            for place in items.iter().filter_map(|item| response_id_place(item, &text)) {
                 let Some(id) = only.or_else(|| ids.next()) else { break };
                 edits.push(RpcEdit { place: message.place_in_body(place), text: id.to_owned() });
             }
@@ -129,55 +152,24 @@ impl RpcIds {
             if self.is_batch { format!("[{}]", answers.join(",")) } else { answers.join("") };
         (!answers.is_empty()).then(|| text.into_bytes())
     }
-
-    fn edit_message(
-        &self,
-        here: &Self,
-        message: &Json<'_>,
-        edit: &mut impl FnMut(&Json<'_>, &str),
-    ) {
-        let id = |ids: &RequestIds| ids.id.clone();
-        let progress = |ids: &RequestIds| ids.progress.clone();
-        let is_response = message.get("result").is_some() || message.get("error").is_some();
-        let params = message.get("params");
-        let about = params.or_else(|| message.get("result"));
-        let subscription = about.and_then(|about| about.get("_meta")?.get(SUBSCRIPTION));
-        let token = params.and_then(|params| params.get("progressToken"));
-        if let Some(found) = message.get("id").filter(|_| is_response) {
-            self.replace_id(here, found, id, edit);
-            subscription.into_iter().for_each(|found| self.replace_id(here, found, id, edit));
-        } else if message.get("method").is_some() && message.get("id").is_none() {
-            token.into_iter().for_each(|found| self.replace_id(here, found, progress, edit));
-            subscription.into_iter().for_each(|found| self.replace_id(here, found, id, edit));
-        }
-    }
-
-    /// Replaces an id of a request by the one that the request in its place has here.
-    fn replace_id(
-        &self,
-        here: &Self,
-        found: &Json<'_>,
-        which: impl Fn(&RequestIds) -> Option<String>,
-        edit: &mut impl FnMut(&Json<'_>, &str),
-    ) {
-        let is_it = |(recorded, _): &(&RequestIds, &RequestIds)| {
-            which(recorded).is_some_and(|recorded| is_same_id(&recorded, found))
-        };
-        let pair = self.requests.iter().zip(&here.requests).find(is_it);
-        if let Some(text) = pair.and_then(|(_, here)| which(here)) {
-            edit(found, &text);
-        }
-    }
 }
 
 impl RequestIds {
-    fn from_request(request: &Json<'_>, body: &[u8]) -> Self {
+    /// Reads the ids of a request that was read from `text`, which has every id where `body` has it.
+    fn from_request(request: &Json<'_>, text: &[u8], body: &[u8]) -> Self {
         let source = |value: &Json<'_>| {
-            let text = body.get(source_place(value, body)?)?;
-            String::from_utf8(text.to_vec()).ok()
+            let id = body.get(source_place(value, text)?)?;
+            String::from_utf8(id.to_vec()).ok()
         };
         let token = || request.get("params")?.get("_meta")?.get("progressToken");
         Self { id: request.get("id").and_then(source), progress: token().and_then(source) }
+    }
+
+    fn id_of_kind(&self, kind: RpcIdKind) -> Option<&str> {
+        match kind {
+            RpcIdKind::Response | RpcIdKind::Subscription => self.id.as_deref(),
+            RpcIdKind::Progress => self.progress.as_deref(),
+        }
     }
 
     fn has_any(&self) -> bool {
@@ -195,9 +187,52 @@ impl MessageText<'_> {
     }
 }
 
+/// Passes on each id of a client in the messages of an answer, with its place in the body, in the
+/// order of the places.
+pub(super) fn for_each_id(
+    media: &str,
+    body: &[u8],
+    mut pass: impl FnMut(RpcIdKind, &Json<'_>, Range<usize>),
+) {
+    for message in answer_messages(media, body) {
+        let text = readable_json(&message.text);
+        let Ok(json) = parse(&text) else { continue };
+        let items = json.as_array().unwrap_or(std::slice::from_ref(&json));
+        let ids = items.iter().flat_map(ids_in_message);
+        let placed = ids.filter_map(|(kind, id)| Some((kind, id, source_place(id, &text)?)));
+        let mut placed: Vec<_> = placed.collect();
+        placed.sort_by_key(|(_, _, place)| place.start);
+        for (kind, id, place) in placed {
+            pass(kind, id, message.place_in_body(place));
+        }
+    }
+}
+
+/// Returns the ids of a client in a message of a server.
+fn ids_in_message<'m, 'j>(
+    message: &'m Json<'j>,
+) -> impl Iterator<Item = (RpcIdKind, &'m Json<'j>)> {
+    let is_response = message.get("result").is_some() || message.get("error").is_some();
+    let id = message.get("id");
+    let params = message.get("params");
+    let about = params.or_else(|| message.get("result"));
+    let subscription = about.and_then(|about| about.get("_meta")?.get(SUBSCRIPTION));
+    let token = params.and_then(|params| params.get("progressToken"));
+    let is_notification = message.get("method").is_some() && id.is_none();
+    let response = id.filter(|_| is_response);
+    let token = token.filter(|_| response.is_none() && is_notification);
+    let subscription = subscription.filter(|_| response.is_some() || is_notification);
+    let found = [
+        (RpcIdKind::Response, response),
+        (RpcIdKind::Progress, token),
+        (RpcIdKind::Subscription, subscription),
+    ];
+    found.into_iter().filter_map(|(kind, id)| Some((kind, id?)))
+}
+
 /// Whether a value is the id with this text.
 fn is_same_id(id: &str, value: &Json<'_>) -> bool {
-    match (parse(id.as_bytes()), value) {
+    match (parse(&readable_json(id.as_bytes())), value) {
         (Ok(Json::String(id)), Json::String(value)) => id == *value,
         (Ok(Json::Number(id)), Json::Number(value)) => id == *value,
         _ => false,
@@ -265,136 +300,5 @@ fn answer_messages<'a>(media: &str, body: &'a [u8]) -> Vec<MessageText<'a>> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const RECORDED: &str =
-        r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"_meta":{"progressToken":1}}}"#;
-
-    /// The answer with the ids of another request.
-    fn answered(recorded: &str, here: &str, media: &str, body: &str) -> String {
-        let ids = |body: &str| RpcIds::from_body(body.as_bytes()).unwrap();
-        let mut text = body.to_owned();
-        let edits = ids(recorded).answer_edits(&ids(here), media, body.as_bytes());
-        for edit in edits.iter().rev() {
-            text.replace_range(edit.place.clone(), &edit.text);
-        }
-        text
-    }
-
-    fn request(id: &str, token: &str) -> String {
-        let meta = format!(r#"{{"progressToken":{token}}}"#);
-        format!(
-            r#"{{"id" : {id}, "jsonrpc":"2.0","method":"tools/call","params":{{"_meta":{meta}}}}}"#
-        )
-    }
-
-    #[test]
-    fn only_the_ids_of_the_request_change() {
-        let here = request(r#""\u0061 long id""#, "77");
-        let body =
-            "{ \"id\" :1 , \"result\":{\"id\":1,\"content\":[{\"id\": 1}]},\n\"jsonrpc\":\"2.0\" }";
-        let expected = body.replacen(":1 ", r#":"\u0061 long id" "#, 1);
-        assert_eq!(answered(RECORDED, &here, "application/json", body), expected);
-        for kept in [
-            r#"{"jsonrpc":"2.0","id":2,"result":{}}"#,
-            r#"{"jsonrpc":"2.0","id":"1","result":{}}"#,
-            r#"{"jsonrpc":"2.0","id":null,"error":{"code":1}}"#,
-            r#"{"jsonrpc":"2.0","id":1,"method":"sampling/createMessage"}"#,
-            r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":2}}"#,
-            "no json",
-            "",
-        ] {
-            assert_eq!(answered(RECORDED, &here, "application/json", kept), kept);
-        }
-    }
-
-    #[test]
-    fn each_event_of_a_stream_has_the_ids_of_its_client() {
-        let stream = "\u{feff}id: 1\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\
-                      \"params\":{\"progressToken\":1,\"progress\":1}}\r\n\r\n: 1\n\nevent: message\n\
-                      data:{\"jsonrpc\":\"2.0\",\ndata: \"id\":1,\ndata: \"result\":{\"a\":1}}\n\n";
-        let here = request("4711", r#""t""#);
-        let expected = stream
-            .replacen("\"progressToken\":1", "\"progressToken\":\"t\"", 1)
-            .replacen("\"id\":1", "\"id\":4711", 1);
-        assert_eq!(answered(RECORDED, &here, "text/event-stream", stream), expected);
-    }
-
-    #[test]
-    fn answers_of_a_batch_have_the_ids_of_the_requests_in_their_places() {
-        let batch = |ids: [&str; 2]| {
-            let one = |id: &str| format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"m"}}"#);
-            format!("[{},{}]", one(ids[0]), one(ids[1]))
-        };
-        let body = r#"[{"id":2,"result":"b"},{"id":1,"result":"a"}]"#;
-        let answer = answered(&batch(["1", "2"]), &batch(["2", "\"x\""]), "application/json", body);
-        assert_eq!(answer, r#"[{"id":"x","result":"b"},{"id":2,"result":"a"}]"#);
-    }
-
-    #[test]
-    fn own_answers_have_the_ids_of_their_requests() {
-        let ids = |body: &str| RpcIds::from_body(body.as_bytes()).unwrap();
-        let one = ids(r#"{"jsonrpc":"2.0","id":"\u0061","method":"ping"}"#);
-        let text = |body: Option<Vec<u8>>| String::from_utf8(body.unwrap()).unwrap();
-        assert_eq!(text(one.empty_result()), r#"{"jsonrpc":"2.0","id":"\u0061","result":{}}"#);
-        let batch =
-            ids(r#"[{"jsonrpc":"2.0","id":1,"method":"a"},{"jsonrpc":"2.0","method":"b"}]"#);
-        let error = r#"[{"jsonrpc":"2.0","id":1,"error":{"code":4,"message":"\"no\""}}]"#;
-        assert_eq!(text(batch.error_answers(4, "\"no\"")), error);
-    }
-
-    #[test]
-    fn made_up_answer_has_the_ids_of_its_requests() {
-        let addressed = |request: &str, media: &str, body: &str| {
-            let ids = RpcIds::from_body(request.as_bytes()).unwrap();
-            String::from_utf8(ids.address_answer(media, body.as_bytes())).unwrap()
-        };
-        let here = request(r#""a b""#, "1");
-        for id in ["1", "null", "true", "false", r#""x""#, "-1.5e3", r#""null""#] {
-            let body = |id: &str| {
-                format!(
-                    r#"{{ "null":[null], "jsonrpc": "2.0", "id"  :  {id} ,"result":{{"id":1}}}}"#
-                )
-            };
-            assert_eq!(addressed(&here, "application/json", &body(id)), body(r#""a b""#), "{id}");
-        }
-        for kept in [
-            r#"{"jsonrpc":"2.0","result":{"id":1}}"#,
-            r#"{"jsonrpc":"2.0","id":1,"method":"sampling/createMessage"}"#,
-            r#"{"jsonrpc":"2.0","id":{"a":1},"result":{}}"#,
-            r#"{"error":{"message":"busy"},"id":"req_1"}"#,
-            r#"{"jsonrpc":"2.0","id":1,"id":2}"#,
-            "[5]",
-            "{\"malformed\": ",
-        ] {
-            assert_eq!(addressed(&here, "application/json", kept), kept);
-        }
-        let stream = "data: {\"jsonrpc\":\"2.0\",\ndata: \"id\": null,\"result\":{}}\n\n";
-        let expected = stream.replacen("null", "\"a b\"", 1);
-        assert_eq!(addressed(&here, "text/event-stream", stream), expected);
-        let batch =
-            r#"[{"jsonrpc":"2.0","id":8,"method":"a"},{"jsonrpc":"2.0","id":"9","method":"b"}]"#;
-        let answer = |ids: [&str; 3]| {
-            let one = |id: &str| format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{}}}}"#);
-            format!("[{}]", ids.map(one).join(","))
-        };
-        let answered = addressed(batch, "application/json", &answer(["1", "null", "3"]));
-        assert_eq!(answered, answer(["8", r#""9""#, "3"]));
-    }
-
-    #[test]
-    fn subscription_is_named_by_the_request_that_opened_it() {
-        let body = r#"{"jsonrpc":"2.0","method":"notifications/a","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":1}}}"#;
-        let answer = answered(RECORDED, &request("5", "6"), "application/json", body);
-        assert_eq!(answer, body.replace("Id\":1", "Id\":5"));
-    }
-
-    #[test]
-    fn notification_has_no_ids() {
-        assert_eq!(
-            RpcIds::from_body(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#),
-            None
-        );
-    }
-}
+#[path = "answer_ids_tests.rs"]
+mod tests;

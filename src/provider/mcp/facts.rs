@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::answer_ids::RpcIds;
 use super::method::INITIALIZE;
+use crate::lone_half::readable_json;
 use loomrec_identity::{Json, canonical, parse};
 
 /// What a client says once it has connected.
@@ -33,7 +34,8 @@ pub struct RpcFacts {
 impl RpcFacts {
     /// Reads a line; `None` if it is no message in JSON-RPC, or not only messages.
     pub fn from_line(line: &[u8]) -> Option<Self> {
-        let json = parse(line).ok()?;
+        let text = readable_json(line);
+        let json = parse(&text).ok()?;
         let mut facts = Self::default();
         match json.as_array() {
             Some(items) => {
@@ -131,6 +133,14 @@ mod tests {
         }
         let batch = r#"[{"id":1,"method":"a"},{"method":"b"},{"id":2,"error":{}}]"#;
         assert_eq!(read(batch), Some((ids(&["1"]), ids(&["2"]))));
+    }
+
+    #[test]
+    fn message_may_hold_half_of_a_character() {
+        let request = r#"{"id":1,"method":"m","params":{"a":"cut \ud83d"}}"#;
+        assert_eq!(read(request), Some((ids(&["1"]), ids(&[]))));
+        let response = r#"{"id":"a","result":{"a":"\ude00"}}"#;
+        assert_eq!(read(response), Some((ids(&[]), ids(&[r#""a""#]))));
     }
 
     #[test]

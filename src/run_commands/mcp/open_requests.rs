@@ -41,8 +41,8 @@ struct OpenRequest {
     ids: Vec<String>,
     tokens: Vec<String>,
     reader: mpsc::Sender<AnswerMessage>,
-    /// Whether the client no longer waits for it.
-    is_cancelled: bool,
+    /// The ids of those that the client waits for.
+    awaited: Vec<String>,
 }
 
 /// The open requests of a server's process, in the order in which they came.
@@ -70,7 +70,7 @@ impl OpenRequests {
         self.open.retain(|request| !request.reader.is_closed());
         let (reader, answer) = mpsc::channel(WAITING);
         let (ids, tokens) = (facts.requests.clone(), facts.given_tokens.clone());
-        self.open.push(OpenRequest { ids, tokens, reader, is_cancelled: false });
+        self.open.push(OpenRequest { awaited: ids.clone(), ids, tokens, reader });
         Ok(answer)
     }
 
@@ -81,6 +81,7 @@ impl OpenRequests {
         if let Some(place) = self.open.iter().position(is_answered) {
             let request = &mut self.open[place];
             request.ids.retain(|id| !facts.responses.contains(id));
+            request.awaited.retain(|id| !facts.responses.contains(id));
             let is_last = request.ids.is_empty();
             let reader = request.reader.clone();
             if is_last {
@@ -95,7 +96,8 @@ impl OpenRequests {
             .as_ref()
             .and_then(|token| live().find(|request| request.tokens.contains(token)));
         // Without a token, it is most likely about what was asked last.
-        match of_token.or_else(|| live().next_back()).filter(|_| !is_response) {
+        let of_last = || live().rfind(|request| !request.awaited.is_empty());
+        match of_token.or_else(of_last).filter(|_| !is_response) {
             Some(request) => {
                 MessageRoute::Answer { reader: request.reader.clone(), is_last: false }
             }
@@ -123,13 +125,13 @@ impl OpenRequests {
     /// Notes that the client no longer waits for a request.
     pub(super) fn cancel(&mut self, id: &String) {
         let request = self.open.iter_mut().find(|request| request.ids.contains(id));
-        request.into_iter().for_each(|request| request.is_cancelled = true);
+        request.into_iter().for_each(|request| request.awaited.retain(|other| other != id));
     }
 
     /// Whether the client waits for an answer of the server.
     pub(super) fn is_awaited(&self) -> bool {
-        let is_live = |it: &OpenRequest| !it.is_cancelled && !it.reader.is_closed();
-        self.open.iter().any(is_live)
+        let is_awaited = |it: &OpenRequest| !it.awaited.is_empty() && !it.reader.is_closed();
+        self.open.iter().any(is_awaited)
     }
 
     /// Ends all answers: the server answers no more.
@@ -206,13 +208,22 @@ mod tests {
     }
 
     #[test]
-    fn request_that_is_cancelled_is_not_awaited() {
+    fn request_that_is_cancelled_is_not_awaited_and_takes_no_other_messages() {
         let mut open = OpenRequests::default();
-        let _answer = open.open(&facts(r#"{"id":1,"method":"a"}"#)).unwrap();
+        let first = r#"{"id":1,"method":"a","params":{"_meta":{"progressToken":"t"}}}"#;
+        let mut answers = [open.open(&facts(first)).unwrap()];
         assert!(open.is_awaited());
         let cancel = r#"{"method":"notifications/cancelled","params":{"requestId":1}}"#;
         open.cancel(&facts(cancel).cancelled.unwrap());
         assert!(!open.is_awaited());
+        for (line, expected) in [
+            (r#"{"method":"notifications/tools/list_changed"}"#, None),
+            (r#"{"method":"notifications/progress","params":{"progressToken":"t"}}"#, Some(false)),
+            (r#"{"id":1,"result":{}}"#, Some(true)),
+        ] {
+            let place = placed(&mut open, &mut answers, line);
+            assert_eq!(place, expected.map(|is_last| (0, is_last)), "{line}");
+        }
     }
 
     #[test]

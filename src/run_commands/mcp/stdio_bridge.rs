@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::io::Stdin;
 use tokio::sync::mpsc;
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::task::{AbortHandle, JoinHandle, JoinSet};
 use tokio::time::timeout;
 
 use super::answer_lines::{AnswerEnd, write_answer, write_gone};
@@ -32,7 +32,7 @@ const ORDER_WAIT: Duration = Duration::from_millis(250);
 const ANSWER_GRACE: Duration = Duration::from_secs(1);
 /// How long they are awaited if the server has them to give.
 const SERVER_GRACE: Duration = Duration::from_secs(5);
-/// How often that is looked at.
+/// How often that is looked at, and how long the run may take to see its client leave.
 const POLL: Duration = Duration::from_millis(50);
 /// How many lines wait for the client to read them.
 const WAITING: usize = 64;
@@ -53,6 +53,15 @@ struct StdioBridge {
     /// Gets how an answer ended after which there are no more.
     gone: mpsc::Sender<AnswerEnd>,
     posts: JoinSet<()>,
+    /// The requests in them, of which some may be answered.
+    requests: Vec<PostedRequests>,
+}
+
+/// The requests of one message that was sent to the run.
+struct PostedRequests {
+    /// The ids of those that the client has not cancelled.
+    ids: Vec<String>,
+    post: AbortHandle,
 }
 
 /// Why a bridge ends.
@@ -109,8 +118,8 @@ pub(super) async fn run(
     })?;
     let client = Arc::new(RunClient::new(place.url, name, listener.socket_name())?);
     let (gone, mut is_gone) = mpsc::channel(1);
-    let posts = JoinSet::new();
-    let mut bridge = StdioBridge { server, client, handshake, lines, gone, posts };
+    let (posts, requests) = (JoinSet::new(), Vec::new());
+    let mut bridge = StdioBridge { server, client, handshake, lines, gone, posts, requests };
     let (sender, mut messages) = mpsc::channel(1);
     let reading = tokio::spawn(read_lines(tokio::io::stdin(), sender));
     let end = loop {
@@ -135,8 +144,7 @@ pub(super) async fn run(
             _ = stop.next_signal() => {}
         }
     }
-    let code = bridge.end_server(end, writing).await;
-    drop(listener);
+    let code = bridge.end_server(end, listener, writing).await;
     Ok(match end {
         BridgeEnd::InputEnded | BridgeEnd::Stopped => 0,
         BridgeEnd::ServerGone | BridgeEnd::Broken => {
@@ -165,12 +173,13 @@ impl StdioBridge {
             return;
         }
         self.handshake.keep_message(&facts, &line);
+        facts.cancelled.iter().for_each(|id| self.cancel_request(id));
         let mut written = self.server.written_count();
         written.mark_unchanged();
         let (client, lines, gone) =
             (Arc::clone(&self.client), self.lines.clone(), self.gone.clone());
         let (on_head, head) = tokio::sync::oneshot::channel::<()>();
-        self.posts.spawn(async move {
+        let post = self.posts.spawn(async move {
             let posted = client.post(line.clone()).await;
             drop(on_head);
             let end = match posted {
@@ -186,6 +195,10 @@ impl StdioBridge {
                 let _ = gone.try_send(end);
             }
         });
+        if !facts.requests.is_empty() {
+            self.requests.retain(|request| !request.post.is_finished());
+            self.requests.push(PostedRequests { ids: facts.requests, post });
+        }
         let sent = async {
             tokio::select! {
                 _ = head => {}
@@ -194,6 +207,19 @@ impl StdioBridge {
         };
         // A message that is held back holds back no other.
         let _ = timeout(ORDER_WAIT, sent).await;
+    }
+
+    /// Gives up a request that the client no longer waits for, as a client over HTTP does that leaves:
+    /// the connection to the run ends.
+    fn cancel_request(&mut self, id: &String) {
+        let mut requests = self.requests.iter_mut();
+        let is_open = |it: &&mut PostedRequests| !it.post.is_finished() && it.ids.contains(id);
+        if let Some(request) = requests.rfind(is_open) {
+            request.ids.retain(|other| other != id);
+            if request.ids.is_empty() {
+                request.post.abort();
+            }
+        }
     }
 
     /// Writes the answers to what the client has sent. The server has longer for its answers than
@@ -215,7 +241,12 @@ impl StdioBridge {
     }
 
     /// Ends the server, and writes the answers that come until then. Returns the server's exit code.
-    async fn end_server(mut self, end: BridgeEnd, writing: JoinHandle<()>) -> Option<u8> {
+    async fn end_server(
+        mut self,
+        end: BridgeEnd,
+        listener: BridgeListener,
+        writing: JoinHandle<()>,
+    ) -> Option<u8> {
         if end == BridgeEnd::Broken {
             // As after any death, its client reads nothing more, and not why.
             self.posts.abort_all();
@@ -225,10 +256,14 @@ impl StdioBridge {
         let answers = async { while self.posts.join_next().await.is_some() {} };
         let _ = timeout(ANSWER_GRACE, answers).await;
         let code = ending.await.ok().flatten();
-        self.posts.abort_all();
-        while self.posts.join_next().await.is_some() {}
+        if !self.posts.is_empty() {
+            self.posts.abort_all();
+            while self.posts.join_next().await.is_some() {}
+            // The run sees its client leave before the connections to the server end.
+            tokio::time::sleep(POLL).await;
+        }
         let Self { server, lines, .. } = self;
-        drop((server, lines));
+        drop((listener, server, lines));
         // A client that reads nothing does not keep the bridge.
         let _ = timeout(ANSWER_GRACE, writing).await;
         code

@@ -2,7 +2,7 @@
 //! message that it gets.
 
 use std::convert::Infallible;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -45,6 +45,8 @@ pub(super) struct ToolServer {
     written: watch::Sender<u64>,
     /// Whether the process has ended.
     ended: watch::Sender<bool>,
+    /// Whether loomrec ends the process, rather than the process itself.
+    is_stopping: AtomicBool,
     unread: AtomicUsize,
     output: Output,
 }
@@ -68,6 +70,7 @@ impl ToolServer {
             client,
             written: watch::channel(0).0,
             ended: watch::channel(false).0,
+            is_stopping: AtomicBool::new(false),
             unread: AtomicUsize::new(0),
             output,
         })
@@ -99,12 +102,12 @@ impl ToolServer {
         self.open().is_awaited()
     }
 
-    /// Ends the process. Returns its exit code; `None` if it never started.
+    /// Ends the process. Returns its exit code; `None` if it never started. Requests that are open then
+    /// get no answer: the server gave none.
     pub(super) async fn end_process(&self) -> Option<u8> {
+        self.is_stopping.store(true, Ordering::Relaxed);
         let Ok(process) = self.process.get()? else { return None };
-        let code = process.end().await;
-        self.give_up("was stopped");
-        code
+        process.end().await
     }
 
     /// Answers a request over HTTP.
@@ -123,6 +126,8 @@ impl ToolServer {
         };
         Ok(match self.forward_message(&facts, line.clone()).await {
             Ok(response) => response,
+            // Its connection ends without an answer.
+            Err(_) if self.is_stopping.load(Ordering::Relaxed) => std::future::pending().await,
             Err(why) => {
                 let null = r#"{"jsonrpc":"2.0","method":"","id":null}"#;
                 let body = rpc_closed_error(&line, &why)
@@ -239,6 +244,7 @@ impl ToolServer {
 
     /// Sends a message of the process on.
     async fn deliver_message(&self, line: Bytes) {
+        let line = one_line(line);
         let Some(facts) = RpcFacts::from_line(&line) else { return self.report_unread(&line) };
         let route = self.open().route_message(&facts);
         match route {
@@ -267,9 +273,11 @@ impl ToolServer {
         }
     }
 
-    /// Ends all answers.
+    /// Ends all answers, unless loomrec ends the process.
     fn give_up(&self, why: &str) {
-        self.open().end_all(&format!("the MCP server {} {why}", self.name));
+        if !self.is_stopping.load(Ordering::Relaxed) {
+            self.open().end_all(&format!("the MCP server {} {why}", self.name));
+        }
         self.ended.send_replace(true);
     }
 

@@ -1,8 +1,10 @@
 //! Tests of faults on tools.
 
+use std::time::{Duration, Instant};
+
 use serde_json::{Value, json};
 
-use super::scene::{record, recorded, request, tool_call, tools};
+use super::scene::{post, record, recorded, request, tool_call, tools};
 use crate::support::{Answer, Call, End, Received, Response, Scene, Server, Upstream};
 
 fn connect() -> Call {
@@ -290,4 +292,35 @@ fn server_that_dies_resets_the_connection_of_its_tools_alone() {
     assert_eq!(client.silence(), End::Reset);
     assert_eq!(server.call(&call(6, "search")).status, 200);
     server.stop().expect(0);
+}
+
+/// Waits until the journal of a run has a line with this outcome, and returns the line.
+#[track_caller]
+fn wait_for_line(server: &Server, outcome: &str) -> Value {
+    let until = Instant::now() + Duration::from_secs(20);
+    loop {
+        let journal = server.call(&Call::get("/__loomrec/journal")).expect(200).json();
+        let mut lines = journal["calls"].as_array().unwrap().iter();
+        if let Some(line) = lines.find(|line| line["outcome"] == outcome) {
+            return line.clone();
+        }
+        assert!(Instant::now() < until, "{journal}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn client_that_cancels_a_call_has_noticed_its_fault_though_it_stays_connected() {
+    let scene = scene();
+    let server = scene.replay(&["--strict", "--fault", "hang"]);
+    let mut client = server.connect();
+    client.send(&call(12, "search"));
+    wait_for_line(&server, "fired");
+    let cancel = json!({
+        "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 12 },
+    });
+    server.call(&post(&cancel.to_string())).expect(202);
+    assert_eq!(wait_for_line(&server, "noticed")["by"], "left");
+    server.stop().expect(0);
+    drop(client);
 }

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::scene::{compressed, post, recorded, request, tool_call, tools};
-use crate::support::{Answer, Upstream};
+use super::scene::{ENDPOINT, compressed, post, recorded, request, tool_call, tools};
+use crate::support::{Answer, Call, Received, Upstream};
 
 fn with_token(id: &str, token: &str) -> crate::support::Call {
     post(&format!(
@@ -89,4 +89,42 @@ fn batch_is_answered_with_the_ids_in_their_places() {
     let expected =
         r#"[{"jsonrpc":"2.0","id":"b","result":"p"},{"jsonrpc":"2.0","id":2,"result":"t"}]"#;
     assert_eq!(answer.text(), expected);
+}
+
+/// A server that ends each stream before its response, which a stream that the client resumes has.
+fn resumed() -> Upstream {
+    Upstream::start(|request: &Received| {
+        if let Some(event) = request.header("last-event-id") {
+            let id = if event == "alice" { 2 } else { 3 };
+            let response = json!({ "jsonrpc": "2.0", "id": id, "result": event });
+            return Answer::events(&[format!("data: {response}\n\n")]);
+        }
+        let message: Value = serde_json::from_slice(&request.body).unwrap();
+        let tool = message["params"]["name"].as_str().unwrap();
+        Answer::events(&[format!("id: {tool}\nretry: 10\ndata: \n\n")])
+    })
+}
+
+fn resume(event: &str) -> Call {
+    let call = Call::new("GET", ENDPOINT).header("accept: text/event-stream");
+    call.header("mcp-session-id: of-the-client").header(&format!("last-event-id: {event}"))
+}
+
+#[test]
+fn resumed_stream_answers_the_call_that_its_session_made() {
+    let call = |id: u32, tool: &str| tool_call(json!(id), tool, json!({}));
+    let calls = [call(2, "alice"), call(3, "bob"), resume("alice"), resume("bob")];
+    let scene = recorded(&resumed(), &calls);
+    let calls = [call(2, "bob"), call(3, "alice"), resume("bob"), resume("alice")];
+    let answers = scene.replayed(&["--strict", "--fail-unused"], &calls, 0);
+    for (answer, id, name) in [(&answers[2], 2, "bob"), (&answers[3], 3, "alice")] {
+        let text = answer.text();
+        let data: Value =
+            serde_json::from_str(text.trim().strip_prefix("data: ").unwrap()).unwrap();
+        assert_eq!((&data["id"], &data["result"]), (&json!(id), &json!(name)));
+    }
+    let unknown = scene.replayed(&["--strict"], &[call(2, "bob"), resume("alice")], 1);
+    let why = unknown[1].text();
+    assert_eq!(unknown[1].status, 422, "{why}");
+    assert!(why.contains("response to a recorded request that this client has not made"), "{why}");
 }

@@ -6,6 +6,7 @@ use super::scene::{
     StdioClient, answers, bridge, call, converse, initialize, initialized, read_lines,
     remove_server, request, said, scene, starts,
 };
+use crate::support::loomrec::finish;
 
 const STRICT: [&str; 3] = ["replay", "--strict", "--fail-unused"];
 
@@ -113,6 +114,29 @@ fn server_asks_its_client_within_an_answer() {
     assert_eq!((&heard[0]["id"], &heard[1]["id"]), (&json!("mine"), &json!(1)));
     remove_server(&scene);
     assert_eq!(talk(&STRICT), heard);
+}
+
+#[test]
+fn message_with_carriage_returns_between_its_tokens_is_one_line() {
+    let scene = scene();
+    let talk = [call(1, "returns", 1)];
+    let heard = answers(&converse(&scene, &["record"], &talk).expect(0));
+    assert_eq!(heard[1]["params"]["data"], "returns");
+    assert_eq!(heard[0], json!({ "jsonrpc": "2.0", "id": 1, "result": { "content": [] } }));
+    assert_eq!(answers(&converse(&scene, &STRICT, &talk).expect(0)), heard);
+}
+
+#[test]
+fn messages_with_half_of_a_character_are_passed_on() {
+    let scene = scene();
+    let half = r#"{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"echo","arguments":"\ud83d"}}"#;
+    for (mode, id) in [(&["record"][..], 1), (&STRICT, 5)] {
+        let input = format!("{half}\n{}\n", call(id, "cut", 1));
+        let ended = finish(&mut bridge(&scene, mode), input.as_bytes()).expect(0);
+        let cut = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":"cut \ud83d"}}"#);
+        assert!(ended.stdout.lines().any(|line| line == cut), "{}", ended.stdout);
+        assert!(ended.stdout.contains(r#""id": 9, "result""#), "{}", ended.stdout);
+    }
 }
 
 #[test]

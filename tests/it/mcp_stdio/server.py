@@ -29,6 +29,10 @@ def call(message):
     elif tool == "asks":
         send(id="mine", method="sampling/createMessage", params={"maxTokens": given})
         given = json.loads(sys.stdin.readline()).get("result")
+    elif tool == "late":
+        send(method="notifications/message", params={"level": "info", "data": "late"})
+        sys.stdin.readline()
+        time.sleep(0.5)
     elif tool == "garbage":
         say("Server ready!")
         say("[1, 2]")
@@ -46,6 +50,11 @@ def call(message):
         return
     elif tool == "stubborn":
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    elif tool == "returns":
+        send(method="notifications/message", params={"level": "info", "data": "returns"})
+        return say('{"jsonrpc":"2.0",\r"id":%s,\r"result":{"content":[]}}' % json.dumps(id))
+    elif tool == "cut":
+        return say('{"jsonrpc":"2.0","id":%s,"result":"cut \\ud83d"}' % json.dumps(id))
     elif tool == "fails":
         return send(id=id, error={"code": -32602, "message": "no such tool"})
     send(id=id, result={"content": [{"type": "text", "text": json.dumps([tool, given])}]})

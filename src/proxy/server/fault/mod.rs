@@ -22,6 +22,7 @@ mod recovery_state;
 mod recovery_tracker;
 mod settlement;
 mod substitute;
+mod tool_requests;
 mod virtual_clock;
 
 use std::collections::BTreeMap;

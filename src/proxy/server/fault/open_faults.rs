@@ -7,6 +7,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
+use super::tool_requests::ToolRequests;
 use loomrec_fault::recovery::{RecoveryMeans, WorkIdentity};
 use loomrec_fault::{CallFault, CallKey};
 
@@ -25,6 +26,8 @@ pub(in crate::server) struct TrackedCall {
     pub(super) arrived_at: i64,
     /// What it asks for. `None` if that cannot be told, or nothing depends on it.
     pub(super) work: Option<Arc<WorkIdentity>>,
+    /// Its requests to a server of tools. `None` if it has none, or nothing depends on them.
+    pub(super) requests: Option<Arc<ToolRequests>>,
 }
 
 /// A fault that has just been noticed or recovered from.
@@ -46,6 +49,7 @@ struct OpenFault {
     /// How its call ended, if it has.
     over: Option<FaultedCallEnd>,
     work: Option<Arc<WorkIdentity>>,
+    requests: Option<Arc<ToolRequests>>,
     /// What recovers from it once its client has left.
     held: Option<HeldRecovery>,
 }
@@ -84,7 +88,7 @@ impl OpenFaultSet {
 
     /// Adds a fault that has happened to a call on this connection.
     pub(super) fn add(&mut self, fault: &CallFault, connection: u64, call: &TrackedCall, at: i64) {
-        let (key, work) = (fault.key.clone(), call.work.clone());
+        let (key, work, requests) = (fault.key.clone(), call.work.clone(), call.requests.clone());
         self.by_key.entry(key.clone()).or_default().push(fault.id);
         if work.is_some() {
             if self.works.len() >= MOST_WORKS {
@@ -93,7 +97,8 @@ impl OpenFaultSet {
             self.works.push_back(fault.id);
         }
         let (is_noticed, over, held) = (false, None, None);
-        let open = OpenFault { key, connection, fired_at: at, is_noticed, over, work, held };
+        let fired_at = at;
+        let open = OpenFault { key, connection, fired_at, is_noticed, over, work, requests, held };
         self.faults.insert(fault.id, open);
     }
 
@@ -133,8 +138,19 @@ impl OpenFaultSet {
 
     /// Notes that the client of a connection has left it.
     pub(super) fn note_left(&mut self, connection: u64) -> Vec<FaultProgress> {
-        let on_it = self.faults.iter().filter(|(_, fault)| fault.connection == connection);
-        let mut ids: Vec<u64> = on_it.map(|(id, _)| *id).collect();
+        self.note_departure(|fault| fault.connection == connection)
+    }
+
+    /// Notes that a client of tools has cancelled requests: it has left them, and not its connection.
+    pub(super) fn note_cancelled(&mut self, cancelled: &ToolRequests) -> Vec<FaultProgress> {
+        let is_among = |requests: &Arc<ToolRequests>| requests.overlaps_with(cancelled);
+        self.note_departure(|fault| fault.requests.as_ref().is_some_and(is_among))
+    }
+
+    /// Notes that the clients of the faults that `is_left` selects have left their calls.
+    fn note_departure(&mut self, is_left: impl Fn(&OpenFault) -> bool) -> Vec<FaultProgress> {
+        let left = self.faults.iter().filter(|(_, fault)| is_left(fault));
+        let mut ids: Vec<u64> = left.map(|(id, _)| *id).collect();
         ids.sort_unstable();
         let mut progress = Vec::new();
         ids.into_iter().for_each(|id| mark_noticed(&mut self.faults, id, "left", &mut progress));

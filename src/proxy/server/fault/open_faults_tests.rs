@@ -38,7 +38,7 @@ fn asks(model: &str, question: &str, arrived_at: i64) -> TrackedCall {
         upstream: "openai".to_owned(),
         step: Some("plan".to_owned()),
     };
-    TrackedCall { key, arrived_at, work: work.map(Arc::new) }
+    TrackedCall { key, arrived_at, work: work.map(Arc::new), requests: None }
 }
 
 fn fault(id: u64, key: &CallKey) -> CallFault {
@@ -155,7 +155,8 @@ fn report_ends_what_was_noticed_and_waits_for_the_rest() {
 #[test]
 fn fault_of_a_connection_ends_with_the_next_answer() {
     let mut open = OpenFaultSet::default();
-    let connection = TrackedCall { key: CallKey::Connection, arrived_at: 90, work: None };
+    let connection =
+        TrackedCall { key: CallKey::Connection, arrived_at: 90, work: None, requests: None };
     open.add(&fault(1, &connection.key), 7, &connection, 100);
     assert_eq!(open.note_left(7), [Noticed(1, "left")]);
     assert_eq!(open.note_answer(&asks("a", "Hi", 80)), []);
@@ -182,4 +183,14 @@ fn works_that_are_compared_are_bounded() {
         open.add(&fault(id, &call.key), 1, &call, 1);
     }
     assert_eq!((open.works.len(), open.len()), (MOST_WORKS, 2 * MOST_WORKS));
+}
+
+#[test]
+fn client_of_a_tool_that_cancels_its_request_has_noticed() {
+    let (mut open, mut call) = (OpenFaultSet::default(), asks("a", "Hi", 90));
+    call.requests = Some(Arc::new(ToolRequests::with_id("5")));
+    open.add(&fault(1, &call.key), 7, &call, 100);
+    assert_eq!(open.note_cancelled(&ToolRequests::with_id("\"5\"")), []);
+    assert_eq!(open.note_cancelled(&ToolRequests::with_id("5")), [Noticed(1, "left")]);
+    assert_eq!(open.note_cancelled(&ToolRequests::with_id("5")), []);
 }

@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::super::Proxy;
 use super::open_faults::{FaultProgress, TrackedCall};
+use super::tool_requests::ToolRequests;
 use loomrec_engine::IncomingCall;
 use loomrec_fault::recovery::{RecoveryMeans, WorkFacts, WorkIdentity};
 use loomrec_fault::{CallFault, CallKey};
@@ -28,8 +29,16 @@ pub(super) fn note_arrival(proxy: &Proxy, call: &IncomingCall) -> TrackedCall {
     let is_compared = proxy.faults.watch.change_open(|open| open.may_be_elsewhere(&key));
     let work = || WorkIdentity::from_call(&work_facts(call.storable_request())).map(Arc::new);
     let work = is_compared.then(work).flatten();
-    let call = TrackedCall { key, arrived_at: call.arrived_at, work };
-    report_progress(proxy, proxy.faults.watch.change_open(|open| open.note_arrival(&call)));
+    let cancelled =
+        proxy.faults.watch.is_open().then(|| ToolRequests::cancelled_by(call)).flatten();
+    let call = TrackedCall { key, arrived_at: call.arrived_at, work, requests: None };
+    let progress = proxy.faults.watch.change_open(|open| {
+        let left = cancelled.iter().flat_map(|cancelled| open.note_cancelled(cancelled));
+        let mut progress: Vec<FaultProgress> = left.collect();
+        progress.extend(open.note_arrival(&call));
+        progress
+    });
+    report_progress(proxy, progress);
     call
 }
 
@@ -48,6 +57,7 @@ fn call_key(proxy: &Proxy, call: &IncomingCall) -> CallKey {
 
 /// Completes what is known of a call that gets a fault.
 pub(super) fn find_work(tracked: &mut TrackedCall, call: &IncomingCall) {
+    tracked.requests = ToolRequests::from_call(call).map(Arc::new);
     if tracked.work.is_none() {
         tracked.work = WorkIdentity::from_call(&work_facts(call.storable_request())).map(Arc::new);
     }
@@ -69,7 +79,7 @@ fn work_facts(observed: &NormalizedRequest) -> WorkFacts<'_> {
 /// the connections before it.
 pub(super) fn note_connection(proxy: &Proxy) -> TrackedCall {
     let arrived_at = proxy.clock.next_arrival_time();
-    let call = TrackedCall { key: CallKey::Connection, arrived_at, work: None };
+    let call = TrackedCall { key: CallKey::Connection, arrived_at, work: None, requests: None };
     report_progress(proxy, proxy.faults.watch.change_open(|open| open.note_arrival(&call)));
     call
 }
