@@ -16,6 +16,7 @@ use super::record_job::{KeepFilter, OnRecorded, RecordJob};
 use super::record_outcome::{CallFailure, RecordOutcome, UpstreamTimes};
 use loomrec_provider::{JudgedAnswer, Operation, SocketAudio, is_stream_finished};
 use loomrec_recording::body::Chunk;
+use loomrec_recording::cost::PriceTable;
 use loomrec_recording::entry::{ClientLeft, Entry, RecordedResponse, ResponseEnd};
 use loomrec_recording::entry_maker::{CompletedExchange, EntryMaker, MadeEntry, UpstreamReply};
 use loomrec_recording::header_text::header_text;
@@ -150,12 +151,12 @@ impl ExchangeCapture {
                 entry.client_left = left;
                 entry.messages = messages;
                 let judged = entry.judge_messages().unwrap_or(judged);
-                let kept = stored_outcome(&entry, Some(judged), times);
+                let kept = stored_outcome(&entry, prices, Some(judged), times);
                 (Some((job.name, entry)), kept)
             }
             Err(why) => {
                 let unkept_entry = Entry { cost_usd: is_free.then_some(0.0), ..Entry::default() };
-                let mut kept = stored_outcome(&unkept_entry, None, times);
+                let mut kept = stored_outcome(&unkept_entry, prices, None, times);
                 kept.outcome = Err(format!("{label} is not kept: {why}"));
                 (None, kept)
             }
@@ -189,6 +190,7 @@ fn has_answer(operation: Operation, response: &RecordedResponse, left: ClientLef
 /// Returns the report on an exchange that is to be stored.
 fn stored_outcome(
     entry: &Entry,
+    prices: &PriceTable,
     judged: Option<JudgedAnswer>,
     times: UpstreamTimes,
 ) -> RecordOutcome {
@@ -203,6 +205,8 @@ fn stored_outcome(
         model: entry.model.clone(),
         tokens: (usage.prompt_tokens, usage.completion_tokens),
         cost_usd: entry.cost_usd,
+        is_unpriced: entry.cost_usd.is_none()
+            && !prices.has_call_price(entry, entry.model.as_deref()),
         is_given_up: entry.is_undelivered(),
         failure: entry.response.as_ref().and_then(|response| {
             CallFailure::new(judged.as_ref()?.outcome, response.status, response.end)
