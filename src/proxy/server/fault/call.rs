@@ -60,7 +60,7 @@ impl FaultLayer<'_> {
             return Ok(self.conclude_passed(tracked, decision.is_take_concluded, response));
         };
         let Self { caller, control, open } = self;
-        let fault = ActiveFault::begin(caller, open.record_mut(), fault, tracked);
+        let fault = ActiveFault::begin(caller, open.record_mut(), fault, (&*call, tracked));
         let attempt = decision.attempt;
         let faulted = FaultedCall { caller, control, open, call, fault, attempt };
         faulted.answer_with_fault(decision.found, decision.lease).await
