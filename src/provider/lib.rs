@@ -79,7 +79,7 @@ pub use framing::{EventFrame, Framing};
 pub use grpc::{GrpcStatus, is_grpc_media};
 pub use mcp::{
     RpcEdit, RpcFacts, RpcIds, RpcKind, RpcMethod, SESSION_HEADER as RPC_SESSION_HEADER,
-    ToolRequest, rpc_closed_error, rpc_error_responses,
+    ToolRequest, rpc_closed_error, rpc_error_responses, rpc_reports_error,
 };
 pub use mode::{reframe, to_complete, to_stream, write_answer};
 pub use operation::{AddressMembers, Operation, ResponseFormat, StreamError, UsageNames};

@@ -16,6 +16,7 @@ mod declared;
 mod fault_outcome;
 mod faulted_call;
 mod faulted_conversation;
+mod good_answer;
 mod no_response;
 mod open_faults;
 mod recovery_state;
