@@ -96,7 +96,8 @@ impl CallStats {
 
     fn add_row(&mut self, row: &TakeRow) {
         let sample = self.call_sample(row);
-        if sample.cost.is_none() && row.entry.usage.is_some() {
+        let is_priced = || self.pricing.table.has_call_price(&row.entry, row.model_name());
+        if sample.cost.is_none() && !is_priced() {
             let model = row.model_name().unwrap_or("a call that names no model");
             *self.unpriced.entry(model.to_owned()).or_default() += 1;
         }

@@ -31,35 +31,61 @@ pub struct MultipartPart {
     pub sha256: String,
 }
 
+/// A piece of a multipart body, before it is read.
+enum RawPiece<'a> {
+    /// The head of a part and its content.
+    Part(&'a [u8], &'a [u8]),
+    /// Text before the first part or after the last one, under the name that it is kept under.
+    Beside(&'static str, &'a [u8]),
+}
+
 /// The parts of a multipart body. `None` if `content_type` names no boundary, or if the body is not
 /// well-formed from end to end.
 pub fn parse(content_type: &str, body: &[u8]) -> Option<Vec<MultipartPart>> {
+    let read = |piece| match piece {
+        RawPiece::Part(head, content) => read_part(head, content),
+        RawPiece::Beside(name, content) => Some(text_beside_parts(name, content)),
+    };
+    split_pieces(content_type, body)?.into_iter().map(read).collect()
+}
+
+/// Returns the text of a form's field. `None` if the body is no form, or if the field is missing, a
+/// file, or no text.
+pub fn field_text<'a>(content_type: &str, body: &'a [u8], name: &str) -> Option<&'a str> {
+    split_pieces(content_type, body)?.into_iter().find_map(|piece| {
+        let RawPiece::Part(head, content) = piece else { return None };
+        // Only the head is of interest: contents may be large files.
+        let part = read_part(head, b"")?;
+        let is_meant = part.name.as_deref() == Some(name) && part.filename.is_none();
+        std::str::from_utf8(content).ok().filter(|_| is_meant)
+    })
+}
+
+fn split_pieces<'a>(content_type: &str, body: &'a [u8]) -> Option<Vec<RawPiece<'a>>> {
     let boundary = find_boundary(content_type)?;
     let delimiter = [b"\r\n--", boundary.as_bytes()].concat();
     let finder = memmem::Finder::new(&delimiter);
-    let mut parts = Vec::new();
+    let mut pieces = Vec::new();
     // A delimiter that opens the body has no line break before it.
     let mut rest = match body.strip_prefix(&delimiter[2..]) {
         Some(rest) => rest,
         None => {
             let length = finder.find(body)?;
-            parts.push(text_beside_parts(PREAMBLE, &body[..length]));
+            pieces.push(RawPiece::Beside(PREAMBLE, &body[..length]));
             &body[length + delimiter.len()..]
         }
     };
     loop {
         if let Some(end) = rest.strip_prefix(b"--") {
             // With nothing but a preamble, the first delimiter was not found.
-            if let [MultipartPart { headers, .. }] = parts.as_slice()
-                && headers.iter().any(|(name, _)| name == PREAMBLE)
-            {
+            if let [RawPiece::Beside(..)] = pieces.as_slice() {
                 return None;
             }
             match end {
                 b"" | b"\r\n" => {}
-                _ => parts.push(text_beside_parts(EPILOGUE, end.strip_prefix(b"\r\n")?)),
+                _ => pieces.push(RawPiece::Beside(EPILOGUE, end.strip_prefix(b"\r\n")?)),
             }
-            return Some(parts);
+            return Some(pieces);
         }
         rest = rest.strip_prefix(b"\r\n")?;
         // A part without headers and content ends with the line break that was just taken.
@@ -68,7 +94,7 @@ pub fn parse(content_type: &str, body: &[u8]) -> Option<Vec<MultipartPart>> {
             return None;
         }
         let length = finder.find(content_of)?;
-        parts.push(read_part(head, &content_of[..length])?);
+        pieces.push(RawPiece::Part(head, &content_of[..length]));
         rest = &content_of[length + delimiter.len()..];
     }
 }

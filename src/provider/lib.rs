@@ -80,7 +80,7 @@ pub use grpc::{GrpcStatus, is_grpc_media};
 pub use mcp::{
     RpcEdit, RpcFacts, RpcIds, RpcKind, RpcMethod, RpcSessionIds,
     SESSION_HEADER as RPC_SESSION_HEADER, ToolRequest, UnknownRpcId, rpc_closed_error,
-    rpc_error_responses,
+    rpc_error_responses, rpc_reports_error,
 };
 pub use mode::{reframe, to_complete, to_stream, write_answer};
 pub use operation::{AddressMembers, Operation, ResponseFormat, StreamError, UsageNames};

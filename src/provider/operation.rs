@@ -97,6 +97,8 @@ pub(super) struct OperationRow {
     pub(super) reduction: Option<&'static KeyReduction>,
     /// Whether the operation is free of charge.
     pub(super) is_free: bool,
+    /// Whether a request that names no model asks none, and so is free of charge.
+    pub(super) is_free_unnamed: bool,
     /// Whether it calls tools, so that answers are their results.
     pub(super) has_tool_results: bool,
     /// The framing of the streams for a request with this raw query and target.
@@ -207,6 +209,11 @@ impl Operation {
     /// Whether the operation is free of charge.
     pub fn is_free(self) -> bool {
         self.0.is_free
+    }
+
+    /// Whether a request that names no model asks none, and so is free of charge.
+    pub fn is_free_unnamed(self) -> bool {
+        self.0.is_free_unnamed
     }
 
     /// Whether answers are results of tools, as their server sends them.

@@ -54,6 +54,7 @@ impl OperationRow {
         was_unknown: false,
         reduction: None,
         is_free: false,
+        is_free_unnamed: false,
         has_tool_results: false,
         framing: |_, _| Framing::Sse,
         streams_arrays: false,

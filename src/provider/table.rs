@@ -60,6 +60,7 @@ static UNKNOWN: ProviderRow = ProviderRow {
 };
 
 static OTHER: OperationRow = OperationRow {
+    is_free_unnamed: true,
     stream_error: openai::stream_error,
     outcome: json_rpc::RULES,
     ..OperationRow::UNREAD

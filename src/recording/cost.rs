@@ -92,6 +92,11 @@ impl PriceTable {
         Some((dollars * 1e10).round() / 1e10)
     }
 
+    /// Whether the price of a model is known.
+    pub fn has_price(&self, upstream: Option<&str>, model: &str) -> bool {
+        upstream == Some("ollama") || self.find_price(upstream, model).is_some()
+    }
+
     /// Returns the price of a model: by its full name, that of an ARN included, or else by its name
     /// without the date. The user's prices come before the others, by either name.
     fn find_price(&self, upstream: Option<&str>, model: &str) -> Option<&ModelPrice> {

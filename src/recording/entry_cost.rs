@@ -1,27 +1,45 @@
-//! The cost of an entry's call: recorded, stated by its answer, or unknown.
+//! The cost of an entry's call: recorded, stated by its answer, nothing, or unknown.
 
-use super::entry::Entry;
+use super::entry::{Entry, RecordedRequest};
 use super::gateway_cost::gateway_cost;
 use super::summary_check::{SummaryCheck, decoded_body};
-use loomrec_provider::{TokenUsage, directory};
+use loomrec_provider::{RecognisedCall, SocketProtocol, TokenUsage, directory};
 
 impl Entry {
-    /// Returns the recorded cost in US dollars; `None` if it is unknown. Older recordings have 0.0
-    /// for models without a price, too.
+    /// Returns the cost in US dollars without a price table; `None` if it is unknown. Older
+    /// recordings have 0.0 for models without a price, too.
     pub fn known_cost(&self) -> Option<f64> {
-        let has_tokens = self.usage.is_some_and(|usage| usage != TokenUsage::default());
-        match self.cost_usd.filter(|cost| *cost != 0.0) {
-            Some(cost) => Some(cost),
-            None if !has_tokens || self.is_free() => Some(0.0),
-            None => self.stated_cost(),
+        match self.cost_usd {
+            Some(cost) if cost != 0.0 || self.used_tokens().is_none() => Some(cost),
+            _ if self.is_free() => Some(0.0),
+            _ => self.stated_cost(),
         }
     }
 
-    /// Whether its call is free of charge, whatever its tokens are.
+    /// Returns the tokens that the call used, if it used any.
+    pub fn used_tokens(&self) -> Option<TokenUsage> {
+        self.usage.filter(|usage| usage.prompt_tokens.max(usage.completion_tokens) > 0)
+    }
+
+    /// Whether its call was free of charge: its upstream or operation is. Without tokens, also if
+    /// it asked no model, its recorded usage is zero, or it has no response, or one that says
+    /// nothing.
     pub fn is_free(&self) -> bool {
-        let call = || self.request.as_ref().map(|request| request.recognise_parsed(None));
-        self.upstream.as_deref() == Some("ollama")
-            || call().is_some_and(|call| call.operation.is_free())
+        if self.upstream.as_deref() == Some("ollama") {
+            return true;
+        }
+        if self.used_tokens().is_some() {
+            let call = self.request.as_ref().map(|request| request.recognise_parsed(None));
+            return call.is_some_and(|call| call.operation.is_free());
+        }
+        let said_nothing = self.content.as_deref().is_none_or(str::is_empty);
+        self.usage.is_some()
+            || self.response.is_none()
+            || said_nothing && self.answer_outcome().is_refusal()
+            || match &self.request {
+                Some(request) => request.is_free(&request.recognise_call()),
+                None => self.model.is_none(),
+            }
     }
 
     /// Returns the cost in US dollars that its answer states, if answers of its upstream do, or its
@@ -34,9 +52,29 @@ impl Entry {
     }
 }
 
+impl RecordedRequest {
+    /// Whether a call with this request is free of charge: its operation is, or it asks no model. A
+    /// request to an operation of models asks one, even if it does not name it.
+    pub fn is_free(&self, call: &RecognisedCall) -> bool {
+        let operation = call.operation;
+        let asks_model = match self.method.as_str() {
+            "POST" => call.model.is_some() || !operation.is_free_unnamed(),
+            _ => self.opens_realtime(),
+        };
+        operation.is_free() || !asks_model
+    }
+
+    /// Whether it opens a conversation with a model over a WebSocket.
+    fn opens_realtime(&self) -> bool {
+        let is_upgrade =
+            self.headers.iter().any(|(name, value)| name == "upgrade" && value == "websocket");
+        is_upgrade && SocketProtocol::of_path(&self.path) == SocketProtocol::Realtime
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
@@ -51,5 +89,46 @@ mod tests {
         assert_eq!(entry(json!({"content": "a"})), Some(0.0));
         let count = json!({"method": "POST", "path": "/v1/messages/count_tokens", "headers": {}});
         assert_eq!(entry(json!({"content": "", "usage": usage, "request": count})), Some(0.0));
+        let response = json!({"status": 200, "headers": {}, "end": "complete"});
+        let answered = |cost: Value| json!({"content": "a", "model": "m", "response": response, "cost_usd": cost});
+        assert_eq!(entry(answered(Value::Null)), None);
+        assert_eq!(entry(answered(json!(0.0))), Some(0.0));
+    }
+
+    #[test]
+    fn request_is_free_if_it_asks_no_model() {
+        let request = |method: &str, path: &str, headers: Value, text: &str| {
+            let mut request = json!({"method": method, "path": path, "headers": headers});
+            if !text.is_empty() {
+                request["text"] = json!(text);
+            }
+            let entry = Entry::parse(&json!({"content": "", "request": request})).unwrap();
+            let request = entry.request.unwrap();
+            let call = request.recognise_call();
+            (request.is_free(&call), call.model)
+        };
+        let form = json!({"content-type": "multipart/form-data; boundary=b"});
+        let edit = "--b\r\nContent-Disposition: form-data; name=\"model\"\r\n\r\n\
+            gpt-image-1\r\n--b--\r\n";
+        let named = Some("gpt-image-1".to_owned());
+        assert_eq!(request("POST", "/v1/images/edits", form.clone(), edit), (false, named));
+        for (method, path, is_free) in [
+            ("POST", "/v1/images/variations", false),
+            ("POST", "/v1/videos", false),
+            ("POST", "/v1/threads/t/runs", false),
+            ("POST", "/v1/batches", false),
+            ("POST", "/v1/messages/batches", false),
+            ("POST", "/v1/chat/completions", false),
+            ("POST", "/v1/threads", true),
+            ("POST", "/v1/files", true),
+            ("POST", "/v1/responses/r/cancel", true),
+            ("POST", "/search", true),
+            ("GET", "/v1/videos/v", true),
+            ("GET", "/v1/realtime", true),
+        ] {
+            assert_eq!(request(method, path, json!({}), ""), (is_free, None), "{method} {path}");
+        }
+        let upgrade = json!({"upgrade": "websocket"});
+        assert!(!request("GET", "/v1/realtime", upgrade, "").0);
     }
 }

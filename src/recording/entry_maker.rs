@@ -74,15 +74,13 @@ pub struct EntryMaker<'a> {
 pub struct MadeEntry {
     /// The entry.
     pub entry: Entry,
-    /// Its cost, if a price is known. The entry does not distinguish an unknown price from none.
-    pub cost_usd: Option<f64>,
     /// The outcome of its answer.
     pub judged: JudgedAnswer,
 }
 
 impl EntryMaker<'_> {
     /// Returns the entry of an exchange. That of a call that cannot have cost anything (an error, no
-    /// model) has a cost of 0. If the price is not known, the entry has no cost.
+    /// model asked) has a cost of 0. If the cost is not known, the entry has none.
     ///
     /// # Errors
     /// [`UnkeptReason`] if credentials cannot be removed from the answer.
@@ -101,8 +99,7 @@ impl EntryMaker<'_> {
         let upstream = Some(observed.upstream.as_str());
         let model = priced_model(upstream, observed.call.model.as_deref(), answer.model.as_deref());
         let cost = self.call_cost(&observed, (&reply, &answer), model);
-        let said_nothing = answer.content.is_empty() && answer.tool_calls.is_empty();
-        let is_free = model.is_none() || said_nothing && judged.outcome.is_refusal();
+        let is_free = observed.request.is_free(&observed.call) || is_refused(&answer, &judged);
         let placeholders = &mut observed.placeholders;
         let mut stored =
             |fields: &_| self.redactor.stored_response_headers(fields, &secrets, placeholders);
@@ -145,7 +142,7 @@ impl EntryMaker<'_> {
             extra: serde_json::Map::new(),
             is_ambiguous: false,
         };
-        Ok(MadeEntry { entry, cost_usd: cost, judged })
+        Ok(MadeEntry { entry, judged })
     }
 
     /// Returns the cost of a call in US dollars: nothing, what the answer or its gateway states, or by
@@ -222,6 +219,12 @@ impl EntryMaker<'_> {
             }
         }
     }
+}
+
+/// Whether there is an error, or something else, in the place of an answer, and nothing was said.
+fn is_refused(answer: &Answer, judged: &JudgedAnswer) -> bool {
+    let said_nothing = answer.content.is_empty() && answer.tool_calls.is_empty();
+    said_nothing && judged.outcome.is_refusal()
 }
 
 /// Returns the first value of a header.

@@ -13,7 +13,7 @@ use super::redact::{self, CallCredentials, Placeholders, Redactor};
 use loomrec_identity::{
     BoundRequest, BoundRules, ClientPreset, IdentityRules, Json, JsonPointer, KeyForm,
     NormalizeRule, PlacePattern, RequestKey, RequestParts, RequestTexts, RunBinding,
-    RunValueFinder, RunValues, TextRole, header, subprotocol,
+    RunValueFinder, RunValues, TextRole, header, multipart, subprotocol,
 };
 use loomrec_provider::{
     CALL_REFERENCES, Operation, RecognisedCall, RequestHead, RpcMethod, recognise_request,
@@ -204,7 +204,7 @@ impl RecordedRequest {
         let field = |name: &str| body.and_then(|json| json.get(name));
         let model = field("model").and_then(|value| value.as_str().map(|text| text.into_owned()));
         let rpc = self.rpc_method(body);
-        recognise_request(&RequestHead {
+        let mut call = recognise_request(&RequestHead {
             method: &self.method,
             path: &self.path,
             query: &self.query,
@@ -213,7 +213,12 @@ impl RecordedRequest {
             body_stream: field("stream").and_then(|value| value.as_bool()),
             has_messages: field("messages").is_some_and(|value| value.as_array().is_some()),
             rpc: rpc.as_ref(),
-        })
+        });
+        if call.model.is_none() && body.is_none() {
+            let named = multipart::field_text(self.content_type(), &self.body, "model");
+            call.model = named.map(str::to_owned);
+        }
+        call
     }
 
     /// Returns what the request asks for, if it may be one in JSON-RPC.

@@ -21,24 +21,16 @@ impl PriceSource {
     /// Returns the cost of a call, or `None` if it is unknown. `model` is the model that answered.
     pub fn call_cost(&self, entry: &Entry, model: Option<&str>) -> Option<f64> {
         let recorded = entry.cost_usd.filter(|_| !self.anew);
-        if let Some(cost) = recorded.filter(|cost| *cost != 0.0) {
-            return Some(cost);
-        }
-        let used = entry.usage.filter(|usage| usage.prompt_tokens.max(usage.completion_tokens) > 0);
-        let Some(usage) = used else {
-            let recorded = recorded.or_else(|| is_free(entry, model).then_some(0.0));
-            return if self.anew { Some(0.0) } else { recorded };
+        let known = match self.anew {
+            true => entry.is_free().then_some(0.0),
+            false => entry.known_cost(),
         };
-        if entry.is_free() {
-            return Some(0.0);
+        if known.is_some() {
+            return known;
         }
-        let stated = (!self.anew).then(|| entry.stated_cost()).flatten();
-        if stated.is_some() {
-            return stated;
-        }
+        let usage = entry.used_tokens()?;
+        let asked = entry.model_in_path();
         let upstream = entry.upstream.as_deref();
-        let asked = || entry.request.as_ref()?.recognise_parsed(None).model;
-        let asked = asked();
         let model = priced_model(upstream, asked.as_deref(), model);
         let priced = self.table.call_cost(upstream, model.unwrap_or_default(), &usage)?;
         // A model that was free when it was recorded stays free. Older recordings have 0.0 for
@@ -47,12 +39,22 @@ impl PriceSource {
     }
 }
 
-/// Whether a call without a cost and without tokens was free: it names no model, its recorded
-/// usage is zero, or it has no response, or one that says nothing.
-fn is_free(entry: &Entry, model: Option<&str>) -> bool {
-    let said_nothing = entry.content.as_deref().is_none_or(str::is_empty);
-    let is_refused = || said_nothing && entry.answer_outcome().is_refusal();
-    model.is_none() || entry.usage.is_some() || entry.response.is_none() || is_refused()
+impl PriceTable {
+    /// Whether the price of the model that a call is priced by is known. `model` is the model that
+    /// answered.
+    pub fn has_call_price(&self, entry: &Entry, model: Option<&str>) -> bool {
+        let asked = entry.model_in_path();
+        let upstream = entry.upstream.as_deref();
+        let model = priced_model(upstream, asked.as_deref(), model);
+        model.is_some_and(|model| self.has_price(upstream, model))
+    }
+}
+
+impl Entry {
+    /// Returns the requested model, if it is not in a body of JSON.
+    fn model_in_path(&self) -> Option<String> {
+        self.request.as_ref()?.recognise_parsed(None).model
+    }
 }
 
 #[cfg(test)]

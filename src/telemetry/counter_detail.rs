@@ -19,7 +19,7 @@ pub struct CounterDetail {
     pub output_tokens: u64,
     /// The sum of the known costs in US dollars.
     pub cost_usd: f64,
-    /// Calls with tokens whose cost is unknown.
+    /// Calls whose cost is unknown.
     pub unknown_costs: u64,
     /// Calls that were recorded and failed, by kind of failure.
     pub failed_calls: BTreeMap<CallFailure, u64>,
@@ -48,6 +48,13 @@ pub struct CounterDetail {
     /// Addresses in answers that lead around loomrec, each with the number of answers. At most
     /// `MAX_ADDRESSES`, and one name for all others.
     pub addresses_away: BTreeMap<String, u64>,
+}
+
+impl CounterDetail {
+    /// Whether calls used tokens, or may have cost something.
+    pub fn has_usage(&self) -> bool {
+        self.input_tokens + self.output_tokens + self.unknown_costs > 0
+    }
 }
 
 /// A failure of an upstream, and how often it happened.

@@ -45,6 +45,7 @@ pub(crate) fn exchange(times: UpstreamTimes, model: Option<String>) -> RecordOut
         model,
         tokens: (0, 0),
         cost_usd: None,
+        is_unpriced: false,
         judged: Some(JudgedAnswer::COMPLETE),
         is_given_up: false,
         failure: None,

@@ -76,7 +76,7 @@ pub struct RunCounters {
     cost_usd: AtomicU64,
     /// The same of the answers that were replayed.
     saved_usd: AtomicU64,
-    /// Calls with tokens whose cost is unknown.
+    /// Calls whose cost is unknown.
     unknown_costs: AtomicU64,
     /// Details behind a lock, which answered calls do not need. Its sums are filled in when it is
     /// read.
@@ -218,9 +218,7 @@ impl RunCounters {
     pub fn add_exchange(&self, exchange: &RecordOutcome) -> bool {
         let (input, output) = exchange.tokens;
         self.add_tokens(input, output, exchange.cost_usd);
-        if let (None, Some(model)) = (exchange.cost_usd, &exchange.model)
-            && (input, output) != (0, 0)
-        {
+        if let (true, Some(model)) = (exchange.is_unpriced, &exchange.model) {
             self.add_unpriced(model);
         }
         if let Err(reason) = &exchange.outcome {
@@ -246,12 +244,12 @@ impl RunCounters {
         });
     }
 
-    /// Adds tokens and their cost, if it is known.
+    /// Adds the tokens of a call and its cost; `None` if that is unknown.
     pub fn add_tokens(&self, input: u64, output: u64, cost_usd: Option<f64>) {
         self.input_tokens.fetch_add(input, Ordering::Relaxed);
         self.output_tokens.fetch_add(output, Ordering::Relaxed);
         add_dollars(&self.cost_usd, cost_usd.unwrap_or_default());
-        if cost_usd.is_none() && (input, output) != (0, 0) {
+        if cost_usd.is_none() {
             Self::add_one(&self.unknown_costs);
         }
     }

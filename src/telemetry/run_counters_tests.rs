@@ -44,13 +44,14 @@ fn sums_are_whole_when_several_threads_add_to_them() {
 }
 
 #[test]
-fn unknown_cost_of_a_call_with_tokens_is_counted() {
+fn unknown_cost_is_counted_with_and_without_tokens() {
     let counters = RunCounters::default();
-    counters.add_tokens(0, 0, None);
+    counters.add_tokens(0, 0, Some(0.0));
     counters.add_tokens(2, 3, Some(0.0));
     assert_eq!(counters.to_detail().unknown_costs, 0);
+    counters.add_tokens(0, 0, None);
     counters.add_tokens(2, 3, None);
     counters.add_tokens(2, 3, Some(0.5));
     let more = counters.to_detail();
-    assert_eq!((more.unknown_costs, more.cost_usd), (1, 0.5));
+    assert_eq!((more.unknown_costs, more.cost_usd), (2, 0.5));
 }

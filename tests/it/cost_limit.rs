@@ -48,7 +48,7 @@ fn a_model_without_a_price_is_refused_and_a_run_within_its_limit_is_not() {
     let refused = server.call(&chat_of("mystery-9", "a")).expect(422);
     assert!(refused.text().contains("no price is known for the model mystery-9"));
     server.call(&chat_of("gpt-4o-mini", "b")).expect(200);
-    // A call without a model costs nothing.
+    // A call that asks no model costs nothing.
     server.call(&Call::get("/openai/v1/models")).expect(200);
     server.stop().expect(1);
     for wrong in ["0", "-1", "free", "NaN"] {
@@ -56,4 +56,66 @@ fn a_model_without_a_price_is_refused_and_a_run_within_its_limit_is_not() {
         let ended = scene.run(&["record", "-r", "other.json", &flag, "--", "true"]);
         assert!(ended.expect(2).stderr.contains("US dollars above 0"), "{wrong}");
     }
+}
+
+/// A call of OpenAI's with a form that names a model, if one is given.
+fn form_of(path: &str, model: Option<&str>) -> Call {
+    let field = |name: &str, text: &str| {
+        format!("--b\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{text}\r\n")
+    };
+    let model = model.map(|model| field("model", model)).unwrap_or_default();
+    let body = format!("{}{model}--b--\r\n", field("prompt", "a cat"));
+    Call::new("POST", path).header("content-type: multipart/form-data; boundary=b").body(body)
+}
+
+#[test]
+fn calls_whose_cost_cannot_be_told_from_the_request_are_refused() {
+    let scene = Scene::new();
+    let upstream = Upstream::always(expensive());
+    let server = scene.record(&upstream, &["--max-cost", "10"]);
+    let edits = "/openai/v1/images/edits";
+    let refused = server.call(&form_of(edits, Some("gpt-image-1"))).expect(422);
+    assert!(refused.text().contains("no price is known for the model gpt-image-1"));
+    for path in [edits, "/openai/v1/videos", "/openai/v1/threads/t/runs", "/openai/v1/batches"] {
+        let refused = server.call(&form_of(path, None)).expect(422);
+        assert!(refused.text().contains("the request names no model"), "{path}");
+    }
+    assert_eq!(upstream.requests(), 0);
+    server.call(&form_of("/openai/v1/files", None)).expect(200);
+    server.stop().expect(1);
+}
+
+#[test]
+fn cost_of_a_model_in_a_form_and_of_a_call_without_tokens_is_unknown_everywhere() {
+    let scene = Scene::new();
+    let image = json!({"created": 1, "data": [{"b64_json": "aGk="}]}).to_string();
+    let upstream = Upstream::start(move |request| match request.target.as_str() {
+        "/v1/images/edits" => Answer::json(200, image.clone()),
+        _ => Answer::json(200, crate::support::shape::chat_answer("Hello")),
+    });
+    let more = ["--receipt", "run.receipt", "--journal", "run.jsonl"];
+    let calls = [
+        chat_of("gpt-4o-mini", "hi"),
+        form_of("/openai/v1/images/edits", Some("gpt-image-1")),
+        Call::get("/openai/v1/models"),
+    ];
+    let record = scene.record(&upstream, &more);
+    calls.iter().for_each(|call| drop(record.call(call).expect(200)));
+    record.stop().expect(0).says(&["out, ≥ $0.0", "no price is known for gpt-image-1"]);
+    let read = |name: &str| -> Value {
+        serde_json::from_slice(&std::fs::read(scene.path(name)).unwrap()).unwrap()
+    };
+    let receipt = read("run.receipt");
+    assert_eq!(receipt["cost_not_known"], 1, "{receipt}");
+    assert_eq!(receipt["unpriced_models"], json!({"gpt-image-1": 1}), "{receipt}");
+    let sum = scene.run(&["journal", "run.jsonl", "--sum", "--json"]).expect(0).stdout;
+    let stats = scene.run(&["stats", "run.json", "--json"]).expect(0).stdout;
+    let (sum, stats): (Value, Value) =
+        (serde_json::from_str(&sum).unwrap(), serde_json::from_str(&stats).unwrap());
+    assert_eq!((&sum["cost_not_known"], &stats["all"]["unpriced"]), (&json!(1), &json!(1)));
+    assert_eq!(stats["unpriced_models"], json!({"gpt-image-1": 1}), "{stats}");
+    let replay = scene.replay(&["--strict", "--receipt", "replay.receipt"]);
+    calls.iter().for_each(|call| drop(replay.call(call).expect(200)));
+    replay.stop().expect(0).says(&["out, ≥ $0.0"]);
+    assert_eq!(read("replay.receipt")["cost_not_known"], 1);
 }

@@ -16,6 +16,7 @@ use super::record_job::{KeepFilter, OnRecorded, RecordJob};
 use super::record_outcome::{CallFailure, RecordOutcome, UpstreamTimes};
 use loomrec_provider::{JudgedAnswer, Operation, SocketAudio, is_stream_finished};
 use loomrec_recording::body::Chunk;
+use loomrec_recording::cost::PriceTable;
 use loomrec_recording::entry::{ClientLeft, Entry, RecordedResponse, ResponseEnd};
 use loomrec_recording::entry_maker::{CompletedExchange, EntryMaker, MadeEntry, UpstreamReply};
 use loomrec_recording::header_text::header_text;
@@ -120,6 +121,7 @@ impl ExchangeCapture {
         times.last = job.arrived.elapsed();
         let label = format!("{} {}", job.observed.request.method, job.observed.request.path);
         let operation = job.observed.call.operation;
+        let is_free = job.observed.request.is_free(&job.observed.call);
         let mut placeholders = job.observed.placeholders.clone();
         let secrets = Arc::clone(&job.secrets);
         redact_messages(&mut messages, &shared.redactor, &secrets, &mut placeholders);
@@ -140,7 +142,7 @@ impl ExchangeCapture {
         };
         let (redactor, prices) = (&*shared.redactor, &shared.config.prices);
         let (entry, kept) = match (EntryMaker { redactor, prices, max }).make_entry(exchange) {
-            Ok(MadeEntry { mut entry, cost_usd, judged }) => {
+            Ok(MadeEntry { mut entry, judged }) => {
                 let response = entry.response.as_ref();
                 let left = response.and_then(|response| {
                     let left = delivery.client_left(arrived, response)?;
@@ -149,12 +151,13 @@ impl ExchangeCapture {
                 entry.client_left = left;
                 entry.messages = messages;
                 let judged = entry.judge_messages().unwrap_or(judged);
-                let kept = stored_outcome(&entry, cost_usd, Some(judged), times);
+                let kept = stored_outcome(&entry, prices, Some(judged), times);
                 (Some((job.name, entry)), kept)
             }
-            Err(unkept) => {
-                let mut kept = stored_outcome(&Entry::default(), None, None, times);
-                kept.outcome = Err(format!("{label} is not kept: {unkept}"));
+            Err(why) => {
+                let unkept_entry = Entry { cost_usd: is_free.then_some(0.0), ..Entry::default() };
+                let mut kept = stored_outcome(&unkept_entry, prices, None, times);
+                kept.outcome = Err(format!("{label} is not kept: {why}"));
                 (None, kept)
             }
         };
@@ -184,11 +187,10 @@ fn has_answer(operation: Operation, response: &RecordedResponse, left: ClientLef
     is_stream_finished(operation, response.media_type(), sent)
 }
 
-/// Returns the report on an exchange that is to be stored. The cost is passed in, because the entry
-/// does not distinguish an unknown price from none.
+/// Returns the report on an exchange that is to be stored.
 fn stored_outcome(
     entry: &Entry,
-    cost_usd: Option<f64>,
+    prices: &PriceTable,
     judged: Option<JudgedAnswer>,
     times: UpstreamTimes,
 ) -> RecordOutcome {
@@ -202,7 +204,9 @@ fn stored_outcome(
         label: label.map_or_else(String::new, |seen| format!("{} {}", seen.method, seen.path)),
         model: entry.model.clone(),
         tokens: (usage.prompt_tokens, usage.completion_tokens),
-        cost_usd,
+        cost_usd: entry.cost_usd,
+        is_unpriced: entry.cost_usd.is_none()
+            && !prices.has_call_price(entry, entry.model.as_deref()),
         is_given_up: entry.is_undelivered(),
         failure: entry.response.as_ref().and_then(|response| {
             CallFailure::new(judged.as_ref()?.outcome, response.status, response.end)

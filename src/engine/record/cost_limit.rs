@@ -49,6 +49,12 @@ pub enum CostRefusal {
         /// The requested model.
         model: String,
     },
+    /// The request names no model, and may cost something.
+    #[error(
+        "the request names no model, so its cost is not known, and --max-cost cannot be kept: it \
+         was not sent"
+    )]
+    Unnamed,
 }
 
 /// What is set aside for an open call.
@@ -83,7 +89,7 @@ impl CostLimit {
     }
 
     /// Sets aside what a call may cost: the estimate of its request, by its size, and as much for
-    /// the answer as the most expensive one so far. A call that names no model is free.
+    /// the answer as the most expensive one so far.
     ///
     /// # Errors
     /// The call would pass the limit, or its price is not known.
@@ -93,7 +99,7 @@ impl CostLimit {
         prices: &PriceTable,
     ) -> Result<CostReserve, CostRefusal> {
         let reserved = self.request_cost(request, prices).and_then(|cost| {
-            let is_free = cost == 0 && request.call.model.is_none();
+            let is_free = request.request.is_free(&request.call);
             let answer = if is_free { 0 } else { self.largest_answer.load(Ordering::Relaxed) };
             self.set_aside(cost, cost.saturating_add(answer))
         });
@@ -122,14 +128,18 @@ impl CostLimit {
         prices: &PriceTable,
     ) -> Result<u64, CostRefusal> {
         let (call, upstream) = (&request.call, Some(request.upstream.as_str()));
-        let Some(model) = priced_model(upstream, call.model.as_deref(), None) else { return Ok(0) };
-        if call.operation.is_free() || directory::states_cost(&request.upstream) {
+        let is_free = request.request.is_free(call);
+        if is_free || directory::states_cost(&request.upstream) {
             return Ok(0);
         }
+        let model = priced_model(upstream, call.model.as_deref(), None);
         let tokens = request.request.body.len() as u64 / BYTES_PER_TOKEN;
         let usage = TokenUsage { prompt_tokens: tokens, ..TokenUsage::default() };
-        let cost = prices.call_cost(upstream, model, &usage);
-        cost.map(dollars_to_nanos).ok_or_else(|| CostRefusal::Unpriced { model: model.to_owned() })
+        let cost = prices.call_cost(upstream, model.unwrap_or_default(), &usage);
+        cost.map(dollars_to_nanos).ok_or_else(|| match model {
+            Some(model) => CostRefusal::Unpriced { model: model.to_owned() },
+            None => CostRefusal::Unnamed,
+        })
     }
 }
 

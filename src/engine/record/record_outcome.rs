@@ -65,8 +65,10 @@ pub struct RecordOutcome {
     pub model: Option<String>,
     /// Input and output tokens.
     pub tokens: (u64, u64),
-    /// Cost in US dollars; `None` if the model's price is not known.
+    /// Cost in US dollars; `None` if it is not known.
     pub cost_usd: Option<f64>,
+    /// Whether that is because no price is known for the model.
+    pub is_unpriced: bool,
     /// The outcome of the answer; `None` if it cannot be looked into.
     pub judged: Option<JudgedAnswer>,
     /// Whether the client gave the call up before it got anything of the answer.

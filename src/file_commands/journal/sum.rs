@@ -139,7 +139,7 @@ struct GroupSums {
     input: u64,
     output: u64,
     cost: f64,
-    /// Calls with tokens whose cost is unknown.
+    /// Recorded and served calls whose cost is unknown.
     unpriced: u64,
     total: TimeSteps,
     first_byte: TimeSteps,
@@ -152,8 +152,9 @@ impl GroupSums {
         self.input = self.input.saturating_add(call.input_tokens.unwrap_or(0));
         self.output = self.output.saturating_add(call.output_tokens.unwrap_or(0));
         self.cost += call.cost_usd.unwrap_or(0.0);
-        let has_tokens = call.input_tokens.max(call.output_tokens).is_some_and(|count| count > 0);
-        self.unpriced += u64::from(has_tokens && call.cost_usd.is_none());
+        // Only recorded and served answers have counts of tokens, be they 0.
+        let is_answered = call.input_tokens.is_some();
+        self.unpriced += u64::from(is_answered && call.cost_usd.is_none());
         if call.has_failed() {
             self.failed += 1;
             return;

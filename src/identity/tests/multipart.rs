@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::key::headers;
-use crate::multipart::{MultipartPart, parse};
+use crate::multipart::{MultipartPart, field_text, parse};
 use crate::{IdentityRules, KeyForm, RequestKey, RequestParts};
 
 const AUDIO: &[u8] = b"RIFF\x00\xff--\r\n--almost\r\n\r\n";
@@ -45,6 +45,17 @@ fn parts_are_read_when_a_body_is_well_formed() {
     assert_eq!(file.content_type.as_deref(), Some("audio/wav"));
     assert_eq!(file.length, AUDIO.len());
     assert!(file.headers.is_empty());
+}
+
+#[test]
+fn field_of_a_form_is_found_if_it_is_text() {
+    let media = format!("multipart/form-data; boundary={PYTHON}");
+    let form = body(PYTHON, "\r\n", AUDIO);
+    assert_eq!(field_text(&media, &form, "model"), Some("whisper-1"));
+    assert_eq!(field_text(&media, &form, "file"), None);
+    assert_eq!(field_text(&media, &form, "prompt"), None);
+    assert_eq!(field_text("application/json", &form, "model"), None);
+    assert_eq!(field_text(&media, &form[..form.len() - 8], "model"), None);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! bodies.
 
 mod answer_ids;
+mod error_report;
 mod facts;
 mod method;
 mod reduction;
@@ -10,6 +11,7 @@ mod session_ids;
 mod tool_request;
 
 pub use answer_ids::{RpcEdit, RpcIds};
+pub use error_report::rpc_reports_error;
 pub use facts::{RpcFacts, rpc_closed_error, rpc_error_responses};
 pub use method::{RpcKind, RpcMethod, SESSION_HEADER};
 pub(super) use row::recognise;

@@ -39,6 +39,7 @@ const UNREAD: OperationRow =
 static STORED_RESPONSES: OperationRow = OperationRow {
     name: "Stored Responses",
     word: "stored_responses",
+    is_free_unnamed: true,
     read: responses::ROW.read,
     read_stream: responses::ROW.read_stream,
     usage_names: responses::ROW.usage_names,
@@ -67,9 +68,11 @@ static COMPACT: OperationRow = OperationRow {
     ..UNREAD
 };
 
-static THREADS: OperationRow = OperationRow { name: "Threads", word: "threads", ..UNREAD };
+static THREADS: OperationRow =
+    OperationRow { name: "Threads", word: "threads", is_free: true, ..UNREAD };
 
-static ASSISTANTS: OperationRow = OperationRow { name: "Assistants", word: "assistants", ..UNREAD };
+static ASSISTANTS: OperationRow =
+    OperationRow { name: "Assistants", word: "assistants", is_free: true, ..UNREAD };
 
 static MODERATIONS: OperationRow = OperationRow {
     name: "Moderations",

@@ -110,7 +110,7 @@ static IMAGES: OperationRow = OperationRow {
 /// The events that end a stream of images.
 const IMAGE_ENDS: [&str; 2] = ["image_generation.completed", "image_edit.completed"];
 
-static FILES: OperationRow = OperationRow { name: "Files", word: "files", ..UNREAD };
+static FILES: OperationRow = OperationRow { name: "Files", word: "files", is_free: true, ..UNREAD };
 
 static BATCHES: OperationRow = OperationRow { name: "Batches", word: "batches", ..UNREAD };
 

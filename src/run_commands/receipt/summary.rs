@@ -73,7 +73,7 @@ impl Receipt {
             counts.push(("takes unused", format!("{} of {}", unused.count, self.takes)));
         }
         counts.push(("upstream connections", self.upstream_connections.to_string()));
-        if self.more.input_tokens + self.more.output_tokens > 0 {
+        if self.more.has_usage() {
             let (input, output) = (self.more.input_tokens, self.more.output_tokens);
             counts.push(("tokens in, out", format!("{input}, {output}")));
             let spent = if self.recorded > 0 { "spent" } else { "saved" };

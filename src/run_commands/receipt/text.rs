@@ -66,7 +66,8 @@ impl Receipt {
         let (input, output) = (self.more.input_tokens, self.more.output_tokens);
         let verb = if self.recorded > 0 { "spent" } else { "saved" };
         let cost = sum_words(self.more.cost_usd, self.more.unknown_costs);
-        (input + output > 0).then(|| format!("{input} tokens in, {output} out, {cost} {verb}"))
+        let words = || format!("{input} tokens in, {output} out, {cost} {verb}");
+        self.more.has_usage().then(words)
     }
 
     /// Formats the receipt for people: one line, and one more for each note and complaint.

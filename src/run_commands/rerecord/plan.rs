@@ -67,6 +67,8 @@ impl RerecordPlan {
         let cost = usage
             .zip(priced)
             .and_then(|(usage, priced)| self.prices.call_cost(Some(upstream), priced, &usage));
+        let is_free = made.observed.request.is_free(&made.observed.call);
+        let cost = cost.or_else(|| is_free.then_some(0.0));
         if let Some(usage) = usage {
             row.input += usage.prompt_tokens;
             row.output += usage.completion_tokens;

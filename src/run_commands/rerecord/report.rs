@@ -74,7 +74,7 @@ impl RerecordReport<'_> {
             }
         }
         parts.push(format!("upstream connections: {}", self.connections));
-        if more.input_tokens + more.output_tokens > 0 {
+        if more.has_usage() {
             let cost = sum_words(more.cost_usd, more.unknown_costs);
             parts.push(format!(
                 "{} tokens in, {} out, {cost} spent",

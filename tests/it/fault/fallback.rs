@@ -30,6 +30,12 @@ fn stage(fault: &str) -> Stage {
 
 /// The same, with more arguments.
 fn stage_with(fault: &str, more: &[&str]) -> Stage {
+    let args = ["--faults", "plan.json", "--recovery", BUDGET, "--journal", "run.jsonl"];
+    Stage::of(planned(fault), &[&args[..], more].concat())
+}
+
+/// The recording of all calls, and a plan in which those to `gpt-big` get this fault.
+fn planned(fault: &str) -> Scene {
     let upstream = Upstream::start(|received| match received.text().contains("claude") {
         true => Answer::json(200, message_answer("Hello.")),
         false => Answer::json(200, chat_answer("Hello.")),
@@ -41,8 +47,7 @@ fn stage_with(fault: &str, more: &[&str]) -> Stage {
     scene.recorded(&upstream, &calls);
     let plan = json!({ "rules": [{ "match": { "model": "gpt-big" }, "fault": fault }] });
     std::fs::write(scene.path("plan.json"), plan.to_string()).unwrap();
-    let args = ["--faults", "plan.json", "--recovery", BUDGET, "--journal", "run.jsonl"];
-    Stage::of(scene, &[&args[..], more].concat())
+    scene
 }
 
 /// The recovery that the receipt tells of.
@@ -207,4 +212,32 @@ fn score_tells_the_means_of_the_journal() {
     let ended = scene.run(&["journal", "run.jsonl", "--recovery", BUDGET]).expect(0);
     let told = ended.stdout;
     assert!(told.contains("MEANS") && told.contains(", 1 by fallback · "), "{told}");
+}
+
+/// Gives a model up, asks another, and ends.
+const PROGRAM: &str = r#"
+import http.client, json, os
+from urllib.parse import urlparse
+at = urlparse(os.environ["LOOMREC_URL"])
+def ask(model, seconds):
+    one = http.client.HTTPConnection(at.hostname, at.port, timeout=seconds)
+    body = json.dumps({"model": model, "messages": [{"role": "user", "content": "Hi"}]})
+    try:
+        one.request("POST", "/v1/chat/completions", body, {"content-type": "application/json"})
+        one.getresponse().read()
+    except TimeoutError:
+        pass
+    one.close()
+ask("gpt-big", 0.2)
+ask("gpt-small", 30)
+"#;
+
+#[test]
+fn program_that_ends_right_after_its_fallback_has_recovered() {
+    let scene = planned("hang");
+    let args = ["replay", "-r", scene.name(), "--faults", "plan.json", "--recovery", BUDGET];
+    for _ in 0..10 {
+        let ended = scene.run(&[&args[..], &["--", "python3", "-c", PROGRAM]].concat());
+        ended.expect(0).says(&["budget kept"]);
+    }
 }

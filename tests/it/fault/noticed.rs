@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::stage::{Stage, recorded, sample};
-use crate::support::End;
 use crate::support::shape::chat;
+use crate::support::{Client, End};
 
 /// A client that keeps what it got, does not close its side, and never makes the call again.
 #[track_caller]
@@ -79,4 +79,38 @@ fn a_retry_after_a_pause_is_no_hang() {
     let fault = &over.receipt["recovery"]["faults"][0];
     assert!(fault["user_visible_hang_ms"].as_f64().unwrap() < 200.0, "{fault}");
     assert!(fault["time_to_recovery_ms"].as_f64().unwrap() >= 399.0, "{fault}");
+}
+
+/// A call that hangs once, and the client that waits for it.
+fn hanging() -> (Stage, Client) {
+    let budget = ["--fault", "hang;times=1", "--recovery", "max_detection_ms=60000"];
+    let stage = Stage::of(recorded(), &budget);
+    let mut client = stage.server.connect();
+    client.send(&chat("complete"));
+    stage.journal_with(|line| line["outcome"] == "fired");
+    (stage, client)
+}
+
+#[test]
+fn equal_call_beside_one_that_hangs_is_no_retry() {
+    let (stage, client) = hanging();
+    stage.call(&chat("complete")).expect(200);
+    std::thread::sleep(std::time::Duration::from_millis(1_300));
+    drop(client);
+    stage.journal_with(|line| line["outcome"] == "noticed");
+    stage.end(1).finished.says(&["not recovered"]);
+}
+
+#[test]
+fn equal_call_of_a_client_that_has_left_is_a_retry() {
+    let (stage, client) = hanging();
+    drop(client);
+    stage.call(&chat("complete")).expect(200);
+    stage.journal_with(|line| line["outcome"] == "recovered");
+    let over = stage.end(0);
+    let fault = &over.receipt["recovery"]["faults"][0];
+    assert_eq!(
+        (&fault["noticed_by"], &fault["recovered_by"]),
+        (&"left".into(), &"same_call".into())
+    );
 }

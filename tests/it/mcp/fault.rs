@@ -324,3 +324,27 @@ fn client_that_cancels_a_call_has_noticed_its_fault_though_it_stays_connected() 
     server.stop().expect(0);
     drop(client);
 }
+
+#[test]
+fn answer_that_reports_an_error_or_is_a_miss_is_no_recovery() {
+    let arguments = || json!({ "q": 1 });
+    let call = |id: i32, tool: &str| tool_call(json!(id), tool, arguments());
+    let scene = recorded(&tools(), &[call(1, "fails"), call(2, "unknown"), call(3, "search")]);
+    let elsewhere = Call::post("/other/mcp", call(11, "search").body_bytes())
+        .header("accept: application/json, text/event-stream");
+    for (tool, next, code) in [
+        ("fails", call(11, "fails"), 1),
+        ("unknown", call(11, "unknown"), 1),
+        ("search", elsewhere, 1),
+        ("search", call(11, "search"), 0),
+    ] {
+        let fault = format!("http_error:503;tool={tool};times=1");
+        let args = ["--strict", "--fault", &fault, "--recovery", "max_recovery_ms=60000"];
+        let other = ["--upstream", "other=http://127.0.0.1:1"];
+        let server = scene.replay(&[&args[..], &other].concat());
+        assert_eq!(server.call(&call(10, tool)).status, 503);
+        assert_eq!(server.call(&next).status, 200, "{tool}");
+        let ended = server.stop().expect(code);
+        assert_eq!(ended.stderr.contains("not recovered"), code == 1, "{}", ended.stderr);
+    }
+}

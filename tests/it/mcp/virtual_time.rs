@@ -109,3 +109,24 @@ fn call_that_is_no_tools_is_waited_for() {
     drop(client);
     server.stop().expect(0);
 }
+
+#[test]
+fn delay_above_the_limit_is_a_fault_to_recover_from() {
+    let scene = scene();
+    let budget = "max_detection_ms=31000,max_recovery_ms=62000";
+    let server = replay(&scene, "slow:40000;tool=search;times=1", budget);
+    assert_eq!(search(&server, 21)["error"], timed_out());
+    assert!(search(&server, 22)["result"].is_object());
+    server.stop().expect(0);
+    let receipt = std::fs::read_to_string(scene.path("receipt.json")).unwrap();
+    let receipt: Value = serde_json::from_str(&receipt).unwrap();
+    let fault = &receipt["recovery"]["faults"][0];
+    assert_eq!(
+        (&fault["noticed_by"], &fault["recovered_by"], &fault["only_delays"]),
+        (&json!("error"), &json!("same_call"), &json!(false)),
+        "{receipt}"
+    );
+    let server = replay(&scene, "slow:40000;tool=search", budget);
+    assert_eq!(search(&server, 21)["error"], timed_out());
+    server.stop().expect(1).says(&["not recovered"]);
+}

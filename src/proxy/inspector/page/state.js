@@ -129,9 +129,9 @@ function add(call) {
   return options;
 }
 
-/** Whether a cost is not known: of tokens without a price; of a take, which has 0 where there is none. */
+/** Whether a cost is not known: of an answer, which has counts of tokens, or of a take. */
 function hasUnknownCost(call) {
-  return call.cost == null && ((call.input || call.output) > 0 || call.priced);
+  return call.cost == null && (typeof call.input === "number" || call.priced);
 }
 
 function count(sums, call) {

@@ -11,6 +11,7 @@ use super::decision::{ChaosAction, FaultDecision};
 use super::fault_outcome::{FaultOutcome, OutcomePermit};
 use super::open_faults::TrackedCall;
 use super::recovery_tracker;
+use loomrec_engine::IncomingCall;
 use loomrec_fault::{CallFault, CallKey, DecidedFault, FAULT_HEADER, FaultObstacle};
 use loomrec_telemetry::call_record::CallRecord;
 use loomrec_telemetry::journaled_request::JournaledChaos;
@@ -28,6 +29,9 @@ pub(super) struct ActiveFault {
     pub(super) reported: Arc<CallFault>,
     /// The call that gets it.
     pub(super) call: TrackedCall,
+    /// After how many milliseconds its client gives the call up, if that is a tool's and the run is
+    /// in virtual time.
+    pub(super) gives_up_after: Option<u64>,
     proxy: Arc<Proxy>,
     /// Where the rate of a chaos fault was declared. `None` for other faults.
     chaos: Option<ChaosAction>,
@@ -64,17 +68,28 @@ fn bypass_label(why: &FaultObstacle) -> &'static str {
     }
 }
 
+/// Returns after how many milliseconds of virtual time the client of a tool gives up a call with this
+/// fault; `None` if it does not, or the call is no tool's.
+fn tool_limit(proxy: &Proxy, call: &IncomingCall, decided: &DecidedFault) -> Option<u64> {
+    let clock = proxy.faults.virtual_clock.as_ref()?;
+    call.storable_request().call.rpc.as_ref().filter(|method| method.is_tool_call())?;
+    clock.tool_limit(&decided.fault)
+}
+
 impl ActiveFault {
     /// Begins the fault that was decided for a call, and enters it in the record of the call.
     pub(super) fn begin(
         caller: &ConnectionContext,
         record: &mut CallRecord,
         FaultDecision { decided, chaos, is_alone, answers, order }: FaultDecision,
-        call: TrackedCall,
+        (incoming, call): (&IncomingCall, TrackedCall),
     ) -> Self {
         let proxy = Arc::clone(&caller.proxy);
-        let reported =
+        let gives_up_after = tool_limit(&proxy, incoming, &decided);
+        let mut reported =
             CallFault::new(proxy.faults.watch.next_fault_number(), &decided, call.key.clone());
+        // Its client does not wait for the answer.
+        reported.only_delays &= gives_up_after.is_none();
         let reported = Arc::new(reported);
         record.fault = Some(Arc::clone(&reported));
         if let (Some(chaos), Some(request)) = (chaos, &mut record.journaled) {
@@ -84,6 +99,7 @@ impl ActiveFault {
             decided,
             reported,
             call,
+            gives_up_after,
             proxy,
             chaos,
             is_alone,

@@ -13,16 +13,17 @@ use super::active_fault::ActiveFault;
 use super::body::FaultBody;
 use super::faulted_call::FaultedCall;
 use super::faulted_conversation::FaultedConversation;
+use super::good_answer::is_good_answer;
 use super::open_faults::TrackedCall;
 use super::settlement::FaultSettlement;
 use loomrec_engine::replay::ReplayBody;
 use loomrec_engine::websocket::conversation::NextConversation;
-use loomrec_engine::{AnswerBody, CallOutcome, IncomingCall};
+use loomrec_engine::{AnswerBody, IncomingCall};
 use loomrec_fault::{
     BodyTransform, DecidedFault, Fault, FaultObstacle, MessageTransform, NotApplicable, Truncation,
 };
 use loomrec_identity::media_type;
-use loomrec_provider::{AnswerOutcome, Framing, ResponseFormat, SocketProtocol};
+use loomrec_provider::{Framing, ResponseFormat, SocketProtocol};
 use loomrec_recording::encoding;
 use loomrec_recording::normalized_request::NormalizedRequest;
 
@@ -35,19 +36,16 @@ pub(super) fn response_format(observed: &NormalizedRequest) -> ResponseFormat<'_
     ResponseFormat::from_call(&observed.call, &observed.upstream, &request.query, &request.body)
 }
 
-/// Arranges that the open faults that a call recovers from end once a good answer was sent whole. A
-/// placeholder is no answer.
+/// Arranges that the open faults that a call recovers from end once a good answer was sent whole.
 pub(super) fn mark_recovered(
     proxy: &Proxy,
+    call: &IncomingCall,
     response: &Response<AnswerBody>,
-    call: TrackedCall,
+    tracked: TrackedCall,
     open: &mut OpenCall,
 ) {
-    let is_good = response.status().as_u16() < 400
-        && !open.record_mut().answer_outcome().is_some_and(AnswerOutcome::is_failure)
-        && !matches!(open.record_mut().outcome, CallOutcome::Placeholder);
-    if is_good && proxy.faults.watch.is_open() {
-        *open.settlement_mut() = Some(Box::new(FaultSettlement::for_recovery(call)));
+    if proxy.faults.watch.is_open() && is_good_answer(call, response, open.record_mut()) {
+        *open.settlement_mut() = Some(Box::new(FaultSettlement::for_recovery(tracked)));
     }
 }
 
@@ -104,7 +102,7 @@ impl FaultedCall<'_> {
         };
         self.fault.add_fault_headers(response.headers_mut());
         if self.fault.decided.fault.only_delays() {
-            self.set_recovers(response.status());
+            self.set_recovers(&response);
         }
         let (faults, control) = (Arc::clone(&self.caller.proxy.faults), self.control.clone());
         let fault = self.fault;
@@ -119,7 +117,7 @@ impl FaultedCall<'_> {
         if is_bodiless(self.call.storable_request(), response.status()) {
             return self.pass_unchanged(response);
         }
-        self.set_recovers(response.status());
+        self.set_recovers(&response);
         response.map(ResponseBody::Answer)
     }
 
@@ -155,6 +153,10 @@ impl FaultedCall<'_> {
             AnswerBody::Replay(body) => Some(body.total_bytes()),
             _ => None,
         };
+        if fault.only_delays() {
+            self.set_recovers(&response);
+        }
+        let fault = &self.fault.decided.fault;
         let (mut parts, body) = response.into_parts();
         if let Fault::StreamTruncate(Truncation { close: Some(close), .. }) = fault {
             // The turn over a WebSocket ends with it.
@@ -166,18 +168,16 @@ impl FaultedCall<'_> {
             // What follows the announced length is sent before the close.
             parts.headers.insert(http::header::CONNECTION, HeaderValue::from_static("close"));
         }
-        if fault.only_delays() {
-            self.set_recovers(parts.status);
-        }
         let faults = Arc::clone(&self.caller.proxy.faults);
         let body = FaultBody::new(body, changing, self.fault, (faults, self.control.clone()));
         Response::from_parts(parts, ResponseBody::Fault(Box::new(body)))
     }
 
     /// Arranges that the open faults of the call's key end once a good answer was sent whole.
-    fn set_recovers(&mut self, status: StatusCode) {
+    fn set_recovers(&mut self, response: &Response<AnswerBody>) {
+        let is_good = is_good_answer(&self.call, response, self.open.record_mut());
         if let Some(settlement) = self.open.settlement_mut() {
-            settlement.recovers = status.as_u16() < 400;
+            settlement.recovers = is_good;
         }
     }
 
@@ -200,7 +200,7 @@ impl FaultedCall<'_> {
         let is_good = response.status().as_u16() < 400;
         let settlement = self.open.settlement_mut().take();
         settlement.into_iter().for_each(|it| it.settle_unchanged(proxy, is_good));
-        mark_recovered(proxy, &response, self.fault.call.clone(), self.open);
+        mark_recovered(proxy, &self.call, &response, self.fault.call.clone(), self.open);
         response.map(ResponseBody::Answer)
     }
 }

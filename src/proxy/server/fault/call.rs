@@ -57,10 +57,10 @@ impl FaultLayer<'_> {
         };
         let Some(fault) = decision.fault else {
             let response = self.answer_without_fault(&call, decision.found).await;
-            return Ok(self.conclude_passed(tracked, decision.is_take_concluded, response));
+            return Ok(self.conclude_passed(&call, tracked, decision.is_take_concluded, response));
         };
         let Self { caller, control, open } = self;
-        let fault = ActiveFault::begin(caller, open.record_mut(), fault, tracked);
+        let fault = ActiveFault::begin(caller, open.record_mut(), fault, (&*call, tracked));
         let attempt = decision.attempt;
         let faulted = FaultedCall { caller, control, open, call, fault, attempt };
         faulted.answer_with_fault(decision.found, decision.lease).await
@@ -80,6 +80,7 @@ impl FaultLayer<'_> {
     /// that it recovers from end with it.
     fn conclude_passed(
         self,
+        call: &IncomingCall,
         tracked: TrackedCall,
         is_take_concluded: bool,
         response: Response<AnswerBody>,
@@ -91,7 +92,7 @@ impl FaultLayer<'_> {
             let mut attempt = CallAttempt::default();
             proxy.faults.decider.conclude_call(&tracked.key, &mut attempt, answered);
         }
-        mark_recovered(proxy, &response, tracked, self.open);
+        mark_recovered(proxy, call, &response, tracked, self.open);
         response.map(ResponseBody::Answer)
     }
 

@@ -16,6 +16,7 @@ mod declared;
 mod fault_outcome;
 mod faulted_call;
 mod faulted_conversation;
+mod good_answer;
 mod no_response;
 mod open_faults;
 mod recovery_state;
@@ -46,6 +47,10 @@ use virtual_clock::VirtualClock;
 
 use loomrec_fault::{FaultDecider, FaultPlan, RunTimeChaos};
 use loomrec_identity::IdentityRules;
+
+/// How long the end of a run waits for the ends of connections on which a fault is silent. Whether a
+/// client has left, or only closed the side that sends, is looked up a few times.
+const LEAVE_GRACE: Duration = Duration::from_millis(500);
 
 /// The state that a run needs to apply faults.
 #[derive(Debug)]
@@ -156,11 +161,13 @@ impl FaultContext {
         *self.stop.borrow()
     }
 
-    /// Returns once the run is about to end.
+    /// Returns once the run is about to end, and clients that left before have been seen to leave: a
+    /// program may end right after it gave a call up.
     async fn wait_until_stopped(&self) {
         let mut stop = self.stop.subscribe();
         // A dropped sender also means that the run stops.
         drop(stop.wait_for(|stop| *stop).await);
+        tokio::time::sleep(LEAVE_GRACE).await;
     }
 
     /// Lets `ms` pass: waits, or in virtual time sets the clock forward.

@@ -64,9 +64,8 @@ struct FaultedCallEnd {
 /// A recovery that came before its client was seen to leave the call.
 #[derive(Clone, Copy, Debug)]
 enum HeldRecovery {
-    /// A good answer to another call, which arrived at this time and does the same work by these
-    /// means.
-    Elsewhere(i64, RecoveryMeans),
+    /// A good answer to a call, which arrived at this time and recovers by these means.
+    Answer(i64, RecoveryMeans),
     /// The program reported a clean error.
     Report,
 }
@@ -111,13 +110,16 @@ impl OpenFaultSet {
         })
     }
 
-    /// Notes that a call has arrived. Its client has noticed the faults of the same call, and those
-    /// of calls that are over and whose work it does elsewhere.
+    /// Notes that a call has arrived. Its client has noticed the faults of connections, and those of
+    /// calls that are over: of the same call, and of those whose work it does elsewhere.
     pub(super) fn note_arrival(&mut self, call: &TrackedCall) -> Vec<FaultProgress> {
         let mut progress = Vec::new();
         for key in [&call.key, &CallKey::Connection] {
             for id in self.by_key.get(key).into_iter().flatten() {
-                mark_noticed(&mut self.faults, *id, "again", &mut progress);
+                let is_noticed = self.faults.get(id).is_some_and(|it| it.is_followed_by(call));
+                if is_noticed {
+                    mark_noticed(&mut self.faults, *id, "again", &mut progress);
+                }
             }
         }
         for (id, _) in self.faults_elsewhere(call) {
@@ -163,9 +165,7 @@ impl OpenFaultSet {
         let Some(fault) = self.faults.get_mut(&id) else { return progress };
         fault.over = Some(FaultedCallEnd { at, has_client_left: left });
         let means = match fault.held {
-            Some(HeldRecovery::Elsewhere(arrived, means)) if left && at - arrived <= LEAVING => {
-                means
-            }
+            Some(HeldRecovery::Answer(arrived, means)) if left && at - arrived <= LEAVING => means,
             Some(HeldRecovery::Report) => RecoveryMeans::CleanError,
             _ => return progress,
         };
@@ -192,29 +192,21 @@ impl OpenFaultSet {
         }
     }
 
-    /// Notes that a call got a good answer, whole. It ends the faults that had happened when it
-    /// arrived: those of the same call, those of connections, and those whose work it did
-    /// elsewhere. A call that was under way beside the faulted one ends nothing.
+    /// Notes that a call got a good answer, whole. It ends the faults of connections that had
+    /// happened when it arrived, and those of calls that were over by then: of the same call, and of
+    /// those whose work it did elsewhere. A call that was under way beside the faulted one ends
+    /// nothing, be it the same.
     pub(super) fn note_answer(&mut self, call: &TrackedCall) -> Vec<FaultProgress> {
         let mut progress = Vec::new();
         let means =
             [(&call.key, RecoveryMeans::SameCall), (&CallKey::Connection, RecoveryMeans::NextCall)];
         for (key, means) in means {
-            let ids = self.by_key.get(key).cloned().unwrap_or_default();
-            for id in ids {
-                if self.faults.get(&id).is_some_and(|fault| fault.fired_at < call.arrived_at) {
-                    self.end_fault(id, means, &mut progress);
-                }
+            for id in self.by_key.get(key).cloned().unwrap_or_default() {
+                self.end_or_hold(id, call, means, &mut progress);
             }
         }
         for (id, means) in self.faults_elsewhere(call) {
-            let Some(fault) = self.faults.get_mut(&id) else { continue };
-            if fault.is_over_before(call.arrived_at) {
-                self.end_fault(id, means, &mut progress);
-            } else if fault.over.is_none() && fault.fired_at < call.arrived_at {
-                let held = HeldRecovery::Elsewhere(call.arrived_at, means);
-                fault.held = fault.held.or(Some(held));
-            }
+            self.end_or_hold(id, call, means, &mut progress);
         }
         progress
     }
@@ -244,6 +236,23 @@ impl OpenFaultSet {
             }
         }
         (progress, waiting)
+    }
+
+    /// Ends a fault that this call recovers from, or holds the recovery until the faulted call is
+    /// over: its client may have left before.
+    fn end_or_hold(
+        &mut self,
+        id: u64,
+        call: &TrackedCall,
+        means: RecoveryMeans,
+        progress: &mut Vec<FaultProgress>,
+    ) {
+        let Some(fault) = self.faults.get_mut(&id) else { return };
+        if fault.is_followed_by(call) {
+            self.end_fault(id, means, progress);
+        } else if fault.over.is_none() && fault.fired_at < call.arrived_at {
+            fault.held = fault.held.or(Some(HeldRecovery::Answer(call.arrived_at, means)));
+        }
     }
 
     /// Returns the faults of other calls whose work this call does, in their order, and by what
@@ -276,6 +285,15 @@ impl OpenFaultSet {
 }
 
 impl OpenFault {
+    /// Whether a call comes after the faulted one, and not beside it: it arrived when that was over,
+    /// or the client has noticed the fault and keeps the call open. Any next call follows the fault
+    /// of a connection.
+    fn is_followed_by(&self, call: &TrackedCall) -> bool {
+        let has_given_up = self.over.is_none() && self.is_noticed;
+        let is_later = self.key == CallKey::Connection || has_given_up;
+        self.is_over_before(call.arrived_at) || is_later && self.fired_at < call.arrived_at
+    }
+
     /// Whether the call was over when another one arrived at this time.
     fn is_over_before(&self, arrived_at: i64) -> bool {
         let slack = |over: FaultedCallEnd| if over.has_client_left { LEAVING } else { 0 };

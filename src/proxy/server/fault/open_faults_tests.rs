@@ -71,9 +71,11 @@ fn assert_empty(open: &OpenFaultSet) {
 #[test]
 fn next_try_of_the_call_ends_its_faults() {
     let mut open = struck();
+    open.note_over(1, false, 200);
     let again = asks("a", "Hi", 300);
     assert_eq!(open.note_arrival(&again), [Noticed(1, "again")]);
     open.add(&fault(2, &again.key), 8, &again, 310);
+    open.note_over(2, false, 320);
     let third = asks("a", "Hi", 400);
     assert_eq!(open.note_arrival(&third), [Noticed(2, "again")]);
     assert_eq!(open.note_answer(&third), [Recovered(1, SameCall), Recovered(2, SameCall)]);
@@ -88,6 +90,29 @@ fn call_that_was_under_way_ends_nothing() {
     // Another model was asked before the fault was over: it would have been asked anyway.
     assert_eq!(open.note_answer(&asks("b", "Hi", 150)), []);
     assert_eq!(open.len(), 1);
+}
+
+#[test]
+fn equal_call_beside_the_faulted_one_is_no_retry() {
+    // Its client leaves long after the equal call came, or only the end of the run ends it.
+    for (left, at) in [(true, 300 + LEAVING + 1), (false, 400)] {
+        let mut open = struck();
+        let beside = asks("a", "Hi", 300);
+        assert_eq!(open.note_arrival(&beside), []);
+        assert_eq!(open.note_answer(&beside), []);
+        assert_eq!(open.note_over(1, left, at), [], "{at}");
+        assert_eq!(open.len(), 1);
+    }
+    // It leaves about when the retry comes.
+    let mut open = struck();
+    let again = asks("a", "Hi", 300);
+    assert_eq!((open.note_arrival(&again), open.note_answer(&again)), (vec![], vec![]));
+    assert_eq!(open.note_over(1, true, 310), [Noticed(1, "left"), Recovered(1, SameCall)]);
+    assert_empty(&open);
+    // It has noticed, and keeps its connection.
+    let mut open = struck();
+    assert_eq!(open.note_noticed(1, "cancelled"), [Noticed(1, "cancelled")]);
+    assert_eq!(open.note_answer(&asks("a", "Hi", 300)), [Recovered(1, SameCall)]);
 }
 
 #[test]

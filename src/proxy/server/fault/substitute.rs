@@ -11,7 +11,7 @@ use super::faulted_call::FaultedCall;
 use super::no_response::{self, AbandonedCall};
 use super::settlement::FaultSettlement;
 use loomrec_engine::{AnswerBody, CallOutcome, FoundCall};
-use loomrec_fault::{AnswerSubstitute, Fault, SyntheticResponse};
+use loomrec_fault::{AnswerSubstitute, CallConclusion, Fault, SyntheticResponse};
 use loomrec_recording::response_header::{is_replayed, leads_away};
 
 impl FaultedCall<'_> {
@@ -23,20 +23,12 @@ impl FaultedCall<'_> {
         if is_live && matches!(fault, Fault::Malformed { .. }) {
             return None;
         }
-        if self.tool_limit().is_some() {
+        if self.fault.gives_up_after.is_some() {
             return Some(AnswerSubstitute::Answer(SyntheticResponse::tool_timeout()));
         }
         let observed = call.storable_request();
         let format = response_format(observed);
         loomrec_fault::substitute_for(fault, call.error_shape(), &format, observed.call.streamed)
-    }
-
-    /// Returns after how many milliseconds its client gives the call up, if that is a tool's and the run
-    /// is in virtual time.
-    fn tool_limit(&self) -> Option<u64> {
-        let clock = self.caller.proxy.faults.virtual_clock.as_ref()?;
-        self.call.storable_request().call.rpc.as_ref().filter(|method| method.is_tool_call())?;
-        clock.tool_limit(&self.fault.decided.fault)
     }
 
     /// Sends what replaces the answer, or nothing at all. A call that no recording answers still
@@ -54,6 +46,9 @@ impl FaultedCall<'_> {
             found.release_rule();
         }
         self.open.set_outcome(CallOutcome::Faulted, None);
+        // A delay was taken for an answer before it was known that its client gives up.
+        let decider = &self.caller.proxy.faults.decider;
+        decider.conclude_call(&self.fault.call.key, &mut self.attempt, CallConclusion::NotReceived);
         if let Some(error) = found.explain_hidden_miss(&self.call).await {
             self.open.set_hidden_miss(Arc::new(error));
         }
@@ -63,7 +58,7 @@ impl FaultedCall<'_> {
                 Err(no_response::stay_silent(&self.caller.proxy, self.control, for_ms, cut).await)
             }
             AnswerSubstitute::Answer(mut synthetic) => {
-                let limit = self.tool_limit();
+                let limit = self.fault.gives_up_after;
                 self.caller.proxy.faults.pass_time(limit.unwrap_or_default()).await;
                 self.call.rpc_ids().iter().for_each(|ids| synthetic.set_rpc_ids(ids));
                 let mut response = to_response(synthetic);

@@ -36,7 +36,7 @@ class RunSummary:
     #: Threads that called after their test had ended.
     late: list[str] = field(default_factory=list)
     deselected: int = 0
-    #: Calls with tokens whose cost is not known.
+    #: Calls whose cost is not known.
     unpriced: int = 0
 
     def add(self, outcome: TestOutcome, result: SessionResult) -> None:
