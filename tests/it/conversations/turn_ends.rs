@@ -1,4 +1,5 @@
-//! Tests of the ends of connections with OpenAI's Responses API: how its upstream closes them.
+//! Tests of the ends of connections with OpenAI's Responses API: how its upstream closes them, and
+//! what a fault of one lane leaves to the others.
 
 use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::Message;
@@ -132,4 +133,57 @@ fn close_of_the_upstream_comes_after_the_events_of_all_lanes() {
     let server = scene.replay(&["--strict", "--fail-unused", "--latency", "replay"]);
     converse(&server);
     server.stop().expect(0).says(&["2 served"]);
+}
+
+#[test]
+fn fault_of_a_turn_leaves_the_takes_of_other_lanes_to_the_next_connection() {
+    let scene = Scene::new();
+    let upstream = SocketUpstream::start(|socket| {
+        let mut asked = Vec::new();
+        while let Some(model) = read_turn(socket) {
+            say(socket, &created(&model));
+            asked.push(model);
+            if asked.len() == 2 {
+                moment();
+                asked.drain(..).for_each(|model| say(socket, &completed(&model)));
+            }
+        }
+    });
+    let begin = |server: &Server| {
+        let mut socket = open(server, PATH, &[]).unwrap().0;
+        say(&mut socket, &turn("b"));
+        assert_eq!(hear(&mut socket), created("b"));
+        say(&mut socket, &turn("a"));
+        socket
+    };
+    let server = recording(&scene, &upstream, &[]);
+    let mut socket = begin(&server);
+    let heard = [hear(&mut socket), hear(&mut socket), hear(&mut socket)];
+    assert_eq!(heard[0], created("a"));
+    assert!(["a", "b"].iter().all(|model| heard.contains(&completed(model))), "{heard:?}");
+    close(&mut socket, 1000, "");
+    server.stop().expect(0);
+    let cut = json!({ "close": 1006 });
+    let closed = json!({ "close": 1011, "reason": "" });
+    for (fault, expected) in [
+        ("stream_truncate:1;code=1011;model=a;times=1", vec![created("a"), closed]),
+        ("stream_truncate:1;model=a;times=1", vec![created("a"), cut.clone()]),
+        ("connection_reset;model=a;times=1", vec![cut.clone()]),
+        ("hang:100;model=a;times=1", vec![cut]),
+    ] {
+        let flags = ["--strict", "--fail-unused", "--latency", "replay", "--fault", fault];
+        let server = scene.replay(&flags);
+        let mut socket = begin(&server);
+        let heard: Vec<Value> = expected.iter().map(|_| hear(&mut socket)).collect();
+        assert_eq!(heard, expected, "{fault}");
+        let mut again = open(&server, PATH, &[]).unwrap().0;
+        for model in ["b", "a"] {
+            say(&mut again, &turn(model));
+            let heard = [hear(&mut again), hear(&mut again)];
+            assert_eq!(heard, [created(model), completed(model)], "{fault}");
+        }
+        close(&mut again, 1000, "");
+        let served = 2 + usize::from(expected.len() == 2);
+        server.stop().expect(0).says(&[&format!("{served} served"), "0 missed"]);
+    }
 }
