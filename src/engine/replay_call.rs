@@ -17,6 +17,9 @@ use crate::replay::{
 };
 use crate::websocket::conversation::NextConversation;
 use crate::websocket::handshake;
+use crate::websocket::turn_link::UpstreamClose;
+use loomrec_fault::SocketClose;
+use loomrec_recording::message::CUT_CLOSE_CODE;
 use loomrec_recording::normalized_request::NormalizedRequest;
 
 /// The take that was found for a call, and the request that it was found by. If it is dropped before
@@ -115,7 +118,24 @@ pub(super) async fn deliver_take(
         replay.release_take(matched.index(), observed.session.as_deref());
         return Err(UnexplainedMiss::of_take(&matched, why));
     }
+    if call.is_turn && matches!(result.response.body(), AnswerBody::Replay(body) if body.is_cut()) {
+        attach_close(&mut result, replay, &matched).await;
+    }
     Ok(result)
+}
+
+/// Has a turn over a WebSocket end as its upstream closed that when it was recorded.
+async fn attach_close(
+    result: &mut CallResult,
+    replay: &Arc<ReplayEngine>,
+    matched: &TakeMatch<'_>,
+) {
+    let (own, index) = (Arc::clone(replay), matched.index());
+    let read = move || own.matcher().recorded_close(index);
+    let recorded = replay.read_connection(read).await;
+    let (code, reason) = recorded.unwrap_or((CUT_CLOSE_CODE, String::new()));
+    let close = UpstreamClose::new(SocketClose { code, reason });
+    result.response.extensions_mut().insert(close);
 }
 
 /// Has the recorded conversation follow the response.

@@ -36,6 +36,7 @@ pub mod other_file;
 pub mod outline;
 pub mod pending;
 mod price_source;
+pub mod raw_members;
 pub mod rebuilt_body;
 pub mod redact;
 pub mod rekey;

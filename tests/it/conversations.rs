@@ -9,6 +9,8 @@ mod faults;
 mod identity;
 mod misses;
 mod speech;
+mod turn_ends;
+mod turn_messages;
 mod turns;
 
 use serde_json::{Value, json};

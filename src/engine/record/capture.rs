@@ -14,14 +14,18 @@ use super::delivery_gauge::DeliveryGauge;
 use super::message_log::{KeptMessages, MessageLog};
 use super::record_job::{KeepFilter, OnRecorded, RecordJob};
 use super::record_outcome::{CallFailure, RecordOutcome, UpstreamTimes};
+use crate::websocket::turn_link::UpstreamClose;
 use loomrec_provider::{JudgedAnswer, Operation, SocketAudio, is_stream_finished};
 use loomrec_recording::body::Chunk;
 use loomrec_recording::cost::PriceTable;
 use loomrec_recording::entry::{ClientLeft, Entry, RecordedResponse, ResponseEnd};
 use loomrec_recording::entry_maker::{CompletedExchange, EntryMaker, MadeEntry, UpstreamReply};
 use loomrec_recording::header_text::header_text;
+use loomrec_recording::message::CUT_CLOSE_CODE;
 use loomrec_recording::redact::{CallCredentials, redact_messages};
-use loomrec_recording::{EntryName, RecordedMessage, encoding, without_audio};
+use loomrec_recording::{
+    EntryName, MessagePayload, MessageSender, RecordedMessage, encoding, without_audio,
+};
 
 /// The copy of one exchange while it is being made.
 pub struct ExchangeCapture {
@@ -36,6 +40,8 @@ pub struct ExchangeCapture {
     over: bool,
     /// What both sides said after the head.
     messages: Vec<RecordedMessage>,
+    /// How the upstream of a turn over a WebSocket closed that, once it has.
+    upstream_close: Option<UpstreamClose>,
     times: UpstreamTimes,
 }
 
@@ -51,7 +57,21 @@ impl ExchangeCapture {
         let times = UpstreamTimes { sent, head, first: None, last: head };
         let (trailers, chunks, messages) = (Vec::new(), Vec::new(), Vec::new());
         let (size, over) = (0, false);
-        Self { job, status, reason, headers, trailers, chunks, size, max, over, messages, times }
+        let upstream_close = parts.extensions.get().cloned();
+        Self {
+            job,
+            status,
+            reason,
+            headers,
+            trailers,
+            chunks,
+            size,
+            max,
+            over,
+            messages,
+            upstream_close,
+            times,
+        }
     }
 
     /// Adds a chunk that has just arrived. Past the limit, the whole copy is dropped.
@@ -87,6 +107,15 @@ impl ExchangeCapture {
         self.messages = kept.messages;
     }
 
+    /// Adds the close frame with which the upstream of a turn cut its answer.
+    fn add_upstream_close(&mut self) {
+        let close = self.upstream_close.as_ref().and_then(UpstreamClose::known_close);
+        let Some(close) = close.filter(|close| close.code != CUT_CLOSE_CODE) else { return };
+        let payload = MessagePayload::Close { code: close.code, reason: close.reason.clone() };
+        let at_ms = self.times.last.as_secs_f64() * 1000.0;
+        self.messages.push(RecordedMessage::new(MessageSender::Server, at_ms, payload));
+    }
+
     /// The size of both bodies, in bytes.
     pub(super) fn byte_size(&self) -> usize {
         self.job.observed.request.body.len() + self.size
@@ -109,16 +138,19 @@ impl ExchangeCapture {
 
     /// Returns the exchange as it is to be stored.
     pub(super) fn into_finished_exchange(
-        self,
+        mut self,
         end: ResponseEnd,
         shared: &RecordContext,
         delivery: &DeliveryGauge,
     ) -> FinishedExchange {
+        self.times.last = self.job.arrived.elapsed();
+        if matches!(end, ResponseEnd::UpstreamAbort(_)) {
+            self.add_upstream_close();
+        }
         let Self { job, status, reason, headers, trailers, chunks, max, over, .. } = self;
-        let (mut messages, mut times) = (self.messages, self.times);
+        let (mut messages, times) = (self.messages, self.times);
         let job = *job;
         let arrived = job.arrived;
-        times.last = job.arrived.elapsed();
         let label = format!("{} {}", job.observed.request.method, job.observed.request.path);
         let operation = job.observed.call.operation;
         let is_free = job.observed.request.is_free(&job.observed.call);

@@ -253,6 +253,18 @@ fn script_of(matcher: &Matcher, take: usize, protocol: SocketProtocol) -> Option
 }
 
 impl Matcher {
+    /// Returns the code and the reason of the close frame that the server of a take sent last. It reads
+    /// the entry again, so it blocks.
+    pub(crate) fn recorded_close(&self, take: usize) -> Option<(u16, String)> {
+        let last = self.entry_of(take)?.messages.pop()?;
+        match last.payload {
+            MessagePayload::Close { code, reason } if last.sender == MessageSender::Server => {
+                Some((code, reason))
+            }
+            _ => None,
+        }
+    }
+
     /// Returns the rules that are in force for a take: those of its recording, and those of flags.
     pub(super) fn rules_of_take(&self, take: usize) -> Option<&IdentityRules> {
         let rules = self.rules_by_source.get(self.takes.get(take)?.source_index())?;

@@ -4,6 +4,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -11,27 +12,38 @@ use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Response, StatusCode};
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
-use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use super::socket::{self, SocketEvent, SocketReader, SocketStream, SocketWriter};
+use super::socket::{self, SocketEnd, SocketEvent, SocketReader, SocketStream, SocketWriter};
 use super::terms::ConversationTerms;
+use loomrec_fault::SocketClose;
 use loomrec_provider::Framing;
 use loomrec_recording::MessagePayload;
 use loomrec_recording::entry::RecordedCut;
+use loomrec_recording::raw_members::RawMembers;
 
 /// How many messages wait for the upstream, and how many events of a turn for their reader.
 const WAITING: usize = 16;
 /// How long an upstream has to hand its connection over once it has accepted the handshake.
 const UPGRADE_WAIT: Duration = Duration::from_secs(10);
+/// How long the close frame of an upstream that takes no message any more is waited for.
+const FRAME_WAIT: Duration = Duration::from_secs(1);
 /// The events that end a turn.
 const LAST: [&str; 4] = ["response.completed", "response.failed", "response.incomplete", "error"];
 
 /// A link to the upstream of a socket. The socket is closed once all copies of its link are dropped,
 /// and the turns that are open then are over.
 #[derive(Clone, Debug)]
-pub struct TurnLink(mpsc::Sender<LinkMessage>);
+pub struct TurnLink {
+    messages: mpsc::Sender<LinkMessage>,
+    close: UpstreamClose,
+}
+
+/// How the upstream of a turn closed its WebSocket, once it has. The response of a turn has it as an
+/// extension.
+#[derive(Clone, Debug, Default)]
+pub struct UpstreamClose(Arc<OnceLock<SocketClose>>);
 
 /// A message to the upstream.
 #[derive(Debug)]
@@ -68,28 +80,55 @@ pub struct SocketTurn {
     event: Bytes,
 }
 
+impl UpstreamClose {
+    /// Returns the close of an upstream that has ended like this.
+    pub(crate) fn new(close: SocketClose) -> Self {
+        Self(Arc::new(OnceLock::from(close)))
+    }
+
+    /// Returns the close; `None` as long as the upstream is there.
+    pub fn known_close(&self) -> Option<&SocketClose> {
+        self.0.get()
+    }
+
+    fn note_end(&self, end: SocketEnd) {
+        let close = match end {
+            SocketEnd::Closed { code, reason } => SocketClose { code, reason },
+            SocketEnd::Refused { code, reason } => SocketClose { code, reason: reason.to_owned() },
+        };
+        self.0.get_or_init(|| close);
+    }
+}
+
 impl TurnLink {
     /// Opens a link over the connection of an accepted handshake. What belongs to no turn goes to
     /// `others`, which is dropped when the upstream has ended.
     pub fn open(
         upstream: OnUpgrade,
         terms: ConversationTerms,
-        others: mpsc::Sender<Bytes>,
+        others: mpsc::Sender<MessagePayload>,
     ) -> Self {
         let (sender, messages) = mpsc::channel(WAITING);
+        let close = UpstreamClose::default();
+        let task = LinkTask { lanes: HashMap::new(), others, close: close.clone() };
         tokio::spawn(async move {
             if let Ok(Ok(upstream)) = timeout(UPGRADE_WAIT, upstream).await {
                 let upstream: SocketStream = Box::new(TokioIo::new(upstream));
                 let socket = socket::open_upstream(upstream, &terms).await;
-                LinkTask { lanes: HashMap::new(), others }.run(socket, messages).await;
+                task.run(socket, messages).await;
             }
         });
-        Self(sender)
+        Self { messages: sender, close }
+    }
+
+    /// Returns how the upstream closed its socket; `None` if it has not, as far as is known.
+    pub fn upstream_close(&self) -> Option<SocketClose> {
+        self.close.known_close().cloned()
     }
 
     /// Sends a message that begins no turn. Returns `false` if too many messages wait.
     pub fn pass_message(&self, message: Bytes) -> bool {
-        let sent = self.0.try_send(LinkMessage::Other(message));
+        let sent = self.messages.try_send(LinkMessage::Other(message));
         // The end of the upstream shows elsewhere.
         !matches!(sent, Err(mpsc::error::TrySendError::Full(_)))
     }
@@ -106,7 +145,7 @@ impl SocketTurn {
     pub(crate) async fn send(self) -> Option<Response<TurnAnswer>> {
         let Self { link, lane, event } = self;
         let (sender, mut events) = mpsc::channel(WAITING);
-        link.0.send(LinkMessage::Turn { lane, event, events: sender }).await.ok()?;
+        link.messages.send(LinkMessage::Turn { lane, event, events: sender }).await.ok()?;
         let first = events.recv().await?.ok()?;
         if let Some((status, body)) = error_over_http(&first) {
             let mut response = Response::new(TurnAnswer { first: body, rest: None });
@@ -118,6 +157,7 @@ impl SocketTurn {
         let mut response = Response::new(TurnAnswer { first: first.to_sse(), rest: Some(events) });
         let media = HeaderValue::from_static(Framing::Sse.media_type());
         response.headers_mut().insert(CONTENT_TYPE, media);
+        response.extensions_mut().insert(link.close);
         Some(response)
     }
 }
@@ -136,17 +176,20 @@ fn error_over_http(event: &NamedEvent) -> Option<(StatusCode, Bytes)> {
     if event.name != "error" {
         return None;
     }
-    let event: Value = serde_json::from_slice(&event.data).ok()?;
-    let status = u16::try_from(event.get("status")?.as_u64()?).ok()?;
+    let event = RawMembers::parse(&event.data)?;
+    let status: u16 = event.find_value("status")?.parse().ok()?;
     let status = StatusCode::from_u16(status).ok().filter(|status| status.as_u16() >= 400)?;
-    Some((status, json!({ "error": event.get("error") }).to_string().into()))
+    let mut body = RawMembers::default();
+    body.set_member("error", event.find_value("error").unwrap_or("null"));
+    Some((status, body.to_line().into()))
 }
 
 /// The task of a link.
 struct LinkTask {
     /// The turns of each lane that are not over, in order.
     lanes: HashMap<String, VecDeque<mpsc::Sender<TurnEvent>>>,
-    others: mpsc::Sender<Bytes>,
+    others: mpsc::Sender<MessagePayload>,
+    close: UpstreamClose,
 }
 
 impl LinkTask {
@@ -171,42 +214,60 @@ impl LinkTask {
                         }
                     };
                     if writer.send_message(MessagePayload::Text(text)).await.is_err() {
+                        self.read_end(&mut reader).await;
                         break;
                     }
                 }
                 event = reader.next() => match event {
                     SocketEvent::Message(payload) => self.pass_to_turn(payload).await,
-                    SocketEvent::End(_) => break,
+                    SocketEvent::End(end) => {
+                        self.close.note_end(end);
+                        break;
+                    }
                 }
             }
             if !is_open && self.lanes.values().flatten().all(mpsc::Sender::is_closed) {
                 break;
             }
         }
-        for events in self.lanes.into_values().flatten() {
+        let Self { lanes, others, .. } = self;
+        for events in lanes.into_values().flatten() {
             // Nobody may wait for it any more.
             drop(events.send(Err(RecordedCut::Close)).await);
         }
+        drop(others);
         socket::close(&mut writer, &mut reader, 1000, "").await;
     }
 
-    /// Passes an event on to the turn that it belongs to.
+    /// Reads what an upstream has sent that takes no message any more, for a moment.
+    async fn read_end(&mut self, reader: &mut SocketReader) {
+        while let Ok(event) = timeout(FRAME_WAIT, reader.next()).await {
+            match event {
+                SocketEvent::Message(payload) => self.pass_to_turn(payload).await,
+                SocketEvent::End(end) => return self.close.note_end(end),
+            }
+        }
+    }
+
+    /// Passes an event on to the turn that it belongs to, and any other message to the client.
     async fn pass_to_turn(&mut self, payload: MessagePayload) {
-        let MessagePayload::Text(text) = payload else { return };
-        let Ok(Value::Object(mut event)) = serde_json::from_slice(&text) else { return };
-        let word = |value: Option<Value>| value.and_then(|value| value.as_str().map(str::to_owned));
-        let name = word(event.get("type").cloned()).unwrap_or_default();
-        let name: String = name.chars().filter(|letter| !letter.is_control()).collect();
-        let named = event.shift_remove("stream_id");
-        let is_as_sent = named.is_none() && !text.contains(&b'\n') && !text.contains(&b'\r');
-        let lane = word(named).unwrap_or_default();
-        let Some(turns) = self.lanes.get_mut(&lane) else {
+        let event = match &payload {
+            MessagePayload::Text(text) => RawMembers::parse(text).map(|event| (event, text)),
+            MessagePayload::Binary(_) | MessagePayload::Close { .. } => None,
+        };
+        let lane = event.as_ref().and_then(|(event, _)| event.find_text("stream_id"));
+        let turns = self.lanes.get_mut(lane.as_deref().unwrap_or_default());
+        let (Some((mut event, text)), Some(turns)) = (event, turns) else {
             // The event keeps the name of its lane.
-            drop(self.others.send(text).await);
+            drop(self.others.send(payload).await);
             return;
         };
+        let name = event.find_text("type").unwrap_or_default();
+        let name: String = name.chars().filter(|letter| !letter.is_control()).collect();
+        let is_named = event.remove_member("stream_id");
+        let is_as_sent = !is_named && !text.contains(&b'\n') && !text.contains(&b'\r');
         let is_last = LAST.contains(&name.as_str());
-        let data = if is_as_sent { text } else { Value::Object(event).to_string().into() };
+        let data = if is_as_sent { text.clone() } else { event.to_line().into() };
         if let Some(turn) = turns.front() {
             // A turn that nobody reads any more has its place in the lane until its last event.
             drop(turn.send(Ok(NamedEvent { name, data })).await);
@@ -215,7 +276,7 @@ impl LinkTask {
             turns.pop_front();
         }
         if turns.is_empty() {
-            self.lanes.remove(&lane);
+            self.lanes.remove(lane.as_deref().unwrap_or_default());
         }
     }
 }

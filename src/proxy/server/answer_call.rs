@@ -51,7 +51,7 @@ pub(super) async fn answer_turn(
     let response_control = ResponseControl::begin_turn(&caller.connection);
     let (call, response) = match open_call(caller, &mut parts, body, None).await {
         Ok((mut call, mut open)) => {
-            (call.turn, call.is_turn) = (turn, true);
+            (call.turn, call.is_turn, open.is_turn) = (turn, true, true);
             let response = answer_open(caller, &response_control, call, &mut open).await?;
             (open, response)
         }

@@ -5,6 +5,8 @@
 //! the call, once: it decides how the sending ended, settles the fault and the take of the call,
 //! and reports the record. A call that is dropped before that was abandoned by its client.
 
+mod take_settlement;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -22,9 +24,7 @@ use super::{Proxy, UserNotice, client_header};
 use loomrec_engine::record::OnRecorded;
 use loomrec_engine::replay::RecordingMismatchError;
 use loomrec_engine::upstream::AmbiguousFraming;
-use loomrec_engine::{
-    AnswerBody, AnswerOrigin, CallOutcome, CallResult, Engine, IncomingCall, RequestSummary,
-};
+use loomrec_engine::{AnswerBody, CallOutcome, CallResult, Engine, IncomingCall, RequestSummary};
 use loomrec_recording::redact::CallCredentials;
 use loomrec_script::ScriptTurn;
 use loomrec_telemetry::call_record::{CallRecord, SendEnd, TokenCounts};
@@ -58,6 +58,8 @@ pub(super) struct OpenCall {
     is_held: Option<Arc<AtomicBool>>,
     /// The part of its path that names its session, if it does.
     pub(super) session_path: Option<Box<str>>,
+    /// Whether it is made in the place of a turn over a WebSocket, whose connection it shares.
+    pub(super) is_turn: bool,
     is_concluded: bool,
 }
 
@@ -92,6 +94,7 @@ impl OpenCall {
             exchange: None,
             is_held: None,
             session_path: None,
+            is_turn: false,
             is_concluded: false,
         })
     }
@@ -306,6 +309,7 @@ impl OpenCall {
                 self.set_outcome(CallOutcome::Faulted, None);
             }
         }
+        self.settle_cut_turn();
         self.settle_unread_take();
         if let Some(fault) = &self.record.fault {
             fault::note_over(self.proxy(), fault, self.record.end);
@@ -330,32 +334,6 @@ impl OpenCall {
         }
         let is_made = self.record.origin.is_some() || self.context.proxy.engine.goes_upstream();
         !is_made || self.context.connection.is_ended_with_run()
-    }
-
-    /// Gives the take back if the client did not read its answer, and did not read one either when
-    /// the request was recorded. If the answer was sent, that shows when the connection is reset.
-    fn settle_unread_take(&self) {
-        let Some(replay) = self.proxy().engine.replay_engine() else { return };
-        let Some(AnswerOrigin::Take(take)) = &self.record.origin else { return };
-        if !replay.matcher().has_undelivered() || self.record.fault.is_some() {
-            return;
-        }
-        let (proxy, session) = (Arc::clone(self.proxy()), self.record.facts.session.clone());
-        let take = take.index;
-        // A client that got as much as the recorded one, and then left, has read it or not.
-        let is_part = replay.matcher().part_of(take) == Some(self.record.bytes);
-        let give_back = move || {
-            if let Some(replay) = proxy.engine.replay_engine() {
-                let _was_given_back = replay.matcher().count_as_given_up(take, session.as_deref());
-            }
-        };
-        let reset = &self.context.connection.client_reset;
-        match self.record.end {
-            SendEnd::Aborted => {}
-            SendEnd::ClientLeft if !is_part => give_back(),
-            SendEnd::ClientLeft | SendEnd::Complete if reset.was_reset() => give_back(),
-            SendEnd::ClientLeft | SendEnd::Complete => reset.on_reset(Box::new(give_back)),
-        }
     }
 
     /// Reports the call, or has it reported once its exchange is over.

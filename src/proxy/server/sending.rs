@@ -85,6 +85,11 @@ impl Sending {
         self.is_cut = true;
     }
 
+    /// Whether the body ended in a cut of its own.
+    pub(super) fn is_cut(&self) -> bool {
+        self.is_cut
+    }
+
     /// Whether the client has its answer, of which this many bytes were sent. A client that closes
     /// after the end mark of a stream has it, too: what may follow is the end of the framing.
     pub(super) fn is_whole(&self, request: &RequestSummary, sent: u64) -> bool {

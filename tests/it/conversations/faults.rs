@@ -107,6 +107,16 @@ fn late_messages_use_the_take_up() {
 }
 
 #[test]
+fn virtual_time_does_not_wait_for_late_messages() {
+    let (scene, upstream) = (Scene::new(), upstream());
+    let all = record_conversation(&scene, &upstream, OTHER);
+    let flags = ["--strict", "--fail-unused", "--virtual-time", "30s", "--fault", "slow:600000"];
+    let server = scene.replay(&flags);
+    assert_eq!(converse(&server, 4), all);
+    server.stop().expect(0).says(&["of faults were counted and not waited for"]);
+}
+
+#[test]
 fn message_that_waits_for_the_next_comes_after_a_second_at_the_latest() {
     let (scene, upstream) = (Scene::new(), upstream());
     let all = record_conversation(&scene, &upstream, OTHER);

@@ -8,7 +8,7 @@ use super::recording;
 use crate::support::web_socket::{Socket, SocketUpstream, close, hear, open, say};
 use crate::support::{Answer, Call, Scene, Upstream};
 
-const PATH: &str = "/openai/v1/responses";
+pub(super) const PATH: &str = "/openai/v1/responses";
 
 /// The events of a response.
 fn events(asked: &str) -> [Value; 3] {
@@ -135,7 +135,7 @@ fn calls_over_http_are_replayed_as_turns_and_a_miss_leaves_the_socket_open() {
     say(&mut socket, &json!({ "type": "response.steer" }));
     assert_eq!(hear(&mut socket)["status"], 422);
     close(&mut socket, 1000, "");
-    server.stop().expect(1).says(&["1 missed"]);
+    server.stop().expect(1).says(&["1 missed", "calls refused: 1"]);
 }
 
 /// Makes a turn, and returns the messages until the last of them, or the end of the connection.

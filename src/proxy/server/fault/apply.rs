@@ -18,6 +18,7 @@ use super::open_faults::TrackedCall;
 use super::settlement::FaultSettlement;
 use loomrec_engine::replay::ReplayBody;
 use loomrec_engine::websocket::conversation::NextConversation;
+use loomrec_engine::websocket::turn_link::UpstreamClose;
 use loomrec_engine::{AnswerBody, IncomingCall};
 use loomrec_fault::{
     BodyTransform, DecidedFault, Fault, FaultObstacle, MessageTransform, NotApplicable, Truncation,
@@ -158,9 +159,12 @@ impl FaultedCall<'_> {
         }
         let fault = &self.fault.decided.fault;
         let (mut parts, body) = response.into_parts();
-        if let Fault::StreamTruncate(Truncation { close: Some(close), .. }) = fault {
-            // The turn over a WebSocket ends with it.
-            parts.extensions.insert(close.clone());
+        if let Fault::StreamTruncate(truncation) = fault {
+            // The turn over a WebSocket ends with its close, and not with that of the upstream.
+            parts.extensions.remove::<UpstreamClose>();
+            if let Some(close) = &truncation.close {
+                parts.extensions.insert(close.clone());
+            }
         }
         changing.change_head(&mut parts.status, &mut parts.headers, total);
         self.fault.add_fault_headers(&mut parts.headers);

@@ -199,7 +199,7 @@ impl MessageRelay {
                 continue;
             };
             let Some((arrived, event)) = next else { return RelayStop::Gone };
-            let delay = Duration::from_millis(self.transform.delay_ms());
+            let delay = self.faults.lateness(self.transform.delay_ms());
             if !delay.is_zero() {
                 tokio::time::sleep_until(arrived + delay).await;
             }

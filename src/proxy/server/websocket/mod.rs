@@ -26,6 +26,7 @@ use loomrec_engine::{AnswerOrigin, CallOutcome};
 use loomrec_provider::SocketProtocol;
 use turns::TurnHead;
 
+mod turn_messages;
 mod turns;
 
 /// How many times longer than a connection without a request a conversation may be silent: people

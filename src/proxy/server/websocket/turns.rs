@@ -6,26 +6,31 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, header};
+use http::{
+    Extensions, HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, header,
+};
 use http_body_util::BodyExt as _;
 use hyper::upgrade::OnUpgrade;
-use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use super::super::answer_call::answer_turn;
+use super::super::call_refusal::{CallRefusal, refuse_call};
 use super::super::connection_context::ConnectionContext;
+use super::super::read_call::route_request;
 use super::super::respond::OutBody;
+use super::turn_messages::{
+    ClientMessage, ClientTurn, error_event, finished_events, refusal_event,
+};
 use loomrec_engine::websocket::conversation::is_set;
 use loomrec_engine::websocket::socket::{
     self, GOING_AWAY, POLICY, SocketEnd, SocketEvent, SocketReader, SocketStream, SocketWriter,
 };
 use loomrec_engine::websocket::terms::ConversationTerms;
-use loomrec_engine::websocket::turn_link::{SocketTurn, TurnLink};
+use loomrec_engine::websocket::turn_link::{SocketTurn, TurnLink, UpstreamClose};
 use loomrec_fault::SocketClose;
 use loomrec_identity::media_type;
-use loomrec_provider::Framing;
-use loomrec_provider::framing::events;
+use loomrec_provider::{Framing, Provider};
 use loomrec_recording::MessagePayload;
 
 /// The most lanes of a connection; the API has 32 with a name.
@@ -36,21 +41,17 @@ const WAITING: usize = 16;
 const LONGEST_ERROR: usize = 1 << 20;
 /// The beginning of the values of `openai-beta` that ask for the transport alone.
 const TRANSPORT: &str = "responses_websockets";
+/// The kind of error of a message that gets no answer.
+const UNSUPPORTED: &str = "UnsupportedTransport";
+/// Why a connection ends whose upstream has ended in an unknown way.
+const UPSTREAM_ENDED: &str = "the upstream has ended";
+/// Why a message of the client ends its connection.
+const NO_TEXT: &str = "a message is not a text";
 
 /// The head of a handshake, from which the calls of its connection are made.
 pub(in super::super) struct TurnHead {
     uri: Uri,
     headers: HeaderMap,
-}
-
-/// A turn that its client has sent.
-struct ClientTurn {
-    /// The name of its lane; empty without one.
-    lane: String,
-    /// The message of the client, unchanged.
-    event: Bytes,
-    /// The body of the call over HTTP.
-    body: Bytes,
 }
 
 /// What goes to the client next.
@@ -59,6 +60,8 @@ enum Outgoing {
     Text(Bytes),
     /// The end of the connection, with a close frame or without.
     End(Option<SocketClose>),
+    /// The end of the connection with this close, once all lanes have got what was recorded for them.
+    RecordedEnd(SocketClose),
 }
 
 impl TurnHead {
@@ -90,27 +93,11 @@ impl TurnHead {
         Self { uri: parts.uri.clone(), headers }
     }
 
-    fn request_parts(&self) -> Option<Parts> {
+    fn request_parts(&self) -> Parts {
         let mut request = Request::new(());
         (*request.method_mut(), *request.uri_mut()) = (Method::POST, self.uri.clone());
         *request.headers_mut() = self.headers.clone();
-        Some(request.into_parts().0)
-    }
-}
-
-impl ClientTurn {
-    /// Reads a message. `None` if it begins no turn.
-    fn from_message(event: Bytes) -> Option<Self> {
-        let Ok(Value::Object(mut body)) = serde_json::from_slice(&event) else { return None };
-        if body.shift_remove("type")? != "response.create" {
-            return None;
-        }
-        body.shift_remove("event_id");
-        let lane = body.shift_remove("stream_id");
-        let lane = lane.and_then(|lane| lane.as_str().map(str::to_owned)).unwrap_or_default();
-        body.insert("stream".to_owned(), true.into());
-        let body = Value::Object(body).to_string().into();
-        Some(Self { lane, event, body })
+        request.into_parts().0
     }
 }
 
@@ -133,46 +120,33 @@ pub(super) async fn answer_turns(
         out,
         open: HashMap::new(),
         tasks: JoinSet::new(),
+        close: None,
     };
     let mut is_live = lanes.link.is_some();
-    let mut has_ended = false;
     drop(others);
     loop {
         tokio::select! {
             message = outgoing.recv() => {
-                if !send_next(message, &mut writer, &mut reader).await {
+                if !send_next(message, &mut lanes, (&mut writer, &mut reader)).await {
                     return;
                 }
             }
             unasked = unasked.recv(), if is_live => match unasked {
-                Some(text) => if writer.send_message(MessagePayload::Text(text)).await.is_err() { return },
+                Some(message) => if writer.send_message(message).await.is_err() { return },
                 None => {
-                    // The answers that are on their way end first.
-                    (is_live, has_ended) = (false, true);
-                    lanes.open.clear();
-                    lanes.link = None;
+                    is_live = false;
+                    lanes.end_with_upstream();
                 }
             },
-            task = lanes.tasks.join_next(), if has_ended => if task.is_none() {
-                return end_with_upstream(&mut writer, &mut reader, &mut outgoing).await;
+            task = lanes.tasks.join_next(), if lanes.close.is_some() => if task.is_none() {
+                let close = lanes.close.take().unwrap_or_default();
+                return send_rest((&mut writer, &mut reader), &mut outgoing, close).await;
             },
-            event = reader.next() => match event {
-                SocketEvent::Message(MessagePayload::Text(text)) => {
-                    if let Some(refusal) = lanes.take_message(text)
-                        && writer.send_message(MessagePayload::Text(refusal)).await.is_err()
-                    {
-                        return;
-                    }
-                }
-                SocketEvent::Message(_) => {
-                    socket::close(&mut writer, &mut reader, POLICY, "a message is not a text").await;
+            event = reader.next() => {
+                if !take_event(event, &mut lanes, (&mut writer, &mut reader)).await {
                     return;
                 }
-                SocketEvent::End(SocketEnd::Closed { .. }) => return writer.flush().await,
-                SocketEvent::End(SocketEnd::Refused { code, reason }) => {
-                    return writer.close(code, reason).await;
-                }
-            },
+            }
             () = is_set(&mut terms.closing) => {
                 return socket::close(&mut writer, &mut reader, GOING_AWAY, "the run ends").await;
             }
@@ -183,29 +157,65 @@ pub(super) async fn answer_turns(
 /// Sends what comes next. Returns whether the connection goes on.
 async fn send_next(
     message: Option<Outgoing>,
-    writer: &mut SocketWriter,
-    reader: &mut SocketReader,
+    lanes: &mut TurnLanes,
+    (writer, reader): (&mut SocketWriter, &mut SocketReader),
 ) -> bool {
     match message {
-        Some(Outgoing::Text(text)) => writer.send_message(MessagePayload::Text(text)).await.is_ok(),
-        Some(Outgoing::End(Some(SocketClose { code, reason }))) => {
-            socket::close(writer, reader, code, &reason).await;
-            false
+        Some(Outgoing::Text(text)) => {
+            return writer.send_message(MessagePayload::Text(text)).await.is_ok();
         }
-        Some(Outgoing::End(None)) | None => false,
+        Some(Outgoing::RecordedEnd(close)) => {
+            lanes.end_with(close);
+            return true;
+        }
+        Some(Outgoing::End(close)) => {
+            // The takes of the other lanes are free before the client sees the end.
+            lanes.tasks.shutdown().await;
+            if let Some(SocketClose { code, reason }) = close {
+                socket::close(writer, reader, code, &reason).await;
+            }
+        }
+        None => {}
     }
+    false
 }
 
-/// Sends what is left to send, and closes the connection of a client whose upstream has ended.
-async fn end_with_upstream(
-    writer: &mut SocketWriter,
-    reader: &mut SocketReader,
+/// Takes what the client sends. Returns whether the connection goes on.
+async fn take_event(
+    event: SocketEvent,
+    lanes: &mut TurnLanes,
+    (writer, reader): (&mut SocketWriter, &mut SocketReader),
+) -> bool {
+    match event {
+        SocketEvent::Message(MessagePayload::Text(text)) => {
+            let Some(refusal) = lanes.take_message(text) else { return true };
+            return writer.send_message(MessagePayload::Text(refusal)).await.is_ok();
+        }
+        SocketEvent::Message(_) => {
+            lanes.count_refusal(StatusCode::UNPROCESSABLE_ENTITY, NO_TEXT);
+            socket::close(writer, reader, POLICY, NO_TEXT).await;
+        }
+        SocketEvent::End(SocketEnd::Closed { .. }) => writer.flush().await,
+        SocketEvent::End(SocketEnd::Refused { code, reason }) => {
+            if code != GOING_AWAY {
+                lanes.count_refusal(StatusCode::BAD_REQUEST, reason);
+            }
+            writer.close(code, reason).await;
+        }
+    }
+    false
+}
+
+/// Sends what is left to send, and closes the connection.
+async fn send_rest(
+    (writer, reader): (&mut SocketWriter, &mut SocketReader),
     outgoing: &mut mpsc::Receiver<Outgoing>,
+    close: SocketClose,
 ) {
     while let Ok(Outgoing::Text(text)) = outgoing.try_recv() {
         drop(writer.send_message(MessagePayload::Text(text)).await);
     }
-    socket::close(writer, reader, GOING_AWAY, "the upstream has ended").await;
+    socket::close(writer, reader, close.code, &close.reason).await;
 }
 
 /// The lanes of a connection: the turns of each are answered one after the other.
@@ -217,21 +227,38 @@ struct TurnLanes {
     out: mpsc::Sender<Outgoing>,
     open: HashMap<String, mpsc::Sender<ClientTurn>>,
     tasks: JoinSet<()>,
+    /// How the connection is closed once all answers that are on their way have ended.
+    close: Option<SocketClose>,
 }
 
 impl TurnLanes {
+    /// Has the connection end with this close, once the answers that are on their way have ended.
+    fn end_with(&mut self, close: SocketClose) {
+        self.open.clear();
+        self.close.get_or_insert(close);
+    }
+
+    /// Has the connection end as that of its upstream has ended.
+    fn end_with_upstream(&mut self) {
+        let close = self.link.take().and_then(|link| link.upstream_close());
+        let unknown = || SocketClose { code: GOING_AWAY, reason: UPSTREAM_ENDED.to_owned() };
+        self.end_with(close.unwrap_or_else(unknown));
+    }
+
     /// Takes a message of the client. Returns the error if that is impossible. It does not wait: the
     /// caller sends what the lanes answer.
     fn take_message(&mut self, text: Bytes) -> Option<Bytes> {
-        let Some(turn) = ClientTurn::from_message(text.clone()) else {
-            return match &self.link {
-                Some(link) if link.pass_message(text.clone()) => None,
-                Some(_) => Some(refusal_event(429, "too many messages wait for the upstream", "")),
-                None => self.refuse_other(&text),
-            };
+        let turn = match ClientMessage::from_text(text.clone()) {
+            ClientMessage::Turn(turn) => turn,
+            ClientMessage::Other { kind, lane } => return self.pass_other(text, &kind, &lane),
+            ClientMessage::Unreadable => {
+                let why = "a message is no JSON object";
+                return Some(self.refuse_message(StatusCode::BAD_REQUEST, why, ""));
+            }
         };
         if !self.open.contains_key(&turn.lane) && self.open.len() == MOST_LANES {
-            return Some(refusal_event(400, "the connection has too many lanes", &turn.lane));
+            let why = "the connection has too many lanes";
+            return Some(self.refuse_message(StatusCode::BAD_REQUEST, why, &turn.lane));
         }
         let lane = self.open.entry(turn.lane.clone()).or_insert_with(|| {
             let (sender, turns) = mpsc::channel(WAITING);
@@ -240,20 +267,62 @@ impl TurnLanes {
             self.tasks.spawn(answer_lane(caller, head, link, turns, out));
             sender
         });
-        let full = lane.try_send(turn).err()?;
-        let turn = full.into_inner();
-        Some(refusal_event(429, "too many turns wait in this lane", &turn.lane))
+        let turn = lane.try_send(turn).err()?.into_inner();
+        let why = "too many turns wait in this lane";
+        Some(self.refuse_message(StatusCode::TOO_MANY_REQUESTS, why, &turn.lane))
     }
 
-    /// Answers a message that begins no turn, in a replay: an acknowledgement needs no answer.
-    fn refuse_other(&self, text: &[u8]) -> Option<Bytes> {
-        let event: Value = serde_json::from_slice(text).unwrap_or_default();
-        let word = |name: &str| event.get(name).and_then(Value::as_str).unwrap_or_default();
-        if word("type") == "response.processed" {
-            return None;
+    /// Passes on a message that begins no turn. Without an upstream, nothing answers it, unless it is
+    /// an acknowledgement, which needs no answer.
+    fn pass_other(&self, text: Bytes, kind: &str, lane: &str) -> Option<Bytes> {
+        let (status, why) = match &self.link {
+            Some(link) if link.pass_message(text) => return None,
+            Some(_) => (StatusCode::TOO_MANY_REQUESTS, "too many messages wait for the upstream"),
+            None if kind == "response.processed" => return None,
+            None => (
+                StatusCode::UNPROCESSABLE_ENTITY,
+                "only messages of the type response.create are recorded and replayed",
+            ),
+        };
+        Some(self.refuse_message(status, why, lane))
+    }
+
+    /// Refuses a message. Returns the event for its error.
+    fn refuse_message(&self, status: StatusCode, message: &str, lane: &str) -> Bytes {
+        self.count_refusal(status, message);
+        refusal_event(status.as_u16(), UNSUPPORTED, message, lane)
+    }
+
+    /// Counts a message that is refused as a refused call.
+    fn count_refusal(&self, status: StatusCode, message: &str) {
+        let (parts, message) = (self.head.request_parts(), message.to_owned());
+        let place = route_request(&self.caller.proxy, &parts);
+        let provider = place.map_or(Provider::UNKNOWN, |place| place.provider);
+        let refusal = CallRefusal { provider, status, kind: UNSUPPORTED, message };
+        let (mut call, response) = refuse_call(&self.caller, &parts, refusal);
+        call.begin_sending((response.status(), response.headers()), None, || None);
+        call.note_all_sent();
+        call.conclude(None);
+    }
+}
+
+/// The cut of an answer before its end.
+enum TurnCut {
+    /// The upstream has closed its socket, now or in the recording.
+    Upstream(SocketClose),
+    /// loomrec cuts it, with a close frame or without.
+    Own(Option<SocketClose>),
+}
+
+impl TurnCut {
+    /// Returns the cut of a response with these extensions.
+    fn from_extensions(extensions: &Extensions) -> Self {
+        let own = extensions.get::<SocketClose>();
+        let upstream = extensions.get::<UpstreamClose>().and_then(UpstreamClose::known_close);
+        match upstream.filter(|_| own.is_none()) {
+            Some(close) => Self::Upstream(close.clone()),
+            None => Self::Own(own.cloned()),
         }
-        let why = "only messages of the type response.create are recorded and replayed";
-        Some(refusal_event(422, why, word("stream_id")))
     }
 }
 
@@ -266,29 +335,33 @@ async fn answer_lane(
 ) {
     while let Some(turn) = turns.recv().await {
         let lane = turn.lane.clone();
-        let Some(parts) = head.request_parts() else { return };
         let own = link.clone().map(|link| SocketTurn::new(link, lane.clone(), turn.event));
-        let passed = match answer_turn(&caller, parts, turn.body, own).await {
+        let passed = match answer_turn(&caller, head.request_parts(), turn.body, own).await {
             Ok(response) => pass_on(response, &lane, &out).await,
-            Err(_) => Err(None),
+            Err(_) => Err(TurnCut::Own(None)),
         };
-        if let Err(close) = passed {
-            // The client may have left already.
-            drop(out.send(Outgoing::End(close)).await);
-            return;
-        }
+        let end = match passed {
+            Ok(()) => continue,
+            // The connection ends once the other lanes have got what came for them.
+            Err(TurnCut::Upstream(_)) if link.is_some() => return,
+            Err(TurnCut::Upstream(close)) => Outgoing::RecordedEnd(close),
+            Err(TurnCut::Own(close)) => Outgoing::End(close),
+        };
+        // The client may have left already.
+        drop(out.send(end).await);
+        return;
     }
 }
 
 /// Passes an answer on, event by event.
 ///
 /// # Errors
-/// If it ends in a cut: the close frame in the place of that, if a fault has one.
+/// The cut that it ends in.
 async fn pass_on(
     response: Response<OutBody>,
     lane: &str,
     out: &mpsc::Sender<Outgoing>,
-) -> Result<(), Option<SocketClose>> {
+) -> Result<(), TurnCut> {
     let (parts, mut body) = response.into_parts();
     let media = parts.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let media = media.map_or("", media_type);
@@ -296,12 +369,12 @@ async fn pass_on(
         parts.status == StatusCode::OK && Framing::of_media(media) == Some(Framing::Sse);
     let mut rest = Vec::new();
     while let Some(frame) = body.frame().await {
-        let Ok(frame) = frame else { return Err(parts.extensions.get().cloned()) };
+        let Ok(frame) = frame else { return Err(TurnCut::from_extensions(&parts.extensions)) };
         let Ok(data) = frame.into_data() else { continue };
         rest.extend_from_slice(&data);
         if !is_stream {
             if rest.len() > LONGEST_ERROR {
-                return Err(None);
+                return Err(TurnCut::Own(None));
             }
             continue;
         }
@@ -314,51 +387,8 @@ async fn pass_on(
         }
     }
     if !is_stream {
-        let body: Value = serde_json::from_slice(&rest).unwrap_or_default();
-        let text = String::from_utf8_lossy(&rest);
-        let error = body.get("error").cloned().unwrap_or_else(|| json!({ "message": text }));
-        let text = error_text(parts.status.as_u16(), &error, lane);
+        let text = error_event(parts.status.as_u16(), &rest, lane);
         drop(out.send(Outgoing::Text(text)).await);
     }
     Ok(())
-}
-
-/// Returns the messages for the events that have arrived in full, and how many bytes these took.
-fn finished_events(bytes: &[u8], lane: &str) -> (Vec<Bytes>, usize) {
-    let (mut texts, mut consumed) = (Vec::new(), 0);
-    for event in events(Framing::Sse, bytes) {
-        if !event.finished {
-            break;
-        }
-        consumed = event.range.end;
-        let Some(data) = event.data.as_deref().filter(|_| !event.is_done()) else { continue };
-        texts.push(in_lane(data, lane));
-    }
-    (texts, consumed)
-}
-
-/// Returns an event as a message of this lane.
-fn in_lane(data: &[u8], lane: &str) -> Bytes {
-    if lane.is_empty() {
-        return Bytes::copy_from_slice(data);
-    }
-    match serde_json::from_slice::<Map<String, Value>>(data) {
-        Ok(mut event) => {
-            event.insert("stream_id".to_owned(), lane.into());
-            Value::Object(event).to_string().into()
-        }
-        Err(_) => Bytes::copy_from_slice(data),
-    }
-}
-
-/// Returns the event for an error of loomrec's own.
-fn refusal_event(status: u16, message: &str, lane: &str) -> Bytes {
-    let error = json!({ "type": "UnsupportedTransport", "code": null, "message": message });
-    error_text(status, &error, lane)
-}
-
-/// Returns the event for an error.
-fn error_text(status: u16, error: &Value, lane: &str) -> Bytes {
-    let event = json!({ "type": "error", "status": status, "error": error });
-    in_lane(event.to_string().as_bytes(), lane)
 }
