@@ -41,6 +41,12 @@ impl CallScope {
         Self { session: stated(&entry.session), upstream: stated(&entry.upstream), form }
     }
 
+    /// Whether a take in this scope answers a call: a take without a session answers any.
+    pub fn answers_call(&self, call: &Self) -> bool {
+        let session = self.session.clone().and(call.session.clone());
+        self.agrees_with(&Self { session, ..call.clone() })
+    }
+
     /// Whether nothing that is known of both tells two calls apart.
     pub fn agrees_with(&self, other: &Self) -> bool {
         self.session == other.session
@@ -66,7 +72,8 @@ impl CallDelivery {
 }
 
 impl CallForm {
-    fn from_request(request: &RecordedRequest) -> Self {
+    /// Returns the form of a request.
+    pub fn from_request(request: &RecordedRequest) -> Self {
         let call = request.recognise_call();
         let delivery = match call.streamed {
             false => CallDelivery::Complete,
@@ -123,8 +130,11 @@ mod tests {
         ] {
             assert!(known.agrees_with(&other) && other.agrees_with(&known), "{other:?}");
         }
+        let in_session = CallScope { session: text("one"), ..known.clone() };
+        assert!(known.answers_call(&in_session) && !in_session.answers_call(&known));
+        assert!(in_session.answers_call(&in_session));
         for other in [
-            CallScope { session: text("one"), ..known.clone() },
+            in_session,
             CallScope { upstream: text("two"), ..known.clone() },
             CallScope { form: form("/groq", Complete), ..known.clone() },
             CallScope { form: form("/openai", Stream), ..known.clone() },
