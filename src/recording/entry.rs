@@ -136,6 +136,11 @@ pub struct RecordedRequest {
 }
 
 impl RecordedRequest {
+    /// Whether its query asks for server-sent events.
+    pub fn asks_for_events(&self) -> bool {
+        self.query.split('&').any(|parameter| parameter == "alt=sse")
+    }
+
     /// Returns the bytes that are stored as its body.
     pub(crate) fn stored_body(&self) -> &Bytes {
         self.packed.as_ref().unwrap_or(&self.body)

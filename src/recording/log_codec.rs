@@ -3,10 +3,11 @@
 //!
 //! ```text
 //! u8            flags: 1 replaces an earlier take, 2 has a time, 4 failed, 8 has an upstream; the
-//!               layout in bits 4 and 5; 64 has a position
+//!               layout in bits 4 and 5; 64 has a position, 128 has a form
 //! u32, u32      the position: the failed calls and the takes of its run before it
 //! u32 n, n      the session; n is 0 for a call without a session
 //! u32 n, n      the upstream, if flag 8 is set
+//! u32 n, n      the form, if flag 128 is set: the delivery, a space, and the mount
 //! u32 n, n      the name: its key in the file
 //! u32 n, n      `recorded_at`; n is 0 for an entry without a time
 //! u32 n, n      the head: the entry's JSON without its bodies
@@ -26,6 +27,7 @@ use bytes::Bytes;
 use self::precedence::{FAILED, POSITION, REPLACES};
 pub use self::precedence::{RunPosition, TakePrecedence};
 use super::body::{Chunk, ChunkLayout, ResponsePayload};
+use super::call_scope::{CallForm, CallScope};
 use super::entry::{Entry, EntryReadError};
 use super::entry_field::{EntryError, round_milliseconds};
 use super::entry_name::EntryName;
@@ -33,6 +35,7 @@ use super::entry_name::EntryName;
 const TIMED: u8 = 2;
 const AT_UPSTREAM: u8 = 8;
 const POSITIONED: u8 = 64;
+const FORMED: u8 = 128;
 const LAYOUT_SHIFT: u8 = 4;
 
 /// The part of a packed entry that can be read without reading all of it.
@@ -42,10 +45,8 @@ pub struct PackedHead {
     pub name: EntryName,
     /// Its effect on the takes of earlier runs.
     pub precedence: TakePrecedence,
-    /// The session in which it was recorded.
-    pub session: Option<String>,
-    /// The upstream at which it was recorded.
-    pub upstream: Option<String>,
+    /// Its scope, as far as it is stated.
+    pub scope: CallScope,
     /// When the entry was recorded.
     pub recorded_at: Option<String>,
 }
@@ -62,9 +63,10 @@ pub enum PackedError {
     /// The name is not a valid name in a recording.
     #[error("a logged call has no usable name: the next compaction of its log sets it aside")]
     Name,
-    /// The layout or a time is invalid.
+    /// The form, the layout or a time is invalid.
     #[error(
-        "a logged call has an unknown layout or time: the next compaction of its log sets it aside"
+        "a logged call has an unknown form, layout or time: the next compaction of its log sets it \
+         aside"
     )]
     Layout,
     /// The head is not JSON.
@@ -86,12 +88,18 @@ pub fn pack_entry(name: &EntryName, replaces: bool, entry: &Entry) -> Vec<u8> {
         true => TakePrecedence::Replacing(RunPosition::default()),
         false => TakePrecedence::Further,
     };
-    pack_to(&mut out, name, precedence, entry);
+    pack_to(&mut out, name, precedence, &CallScope::from_entry(entry), entry);
     out
 }
 
-/// Packs an entry and appends it to `out`.
-pub fn pack_to(out: &mut Vec<u8>, name: &EntryName, precedence: TakePrecedence, entry: &Entry) {
+/// Packs an entry and appends it to `out`. `scope` is that of the entry, as far as a merge needs it.
+pub fn pack_to(
+    out: &mut Vec<u8>,
+    name: &EntryName,
+    precedence: TakePrecedence,
+    scope: &CallScope,
+    entry: &Entry,
+) {
     let request: &[u8] = entry.request.as_ref().map_or(b"", |request| request.stored_body());
     let payload = entry.response.as_ref().map(|response| &response.payload);
     let length = payload.map_or(0, ResponsePayload::len);
@@ -100,13 +108,16 @@ pub fn pack_to(out: &mut Vec<u8>, name: &EntryName, precedence: TakePrecedence, 
     let layout = payload.map_or(ChunkLayout::Whole, |payload| payload.layout());
     let time = entry.recorded_at.as_deref();
     let timed = if time.is_some() { TIMED } else { 0 };
-    let upstream = entry.upstream.as_deref().filter(|upstream| !upstream.is_empty());
-    let at_upstream = if upstream.is_some() { AT_UPSTREAM } else { 0 };
-    let kind = timed | at_upstream | layout_code(layout) << LAYOUT_SHIFT;
+    let at_upstream = if scope.upstream.is_some() { AT_UPSTREAM } else { 0 };
+    let formed = if scope.form.is_some() { FORMED } else { 0 };
+    let kind = timed | at_upstream | formed | layout_code(layout) << LAYOUT_SHIFT;
     out.push(POSITIONED | precedence.to_flags() | kind);
     out.extend_from_slice(&precedence.position_bytes());
-    write_with_length(out, entry.session.as_deref().unwrap_or_default().as_bytes());
-    upstream.into_iter().for_each(|upstream| write_with_length(out, upstream.as_bytes()));
+    write_with_length(out, scope.session.as_deref().unwrap_or_default().as_bytes());
+    let form = scope.form.as_ref().map(CallForm::to_text);
+    for text in scope.upstream.iter().chain(&form) {
+        write_with_length(out, text.as_bytes());
+    }
     match name {
         EntryName::Step(id) => write_with_length(out, id.as_bytes()),
         EntryName::Hash(key) => write_with_length(out, key.as_str().as_bytes()),
@@ -184,11 +195,10 @@ pub fn packed_length<E>(
     if !read(0, &mut flags)? {
         return Ok(None);
     }
-    // Skips the session, the upstream, the name, the time and the head.
-    let (mut at, runs) = match flags[0] & (POSITIONED | AT_UPSTREAM) {
-        0 | AT_UPSTREAM => (1, 3),
-        POSITIONED => (1 + POSITION as u64, 4),
-        _ => (1 + POSITION as u64, 5),
+    // Skips the session, the upstream, the form, the name, the time and the head.
+    let (mut at, runs) = match flags[0] & POSITIONED {
+        0 => (1, 3),
+        _ => (1 + POSITION as u64, 4 + (flags[0] & (AT_UPSTREAM | FORMED)).count_ones()),
     };
     for _ in 0..runs {
         let mut length = [0; 4];
@@ -301,14 +311,11 @@ impl<'a> PackedReader<'a> {
     /// Reads the flags, and everything before the entry's head.
     fn read_prefix(&mut self) -> Result<(u8, PackedHead), PackedError> {
         let [flags] = self.read_array()?;
-        let (mut failures, mut takes, mut session, mut upstream) = (0, 0, "", "");
+        let (mut failures, mut takes, mut scope) = (0, 0, CallScope::default());
         if flags & POSITIONED != 0 {
             (failures, takes) =
                 (u32::from_le_bytes(self.read_array()?), u32::from_le_bytes(self.read_array()?));
-            session = self.read_text()?;
-            if flags & AT_UPSTREAM != 0 {
-                upstream = self.read_text()?;
-            }
+            scope = self.read_scope(flags)?;
         }
         let name = self.read_text()?;
         let time = self.read_text()?;
@@ -321,9 +328,20 @@ impl<'a> PackedReader<'a> {
         };
         let recorded_at = (flags & TIMED != 0).then(|| time.to_owned());
         let precedence = TakePrecedence::from_flags(flags, failures, takes);
+        Ok((flags, PackedHead { name, precedence, scope, recorded_at }))
+    }
+
+    fn read_scope(&mut self, flags: u8) -> Result<CallScope, PackedError> {
         let stated = |text: &str| (!text.is_empty()).then(|| text.to_owned());
-        let (session, upstream) = (stated(session), stated(upstream));
-        Ok((flags, PackedHead { name, precedence, session, upstream, recorded_at }))
+        let mut scope = CallScope { session: stated(self.read_text()?), ..CallScope::default() };
+        if flags & AT_UPSTREAM != 0 {
+            scope.upstream = stated(self.read_text()?);
+        }
+        if flags & FORMED != 0 {
+            let form = CallForm::parse(self.read_text()?);
+            scope.form = Some(form.ok_or(PackedError::Layout)?);
+        }
+        Ok(scope)
     }
 
     fn read_rows(&mut self) -> Result<Vec<(f64, usize)>, PackedError> {

@@ -168,13 +168,8 @@ fn head_tells_the_name_and_the_time_without_reading_the_entry() {
     let entry = Entry { recorded_at: text("t1"), session: text("s1"), ..Entry::default() };
     let mut packed = pack_entry(&name, true, &entry);
     let precedence = TakePrecedence::Replacing(RunPosition::default());
-    let head = PackedHead {
-        name,
-        precedence,
-        session: text("s1"),
-        upstream: None,
-        recorded_at: text("t1"),
-    };
+    let scope = CallScope { session: text("s1"), ..CallScope::default() };
+    let head = PackedHead { name, precedence, scope, recorded_at: text("t1") };
     assert_eq!(read_head(&packed), Ok(head.clone()));
     assert_eq!(unpack_entry(&packed), Ok((head, entry)));
     packed.push(0);
@@ -204,10 +199,8 @@ proptest! {
         let packed = pack_entry(&name, replaces, &entry);
         let position = TakePrecedence::Replacing(RunPosition::default());
         let precedence = if replaces { position } else { TakePrecedence::Further };
-        let session = entry.session.clone().filter(|session| !session.is_empty());
-        let upstream = entry.upstream.clone().filter(|upstream| !upstream.is_empty());
-        let recorded_at = entry.recorded_at.clone();
-        let head = PackedHead { name, precedence, session, upstream, recorded_at };
+        let (scope, recorded_at) = (CallScope::from_entry(&entry), entry.recorded_at.clone());
+        let head = PackedHead { name, precedence, scope, recorded_at };
         prop_assert_eq!(read_head(&packed), Ok(head.clone()));
         let filed = Entry::parse(&entry.to_json()).unwrap();
         prop_assert_eq!(unpack_entry(&packed), Ok((head, filed.clone())));
@@ -256,10 +249,27 @@ fn entry_that_an_earlier_version_logged_is_read() {
     let entry = Entry { recorded_at: Some("t1".to_owned()), ..Entry::default() };
     let packed = pack_entry(&name, true, &entry);
     // Without the position and the session.
-    let mut older = vec![packed[0] & !POSITIONED];
-    older.extend_from_slice(&packed[1 + POSITION + 4..]);
-    assert_eq!(unpack_entry(&older), unpack_entry(&packed));
-    for (bytes, length) in [(&older, older.len()), (&packed, packed.len())] {
+    let mut oldest = vec![packed[0] & !POSITIONED];
+    oldest.extend_from_slice(&packed[1 + POSITION + 4..]);
+    assert_eq!(unpack_entry(&oldest), unpack_entry(&packed));
+    let of_form = Entry {
+        upstream: Some("gw".to_owned()),
+        request: Some(RecordedRequest {
+            path: "/a/v1/chat/completions".to_owned(),
+            ..RecordedRequest::default()
+        }),
+        ..entry
+    };
+    let full = pack_entry(&name, true, &of_form);
+    // Without the form, too.
+    let scope = CallScope { form: None, ..CallScope::from_entry(&of_form) };
+    let mut older = Vec::new();
+    pack_to(&mut older, &name, read_head(&full).unwrap().precedence, &scope, &of_form);
+    assert_eq!(full.len() - older.len(), 4 + "complete /a/v1".len());
+    assert_eq!(read_head(&older).unwrap().scope, scope);
+    assert_eq!(unpack_entry(&older).unwrap().1, unpack_entry(&full).unwrap().1);
+    for bytes in [&oldest, &packed, &older, &full] {
+        let length = bytes.len();
         let read = |at: u64, buffer: &mut [u8]| -> Result<bool, ()> {
             let found = bytes.get(at as usize..).and_then(|rest| rest.get(..buffer.len()));
             if let Some(found) = found {

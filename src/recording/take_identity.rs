@@ -7,9 +7,10 @@ use std::collections::HashSet;
 
 use sha2::{Digest as _, Sha256};
 
+use super::call_scope::{CallForm, CallScope};
 use super::entry::Entry;
 
-/// What a take answers: the request, with its session, its upstream and its delivery.
+/// What a take answers: the request in its scope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TakeIdentity([u8; 32]);
 
@@ -22,14 +23,11 @@ impl TakeIdentity {
             hash.update(length.to_le_bytes());
             hash.update(text.unwrap_or_default());
         };
-        let asked = entry.request.as_ref().map(|request| (request, request.recognise_call()));
+        let CallScope { session, upstream, form } = CallScope::from_entry(entry);
         part(entry.request_hash.as_ref().map(|key| key.as_str()));
-        part(entry.session.as_deref());
-        part(entry.upstream.as_deref());
-        // The key of a chat does not include the mount.
-        part(asked.as_ref().map(|(request, _)| loomrec_provider::chat_mount(&request.path)));
-        let streamed = asked.as_ref().map(|(_, call)| call.streamed);
-        part(streamed.map(|streamed| if streamed { "stream" } else { "complete" }));
+        part(session.as_deref());
+        part(upstream.as_deref());
+        part(form.as_ref().map(CallForm::to_text).as_deref());
         Self(hash.finalize().into())
     }
 }

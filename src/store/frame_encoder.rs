@@ -11,7 +11,7 @@ use super::log::{self, NameFingerprint, name_fingerprint};
 use super::secret_guard::SecretGuard;
 use loomrec_recording::log_codec::{RunPosition, TakePrecedence};
 use loomrec_recording::redact::CallCredentials;
-use loomrec_recording::{Entry, EntryName, log_codec};
+use loomrec_recording::{CallScope, Entry, EntryName, log_codec};
 
 /// An exchange to be stored.
 #[derive(Debug)]
@@ -82,12 +82,13 @@ impl FrameEncoder {
         let is_lesser = || entry.is_undelivered() || (!self.keep_failures && is_failure());
         let failed = self.replace && is_lesser();
         let precedence = decide_precedence(self.replace, failed, RecordedTakes::default());
-        log_codec::pack_to(&mut frame, name, precedence, entry);
+        let scope = CallScope::from_entry(entry);
+        log_codec::pack_to(&mut frame, name, precedence, &scope, entry);
         if !self.secret_guard.is_clean(&frame[log::HEAD..], secrets) {
             let names = vec![name.to_string()];
             return Err(StoreError::Secret { path: self.path.clone(), names });
         }
-        let (name, key) = (name_fingerprint(name), log::key_in_scope(name, entry));
+        let (name, key) = (name_fingerprint(name), log::key_in_scope(name, &scope));
         log::seal_frame(marked_key(key, precedence), &mut frame).map_err(|error| {
             let source = io::Error::new(io::ErrorKind::InvalidData, error);
             StoreError::write_failed(self.path.clone(), source)

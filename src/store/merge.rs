@@ -8,7 +8,6 @@
 mod name_takes;
 mod named_frame;
 mod replacement;
-mod replacement_scope;
 mod take;
 
 use std::collections::HashMap;
@@ -20,7 +19,6 @@ use name_takes::NameTakes;
 pub(super) use named_frame::EntryOrigin;
 use named_frame::NamedFrame;
 pub use named_frame::TakeRef;
-use replacement_scope::ReplacementScope;
 
 /// An entry in a log.
 #[derive(Clone, Debug)]
@@ -114,8 +112,11 @@ fn by_name(frames: Vec<LogFrame>) -> Vec<(EntryName, Vec<NamedFrame>)> {
     let mut groups: Vec<(EntryName, Vec<NamedFrame>)> = Vec::new();
     let mut places: HashMap<EntryName, usize> = HashMap::new();
     for LogFrame { head, place } in frames {
-        let scope = ReplacementScope::of_head(&head);
-        let PackedHead { name, precedence, recorded_at: time, .. } = head;
+        let PackedHead { name, precedence, mut scope, recorded_at: time } = head;
+        // Earlier versions wrote no form, and counted the takes of a step at all upstreams together.
+        if scope.form.is_none() && name.step_id().is_some() {
+            scope.upstream = None;
+        }
         let next = groups.len();
         let group = *places.entry(name.clone()).or_insert(next);
         if group == next {

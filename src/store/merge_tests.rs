@@ -3,6 +3,7 @@ use std::convert::Infallible;
 
 use super::take::{CompactionTake, distinct_takes};
 use super::*;
+use loomrec_recording::CallScope;
 use loomrec_recording::log_codec::{RunPosition, TakePrecedence};
 use loomrec_recording::outline::OutlineBuilder;
 
@@ -23,8 +24,7 @@ fn planned(time: Option<&str>, precedence: impl Fn(usize) -> TakePrecedence) -> 
         head: PackedHead {
             name: EntryName::from_step_id("a").unwrap(),
             precedence: precedence(at),
-            session: None,
-            upstream: None,
+            scope: CallScope::default(),
             recorded_at: time.map(str::to_owned),
         },
         place: place(EntryOrigin::Log(0), at),

@@ -12,7 +12,7 @@ use super::error::StoreError;
 use super::log::LONGEST;
 use super::memory_guard::has_room;
 use super::merge::{EntryOrigin, TakeRef};
-use loomrec_recording::{Entry, EntryName, log_codec};
+use loomrec_recording::{CallScope, Entry, EntryName, log_codec};
 
 /// The origin of a new entry: a recording that is rewritten has no other log.
 const SPOOL: EntryOrigin = EntryOrigin::Log(0);
@@ -52,7 +52,13 @@ impl EntrySpool {
             return Err(StoreError::TooHeavy { name: name_of(), bytes });
         }
         let mut packed = Vec::new();
-        log_codec::pack_to(&mut packed, name, log_codec::TakePrecedence::Further, entry);
+        log_codec::pack_to(
+            &mut packed,
+            name,
+            log_codec::TakePrecedence::Further,
+            &CallScope::default(),
+            entry,
+        );
         Disk::real().write_all_at(&self.file, &packed, self.length).map_err(spool_error)?;
         let place = TakeRef { origin: SPOOL, at: self.length, length: packed.len() as u64 };
         self.length += place.length;

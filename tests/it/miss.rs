@@ -114,7 +114,10 @@ fn another_upstream_or_path_never_answers() {
     server.stop().expect(0);
     let server = scene.replay(&[]);
     let other = missed(server.call(&Call::post("/groq/openai/v1/chat/completions", &body)));
-    says(&other, &["openai", "groq"]);
+    says(&other, &["other upstream", "openai", "groq"]);
+    let other = missed(server.call(&Call::post("/openai/eu/v1/chat/completions", &body)));
+    says(&other, &["other path", "/v1/chat/completions", "/eu/v1/chat/completions"]);
+    assert!(!other.contains("rules"), "{other}");
     for target in ["/openai/v1/completions", "/openai/v1/responses"] {
         missed(server.call(&Call::post(target, &body)));
     }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::support::shape::{chat, chat_answer, chat_events, chat_streamed};
+use crate::support::shape::{chat, chat_answer, chat_body, chat_events, chat_streamed};
 use crate::support::{Answer, Call, Response, Scene, Upstream};
 
 fn content(answer: &Response) -> String {
@@ -57,6 +57,71 @@ fn same_request_to_another_upstream_is_another_call() {
         assert_eq!(content(&server.call(&call)), said);
     }
     server.stop().expect(0);
+}
+
+/// An upstream whose answers say the run, and what they were asked for. It answers 429 if it is asked
+/// for `failing`.
+fn telling(run: &'static str, failing: Option<&'static str>) -> Upstream {
+    Upstream::start(move |request| {
+        let streamed = request.text().contains("\"stream\":true");
+        let asked = format!("{}{}", request.target, if streamed { " streamed" } else { "" });
+        match failing == Some(asked.as_str()) {
+            true => Answer::json(429, r#"{"error":{"message":"no","type":"x"}}"#),
+            false if streamed => Answer::events(&chat_events(&[run, " ", &asked])),
+            false => Answer::json(200, chat_answer(&format!("{run} {asked}"))),
+        }
+    })
+}
+
+/// Pairs of calls that differ in their mount, in their delivery, or in the upstream of a step, with
+/// what the upstream is asked for by the second.
+fn similar_calls() -> [(Call, Call, &'static str); 3] {
+    let at = |target: &str| Call::post(target, chat_body("hi").to_string());
+    let step = |target: &str| at(target).header("x-loomrec-step-id: ask");
+    let plain = "/gw/v1/chat/completions";
+    let streamed = Call::post(plain, chat_streamed("hi").body_bytes());
+    [
+        (
+            at("/gw/openai/v1/chat/completions"),
+            at("/gw/groq/v1/chat/completions"),
+            "/groq/v1/chat/completions",
+        ),
+        (at(plain), streamed, "/v1/chat/completions streamed"),
+        (step(plain), step("/two/v1/chat/completions"), "/two/v1/chat/completions"),
+    ]
+}
+
+#[test]
+fn takes_of_another_mount_delivery_or_upstream_stay_when_a_call_is_recorded_again() {
+    for (one, other, asked) in similar_calls() {
+        let scene = Scene::new();
+        let record = |upstream: &Upstream, calls: &[&Call]| {
+            let url = upstream.url();
+            let names = [format!("gw={url}"), format!("two={url}/two")];
+            let flags = ["--upstream", &names[0], "--upstream", &names[1]];
+            let server = scene.record(upstream, &flags);
+            for call in calls {
+                server.call(call);
+            }
+            server.stop();
+        };
+        let replayed = || {
+            let server = scene.replay(&["--strict", "--fail-unused"]);
+            let runs = [&one, &other].map(|call| {
+                let text = server.call(call).expect(200).text();
+                ["first", "second", "third"].into_iter().find(|run| text.contains(run))
+            });
+            server.stop().expect(0);
+            runs.map(Option::unwrap_or_default)
+        };
+        record(&telling("first", None), &[&one, &other]);
+        record(&telling("second", None), &[&other]);
+        assert_eq!(replayed(), ["first", "second"], "{asked}");
+        record(&telling("third", Some(asked)), &[&one, &other]);
+        assert_eq!(replayed(), ["third", "second"], "{asked}");
+        record(&telling("never", Some(asked)), &[&other]);
+        assert_eq!(replayed(), ["third", "second"], "{asked}");
+    }
 }
 
 #[test]

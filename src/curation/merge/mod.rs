@@ -16,7 +16,7 @@ use sha2::{Digest as _, Sha256};
 pub use meta::merge_keys;
 
 use loomrec_recording::take_identity::TakeIdentity;
-use loomrec_recording::{Entry, EntryName, log_codec};
+use loomrec_recording::{CallScope, Entry, EntryName, log_codec};
 
 /// The origin of a take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -74,7 +74,13 @@ impl MergeTake {
     /// Returns the take at a position.
     pub fn from_entry(at: TakePosition, name: &EntryName, entry: &Entry) -> Self {
         let mut bytes = Vec::new();
-        log_codec::pack_to(&mut bytes, name, log_codec::TakePrecedence::Further, entry);
+        log_codec::pack_to(
+            &mut bytes,
+            name,
+            log_codec::TakePrecedence::Further,
+            &CallScope::default(),
+            entry,
+        );
         Self { at, question: TakeIdentity::from_entry(entry), whole: Sha256::digest(&bytes).into() }
     }
 

@@ -18,7 +18,7 @@ use super::pool::{PoolChoice, PoolKey, PoolKind, Repeat, TakeSet};
 use super::reason::MissReason;
 use super::session_usage::SessionUsage;
 use super::take::ReplayTake;
-use super::take_scope::{CallMount, TakeScope};
+use super::take_scope::TakeScope;
 use loomrec_identity::{IdentityRules, RequestKey};
 use loomrec_provider::RecognisedCall;
 use loomrec_recording::normalized_request::NormalizedRequest;
@@ -77,7 +77,7 @@ pub(super) struct CallQuery<'a> {
     pub(super) observed: &'a NormalizedRequest,
     session: Option<NameId>,
     step: Option<NameId>,
-    spot: TakeScope,
+    pub(super) spot: TakeScope,
     wanted: RequestedMode,
     /// Whether it asks for takes of whose answers no client got anything.
     undelivered: bool,
@@ -228,16 +228,11 @@ impl Matcher {
     fn call_query<'a>(&self, observed: &'a NormalizedRequest) -> CallQuery<'a> {
         let id = |name: &str| self.names.find(name);
         let own = self.usage.as_ref().and_then(|usage| usage.name);
-        let mount = match &observed.call.target {
-            Some(_) => CallMount::Any,
-            None => id(loomrec_provider::chat_mount(&observed.request.path))
-                .map_or(CallMount::Unknown, CallMount::Known),
-        };
         CallQuery {
             observed,
             session: observed.session.as_deref().and_then(id).or(own),
             step: observed.step.as_deref().and_then(id),
-            spot: TakeScope { upstream: id(&observed.upstream), mount },
+            spot: TakeScope::from_request(observed, &self.names),
             wanted: RequestedMode::from_request(observed),
             undelivered: false,
         }
@@ -323,26 +318,6 @@ impl Matcher {
         let take = &self.takes[index];
         let nth = self.count_answered_call(index);
         TakeMatch { take, by, index, nth, bound: None, turn: None }
-    }
-
-    /// Returns why a request that no pool has a take for is not answered.
-    fn why_none(&self, groups: &[u32], query: &CallQuery<'_>) -> MissReason {
-        let takes = groups.iter().flat_map(|&group| self.groups[group as usize].takes());
-        let members = || takes.clone().map(|&take| &self.takes[take as usize]);
-        if members().any(|take| query.spot.contains_take(take)) {
-            return MissReason::OtherSession;
-        }
-        let upstream = query.spot.upstream;
-        if members().any(|take| take.under.upstream.is_some() && take.under.upstream != upstream) {
-            return MissReason::OtherUpstream;
-        }
-        let observed = query.observed;
-        let plain = IdentityRules::default();
-        let strict = observed.key_under(&plain);
-        let index = self.rules.iter().position(|rules| *rules == plain);
-        let known = self.hashes.find_number(&strict.to_bytes()).is_some()
-            || index.is_some_and(|index| self.groups_by_key.find(index, &strict).is_some());
-        if known { MissReason::OtherRules } else { MissReason::Unknown }
     }
 
     /// Reads the entry of a take again. Returns `None` if that is no longer possible.

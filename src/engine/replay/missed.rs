@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::matcher::Matcher;
 use super::mismatch::RecordingMismatchError;
 use super::reason::MissReason;
-use loomrec_identity::{ClientPreset, IdentityRules, RequestKey, RunValueFinder};
+use loomrec_identity::{ClientPreset, IdentityRules, RunValueFinder};
 use loomrec_recording::normalized_request::NormalizedRequest;
 use loomrec_recording::redact::CallCredentials;
 use loomrec_recording::{Entry, EntryName, PendingChange, PendingKind, RecordingMeta};
@@ -24,6 +24,7 @@ use loomrec_store::{
     FrameEncoder, LogItem, Recording, RecordingAppender, RecordingChanges, RunChoice, StoreError,
     TakeChange,
 };
+use place::RequestToAnswer;
 
 /// The requests that were missed in a run.
 #[derive(Debug)]
@@ -46,7 +47,7 @@ struct KeptMisses {
     /// `None` once it is closed.
     recorder: Option<RecordingAppender>,
     /// How often each request was kept, and in which sessions.
-    kept: HashMap<(RequestKey, Option<String>), MissedCopies>,
+    kept: HashMap<RequestToAnswer, MissedCopies>,
 }
 
 #[derive(Debug, Default)]
@@ -124,7 +125,8 @@ impl MissedRequests {
             Some(Err(_)) => return Ok(()),
         };
         let mut state = self.lock_state();
-        let copies = state.kept.entry((error.key.clone(), observed.step.clone())).or_default();
+        let asked = RequestToAnswer::new(name.clone(), error.key.clone(), observed);
+        let copies = state.kept.entry(asked).or_default();
         let repeats = matches!(error.reason, MissReason::Drifted | MissReason::Unknown);
         let fresh = !copies.sessions.contains(&observed.session);
         let wanted = fresh || (repeats && copies.count < self.most);
@@ -211,6 +213,7 @@ fn pending_reason(reason: MissReason) -> Option<&'static str> {
         MissReason::OtherForm => "other_form",
         MissReason::OtherSession => "other_session",
         MissReason::OtherUpstream => "other_upstream",
+        MissReason::OtherPath => "other_path",
         MissReason::OtherRules => return None,
     })
 }

@@ -12,6 +12,7 @@
 //! be sent. The rest is read again from the recording when a miss is explained. Small entries of a
 //! large recording are kept as text, which takes less.
 
+mod absent_take;
 mod adapter_entries;
 mod adapter_match;
 mod asked_form;

@@ -2,7 +2,7 @@
 //! its own form as long as one is left.
 
 use loomrec_provider::{Framing, RecognisedCall};
-use loomrec_recording::entry::{Entry, RecordedRequest, RecordedResponse};
+use loomrec_recording::entry::{Entry, RecordedResponse};
 use loomrec_recording::normalized_request::NormalizedRequest;
 
 /// The form that a take was recorded in.
@@ -39,7 +39,7 @@ impl RequestedMode {
     pub(super) fn from_request(observed: &NormalizedRequest) -> Self {
         match observed.call.streamed {
             false => Self::Complete,
-            true if asks_for_events(&observed.request) => Self::Events,
+            true if observed.request.asks_for_events() => Self::Events,
             true => Self::Stream,
         }
     }
@@ -77,7 +77,7 @@ impl RecordedMode {
         };
         let framed = |call: &&RecognisedCall| call.operation.streams_arrays() && call.streamed;
         let events = match (call.filter(framed), &entry.request) {
-            (Some(_), Some(request)) => Some(asks_for_events(request)),
+            (Some(_), Some(request)) => Some(request.asks_for_events()),
             _ => None,
         };
         let success = |response: &RecordedResponse| (200..300).contains(&response.status);
@@ -106,10 +106,6 @@ impl RecordedMode {
         let asked = wanted == RequestedMode::Events;
         wanted.is_streamed() && self.events.is_some_and(|events| events != asked)
     }
-}
-
-fn asks_for_events(request: &RecordedRequest) -> bool {
-    request.query.split('&').any(|parameter| parameter == "alt=sse")
 }
 
 /// Whether a body is a JSON array, as Gemini's streams are. No complete answer is one.

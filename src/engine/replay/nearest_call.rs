@@ -12,6 +12,7 @@ use super::matcher::Matcher;
 use super::mismatch::{HIDDEN, HeaderDelta, NearestCall, RequestDifference, bounded_values};
 use super::reason::MissReason;
 use super::take::ReplayTake;
+use super::take_scope::TakeScope;
 use super::tool_results::{in_order_of, without_results};
 use loomrec_curation::noise;
 use loomrec_identity::likeness::RequestWords;
@@ -42,9 +43,9 @@ struct NearbyCall {
 }
 
 /// Returns the recorded call that differs least from `observed`, and the differences that no value of
-/// the run and no rule explains. It has the same operation. Calls at the same upstream come first,
+/// the run and no rule explains. It has the same operation. Calls at the same upstream and mount come first,
 /// and at the same distance unused ones come before used ones. The returned bool is true if
-/// `observed` has drifted from it: it is at the same upstream, no call has used it, and their texts
+/// `observed` has drifted from it: it is at the same upstream and mount, no call has used it, and their texts
 /// are alike.
 pub(super) fn find_nearest(
     matcher: &Matcher,
@@ -66,15 +67,7 @@ pub(super) fn find_nearest(
     let NearbyCall { index, entry, is_alike, .. } = best?;
     let found = &matcher.takes[index];
     let is_elsewhere = is_elsewhere(matcher, found, observed);
-    let mut differences = Vec::new();
-    if is_elsewhere {
-        let quote = |name: &str| Some(Value::from(name).to_string());
-        differences.push(RequestDifference {
-            place: "upstream".to_owned(),
-            recorded: entry.upstream.as_deref().and_then(quote),
-            now: quote(&observed.upstream),
-        });
-    }
+    let mut differences = scope_differences(matcher, found, &entry, observed);
     let request = entry.request.as_ref()?;
     let call = request.recognise_call();
     let outside_key = HeaderDelta::from_names(
@@ -109,6 +102,31 @@ pub(super) fn find_nearest(
         ..NearestCall::from_take(matcher, found, differences)
     };
     Some((is_alike && !is_elsewhere && !matcher.is_used(index), nearest))
+}
+
+/// Returns the differences in where two calls go: in their upstream and their mount.
+fn scope_differences(
+    matcher: &Matcher,
+    found: &ReplayTake,
+    entry: &Entry,
+    observed: &NormalizedRequest,
+) -> Vec<RequestDifference> {
+    let scope = TakeScope::from_request(observed, &matcher.names);
+    let quote = |name: &str| Some(Value::from(name).to_string());
+    let mut differences = Vec::new();
+    if is_at_other_upstream(scope, found) {
+        differences.push(RequestDifference {
+            place: "upstream".to_owned(),
+            recorded: entry.upstream.as_deref().and_then(quote),
+            now: quote(&observed.upstream),
+        });
+    }
+    if !scope.mount.contains_take(found) {
+        let recorded = entry.request.as_ref().and_then(|request| quote(&request.path));
+        let (place, now) = ("path".to_owned(), quote(&observed.request.path));
+        differences.push(RequestDifference { place, recorded, now });
+    }
+    differences
 }
 
 /// Returns the roles of the texts that are texts of the same role in both requests, by their places.
@@ -234,7 +252,7 @@ fn has_same_path(one: &RecordedRequest, other: &RecordedRequest) -> bool {
     one.method == other.method && one.path == other.path
 }
 
-/// Returns the unused takes of the same operation and upstream, which `observed` may replace, and
+/// Returns the unused takes of the same operation, upstream and mount, which `observed` may replace, and
 /// how far each is from it.
 pub(super) fn replaceable_takes(
     matcher: &Matcher,
@@ -291,8 +309,12 @@ fn candidate_takes(matcher: &Matcher, observed: &NormalizedRequest) -> Vec<usize
 }
 
 fn is_elsewhere(matcher: &Matcher, take: &ReplayTake, observed: &NormalizedRequest) -> bool {
-    let upstream = matcher.names.find(&observed.upstream);
-    upstream.is_none() || take.under.upstream != upstream
+    let scope = TakeScope::from_request(observed, &matcher.names);
+    is_at_other_upstream(scope, take) || !scope.mount.contains_take(take)
+}
+
+fn is_at_other_upstream(scope: TakeScope, take: &ReplayTake) -> bool {
+    scope.upstream.is_none() || take.under.upstream != scope.upstream
 }
 
 /// Returns canonical text, which escapes everything that is not ASCII, in readable form.

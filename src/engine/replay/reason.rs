@@ -14,6 +14,8 @@ pub enum MissReason {
     Incomplete,
     /// The same request was recorded at another upstream.
     OtherUpstream,
+    /// The same chat was recorded at this upstream, under another path.
+    OtherPath,
     /// The same request was recorded under other identity rules.
     OtherRules,
     /// The same request was recorded in another session only.
@@ -24,12 +26,13 @@ pub enum MissReason {
 
 impl MissReason {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Unknown,
         Self::Drifted,
         Self::Exhausted,
         Self::Incomplete,
         Self::OtherUpstream,
+        Self::OtherPath,
         Self::OtherRules,
         Self::OtherSession,
         Self::OtherForm,
@@ -43,6 +46,7 @@ impl MissReason {
             Self::Exhausted => "exhausted",
             Self::Incomplete => "recorded incomplete",
             Self::OtherUpstream => "other upstream",
+            Self::OtherPath => "other path",
             Self::OtherRules => "other rules",
             Self::OtherSession => "other session",
             Self::OtherForm => "other form",

@@ -16,7 +16,7 @@ pub enum TakePrecedence {
     Replacing(RunPosition),
 }
 
-/// The place of a take among those that its run records of the same name and session.
+/// The place of a take among those that its run records of the same name and scope.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RunPosition {
     /// How many calls failed before the first one that succeeded.

@@ -17,7 +17,7 @@ use loomrec_cli::terminal;
 use loomrec_engine::record::rerecord::{RequestLane, RerecordRequest};
 use loomrec_identity::{RequestKey, RunValueFinder};
 use loomrec_recording::pending::ReplacedTake;
-use loomrec_recording::{Entry, EntryName, PendingChange};
+use loomrec_recording::{CallScope, Entry, EntryName, PendingChange};
 use loomrec_store::{Recording, StoredEntry, TakeRef};
 
 /// The reason that is noted for a recorded call that was sent again.
@@ -223,27 +223,33 @@ impl RequestSources {
 /// What a recording holds.
 struct KnownTakes {
     takes: HashMap<(EntryName, usize), TakeRef>,
-    keys: HashSet<(EntryName, RequestKey)>,
+    /// The scopes in which each request was recorded.
+    scopes: HashMap<(EntryName, RequestKey), HashSet<CallScope>>,
     recorded: RecordedOrigins,
 }
 
 impl KnownTakes {
     fn from_recording(file: &Recording) -> Result<Self, CommandFailure> {
-        let (mut takes, mut keys) = (HashMap::new(), HashSet::new());
-        let mut recorded = RecordedOrigins::default();
+        let (mut takes, mut recorded) = (HashMap::new(), RecordedOrigins::default());
+        let mut scopes: HashMap<_, HashSet<_>> = HashMap::new();
         for stored in file.entries() {
             let StoredEntry { name, take, entry, place } = stored?;
             recorded.add(&entry);
-            keys.extend(entry.request_hash.map(|hash| (name.clone(), hash)));
+            if let Some(hash) = &entry.request_hash {
+                let known = scopes.entry((name.clone(), hash.clone())).or_default();
+                known.insert(CallScope::from_entry(&entry));
+            }
             takes.insert((name, take), place);
         }
-        Ok(Self { takes, keys, recorded })
+        Ok(Self { takes, scopes, recorded })
     }
 
     /// Whether a missed call has been recorded meanwhile.
     fn has_entry(&self, stored: &StoredEntry) -> bool {
-        let hash = stored.entry.request_hash.clone();
-        hash.is_some_and(|hash| self.keys.contains(&(stored.name.clone(), hash)))
+        let Some(hash) = stored.entry.request_hash.clone() else { return false };
+        let known = self.scopes.get(&(stored.name.clone(), hash));
+        let scope = CallScope::from_entry(&stored.entry);
+        known.into_iter().flatten().any(|known| known.answers_call(&scope))
     }
 }
 
@@ -271,7 +277,7 @@ impl CallCollection<'_> {
             Ok(made) => made,
             Err(why) => return collected.unsendable.entry(why).or_default().push(label),
         };
-        match self.new.waiting_answer(&pending, &made.name, &made.key) {
+        match self.new.waiting_answer(&pending, &made) {
             None => {}
             Some(WaitingAnswer::ToThisRequest) => {
                 collected.done += 1;

@@ -2,12 +2,15 @@
 
 use std::collections::HashMap;
 
+use super::request::SendableRequest;
 use loomrec_cli::exit::CommandFailure;
 use loomrec_cli::output::Output;
 use loomrec_cli::serve_setup;
 use loomrec_identity::{IdentityRules, RequestKey};
 use loomrec_recording::pending::ReplacedTake;
-use loomrec_recording::{EntryName, PendingChange, PendingKind, RecordingMeta};
+use loomrec_recording::{
+    CallForm, CallScope, EntryName, PendingChange, PendingKind, RecordingMeta,
+};
 use loomrec_store::{Recording, RecordingLocation, StoreError};
 
 /// The file of new answers.
@@ -24,6 +27,8 @@ pub(super) struct NewAnswersFile {
 struct NewAnswer {
     name: EntryName,
     key: Option<RequestKey>,
+    /// Its scope, without its session.
+    scope: CallScope,
     replaces: Option<ReplacedTake>,
 }
 
@@ -58,8 +63,9 @@ impl NewAnswersFile {
             let replaces =
                 PendingChange::from_entry(&stored.entry).and_then(|pending| pending.replaces);
             let place = replaces.as_ref().map(place_of);
+            let scope = CallScope { session: None, ..CallScope::from_entry(&stored.entry) };
             let key = stored.entry.request_hash;
-            let one = NewAnswer { name: stored.name, key, replaces };
+            let one = NewAnswer { name: stored.name, key, scope, replaces };
             match place {
                 Some(place) => new.replacing.entry(place).or_default().push(one),
                 None => new.adding.entry(one.name.clone()).or_default().push(one),
@@ -72,15 +78,22 @@ impl NewAnswersFile {
     pub(super) fn waiting_answer(
         &self,
         pending: &PendingChange,
-        name: &EntryName,
-        key: &RequestKey,
+        call: &SendableRequest,
     ) -> Option<WaitingAnswer> {
         let found = match &pending.replaces {
             Some(replaces) => self.replacing.get(&place_of(replaces)),
-            None => self.adding.get(name),
+            None => self.adding.get(&call.name),
+        };
+        let scope = CallScope {
+            session: None,
+            upstream: Some(call.observed.upstream.clone()),
+            form: Some(CallForm::from_request(&call.observed.request)),
         };
         let is_same = |one: &NewAnswer| {
-            one.name == *name && one.key.as_ref() == Some(key) && one.replaces == pending.replaces
+            one.name == call.name
+                && one.key.as_ref() == Some(&call.key)
+                && one.scope.agrees_with(&scope)
+                && one.replaces == pending.replaces
         };
         match found {
             Some(all) if all.iter().any(is_same) => Some(WaitingAnswer::ToThisRequest),

@@ -73,6 +73,10 @@ impl RerecordRun {
             return nothing();
         }
         match (self.total, collected.done) {
+            (0, 0) if !collected.stale.is_empty() => {
+                output.warning("nothing was sent: every call was left out");
+                return Ok(NO);
+            }
             (0, 0) => output.info("there is nothing to send"),
             (0, done) => output.info(&format!(
                 "there is nothing to send: the new answers ({done}) are there already"

@@ -27,7 +27,14 @@ impl RerecordReport<'_> {
     /// Whether every call has its new answer.
     pub(super) fn is_ok(&self) -> bool {
         let has_all = self.collected.unsendable.is_empty() && self.counts.failed.is_empty();
-        has_all && self.left == 0 && !self.is_unkept()
+        has_all && self.left == 0 && !self.is_unkept() && !self.is_all_stale()
+    }
+
+    /// Whether nothing was sent because no call fits the recording any more.
+    fn is_all_stale(&self) -> bool {
+        !self.collected.stale.is_empty()
+            && self.counts.kept_count() == 0
+            && self.collected.done == 0
     }
 
     /// Whether an answer that arrived could not be kept.

@@ -2,7 +2,7 @@
 
 use loomrec_identity::IdentityRules;
 use loomrec_os::{read_at, read_exact_at};
-use loomrec_recording::{Entry, EntryName, KeyVariables, RecordingMeta};
+use loomrec_recording::{CallForm, CallScope, EntryName, KeyVariables, RecordingMeta};
 use sha2::{Digest as _, Sha256};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -41,15 +41,15 @@ pub(crate) fn name_fingerprint(name: &EntryName) -> NameFingerprint {
     half.unwrap_or_else(|| half_of_hash(text)).max(ABOUT + 1)
 }
 
-/// Returns what stands for the calls of a name that replace the same takes: for those of its session
-/// and, unless it is a step, of its upstream.
-pub(crate) fn key_in_scope(name: &EntryName, entry: &Entry) -> NameFingerprint {
+/// Returns what stands for the calls of a name in a scope, which replace the same takes.
+pub(crate) fn key_in_scope(name: &EntryName, scope: &CallScope) -> NameFingerprint {
+    let CallScope { session, upstream, form } = scope;
+    let form = form.as_ref().map(CallForm::to_text);
     let mut key = name_fingerprint(name);
-    if let Some(session) = &entry.session {
-        key ^= half_of_hash(&format!("session {session}"));
-    }
-    if let (EntryName::Hash(_), Some(upstream)) = (name, &entry.upstream) {
-        key ^= half_of_hash(&format!("upstream {upstream}"));
+    for (part, text) in [("session", session), ("upstream", upstream), ("form", &form)] {
+        if let Some(text) = text {
+            key ^= half_of_hash(&format!("{part} {text}"));
+        }
     }
     key.max(ABOUT + 1)
 }

@@ -2,11 +2,10 @@
 
 use std::collections::HashMap;
 
-use loomrec_recording::Entry;
+use loomrec_recording::{CallScope, Entry};
 
 use super::named_frame::{EntryOrigin, NamedFrame, TakeRef};
 use super::replacement::{self, ReplacingFrame};
-use super::replacement_scope::ReplacementScope;
 use super::take::{CompactionTake, find_each, insertion_index};
 
 /// The takes of a name.
@@ -64,19 +63,15 @@ impl NameTakes {
         frames: &[NamedFrame],
         read: &impl Fn(&TakeRef) -> Result<Entry, E>,
     ) -> Result<(), E> {
-        let mut places: HashMap<ReplacementScope, Vec<usize>> = HashMap::new();
-        for (number, take) in self.takes.iter_mut().enumerate() {
-            let scope = take.facts(read)?.scope;
-            let scope = if self.is_step { scope.without_upstream() } else { scope };
-            places.entry(scope).or_default().push(number);
+        let mut unclaimed = UnclaimedTakes::default();
+        for (place, take) in self.takes.iter_mut().enumerate() {
+            unclaimed.add(place, take.facts(read)?.scope);
         }
         let (mut new, mut old, mut surplus) = (Vec::new(), Vec::new(), Vec::new());
         for (scope, own) in by_scope(frames) {
-            let unnamed = places.remove(&scope.without_upstream());
-            let named = places.remove(scope);
-            let mut places: Vec<usize> = unnamed.into_iter().chain(named).flatten().collect();
-            places.sort_unstable();
+            let mut places = unclaimed.claim_takes(scope);
             let base = places.iter().map(|&place| self.takes[place].unmatched_copy()).collect();
+            places.sort_unstable();
             let merged = replacement::merge_replacing(base, own, self.is_step, read)?;
             self.left_out += merged.left_out;
             self.replaced += merged.replaced;
@@ -163,9 +158,9 @@ impl NameTakes {
 
 /// Returns the frames that replace takes, by scope, with the scopes in the order of their first
 /// frames.
-fn by_scope(frames: &[NamedFrame]) -> Vec<(&ReplacementScope, Vec<ReplacingFrame>)> {
-    let mut groups: Vec<(&ReplacementScope, Vec<ReplacingFrame>)> = Vec::new();
-    let mut places: HashMap<&ReplacementScope, usize> = HashMap::new();
+fn by_scope(frames: &[NamedFrame]) -> Vec<(&CallScope, Vec<ReplacingFrame>)> {
+    let mut groups: Vec<(&CallScope, Vec<ReplacingFrame>)> = Vec::new();
+    let mut places: HashMap<&CallScope, usize> = HashMap::new();
     for frame in frames {
         let Some(replacing) = ReplacingFrame::from_frame(frame) else { continue };
         let next = groups.len();
@@ -176,4 +171,24 @@ fn by_scope(frames: &[NamedFrame]) -> Vec<(&ReplacementScope, Vec<ReplacingFrame
         groups[group].1.push(replacing);
     }
     groups
+}
+
+/// The places of takes that no scope has claimed, each with the scope of its take, by session.
+#[derive(Default)]
+struct UnclaimedTakes(HashMap<Option<String>, Vec<(usize, CallScope)>>);
+
+impl UnclaimedTakes {
+    fn add(&mut self, place: usize, scope: CallScope) {
+        self.0.entry(scope.session.clone()).or_default().push((place, scope));
+    }
+
+    /// Removes the places of the takes that calls of a scope may replace, and returns them: those of
+    /// takes in exactly this scope first, as takes of the same run are.
+    fn claim_takes(&mut self, scope: &CallScope) -> Vec<usize> {
+        let Some(all) = self.0.get_mut(&scope.session) else { return Vec::new() };
+        let mut claimed: Vec<_> =
+            all.extract_if(.., |(_, known)| scope.agrees_with(known)).collect();
+        claimed.sort_by_key(|(_, known)| known != scope);
+        claimed.into_iter().map(|(place, _)| place).collect()
+    }
 }

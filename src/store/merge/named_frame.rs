@@ -1,6 +1,6 @@
 //! The frames and the takes of one name, and where they are.
 
-use super::replacement_scope::ReplacementScope;
+use loomrec_recording::CallScope;
 use loomrec_recording::log_codec::TakePrecedence;
 
 /// The file that holds an entry.
@@ -31,7 +31,8 @@ impl TakeRef {
 #[derive(Clone, Debug)]
 pub(crate) struct NamedFrame {
     pub(crate) precedence: TakePrecedence,
-    pub(crate) scope: ReplacementScope,
+    /// The scope of the takes that it may replace.
+    pub(crate) scope: CallScope,
     pub(crate) time: Option<String>,
     pub(crate) place: TakeRef,
 }

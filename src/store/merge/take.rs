@@ -4,11 +4,10 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hasher as _};
 
 use loomrec_identity::RequestKey;
-use loomrec_recording::Entry;
 use loomrec_recording::log_codec::{RunPosition, TakePrecedence};
+use loomrec_recording::{CallScope, Entry};
 
 use super::named_frame::{NamedFrame, TakeRef};
-use super::replacement_scope::ReplacementScope;
 
 /// A hash of an entry. Different entries almost always have different ones, so that each entry is
 /// read once, however many others it is compared with.
@@ -29,7 +28,7 @@ pub(super) struct CompactionTake {
 /// What decides which take a frame replaces.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct TakeFacts {
-    pub(super) scope: ReplacementScope,
+    pub(super) scope: CallScope,
     /// Whether its call failed, or no client got its answer.
     pub(super) failed: bool,
     /// The key of its request.
@@ -84,7 +83,7 @@ impl CompactionTake {
 
     fn learn_facts(&mut self, entry: &Entry) {
         self.facts = Some(TakeFacts {
-            scope: ReplacementScope::of_entry(entry),
+            scope: CallScope::from_entry(entry),
             failed: entry.is_lesser_take(),
             request: entry.request_hash.clone(),
         });

@@ -8,7 +8,7 @@ use crate::load_recording;
 use loomrec_recording::{Chunk, ChunkLayout, RecordedResponse, ResponseEnd, ResponsePayload};
 
 /// Returns a call that was answered with this status.
-fn answered(content: &str, status: u16, time: u32) -> Entry {
+pub(super) fn answered(content: &str, status: u16, time: u32) -> Entry {
     let chunk = Chunk { at_ms: 1.0, data: Bytes::from_static(b"{}") };
     Entry {
         response: Some(RecordedResponse {

@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::{Corpus, fuzz_target};
-use loomrec_recording::{Entry, EntryName, log_codec};
+use loomrec_recording::{CallScope, Entry, EntryName, log_codec};
 use serde_json::Value;
 
 fuzz_target!(|data: &[u8]| -> Corpus {
@@ -34,9 +34,10 @@ fn check(entry: &Entry) {
     let name = EntryName::from_step_id("step").expect("a name");
     let mut bytes = Vec::new();
     let precedence = log_codec::TakePrecedence::Replacing(log_codec::RunPosition::default());
-    log_codec::pack_to(&mut bytes, &name, precedence, entry);
+    let scope = CallScope::from_entry(entry);
+    log_codec::pack_to(&mut bytes, &name, precedence, &scope, entry);
     let (head, logged) = log_codec::unpack_entry(&bytes).expect("what is packed can be unpacked");
-    assert_eq!((head.name, head.precedence), (name, precedence));
+    assert_eq!((head.name, head.precedence, head.scope), (name, precedence, scope));
     assert_eq!(head.recorded_at, entry.recorded_at);
     let logged = String::from_utf8(logged.to_text()).expect("text");
     assert_eq!(logged, String::from_utf8_lossy(&text), "the log holds what the file holds");

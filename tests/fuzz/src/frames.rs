@@ -1,6 +1,6 @@
 //! Logs made of an input: its bytes, or frames of its pieces.
 
-use loomrec_recording::{Entry, EntryName, log_codec};
+use loomrec_recording::{CallScope, Entry, EntryName, log_codec};
 
 /// Returns the bytes of a log. The kind says what they are made of.
 pub fn log(kind: u8, data: &[u8]) -> Vec<u8> {
@@ -43,6 +43,6 @@ fn entry(at: usize, piece: &[u8]) -> Vec<u8> {
         true => log_codec::TakePrecedence::Replacing(log_codec::RunPosition::default()),
         false => log_codec::TakePrecedence::Further,
     };
-    log_codec::pack_to(&mut payload, &name, standing, &entry);
+    log_codec::pack_to(&mut payload, &name, standing, &CallScope::from_entry(&entry), &entry);
     frame(u128::from(2 + (at % 3) as u64), &payload)
 }

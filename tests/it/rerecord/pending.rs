@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{KEY, entries, json_of, prepared, rerecord, speaker};
 use crate::support::loomrec::finish;
-use crate::support::shape::{chat, chat_streamed, message};
+use crate::support::shape::{chat, chat_body, chat_streamed, message};
 use crate::support::{Call, Scene, Server};
 
 const PENDING: &str = ".loomrec/run.json.pending";
@@ -212,9 +212,61 @@ fn calls_that_the_recording_holds_by_now_are_left_out() {
     replayed(&scene, &[chat("weather in Oslo"), chat(&"unlike ".repeat(60))], 1);
     scene.recorded(&speaker("old"), &[chat(&"unlike ".repeat(60)), chat("weather in Paris")]);
     let upstream = speaker("new");
-    rerecord(&scene, &upstream, &["--pending", PENDING, "--yes"], 0)
-        .says(&["the recording has changed since that replay"]);
+    let args = ["--pending", PENDING, "--yes", "--json"];
+    rerecord(&scene, &upstream, &args[..3], 1)
+        .says(&["the recording has changed since that replay", "every call was left out"]);
+    assert_eq!(json_of(&rerecord(&scene, &upstream, &args, 1))["verdict"], "failed");
     assert_eq!(upstream.requests(), 0);
+}
+
+/// A chat at each of these targets is recorded at the first, missed at the others for `reason`, sent,
+/// and replayed.
+#[track_caller]
+fn fetched_elsewhere(targets: [&str; 3], reason: &str, shown: &str) {
+    let (scene, upstream) = (Scene::new(), speaker("old"));
+    let names = ["gw", "two", "three"].map(|name| format!("{name}={}", upstream.url()));
+    let flags = names.iter().flat_map(|name| ["--upstream", name.as_str()]);
+    let with = |more: &[&'static str]| -> Vec<&str> {
+        more.iter().copied().chain(flags.clone()).collect()
+    };
+    let calls = targets.map(|target| Call::post(target, chat_body("hi").to_string()));
+    let server = scene.record(&upstream, &with(&[]));
+    server.call(&calls[0]).expect(200);
+    server.stop().expect(0);
+    let server = scene.replay(&with(&["--pending"]));
+    for call in &calls[1..] {
+        let told = server.call(call).expect(422).text();
+        assert!(told.contains(&reason.replace('_', " ")) && told.contains(shown), "{told}");
+    }
+    server.stop().expect(1);
+    let reasons: Vec<_> = entries(&scene, PENDING)
+        .into_iter()
+        .map(|(_, entry)| entry["pending"]["reason"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(reasons, [reason, reason]);
+    rerecord(&scene, &upstream, &with(&["run.json", "--pending", "--yes"]), 0)
+        .says(&["2 new answers"]);
+    rerecord(&scene, &upstream, &with(&["run.json", "--pending", "--yes"]), 0)
+        .says(&["the new answers (2) are there already"]);
+    scene.run(&["review", "run.json", "--accept"]).expect(0);
+    let server = scene.replay(&with(&["--strict", "--fail-unused"]));
+    for call in &calls {
+        server.call(call).expect(200);
+    }
+    server.stop().expect(0);
+}
+
+#[test]
+fn call_that_is_recorded_at_another_upstream_only_is_sent() {
+    let targets = ["gw", "two", "three"].map(|name| format!("/{name}/v1/chat/completions"));
+    fetched_elsewhere(targets.each_ref().map(String::as_str), "other_upstream", "upstream");
+}
+
+#[test]
+fn call_that_is_recorded_under_another_path_only_is_sent() {
+    let targets = ["openai", "groq", "azure"].map(|at| format!("/gw/{at}/v1/chat/completions"));
+    let shown = "/openai/v1/chat/completions";
+    fetched_elsewhere(targets.each_ref().map(String::as_str), "other_path", shown);
 }
 
 #[test]

@@ -14,6 +14,23 @@ use loomrec_recording::pending::ReplacedTake;
 use loomrec_recording::{EntryName, PendingChange};
 use loomrec_store::{Recording, StoreError, TakeRef};
 
+/// A request that one answer serves: under its name, at its upstream and mount.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct RequestToAnswer {
+    name: EntryName,
+    key: RequestKey,
+    upstream: String,
+    mount: String,
+}
+
+impl RequestToAnswer {
+    /// Returns the request of a call with this name and this key.
+    pub(super) fn new(name: EntryName, key: RequestKey, observed: &NormalizedRequest) -> Self {
+        let mount = loomrec_provider::chat_mount(&observed.request.path).to_owned();
+        Self { name, key, upstream: observed.upstream.clone(), mount }
+    }
+}
+
 /// A missed call.
 pub(super) struct MissedCall {
     pub(super) name: EntryName,
@@ -23,7 +40,7 @@ pub(super) struct MissedCall {
     pub(super) session: Option<String>,
     /// Whether the call is to be kept.
     pub(super) stays: bool,
-    key: RequestKey,
+    asked: RequestToAnswer,
     own_session: Option<String>,
 }
 
@@ -58,7 +75,7 @@ pub(super) fn calls_with_takes(
         observed.step = stored.name.step_id().map(str::to_owned);
         pairs_of(calls.len(), &pending.reason, &observed, matcher, &mut pairs);
         calls.push(MissedCall {
-            key: observed.key_under(rules),
+            asked: RequestToAnswer::new(stored.name.clone(), observed.key_under(rules), &observed),
             name: stored.name,
             place: stored.place,
             pending,
@@ -140,13 +157,13 @@ fn assign_takes(calls: &mut [MissedCall], pairs: &[ReplacedPair], matcher: &Matc
 /// Leaves out calls that are answered by another one of the same request. A call that replaces no
 /// take is kept once in each session, or once for all.
 fn leave_out_copies(calls: &mut [MissedCall]) {
-    let mut served: HashMap<(EntryName, RequestKey), BTreeSet<Option<String>>> = HashMap::new();
+    let mut served: HashMap<RequestToAnswer, BTreeSet<Option<String>>> = HashMap::new();
     for call in calls.iter().filter(|call| call.pending.replaces.is_some()) {
-        let known = served.entry((call.name.clone(), call.key.clone())).or_default();
+        let known = served.entry(call.asked.clone()).or_default();
         known.insert(call.session.clone());
     }
     for call in calls.iter_mut().filter(|call| call.pending.replaces.is_none()) {
-        let known = served.entry((call.name.clone(), call.key.clone())).or_default();
+        let known = served.entry(call.asked.clone()).or_default();
         let wanted = !known.contains(&call.own_session) && !known.contains(&None);
         call.stays = wanted || call.pending.reason == "exhausted";
         known.insert(call.own_session.clone());

@@ -6,7 +6,9 @@ fn call(session: Option<&str>, reason: &str, replaces: bool) -> MissedCall {
     let replaced =
         ReplacedTake { name: name.clone(), take: 1, request_hash: None, recorded_at: None };
     let place: TakeRef = some_place();
+    let (upstream, mount) = ("gw".to_owned(), String::new());
     MissedCall {
+        asked: RequestToAnswer { name: name.clone(), key, upstream, mount },
         name,
         place,
         pending: PendingChange {
@@ -15,7 +17,6 @@ fn call(session: Option<&str>, reason: &str, replaces: bool) -> MissedCall {
         },
         session: None,
         stays: true,
-        key,
         own_session: session.map(str::to_owned),
     }
 }
@@ -42,6 +43,15 @@ fn copy_is_left_out_when_another_answers_it_as_well() {
     assert_eq!(staying(vec![new(Some("s")), new(Some("t")), new(Some("s"))]), [true, true, false]);
     let old = || call(Some("s"), "drifted", true);
     assert_eq!(staying(vec![new(Some("t")), old(), old()]), [false, true, true]);
+    let at_mount = |mount: &str| {
+        let call = new(None);
+        let asked = RequestToAnswer { mount: mount.to_owned(), ..call.asked };
+        MissedCall { asked, ..call }
+    };
+    assert_eq!(
+        staying(vec![at_mount("/groq"), at_mount("/azure"), at_mount("/groq")]),
+        [true, true, false]
+    );
     let further = call(None, "exhausted", false);
     assert_eq!(staying(vec![old(), further]), [true, true]);
 }
