@@ -18,7 +18,7 @@ use super::pool::{PoolChoice, PoolKey, PoolKind, Repeat, TakeSet};
 use super::reason::MissReason;
 use super::session_usage::SessionUsage;
 use super::take::ReplayTake;
-use super::take_scope::{CallMount, TakeScope};
+use super::take_scope::TakeScope;
 use loomrec_identity::{IdentityRules, RequestKey};
 use loomrec_provider::RecognisedCall;
 use loomrec_recording::normalized_request::NormalizedRequest;
@@ -205,6 +205,8 @@ impl Matcher {
         query: &CallQuery<'_>,
         by: MatchedBy,
     ) -> Result<TakeMatch<'_>, MissReason> {
+        let spot = self.scope_among(groups, query.observed, query.spot);
+        let query = &CallQuery { spot, ..*query };
         if let Some(step) = query.step.filter(|step| self.steps.contains(*step)) {
             return self.find_in_step(step, groups, query);
         }
@@ -228,16 +230,11 @@ impl Matcher {
     fn call_query<'a>(&self, observed: &'a NormalizedRequest) -> CallQuery<'a> {
         let id = |name: &str| self.names.find(name);
         let own = self.usage.as_ref().and_then(|usage| usage.name);
-        let mount = match &observed.call.target {
-            Some(_) => CallMount::Any,
-            None => id(loomrec_provider::chat_mount(&observed.request.path))
-                .map_or(CallMount::Unknown, CallMount::Known),
-        };
         CallQuery {
             observed,
             session: observed.session.as_deref().and_then(id).or(own),
             step: observed.step.as_deref().and_then(id),
-            spot: TakeScope { upstream: id(&observed.upstream), mount },
+            spot: TakeScope::from_request(observed, id),
             wanted: RequestedMode::from_request(observed),
             undelivered: false,
         }
@@ -255,9 +252,7 @@ impl Matcher {
         for group in groups.iter().copied().chain(self.steps.unchecked_group(step)) {
             match self.choose_take(group, query, PoolKind::Step(step)) {
                 GroupChoice::Take(take) => return Ok(self.match_take(take, MatchedBy::StepId)),
-                GroupChoice::Incomplete => {
-                    return Err(MissReason::Incomplete);
-                }
+                GroupChoice::Incomplete => return Err(MissReason::Incomplete),
                 GroupChoice::Exhausted => exhausted = true,
                 GroupChoice::Empty => {}
             }

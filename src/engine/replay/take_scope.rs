@@ -2,6 +2,8 @@
 
 use super::name_ids::NameId;
 use super::take::ReplayTake;
+use loomrec_provider::{begins_with_version, chat_mount};
+use loomrec_recording::normalized_request::NormalizedRequest;
 
 /// Where a call goes: its upstream and, for chat calls, whose hash does not cover it, its mount. A
 /// take is compared only in what it states.
@@ -10,6 +12,9 @@ pub(super) struct TakeScope {
     /// `None` for an upstream that no take names.
     pub(super) upstream: Option<NameId>,
     pub(super) mount: CallMount,
+    /// Whether its path begins with `/v1`; `None` if that does not matter. Keys do not hold it, as one
+    /// endpoint may be called in both ways. They may also be two endpoints.
+    pub(super) has_version: Option<bool>,
 }
 
 /// The mount of a call's path.
@@ -24,6 +29,23 @@ pub(super) enum CallMount {
 }
 
 impl TakeScope {
+    /// Returns the scope of a call. `id` returns the id of a name that takes have.
+    pub(super) fn from_request(
+        call: &NormalizedRequest,
+        id: impl Fn(&str) -> Option<NameId>,
+    ) -> Self {
+        let mount = match &call.call.target {
+            Some(_) => CallMount::Any,
+            None => id(chat_mount(&call.request.path)).map_or(CallMount::Unknown, CallMount::Known),
+        };
+        Self { upstream: id(&call.upstream), mount, has_version: None }
+    }
+
+    /// Returns the scope of the takes that have exactly the path of this call.
+    pub(super) fn with_exact_path(self, call: &NormalizedRequest) -> Self {
+        Self { has_version: Some(begins_with_version(&call.request.path)), ..self }
+    }
+
     /// Whether `take` was recorded there.
     pub(super) fn contains_take(self, take: &ReplayTake) -> bool {
         let upstream = take.under.upstream.is_none() || take.under.upstream == self.upstream;
@@ -32,6 +54,10 @@ impl TakeScope {
             CallMount::Unknown => take.under.mount.is_none(),
             CallMount::Known(mount) => take.under.mount.is_none_or(|known| known == mount),
         };
-        upstream && mount
+        let path = match (self.has_version, take.has_version) {
+            (Some(asked), Some(recorded)) => asked == recorded,
+            _ => true,
+        };
+        upstream && mount && path
     }
 }
