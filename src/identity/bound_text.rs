@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::ops::Range;
 
+use super::bound_ids::{CallIdForm, IdNumbers};
 use super::bound_pieces::{BoundPieces, FoundText, FoundValue, RequestRun};
 use super::bound_rules::{BoundRules, RequestTexts};
 use super::canonical::{self, write_string};
@@ -46,8 +47,7 @@ pub(super) fn write_bound(
         order: ResultOrder::new(rules, body, texts),
         roles: if rules.has_roles { roles.collect() } else { HashMap::new() },
         pieces: BoundPieces::default(),
-        numbers: HashMap::new(),
-        last: HashMap::new(),
+        numbers: IdNumbers::default(),
     };
     let placed = (0..rules.rules.len()).filter(|rule| rules.rules[*rule].place_tokens().is_some());
     let places: Vec<_> = placed.map(|rule| PlaceReached { rule, depth: 0 }).collect();
@@ -84,10 +84,7 @@ struct BoundWriter<'b> {
     order: Option<ResultOrder>,
     /// The roles of texts, by their addresses.
     roles: HashMap<usize, TextRole>,
-    /// The numbers of the ids so far, by kind and text.
-    numbers: HashMap<(String, String), usize>,
-    /// The last number of each kind.
-    last: HashMap<String, usize>,
+    numbers: IdNumbers,
 }
 
 /// A piece of a string that is written in another way.
@@ -344,7 +341,7 @@ impl BoundWriter<'_> {
     fn write_found(&mut self, rule: usize, kind: &HoleKind, text: &str, out: &mut Vec<u8>) {
         let name = kind.to_string();
         let number = match kind.comparison() {
-            HoleComparison::Id => self.number_of(&name, text),
+            HoleComparison::Id => self.numbers.number_of(&name, text),
             HoleComparison::Measurement | HoleComparison::Value => 0,
         };
         let value = kind.value_name().map(|name| FoundValue {
@@ -354,23 +351,13 @@ impl BoundWriter<'_> {
         self.write_mark((rule, value), &format!("{name}:{number}"), text.as_bytes(), out);
     }
 
-    /// Writes a reference to a call: as it is if an answer gave the id, else by the number of its
-    /// first appearance.
+    /// Writes a reference to a call: as it is if an answer gave the id, or if it is no id, else by its
+    /// form and the number of its first appearance.
     fn write_reference(&mut self, rule: usize, id: JsonStr<'_>, text: &str, out: &mut Vec<u8>) {
-        if self.rules.given.contains(text) {
-            return write_string(id, out);
-        }
-        let number = self.number_of("reference", text);
-        self.write_mark((rule, None), &format!("reference:{number}"), text.as_bytes(), out);
-    }
-
-    /// Returns the number of an id: that of its first appearance.
-    fn number_of(&mut self, kind: &str, text: &str) -> usize {
-        let last = self.last.entry(kind.to_owned()).or_default();
-        *self.numbers.entry((kind.to_owned(), text.to_owned())).or_insert_with(|| {
-            *last += 1;
-            *last
-        })
+        let form = CallIdForm::from_id(text).filter(|_| !self.rules.given.contains(text));
+        let Some(form) = form.map(CallIdForm::as_str) else { return write_string(id, out) };
+        let number = self.numbers.number_of(form, text);
+        self.write_mark((rule, None), &format!("{form}:{number}"), text.as_bytes(), out);
     }
 
     /// Writes that there is the result of a tool, whatever it is.

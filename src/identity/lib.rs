@@ -8,6 +8,7 @@
 mod accept;
 mod adapter_inputs;
 mod asking_member;
+mod bound_ids;
 mod bound_pieces;
 pub mod bound_request;
 mod bound_rules;

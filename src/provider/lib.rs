@@ -87,7 +87,9 @@ pub use operation::{AddressMembers, Operation, ResponseFormat, StreamError, Usag
 pub use provider_error::{ProviderError, natural_error, natural_error_after};
 pub use provider_row::{ErrorRequest, Provider, RecognisedCall};
 pub use read::{read_answer, read_complete};
-pub use recognise::{chat_mount, has_delivery_mode, key_reduction, recognise_request};
+pub use recognise::{
+    begins_with_version, chat_mount, has_delivery_mode, key_reduction, recognise_request,
+};
 pub use request_head::RequestHead;
 pub use socket_audio::{MessageAudio, SocketAudio};
 pub use socket_protocol::SocketProtocol;

@@ -65,5 +65,10 @@ pub fn chat_mount(path: &str) -> &str {
     openai::unversioned_path(path.strip_suffix("/chat/completions").unwrap_or(path))
 }
 
+/// Whether a path begins with `/v1`, which is not part of a key.
+pub fn begins_with_version(path: &str) -> bool {
+    openai::unversioned_path(path).len() < path.len()
+}
+
 #[cfg(test)]
 mod tests;

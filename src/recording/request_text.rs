@@ -4,7 +4,7 @@
 use bytes::Bytes;
 use sha2::{Digest as _, Sha256};
 
-use super::encoding;
+use super::encoding::{self, DecodeError};
 use super::redact::{MARK, OPAQUE, with_replaced_boundary};
 use loomrec_identity::media_type;
 
@@ -20,7 +20,8 @@ const SAMPLE: usize = 64;
 /// A request's body as it is identified and stored.
 #[derive(Debug, PartialEq, Eq)]
 pub struct DecodedRequestBody {
-    /// The text, or the bytes as they were received if they cannot be decoded.
+    /// The text. Of a body that cannot be decoded, the bytes as they were received; or, if these are a
+    /// text, which would be another request, what is stored.
     pub text: Bytes,
     /// The compressed bytes, if no header names their coding.
     pub packed: Option<Bytes>,
@@ -34,7 +35,9 @@ impl DecodedRequestBody {
         let plain = match request_text(coding, body) {
             RequestText::Plain(text) | RequestText::Decoded(text) => text,
             RequestText::Opaque(mark) => {
-                return Self { text: body.clone(), packed: None, opaque: Some(mark) };
+                let is_text = std::str::from_utf8(body).is_ok();
+                let text = if is_text { mark.clone() } else { body.clone() };
+                return Self { text, packed: None, opaque: Some(mark) };
             }
         };
         let (text, packed) = match unpacked_text(content_type, &plain) {
@@ -64,12 +67,13 @@ fn request_text(coding: Option<&str>, body: &Bytes) -> RequestText {
     let Some(coding) = coding.filter(|_| !body.is_empty()) else {
         return RequestText::Plain(body.clone());
     };
-    if let Some(plain) = encoding::decode_body(coding, body, MOST) {
-        return RequestText::Decoded(plain.into());
-    }
-    // A program may by mistake send a header that names no coding (`utf-8`).
-    if std::str::from_utf8(body).is_ok() {
-        return RequestText::Plain(body.clone());
+    match encoding::try_decode(coding, body, MOST) {
+        Ok(plain) => return RequestText::Decoded(plain.into()),
+        // A program may by mistake send a header that names no coding (`utf-8`).
+        Err(DecodeError::Unknown) if std::str::from_utf8(body).is_ok() => {
+            return RequestText::Plain(body.clone());
+        }
+        Err(_) => {}
     }
     let digest: String = Sha256::digest(body).iter().map(|byte| format!("{byte:02x}")).collect();
     let length = body.len();
@@ -186,6 +190,21 @@ mod tests {
         };
         assert!(cut.starts_with(b"[REDACTED] a body of 15 bytes, sha256 "));
         assert!(matches!(request_text(Some("snappy"), &packed), RequestText::Opaque(_)));
+    }
+
+    #[test]
+    fn text_that_is_sent_as_if_it_were_compressed_is_known_by_its_hash_alone() {
+        let plain = Bytes::from_static(b"{\"model\": \"m\"}");
+        let decode =
+            |coding: &str| DecodedRequestBody::decode(Some(coding), "application/json", &plain);
+        for coding in ["gzip", "x-gzip", "deflate", "br", "zstd", "identity, gzip"] {
+            let body = decode(coding);
+            assert_eq!(body.opaque.as_ref(), Some(&body.text), "{coding}");
+            assert!(body.text.starts_with(b"[REDACTED] a body of 14 bytes, sha256 "), "{coding}");
+        }
+        for coding in ["utf-8", "identity", "foo"] {
+            assert_eq!(decode(coding).text, plain, "{coding}");
+        }
     }
 
     #[test]

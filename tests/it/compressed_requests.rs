@@ -198,6 +198,25 @@ fn body_that_does_not_decode_is_known_by_its_bytes() {
 }
 
 #[test]
+fn text_that_is_sent_as_if_it_were_compressed_is_another_request() {
+    let upstream = Upstream::always(Answer::json(200, chat_answer("ok")));
+    let plain = body("what is in it?");
+    let scene = Scene::new();
+    scene.recorded(&upstream, &[chat("what is in it?")]);
+    for coding in ["gzip", "deflate", "br", "zstd"] {
+        let calls = [call(coding, &plain)];
+        scene.replayed(&["--strict"], &calls, 1).remove(0).expect(422);
+        // An upstream that takes it is recorded with it, and the plain request is another.
+        let own = Scene::new();
+        own.recorded(&upstream, &calls);
+        own.replayed(&["--strict"], &calls, 0).remove(0).expect(200);
+        own.replayed(&["--strict"], &[chat("what is in it?")], 1).remove(0).expect(422);
+    }
+    let named = [call("utf-8", &plain)];
+    scene.replayed(&["--strict"], &named, 0).remove(0).expect(200);
+}
+
+#[test]
 fn multipart_key_as_boundary_is_replaced_and_the_call_is_answered() {
     let upstream = Upstream::always(Answer::json(200, "{}"));
     let upload = |boundary: &str, key: &str| {

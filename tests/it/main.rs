@@ -274,6 +274,8 @@ mod unexplained;
 #[cfg(test)]
 mod unfolded;
 #[cfg(test)]
+mod unreadable;
+#[cfg(test)]
 mod upstream_names;
 #[cfg(test)]
 mod verify;

@@ -270,3 +270,33 @@ fn both_modes_of_one_call_share_a_hash() {
     assert_eq!(content(&server.call(&chat("hi")).expect(200)), "s");
     server.call(&chat("hi")).expect(422);
 }
+
+#[test]
+fn endpoint_with_v1_and_one_without_it_answer_their_own_calls() {
+    let (scene, upstream) =
+        (Scene::new(), Upstream::start(|call| Answer::json(200, format!("{:?}", call.target))));
+    let gateway = format!("gw={}", upstream.url());
+    let call = |path: &str| Call::post(&format!("/gw{path}"), r#"{"a": 1}"#);
+    let server = scene.record(&upstream, &["--upstream", &gateway]);
+    for path in ["/v1/users", "/users"] {
+        server.call(&call(path)).expect(200);
+    }
+    server.stop().expect(0);
+    let keys: BTreeSet<String> =
+        scene.takes().iter().map(|(name, _)| name.split('#').next().unwrap().to_owned()).collect();
+    assert_eq!(keys.len(), 1, "the paths have one key: {keys:?}");
+    let server = scene.replay(&["--strict"]);
+    for path in ["/users", "/v1/users"] {
+        assert_eq!(server.call(&call(path)).expect(200).json(), path);
+    }
+    server.stop().expect(0).says(&["2 served", "0 of 2 takes unused"]);
+    let twice = scene.replayed(&["--strict"], &[call("/users"), call("/users")], 1);
+    assert_eq!((twice[0].status, twice[1].status), (200, 422), "{}", twice[1].text());
+
+    // A recording with one of them answers both: that may be one endpoint.
+    let scene = Scene::new();
+    let server = scene.record(&upstream, &["--upstream", &gateway]);
+    server.call(&call("/v1/users")).expect(200);
+    server.stop().expect(0);
+    scene.replayed(&["--strict"], &[call("/users")], 0).remove(0).expect(200);
+}

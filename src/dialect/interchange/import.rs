@@ -260,7 +260,8 @@ impl EntryImporter<'_> {
             (self.rules.headers(), stored),
         );
         let kind = head.content_type();
-        let coding = encoding::coding_in(headers);
+        // Other tools keep the text of a compressed body beside the header of its coding.
+        let coding = encoding::coding_in(headers).filter(|_| std::str::from_utf8(body).is_err());
         let DecodedRequestBody { text, packed, opaque } =
             DecodedRequestBody::decode(coding.as_deref(), kind, body);
         let packed = packed.filter(|packed| redactor.is_packed_clean(packed, secrets));

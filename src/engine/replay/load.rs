@@ -274,7 +274,10 @@ impl LoadedTakes {
         }
         let session_of = |take: u32| self.takes.get(take as usize)?.under.session;
         if !is_new {
-            groups[group as usize].push(take, session_of);
+            let group = &mut groups[group as usize];
+            let version = |take: u32| self.takes.get(take as usize)?.has_version;
+            self.has_both_versions |= version(group.takes()[0]) != version(take);
+            group.push(take, session_of);
         }
         self.homes.push(group);
     }

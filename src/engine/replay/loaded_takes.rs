@@ -17,8 +17,10 @@ use super::recorded_keys::RecordedKeys;
 use super::recorded_servers::RecordedServers;
 use super::step_index::StepIndex;
 use super::take::ReplayTake;
+use super::take_scope::TakeScope;
 use loomrec_identity::IdentityRules;
 use loomrec_recording::interned::InternedBytes;
+use loomrec_recording::normalized_request::NormalizedRequest;
 use loomrec_store::Recording;
 
 /// One recording to answer from.
@@ -76,6 +78,8 @@ pub struct LoadedTakes {
     pub(super) has_declared_fault: bool,
     /// Whether there is a take of whose answer no client got anything.
     pub(super) has_undelivered: bool,
+    /// Whether takes of one key have paths with and without a leading `/v1`.
+    pub(super) has_both_versions: bool,
     /// The number of takes whose answers were edited by hand.
     pub(super) edited: usize,
     /// Whether a fault of an entry that does not end its call with an error uses up the take.
@@ -101,6 +105,26 @@ impl LoadedTakes {
             self.rules.push(rules.clone());
             self.rules.len() - 1
         })
+    }
+
+    /// Returns the scope of a call among the takes of these groups: if any of them has exactly the
+    /// path of the call, only such takes answer it.
+    pub(super) fn scope_among(
+        &self,
+        groups: &[u32],
+        call: &NormalizedRequest,
+        scope: TakeScope,
+    ) -> TakeScope {
+        if !self.has_both_versions {
+            return scope;
+        }
+        let exact = scope.with_exact_path(call);
+        let mut takes = groups.iter().flat_map(|&group| self.groups[group as usize].takes());
+        let is_exact = |&take: &u32| {
+            let take = &self.takes[take as usize];
+            take.has_version.is_some() && exact.contains_take(take)
+        };
+        if takes.any(is_exact) { exact } else { scope }
     }
 
     /// Returns the addresses of upstreams that entries name.

@@ -205,6 +205,8 @@ impl Matcher {
         query: &CallQuery<'_>,
         by: MatchedBy,
     ) -> Result<TakeMatch<'_>, MissReason> {
+        let spot = self.scope_among(groups, query.observed, query.spot);
+        let query = &CallQuery { spot, ..*query };
         if let Some(step) = query.step.filter(|step| self.steps.contains(*step)) {
             return self.find_in_step(step, groups, query);
         }

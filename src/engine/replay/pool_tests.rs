@@ -280,7 +280,11 @@ fn looking_for_the_next_take_does_not_depend_on_how_many_are_used() {
     };
     let key = PoolKey {
         kind: PoolKind::Plain,
-        spot: TakeScope { upstream: None, mount: super::super::take_scope::CallMount::Any },
+        spot: TakeScope {
+            upstream: None,
+            mount: super::super::take_scope::CallMount::Any,
+            has_version: None,
+        },
         undelivered: false,
     };
     let mut progress = SessionCursor::default();

@@ -14,7 +14,7 @@ use super::mode::{RecordedMode, RequestedMode};
 use super::name_ids::NameId;
 use super::ready_response::ReadyResponse;
 use super::take_answer::{PlainAnswer, TakeAnswer};
-use loomrec_provider::{AnswerOutcome, TokenUsage};
+use loomrec_provider::{AnswerOutcome, TokenUsage, begins_with_version};
 use loomrec_recording::entry::{ClientLeft, Entry};
 use loomrec_recording::normalized_request::NormalizedRequest;
 use loomrec_recording::similarity::RequestSketch;
@@ -43,6 +43,8 @@ pub struct ReplayTake {
     /// The outcome of its answer.
     outcome: AnswerOutcome,
     is_plain: bool,
+    /// Whether the path of its request begins with `/v1`; `None` if it is not known.
+    pub(super) has_version: Option<bool>,
     /// The bound that its decoded body kept to, or [`TOO_LARGE`].
     decoded_bound: AtomicU8,
     /// The ids of the names it was recorded under. A name that its entry does not state is `None`.
@@ -134,6 +136,8 @@ impl ReplayTake {
             client_left: entry.client_left,
         };
         let outcome = entry.answer_outcome();
+        let path = entry.request.as_ref().map(|request| &*request.path);
+        let has_version = path.map(begins_with_version);
         let answer = TakeAnswer::from_entry(name, entry);
         let (outcome, is_plain) = match answer {
             TakeAnswer::Wire(_) => (outcome, false),
@@ -150,6 +154,7 @@ impl ReplayTake {
             unchecked: false,
             outcome,
             is_plain,
+            has_version,
             decoded_bound: AtomicU8::new(DecodedBound::default().0),
             under,
             details: (!details.is_empty()).then(|| Box::new(details)),

@@ -17,8 +17,8 @@ use super::body::READ_BUFFER;
 use super::connect::UpstreamConnector;
 use super::tls::HttpVersion;
 
-/// The most headers of an answer. hyper's own limit is 100.
-const MOST_HEADERS: usize = 500;
+/// The most headers of a request and of an upstream's answer. hyper's own limit is 100.
+pub const MOST_HEADERS: usize = 500;
 
 /// A pool of connections to all upstreams.
 type UpstreamPool = Client<UpstreamConnector, Full<Bytes>>;

@@ -273,6 +273,23 @@ fn references_are_compared_up_to_renaming_unless_an_answer_gave_them() {
     assert!(!ask(&body("c", "d", "d")));
 }
 
+#[test]
+fn reference_answers_for_one_of_its_form_and_a_text_that_is_no_id_for_itself_alone() {
+    let binding = RunBinding::new(&RunValues::default(), &RunValues::default());
+    let place = PlacePattern::parse("/messages/*/tool_call_id").unwrap();
+    let rules = BoundRules::new(vec![NormalizeRule::for_references(place)], Arc::default());
+    let body = |id: &str| json!({"messages": [{"role": "tool", "tool_call_id": id}]});
+    let ask = |recorded: &str, here: &str| {
+        bound_bodies(&rules, &binding, &body(recorded), &body(here)).is_some()
+    };
+    let long = "x".repeat(5000);
+    assert!(ask("toolu_01A", "call-2_b") && ask("functions.weather:0", "functions.news:12"));
+    assert!(ask("call_1|fc_2", "call_3|fc_4") && ask(&long, &"y".repeat(5000)));
+    for here in ["", "\n", "call 2", "é", "call.x|fc", &long] {
+        assert!(!ask("toolu_01A", here) && !ask(here, "toolu_01A"), "{here:?}");
+    }
+}
+
 /// Paths that are nested, equal or overlap.
 fn path() -> impl Strategy<Value = String> {
     prop::collection::vec(prop::sample::select(vec!["aa", "bb", "aa-b", "aa.b"]), 1..4)

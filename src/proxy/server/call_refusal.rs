@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use http::request::Parts;
-use http::{Response, StatusCode};
+use http::{HeaderMap, Response, StatusCode};
 
 use super::connection_context::ConnectionContext;
 use super::open_call::{CallArrival, OpenCall};
@@ -22,21 +22,43 @@ pub(super) struct CallRefusal {
     pub(super) message: String,
 }
 
+/// What is known of the head of a request that is refused.
+pub(super) struct RefusedHead<'h> {
+    pub(super) method: &'h str,
+    pub(super) path: &'h str,
+    pub(super) query: &'h str,
+    pub(super) headers: &'h HeaderMap,
+}
+
 /// Refuses a request, and notifies the person at the terminal, without credentials.
 pub(super) fn refuse_call(
     caller: &Arc<ConnectionContext>,
     parts: &Parts,
     refusal: CallRefusal,
 ) -> (Box<OpenCall>, Response<ResponseBody>) {
+    let head = RefusedHead {
+        method: parts.method.as_str(),
+        path: parts.uri.path(),
+        query: parts.uri.query().unwrap_or_default(),
+        headers: &parts.headers,
+    };
+    refuse_head(caller, &head, refusal)
+}
+
+/// Refuses a request with this head.
+pub(super) fn refuse_head(
+    caller: &Arc<ConnectionContext>,
+    head: &RefusedHead<'_>,
+    refusal: CallRefusal,
+) -> (Box<OpenCall>, Response<ResponseBody>) {
     let proxy = &*caller.proxy;
-    let query = parts.uri.query().unwrap_or_default();
-    let secrets = caller.request_credentials(&parts.headers, query, QueryRules::KNOWN);
+    let secrets = caller.request_credentials(head.headers, head.query, QueryRules::KNOWN);
     let clean = |text: &str| proxy.redactor.redact_text(text, &secrets).into_owned();
     let message = clean(&refusal.message);
-    let (method, path) = (clean(parts.method.as_str()), clean(parts.uri.path()));
+    let (method, path) = (clean(head.method), clean(head.path));
     let summary = RequestSummary::from_refused(&method, &path, refusal.provider);
     let arrival = CallArrival { instant: Instant::now(), micros: proxy.clock.next_arrival_time() };
-    let mut call = OpenCall::new(caller, arrival, Arc::new(summary), &parts.headers, &secrets);
+    let mut call = OpenCall::new(caller, arrival, Arc::new(summary), head.headers, &secrets);
     let mut response =
         respond::provider_error(refusal.provider, refusal.status, refusal.kind, &message);
     protocol_upgrade::name_protocol(&mut response);

@@ -14,9 +14,9 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(2);
 
 /// The next thing to do for a connection.
 pub(super) enum ConnectionTurn {
-    /// The connection has ended. That is the client's business, or a recorded cut, which is an
-    /// error.
-    Over,
+    /// The connection has ended, with an error if HTTP cannot read a request, if an answer is cut, or
+    /// if the client has left.
+    Over(hyper::Result<()>),
     /// The run is ending.
     Closing,
     /// It is time to check the state of the connection.
@@ -26,7 +26,7 @@ pub(super) enum ConnectionTurn {
 /// Serves a connection until something else has to be done for it. The connection wakes its task
 /// for each piece of a request or a response. The other futures are polled only when they wake it.
 pub(super) async fn next_turn(
-    http: &mut (impl Future + Unpin),
+    http: &mut (impl Future<Output = hyper::Result<()>> + Unpin),
     closing: &mut watch::Receiver<bool>,
     is_closing: bool,
 ) -> ConnectionTurn {
@@ -34,8 +34,8 @@ pub(super) async fn next_turn(
     let mut check = pin!(tokio::time::sleep(CHECK_INTERVAL));
     let mut side = SidePoll::default();
     poll_fn(|cx| {
-        if Pin::new(&mut *http).poll(cx).is_ready() {
-            return Poll::Ready(ConnectionTurn::Over);
+        if let Poll::Ready(ended) = Pin::new(&mut *http).poll(cx) {
+            return Poll::Ready(ConnectionTurn::Over(ended));
         }
         side.poll(cx, |cx| {
             if !is_closing && stopping.as_mut().poll(cx).is_ready() {

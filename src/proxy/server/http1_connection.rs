@@ -19,7 +19,9 @@ use super::http2;
 use super::respond::{self, OutBody};
 use super::response_control::ResponseControl;
 use super::socket::{ClientSocket, ClientStream};
+use super::unreadable_request::report_unreadable;
 use super::{handler, keep_awake};
+use loomrec_engine::upstream::MOST_HEADERS;
 
 /// Answers the requests of a connection until it ends, until its client has been silent for too
 /// long, or until the run ends. No HTTP state is kept while the client is silent: it takes much
@@ -45,20 +47,15 @@ pub(super) async fn answer_requests<S: ClientStream>(
             let control = ResponseControl::begin_response(&caller.connection);
             async move { answer_request(&caller, control, request).await }
         });
-        let mut http = Box::new(
-            http1::Builder::new()
-                // Do not add a date that the upstream did not send.
-                .auto_date_header(false)
-                // Chunks that are ready together go out together, each with its own framing. A
-                // vectored write would take only a few of them.
-                .writev(false)
-                .serve_connection(TokioIo::new(socket), service),
-        );
+        let mut http = Box::new(http1_builder().serve_connection(TokioIo::new(socket), service));
         let mut is_closing = false;
         loop {
             match next_turn(&mut http, closing, is_closing).await {
-                ConnectionTurn::Over => {
+                ConnectionTurn::Over(ended) => {
                     let parts = http.into_parts();
+                    if let Err(error) = &ended {
+                        report_unreadable(&caller, error, &parts.read_buf);
+                    }
                     let is_http2 = http2::begins_http2(&parts.read_buf);
                     let mut socket = parts.io.into_inner();
                     socket.put_back(parts.read_buf);
@@ -94,6 +91,19 @@ pub(super) async fn answer_requests<S: ClientStream>(
         socket.put_back(parts.read_buf);
         caller.forget_request();
     }
+}
+
+/// Returns how connections are served.
+fn http1_builder() -> http1::Builder {
+    let mut builder = http1::Builder::new();
+    builder
+        // Do not add a date that the upstream did not send.
+        .auto_date_header(false)
+        // Chunks that are ready together go out together, each with its own framing. A vectored
+        // write would take only a few of them.
+        .writev(false)
+        .max_headers(MOST_HEADERS);
+    builder
 }
 
 /// Answers a request, of a stream over HTTP/2 as its pipe carries it.

@@ -23,7 +23,7 @@ use super::tunnel_host::TunnelHost;
 use crate::guard::{Guard, ProxyClient};
 
 /// The first byte of a TLS handshake.
-const HANDSHAKE_RECORD: u8 = 0x16;
+pub(super) const HANDSHAKE_RECORD: u8 = 0x16;
 /// The first byte of `CONNECT`. No call of an API has a method with it.
 const CONNECT: u8 = b'C';
 

@@ -60,6 +60,7 @@ mod side_poll;
 pub mod socket;
 mod tunnel_host;
 mod unflushed_end;
+mod unreadable_request;
 mod user_authority;
 mod websocket;
 

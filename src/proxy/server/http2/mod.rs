@@ -34,8 +34,9 @@ pub(super) const PROTOCOL: &[u8] = b"h2";
 /// How many streams a client may have open at a time.
 const MAX_STREAMS: u32 = 200;
 
-/// The largest sum of a request's headers, in bytes.
-const MAX_HEADERS: u32 = 64 * 1024;
+/// The largest sum of a request's headers, in bytes. HTTP/1.1 takes less: a request with more is refused
+/// where its stream is served, and counted. HTTP/2 would refuse it without a word.
+const MAX_HEADERS: u32 = 1 << 20;
 
 /// Whether a connection whose first bytes are these is one over HTTP/2.
 pub(super) fn begins_http2(bytes: &[u8]) -> bool {
@@ -67,7 +68,8 @@ pub(super) async fn serve_streams<S: ClientStream>(
     let (mut activity, mut is_closing) = (ConnectionActivity::default(), false);
     loop {
         match next_turn(&mut http, closing, is_closing).await {
-            ConnectionTurn::Over => return,
+            // The requests on its streams are reported where these are served.
+            ConnectionTurn::Over(_) => return,
             ConnectionTurn::Closing => {
                 is_closing = true;
                 http.as_mut().graceful_shutdown();

@@ -15,6 +15,10 @@ use super::open_stream::OpenStream;
 use super::stream_pipe::{StreamPipe, make_pipe};
 use super::trailer_carrier::{remove_carrier, unpack_trailers};
 use loomrec_engine::upstream::is_grpc;
+use loomrec_recording::response_header::MOST_HEADERS;
+
+/// The most headers of an answer: those that are replayed, and loomrec's own.
+const MOST_ANSWER_HEADERS: usize = MOST_HEADERS + 100;
 
 /// The body of an answer on a stream.
 pub(super) struct StreamBody {
@@ -54,7 +58,9 @@ pub(super) async fn answer_stream(
     serve: impl FnOnce(StreamPipe),
 ) -> Result<Response<StreamBody>, hyper::Error> {
     let (client, server) = make_pipe();
-    let (mut sender, connection) = http1::handshake(TokioIo::new(client)).await?;
+    let mut builder = http1::Builder::new();
+    builder.max_headers(MOST_ANSWER_HEADERS);
+    let (mut sender, connection) = builder.handshake(TokioIo::new(client)).await?;
     let task = tokio::spawn(connection);
     let mut reading = PipeReading::from_task(&task);
     if request.method() == Method::CONNECT {
