@@ -26,7 +26,6 @@ pub use body::UpstreamBody;
 pub use client::{UpstreamClient, is_grpc};
 pub use error::UpstreamError;
 pub use framing::AmbiguousFraming;
-pub use pools::MOST_HEADERS;
 pub use request::UpstreamRequest;
 pub use root_certificates::root_certificates;
 pub use socket_address::{origin_words, recorded_origin, socket_url};

@@ -18,7 +18,7 @@ use super::connect::UpstreamConnector;
 use super::tls::HttpVersion;
 
 /// The most headers of a request and of an upstream's answer. hyper's own limit is 100.
-pub const MOST_HEADERS: usize = 500;
+const MOST_HEADERS: usize = 500;
 
 /// A pool of connections to all upstreams.
 type UpstreamPool = Client<UpstreamConnector, Full<Bytes>>;

@@ -21,7 +21,6 @@ use super::response_control::ResponseControl;
 use super::socket::{ClientSocket, ClientStream};
 use super::unreadable_request::report_unreadable;
 use super::{handler, keep_awake};
-use loomrec_engine::upstream::MOST_HEADERS;
 
 /// Answers the requests of a connection until it ends, until its client has been silent for too
 /// long, or until the run ends. No HTTP state is kept while the client is silent: it takes much
@@ -101,8 +100,7 @@ fn http1_builder() -> http1::Builder {
         .auto_date_header(false)
         // Chunks that are ready together go out together, each with its own framing. A vectored
         // write would take only a few of them.
-        .writev(false)
-        .max_headers(MOST_HEADERS);
+        .writev(false);
     builder
 }
 

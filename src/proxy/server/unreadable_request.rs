@@ -7,8 +7,11 @@ use http::{HeaderMap, StatusCode};
 use super::call_refusal::{CallRefusal, RefusedHead, refuse_head};
 use super::connection_context::ConnectionContext;
 use super::interception::HANDSHAKE_RECORD;
-use loomrec_engine::upstream::MOST_HEADERS;
 use loomrec_provider::Provider;
+
+/// The most headers of a request, which is hyper's own limit: another would cost each call an
+/// allocation.
+const MOST_HEADERS: usize = 100;
 
 /// The longest URL in bytes, which is hyper's own limit.
 const LONGEST_URL: usize = 65_534;
