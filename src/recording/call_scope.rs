@@ -1,6 +1,7 @@
 //! The scope of a call: what tells it apart from other calls of the same name, beside its request.
 
 use super::entry::{Entry, RecordedRequest};
+use loomrec_provider::RecognisedCall;
 
 /// Where and how a call was made. What is `None` is not known, as in entries that imports make.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -36,8 +37,12 @@ pub enum CallDelivery {
 impl CallScope {
     /// Returns the scope of an entry.
     pub fn from_entry(entry: &Entry) -> Self {
+        Self::with_form(entry, entry.request.as_ref().map(CallForm::from_request))
+    }
+
+    /// As [`Self::from_entry`], for an entry whose form is known.
+    pub fn with_form(entry: &Entry, form: Option<CallForm>) -> Self {
         let stated = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
-        let form = entry.request.as_ref().map(CallForm::from_request);
         Self { session: stated(&entry.session), upstream: stated(&entry.upstream), form }
     }
 
@@ -74,7 +79,11 @@ impl CallDelivery {
 impl CallForm {
     /// Returns the form of a request.
     pub fn from_request(request: &RecordedRequest) -> Self {
-        let call = request.recognise_call();
+        Self::from_call(request, &request.recognise_call())
+    }
+
+    /// As [`Self::from_request`], for the call that the request was recognised as.
+    pub fn from_call(request: &RecordedRequest, call: &RecognisedCall) -> Self {
         let delivery = match call.streamed {
             false => CallDelivery::Complete,
             true if call.operation.streams_arrays() && request.asks_for_events() => {

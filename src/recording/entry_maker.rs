@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use super::body::{Chunk, ChunkLayout, ResponsePayload};
+use super::call_scope::CallForm;
 use super::cost::{PriceTable, priced_model};
 use super::entry::{Entry, RecordedResponse, ResponseEnd};
 use super::gateway_cost::gateway_cost;
@@ -76,6 +77,8 @@ pub struct MadeEntry {
     pub entry: Entry,
     /// The outcome of its answer.
     pub judged: JudgedAnswer,
+    /// The form of its call.
+    pub form: CallForm,
 }
 
 impl EntryMaker<'_> {
@@ -108,12 +111,13 @@ impl EntryMaker<'_> {
             status: reply.status,
             reason: reply
                 .reason
-                .map(|reason| self.redactor.redact_text(&reason, &secrets).into_owned()),
+                .map(|text| self.redactor.redact_text(&text, &secrets).into_owned()),
             headers,
             trailers,
             payload: ResponsePayload::new(layout, reply.chunks),
             end,
         };
+        let form = CallForm::from_call(&observed.request, &observed.call);
         let preset = observed.client_preset().map(ClientPreset::name_and_version);
         let entry = Entry {
             content: Some(answer.content),
@@ -142,7 +146,7 @@ impl EntryMaker<'_> {
             extra: serde_json::Map::new(),
             is_ambiguous: false,
         };
-        Ok(MadeEntry { entry, judged })
+        Ok(MadeEntry { entry, judged, form })
     }
 
     /// Returns the cost of a call in US dollars: nothing, what the answer or its gateway states, or by

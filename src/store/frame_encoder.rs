@@ -11,7 +11,7 @@ use super::log::{self, NameFingerprint, name_fingerprint};
 use super::secret_guard::SecretGuard;
 use loomrec_recording::log_codec::{RunPosition, TakePrecedence};
 use loomrec_recording::redact::CallCredentials;
-use loomrec_recording::{CallScope, Entry, EntryName, log_codec};
+use loomrec_recording::{CallForm, CallScope, Entry, EntryName, log_codec};
 
 /// An exchange to be stored.
 #[derive(Debug)]
@@ -24,12 +24,14 @@ pub struct LogItem {
     pub secrets: Arc<CallCredentials>,
     /// Whether its call failed, if that is known already.
     pub is_failure: Option<bool>,
+    /// The form of its call, if that is known already.
+    pub form: Option<CallForm>,
 }
 
 impl LogItem {
     /// Returns an exchange that was not judged yet.
     pub fn new(name: EntryName, entry: Entry, secrets: Arc<CallCredentials>) -> Self {
-        Self { name, entry, secrets, is_failure: None }
+        Self { name, entry, secrets, is_failure: None, form: None }
     }
 }
 
@@ -76,13 +78,16 @@ impl FrameEncoder {
     /// [`StoreError::Secret`] if it holds a credential of this run, [`StoreError::Write`] if it is
     /// too large for a log.
     pub fn encode(&self, item: &LogItem) -> Result<EncodedFrame, StoreError> {
-        let LogItem { name, entry, secrets, is_failure } = item;
+        let LogItem { name, entry, secrets, is_failure, form } = item;
         let mut frame = vec![0; log::HEAD];
         let is_failure = || is_failure.unwrap_or_else(|| entry.is_failure());
         let is_lesser = || entry.is_undelivered() || (!self.keep_failures && is_failure());
         let failed = self.replace && is_lesser();
         let precedence = decide_precedence(self.replace, failed, RecordedTakes::default());
-        let scope = CallScope::from_entry(entry);
+        let scope = match form {
+            Some(form) => CallScope::with_form(entry, Some(form.clone())),
+            None => CallScope::from_entry(entry),
+        };
         log_codec::pack_to(&mut frame, name, precedence, &scope, entry);
         if !self.secret_guard.is_clean(&frame[log::HEAD..], secrets) {
             let names = vec![name.to_string()];

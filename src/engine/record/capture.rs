@@ -24,7 +24,7 @@ use loomrec_recording::header_text::header_text;
 use loomrec_recording::message::CUT_CLOSE_CODE;
 use loomrec_recording::redact::{CallCredentials, redact_messages};
 use loomrec_recording::{
-    EntryName, MessagePayload, MessageSender, RecordedMessage, encoding, without_audio,
+    CallForm, EntryName, MessagePayload, MessageSender, RecordedMessage, encoding, without_audio,
 };
 
 /// The copy of one exchange while it is being made.
@@ -174,7 +174,7 @@ impl ExchangeCapture {
         };
         let (redactor, prices) = (&*shared.redactor, &shared.config.prices);
         let (entry, kept) = match (EntryMaker { redactor, prices, max }).make_entry(exchange) {
-            Ok(MadeEntry { mut entry, judged }) => {
+            Ok(MadeEntry { mut entry, judged, form }) => {
                 let response = entry.response.as_ref();
                 let left = response.and_then(|response| {
                     let left = delivery.client_left(arrived, response)?;
@@ -184,7 +184,7 @@ impl ExchangeCapture {
                 entry.messages = messages;
                 let judged = entry.judge_messages().unwrap_or(judged);
                 let kept = stored_outcome(&entry, prices, Some(judged), times);
-                (Some((job.name, entry)), kept)
+                (Some((job.name, entry, form)), kept)
             }
             Err(why) => {
                 let unkept_entry = Entry { cost_usd: is_free.then_some(0.0), ..Entry::default() };
@@ -199,8 +199,9 @@ impl ExchangeCapture {
 
 /// An exchange that is over.
 pub(super) struct FinishedExchange {
-    /// The name and the entry to store; `None` if the exchange cannot be stored.
-    pub(super) entry: Option<(EntryName, Entry)>,
+    /// The name and the entry to store, and the form of its call; `None` if the exchange cannot be
+    /// stored.
+    pub(super) entry: Option<(EntryName, Entry, CallForm)>,
     /// What is reported about it.
     pub(super) kept: RecordOutcome,
     /// When its request arrived.

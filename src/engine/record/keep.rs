@@ -38,7 +38,7 @@ pub(super) async fn store_and_report(
         }
     };
     let FinishedExchange { entry, kept, arrived, on_recorded } = finished;
-    let Some((name, mut entry)) = entry else {
+    let Some((name, mut entry, form)) = entry else {
         on_recorded.report_outcome(kept);
         return;
     };
@@ -57,7 +57,8 @@ pub(super) async fn store_and_report(
     let alone = shared.busy.load(Ordering::Relaxed) <= 1;
     let began = Instant::now();
     let is_failure = Some(kept.is_failure());
-    let item = LogItem { name, entry, secrets, is_failure };
+    let form = is_of_program.then_some(form);
+    let item = LogItem { name, entry, secrets, is_failure, form };
     let outcome = shared.writer.store_exchange(item, alone).await;
     let kept = RecordOutcome { outcome, append: began.elapsed(), ..kept };
     on_recorded.report_outcome(kept);
