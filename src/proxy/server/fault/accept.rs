@@ -37,7 +37,7 @@ pub(in crate::server) async fn apply_to_connection(
         () = socket::read_to_end(&mut stream) => true,
         () = tokio::time::sleep(Duration::from_millis(wait)), if wait > 0 => false,
         () = std::future::ready(()), if wait == 0 => false,
-        () = faults.wait_until_stopped() => false,
+        () = faults.wait_until_left() => false,
     };
     if left {
         recovery_tracker::note_client_left(&proxy, number);

@@ -107,7 +107,7 @@ impl FaultBody {
             }
             Some(BodyStep::Stall) => {
                 let faults = Arc::clone(&self.faults);
-                self.wait = Some(Box::pin(async move { faults.wait_until_stopped().await }));
+                self.wait = Some(Box::pin(async move { faults.wait_until_left().await }));
                 self.ahead = Some(BodyStep::Cut(loomrec_fault::ConnectionCut::Close));
             }
             Some(BodyStep::Behind(data)) => self.control.send_behind(data),

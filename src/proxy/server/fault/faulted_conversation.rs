@@ -234,7 +234,7 @@ impl MessageRelay {
                 MessageStep::Wait(ms) => self.faults.pass_time(ms).await,
                 MessageStep::Stall => {
                     self.is_cut = true;
-                    self.faults.wait_until_stopped().await;
+                    self.faults.wait_until_left().await;
                     return Some(RelayStop::Gone);
                 }
                 MessageStep::Cut(cut) => {

@@ -161,12 +161,17 @@ impl FaultContext {
         *self.stop.borrow()
     }
 
-    /// Returns once the run is about to end, and clients that left before have been seen to leave: a
-    /// program may end right after it gave a call up.
+    /// Returns once the run is about to end.
     async fn wait_until_stopped(&self) {
         let mut stop = self.stop.subscribe();
         // A dropped sender also means that the run stops.
         drop(stop.wait_for(|stop| *stop).await);
+    }
+
+    /// Returns once the run is about to end, and clients that left before have been seen to leave: a
+    /// program may end right after it gave a call up.
+    async fn wait_until_left(&self) {
+        self.wait_until_stopped().await;
         tokio::time::sleep(LEAVE_GRACE).await;
     }
 
@@ -193,6 +198,14 @@ impl FaultContext {
         tokio::select! {
             () = tokio::time::sleep(Duration::from_millis(ms)) => {}
             () = self.wait_until_stopped() => {}
+        }
+    }
+
+    /// Waits for `ms`, or as long as [`Self::wait_until_left`].
+    async fn wait_or_leave(&self, ms: u64) {
+        self.wait_or_stop(ms).await;
+        if ms > 0 && self.is_stopping() {
+            tokio::time::sleep(LEAVE_GRACE).await;
         }
     }
 

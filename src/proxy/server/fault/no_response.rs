@@ -36,7 +36,7 @@ pub(super) async fn stay_silent(
     for_ms: u64,
     then: RecordedCut,
 ) -> AbandonedCall {
-    proxy.faults.wait_or_stop(for_ms).await;
+    proxy.faults.wait_or_leave(for_ms).await;
     end_connection(control, then)
 }
 
