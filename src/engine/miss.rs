@@ -59,7 +59,11 @@ pub(super) async fn answer_call(
 ) -> CallResult {
     let (observed, arrived) = (call.storable_request(), call.arrived.into());
     let rule = std::mem::take(&mut miss.rule);
-    if !matches!((on_miss, &rule), (MissPolicy::Forward { .. }, _) | (_, RuleLookup::Claimed(_)))
+    let is_answered =
+        matches!((on_miss, &rule), (MissPolicy::Forward { .. }, _) | (_, RuleLookup::Claimed(_)));
+    // A take that cannot be given to the call is no reason for another answer.
+    if !is_answered
+        && !miss.has_take()
         && let Some(answer) = prescribed_answer(call, replay.matcher().recorded_servers())
     {
         return answer;

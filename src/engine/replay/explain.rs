@@ -21,6 +21,11 @@ pub struct UnexplainedMiss {
 }
 
 impl UnexplainedMiss {
+    /// Whether a take was found that cannot be given to the call.
+    pub fn has_take(&self) -> bool {
+        self.refused.is_some()
+    }
+
     /// Returns the miss of a call whose take holds a fault and no answer.
     pub fn without_answer(take: &TakeMatch<'_>) -> Self {
         Self::of_take(take, NO_ANSWER)
