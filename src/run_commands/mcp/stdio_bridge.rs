@@ -240,6 +240,14 @@ impl StdioBridge {
         }
     }
 
+    /// Gives up what is sent to the run. It sees its client leave before the connections to the
+    /// server end.
+    async fn abort_posts(&mut self) {
+        self.posts.abort_all();
+        while self.posts.join_next().await.is_some() {}
+        tokio::time::sleep(POLL).await;
+    }
+
     /// Ends the server, and writes the answers that come until then. Returns the server's exit code.
     async fn end_server(
         mut self,
@@ -249,7 +257,7 @@ impl StdioBridge {
     ) -> Option<u8> {
         if end == BridgeEnd::Broken {
             // As after any death, its client reads nothing more, and not why.
-            self.posts.abort_all();
+            self.abort_posts().await;
         }
         let server = Arc::clone(&self.server);
         let ending = tokio::spawn(async move { server.end_process().await });
@@ -257,10 +265,7 @@ impl StdioBridge {
         let _ = timeout(ANSWER_GRACE, answers).await;
         let code = ending.await.ok().flatten();
         if !self.posts.is_empty() {
-            self.posts.abort_all();
-            while self.posts.join_next().await.is_some() {}
-            // The run sees its client leave before the connections to the server end.
-            tokio::time::sleep(POLL).await;
+            self.abort_posts().await;
         }
         let Self { server, lines, .. } = self;
         drop((listener, server, lines));
