@@ -123,7 +123,7 @@ fn plain_http_gets_a_refusal_and_tls_to_a_plain_port_ends_at_once() {
     let (answer, _) = client.everything();
     let answer = String::from_utf8_lossy(&answer);
     assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 400"), "{answer}");
-    server.stop().expect(0);
+    server.stop().expect(1).says(&["it begins with TLS", "1 refused"]);
 }
 
 #[test]

@@ -338,7 +338,7 @@ fn answer_that_reports_an_error_or_is_a_miss_is_no_recovery() {
         ("search", elsewhere, 1),
         ("search", call(11, "search"), 0),
     ] {
-        let fault = format!("http_error:503;tool={tool};times=1");
+        let fault = format!("http_error:503;tool={tool};upstream=tools;times=1");
         let args = ["--strict", "--fault", &fault, "--recovery", "max_recovery_ms=60000"];
         let other = ["--upstream", "other=http://127.0.0.1:1"];
         let server = scene.replay(&[&args[..], &other].concat());
