@@ -32,7 +32,9 @@ const ORDER_WAIT: Duration = Duration::from_millis(250);
 const ANSWER_GRACE: Duration = Duration::from_secs(1);
 /// How long they are awaited if the server has them to give.
 const SERVER_GRACE: Duration = Duration::from_secs(5);
-/// How often that is looked at, and how long the run may take to see its client leave.
+/// How long the run may take to see its client leave.
+const LEAVE_GRACE: Duration = Duration::from_secs(1);
+/// How often these are looked at.
 const POLL: Duration = Duration::from_millis(50);
 /// How many lines wait for the client to read them.
 const WAITING: usize = 64;
@@ -245,7 +247,11 @@ impl StdioBridge {
     async fn abort_posts(&mut self) {
         self.posts.abort_all();
         while self.posts.join_next().await.is_some() {}
+        let until = tokio::time::Instant::now() + LEAVE_GRACE;
         tokio::time::sleep(POLL).await;
+        while self.server.is_awaited() && tokio::time::Instant::now() < until {
+            tokio::time::sleep(POLL).await;
+        }
     }
 
     /// Ends the server, and writes the answers that come until then. Returns the server's exit code.
