@@ -145,18 +145,17 @@ async fn run(
         .limiting_cost(command.max_cost());
     let cost_limit = ground.cost_limit.clone();
     let is_replay = matches!(command, SessionCommand::Replay(_));
-    let is_deep = args.sessions.sessions_by_control;
     let stand_in_keys = match is_replay {
-        true => stand_ins::for_template(&template, is_deep),
+        true => stand_ins::for_template(&template, args.sessions.sessions_by_control),
         false => StandInKeys::None,
     };
     if args.print_env {
         return ground.print_environment(&args, &stand_in_keys);
     }
+    let allow_empty = command.allows_no_call();
     let client = if is_replay { None } else { Some(serve_setup::upstream_client()?) };
     let context = ground.for_session(&args, &location, SessionTerms::default())?;
-    let (name, guard, allow_empty) =
-        (command.name(), command.escape_policy(), command.allows_no_call());
+    let (name, guard) = (command.name(), command.escape_policy());
     let run_counters = Arc::clone(&ground.counters);
     let matcher = Matcher::new(Vec::new(), ReplayTerms::default())?;
     let in_force = command.in_force(&matcher);
@@ -176,8 +175,8 @@ async fn run(
             in_force: in_force_of_sessions,
         })
     });
-    let sessions = RunSessions { start: start_sessions, read_again: None };
-    let ran = ground.run(&args, engines, Some(sessions)).await?;
+    let sessions = Some(RunSessions { start: start_sessions, read_again: None });
+    let ran = ground.run(&args, engines, sessions).await?;
     let mut receipt = report::of_run(name, &ran, guard, allow_empty);
     receipt.in_force = in_force;
     record::add_cost_limit(&mut receipt, cost_limit.as_deref());

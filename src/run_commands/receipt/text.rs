@@ -117,15 +117,10 @@ impl Receipt {
         parts.extend(self.script.iter().flat_map(ScriptReceipt::summary_parts));
         parts.push(format!("upstream connections: {}", self.upstream_connections));
         parts.extend(self.token_words());
-        parts.extend(
-            self.recordings.iter().map(|(path, sha)| self.recording_line(path, sha.as_deref())),
-        );
-        let mut text = format!(
-            "loomrec {}: {}: {}",
-            self.command,
-            self.run_verdict().to_styled(),
-            parts.join(" · ")
-        );
+        let recordings = self.recordings.iter();
+        parts.extend(recordings.map(|(path, sha)| self.recording_line(path, sha.as_deref())));
+        let (verdict, parts) = (self.run_verdict().to_styled(), parts.join(" · "));
+        let mut text = format!("loomrec {}: {verdict}: {parts}", self.command);
         for line in self.additional_lines() {
             text.push_str(&format!("\n  {line}"));
         }

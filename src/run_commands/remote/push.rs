@@ -61,21 +61,14 @@ pub async fn run(args: &PushArgs, settings: &Settings) -> Result<u8, CommandFail
     let cache = folders::local_cache();
     let notice = TransferNotice::start(&output, bucket.url());
     if args.repair {
-        let state = base_state(&base);
-        return restore_states(
-            &bucket,
-            &cache,
-            &recording,
-            state,
-            &notice.output_above_line(&output),
-        )
-        .await;
+        let (state, output) = (base_state(&base), notice.output_above_line(&output));
+        return restore_states(&bucket, &cache, &recording, state, &output).await;
     }
     let secrets = store_secrets();
     let recording = SecretFree { recording: &recording, secrets: &secrets };
-    let pushed = push(&bucket, &cache, &recording, &base, tag.as_deref(), &notice.on_progress())
-        .await
-        .map_err(write_failure)?;
+    let (tag, progress) = (tag.as_deref(), notice.on_progress());
+    let pushed = push(&bucket, &cache, &recording, &base, tag, &progress).await;
+    let pushed = pushed.map_err(write_failure)?;
     drop(notice);
     let pointer = PointerFile {
         address,

@@ -66,9 +66,8 @@ pub(crate) fn create_receipt(args: &ReplayArgs, ran: &RunResult) -> Receipt {
     let is_empty = receipt.calls == 0 && receipt.hosts.escapes.is_empty() && of_sessions == 0;
     if cmd_exit.is_some() && !args.allow_empty && is_empty {
         let matcher = ran.replay.as_ref().map(|replay| replay.matcher());
-        let upstreams =
-            matcher.into_iter().flat_map(Matcher::recorded_upstreams).map(str::to_owned);
-        let upstreams = upstreams.collect();
+        let names = matcher.into_iter().flat_map(Matcher::recorded_upstreams);
+        let upstreams = names.map(str::to_owned).collect();
         receipt.complaints.push(no_call::explain("nothing was tested", ran, &upstreams, false));
     }
     receipt.add_refused_upgrades("nothing was tested", args.allow_empty);
