@@ -266,7 +266,8 @@ impl StdioBridge {
             self.abort_posts().await;
         }
         let server = Arc::clone(&self.server);
-        let ending = tokio::spawn(async move { server.end_process().await });
+        let is_gone = end == BridgeEnd::ServerGone;
+        let ending = tokio::spawn(async move { server.end_process(is_gone).await });
         let answers = async { while self.posts.join_next().await.is_some() {} };
         let _ = timeout(ANSWER_GRACE, answers).await;
         let code = ending.await.ok().flatten();

@@ -103,9 +103,9 @@ impl ToolServer {
     }
 
     /// Ends the process. Returns its exit code; `None` if it never started. Requests that are open then
-    /// get no answer: the server gave none.
-    pub(super) async fn end_process(&self) -> Option<u8> {
-        self.is_stopping.store(true, Ordering::Relaxed);
+    /// get no answer, unless the process itself `is_gone`: the server gave none.
+    pub(super) async fn end_process(&self, is_gone: bool) -> Option<u8> {
+        self.is_stopping.store(!is_gone, Ordering::Relaxed);
         let Ok(process) = self.process.get()? else { return None };
         process.end().await
     }
