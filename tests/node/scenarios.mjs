@@ -50,7 +50,7 @@ export function testFramework(name, { all = true } = {}) {
     test('records each test into a file of its own', async () => {
       const outcome = await recorded.run({ upstream, env: RECORD });
       assertAllPassed(outcome, 20);
-      assert.match(outcome.output, /^loomrec: 18 tests recorded, \$0\.\d+ spent$/m);
+      assert.match(outcome.output, /^loomrec: 18 tests recorded, at least \$0\.\d+ spent$/m);
       assert.deepEqual([...recorded.recordings().keys()], [...RECORDINGS].sort());
       assert.ok(upstream.requests() >= 18);
     });
@@ -59,7 +59,7 @@ export function testFramework(name, { all = true } = {}) {
       const [seen, files] = [upstream.requests(), recorded.recordings()];
       const outcome = await recorded.run({ env: { CI: 'true' } });
       assertAllPassed(outcome, 20);
-      assert.match(outcome.output, /^loomrec: 18 tests replayed, \$0\.\d+ saved$/m);
+      assert.match(outcome.output, /^loomrec: 18 tests replayed, at least \$0\.\d+ saved$/m);
       assert.deepEqual(recorded.recordings(), files);
       assert.equal(upstream.requests(), seen);
     });
