@@ -1,4 +1,4 @@
-//! The way from a call to its answer. [`Engine::find`] finds the take of the call, or the miss and the
+//! The way from a call to its answer. [`Engine::find_answer`] finds the take of the call, or the miss and the
 //! rule of the script that answers instead. [`FoundCall::answer`] makes the answer of that.
 
 use std::time::Instant;

@@ -1,6 +1,6 @@
 //! Leases of what answers a call: a take, or a call or a rule of the script.
 //!
-//! A take answers one call of a session. [`Engine::find`] uses the take up, and
+//! A take answers one call of a session. [`Engine::find_answer`] uses the take up, and
 //! gives a lease of it, which has three ends: the call consumes the take, gives it back, or keeps it
 //! until it is known what the client gets.
 

@@ -62,7 +62,7 @@ fn report_cache(args: &StatsArgs, table: &PriceTable) -> Result<u8, CommandFailu
 struct CallStats {
     by: Option<StatsBy>,
     pricing: PriceSource,
-    /// The groups, by the values that their calls share, one for each of [`CallStats::names`].
+    /// The groups, by the values that their calls share, one for each of [`CallStats::group_names`].
     groups: BTreeMap<Vec<Option<String>>, GroupStats>,
     all: GroupStats,
     /// Models without a price, with the number of calls that they answered.

@@ -75,7 +75,7 @@ impl<'a> RequestParts<'a> {
         }
     }
 
-    /// Whether the headers declare the body as JSON; see [`Self::json`].
+    /// Whether the headers declare the body as JSON; see [`Self::json_body`].
     pub(super) fn offers_json(&self) -> bool {
         let plain = self.header_values("content-encoding").all(|coding| {
             coding.trim().is_empty() || coding.trim().eq_ignore_ascii_case("identity")

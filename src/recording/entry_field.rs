@@ -40,7 +40,7 @@ pub(super) fn normalize_float(number: f64) -> f64 {
     if number == 0.0 || !number.is_finite() { 0.0 } else { number }
 }
 
-/// Returns a float, normalized by [`finite`], as a JSON number.
+/// Returns a float, normalized by [`normalize_float`], as a JSON number.
 pub(super) fn float_json(number: f64) -> Value {
     Number::from_f64(normalize_float(number)).map_or(Value::Null, Value::Number)
 }

@@ -53,7 +53,7 @@ impl InternedBytes {
         }
     }
 
-    /// Frees the memory that only [`Self::insert`] and [`Self::find`] need. The next call of either
+    /// Frees the memory that only [`Self::insert`] and [`Self::find_number`] need. The next call of either
     /// takes longer.
     pub(crate) fn forget_numbers(&mut self) {
         self.numbers.take();

@@ -106,7 +106,7 @@ impl Redactor {
         self.redact_numbered(text, secrets, &mut Placeholders::default())
     }
 
-    /// As [`Self::redact`], for a text of an exchange. `placeholders` numbers its placeholders.
+    /// As [`Self::redact_bytes`], for a text of an exchange. `placeholders` numbers its placeholders.
     fn redact_numbered<'a>(
         &self,
         text: &'a [u8],

@@ -47,7 +47,7 @@ const FAULTS_LISTED: usize = 10_000;
 #[derive(Clone, Debug, Default)]
 pub struct InForce {
     strict: bool,
-    /// Each identity rule, as [`loomrec_identity::IdentityRules::words`] formats it, and its
+    /// Each identity rule, as [`loomrec_identity::IdentityRules::rule_descriptions`] formats it, and its
     /// source.
     rules: Vec<(String, String)>,
     /// How many patterns are redacted before requests are compared.

@@ -150,7 +150,7 @@ impl Progress {
         }
     }
 
-    /// Undoes [`Progress::release`].
+    /// Undoes [`Progress::release_call`].
     pub(super) fn consume_call(&mut self, session: Option<&str>, call: usize, layout: CallLayout) {
         let list = layout.list_of(call);
         let number = call - layout.start_and_count(list).0;

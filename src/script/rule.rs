@@ -214,7 +214,7 @@ impl ScriptRules {
         });
     }
 
-    /// Undoes [`ScriptRules::release`].
+    /// Undoes [`ScriptRules::release_claim`].
     pub(super) fn consume_claim(&self, session: Option<&str>, claim: &RuleClaim) {
         if self.is_fixture(claim) || claim.rule >= self.rules.len() {
             return;

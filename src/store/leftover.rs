@@ -60,7 +60,7 @@ pub(super) fn compact_abandoned(
 /// Returns the events to report.
 ///
 /// # Errors
-/// As for [`merge`].
+/// As for [`compact_abandoned`].
 pub(super) fn leave_old_place(
     path: &Path,
     paths: &RecordingPaths,

@@ -1,7 +1,7 @@
 //! A recording as its readers see it: the file, and what recorders have stored beside it.
 //!
 //! [`Recording::entries`] returns one entry after the other, in the file's order;
-//! [`Recording::entry`] reads one again by its [`TakeRef`]. An open recording stays as it was when
+//! [`Recording::read_entry`] reads one again by its [`TakeRef`]. An open recording stays as it was when
 //! it was opened, even if the file is replaced.
 
 use std::fs::File;

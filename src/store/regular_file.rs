@@ -148,7 +148,7 @@ pub(super) fn open_checked(path: &Path, options: &mut OpenOptions) -> io::Result
 /// Opens a file for reading. Returns `None` if it does not exist.
 ///
 /// # Errors
-/// As for [`open`].
+/// As for [`open_checked`].
 pub(super) fn open_to_read(path: &Path) -> io::Result<Option<File>> {
     open_existing(path, OpenOptions::new().read(true))
 }
@@ -156,7 +156,7 @@ pub(super) fn open_to_read(path: &Path) -> io::Result<Option<File>> {
 /// Opens a file with these options. Returns `None` if it does not exist.
 ///
 /// # Errors
-/// As for [`open`].
+/// As for [`open_checked`].
 pub(super) fn open_existing(path: &Path, options: &mut OpenOptions) -> io::Result<Option<File>> {
     match open_checked(path, options) {
         Ok(file) => Ok(Some(file)),

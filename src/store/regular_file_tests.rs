@@ -40,7 +40,7 @@ fn nothing_but_a_regular_file_with_one_name_is_opened() {
             look_at(&path).map(drop),
         ];
         for error in opened.map(Result::unwrap_err) {
-            let found = UnsafeFileError::find_in_error(&error).expect("it is told");
+            let found = UnsafeFileError::find_in_error(&error).expect("an unsafe file");
             assert!(found.to_string().contains(word), "{found}");
             assert_eq!(found.path, path);
         }

@@ -89,7 +89,7 @@ impl ClientFeed {
         !is_full || self.end_burst()
     }
 
-    /// Queues what [`ClientFeed::add`] kept. Returns `false` once the client has left.
+    /// Queues what [`ClientFeed::add_chunk`] kept. Returns `false` once the client has left.
     pub(super) fn flush(&mut self) -> bool {
         self.burst.bytes = 0;
         let mut chunks = std::mem::take(&mut self.burst.chunks);

@@ -1,4 +1,4 @@
-//! The reason why no take answers a request, where none of the known ones is for it.
+//! The reason why no take answers a request.
 
 use super::matcher::{CallQuery, Matcher};
 use super::reason::MissReason;

@@ -209,7 +209,7 @@ impl BoundRequests {
         })
     }
 
-    /// Adds the request of a take in this group. It is found after [`Self::compare`].
+    /// Adds the request of a take in this group. It is found after [`Self::bind_added_entries`].
     pub(super) fn add_entry(
         &mut self,
         entry: BindableEntry,

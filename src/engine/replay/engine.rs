@@ -177,11 +177,11 @@ impl ReplayEngine {
     }
 
     /// Returns the recorded answer to `observed`, due from `arrived` on. A call goes by way of
-    /// [`Engine::find`](crate::Engine::find) in place of this.
+    /// [`Engine::find_answer`](crate::Engine::find_answer) in place of this.
     ///
     /// # Errors
     /// An [`UnexplainedMiss`] if the recordings have no answer left for this call; see
-    /// [`ReplayEngine::explain`].
+    /// [`ReplayEngine::explain_miss`].
     #[cfg(test)]
     pub async fn answer(
         &self,

@@ -87,7 +87,7 @@ impl MessageIds {
         Ok(Some(ItemPair { recorded: old, live }))
     }
 
-    /// Undoes [`Self::bind`].
+    /// Undoes [`Self::bind_item`].
     pub(super) fn unbind_item(&mut self, pair: &ItemPair) {
         self.items.remove(&pair.recorded);
         self.live.remove(&pair.live);

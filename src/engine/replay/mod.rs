@@ -1,6 +1,6 @@
 //! Replay: answers from recordings, strictly, without access to the network.
 //!
-//! [`ReplayEngine::find_take`] finds the take for a request, `deliver` turns it into a response of
+//! [`ReplayEngine::find_take`] finds the take for a request, `deliver_take` turns it into a response of
 //! the recorded bytes, boundaries and (if asked) times. If there is no take, it returns an
 //! [`UnexplainedMiss`], which [`ReplayEngine::explain_miss`] turns into a
 //! [`RecordingMismatchError`] that says why.

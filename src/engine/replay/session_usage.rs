@@ -52,7 +52,7 @@ impl SessionUsage {
         *served
     }
 
-    /// Undoes one [`Self::serve`].
+    /// Undoes one [`Self::count_answered_call`].
     pub(super) fn take_back(&self, take: usize) {
         if let Some(served) = self.lock_progress().served.get_mut(&take) {
             *served = served.saturating_sub(1);

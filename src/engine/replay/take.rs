@@ -357,7 +357,7 @@ impl ReplayTake {
         self.served.fetch_add(1, Ordering::Relaxed).saturating_add(1)
     }
 
-    /// Undoes one [`Self::serve`].
+    /// Undoes one [`Self::count_answered_call`].
     pub(super) fn take_back(&self) {
         self.served.fetch_sub(1, Ordering::Relaxed);
     }

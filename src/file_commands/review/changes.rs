@@ -65,7 +65,7 @@ impl ReviewDesk {
     /// first.
     ///
     /// # Errors
-    /// The errors of [`Self::look`].
+    /// The errors of [`Self::open_to_view`].
     pub(crate) fn open(
         file: &RecordingLocation,
         new: Option<&RecordingLocation>,

@@ -11,7 +11,7 @@ pub(super) fn own_body(message: &str) -> Value {
     json!({ "message": message })
 }
 
-/// The body of an error as Bedrock sends it; its kind is [`exception`].
+/// The body of an error as Bedrock sends it; its kind is [`exception_name`].
 pub(super) fn natural_body(error_request: &ErrorRequest<'_>) -> Value {
     let usual = match error_request.kind.unwrap_or_else(|| exception_name(error_request.status)) {
         "AccessDeniedException" => {

@@ -1,7 +1,7 @@
 //! The reader of OpenAI's chat completions and of the legacy completions: complete bodies, and
 //! streams merged chunk by chunk.
 //!
-//! The same merge ([`merge()`]) serves the reading of answers ([`stream`]) and the change of
+//! The same merge ([`merge_events`]) serves the reading of answers ([`read_stream`]) and the change of
 //! delivery, so both always see the same answer. Dialects are read as they are: Groq's
 //! `x_groq.usage`, DeepSeek's and OpenRouter's reasoning fields, Mistral's content parts, and xAI's
 //! reasoning tokens, which it does not include in the completion tokens.

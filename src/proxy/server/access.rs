@@ -73,7 +73,7 @@ impl AccessPolicy {
 
     /// Whether the target of a request is loomrec itself. An absolute target that names loomrec is
     /// reduced to its path. A target with a user name is never taken for loomrec's: it is left
-    /// whole for [`Self::admit`], which refuses it.
+    /// whole for [`Self::admit_request`], which refuses it.
     pub(super) fn is_for_us(&self, parts: &mut Parts) -> bool {
         let Some(target) = parts.uri.authority() else { return true };
         let is_plain = parts.method != Method::CONNECT && !has_user_name(target);

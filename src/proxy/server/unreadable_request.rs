@@ -63,8 +63,8 @@ fn explain_error(error: &hyper::Error, unread: &[u8]) -> (StatusCode, String) {
     (StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, why)
 }
 
-/// Returns the method and the path of a request, without its query. `None` if its first line was
-/// read, or is none of HTTP.
+/// Returns the method and the path of a request, without its query. `None` if HTTP has read its first
+/// line already, or if that is not a line of HTTP.
 fn request_line(unread: &[u8]) -> Option<(&str, &str)> {
     let line = unread.split(|byte| *byte == b'\n').next()?;
     let (method, rest) = std::str::from_utf8(line).ok()?.trim_end().split_once(' ')?;

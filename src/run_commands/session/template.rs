@@ -55,7 +55,7 @@ impl SessionTemplate {
     /// Returns the template of the only recording of a replay.
     ///
     /// # Errors
-    /// As for [`Self::of`]; a template beside other recordings.
+    /// As for [`Self::from_location`]; a template beside other recordings.
     pub fn of_all(locations: &[RecordingLocation]) -> Result<Option<Self>, CommandFailure> {
         let mut found = None;
         for location in locations {

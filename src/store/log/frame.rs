@@ -41,7 +41,7 @@ pub(crate) fn name_fingerprint(name: &EntryName) -> NameFingerprint {
     half.unwrap_or_else(|| half_of_hash(text)).max(ABOUT + 1)
 }
 
-/// Returns what stands for the calls of a name in a scope, which replace the same takes.
+/// Returns the number by which a log knows the calls of a name in a scope.
 pub(crate) fn key_in_scope(name: &EntryName, scope: &CallScope) -> NameFingerprint {
     let CallScope { session, upstream, form } = scope;
     let form = form.as_ref().map(CallForm::to_text);

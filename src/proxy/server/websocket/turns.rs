@@ -154,7 +154,7 @@ pub(super) async fn answer_turns(
     }
 }
 
-/// Sends what comes next. Returns whether the connection goes on.
+/// Sends what comes next. Returns whether the connection stays open.
 async fn send_next(
     message: Option<Outgoing>,
     lanes: &mut TurnLanes,
@@ -180,7 +180,7 @@ async fn send_next(
     false
 }
 
-/// Takes what the client sends. Returns whether the connection goes on.
+/// Takes what the client sends. Returns whether the connection stays open.
 async fn take_event(
     event: SocketEvent,
     lanes: &mut TurnLanes,
