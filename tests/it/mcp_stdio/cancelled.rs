@@ -31,9 +31,11 @@ fn hung_call_that_its_client_cancels_gets_no_made_up_answer() {
     assert_eq!(client.ask(&call(2, "echo", 2)), said(2, "echo", 2));
     let ended = client.close().expect(0);
     assert!(ended.stderr.contains("2 recorded"), "{}", ended.stderr);
-    let statuses: Vec<Value> =
-        scene.takes().iter().map(|(_, take)| take["response"]["status"].clone()).collect();
-    assert_eq!(statuses, [202, 200]);
+    // The call that was given up may be written after the next.
+    let mut statuses: Vec<Option<u64>> =
+        scene.takes().iter().map(|(_, take)| take["response"]["status"].as_u64()).collect();
+    statuses.sort_unstable();
+    assert_eq!(statuses, [Some(200), Some(202)]);
 
     let mut client = StdioClient::start(&mut bridge(&scene, &["replay", "--strict"]));
     assert_eq!(client.ask(&call(1, "silent", 1))["error"]["code"], 422);
