@@ -187,7 +187,8 @@ fn a_fault_does_not_use_up_the_scripts_call_behind_it() {
         let args = ["replay", "--script", "script.json", "--faults", "plan.json", "--fail-unused"];
         let args: Vec<OsString> = args.into_iter().map(Into::into).collect();
         let server = Server::start(scene.dir(), &args);
-        let mut client = server.connect();
+        let stage = Stage { scene, server };
+        let mut client = stage.server.connect();
         client.send(&chat_streamed("any"));
         if fault.contains("60000") {
             std::thread::sleep(A_WHILE);
@@ -195,12 +196,12 @@ fn a_fault_does_not_use_up_the_scripts_call_behind_it() {
             drop(client.answer());
         }
         drop(client);
-        std::thread::sleep(A_WHILE);
+        stage.journal_with(|_| true);
         for text in ["One two three.", "Four."] {
-            let answer = server.call(&chat("any")).expect(200);
+            let answer = stage.call(&chat("any")).expect(200);
             assert!(answer.text().contains(text), "{fault}: {}", answer.text());
         }
-        server.stop().expect(0);
+        stage.server.stop().expect(0);
     }
 }
 

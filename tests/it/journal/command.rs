@@ -133,11 +133,11 @@ fn a_journal_that_is_followed_goes_on_when_it_is_rotated() {
     process.wait_for("\"seq\":2");
     append(&call(3, &json!({})));
     std::fs::rename(scene.path("run.jsonl"), scene.path("run.jsonl.1")).unwrap();
-    append(&call(4, &json!({})));
+    // Longer than the next line: that the file was emptied shows by its size at any time.
+    append(&call(4, &json!({ "model": "m".repeat(100) })));
     process.wait_for("\"seq\":4");
     // After the file is emptied, it starts from its beginning.
     std::fs::write(scene.path("run.jsonl"), "").unwrap();
-    std::thread::sleep(Duration::from_millis(250));
     append(&call(5, &json!({})));
     process.wait_for("\"seq\":5");
     process.signal("INT");

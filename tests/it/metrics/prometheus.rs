@@ -168,7 +168,7 @@ fn questions(receipt: &Value) -> Vec<(String, f64)> {
 #[track_caller]
 fn compare(program: &Path, scene: &Scene, server: Server, calls: &[Call]) {
     let config = format!(
-        "global: {{scrape_interval: 200ms, scrape_timeout: 200ms}}\n\
+        "global: {{scrape_interval: 500ms, scrape_timeout: 500ms}}\n\
          scrape_configs:\n\
          - job_name: loomrec\n  authorization: {{credentials: s3cret}}\n  \
          static_configs: [{{targets: ['{}']}}]\n",
@@ -185,7 +185,7 @@ fn compare(program: &Path, scene: &Scene, server: Server, calls: &[Call]) {
     names.dedup();
     // Buckets cannot be added up, because each includes those before it.
     for name in names.into_iter().filter(|name| !name.ends_with("_bucket")) {
-        assert_eq!(prometheus.value(&format!("sum({name})")), Some(sum(&told, name)), "{name}");
+        prometheus.wait_for(&format!("sum({name})"), sum(&told, name));
     }
     let p95 = "histogram_quantile(0.95, sum by (le) (loomrec_request_overhead_seconds_bucket))";
     let undisturbed = sum(&told, "loomrec_request_overhead_seconds_count") > 0.0;
