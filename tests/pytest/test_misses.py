@@ -2,7 +2,10 @@
 
 import xml.etree.ElementTree as xml
 
+import pytest
+
 ODD = '''
+import unittest
 import urllib.error
 import pytest
 from assistant import ask, careless
@@ -40,7 +43,74 @@ def after():
 
 def test_teardown_hides_it(after):
     pass
+
+@pytest.mark.xfail
+def test_xfail_teardown_hides_it(after):
+    assert 0
+
+@pytest.fixture
+def model():
+    try:
+        ask("never recorded")
+    except urllib.error.HTTPError:
+        pytest.skip("no model")
+
+def test_setup_skips(model):
+    pass
+
+@pytest.fixture
+def release():
+    yield
+    try:
+        ask("never recorded")
+    except urllib.error.HTTPError:
+        pytest.skip("no model")
+
+def test_teardown_skips(release):
+    pass
+
+def test_skip_and_teardown_hides_it(after):
+    pytest.skip("for another reason")
+
+class TestUnit(unittest.TestCase):
+    def test_unit_skips(self):
+        try:
+            ask("never recorded")
+        except urllib.error.HTTPError:
+            self.skipTest("no model")
+
+class TestUnitSetup(unittest.TestCase):
+    def setUp(self):
+        try:
+            ask("never recorded")
+        except urllib.error.HTTPError:
+            self.skipTest("no model")
+
+    def test_unit_setup_skips(self):
+        pass
 '''
+#: A hook outside of the plug-in's, which has the last word on each report.
+FORGIVING = """
+import pytest
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_makereport(item, call):
+    report = yield
+    report.outcome = "passed"
+    return report
+"""
+EXIT = """
+import urllib.error
+import pytest
+from assistant import ask
+
+@pytest.mark.loomrec
+def test_exits():
+    try:
+        ask("never recorded")
+    except urllib.error.HTTPError:
+        pytest.exit("no model", returncode=0)
+"""
 
 
 def test_changed_prompt_fails_one_test_and_says_what_changed(project):
@@ -72,13 +142,36 @@ def test_swallowed_miss_fails_the_test(project):
     assert "stopping after 1 failures" in stopped.stdout
 
 
-def test_miss_counts_in_every_phase_and_under_every_mark(project):
+@pytest.mark.parametrize("processes", [[], ["-n", "2"]], ids=["one process", "workers"])
+def test_miss_counts_in_every_phase_and_under_every_mark(project, processes):
     project.write("tests/test_odd.py", ODD)
-    odd = project.run("tests/test_odd.py", "-rA")
-    assert odd.counts == {"failed": 5, "passed": 1, "error": 1}, odd.stdout
-    for name in ("skips_itself", "fails_as_expected", "fails_as_expected_by_itself", "expects_an_error", "setup_hides_it"):
-        assert f"FAILED tests/test_odd.py::test_{name}" in odd.stdout, odd.stdout
-    assert "ERROR tests/test_odd.py::test_teardown_hides_it" in odd.stdout
+    odd = project.run("tests/test_odd.py", "-rA", *processes)
+    counts = {"failed": 7, "passed": 2, "error": 5, "skipped": 1, "xfailed": 1}
+    assert odd.counts == counts, odd.stdout
+    for name in ("test_skips_itself", "test_fails_as_expected", "test_fails_as_expected_by_itself",
+                 "test_expects_an_error", "test_setup_hides_it", "TestUnit::test_unit_skips",
+                 "TestUnitSetup::test_unit_setup_skips"):
+        assert f"FAILED tests/test_odd.py::{name}" in odd.stdout, odd.stdout
+    for name in ("teardown_hides_it", "xfail_teardown_hides_it", "setup_skips", "teardown_skips",
+                 "skip_and_teardown_hides_it"):
+        assert f"ERROR tests/test_odd.py::test_{name}" in odd.stdout, odd.stdout
+
+
+@pytest.mark.parametrize("processes", [[], ["-n", "2"]], ids=["one process", "workers"])
+def test_miss_that_no_report_shows_fails_the_run(project, processes):
+    project.write("tests/conftest.py", FORGIVING + project.path("tests/conftest.py").read_text())
+    project.edit("tests/test_shapes.py", "anything at all", "anything else")
+    forgiven = project.run("tests/test_shapes.py", "-k", "careless", *processes)
+    assert forgiven.code == 1 and "failed" not in forgiven.counts, forgiven.stdout
+    told = "tests had calls without a recorded answer, and did not fail: tests/test_shapes.py::test_careless"
+    assert told in forgiven.said, forgiven.said
+
+
+def test_miss_before_an_exit_fails_the_run(project):
+    project.write("tests/test_exit.py", EXIT)
+    ended = project.run("tests/test_exit.py")
+    told = "tests had calls without a recorded answer, and did not fail: tests/test_exit.py::test_exits"
+    assert ended.code == 1 and told in ended.said, ended.stdout + ended.stderr
 
 
 def test_missing_recording_says_how_to_record(project):

@@ -57,7 +57,7 @@ def _prepare(config: pytest.Config, options: argparse.Namespace) -> None:
     settings = read_settings(options.loomrec_mode, config.rootpath)
     run = LoomrecRun(settings, config.rootpath, worker or "main")
     config.stash[_RUN] = run
-    config.pluginmanager.register(_CollectReports(run), "loomrec-collect-reports")
+    config.pluginmanager.register(_ReportWatcher(run), "loomrec-report-watcher")
     config.add_cleanup(run.stop)
     if settings.mode == "off":
         return
@@ -67,11 +67,16 @@ def _prepare(config: pytest.Config, options: argparse.Namespace) -> None:
         run.start()
 
 
-class _CollectReports:
-    """Notes files and folders that skip themselves: a report of them does not name its run."""
+class _ReportWatcher:
+    """Notes files and folders that skip themselves, and tests that fail: reports do not name their
+    run."""
 
     def __init__(self, run: LoomrecRun) -> None:
         self._run = run
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            self._run.failed.add(report.nodeid)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if report.skipped:
@@ -137,25 +142,23 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
 
 
 def _check_calls(item: pytest.Item) -> None:
-    from loomrec.pytest_plugin.item_session import fail
-    from loomrec.pytest_plugin.run import ITEM_SESSION
+    from loomrec.pytest_plugin.item_session import ITEM_SESSION, fail
     from loomrec.server import LoomrecError
 
     test = item.stash.get(ITEM_SESSION, None)
     if test is None:
         return
     try:
-        problem = test.check_call_phase()
+        problem = test.find_problem()
     except LoomrecError as error:
         problem = item.config.stash[_RUN].explain(error)
     if problem is not None:
-        fail(problem)
+        fail(item, problem)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, Any, Any]:
-    from loomrec.pytest_plugin.item_session import fail
-    from loomrec.pytest_plugin.run import ITEM_SESSION
+    from loomrec.pytest_plugin.item_session import ITEM_SESSION, PROBLEM, fail
 
     run = item.config.stash[_RUN]
     try:
@@ -163,39 +166,39 @@ def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, Any, Any]:
     except BaseException:
         if ITEM_SESSION in item.stash:
             item.stash[ITEM_SESSION].passed = False
-        run.end(item)
+        problem = run.end(item)
+        if problem is not None:
+            item.stash[PROBLEM] = problem
         raise
     problem = run.end(item)
     if problem is not None:
-        fail(problem)
+        fail(item, problem)
     return result
 
 
-@pytest.hookimpl(wrapper=True)
+@pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    from loomrec.pytest_plugin.run import ITEM_SESSION
+    """What loomrec found wrong fails the report. Outermost: neither a skip nor a failure that is
+    expected has the last word, and `unittest` replaces the error of a test by its own."""
+    from loomrec.pytest_plugin.item_session import ITEM_SESSION, PROBLEM, fail_report
     from loomrec.server import LoomrecError
 
     report = yield
     test = item.stash.get(ITEM_SESSION, None)
-    if test is None or report.when == "teardown":
-        return report
-    is_expected = report.skipped and hasattr(report, "wasxfail")
-    if call.excinfo is not None and not test.blamed:
+    problem = item.stash.get(PROBLEM, None)
+    if problem is not None:
+        del item.stash[PROBLEM]
+    elif test is not None and call.excinfo is not None:
         try:
-            text = test.describe_misses()
+            problem = test.describe_misses()
         except LoomrecError as error:
-            text = item.config.stash[_RUN].explain(error)
-        if text is not None:
-            report.sections.append(("loomrec", text))
-    if is_expected and test.has_missed:
-        # The failure that is expected is not that of a call without a recorded answer.
-        report.outcome = "failed"
-        del report.wasxfail
-        is_expected = False
-    test.passed = test.passed and (report.passed or is_expected)
+            problem = item.config.stash[_RUN].explain(error)
+    if problem is not None:
+        fail_report(report, problem)
+    if test is not None:
+        test.note_report(report)
     return report
 
 
@@ -210,7 +213,7 @@ def pytest_fixture_setup(
     else:
         value = yield
     if fixturedef.argname == "tmp_path":
-        from loomrec.pytest_plugin.run import ITEM_SESSION
+        from loomrec.pytest_plugin.item_session import ITEM_SESSION
         from loomrec.server import LoomrecError
 
         if ITEM_SESSION in request.node.stash:
@@ -224,7 +227,7 @@ def pytest_fixture_setup(
 def loomrec(request: pytest.FixtureRequest) -> LoomrecFixture:
     """What loomrec knows of this test: url, calls, usage, cost_usd, recording, mode, var()."""
     from loomrec.pytest_plugin.fixture import LoomrecFixture
-    from loomrec.pytest_plugin.run import ITEM_SESSION
+    from loomrec.pytest_plugin.item_session import ITEM_SESSION
 
     settings: PluginSettings = request.config.stash[_RUN].settings
     test = request.node.stash.get(ITEM_SESSION, None)

@@ -31,12 +31,10 @@ class ItemSession:
     recording: str
     path: Path
     fail_unused: bool = False
-    #: Whether every phase so far has passed.
+    #: Whether every phase so far has passed, or failed as the test expects.
     passed: bool = True
-    #: Whether this session has already failed the test.
-    blamed: bool = False
-    #: Whether a call had no recorded answer, as far as is known.
-    has_missed: bool = False
+    #: Whether a report of the test has failed.
+    has_failed: bool = False
 
     def add_vars(self, **values: str) -> None:
         """Adds values of the run. Raises `LoomrecError` once the test has made a call."""
@@ -49,30 +47,31 @@ class ItemSession:
             message = f"the value `{names}` comes too late: give it before the test's first call"
             raise LoomrecError(f"{message} ({error})") from error
 
-    def check_call_phase(self) -> str | None:
+    def find_problem(self) -> str | None:
         """Returns what is wrong with the test's calls so far, or None."""
-        state = self.session.show()
-        problem = self._find_problem(state)
-        self.has_missed = state.missed > 0
-        self.blamed = problem is not None
-        return problem
+        return self._find_problem(self.session.show())
 
     def describe_misses(self) -> str | None:
-        """Returns the missed calls of a test that has failed by itself, or None."""
-        state = self.session.show()
-        self.has_missed = state.missed > 0
-        return self._misses(state) if state.missed else None
+        """Returns the missed calls so far, or None."""
+        return self._describe_misses(self.session.show())
+
+    def note_report(self, report: pytest.TestReport) -> None:
+        """Notes how a phase of the test went."""
+        is_expected = report.skipped and hasattr(report, "wasxfail")
+        self.passed = self.passed and (report.passed or is_expected)
+        self.has_failed = self.has_failed or report.failed
 
     def end(self) -> tuple[SessionResult, str | None]:
-        """Ends the session. Returns its result, and what is wrong and was not said yet."""
-        result = self.session.end(keep=self.passed and not self.blamed)
-        if self.blamed or not self.passed:
+        """Ends the session. Returns its result, and what is wrong if no report has failed yet."""
+        result = self.session.end(keep=self.passed)
+        if self.has_failed:
             return result, None
-        return result, self._find_problem(result)
+        return result, self._find_problem(result) if self.passed else self._describe_misses(result)
 
     def _find_problem(self, state: SessionState) -> str | None:
-        if state.missed:
-            return self._misses(state)
+        misses = self._describe_misses(state)
+        if misses is not None:
+            return misses
         if state.verdict == "not tested":
             return None if self.mark.allow_unfired else describe_untested(state)
         if state.calls and state.verdict != "ok":
@@ -95,13 +94,32 @@ class ItemSession:
         replays = self.session.mode != "record" and self.session.exists
         return state.unused if replays and not self.mark.allow_unused else 0
 
-    def _misses(self, state: SessionState) -> str:
+    def _describe_misses(self, state: SessionState) -> str | None:
+        if not state.missed:
+            return None
         return describe_misses(state, self.session.exists, self.recording, self.nodeid)
 
 
-def fail(problem: str) -> None:
+ITEM_SESSION = pytest.StashKey[ItemSession]()
+#: What is wrong with the phase of a test that is running, until its report says so.
+PROBLEM = pytest.StashKey[str]()
+
+
+def fail(item: pytest.Item, problem: str) -> None:
     """Fails the test with this text, and no traceback."""
+    item.stash[PROBLEM] = problem
     pytest.fail(headline(problem), pytrace=False)
+
+
+def fail_report(report: pytest.TestReport, problem: str) -> None:
+    """Has a report fail, and say this."""
+    if not report.failed:
+        report.outcome = "failed"
+        vars(report).pop("wasxfail", None)
+        if report.longrepr is None or isinstance(report.longrepr, tuple):  # the place of a skip
+            report.longrepr = headline(problem)
+    if headline(problem) not in report.longreprtext:
+        report.sections.append(("loomrec", problem))
 
 
 def _takes(number: int) -> str:

@@ -16,12 +16,12 @@ import pytest
 
 from loomrec.control import ControlRefusedError
 from loomrec.pytest_plugin.in_force import foreign_control
-from loomrec.pytest_plugin.item_session import ItemSession, fail
+from loomrec.pytest_plugin.item_session import ITEM_SESSION, ItemSession, fail
 from loomrec.pytest_plugin.late_threads import LateThreads
 from loomrec.pytest_plugin.marks import MarkArguments, is_marked, read_mark
 from loomrec.pytest_plugin.recording_path import recording_path
 from loomrec.pytest_plugin.settings import PluginSettings
-from loomrec.pytest_plugin.summary import RunSummary, late_line
+from loomrec.pytest_plugin.summary import RunSummary, hidden_line, late_line
 from loomrec.pytest_plugin.variables import EnvironmentOverlay
 from loomrec.server import LoomrecError
 from loomrec.sessions import SessionClient, SessionServer
@@ -29,8 +29,6 @@ from loomrec.sessions import SessionClient, SessionServer
 #: By this variable, the controller of pytest-xdist tells its workers the server's address.
 #: They need it before `workerinput` is there: when the first conftest.py is imported.
 WORKERS_VARIABLE = "LOOMREC_PYTEST_SERVER"
-
-ITEM_SESSION = pytest.StashKey[ItemSession]()
 
 
 class LoomrecRun:
@@ -41,6 +39,9 @@ class LoomrecRun:
         self.root = root
         self.prefix = prefix
         self.summary = RunSummary()
+        #: The tests of this process whose last attempt has failed, and those whose missed a call.
+        self.failed: set[str] = set()
+        self._missed: set[str] = set()
         self._server: SessionServer | None = None
         self._client: SessionClient | None = None
         self._overlay = EnvironmentOverlay({})
@@ -123,6 +124,8 @@ class LoomrecRun:
             return late_line(self.summary.late)
         if foreign:
             return "control calls of the tests changed what a strict replay answers: " + ", ".join(foreign)
+        if self.summary.hidden:
+            return hidden_line(self.summary.hidden)
         if code != 0 and self._ended is None:
             return f"the server ended with exit code {code}: {self._last_words()}"
         return None
@@ -187,6 +190,7 @@ class LoomrecRun:
         """Puts the variables back, and discards the session of a test that was interrupted."""
         self._overlay.withdraw()
         self._discard_open()
+        self.summary.hidden += sorted(self._missed - self.failed)
         self.summary.late += self._threads.close()
         if self._client is not None:
             self.summary.asked += self._client.asked
@@ -196,11 +200,14 @@ class LoomrecRun:
         left, self._open = self._open, None
         if left is not None:
             with contextlib.suppress(LoomrecError):
-                left.session.end(keep=False)
+                if left.session.end(keep=False).missed:
+                    self._missed.add(left.nodeid)
 
     def begin(self, item: pytest.Item) -> None:
         """Begins the session of a marked test, and fails the test if that is not possible."""
         self._discard_open()
+        self.failed.discard(item.nodeid)
+        self._missed.discard(item.nodeid)
         self._threads.begin()
         self._open = item.stash[ITEM_SESSION] = self._begin(item)
 
@@ -220,7 +227,7 @@ class LoomrecRun:
         else:
             return ItemSession(item.nodeid, mark, session, recording, self.root / recording,
                                self.settings.fail_unused)
-        fail(problem)
+        fail(item, problem)
         raise AssertionError("unreachable")
 
     def explain(self, error: Exception) -> str:
@@ -238,10 +245,11 @@ class LoomrecRun:
         try:
             result, problem = test.end()
         except LoomrecError as error:
-            return None if test.blamed or not test.passed else self.explain(error)
+            return None if test.has_failed else self.explain(error)
         self._open = None
-        passed = test.passed and not test.blamed
-        self.summary.add(test.outcome(result, passed), result)
+        if result.missed:
+            self._missed.add(item.nodeid)
+        self.summary.add(test.outcome(result, test.passed), result)
         return problem
 
     def _recording_path(self, item: pytest.Item, mark: MarkArguments) -> str:

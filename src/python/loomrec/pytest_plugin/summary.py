@@ -35,6 +35,8 @@ class RunSummary:
     uncollected: list[str] = field(default_factory=list)
     #: Threads that called after their test had ended.
     late: list[str] = field(default_factory=list)
+    #: Tests that missed calls and did not fail.
+    hidden: list[str] = field(default_factory=list)
     deselected: int = 0
     #: Calls whose cost is not known.
     unpriced: int = 0
@@ -104,6 +106,11 @@ def late_line(late: list[str]) -> str:
         f"calls after the end of their test were refused: {_names(sorted(set(late)))};"
         " end a thread or task in its test, or start it in a fixture of a wider scope"
     )
+
+
+def hidden_line(hidden: list[str]) -> str:
+    """The line that names tests which missed calls and did not fail."""
+    return f"tests had calls without a recorded answer, and did not fail: {_names(hidden)}"
 
 
 def orphan_line(orphans: list[str]) -> str:
