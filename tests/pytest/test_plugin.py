@@ -33,6 +33,36 @@ def test_mark_alone_is_enough(bare_project, processes):
     assert done.said == ["marked tests without a call: tests/test_it.py::test_it"]
 
 
+@pytest.mark.parametrize("processes", [[], ["-n", "2"]], ids=["one process", "workers"])
+def test_marked_test_without_a_server_fails(bare_project, processes):
+    """A server that starts after the imports is too late for the clients that they built."""
+    bare_project.write("pyproject.toml", '[tool.pytest.ini_options]\npythonpath = ["."]\n')
+    bare_project.write("helpers.py", "import pytest\nrecorded = pytest.mark.loomrec\n")
+    bare_project.write("tests/test_it.py", HELPED)
+    bare_project.write("tests/test_plain.py", PLAIN)
+    direct = {"OPENAI_BASE_URL": bare_project.upstream.url + "/v1"}
+    done = bare_project.run(*processes, **direct)
+    assert done.counts == {"passed": 1, "error": 1} and done.code == 1, done.stdout + done.stderr
+    assert "neither test modules nor a conftest.py mention loomrec" in done.stdout
+    assert bare_project.upstream.connections == 0
+    asked = bare_project.run("--loomrec=replay", *processes, **direct)
+    assert "there is no recording tests/recordings/test_it/test_it.json" in asked.stdout, asked.stdout
+    bare_project.write("conftest.py", "# loomrec\n")
+    mentioned = bare_project.run(*processes, **direct)
+    assert "there is no recording tests/recordings/test_it/test_it.json" in mentioned.stdout, mentioned.stdout
+
+
+HELPED = """
+import os
+from helpers import recorded
+from assistant import ask
+
+@recorded
+def test_it():
+    ask("hi")
+"""
+
+
 def test_checkout_needs_two_variables(project, tmp_path):
     """Nothing is installed but the binary on the PATH: docs/pytest.md, its first lines."""
     project.leave_out_sdks()

@@ -19,6 +19,16 @@ def missing_recording(recording: str, nodeid: str) -> str:
     return f"there is no recording {recording}: run `{record_command(nodeid)}` once"
 
 
+def missing_server() -> str:
+    """The test is marked, and nothing said so before its module was imported. A server that starts
+    now is too late for the clients that the module has built: they call the provider."""
+    return (
+        "there was no server when this test was imported, since neither test modules nor a"
+        " conftest.py mention loomrec: mention it in a conftest.py, add [tool.loomrec.pytest] to"
+        " pyproject.toml, or run pytest --loomrec=replay"
+    )
+
+
 def record_command(nodeid: str) -> str:
     """The command that records one test anew."""
     return f"pytest --loomrec=record {shlex.quote(nodeid)}"

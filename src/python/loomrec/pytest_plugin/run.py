@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from loomrec.control import ControlRefusedError
+from loomrec.pytest_plugin.failure_text import missing_server
 from loomrec.pytest_plugin.in_force import foreign_control
 from loomrec.pytest_plugin.item_session import ITEM_SESSION, ItemSession, fail
 from loomrec.pytest_plugin.late_threads import LateThreads
@@ -151,10 +152,7 @@ class LoomrecRun:
         return "\n  ".join(lines[-5:]) or "it said nothing"
 
     def take_items(self, items: Sequence[pytest.Item]) -> None:
-        """Notes the collected tests. Starts the server if one is marked and it was not foreseen."""
-        marked = [item for item in items if self.is_marked(item)]
-        if marked and not self.is_active:
-            self.start()
+        """Notes the collected tests."""
         by_recording: dict[str, list[str]] = defaultdict(list)
         for item in items:
             try:
@@ -216,7 +214,8 @@ class LoomrecRun:
             mark = read_mark(item)
             recording = self._recording_path(item, mark)
             self._check_sharing(recording, item.nodeid)
-            assert self._client is not None
+            if self._client is None:
+                raise ValueError(missing_server())
             session = self._client.begin(
                 self.prefix, name=item.nodeid, recording=recording, mode=self.mode_of(mark),
                 fault=mark.fault, faults=mark.faults, recovery=mark.recovery, ignore=mark.ignore,
