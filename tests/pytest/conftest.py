@@ -155,7 +155,7 @@ def project(recorded, tmp_path):
 def bare_project(upstream, tmp_path):
     """An empty project whose tests the test itself writes."""
     folder = tmp_path / "bare"
-    folder.mkdir()
+    (folder / "tests/auto").mkdir(parents=True)  # the settings name it
     shutil.copy(HERE / "project/assistant.py", folder / "assistant.py")
     upstream.forget()
     made = Project(folder, upstream)

@@ -1,5 +1,6 @@
 """A call that was not recorded fails its test, whatever the test does with the error."""
 
+import dataclasses
 import xml.etree.ElementTree as xml
 
 import pytest
@@ -181,6 +182,16 @@ def test_missing_recording_says_how_to_record(project):
     assert ("there is no recording tests/recordings/test_shapes/test_capital.json: run"
             " `pytest --loomrec=record tests/test_shapes.py::test_capital` once") in failed.stdout
     assert project.record("tests/test_shapes.py::test_capital").code == 0
+    assert project.run("tests/test_shapes.py").code == 0
+
+
+@pytest.mark.parametrize("processes", [[], ["-n", "2"]], ids=["one process", "workers"])
+def test_command_that_records_is_for_the_folder_of_the_run(project, processes):
+    project.edit("tests/test_shapes.py", "of France", "of Norway")
+    below = dataclasses.replace(project, folder=project.path("tests"))
+    failed = below.run("test_shapes.py", "-k", "test_capital", *processes)
+    assert "If the change is meant: pytest --loomrec=record test_shapes.py::test_capital" in failed.stdout
+    assert below.record("test_shapes.py::test_capital").code == 0
     assert project.run("tests/test_shapes.py").code == 0
 
 

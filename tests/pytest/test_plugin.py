@@ -117,6 +117,7 @@ def test_unmarked():
 @pytest.mark.parametrize("settings, message", [
     ("recordngs = 'x'", "unknown key `recordngs` in [tool.loomrec.pytest]; did you mean `recordings`?"),
     ("auto = 'tests'", "`auto` in [tool.loomrec.pytest] must be a list of texts"),
+    ("auto = ['nosuch']", "`auto` in [tool.loomrec.pytest] names nosuch, which does not exist"),
     ("mode = 'rewrite'", "`mode` in [tool.loomrec.pytest] must be one of replay, review, record, new, off"),
     ("recordings = '../x'", "must be a folder beside the tests"),
 ])

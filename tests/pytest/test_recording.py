@@ -114,6 +114,27 @@ def test_two_tests_replay_one_recording_but_do_not_record_it(project):
     assert project.run("tests/test_shared.py").counts == {"passed": 2}
 
 
+CASED = """
+import pytest
+from assistant import ask
+
+@pytest.mark.loomrec
+@pytest.mark.parametrize("method", ["get", "GET"])
+def test_cased(method):
+    assert ask(method)
+"""
+
+
+def test_names_that_differ_in_case_only_are_refused_with_a_remedy_that_works(project):
+    project.write("tests/test_cased.py", CASED)
+    refused = project.record("tests/test_cased.py")
+    assert refused.counts == {"error": 2}, refused.stdout
+    assert "give one of the tests another name or id" in refused.stdout and "mode=" not in refused.stdout
+    project.edit("tests/test_cased.py", '["get", "GET"]', '["get", pytest.param("GET", id="upper")]')
+    assert project.record("tests/test_cased.py").code == 0
+    assert project.run("tests/test_cased.py").counts == {"passed": 2}
+
+
 INTERRUPTED = '''
 import os, signal
 import pytest

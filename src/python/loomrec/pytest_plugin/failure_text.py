@@ -14,9 +14,9 @@ _MOST_SHOWN = 5
 _MOST_CHARACTERS = 300
 
 
-def missing_recording(recording: str, nodeid: str) -> str:
+def missing_recording(recording: str, argument: str) -> str:
     """The test made a call, and has no recording."""
-    return f"there is no recording {recording}: run `{record_command(nodeid)}` once"
+    return f"there is no recording {recording}: run `{record_command(argument)}` once"
 
 
 def missing_server() -> str:
@@ -29,22 +29,22 @@ def missing_server() -> str:
     )
 
 
-def record_command(nodeid: str) -> str:
-    """The command that records one test anew."""
-    return f"pytest --loomrec=record {shlex.quote(nodeid)}"
+def record_command(argument: str) -> str:
+    """The command that records one test anew, which `argument` chooses."""
+    return f"pytest --loomrec=record {shlex.quote(argument)}"
 
 
-def describe_misses(state: SessionState, exists: bool, recording: str, nodeid: str) -> str:
+def describe_misses(state: SessionState, exists: bool, recording: str, argument: str) -> str:
     """The missed calls of a test with their differences, and what to do."""
     calls = "call has" if state.missed == 1 else "calls have"
     lines = [f"{state.missed} {calls} no recorded answer"]
     if not exists:
-        return "\n".join([*lines, missing_recording(recording, nodeid)])
+        return "\n".join([*lines, missing_recording(recording, argument)])
     for mismatch in state.mismatches[:_MOST_SHOWN]:
         lines += _describe_miss(mismatch)
     if state.missed > _MOST_SHOWN:
         lines.append(f"and {state.missed - _MOST_SHOWN} more")
-    lines.append(f"If the change is meant: {record_command(nodeid)}")
+    lines.append(f"If the change is meant: {record_command(argument)}")
     return "\n".join(lines)
 
 

@@ -25,6 +25,8 @@ class ItemSession:
     """What the plug-in knows of a marked test while it runs."""
 
     nodeid: str
+    #: What chooses the test on a command line.
+    argument: str
     mark: MarkArguments
     session: Session
     #: The recording, relative to the root, and its full path.
@@ -97,7 +99,7 @@ class ItemSession:
     def _describe_misses(self, state: SessionState) -> str | None:
         if not state.missed:
             return None
-        return describe_misses(state, self.session.exists, self.recording, self.nodeid)
+        return describe_misses(state, self.session.exists, self.recording, self.argument)
 
 
 ITEM_SESSION = pytest.StashKey[ItemSession]()

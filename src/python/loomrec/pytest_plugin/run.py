@@ -51,7 +51,8 @@ class LoomrecRun:
         self._is_finished = False
         #: What is wrong with the run that no test has reported, once it has finished.
         self.problem: str | None = None
-        self._sharing: dict[str, list[str]] = {}
+        #: Tests that record into files of the same name but for the case, each with its file.
+        self._sharing: dict[str, dict[str, str]] = {}
         self._open: ItemSession | None = None
         self._threads = LateThreads()
 
@@ -153,7 +154,7 @@ class LoomrecRun:
 
     def take_items(self, items: Sequence[pytest.Item]) -> None:
         """Notes the collected tests."""
-        by_recording: dict[str, list[str]] = defaultdict(list)
+        by_recording: dict[str, dict[str, str]] = defaultdict(dict)
         for item in items:
             try:
                 mark = read_mark(item)
@@ -162,10 +163,10 @@ class LoomrecRun:
                 continue  # the setup of the test reports it
             self.summary.expected.append(path)
             if self.is_marked(item) and self.mode_of(mark) != "replay":
-                by_recording[path.casefold()].append(item.nodeid)
+                by_recording[path.casefold()][item.nodeid] = path
         modules = {os.path.relpath(item.path, self.root) for item in items}
         self.summary.modules = sorted(Path(module).as_posix() for module in modules)
-        self._sharing = {path: ids for path, ids in by_recording.items() if len(ids) > 1}
+        self._sharing = {path: tests for path, tests in by_recording.items() if len(tests) > 1}
 
     def is_marked(self, item: pytest.Item) -> bool:
         """Whether loomrec is to answer the calls of this test."""
@@ -224,7 +225,7 @@ class LoomrecRun:
         except (ValueError, LoomrecError) as error:
             problem = self.explain(error)
         else:
-            return ItemSession(item.nodeid, mark, session, recording, self.root / recording,
+            return ItemSession(item.nodeid, _argument(item), mark, session, recording, self.root / recording,
                                self.settings.fail_unused)
         fail(item, problem)
         raise AssertionError("unreachable")
@@ -255,12 +256,26 @@ class LoomrecRun:
         return recording_path(item, self.root, self.settings.recordings, mark.recording)
 
     def _check_sharing(self, recording: str, nodeid: str) -> None:
-        others = [each for each in self._sharing.get(recording.casefold(), []) if each != nodeid]
-        if others:
+        others = {test: path for test, path in self._sharing.get(recording.casefold(), {}).items()
+                  if test != nodeid}
+        same = [test for test, path in others.items() if path == recording]
+        if same:
             raise ValueError(
-                f"this test and {others[0]} would both record into {recording}; give all but one of"
+                f"this test and {same[0]} would both record into {recording}; give all but one of"
                 ' them the mark\'s argument mode="replay"'
             )
+        if others:
+            other, path = min(others.items())
+            raise ValueError(
+                f"this test would record into {recording}, and {other} into {path}: some file"
+                " systems take both names for one file; give one of the tests another name or id"
+            )
+
+
+def _argument(item: pytest.Item) -> str:
+    """The argument that chooses a test, for the folder in which pytest was started."""
+    path = os.path.relpath(item.path, item.config.invocation_params.dir)
+    return "::".join([path, *item.nodeid.split("::")[1:]])
 
 
 def _base_folder(item: pytest.Item) -> dict[str, str]:

@@ -51,12 +51,15 @@ class _Table:
 def read_settings(option: str | None, root: Path) -> PluginSettings:
     """Returns the settings of a run with `--loomrec=option` in a project.
 
-    Raises `pytest.UsageError` for an unknown key, a value of another type, and a mode that
-    calls a provider where `CI` is set.
+    Raises `pytest.UsageError` for an unknown key, a value of another type, a path of `auto` that
+    does not exist, and a mode that calls a provider where `CI` is set.
     """
     table = _read_table(root / "pyproject.toml")
     _check_keys(table.values)
     values = {key: _checked(key, value) for key, value in table.values.items()}
+    for path in values.get("auto", ()):
+        if not (root / path).exists():
+            raise pytest.UsageError(f"loomrec: `auto` in {_TABLE} names {path}, which does not exist")
     mode = _choose_mode(option, values.pop("mode", "replay"))
     return PluginSettings(mode=mode, requested=option is not None or table.exists, **values)
 
