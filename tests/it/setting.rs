@@ -112,6 +112,24 @@ fn messages_are_json_lines_when_asked() {
 }
 
 #[test]
+fn a_setting_takes_each_value_that_its_flag_takes() {
+    let (scene, upstream) = (Scene::new(), upstream());
+    scene.recorded(&upstream, &[chat("hi")]);
+    let settings = "[replay]\nlatency = \"constant:1\"\non-miss = \"default:hello\"\n";
+    std::fs::write(scene.path("loomrec.toml"), settings).unwrap();
+    let server = scene.replay(&[]);
+    server.call(&chat("hi")).expect(200);
+    assert!(server.call(&chat("new")).expect(200).text().contains("hello"));
+    server.stop();
+    for value in ["constnat:1", "constnat"] {
+        let settings = format!("[replay]\nlatency = \"{value}\"\n");
+        std::fs::write(scene.path("loomrec.toml"), settings).unwrap();
+        let says = format!("latency: \"{value}\" is not one of its values");
+        scene.run(&["replay", "-r", "run.json", "--", "true"]).expect(2).says(&[says.as_str()]);
+    }
+}
+
+#[test]
 fn a_remote_listener_is_allowed_only_when_said() {
     let (scene, upstream) = (Scene::new(), upstream());
     scene.recorded(&upstream, &[chat("hi")]);

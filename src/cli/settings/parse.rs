@@ -235,18 +235,16 @@ fn refusal_reason(arg: &Arg, value: &str) -> Option<String> {
     if flag_type(arg) == SettingType::Switch {
         return None;
     }
-    let words: Vec<_> =
-        arg.get_possible_values().iter().map(|word| word.get_name().to_owned()).collect();
-    if !words.is_empty() {
-        let known = words.iter().any(|word| word == value);
-        let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        return (!known)
-            .then(|| format!("{value:?} is not one of its values; {}", name_hint(value, &words)));
-    }
     let alone = Arg::new("value").value_parser(arg.get_value_parser().clone());
     let alone = alone.allow_hyphen_values(true);
     let line = clap::Command::new("value").no_binary_name(true).arg(alone);
     let error = line.try_get_matches_from([value]).err()?;
+    let words: Vec<_> =
+        arg.get_possible_values().iter().map(|word| word.get_name().to_owned()).collect();
+    if !words.is_empty() {
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        return Some(format!("{value:?} is not one of its values; {}", name_hint(value, &words)));
+    }
     let why = std::error::Error::source(&error).map_or_else(String::new, |why| format!(": {why}"));
     Some(format!("it does not take {value:?}{why}"))
 }
