@@ -19,7 +19,7 @@ pub enum FormatError {
     /// Broken or cut JSON.
     #[error(
         "line {line}, column {column}: {message}; the file is damaged or cut: \
-         restore it, or record again"
+         restore it, or delete it and record again"
     )]
     Json {
         /// Counted from 1.

@@ -22,7 +22,7 @@ fn bad_recordings() -> Vec<(&'static str, Vec<u8>, &'static str)> {
     vec![
         ("empty", Vec::new(), "empty"),
         ("blank", b" \n".to_vec(), ""),
-        ("cut in half", text.as_bytes()[..text.len() / 2].to_vec(), "line"),
+        ("cut in half", text.as_bytes()[..text.len() / 2].to_vec(), "delete it and record again"),
         ("not JSON", b"hello\n".to_vec(), "it begins with \"hello\""),
         ("not UTF-8", b"{\"a\": {\"content\": \"\xff\"}}".to_vec(), ""),
         ("an array", b"[]".to_vec(), "array"),
