@@ -10,7 +10,7 @@ use loomrec_fault::{ChaosRates, EntryFaultRule};
 use loomrec_identity::{IdentityRules, RequestKey};
 
 /// Why an entry cannot be checked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum UncheckedReason {
     /// It has neither a request nor a hash. It answers any call of its step.
     AnyRequest,
@@ -58,6 +58,14 @@ impl UncheckedReason {
             Self::FaultAnswers => {
                 "holds no answer, and its `fault` answers any number of calls without an error"
             }
+        }
+    }
+
+    /// Returns what helps. A file keeps its rules, so a new recording into it has them too.
+    pub fn remedy(self) -> &'static str {
+        match self {
+            Self::NothingLeft => "delete the file, and record without that rule",
+            _ => "record the call again",
         }
     }
 }

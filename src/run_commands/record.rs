@@ -298,6 +298,17 @@ fn add_upstreams(receipt: &mut Receipt) {
     }
 }
 
+/// Adds notes about entries that a strict replay of the recording refuses.
+fn add_unchecked(receipt: &mut Receipt) {
+    for (why, entries) in &receipt.more.unchecked_entries {
+        receipt.notes.push(format!(
+            "entries that `replay --strict` refuses: {entries}; each {}; {}",
+            why.as_str(),
+            why.remedy()
+        ));
+    }
+}
+
 /// Returns the upstreams that the program should have called: those of the flags, and of the
 /// recording if calls are answered from it.
 fn expected_upstreams(args: &RecordArgs, ran: &RunResult) -> BTreeSet<String> {
@@ -359,6 +370,7 @@ pub(super) fn create_receipt(args: &RecordArgs, ran: &RunResult) -> Receipt {
     add_failures(&mut receipt, args.keep_failures);
     receipt.add_refused_upgrades("nothing was recorded", args.allow_empty);
     add_upstreams(&mut receipt);
+    add_unchecked(&mut receipt);
     add_earlier_takes(&mut receipt, &args.recording);
     if receipt.missed > 0 {
         receipt.complaints.push(format!("calls without a recorded answer: {}", receipt.missed));

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use loomrec_engine::record::CallFailure;
 use loomrec_engine::replay::RecordingMismatchError;
+use loomrec_recording::UncheckedReason;
 
 /// The part of the counts that is more than single numbers.
 #[derive(Clone, Debug, Default)]
@@ -26,6 +27,8 @@ pub struct CounterDetail {
     /// Served calls whose answers had failed when they were recorded, by kind of failure. One that
     /// was cut counts as unfinished.
     pub failed_takes: BTreeMap<CallFailure, u64>,
+    /// Entries that were recorded and that a strict replay refuses, by the reason.
+    pub unchecked_entries: BTreeMap<UncheckedReason, u64>,
     /// Models without a known price, with the number of calls they answered. At most
     /// `MAX_UNPRICED`, and one name for all others.
     pub unpriced: BTreeMap<String, u64>,

@@ -49,6 +49,7 @@ pub(crate) fn exchange(times: UpstreamTimes, model: Option<String>) -> RecordOut
         judged: Some(JudgedAnswer::COMPLETE),
         is_given_up: false,
         failure: None,
+        unchecked: None,
         times,
         append: Duration::ZERO,
     }

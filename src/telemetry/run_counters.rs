@@ -226,6 +226,9 @@ impl RunCounters {
         }
         Self::add_one(&self.recorded);
         exchange.failure.into_iter().for_each(|failure| self.failed_call(failure));
+        if let Some(why) = exchange.unchecked {
+            self.with_detail(|more| *more.unchecked_entries.entry(why).or_default() += 1);
+        }
         if exchange.incomplete.is_some() {
             Self::add_one(&self.incomplete);
         }

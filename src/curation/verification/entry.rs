@@ -330,9 +330,10 @@ fn add_unchecked_problem(
     {
         let text = format!("the entry {}", why.as_str());
         let problem = Problem::of_file(ProblemKind::Unchecked, Severity::Warning, text);
-        found.push(problem.with_remedy(
-            "record the call again; replay --strict refuses it without --allow-unchecked",
-        ));
+        found.push(problem.with_remedy(format!(
+            "{}; replay --strict refuses it without --allow-unchecked",
+            why.remedy()
+        )));
     }
 }
 

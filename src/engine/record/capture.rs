@@ -150,7 +150,7 @@ impl ExchangeCapture {
         let Self { job, status, reason, headers, trailers, chunks, max, over, .. } = self;
         let (mut messages, times) = (self.messages, self.times);
         let job = *job;
-        let arrived = job.arrived;
+        let (arrived, key) = (job.arrived, job.key.clone());
         let label = format!("{} {}", job.observed.request.method, job.observed.request.path);
         let operation = job.observed.call.operation;
         let is_free = job.observed.request.is_free(&job.observed.call);
@@ -184,7 +184,9 @@ impl ExchangeCapture {
                 entry.messages = messages;
                 let judged = entry.judge_messages().unwrap_or(judged);
                 let kept = stored_outcome(&entry, prices, Some(judged), times);
-                (Some((job.name, entry, form)), kept)
+                let rules = &shared.config.rules;
+                let unchecked = entry.unchecked_reason(&job.name, Some(&key), rules);
+                (Some((job.name, entry, form)), RecordOutcome { unchecked, ..kept })
             }
             Err(why) => {
                 let unkept_entry = Entry { cost_usd: is_free.then_some(0.0), ..Entry::default() };
@@ -244,6 +246,7 @@ fn stored_outcome(
         failure: entry.response.as_ref().and_then(|response| {
             CallFailure::new(judged.as_ref()?.outcome, response.status, response.end)
         }),
+        unchecked: None,
         judged,
         times,
         append: Duration::ZERO,

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use loomrec_provider::{AnswerOutcome, JudgedAnswer};
+use loomrec_recording::UncheckedReason;
 use loomrec_recording::entry::ResponseEnd;
 
 /// The times of the upstream's part of a call, counted from the call's arrival.
@@ -75,6 +76,8 @@ pub struct RecordOutcome {
     pub is_given_up: bool,
     /// How the call failed; `None` if it did not.
     pub failure: Option<CallFailure>,
+    /// Why a strict replay refuses the entry; `None` if it does not.
+    pub unchecked: Option<UncheckedReason>,
     /// The times of the upstream's part.
     pub times: UpstreamTimes,
     /// How long the append took, including the wait for other appends.

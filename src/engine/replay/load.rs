@@ -42,8 +42,8 @@ pub enum LoadError {
     Store(#[from] StoreError),
     /// An entry answers calls that cannot be checked.
     #[error(
-        "replay {} strictly: its entry {entry:?} {why}; record that call again, or let \
-         such entries answer with --allow-unchecked", file.display()
+        "replay {} strictly: its entry {entry:?} {}; {}, or let such entries answer with \
+         --allow-unchecked", file.display(), why.as_str(), why.remedy()
     )]
     Unchecked {
         /// The recording's file that holds the entry.
@@ -51,7 +51,7 @@ pub enum LoadError {
         /// The entry.
         entry: String,
         /// Why it cannot be checked.
-        why: &'static str,
+        why: UncheckedReason,
     },
     /// There are more recordings than a take can name.
     #[error("replay {0} recordings at once: {MOST_SOURCES} are the most; merge some of them")]
@@ -212,7 +212,7 @@ impl LoadedTakes {
         let unchecked = unchecked.or(is_misstated.then_some(UncheckedReason::OtherAnswer));
         if let Some(why) = unchecked.filter(|_| rules.refuse_unchecked) {
             let (file, entry) = (recording.file_of(&place), name.take_key(number));
-            return Err(LoadError::Unchecked { file, entry, why: why.as_str() });
+            return Err(LoadError::Unchecked { file, entry, why });
         }
         let key = self.entry_key(&name, &entry, call.as_ref(), made, rules);
         let under = self.take_labels(&name, &entry);

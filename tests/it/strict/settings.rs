@@ -5,7 +5,8 @@ use serde_json::json;
 
 use super::{recorded, replayed};
 use crate::support::loomrec::{command, finish};
-use crate::support::shape::chat;
+use crate::support::shape::{chat, chat_answer};
+use crate::support::{Answer, Scene, Upstream};
 
 const RAW: &str = r#"malformed_response;raw="{\"made\":\"up\"}""#;
 
@@ -79,6 +80,27 @@ fn no_setting_leaves_the_command_to_a_live_upstream_under_strict() {
     ended.says(&["no-env OPENAI_BASE_URL (", "no-env ANTHROPIC_BASE_URL (LOOMREC_NO_ENV)"]);
     let ended = told(&["--strict", "--no-env", "OPENAI_BASE_URL"], &[]);
     assert!(ended.stdout.contains("to=,http"), "{}", ended.stdout);
+}
+
+#[test]
+fn rule_that_leaves_nothing_of_a_question_is_named_while_it_is_recorded() {
+    let scene = Scene::new();
+    let upstream = Upstream::always(Answer::json(200, chat_answer("ok")));
+    let says = ["answers any question", "delete the file, and record without that rule"];
+    // The file keeps its rule, so a recording without the flag has it too.
+    for flags in [&["--ignore", "/messages"][..], &[]] {
+        let server = scene.record(&upstream, flags);
+        server.call(&chat("hi")).expect(200);
+        let ended = server.stop().expect(0);
+        ended.says(&["entries that `replay --strict` refuses: 1", says[0], says[1]]);
+        scene.run(&["replay", "--strict", "-r", "run.json", "--", "true"]).expect(4).says(&says);
+    }
+    std::fs::remove_file(scene.path("run.json")).unwrap();
+    let server = scene.record(&upstream, &[]);
+    server.call(&chat("hi")).expect(200);
+    let ended = server.stop().expect(0);
+    assert!(!ended.stderr.contains("refuses"), "{}", ended.stderr);
+    replayed(&scene, &["--strict"], &[], &[(chat("hi"), 200)]).0.expect(0);
 }
 
 #[test]
