@@ -14,7 +14,12 @@ use loomrec_cli::{output_target, serve_setup, terminal};
 use loomrec_dialect::interchange::{
     EntryToWrite, ExportWriter, ForeignFormat, SkippedItem, UpstreamAddresses,
 };
+use loomrec_identity::IdentityRules;
 use loomrec_store::{Recording, StoreError, StoredEntry};
+
+/// Listed as lost if the recording has rules.
+const RULES: &str =
+    "the rules under which requests are compared: an import needs the flags of the recording";
 
 /// Runs the command.
 ///
@@ -118,12 +123,14 @@ fn write(
     if let Err(error) = put(&writer.opening_text()) {
         return Ok(Err(error));
     }
+    let has_rules = *recording.meta().rules() != IdentityRules::default();
     for stored in in_order(recording, &mut writer)? {
         let stored = stored?;
         let key = stored.name.take_key(stored.take);
         let sent = EntryToWrite { key: &key, step: stored.name.step_id(), entry: &stored.entry };
         match writer.write_entry(&sent) {
-            Ok(written) => {
+            Ok(mut written) => {
+                written.lost.extend(has_rules.then_some(RULES));
                 if let Err(error) = put(&written.text) {
                     return Ok(Err(error));
                 }

@@ -78,6 +78,9 @@ fn import_makes_the_keys_that_record_makes_under_the_same_flags() {
     let held = std::fs::read_to_string(scene.path("imported.json")).unwrap();
     assert!(held.contains("\"ignore_headers\"") && !held.contains("4711"), "{held}");
     run(&scene, &["verify", "imported.json"]).expect(0);
+    run(&scene, &["export", "--to", "har", "imported.json"])
+        .expect(0)
+        .says(&["lost: the rules under which requests are compared"]);
 }
 
 #[test]
@@ -170,6 +173,44 @@ fn exported_har_gives_the_very_recording_back() {
     assert_eq!(run(&scene, &["import", "run.har", "-o", "back.json"]).code, 0);
     assert_eq!(entries(&scene.path("back.json")), entries(&scene.path("run.json")));
     assert_eq!(run(&scene, &["export", "--to", "har", "run.json", "-o", "run.har"]).code, 2);
+}
+
+#[test]
+fn what_limits_an_answer_is_in_har_and_in_no_other_format() {
+    let scene = recorded();
+    let names: Vec<String> = entries(&scene.recording()).into_iter().map(|(key, _)| key).collect();
+    let mut held = scene.json();
+    for (take, field, value) in [
+        (0, "client_left", json!({ "ms": 1.5, "bytes": 2 })),
+        (1, "fault", json!({ "type": "http_error", "status_code": 500 })),
+        (2, "chaos", json!({ "dropRate": 0.5 })),
+        (2, "edited_at", json!("2026-11-30T18:00:00Z")),
+        (3, "ended_at", json!("2026-11-30T18:00:00Z")),
+        (3, "preset", json!("claude-code 4")),
+    ] {
+        held[&names[take]][field] = value;
+    }
+    held[&names[3]]["request"]["other_headers"] = "x-one, x-two".into();
+    scene.write(held.to_string());
+    let ran = run(&scene, &["export", "--to", "har", "run.json", "-o", "run.har", "--json"]);
+    let receipt: Value = serde_json::from_str(&ran.expect(0).stdout).unwrap();
+    assert_eq!((&receipt["calls"], &receipt["lost"]), (&json!(4), &json!([])));
+    run(&scene, &["import", "run.har", "-o", "back.json"]).expect(0);
+    assert_eq!(entries(&scene.path("back.json")), entries(&scene.recording()));
+    run(&scene, &["export", "--to", "vcr", "run.json"]).expect(0).says(&[
+        "2 calls to stdout",
+        "its client got only a part of the answer",
+        "a fault takes the place of its answer",
+        "lost: the chaos of entries",
+        "lost: that answers were edited by hand",
+    ]);
+    // Without what limits it, the call would get another answer.
+    let har = std::fs::read_to_string(scene.path("run.har")).unwrap();
+    let wrong = har.replace("\"client_left\":{", "\"client_left\":[],\"x\":{");
+    std::fs::write(scene.path("wrong.har"), wrong).unwrap();
+    run(&scene, &["import", "wrong.har", "-o", "wrong.json"])
+        .expect(1)
+        .says(&["left out: entry 1: in `_loomrec`: /client_left must be"]);
 }
 
 #[test]

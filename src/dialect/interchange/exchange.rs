@@ -2,10 +2,11 @@
 
 use bytes::Bytes;
 
+use super::carried_fields::CarriedFields;
 use loomrec_fault::ChaosRates;
 use loomrec_identity::RunValues;
 use loomrec_provider::Answer;
-use loomrec_recording::{Chunk, Entry, RecordedMessage, ResponseEnd};
+use loomrec_recording::{Chunk, Entry, EntryError, HeaderNames, RecordedMessage, ResponseEnd};
 
 /// An item in a file.
 #[derive(Clone, Debug, PartialEq)]
@@ -221,4 +222,21 @@ pub struct OwnDetails {
     pub session: Option<String>,
     /// The step under which it was recorded.
     pub step: Option<String>,
+    /// The names of the headers of its request that are not stored.
+    pub other_headers: HeaderNames,
+    /// The fields that only loomrec knows.
+    pub carried: CarriedFields,
+}
+
+impl OwnDetails {
+    /// Gives an entry that was made of the call what only loomrec knows of it.
+    ///
+    /// # Errors
+    /// If a field has the wrong type.
+    pub(super) fn complete_entry(self, entry: &mut Entry) -> Result<(), EntryError> {
+        if let Some(request) = &mut entry.request {
+            request.other_headers = self.other_headers;
+        }
+        self.carried.add_to(entry)
+    }
 }

@@ -128,7 +128,7 @@ impl EntryImporter<'_> {
             lost.push("the chunks of streamed answers: they are cut at each event");
         }
         let run_values = own.as_ref().map(|own| own.run_values.clone()).unwrap_or_default();
-        let upstream_origin = stored_origin(&observed.upstream, &asked, own);
+        let upstream_origin = stored_origin(&observed.upstream, &asked, own.as_ref());
         let secrets = Arc::new(asked.secrets);
         let mut placeholders = observed.placeholders.clone();
         redact_messages(&mut messages, self.maker.redactor, &secrets, &mut placeholders);
@@ -147,6 +147,10 @@ impl EntryImporter<'_> {
         let MadeEntry { mut entry, .. } =
             made.map_err(|unkept| ImportRefusal::Damaged(unkept.to_string()))?;
         entry.messages = messages;
+        if let Some(own) = own {
+            own.complete_entry(&mut entry)
+                .map_err(|error| ImportRefusal::Damaged(format!("in `_loomrec`: {error}")))?;
+        }
         check_secrets(&entry, &secrets)?;
         Ok(ImportedEntry { name, entry, by, host: asked.host, lost, notes: asked.notes })
     }
@@ -340,10 +344,10 @@ pub(super) fn refused(reason: &str) -> ImportRefusal {
 fn stored_origin(
     upstream: &str,
     asked: &ImportedRequest,
-    own: Option<OwnDetails>,
+    own: Option<&OwnDetails>,
 ) -> Option<String> {
     if let Some(own) = own {
-        return own.upstream_origin;
+        return own.upstream_origin.clone();
     }
     if asked.host == NO_HOST {
         return None;

@@ -18,6 +18,7 @@ mod body_presence;
 #[cfg(test)]
 mod body_variants_tests;
 mod bounded;
+mod carried_fields;
 mod companion;
 mod exchange;
 mod format;
@@ -49,6 +50,7 @@ pub use aimock::{
 };
 pub use assumption::ImportNote;
 pub use attached_files::AttachedFiles;
+pub use carried_fields::CarriedFields;
 pub use companion::CompanionFiles;
 pub use exchange::{
     ForeignExchange, ForeignRequest, ForeignResponse, FoundItem, NamedEntry, OwnDetails,

@@ -8,6 +8,7 @@ pub use entry::{EntryToWrite, WrittenEntry};
 use super::address::UpstreamAddresses;
 use super::agentloom::TurnCounter;
 use super::aimock::MatchCounter;
+use super::carried_fields::{lost_fields, refuse_limited};
 use super::format::ForeignFormat;
 use super::vcr::{Cassette, Notation};
 use super::{har, openai_chat};
@@ -65,7 +66,7 @@ impl<'a> ExportWriter<'a> {
     /// # Errors
     /// If the format cannot represent it. The error says why.
     pub fn write_entry(&mut self, sent: &EntryToWrite<'_>) -> Result<WrittenEntry, String> {
-        let EntryToWrite { entry, step, .. } = *sent;
+        let entry = sent.entry;
         let response = entry.response.as_ref();
         if response.is_some_and(|response| {
             matches!(response.end, ResponseEnd::ClientAbort | ResponseEnd::Truncated)
@@ -78,9 +79,19 @@ impl<'a> ExportWriter<'a> {
         if !entry.messages.is_empty() && self.format != ForeignFormat::Har {
             return Err("it is a WebSocket, whose messages only har holds".to_owned());
         }
-        if self.format == ForeignFormat::AgentLoom {
-            return self.turns.write_entry(sent);
-        }
+        refuse_limited(self.format, entry)?;
+        let mut written = match self.format {
+            ForeignFormat::AgentLoom => self.turns.write_entry(sent)?,
+            _ => self.write_call(sent)?,
+        };
+        written.lost.extend(lost_fields(self.format, entry));
+        Ok(written)
+    }
+
+    /// Returns the text of a call with its request.
+    fn write_call(&mut self, sent: &EntryToWrite<'_>) -> Result<WrittenEntry, String> {
+        let EntryToWrite { entry, step, .. } = *sent;
+        let response = entry.response.as_ref();
         let words =
             || "it holds only the text of an answer, without request and response".to_owned();
         let request = entry.request.as_ref().ok_or_else(words)?;
@@ -92,9 +103,6 @@ impl<'a> ExportWriter<'a> {
             written.lost.push("when calls were made and how long they took");
             if step.is_some() || entry.session.is_some() {
                 written.lost.push("step ids and sessions");
-            }
-            if entry.client_left.is_some() {
-                written.lost.push("that clients left before the end of answers");
             }
             Ok::<_, String>(written)
         };

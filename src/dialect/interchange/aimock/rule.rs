@@ -12,7 +12,6 @@ use super::super::read_context::{ReadContext, ReadError, ReadProblem};
 use super::content::{RequestContent, TurnRule};
 use super::fixture::{FixtureMatch, ForeignFixture};
 use super::read::read_fixtures;
-use loomrec_identity::RunValues;
 use loomrec_recording::Entry;
 
 /// The most fixtures that are held in memory.
@@ -110,11 +109,10 @@ impl FixtureList {
             said,
             own: Some(OwnDetails {
                 upstream: Some(upstream),
-                upstream_origin: None,
-                run_values: RunValues::default(),
                 path: Some(request.path.clone()),
                 session: entry.session.clone(),
                 step: step.map(str::to_owned),
+                ..OwnDetails::default()
             }),
             started: entry.recorded_at.clone(),
             duration_ms: fixture.duration_ms,

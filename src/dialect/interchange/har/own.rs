@@ -3,13 +3,15 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
+use super::super::carried_fields::CarriedFields;
 use super::super::exchange::OwnDetails;
 use super::super::lenient::decode_base64;
 use loomrec_identity::RunValues;
 use loomrec_recording::{
-    Chunk, Entry, MessagePayload, MessageSender, RecordedCut, RecordedMessage, ResponseEnd,
+    Chunk, Entry, HeaderNames, MessagePayload, MessageSender, RecordedCut, RecordedMessage,
+    ResponseEnd,
 };
 
 /// The member's name.
@@ -34,7 +36,7 @@ pub(super) struct OwnMember {
 
 /// Returns the member for an entry, which is kept under this step.
 pub(super) fn write(entry: &Entry, step: Option<&str>, request: bool, body: bool) -> Value {
-    let mut out = Map::new();
+    let mut out = CarriedFields::from_entry(entry).into_fields();
     let mut text = |name: &str, value: Option<&str>| {
         if let Some(value) = value {
             out.insert(name.to_owned(), value.into());
@@ -43,6 +45,9 @@ pub(super) fn write(entry: &Entry, step: Option<&str>, request: bool, body: bool
     text("upstream", entry.upstream.as_deref());
     text("upstream_origin", entry.upstream_origin.as_deref());
     text("path", entry.request.as_ref().map(|request| request.path.as_str()));
+    let headers = entry.request.as_ref().map(|request| &request.other_headers);
+    let headers = headers.filter(|headers| !headers.is_empty());
+    text("other_headers", headers.map(HeaderNames::as_str));
     text("session", entry.session.as_deref());
     text("step", step);
     text("recorded_at", entry.recorded_at.as_deref());
@@ -94,6 +99,8 @@ pub(super) fn read(value: &Value) -> OwnMember {
             path: text("path").filter(|path| path.starts_with('/')),
             session: text("session"),
             step: text("step"),
+            other_headers: HeaderNames::parse(&text("other_headers").unwrap_or_default()),
+            carried: value.as_object().map(CarriedFields::from_fields).unwrap_or_default(),
         },
         recorded_at: text("recorded_at"),
         latency_ms: value.get("latency_ms").and_then(Value::as_f64),

@@ -71,9 +71,6 @@ pub(in super::super) fn write_entry(
     set("comment", sent.key.into());
     set(own::NAME, own::write(entry, sent.step, text.is_none(), packed));
     let mut lost = Vec::new();
-    if !entry.extra.is_empty() {
-        lost.push("fields that are not part of a call");
-    }
     if !response.trailers.is_empty() {
         lost.push(TRAILERS);
     }
