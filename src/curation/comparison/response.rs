@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::side::first_header;
 use super::{CallDifference, CallHalf, ComparedSide, body, value};
-use loomrec_recording::{RecordedCut, RecordedResponse, ResponseEnd};
+use loomrec_recording::{Entry, RecordedCut, RecordedResponse, ResponseEnd};
 
 /// Headers that are part of an answer. All others change with each response.
 const HEADERS: [&str; 5] =
@@ -52,6 +52,8 @@ pub(super) fn add_differences(
         Value::from(streamed.1),
     );
     add_if_different(found, true, "response/end", end_word(old), end_word(new));
+    let [was, is] = [a, b].map(|side| leave_word(side.entry).map(Value::from));
+    add_if_different(found, true, "response/client_left", was, is);
     let same = old.payload.chunks().iter().map(|chunk| &chunk.data);
     let same = same.eq(new.payload.chunks().iter().map(|chunk| &chunk.data));
     if !same && (!a.has_summary() || !b.has_summary() || (said && streamed.0 == streamed.1)) {
@@ -85,6 +87,13 @@ fn add_if_different(
             ..value::whole_difference(CallHalf::Answer, place, old, new)
         });
     }
+}
+
+/// Returns how much of an answer its client got, if it left before the end. How many bytes that are
+/// changes with each recording.
+fn leave_word(entry: &Entry) -> Option<&'static str> {
+    entry.client_left?;
+    Some(if entry.is_undelivered() { "before the answer" } else { "within the answer" })
 }
 
 /// Returns the word for an end.

@@ -130,6 +130,25 @@ fn times_and_chunks_are_shown_and_do_not_count() {
 }
 
 #[test]
+fn leaving_of_a_client_counts_and_its_exact_place_does_not() {
+    let whole = chat("hi", "one");
+    let left = |bytes: Value| {
+        let mut entry = whole.clone();
+        entry["client_left"] = json!({"ms": 1.5, "bytes": bytes});
+        entry
+    };
+    assert_eq!(
+        between(&whole, &left(json!(7))),
+        ["response/client_left: - -> \"within the answer\""]
+    );
+    assert_eq!(
+        between(&left(json!(7)), &left(json!(0))),
+        ["response/client_left: \"within the answer\" -> \"before the answer\""]
+    );
+    assert_eq!(between(&left(json!(7)), &left(json!(8))), [""; 0]);
+}
+
+#[test]
 fn ids_and_dates_made_up_anew_are_not_compared() {
     let old = chat("hi", "one");
     let new = with(old.clone(), "/response/body/id", json!("b2"));
