@@ -9,11 +9,11 @@ use super::entry_place::EntryPlace;
 use super::pointer_place::lines_below;
 use super::secret::SecretSearch;
 use super::{Problem, ProblemKind, Severity, field, header, response_end};
-use loomrec_fault::EntryFaultRule;
+use loomrec_fault::{ChaosRates, EntryFaultRule};
 use loomrec_identity::{IdentityRules, RequestKey};
 use loomrec_provider::{Operation, RecognisedCall};
 use loomrec_recording::encoding::DecodeError;
-use loomrec_recording::entry::EntryReadError;
+use loomrec_recording::entry::{CHAOS, EntryReadError};
 use loomrec_recording::error::syntax_error;
 use loomrec_recording::redact::{self, CallCredentials, CleanedEntry, RedactError, Redactor};
 use loomrec_recording::{Entry, EntryError, EntryName, FormatError, UncheckedReason, format};
@@ -212,24 +212,29 @@ fn add_content_problems(
     }
     response_end::add_problems(entry, call, whole, found);
     header::add_problems(entry, found);
-    add_fault_problem(entry, found);
+    add_fault_problems(entry, found);
     let cleaned = checker.redacted_entry(name, entry);
     SecretSearch::search_entry(&checker.redactor, entry, body.as_ref(), &cleaned, text, found);
 }
 
-/// Adds the problem of an entry's fault. A valid fault is reported as a note.
-fn add_fault_problem(entry: &Entry, found: &mut Vec<Problem>) {
-    found.extend(entry.fault.as_ref().map(|value| match EntryFaultRule::from_value(value) {
-        Ok(rule) => {
-            let text = format!("a fault of the entry: {}", rule.fault.name());
-            Problem::of_file(ProblemKind::Fault, Severity::Note, text).with_place("/fault", None)
+/// Adds the problems of an entry's fault and its chaos. Valid ones are reported as notes.
+fn add_fault_problems(entry: &Entry, found: &mut Vec<Problem>) {
+    let fault = entry.fault.as_ref().map(|value| {
+        let rule = EntryFaultRule::from_value(value);
+        ("/fault", rule.map(|rule| format!("a fault of the entry: {}", rule.fault.name())))
+    });
+    let chaos = entry.extra.get(CHAOS).map(|value| {
+        ("/chaos", ChaosRates::from_value(value).map(|_| "the entry has rates of chaos".to_owned()))
+    });
+    found.extend(fault.into_iter().chain(chaos).map(|(place, declared)| match declared {
+        Ok(text) => {
+            Problem::of_file(ProblemKind::Fault, Severity::Note, text).with_place(place, None)
         }
         Err(error) => {
             let problem =
                 Problem::of_file(ProblemKind::Fault, Severity::Error, error.problem.to_string());
-            let pointer = format!("/fault{}", error.place);
             problem
-                .with_place(pointer, None)
+                .with_place(error.under(place).place, None)
                 .with_remedy("see docs/faults.md for the faults there are")
         }
     }));

@@ -7,7 +7,7 @@ use super::{Problem, ProblemKind, Severity};
 use loomrec_identity::JsonError;
 use loomrec_identity::pointer_token;
 use loomrec_identity::spelling::nearest_name;
-use loomrec_recording::entry::{KNOWN_FIELDS, USAGE_FIELDS};
+use loomrec_recording::entry::{CHAOS, KNOWN_FIELDS, USAGE_FIELDS};
 
 /// The fields that hold a body.
 const BODY: [&str; 4] = ["body", "style", "text", "base64"];
@@ -18,8 +18,8 @@ const RESPONSE: [&str; 8] =
 /// The most problems that are reported for one entry.
 const MOST: usize = 200;
 
-/// Known fields of an entry that its reader does not use.
-const MORE: [&str; 1] = ["pending"];
+/// Known fields of an entry that its reader keeps among the unknown ones.
+const MORE: [&str; 2] = [CHAOS, "pending"];
 
 /// Adds the problems of the fields in an entry's text, which must be JSON.
 pub(super) fn add_problems(text: &str, found: &mut Vec<Problem>) {

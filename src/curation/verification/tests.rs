@@ -189,6 +189,20 @@ fn a_misspelt_field_is_told_with_the_one_that_is_meant() {
 }
 
 #[test]
+fn chaos_of_an_entry_is_known_and_read_as_its_fault_is() {
+    let (name, mut entry) = entry("hi", "Hello.");
+    let mut told = |chaos: Value| {
+        entry.extra.insert("chaos".to_owned(), chaos);
+        let problems = checked(&name, &entry).problems;
+        problems.into_iter().map(|it| (it.kind, it.severity, it.pointer)).collect::<Vec<_>>()
+    };
+    let fault = |severity, place: &str| vec![(ProblemKind::Fault, severity, place.to_owned())];
+    assert_eq!(told(json!({ "dropRate": 0.5 })), fault(Severity::Note, "/chaos"));
+    assert_eq!(told(json!({ "dropRate": 2 })), fault(Severity::Error, "/chaos/dropRate"));
+    assert_eq!(told(json!([])), fault(Severity::Error, "/chaos"));
+}
+
+#[test]
 fn credential_in_a_compressed_request_is_told_and_taken_out() {
     let (_, mut entry) = entry(&format!("my key is {}", secret()), "hello");
     let request = entry.request.as_mut().unwrap();
