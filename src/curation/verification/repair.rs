@@ -51,6 +51,19 @@ pub fn mend_entry(
     (!mended.done.is_empty()).then_some(mended)
 }
 
+/// Returns the names of the headers of a response that redaction removed, and whether it changed
+/// nothing else of the response.
+fn removed_headers(before: &Entry, after: &Entry) -> (Vec<String>, bool) {
+    let (Some(before), Some(after)) = (&before.response, &after.response) else {
+        return (Vec::new(), false);
+    };
+    let is_kept = |name: &str| after.headers.iter().any(|(kept, _)| kept == name);
+    let mut rest = before.clone();
+    rest.headers.retain(|(name, _)| is_kept(name));
+    let removed = before.headers.iter().map(|(name, _)| name);
+    (removed.filter(|name| !is_kept(name)).cloned().collect(), rest == *after)
+}
+
 impl MendedEntry {
     /// Corrects key and hash if the request leaves no doubt.
     fn hash(&mut self, real: Option<loomrec_identity::RequestKey>, rehash: bool) {
@@ -84,8 +97,17 @@ impl MendedEntry {
         if cleaned.changed.is_empty() {
             return;
         }
-        let parts: Vec<_> = cleaned.changed.iter().map(|part| part.as_str()).collect();
-        self.done.push(format!("took credentials out of {}", parts.join(", ")));
+        let (removed, is_all) = removed_headers(&before, &cleaned.entry);
+        if !removed.is_empty() {
+            self.done
+                .push(format!("removed {} from the headers of the answer", removed.join(", ")));
+        }
+        let is_cleaned = |part: &&EntryPart| **part != EntryPart::Answer || !is_all;
+        let parts: Vec<_> =
+            cleaned.changed.iter().filter(is_cleaned).map(|part| part.as_str()).collect();
+        if !parts.is_empty() {
+            self.done.push(format!("took credentials out of {}", parts.join(", ")));
+        }
         self.entry = Entry { request_hash: before.request_hash.clone(), ..cleaned.entry };
         if let EntryName::Step(_) = &self.name {
             self.name = cleaned.name;

@@ -69,6 +69,21 @@ fn a_credential_goes_and_the_request_is_found_all_the_same() {
 }
 
 #[test]
+fn header_that_no_replay_sends_is_removed_by_its_name() {
+    let scene = sample();
+    let before = scene.text();
+    let kind = "\"content-type\": \"application/json\"";
+    let at = before.find("\"response\": {").unwrap();
+    let more =
+        before[at..].replacen(kind, &format!("{kind}, \"transfer-encoding\": \"chunked\""), 1);
+    scene.write(format!("{}{more}", &before[..at]));
+    let done = done(&json_output(&scene, &["--fix"], 0));
+    assert!(done.contains("removed transfer-encoding from the headers"), "{done}");
+    assert!(!done.contains("credentials"), "{done}");
+    assert_eq!(scene.text(), before);
+}
+
+#[test]
 fn takes_are_numbered_in_turn() {
     let scene = sample();
     let before = scene.text();
