@@ -8,18 +8,20 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::args::{EditArgs, LogFormat};
-use super::show::contents::RecordingContents;
+use super::show::contents::{ListedEntry, RecordingContents};
 use super::show::{choose_take, no_such_take};
-use loomrec_cli::exit::{CommandFailure, NO, NOT_KEPT, UNEXPECTED, USAGE};
+use loomrec_cli::exit::{CommandFailure, NO, NOT_KEPT, UNEXPECTED};
 use loomrec_cli::output::Output;
 use loomrec_cli::{serve_setup, terminal};
+use loomrec_os::ProcessSignal;
 use loomrec_recording::answer_edit::EditableAnswer;
 use loomrec_recording::cost::PriceTable;
 use loomrec_recording::entry_maker::{CompletedExchange, EntryMaker, MadeEntry, UpstreamReply};
 use loomrec_recording::normalized_request::NormalizedRequest;
 use loomrec_recording::redact::CallCredentials;
 use loomrec_recording::{Entry, encoding, timestamp};
-use loomrec_store::{Recording, RecordingChanges, TakeChange};
+use loomrec_store::{Recording, RecordingChanges, RecordingLocation, TakeChange};
+use tempfile::NamedTempFile;
 
 /// Runs the command.
 ///
@@ -40,42 +42,76 @@ pub fn run(args: &EditArgs) -> Result<u8, CommandFailure> {
     let key = terminal::printable_line(&key).into_owned();
     let answer = EditableAnswer::of_entry(&entry)
         .map_err(|reason| CommandFailure::new(NO, format!("failed to edit {key}: {reason}")))?;
-    let text = EditedText::open(&answer)?;
-    if text.now == answer.text {
+    let edited = EditedText::open(&answer)?;
+    if edited.text == answer.text {
         output.info(&format!("{key}: nothing was changed"));
         return Ok(0);
     }
-    let Some(response) = &entry.response else { return Ok(0) };
-    let reply = match answer.reply_with_text(response, &text.now) {
-        Ok(reply) => reply,
-        Err(error) => return Err(text.failure_with_file(USAGE, &format!("{key}: {error}"))),
+    let made = make_entry(&recording, &entry, &answer, &edited.text)
+        .map_err(|failure| CommandFailure {
+            message: format!("{key}: {}", failure.message),
+            ..failure
+        })
+        .and_then(|made| {
+            keep_entry(&recording, choice.named, at, &made.entry, &args.file).map(|()| made)
+        });
+    let made = match made {
+        Ok(made) => made,
+        Err(failure) => return Err(keep_file(edited.file, failure)),
     };
-    let made = edit_entry(&recording, &entry, reply)?;
     if made.judged.is_failure() {
         output.warning(&format!("{key}: the answer now counts as failed: {}", made.judged.reason));
-    }
-    let mut changes = RecordingChanges::new()?;
-    let takes = choice.named.takes.iter().enumerate().map(|(number, take)| match number == at {
-        true => TakeChange::Entry(Box::new(made.entry.clone())),
-        false => TakeChange::Place(take.place),
-    });
-    changes.set_takes(choice.named.name.clone(), takes.collect())?;
-    if !recording.rewrite(&changes)? {
-        let why = format!("{}: it was changed in the meantime", args.file.display());
-        return Err(text.failure_with_file(NOT_KEPT, &why));
     }
     output.info(&format!("{key}: edited in {}", args.file.display()));
     Ok(0)
 }
 
+/// Returns the entry with the edited text as its answer.
+fn make_entry(
+    recording: &Recording,
+    entry: &Entry,
+    answer: &EditableAnswer,
+    text: &str,
+) -> Result<MadeEntry, CommandFailure> {
+    let Some(response) = &entry.response else {
+        return Err(CommandFailure::usage("it has no answer"));
+    };
+    let reply = answer
+        .reply_with_text(response, text)
+        .map_err(|error| CommandFailure::usage(error.to_string()))?;
+    edit_entry(recording, entry, reply)
+}
+
+/// Writes the edited entry in place of the take at an index.
+fn keep_entry(
+    recording: &Recording,
+    named: &ListedEntry,
+    at: usize,
+    edited: &Entry,
+    file: &RecordingLocation,
+) -> Result<(), CommandFailure> {
+    let mut changes = RecordingChanges::new()?;
+    let takes = named.takes.iter().enumerate().map(|(number, take)| match number == at {
+        true => TakeChange::Entry(Box::new(edited.clone())),
+        false => TakeChange::Place(take.place),
+    });
+    changes.set_takes(named.name.clone(), takes.collect())?;
+    if !recording.rewrite(&changes)? {
+        let why = format!("{}: it was changed in the meantime", file.display());
+        return Err(CommandFailure::new(NOT_KEPT, why));
+    }
+    Ok(())
+}
+
 /// The text that came back from the editor, and its file.
 struct EditedText {
-    now: String,
-    file: tempfile::NamedTempFile,
+    text: String,
+    file: NamedTempFile,
 }
 
 impl EditedText {
-    /// Opens the answer's text in the user's editor, and waits for its end.
+    /// Opens the answer's text in the user's editor, and waits for its end. The file stays if it
+    /// holds a text that cannot be used.
     fn open(answer: &EditableAnswer) -> Result<Self, CommandFailure> {
         let editor = editor_command()?;
         let failed = |error: std::io::Error| {
@@ -85,28 +121,34 @@ impl EditedText {
         let made = tempfile::Builder::new().prefix("loomrec-edit-").suffix(&suffix).tempfile();
         let mut file = made.map_err(failed)?;
         file.write_all(answer.text.as_bytes()).and_then(|()| file.flush()).map_err(failed)?;
-        run_editor(&editor, file.path())?;
-        // An editor may have put another file in its place.
-        let unread =
-            |why: String| CommandFailure::usage(format!("failed to read the edited text: {why}"));
-        let bytes = loomrec_os::read_input(file.path(), encoding::LARGEST as u64)
-            .map_err(|error| unread(error.to_string()))?;
-        let now = String::from_utf8(bytes).map_err(|error| unread(error.to_string()))?;
-        Ok(Self { now, file })
+        let ended = run_editor(&editor, file.path());
+        match (ended, read_text(file.path())) {
+            (Ok(()), Ok(text)) => Ok(Self { text, file }),
+            (Err(failure), Ok(text)) if text == answer.text => {
+                Err(CommandFailure::usage(format!("{failure}; the recording is as it was")))
+            }
+            (Err(why), _) | (Ok(()), Err(why)) => Err(keep_file(file, CommandFailure::usage(why))),
+        }
     }
+}
 
-    /// Returns an error that names the file, which stays.
-    fn failure_with_file(self, code: u8, why: &str) -> CommandFailure {
-        let path: PathBuf = match self.file.keep() {
-            Ok((_, path)) => path,
-            Err(error) => error.file.path().to_owned(),
-        };
-        let path = terminal::path_line(&path);
-        CommandFailure::new(
-            code,
-            format!("{why}; the recording is as it was, your text is in {path}"),
-        )
-    }
+/// Reads the edited text. An editor may have put another file in its place.
+fn read_text(path: &Path) -> Result<String, String> {
+    let unread = |why: String| format!("failed to read the edited text: {why}");
+    let bytes = loomrec_os::read_input(path, encoding::LARGEST as u64);
+    let bytes = bytes.map_err(|error| unread(error.to_string()))?;
+    String::from_utf8(bytes).map_err(|error| unread(error.to_string()))
+}
+
+/// Returns a failure that names the user's file, which stays.
+fn keep_file(file: NamedTempFile, failure: CommandFailure) -> CommandFailure {
+    let path: PathBuf = match file.keep() {
+        Ok((_, path)) => path,
+        Err(error) => error.file.path().to_owned(),
+    };
+    let (path, why) = (terminal::path_line(&path), failure.message);
+    let message = format!("{why}; the recording is as it was, your text is in {path}");
+    CommandFailure::new(failure.code, message)
 }
 
 /// Returns the command of the user's editor.
@@ -122,8 +164,14 @@ fn editor_command() -> Result<String, CommandFailure> {
     }
 }
 
-/// Runs an editor as the shell does: its command may have arguments.
-fn run_editor(editor: &str, path: &Path) -> Result<(), CommandFailure> {
+/// Runs an editor as the shell does: its command may have arguments. A Ctrl-C meanwhile is for the
+/// editor.
+///
+/// # Errors
+/// Why the editor failed.
+fn run_editor(editor: &str, path: &Path) -> Result<(), String> {
+    // Without a handler, the system's action stays, which ends this process.
+    let _interrupts = ProcessSignal::Interrupt.watch();
     let line = format!("{editor} \"$1\"");
     let status = Command::new("sh").args(["-c", &line, "sh"]).arg(path).status();
     let why = match status {
@@ -131,8 +179,7 @@ fn run_editor(editor: &str, path: &Path) -> Result<(), CommandFailure> {
         Ok(status) => status.to_string(),
         Err(error) => error.to_string(),
     };
-    let text = format!("the editor {editor:?} failed: {why}; the recording is as it was");
-    Err(CommandFailure::usage(terminal::printable_line(&text)))
+    Err(terminal::printable_line(&format!("the editor {editor:?} failed: {why}")).into_owned())
 }
 
 /// Returns the entry with an edited answer: its summary is read again, and credentials are removed

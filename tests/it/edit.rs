@@ -109,3 +109,53 @@ fn a_secret_that_is_typed_into_an_answer_does_not_reach_the_recording() {
     edit(&scene, &key(&scene, "hi"), &format!("sed -i s/sunny/{secret}/")).expect(0);
     assert!(!scene.text().contains(secret), "{}", scene.text());
 }
+
+/// The path of the user's text that a failure names.
+fn kept_text(failed: &Finished) -> String {
+    let (_, path) = failed.stderr.trim().rsplit_once(" is in ").unwrap();
+    path.to_owned()
+}
+
+#[test]
+fn text_in_another_encoding_is_kept_too() {
+    let scene = recorded();
+    let text = scene.text();
+    for (editor, says) in [
+        ("printf 'caf\\351' >", "failed to read the edited text"),
+        ("sed -i s/sunny/rainy/ \"$1\"; exit 3; :", "exit status: 3"),
+    ] {
+        let failed = edit(&scene, &key(&scene, "hi"), editor).expect(2);
+        let path = kept_text(&failed.says(&[says, "the recording is as it was"]));
+        assert!(!std::fs::read(&path).unwrap().is_empty(), "{path}");
+        std::fs::remove_file(path).unwrap();
+    }
+    assert_eq!(scene.text(), text);
+}
+
+#[test]
+fn text_is_kept_if_a_recorder_comes_while_the_editor_is_open() {
+    let scene = recorded();
+    for name in ["up", "go"] {
+        let made = Command::new("mkfifo").arg(scene.path(name)).status().unwrap();
+        assert!(made.success());
+    }
+    let mut command = command(scene.dir(), &["edit", "run.json", &key(&scene, "hi")]);
+    command.env("EDITOR", "echo > up; cat go; sed -i s/sunny/rainy/");
+    let edit = std::thread::spawn(move || finish(&mut command, b""));
+    std::fs::read(scene.path("up")).unwrap();
+    let upstream = Upstream::always(Answer::json(200, chat_answer("x")));
+    let server = scene.record(&upstream, &[]);
+    std::fs::write(scene.path("go"), "").unwrap();
+    let failed = edit.join().unwrap().expect(5);
+    server.stop();
+    let path = kept_text(&failed);
+    assert!(std::fs::read_to_string(&path).unwrap().contains("It is rainy."), "{path}");
+    std::fs::remove_file(path).unwrap();
+}
+
+#[test]
+fn interrupt_while_the_editor_is_open_is_for_the_editor() {
+    let scene = recorded();
+    edit(&scene, &key(&scene, "hi"), "kill -INT $PPID; sed -i s/sunny/rainy/").expect(0);
+    assert!(scene.text().contains("It is rainy."), "{}", scene.text());
+}
