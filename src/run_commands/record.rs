@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use time::OffsetDateTime;
 
-use super::args::{RecordArgs, RecordMode, ServeArgs};
+use super::args::{RecordArgs, RecordMode};
 use super::in_force::InForce;
 use super::receipt::Receipt;
 use super::remote::RemoteRecording;
@@ -130,12 +130,12 @@ pub(super) fn create_engines(
             Engine::Record { record: open_recorder(args, ground, rules, remote)?, forwarding }
         }
         (RecordMode::NewEpisodes, true) => {
-            let replay = create_replay_engine(path, &rules, &args.serve, ground)?;
+            let replay = create_replay_engine(path, &rules, args, ground)?;
             let record = open_recorder(args, ground, rules, remote)?;
             Engine::NewEpisodes { replay, record, forwarding }
         }
         (RecordMode::Once, true) | (RecordMode::None, _) => Engine::Replay {
-            replay: create_replay_engine(path, &rules, &args.serve, ground)?,
+            replay: create_replay_engine(path, &rules, args, ground)?,
             on_miss: MissPolicy::Error,
             on_explained: ground.miss_sink(None),
         },
@@ -186,15 +186,16 @@ fn refuse_folder(recording: &RecordingLocation) -> Result<(), CommandFailure> {
 fn create_replay_engine(
     path: &RecordingLocation,
     rules: &IdentityRules,
-    serve: &ServeArgs,
+    args: &RecordArgs,
     ground: &RunContext,
 ) -> Result<Arc<ReplayEngine>, CommandFailure> {
-    let values = ground.run_values.with_repository(serve);
+    let values = ground.run_values.with_repository(&args.serve);
     let terms = ReplayTerms {
         rules: Some(rules),
         run_values: Some(&values.all),
         repository: Some(&values.states),
         is_of_session: ground.session.may_lack_recording,
+        exact_scope: args.mode == RecordMode::NewEpisodes,
         ..ReplayTerms::default()
     };
     let is_lacking = ground.session.may_lack_recording && !path.as_path().exists();

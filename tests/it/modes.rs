@@ -140,6 +140,44 @@ fn new_episodes_answers_what_is_known_and_records_what_is_not() {
 }
 
 #[test]
+fn new_episodes_give_a_later_replay_the_answers_that_the_run_got() {
+    let said = |answer: &Response| {
+        let text = answer.text();
+        ["first", "second", "third"]
+            .into_iter()
+            .filter(|run| text.contains(run))
+            .collect::<String>()
+    };
+    let with = |line: &str| chat("hi").header(line);
+    let (step, session) = (with("x-loomrec-step-id: plan"), with("x-loomrec-session: one"));
+    let pairs = [
+        (step.clone(), chat("hi")),
+        (chat("hi"), step),
+        (chat_streamed("hi"), chat("hi")),
+        (chat("hi"), chat_streamed("hi")),
+        (chat("hi"), session),
+    ];
+    for (before, call) in pairs {
+        let scene = Scene::new();
+        scene.recorded(&telling("first", None), &[before.clone()]);
+        let upstream = telling("second", None);
+        let calls = [call.clone(), call.clone()];
+        let (got, code) = record(&scene, &upstream, "new_episodes", &calls);
+        assert_eq!((code, upstream.requests()), (0, 2), "{}", call.head());
+        let served = scene.replayed(&["--strict"], &calls, 0);
+        assert_eq!(
+            served.iter().map(said).collect::<Vec<_>>(),
+            got.iter().map(said).collect::<Vec<_>>(),
+            "{}",
+            call.head()
+        );
+        // What is recorded in its own scope is not recorded again.
+        let (_, code) = record(&scene, &telling("third", None), "new_episodes", &[before, call]);
+        assert_eq!((code, scene.text().contains("third")), (0, false));
+    }
+}
+
+#[test]
 fn once_records_only_where_there_is_no_recording() {
     let (scene, upstream) = (Scene::new(), saying("first"));
     let (answers, code) = record(&scene, &upstream, "once", &[chat("a"), chat("b")]);

@@ -105,6 +105,7 @@ impl LoadedTakes {
         let mut matcher =
             Self { faults_use_takes, keeps_end_order, is_of_session, ..Self::default() };
         matcher.adapter.allows_messages = terms.allow_messages;
+        matcher.exact_scope = terms.exact_scope;
         let here = terms.run_values.cloned().unwrap_or_default();
         matcher.bound = BoundRequests::new(here)
             .with_states(terms.repository)

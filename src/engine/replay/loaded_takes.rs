@@ -92,6 +92,8 @@ pub struct LoadedTakes {
     pub(super) ends: Arc<RecordedEnds>,
     /// Whether it answers a session.
     pub(super) is_of_session: bool,
+    /// Whether a take answers only calls of exactly its own step, session and form.
+    pub(super) exact_scope: bool,
     /// How the recorded connections begin.
     pub(super) openings: ConnectionOpenings,
     /// The recorded requests, if all keys are made under one set of rules.

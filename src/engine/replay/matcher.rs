@@ -211,8 +211,10 @@ impl Matcher {
             return self.find_in_step(step, groups, query);
         }
         // A call without a step id prefers takes that were recorded without one.
-        let stepped = query.observed.step.is_none().then_some(PoolKind::Stepped);
-        let kinds = [Some(PoolKind::Plain), stepped];
+        let has_step = query.observed.step.is_some();
+        let plain = (!has_step || !self.exact_scope).then_some(PoolKind::Plain);
+        let stepped = (!has_step && !self.exact_scope).then_some(PoolKind::Stepped);
+        let kinds = [plain, stepped];
         let mut reason = None;
         for group in groups {
             for kind in kinds.into_iter().flatten() {
@@ -272,7 +274,8 @@ impl Matcher {
             _ => self.repeat[take.source_index()],
         };
         let members = || self.eligible_takes(group, query, kind);
-        let key = PoolKey { kind, spot: query.spot, undelivered: query.undelivered };
+        let form = self.exact_scope.then_some(query.wanted);
+        let key = PoolKey { kind, spot: query.spot, form, undelivered: query.undelivered };
         let key = (key, home.takes().len());
         let next = self.with_cursor(group, query.observed.session.as_deref(), |progress| {
             progress.next(key, query.wanted, repeat, members, take)
@@ -287,13 +290,15 @@ impl Matcher {
     }
 
     /// Returns the takes of `group` that are of this kind and may be given to this call: those of
-    /// its session, or, if there are none, those without a session.
+    /// its session, or, if there are none and the scope need not be exact, those without a session.
     fn eligible_takes(&self, group: u32, query: &CallQuery<'_>, kind: PoolKind) -> TakeSet {
         let home = &self.groups[group as usize];
         let all = home.takes().len();
         let take = |position: usize| &self.takes[home.takes()[position] as usize];
         let answers = |position: usize| {
-            kind.contains_take(take(position)) && query.spot.contains_take(take(position))
+            kind.contains_take(take(position))
+                && query.spot.contains_take(take(position))
+                && (!self.exact_scope || take(position).form.fits(query.wanted))
         };
         let is_wanted = |position: usize| {
             !self.has_undelivered || take(position).is_undelivered() == query.undelivered
@@ -305,7 +310,9 @@ impl Matcher {
                 return TakeSet::from_positions(own, all, wanted);
             }
         }
-        let answers = |at: usize| take(at).under.session.is_none() && answers(at) && is_wanted(at);
+        let may_lack_session = !self.exact_scope || query.observed.session.is_none();
+        let is_shared = |at: usize| may_lack_session && take(at).under.session.is_none();
+        let answers = |at: usize| is_shared(at) && answers(at) && is_wanted(at);
         if let (PoolKind::Step(step), true) = (kind, home.takes().len() > 1)
             && self.steps.take_count(step) < home.takes().len()
         {

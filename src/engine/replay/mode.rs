@@ -21,7 +21,7 @@ pub(super) struct RecordedMode {
 }
 
 /// The form that a call asks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum RequestedMode {
     /// A complete answer.
     Complete,

@@ -27,6 +27,8 @@ pub enum Repeat {
 pub(super) struct PoolKey {
     pub(super) kind: PoolKind,
     pub(super) spot: TakeScope,
+    /// The only form of its takes; `None` if they may have any.
+    pub(super) form: Option<RequestedMode>,
     /// Whether its takes are those of whose answers no client got anything.
     pub(super) undelivered: bool,
 }

@@ -285,6 +285,7 @@ fn looking_for_the_next_take_does_not_depend_on_how_many_are_used() {
             mount: super::super::take_scope::CallMount::Any,
             has_version: None,
         },
+        form: None,
         undelivered: false,
     };
     let mut progress = SessionCursor::default();

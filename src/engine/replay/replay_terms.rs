@@ -30,4 +30,8 @@ pub struct ReplayTerms<'a> {
     /// Whether the recording is that of a session. Its misses then advise to record the session
     /// again, because the commands that advice would otherwise name take one recording.
     pub is_of_session: bool,
+    /// Whether a take answers only calls of exactly its own step, session and form. That is so where
+    /// other calls are recorded into the same recording: a later replay prefers the takes of a call's
+    /// own scope, and would give its answers in another order.
+    pub exact_scope: bool,
 }

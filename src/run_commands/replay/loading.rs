@@ -70,6 +70,7 @@ fn load_matcher(
         faults_use_takes: args.strict,
         keeps_end_order: args.keeps_end_order(),
         is_of_session: ground.session.may_lack_recording,
+        exact_scope: false,
     };
     let sources = sources?;
     let expired = ExpiredTakes::find(&args.expiry, &sources)?;
