@@ -3,8 +3,8 @@
 //!
 //! A summary was made by the version that recorded the entry, and versions read answers in slightly
 //! different ways. So a summary that differs from the answer as it is read today is still accepted
-//! if it is made of whole texts of the response, and one of the two holds the other. A field without
-//! a value says nothing.
+//! if it is made of whole texts of the response, and one of the two holds the other. A model alone is
+//! no summary. In any other, a text or tool calls that are missing say that the answer has none.
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::encoding::{self, LARGEST};
 use super::entry::{Entry, RecordedResponse};
 use super::redact::MARK;
-use super::summary_scan::is_only_text;
+use super::summary_scan::{is_only_text, may_call_tools};
 use loomrec_provider::{Answer, Framing, Operation, ToolCall, framing};
 
 /// The most places of a response whose texts are collected.
@@ -41,7 +41,10 @@ impl Entry {
         };
         let model = self.model.as_deref().is_none_or(|model| is_asked(model) || quoted(model));
         let is_plain = self.tool_calls.is_empty()
-            && (content.is_empty() || is_only_text(&bytes, content.as_bytes()));
+            && match content.is_empty() {
+                true => self.finish_reason.is_none(),
+                false => is_only_text(&bytes, content.as_bytes()) && !may_call_tools(&bytes),
+            };
         if is_plain && model && is_known(&self.finish_reason) {
             return None;
         }
@@ -134,7 +137,26 @@ impl<'a> SummaryCheck<'a> {
         let model = entry.model.as_deref();
         let is_asked = |model: &str| self.asked_model.as_deref() == Some(model);
         let is_other = |model: &str| !is_asked(model) && !is_word(model, &self.answer.model);
-        model.is_some_and(is_other).then_some("model")
+        if model.is_some_and(is_other) {
+            return Some("model");
+        }
+        self.unshown_field(entry)
+    }
+
+    /// Returns the name of a field that the summary lacks although the answer has a value for it.
+    fn unshown_field(&self, entry: &Entry) -> Option<&'static str> {
+        let response = entry.response.as_ref()?;
+        let has_content = entry.content.as_ref().is_some_and(|content| !content.is_empty());
+        let has_calls = !entry.tool_calls.is_empty();
+        let has_summary = has_content || has_calls || entry.finish_reason.is_some();
+        if !has_summary || !(200..300).contains(&response.status) {
+            return None;
+        }
+        if !has_calls && !self.answer.tool_calls.is_empty() {
+            return Some("tool_calls");
+        }
+        let is_hidden = !has_content && !self.answer.content.trim().is_empty();
+        is_hidden.then_some("content")
     }
 
     /// Whether the response says this text.
@@ -177,6 +199,9 @@ impl<'a> SummaryCheck<'a> {
         };
         if shown.len() == today.len() && shown.iter().zip(today).all(same) {
             return true;
+        }
+        if today.len() > shown.len() {
+            return false;
         }
         // The calls were read in another way: their words are in the calls as they are read today.
         let words = |call: &ToolCall| {

@@ -45,6 +45,37 @@ fn summary_that_says_other_than_the_response_is_named() {
 }
 
 #[test]
+fn summary_that_hides_what_the_response_says_is_named() {
+    let call = |name: &str| {
+        json!({"id": "c", "type": "function",
+            "function": {"name": name, "arguments": "{\"cmd\": \"rm\"}"}})
+    };
+    let calling = |content: Value, names: &[&str]| {
+        let calls: Vec<Value> = names.iter().map(|name| call(name)).collect();
+        chat(&json!({"role": "assistant", "content": content, "tool_calls": calls}))
+    };
+    let shown = json!({"content": "Hello", "model": "m-1", "finish_reason": "stop"});
+    assert_eq!(field(&calling(json!("Hello"), &["shell"]), &shown), Some("tool_calls"));
+    assert_eq!(field(&calling(json!("Hello"), &[]), &shown), None);
+    let one = json!({"tool_calls": [{"id": "c", "name": "ls", "arguments": {"cmd": "rm"}}]});
+    assert_eq!(field(&calling(Value::Null, &["ls"]), &one), None);
+    assert_eq!(field(&calling(Value::Null, &["ls", "shell"]), &one), Some("tool_calls"));
+    assert_eq!(field(&calling(json!("Run this"), &["ls"]), &one), Some("content"));
+    let ended = json!({"content": "", "model": "m-1", "finish_reason": "stop"});
+    assert_eq!(field(&calling(json!("Run this"), &[]), &ended), Some("content"));
+    // What Anthropic calls has no text among its members.
+    let body = json!({"model": "m-1", "type": "message", "role": "assistant", "stop_reason": "stop",
+        "content": [{"type": "text", "text": "Hello"},
+            {"type": "tool_use", "id": "c", "name": "shell", "input": {"cmd": ["rm"]}}]});
+    let told = entry("/v1/messages", "application/json", &body.to_string(), &shown);
+    assert_eq!(told.misstated_field(), Some("tool_calls"));
+    // A summary that is absent says nothing, and neither does a model alone.
+    for absent in [json!({}), json!({"content": ""}), json!({"model": "m-1"})] {
+        assert_eq!(field(&calling(json!("Hello"), &["shell"]), &absent), None, "{absent}");
+    }
+}
+
+#[test]
 fn summary_says_what_the_response_says_whatever_the_version_that_made_it() {
     let body = chat(&json!({"role": "assistant", "content": "a b", "reasoning_content": "well"}));
     for told in [

@@ -31,6 +31,14 @@ const TEXT_MEMBERS: [&[u8]; 22] = [
 /// How an escaped ASCII letter begins. A name that is spelled with one is not found here.
 const ESCAPED_LETTERS: [&[u8]; 4] = [b"\\u004", b"\\u005", b"\\u006", b"\\u007"];
 
+/// What a body with tool calls holds: parts of the names of the members and types that they are in.
+const CALL_MARKS: [&[u8]; 5] = [b"_call", b"Call", b"-call", b"tool_use", b"toolUse"];
+
+/// Whether a response may make tool calls.
+pub(super) fn may_call_tools(body: &[u8]) -> bool {
+    CALL_MARKS.iter().any(|mark| memchr::memmem::find(body, mark).is_some())
+}
+
 /// Whether the JSON texts of `body` whose members may hold the text of an answer are all of one
 /// name, and joined are `content`.
 pub(super) fn is_only_text(body: &[u8], content: &[u8]) -> bool {
