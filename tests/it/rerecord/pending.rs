@@ -182,6 +182,20 @@ fn step_and_session_stay_and_exhausted_calls_are_further_takes() {
 }
 
 #[test]
+fn take_of_another_session_is_not_replaced() {
+    let of =
+        |prompt: &str, session: &str| chat(prompt).header(&format!("x-loomrec-session: {session}"));
+    let (paris, oslo) = (of("weather in Paris today", "t1"), of("weather in Oslo today", "t2"));
+    let scene = recorded(&[paris.clone(), oslo.clone()]);
+    let rome = of("weather in Rome today", "t1");
+    replayed(&scene, &[paris.clone(), rome.clone()], 1);
+    assert_eq!(waiting(&scene), [("weather in Rome today".to_owned(), "unknown".to_owned(), None)]);
+    rerecord(&scene, &speaker("new"), &["--pending", PENDING, "--yes"], 0).says(&["1 new answer"]);
+    scene.run(&["review", "run.json", "--accept"]).expect(0);
+    scene.replayed(&["--strict", "--fail-unused"], &[paris, rome, oslo], 0);
+}
+
+#[test]
 fn pending_calls_hold_no_key_and_a_killed_replay_leaves_them() {
     let scene = recorded(&[chat("weather in Paris")]);
     let server = scene.replay(&["--pending", PENDING]);

@@ -1,7 +1,7 @@
 //! The choice of the takes that the missed calls of a run replace.
 //!
-//! A take that no call asked for is replaced by the missed call that is nearest to it. The nearest
-//! pairs come first, and each take and each call is used once. A call that was missed more often
+//! A take that no call asked for is replaced by the missed call that is nearest to it. A take of
+//! another session stays. The nearest pairs come first, and each take and each call is used once. A call that was missed more often
 //! than there are takes to replace is kept once for each of them, and at least once.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -111,6 +111,10 @@ fn pairs_of(
     let (step, session) = (named(&observed.step), named(&observed.session));
     for (take, apart) in found {
         let known = &matcher.takes[take];
+        let other_session = session.flatten() != known.under.session;
+        if other_session && known.under.session.is_some() {
+            continue;
+        }
         let same_step = step.is_some() && step.flatten() == known.under.step;
         // Takes of another step, or of another recording than the first, stay.
         let apart_by_step = step.is_some() != known.under.step.is_some() && !same_step;
@@ -120,7 +124,7 @@ fn pairs_of(
         pairs.push(ReplacedPair {
             elsewhere: !same_step,
             distance: apart.bytes,
-            other_session: session.flatten() != known.under.session,
+            other_session,
             call,
             take,
         });
