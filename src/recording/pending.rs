@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 use super::entry::Entry;
 use super::entry_name::EntryName;
-use loomrec_identity::RequestKey;
+use loomrec_identity::{RequestKey, sha256_text};
 
 /// The member of an entry that holds the change.
 const MEMBER: &str = "pending";
@@ -61,18 +61,28 @@ pub struct ReplacedTake {
     pub request_hash: Option<RequestKey>,
     /// When it was recorded.
     pub recorded_at: Option<String>,
+    /// The SHA-256 of its text, to know it from the same take after an edit. Versions before this
+    /// one wrote none.
+    pub digest: Option<String>,
 }
 
 impl ReplacedTake {
     /// Returns the identity of a take as it is now.
     pub fn from_entry(name: &EntryName, take: usize, entry: &Entry) -> Self {
         let (request_hash, recorded_at) = (entry.request_hash.clone(), entry.recorded_at.clone());
-        Self { name: name.clone(), take, request_hash, recorded_at }
+        let digest = Some(sha256_text(&entry.to_text()));
+        Self { name: name.clone(), take, request_hash, recorded_at, digest }
     }
 
-    /// Whether this take is still the one that was to be replaced.
+    /// Whether this take is still the one that was to be replaced. Its entry may have been edited.
     pub fn is_same_take(&self, name: &EntryName, take: usize, entry: &Entry) -> bool {
-        *self == Self::from_entry(name, take, entry)
+        let digest = self.digest.clone();
+        *self == Self { digest, ..Self::from_entry(name, take, entry) }
+    }
+
+    /// Whether the entry of the take, as it is `now`, was edited, as far as that is known.
+    pub fn is_edited(&self, now: &Self) -> bool {
+        self.digest.as_ref().zip(now.digest.as_ref()).is_some_and(|(then, now)| then != now)
     }
 }
 
@@ -93,7 +103,8 @@ impl PendingChange {
                 let request_hash =
                     text(replaces, "request_hash").and_then(|hash| RequestKey::parse(&hash));
                 let recorded_at = text(replaces, "recorded_at");
-                Some(ReplacedTake { name, take, request_hash, recorded_at })
+                let digest = text(replaces, "digest");
+                Some(ReplacedTake { name, take, request_hash, recorded_at, digest })
             }
         };
         Some(Self { reason: text(said, "reason")?, replaces })
@@ -108,7 +119,11 @@ impl PendingChange {
             replaces.insert("name".to_owned(), replaced.name.to_string().into());
             replaces.insert("take".to_owned(), replaced.take.into());
             let hash = replaced.request_hash.as_ref().map(|hash| hash.as_str().to_owned());
-            let members = [("request_hash", hash), ("recorded_at", replaced.recorded_at.clone())];
+            let members = [
+                ("request_hash", hash),
+                ("recorded_at", replaced.recorded_at.clone()),
+                ("digest", replaced.digest.clone()),
+            ];
             for (name, value) in members {
                 if let Some(value) = value {
                     replaces.insert(name.to_owned(), value.into());
@@ -153,6 +168,12 @@ mod tests {
             assert_eq!(PendingChange::from_entry(&read), Some(pending));
             assert!(replaced.is_same_take(&name, 3, &old));
             assert!(!replaced.is_same_take(&name, 2, &old));
+            let edited = Entry { content: Some("edited".into()), ..old.clone() };
+            assert!(replaced.is_same_take(&name, 3, &edited));
+            let (same, edited) =
+                [&old, &edited].map(|it| ReplacedTake::from_entry(&name, 3, it)).into();
+            assert!(replaced.is_edited(&edited) && !replaced.is_edited(&same));
+            assert!(!ReplacedTake { digest: None, ..same }.is_edited(&edited));
             assert!(!replaced.is_same_take(&name, 3, &Entry { recorded_at: None, ..old }));
             PendingChange::remove_from(&mut entry);
             assert_eq!(entry, Entry::default());

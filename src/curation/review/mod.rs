@@ -28,7 +28,7 @@ pub enum ChangeStanding {
     Adds,
     /// The recording holds it already. It only has to be forgotten.
     Made,
-    /// Another take is at the place of the one that it replaces.
+    /// Another take is at the place of the one that it replaces, or that one was edited.
     Changed(usize),
     /// The take that it replaces is gone, and no other is at its place.
     Gone,
@@ -109,13 +109,17 @@ fn find_replaced(
     replaced: &ReplacedTake,
 ) -> ChangeStanding {
     let there = replaced.take.checked_sub(1).and_then(|index| of.clone().nth(index));
+    let standing = |at: usize| match replaced.is_edited(&held[at]) {
+        true => ChangeStanding::Changed(at),
+        false => ChangeStanding::Replaces(at),
+    };
     if let Some(at) = there.filter(|at| is_like(&held[*at], replaced)) {
-        return ChangeStanding::Replaces(at);
+        return standing(at);
     }
     // Takes before it may have been removed. Then its time identifies it.
     let mut alike = of.filter(|at| is_like(&held[*at], replaced) && replaced.recorded_at.is_some());
     match (alike.next(), alike.next(), there) {
-        (Some(at), None, _) => ChangeStanding::Replaces(at),
+        (Some(at), None, _) => standing(at),
         (_, _, Some(at)) => ChangeStanding::Changed(at),
         _ => ChangeStanding::Gone,
     }

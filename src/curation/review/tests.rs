@@ -14,7 +14,13 @@ fn hash(digit: char) -> RequestKey {
 /// Returns a take that was recorded at this time.
 fn take(name: &str, take: usize, at: &str) -> ReplacedTake {
     let recorded_at = (!at.is_empty()).then(|| at.to_owned());
-    ReplacedTake { name: step(name), take, request_hash: Some(hash('a')), recorded_at }
+    ReplacedTake {
+        name: step(name),
+        take,
+        request_hash: Some(hash('a')),
+        recorded_at,
+        digest: Some("as it was".to_owned()),
+    }
 }
 
 fn change(entry: ReplacedTake, replaces: Option<ReplacedTake>) -> ReviewChange {
@@ -52,6 +58,11 @@ fn change_stands_for_the_take_it_was_made_for() {
     assert_eq!(of(Some(take("c", 1, "1"))), ChangeStanding::Gone);
     let other = ReplacedTake { request_hash: Some(hash('b')), ..take("b", 2, "3") };
     assert_eq!(of(Some(other)), ChangeStanding::Changed(2));
+    let edited = |take| ReplacedTake { digest: Some("edited".to_owned()), ..take };
+    assert_eq!(of(Some(edited(take("b", 2, "3")))), ChangeStanding::Changed(2));
+    assert_eq!(of(Some(edited(take("b", 3, "3")))), ChangeStanding::Changed(2));
+    let of_earlier_version = ReplacedTake { digest: None, ..take("b", 2, "3") };
+    assert_eq!(of(Some(of_earlier_version)), ChangeStanding::Replaces(2));
     assert_eq!(of(None), ChangeStanding::Adds);
 }
 

@@ -182,6 +182,19 @@ fn step_and_session_stay_and_exhausted_calls_are_further_takes() {
 }
 
 #[test]
+fn take_that_was_edited_after_its_answer_was_fetched_is_a_conflict() {
+    let scene = recorded(&[chat("hi")]);
+    rerecord(&scene, &speaker("new"), &["--yes"], 0).says(&["1 new answer"]);
+    scene.write(scene.text().replace("old", "HANDMADE"));
+    let edited = scene.text();
+    assert!(edited.contains("HANDMADE"), "{edited}");
+    scene.run(&["review", "run.json", "--accept"]).expect(1).says(&["1 change is in conflict"]);
+    assert_eq!(scene.text(), edited);
+    scene.run(&["review", "run.json", "--accept", "--force"]).expect(0);
+    assert!(!scene.text().contains("HANDMADE"));
+}
+
+#[test]
 fn take_of_another_session_is_not_replaced() {
     let of =
         |prompt: &str, session: &str| chat(prompt).header(&format!("x-loomrec-session: {session}"));

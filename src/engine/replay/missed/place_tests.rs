@@ -3,8 +3,13 @@ use super::*;
 fn call(session: Option<&str>, reason: &str, replaces: bool) -> MissedCall {
     let key = RequestKey::parse(&"a".repeat(64)).unwrap();
     let name = EntryName::Hash(key.clone());
-    let replaced =
-        ReplacedTake { name: name.clone(), take: 1, request_hash: None, recorded_at: None };
+    let replaced = ReplacedTake {
+        name: name.clone(),
+        take: 1,
+        request_hash: None,
+        recorded_at: None,
+        digest: None,
+    };
     let place: TakeRef = some_place();
     let (upstream, mount) = ("gw".to_owned(), String::new());
     MissedCall {
