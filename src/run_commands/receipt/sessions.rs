@@ -55,7 +55,7 @@ impl SessionsReceipt {
 
     /// Returns the notes about sessions that a framework began and never ended.
     pub fn unended_notes(&self) -> Vec<String> {
-        let note = |info: &SessionInfo| {
+        let note = |(info, _): &(SessionInfo, Vec<String>)| {
             let unfinished = match info.mode.is_recording() {
                 true => {
                     let unfinished = RecordingLocation::from(Path::new(&info.recording));
@@ -72,13 +72,14 @@ impl SessionsReceipt {
     /// not be written.
     pub fn complaints(&self) -> Vec<String> {
         let totals = &self.totals;
-        let failed = totals
-            .listed
-            .iter()
-            .filter(|(info, _, complaints)| totals.judges(info) && !complaints.is_empty());
-        let named = failed.take(NAMED).map(|(info, _, complaints)| {
-            format!("session {}: {}", info.name, complaints.join("; "))
-        });
+        let ended = totals.listed.iter().filter(|(info, _, _)| totals.judges(info));
+        let ended = ended.map(|(info, _, complaints)| (info, complaints));
+        // Nobody else judges a session that its framework has left.
+        let left = totals.left_open.iter().map(|(info, complaints)| (info, complaints));
+        let failed = ended.chain(left).filter(|(_, complaints)| !complaints.is_empty());
+        let named = failed
+            .take(NAMED)
+            .map(|(info, complaints)| format!("session {}: {}", info.name, complaints.join("; ")));
         let mut all: Vec<String> = named.collect();
         // Not every session that failed is listed.
         let unnamed = totals.failed.saturating_sub(all.len() as u64);
@@ -102,7 +103,7 @@ impl SessionsReceipt {
                 "complaints": complaints,
             })
         });
-        let left_open: Vec<&str> = left_open.iter().map(|info| info.name.as_str()).collect();
+        let left_open: Vec<&str> = left_open.iter().map(|(info, _)| info.name.as_str()).collect();
         let mut part = json!({
             "opened": opened,
             "ended": ended,
@@ -154,6 +155,10 @@ mod tests {
         let late = SessionTotals { failed: 1, ..totals.clone() };
         assert_eq!(complaints_of(&late), ["further sessions that failed: 1"]);
         let bad = |number: usize| ended(&format!("s{number}"), SessionBegin::Call, "missed");
+        let (info, _, complaints) = ended("left", SessionBegin::Control, "missed");
+        let left_open = vec![(info, complaints)];
+        let left = SessionTotals { failed: 1, left_open, ..totals.clone() };
+        assert_eq!(complaints_of(&left), ["session left: missed"]);
         let many = SessionTotals { failed: 12, listed: (0..12).map(bad).collect(), ..totals };
         let all = complaints_of(&many);
         assert_eq!(all.len(), NAMED + 1);

@@ -54,6 +54,23 @@ fn what_a_session_recorded_is_kept_or_discarded() {
 }
 
 #[test]
+fn miss_of_a_session_that_was_left_open_fails_the_run() {
+    let (scene, upstream) = (Scene::of_sessions(), echo());
+    let server = scene.record(&upstream, &[]);
+    recorded(&server, "a.json", "First");
+    server.stop().expect(0);
+    for flags in [&[][..], &["--strict", "--sessions-by-control"]] {
+        let server = scene.replay(flags);
+        begin(&server, &json!({ "prefix": "gw0", "recording": "a.json" }));
+        server.call(&in_session("gw0", "Other")).expect(422);
+        server.stop().expect(1).says(&[
+            "session gw0: calls without a recorded answer: 1",
+            "session gw0 was not ended",
+        ]);
+    }
+}
+
+#[test]
 fn mode_new_replays_what_there_is_and_records_the_rest() {
     let (scene, upstream) = (Scene::of_sessions(), echo());
     let server = scene.record(&upstream, &[]);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::SessionBegin;
 use super::open_session::OpenSession;
-use super::table::SessionTable;
+use super::table::{SessionTable, report_of};
 
 impl SessionTable {
     /// Ends a session without its framework: with its report if the run judges it.
@@ -38,7 +38,8 @@ impl SessionTable {
         }
     }
 
-    /// Ends a session that its framework has left, and leaves what it recorded where it is.
+    /// Ends a session that its framework has left, and leaves what it recorded where it is. Nobody
+    /// else judges it, so the run fails if it failed.
     async fn abandon_session(&self, session: &OpenSession) {
         let prefix = &session.info.prefix;
         if let Some(mut place) = self.lock_known(prefix).await
@@ -53,9 +54,10 @@ impl SessionTable {
                 // What is not compacted stays in the log.
                 drop(record.finish_exchanges(Duration::ZERO).await);
             }
+            let report = report_of(session).await;
             self.change_totals(|totals| {
                 totals.calls += session.call_count();
-                totals.add_left_open(&session.info);
+                totals.add_left_open(&session.info, report.complaints);
             });
         }
     }

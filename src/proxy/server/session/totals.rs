@@ -29,7 +29,7 @@ pub struct SessionTotals {
     pub calls: u64,
     /// How many ended.
     pub ended: u64,
-    /// How many of them failed.
+    /// How many failed of those that the run judges.
     pub failed: u64,
     /// How many connections to upstreams they opened.
     pub upstream_connections: u64,
@@ -37,8 +37,8 @@ pub struct SessionTotals {
     pub recorded_ms: f64,
     /// The first that ended, with their verdicts and complaints.
     pub listed: Vec<ListedSession>,
-    /// Sessions that control calls began and none ended.
-    pub left_open: Vec<SessionInfo>,
+    /// Sessions that control calls began and none ended, with what was wrong with them.
+    pub left_open: Vec<(SessionInfo, Vec<String>)>,
     /// Why sessions could not be closed, by their names.
     pub close_errors: BTreeMap<String, String>,
 }
@@ -78,10 +78,11 @@ impl SessionTotals {
     }
 
     /// Notes a session that its framework has left.
-    pub(super) fn add_left_open(&mut self, info: &SessionInfo) {
+    pub(super) fn add_left_open(&mut self, info: &SessionInfo, complaints: Vec<String>) {
         self.abandoned += 1;
+        self.failed += u64::from(!complaints.is_empty());
         if self.left_open.len() < MOST_LISTED {
-            self.left_open.push(info.clone());
+            self.left_open.push((info.clone(), complaints));
         }
     }
 }
