@@ -196,7 +196,8 @@ impl CommandHost {
         if opening.mode.is_recording() && !is_staged {
             loomrec_store::refuse_leased(&place)?;
         }
-        let staging = is_staged.then(|| Staging::begin(&place, opening.mode)).transpose()?;
+        let begin = || Staging::begin(&place, opening.mode, args.keep_failures);
+        let staging = is_staged.then(begin).transpose()?;
         args.recording = staging.as_ref().map_or(&place, Staging::unfinished_location).clone();
         let rules_of = staging.as_ref().map(|_| place.clone());
         let terms = self.session_terms(opening, rules_of);
@@ -204,7 +205,7 @@ impl CommandHost {
         let engines = record::create_engines(&args, &ground, None);
         if engines.is_err() {
             // The error that counts is that of the engines.
-            staging.iter().for_each(|staging| drop(staging.end(false)));
+            staging.iter().for_each(|staging| drop(staging.end(false, |_| {})));
         }
         let (engines, in_force) = engines?;
         let budget = engines.budget;
@@ -215,6 +216,7 @@ impl CommandHost {
             proxy: Arc::clone(&proxy),
             staging,
             began: OffsetDateTime::now_utc(),
+            notify: ground.notice_callback(),
         };
         let close: CloseSession = Box::new(|keep| Box::pin(recorded.close(keep)));
         // The receipt is about the recording, not about the unfinished one.

@@ -9,11 +9,14 @@ use time::OffsetDateTime;
 use crate::args::RecordArgs;
 use crate::record::superseded;
 use loomrec_cli::exit::{CommandFailure, RECORDING};
+use loomrec_cli::store_note::store_note;
 use loomrec_engine::blocking;
 use loomrec_identity::RunValues;
-use loomrec_proxy::server::Proxy;
 use loomrec_proxy::server::session::{CloseResult, SessionMode};
-use loomrec_store::{Recording, RecordingLocation, SessionLease, StoreError};
+use loomrec_proxy::server::{OnNotice, Proxy, UserNotice};
+use loomrec_store::{
+    Recording, RecordingLocation, SessionLease, SparedTakes, StoreError, StoreEvent,
+};
 use loomrec_telemetry::run_counters::RunCounters;
 
 /// How long exchanges that are on their way have to end.
@@ -23,6 +26,8 @@ const GRACE: Duration = Duration::from_secs(10);
 pub(super) struct Staging {
     place: RecordingLocation,
     unfinished: RecordingLocation,
+    /// Whether calls that failed may replace takes that succeeded.
+    replaces_successes: bool,
     /// Held until the session has ended: no other session records into the same place.
     _lease: SessionLease,
 }
@@ -36,6 +41,7 @@ impl Staging {
     pub(super) fn begin(
         place: &RecordingLocation,
         mode: SessionMode,
+        keep_failures: bool,
     ) -> Result<Self, CommandFailure> {
         refuse_other_file(place)?;
         let lease = SessionLease::acquire(place)?;
@@ -44,7 +50,9 @@ impl Staging {
         if mode == SessionMode::New {
             loomrec_store::copy_to(place, &unfinished)?;
         }
-        Ok(Self { place: place.clone(), unfinished, _lease: lease })
+        // What is added to a copy replaces nothing.
+        let replaces_successes = keep_failures || mode != SessionMode::Record;
+        Ok(Self { place: place.clone(), unfinished, replaces_successes, _lease: lease })
     }
 
     /// Returns where the calls are recorded.
@@ -52,14 +60,37 @@ impl Staging {
         &self.unfinished
     }
 
-    /// Puts the recording in its place if `keep`, otherwise discards it.
-    pub(super) fn end(&self, keep: bool) -> Result<(), CommandFailure> {
+    /// Puts the recording in its place if `keep`, without calls that failed in place of takes that
+    /// succeeded, of which `notify` is told. Otherwise, and if all its calls failed like that,
+    /// discards it. Returns whether it is in its place.
+    pub(super) fn end(
+        &self,
+        keep: bool,
+        notify: impl Fn(&StoreEvent),
+    ) -> Result<bool, CommandFailure> {
+        let mut is_kept = keep;
         if keep {
             refuse_other_file(&self.place)?;
+            let spared = self.spare_successes()?;
+            if spared.left_out > 0 {
+                let path = self.place.as_path().to_owned();
+                notify(&StoreEvent::Failures { path, calls: spared.left_out });
+            }
+            is_kept = !spared.are_all;
+        }
+        if is_kept {
             loomrec_store::put_in_place(&self.unfinished, &self.place)?;
         }
         // What is left of it: nothing, after it was put in its place.
-        Ok(loomrec_store::discard_unfinished(&self.unfinished)?)
+        loomrec_store::discard_unfinished(&self.unfinished)?;
+        Ok(is_kept)
+    }
+
+    fn spare_successes(&self) -> Result<SparedTakes, StoreError> {
+        match self.replaces_successes {
+            true => Ok(SparedTakes::default()),
+            false => loomrec_store::spare_successes(&self.unfinished, &self.place),
+        }
     }
 }
 
@@ -87,6 +118,8 @@ pub(super) struct RecordedSession {
     pub(super) staging: Option<Staging>,
     /// When the session began.
     pub(super) began: OffsetDateTime,
+    /// Tells the user what became of its calls.
+    pub(super) notify: OnNotice,
 }
 
 impl RecordedSession {
@@ -107,12 +140,12 @@ impl RecordedSession {
 
     /// Puts the recording in its place, or discards it.
     fn settle(&self, keep: bool, has_calls: bool) -> CloseResult {
+        let notify = |event: &StoreEvent| (self.notify)(UserNotice::Warning(&store_note(event)));
         let settled = match &self.staging {
-            Some(staging) => staging.end(keep && has_calls),
-            None => self.remove_superseded(),
+            Some(staging) => staging.end(keep && has_calls, notify),
+            None => self.remove_superseded().map(|()| has_calls),
         };
-        settled.map_err(|failure| failure.message)?;
-        Ok(has_calls && (keep || self.staging.is_none()))
+        settled.map_err(|failure| failure.message)
     }
 
     /// Removes the earlier takes that this session recorded again with other values of the run.

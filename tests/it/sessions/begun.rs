@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 
 use super::{begin, control, echo, end, entries, files, in_session, said};
 use crate::support::loomrec::command;
-use crate::support::{Call, Scene, Server};
+use crate::support::shape::chat_answer;
+use crate::support::{Answer, Call, Received, Scene, Server, Upstream};
 
 /// Records one call in a session of this recording, which is kept.
 fn recorded(server: &Server, recording: &str, prompt: &str) {
@@ -51,6 +52,49 @@ fn what_a_session_recorded_is_kept_or_discarded() {
     assert_eq!(entries(&scene, "recordings/t/a.json").len(), 1);
     assert_eq!(files(&scene, "recordings/t"), ["a.json"]);
     server.stop().expect(0).says(&["4 sessions"]);
+}
+
+#[test]
+fn failed_calls_of_a_session_replace_no_take_that_succeeded() {
+    let (scene, upstream) = (Scene::of_sessions(), echo());
+    let session = |upstream: &Upstream, flags: &[&str]| {
+        let server = scene.record(upstream, flags);
+        begin(&server, &json!({ "prefix": "gw0", "recording": "a.json" }));
+        for prompt in ["First", "Second"] {
+            server.call(&in_session("gw0", prompt));
+        }
+        (end(&server, "gw0", true), server.stop().expect(0))
+    };
+    let statuses = || {
+        let takes = entries(&scene, "recordings/a.json");
+        takes.iter().map(|take| take["response"]["status"].as_u64().unwrap()).collect::<Vec<_>>()
+    };
+    let error = || Answer::json(429, r#"{"error":{"message":"no","type":"x"}}"#);
+    assert_eq!(session(&upstream, &[]).0["kept"], true);
+    let before = fs::read(scene.path("recordings/a.json")).unwrap();
+    let (ended, run) = session(&Upstream::always(error()), &[]);
+    assert_eq!((&ended["kept"], &ended["receipt"]["verdict"]), (&json!(false), &json!("failed")));
+    run.says(&["2 calls that failed or were given up did not replace", "--keep-failures"]);
+    assert_eq!(fs::read(scene.path("recordings/a.json")).unwrap(), before);
+    assert_eq!(files(&scene, "recordings"), ["a.json"]);
+    let second =
+        Upstream::start(move |received: &Received| match received.text().contains("First") {
+            true => Answer::json(200, chat_answer("again")),
+            false => error(),
+        });
+    let (ended, run) = session(&second, &[]);
+    assert_eq!(ended["kept"], true);
+    run.says(&["1 call that failed or was given up did not replace"]);
+    let takes = entries(&scene, "recordings/a.json");
+    assert_eq!(
+        (&takes[0]["content"], &takes[1]["content"]),
+        (&json!("again"), &json!("re: Second"))
+    );
+    assert_eq!(session(&second, &["--keep-failures"]).0["kept"], true);
+    assert_eq!(statuses(), [200, 429]);
+    // Failures replace failures.
+    assert_eq!(session(&second, &[]).0["kept"], true);
+    assert_eq!(statuses(), [200, 429]);
 }
 
 #[test]
