@@ -60,7 +60,7 @@ pub async fn run(args: &RecordArgs, line: &clap::Command) -> Result<u8, CommandF
         Err(_) => vec!["the replay did not start".to_owned()],
     };
     if complaints.is_empty() {
-        let calls = &before["recorded"];
+        let calls = answered_calls(&before);
         output.print_report(&format!(
             "loomrec prove: {}: calls replayed without network: {calls} · same exit code · same \
              output ({} bytes)",
@@ -74,10 +74,12 @@ pub async fn run(args: &RecordArgs, line: &clap::Command) -> Result<u8, CommandF
         text.push_str(&format!("\n  {}", terminal::printable_line(complaint).red()));
     }
     output.failed_report(&text);
-    output.error(&format!(
-        "the replay said:\n{}",
-        String::from_utf8_lossy(&replayed.stderr).trim_end()
-    ));
+    let said = String::from_utf8_lossy(&replayed.stderr);
+    output.error(&format!("the replay said:\n{}", said.trim_end()));
+    if said.contains(&*second.to_string_lossy()) {
+        // A command that it proposes reads its receipt.
+        let _kept = folder.keep();
+    }
     Ok(NO)
 }
 
@@ -102,14 +104,17 @@ fn run_differences(
             recorded.code, replayed.code
         ));
     }
-    if before["recorded"] != after["served"] && found.is_empty() {
-        found.push(format!(
-            "calls recorded: {}; calls replayed: {}",
-            before["recorded"], after["served"]
-        ));
+    let (calls, replayed_calls) = (answered_calls(before), answered_calls(after));
+    if calls != replayed_calls && found.is_empty() {
+        found.push(format!("calls recorded: {calls}; calls replayed: {replayed_calls}"));
     }
     found.extend(different_output(&recorded.stdout, &replayed.stdout));
     found
+}
+
+/// Returns how many calls of a run were recorded or answered from a recording.
+fn answered_calls(receipt: &Value) -> u64 {
+    ["recorded", "served"].iter().filter_map(|member| receipt[member].as_u64()).sum()
 }
 
 /// Says where two outputs differ.

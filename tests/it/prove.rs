@@ -28,6 +28,8 @@ def ask(prompt):
 print(ask("hi"))
 if behaviour == "asks-else":
     print(ask("first" if is_first else "second"))
+if behaviour == "asks-once":
+    print(ask("once more"))
 if behaviour == "asks-more" and is_first:
     ask("more")
 if behaviour == "prints-else":
@@ -85,6 +87,29 @@ fn what_differs_in_the_replay_is_named_and_fails() {
         assert!(!first || ended.stderr.contains(told), "{behaviour}: {}", ended.stderr);
         assert!(scene.recording().exists());
     }
+}
+
+#[test]
+fn calls_that_the_recording_answers_count_as_replayed() {
+    let (scene, upstream) = (Scene::new(), upstream());
+    prove(&scene, &upstream, &[], "same").expect(0);
+    std::fs::remove_file(scene.path("state")).unwrap();
+    let ended = prove(&scene, &upstream, &["--mode", "new_episodes"], "asks-once").expect(0);
+    assert!(ended.stderr.contains("calls replayed without network: 2 ·"), "{}", ended.stderr);
+    assert_eq!(upstream.requests(), 2);
+}
+
+#[test]
+fn command_that_removes_unused_takes_works_after_the_proof() {
+    let (scene, upstream) = (Scene::new(), upstream());
+    prove(&scene, &upstream, &[], "asks-once").expect(0);
+    let ended = prove(&scene, &upstream, &[], "same").expect(1);
+    let line = ended.stderr.lines().find(|line| line.contains("loomrec prune")).unwrap();
+    let words: Vec<&str> = line.split_whitespace().skip_while(|word| *word != "prune").collect();
+    scene.run(&words).expect(0);
+    assert_eq!(scene.takes().len(), 1);
+    let folder = std::path::Path::new(words[words.len() - 2]).parent().unwrap();
+    std::fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]
