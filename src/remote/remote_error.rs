@@ -193,7 +193,7 @@ pub enum RemoteError {
     /// Others have changed the newest state.
     #[error(
         "push to {url}: its newest state is {found}, and the pointer file beside the recording does \
-         not name it; pull it, merge it (loomrec merge) and push again, or give --force"
+         not name it"
     )]
     Moved {
         /// The recording.

@@ -80,6 +80,26 @@ def test_push_without_pointer_to_a_recording_that_exists_is_refused(machine, mak
     assert not machine.path("agent.remote.json").exists()
 
 
+def test_commands_of_a_refused_push_merge_both_changes(machine, make_machine, url):
+    assert machine.record("agent.json").code == 0
+    assert machine.run("push", "agent.json", url).code == 0
+    other = make_machine()
+    assert other.run("pull", url, "-o", "agent.json").code == 0
+    assert other.record("agent.json", client=calls("theirs")).code == 0
+    assert other.run("push", "--force", "agent.json", url).code == 0
+    assert machine.record("agent.json", client=calls("mine")).code == 0
+    refused = machine.run("push", "agent.json")
+    assert refused.code == 5, refused.stderr
+    commands = [line.split()[1:] for line in refused.stderr.split("`") if line.startswith("loomrec ")]
+    assert [command[0] for command in commands] == ["pull", "pull", "merge"], refused.stderr
+    for command in commands:
+        outcome = machine.run(*command)
+        assert outcome.code == 0, outcome.stderr
+    assert machine.run("push", "agent.json").code == 0
+    together = {**expected("call", range(3)), **expected("theirs", range(3)), **expected("mine", range(3))}
+    assert contents(make_machine().pull(url)) == together
+
+
 def test_push_is_refused_if_recorders_have_added_calls(machine, make_machine, url):
     """Segments that are not merged are a change that the pointer file does not know, too."""
     assert machine.record("agent.json").code == 0

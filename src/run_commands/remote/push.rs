@@ -4,8 +4,8 @@ use std::path::Path;
 
 use loomrec_remote::address::parse_tag;
 use loomrec_remote::{
-    ContentHash, LocalCache, PointerFile, PushBase, RecordingBucket, RemoteAddress, SecretFree,
-    push,
+    ContentHash, LocalCache, PointerFile, PushBase, RecordingBucket, RemoteAddress, RemoteError,
+    SecretFree, push,
 };
 
 use super::check::restore_objects;
@@ -19,6 +19,7 @@ use loomrec_cli::output::Output;
 use loomrec_cli::pointer_trust::{PointerTrust, trust_typed};
 use loomrec_cli::serve_setup;
 use loomrec_cli::settings::Settings;
+use loomrec_cli::terminal::quote_word;
 use loomrec_engine::upstream::install_crypto_provider;
 use loomrec_store::Recording;
 
@@ -68,7 +69,7 @@ pub async fn run(args: &PushArgs, settings: &Settings) -> Result<u8, CommandFail
     let recording = SecretFree { recording: &recording, secrets: &secrets };
     let (tag, progress) = (tag.as_deref(), notice.on_progress());
     let pushed = push(&bucket, &cache, &recording, &base, tag, &progress).await;
-    let pushed = pushed.map_err(write_failure)?;
+    let pushed = pushed.map_err(|error| push_failure(error, args, &path))?;
     drop(notice);
     let pointer = PointerFile {
         address,
@@ -86,6 +87,37 @@ pub async fn run(args: &PushArgs, settings: &Settings) -> Result<u8, CommandFail
         path.display()
     ));
     Ok(0)
+}
+
+/// Returns the failure of a push, with the commands that merge what others have pushed.
+fn push_failure(error: RemoteError, args: &PushArgs, pointer: &Path) -> CommandFailure {
+    let remedy = match &error {
+        RemoteError::Moved { url, .. } => {
+            let pointer = pointer.exists().then_some(pointer);
+            Some(merge_commands(args.recording.as_path(), pointer, url))
+        }
+        _ => None,
+    };
+    let mut failure = write_failure(error);
+    failure.message.extend(remedy);
+    failure
+}
+
+/// Returns the commands that merge the newest state into a recording and push it. The pointer file
+/// comes first, so that nothing is lost that is pushed meanwhile.
+fn merge_commands(file: &Path, pointer: Option<&Path>, url: &str) -> String {
+    let quote = |path: &Path| quote_word(&path.to_string_lossy());
+    let (file, url) = (quote(file), quote_word(url));
+    let merge = format!("`loomrec merge -o {file} {file} theirs.json`");
+    match pointer.map(quote) {
+        Some(pointer) => format!(
+            "; run `loomrec pull --update {pointer}`, `loomrec pull {pointer} -o theirs.json`, \
+             {merge} and push again, or give --force"
+        ),
+        None => format!(
+            "; run `loomrec pull {url} -o theirs.json`, {merge} and push again with --force"
+        ),
+    }
 }
 
 /// Returns the state that the pointer file names.
@@ -129,5 +161,26 @@ fn push_address(
             "there is no pointer file {}: say where to push to, such as s3://BUCKET/NAME",
             path.display()
         ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_of_a_refused_push_name_its_files() {
+        let of = |pointer| merge_commands(Path::new("a b.json"), pointer, "s3://b/n");
+        assert_eq!(
+            of(Some(Path::new("a.remote.json"))),
+            "; run `loomrec pull --update a.remote.json`, `loomrec pull a.remote.json -o \
+             theirs.json`, `loomrec merge -o 'a b.json' 'a b.json' theirs.json` and push again, or \
+             give --force"
+        );
+        assert_eq!(
+            of(None),
+            "; run `loomrec pull s3://b/n -o theirs.json`, `loomrec merge -o 'a b.json' 'a b.json' \
+             theirs.json` and push again with --force"
+        );
     }
 }
