@@ -296,9 +296,11 @@ fn is_at(base: &Url, target: &Authority) -> bool {
 fn is_public_host(upstream: &str, target: &Authority) -> bool {
     let has_usual_port = target.port_u16().is_none_or(|port| port == 443);
     let Some(known) = directory::KnownUpstream::find(upstream) else {
-        // Of some providers, only the hosts are known.
-        let at_host = directory::ProviderHosts::upstream_at(target.host());
-        return has_usual_port && at_host == Some(upstream);
+        // Of some providers, only the hosts are known. That of a region or a customer is another
+        // server, which must not get this one's keys.
+        let mut fixed = directory::ProviderHosts::fixed_hosts();
+        let is_it = |name, host: &str| name == upstream && host.eq_ignore_ascii_case(target.host());
+        return has_usual_port && fixed.any(|(name, host)| is_it(name, host));
     };
     let Some(base) = known.base else { return false };
     match base.strip_prefix("https://").filter(|host| !host.contains([':', '/'])) {

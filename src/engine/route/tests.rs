@@ -177,3 +177,30 @@ fn given_upstream_of_a_provider_has_the_host_of_that_provider() {
     assert_eq!((place.upstream.as_str(), place.path.as_str()), ("chatgpt", "/backend-api/x"));
     assert_eq!(routes.upstream_address(&place).and_then(Url::port), Some(9));
 }
+
+#[test]
+fn given_upstream_of_a_provider_has_none_of_the_hosts_of_its_regions_and_customers() {
+    let mut routes = routes();
+    let own = "aaa.endpoints.huggingface.cloud";
+    for (name, base) in [
+        ("huggingface-inference", Some(format!("https://{own}"))),
+        ("elevenlabs", None),
+        ("azure-ai", Some("http://127.0.0.1:9".to_owned())),
+    ] {
+        let base = base.and_then(|base| Url::parse(&base).ok());
+        routes.named.push(MountedUpstream::new(name, base, Provider::UNKNOWN));
+    }
+    for (host, is_here) in [
+        (own, true),
+        ("bbb.endpoints.huggingface.cloud", false),
+        ("api-inference.huggingface.co", true),
+        ("api.elevenlabs.io", true),
+        ("API.elevenlabs.io", true),
+        ("api.eu.residency.elevenlabs.io", false),
+        ("mine.models.ai.azure.com", false),
+    ] {
+        let target = format!("{host}:443").parse().unwrap();
+        assert_eq!(routes.has_upstream_at(&target), is_here, "{host}");
+        assert_eq!(place(&routes, &format!("https://{host}/x")).is_ok(), is_here, "{host}");
+    }
+}
