@@ -44,8 +44,8 @@ pub use listener_tls::{ListenerCertificate, listener_certificate, listener_tls};
 pub use public_url::{PublicUrl, UrlScheme, local_note, local_origin, local_url};
 pub use run_values::{RunValueTerms, read_local_time, run_values};
 pub use upstream::{
-    UpstreamSettings, add_recorded, add_recorded_hosts, read_upstreams, upstream_client,
-    upstreams_at,
+    UpstreamSettings, add_recorded, add_recorded_addresses, add_recorded_hosts, read_upstreams,
+    upstream_client, upstreams_at,
 };
 pub use upstream_address::{parse_url, read_addresses, without_secrets};
 pub use upstream_name::{check_names, misspelled_name};

@@ -50,6 +50,15 @@ impl UseMark {
     }
 }
 
+/// An address at which calls of a replayed recording were made.
+#[derive(Clone, Debug)]
+pub struct RecordedOrigin {
+    /// The name of the upstream.
+    pub upstream: String,
+    /// Its scheme, host and port.
+    pub base: Url,
+}
+
 /// All upstreams of this run.
 #[derive(Clone, Debug, Default)]
 pub struct RouteTable {
@@ -58,6 +67,8 @@ pub struct RouteTable {
     /// Upstreams that only absolute targets name, by their host: those of programs whose proxy
     /// loomrec is. Several may have the name of one upstream.
     pub by_host: Vec<MountedUpstream>,
+    /// The addresses of upstreams that a replayed recording names. Nothing is routed by them.
+    pub recorded: Vec<RecordedOrigin>,
     /// The single `--upstream URL`.
     pub single: Option<Url>,
     /// Whether calls of no known shape go to [`UNNAMED`] although no URL is given. True in a replay
@@ -234,6 +245,13 @@ impl RouteTable {
             return Some(&upstream.name);
         }
         is_here(self.single.as_ref()).then_some(UNNAMED)
+    }
+
+    /// Returns the name of the upstream whose calls were recorded at the host to which a connection
+    /// leads.
+    pub fn recorded_upstream_at_host(&self, target: &Authority) -> Option<&str> {
+        let is_here = |known: &&RecordedOrigin| is_at(&known.base, target);
+        self.recorded.iter().find(is_here).map(|known| known.upstream.as_str())
     }
 
     /// Returns the known addresses of all upstreams.

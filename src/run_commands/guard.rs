@@ -108,7 +108,7 @@ pub(super) fn has_clients(args: &ServeArgs, listener: IpAddr) -> bool {
 /// Returns a sentence for each host that CMD contacted.
 pub(super) fn explain_escapes(escapes: &[Escape], policy: EscapePolicy) -> Vec<String> {
     let sentence = |escape: &Escape| {
-        let Escape { host, count, base_url } = escape;
+        let Escape { host, count, remedy } = escape;
         let (connections, were) = match count {
             1 => ("connection", "was"),
             _ => ("connections", "were"),
@@ -118,8 +118,7 @@ pub(super) fn explain_escapes(escapes: &[Escape], policy: EscapePolicy) -> Vec<S
             EscapePolicy::Count => format!("{were} not recorded, so a replay will fail"),
         };
         format!(
-            "{count} {connections} to {host} went around loomrec, and {refused}: have the program use \
-             {base_url} as its base URL, or give --intercept"
+            "{count} {connections} to {host} went around loomrec, and {refused}: {remedy}"
         )
     };
     escapes.iter().map(sentence).collect()

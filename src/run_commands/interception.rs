@@ -136,7 +136,10 @@ fn passed_hosts(args: &ServeArgs, routes: &RouteTable) -> Result<Vec<String>, Co
         let Some(target) = target else {
             return Err(refused("give the name of a host, with a port if it is not 443"));
         };
-        if routes.has_upstream_at(&target) || ProviderHosts::upstream_at(name).is_some() {
+        let is_upstream = routes.has_upstream_at(&target)
+            || routes.recorded_upstream_at_host(&target).is_some()
+            || ProviderHosts::upstream_at(name).is_some();
+        if is_upstream {
             return Err(refused("this is a provider's or an upstream's host"));
         }
         Ok(host)

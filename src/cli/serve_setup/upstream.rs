@@ -10,7 +10,9 @@ use super::upstream_address::{parse_address, without_secrets};
 use crate::args::ServeArgs;
 use crate::exit::{CommandFailure, UNEXPECTED};
 use crate::wrapped_command;
-use loomrec_engine::route::{MountedUpstream, RouteTable, UNNAMED, is_upstream_name};
+use loomrec_engine::route::{
+    MountedUpstream, RecordedOrigin, RouteTable, UNNAMED, is_upstream_name,
+};
 use loomrec_engine::upstream::UpstreamClient;
 use loomrec_provider::Provider;
 use loomrec_provider::directory::{KnownUpstream, ProviderHosts, UPSTREAMS};
@@ -91,6 +93,17 @@ pub fn add_recorded_hosts<'a>(
     recorded: impl Iterator<Item = (&'a str, &'a str)>,
 ) {
     add_hosts(upstreams, recorded.map(|(name, origin)| (name, origin.to_owned())));
+}
+
+/// Adds the addresses at which calls were recorded, so that the guard knows connections to them.
+pub fn add_recorded_addresses<'a>(
+    upstreams: &mut UpstreamSettings,
+    recorded: impl Iterator<Item = (&'a str, &'a str)>,
+) {
+    let of_address = |(name, origin): (&str, &str)| {
+        Some(RecordedOrigin { upstream: name.to_owned(), base: Url::parse(origin).ok()? })
+    };
+    Arc::make_mut(&mut upstreams.routes).recorded.extend(recorded.filter_map(of_address));
 }
 
 /// Returns the upstreams, with the addresses of `--upstream`, or else of the environment.

@@ -8,7 +8,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::context::{AcceptedTunnel, EscapePolicy, GuardContext, NeededLogin, ProxyClient};
-use super::escapes;
+use super::escapes::{self, EscapeRemedy};
 use super::request::{ConnectionKind, GuardRequest};
 use loomrec_engine::upstream::{TunnelError, TunnelScope};
 use loomrec_provider::directory::ProviderHosts;
@@ -167,17 +167,8 @@ impl<'a> GuardConnection<'a> {
 
     /// Counts a connection. Returns why it is refused, if it leads to a provider and is.
     fn check_destination(&self, request: &GuardRequest) -> Option<GuardRefusal> {
-        let (host, shown) = (request.host_name(), request.shown_host());
-        let routes = &self.context.routes;
-        let target = request.target_address();
-        let own = target.as_ref().and_then(|target| routes.own_upstream_at_host(target));
-        let base_url = match own {
-            Some(upstream) => Some(escapes::base_url(upstream)),
-            None => ProviderHosts::upstream_at(&host)
-                .or_else(|| request.asks_a_model().then_some("NAME"))
-                .map(|upstream| escapes::base_url_with_flag(upstream, &shown)),
-        };
-        let Some(base_url) = base_url else {
+        let shown = request.shown_host();
+        let Some(remedy) = self.find_remedy(request) else {
             if self.context.is_passed_on(&shown) {
                 self.context.hosts.add_passed(&shown);
                 return None;
@@ -191,14 +182,34 @@ impl<'a> GuardConnection<'a> {
                 ),
             });
         };
-        self.context.hosts.add_escape(&shown, &base_url);
+        self.context.hosts.add_escape(&shown, &remedy);
         (self.context.policy == EscapePolicy::Refuse).then(|| GuardRefusal {
-            status: format!("403 loomrec replays calls to {shown}: use the base URL {base_url}"),
-            text: format!(
-                "loomrec replay: this program may not call {shown} itself. Give it the base URL \
-                 {base_url}, which leads to loomrec, or run loomrec replay --no-guard"
-            ),
+            status: format!("403 loomrec replays calls to {shown}: {}", remedy.for_status()),
+            text: format!("loomrec replay: this program may not call {shown} itself: {remedy}"),
         })
+    }
+
+    /// Returns what makes a connection past loomrec one to it. `None` if it is no upstream's.
+    fn find_remedy(&self, request: &GuardRequest) -> Option<EscapeRemedy> {
+        let (host, routes) = (request.shown_host(), &self.context.routes);
+        let target = request.target_address();
+        let own = target.as_ref().and_then(|target| routes.own_upstream_at_host(target));
+        let recorded = || routes.recorded_upstream_at_host(target.as_ref()?);
+        let public = || {
+            let of_provider = ProviderHosts::upstream_at(&request.host_name());
+            of_provider.or_else(|| request.asks_a_model().then_some("NAME"))
+        };
+        let known = own.or_else(recorded);
+        let upstream = known.or_else(public)?;
+        let can_intercept = self.context.interception.is_none();
+        if !can_intercept && request.kind == ConnectionKind::Tunnel {
+            return Some(EscapeRemedy::upstream_flag(upstream, &host));
+        }
+        let url = match known {
+            Some(_) => escapes::base_url(upstream),
+            None => escapes::base_url_with_flag(upstream, &host),
+        };
+        Some(EscapeRemedy::BaseUrl { url, can_intercept })
     }
 
     async fn send_refusal(&mut self, GuardRefusal { status, text }: &GuardRefusal) {

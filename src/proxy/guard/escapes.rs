@@ -1,6 +1,7 @@
 //! The count of connections to providers, and to other hosts.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
 use loomrec_engine::route::UNNAMED;
@@ -18,8 +19,52 @@ pub struct Escape {
     pub host: String,
     /// How many connections were asked for.
     pub count: u64,
-    /// The base URL that leads to loomrec instead, in terms of a variable: `$OPENAI_BASE_URL`.
-    pub base_url: String,
+    /// What makes them calls to loomrec.
+    pub remedy: EscapeRemedy,
+}
+
+/// What makes a connection past loomrec one to it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EscapeRemedy {
+    /// The base URL that leads to loomrec instead.
+    BaseUrl {
+        /// In terms of a variable: `$OPENAI_BASE_URL`.
+        url: String,
+        /// Whether the run could have `--intercept`, and has not.
+        can_intercept: bool,
+    },
+    /// The value of `--upstream` with which an intercepting run answers its host.
+    Upstream(String),
+}
+
+impl EscapeRemedy {
+    /// Returns the one for tunnels to a host that an intercepting run does not answer.
+    pub(super) fn upstream_flag(upstream: &str, host: &str) -> Self {
+        Self::Upstream(match upstream {
+            UNNAMED => format!("https://{host}"),
+            _ => format!("{upstream}=https://{host}"),
+        })
+    }
+
+    /// Returns it in the few words that a status line has room for.
+    pub(super) fn for_status(&self) -> String {
+        match self {
+            Self::BaseUrl { url, .. } => format!("use the base URL {url}"),
+            Self::Upstream(flag) => format!("--upstream {flag} has it answered"),
+        }
+    }
+}
+
+impl fmt::Display for EscapeRemedy {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::BaseUrl { url, can_intercept } => {
+                let other = if *can_intercept { ", or give --intercept" } else { "" };
+                write!(formatter, "have the program use {url} as its base URL{other}")
+            }
+            Self::Upstream(flag) => write!(formatter, "give --upstream {flag}"),
+        }
+    }
 }
 
 /// The connections to a host, by what became of them.
@@ -67,14 +112,14 @@ pub(super) struct HostCounts {
 }
 
 impl HostCounts {
-    /// Counts a connection to `host`, to a provider whose base URL should be this one.
-    pub(super) fn add_escape(&self, host: &str, base_url: &str) {
+    /// Counts a connection to `host`, which this would have made one to loomrec.
+    pub(super) fn add_escape(&self, host: &str, remedy: &EscapeRemedy) {
         let mut hosts = self.escapes.lock().unwrap_or_else(PoisonError::into_inner);
         let host = counted_name(&hosts, host);
         let escape = hosts.entry(host.to_owned()).or_insert_with(|| Escape {
             host: host.to_owned(),
             count: 0,
-            base_url: base_url.to_owned(),
+            remedy: remedy.clone(),
         });
         escape.count += 1;
     }
@@ -165,7 +210,7 @@ mod tests {
     fn connections_are_counted_by_host() {
         let counts = HostCounts::default();
         for host in ["b.example", "a.example", "b.example"] {
-            counts.add_escape(host, "$LOOMREC_URL");
+            counts.add_escape(host, &EscapeRemedy::upstream_flag("gateway", host));
             counts.add_passed(host);
         }
         let GuardReport { escapes, passed, .. } = counts.host_report();
@@ -179,13 +224,15 @@ mod tests {
     fn number_of_hosts_is_bounded() {
         let counts = HostCounts::default();
         for number in (0..MOST_HOSTS + 5).chain([0]) {
-            counts.add_escape(&format!("{number}.example"), &base_url("gateway"));
+            let remedy = EscapeRemedy::BaseUrl { url: base_url("gateway"), can_intercept: true };
+            counts.add_escape(&format!("{number}.example"), &remedy);
             counts.add_passed(&format!("{number}.example"));
         }
         let GuardReport { escapes, passed, .. } = counts.host_report();
         assert_eq!((escapes.len(), passed.len()), (MOST_HOSTS + 1, MOST_HOSTS + 1));
         let rest = escapes.iter().find(|escape| escape.host == OTHER_HOSTS).unwrap();
-        assert_eq!((rest.count, rest.base_url.as_str()), (5, "$LOOMREC_URL/gateway"));
+        let remedy = "have the program use $LOOMREC_URL/gateway as its base URL, or give --intercept";
+        assert_eq!((rest.count, rest.remedy.to_string().as_str()), (5, remedy));
         let rest = passed.iter().find(|passed| passed.host == OTHER_HOSTS).unwrap();
         let first = passed.iter().find(|passed| passed.host == "0.example").unwrap();
         assert_eq!((rest.count, first.count), (5, 2));

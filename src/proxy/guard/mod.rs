@@ -23,7 +23,7 @@ use loomrec_engine::route::RouteTable;
 use loomrec_engine::upstream::TunnelConnector;
 
 pub use context::{AcceptedTunnel, EscapePolicy, InterceptionPolicy, ProxyClient, TellUser};
-pub use escapes::{Escape, FailedTunnel, GuardReport, HostCount};
+pub use escapes::{Escape, EscapeRemedy, FailedTunnel, GuardReport, HostCount};
 
 /// The name in the URL of the guard.
 const USER: &str = "loomrec";

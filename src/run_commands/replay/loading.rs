@@ -34,8 +34,10 @@ pub(super) fn load_takes(
     refused_rules::refuse(args.strict, &matcher, &ground.output)?;
     let recorded: BTreeSet<String> = matcher.recorded_upstreams().map(str::to_owned).collect();
     serve_setup::add_recorded(&mut ground.upstreams, &recorded);
+    let addresses = matcher.recorded_addresses();
+    serve_setup::add_recorded_addresses(&mut ground.upstreams, addresses.iter());
     if args.serve.intercept.intercept {
-        serve_setup::add_recorded_hosts(&mut ground.upstreams, matcher.recorded_addresses().iter());
+        serve_setup::add_recorded_hosts(&mut ground.upstreams, addresses.iter());
     }
     let in_force = InForce::of_replay(args, &matcher);
     Ok(TakesInForce { matcher, expired, in_force })

@@ -180,7 +180,7 @@ fn request_for_an_https_address_is_sent_over_tls() {
         Client::call(run.guard, &call).expect(403).text()
     };
     let refused = post("https://api.openai.com/v1/x");
-    assert!(refused.contains("Give it the base URL $OPENAI_BASE_URL"), "{refused}");
+    assert!(refused.contains("have the program use $OPENAI_BASE_URL as its base URL"), "{refused}");
     // Where the path is seen, it tells a call of a model at any host.
     let refused = post("https://gateway.example/team/chat/completions");
     let advice = "$LOOMREC_URL/NAME (with --upstream NAME=https://gateway.example)";

@@ -85,7 +85,11 @@ fn hosts_of_regions_and_customers_escape_unless_an_upstream_has_their_address() 
     record(&scene, &["--intercept"], &[DIRECT]).expect(0);
     let azure = "https://mine.openai.azure.com/openai/v1/chat/completions";
     let ended = replay(&scene, &["--intercept"], &[DIRECT, azure]).expect(1);
-    ended.says(&["1 connection to mine.openai.azure.com went around loomrec, and got 403"]);
+    // The flag that this names is the one that helps.
+    ended.says(&[
+        "1 connection to mine.openai.azure.com went around loomrec, and got 403: give --upstream \
+         azure=https://mine.openai.azure.com",
+    ]);
     let flags = ["--intercept", "--upstream", "azure=https://mine.openai.azure.com"];
     let ended = replay(&scene, &flags, &[DIRECT, azure]).expect(1).says(&["1 missed"]);
     assert!(!ended.stderr.contains("went around"), "{}", ended.stderr);
@@ -120,4 +124,32 @@ fn address_of_a_provider_in_a_recording_is_intercepted_and_no_other() {
         );
         assert_eq!(ended.stdout.contains("hello") || ended.stdout.contains("422"), is_intercepted);
     }
+}
+
+#[test]
+fn gateway_at_which_calls_were_recorded_fails_the_replay_and_never_gets_a_call() {
+    let scene = Scene::new();
+    record(&scene, &[], &[BASED]).expect(0);
+    let mut recording: serde_json::Value = serde_json::from_str(&scene.text()).unwrap();
+    let entries = recording.as_object_mut().unwrap().iter_mut();
+    let mut entries = entries.filter(|(name, _)| !name.starts_with('_'));
+    let (_, entry) = entries.next().unwrap();
+    entry["upstream"] = json!("gw");
+    entry["upstream_origin"] = json!("https://gateway.example");
+    scene.write(recording.to_string());
+    let (_server, proxy) = server();
+    let run = |flags: &[&str]| {
+        let url = "https://gateway.example/v1/chat/completions";
+        let mut command = replaying(&scene, flags, &["$LOOMREC_URL/gw/v1/chat/completions", url]);
+        finish(command.env("https_proxy", proxy.url()), b"")
+    };
+    let around = "1 connection to gateway.example went around loomrec, and got 403";
+    let remedy = format!("{around}: give --upstream gw=https://gateway.example");
+    run(&["--intercept", "--allow-unchecked"]).expect(1).says(&[&remedy]);
+    assert_eq!(receipt(&scene)["escapes"], json!([{ "host": "gateway.example", "count": 1 }]));
+    // The guard alone knows it, too.
+    run(&["--allow-unchecked"]).expect(1).says(&[around, "$LOOMREC_URL/gw"]);
+    let passed = ["--intercept", "--allow-unchecked", "--pass", "gateway.example"];
+    run(&passed).expect(2).says(&["a provider's or an upstream's host"]);
+    assert_eq!(proxy.heads().len(), 0);
 }
