@@ -118,23 +118,38 @@ pub enum RouteError {
     /// in the request are for that host and must not be sent to another one.
     #[error(
         "route a request for {host}: that is neither an upstream's address nor loomrec's own; add \
-         it with --upstream NAME=http://{host}, or with --allow-host {name} if it is another name \
-         of loomrec"
+         it with --upstream NAME={scheme}://{host}, or with --allow-host {name} if it is another \
+         name of loomrec"
     )]
     Host {
+        /// Its scheme.
+        scheme: String,
         /// Host and port.
         host: String,
         /// The host alone.
         name: String,
     },
+    /// An absolute target at the host of upstreams whose addresses have other paths.
+    #[error(
+        "route a request for {origin}: the addresses of the upstreams at that host have other \
+         paths; add one with --upstream NAME={origin}"
+    )]
+    HostPath {
+        /// Scheme, host and port.
+        origin: String,
+    },
 }
 
 impl RouteError {
     /// Leaves out the user part of the target, because it may hold a password.
-    fn of_target(target: &Authority) -> Self {
+    fn of_target(uri: &Uri, target: &Authority, is_upstream: bool) -> Self {
         let port = target.port_u16().map(|port| format!(":{port}")).unwrap_or_default();
         let name = target.host().to_owned();
-        Self::Host { host: format!("{name}{port}"), name }
+        let (scheme, host) = (uri.scheme_str().unwrap_or("http"), format!("{name}{port}"));
+        match is_upstream {
+            true => Self::HostPath { origin: format!("{scheme}://{host}") },
+            false => Self::Host { scheme: scheme.to_owned(), host, name },
+        }
     }
 }
 
@@ -159,7 +174,8 @@ impl RouteTable {
             }
             let single = self.single.as_ref().filter(|base| is_at(base, target));
             let below = single.and_then(|base| path_below(base, path));
-            path = below.ok_or_else(|| RouteError::of_target(target))?;
+            let is_upstream = || self.has_upstream_at(target);
+            path = below.ok_or_else(|| RouteError::of_target(uri, target, is_upstream()))?;
         }
         let (first, rest) = split_first(path);
         let named = self.named.iter().find(|upstream| upstream.name == first);

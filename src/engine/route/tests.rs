@@ -140,7 +140,8 @@ fn absolute_form_is_placed_below_the_path_of_an_address() {
         let place = place(&routes, target).unwrap();
         assert_eq!((place.upstream.as_str(), place.path.as_str()), (upstream, path), "{target}");
     }
-    assert!(place(&routes, "https://gw.example/other/x").is_err());
+    let error = place(&routes, "https://gw.example/other/x").unwrap_err().to_string();
+    assert!(error.ends_with("add one with --upstream NAME=https://gw.example"), "{error}");
     assert!(routes.has_upstream_at(&"gw.example:443".parse().unwrap()));
     assert!(!routes.has_upstream_at(&"gw.example:8443".parse().unwrap()));
 }

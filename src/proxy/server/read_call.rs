@@ -132,7 +132,9 @@ pub(super) fn route_request(proxy: &Proxy, parts: &Parts) -> Result<Route, CallR
             provider: Provider::UNKNOWN,
             status: match error {
                 RouteError::Path { .. } => StatusCode::NOT_FOUND,
-                RouteError::Host { .. } => StatusCode::MISDIRECTED_REQUEST,
+                RouteError::Host { .. } | RouteError::HostPath { .. } => {
+                    StatusCode::MISDIRECTED_REQUEST
+                }
             },
             kind: "UnknownUpstream",
             message: format!("failed to {error}"),
