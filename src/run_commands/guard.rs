@@ -117,9 +117,7 @@ pub(super) fn explain_escapes(escapes: &[Escape], policy: EscapePolicy) -> Vec<S
             EscapePolicy::Refuse => "got 403".to_owned(),
             EscapePolicy::Count => format!("{were} not recorded, so a replay will fail"),
         };
-        format!(
-            "{count} {connections} to {host} went around loomrec, and {refused}: {remedy}"
-        )
+        format!("{count} {connections} to {host} went around loomrec, and {refused}: {remedy}")
     };
     escapes.iter().map(sentence).collect()
 }
@@ -143,13 +141,13 @@ pub(super) fn explain_refused(refused: &[HostCount]) -> Option<String> {
     ))
 }
 
-/// Returns a sentence for each host whose tunnels failed, and whether a client did not accept the
-/// certificate.
+/// Returns a sentence for each host whose tunnels failed, and whether a client was kept from its
+/// calls.
 pub(super) fn explain_failed(failed: &[FailedTunnel]) -> Vec<(String, bool)> {
     let sentence = |tunnel: &FailedTunnel| {
-        let FailedTunnel { host, count, reason, is_distrusted } = tunnel;
+        let FailedTunnel { host, count, reason, has_lost_calls } = tunnel;
         let connections = if *count == 1 { "connection" } else { "connections" };
-        (format!("{count} {connections} to {host} failed: its client {reason}"), *is_distrusted)
+        (format!("{count} {connections} to {host} failed: its client {reason}"), *has_lost_calls)
     };
     failed.iter().map(sentence).collect()
 }

@@ -295,9 +295,8 @@ impl Receipt {
             EscapePolicy::Count => &mut self.notes,
         };
         list.extend(guard::explain_escapes(&report.escapes, policy));
-        for (text, is_distrusted) in guard::explain_failed(&report.failed) {
-            // The calls of a client that does not accept the certificate were never made.
-            let is_wrong = is_distrusted && policy == EscapePolicy::Refuse;
+        for (text, has_lost_calls) in guard::explain_failed(&report.failed) {
+            let is_wrong = has_lost_calls && policy == EscapePolicy::Refuse;
             if is_wrong { &mut self.complaints } else { &mut self.notes }.push(text);
         }
         self.notes.extend(guard::explain_passed(&report.passed));

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use http::uri::Authority;
 use tokio::net::TcpStream;
 
-use super::escapes::HostCounts;
+use super::escapes::{HostCounts, TunnelFailure};
 use loomrec_engine::route::RouteTable;
 use loomrec_engine::upstream::{TunnelConnector, TunnelScope};
 
@@ -139,12 +139,14 @@ impl GuardContext {
 
     /// Counts a tunnel that ended before its first request, and says so for the first one. `reason`
     /// follows "its client".
-    pub(super) fn note_failed(&self, host: &str, reason: &str, is_distrusted: bool) {
-        let is_first = self.hosts.add_failed(host, reason, is_distrusted);
+    pub(super) fn note_failed(&self, host: &str, reason: &str, failure: TunnelFailure) {
+        let is_first = self.hosts.add_failed(host, reason, failure);
         let Some(interception) = self.interception.as_ref().filter(|_| is_first) else { return };
-        let remedy = match is_distrusted {
-            true => format!("; have it trust the authority in {}", interception.certificate_file),
-            false => String::new(),
+        let remedy = match failure {
+            TunnelFailure::Distrusted => {
+                format!("; have it trust the authority in {}", interception.certificate_file)
+            }
+            TunnelFailure::Left | TunnelFailure::NoHandshake => String::new(),
         };
         (interception.tell)(&format!("a connection to {host} failed: its client {reason}{remedy}"));
     }

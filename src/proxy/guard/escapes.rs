@@ -96,10 +96,21 @@ pub struct FailedTunnel {
     pub host: String,
     /// How many tunnels they are.
     pub count: u64,
-    /// The reason of the first one, after "its client".
+    /// The reason of the first one that lost calls, or else of the first one, after "its client".
     pub reason: String,
-    /// Whether a client did not accept the certificate.
-    pub is_distrusted: bool,
+    /// Whether a client was kept from its calls. Otherwise each has left of itself.
+    pub has_lost_calls: bool,
+}
+
+/// How a tunnel failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TunnelFailure {
+    /// Its client left of itself.
+    Left,
+    /// Its client did not accept the certificate.
+    Distrusted,
+    /// There was no valid handshake for its host.
+    NoHandshake,
 }
 
 /// The connections of a run, by host.
@@ -135,17 +146,20 @@ impl HostCounts {
     }
 
     /// Counts a tunnel that ended before its first request. Returns whether it is the first one.
-    pub(super) fn add_failed(&self, host: &str, reason: &str, is_distrusted: bool) -> bool {
+    pub(super) fn add_failed(&self, host: &str, reason: &str, failure: TunnelFailure) -> bool {
         let mut hosts = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
         let host = counted_name(&hosts, host);
         let failed = hosts.entry(host.to_owned()).or_insert_with(|| FailedTunnel {
             host: host.to_owned(),
             count: 0,
             reason: reason.to_owned(),
-            is_distrusted,
+            has_lost_calls: false,
         });
         failed.count += 1;
-        failed.is_distrusted |= is_distrusted;
+        if failure != TunnelFailure::Left && !failed.has_lost_calls {
+            failed.has_lost_calls = true;
+            reason.clone_into(&mut failed.reason);
+        }
         failed.count == 1
     }
 

@@ -23,7 +23,9 @@ use loomrec_engine::route::RouteTable;
 use loomrec_engine::upstream::TunnelConnector;
 
 pub use context::{AcceptedTunnel, EscapePolicy, InterceptionPolicy, ProxyClient, TellUser};
-pub use escapes::{Escape, EscapeRemedy, FailedTunnel, GuardReport, HostCount};
+pub use escapes::{
+    Escape, EscapeRemedy, FailedTunnel, GuardReport, HostCount, TunnelFailure,
+};
 
 /// The name in the URL of the guard.
 const USER: &str = "loomrec";
@@ -73,8 +75,8 @@ impl Guard {
 
     /// Counts a tunnel that ended before its first request, and says so for the first one. `reason`
     /// follows "its client".
-    pub fn note_failed_tunnel(&self, host: &str, reason: &str, is_distrusted: bool) {
-        self.0.note_failed(host, reason, is_distrusted);
+    pub fn note_failed_tunnel(&self, host: &str, reason: &str, failure: TunnelFailure) {
+        self.0.note_failed(host, reason, failure);
     }
 
     /// Returns the hosts that were contacted.

@@ -20,7 +20,7 @@ use super::certificate_authority::{CertificateAuthority, CertificateError};
 use super::listener_tls::{HANDSHAKE, ListenerTls};
 use super::peer::{CallerStanding, ConnectionPeer};
 use super::tunnel_host::TunnelHost;
-use crate::guard::{Guard, ProxyClient};
+use crate::guard::{Guard, ProxyClient, TunnelFailure};
 
 /// The first byte of a TLS handshake.
 pub(super) const HANDSHAKE_RECORD: u8 = 0x16;
@@ -158,10 +158,17 @@ impl Interception {
     }
 
     fn note_failure(&self, host: &str, error: &HandshakeError) {
-        let is_distrusted = matches!(error, HandshakeError::Distrust(_));
-        if !matches!(error, HandshakeError::Silent) {
-            self.guard.note_failed_tunnel(host, &error.to_string(), is_distrusted);
-        }
+        let failure = match error {
+            HandshakeError::Silent => return,
+            HandshakeError::Left => TunnelFailure::Left,
+            HandshakeError::Distrust(_) => TunnelFailure::Distrusted,
+            HandshakeError::NoTls
+            | HandshakeError::OtherName(_)
+            | HandshakeError::Certificate(_)
+            | HandshakeError::Invalid(_)
+            | HandshakeError::Late(_) => TunnelFailure::NoHandshake,
+        };
+        self.guard.note_failed_tunnel(host, &error.to_string(), failure);
     }
 
     /// Makes TLS with a certificate for these names. A client that names a host must name `expected`.

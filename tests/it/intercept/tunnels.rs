@@ -209,6 +209,37 @@ fn failed_handshakes_are_said_once_for_each_host_and_disturb_nobody() {
 }
 
 #[test]
+fn replay_fails_by_each_handshake_that_lost_a_call_and_by_no_client_that_left() {
+    let scene = recorded();
+    let run = |spoil: &dyn Fn(&InterceptingServer)| {
+        let server = InterceptingServer::start(&scene, &["--strict"]);
+        server.tunnel("api.openai.com").last_call(&call("/v1/chat/completions", "api.openai.com"));
+        spoil(&server);
+        server.server.stop()
+    };
+    let connect = |server: &InterceptingServer| server.connect("CONNECT api.groq.com:443 HTTP/1.1").0;
+    // Waits until loomrec has closed the connection.
+    let send = |mut stream: TcpStream, bytes: &[u8]| {
+        stream.write_all(bytes).unwrap();
+        stream.shutdown(std::net::Shutdown::Write).unwrap();
+        drop(stream.read_to_end(&mut Vec::new()));
+    };
+    let failed = "1 connection to api.groq.com failed: its client";
+    let other_name = |server: &InterceptingServer| {
+        TlsClient::over(connect(server), &server.authority, "api.openai.com").fails();
+    };
+    let asked = format!("{failed} asked for the certificate of api.openai.com");
+    run(&other_name).expect(1).says(&["1 served", &asked]);
+    let no_tls = |server: &InterceptingServer| send(connect(server), b"GET / HTTP/1.1\r\n\r\n");
+    run(&no_tls).expect(1).says(&[&format!("{failed} sent something else than a TLS")]);
+    let invalid =
+        |server: &InterceptingServer| send(connect(server), &[0x16, 3, 1, 0, 4, 9, 0, 0, 0]);
+    run(&invalid).expect(1).says(&[&format!("{failed} made an invalid handshake")]);
+    let left = |server: &InterceptingServer| send(connect(server), &[0x16, 3, 1, 2]);
+    run(&left).expect(0).says(&[&format!("{failed} left during the handshake")]);
+}
+
+#[test]
 fn clients_that_never_finish_a_handshake_are_left_and_others_served() {
     let scene = recorded();
     let server = InterceptingServer::start(&scene, &["--client-timeout", "1"]);
