@@ -40,6 +40,7 @@ for (const name of ['vitest 4', 'jest 30']) {
     test('gives the tests of a moved file their recordings back', () => findsMovedTests(copy()));
     test('says of nothing that it was renamed without a proof', () => provesRenames(copy()));
     test('records a test that is to fail, and lets it hide no change', () => recordsFailingTests(copy(), plugin, upstream));
+    if (plugin === 'vitest') test('lets no test skip itself past a missed call', () => failsSkippedTests(copy(), upstream));
     test('records a test that passes after a retry', () => recordsRetriedTests(copy(), plugin, upstream));
   });
 }
@@ -144,6 +145,42 @@ ${FAILING[plugin]}('fails and hides errors', async () => { expect(await askOrGue
   assert.notEqual(changed.code, 0, changed.output);
   assert.deepEqual([...changed.tests.values()].map(({ status }) => status), ['failed', 'failed'], changed.output);
   assert.match(changed.output, /RecordingMismatchError drifted: POST \/v1\/chat\/completions/);
+}
+
+async function failsSkippedTests(project, upstream) {
+  project.write('tests/skips.test.js', `import { useLoomrec } from '@loomrec/cli/vitest';
+import { ask } from '../src/assistant.js';
+useLoomrec();
+const askOrSkip = (context, prompt) => ask(prompt).catch(() => context.skip());
+test('skips itself', async (context) => void (await askOrSkip(context, 'Is it there?')));
+test.fails('is to fail', async (context) => { await askOrSkip(context, 'Is it here?'); throw new Error('known'); });
+describe('before', () => {
+  beforeEach(async (context) => void (await askOrSkip(context, 'Is it near?')));
+  test('is skipped', () => {});
+});
+`);
+  const words = ['tests/skips.test.js'];
+  const recorded = await project.run({ upstream, env: RECORD, words });
+  assert.equal(recorded.code, 0, recorded.output);
+  project.edit('tests/skips.test.js', "'Is it", "'Was it");
+  const changed = await project.run({ words });
+  assert.notEqual(changed.code, 0, changed.output);
+  assert.deepEqual([...changed.tests.values()].map(({ status }) => status), ['failed', 'failed', 'failed'], changed.output);
+  project.write('tests/later.test.js', `import { useLoomrec } from '@loomrec/cli/vitest';
+import { askOrGuess } from '../src/assistant.js';
+useLoomrec();
+let times = 0;
+test('skips itself later', { repeats: 1 }, async (context) => {
+  if (times > 0) context.skip();
+  times += 1;
+  await askOrGuess('Never recorded?');
+});
+`);
+  const later = await project.run({ words: ['tests/later.test.js'] });
+  assert.notEqual(later.code, 0, later.output);
+  assert.match(later.output, /tests failed, and were skipped then: skips itself later/);
+  project.edit('tests/skips.test.js', "ask(prompt).catch(() => context.skip())", 'context.skip()');
+  assert.equal((await project.run({ words })).code, 0, 'a test that skips itself without a call is skipped');
 }
 
 async function recordsRetriedTests(project, plugin, upstream) {

@@ -3,7 +3,11 @@
 import * as vitest from 'vitest';
 import testFiles from '../lib/test-file.js';
 import commands from '../lib/commands.js';
+import errors from '../lib/error.js';
+import names from '../lib/recording-names.js';
 
+const { LoomrecError } = errors;
+const { fullName } = names;
 const { afterAll, beforeAll, beforeEach, expect, inject } = vitest;
 
 /** How long loomrec may take to begin or to end a session: it waits up to 10 seconds for calls. */
@@ -15,6 +19,9 @@ const file = testFiles.openTestFile({
   worker: process.env.VITEST_WORKER_ID ?? process.env.VITEST_POOL_ID,
   framework: { beforeAll, afterAll, command: commands.vitest },
 });
+
+/** Tests that loomrec has failed. */
+const failed = new Set();
 
 // Since vitest 4.1, a hook can surround a test and its other hooks. Before, each function is bound.
 vitest.aroundEach?.(async (runTest) => (file.active ? file.runTest(runTest) : runTest()));
@@ -31,12 +38,20 @@ beforeEach(async ({ task, onTestFinished }) => {
     try {
       await file.endTest({ passed: hasPassed(task) });
     } catch (error) {
-      // Of a test that is to fail, this is not the failure that is expected.
+      // Of a test that is to fail, this is not the failure that is expected; and no test skips itself past it.
       task.fails = false;
+      task.result.pending = false;
+      failed.add(task);
       throw error;
     }
   }, PATIENCE);
 }, PATIENCE);
+
+// A later attempt, or a hook around the test, may skip it all the same.
+afterAll(() => {
+  const skipped = [...failed].filter((task) => task.result.state === 'skip').map((task) => fullName(partsOf(task)));
+  if (skipped.length > 0) throw LoomrecError.quiet(`tests failed, and were skipped then: ${skipped.join(', ')}`);
+});
 
 function hasPassed(task) {
   return (task.result.state === 'fail') === (task.fails === true);
