@@ -145,7 +145,7 @@ export interface ServerOptions {
   args?: string[];
   /** The working directory; default: that of this process. */
   cwd?: string;
-  /** The environment; default: that of this process. Variables that begin with `LOOMREC_` are left out. */
+  /** The environment; default: that of this process. Of the variables `LOOMREC_…`, only `LOOMREC_TRUST` is kept. */
   env?: NodeJS.ProcessEnv;
   /** The path of the binary; default: `findBinary()`. */
   binary?: string;

@@ -99,6 +99,22 @@ test('a server that does not start says why', async () => {
   await assert.rejects(startServer({ binary: '/no/such/binary', recording: template }), /did not start:[^]*ENOENT/);
 });
 
+test('a settings file that changes the messages does not keep a server from starting', async () => {
+  for (const setting of ['quiet = true', 'log-format = "json"']) {
+    fs.writeFileSync(path.join(folder, 'loomrec.toml'), `${setting}\n`);
+    await withServer({ command: 'record' }, async (server) => assert.match(server.url, /^http:/));
+  }
+  fs.rmSync(path.join(folder, 'loomrec.toml'));
+});
+
+test('settings that are not trusted are granted by the variable that the refusal names', async () => {
+  fs.writeFileSync(path.join(folder, 'loomrec.toml'), 'redact = ["CUST-[0-9]+"]\n[upstreams]\nopenai = "http://127.0.0.1:9"\n');
+  const { message } = await startServer({ recording: template, cwd: folder }).catch((error) => error);
+  const [, grant] = message.match(/LOOMREC_TRUST=([0-9a-f]+)/) ?? assert.fail(message);
+  await withServer({ env: { ...process.env, LOOMREC_TRUST: grant } }, async (server) => assert.match(server.url, /^http:/));
+  fs.rmSync(path.join(folder, 'loomrec.toml'));
+});
+
 for (const [how, code] of [['exits', 'process.exit(0)'], ['is killed', "process.kill(process.pid, 'SIGKILL')"]]) {
   test(`a server ends when the program that started it ${how}`, async () => {
     const script = `require('@loomrec/cli').startServer({ recording: ${JSON.stringify(template)} })

@@ -1,6 +1,7 @@
 """The plug-in leaves other projects alone, and says clearly what is wrong."""
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -61,6 +62,24 @@ from assistant import ask
 def test_it():
     ask("hi")
 """
+
+
+@pytest.mark.parametrize("setting", ["quiet = true", 'log-format = "json"'])
+def test_setting_of_the_messages_does_not_keep_the_server_from_starting(bare_project, setting):
+    bare_project.write("loomrec.toml", setting + "\n")
+    bare_project.write("tests/test_it.py", marked(fixture="loomrec", body="assert loomrec.mode == 'replay'"))
+    done = bare_project.run()
+    assert done.counts == {"passed": 1}, done.stdout + done.stderr
+
+
+def test_remedy_for_settings_that_are_not_trusted_works(bare_project):
+    bare_project.write("loomrec.toml", f'redact = ["CUST-[0-9]+"]\n[upstreams]\nopenai = "{bare_project.upstream.url}"\n')
+    bare_project.write("tests/test_it.py", marked(fixture="loomrec", body="assert loomrec.mode == 'replay'"))
+    refused = bare_project.run()
+    assert refused.code == 4, refused.stdout
+    (grant,) = set(re.findall("LOOMREC_TRUST=([0-9a-f]+)", refused.stderr))
+    done = bare_project.run(LOOMREC_TRUST=grant, CI="1")
+    assert done.counts == {"passed": 1}, done.stdout + done.stderr
 
 
 def test_checkout_needs_two_variables(project, tmp_path):

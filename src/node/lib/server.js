@@ -12,6 +12,8 @@ const { LoomrecClient } = require('./session.js');
 const LISTENING = 'loomrec listening on ';
 /** Flags of a replay: nothing weakens it but what control calls ask for, which the receipts name. */
 const STRICT_FLAGS = ['--strict', '--allow-control'];
+/** What a settings file may not change: the address is read from a line of the messages. */
+const READABLE = { LOOMREC_QUIET: 'false', LOOMREC_LOG_FORMAT: 'human' };
 /** How many lines of a process's messages are kept. */
 const MOST_MESSAGES = 1000;
 const OPTIONS = ['command', 'recording', 'args', 'cwd', 'env', 'binary', 'sessionsByControl', 'startWithin', 'strict'];
@@ -53,7 +55,7 @@ class LoomrecServer extends LoomrecClient {
 /**
  * Starts `loomrec record` or `loomrec replay` on a free port, and returns once it listens.
  *
- * The process gets no `LOOMREC_…` variable: those are meant for another run.
+ * Of the `LOOMREC_…` variables, the process gets `LOOMREC_TRUST` only: the others are meant for another run.
  */
 async function startServer(options) {
   checkNames(options, OPTIONS, 'startServer');
@@ -76,7 +78,7 @@ async function startServer(options) {
   const url = await waitForAddress(child, ended, messages, startWithin);
   if (url === null) {
     child.kill('SIGKILL');
-    throw new LoomrecError(`\`loomrec ${words.join(' ')}\` did not start: ${messages.join('\n').trim()}`);
+    throw new LoomrecError(`\`loomrec ${words.join(' ')}\` did not start: ${messages.join('\n').trim() || 'it printed no address'}`);
   }
   child.unref();
   child.stdin.unref?.();
@@ -100,7 +102,8 @@ function commandLine({ command = 'replay', recording, args = [], sessionsByContr
 }
 
 function serverEnvironment(own = process.env) {
-  return Object.fromEntries(Object.entries(own).filter(([name]) => !name.startsWith('LOOMREC_')));
+  const kept = Object.entries(own).filter(([name]) => !name.startsWith('LOOMREC_') || name === 'LOOMREC_TRUST');
+  return { ...Object.fromEntries(kept), ...READABLE };
 }
 
 /** Resolves to the address that the server printed, or to null if it ended or is too slow. */

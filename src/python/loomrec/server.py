@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import IO, Any
 
 _LISTENING = "loomrec listening on "
+#: What a settings file may not change: the address is read from a line of the messages.
+_READABLE = {"LOOMREC_QUIET": "false", "LOOMREC_LOG_FORMAT": "human"}
 #: How many lines of a process's messages are kept.
 _MOST_MESSAGES = 1000
 
@@ -64,18 +66,20 @@ class LoomrecServer:
     ) -> None:
         """Starts the process and returns once it listens.
 
-        The process gets no `LOOMREC_…` variable: those are meant for another run.
+        Of the `LOOMREC_…` variables, the process gets `LOOMREC_TRUST` only: the others are meant
+        for another run.
 
         Raises `LoomrecError` with what it said if it does not start.
         """
         words = [binary or find_binary(), command, *arguments, "--listen", "127.0.0.1:0",
                  "--stop-with-stdin"]
-        environment = {k: v for k, v in os.environ.items() if not k.startswith("LOOMREC_")}
+        environment = {name: value for name, value in os.environ.items()
+                       if not name.startswith("LOOMREC_") or name == "LOOMREC_TRUST"}
         self._messages: deque[str] = deque(maxlen=_MOST_MESSAGES)
         self.exit_code: int | None = None
         try:
             self._process = subprocess.Popen(
-                words, cwd=cwd, env=environment, stdin=subprocess.PIPE,
+                words, cwd=cwd, env={**environment, **_READABLE}, stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, encoding="utf-8",
                 errors="replace", **_own_group(),
             )
@@ -99,7 +103,8 @@ class LoomrecServer:
             url = None
         if url is None:
             self.stop()
-            raise LoomrecError(f"`{' '.join(words)}` did not start: {self.messages.strip()}")
+            reason = self.messages.strip() or "it printed no address"
+            raise LoomrecError(f"`{' '.join(words)}` did not start: {reason}")
         return url
 
     def _read(self, stream: IO[str], addresses: queue.SimpleQueue[str | None]) -> None:
