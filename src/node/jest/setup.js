@@ -4,7 +4,7 @@
 
 const { jest: command } = require('../lib/commands.js');
 const { LoomrecError } = require('../lib/error.js');
-const { checkRunOptions, fileOptions } = require('../lib/options.js');
+const { checkRunOptions, fileOptions, serverDigest } = require('../lib/options.js');
 const { openTestFile } = require('../lib/test-file.js');
 
 /** How long loomrec may take to begin or to end a session: it waits up to 10 seconds for calls. */
@@ -18,7 +18,14 @@ function currentRun() {
   const text = process.env.LOOMREC_TESTS_RUN;
   // The run is that of all projects; a project has its own options for its tests.
   const options = checkRunOptions(globalThis.loomrec ?? {}, 'globals.loomrec in jest.config');
-  if (text) return { ...JSON.parse(text), options: fileOptions(options) };
+  if (text) {
+    const run = JSON.parse(text);
+    if (run.server === serverDigest(options)) return { ...run, options: fileOptions(options) };
+    throw new LoomrecError(
+      'globals.loomrec in jest.config: mode, upstream and args must be the same in all projects of a run, since they ' +
+        'share a server; run a project with others by itself: npx jest --selectProjects NAME',
+    );
+  }
   throw new LoomrecError(
     "the globalSetup of @loomrec/cli did not run; if the configuration has one of its own, call require('@loomrec/cli/jest/global-setup') from it",
   );

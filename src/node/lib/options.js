@@ -2,6 +2,7 @@
 
 // The options of a run and of a session: their names, their kinds, and how the server calls them.
 
+const { createHash } = require('node:crypto');
 const { LoomrecError } = require('./error.js');
 
 /** Options of a session in JavaScript, and the names that the server has for them. */
@@ -107,6 +108,12 @@ function fileOptions({ auto, recordings = 'recordings', upstream: _upstream, arg
   return { auto: toList(auto) ?? [], recordings, test };
 }
 
+/** Returns a hash of the options that one server has for all tests. They may hold secrets. */
+function serverDigest({ mode, upstream, args = [] }) {
+  const text = JSON.stringify([chooseMode({ mode }), upstream ?? null, args]);
+  return createHash('sha256').update(text).digest('hex');
+}
+
 function checkMode(mode, where) {
   if (!MODES.includes(mode)) throw new LoomrecError(`${where} is ${mode}, but must be one of ${MODES.join(', ')}`);
   return mode;
@@ -128,5 +135,5 @@ function chooseMode(options, environment = process.env) {
 }
 
 module.exports = {
-  checkNames, checkRunOptions, chooseMode, fileOptions, mergeTestOptions, toList, toSessionRequest, weakeningMembers, TEST_OPTIONS,
+  checkNames, checkRunOptions, chooseMode, fileOptions, mergeTestOptions, serverDigest, toList, toSessionRequest, weakeningMembers, TEST_OPTIONS,
 };

@@ -6,7 +6,7 @@ const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 const { LoomrecError } = require('./error.js');
-const { checkRunOptions, chooseMode, fileOptions } = require('./options.js');
+const { checkRunOptions, chooseMode, fileOptions, serverDigest } = require('./options.js');
 const { foreignControl } = require('./in-force.js');
 const { readNotes } = require('./run-notes.js');
 const { startServer } = require('./server.js');
@@ -27,7 +27,7 @@ async function startRun({ root, options, where }) {
   const { upstream, args = [] } = options;
   const flags = [...upstreamFlags(upstream), ...args];
   const keeps = mode === 'review';
-  const known = { mode: keeps ? 'replay' : mode, root, options: fileOptions(options) };
+  const known = { mode: keeps ? 'replay' : mode, root, cwd: process.cwd(), options: fileOptions(options), server: serverDigest(options) };
   if (mode === 'off') return { run: known, stop: async () => {} };
   const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'loomrec-run-'));
   const server = await startServer({

@@ -25,6 +25,8 @@ const ANY_PREFIX = 'loomrec-worker';
 class TestFile {
   #tests;
   #current;
+  /** What chooses the file on the command line of the run. */
+  #argument;
   #layers = [];
 
   /**
@@ -37,6 +39,7 @@ class TestFile {
     this.framework = framework;
     this.prefix = `worker-${worker ?? '1'}`;
     this.path = path.relative(run.root, testFile).split(path.sep).join('/');
+    this.#argument = path.relative(run.cwd, testFile).split(path.sep).join('/');
     this.active = false;
     if (run.mode !== 'off' && usesLoomrec(testFile, this.path, run.options.auto)) this.activate();
     else restoreVariables();
@@ -104,7 +107,7 @@ class TestFile {
     const { failUnused, ...options } = mergeTestOptions([this.run.options.test, ...this.#layers]);
     const wanted = { ...options, prefix: this.prefix, name: `${this.path} > ${name}`, recording, mode: this.run.mode };
     const context = Object.assign(currentContext() ?? { ended: false }, { file: this.path, name });
-    this.#current = { name, recording, failUnused, command: this.framework.command(this.path, parts), context };
+    this.#current = { name, recording, failUnused, command: this.framework.command(this.#argument, parts), context };
     try {
       this.#current.session = await beginSession(this.run.url, wanted);
       this.#current.asked = new Set(weakeningMembers(wanted));
@@ -160,7 +163,12 @@ async function beginSession(url, wanted) {
     return await client.begin(wanted);
   } catch (error) {
     if (error.status !== 409) throw error;
-    await client.endSession(wanted.prefix, { keep: false });
+    try {
+      await client.endSession(wanted.prefix, { keep: false });
+    } catch (other) {
+      // No session has the prefix, so another one is what the server refused: of the same recording.
+      throw other.status === 404 ? error : other;
+    }
     return client.begin(wanted);
   }
 }
