@@ -1,6 +1,8 @@
 //! Tests of recordings in git: the real git merges branches with recordings through the merge
 //! driver.
 
+mod setup;
+
 use std::process::Command;
 
 use crate::support::loomrec::{Finished, Server, finish};

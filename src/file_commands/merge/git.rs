@@ -15,6 +15,7 @@ use loomrec_cli::output::Output;
 use loomrec_cli::terminal;
 use loomrec_curation::merge::{self, ConflictChoice};
 use loomrec_identity::IdentityRules;
+use loomrec_identity::printable::quote_word;
 use loomrec_store::RecordingLocation;
 
 /// The indexes of our side, their side and the base in `MergeSides`.
@@ -117,18 +118,20 @@ fn changed_rules(label: &str, sides: &[MergeSide]) -> Result<IdentityRules, Comm
             NO,
             format!(
                 "{label}: both sides changed its --ignore rules (ours: {}; theirs: {}), and ours \
-                 was left as it is; write both out (git show :2:{label}, :3:{label}) and merge \
+                 was left as it is; write both out (git show {}, {}) and merge \
                  them with loomrec merge --unite-rules",
                 sides[OURS].rule_words(),
-                sides[THEIRS].rule_words()
+                sides[THEIRS].rule_words(),
+                quote_word(&format!(":2:{label}")),
+                quote_word(&format!(":3:{label}")),
             ),
         )),
     }
 }
 
 /// Prints the result.
-fn report_merge(label: &str, report: &MergeReport, failed: bool, output: &Output) {
-    let label = terminal::printable_line(label);
+fn report_merge(path: &str, report: &MergeReport, failed: bool, output: &Output) {
+    let label = terminal::printable_line(path);
     let ((_, gone), (came, _)) = (report.take_counts(OURS), report.take_counts(THEIRS));
     let mut text = format!("loomrec: {label}: {} of theirs merged", format_takes(came));
     if gone > 0 {
@@ -150,11 +153,21 @@ fn report_merge(label: &str, report: &MergeReport, failed: bool, output: &Output
     if !failed {
         return output.warning(&format!("{label}: decided as asked: {conflicts}"));
     }
+    let path = terminal::printable_line(&path_word(path)).into_owned();
     output.error(&format!(
-        "{label}: {conflicts}\n  the file has ours for now. Take it with: git add {label}\n  \
-         take theirs with:        LOOMREC_ON_CONFLICT=last git checkout --merge {label} && \
-         git add {label}\n  \
-         keep both as takes with: LOOMREC_ON_CONFLICT=both git checkout --merge {label} && \
-         git add {label}"
+        "{label}: {conflicts}\n  the file has ours for now. Take it with: git add {path}\n  \
+         take theirs with:        LOOMREC_ON_CONFLICT=last git checkout --merge {path} && \
+         git add {path}\n  \
+         keep both as takes with: LOOMREC_ON_CONFLICT=both git checkout --merge {path} && \
+         git add {path}"
     ));
+}
+
+/// Returns a path from the top of the repository as a word of a git command, which may be given in
+/// any folder of it.
+fn path_word(path: &str) -> String {
+    match quote_word(path) {
+        plain if plain == path => format!(":/{path}"),
+        _ => quote_word(&format!(":(top,literal){path}")),
+    }
 }
