@@ -1,9 +1,48 @@
-//! Tests of the commands that a merge prints.
+//! Tests of the setup of docs/git.md, and of the commands that a merge prints.
 
 use std::process::Command;
 
 use super::Repository;
 use crate::support::loomrec::finish;
+
+/// Returns the rest of the line of docs/git.md that begins like this.
+fn documented(beginning: &str) -> &'static str {
+    let page = include_str!("../../../docs/git.md");
+    page.lines().find_map(|line| line.strip_prefix(beginning)).unwrap()
+}
+
+#[test]
+fn pointers_and_damaged_versions_are_shown_as_they_are() {
+    let repository = Repository::new(&[]);
+    let shown = documented("git config diff.loomrec.textconv ").trim_matches('\'');
+    let binary = format!("'{}' show", env!("CARGO_BIN_EXE_loomrec"));
+    let shown = shown.replace("loomrec show", &binary);
+    repository.git(&["config", "diff.loomrec.textconv", &shown]);
+    let attributes = ["recordings/*.json", "recordings/*.remote.json"]
+        .map(|pattern| format!("{pattern}{}\n", documented(pattern)));
+    std::fs::write(repository.0.path(".gitattributes"), attributes.concat()).unwrap();
+    let write = |recording: &str, digit: &str| {
+        let folder = repository.0.path("recordings");
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("agent.json"), recording).unwrap();
+        let pointer = format!(
+            "{{\n  \"format\": \"loomrec-pointer/1\",\n  \"url\": \"s3://bucket/agent\",\n  \
+             \"manifest\": \"sha256:{}\",\n  \"takes\": 1,\n  \"bytes\": 10\n}}\n",
+            digit.repeat(64)
+        );
+        std::fs::write(folder.join("agent.remote.json"), pointer).unwrap();
+    };
+    write("{\"plan\": {\"content\": \"fine\"}}\n", "a");
+    repository.commit();
+    write("{\"plan\": {\"content\": \"cut", "b");
+    let shown = repository.git(&["diff"]).stdout;
+    for part in [" fine\n", "\n+{\"plan\": {\"content\": \"cut\n", "+  \"manifest\": \"sha256:bbbb"]
+    {
+        assert!(shown.contains(part), "{part:?} not in\n{shown}");
+    }
+    repository.commit();
+    repository.git(&["log", "-p"]);
+}
 
 #[test]
 fn printed_commands_decide_in_any_folder_whatever_the_name() {
