@@ -135,7 +135,7 @@ fn counts_text(counters: &RunCounters) -> String {
     let calls: u64 = counts.into_iter().map(RunCounters::counter_value).sum();
     let mut text = format!(
         "{calls} calls · {} tokens · {}",
-        more.input_tokens + more.output_tokens,
+        more.input_tokens.saturating_add(more.output_tokens),
         sum_words(more.cost_usd, more.unknown_costs)
     );
     let missed = counters.missed_calls();

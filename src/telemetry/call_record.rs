@@ -49,6 +49,13 @@ pub struct TokenCounts {
     pub output: u64,
 }
 
+impl TokenCounts {
+    /// Whether there are none.
+    pub fn is_empty(self) -> bool {
+        self.input == 0 && self.output == 0
+    }
+}
+
 /// A finished call. All durations count from its arrival.
 #[derive(Clone, Debug)]
 pub struct CallRecord {

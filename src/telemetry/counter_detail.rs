@@ -56,7 +56,7 @@ pub struct CounterDetail {
 impl CounterDetail {
     /// Whether calls used tokens, or may have cost something.
     pub fn has_usage(&self) -> bool {
-        self.input_tokens + self.output_tokens + self.unknown_costs > 0
+        self.input_tokens > 0 || self.output_tokens > 0 || self.unknown_costs > 0
     }
 }
 

@@ -247,10 +247,16 @@ impl RunCounters {
         });
     }
 
+    /// Adds a count that an upstream chose to a sum, which ends at the largest number.
+    pub(crate) fn add_count(sum: &AtomicU64, count: u64) {
+        let add = |sum: u64| Some(sum.saturating_add(count));
+        let _always = sum.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
+    }
+
     /// Adds the tokens of a call and its cost; `None` if that is unknown.
     pub fn add_tokens(&self, input: u64, output: u64, cost_usd: Option<f64>) {
-        self.input_tokens.fetch_add(input, Ordering::Relaxed);
-        self.output_tokens.fetch_add(output, Ordering::Relaxed);
+        Self::add_count(&self.input_tokens, input);
+        Self::add_count(&self.output_tokens, output);
         add_dollars(&self.cost_usd, cost_usd.unwrap_or_default());
         if cost_usd.is_none() {
             Self::add_one(&self.unknown_costs);

@@ -104,3 +104,24 @@ fn exit_codes_are_those_of_ls() {
     let output = closed.stdin(Stdio::null()).stdout(write).stderr(Stdio::piped()).output().unwrap();
     assert_eq!((output.status.code(), output.stderr.is_empty()), (Some(0), true));
 }
+
+#[test]
+fn counts_of_tokens_that_no_sum_can_hold_end_no_command() {
+    let scene = Scene::new();
+    let names = ["prompt_tokens", "completion_tokens", "total_tokens"];
+    let mut answer: Value = serde_json::from_str(&chat_answer("x")).unwrap();
+    names.iter().for_each(|name| answer["usage"][name] = u64::MAX.into());
+    let upstream = Upstream::always(Answer::json(200, answer.to_string()));
+    let calls = [chat("hi"), chat("hi")];
+    scene.recorded(&upstream, &calls);
+    scene.replayed(&["--strict"], &calls, 0);
+    let mut held = scene.json();
+    for entry in held.as_object_mut().unwrap().values_mut().filter(|it| it.get("usage").is_some()) {
+        for name in names.iter().chain(&["cached_tokens", "cache_write_tokens"]) {
+            entry["usage"][name] = u64::MAX.into();
+        }
+    }
+    scene.write(held.to_string());
+    scene.run(&["stats", "run.json"]).expect(0);
+    scene.run(&["stats", "run.json", "--cache"]).expect(0);
+}

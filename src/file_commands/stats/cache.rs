@@ -228,7 +228,7 @@ impl CachedCall {
     fn cost_of(&self, lost: u64, prices: &PriceTable) -> Option<f64> {
         let (upstream, model) = (self.upstream.as_deref(), self.model.as_deref()?);
         let read = TokenUsage {
-            cached_tokens: self.usage.cached_tokens + lost,
+            cached_tokens: self.usage.cached_tokens.saturating_add(lost),
             cache_write_tokens: self.usage.cache_write_tokens.saturating_sub(lost),
             ..self.usage
         };
@@ -241,7 +241,7 @@ impl CacheReports {
     fn from_calls(calls: &[CachedCall]) -> Self {
         let mut reports = Self::default();
         for call in calls {
-            if call.usage.cached_tokens + call.usage.cache_write_tokens > 0 {
+            if call.usage.cached_tokens > 0 || call.usage.cache_write_tokens > 0 {
                 reports.reporting.insert(call.source());
             }
             if call.usage.cache_write_tokens > 0 {

@@ -76,7 +76,7 @@ impl CacheReport {
 fn table_cells(conversation: &CachedConversation) -> Vec<String> {
     let CachedConversation { key, calls, usage, losses } = conversation;
     let changed = conversation.changed_count();
-    let lost: Option<u64> = losses.iter().map(|loss| loss.tokens).sum();
+    let lost = losses.iter().try_fold(0, |sum: u64, loss| Some(sum.saturating_add(loss.tokens?)));
     let cost: Option<f64> = losses.iter().map(|loss| loss.cost).sum();
     let unknown = || "unknown".to_owned();
     vec![

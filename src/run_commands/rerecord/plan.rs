@@ -30,8 +30,8 @@ impl ModelRow {
     fn plus(self, other: &Self) -> Self {
         Self {
             calls: self.calls + other.calls,
-            input: self.input + other.input,
-            output: self.output + other.output,
+            input: self.input.saturating_add(other.input),
+            output: self.output.saturating_add(other.output),
             cost: self.cost + other.cost,
             unknown: self.unknown + other.unknown,
         }
@@ -70,8 +70,8 @@ impl RerecordPlan {
         let is_free = made.observed.request.is_free(&made.observed.call);
         let cost = cost.or_else(|| is_free.then_some(0.0));
         if let Some(usage) = usage {
-            row.input += usage.prompt_tokens;
-            row.output += usage.completion_tokens;
+            row.input = row.input.saturating_add(usage.prompt_tokens);
+            row.output = row.output.saturating_add(usage.completion_tokens);
         }
         match cost {
             Some(cost) => row.cost += cost,

@@ -178,7 +178,7 @@ impl ScrapeOutput {
             for model in &models {
                 for (kind, tokens) in [("input", &model.input), ("output", &model.output)] {
                     let [provider, name] = model_labels(model);
-                    if counter_value(&model.input) + counter_value(&model.output) > 0 {
+                    if counter_value(&model.input) > 0 || counter_value(&model.output) > 0 {
                         add(&[provider, name, ("kind", kind)], counter_value(tokens))?;
                     }
                 }

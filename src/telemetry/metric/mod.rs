@@ -20,6 +20,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::call_record::{CallRecord, SendEnd};
+use super::run_counters::RunCounters;
 use super::span::SpanCounts;
 use label::{ANSWERS, ENDS, MATCHED_BY, SOURCES, STATUSES, add_one};
 use label_counter::LabelCounter;
@@ -156,7 +157,7 @@ impl Metrics {
         if seen.status.is_some() && seen.fault.is_none() {
             self.overhead.add(seen.head.saturating_sub(seen.waited));
         }
-        let tokens = seen.tokens.filter(|tokens| tokens.input + tokens.output > 0);
+        let tokens = seen.tokens.filter(|tokens| !tokens.is_empty());
         let times = upstream_times(seen);
         let kept = seen.is_kept() == Some(true);
         if tokens.is_none() && times.is_none() && !kept {
@@ -166,8 +167,8 @@ impl Metrics {
         let name = facts.rpc.as_deref().or(facts.model.as_deref()).or(seen.answered_by());
         let model = self.models.for_model(facts.provider, name);
         if let Some(tokens) = tokens {
-            model.input.fetch_add(tokens.input, Ordering::Relaxed);
-            model.output.fetch_add(tokens.output, Ordering::Relaxed);
+            RunCounters::add_count(&model.input, tokens.input);
+            RunCounters::add_count(&model.output, tokens.output);
         }
         if let Some((first_byte, last)) = times {
             model.latency.add(last);

@@ -147,7 +147,7 @@ fn of_conventions(out: &mut SpanAttributes, seen: &CallRecord, about: &SpanDetai
         out.put("gen_ai.request.stream", facts.streamed);
     }
     out.put_text("gen_ai.response.model", seen.answered_by());
-    if let Some(tokens) = seen.tokens.filter(|tokens| tokens.input + tokens.output > 0) {
+    if let Some(tokens) = seen.tokens.filter(|tokens| !tokens.is_empty()) {
         out.put("gen_ai.usage.input_tokens", whole(tokens.input));
         out.put("gen_ai.usage.output_tokens", whole(tokens.output));
     }
