@@ -18,7 +18,7 @@ use std::thread;
 
 use super::args::{ImportArgs, LogFormat};
 use super::transfer_report::TransferTotals;
-use file_list::ImportFile;
+use file_list::{ImportFile, ImportFiles};
 use incoming::IncomingEntries;
 use loomrec_cli::exit::{CommandFailure, NO, RECORDING, UNEXPECTED};
 use loomrec_cli::output::{Output, print};
@@ -50,7 +50,7 @@ pub fn run(args: &ImportArgs) -> Result<u8, CommandFailure> {
     serve_setup::check_names(&args.upstream)?;
     let addresses = UpstreamAddresses::new(serve_setup::read_addresses(&args.upstream)?);
     let substitutes = parse_substitutes(&args.substitute)?;
-    let files = file_list::expand_folders(&args.files)?;
+    let ImportFiles { files, links } = file_list::expand_folders(&args.files)?;
     let prices = prices::load_table(args.prices.as_deref())?;
     let output = Output::new(LogFormat::Human, false, false);
     let rules = serve_setup::read_rules(&args.identity)?;
@@ -79,13 +79,14 @@ pub fn run(args: &ImportArgs) -> Result<u8, CommandFailure> {
             incoming.strict_failure().map_or(Ok(()), Err)
         })?;
     }
-    let (transfer, matches) = pass.run(|incoming| match (&args.output, &args.per_file) {
+    let (mut transfer, matches) = pass.run(|incoming| match (&args.output, &args.per_file) {
         (Some(path), _) => create_recording(path, &rules, args.force, incoming),
         (None, Some(folder)) => {
             RecordingFolder { folder, rules: &rules, force: args.force }.create_recordings(incoming)
         }
         (None, None) => Ok(()),
     })?;
+    links.into_iter().for_each(|link| transfer.note_left_out(link));
     serve_setup::ineffective_rules(&redactor).iter().for_each(|note| output.warning(note));
     report_import(args, &transfer, &matches, &output)
 }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use loomrec_cli::exit::CommandFailure;
+use loomrec_dialect::interchange::SkippedItem;
 use loomrec_os::{FileKind, FileStatus};
 
 /// How the names of files end that are read in a folder.
@@ -24,22 +25,31 @@ pub(super) struct ImportFile {
     pub(super) below: Option<PathBuf>,
 }
 
+/// The files of an import.
+#[derive(Debug, Default)]
+pub(super) struct ImportFiles {
+    /// Those to read, in order.
+    pub(super) files: Vec<ImportFile>,
+    /// Links in folders, which are not followed.
+    pub(super) links: Vec<SkippedItem>,
+}
+
 /// Returns the files in order: a folder stands for the files in it and below, by name. Hidden names
-/// and links in it are passed over.
+/// are passed over, and links are left out.
 ///
 /// # Errors
 /// If a file is named twice, or a folder cannot be read or holds no file.
-pub(super) fn expand_folders(named: &[PathBuf]) -> Result<Vec<ImportFile>, CommandFailure> {
-    let mut files: Vec<ImportFile> = Vec::new();
+pub(super) fn expand_folders(named: &[PathBuf]) -> Result<ImportFiles, CommandFailure> {
+    let mut found = ImportFiles::default();
     for path in named {
         if !path.is_dir() {
             let label = path.display().to_string();
-            files.push(ImportFile { path: path.clone(), label, below: None });
+            found.files.push(ImportFile { path: path.clone(), label, below: None });
             continue;
         }
-        let before = files.len();
-        walk_folder(path, path, 0, &mut files)?;
-        if files.len() == before {
+        let before = found.files.len();
+        walk_folder(path, path, 0, &mut found)?;
+        if found.files.len() == before {
             return Err(CommandFailure::usage(format!(
                 "the folder {} holds no file that could be imported ({})",
                 path.display(),
@@ -48,23 +58,27 @@ pub(super) fn expand_folders(named: &[PathBuf]) -> Result<Vec<ImportFile>, Comma
         }
     }
     let mut seen = std::collections::HashSet::new();
-    match files.iter().find(|file| !seen.insert(&file.path)) {
+    match found.files.iter().find(|file| !seen.insert(&file.path)) {
         Some(twice) => Err(CommandFailure::usage(format!("{} is named twice", twice.label))),
-        None => Ok(files),
+        None => Ok(found),
     }
+}
+
+fn has_ending(name: &str) -> bool {
+    ENDINGS.iter().any(|ending| name.ends_with(ending))
 }
 
 fn walk_folder(
     root: &Path,
     folder: &Path,
     depth: usize,
-    files: &mut Vec<ImportFile>,
+    found: &mut ImportFiles,
 ) -> Result<(), CommandFailure> {
     let failed = |why: String| {
         let text = format!("failed to read the folder {}: {why}", folder.display());
         CommandFailure::new(loomrec_cli::exit::RECORDING, text)
     };
-    if depth > DEPTH || files.len() > MOST {
+    if depth > DEPTH || found.files.len() + found.links.len() > MOST {
         return Err(failed("it holds too many files or folders".to_owned()));
     }
     let entries = std::fs::read_dir(folder).map_err(|error| failed(error.to_string()))?;
@@ -78,11 +92,17 @@ fn walk_folder(
         let kind = FileStatus::at_path(&path).ok().flatten().map(|status| status.kind);
         match kind {
             Some(FileKind::Directory) if !name.is_empty() => {
-                walk_folder(root, &path, depth + 1, files)?
+                walk_folder(root, &path, depth + 1, found)?
             }
-            Some(FileKind::Regular) if ENDINGS.iter().any(|ending| name.ends_with(ending)) => {
+            Some(FileKind::Regular) if has_ending(&name) => {
                 let below = path.strip_prefix(root).ok().map(Path::to_owned);
-                files.push(ImportFile { label: path.display().to_string(), path, below });
+                found.files.push(ImportFile { label: path.display().to_string(), path, below });
+            }
+            Some(FileKind::SymbolicLink)
+                if has_ending(&name) || (!name.is_empty() && path.is_dir()) =>
+            {
+                let place = path.display().to_string();
+                found.links.push(SkippedItem::no_call(place, "it is a link: name it to import it"));
             }
             _ => {}
         }
@@ -104,8 +124,16 @@ mod tests {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, "").unwrap();
         }
-        let files = expand_folders(&[outer.path().to_owned()]).unwrap();
-        let below: Vec<_> = files.into_iter().filter_map(|file| file.below).collect();
+        for (to, link) in [("a.json.gz", "c.yaml"), ("b", "d"), ("b/readme.md", "e.md")] {
+            std::os::unix::fs::symlink(to, outer.path().join(link)).unwrap();
+        }
+        let found = expand_folders(&[outer.path().to_owned()]).unwrap();
+        let links: Vec<_> = found.links.into_iter().map(|link| link.place).collect();
+        assert_eq!(
+            links,
+            ["c.yaml", "d"].map(|link| outer.path().join(link).display().to_string())
+        );
+        let below: Vec<_> = found.files.into_iter().filter_map(|file| file.below).collect();
         assert_eq!(below, [PathBuf::from("a.json.gz"), PathBuf::from("b/x.yaml")]);
         let one = outer.path().join("a.json.gz");
         assert!(expand_folders(&[one.clone(), one]).is_err());
