@@ -44,6 +44,22 @@ pub fn refuse_folder(
     )))
 }
 
+/// Refuses an output that would replace a file that the command reads.
+///
+/// # Errors
+/// An output that is one of the inputs.
+pub fn refuse_input<'a>(
+    flag: &str,
+    output: &Path,
+    inputs: impl IntoIterator<Item = &'a Path>,
+) -> Result<(), CommandFailure> {
+    if !inputs.into_iter().any(|input| is_same_file(input, output)) {
+        return Ok(());
+    }
+    let output = output.display();
+    Err(CommandFailure::usage(format!("{flag} {output} is read here itself: name another file")))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -34,6 +34,7 @@ pub fn run(args: &ExportArgs) -> Result<u8, CommandFailure> {
     let output = Output::new(LogFormat::Human, false, false);
     if let Some(path) = &args.output {
         output_target::refuse_folder("-o", &path.into(), "an export is one file")?;
+        output_target::refuse_input("-o", path, [args.file.as_path()])?;
     }
     let recording = serve_setup::open(&args.file, &output)?;
     let target = args.output.as_ref().map(|path| path.display().to_string());

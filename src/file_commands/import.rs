@@ -22,7 +22,7 @@ use file_list::{ImportFile, ImportFiles};
 use incoming::IncomingEntries;
 use loomrec_cli::exit::{CommandFailure, NO, RECORDING, UNEXPECTED};
 use loomrec_cli::output::{Output, print};
-use loomrec_cli::{prices, serve_setup};
+use loomrec_cli::{output_target, prices, serve_setup};
 use loomrec_dialect::interchange::{EntryImporter, ForeignFormat, UpstreamAddresses};
 use loomrec_identity::IdentityRules;
 use loomrec_recording::entry_maker::EntryMaker;
@@ -51,6 +51,10 @@ pub fn run(args: &ImportArgs) -> Result<u8, CommandFailure> {
     let addresses = UpstreamAddresses::new(serve_setup::read_addresses(&args.upstream)?);
     let substitutes = parse_substitutes(&args.substitute)?;
     let ImportFiles { files, links } = file_list::expand_folders(&args.files)?;
+    if let Some(path) = &args.output {
+        let inputs = files.iter().map(|file| file.path.as_path());
+        output_target::refuse_input("-o", path.as_path(), inputs)?;
+    }
     let prices = prices::load_table(args.prices.as_deref())?;
     let output = Output::new(LogFormat::Human, false, false);
     let rules = serve_setup::read_rules(&args.identity)?;

@@ -78,3 +78,21 @@ fn a_journal_of_an_earlier_run_gives_way() {
         assert_eq!(fs::read_to_string(scene.path("run.jsonl")).unwrap().lines().count(), 1);
     }
 }
+
+#[test]
+fn an_output_replaces_no_file_that_the_command_reads() {
+    let scene = recorded();
+    scene.run(&["export", "--to", "har", "run.json", "-o", "run.har"]).expect(0);
+    std::os::unix::fs::symlink("run.json", scene.path("link.json")).unwrap();
+    let (recording, har) = (scene.text(), fs::read(scene.path("run.har")).unwrap());
+    for line in [
+        "export --to har run.json -o run.json --force",
+        "export --to har run.json -o link.json --force",
+        "import run.har -o run.har --force",
+        "import . -o run.har --force",
+    ] {
+        let ended = scene.run(&line.split(' ').collect::<Vec<_>>()).expect(2);
+        ended.says(&["is read here itself: name another file"]);
+    }
+    assert_eq!((scene.text(), fs::read(scene.path("run.har")).unwrap()), (recording, har));
+}

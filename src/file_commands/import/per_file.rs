@@ -12,6 +12,7 @@ use std::thread;
 use super::incoming::{IncomingEntries, IncomingEntry};
 use super::test_recording;
 use loomrec_cli::exit::{CommandFailure, UNEXPECTED};
+use loomrec_cli::output_target;
 use loomrec_identity::IdentityRules;
 use loomrec_recording::{Entry, RecordingMeta};
 use loomrec_store::RecordingLocation;
@@ -90,6 +91,7 @@ impl RecordingFolder<'_> {
         while incoming.file < files.len() && !has_failed(failure) {
             let number = incoming.file;
             let path = test_recording::recording_path(self.folder, &files[number]);
+            output_target::refuse_input("--per-file", &path, [files[number].path.as_path()])?;
             if let Some(first) = made.insert(path.clone(), number) {
                 let (first, label) = (&files[first].label, &files[number].label);
                 let text = format!("{label}: its recording {} is that of {first}", path.display());
