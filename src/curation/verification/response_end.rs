@@ -22,6 +22,7 @@ pub(super) fn add_problems(
         found.push(problem.with_place("/latency_ms", None).with_remedy(TOO_LONG_HELP));
     }
     let Some(response) = &entry.response else { return };
+    found.extend(status_problem(entry, response));
     if let Some(at) = &entry.edited_at {
         let text = format!("the answer was edited by hand at {at}");
         let problem = Problem::of_file(ProblemKind::Edited, Severity::Note, text);
@@ -70,6 +71,22 @@ pub(super) fn add_problems(
     let problem = Problem::of_file(ProblemKind::End, Severity::Warning, told);
     let remedy = "record the call again, or remove the entry";
     found.push(problem.with_place("/response/end", None).with_remedy(remedy));
+}
+
+/// Returns the problem of a status under which a replay does not send the recorded answer.
+fn status_problem(entry: &Entry, response: &RecordedResponse) -> Option<Problem> {
+    let text = match response.status {
+        101 if entry.messages.is_empty() => {
+            "the status is that of a WebSocket, and there are no messages: it is never replayed"
+        }
+        204 | 304 if !response.payload.is_empty() => {
+            "the status permits no body: a replay leaves the body out"
+        }
+        _ => return None,
+    };
+    let problem = Problem::of_file(ProblemKind::End, Severity::Warning, text);
+    let remedy = "correct the status, or record the call again";
+    Some(problem.with_place("/response/status", None).with_remedy(remedy))
 }
 
 /// Returns the problem of an answer that arrived completely and is no success.

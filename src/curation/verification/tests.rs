@@ -203,6 +203,19 @@ fn chaos_of_an_entry_is_known_and_read_as_its_fault_is() {
 }
 
 #[test]
+fn status_under_which_the_answer_is_not_sent_is_told() {
+    let (name, right) = entry("hi", "Hello.");
+    let places = |status: u16| -> Vec<String> {
+        let mut entry = right.clone();
+        entry.response.as_mut().unwrap().status = status;
+        let problems = checked(&name, &entry).problems.into_iter();
+        problems.filter(|it| it.kind == ProblemKind::End).map(|it| it.pointer).collect()
+    };
+    assert_eq!([101, 204, 304].map(places), [["/response/status"]; 3]);
+    assert_eq!(places(200), [""; 0]);
+}
+
+#[test]
 fn credential_in_a_compressed_request_is_told_and_taken_out() {
     let (_, mut entry) = entry(&format!("my key is {}", secret()), "hello");
     let request = entry.request.as_mut().unwrap();
