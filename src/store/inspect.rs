@@ -9,7 +9,7 @@ use super::error::StoreError;
 use super::location::RecordingLocation;
 use super::memory_guard::has_room;
 use super::reader::paths_of;
-use super::{file, index, log, regular_file, run, sidecars};
+use super::{file, index, log, regular_file, run, sidecars, temporary_file};
 use loomrec_curation::verification::{FileLayout, LayoutReader};
 use loomrec_os::read_exact_at;
 use loomrec_recording::FormatError;
@@ -176,4 +176,19 @@ pub fn find_leftovers(location: &RecordingLocation) -> Result<Vec<LeftoverFile>,
         }
     }
     Ok(found)
+}
+
+/// Returns the temporary files of a recording: whole copies that a process writes now, or that one
+/// left which was killed. The next recorder removes these.
+///
+/// # Errors
+/// The hidden folder cannot be read.
+pub fn find_temporary_files(location: &RecordingLocation) -> Result<Vec<PathBuf>, StoreError> {
+    let paths = paths_of(location.as_path())?;
+    let folder = paths.state_folder();
+    match temporary_file::find_temporary(folder, &paths.target) {
+        Ok(found) => Ok(found),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(StoreError::read_failed(folder.to_owned(), error)),
+    }
 }

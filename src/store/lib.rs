@@ -63,7 +63,7 @@ pub use digest::file_digest;
 pub use error::StoreError;
 pub use error_class::ErrorClass;
 pub use frame_encoder::{EncodedFrame, FrameEncoder, LogItem};
-pub use inspect::{InspectedFile, LeftoverFile, find_leftovers};
+pub use inspect::{InspectedFile, LeftoverFile, find_leftovers, find_temporary_files};
 pub use location::{
     POINTER_SUFFIX, REMOTE_SCHEMES, RecordingLocation, RemoteOrigin, UrlSchemeError,
 };

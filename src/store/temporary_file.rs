@@ -40,7 +40,14 @@ pub(super) fn parent_folder(path: &Path) -> &Path {
 /// Removes what a killed process left of `target` in `folder`. Only under its lock, and only while
 /// no compaction is running: a compaction writes its file without the lock.
 pub(super) fn remove_leftovers(folder: &Path, target: &Path) -> io::Result<()> {
+    find_temporary(folder, target)?.iter().try_for_each(|path| regular_file::remove_temporary(path))
+}
+
+/// Returns the temporary files of `target` in `folder`: of a process that writes now, or of one that
+/// was killed.
+pub(super) fn find_temporary(folder: &Path, target: &Path) -> io::Result<Vec<PathBuf>> {
     let prefix = name_prefix(target);
+    let mut found = Vec::new();
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         let name = entry.file_name();
@@ -50,10 +57,10 @@ pub(super) fn remove_leftovers(folder: &Path, target: &Path) -> io::Result<()> {
             // With another dot, it belongs to a recording whose name begins with this one's.
             .filter(|middle| !middle.contains('.'));
         if middle.is_some() {
-            regular_file::remove_temporary(&entry.path())?;
+            found.push(entry.path());
         }
     }
-    Ok(())
+    Ok(found)
 }
 
 fn name_prefix(target: &Path) -> String {

@@ -178,9 +178,13 @@ fn what_cannot_be_removed_is_told() {
     let upstream = Upstream::always(Answer::whole(200, &["content-type: application/x-odd"], body));
     scene.recorded(&upstream, &[chat_streamed("hi")]);
     std::fs::write(scene.planted(".log.torn-1"), "CUST-123456").unwrap();
+    // A copy that a killed command left.
+    let copy = scene.hidden("").with_file_name(".run.json.abc123.loomrec-tmp");
+    std::fs::write(copy, "CUST-123456").unwrap();
     let said = scene.run(&["redact", "run.json", "--redact", RULE, "--apply"]).expect(1).stdout;
     assert!(said.contains("NOT removed: a credential is spread over its answer"), "{said}");
     assert!(said.contains(".loomrec/run.json.log.torn-1 belongs to it"), "{said}");
+    assert!(said.contains(".loomrec/.run.json.abc123.loomrec-tmp belongs to it"), "{said}");
     assert!(!scene.text().contains("CUST-123456"), "{}", scene.text());
 }
 

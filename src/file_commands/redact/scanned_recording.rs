@@ -183,7 +183,7 @@ fn redacted_metadata(
 /// their paths from the recording's folder.
 ///
 /// # Errors
-/// A log cannot be read.
+/// A log or the hidden folder cannot be read.
 fn unsearched_files(path: &RecordingLocation) -> Result<Vec<String>, CommandFailure> {
     let leftovers = loomrec_store::find_leftovers(path)?;
     let holds = leftovers.into_iter().filter_map(|leftover| match leftover {
@@ -193,7 +193,8 @@ fn unsearched_files(path: &RecordingLocation) -> Result<Vec<String>, CommandFail
     let real = std::fs::canonicalize(path.as_path()).unwrap_or_default();
     let folder = real.parent().unwrap_or(Path::new(""));
     let shown = |path: PathBuf| path.strip_prefix(folder).unwrap_or(&path).display().to_string();
-    Ok(holds.map(shown).collect())
+    let temporary = loomrec_store::find_temporary_files(path)?;
+    Ok(holds.chain(temporary).map(shown).collect())
 }
 
 #[cfg(test)]
