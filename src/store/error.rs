@@ -162,6 +162,18 @@ pub enum StoreError {
         /// The recording.
         path: PathBuf,
     },
+    /// A recorder that was killed has left a log beside it.
+    #[error(
+        "change {}: {} lies beside it, and no recorder is writing it; `loomrec verify --fix {0}` \
+         merges it; then run this again",
+        path.display(), log.display()
+    )]
+    LeftLog {
+        /// The recording.
+        path: PathBuf,
+        /// The log.
+        log: PathBuf,
+    },
     /// It is no longer what was read.
     #[error(
         "change {}: someone else has changed it meanwhile, and nothing was written; run this again",

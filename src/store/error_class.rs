@@ -32,6 +32,7 @@ impl StoreError {
             | Self::TooLong { .. }
             | Self::TooHeavy { .. }
             | Self::Busy { .. }
+            | Self::LeftLog { .. }
             | Self::Changed { .. }
             | Self::WouldBeTooLarge { .. }
             | Self::Lock { .. }

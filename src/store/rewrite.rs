@@ -178,8 +178,8 @@ impl Recording {
     /// plain recording stays plain.
     ///
     /// # Errors
-    /// [`StoreError::Busy`] while another process records into it, [`StoreError::Changed`] if it is
-    /// no longer what was opened; a link that leads to no recording; or the storage fails. The file
+    /// [`StoreError::Busy`] while another process records into it, [`StoreError::LeftLog`] if a killed
+    /// one left a log, [`StoreError::Changed`] if it is no longer what was opened; a link that leads to no recording; or the storage fails. The file
     /// is then unchanged.
     pub fn rewrite(&self, changes: &RecordingChanges) -> Result<bool, StoreError> {
         if changes.is_empty() {
@@ -264,9 +264,12 @@ pub(super) fn commit_change(
     let mut lock = RecordingLock::new(&paths.lock, disk);
     let guard = lock.acquire(lock::WAIT)?;
     let done = (|| {
-        // Entries in a log are not in the file that was read.
-        if is_live(&paths.run).map_err(at_lock)? || sidecars::has_leftover(paths)? {
+        if is_live(&paths.run).map_err(at_lock)? {
             return Err(StoreError::Busy { path: paths.target.clone() });
+        }
+        // Entries in a log are not in the file that was read.
+        if let Some(log) = sidecars::left_log(paths)? {
+            return Err(StoreError::LeftLog { path: paths.target.clone(), log });
         }
         if paths.file_version()? != before {
             return Err(StoreError::Changed { path: paths.target.clone() });
@@ -274,7 +277,7 @@ pub(super) fn commit_change(
         change()
     })();
     let is_spare = !found || (last && done.is_ok());
-    if is_spare && !matches!(done, Err(StoreError::Busy { .. })) {
+    if is_spare && !matches!(done, Err(StoreError::Busy { .. } | StoreError::LeftLog { .. })) {
         lock.remove(guard).map_err(at_lock)?;
     }
     done

@@ -233,6 +233,22 @@ fn nothing_is_left_behind_when_the_entries_end_in_an_error() {
 }
 
 #[test]
+fn log_of_a_killed_recorder_is_named() {
+    let folder = Folder::with(FILE);
+    let recording = Recording::open(&folder.path).unwrap();
+    let mut changes = RecordingChanges::new().unwrap();
+    changes.set_takes(step("a"), Vec::new()).unwrap();
+    let log = folder.dir.path().join(".loomrec/r.json.log");
+    fs::create_dir_all(log.parent().unwrap()).unwrap();
+    fs::write(&log, "left").unwrap();
+    let refused = recording.rewrite(&changes).unwrap_err();
+    assert!(matches!(refused, StoreError::LeftLog { .. }), "{refused}");
+    let text = refused.to_string();
+    assert!(text.contains("r.json.log") && text.contains("loomrec verify --fix"), "{text}");
+    assert_eq!(folder.text(), FILE);
+}
+
+#[test]
 fn recording_is_removed_with_what_belongs_to_it_unless_someone_needs_it() {
     let folder = Folder::with(FILE);
     let recording = Recording::open(&folder.path).unwrap();

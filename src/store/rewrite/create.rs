@@ -66,7 +66,9 @@ pub fn create_empty(location: &RecordingLocation, rules: &IdentityRules) -> Resu
     let none = std::iter::empty::<Result<_, StoreError>>();
     match create_recording(location.clone(), &RecordingMeta::new(rules), none, false) {
         // Another process has it.
-        Err(StoreError::Exists { .. } | StoreError::Busy { .. }) => Ok(()),
+        Err(StoreError::Exists { .. } | StoreError::Busy { .. } | StoreError::LeftLog { .. }) => {
+            Ok(())
+        }
         done => done.map(drop),
     }
 }
@@ -82,7 +84,9 @@ pub fn remove_empty(location: &RecordingLocation) -> Result<(), StoreError> {
         Err(error) => Err(error),
     };
     match removed {
-        Err(StoreError::Busy { .. } | StoreError::Changed { .. }) => Ok(()),
+        Err(StoreError::Busy { .. } | StoreError::LeftLog { .. } | StoreError::Changed { .. }) => {
+            Ok(())
+        }
         done => done,
     }
 }
