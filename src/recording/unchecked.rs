@@ -9,6 +9,9 @@ use super::redact::{self, is_broken_by_redaction};
 use loomrec_fault::{ChaosRates, EntryFaultRule};
 use loomrec_identity::{IdentityRules, RequestKey};
 
+/// How many digits of a damaged hash are left at least. Step ids with shortened hashes have fewer.
+const LEAST_HASH: usize = 33;
+
 /// Why an entry cannot be checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum UncheckedReason {
@@ -16,6 +19,8 @@ pub enum UncheckedReason {
     AnyRequest,
     /// Its request does not have the hash that it is kept under or names.
     OtherRequest,
+    /// Its key, which is read as a step id, is its hash with digits lost or added.
+    DamagedKey,
     /// It has no request, and two hashes that differ.
     TwoHashes,
     /// The rules of its file, or redaction, leave nothing of its request.
@@ -39,6 +44,9 @@ impl UncheckedReason {
             }
             Self::OtherRequest => {
                 "answers another request than the one it shows: that does not hash to its key"
+            }
+            Self::DamagedKey => {
+                "is kept under its hash with digits lost or added, which is read as a step id"
             }
             Self::TwoHashes => "is kept under a hash that differs from its `request_hash`",
             Self::NothingLeft => {
@@ -90,6 +98,11 @@ impl Entry {
             EntryName::Step(_) => None,
         };
         let said = self.request_hash.as_ref();
+        if let (EntryName::Step(id), Some(key)) = (name, said.or(real))
+            && is_damaged_hash(id, key.as_str())
+        {
+            return Some(UncheckedReason::DamagedKey);
+        }
         let Some((request, real)) = self.request.as_ref().zip(real) else {
             return match (under, said) {
                 (None, None) => Some(UncheckedReason::AnyRequest),
@@ -117,6 +130,17 @@ impl Entry {
         EntryFaultRule::from_value(fault).is_ok_and(|rule| rule.fault.may_succeed())
             || by_chance.is_some_and(|rates| rates.may_succeed())
     }
+}
+
+/// Whether a step id is a hash of which digits in one place were lost, or to which some were added.
+fn is_damaged_hash(id: &str, hash: &str) -> bool {
+    // The number of a take may follow.
+    let id = id.split('#').next().unwrap_or_default();
+    let shorter = id.len().min(hash.len());
+    let same = |(one, other): &(u8, u8)| one == other;
+    let front = id.bytes().zip(hash.bytes()).take_while(same).count();
+    let back = id.bytes().rev().zip(hash.bytes().rev()).take_while(same).count();
+    shorter >= LEAST_HASH && front + back >= shorter
 }
 
 /// Whether `rules` and redaction leave nothing of `request`.
@@ -170,6 +194,27 @@ mod tests {
             }
         }
         assert_eq!(look(&step, &Entry::default(), &plain), Some(UncheckedReason::AnyRequest));
+    }
+
+    #[test]
+    fn entry_is_not_checked_when_its_key_is_a_damaged_hash() {
+        let plain = IdentityRules::default();
+        let key = entry().request.as_ref().unwrap().recognise_with_key(&plain).1;
+        let hash = key.as_str();
+        let damaged = [
+            hash[..61].to_owned(),
+            hash[2..].to_owned(),
+            format!("{}{}", &hash[..20], &hash[25..]),
+            format!("{}#2", &hash[..63]),
+            format!("{hash}0"),
+        ];
+        for id in &damaged {
+            let name = EntryName::of_key(id).0;
+            assert_eq!(look(&name, &entry(), &plain), Some(UncheckedReason::DamagedKey), "{id}");
+        }
+        for id in [&hash[..12], "plan", &other().as_str()[..61]] {
+            assert_eq!(look(&EntryName::of_key(id).0, &entry(), &plain), None, "{id}");
+        }
     }
 
     #[test]

@@ -329,6 +329,7 @@ fn add_unchecked_problem(
     let why = entry.unchecked_reason(name, request, rules);
     if let Some(
         why @ (UncheckedReason::AnyRequest
+        | UncheckedReason::DamagedKey
         | UncheckedReason::NothingLeft
         | UncheckedReason::FaultAnswers),
     ) = why
