@@ -172,7 +172,7 @@ impl ReplayTake {
     }
 
     /// Returns the index of its recording among the matcher's sources.
-    pub(super) fn source_index(&self) -> usize {
+    pub fn source_index(&self) -> usize {
         self.source.into()
     }
 

@@ -6,6 +6,8 @@ use crate::args::ReplayArgs;
 use crate::receipt::Receipt;
 use loomrec_cli::serve_setup::UnusedTakes;
 use loomrec_cli::short_key::short_key;
+use loomrec_cli::terminal::quote_word;
+use loomrec_engine::replay::{Matcher, ReplayTake};
 use loomrec_recording::EntryName;
 use loomrec_store::RecordingLocation;
 
@@ -15,6 +17,9 @@ const NAMED: usize = 5;
 /// The name of a receipt or a journal in a proposed command, if the run wrote none.
 const RECEIPT: &str = "run.receipt";
 const JOURNAL: &str = "run.jsonl";
+
+/// The line before commands that remove takes.
+const LISTED: &str = "to remove them (without --apply, they are only listed):";
 
 /// Returns the complaint about unused takes, with short keys: `show` and `ls` know them.
 pub(super) fn complaint(unused: &UnusedTakes) -> String {
@@ -27,8 +32,15 @@ pub(super) fn complaint(unused: &UnusedTakes) -> String {
     format!("recorded takes that no call asked for: {count}: {}", first_names(&keys, count))
 }
 
-/// Returns the commands that remove the unused takes, or what has to be done before.
-pub(super) fn next_steps(args: &ReplayArgs, receipt: &Receipt) -> Vec<String> {
+/// How many takes are proposed to be removed by their keys.
+const KEYED: usize = 20;
+
+/// Returns the commands that remove the unused takes of `matcher`, or what has to be done before.
+pub(super) fn next_steps(
+    args: &ReplayArgs,
+    receipt: &Receipt,
+    matcher: Option<&Matcher>,
+) -> Vec<String> {
     if receipt.missed > 0 {
         return vec![
             "see to the missed calls first: the review puts their new answers in the place of takes \
@@ -44,7 +56,14 @@ pub(super) fn next_steps(args: &ReplayArgs, receipt: &Receipt) -> Vec<String> {
         return Vec::new();
     }
     let is_strict = receipt.faulted + receipt.defaulted + receipt.forwarded == 0;
-    // A receipt does not say which recording an unused take is in.
+    let several = matcher.filter(|_| is_strict && args.recordings.len() > 1);
+    if let Some(matcher) = several.filter(|matcher| matcher.unused_takes().count() <= KEYED) {
+        let mut steps = vec![LISTED.to_owned()];
+        steps.extend(key_commands(args, matcher));
+        return steps;
+    }
+    // A receipt does not say which recording an unused take is in, and a journal does not tell the
+    // takes of a key apart.
     let (flag, output, unwritten, written) = match args.recordings.len() {
         1 => ("--unused", "--receipt", RECEIPT, &args.serve.receipt),
         _ => ("--journal", "--journal", JOURNAL, &args.serve.journal),
@@ -52,7 +71,7 @@ pub(super) fn next_steps(args: &ReplayArgs, receipt: &Receipt) -> Vec<String> {
     let written = written.as_deref().filter(|_| is_strict);
     let terms = if is_strict { "" } else { "--strict, without faults, and " };
     let mut steps = vec![match written {
-        Some(_) => "to remove them (without --apply, they are only listed):".to_owned(),
+        Some(_) => LISTED.to_owned(),
         None => format!("to remove them, replay with {terms}{output} {unwritten}, then:"),
     }];
     let from = written.map_or_else(|| unwritten.to_owned(), quote_path);
@@ -61,6 +80,25 @@ pub(super) fn next_steps(args: &ReplayArgs, receipt: &Receipt) -> Vec<String> {
     };
     steps.extend(args.recordings.iter().map(command));
     steps
+}
+
+/// Returns the commands that remove the unused takes of each recording by their keys.
+fn key_commands(args: &ReplayArgs, matcher: &Matcher) -> Vec<String> {
+    let key = |take: &ReplayTake| {
+        let name = match matcher.name_of(take) {
+            EntryName::Hash(hash) => hash.short_form().to_owned(),
+            EntryName::Step(step) => step,
+        };
+        // Without a number, all takes of the call would go.
+        quote_word(&format!("{name}#{}", take.number()))
+    };
+    let command = |(index, file): (usize, &RecordingLocation)| {
+        let own = matcher.unused_takes().filter(|take| take.source_index() == index);
+        let keys: Vec<String> = own.map(key).collect();
+        let file = quote_path(file.as_path());
+        (!keys.is_empty()).then(|| format!("  loomrec prune {file} {} --apply", keys.join(" ")))
+    };
+    args.recordings.iter().enumerate().filter_map(command).collect()
 }
 
 /// Returns the first of `count` names.
