@@ -228,7 +228,7 @@ fn a_journal_that_has_lost_lines_prunes_nothing() {
 fn proposed(said: &str) -> Vec<Vec<&str>> {
     let commands = said.lines().filter_map(|line| line.trim().strip_prefix("loomrec "));
     let prunes = commands.filter(|line| line.starts_with("prune "));
-    prunes.map(|line| line.split(' ').collect()).collect()
+    prunes.map(|line| line.split(' ').map(|word| word.trim_matches('\'')).collect()).collect()
 }
 
 #[test]
