@@ -44,11 +44,7 @@ pub(crate) fn create_receipt(args: &ReplayArgs, ran: &RunResult) -> Receipt {
     }
     if args.fail_unused && unused.count > 0 {
         complain(unused::complaint(&unused));
-        receipt.next.extend(unused::next_steps(
-            args,
-            &receipt,
-            ran.replay.as_ref().map(|replay| replay.matcher()),
-        ));
+        receipt.next.extend(unused::next_steps(args, &receipt, ran));
     }
     receipt.script = script_receipt(ran);
     receipt.complaints.extend(script_complaints(receipt.script.as_ref(), args.fail_unused));

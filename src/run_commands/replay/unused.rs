@@ -4,6 +4,7 @@
 use super::pending::quote_path;
 use crate::args::ReplayArgs;
 use crate::receipt::Receipt;
+use crate::server_run::RunResult;
 use loomrec_cli::serve_setup::UnusedTakes;
 use loomrec_cli::short_key::short_key;
 use loomrec_cli::terminal::quote_word;
@@ -35,12 +36,8 @@ pub(super) fn complaint(unused: &UnusedTakes) -> String {
 /// How many takes are proposed to be removed by their keys.
 const KEYED: usize = 20;
 
-/// Returns the commands that remove the unused takes of `matcher`, or what has to be done before.
-pub(super) fn next_steps(
-    args: &ReplayArgs,
-    receipt: &Receipt,
-    matcher: Option<&Matcher>,
-) -> Vec<String> {
+/// Returns the commands that remove the unused takes of a run, or what has to be done before.
+pub(super) fn next_steps(args: &ReplayArgs, receipt: &Receipt, ran: &RunResult) -> Vec<String> {
     if receipt.missed > 0 {
         return vec![
             "see to the missed calls first: the review puts their new answers in the place of takes \
@@ -56,6 +53,7 @@ pub(super) fn next_steps(
         return Vec::new();
     }
     let is_strict = receipt.faulted + receipt.defaulted + receipt.forwarded == 0;
+    let matcher = ran.replay.as_ref().map(|replay| replay.matcher());
     let several = matcher.filter(|_| is_strict && args.recordings.len() > 1);
     if let Some(matcher) = several.filter(|matcher| matcher.unused_takes().count() <= KEYED) {
         let mut steps = vec![LISTED.to_owned()];
