@@ -246,6 +246,7 @@ impl RequestObserver {
             };
             observed.session.clone_from(session);
             observed.step.clone_from(step);
+            observed.named_host.clone_from(&place.named_host);
             observed.client = *client;
             observed.placeholders = placeholders.clone();
             if let Some(repository) = &self.repository {

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use http::uri::Authority;
 use http::{HeaderMap, Method, Uri};
 use percent_encoding::percent_decode_str;
-use url::Url;
+use url::{Position, Url};
 
 use super::tool_bridge::{BridgeFolder, BridgeName};
 use loomrec_provider::{Provider, directory};
@@ -97,6 +97,9 @@ pub struct Route {
     pub of_host: Option<usize>,
     /// The address of the server of tools that a bridge has asked for.
     pub bridge: Option<Url>,
+    /// The host of the upstream's provider that the call would go to, if its target is absolute: the
+    /// client says which server it means.
+    pub named_host: Option<String>,
 }
 
 /// The error of a request that names no upstream.
@@ -159,6 +162,21 @@ impl RouteTable {
     /// # Errors
     /// [`RouteError`] naming the known upstreams.
     pub fn find_route(
+        &self,
+        method: &Method,
+        uri: &Uri,
+        headers: &HeaderMap,
+    ) -> Result<Route, RouteError> {
+        let mut route = self.place_request(method, uri, headers)?;
+        if uri.authority().is_some() {
+            let origin = self.upstream_address(&route).map(|base| &base[..Position::BeforePath]);
+            let host = origin.and_then(|at| directory::provider_host(&route.upstream, Some(at)));
+            route.named_host = host.map(str::to_owned);
+        }
+        Ok(route)
+    }
+
+    fn place_request(
         &self,
         method: &Method,
         uri: &Uri,
@@ -304,6 +322,7 @@ impl MountedUpstream {
             session,
             of_host: None,
             bridge: None,
+            named_host: None,
         }
     }
 }

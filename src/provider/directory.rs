@@ -111,6 +111,19 @@ pub fn stored_origin(upstream: &str, origin: &str) -> Option<String> {
     (public != Some(origin)).then(|| origin.to_owned())
 }
 
+/// Returns the host at which calls to the upstream of this name are made, from its origin as entries
+/// keep it (see [`stored_origin`]). `None` if that is no host of its provider: a gateway, or a server
+/// of a test.
+pub fn provider_host<'a>(upstream: &str, origin: Option<&'a str>) -> Option<&'a str> {
+    let known = KnownUpstream::find(upstream);
+    let public = known.and_then(|known| known.base);
+    let (_, host) = origin.or(public)?.split_once("://")?;
+    // The address of some upstreams is always that of a region or a customer.
+    let has_public = known.is_none_or(|known| known.base.is_some());
+    let of_provider = ProviderHosts::upstream_at(host)?;
+    (of_provider == upstream || !has_public).then_some(host)
+}
+
 /// Returns the upstream of a recorded call: the known one of its name or, behind a name that a user
 /// made up, the one that its method and path have the form of.
 pub fn upstream_of_call(

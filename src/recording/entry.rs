@@ -20,7 +20,7 @@ use super::request_text::{is_text_type, unpacked_text};
 pub use client_left::ClientLeft;
 pub use field::{KNOWN_FIELDS, USAGE_FIELDS};
 use loomrec_identity::{RequestKey, RunValues, multipart};
-use loomrec_provider::{TokenUsage, ToolCall};
+use loomrec_provider::{TokenUsage, ToolCall, directory};
 pub use read::EntryReadError;
 
 /// The field of an entry that holds the probabilities of chaos faults.
@@ -245,6 +245,11 @@ impl Entry {
     pub fn is_undelivered(&self) -> bool {
         let status = self.response.as_ref().map_or(200, |response| response.status);
         self.client_left.is_some_and(|left| left.got_nothing(status))
+    }
+
+    /// Returns the host of its provider that it was recorded at; see [`directory::provider_host`].
+    pub fn provider_host(&self) -> Option<&str> {
+        directory::provider_host(self.upstream.as_deref()?, self.upstream_origin.as_deref())
     }
 
     /// Whether a take like this never replaces one that a client got and that succeeded.

@@ -33,6 +33,8 @@ pub struct NormalizedRequest {
     pub session: Option<String>,
     /// Its step id, if it has one.
     pub step: Option<String>,
+    /// The host of its provider that the client meant, if the client did not call loomrec's address.
+    pub named_host: Option<String>,
     /// The numbers of the placeholders in it. Its answer continues them.
     pub placeholders: Placeholders,
     /// The request as it is looked up among recorded ones with this run's values: for each set of
@@ -117,6 +119,7 @@ impl NormalizedRequest {
             call,
             session: None,
             step: None,
+            named_host: None,
             placeholders,
             bound,
             client: RequestClient::Unknown,

@@ -390,6 +390,7 @@ impl LoadedTakes {
             session: entry.session.as_deref().map(|session| self.names.insert(session)),
             upstream: entry.upstream.as_deref().map(|upstream| self.names.insert(upstream)),
             mount: path.map(|path| self.names.insert(path)),
+            host: entry.provider_host().map(|host| self.names.insert(host)),
         }
     }
 }

@@ -114,14 +114,18 @@ fn scope_differences(
     let scope = TakeScope::from_request(observed, &matcher.names);
     let quote = |name: &str| Some(Value::from(name).to_string());
     let mut differences = Vec::new();
-    if is_at_other_upstream(scope, found) {
+    if !scope.has_host_of(found) {
+        let recorded = entry.provider_host().and_then(quote);
+        let (place, now) = ("host".to_owned(), observed.named_host.as_deref().and_then(quote));
+        differences.push(RequestDifference { place, recorded, now });
+    } else if is_at_other_upstream(scope, found) {
         differences.push(RequestDifference {
             place: "upstream".to_owned(),
             recorded: entry.upstream.as_deref().and_then(quote),
             now: quote(&observed.upstream),
         });
     }
-    if !scope.mount.contains_take(found) {
+    if !scope.has_mount_of(found) {
         let recorded = entry.request.as_ref().and_then(|request| quote(&request.path));
         let (place, now) = ("path".to_owned(), quote(&observed.request.path));
         differences.push(RequestDifference { place, recorded, now });
@@ -310,11 +314,12 @@ fn candidate_takes(matcher: &Matcher, observed: &NormalizedRequest) -> Vec<usize
 
 fn is_elsewhere(matcher: &Matcher, take: &ReplayTake, observed: &NormalizedRequest) -> bool {
     let scope = TakeScope::from_request(observed, &matcher.names);
-    is_at_other_upstream(scope, take) || !scope.mount.contains_take(take)
+    is_at_other_upstream(scope, take) || !scope.has_mount_of(take)
 }
 
 fn is_at_other_upstream(scope: TakeScope, take: &ReplayTake) -> bool {
-    scope.upstream.is_none() || take.under.upstream != scope.upstream
+    let is_named = scope.upstream.is_some() && take.under.upstream == scope.upstream;
+    !is_named || !scope.has_host_of(take)
 }
 
 /// Returns canonical text, which escapes everything that is not ASCII, in readable form.

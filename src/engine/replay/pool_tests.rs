@@ -282,7 +282,8 @@ fn looking_for_the_next_take_does_not_depend_on_how_many_are_used() {
         kind: PoolKind::Plain,
         spot: TakeScope {
             upstream: None,
-            mount: super::super::take_scope::CallMount::Any,
+            mount: super::super::take_scope::ScopeLabel::Any,
+            host: super::super::take_scope::ScopeLabel::Any,
             has_version: None,
         },
         form: None,

@@ -109,6 +109,8 @@ pub(super) struct TakeLabels {
     pub(super) upstream: Option<NameId>,
     /// The mount of its request's path.
     pub(super) mount: Option<NameId>,
+    /// The host of its provider.
+    pub(super) host: Option<NameId>,
 }
 
 impl ReplayTake {

@@ -19,6 +19,20 @@ fn server() -> (Upstream, ProxyServer) {
     (server, proxy)
 }
 
+/// Gives the recorded call an upstream with an address of its own, or with its public one.
+fn set_origin(scene: &Scene, upstream: &str, origin: Option<&str>) {
+    let mut recording: serde_json::Value = serde_json::from_str(&scene.text()).unwrap();
+    let entries = recording.as_object_mut().unwrap().iter_mut();
+    let mut entries = entries.filter(|(name, _)| !name.starts_with('_'));
+    let (_, entry) = entries.next().unwrap();
+    entry["upstream"] = json!(upstream);
+    match origin {
+        Some(origin) => entry["upstream_origin"] = json!(origin),
+        None => drop(entry.as_object_mut().unwrap().remove("upstream_origin")),
+    }
+    scene.write(recording.to_string());
+}
+
 #[test]
 fn replay_refuses_other_hosts_and_says_how_to_let_them_through() {
     let scene = Scene::new();
@@ -100,19 +114,8 @@ fn address_of_a_provider_in_a_recording_is_intercepted_and_no_other() {
     let scene = Scene::new();
     let (azure, other) = ("mine.openai.azure.com", "gateway.example");
     record(&scene, &[], &[BASED]).expect(0);
-    let text = scene.text();
     for (host, is_intercepted) in [(azure, true), (other, false)] {
-        // An entry of an upstream with an address of its own.
-        let mut recording: serde_json::Value = serde_json::from_str(&text).unwrap();
-        let (_, entry) = recording
-            .as_object_mut()
-            .unwrap()
-            .iter_mut()
-            .find(|(name, _)| !name.starts_with('_'))
-            .unwrap();
-        entry["upstream"] = json!("azure");
-        entry["upstream_origin"] = json!(format!("https://{host}"));
-        scene.write(recording.to_string());
+        set_origin(&scene, "azure", Some(&format!("https://{host}")));
         let url = format!("https://{host}/v1/chat/completions");
         let ended = replay(&scene, &["--intercept", "--allow-unchecked"], &[&url]);
         assert_eq!(
@@ -130,13 +133,7 @@ fn address_of_a_provider_in_a_recording_is_intercepted_and_no_other() {
 fn gateway_at_which_calls_were_recorded_fails_the_replay_and_never_gets_a_call() {
     let scene = Scene::new();
     record(&scene, &[], &[BASED]).expect(0);
-    let mut recording: serde_json::Value = serde_json::from_str(&scene.text()).unwrap();
-    let entries = recording.as_object_mut().unwrap().iter_mut();
-    let mut entries = entries.filter(|(name, _)| !name.starts_with('_'));
-    let (_, entry) = entries.next().unwrap();
-    entry["upstream"] = json!("gw");
-    entry["upstream_origin"] = json!("https://gateway.example");
-    scene.write(recording.to_string());
+    set_origin(&scene, "gw", Some("https://gateway.example"));
     let (_server, proxy) = server();
     let run = |flags: &[&str]| {
         let url = "https://gateway.example/v1/chat/completions";
@@ -152,4 +149,30 @@ fn gateway_at_which_calls_were_recorded_fails_the_replay_and_never_gets_a_call()
     let passed = ["--intercept", "--allow-unchecked", "--pass", "gateway.example"];
     run(&passed).expect(2).says(&["a provider's or an upstream's host"]);
     assert_eq!(proxy.heads().len(), 0);
+}
+
+#[test]
+fn call_of_one_region_or_customer_never_answers_that_of_another() {
+    let scene = Scene::new();
+    record(&scene, &["--intercept"], &[DIRECT]).expect(0);
+    let path = "/v1/chat/completions";
+    let run = |flags: &[&str], host: &str| {
+        let flags = [&["--strict", "--intercept"], flags].concat();
+        replay(&scene, &flags, &[&format!("https://{host}{path}")])
+    };
+    let (public, eu) = ("api.openai.com", "eu.api.openai.com");
+    let at_eu = ["--upstream", "openai=https://eu.api.openai.com"];
+    set_origin(&scene, "openai", Some("https://eu.api.openai.com"));
+    run(&[], eu).expect(0).says(&["1 served"]);
+    let ended = run(&[], public).expect(1).says(&["1 missed"]);
+    assert!(ended.stdout.contains("other upstream"), "{}", ended.stdout);
+    assert!(ended.stdout.contains(eu), "{}", ended.stdout);
+    run(&["--upstream", "openai=https://us.api.openai.com"], "us.api.openai.com").expect(1);
+    // The program's host leads to the other region, as it does in record with this flag.
+    run(&at_eu, public).expect(0).says(&["1 served"]);
+    // A program with a base URL calls no server of its own choice.
+    replay(&scene, &["--strict", "--intercept"], &[BASED]).expect(0).says(&["1 served"]);
+    set_origin(&scene, "openai", None);
+    run(&[], public).expect(0).says(&["1 served"]);
+    run(&at_eu, eu).expect(1).says(&["1 missed"]);
 }
