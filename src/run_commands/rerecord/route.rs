@@ -9,8 +9,9 @@ use crate::args::RerecordArgs;
 use loomrec_cli::exit::CommandFailure;
 use loomrec_cli::serve_setup::{self, UpstreamSettings};
 use loomrec_cli::wrapped_command;
+use loomrec_provider::Provider;
 use loomrec_provider::credential::{self, KeyCarrier};
-use loomrec_provider::{Provider, directory};
+use loomrec_provider::directory::{self, ProviderHosts};
 
 /// The headers that OpenAI's SDKs send besides the key if these variables are set.
 const ACCOUNT: [(&str, &str); 2] =
@@ -123,7 +124,7 @@ impl RerecordUpstreams {
         path: &str,
         shape: Provider,
     ) -> Result<RerecordRoute, NoRoute> {
-        let base = self.base_url(upstream).cloned();
+        let base = self.base_url(upstream);
         let base = base.ok_or_else(|| NoRoute::Address { upstream: upstream.to_owned() })?;
         let (headers, missing_key) = match self.route_headers(upstream, path, shape) {
             Err(why @ NoRoute::Key { .. }) if self.is_dry_run => (HeaderMap::new(), Some(why)),
@@ -140,14 +141,18 @@ impl RerecordUpstreams {
     }
 
     /// Returns an upstream's address: the one that was given for it, otherwise the one for
-    /// everything, otherwise its default.
-    fn base_url(&self, upstream: &str) -> Option<&Url> {
+    /// everything, otherwise its default, which may be a host of its provider.
+    fn base_url(&self, upstream: &str) -> Option<Url> {
         let routes = &self.upstreams.routes;
         let given = self.upstreams.given.iter().any(|name| name == upstream);
         let named = routes.named.iter().find(|known| known.name == upstream);
         match (&routes.single, given) {
-            (Some(single), false) => Some(single),
-            _ => named?.base.as_ref(),
+            (Some(single), false) => Some(single.clone()),
+            _ => named.and_then(|known| known.base.clone()).or_else(|| {
+                let mut fixed = ProviderHosts::fixed_hosts();
+                let (_, host) = fixed.find(|(name, _)| *name == upstream)?;
+                Url::parse(&format!("https://{host}")).ok()
+            }),
         }
     }
 
@@ -274,6 +279,8 @@ mod tests {
         assert_eq!(of("groq")[0], "authorization: Bearer k5");
         assert_eq!(of("free"), ["http://localhost:2/"]);
         assert_eq!(of("ollama"), ["http://127.0.0.1:11434/"]);
+        // Intercepted calls have no upstream with an address, but a provider with one host.
+        assert_eq!(of("github-models"), ["https://models.github.ai/"]);
     }
 
     #[test]
