@@ -3,12 +3,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use http::uri::Authority;
+
 use super::args::ServeArgs;
 use super::guard::RunGuard;
 use loomrec_cli::authority_files::{AuthorityFiles, AuthorityPaths};
 use loomrec_cli::exit::{CommandFailure, UNEXPECTED};
 use loomrec_cli::output::Output;
 use loomrec_engine::route::RouteTable;
+use loomrec_engine::upstream::is_this_machine;
 use loomrec_provider::directory::ProviderHosts;
 use loomrec_proxy::guard::InterceptionPolicy;
 use loomrec_proxy::server::{CertificateAuthority, Interception};
@@ -123,26 +126,25 @@ fn passed_hosts(args: &ServeArgs, routes: &RouteTable) -> Result<Vec<String>, Co
             return Err(refused("it is for runs with --intercept"));
         }
         let host = text.to_ascii_lowercase();
-        let host = host.strip_suffix(":443").unwrap_or(&host).to_owned();
-        let name = host.split(':').next().unwrap_or(&host);
-        let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
-        let target = match host.contains(':') {
-            true => host.clone(),
-            false => format!("{host}:443"),
-        };
-        let target = target.parse::<http::uri::Authority>().ok().filter(|target| {
-            target.port_u16().is_some() && !name.is_empty() && name.bytes().all(is_name)
-        });
-        let Some(target) = target else {
+        let (name, port) = host.split_once(':').unwrap_or((&host, "443"));
+        let name = name.strip_suffix('.').unwrap_or(name);
+        let is_of_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
+        let is_label = |label: &str| !label.is_empty() && label.bytes().all(is_of_name);
+        let target = format!("{name}:{port}").parse::<Authority>().ok();
+        let target = target.filter(|_| name.split('.').all(is_label));
+        let Some((target, port)) = target.and_then(|to| Some((to.clone(), to.port_u16()?))) else {
             return Err(refused("give the name of a host, with a port if it is not 443"));
         };
+        if is_this_machine(name) {
+            return Err(refused("no tunnel leads to this machine; add the host to NO_PROXY"));
+        }
         let is_upstream = routes.has_upstream_at(&target)
             || routes.recorded_upstream_at_host(&target).is_some()
             || ProviderHosts::upstream_at(name).is_some();
         if is_upstream {
             return Err(refused("this is a provider's or an upstream's host"));
         }
-        Ok(host)
+        Ok(if port == 443 { name.to_owned() } else { format!("{name}:{port}") })
     };
     given.map(read).collect()
 }

@@ -140,6 +140,8 @@ fn contradiction_and_flags_without_interception_are_one_clear_line() {
         (&["--intercept", "--pass", "API.anthropic.com:443"], "a provider's"),
         (&["--intercept", "--pass", "https://a.example/"], "give the name of a host"),
         (&["--intercept", "--pass", "a.example:x"], "give the name of a host"),
+        (&["--intercept", "--pass", ".example"], "give the name of a host"),
+        (&["--intercept", "--pass", "127.0.0.1:8443"], "add the host to NO_PROXY"),
     ] {
         replay(&scene, flags, &[BASED]).expect(2).says(&[says]);
     }

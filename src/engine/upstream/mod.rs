@@ -31,4 +31,4 @@ pub use root_certificates::root_certificates;
 pub use socket_address::{origin_words, recorded_origin, socket_url};
 pub use stream::UpstreamStream;
 pub use tls::{TlsSetupError, install_crypto_provider};
-pub use tunnel::{TunnelConnector, TunnelError, TunnelScope};
+pub use tunnel::{TunnelConnector, TunnelError, TunnelScope, is_this_machine};

@@ -99,7 +99,7 @@ impl TunnelConnector {
         }
         let name = host.host();
         let is_direct = https_uri(host).is_ok_and(|to| self.proxies.is_direct(&to));
-        let is_this_machine = is_here(name)
+        let leads_here = is_this_machine(name)
             || (is_direct && {
                 let port = host.port_u16().unwrap_or(443);
                 // A name that cannot be resolved fails again when it is connected to.
@@ -109,7 +109,7 @@ impl TunnelConnector {
                     found.is_ok_and(|mut found| found.any(|address| is_address_here(address.ip())))
                 })
             });
-        match is_this_machine {
+        match leads_here {
             true => Err(TunnelError::ThisMachine { host: host.clone() }),
             false => Ok(()),
         }
@@ -117,7 +117,7 @@ impl TunnelConnector {
 }
 
 /// Whether a host is a name or an address of this machine, as it is written.
-fn is_here(host: &str) -> bool {
+pub fn is_this_machine(host: &str) -> bool {
     let host = host.trim_end_matches('.').to_ascii_lowercase();
     match host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>() {
         Ok(address) => is_address_here(address),
@@ -156,10 +156,10 @@ mod tests {
             "0.0.0.0",
             "[::]",
         ] {
-            assert!(is_here(host), "{host}");
+            assert!(is_this_machine(host), "{host}");
         }
         for host in ["example.com", "localhost.example.com", "10.0.0.1", "[2606:4700::1]"] {
-            assert!(!is_here(host), "{host}");
+            assert!(!is_this_machine(host), "{host}");
         }
     }
 }

@@ -10,7 +10,7 @@ use tokio::time::timeout;
 use super::context::{AcceptedTunnel, EscapePolicy, GuardContext, NeededLogin, ProxyClient};
 use super::escapes::{self, EscapeRemedy};
 use super::request::{ConnectionKind, GuardRequest};
-use loomrec_engine::upstream::{TunnelError, TunnelScope};
+use loomrec_engine::upstream::{TunnelError, TunnelScope, is_this_machine};
 use loomrec_provider::directory::ProviderHosts;
 
 /// How long a client may take for the head of its request.
@@ -169,6 +169,10 @@ impl<'a> GuardConnection<'a> {
     fn check_destination(&self, request: &GuardRequest) -> Option<GuardRefusal> {
         let shown = request.shown_host();
         let Some(remedy) = self.find_remedy(request) else {
+            let scope = self.context.policy.tunnel_scope();
+            if scope == TunnelScope::OtherMachines && is_this_machine(&request.host_name()) {
+                return Some(this_machine_refusal(&request.host_name()));
+            }
             if self.context.is_passed_on(&shown) {
                 self.context.hosts.add_passed(&shown);
                 return None;
@@ -240,6 +244,16 @@ fn own_listener_refusal(request: &GuardRequest) -> GuardRefusal {
     GuardRefusal { status, text }
 }
 
+/// Returns the refusal for a connection to this machine.
+fn this_machine_refusal(host: &str) -> GuardRefusal {
+    let status = format!("403 {host} is this machine");
+    let text = format!(
+        "loomrec's guard makes no connections to this machine: add {host} to NO_PROXY, so that the \
+         program connects to it directly"
+    );
+    GuardRefusal { status, text }
+}
+
 /// Returns the refusal for a connection that could not be made.
 fn unreachable_refusal(
     error: &TunnelError,
@@ -247,13 +261,7 @@ fn unreachable_refusal(
     policy: EscapePolicy,
 ) -> GuardRefusal {
     if let TunnelError::ThisMachine { host } = error {
-        let status = format!("403 {} is this machine", host.host());
-        let text = format!(
-            "loomrec's guard makes no connections to this machine: add {} to NO_PROXY, so that the \
-             program connects to it directly",
-            host.host()
-        );
-        return GuardRefusal { status, text };
+        return this_machine_refusal(host.host());
     }
     let status =
         format!("{} failed to connect to {}", policy.unreachable_status(), request.to.host());

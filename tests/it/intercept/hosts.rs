@@ -55,8 +55,9 @@ fn replay_refuses_other_hosts_and_says_how_to_let_them_through() {
     let refused = json!([{ "host": "upstream.test", "count": 2 }]);
     assert_eq!((&receipt(&scene)["refused_hosts"], proxy.heads().len()), (&refused, 0));
     // The bundle has what the user's environment names, so the program trusts the server.
+    let spelled = format!("{}.:443", REMOTE_HOST.to_uppercase());
     let ended =
-        run(&["--pass", REMOTE_HOST]).expect(0).says(&["weakened by flags: --intercept, --pass"]);
+        run(&["--pass", &spelled]).expect(0).says(&["weakened by flags: --intercept, --pass"]);
     assert_eq!(ended.stdout.matches("\"other\"").count(), 2, "{}", ended.stdout);
     let receipt = receipt(&scene);
     assert_eq!(receipt["passed_hosts"], json!([{ "host": "upstream.test", "count": 2 }]));

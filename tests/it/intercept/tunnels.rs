@@ -169,6 +169,10 @@ fn invalid_tunnels_are_refused_in_words() {
         let (_, answer) = server.connect(&head);
         assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{head}: {answer}");
     }
+    let (mut stream, _) = server.connect("CONNECT 127.0.0.1:9 HTTP/1.1");
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    assert!(text.contains("add 127.0.0.1 to NO_PROXY"), "{text}");
     // requests and urllib3 send HTTP/1.0 without a Host.
     let (_, answer) = server.connect("CONNECT api.openai.com:443 HTTP/1.0");
     assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
@@ -217,7 +221,8 @@ fn replay_fails_by_each_handshake_that_lost_a_call_and_by_no_client_that_left() 
         spoil(&server);
         server.server.stop()
     };
-    let connect = |server: &InterceptingServer| server.connect("CONNECT api.groq.com:443 HTTP/1.1").0;
+    let connect =
+        |server: &InterceptingServer| server.connect("CONNECT api.groq.com:443 HTTP/1.1").0;
     // Waits until loomrec has closed the connection.
     let send = |mut stream: TcpStream, bytes: &[u8]| {
         stream.write_all(bytes).unwrap();
