@@ -66,18 +66,18 @@ impl TakeScope {
 
     /// Whether `take` was recorded at its host, or at none of the provider's.
     pub(super) fn has_host_of(self, take: &ReplayTake) -> bool {
-        self.host.admits(take.under.host)
+        self.host.admits_label(take.under.host)
     }
 
     /// Whether `take` was recorded at its mount, or names no path.
     pub(super) fn has_mount_of(self, take: &ReplayTake) -> bool {
-        self.mount.admits(take.under.mount)
+        self.mount.admits_label(take.under.mount)
     }
 }
 
 impl ScopeLabel {
     /// Whether a take with this label, or with none, may answer the call.
-    fn admits(self, label: Option<NameId>) -> bool {
+    fn admits_label(self, label: Option<NameId>) -> bool {
         match self {
             Self::Any => true,
             Self::Unknown => label.is_none(),

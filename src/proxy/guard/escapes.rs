@@ -245,7 +245,8 @@ mod tests {
         let GuardReport { escapes, passed, .. } = counts.host_report();
         assert_eq!((escapes.len(), passed.len()), (MOST_HOSTS + 1, MOST_HOSTS + 1));
         let rest = escapes.iter().find(|escape| escape.host == OTHER_HOSTS).unwrap();
-        let remedy = "have the program use $LOOMREC_URL/gateway as its base URL, or give --intercept";
+        let remedy =
+            "have the program use $LOOMREC_URL/gateway as its base URL, or give --intercept";
         assert_eq!((rest.count, rest.remedy.to_string().as_str()), (5, remedy));
         let rest = passed.iter().find(|passed| passed.host == OTHER_HOSTS).unwrap();
         let first = passed.iter().find(|passed| passed.host == "0.example").unwrap();

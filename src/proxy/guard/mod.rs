@@ -23,9 +23,7 @@ use loomrec_engine::route::RouteTable;
 use loomrec_engine::upstream::TunnelConnector;
 
 pub use context::{AcceptedTunnel, EscapePolicy, InterceptionPolicy, ProxyClient, TellUser};
-pub use escapes::{
-    Escape, EscapeRemedy, FailedTunnel, GuardReport, HostCount, TunnelFailure,
-};
+pub use escapes::{Escape, EscapeRemedy, FailedTunnel, GuardReport, HostCount, TunnelFailure};
 
 /// The name in the URL of the guard.
 const USER: &str = "loomrec";
