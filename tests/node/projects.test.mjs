@@ -80,6 +80,7 @@ export default { plugins: [loomrec({ upstream: { openai: process.env.SAMPLE_UPST
   const changed = await project.run();
   assert.notEqual(changed.code, 0, changed.output);
   const [, command] = changed.output.match(/record the test again: (.*)$/m) ?? assert.fail(changed.output);
+  assert.match(command, / packages\/b\/tests\/b\.test\.js /);
   const again = await run('sh', ['-c', command], { cwd: project.path, env: project.environment({ upstream }) });
   assert.equal(again.code, 0, again.output);
   assert.match(again.output, /^loomrec: 1 test recorded, /m);

@@ -67,8 +67,8 @@ def test_it():
 @pytest.mark.parametrize("setting", ["quiet = true", 'log-format = "json"'])
 def test_setting_of_the_messages_does_not_keep_the_server_from_starting(bare_project, setting):
     bare_project.write("loomrec.toml", setting + "\n")
-    bare_project.write("tests/test_it.py", marked(fixture="loomrec", body="assert loomrec.mode == 'replay'"))
-    done = bare_project.run()
+    bare_project.write("tests/test_it.py", marked(fixture="loomrec", body="assert loomrec.mode == 'record'"))
+    done = bare_project.record()
     assert done.counts == {"passed": 1}, done.stdout + done.stderr
 
 
