@@ -5,7 +5,8 @@
 //! changed is taken from that side, including a removal. A call that both changed differently is a
 //! [`MergeConflict`].
 //!
-//! Nothing is lost unless a side removed it, or a conflict is decided against it.
+//! Nothing is lost unless a side removed it, or a conflict is decided against it. Answers that no
+//! client got are given up for those that one got.
 
 mod meta;
 
@@ -34,6 +35,8 @@ pub struct MergeTake {
     pub at: TakePosition,
     question: TakeIdentity,
     whole: [u8; 32],
+    /// Whether no client got its answer.
+    is_undelivered: bool,
 }
 
 /// How a conflict of a call is decided.
@@ -81,7 +84,12 @@ impl MergeTake {
             &CallScope::default(),
             entry,
         );
-        Self { at, question: TakeIdentity::from_entry(entry), whole: Sha256::digest(&bytes).into() }
+        Self {
+            at,
+            question: TakeIdentity::from_entry(entry),
+            whole: Sha256::digest(&bytes).into(),
+            is_undelivered: entry.is_undelivered(),
+        }
     }
 
     /// Whether both are exactly the same entry.
@@ -174,6 +182,12 @@ impl Sides {
             let more = theirs.into_iter().skip(together);
             return Ok((ours.into_iter().chain(more).collect(), Some(Special::Appended)));
         }
+        if base.is_empty() && is_better(&ours, &theirs) {
+            return Ok((ours, None));
+        }
+        if base.is_empty() && is_better(&theirs, &ours) {
+            return Ok((theirs, None));
+        }
         let conflict = match (ours.is_empty(), theirs.is_empty()) {
             (true, _) => MergeConflict::RemovedByFirst,
             (_, true) => MergeConflict::RemovedByLast,
@@ -186,6 +200,14 @@ impl Sides {
         };
         Ok((takes, Some(Special::Conflict(conflict))))
     }
+}
+
+/// Whether clients got all answers of one side, and none of the other.
+fn is_better(one: &[MergeTake], other: &[MergeTake]) -> bool {
+    let has_any = !one.is_empty() && !other.is_empty();
+    has_any
+        && one.iter().all(|take| !take.is_undelivered)
+        && other.iter().all(|take| take.is_undelivered)
 }
 
 fn are_very_same(one: &[MergeTake], other: &[MergeTake]) -> bool {

@@ -3,11 +3,13 @@ use proptest::prelude::*;
 use super::*;
 
 /// Builds a take from a text: the call, its answer, and a mark for what differs with each
-/// recording. `a1` and `a1'` are equivalent.
+/// recording. `a1` and `a1'` are equivalent. No client got the answer of `a1?`.
 fn take(file: usize, place: usize, text: &str) -> MergeTake {
     let asks = Entry { session: Some(text[..1].to_owned()), ..Entry::default() };
     let question = TakeIdentity::from_entry(&asks);
-    MergeTake { at: TakePosition { file, place }, question, whole: Sha256::digest(text).into() }
+    let is_undelivered = text.ends_with('?');
+    let at = TakePosition { file, place };
+    MergeTake { at, question, whole: Sha256::digest(text).into(), is_undelivered }
 }
 
 fn takes(file: usize, text: &str) -> Vec<MergeTake> {
@@ -42,6 +44,17 @@ fn clean(base: &str, ours: &str, theirs: &str) -> String {
     let (text, conflicts, _) = merged(base, ours, theirs, ConflictChoice::First);
     assert_eq!(conflicts, [], "{text}");
     text
+}
+
+#[test]
+fn answer_that_no_client_got_is_given_up_for_one_that_was_got() {
+    assert_eq!(clean("", "a1?", "a2"), "a2");
+    assert_eq!(clean("", "a1", "a2?"), "a1");
+    let conflict = vec![MergeConflict::Changed];
+    for (base, ours, theirs) in [("", "a1?", "a2?"), ("a0", "a1?", "a2")] {
+        let (text, conflicts, _) = merged(base, ours, theirs, ConflictChoice::First);
+        assert_eq!((text.as_str(), conflicts), (ours, conflict.clone()));
+    }
 }
 
 #[test]
