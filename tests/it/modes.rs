@@ -159,7 +159,7 @@ fn new_episodes_give_a_later_replay_the_answers_that_the_run_got() {
     ];
     for (before, call) in pairs {
         let scene = Scene::new();
-        scene.recorded(&telling("first", None), &[before.clone()]);
+        scene.recorded(&telling("first", None), std::slice::from_ref(&before));
         let upstream = telling("second", None);
         let calls = [call.clone(), call.clone()];
         let (got, code) = record(&scene, &upstream, "new_episodes", &calls);

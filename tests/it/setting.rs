@@ -117,6 +117,7 @@ fn a_setting_takes_each_value_that_its_flag_takes() {
     scene.recorded(&upstream, &[chat("hi")]);
     let settings = "[replay]\nlatency = \"constant:1\"\non-miss = \"default:hello\"\n";
     std::fs::write(scene.path("loomrec.toml"), settings).unwrap();
+    scene.run(&["trust", "--yes"]).expect(0);
     let server = scene.replay(&[]);
     server.call(&chat("hi")).expect(200);
     assert!(server.call(&chat("new")).expect(200).text().contains("hello"));

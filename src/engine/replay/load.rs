@@ -227,7 +227,8 @@ impl LoadedTakes {
         let sketch = entry.request.as_ref().zip(call.as_ref());
         let sketch = sketch.map(|(request, call)| RequestSketch::from_request(request, call));
         let text = text.and_then(|text| self.texts.push(&text));
-        let origin = TakeOrigin { source, name: at, place, text };
+        let host = entry.provider_host().map(|host| self.names.insert(host));
+        let origin = TakeOrigin { source, name: at, place, text, host };
         let span = if self.keeps_end_order { RecordedSpan::from_entry(&entry) } else { None };
         self.edited += usize::from(entry.edited_at.is_some());
         self.openings.note_opening(self.takes.len(), &entry, &self.rules[rules.effective]);
@@ -390,7 +391,6 @@ impl LoadedTakes {
             session: entry.session.as_deref().map(|session| self.names.insert(session)),
             upstream: entry.upstream.as_deref().map(|upstream| self.names.insert(upstream)),
             mount: path.map(|path| self.names.insert(path)),
-            host: entry.provider_host().map(|host| self.names.insert(host)),
         }
     }
 }

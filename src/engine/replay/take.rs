@@ -77,6 +77,7 @@ struct TakeDetails {
     client_left: Option<ClientLeft>,
     /// Whether that was nothing.
     is_undelivered: bool,
+    host: Option<NameId>,
 }
 
 /// What is kept of an entry, to answer with it and to read it again.
@@ -88,7 +89,7 @@ enum HeldAnswer {
     Text(TextPlace),
 }
 
-/// Where an entry is, and how it is kept.
+/// Where an entry comes from, and how it is kept.
 pub(super) struct TakeOrigin {
     /// The index of its recording among the matcher's sources.
     pub(super) source: usize,
@@ -98,6 +99,8 @@ pub(super) struct TakeOrigin {
     pub(super) place: TakeRef,
     /// The place of its text, if that is kept instead of its answer.
     pub(super) text: Option<TextPlace>,
+    /// The host of its provider, if it was recorded there.
+    pub(super) host: Option<NameId>,
 }
 
 /// Ids of the matcher's names.
@@ -109,8 +112,6 @@ pub(super) struct TakeLabels {
     pub(super) upstream: Option<NameId>,
     /// The mount of its request's path.
     pub(super) mount: Option<NameId>,
-    /// The host of its provider.
-    pub(super) host: Option<NameId>,
 }
 
 impl ReplayTake {
@@ -136,17 +137,17 @@ impl ReplayTake {
             sketch,
             declared_fault,
             client_left: entry.client_left,
+            host: origin.host,
         };
         let outcome = entry.answer_outcome();
-        let path = entry.request.as_ref().map(|request| &*request.path);
-        let has_version = path.map(begins_with_version);
+        let has_version = entry.request.as_ref().map(|request| begins_with_version(&request.path));
         let answer = TakeAnswer::from_entry(name, entry);
         let (outcome, is_plain) = match answer {
             TakeAnswer::Wire(_) => (outcome, false),
             TakeAnswer::Words(_) => (outcome, true),
             TakeAnswer::Nothing(_) | TakeAnswer::Unusable(_) => (AnswerOutcome::NotAnAnswer, false),
         };
-        let TakeOrigin { source, name, place, text } = origin;
+        let TakeOrigin { source, name, place, text, .. } = origin;
         Ok(Self {
             name,
             number: u32::try_from(number).unwrap_or(u32::MAX),
@@ -176,6 +177,11 @@ impl ReplayTake {
     /// Returns the index of its recording among the matcher's sources.
     pub fn source_index(&self) -> usize {
         self.source.into()
+    }
+
+    /// Returns the id of the host of its provider.
+    pub(super) fn provider_host(&self) -> Option<NameId> {
+        self.details.as_ref()?.host
     }
 
     /// Returns the tokens that the recorded call used.
@@ -373,15 +379,14 @@ impl TakeDetails {
             && self.sketch.is_none()
             && self.declared_fault.is_none()
             && self.client_left.is_none()
+            && self.host.is_none()
     }
 }
 
 /// Returns the answer of an entry whose text was kept.
 fn answer_of(text: &[u8], name: &EntryName) -> Result<TakeAnswer, String> {
-    let unreadable = || "its entry cannot be read any more".to_owned();
-    let mut entry = Entry::from_text(text).map_err(|_| unreadable())?;
-    DeclaredFault::from_entry(&mut entry)?;
-    Ok(TakeAnswer::from_entry(name, entry))
+    let mut entry = Entry::from_text(text).map_err(|_| "its entry cannot be read any more")?;
+    DeclaredFault::from_entry(&mut entry).map(|_| TakeAnswer::from_entry(name, entry))
 }
 
 #[cfg(test)]

@@ -66,7 +66,7 @@ impl TakeScope {
 
     /// Whether `take` was recorded at its host, or at none of the provider's.
     pub(super) fn has_host_of(self, take: &ReplayTake) -> bool {
-        self.host.admits_label(take.under.host)
+        self.host.admits_label(take.provider_host())
     }
 
     /// Whether `take` was recorded at its mount, or names no path.

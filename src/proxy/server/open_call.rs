@@ -26,7 +26,6 @@ use loomrec_engine::replay::RecordingMismatchError;
 use loomrec_engine::upstream::AmbiguousFraming;
 use loomrec_engine::{AnswerBody, CallOutcome, CallResult, Engine, IncomingCall, RequestSummary};
 use loomrec_recording::redact::CallCredentials;
-use loomrec_script::ScriptTurn;
 use loomrec_telemetry::call_record::{CallRecord, SendEnd, TokenCounts};
 use loomrec_telemetry::run_counters::RunCounters;
 use loomrec_telemetry::span::parent::ParentSpan;
@@ -116,14 +115,6 @@ impl OpenCall {
     /// Returns what is to be settled of the fault and the take.
     pub(super) fn settlement_mut(&mut self) -> &mut Option<Box<FaultSettlement>> {
         &mut self.settlement
-    }
-
-    /// Returns what of the script answers the call.
-    pub(super) fn script_turn(&self) -> Option<ScriptTurn> {
-        match &self.record.outcome {
-            CallOutcome::Scripted { turn } => turn.clone(),
-            _ => None,
-        }
     }
 
     /// Records a miss that the client does not see: a fault replaces the answer, or the answer has

@@ -184,7 +184,7 @@ fn step_and_session_stay_and_exhausted_calls_are_further_takes() {
 #[test]
 fn take_that_was_edited_after_its_answer_was_fetched_is_a_conflict() {
     let scene = recorded(&[chat("hi")]);
-    rerecord(&scene, &speaker("new"), &["--yes"], 0).says(&["1 new answer"]);
+    rerecord(&scene, &speaker("new"), &["run.json", "--yes"], 0).says(&["1 new answer"]);
     scene.write(scene.text().replace("old", "HANDMADE"));
     let edited = scene.text();
     assert!(edited.contains("HANDMADE"), "{edited}");

@@ -7,7 +7,7 @@ use super::super::respond::ResponseBody;
 use super::apply::looks_inside;
 use super::faulted_call::FaultedCall;
 use super::settlement::{DelayedAnswer, FaultSettlement, LeasedAnswer, PendingFault};
-use loomrec_engine::{AnswerBody, FoundCall, UnrecordedCall};
+use loomrec_engine::{AnswerBody, CallOutcome, CallResult, FoundCall, UnrecordedCall};
 use loomrec_fault::{CallConclusion, Fault, FaultObstacle};
 
 impl FaultedCall<'_> {
@@ -91,14 +91,29 @@ impl FaultedCall<'_> {
             true => self.fault.note_obstacle(FaultObstacle::NoAnswer),
             false => self.foresee_obstacle(&result.response),
         }
+        self.lease_scripted_answer(&result);
         let response = self.open.accept_result(&self.call, result).await;
-        let is_good = response.status().as_u16() < 400;
-        let scripted = self.open.script_turn();
-        let Some(settlement) = self.open.settlement_mut() else { return response };
-        let (is_delayed, is_unchanged) =
-            (settlement.delayed.is_some(), self.fault.obstacle.is_some());
+        if let Some(settlement) = self.open.settlement_mut()
+            && let Some(delayed) = settlement.delayed.as_mut()
+        {
+            delayed.has_head = true;
+        }
+        response
+    }
+
+    /// Keeps the lease of what of the script answers the call, and concludes the attempt if the client
+    /// gets that answer unchanged. This comes before any wait: a client that leaves during it has not
+    /// used up the script's call.
+    fn lease_scripted_answer(&mut self, result: &CallResult) {
+        let proxy = &self.caller.proxy;
+        let is_good = result.response.status().as_u16() < 400;
+        let scripted = match &result.outcome {
+            CallOutcome::Scripted { turn } => turn.clone(),
+            _ => None,
+        };
+        let Some(settlement) = self.open.settlement_mut() else { return };
         // A call that does not get its answer unchanged will be made again.
-        let is_kept = is_delayed || is_unchanged;
+        let is_kept = settlement.delayed.is_some() || self.fault.obstacle.is_some();
         let session = self.fault.call_key().session();
         if let Some(lease) = scripted.and_then(|turn| proxy.engine.lease_scripted(session, turn)) {
             let lease = if is_kept { lease } else { lease.lend_answer() };
@@ -107,9 +122,5 @@ impl FaultedCall<'_> {
         if is_kept {
             settlement.conclude_attempt(proxy, CallConclusion::Answered { is_good });
         }
-        if let Some(delayed) = settlement.delayed.as_mut() {
-            delayed.has_head = true;
-        }
-        response
     }
 }
