@@ -67,17 +67,13 @@ impl CarriedFields {
 
 /// Returns why a format cannot hold an entry whose answer is not the one that its client gets.
 pub(super) fn refuse_limited(format: ForeignFormat, entry: &Entry) -> Result<(), String> {
-    match format {
-        ForeignFormat::Har => Ok(()),
-        _ if entry.client_left.is_some() => {
-            Err("its client got only a part of the answer, which only har holds".to_owned())
-        }
-        ForeignFormat::AgentLoom => Ok(()),
-        _ if entry.fault.is_some() => {
-            Err("a fault takes the place of its answer, which only har holds".to_owned())
-        }
-        _ => Ok(()),
+    if format != ForeignFormat::Har && entry.client_left.is_some() {
+        return Err("its client got only a part of the answer, which only har holds".to_owned());
     }
+    if !format.holds_faults() && entry.fault.is_some() {
+        return Err("a fault takes the place of its answer, which only har holds".to_owned());
+    }
+    Ok(())
 }
 
 /// Returns the fields of an entry that a format cannot hold, in a few words each.

@@ -2,7 +2,7 @@
 //!
 //! Calls count into [`Metrics`] when they are answered and when they end, without locks.
 //! [`Metrics::scrape`] writes everything out. What the receipt reports too is read from the
-//! [`RunCounters`](super::run_counters::RunCounters) at that time, so that the two never differ.
+//! [`RunCounters`] at that time, so that the two never differ.
 //! Values that a client chooses freely, such as a model's name, make a bounded number of labels.
 
 mod collect;
