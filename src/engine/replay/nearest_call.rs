@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::matcher::Matcher;
 use super::mismatch::{HIDDEN, HeaderDelta, NearestCall, RequestDifference, bounded_values};
 use super::reason::MissReason;
+use super::remedy::HOST;
 use super::take::ReplayTake;
 use super::take_scope::TakeScope;
 use super::tool_results::{in_order_of, without_results};
@@ -116,7 +117,7 @@ fn scope_differences(
     let mut differences = Vec::new();
     if !scope.has_host_of(found) {
         let recorded = entry.provider_host().and_then(quote);
-        let (place, now) = ("host".to_owned(), observed.named_host.as_deref().and_then(quote));
+        let (place, now) = (HOST.to_owned(), observed.named_host.as_deref().and_then(quote));
         differences.push(RequestDifference { place, recorded, now });
     } else if is_at_other_upstream(scope, found) {
         differences.push(RequestDifference {

@@ -12,6 +12,9 @@ const AGAIN: &str = "record this session again";
 /// The beginning of the place of a header.
 const HEADER: &str = "header ";
 
+/// The place of the host that calls go to.
+pub(super) const HOST: &str = "host";
+
 impl RecordingMismatchError {
     /// Returns what to do about it.
     pub fn remedy(&self) -> String {
@@ -47,7 +50,7 @@ impl RecordingMismatchError {
                  `loomrec record -r {file} -- CMD`"
             ),
             _ => {
-                let hint = self.header_hint().unwrap_or_default();
+                let hint = self.header_hint().or_else(|| self.host_hint()).unwrap_or_default();
                 let noise = self.noise_hint(file).unwrap_or_default();
                 format!("{hint}If the change is meant, {fetch}{noise}")
             }
@@ -60,6 +63,17 @@ impl RecordingMismatchError {
         Some(format!(
             ". The differences are ids, times and the like, which rules can bind. After a replay \
              with --pending, this proposes the rules: `loomrec noise {file} --pending`"
+        ))
+    }
+
+    /// Returns what to do if the call goes to another host of its provider.
+    fn host_hint(&self) -> Option<String> {
+        let mut differences = self.nearest.as_ref()?.differences.iter();
+        let recorded =
+            differences.find(|difference| difference.place == HOST)?.recorded.as_ref()?;
+        let (upstream, host) = (&self.upstream, recorded.trim_matches('"'));
+        Some(format!(
+            "If it was recorded with --upstream {upstream}=https://{host}, give that flag again. "
         ))
     }
 

@@ -165,7 +165,10 @@ fn call_of_one_region_or_customer_never_answers_that_of_another() {
     let at_eu = ["--upstream", "openai=https://eu.api.openai.com"];
     set_origin(&scene, "openai", Some("https://eu.api.openai.com"));
     run(&[], eu).expect(0).says(&["1 served"]);
-    let ended = run(&[], public).expect(1).says(&["1 missed"]);
+    let ended = run(&[], public).expect(1).says(&[
+        "1 missed",
+        "If it was recorded with --upstream openai=https://eu.api.openai.com, give that flag again.",
+    ]);
     assert!(ended.stdout.contains("other upstream"), "{}", ended.stdout);
     assert!(ended.stdout.contains(eu), "{}", ended.stdout);
     run(&["--upstream", "openai=https://us.api.openai.com"], "us.api.openai.com").expect(1);
