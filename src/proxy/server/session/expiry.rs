@@ -1,5 +1,6 @@
 //! Sessions that end without their framework: they expire, or the run is over.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::SessionBegin;
@@ -42,12 +43,7 @@ impl SessionTable {
     /// else judges it, so the run fails if it failed.
     async fn abandon_session(&self, session: &OpenSession) {
         let prefix = &session.info.prefix;
-        if let Some(mut place) = self.lock_known(prefix).await
-            && place.as_ref().is_some_and(|open| std::ptr::eq(&**open, session))
-        {
-            *place = None;
-            self.remove_slot(prefix);
-        }
+        let mut place = self.lock_known(prefix).await;
         if let Some(close) = session.end_within(Duration::ZERO).await {
             drop(close);
             if let Some(record) = session.proxy.engine.record_engine() {
@@ -59,6 +55,12 @@ impl SessionTable {
                 totals.calls += session.call_count();
                 totals.add_left_open(&session.info, report.complaints);
             });
+        }
+        // Only now: a run that waits for its open sessions then reports this one.
+        let is_own = |open: &Arc<OpenSession>| std::ptr::eq(&**open, session);
+        if let Some(open) = place.as_mut().filter(|open| open.as_ref().is_some_and(is_own)) {
+            **open = None;
+            self.remove_slot(prefix);
         }
     }
 }
