@@ -1,5 +1,6 @@
-//! The way from a call to its answer. [`Engine::find_answer`] finds the take of the call, or the miss and the
-//! rule of the script that answers instead. [`FoundCall::answer`] makes the answer of that.
+//! The way from a call to its answer. [`Engine::find_answer`] finds the take of the call, or the
+//! miss and the rule of the script that answers instead. [`FoundCall::answer`] makes the answer of
+//! that.
 
 use std::time::Instant;
 

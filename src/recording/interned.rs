@@ -53,8 +53,8 @@ impl InternedBytes {
         }
     }
 
-    /// Frees the memory that only [`Self::insert`] and [`Self::find_number`] need. The next call of either
-    /// takes longer.
+    /// Frees the memory that only [`Self::insert`] and [`Self::find_number`] need. The next call of
+    /// either takes longer.
     pub(crate) fn forget_numbers(&mut self) {
         self.numbers.take();
     }

@@ -179,8 +179,8 @@ impl Recording {
     ///
     /// # Errors
     /// [`StoreError::Busy`] while another process records into it, [`StoreError::LeftLog`] if a killed
-    /// one left a log, [`StoreError::Changed`] if it is no longer what was opened; a link that leads to no recording; or the storage fails. The file
-    /// is then unchanged.
+    /// one left a log, [`StoreError::Changed`] if it is no longer what was opened; a link that leads to
+    /// no recording; or the storage fails. The file is then unchanged.
     pub fn rewrite(&self, changes: &RecordingChanges) -> Result<bool, StoreError> {
         if changes.is_empty() {
             return Ok(false);

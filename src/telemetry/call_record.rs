@@ -50,7 +50,7 @@ pub struct TokenCounts {
 }
 
 impl TokenCounts {
-    /// Whether there are none.
+    /// Whether both counts are zero.
     pub fn is_empty(self) -> bool {
         self.input == 0 && self.output == 0
     }

@@ -89,8 +89,8 @@ fn add_if_different(
     }
 }
 
-/// Returns how much of an answer its client got, if it left before the end. How many bytes that are
-/// changes with each recording.
+/// Returns how much of an answer its client got, if it left before the end. The number of bytes
+/// differs in each recording, so it does not count.
 fn leave_word(entry: &Entry) -> Option<&'static str> {
     entry.client_left?;
     Some(if entry.is_undelivered() { "before the answer" } else { "within the answer" })

@@ -60,11 +60,6 @@ impl ForeignFormat {
     /// How many of [`Self::ALL`] can be written, too. They come first.
     const WRITTEN: usize = 6;
 
-    /// Whether its files can hold a fault in place of an answer.
-    pub(super) fn holds_faults(self) -> bool {
-        matches!(self, Self::Har | Self::AgentLoom)
-    }
-
     /// Returns its name for `--from` and `--to`.
     pub fn name(self) -> &'static str {
         match self {

@@ -51,7 +51,8 @@ pub(crate) struct RecordContext {
     pub(crate) writer: RecordWriter,
 }
 
-/// One open exchange. [`RecordEngine::finish_exchanges`](super::RecordEngine::finish_exchanges) waits for it.
+/// One open exchange. [`RecordEngine::finish_exchanges`](super::RecordEngine::finish_exchanges) waits
+/// for it.
 pub(crate) struct ActiveExchange {
     pub(crate) shared: Arc<RecordContext>,
     watch: OverlapWatch,

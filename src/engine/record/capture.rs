@@ -150,7 +150,7 @@ impl ExchangeCapture {
         let Self { job, status, reason, headers, trailers, chunks, max, over, .. } = self;
         let (mut messages, times) = (self.messages, self.times);
         let job = *job;
-        let (arrived, key) = (job.arrived, job.key.clone());
+        let arrived = job.arrived;
         let label = format!("{} {}", job.observed.request.method, job.observed.request.path);
         let operation = job.observed.call.operation;
         let is_free = job.observed.request.is_free(&job.observed.call);
@@ -185,7 +185,8 @@ impl ExchangeCapture {
                 let judged = entry.judge_messages().unwrap_or(judged);
                 let kept = stored_outcome(&entry, prices, Some(judged), times);
                 let rules = &shared.config.rules;
-                let unchecked = entry.unchecked_reason(&job.name, Some(&key), rules);
+                let unchecked =
+                    entry.unchecked_reason(&job.name, entry.request_hash.as_ref(), rules);
                 (Some((job.name, entry, form)), RecordOutcome { unchecked, ..kept })
             }
             Err(why) => {

@@ -289,8 +289,8 @@ impl Matcher {
         if self.takes[take].servable { GroupChoice::Take(take) } else { GroupChoice::Incomplete }
     }
 
-    /// Returns the takes of `group` that are of this kind and may be given to this call: those of
-    /// its session, or, if there are none and the scope need not be exact, those without a session.
+    /// Returns the takes of `group` that are of this kind and may answer this call: those of its
+    /// session. If it has no takes, those without a session, unless the scope must be exact.
     fn eligible_takes(&self, group: u32, query: &CallQuery<'_>, kind: PoolKind) -> TakeSet {
         let home = &self.groups[group as usize];
         let all = home.takes().len();

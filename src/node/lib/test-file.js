@@ -166,7 +166,7 @@ async function beginSession(url, wanted) {
     try {
       await client.endSession(wanted.prefix, { keep: false });
     } catch (other) {
-      // No session has the prefix, so another one is what the server refused: of the same recording.
+      // No session has the prefix: the server refused the begin since another records into the file.
       throw other.status === 404 ? error : other;
     }
     return client.begin(wanted);

@@ -38,7 +38,7 @@ beforeEach(async ({ task, onTestFinished }) => {
     try {
       await file.endTest({ passed: hasPassed(task) });
     } catch (error) {
-      // Of a test that is to fail, this is not the failure that is expected; and no test skips itself past it.
+      // This is not the failure that a test which is to fail expects, and no skip hides it.
       task.fails = false;
       task.result.pending = false;
       failed.add(task);

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use loomrec_proxy::server::session::{SessionInfo, SessionTotals};
+use loomrec_proxy::server::session::{LeftSession, SessionTotals};
 use loomrec_store::RecordingLocation;
 use loomrec_telemetry::run_counters::RunCounters;
 
@@ -55,7 +55,7 @@ impl SessionsReceipt {
 
     /// Returns the notes about sessions that a framework began and never ended.
     pub fn unended_notes(&self) -> Vec<String> {
-        let note = |(info, _): &(SessionInfo, Vec<String>)| {
+        let note = |LeftSession { info, .. }: &LeftSession| {
             let unfinished = match info.mode.is_recording() {
                 true => {
                     let unfinished = RecordingLocation::from(Path::new(&info.recording));
@@ -75,7 +75,7 @@ impl SessionsReceipt {
         let ended = totals.listed.iter().filter(|(info, _, _)| totals.judges(info));
         let ended = ended.map(|(info, _, complaints)| (info, complaints));
         // Nobody else judges a session that its framework has left.
-        let left = totals.left_open.iter().map(|(info, complaints)| (info, complaints));
+        let left = totals.left_open.iter().map(|left| (&left.info, &left.complaints));
         let failed = ended.chain(left).filter(|(_, complaints)| !complaints.is_empty());
         let named = failed
             .take(NAMED)
@@ -103,7 +103,7 @@ impl SessionsReceipt {
                 "complaints": complaints,
             })
         });
-        let left_open: Vec<&str> = left_open.iter().map(|(info, _)| info.name.as_str()).collect();
+        let left_open: Vec<&str> = left_open.iter().map(|left| left.info.name.as_str()).collect();
         let mut part = json!({
             "opened": opened,
             "ended": ended,
@@ -122,7 +122,9 @@ impl SessionsReceipt {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use loomrec_proxy::server::session::{ListedSession, SessionBegin, SessionJudge, SessionMode};
+    use loomrec_proxy::server::session::{
+        ListedSession, SessionBegin, SessionInfo, SessionJudge, SessionMode,
+    };
 
     fn complaints_of(totals: &SessionTotals) -> Vec<String> {
         SessionsReceipt::new(totals.clone()).complaints()
@@ -156,7 +158,7 @@ mod tests {
         assert_eq!(complaints_of(&late), ["further sessions that failed: 1"]);
         let bad = |number: usize| ended(&format!("s{number}"), SessionBegin::Call, "missed");
         let (info, _, complaints) = ended("left", SessionBegin::Control, "missed");
-        let left_open = vec![(info, complaints)];
+        let left_open = vec![LeftSession { info, complaints }];
         let left = SessionTotals { failed: 1, left_open, ..totals.clone() };
         assert_eq!(complaints_of(&left), ["session left: missed"]);
         let many = SessionTotals { failed: 12, listed: (0..12).map(bad).collect(), ..totals };

@@ -60,9 +60,9 @@ impl Staging {
         &self.unfinished
     }
 
-    /// Puts the recording in its place if `keep`, without calls that failed in place of takes that
-    /// succeeded, of which `notify` is told. Otherwise, and if all its calls failed like that,
-    /// discards it. Returns whether it is in its place.
+    /// Moves the recording to its place if `keep`. Failed calls do not replace takes that succeeded;
+    /// `notify` gets their number. Discards the recording if that leaves no call of it, or without
+    /// `keep`. Returns whether it was moved.
     pub(super) fn end(
         &self,
         keep: bool,

@@ -100,9 +100,6 @@ impl TurnCounter {
 
 /// Fails if AgentLoom would replay an entry differently. Adds what else is lost.
 fn check_replayable(entry: &Entry, lost: &mut Vec<&'static str>) -> Result<(), String> {
-    if entry.fault.is_some() {
-        return Err("AgentLoom replays a fault as an empty answer".to_owned());
-    }
     let Some(response) = &entry.response else { return Ok(()) };
     if matches!(response.end, ResponseEnd::UpstreamAbort(_)) {
         return Err("its answer was cut, which AgentLoom would replay as a whole one".to_owned());

@@ -1,8 +1,9 @@
 //! The choice of the takes that the missed calls of a run replace.
 //!
 //! A take that no call asked for is replaced by the missed call that is nearest to it. A take of
-//! another session stays. The nearest pairs come first, and each take and each call is used once. A call that was missed more often
-//! than there are takes to replace is kept once for each of them, and at least once.
+//! another session stays. The nearest pairs come first, and each take and each call is used once. A
+//! call that was missed more often than there are takes to replace is kept once for each of them, and
+//! at least once.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 

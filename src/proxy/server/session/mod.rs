@@ -35,7 +35,7 @@ pub(super) use open_session::{OpenSession, SessionLink};
 pub use request::{SESSION_MEMBERS, SessionBegin, SessionMember, SessionMode, SessionRequest};
 pub(super) use table::EntryRefusal;
 pub use table::SessionTable;
-pub use totals::{ListedSession, SessionTotals};
+pub use totals::{LeftSession, ListedSession, SessionTotals};
 
 /// Returns the base URL of the calls with this prefix, for a server with this URL.
 pub fn prefix_url(server: &str, prefix: &str) -> String {

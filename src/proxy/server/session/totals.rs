@@ -11,6 +11,15 @@ const MOST_LISTED: usize = 1000;
 /// A session that ended, its verdict, and what was wrong with it.
 pub type ListedSession = (SessionInfo, &'static str, Vec<String>);
 
+/// A session that its framework has left.
+#[derive(Clone, Debug)]
+pub struct LeftSession {
+    /// The session.
+    pub info: SessionInfo,
+    /// What was wrong with it.
+    pub complaints: Vec<String>,
+}
+
 /// What became of the sessions of a run.
 #[derive(Clone, Debug, Default)]
 pub struct SessionTotals {
@@ -37,8 +46,8 @@ pub struct SessionTotals {
     pub recorded_ms: f64,
     /// The first that ended, with their verdicts and complaints.
     pub listed: Vec<ListedSession>,
-    /// Sessions that control calls began and none ended, with what was wrong with them.
-    pub left_open: Vec<(SessionInfo, Vec<String>)>,
+    /// The first that control calls began and none ended.
+    pub left_open: Vec<LeftSession>,
     /// Why sessions could not be closed, by their names.
     pub close_errors: BTreeMap<String, String>,
 }
@@ -82,7 +91,7 @@ impl SessionTotals {
         self.abandoned += 1;
         self.failed += u64::from(!complaints.is_empty());
         if self.left_open.len() < MOST_LISTED {
-            self.left_open.push((info.clone(), complaints));
+            self.left_open.push(LeftSession { info: info.clone(), complaints });
         }
     }
 }
