@@ -74,8 +74,8 @@ pub struct ManifestTake {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
     /// The hash of its request, if its name is a step id.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub request: Option<String>,
+    #[serde(default, rename = "request", skip_serializing_if = "Option::is_none")]
+    pub request_hash: Option<String>,
     /// Whether it replaces no take of an earlier run.
     #[serde(default, skip_serializing_if = "is_false")]
     pub adds: bool,

@@ -73,13 +73,11 @@ fn take_of(recorder: &str, head: PackedHead, entry: &Entry) -> (ManifestTake, Ve
         TakePrecedence::Further => (true, entry.is_lesser_take()),
         TakePrecedence::Replacing(position) => (false, position.failed),
     };
-    let request = head.name.step_id().and(entry.request_hash.as_ref());
+    let request_hash = head.name.step_id().and(entry.request_hash.as_ref());
+    let request_hash = request_hash.map(ToString::to_string);
     let (take, text) = describe_take(&head.name, entry);
     let recorder = Some(recorder.to_owned());
-    (
-        ManifestTake { recorder, request: request.map(ToString::to_string), adds, failed, ..take },
-        text,
-    )
+    (ManifestTake { recorder, request_hash, adds, failed, ..take }, text)
 }
 
 /// Returns an entry as a pushed take, and its text.
@@ -92,7 +90,7 @@ pub(crate) fn describe_take(name: &EntryName, entry: &Entry) -> (ManifestTake, V
         object: ContentHash::from_bytes(&text),
         bytes: text.len() as u64,
         session: entry.session.clone(),
-        request: None,
+        request_hash: None,
         adds: false,
         failed: entry.is_lesser_take(),
     };

@@ -106,7 +106,7 @@ fn replace_earlier(takes: &[ManifestTake], earlier: Vec<usize>, new: &[usize]) -
         let may_go = |other: &ManifestTake| other.failed || !take.failed;
         let same = |&other: &usize| {
             let other = &takes[other];
-            take.request.is_some() && may_go(other) && other.request == take.request
+            take.request_hash.is_some() && may_go(other) && other.request_hash == take.request_hash
         };
         let any = |&other: &usize| may_go(&takes[other]);
         if let Some(at) = left.iter().position(same).or_else(|| left.iter().position(any)) {

@@ -12,7 +12,7 @@ fn take(name: &str, recorder: Option<&str>, at: u32) -> ManifestTake {
         object: ContentHash::from_bytes(format!("{name} {recorder:?} {at}").as_bytes()),
         bytes: 1,
         session: None,
-        request: None,
+        request_hash: None,
         adds: false,
         failed: false,
     }
@@ -104,7 +104,7 @@ fn take_that_adds_is_put_at_its_time() {
 #[test]
 fn take_of_a_step_replaces_one_with_the_same_request() {
     let of = |request: &str, recorder, at| ManifestTake {
-        request: Some(request.to_owned()),
+        request_hash: Some(request.to_owned()),
         ..take("step", recorder, at)
     };
     let mut manifest =

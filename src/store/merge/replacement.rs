@@ -191,11 +191,11 @@ fn replace_by_request<E>(
     read: &impl Fn(&TakeRef) -> Result<Entry, E>,
 ) -> Result<(), E> {
     for PlacedFrame { frame, .. } in frames.iter_mut().filter(|frame| !frame.is_known) {
-        let request = frame.take.facts(read)?.request;
+        let request_key = frame.take.facts(read)?.request_key;
         let may_go = |take: &EarlierTake| take.failed || !frame.position.failed;
         let mut same = None;
         for (number, take) in old.iter_mut().enumerate() {
-            if same.is_none() && may_go(take) && take.take.facts(read)?.request == request {
+            if same.is_none() && may_go(take) && take.take.facts(read)?.request_key == request_key {
                 same = Some(number);
             }
         }

@@ -32,7 +32,7 @@ pub(super) struct TakeFacts {
     /// Whether its call failed, or no client got its answer.
     pub(super) failed: bool,
     /// The key of its request.
-    pub(super) request: Option<RequestKey>,
+    pub(super) request_key: Option<RequestKey>,
 }
 
 impl CompactionTake {
@@ -85,7 +85,7 @@ impl CompactionTake {
         self.facts = Some(TakeFacts {
             scope: CallScope::from_entry(entry),
             failed: entry.is_lesser_take(),
-            request: entry.request_hash.clone(),
+            request_key: entry.request_hash.clone(),
         });
     }
 
