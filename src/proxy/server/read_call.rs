@@ -153,14 +153,14 @@ pub(super) async fn parse_request(
     let (method, uri, headers) = (&parts.method, &parts.uri, &parts.headers);
     let proxy = &*caller.proxy;
     let (observer, replay) = (&proxy.observer, proxy.engine.replay_engine());
-    let request = RequestRef { method, uri, headers, body, named: observer.named_headers() };
+    let request_ref = RequestRef { method, uri, headers, body, named: observer.named_headers() };
     // When recording, most requests are new, and recording takes parts out of the parsed request.
     let cached =
-        if replay.is_some() { observer.memo.look_up(&request) } else { CachedRequest::New };
+        if replay.is_some() { observer.memo.look_up(&request_ref) } else { CachedRequest::New };
     if let CachedRequest::Known(parsed) = cached {
         return Ok(parsed);
     }
-    let head = caller.parsed_head(&request, || {
+    let head = caller.parsed_head(&request_ref, || {
         let place = placed.map_or_else(|| route_request(proxy, parts), Ok)?;
         let rules = observer.query_rules(&place.upstream);
         let secrets = caller.request_credentials(headers, &place.query, rules);
@@ -174,7 +174,7 @@ pub(super) async fn parse_request(
     let parsed = observe_request(&caller.proxy, head, &body).await;
     observer.memo.store_request(
         &print,
-        &RequestRef { body: &body, ..request },
+        &RequestRef { body: &body, ..request_ref },
         Arc::clone(&parsed),
     );
     Ok(parsed)

@@ -52,7 +52,7 @@ pub(super) struct CommandHost {
 
 /// A session that is being opened.
 struct OpeningSession<'a> {
-    request: &'a SessionRequest,
+    session_request: &'a SessionRequest,
     admission: StrictAdmission,
     mode: SessionMode,
     /// The recording.
@@ -76,7 +76,7 @@ impl SessionHost for CommandHost {
         let plan = request.faults.as_ref().map(read_plan).transpose();
         let plan = plan.map_err(|error| invalid(format!("faults: {error}")))?;
         let mode = self.session_mode(request)?;
-        let opening = OpeningSession { request, admission, mode, path, plan };
+        let opening = OpeningSession { session_request: request, admission, mode, path, plan };
         let opened = match &self.command {
             SessionCommand::Replay(args) => self.open_replay(args.clone(), &opening),
             SessionCommand::Record(args) => self.open_record(args.clone(), &opening),
@@ -135,7 +135,7 @@ impl CommandHost {
         mut args: ReplayArgs,
         opening: &OpeningSession<'_>,
     ) -> Result<OpenedSession, CommandFailure> {
-        add_request(&mut args.serve, opening.request, opening.admission);
+        add_request(&mut args.serve, opening.session_request, opening.admission);
         refuse_connection_rules(&args.serve, opening.plan.as_ref())?;
         args.recordings = vec![opening.recording_location()];
         if !opening.path.exists() {
@@ -181,7 +181,7 @@ impl CommandHost {
         mut args: RecordArgs,
         opening: &OpeningSession<'_>,
     ) -> Result<OpenedSession, CommandFailure> {
-        add_request(&mut args.serve, opening.request, opening.admission);
+        add_request(&mut args.serve, opening.session_request, opening.admission);
         refuse_connection_rules(&args.serve, opening.plan.as_ref())?;
         let place = opening.recording_location();
         make_folder(place.as_path())?;
@@ -191,8 +191,8 @@ impl CommandHost {
             (SessionMode::New, RecordMode::Once) => RecordMode::Once,
             (SessionMode::New, _) => RecordMode::NewEpisodes,
         };
-        let is_staged =
-            opening.mode.is_recording() && opening.request.begun_by == SessionBegin::Control;
+        let is_staged = opening.mode.is_recording()
+            && opening.session_request.begun_by == SessionBegin::Control;
         if opening.mode.is_recording() && !is_staged {
             loomrec_store::refuse_leased(&place)?;
         }
@@ -231,7 +231,7 @@ impl CommandHost {
         rules_of: Option<RecordingLocation>,
     ) -> SessionTerms {
         let (plan, client) = (opening.plan.clone(), self.client.clone());
-        let rules_by_control = rules_of_request(opening.request);
+        let rules_by_control = rules_of_request(opening.session_request);
         SessionTerms { plan, rules_by_control, rules_of, client, may_lack_recording: true }
     }
 
@@ -242,7 +242,8 @@ impl CommandHost {
         engines: RunEngines,
         opening: &OpeningSession<'_>,
     ) -> Arc<Proxy> {
-        let role = ProxyRole::Session(&opening.request.name, Arc::clone(&self.run_counters));
+        let role =
+            ProxyRole::Session(&opening.session_request.name, Arc::clone(&self.run_counters));
         Arc::new(ground.create_proxy(args, engines, &self.shared, role))
     }
 }
@@ -254,11 +255,11 @@ impl OpeningSession<'_> {
 
     fn session_info(&self) -> SessionInfo {
         SessionInfo {
-            prefix: self.request.prefix.clone(),
-            name: self.request.name.clone(),
+            prefix: self.session_request.prefix.clone(),
+            name: self.session_request.name.clone(),
             recording: self.path.display().to_string(),
             mode: self.mode,
-            begun_by: self.request.begun_by,
+            begun_by: self.session_request.begun_by,
             exists: self.path.exists(),
         }
     }

@@ -18,7 +18,7 @@ const SOON: Duration = Duration::from_millis(500);
 pub(crate) struct OpenSession {
     pub(super) info: SessionInfo,
     /// The request that it was begun with.
-    pub(super) request: SessionRequest,
+    pub(super) session_request: SessionRequest,
     pub(super) proxy: Arc<Proxy>,
     pub(super) report: ReportSession,
     /// Taken when the session ends.
@@ -100,7 +100,7 @@ impl OpenSession {
         let OpenedSession { info, proxy, close, report } = opened;
         Self {
             info,
-            request,
+            session_request: request,
             proxy,
             report,
             close: Mutex::new(Some(close)),

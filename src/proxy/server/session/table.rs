@@ -284,7 +284,7 @@ impl SessionTable {
             return Err(SessionRefusal::new(StatusCode::CONFLICT, text));
         }
         let request = open
-            .request
+            .session_request
             .with_vars(added)
             .map_err(|error| SessionRefusal::new(StatusCode::BAD_REQUEST, error.to_string()))?;
         // Refused before the session is touched.
