@@ -38,7 +38,7 @@ impl RepositoryWatch {
         }
         let mut known = self.states.of_run(&self.start);
         known.push(self.start.clone());
-        if observed.request.has_other_state(&preset.rules, &known) {
+        if observed.has_other_state(&preset.rules, &known) {
             self.states.add(&(self.read)());
         }
     }

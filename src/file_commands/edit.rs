@@ -70,15 +70,11 @@ pub fn run(args: &EditArgs) -> Result<u8, CommandFailure> {
 fn make_entry(
     recording: &Recording,
     entry: &Entry,
-    answer: &EditableAnswer,
+    answer: &EditableAnswer<'_>,
     text: &str,
 ) -> Result<MadeEntry, CommandFailure> {
-    let Some(response) = &entry.response else {
-        return Err(CommandFailure::usage("it has no answer"));
-    };
-    let reply = answer
-        .reply_with_text(response, text)
-        .map_err(|error| CommandFailure::usage(error.to_string()))?;
+    let reply =
+        answer.reply_with_text(text).map_err(|error| CommandFailure::usage(error.to_string()))?;
     edit_entry(recording, entry, reply)
 }
 
@@ -112,7 +108,7 @@ struct EditedText {
 impl EditedText {
     /// Opens the answer's text in the user's editor, and waits for its end. The file stays if it
     /// holds a text that cannot be used.
-    fn open(answer: &EditableAnswer) -> Result<Self, CommandFailure> {
+    fn open(answer: &EditableAnswer<'_>) -> Result<Self, CommandFailure> {
         let editor = editor_command()?;
         let failed = |error: std::io::Error| {
             CommandFailure::new(UNEXPECTED, format!("failed to write the text to edit: {error}"))
@@ -193,9 +189,7 @@ fn edit_entry(
     let redactor = serve_setup::create_redactor(rules.redactions())?;
     let prices = PriceTable::built_in();
     let maker = EntryMaker { redactor: &redactor, prices: &prices, max: encoding::LARGEST };
-    let request = entry.request.clone().unwrap_or_default();
-    let upstream = entry.upstream.clone().unwrap_or_default();
-    let observed = NormalizedRequest::new(upstream, request, std::slice::from_ref(rules));
+    let observed = NormalizedRequest::from_entry(entry, std::slice::from_ref(rules));
     let exchange = CompletedExchange {
         key: entry.request_hash.clone().unwrap_or_else(|| observed.key_under(rules)),
         observed,
@@ -209,18 +203,9 @@ fn edit_entry(
     let mut made = maker.make_entry(exchange).map_err(|unkept| {
         CommandFailure::new(NOT_KEPT, format!("failed to keep the edited answer: {unkept}"))
     })?;
-    let new = std::mem::take(&mut made.entry);
-    made.entry = Entry {
-        content: new.content,
-        model: new.model,
-        usage: new.usage,
-        cost_usd: new.cost_usd,
-        finish_reason: new.finish_reason,
-        tool_calls: new.tool_calls,
-        response: new.response,
-        edited_at: Some(present_time()),
-        ..entry.clone()
-    };
+    let new = std::mem::replace(&mut made.entry, entry.clone());
+    made.entry.replace_answer(new);
+    made.entry.edited_at = Some(present_time());
     Ok(made)
 }
 

@@ -197,10 +197,8 @@ fn choice_failure(
 
 /// Returns the names of the request's headers that are not part of its key.
 fn outside_key(row: &TakeRow, rules: &IdentityRules) -> Vec<String> {
-    match (&row.entry.request, &row.call) {
-        (Some(request), Some(call)) => request.headers_outside_key(call, rules),
-        _ => Vec::new(),
-    }
+    let call = row.call.as_ref();
+    call.map(|call| row.entry.headers_outside_key(call, rules)).unwrap_or_default()
 }
 
 /// Formats the entry for programs: as in the file, with its key and position.

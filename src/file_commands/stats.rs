@@ -116,8 +116,8 @@ impl CallStats {
     fn call_sample(&self, row: &TakeRow) -> CallSample {
         let entry = &row.entry;
         let streamed = row.is_streamed() == Some(true);
-        let chunks = entry.response.as_ref().map(|response| response.payload.chunks());
-        let first = chunks.and_then(|chunks| chunks.first()).map(|chunk| chunk.at_ms);
+        let first =
+            entry.answer_chunks().and_then(|chunks| chunks.first()).map(|chunk| chunk.at_ms);
         CallSample {
             failed: row.is_trouble(),
             streamed,

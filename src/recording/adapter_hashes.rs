@@ -1,38 +1,28 @@
 //! The hashes by which plain entries know a request.
 
-use super::entry::RecordedRequest;
+use super::normalized_request::NormalizedRequest;
 use loomrec_identity::{AdapterInputs, IdentityRules, RequestKey};
-use loomrec_provider::RecognisedCall;
 
-impl RecordedRequest {
+impl NormalizedRequest {
     /// Returns the hashes that a plain entry may have for this request: of messages, model,
     /// temperature, limit and further arguments, as an adapter was given them. The likeliest comes
     /// first. Empty if no adapter can have sent the request: if it has a query, or a
     /// header that counts under any of `rules`.
-    pub fn adapter_hashes(
-        &self,
-        call: &RecognisedCall,
-        rules: &[IdentityRules],
-    ) -> Vec<RequestKey> {
-        self.with_inputs(call, rules, |inputs| inputs.request_hashes())
+    pub fn adapter_hashes(&self, rules: &[IdentityRules]) -> Vec<RequestKey> {
+        self.with_inputs(rules, |inputs| inputs.request_hashes())
     }
 
     /// Returns the hashes that an older plain entry may have for this request: of its messages alone.
-    pub fn messages_hashes(
-        &self,
-        call: &RecognisedCall,
-        rules: &[IdentityRules],
-    ) -> Vec<RequestKey> {
-        self.with_inputs(call, rules, |inputs| inputs.messages_hashes())
+    pub fn messages_hashes(&self, rules: &[IdentityRules]) -> Vec<RequestKey> {
+        self.with_inputs(rules, |inputs| inputs.messages_hashes())
     }
 
     fn with_inputs(
         &self,
-        call: &RecognisedCall,
         rules: &[IdentityRules],
         hashes: fn(&AdapterInputs<'_>) -> Vec<RequestKey>,
     ) -> Vec<RequestKey> {
-        let parts = self.key_parts(call);
+        let (call, parts) = (&self.call, self.key_parts());
         let is_bare = |allowed| rules.iter().all(|rules| parts.is_bare(allowed, rules));
         if !call.operation.adapter_headers().is_some_and(is_bare) {
             return Vec::new();

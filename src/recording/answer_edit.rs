@@ -15,7 +15,8 @@ use super::json_style::{JsonSpacing, JsonStyle};
 
 /// The answer of an entry, for an editor.
 #[derive(Debug)]
-pub struct EditableAnswer {
+pub struct EditableAnswer<'e> {
+    response: &'e RecordedResponse,
     /// Its text.
     pub text: String,
     /// The extension of a file with such a text.
@@ -63,30 +64,32 @@ pub struct BrokenEdit {
     pub reason: String,
 }
 
-impl EditableAnswer {
+impl<'e> EditableAnswer<'e> {
     /// Reads the answer of an entry.
     ///
     /// # Errors
     /// An answer that is not a text.
-    pub fn of_entry(entry: &Entry) -> Result<Self, NotEditable> {
+    pub fn of_entry(entry: &'e Entry) -> Result<Self, NotEditable> {
         let response = entry.response.as_ref().ok_or(NotEditable::NoResponse)?;
         if !entry.messages.is_empty() {
             return Err(NotEditable::Messages);
         }
-        let text = String::from_utf8(decoded_body(response)?).map_err(|_| NotEditable::Binary)?;
-        let media = response.media_type().to_ascii_lowercase();
+        let body = entry.coded_body(encoding::LARGEST).ok_or(NotEditable::NoResponse)?;
+        let plain = body.plain_bytes().ok_or(NotEditable::Coding)?;
+        let text = String::from_utf8(plain.to_vec()).map_err(|_| NotEditable::Binary)?;
+        let media = body.media;
         if media == "text/event-stream" {
-            return Ok(Self { text, extension: "txt", form: AnswerForm::Events });
+            return Ok(Self { response, text, extension: "txt", form: AnswerForm::Events });
         }
         if media.ends_with("ndjson") || media.ends_with("jsonl") {
-            return Ok(Self { text, extension: "jsonl", form: AnswerForm::Lines });
+            return Ok(Self { response, text, extension: "jsonl", form: AnswerForm::Lines });
         }
         let shown = JsonStyle { spacing: JsonSpacing::Pretty, ascii: false, newline: true };
         let Some((value, style)) = style_of(text.as_bytes()) else {
-            return Ok(Self { text, extension: "txt", form: AnswerForm::Text });
+            return Ok(Self { response, text, extension: "txt", form: AnswerForm::Text });
         };
         let text = String::from_utf8(shown.value_text(&value)).map_err(|_| NotEditable::Binary)?;
-        Ok(Self { text, extension: "json", form: AnswerForm::Document(style) })
+        Ok(Self { response, text, extension: "json", form: AnswerForm::Document(style) })
     }
 
     /// Returns the answer that an edited text makes in place of an entry's own: the same status
@@ -94,11 +97,8 @@ impl EditableAnswer {
     ///
     /// # Errors
     /// A text that is not JSON where the answer was.
-    pub fn reply_with_text(
-        &self,
-        response: &RecordedResponse,
-        text: &str,
-    ) -> Result<UpstreamReply, BrokenEdit> {
+    pub fn reply_with_text(&self, text: &str) -> Result<UpstreamReply, BrokenEdit> {
+        let response = self.response;
         let body = match self.form {
             AnswerForm::Document(style) => style.value_text(&parse_document(text)?),
             AnswerForm::Events | AnswerForm::Lines => {
@@ -126,17 +126,6 @@ impl EditableAnswer {
         let (status, reason, end) = (response.status, response.reason.clone(), response.end);
         let trailers = response.trailers.clone();
         Ok(UpstreamReply { status, reason, headers, trailers, chunks, over: false, end })
-    }
-}
-
-/// Returns the bytes of a body without its coding.
-fn decoded_body(response: &RecordedResponse) -> Result<Vec<u8>, NotEditable> {
-    let bytes = response.payload.joined_bytes();
-    match encoding::coding_in(&response.headers) {
-        None => Ok(bytes.to_vec()),
-        Some(coding) => {
-            encoding::decode_body(&coding, &bytes, encoding::LARGEST).ok_or(NotEditable::Coding)
-        }
     }
 }
 

@@ -9,7 +9,7 @@ fn response(value: Value) -> Entry {
 /// The reply that an entry's answer makes after `change`.
 fn edited(entry: &Entry, change: impl Fn(&str) -> String) -> Result<UpstreamReply, BrokenEdit> {
     let answer = EditableAnswer::of_entry(entry).unwrap();
-    answer.reply_with_text(entry.response.as_ref().unwrap(), &change(&answer.text))
+    answer.reply_with_text(&change(&answer.text))
 }
 
 fn stream(events: &[&str]) -> Entry {

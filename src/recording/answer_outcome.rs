@@ -95,6 +95,22 @@ impl RecordedResponse {
 }
 
 impl Entry {
+    /// Decodes the body of its response, as [`PlainBody::from_response`] does.
+    pub fn plain_body(&self) -> Option<PlainBody> {
+        self.response.as_ref().map(PlainBody::from_response)
+    }
+
+    /// Returns the outcome of its response to a call of `operation`, whatever its fault and its
+    /// messages say. `body` is the body of the response, decoded.
+    pub fn judge_response(
+        &self,
+        operation: Operation,
+        body: ReceivedBody<'_>,
+    ) -> Option<JudgedAnswer> {
+        let method = self.request_method().unwrap_or_default();
+        Some(self.response.as_ref()?.judge_body(operation, method, body))
+    }
+
     /// Returns the outcome of its answer. An entry without a response, and one with a fault in the
     /// place of its answer, counts as complete.
     pub fn judge_answer(&self) -> JudgedAnswer {

@@ -1,6 +1,6 @@
 //! The scope of a call: what tells it apart from other calls of the same name, beside its request.
 
-use super::entry::{Entry, RecordedRequest};
+use super::entry::Entry;
 use loomrec_provider::RecognisedCall;
 
 /// Where and how a call was made. What is `None` is not known, as in entries that imports make.
@@ -37,7 +37,7 @@ pub enum CallDelivery {
 impl CallScope {
     /// Returns the scope of an entry.
     pub fn from_entry(entry: &Entry) -> Self {
-        Self::with_form(entry, entry.request.as_ref().map(CallForm::from_request))
+        Self::with_form(entry, CallForm::from_entry(entry))
     }
 
     /// As [`Self::from_entry`], for an entry whose form is known.
@@ -77,21 +77,21 @@ impl CallDelivery {
 }
 
 impl CallForm {
-    /// Returns the form of a request.
-    pub fn from_request(request: &RecordedRequest) -> Self {
-        Self::from_call(request, &request.recognise_call())
+    /// Returns the form of an entry's call; `None` if its request is not recorded.
+    pub fn from_entry(entry: &Entry) -> Option<Self> {
+        let (path, asks_for_events) = entry.request_path().zip(entry.asks_for_events())?;
+        Some(Self::from_call(&entry.recognise_call()?, path, asks_for_events))
     }
 
-    /// As [`Self::from_request`], for the call that the request was recognised as.
-    pub fn from_call(request: &RecordedRequest, call: &RecognisedCall) -> Self {
+    /// Returns the form of a call at this path. `asks_for_events` says whether its query asks for
+    /// server-sent events.
+    pub fn from_call(call: &RecognisedCall, path: &str, asks_for_events: bool) -> Self {
         let delivery = match call.streamed {
             false => CallDelivery::Complete,
-            true if call.operation.streams_arrays() && request.asks_for_events() => {
-                CallDelivery::Events
-            }
+            true if call.operation.streams_arrays() && asks_for_events => CallDelivery::Events,
             true => CallDelivery::Stream,
         };
-        Self { mount: loomrec_provider::chat_mount(&request.path).to_owned(), delivery }
+        Self { mount: loomrec_provider::chat_mount(path).to_owned(), delivery }
     }
 
     /// Returns it as text: its delivery, a space, and its mount.
@@ -110,6 +110,7 @@ impl CallForm {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::RecordedRequest;
 
     #[test]
     fn form_is_read_back_from_its_text() {
@@ -163,7 +164,8 @@ mod tests {
                 body: body.into(),
                 ..RecordedRequest::default()
             };
-            CallForm::from_request(&request).delivery
+            let entry = Entry { request: Some(request), ..Entry::default() };
+            CallForm::from_entry(&entry).unwrap().delivery
         };
         let gemini = "/v1beta/models/g:streamGenerateContent";
         assert_eq!(delivery(gemini, "alt=sse", "{}"), CallDelivery::Events);

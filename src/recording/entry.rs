@@ -3,10 +3,12 @@
 //! [`Entry::to_json`] and [`Entry::parse`] convert it to and from its form in the file. The
 //! summary fields are read tolerantly, loomrec's fields strictly. Fields that are neither are kept.
 
+mod answer;
 mod client_left;
 mod decode;
 mod encode;
 mod field;
+mod question;
 mod read;
 
 use bytes::Bytes;
@@ -17,10 +19,12 @@ pub use super::entry_field::EntryError;
 use super::header_names::HeaderNames;
 use super::message::RecordedMessage;
 use super::request_text::{is_text_type, unpacked_text};
+pub use answer::CodedBody;
 pub use client_left::ClientLeft;
 pub use field::{KNOWN_FIELDS, USAGE_FIELDS};
 use loomrec_identity::{RequestKey, RunValues, multipart};
 use loomrec_provider::{TokenUsage, ToolCall, directory};
+pub use question::RecognisedRequest;
 pub use read::EntryReadError;
 
 /// The field of an entry that holds the probabilities of chaos faults.
@@ -90,14 +94,12 @@ impl Entry {
     /// Returns the approximate number of bytes it holds: its bodies, and the texts that may be
     /// long.
     pub fn approximate_size(&self) -> usize {
-        let request = self.request.as_ref().map_or(0, |request| request.body.len());
-        let response = self.response.as_ref().map_or(0, |response| response.payload.len());
         let content = self.content.as_ref().map_or(0, String::len);
         let numbers: usize = self.embeddings.iter().map(|row| 8 * row.len()).sum();
         let calls = self.tool_calls.iter().map(|call| &call.arguments);
         let messages: usize = self.messages.iter().map(|one| one.payload.as_bytes().len()).sum();
         let values = calls.chain(&self.fault).chain(self.extra.values());
-        request + response + messages + content + numbers + values.map(value_size).sum::<usize>()
+        self.body_size() + messages + content + numbers + values.map(value_size).sum::<usize>()
     }
 }
 
@@ -243,8 +245,7 @@ impl Entry {
     /// Whether no client got anything of its answer. Such a take is served after all others of its
     /// request, and never replaces one that a client got.
     pub fn is_undelivered(&self) -> bool {
-        let status = self.response.as_ref().map_or(200, |response| response.status);
-        self.client_left.is_some_and(|left| left.got_nothing(status))
+        self.client_left.is_some_and(|left| left.got_nothing(self.answer_status().unwrap_or(200)))
     }
 
     /// Returns the host of its provider that it was recorded at; see [`directory::provider_host`].

@@ -1,9 +1,9 @@
 //! The cost of an entry's call: recorded, stated by its answer, nothing, or unknown.
 
-use super::entry::{Entry, RecordedRequest};
+use super::entry::Entry;
 use super::gateway_cost::gateway_cost;
 use super::summary_check::{SummaryCheck, decoded_body};
-use loomrec_provider::{RecognisedCall, SocketProtocol, TokenUsage, directory};
+use loomrec_provider::{TokenUsage, directory};
 
 impl Entry {
     /// Returns the cost in US dollars without a price table; `None` if it is unknown. Older
@@ -29,46 +29,21 @@ impl Entry {
             return true;
         }
         if self.used_tokens().is_some() {
-            let call = self.request.as_ref().map(|request| request.recognise_parsed(None));
-            return call.is_some_and(|call| call.operation.is_free());
+            return self.recognise_head().is_some_and(|call| call.operation.is_free());
         }
         let said_nothing = self.content.as_deref().is_none_or(str::is_empty);
         self.usage.is_some()
-            || self.response.is_none()
+            || !self.has_response()
             || said_nothing && self.answer_outcome().is_refusal()
-            || match &self.request {
-                Some(request) => request.is_free(&request.recognise_call()),
-                None => self.model.is_none(),
-            }
+            || self.has_free_request().unwrap_or(self.model.is_none())
     }
 
     /// Returns the cost in US dollars that its answer states, if answers of its upstream do, or its
     /// gateway.
     pub fn stated_cost(&self) -> Option<f64> {
-        let response = self.response.as_ref()?;
         let is_stated = self.upstream.as_deref().is_some_and(directory::states_cost);
-        let read = || SummaryCheck::new(self, response, &decoded_body(response)).answer.cost_usd;
-        is_stated.then(read).flatten().or_else(|| gateway_cost(&response.headers))
-    }
-}
-
-impl RecordedRequest {
-    /// Whether a call with this request is free of charge: its operation is, or it asks no model. A
-    /// request to an operation of models asks one, even if it does not name it.
-    pub fn is_free(&self, call: &RecognisedCall) -> bool {
-        let operation = call.operation;
-        let asks_model = match self.method.as_str() {
-            "POST" => call.model.is_some() || !operation.is_free_unnamed(),
-            _ => self.opens_realtime(),
-        };
-        operation.is_free() || !asks_model
-    }
-
-    /// Whether it opens a conversation with a model over a WebSocket.
-    fn opens_realtime(&self) -> bool {
-        let is_upgrade =
-            self.headers.iter().any(|(name, value)| name == "upgrade" && value == "websocket");
-        is_upgrade && SocketProtocol::of_path(&self.path) == SocketProtocol::Realtime
+        let read = || SummaryCheck::new(self, &decoded_body(self)?).answer.cost_usd;
+        is_stated.then(read).flatten().or_else(|| gateway_cost(self.answer_headers()))
     }
 }
 

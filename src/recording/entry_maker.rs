@@ -102,7 +102,7 @@ impl EntryMaker<'_> {
         let upstream = Some(observed.upstream.as_str());
         let model = priced_model(upstream, observed.call.model.as_deref(), answer.model.as_deref());
         let cost = self.call_cost(&observed, (&reply, &answer), model);
-        let is_free = observed.request.is_free(&observed.call) || is_refused(&answer, &judged);
+        let is_free = observed.is_free() || is_refused(&answer, &judged);
         let placeholders = &mut observed.placeholders;
         let mut stored =
             |fields: &_| self.redactor.stored_response_headers(fields, &secrets, placeholders);
@@ -117,7 +117,7 @@ impl EntryMaker<'_> {
             payload: ResponsePayload::new(layout, reply.chunks),
             end,
         };
-        let form = CallForm::from_call(&observed.request, &observed.call);
+        let form = observed.call_form();
         let preset = observed.client_preset().map(ClientPreset::name_and_version);
         let entry = Entry {
             content: Some(answer.content),
@@ -171,7 +171,7 @@ impl EntryMaker<'_> {
         observed: &NormalizedRequest,
         secrets: &CallCredentials,
     ) -> RunValues {
-        let mut found = observed.request.run_values(&observed.call, all, observed.client_preset());
+        let mut found = observed.run_values(all);
         found.retain(|_, text| self.redactor.is_clean_name(text, secrets));
         found
     }
@@ -200,7 +200,7 @@ impl EntryMaker<'_> {
         let judge = |body, is_read| {
             judge_answer(&ReceivedAnswer {
                 operation: observed.call.operation,
-                method: &observed.request.method,
+                method: observed.method(),
                 status: reply.status,
                 media: &media,
                 body,

@@ -41,6 +41,7 @@ pub mod raw_members;
 pub mod rebuilt_body;
 pub mod redact;
 pub mod rekey;
+pub mod request_print;
 pub mod request_text;
 pub mod response_header;
 mod restyle;
@@ -59,7 +60,10 @@ pub use body::{Chunk, ChunkLayout, ResponsePayload};
 pub use call_scope::{CallDelivery, CallForm, CallScope};
 pub use client_audio::without_audio;
 pub use document::RecordingDocument;
-pub use entry::{Entry, EntryError, RecordedCut, RecordedRequest, RecordedResponse, ResponseEnd};
+pub use entry::{
+    CodedBody, Entry, EntryError, RecognisedRequest, RecordedCut, RecordedRequest,
+    RecordedResponse, ResponseEnd,
+};
 pub use entry_name::EntryName;
 pub use error::FormatError;
 pub use header_names::HeaderNames;

@@ -1,13 +1,15 @@
 //! A request as loomrec observed it: recognised, without secrets, ready to be looked up or
 //! recorded.
 
+mod question;
+
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 
-use super::entry::RecordedRequest;
+use super::entry::{Entry, RecordedRequest};
 use super::header_names::HeaderNames;
 use super::redact::{self, CallCredentials, Placeholders, Redactor};
 use loomrec_identity::{
@@ -82,17 +84,22 @@ impl NormalizedRequest {
     /// no step. Its key is computed under each of `rules`, and its body is parsed once for all of
     /// them.
     pub fn new(upstream: String, request: RecordedRequest, rules: &[IdentityRules]) -> Self {
-        let body = loomrec_identity::parse(&request.body).ok();
-        let call = request.recognise_parsed(body.as_ref());
-        let parts = request.key_parts(&call);
+        let read = request.read_once();
         let mut keys: Vec<(IdentityRules, RequestKey)> = Vec::with_capacity(rules.len());
         for rules in rules {
             if keys.iter().all(|(known, _)| known != rules) {
-                let key = RequestKey::of_parsed(&parts, body.as_ref(), rules);
-                keys.push((rules.clone(), key));
+                keys.push((rules.clone(), read.compute_key(rules)));
             }
         }
+        let call = read.call;
         Self::with_keys(upstream, request, call, keys)
+    }
+
+    /// Makes the normalized request that an entry was recorded from, as [`Self::new`] does. It is empty
+    /// if the entry has no request.
+    pub fn from_entry(entry: &Entry, rules: &[IdentityRules]) -> Self {
+        let upstream = entry.upstream.clone().unwrap_or_default();
+        Self::new(upstream, entry.request.clone().unwrap_or_default(), rules)
     }
 
     /// As [`Self::new`], if the call and the key under `rules` are known already. The request is
@@ -104,6 +111,13 @@ impl NormalizedRequest {
         (rules, key): (IdentityRules, RequestKey),
     ) -> Self {
         Self::with_keys(upstream, request, call, vec![(rules, key)])
+    }
+
+    /// Makes the normalized request that an entry was recorded from, if the call is known already.
+    /// Its key is computed when it is needed. `None` if the entry has no request.
+    pub fn with_unknown_key(entry: &Entry, call: RecognisedCall) -> Option<Self> {
+        let upstream = entry.upstream.clone().unwrap_or_default();
+        Some(Self::with_keys(upstream, entry.request.clone()?, call, Vec::new()))
     }
 
     fn with_keys(
@@ -196,10 +210,9 @@ impl RecordedRequest {
     /// Recognises the call that this request makes, and computes its key under `rules`. Its body is
     /// parsed once.
     pub fn recognise_with_key(&self, rules: &IdentityRules) -> (RecognisedCall, RequestKey) {
-        let body = loomrec_identity::parse(&self.body).ok();
-        let call = self.recognise_parsed(body.as_ref());
-        let key = RequestKey::of_parsed(&self.key_parts(&call), body.as_ref(), rules);
-        (call, key)
+        let read = self.read_once();
+        let key = read.compute_key(rules);
+        (read.call, key)
     }
 
     /// Recognises the call that this request makes, from a body that was parsed already.
@@ -270,16 +283,6 @@ impl RecordedRequest {
     /// Returns the places of the texts in this request, and whose they are.
     pub fn text_roles(&self) -> Vec<(TextRole, JsonPointer)> {
         loomrec_identity::parse(&self.body).map(|body| text_roles(&body)).unwrap_or_default()
-    }
-
-    /// Whether a text in this request has a state of a repository that is in none of these values.
-    pub fn has_other_state(&self, rules: &[NormalizeRule], known: &[RunValues]) -> bool {
-        let Ok(body) = loomrec_identity::parse(&self.body) else { return false };
-        text_roles(&body).iter().any(|(role, place)| {
-            let mut of_role = rules.iter().filter(|rule| rule.text_role() == Some(*role));
-            let text = body.value_at(place).and_then(Json::as_str);
-            text.is_some_and(|text| of_role.any(|rule| rule.has_other_state(&text, known)))
-        })
     }
 
     /// Returns the values of a run that are in this request.

@@ -29,7 +29,7 @@ impl PriceSource {
             return known;
         }
         let usage = entry.used_tokens()?;
-        let asked = entry.model_in_path();
+        let asked = entry.model_in_head();
         let upstream = entry.upstream.as_deref();
         let model = priced_model(upstream, asked.as_deref(), model);
         let priced = self.table.call_cost(upstream, model.unwrap_or_default(), &usage)?;
@@ -43,17 +43,10 @@ impl PriceTable {
     /// Whether the price of the model that a call is priced by is known. `model` is the model that
     /// answered.
     pub fn has_call_price(&self, entry: &Entry, model: Option<&str>) -> bool {
-        let asked = entry.model_in_path();
+        let asked = entry.model_in_head();
         let upstream = entry.upstream.as_deref();
         let model = priced_model(upstream, asked.as_deref(), model);
         model.is_some_and(|model| self.has_price(upstream, model))
-    }
-}
-
-impl Entry {
-    /// Returns the requested model, if it is not in a body of JSON.
-    fn model_in_path(&self) -> Option<String> {
-        self.request.as_ref()?.recognise_parsed(None).model
     }
 }
 

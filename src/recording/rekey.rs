@@ -24,13 +24,12 @@ impl Entry {
         name: &EntryName,
         rules: &IdentityRules,
     ) -> Result<EntryName, NoRequest> {
-        let Some(request) = &self.request else {
+        let Some(key) = self.read_request().map(|request| request.compute_key(rules)) else {
             return match (name, &self.request_hash) {
                 (EntryName::Step(_), None) => Ok(name.clone()),
                 _ => Err(NoRequest { name: name.clone() }),
             };
         };
-        let (_, key) = request.recognise_with_key(rules);
         self.request_hash = Some(key.clone());
         Ok(match name {
             EntryName::Step(_) => name.clone(),

@@ -25,9 +25,14 @@ pub struct RequestSketch {
 impl RequestSketch {
     /// Returns the sketch of a request that makes `call`.
     pub fn from_request(request: &RecordedRequest, call: &RecognisedCall) -> Self {
-        let body = request.body.as_ref();
+        request.to_sketch(call)
+    }
+
+    /// Returns the sketch of a request that makes `call`. `target` has its method, its path and its
+    /// query.
+    pub(crate) fn from_call(call: &RecognisedCall, target: [&str; 3], body: &[u8]) -> Self {
         let mut head = Mix::default();
-        for text in [&request.method, &request.path, &request.query] {
+        for text in target {
             head.add(text.as_bytes());
         }
         head.add(call.model.as_deref().unwrap_or_default().as_bytes());
@@ -112,7 +117,7 @@ mod tests {
             body: Bytes::from(body),
             ..RecordedRequest::default()
         };
-        RequestSketch::from_request(&request, &request.recognise_call())
+        request.to_sketch(&request.recognise_call())
     }
 
     fn chat(words: &str) -> RequestSketch {

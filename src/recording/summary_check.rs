@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use super::encoding::{self, LARGEST};
-use super::entry::{Entry, RecordedResponse};
+use super::entry::Entry;
 use super::redact::MARK;
 use super::summary_scan::{is_only_text, may_call_tools};
 use loomrec_provider::{Answer, Framing, Operation, ToolCall, framing};
@@ -24,21 +24,14 @@ impl Entry {
     /// Returns the name of a summary field that says other than the response of the entry; `None`
     /// if there is none. Token counts are not compared.
     pub fn misstated_field(&self) -> Option<&'static str> {
-        let response = self.response.as_ref()?;
         let content = self.content.as_deref().unwrap_or_default();
-        let bytes = decoded_body(response);
+        let bytes = decoded_body(self)?;
         let quoted = |word: &str| {
             let quoted = Value::from(word).to_string();
             memchr::memmem::find(&bytes, quoted.as_bytes()).is_some()
         };
         let is_known = |word: &Option<String>| word.as_deref().is_none_or(quoted);
-        let asked = self.request.as_ref();
-        let is_asked = |model: &str| {
-            let quoted = Value::from(model).to_string();
-            asked.is_some_and(|request| {
-                memchr::memmem::find(&request.body, quoted.as_bytes()).is_some()
-            })
-        };
+        let is_asked = |model: &str| self.asks_with(Value::from(model).to_string().as_bytes());
         let model = self.model.as_deref().is_none_or(|model| is_asked(model) || quoted(model));
         let is_plain = self.tool_calls.is_empty()
             && match content.is_empty() {
@@ -48,21 +41,22 @@ impl Entry {
         if is_plain && model && is_known(&self.finish_reason) {
             return None;
         }
-        SummaryCheck::new(self, response, &bytes).misstated_field(self)
+        SummaryCheck::new(self, &bytes).misstated_field(self)
     }
 }
 
-/// Returns the decoded bytes of a response, as far as they can be decoded.
-pub(super) fn decoded_body(response: &RecordedResponse) -> bytes::Bytes {
-    let recorded = response.payload.joined_bytes();
-    match encoding::coding_in(&response.headers) {
+/// Returns the decoded bytes of an entry's response, as far as they can be decoded. `None` if it has no
+/// response.
+pub(super) fn decoded_body(entry: &Entry) -> Option<bytes::Bytes> {
+    let recorded = entry.answer_bytes()?;
+    Some(match encoding::coding_in(entry.answer_headers()) {
         None => recorded,
         Some(coding) => match encoding::decode_available(&coding, &recorded, LARGEST) {
             // A plain text that was sent with the header of a coding by mistake.
             body if body.problem.is_some() && std::str::from_utf8(&recorded).is_ok() => recorded,
             body => body.plain.into(),
         },
-    }
+    })
 }
 
 /// What a response says, to be compared with a summary.
@@ -78,10 +72,10 @@ pub(super) struct SummaryCheck<'a> {
 }
 
 impl<'a> SummaryCheck<'a> {
-    pub(super) fn new(entry: &Entry, response: &RecordedResponse, bytes: &'a [u8]) -> Self {
-        let call = entry.request.as_ref().map(|request| request.recognise_call());
+    pub(super) fn new(entry: &Entry, bytes: &'a [u8]) -> Self {
+        let call = entry.recognise_call();
         let operation = call.as_ref().map_or(Operation::OTHER, |call| call.operation);
-        let media = response.media_type();
+        let media = entry.answer_media().unwrap_or_default();
         let framing = Framing::from_answer(operation, media, bytes);
         let answer = match framing {
             None => loomrec_provider::read_complete(operation, media, bytes),
@@ -145,11 +139,10 @@ impl<'a> SummaryCheck<'a> {
 
     /// Returns the name of a field that the summary lacks although the answer has a value for it.
     fn unshown_field(&self, entry: &Entry) -> Option<&'static str> {
-        let response = entry.response.as_ref()?;
         let has_content = entry.content.as_ref().is_some_and(|content| !content.is_empty());
         let has_calls = !entry.tool_calls.is_empty();
         let has_summary = has_content || has_calls || entry.finish_reason.is_some();
-        if !has_summary || !(200..300).contains(&response.status) {
+        if !has_summary || !entry.has_good_status() {
             return None;
         }
         if !has_calls && !self.answer.tool_calls.is_empty() {

@@ -3,7 +3,7 @@
 //! An entry is checked if its request, or its hash, is exactly the one that its answer is served
 //! for. A reader of the file then sees which call it answers.
 
-use super::entry::{CHAOS, Entry, RecordedRequest};
+use super::entry::{CHAOS, Entry};
 use super::entry_name::EntryName;
 use super::redact::{self, is_broken_by_redaction};
 use loomrec_fault::{ChaosRates, EntryFaultRule};
@@ -103,7 +103,7 @@ impl Entry {
         {
             return Some(UncheckedReason::DamagedKey);
         }
-        let Some((request, real)) = self.request.as_ref().zip(real) else {
+        let Some((body, real)) = self.request_body().zip(real) else {
             return match (under, said) {
                 (None, None) => Some(UncheckedReason::AnyRequest),
                 (Some(under), Some(said)) if under != said => Some(UncheckedReason::TwoHashes),
@@ -112,15 +112,21 @@ impl Entry {
         };
         let mut others = under.into_iter().chain(said).filter(|key| *key != real).peekable();
         if others.peek().is_some() {
-            let earlier = request.earlier_keys(rules);
+            let earlier = self.earlier_keys(rules);
             if others.any(|key| !earlier.contains(key)) {
                 return Some(UncheckedReason::OtherRequest);
             }
         }
-        if is_broken_by_redaction(request.content_type(), &request.body) {
+        if self.is_broken_by_redaction() {
             return Some(UncheckedReason::BrokenRequest);
         }
-        leaves_nothing(request, rules).then_some(UncheckedReason::NothingLeft)
+        leaves_nothing(body, rules).then_some(UncheckedReason::NothingLeft)
+    }
+
+    /// Whether redaction of raw bytes broke its request: a part of it is missing.
+    pub fn is_broken_by_redaction(&self) -> bool {
+        let body = self.request_type().zip(self.request_body());
+        body.is_some_and(|(media, body)| is_broken_by_redaction(media, body))
     }
 
     /// Whether its fault takes the place of an answer, and may look like one.
@@ -143,21 +149,22 @@ fn is_damaged_hash(id: &str, hash: &str) -> bool {
     shorter >= LEAST_HASH && front + back >= shorter
 }
 
-/// Whether `rules` and redaction leave nothing of `request`.
-fn leaves_nothing(request: &RecordedRequest, rules: &IdentityRules) -> bool {
-    let is_redacted = redact::holds_mark(&request.body);
+/// Whether `rules` and redaction leave nothing of the body of a request.
+fn leaves_nothing(body: &[u8], rules: &IdentityRules) -> bool {
+    let is_redacted = redact::holds_mark(body);
     if rules.ignored_places().is_empty() && !is_redacted {
         return false;
     }
-    match loomrec_identity::parse(&request.body) {
+    match loomrec_identity::parse(body) {
         Ok(body) => rules.ignore_whole_question(&body, &|text| redact::is_only_marks(text)),
-        Err(_) => std::str::from_utf8(&request.body).is_ok_and(redact::is_only_marks),
+        Err(_) => std::str::from_utf8(body).is_ok_and(redact::is_only_marks),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::RecordedRequest;
     use loomrec_identity::JsonPointer;
 
     const BODY: &str = r#"{"model":"m","messages":[{"role":"user","content":"hi"}]}"#;

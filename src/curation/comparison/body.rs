@@ -2,11 +2,9 @@
 
 use serde_json::Value;
 
-use super::side::plain_body;
 use super::{CallDifference, CallHalf, ComparedSide, value};
 use loomrec_provider::framing::{self, StreamEvent};
-use loomrec_provider::{Framing, Operation, ResponseFormat};
-use loomrec_recording::RecordedResponse;
+use loomrec_provider::{Framing, Operation};
 
 /// Members that a provider generates anew for each answer, at any place.
 const MADE_UP: [&str; 29] = [
@@ -59,17 +57,17 @@ enum ComparedBody {
 
 /// Adds the differences between two bodies.
 pub(super) fn add_differences(
-    (a, old): (&ComparedSide<'_>, &RecordedResponse),
-    (b, new): (&ComparedSide<'_>, &RecordedResponse),
+    a: &ComparedSide<'_>,
+    b: &ComparedSide<'_>,
     found: &mut Vec<CallDifference>,
 ) {
     let place = "response/body";
     // If only one side has a summary, its answer is compared already. The other side's body is then
     // shown as a difference.
     let (old, new) = match (a.has_summary(), b.has_summary()) {
-        (true, false) => (ComparedBody::Empty, body_content(b, new)),
-        (false, true) => (body_content(a, old), ComparedBody::Empty),
-        _ => (body_content(a, old), body_content(b, new)),
+        (true, false) => (ComparedBody::Empty, body_content(b)),
+        (false, true) => (body_content(a), ComparedBody::Empty),
+        _ => (body_content(a), body_content(b)),
     };
     match (old, new) {
         (ComparedBody::Json(old), ComparedBody::Json(new)) => {
@@ -111,9 +109,10 @@ fn shown_body(body: ComparedBody) -> Option<Value> {
 }
 
 /// Returns the content of a response's body, without members that are generated anew each time.
-fn body_content(side: &ComparedSide<'_>, response: &RecordedResponse) -> ComparedBody {
-    let Some(bytes) = plain_body(response) else {
-        return ComparedBody::Bytes(response.payload.joined_bytes().to_vec());
+fn body_content(side: &ComparedSide<'_>) -> ComparedBody {
+    let Some(body) = side.answer_body() else { return ComparedBody::Empty };
+    let Some(bytes) = body.plain_bytes() else {
+        return ComparedBody::Bytes(body.bytes.to_vec());
     };
     let tidied = |mut value: Value| {
         if side.operation() != Operation::OTHER {
@@ -121,24 +120,24 @@ fn body_content(side: &ComparedSide<'_>, response: &RecordedResponse) -> Compare
         }
         ComparedBody::Json(value)
     };
-    if let Some(framing) = Framing::from_answer(side.operation(), response.media_type(), &bytes) {
-        let whole = merge_stream(side, framing, &bytes);
+    if let Some(framing) = body.stream_framing(side.operation()) {
+        let whole = merge_stream(side, framing, bytes);
         return match whole.and_then(|whole| serde_json::from_slice(&whole).ok()) {
             Some(value) => tidied(value),
             // If the answer is compared already, the split into events does not matter.
             None if side.has_summary() => ComparedBody::Empty,
-            None => tidied(
-                framing::events(framing, &bytes).map(|event| event_content(&event)).collect(),
-            ),
+            None => {
+                tidied(framing::events(framing, bytes).map(|event| event_content(&event)).collect())
+            }
         };
     }
-    if let Ok(value) = serde_json::from_slice::<Value>(&bytes) {
+    if let Ok(value) = serde_json::from_slice::<Value>(bytes) {
         return tidied(value);
     }
-    match String::from_utf8(bytes) {
-        Ok(text) if text.is_empty() => ComparedBody::Empty,
-        Ok(text) => ComparedBody::Text(text),
-        Err(error) => ComparedBody::Bytes(error.into_bytes()),
+    match std::str::from_utf8(bytes) {
+        Ok("") => ComparedBody::Empty,
+        Ok(text) => ComparedBody::Text(text.to_owned()),
+        Err(_) => ComparedBody::Bytes(bytes.to_vec()),
     }
 }
 
@@ -150,9 +149,7 @@ fn event_content(event: &StreamEvent<'_>) -> Value {
 
 /// Merges a stream to a complete answer, if that is possible.
 fn merge_stream(side: &ComparedSide<'_>, framing: Framing, stream: &[u8]) -> Option<Vec<u8>> {
-    let (call, request) = (side.call.as_ref()?, side.entry.request.as_ref()?);
-    let upstream = side.entry.upstream.as_deref().unwrap_or_default();
-    let asked = ResponseFormat::from_call(call, upstream, &request.query, &request.body);
+    let asked = side.entry.asked_format(side.call.as_ref()?)?;
     loomrec_provider::to_complete(&asked, framing, stream).ok()
 }
 

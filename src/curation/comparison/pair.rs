@@ -67,12 +67,11 @@ impl CallDigest {
     /// `rules`.
     pub fn from_entry(name: EntryName, take: usize, entry: &Entry, rules: &IdentityRules) -> Self {
         let (mut hash, mut sketch, mut history) = (None, None, None);
-        if let Some(request) = &entry.request {
-            let body = loomrec_identity::parse(&request.body).ok();
-            let call = request.recognise_parsed(body.as_ref());
-            hash = Some(RequestKey::of_parsed(&request.key_parts(&call), body.as_ref(), rules));
-            sketch = Some(RequestSketch::from_request(request, &call));
-            history = body.and_then(|body| RequestHistory::of_parsed(entry, &call, &body));
+        if let Some(request) = entry.read_request() {
+            hash = Some(request.compute_key(rules));
+            sketch = Some(request.to_sketch());
+            let body = request.body.as_ref();
+            history = body.and_then(|body| RequestHistory::of_parsed(entry, &request.call, body));
         }
         let said = || match &name {
             EntryName::Hash(hash) => Some(hash.clone()),

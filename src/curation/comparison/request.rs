@@ -23,13 +23,9 @@ pub(super) fn unshown_differences(
     if let (Some(_), Some(_)) = upstreams {
         add_name_difference(found, "upstream", upstreams.0, upstreams.1);
     }
-    match (&a.entry.request, &b.entry.request) {
-        (Some(old), Some(new)) if old == new => {}
-        (Some(old), Some(new)) => {
-            if let (Some(asked), Some(asks)) = (&a.call, &b.call) {
-                compare_parts(&old.key_parts(asked), &new.key_parts(asks), scope, shown, &mut out);
-            }
-        }
+    match (a.key_parts(), b.key_parts()) {
+        (Some(_), Some(_)) if a.entry.asks_the_same(b.entry) => {}
+        (Some(old), Some(new)) => compare_parts(&old, &new, scope, shown, &mut out),
         (old, new) => {
             let told = |told: bool| told.then(|| Value::from("recorded"));
             let (old, new) = (told(old.is_some()), told(new.is_some()));

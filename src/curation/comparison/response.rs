@@ -3,9 +3,8 @@
 
 use serde_json::Value;
 
-use super::side::first_header;
 use super::{CallDifference, CallHalf, ComparedSide, body, value};
-use loomrec_recording::{Entry, RecordedCut, RecordedResponse, ResponseEnd};
+use loomrec_recording::{Chunk, Entry, RecordedCut, ResponseEnd};
 
 /// Headers that are part of an answer. All others change with each response.
 const HEADERS: [&str; 5] =
@@ -19,31 +18,23 @@ pub(super) fn add_differences(
 ) {
     let said = found.iter().all(|difference| difference.part != CallHalf::Answer);
     let latency = |side: &ComparedSide<'_>| side.entry.latency_ms.map(Value::from);
-    let (old, new) = match (&a.entry.response, &b.entry.response) {
-        (Some(old), Some(new)) => (old, new),
-        (old, new) => {
-            let told = |told: bool| told.then(|| Value::from("recorded"));
-            let (old, new) = (told(old.is_some()), told(new.is_some()));
-            // An entry with a summary only can be served in any form.
-            add_if_different(found, false, "response", old, new);
-            return add_if_different(found, false, "answer/latency_ms", latency(a), latency(b));
-        }
-    };
-    add_if_different(
-        found,
-        true,
-        "response/status",
-        Value::from(old.status),
-        Value::from(new.status),
-    );
-    let reason = |response: &RecordedResponse| response.reason.clone().map(Value::from);
-    add_if_different(found, true, "response/reason", reason(old), reason(new));
+    let sides = [a, b];
+    if !sides.iter().all(|side| side.entry.has_response()) {
+        let [old, new] =
+            sides.map(|side| side.entry.has_response().then(|| Value::from("recorded")));
+        // An entry with a summary only can be served in any form.
+        add_if_different(found, false, "response", old, new);
+        return add_if_different(found, false, "answer/latency_ms", latency(a), latency(b));
+    }
+    let [old, new] = sides.map(|side| side.entry.answer_status().map(Value::from));
+    add_if_different(found, true, "response/status", old, new);
+    let [old, new] = sides.map(|side| side.entry.answer_reason().map(Value::from));
+    add_if_different(found, true, "response/reason", old, new);
     for name in HEADERS {
-        let value = |response| Some(first_header(response, name)).filter(|value| !value.is_empty());
-        let (old, new) = (value(old).map(Value::from), value(new).map(Value::from));
+        let [old, new] = sides.map(|side| side.answer_header(name).map(Value::from));
         add_if_different(found, true, &format!("response/headers/{name}"), old, new);
     }
-    let streamed = (a.is_streamed(old), b.is_streamed(new));
+    let streamed = (a.is_streamed(), b.is_streamed());
     add_if_different(
         found,
         true,
@@ -51,24 +42,23 @@ pub(super) fn add_differences(
         Value::from(streamed.0),
         Value::from(streamed.1),
     );
-    add_if_different(found, true, "response/end", end_word(old), end_word(new));
-    let [was, is] = [a, b].map(|side| leave_word(side.entry).map(Value::from));
+    let [old, new] = sides.map(|side| side.entry.answer_end().map(end_word));
+    add_if_different(found, true, "response/end", old, new);
+    let [was, is] = sides.map(|side| leave_word(side.entry).map(Value::from));
     add_if_different(found, true, "response/client_left", was, is);
-    let same = old.payload.chunks().iter().map(|chunk| &chunk.data);
-    let same = same.eq(new.payload.chunks().iter().map(|chunk| &chunk.data));
+    let [old, new] = sides.map(|side| side.entry.answer_chunks().unwrap_or_default());
+    let same = old.iter().map(|chunk| &chunk.data).eq(new.iter().map(|chunk| &chunk.data));
     if !same && (!a.has_summary() || !b.has_summary() || (said && streamed.0 == streamed.1)) {
-        body::add_differences((a, old), (b, new), found);
+        body::add_differences(a, b, found);
     }
     if streamed.0 && streamed.1 {
-        let chunks = |response: &RecordedResponse| Value::from(response.payload.chunks().len());
-        add_if_different(found, false, "response/chunks", chunks(old), chunks(new));
-        let first = |response: &RecordedResponse| {
-            response.payload.chunks().first().map(|chunk| Value::from(chunk.at_ms))
-        };
+        let counts = (Value::from(old.len()), Value::from(new.len()));
+        add_if_different(found, false, "response/chunks", counts.0, counts.1);
+        let first = |chunks: &[Chunk]| chunks.first().map(|chunk| Value::from(chunk.at_ms));
         add_if_different(found, false, "response/first_chunk_ms", first(old), first(new));
     }
-    let bytes = |response: &RecordedResponse| Value::from(response.payload.len());
-    add_if_different(found, false, "response/bytes", bytes(old), bytes(new));
+    let [old, new] = sides.map(|side| side.entry.answer_length().map(Value::from));
+    add_if_different(found, false, "response/bytes", old, new);
     add_if_different(found, false, "answer/latency_ms", latency(a), latency(b));
 }
 
@@ -97,8 +87,8 @@ fn leave_word(entry: &Entry) -> Option<&'static str> {
 }
 
 /// Returns the word for an end.
-fn end_word(response: &RecordedResponse) -> Value {
-    Value::from(match response.end {
+fn end_word(end: ResponseEnd) -> Value {
+    Value::from(match end {
         ResponseEnd::Complete => "complete",
         ResponseEnd::UpstreamAbort(RecordedCut::Close) => "upstream_abort close",
         ResponseEnd::UpstreamAbort(RecordedCut::Reset) => "upstream_abort reset",

@@ -1,7 +1,8 @@
 //! One side of a comparison: an entry, its name, and the call it recorded.
 
-use loomrec_provider::{Answer, Framing, Operation, RecognisedCall};
-use loomrec_recording::{Entry, EntryName, RecordedResponse, encoding};
+use loomrec_identity::RequestParts;
+use loomrec_provider::{Answer, Operation, RecognisedCall};
+use loomrec_recording::{CodedBody, Entry, EntryName, encoding};
 
 /// The most plain bytes of a compressed body.
 const DECODED: usize = encoding::LARGEST;
@@ -20,7 +21,7 @@ pub struct ComparedSide<'e> {
 impl<'e> ComparedSide<'e> {
     /// Returns the side for `entry`, which is kept under `name`.
     pub fn from_entry(name: &'e EntryName, entry: &'e Entry) -> Self {
-        let call = entry.request.as_ref().map(|request| request.recognise_call());
+        let call = entry.recognise_call();
         Self { name, entry, call }
     }
 
@@ -29,11 +30,20 @@ impl<'e> ComparedSide<'e> {
         self.call.as_ref().map_or(Operation::OTHER, |call| call.operation)
     }
 
+    /// Returns the parts that the key of its request is made of; `None` if it has no request.
+    pub(super) fn key_parts(&self) -> Option<RequestParts<'_>> {
+        self.entry.key_parts(self.call.as_ref()?)
+    }
+
     /// Whether its answer was a stream.
-    pub(super) fn is_streamed(&self, response: &RecordedResponse) -> bool {
-        let asked = self.call.as_ref().is_some_and(|call| call.streamed);
-        let bytes = response.payload.joined_bytes();
-        asked || Framing::from_answer(self.operation(), response.media_type(), &bytes).is_some()
+    pub(super) fn is_streamed(&self) -> bool {
+        let call = self.call.as_ref();
+        call.is_some_and(|call| call.streamed) || self.entry.received_framing(call).is_some()
+    }
+
+    /// Returns the body of its answer; `None` if no response is recorded.
+    pub(super) fn answer_body(&self) -> Option<CodedBody> {
+        self.entry.coded_body(DECODED)
     }
 
     /// Whether its entry has a summary of the answer.
@@ -48,33 +58,20 @@ impl<'e> ComparedSide<'e> {
 
     /// Returns the vectors of its answer. An entry with a response keeps them in the response.
     pub(super) fn answer_vectors(&self) -> Vec<Vec<f64>> {
-        match &self.entry.response {
-            Some(response)
-                if self.operation().makes_vectors() && self.entry.embeddings.is_empty() =>
-            {
-                let answer = |bytes: Vec<u8>| {
-                    loomrec_provider::read_complete(self.operation(), response.media_type(), &bytes)
-                };
-                plain_body(response)
-                    .and_then(answer)
-                    .map_or_else(Vec::new, |Answer { embeddings, .. }| embeddings)
-            }
-            _ => self.entry.embeddings.clone(),
-        }
+        let is_read = self.operation().makes_vectors() && self.entry.embeddings.is_empty();
+        let Some(media) = self.entry.answer_media().filter(|_| is_read) else {
+            return self.entry.embeddings.clone();
+        };
+        let body = self.answer_body();
+        let plain = body.as_ref().and_then(CodedBody::plain_bytes);
+        let read = |plain| loomrec_provider::read_complete(self.operation(), media, plain);
+        plain.and_then(read).map_or_else(Vec::new, |Answer { embeddings, .. }| embeddings)
     }
-}
 
-/// Returns the body's plain bytes; `None` if it does not decode.
-pub(super) fn plain_body(response: &RecordedResponse) -> Option<Vec<u8>> {
-    let bytes = response.payload.joined_bytes();
-    match encoding::coding_in(&response.headers) {
-        None => Some(bytes.to_vec()),
-        Some(coding) => encoding::decode_body(&coding, &bytes, DECODED),
+    /// Returns the first header of its answer with this name; `None` if there is none, or an empty
+    /// one.
+    pub(super) fn answer_header(&self, name: &str) -> Option<&'e str> {
+        let found = self.entry.answer_headers().iter().find(|(known, _)| known == name);
+        found.map(|(_, value)| value.as_str()).filter(|value| !value.is_empty())
     }
-}
-
-/// Returns the first header with this name; `""` if there is none.
-pub(super) fn first_header<'r>(response: &'r RecordedResponse, name: &str) -> &'r str {
-    let found = response.headers.iter().find(|(known, _)| known == name);
-    found.map_or("", |(_, value)| value.as_str())
 }

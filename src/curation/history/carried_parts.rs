@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use loomrec_identity::Json;
-
 use super::block::{HistoryBlock, history_blocks, holds_messages};
 use super::continued_call::ContinuedCall;
 use super::part_hash::PartHash;
 use crate::hunk::find_hunks;
+use loomrec_identity::Json;
+use loomrec_recording::Entry;
 
 /// Which parts of a request are as in an earlier one. Marks for the provider's cache do not count.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -19,6 +19,12 @@ pub struct CarriedParts {
 }
 
 impl CarriedParts {
+    /// Compares the requests of a call and of the earlier one that it continues; `None` if one of
+    /// them is no JSON object.
+    pub fn of_entries(call: ContinuedCall, earlier: &Entry, now: &Entry) -> Option<Self> {
+        Self::of_bodies(call, earlier.request_body()?, now.request_body()?)
+    }
+
     /// Compares the bodies of a call and of the earlier one that it continues; `None` if one of them
     /// is not a JSON object.
     pub fn of_bodies(call: ContinuedCall, earlier: &[u8], now: &[u8]) -> Option<Self> {

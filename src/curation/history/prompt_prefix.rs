@@ -73,13 +73,13 @@ struct PromptParts<'j, 's> {
 impl PromptPrefix {
     /// Reads the prompt of an entry; `None` if its request is not a JSON object.
     pub fn of_entry(entry: &Entry) -> Option<Self> {
-        let request = entry.request.as_ref()?;
-        let body = loomrec_identity::parse(&request.body).ok()?;
+        let request = entry.read_request()?;
+        let body = request.body?;
         body.as_object()?;
         let parts = PromptParts::of_body(&body);
         let hashes = |parts: &[PlacedPart<'_, '_>]| parts.iter().map(|part| part.hash).collect();
         Some(Self {
-            model: request.recognise_parsed(Some(&body)).model,
+            model: request.call.model,
             tools: hashes(&parts.tools),
             system: hashes(&parts.system),
             messages: hashes(&parts.messages),

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use loomrec_identity::Json;
 use loomrec_provider::{Framing, Operation, RecognisedCall, framing};
-use loomrec_recording::{Entry, RecordedResponse, encoding};
+use loomrec_recording::{Entry, encoding};
 
 use super::block;
 use super::part_hash::PartHash;
@@ -40,9 +40,8 @@ pub(super) enum StoredHistory {
 impl RequestHistory {
     /// Reads the history of an entry; `None` if its request is not part of a conversation.
     pub fn of_entry(entry: &Entry) -> Option<Self> {
-        let request = entry.request.as_ref()?;
-        let body = loomrec_identity::parse(&request.body).ok()?;
-        Self::of_parsed(entry, &request.recognise_parsed(Some(&body)), &body)
+        let request = entry.read_request()?;
+        Self::of_parsed(entry, &request.call, request.body.as_ref()?)
     }
 
     /// Reads the history of an entry whose request was parsed and recognised already.
@@ -54,7 +53,7 @@ impl RequestHistory {
         if blocks.is_empty() && stored.is_none() {
             return None;
         }
-        let path = entry.request.as_ref().map_or("", |request| request.path.as_str());
+        let path = entry.request_path().unwrap_or_default();
         let group = PartHash::of_texts([
             entry.upstream.as_deref().unwrap_or_default(),
             entry.session.as_deref().unwrap_or_default(),
@@ -66,7 +65,7 @@ impl RequestHistory {
             begins.push(begins[begins.len() - 1].followed_by(*block));
         }
         let system = block::system_hash(body, &all);
-        let answer_id = body.get("input").and(entry.response.as_ref()).and_then(answer_id);
+        let answer_id = body.get("input").and_then(|_| answer_id(entry));
         Some(Self { group, system, blocks, begins, stored, answer_id })
     }
 
@@ -99,18 +98,15 @@ fn stored_history(body: &Json<'_>) -> Option<StoredHistory> {
 }
 
 /// Returns the id of an answer of OpenAI's Responses.
-fn answer_id(response: &RecordedResponse) -> Option<String> {
-    let bytes = response.payload.joined_bytes();
-    let plain: Cow<'_, [u8]> = match encoding::coding_in(&response.headers) {
-        None => Cow::Borrowed(&bytes),
-        Some(coding) => Cow::Owned(encoding::decode_body(&coding, &bytes, encoding::LARGEST)?),
-    };
-    match Framing::of_media(&response.media_type().to_ascii_lowercase()) {
+fn answer_id(entry: &Entry) -> Option<String> {
+    let body = entry.coded_body(encoding::LARGEST)?;
+    let plain = body.plain_bytes()?;
+    match Framing::of_media(&body.media) {
         None => {
-            let body = loomrec_identity::parse(&plain).ok()?;
+            let body = loomrec_identity::parse(plain).ok()?;
             Some(body.get("id")?.as_str()?.into_owned())
         }
-        Some(framing) => framing::events(framing, &plain).take(FIRST_EVENTS).find_map(|event| {
+        Some(framing) => framing::events(framing, plain).take(FIRST_EVENTS).find_map(|event| {
             Some(event.json_data()?.pointer("/response/id")?.as_str()?.to_owned())
         }),
     }

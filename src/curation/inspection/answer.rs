@@ -1,6 +1,5 @@
 //! A recorded answer for display.
 
-use bytes::Bytes;
 use serde_json::{Value, json};
 
 use super::block::{BlockKind, MessageBlock};
@@ -8,59 +7,49 @@ use super::request::READ;
 use super::stream::{self, StreamForm};
 use super::talk::{self, ChatMessage};
 use super::text::BodyText;
-use loomrec_provider::{Framing, Operation, RecognisedCall, ResponseFormat, stated_error};
-use loomrec_recording::{Entry, RecordedCut, RecordedResponse, ResponseEnd, encoding};
+use loomrec_provider::{Framing, Operation, RecognisedCall, stated_error};
+use loomrec_recording::{CodedBody, Entry, RecordedCut, ResponseEnd};
 
 /// An answer without its content encoding, and with its stream merged.
 pub(super) struct DecodedAnswer<'e> {
     entry: &'e Entry,
-    response: &'e RecordedResponse,
     operation: Operation,
-    coding: Option<String>,
     framing: Option<Framing>,
-    bytes: Bytes,
-    plain: Option<Vec<u8>>,
+    body: CodedBody,
     /// The complete answer, if it is JSON.
     pub(super) whole: Option<Value>,
 }
 
 impl<'e> DecodedAnswer<'e> {
-    pub(super) fn from_response(
-        entry: &'e Entry,
-        response: &'e RecordedResponse,
-        call: Option<&RecognisedCall>,
-    ) -> Self {
-        let coding = encoding::coding_in(&response.headers);
-        let bytes = response.payload.joined_bytes();
-        let decode = |coding: &String| encoding::decode_body(coding, &bytes, READ);
-        let plain = coding.as_ref().and_then(decode);
+    /// Decodes the answer of an entry; `None` if it has no response.
+    pub(super) fn from_entry(entry: &'e Entry, call: Option<&RecognisedCall>) -> Option<Self> {
+        let body = entry.coded_body(READ)?;
         let operation = call.map_or(Operation::OTHER, |call| call.operation);
-        let body = plain.as_deref().unwrap_or(&bytes);
-        let framing = Framing::from_answer(operation, &media_type(response), body);
-        let is_plain = coding.is_none() || plain.is_some();
-        let whole = match framing.filter(|_| is_plain) {
-            Some(framing) => merge_stream(entry, call, framing, body),
-            None if body.len() > READ => None,
-            None => serde_json::from_slice(body).ok(),
+        let framing = body.stream_framing(operation);
+        let readable = body.readable_bytes();
+        let whole = match framing.filter(|_| body.plain_bytes().is_some()) {
+            Some(framing) => merge_stream(entry, call, framing, readable),
+            None if readable.len() > READ => None,
+            None => serde_json::from_slice(readable).ok(),
         };
-        Self { entry, response, operation, coding, framing, bytes, plain, whole }
+        Some(Self { entry, operation, framing, body, whole })
     }
 
     /// Returns the body without its content encoding, if that is known.
     pub(super) fn plain_body(&self) -> &[u8] {
-        self.plain.as_deref().unwrap_or(&self.bytes)
+        self.body.readable_bytes()
     }
 
     /// Returns why it is no success.
     pub(super) fn failure_message(&self) -> Option<String> {
-        response_failure(self.entry, self.response, self.plain_body())
+        answer_failure(self.entry, self.plain_body())
     }
 
     fn shown_text(&self) -> BodyText {
-        match self.coding.is_none() || self.plain.is_some() {
-            true => BodyText::from_bytes(self.plain_body()),
-            false => {
-                let text = format!("({} compressed bytes)", self.bytes.len());
+        match self.body.plain_bytes() {
+            Some(plain) => BodyText::from_bytes(plain),
+            None => {
+                let text = format!("({} compressed bytes)", self.body.bytes.len());
                 BodyText { text, cut: false }
             }
         }
@@ -69,25 +58,24 @@ impl<'e> DecodedAnswer<'e> {
 
 /// Returns the answer of an entry as JSON; `None` if it holds none.
 pub(super) fn to_json(entry: &Entry, call: Option<&RecognisedCall>) -> Option<Value> {
-    let Some(response) = &entry.response else { return said_only(entry) };
-    let answer = DecodedAnswer::from_response(entry, response, call);
+    let Some(answer) = DecodedAnswer::from_entry(entry, call) else { return said_only(entry) };
     let BodyText { text, cut } = answer.shown_text();
-    let chunks = response.payload.chunks();
+    let chunks = entry.answer_chunks().unwrap_or_default();
     let is_stream = chunks.len() > 1 || (answer.framing.is_some() && !chunks.is_empty());
     let form = StreamForm {
         operation: answer.operation,
         framing: answer.framing,
-        coding: answer.coding.as_deref(),
+        coding: answer.body.coding.as_deref(),
     };
     let messages =
         answer.whole.as_ref().and_then(talk::answer_messages).or_else(|| summary_messages(entry));
     Some(json!({
-        "status": response.status,
-        "headers": response.headers,
-        "trailers": response.trailers,
+        "status": entry.answer_status(),
+        "headers": entry.answer_headers(),
+        "trailers": entry.answer_trailers(),
         "text": text,
         "cut": cut,
-        "bytes": answer.bytes.len(),
+        "bytes": answer.body.bytes.len(),
         "messages": messages.map(|said| talk::to_json(&said)),
         "finish": entry.finish_reason,
         "chunks": is_stream.then(|| stream::to_json(chunks, form)),
@@ -121,9 +109,8 @@ fn merge_stream(
     framing: Framing,
     stream: &[u8],
 ) -> Option<Value> {
-    let request = entry.request.as_ref().filter(|request| request.body.len() <= READ)?;
-    let upstream = entry.upstream.as_deref().unwrap_or_default();
-    let asked = ResponseFormat::from_call(call?, upstream, &request.query, &request.body);
+    entry.request_body().filter(|body| body.len() <= READ)?;
+    let asked = entry.asked_format(call?)?;
     let whole = loomrec_provider::to_complete(&asked, framing, stream).ok()?;
     serde_json::from_slice(&whole).ok()
 }
@@ -145,8 +132,8 @@ fn summary_messages(entry: &Entry) -> Option<Vec<ChatMessage>> {
 
 /// Returns the error of a response: how it was cut, the message in an error body, or why it is no
 /// success.
-fn response_failure(entry: &Entry, response: &RecordedResponse, body: &[u8]) -> Option<String> {
-    let cut = match response.end {
+fn answer_failure(entry: &Entry, body: &[u8]) -> Option<String> {
+    let cut = match entry.answer_end()? {
         ResponseEnd::Complete => None,
         ResponseEnd::UpstreamAbort(RecordedCut::Close) => {
             Some("the upstream closed the connection before the end; replay does the same")
@@ -157,7 +144,8 @@ fn response_failure(entry: &Entry, response: &RecordedResponse, body: &[u8]) -> 
         ResponseEnd::ClientAbort => Some("the client left and the rest did not come; never served"),
         ResponseEnd::Truncated => Some("larger than the limit of --max-body; never served"),
     };
-    cut.map(str::to_owned).or_else(|| error_body_message(response.status, body)).or_else(|| {
+    let stated = || error_body_message(entry.answer_status()?, body);
+    cut.map(str::to_owned).or_else(stated).or_else(|| {
         let judged = entry.judge_answer();
         judged.is_failure().then(|| judged.description().into_owned())
     })
@@ -169,9 +157,4 @@ fn error_body_message(status: u16, body: &[u8]) -> Option<String> {
         return None;
     }
     stated_error(body)
-}
-
-/// Returns the media type without parameters, in lower case.
-pub(super) fn media_type(response: &RecordedResponse) -> String {
-    response.media_type().to_ascii_lowercase()
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{answer, request, sent};
 use crate::history::{CarriedParts, ContinuedCall};
-use loomrec_recording::{Entry, RecordedRequest};
+use loomrec_recording::Entry;
 
 /// One call, wherever its parts were found.
 #[derive(Debug, Default)]
@@ -13,12 +13,10 @@ pub struct InspectedCall<'a> {
     pub seq: Option<u64>,
     /// Its line in the journal.
     pub line: Value,
-    /// The take that answered it, or that was recorded from it.
+    /// The take that answered it, or that was recorded from it; or its request, without an answer.
     pub entry: Option<&'a Entry>,
-    /// Its request, if there is no such take.
-    pub request: Option<&'a RecordedRequest>,
-    /// The request of the nearest take, if the call was a miss.
-    pub nearest: Option<&'a RecordedRequest>,
+    /// The nearest take, if the call was a miss.
+    pub nearest: Option<&'a Entry>,
     /// The earlier call that it continues.
     pub earlier: Option<EarlierCall<'a>>,
     /// Why its request or its answer is missing.
@@ -32,36 +30,32 @@ pub struct EarlierCall<'a> {
     pub continued: ContinuedCall,
     /// The number of the earlier call's line.
     pub seq: u64,
-    /// Its request.
-    pub request: &'a RecordedRequest,
+    /// The earlier call itself.
+    pub entry: &'a Entry,
 }
 
 impl InspectedCall<'_> {
     /// Returns the call as JSON. Every member is always present.
     pub fn to_json(&self) -> Value {
-        let request = self.request.or_else(|| self.entry?.request.as_ref());
-        let call = request.map(RecordedRequest::recognise_call);
+        let call = self.entry.and_then(Entry::recognise_call);
         let answer = self.entry.and_then(|entry| answer::to_json(entry, call.as_ref()));
-        let carried = self.earlier.zip(request).and_then(|(earlier, request)| {
-            let (before, now) = (&earlier.request.body, &request.body);
-            Some((earlier, CarriedParts::of_bodies(earlier.continued, before, now)?))
+        let carried = self.earlier.zip(self.entry).and_then(|(earlier, entry)| {
+            Some((earlier, CarriedParts::of_entries(earlier.continued, earlier.entry, entry)?))
         });
         let parts = carried.as_ref().map(|(_, parts)| parts);
         let fault = self.line.get("fault").filter(|fault| !fault.is_null());
         let fault = fault.or_else(|| self.entry?.fault.as_ref());
-        let why = self
-            .why
-            .clone()
-            .or_else(|| self.missing_part_reason(request.is_some(), answer.is_some()));
+        let why =
+            self.why.clone().or_else(|| self.missing_part_reason(call.is_some(), answer.is_some()));
         json!({
             "v": 1,
             "seq": self.seq,
             "line": self.line,
-            "request": request.map(|request| request::to_json(request, parts)),
+            "request": self.entry.and_then(|entry| request::to_json(entry, parts)),
             "answer": answer,
             "exchanged": self.entry.and_then(sent::to_json),
             "mismatch": self.line.get("mismatch").and_then(mismatch_summary),
-            "nearest_request": self.nearest.map(|nearest| request::to_json(nearest, None)),
+            "nearest_request": self.nearest.and_then(|nearest| request::to_json(nearest, None)),
             "fault": fault,
             "why_no_bodies": why,
             "continues": carried.map(|(earlier, parts)| json!({

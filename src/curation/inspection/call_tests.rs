@@ -3,25 +3,27 @@
 use serde_json::json;
 
 use super::*;
-use loomrec_recording::{ChunkLayout, RecordedResponse, ResponseEnd, ResponsePayload};
+use loomrec_recording::{
+    ChunkLayout, RecordedRequest, RecordedResponse, ResponseEnd, ResponsePayload,
+};
 
-fn request(body: &str) -> RecordedRequest {
-    RecordedRequest {
+fn request(body: &str) -> Entry {
+    let request = RecordedRequest {
         method: "POST".into(),
         path: "/v1/chat/completions".into(),
         query: "a=b".into(),
         headers: vec![("content-type".into(), "application/json".into())],
-        other_headers: Default::default(),
-        packed: None,
         body: body.to_owned().into(),
-    }
+        ..RecordedRequest::default()
+    };
+    Entry { request: Some(request), ..Entry::default() }
 }
 
 fn entry(status: u16, body: &str, end: ResponseEnd) -> Entry {
     let data = body.to_owned().into();
     let chunks = vec![loomrec_recording::Chunk { at_ms: 5.0, data }];
     let payload = ResponsePayload::new(ChunkLayout::Whole, chunks);
-    let request = Some(request(r#"{"model":"m","messages":[{"role":"user","content":"hi"}]}"#));
+    let asked = request(r#"{"model":"m","messages":[{"role":"user","content":"hi"}]}"#);
     let response = Some(RecordedResponse {
         status,
         reason: None,
@@ -30,7 +32,7 @@ fn entry(status: u16, body: &str, end: ResponseEnd) -> Entry {
         payload,
         end,
     });
-    Entry { request, response, content: Some("summed up".into()), ..Entry::default() }
+    Entry { response, content: Some("summed up".into()), ..asked }
 }
 
 #[test]
@@ -83,12 +85,8 @@ fn a_mismatch_has_its_differences_on_its_first_level() {
                      "differences": [{ "pointer": "/a", "recorded": "1", "now": "2" }] } });
     let (now, near) = (request("{}"), request("[]"));
     let line = json!({ "mismatch": mismatch });
-    let call = InspectedCall {
-        line,
-        request: Some(&now),
-        nearest: Some(&near),
-        ..InspectedCall::default()
-    };
+    let call =
+        InspectedCall { line, entry: Some(&now), nearest: Some(&near), ..InspectedCall::default() };
     let told = call.to_json();
     let expected = json!({ "reason": "drifted", "message": "why",
         "nearest": { "entry": "a", "take": 1, "recording": "r.json" },
@@ -122,8 +120,8 @@ fn messages_of_the_earlier_call_are_told_from_new_ones() {
     let body = json!({ "system": "s", "messages": [say("a"), say(&long), say(&long)] });
     let now = request(&body.to_string());
     let continued = ContinuedCall { earlier: 0, turn: 2, is_stored: false };
-    let earlier = Some(EarlierCall { continued, seq: 7, request: &earlier });
-    let told = InspectedCall { request: Some(&now), earlier, ..InspectedCall::default() }.to_json();
+    let earlier = Some(EarlierCall { continued, seq: 7, entry: &earlier });
+    let told = InspectedCall { entry: Some(&now), earlier, ..InspectedCall::default() }.to_json();
     let continues = json!({ "seq": 7, "stored": false, "left_out": 0 });
     assert_eq!(told["continues"], continues);
     let messages = told["request"]["messages"].as_array().unwrap();

@@ -8,8 +8,8 @@ use base64::engine::general_purpose::STANDARD;
 
 use loomrec_provider::credential::{self, KeyCarrier};
 use loomrec_provider::{KnownUpstream, directory};
+use loomrec_recording::Entry;
 use loomrec_recording::redact::CallCredentials;
-use loomrec_recording::{Entry, HeaderNames, RecordedRequest};
 
 /// The largest body of a command.
 const LARGEST: usize = 4 << 20;
@@ -30,31 +30,27 @@ const OWN: [&str; 7] = [
     "expect",
 ];
 
-/// Returns the command that sends a request again.
+/// Returns the command that sends the request of an entry again to the upstream of this name.
 ///
 /// # Errors
 /// Why no such command can be written, as a message for people.
-pub fn curl_command(
-    entry: Option<&Entry>,
-    request: &RecordedRequest,
-    upstream: Option<&str>,
-) -> Result<String, String> {
-    let is_upgraded = entry.is_some_and(|entry| !entry.messages.is_empty());
-    let is_switched = |entry: &Entry| entry.response.as_ref().is_some_and(|r| r.status == 101);
-    if is_upgraded || entry.is_some_and(is_switched) {
+pub fn curl_command(entry: &Entry, upstream: Option<&str>) -> Result<String, String> {
+    let Some((method, body)) = entry.request_method().zip(entry.body_to_send()) else {
+        return Err("no request is kept of it".to_owned());
+    };
+    if !entry.messages.is_empty() || entry.answer_status() == Some(101) {
         return Err("curl cannot send it: it is a WebSocket".to_owned());
     }
-    let body = request.body_to_send();
     if body.len() > LARGEST {
         let bytes = body.len();
         return Err(format!("its body is too large for a command: {bytes} bytes of {LARGEST}"));
     }
-    let target = CurlTarget::from_request(entry, request, upstream)?;
+    let target = CurlTarget::from_entry(entry, upstream)?;
     let mut command = String::new();
     let (before, data) = data_of(body);
     // `curl` would replace brackets and dots in the address.
     let _ = write!(command, "{before}curl --globoff --path-as-is {}", target.address);
-    match (request.method.as_str(), body.is_empty()) {
+    match (method, body.is_empty()) {
         ("POST", false) | ("GET", true) => {}
         ("HEAD", true) => command.push_str(" --head"),
         (method, _) if is_token(method) => {
@@ -62,11 +58,11 @@ pub fn curl_command(
         }
         _ => return Err("its method is not valid".to_owned()),
     }
-    for header in target.key.into_iter().chain(quoted_headers(request)) {
+    for header in target.key.into_iter().chain(quoted_headers(entry)) {
         let _ = write!(command, " \\\n  -H {header}");
     }
-    let has_type =
-        request.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type"));
+    let mut names = entry.request_headers().iter().map(|(name, _)| name);
+    let has_type = names.any(|name| name.eq_ignore_ascii_case("content-type"));
     if !body.is_empty() && !has_type {
         // Otherwise `curl` sends one of its own.
         command.push_str(" \\\n  -H 'content-type:'");
@@ -83,17 +79,15 @@ struct CurlTarget {
 }
 
 impl CurlTarget {
-    fn from_request(
-        entry: Option<&Entry>,
-        request: &RecordedRequest,
-        upstream: Option<&str>,
-    ) -> Result<Self, String> {
+    fn from_entry(entry: &Entry, upstream: Option<&str>) -> Result<Self, String> {
         let known = upstream.and_then(KnownUpstream::find);
-        let origin = entry.and_then(|entry| entry.upstream_origin.as_deref());
+        let origin = entry.upstream_origin.as_deref();
         let base = origin.or_else(|| known?.base);
-        let path = directory::sent_path(upstream.unwrap_or_default(), &request.path, "");
-        let query = if request.query.is_empty() { "" } else { "?" };
-        let path = format!("{path}{query}{}", request.query);
+        let path = entry.request_path().unwrap_or_default();
+        let path = directory::sent_path(upstream.unwrap_or_default(), path, "");
+        let query = entry.request_query().unwrap_or_default();
+        let mark = if query.is_empty() { "" } else { "?" };
+        let path = format!("{path}{mark}{query}");
         let is_plain = |text: &str| !text.chars().any(|c| c.is_control() || c.is_whitespace());
         let is_address = |base: &str| base.starts_with("http://") || base.starts_with("https://");
         let is_valid = base.is_none_or(|base| is_address(base) && is_plain(base));
@@ -108,28 +102,22 @@ impl CurlTarget {
                 format!("\"${{{variable}_BASE_URL}}\"{}", quote_for_shell(&path))
             }
         };
-        Ok(Self { address, key: key_header(request, upstream, origin.is_none()) })
+        Ok(Self { address, key: key_header(entry, upstream, origin.is_none()) })
     }
 }
 
 /// Returns the header with a variable for the key. An address that a recording names does not get
 /// the key of a provider, since the file may come from elsewhere.
-fn key_header(
-    request: &RecordedRequest,
-    upstream: Option<&str>,
-    is_public: bool,
-) -> Option<String> {
-    let RecordedRequest { method, path, other_headers, .. } = request;
+fn key_header(entry: &Entry, upstream: Option<&str>, is_public: bool) -> Option<String> {
+    let (method, path) = entry.request_method().zip(entry.request_path())?;
     let name = upstream.unwrap_or_default();
-    let known = directory::upstream_of_call(upstream, Some((method.as_str(), path.as_str())));
+    let known = directory::upstream_of_call(upstream, Some((method, path)));
     let known = known.and_then(|known| directory::credential_for(known.name, path));
     let is_named = directory::credential_for(name, path).is_some();
     let carrier = match known {
         Some(known) if is_named && !known.needed => return None,
-        Some(known) if is_named || is_sent(other_headers, known.usual_carrier()) => {
-            known.usual_carrier()
-        }
-        _ if is_sent(other_headers, KeyCarrier::Bearer) => KeyCarrier::Bearer,
+        Some(known) if is_named || is_sent(entry, known.usual_carrier()) => known.usual_carrier(),
+        _ if is_sent(entry, KeyCarrier::Bearer) => KeyCarrier::Bearer,
         _ => return None,
     };
     let usual = || known.filter(|_| is_named)?.variables().next().map(str::to_owned);
@@ -152,17 +140,16 @@ fn key_variable(upstream: &str) -> String {
 }
 
 /// Whether a request was sent with a key.
-fn is_sent(names: &HeaderNames, carrier: KeyCarrier) -> bool {
-    let wanted = match carrier {
+fn is_sent(entry: &Entry, carrier: KeyCarrier) -> bool {
+    entry.was_sent_with(match carrier {
         KeyCarrier::Bearer => "authorization",
         KeyCarrier::Header(name) => name,
-    };
-    names.iter().any(|name| name == wanted)
+    })
 }
 
 /// Returns the other headers, quoted.
-fn quoted_headers(request: &RecordedRequest) -> impl Iterator<Item = String> {
-    let kept = request.headers.iter().filter(|(name, value)| {
+fn quoted_headers(entry: &Entry) -> impl Iterator<Item = String> {
+    let kept = entry.request_headers().iter().filter(|(name, value)| {
         let is_own = OWN.iter().any(|own| name.eq_ignore_ascii_case(own));
         is_token(name)
             && !is_own

@@ -5,18 +5,17 @@ use serde_json::Value;
 use super::block::BlockKind;
 use super::request::READ;
 use super::talk::{self, ChatMessage};
-use loomrec_recording::RecordedRequest;
+use loomrec_recording::Entry;
 
 /// The most characters of a question.
 pub const MOST: usize = 4000;
 
 /// Returns the beginning of the last user message or tool result in a request, on one line: at most
-/// `most` characters of it, and never more than [`MOST`]. Returns `None` if the request has no text.
-pub fn last_question(request: &RecordedRequest, most: usize) -> Option<String> {
-    if request.body.is_empty() || request.body.len() > READ {
-        return None;
-    }
-    let mut body: Value = serde_json::from_slice(&request.body).ok()?;
+/// `most` characters of it, and never more than [`MOST`]. Returns `None` if the request has no text,
+/// or is not recorded.
+pub fn last_question(entry: &Entry, most: usize) -> Option<String> {
+    let body = entry.request_body().filter(|body| !body.is_empty() && body.len() <= READ)?;
+    let mut body: Value = serde_json::from_slice(body).ok()?;
     if let Some(members) = body.as_object_mut() {
         // The text after the gap that is to be filled: the question is the text before it.
         members.remove("suffix");
@@ -61,7 +60,7 @@ fn message_beginning(message: &ChatMessage, most: usize) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use loomrec_recording::HeaderNames;
+    use loomrec_recording::RecordedRequest;
     use serde_json::json;
 
     use super::*;
@@ -74,13 +73,10 @@ mod tests {
         let request = RecordedRequest {
             method: "POST".to_owned(),
             path: "/v1".to_owned(),
-            query: String::new(),
-            headers: Vec::new(),
-            other_headers: HeaderNames::default(),
-            packed: None,
             body: body.to_vec().into(),
+            ..RecordedRequest::default()
         };
-        last_question(&request, most)
+        last_question(&Entry { request: Some(request), ..Entry::default() }, most)
     }
 
     #[test]

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::answer::DecodedAnswer;
 use super::request::READ;
-use loomrec_recording::{Entry, MessagePayload, RecordedRequest};
+use loomrec_recording::{Entry, MessagePayload};
 
 /// The most bytes of a query.
 const LONGEST: usize = 1000;
@@ -38,14 +38,9 @@ impl SearchedWords {
     }
 
     /// Whether every word is in the line or in what is known of the call.
-    pub fn are_in(
-        &self,
-        line: &Value,
-        entry: Option<&Entry>,
-        request: Option<&RecordedRequest>,
-    ) -> bool {
+    pub fn are_in(&self, line: &Value, entry: Option<&Entry>) -> bool {
         let mut left = WordsLeft(self.0.iter().map(String::as_str).collect());
-        left.take_call(line, entry, request.or_else(|| entry?.request.as_ref())).is_break()
+        left.take_call(line, entry).is_break()
     }
 }
 
@@ -53,23 +48,18 @@ impl SearchedWords {
 struct WordsLeft<'w>(Vec<&'w str>);
 
 impl WordsLeft<'_> {
-    fn take_call(
-        &mut self,
-        line: &Value,
-        entry: Option<&Entry>,
-        request: Option<&RecordedRequest>,
-    ) -> ControlFlow<()> {
+    fn take_call(&mut self, line: &Value, entry: Option<&Entry>) -> ControlFlow<()> {
         if let Some(entry) = entry {
             self.take_summary(entry)?;
         }
         // The names of its members are the same in all lines.
         let mut values = line.as_object().into_iter().flat_map(|line| line.values());
         values.try_for_each(|value| self.take_value(value, 0))?;
-        if let Some(request) = request {
-            self.take_request(request)?;
-        }
         match entry {
-            Some(entry) => self.take_exchange(entry, request),
+            Some(entry) => {
+                self.take_request(entry)?;
+                self.take_answer(entry)
+            }
             None => ControlFlow::Continue(()),
         }
     }
@@ -131,27 +121,24 @@ impl WordsLeft<'_> {
         })
     }
 
-    fn take_request(&mut self, request: &RecordedRequest) -> ControlFlow<()> {
-        self.remove_found(&request.path)?;
-        self.remove_found(&request.query)?;
-        self.take_headers(&request.headers)?;
-        self.take_body(&request.body)
+    /// Takes the request, if it is kept.
+    fn take_request(&mut self, entry: &Entry) -> ControlFlow<()> {
+        for text in [entry.request_path(), entry.request_query()].into_iter().flatten() {
+            self.remove_found(text)?;
+        }
+        self.take_headers(entry.request_headers())?;
+        entry.request_body().map_or(ControlFlow::Continue(()), |body| self.take_body(body))
     }
 
     /// Takes the answer, and what followed its head.
-    fn take_exchange(
-        &mut self,
-        entry: &Entry,
-        request: Option<&RecordedRequest>,
-    ) -> ControlFlow<()> {
+    fn take_answer(&mut self, entry: &Entry) -> ControlFlow<()> {
         if let Some(fault) = &entry.fault {
             self.take_value(fault, 0)?;
         }
-        if let Some(response) = &entry.response {
-            self.take_headers(&response.headers)?;
-            self.take_headers(&response.trailers)?;
-            let call = request.map(RecordedRequest::recognise_call);
-            let answer = DecodedAnswer::from_response(entry, response, call.as_ref());
+        self.take_headers(entry.answer_headers())?;
+        self.take_headers(entry.answer_trailers())?;
+        let call = entry.recognise_call();
+        if let Some(answer) = DecodedAnswer::from_entry(entry, call.as_ref()) {
             match &answer.whole {
                 Some(whole) => self.take_value(whole, 0)?,
                 None => self.remove_found(&String::from_utf8_lossy(answer.plain_body()))?,
@@ -198,7 +185,7 @@ mod tests {
 
     fn is_found(words: &str) -> bool {
         let line = json!({ "seq": 7, "step_id": "plan trip", "key": "abc123" });
-        SearchedWords::from_query(words).unwrap().are_in(&line, Some(&entry()), None)
+        SearchedWords::from_query(words).unwrap().are_in(&line, Some(&entry()))
     }
 
     #[test]
@@ -241,7 +228,7 @@ mod tests {
         }))
         .unwrap();
         let words = SearchedWords::from_query("umbrella").unwrap();
-        assert!(words.are_in(&json!({}), Some(&entry), None));
+        assert!(words.are_in(&json!({}), Some(&entry)));
     }
 
     #[test]

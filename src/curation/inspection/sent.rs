@@ -20,11 +20,7 @@ pub(super) fn to_json(entry: &Entry) -> Option<Value> {
     if messages.is_empty() {
         return None;
     }
-    let (path, query) = entry
-        .request
-        .as_ref()
-        .map_or(("", ""), |request| (request.path.as_str(), request.query.as_str()));
-    let mut audio = SocketAudio::of_handshake(path, query);
+    let mut audio = entry.socket_audio().unwrap_or_else(|| SocketAudio::of_handshake("", ""));
     let mut budget = MOST;
     let shown =
         messages.iter().take(LISTED).map(|message| message_json(message, &mut audio, &mut budget));

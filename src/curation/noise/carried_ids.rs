@@ -27,9 +27,8 @@ impl CarriedIds {
     /// Adds the ids in which the answers of two calls differ.
     pub fn add_differing_ids(&mut self, old: &Entry, new: &Entry) {
         let text = |entry: &Entry| {
-            let payload = &entry.response.as_ref()?.payload;
-            let is_short = payload.len() <= LARGEST_ANSWER;
-            is_short.then(|| String::from_utf8(payload.joined_bytes().into()).ok()).flatten()
+            entry.answer_length().filter(|length| *length <= LARGEST_ANSWER)?;
+            String::from_utf8(entry.answer_bytes()?.into()).ok()
         };
         let (Some(answer), Some(other)) = (text(old), text(new)) else { return };
         let text = AlignedText::new(&answer, &other, None);
@@ -37,7 +36,7 @@ impl CarriedIds {
             let (recorded, now) = (id_around(&answer, &span.old), id_around(&other, &span.new));
             let (Some(recorded), Some(now)) = (recorded, now) else { continue };
             // An answer may repeat what its client made.
-            if !is_in_request(old, recorded) && !is_in_request(new, now) {
+            if !old.asks_with(recorded.as_bytes()) && !new.asks_with(now.as_bytes()) {
                 self.0.insert(now.to_owned(), recorded.to_owned());
             }
         }
@@ -55,11 +54,6 @@ impl CarriedIds {
         }
         out.into()
     }
-}
-
-fn is_in_request(entry: &Entry, id: &str) -> bool {
-    let request = entry.request.as_ref();
-    request.is_some_and(|it| memchr::memmem::find(&it.body, id.as_bytes()).is_some())
 }
 
 /// Returns the id that a range is a part of.

@@ -6,12 +6,11 @@ use std::sync::Arc;
 use super::aligned_text::TwoRuns;
 use super::carried_ids::CarriedIds;
 use loomrec_identity::{
-    BoundValues, ClientPreset, IdentityRules, NormalizeRule, RequestDelta, RequestKey, RunValues,
-    TextRole, request_deltas,
+    BoundValues, ClientPreset, IdentityRules, NormalizeRule, RequestDelta, RunValues, TextRole,
+    request_deltas,
 };
-use loomrec_provider::RecognisedCall;
-use loomrec_recording::normalized_request::bound_rules;
-use loomrec_recording::{Entry, RecordedRequest};
+use loomrec_recording::Entry;
+use loomrec_recording::normalized_request::{NormalizedRequest, bound_rules};
 
 /// The most differences of a pair that are looked at.
 const MOST: usize = 4096;
@@ -19,8 +18,7 @@ const MOST: usize = 4096;
 /// One request of a pair.
 #[derive(Clone, Debug)]
 pub struct PairedRequest {
-    request: RecordedRequest,
-    call: RecognisedCall,
+    observed: NormalizedRequest,
     upstream: Option<String>,
     values: RunValues,
     preset: Option<&'static ClientPreset>,
@@ -35,16 +33,11 @@ pub struct RequestPair {
 
 impl PairedRequest {
     /// Returns the request of an entry, if it has one, with the recorded ids in the place of these.
-    pub fn from_entry(entry: Entry, carried: &CarriedIds) -> Option<Self> {
-        let mut request = entry.request?;
-        request.body = carried.put_into(request.body);
-        let call = request.recognise_call();
+    pub fn from_entry(mut entry: Entry, carried: &CarriedIds) -> Option<Self> {
+        entry.change_request_body(|body| Some(carried.put_into(body.clone())));
+        let observed = NormalizedRequest::with_unknown_key(&entry, entry.recognise_call()?)?;
         let preset = entry.preset.as_deref().and_then(ClientPreset::of_entry);
-        Some(Self { request, call, upstream: entry.upstream, values: entry.run_values, preset })
-    }
-
-    fn key(&self, rules: &IdentityRules) -> RequestKey {
-        self.request.compute_key(&self.call, rules)
+        Some(Self { observed, upstream: entry.upstream, values: entry.run_values, preset })
     }
 }
 
@@ -56,7 +49,7 @@ impl RequestPair {
 
     /// Returns the size of both bodies in bytes.
     pub fn byte_size(&self) -> usize {
-        self.old.request.body.len() + self.new.request.body.len()
+        self.old.observed.body().len() + self.new.observed.body().len()
     }
 
     /// Returns what is bound if the recorded request answers the other one: nothing if it is
@@ -75,16 +68,14 @@ impl RequestPair {
         if self.is_elsewhere() {
             return None;
         }
-        if self.old.key(rules) == self.new.key(rules) {
+        if self.old.observed.key_under(rules) == self.new.observed.key_under(rules) {
             return Some(BoundValues::default());
         }
         let runs = self.runs_with_values(values);
         let binding = runs.binding();
         let bound_rules = bound_rules(rules, self.old.preset, Arc::default());
-        let PairedRequest { request, call, .. } = &self.old;
-        let old = request.bound_recorded(call, &bound_rules, binding, rules)?;
-        let PairedRequest { request, call, .. } = &self.new;
-        let new = request.bound_here(call, &bound_rules, binding.current_values(), rules)?;
+        let old = self.old.observed.bound_recorded(&bound_rules, binding, rules)?;
+        let new = self.new.observed.bound_here(&bound_rules, binding.current_values(), rules)?;
         bound_rules.bind_requests(&old, &new)
     }
 
@@ -105,7 +96,7 @@ impl RequestPair {
 
     /// Returns whose the texts of the recorded request are, by their places.
     pub(super) fn text_roles(&self) -> HashMap<String, TextRole> {
-        let roles = self.old.request.text_roles().into_iter();
+        let roles = self.old.observed.text_roles().into_iter();
         roles.map(|(role, place)| (place.to_string(), role)).collect()
     }
 
@@ -121,8 +112,8 @@ impl RequestPair {
             });
         }
         found.extend(request_deltas(
-            &old.request.key_parts(&old.call),
-            &new.request.key_parts(&new.call),
+            &old.observed.key_parts(),
+            &new.observed.key_parts(),
             rules,
             MOST,
         ));

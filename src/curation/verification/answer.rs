@@ -3,7 +3,7 @@
 use super::{Problem, ProblemKind, Severity};
 use loomrec_provider::{Answer, Framing, Operation, RecognisedCall};
 use loomrec_recording::redact::{CallCredentials, MARK, Placeholders, Redactor};
-use loomrec_recording::{Entry, PlainBody, RecordedResponse};
+use loomrec_recording::{Entry, PlainBody};
 
 /// The decoded bytes of an answer.
 pub(super) struct DecodedBody<'a> {
@@ -14,11 +14,12 @@ pub(super) struct DecodedBody<'a> {
 }
 
 impl<'a> DecodedBody<'a> {
-    /// Decodes the body of a response to a call of `operation`, as far as possible.
-    pub(super) fn from_response(operation: Operation, response: &'a RecordedResponse) -> Self {
-        let (media, plain) = (response.media_type(), PlainBody::from_response(response));
+    /// Decodes the body of an entry's response to a call of `operation`, as far as possible. `None` if
+    /// it has no response.
+    pub(super) fn from_entry(operation: Operation, entry: &'a Entry) -> Option<Self> {
+        let (media, plain) = (entry.answer_media()?, entry.plain_body()?);
         let framing = Framing::from_answer(operation, media, &plain.bytes);
-        Self { media, plain, framing }
+        Some(Self { media, plain, framing })
     }
 
     /// Returns the body if all of it was decoded.
@@ -43,8 +44,7 @@ pub(super) fn summed_up(
     body: Option<&DecodedBody<'_>>,
     redactor: &Redactor,
 ) -> Option<(Entry, Vec<&'static str>)> {
-    let response = entry.response.as_ref()?;
-    if entry.fault.is_some() || !(200..300).contains(&response.status) {
+    if entry.fault.is_some() || !entry.has_good_status() {
         return None;
     }
     let mut answer = body?.read_answer(call)?;

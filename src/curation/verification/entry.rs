@@ -15,7 +15,7 @@ use loomrec_provider::{Operation, RecognisedCall};
 use loomrec_recording::encoding::DecodeError;
 use loomrec_recording::entry::{CHAOS, EntryReadError};
 use loomrec_recording::error::syntax_error;
-use loomrec_recording::redact::{self, CallCredentials, CleanedEntry, RedactError, Redactor};
+use loomrec_recording::redact::{CallCredentials, CleanedEntry, RedactError, Redactor};
 use loomrec_recording::{Entry, EntryError, EntryName, FormatError, UncheckedReason, format};
 
 /// The most problems that are reported for one entry.
@@ -190,8 +190,7 @@ fn add_content_problems(
     add_unchecked_problem(name, entry, key, checker.rules.as_ref(), found);
     broken_by_redaction(entry, found);
     let operation = call.map_or(Operation::OTHER, |call| call.operation);
-    let body =
-        entry.response.as_ref().map(|response| DecodedBody::from_response(operation, response));
+    let body = DecodedBody::from_entry(operation, entry);
     if let Some(why) = body.as_ref().and_then(|body| body.plain.problem) {
         let text = format!("the body {why}");
         let remedy = "record the call again, or remove the entry";
@@ -249,12 +248,9 @@ pub(super) struct CheckedRequest {
 impl CheckedRequest {
     /// Recognises an entry's request, if it has one. Its body is parsed once.
     pub(super) fn from_entry(entry: &Entry, rules: Option<&IdentityRules>) -> Option<Self> {
-        let request = entry.request.as_ref()?;
-        let body = loomrec_identity::parse(&request.body).ok();
-        let call = request.recognise_parsed(body.as_ref());
-        let of = |rules| RequestKey::of_parsed(&request.key_parts(&call), body.as_ref(), rules);
-        let key = rules.map(of);
-        Some(Self { call, key })
+        let request = entry.read_request()?;
+        let key = rules.map(|rules| request.compute_key(rules));
+        Some(Self { call: request.call, key })
     }
 }
 
@@ -273,9 +269,8 @@ pub(super) fn key_of_its_time(
     let Some(said) = under.or(entry.request_hash.as_ref()).filter(|said| *said != key) else {
         return key.clone();
     };
-    let request = entry.request.as_ref().zip(checker.rules.as_ref());
-    let earlier = request.map(|(request, rules)| request.earlier_keys(rules));
-    let is_earlier = earlier.is_some_and(|keys| keys.contains(said));
+    let rules = checker.rules.as_ref();
+    let is_earlier = rules.is_some_and(|rules| entry.earlier_keys(rules).contains(said));
     if is_earlier { said.clone() } else { key.clone() }
 }
 
@@ -346,8 +341,7 @@ fn add_unchecked_problem(
 /// Adds a request that redaction of raw bytes broke: its key was made of a text in which a part of
 /// the request is missing.
 fn broken_by_redaction(entry: &Entry, found: &mut Vec<Problem>) {
-    let Some(request) = &entry.request else { return };
-    if redact::is_broken_by_redaction(request.content_type(), &request.body) {
+    if entry.is_broken_by_redaction() {
         let text = "its body was broken by redaction, and its key matches other requests too";
         let problem = Problem::of_file(ProblemKind::Hash, Severity::Error, text);
         found.push(problem.with_place("/request", None).with_remedy("record the call again"));

@@ -13,8 +13,7 @@ use loomrec_recording::response_header::{
 
 /// Adds the headers of an answer that a replay leaves out and no recorder writes.
 pub(super) fn add_problems(entry: &Entry, found: &mut Vec<Problem>) {
-    let Some(response) = &entry.response else { return };
-    if response.headers.len().max(response.trailers.len()) > MOST_HEADERS {
+    if entry.answer_headers().len().max(entry.answer_trailers().len()) > MOST_HEADERS {
         let text = format!("the answer has more than {MOST_HEADERS} headers: it is never replayed");
         let problem = Problem::of_file(ProblemKind::Header, Severity::Error, text);
         found.push(
@@ -28,7 +27,7 @@ pub(super) fn add_problems(entry: &Entry, found: &mut Vec<Problem>) {
         let time = time.and_then(|time| OffsetDateTime::parse(time, &Rfc3339).ok());
         time.unwrap_or(OffsetDateTime::UNIX_EPOCH)
     };
-    for (written, value) in &response.headers {
+    for (written, value) in entry.answer_headers() {
         let name = &*written.to_ascii_lowercase();
         let (severity, text) = if !is_sendable(name, value) {
             (Severity::Error, "a header that cannot be sent: a replay leaves it out")

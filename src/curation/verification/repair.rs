@@ -30,8 +30,7 @@ pub fn mend_entry(
     let asked = CheckedRequest::from_entry(entry, checker.rules.as_ref());
     let call = asked.as_ref().map(|asked| &asked.call);
     let operation = call.map_or(Operation::OTHER, |call| call.operation);
-    let response = entry.response.as_ref();
-    let body = response.map(|response| DecodedBody::from_response(operation, response));
+    let body = DecodedBody::from_entry(operation, entry);
     let whole = body.as_ref().and_then(DecodedBody::fully_decoded);
     let mut mended = MendedEntry { name: name.clone(), entry: entry.clone(), done: Vec::new() };
     if let Some(call) = call
@@ -54,14 +53,10 @@ pub fn mend_entry(
 /// Returns the names of the headers of a response that redaction removed, and whether it changed
 /// nothing else of the response.
 fn removed_headers(before: &Entry, after: &Entry) -> (Vec<String>, bool) {
-    let (Some(before), Some(after)) = (&before.response, &after.response) else {
-        return (Vec::new(), false);
-    };
-    let is_kept = |name: &str| after.headers.iter().any(|(kept, _)| kept == name);
-    let mut rest = before.clone();
-    rest.headers.retain(|(name, _)| is_kept(name));
-    let removed = before.headers.iter().map(|(name, _)| name);
-    (removed.filter(|name| !is_kept(name)).cloned().collect(), rest == *after)
+    let is_kept = |name: &str| after.answer_headers().iter().any(|(kept, _)| kept == name);
+    let removed = before.answer_headers().iter().map(|(name, _)| name);
+    let removed = removed.filter(|name| !is_kept(name)).cloned().collect();
+    (removed, before.answers_like(after, is_kept))
 }
 
 impl MendedEntry {

@@ -4,7 +4,7 @@ use super::answer::DecodedBody;
 use super::{Problem, ProblemKind, Severity};
 use loomrec_provider::{AnswerOutcome, RecognisedCall};
 use loomrec_recording::body::{LONGEST_MS, is_plausible_time};
-use loomrec_recording::{Entry, RecordedResponse, ResponseEnd};
+use loomrec_recording::{Entry, ResponseEnd};
 
 /// Shown for a time that a replay does not wait for.
 const TOO_LONG: &str = "the time is below 0 or above an hour: a replay does not wait for it";
@@ -21,14 +21,13 @@ pub(super) fn add_problems(
         let problem = Problem::of_file(ProblemKind::Time, Severity::Warning, TOO_LONG);
         found.push(problem.with_place("/latency_ms", None).with_remedy(TOO_LONG_HELP));
     }
-    let Some(response) = &entry.response else { return };
-    found.extend(status_problem(entry, response));
+    let (Some(end), Some(chunks)) = (entry.answer_end(), entry.answer_chunks()) else { return };
+    found.extend(status_problem(entry));
     if let Some(at) = &entry.edited_at {
         let text = format!("the answer was edited by hand at {at}");
         let problem = Problem::of_file(ProblemKind::Edited, Severity::Note, text);
         found.push(problem.with_place("/edited_at", None));
     }
-    let chunks = response.payload.chunks();
     if let Some(at) = chunks.windows(2).position(|pair| pair[1].at_ms < pair[0].at_ms) {
         let text = format!("chunk {} has an earlier time than the previous one", at + 2);
         let problem = Problem::of_file(ProblemKind::Time, Severity::Error, text);
@@ -52,7 +51,7 @@ pub(super) fn add_problems(
         let remedy = "put the times in order, or record the call again";
         found.push(problem.with_place("/response/chunks", None).with_remedy(remedy));
     }
-    let told = match response.end {
+    let told = match end {
         ResponseEnd::ClientAbort if entry.client_left.is_some() => return,
         ResponseEnd::ClientAbort => "the client left before the answer's end: it is never replayed",
         ResponseEnd::Truncated => {
@@ -63,8 +62,7 @@ pub(super) fn add_problems(
             return found.extend(entry.fault.is_none().then(cut));
         }
         ResponseEnd::Complete => {
-            let judged =
-                entry.fault.is_none().then(|| failure_problem(entry, response, call, body));
+            let judged = entry.fault.is_none().then(|| failure_problem(entry, call, body));
             return found.extend(judged.flatten());
         }
     };
@@ -74,12 +72,12 @@ pub(super) fn add_problems(
 }
 
 /// Returns the problem of a status under which a replay does not send the recorded answer.
-fn status_problem(entry: &Entry, response: &RecordedResponse) -> Option<Problem> {
-    let text = match response.status {
+fn status_problem(entry: &Entry) -> Option<Problem> {
+    let text = match entry.answer_status()? {
         101 if entry.messages.is_empty() => {
             "the status is that of a WebSocket, and there are no messages: it is never replayed"
         }
-        204 | 304 if !response.payload.is_empty() => {
+        204 | 304 if entry.answer_length()? > 0 => {
             "the status permits no body: a replay leaves the body out"
         }
         _ => return None,
@@ -92,20 +90,18 @@ fn status_problem(entry: &Entry, response: &RecordedResponse) -> Option<Problem>
 /// Returns the problem of an answer that arrived completely and is no success.
 fn failure_problem(
     entry: &Entry,
-    response: &RecordedResponse,
     call: Option<&RecognisedCall>,
     body: Option<&DecodedBody<'_>>,
 ) -> Option<Problem> {
-    if response.status >= 400 {
-        let text = format!("the call failed: it was answered {}", response.status);
+    let status = entry.answer_status()?;
+    if status >= 400 {
+        let text = format!("the call failed: it was answered {status}");
         return Some(failed_call_note(text));
     }
     if let Some(judged) = entry.judge_messages() {
         return Some(failed_call_note(format!("the call failed: {}", judged.description())));
     }
-    let operation = call?.operation;
-    let method = entry.request.as_ref().map_or("", |request| request.method.as_str());
-    let judged = response.judge_body(operation, method, body?.plain.received_body());
+    let judged = entry.judge_response(call?.operation, body?.plain.received_body())?;
     let reason = judged.description();
     match judged.outcome {
         AnswerOutcome::Complete => None,

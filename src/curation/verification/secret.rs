@@ -68,15 +68,21 @@ impl<'a> SecretSearch<'a> {
     }
 
     fn search_request(&mut self, entry: &Entry, text: &str) {
-        let Some(request) = &entry.request else { return };
-        self.search_text("/request/method", request.method.as_bytes());
-        self.search_text("/request/path", request.path.as_bytes());
-        self.search_text("/request/query", request.query.as_bytes());
-        for (name, value) in &request.headers {
+        let words = [
+            ("/request/method", entry.request_method()),
+            ("/request/path", entry.request_path()),
+            ("/request/query", entry.request_query()),
+        ];
+        for (pointer, text) in words {
+            self.search_text(pointer, text.unwrap_or_default().as_bytes());
+        }
+        for (name, value) in entry.request_headers() {
             self.search_text("/request/headers", name.as_bytes());
             self.search_text(&format!("/request/headers{}", pointer_token(name)), value.as_bytes());
         }
-        self.search_body("/request", request.content_type(), &request.body, text);
+        if let Some((media, body)) = entry.request_type().zip(entry.request_body()) {
+            self.search_body("/request", media, body, text);
+        }
     }
 
     fn search_summary(&mut self, entry: &Entry) {
@@ -112,16 +118,16 @@ impl<'a> SecretSearch<'a> {
     }
 
     fn search_response(&mut self, entry: &Entry, body: Option<&DecodedBody<'_>>, text: &str) {
-        let Some(response) = &entry.response else { return };
-        for (place, fields) in
-            [("/response/headers", &response.headers), ("/response/trailers", &response.trailers)]
-        {
+        for (place, fields) in [
+            ("/response/headers", entry.answer_headers()),
+            ("/response/trailers", entry.answer_trailers()),
+        ] {
             for (name, value) in fields {
                 self.search_text(place, name.as_bytes());
                 self.search_text(&format!("{place}{}", pointer_token(name)), value.as_bytes());
             }
         }
-        let whole = response.payload.layout() != ChunkLayout::Chunks;
+        let whole = entry.answer_layout() != Some(ChunkLayout::Chunks);
         let Some(body) = body else { return };
         if whole && !body.plain.is_decoded && body.framing.is_none() {
             return self.search_body("/response", body.media, &body.plain.bytes, text);
@@ -130,7 +136,7 @@ impl<'a> SecretSearch<'a> {
             let pointer = match (body.plain.is_decoded, whole) {
                 (true, _) | (_, true) => "/response".to_owned(),
                 (false, false) => {
-                    let chunk = chunk_at(response.payload.chunks(), secret.at);
+                    let chunk = chunk_at(entry.answer_chunks().unwrap_or_default(), secret.at);
                     format!("/response/chunks/{chunk}/1")
                 }
             };

@@ -21,7 +21,7 @@ impl Matcher {
         query: &CallQuery<'_>,
     ) -> Result<TakeMatch<'_>, MissReason> {
         let observed = query.observed;
-        let hashes = observed.request.adapter_hashes(&observed.call, &self.rules);
+        let hashes = observed.adapter_hashes(&self.rules);
         let groups = self.adapter_groups(&hashes);
         if !groups.is_empty() {
             return self.find_in(&groups, query, MatchedBy::AdapterHash);
@@ -50,7 +50,7 @@ impl Matcher {
     }
 
     fn messages_groups(&self, observed: &NormalizedRequest) -> Vec<u32> {
-        self.adapter_groups(&observed.request.messages_hashes(&observed.call, &self.rules))
+        self.adapter_groups(&observed.messages_hashes(&self.rules))
     }
 
     /// Returns the groups of these hashes whose entries hold no request.

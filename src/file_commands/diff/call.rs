@@ -62,12 +62,8 @@ impl CallSummary {
         let mut words = vec![entry.upstream.as_deref().or(entry.provider.as_deref())];
         let operation = side.call.as_ref().map(RecognisedCall::operation_words);
         let is_other = side.call.as_ref().is_some_and(|call| call.operation == Operation::OTHER);
-        match (&operation, &entry.request) {
-            (Some(_), Some(request)) if is_other => {
-                words.extend([Some(request.method.as_str()), Some(request.path.as_str())]);
-            }
-            (operation, _) => words.push(operation.as_deref()),
-        }
+        let line = if is_other { entry.request_line().map(Cow::from) } else { operation };
+        words.push(line.as_deref());
         let asked = || side.call.as_ref().and_then(|call| call.model.as_deref());
         words.push(entry.model.as_deref().or_else(asked));
         let words: Vec<&str> = words.into_iter().flatten().collect();
@@ -101,8 +97,8 @@ fn answer_line(side: &ComparedSide<'_>) -> String {
     if let Some(call) = entry.tool_calls.first() {
         return format!("calls {} {}", call.name, call.arguments);
     }
-    match &entry.response {
-        Some(response) => format!("status {}, {} bytes", response.status, response.payload.len()),
+    match entry.answer_status().zip(entry.answer_length()) {
+        Some((status, length)) => format!("status {status}, {length} bytes"),
         None => "(no text)".to_owned(),
     }
 }

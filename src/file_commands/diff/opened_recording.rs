@@ -62,9 +62,8 @@ pub(crate) fn pair_recordings(
 
 /// Returns how much two requests differ, in about bytes.
 fn request_distance(old: &Entry, new: &Entry, rules: &IdentityRules) -> Option<u64> {
-    let (old, new) = (old.request.as_ref()?, new.request.as_ref()?);
-    let (asked, asks) = (old.recognise_call(), new.recognise_call());
-    let (old, new) = (old.key_parts(&asked), new.key_parts(&asks));
+    let (asked, asks) = (old.recognise_call()?, new.recognise_call()?);
+    let (old, new) = (old.key_parts(&asked)?, new.key_parts(&asks)?);
     match (old.json_body(), new.json_body()) {
         (Some(one), Some(other)) => Some(loomrec_identity::body_distance(&one, &other, rules)),
         _ if old.body == new.body => Some(0),

@@ -60,12 +60,14 @@ struct PlaceValues {
 impl MatchReport {
     /// Looks at an imported call.
     pub(super) fn add(&mut self, entry: &Entry) {
-        let Some(request) = &entry.request else { return };
+        let (Some(method), Some(path)) = (entry.request_method(), entry.request_path()) else {
+            return;
+        };
         let upstream = entry.upstream.clone().unwrap_or_default();
-        let kind = (request.method.clone(), upstream, request.path.clone());
+        let kind = (method.to_owned(), upstream, path.to_owned());
         // `accept` is kept, and not part of a key by itself.
         let counts = |(name, _): &&(String, String)| name != "accept";
-        let headers: BTreeSet<_> = request.headers.iter().filter(counts).cloned().collect();
+        let headers: BTreeSet<_> = entry.request_headers().iter().filter(counts).cloned().collect();
         let has_room = self.kinds.len() < COUNTED;
         match self.kinds.get_mut(&kind) {
             Some(known) => {
@@ -77,9 +79,10 @@ impl MatchReport {
             }
             None => {}
         }
-        if self.bodies < BODIES && request.body.len() <= BODY_LIMIT {
+        let body = entry.request_body().filter(|body| body.len() <= BODY_LIMIT);
+        if let Some(body) = body.filter(|_| self.bodies < BODIES) {
             self.bodies += 1;
-            if let Ok(body) = serde_json::from_slice::<Value>(&request.body) {
+            if let Ok(body) = serde_json::from_slice::<Value>(body) {
                 self.search(&body, &mut String::new());
             }
         }

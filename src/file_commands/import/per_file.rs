@@ -14,7 +14,7 @@ use super::test_recording;
 use loomrec_cli::exit::{CommandFailure, UNEXPECTED};
 use loomrec_cli::output_target;
 use loomrec_identity::IdentityRules;
-use loomrec_recording::{Entry, RecordingMeta};
+use loomrec_recording::RecordingMeta;
 use loomrec_store::RecordingLocation;
 
 /// How many threads write.
@@ -101,7 +101,7 @@ impl RecordingFolder<'_> {
             while size <= SMALL && incoming.file == number {
                 let Some(entry) = incoming.next() else { break };
                 let (name, entry) = entry?;
-                size += body_size(&entry);
+                size += entry.body_size();
                 entries.push(Ok((name, entry)));
             }
             if size > SMALL {
@@ -133,11 +133,4 @@ impl RecordingFolder<'_> {
 
 fn has_failed(failure: &Mutex<Option<CommandFailure>>) -> bool {
     failure.lock().unwrap_or_else(PoisonError::into_inner).is_some()
-}
-
-/// Returns how many bytes the bodies of an entry have.
-fn body_size(entry: &Entry) -> usize {
-    let request = entry.request.as_ref().map_or(0, |request| request.body.len());
-    let response = entry.response.as_ref().map_or(0, |response| response.payload.len());
-    request + response
 }

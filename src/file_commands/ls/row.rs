@@ -1,5 +1,7 @@
 //! One take as a row: the few facts that distinguish it from the others.
 
+use std::borrow::Cow;
+
 use serde_json::{Value, json};
 
 use loomrec_cli::amount::{format_dollars, format_milliseconds};
@@ -7,7 +9,7 @@ use loomrec_cli::pricing::UNKNOWN;
 use loomrec_cli::terminal;
 use loomrec_curation::inspection::{LONGEST_QUESTION, last_question};
 use loomrec_provider::{AnswerOutcome, JudgedAnswer, Operation, RecognisedCall, RpcMethod};
-use loomrec_recording::{Entry, EntryName, RecordedCut, RecordedResponse, ResponseEnd};
+use loomrec_recording::{Entry, EntryName, RecordedCut, ResponseEnd};
 use loomrec_store::StoredEntry;
 
 /// Shown for a value that is not recorded.
@@ -34,7 +36,7 @@ impl TakeRow {
     /// Creates the row of a take, which is one of `takes`.
     pub(crate) fn from_stored_entry(stored: StoredEntry, takes: usize) -> Self {
         let StoredEntry { name, take, entry, .. } = stored;
-        let call = entry.request.as_ref().map(|request| request.recognise_call());
+        let call = entry.recognise_call();
         let judged = entry.judge_answer();
         Self { name, take, takes, entry, call, judged }
     }
@@ -51,9 +53,9 @@ impl TakeRow {
 
     /// Whether the answer was a stream. `None` if that is not recorded.
     pub(crate) fn is_streamed(&self) -> Option<bool> {
-        let response = self.entry.response.as_ref()?;
+        let media = self.entry.answer_media()?;
         let asked = self.call.as_ref().is_some_and(|call| call.streamed);
-        Some(asked || response.media_type().eq_ignore_ascii_case("text/event-stream"))
+        Some(asked || media.eq_ignore_ascii_case("text/event-stream"))
     }
 
     /// Returns the type of the fault that the entry declares instead of a response.
@@ -71,15 +73,14 @@ impl TakeRow {
     pub(crate) fn call_words(&self) -> String {
         let upstream = self.entry.upstream.as_deref().or(self.entry.provider.as_deref());
         let mut words = upstream.unwrap_or(NOTHING).to_owned();
-        match (&self.call, &self.entry.request) {
-            (Some(call), Some(request)) if call.operation == Operation::OTHER => {
-                words.push_str(&format!(" {} {}", request.method, request.path));
+        let asked = match &self.call {
+            Some(call) if call.operation == Operation::OTHER => {
+                self.entry.request_line().map(Cow::from)
             }
-            (Some(call), _) => {
-                words.push(' ');
-                words.push_str(&call.operation_words());
-            }
-            _ => {}
+            call => call.as_ref().map(RecognisedCall::operation_words),
+        };
+        if let Some(asked) = asked {
+            words.push_str(&format!(" {asked}"));
         }
         terminal::printable_line(&words).into_owned()
     }
@@ -102,18 +103,15 @@ impl TakeRow {
             |text: Option<&str>| terminal::printable_line(text.unwrap_or(NOTHING)).into_owned();
         let or_nothing = |text: Option<String>| text.unwrap_or_else(|| NOTHING.to_owned());
         let usage = entry.usage;
-        let response = entry.response.as_ref();
-        let mode = self.is_streamed().map(|streamed| match (streamed, response) {
-            (true, Some(response)) => format!("stream {}", response.payload.chunks().len()),
+        let mode = self.is_streamed().map(|streamed| match (streamed, entry.answer_chunks()) {
+            (true, Some(chunks)) => format!("stream {}", chunks.len()),
             _ => "whole".to_owned(),
         });
-        let end = match (self.fault_type(), response) {
-            (Some(fault), _) => {
-                Some(terminal::printable_line(&format!("fault {fault}")).into_owned())
-            }
-            (None, _) if entry.is_undelivered() => Some("given up".to_owned()),
-            (None, _) if entry.client_left.is_some() => Some("client left".to_owned()),
-            (None, response) => response.map(|response| self.end_words(response)),
+        let end = match self.fault_type() {
+            Some(fault) => Some(terminal::printable_line(&format!("fault {fault}")).into_owned()),
+            None if entry.is_undelivered() => Some("given up".to_owned()),
+            None if entry.client_left.is_some() => Some("client left".to_owned()),
+            None => self.end_words(),
         };
         vec![
             self.short_key(),
@@ -128,22 +126,23 @@ impl TakeRow {
             },
             or_nothing(mode),
             or_nothing(entry.latency_ms.map(format_milliseconds)),
-            or_nothing(response.map(|response| response.status.to_string())),
+            or_nothing(entry.answer_status().map(|status| status.to_string())),
             or_nothing(end),
             text(entry.session.as_deref()),
         ]
     }
 
-    /// Formats how the response ended. A failure that neither the status nor the transport shows is
-    /// named.
-    pub(crate) fn end_words(&self, response: &RecordedResponse) -> String {
-        let is_hidden = response.status < 400 && response.end == ResponseEnd::Complete;
-        match self.judged.outcome {
+    /// Formats how the response ended; `None` if there is none. A failure that neither the status nor
+    /// the transport shows is named.
+    pub(crate) fn end_words(&self) -> Option<String> {
+        let (status, end) = self.entry.answer_status().zip(self.entry.answer_end())?;
+        let is_hidden = status < 400 && end == ResponseEnd::Complete;
+        Some(match self.judged.outcome {
             AnswerOutcome::FailedByProvider if is_hidden => "failed".to_owned(),
             AnswerOutcome::Unfinished if is_hidden => "unfinished".to_owned(),
             AnswerOutcome::NotAnAnswer if is_hidden => "no answer".to_owned(),
-            _ => end_words(response.end),
-        }
+            _ => end_words(end),
+        })
     }
 
     /// Returns the model that answered, or else the requested one.
@@ -156,13 +155,12 @@ impl TakeRow {
     /// unknown.
     pub(super) fn to_json(&self, cost: Option<f64>) -> Value {
         let entry = &self.entry;
-        let response = entry.response.as_ref();
-        let request = entry.request.as_ref();
+        let answer = entry.has_response().then(|| self.judged.outcome.as_str());
         let hash = match &self.name {
             EntryName::Hash(hash) => Some(hash),
             EntryName::Step(_) => entry.request_hash.as_ref(),
         };
-        let (end, cut) = match response.map(|response| response.end) {
+        let (end, cut) = match entry.answer_end() {
             Some(end) => (Some(end_name(end)), cut_name(end)),
             None => (None, None),
         };
@@ -176,21 +174,21 @@ impl TakeRow {
             "upstream": entry.upstream,
             "operation": self.call.as_ref().map(|call| call.operation.as_str()),
             "rpc": self.call.as_ref().and_then(|call| call.rpc.as_ref().map(RpcMethod::to_string)),
-            "method": request.map(|request| &request.method),
-            "path": request.map(|request| &request.path),
+            "method": entry.request_method(),
+            "path": entry.request_path(),
             "model": self.model_name(),
             "input_tokens": entry.usage.map(|usage| usage.prompt_tokens),
             "output_tokens": entry.usage.map(|usage| usage.completion_tokens),
             "cost_usd": cost.filter(|cost| *cost != 0.0 || !self.tells_no_cost()),
             "streamed": self.is_streamed(),
-            "chunks": response.map(|response| response.payload.chunks().len()),
-            "bytes": response.map(|response| response.payload.len()),
-            "status": response.map(|response| response.status),
+            "chunks": entry.answer_chunks().map(<[_]>::len),
+            "bytes": entry.answer_length(),
+            "status": entry.answer_status(),
             "latency_ms": entry.latency_ms,
             "finish_reason": entry.finish_reason,
             "end": end,
             "cut": cut,
-            "answer": response.map(|_| self.judged.outcome.as_str()),
+            "answer": answer,
             "answer_reason": Some(self.judged.description()).filter(|reason| !reason.is_empty()),
             "client_left": entry.client_left.map(|left| json!({
                 "ms": left.at_ms,
@@ -198,7 +196,7 @@ impl TakeRow {
             })),
             "fault": self.fault_type(),
             "session": entry.session,
-            "asks": request.and_then(|request| last_question(request, LONGEST_QUESTION)),
+            "asks": last_question(entry, LONGEST_QUESTION),
             "recorded_at": entry.recorded_at,
             "personal_values": entry.run_values.personal_names().collect::<Vec<_>>(),
         })
@@ -209,7 +207,7 @@ impl TakeRow {
 /// `None` if that is not recorded.
 pub(crate) fn question_of(entry: &Entry, columns: usize) -> Option<String> {
     // Some characters take no column.
-    let text = last_question(entry.request.as_ref()?, columns.saturating_mul(2))?;
+    let text = last_question(entry, columns.saturating_mul(2))?;
     Some(terminal::cut(&terminal::printable_line(&text), columns).into_owned())
 }
 

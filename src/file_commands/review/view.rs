@@ -99,7 +99,7 @@ impl<'d> View<'d> {
 
     /// Returns the beginning of what a call asks, with likely secrets removed.
     fn entry_question(&self, entry: &Entry) -> Option<String> {
-        let text = last_question(entry.request.as_ref()?, LONGEST_QUESTION)?;
+        let text = last_question(entry, LONGEST_QUESTION)?;
         let clean = self.redactor.redact_bytes(text.as_bytes(), &CallCredentials::default());
         let clean = String::from_utf8_lossy(&clean);
         let columns = terminal::width().map_or(QUESTION, |width| width.saturating_sub(INDENT));

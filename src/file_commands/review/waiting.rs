@@ -264,7 +264,7 @@ fn request_line(name: &EntryName, take: usize, entry: &Entry) -> String {
         EntryName::Hash(hash) if take <= 1 => hash.short_form().to_owned(),
         name => name.take_key(take),
     };
-    let call = entry.request.as_ref().map(|request| request.recognise_call());
+    let call = entry.recognise_call();
     let upstream = entry.upstream.as_deref().or(entry.provider.as_deref());
     let operation = call.as_ref().map(RecognisedCall::operation_words);
     let model = entry.model.as_deref().or(call.as_ref().and_then(|call| call.model.as_deref()));

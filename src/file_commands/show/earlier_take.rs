@@ -74,16 +74,13 @@ impl ContinuedTakes {
         let Some(continued) = self.continued.get(at).copied().flatten() else { return Ok(None) };
         let take = &self.takes[continued.earlier];
         let earlier = recording.read_entry(&take.place)?;
-        let Some((before, now)) = earlier.request.zip(row.entry.request.as_ref()) else {
-            return Ok(None);
-        };
-        let carried = CarriedParts::of_bodies(continued, &before.body, &now.body);
+        let carried = CarriedParts::of_entries(continued, &earlier, &row.entry);
         Ok(carried.map(|carried| ContinuedTake {
             continued,
             key: short_key(&take.name, take.number),
             distance: at.cast_signed() - continued.earlier.cast_signed(),
             carried,
-            headers: before.headers,
+            headers: earlier.request_headers().to_vec(),
         }))
     }
 }

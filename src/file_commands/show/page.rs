@@ -12,7 +12,7 @@ use loomrec_curation::inspection::CarriedWords;
 use loomrec_dialect::plain_entry::TOOL;
 use loomrec_provider::{Framing, JudgedAnswer, Operation, RecognisedCall, TokenUsage};
 use loomrec_recording::entry::ClientLeft;
-use loomrec_recording::{RecordedCut, RecordedRequest, RecordedResponse, ResponseEnd, encoding};
+use loomrec_recording::{CodedBody, Entry, RecordedCut, ResponseEnd, encoding};
 
 /// The most bytes that a compressed body is decompressed to.
 const DECODED: usize = encoding::LARGEST;
@@ -34,9 +34,10 @@ pub(super) fn format_take(
         let turn = format!("{}, after {}{stored}", earlier.continued.turn, earlier.key);
         page.add_fact("turn", Some(&turn));
     }
-    if let Some(request) = &entry.request {
+    if let Some(line) = entry.full_request_line() {
         page.add_title("Request");
-        show_request(&mut page, request, outside_key, earlier);
+        page.add_line(&line);
+        add_request(&mut page, entry, outside_key, earlier);
     }
     page.add_title("Answer");
     add_answer(&mut page, row);
@@ -44,11 +45,11 @@ pub(super) fn format_take(
         page.add_title("Fault, served in place of the response");
         page.add_block(&pretty::format_json(fault));
     }
-    match &entry.response {
-        Some(response) => {
+    match entry.coded_body(DECODED) {
+        Some(body) => {
             page.add_title("Response");
-            show_response(&mut page, row, response);
-            add_times(&mut page, row, response, width);
+            show_response(&mut page, row, &body);
+            add_times(&mut page, row, &body, width);
         }
         None if entry.fault.is_none() => {
             page.add_title("Response");
@@ -141,31 +142,31 @@ fn add_head(page: &mut DetailPage, row: &TakeRow) {
     page.add_fact("request", hash.map(|hash| hash.as_str()));
 }
 
-fn show_request(
+/// Adds the headers and the body of a request.
+fn add_request(
     page: &mut DetailPage,
-    request: &RecordedRequest,
+    entry: &Entry,
     outside_key: &[String],
     earlier: Option<&ContinuedTake>,
 ) {
-    let query = if request.query.is_empty() { "" } else { "?" };
-    page.add_line(&format!("{} {}{query}{}", request.method, request.path, request.query));
-    page.add_headers(&request.headers);
+    let body = entry.request_body().map_or(&[][..], |body| body);
+    page.add_headers(entry.request_headers());
     if !outside_key.is_empty() {
         page.add_line(&format!("(not part of the key: {})", outside_key.join(", ")));
     }
     match earlier {
-        Some(earlier) => new_parts(page, request, earlier),
-        None => page.add_body(&request.body),
+        Some(earlier) => new_parts(page, body, earlier),
+        None => page.add_body(body),
     }
 }
 
 /// Adds the parts of a request's body that an earlier take does not have.
-fn new_parts(page: &mut DetailPage, request: &RecordedRequest, earlier: &ContinuedTake) {
+fn new_parts(page: &mut DetailPage, body: &[u8], earlier: &ContinuedTake) {
     let ContinuedTake { continued, key, carried, .. } = earlier;
     let hint = format!(" (turn {}); --full shows them", continued.turn.saturating_sub(1));
     let words = CarriedWords { earlier: key, hint: &hint };
     page.out.push('\n');
-    page.add_block(&pretty::new_parts(&request.body, carried, words));
+    page.add_block(&pretty::new_parts(body, carried, words));
     let mut gone: Vec<String> =
         carried.missing_members().iter().map(|name| format!("{name:?}")).collect();
     match carried.left_out() {
@@ -204,7 +205,7 @@ fn add_answer(page: &mut DetailPage, row: &TakeRow) {
     page.add_fact("outcome", format_outcome(&row.judged).as_deref());
     page.add_fact("tokens", entry.usage.map(format_tokens).as_deref());
     let cost = match (entry.cost_usd, entry.usage) {
-        (None, None) if entry.response.is_none() => None,
+        (None, None) if !entry.has_response() => None,
         _ => Some(PriceSource::built_in().call_cost(entry, entry.model.as_deref())),
     };
     // A failed call used no tokens, so its cost of zero is not shown.
@@ -239,73 +240,63 @@ fn format_tokens(usage: TokenUsage) -> String {
 
 /// Adds status and headers, the body if the timeline does not show it whole, and notes about what
 /// does not decode.
-fn show_response(page: &mut DetailPage, row: &TakeRow, response: &RecordedResponse) {
-    let status = http::StatusCode::from_u16(response.status).ok();
-    let reason = status.and_then(|status| status.canonical_reason()).unwrap_or_default();
-    page.add_line(format!("{} {reason}", response.status).trim_end());
-    page.add_headers(&response.headers);
-    let media = response.media_type().to_ascii_lowercase();
-    let bytes = response.payload.joined_bytes();
-    let coding = encoding::coding_in(&response.headers);
-    let decoded = coding.as_ref().and_then(|coding| encoding::decode_body(coding, &bytes, DECODED));
-    let plain = decoded.as_deref().unwrap_or(&bytes);
+fn show_response(page: &mut DetailPage, row: &TakeRow, body: &CodedBody) {
+    let entry = &row.entry;
+    let status = entry.answer_status().unwrap_or_default();
+    let known = http::StatusCode::from_u16(status).ok();
+    let reason = known.and_then(|status| status.canonical_reason()).unwrap_or_default();
+    page.add_line(format!("{status} {reason}").trim_end());
+    page.add_headers(entry.answer_headers());
     let operation = row.call.as_ref().map_or(Operation::OTHER, |call| call.operation);
-    let framing = Framing::from_answer(operation, &media, plain);
+    let framing = body.stream_framing(operation);
     // In this case the timeline shows the body.
     let told = matches!(framing, Some(Framing::Sse | Framing::EventStream));
     if row.is_streamed() != Some(true) || !told {
-        page.add_body(plain);
+        page.add_body(body.readable_bytes());
     }
-    for (name, value) in &response.trailers {
+    for (name, value) in entry.answer_trailers() {
         page.add_fact("trailer", Some(&format!("{name}: {value}")));
     }
     // Compressed bytes that do not decode are not checked for events.
-    if let (Some(coding), None, false) = (&coding, &decoded, bytes.is_empty()) {
+    let plain = body.plain_bytes();
+    if let (Some(coding), None, false) = (&body.coding, plain, body.bytes.is_empty()) {
         page.add_fact("damage", Some(&format!("the body does not decode as {coding}")));
     }
-    if (200..300).contains(&response.status) && (coding.is_none() || decoded.is_some()) {
-        for note in damage::notes(operation, &media, plain) {
+    if let Some(plain) = plain.filter(|_| entry.has_good_status()) {
+        for note in damage::notes(operation, &body.media, plain) {
             page.add_fact("damage", Some(&note));
         }
     }
 }
 
 /// Adds when the bytes arrived and how they ended.
-fn add_times(
-    page: &mut DetailPage,
-    row: &TakeRow,
-    response: &RecordedResponse,
-    width: Option<usize>,
-) {
-    let chunks = response.payload.chunks();
-    let coded = encoding::coding_in(&response.headers).is_some();
-    let media = response.media_type().to_ascii_lowercase();
-    let operation = row.call.as_ref().map_or(Operation::OTHER, |call| call.operation);
-    let framing = Framing::from_answer(operation, &media, &response.payload.joined_bytes());
-    let framing = framing.filter(|_| !coded);
+fn add_times(page: &mut DetailPage, row: &TakeRow, body: &CodedBody, width: Option<usize>) {
+    let chunks = row.entry.answer_chunks().unwrap_or_default();
+    let framing = row.entry.received_framing(row.call.as_ref()).filter(|_| body.coding.is_none());
     page.add_title("Timeline");
     if !chunks.is_empty() {
         page.add_block(&timeline::format_chunks(chunks, framing, width));
     }
     let count = chunks.len();
     let noun = if count == 1 { "chunk" } else { "chunks" };
-    let meaning = match response.end {
-        ResponseEnd::Complete => "",
-        ResponseEnd::UpstreamAbort(RecordedCut::Close) => {
+    let meaning = match row.entry.answer_end() {
+        Some(ResponseEnd::Complete) | None => "",
+        Some(ResponseEnd::UpstreamAbort(RecordedCut::Close)) => {
             ": the upstream closed the connection before the end; replay does the same"
         }
-        ResponseEnd::UpstreamAbort(RecordedCut::Reset) => {
+        Some(ResponseEnd::UpstreamAbort(RecordedCut::Reset)) => {
             ": the upstream reset the connection; replay does the same"
         }
-        ResponseEnd::ClientAbort if row.entry.client_left.is_some() => ": the rest did not come",
-        ResponseEnd::ClientAbort => ": the client left and the rest did not come; never served",
-        ResponseEnd::Truncated => ": larger than the limit of --max-body; never served",
+        Some(ResponseEnd::ClientAbort) if row.entry.client_left.is_some() => {
+            ": the rest did not come"
+        }
+        Some(ResponseEnd::ClientAbort) => {
+            ": the client left and the rest did not come; never served"
+        }
+        Some(ResponseEnd::Truncated) => ": larger than the limit of --max-body; never served",
     };
-    let bytes = response.payload.len();
-    page.add_line(&format!(
-        "{count} {noun}, {bytes} bytes; end: {}{meaning}",
-        row.end_words(response)
-    ));
+    let (bytes, end) = (body.bytes.len(), row.end_words().unwrap_or_default());
+    page.add_line(&format!("{count} {noun}, {bytes} bytes; end: {end}{meaning}"));
     if let Some(left) = row.entry.client_left {
         page.add_line(&client_left_words(left));
     }

@@ -16,8 +16,8 @@ use loomrec_cli::terminal;
 use loomrec_curation::history::CarriedParts;
 use loomrec_identity::pointer_token;
 use loomrec_provider::{RecognisedCall, ToolCall};
+use loomrec_recording::Entry;
 use loomrec_recording::redact::{CallCredentials, Redactor};
-use loomrec_recording::{Entry, RecordedRequest, RecordedResponse};
 
 /// The most characters that are shown of a text without blanks. A longer one is shown as its hash.
 const SHOWN: usize = 200;
@@ -67,17 +67,13 @@ fn format_with_heading(
     if let Some(continues) = continues {
         page.add_line("  ", continues);
     }
-    if let Some(request) = &entry.request {
-        add_request(&mut page, request, earlier);
-    }
+    add_request(&mut page, entry, earlier);
     let has_answer = add_answer(&mut page, entry);
     if let Some(fault) = &entry.fault {
         page.add_line("  ", "fault");
         page.add_leaves("fault", fault);
     }
-    if let Some(response) = &entry.response {
-        add_response(&mut page, row, response, has_answer);
-    }
+    add_response(&mut page, row, has_answer);
     page.out.push('\n');
     page.out
 }
@@ -175,22 +171,18 @@ impl ReviewPage<'_> {
     }
 }
 
-fn add_request(
-    page: &mut ReviewPage<'_>,
-    request: &RecordedRequest,
-    earlier: Option<&ContinuedTake>,
-) {
-    let query = if request.query.is_empty() { "" } else { "?" };
-    let target = format!("{} {}{query}{}", request.method, request.path, request.query);
-    page.add_line("  ", &format!("request {target}"));
+/// Adds the request, if it is recorded.
+fn add_request(page: &mut ReviewPage<'_>, entry: &Entry, earlier: Option<&ContinuedTake>) {
+    let Some((line, body)) = entry.full_request_line().zip(entry.request_body()) else { return };
+    page.add_line("  ", &format!("request {line}"));
     let known = earlier.map(|earlier| earlier.headers.as_slice()).unwrap_or_default();
-    for (name, value) in request.headers.iter().filter(|header| !known.contains(header)) {
+    for (name, value) in entry.request_headers().iter().filter(|header| !known.contains(header)) {
         page.add_line("    ", &format!("{name}: {value}"));
     }
     let carried = earlier.map(|earlier| &earlier.carried);
-    match carried.zip(serde_json::from_slice(&request.body).ok()) {
+    match carried.zip(serde_json::from_slice(body).ok()) {
         Some((carried, Value::Object(members))) => page.new_leaves(&members, carried),
-        _ => page.add_body(&request.body),
+        _ => page.add_body(body),
     }
 }
 
@@ -221,17 +213,13 @@ fn add_answer(page: &mut ReviewPage<'_>, entry: &Entry) -> bool {
     true
 }
 
-fn add_response(
-    page: &mut ReviewPage<'_>,
-    row: &TakeRow,
-    response: &RecordedResponse,
-    has_answer: bool,
-) {
+/// Adds the response, if it is recorded.
+fn add_response(page: &mut ReviewPage<'_>, row: &TakeRow, has_answer: bool) {
+    let Some((status, end)) = row.entry.answer_status().zip(row.end_words()) else { return };
     let mode = if row.is_streamed() == Some(true) { "stream" } else { "whole" };
-    let end = row.end_words(response);
-    page.add_line("  ", &format!("response {} {mode} {end}", response.status));
-    if !has_answer {
-        page.add_body(&response.payload.joined_bytes());
+    page.add_line("  ", &format!("response {status} {mode} {end}"));
+    if let Some(body) = row.entry.answer_bytes().filter(|_| !has_answer) {
+        page.add_body(&body);
     }
 }
 

@@ -156,9 +156,8 @@ impl<'c> CacheLink<'c> {
         };
         let (first, second) =
             (recording.read_entry(&earlier.place)?, recording.read_entry(&call.place)?);
-        let bodies = first.request.zip(second.request);
-        let words =
-            bodies.and_then(|(a, b)| PrefixChangeWords::of_bodies(change, &a.body, &b.body));
+        let bodies = first.request_body().zip(second.request_body());
+        let words = bodies.and_then(|(a, b)| PrefixChangeWords::of_bodies(change, a, b));
         let is_other_agent = change.part == PromptPart::System
             && words.as_ref().is_some_and(|words| !words.is_alike);
         Ok((!is_other_agent).then_some(Self { earlier, call, change: Some((change, words)) }))
@@ -205,7 +204,7 @@ impl<'c> CacheLink<'c> {
 impl CachedCall {
     fn from_stored_entry(stored: StoredEntry) -> Self {
         let StoredEntry { name, take, entry, place } = stored;
-        let asked = entry.request.as_ref().and_then(|request| request.recognise_parsed(None).model);
+        let asked = entry.model_in_head();
         let model =
             priced_model(entry.upstream.as_deref(), asked.as_deref(), entry.model.as_deref());
         Self {

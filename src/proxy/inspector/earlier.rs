@@ -3,7 +3,7 @@
 
 use loomrec_curation::history::{ContinuedCall, RequestHistory, continued_calls};
 use loomrec_curation::inspection::EarlierCall;
-use loomrec_recording::{Entry, RecordedRequest};
+use loomrec_recording::Entry;
 
 /// How many calls before a call are looked at.
 const LOOKED_BACK: u64 = 64;
@@ -14,13 +14,13 @@ const LOOKED_AT: usize = 32 << 20;
 pub(super) struct FoundEarlier {
     continued: ContinuedCall,
     seq: u64,
-    request: RecordedRequest,
+    entry: Entry,
 }
 
 impl FoundEarlier {
     /// Returns the call as it is shown.
     pub(super) fn as_call(&self) -> EarlierCall<'_> {
-        EarlierCall { continued: self.continued, seq: self.seq, request: &self.request }
+        EarlierCall { continued: self.continued, seq: self.seq, entry: &self.entry }
     }
 }
 
@@ -37,15 +37,16 @@ pub(super) fn find_earlier(
             break;
         }
         let Some(entry) = read(number) else { continue };
-        if let (Some(history), Some(request)) = (RequestHistory::of_entry(&entry), entry.request) {
-            bytes += request.body.len();
-            before.push((number, request, history));
+        if let Some(history) = RequestHistory::of_entry(&entry) {
+            let entry = entry.to_unanswered();
+            bytes += entry.body_size();
+            before.push((number, entry, history));
         }
     }
     before.reverse();
     let histories = before.iter().map(|(_, _, history)| Some(history));
     let histories: Vec<_> = histories.chain([Some(&history)]).collect();
     let continued = continued_calls(&histories).pop()??;
-    let (seq, request, _) = before.into_iter().nth(continued.earlier)?;
-    Some(FoundEarlier { continued, seq, request })
+    let (seq, entry, _) = before.into_iter().nth(continued.earlier)?;
+    Some(FoundEarlier { continued, seq, entry })
 }

@@ -126,7 +126,7 @@ impl ShownFile {
             Some(journal) => {
                 let line = journal.read_line(number)?;
                 let entry = takes.of_call(&line);
-                ReadCall { line, entry, request: None }.into_entry()
+                ReadCall { line, entry }.into_entry()
             }
             None => Some(takes.read_take(number).ok()?.1),
         }
@@ -136,8 +136,7 @@ impl ShownFile {
     /// their requests.
     pub fn read_questions(&self, numbers: &LineNumbers) -> HashMap<u64, String> {
         let entry = |number| self.read_entry(number);
-        let question =
-            |&number: &u64| Some((number, short_question(entry(number)?.request.as_ref()?)?));
+        let question = |&number: &u64| Some((number, short_question(&entry(number)?)?));
         numbers.as_slice().iter().filter_map(question).collect()
     }
 
@@ -200,7 +199,7 @@ impl ShownFile {
             line,
             entry: entry.as_ref(),
             earlier: earlier.as_ref().map(FoundEarlier::as_call),
-            nearest: nearest.as_ref().and_then(|entry| entry.request.as_ref()),
+            nearest: nearest.as_ref(),
             why: why.map(str::to_owned),
             ..InspectedCall::default()
         };
@@ -225,7 +224,7 @@ impl InspectedCalls for ShownFile {
                 (line::from_take(Some(seq), &take.name, take.number, &entry), Some(entry))
             }
         };
-        Some(ReadCall { line, entry, request: None })
+        Some(ReadCall { line, entry })
     }
 
     fn identity_rules(&self) -> IdentityRules {

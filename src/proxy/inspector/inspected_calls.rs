@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use loomrec_identity::IdentityRules;
-use loomrec_recording::{Entry, RecordedRequest};
+use loomrec_recording::Entry;
 
 /// How long a query looks through calls before it answers.
 const WORK: Duration = Duration::from_millis(200);
@@ -27,18 +27,14 @@ pub trait InspectedCalls {
 pub struct ReadCall {
     /// The line of the journal.
     pub line: Value,
-    /// The take that answered it, or that was recorded from it.
+    /// The take that answered it, or that was recorded from it; or its request, without an answer.
     pub entry: Option<Entry>,
-    /// The request, if there is no such take.
-    pub request: Option<RecordedRequest>,
 }
 
 impl ReadCall {
-    /// Returns the entry of the call, with the upstream and the session of the call. Of a call that
-    /// is in no recording, it holds the request.
+    /// Returns the entry of the call, with the upstream and the session of the call.
     pub(super) fn into_entry(self) -> Option<Entry> {
-        let of_request = |request| Entry { request: Some(request), ..Entry::default() };
-        let entry = self.entry.or_else(|| self.request.map(of_request))?;
+        let entry = self.entry?;
         let text = |name: &str| self.line.get(name).and_then(Value::as_str).map(str::to_owned);
         Some(Entry { upstream: text("upstream"), session: text("session"), ..entry })
     }

@@ -113,8 +113,8 @@ impl CallsQuery {
         let (mut at, mut found) = (self.after.max(first.saturating_sub(1)), Vec::new());
         while at < last && bound.has_left() {
             at += 1;
-            let Some(ReadCall { line, entry, request }) = calls.read_call(at) else { continue };
-            if words.are_in(&line, entry.as_ref(), request.as_ref()) {
+            let Some(ReadCall { line, entry }) = calls.read_call(at) else { continue };
+            if words.are_in(&line, entry.as_ref()) {
                 found.push(at);
             }
         }
@@ -149,13 +149,9 @@ fn compare_calls(calls: &dyn InspectedCalls, one: u64, other: u64) -> Result<Val
 
 /// Returns the curl command that sends a call again. The error says why a call has no such command.
 fn curl(calls: &dyn InspectedCalls, seq: u64) -> Result<Value, CallError> {
-    let ReadCall { line, entry, request } = calls.read_call(seq).ok_or(CallError::NoLine(seq))?;
-    let request = request.as_ref().or_else(|| entry.as_ref()?.request.as_ref());
+    let ReadCall { line, entry } = calls.read_call(seq).ok_or(CallError::NoLine(seq))?;
     let upstream = line.get("upstream").and_then(Value::as_str);
-    let written = match request {
-        Some(request) => curl_command(entry.as_ref(), request, upstream),
-        None => Err("no request is kept of it".to_owned()),
-    };
+    let written = curl_command(&entry.unwrap_or_default(), upstream);
     Ok(json!({ "v": 1, "command": written.as_ref().ok(), "why_none": written.as_ref().err() }))
 }
 

@@ -10,7 +10,7 @@ use tokio::sync::Semaphore;
 use super::run::{RunView, find_recorded, is_of_call, name_of_recorded};
 use loomrec_curation::inspection::{last_question, line};
 use loomrec_engine::CallOutcome;
-use loomrec_recording::{EntryName, RecordedRequest};
+use loomrec_recording::{Entry, EntryName};
 use loomrec_store::Recording;
 use loomrec_telemetry::call_record::CallRecord;
 
@@ -83,9 +83,9 @@ pub fn of_run(run: RunView<'_>, numbers: &LineNumbers) -> HashMap<u64, String> {
     questions
 }
 
-/// Returns the request of the take that answered a call.
-fn of_served(run: RunView<'_>, call: &CallRecord) -> Option<RecordedRequest> {
-    run.matcher?.entry_of(call.served_take()?.index)?.request
+/// Returns the take that answered a call.
+fn of_served(run: RunView<'_>, call: &CallRecord) -> Option<Entry> {
+    run.matcher?.entry_of(call.served_take()?.index)
 }
 
 /// Adds the questions of calls that this run recorded. Its recording is opened once for all.
@@ -101,9 +101,7 @@ fn of_recorded(
             let place = calls.iter().position(|(_, call)| is_of_call(entry, call));
             if let Some(place) = place {
                 let (seq, _) = calls.swap_remove(place);
-                questions.extend(
-                    entry.request.as_ref().and_then(short_question).map(|text| (seq, text)),
-                );
+                questions.extend(short_question(entry).map(|text| (seq, text)));
             }
             calls.is_empty()
         });
@@ -112,9 +110,9 @@ fn of_recorded(
     }
 }
 
-/// Returns the question of a request, as long as in the list of a recording.
-pub(super) fn short_question(request: &RecordedRequest) -> Option<String> {
-    last_question(request, line::QUESTION)
+/// Returns the question of an entry, as long as in the list of a recording.
+pub(super) fn short_question(entry: &Entry) -> Option<String> {
+    last_question(entry, line::QUESTION)
 }
 
 #[cfg(test)]

@@ -5,7 +5,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 
-use loomrec_recording::RecordedRequest;
+use loomrec_recording::Entry;
+use loomrec_recording::normalized_request::NormalizedRequest;
 
 /// At most this many requests are kept.
 const KEPT: usize = 256;
@@ -20,22 +21,22 @@ pub struct RecentMisses {
 
 #[derive(Debug, Default)]
 struct KeptMiss {
-    /// Each request with the arrival time of its call, which is unique.
-    requests: VecDeque<(i64, RecordedRequest)>,
+    /// Each request, as an entry without an answer, with the arrival time of its call, which is unique.
+    requests: VecDeque<(i64, Entry)>,
     bytes: usize,
 }
 
 impl RecentMisses {
     /// Keeps the request of a call that arrived at this time. A request larger than `KEPT_BYTES`
     /// is not kept.
-    pub fn keep(&self, at: i64, request: &RecordedRequest) {
-        let weight = weight(request);
+    pub fn keep(&self, at: i64, observed: &NormalizedRequest) {
+        let mut request = observed.to_unanswered();
+        let weight = weight(&request);
         if weight > KEPT_BYTES {
             return;
         }
         // A copy, as the buffer that it was read into may be a lot larger.
-        let body = Bytes::copy_from_slice(&request.body);
-        let request = RecordedRequest { body, ..request.clone() };
+        request.change_request_body(|body| Some(Bytes::copy_from_slice(body)));
         let mut kept = self.lock();
         kept.bytes += weight;
         kept.requests.push_back((at, request));
@@ -46,7 +47,7 @@ impl RecentMisses {
     }
 
     /// Returns the request of the call that arrived at this time, if it is still kept.
-    pub(super) fn find(&self, at: i64) -> Option<RecordedRequest> {
+    pub(super) fn find(&self, at: i64) -> Option<Entry> {
         let kept = self.lock();
         kept.requests.iter().find(|(known, _)| *known == at).map(|(_, request)| request.clone())
     }
@@ -57,26 +58,26 @@ impl RecentMisses {
 }
 
 /// About how many bytes a request takes.
-fn weight(request: &RecordedRequest) -> usize {
-    let headers = request.headers.iter().map(|(name, value)| name.len() + value.len());
-    let head = request.path.len() + request.query.len() + headers.sum::<usize>();
-    size_of::<RecordedRequest>() + head + request.body.len()
+fn weight(request: &Entry) -> usize {
+    let headers = request.request_headers().iter().map(|(name, value)| name.len() + value.len());
+    let target = [request.request_path(), request.request_query()].into_iter().flatten();
+    let head = target.map(str::len).sum::<usize>() + headers.sum::<usize>();
+    size_of::<Entry>() + head + request.body_size()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use loomrec_recording::RecordedRequest;
 
-    fn request(length: usize) -> RecordedRequest {
-        RecordedRequest {
+    fn request(length: usize) -> NormalizedRequest {
+        let request = RecordedRequest {
             method: "POST".into(),
             path: "/v1/messages".into(),
-            query: String::new(),
-            headers: Vec::new(),
-            other_headers: Default::default(),
-            packed: None,
             body: vec![b'x'; length].into(),
-        }
+            ..RecordedRequest::default()
+        };
+        NormalizedRequest::new("anthropic".into(), request, &[])
     }
 
     #[test]

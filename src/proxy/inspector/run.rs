@@ -14,7 +14,7 @@ use loomrec_engine::CallOutcome;
 use loomrec_engine::replay::Matcher;
 use loomrec_identity::IdentityRules;
 use loomrec_recording::timestamp::format_timestamp;
-use loomrec_recording::{Entry, EntryName, RecordedRequest};
+use loomrec_recording::{Entry, EntryName};
 use loomrec_store::{Recording, StoreError};
 use loomrec_telemetry::call_record::CallRecord;
 use loomrec_telemetry::journal::Journal;
@@ -79,12 +79,11 @@ fn of_line(run: RunView<'_>, seq: u64) -> Result<Value, CallError> {
         None => parts.why = Some("this line does not describe a call".to_owned()),
     }
     let earlier = continued_call(run, seq, &line, &parts);
-    let CallParts { entry, request, nearest, why } = &parts;
+    let CallParts { entry, nearest, why } = &parts;
     let call = InspectedCall {
         seq: Some(seq),
         line,
         entry: entry.as_ref(),
-        request: request.as_ref(),
         nearest: nearest.as_ref(),
         earlier: earlier.as_ref().map(FoundEarlier::as_call),
         why: why.clone(),
@@ -99,8 +98,8 @@ fn continued_call(
     line: &Value,
     parts: &CallParts,
 ) -> Option<FoundEarlier> {
-    let (line, entry, request) = (line.clone(), parts.entry.clone(), parts.request.clone());
-    let call = ReadCall { line, entry, request }.into_entry()?;
+    let (line, entry) = (line.clone(), parts.entry.clone());
+    let call = ReadCall { line, entry }.into_entry()?;
     let calls = RunCalls::from_run(run);
     find_earlier(seq, &call, |number| calls.read_call(number)?.into_entry())
 }
@@ -132,7 +131,7 @@ impl InspectedCalls for RunCalls<'_> {
         let run = self.run;
         let (line, seen) = run.journal.find_line(seq)?;
         let seen = seen?;
-        let (mut entry, mut request) = (None, None);
+        let mut entry = None;
         match &seen.outcome {
             CallOutcome::Served { .. } => {
                 entry = run.matcher.and_then(|matcher| matcher.entry_of(seen.served_take()?.index));
@@ -143,10 +142,10 @@ impl InspectedCalls for RunCalls<'_> {
                 entry = name
                     .and_then(|name| find_recorded(self.open_recording()?, &name, check).ok()?);
             }
-            CallOutcome::Missed(_) => request = run.inspector.recent_misses.find(seen.at),
+            CallOutcome::Missed(_) => entry = run.inspector.recent_misses.find(seen.at),
             _ => {}
         }
-        Some(ReadCall { line, entry, request })
+        Some(ReadCall { line, entry })
     }
 
     fn identity_rules(&self) -> IdentityRules {
@@ -163,9 +162,9 @@ impl InspectedCalls for RunCalls<'_> {
 /// What was found of a call.
 #[derive(Default)]
 struct CallParts {
+    /// The take that answered it, or that was recorded from it; or its request, without an answer.
     entry: Option<Entry>,
-    request: Option<RecordedRequest>,
-    nearest: Option<RecordedRequest>,
+    nearest: Option<Entry>,
     why: Option<String>,
 }
 
@@ -189,16 +188,17 @@ impl CallParts {
                 }
             }
             (CallOutcome::Missed(_), Some(matcher)) => {
-                self.nearest = nearest_entry(matcher, line).and_then(|entry| entry.request);
-                self.request = run.inspector.recent_misses.find(seen.at);
-                match self.request {
+                self.nearest = nearest_entry(matcher, line);
+                self.entry = run.inspector.recent_misses.find(seen.at);
+                match self.entry {
                     Some(_) => "a missed call has no recorded answer; its client got the mismatch",
                     None => "the requests of the last 256 missed calls are kept, 16 MiB of them",
                 }
             }
             (outcome, _) => why_none(outcome),
         };
-        if self.entry.is_none() && self.why.is_none() {
+        let is_unanswered = self.entry.is_none() || matches!(seen.outcome, CallOutcome::Missed(_));
+        if is_unanswered && self.why.is_none() {
             self.why = Some(why.to_owned());
         }
     }

@@ -16,7 +16,7 @@ pub fn miss_sink(
     notify: OnNotice,
 ) -> OnExplainedMiss {
     Arc::new(move |miss| {
-        recent.keep(miss.arrived_at, &miss.observed.request);
+        recent.keep(miss.arrived_at, miss.observed);
         let Some(missed) = &missed else { return };
         let recorded_at = timestamp_of(miss.arrived_at, missed.place_in_run());
         if let Err(error) = missed.add_request(miss.observed, miss.secrets, miss.error, recorded_at)

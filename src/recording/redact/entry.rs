@@ -166,8 +166,7 @@ impl Redactor {
         placeholders: &mut Placeholders,
     ) -> Option<UnkeptReason> {
         let none = CallCredentials::default();
-        let operation = entry.request.as_ref().map(|request| request.recognise_call().operation);
-        let operation = operation.unwrap_or(Operation::OTHER);
+        let operation = entry.recognise_call().map_or(Operation::OTHER, |call| call.operation);
         let response = entry.response.as_mut()?;
         let before = response.clone();
         let came = RawResponse {

@@ -8,9 +8,7 @@ use loomrec_cli::output::Output;
 use loomrec_cli::serve_setup;
 use loomrec_identity::{IdentityRules, RequestKey};
 use loomrec_recording::pending::ReplacedTake;
-use loomrec_recording::{
-    CallForm, CallScope, EntryName, PendingChange, PendingKind, RecordingMeta,
-};
+use loomrec_recording::{CallScope, EntryName, PendingChange, PendingKind, RecordingMeta};
 use loomrec_store::{Recording, RecordingLocation, StoreError};
 
 /// The file of new answers.
@@ -87,7 +85,7 @@ impl NewAnswersFile {
         let scope = CallScope {
             session: None,
             upstream: Some(call.observed.upstream.clone()),
-            form: Some(CallForm::from_request(&call.observed.request)),
+            form: Some(call.observed.call_form()),
         };
         let is_same = |one: &NewAnswer| {
             one.name == call.name

@@ -100,17 +100,16 @@ impl TurnCounter {
 
 /// Fails if AgentLoom would replay an entry differently. Adds what else is lost.
 fn check_replayable(entry: &Entry, lost: &mut Vec<&'static str>) -> Result<(), String> {
-    let Some(response) = &entry.response else { return Ok(()) };
-    if matches!(response.end, ResponseEnd::UpstreamAbort(_)) {
+    let (Some(status), Some(chunks)) = (entry.answer_status(), entry.answer_chunks()) else {
+        return Ok(());
+    };
+    if matches!(entry.answer_end(), Some(ResponseEnd::UpstreamAbort(_))) {
         return Err("its answer was cut, which AgentLoom would replay as a whole one".to_owned());
     }
-    if !(200..300).contains(&response.status) {
-        return Err(format!(
-            "AgentLoom replays an error (status {}) as an empty answer",
-            response.status
-        ));
+    if !entry.has_good_status() {
+        return Err(format!("AgentLoom replays an error (status {status}) as an empty answer"));
     }
-    let operation = entry.request.as_ref().map(|request| request.recognise_call().operation);
+    let operation = entry.recognise_call().map(|call| call.operation);
     if entry.content.as_deref().unwrap_or_default().is_empty()
         && entry.tool_calls.is_empty()
         && entry.embeddings.is_empty()
@@ -119,7 +118,7 @@ fn check_replayable(entry: &Entry, lost: &mut Vec<&'static str>) -> Result<(), S
         return Err("its answer has no text".to_owned());
     }
     lost.push("requests, headers, and how answers were sent");
-    if response.payload.chunks().len() > 1 {
+    if chunks.len() > 1 {
         lost.push("the chunks of streamed answers, and their times");
     }
     Ok(())
@@ -133,9 +132,9 @@ fn entry_fields(
     let Value::Object(all) = entry.to_json() else { return Map::new() };
     let known = all.into_iter().filter(|(name, _)| FIELDS.contains(&name.as_str()));
     let mut out: Map<String, Value> = known.collect();
-    match keys.request.first() {
+    match keys.whole_request.first() {
         Some(hash) => drop(out.insert("request_hash".to_owned(), hash.as_str().into())),
-        None if entry.request.is_some() => {
+        None if entry.has_request() => {
             out.shift_remove("request_hash");
             lost.push("hashes of calls that AgentLoom does not make: only step ids find them");
         }
@@ -162,7 +161,7 @@ fn alias_text(names: &WrittenNames, fields: &Map<String, Value>) -> String {
         fields.insert(ALIAS.to_owned(), names.first.as_str().into());
         text.push_str(&format!(",\n  \"{key}\": {}", format_fields(&fields)));
     };
-    names.request.iter().for_each(|key| write(key, Some(key)));
+    names.whole_request.iter().for_each(|key| write(key, Some(key)));
     // The hash of the messages is none of a request.
     names.messages.iter().for_each(|key| write(key, None));
     text
