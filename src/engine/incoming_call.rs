@@ -72,7 +72,7 @@ impl IncomingCall {
         let observed = &self.parsed.redacted.observed;
         observed.call.rpc.as_ref()?;
         // The body may have come compressed.
-        RpcIds::from_body(&self.body).or_else(|| RpcIds::from_body(&observed.request.body))
+        RpcIds::from_body(&self.body).or_else(|| RpcIds::from_body(observed.body()))
     }
 
     /// Returns the session with a server of tools that the client names.

@@ -238,7 +238,8 @@ impl RequestObserver {
         let build = |(body, packed): (Bytes, Option<Bytes>)| {
             let request = RecordedRequest { body, packed, ..request.clone() };
             let upstream = place.upstream.clone();
-            let mut observed = match recorded.and_then(|matcher| matcher.recall_exact(&request)) {
+            let print = || request.to_print();
+            let mut observed = match recorded.and_then(|matcher| matcher.recall_exact(print)) {
                 Some((call, key)) => {
                     NormalizedRequest::with_known_key(upstream, request, call, key)
                 }

@@ -52,7 +52,7 @@ impl ParsedRequest {
         [Some(&self.redacted.observed), self.redacted.scrubbed.as_ref()]
             .into_iter()
             .flatten()
-            .flat_map(|held| std::iter::once(&held.request.body).chain(&held.request.packed))
+            .flat_map(NormalizedRequest::held_bodies)
             .filter(|body| !is_received(body))
             .map(Bytes::len)
             .sum()

@@ -24,7 +24,7 @@ pub(super) fn prescribed_answer(
     servers: &RecordedServers,
 ) -> Option<CallResult> {
     let observed = call.storable_request();
-    let (upstream, path) = (&*observed.upstream, &*observed.request.path);
+    let (upstream, path) = (&*observed.upstream, observed.path());
     let method = observed.call.rpc.as_ref()?;
     if !servers.has_endpoint(upstream, path) {
         return None;

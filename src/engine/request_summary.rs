@@ -41,10 +41,10 @@ pub struct RequestSummary {
 impl RequestSummary {
     /// Summarizes a request.
     pub fn from_request(observed: &NormalizedRequest, rules: Option<&IdentityRules>) -> Self {
-        let (request, call) = (&observed.request, &observed.call);
+        let call = &observed.call;
         Self {
-            method: clip_text(&request.method),
-            path: clip_text(&request.path),
+            method: clip_text(observed.method()),
+            path: clip_text(observed.path()),
             upstream: clip_text(&observed.upstream),
             provider: call.provider,
             operation: call.operation,

@@ -1,7 +1,6 @@
 //! Sketches of recorded requests for finding similar ones. They choose the few takes that are worth
 //! reading again to explain a miss. They never choose an answer.
 
-use super::entry::RecordedRequest;
 use loomrec_provider::{Operation, RecognisedCall};
 
 /// The ends of the compared stretches of a body, counted from its beginning and from its end. Each
@@ -23,11 +22,6 @@ pub struct RequestSketch {
 }
 
 impl RequestSketch {
-    /// Returns the sketch of a request that makes `call`.
-    pub fn from_request(request: &RecordedRequest, call: &RecognisedCall) -> Self {
-        request.to_sketch(call)
-    }
-
     /// Returns the sketch of a request that makes `call`. `target` has its method, its path and its
     /// query.
     pub(crate) fn from_call(call: &RecognisedCall, target: [&str; 3], body: &[u8]) -> Self {
@@ -108,6 +102,7 @@ impl Mix {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::RecordedRequest;
     use bytes::Bytes;
 
     fn sketch(body: String) -> RequestSketch {

@@ -43,7 +43,7 @@ impl DeclaredFault {
         let mut rule =
             EntryFaultRule::from_value(value).map_err(|error| error.under("/fault").to_string())?;
         let alone = !entry.has_answer();
-        if entry.response.is_none() {
+        if !entry.has_response() {
             // The chunks of words were never recorded, so only text can be counted.
             rule.fault.count_chunks_by_text();
         }
@@ -53,7 +53,7 @@ impl DeclaredFault {
                             attempts get: give the entry a response, or content"
                     .to_owned());
             }
-            entry.response = None;
+            entry.remove_response();
             rule.fault.count_chunks_by_text();
             fill_answer(entry, &rule.fault)?;
         }

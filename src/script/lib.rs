@@ -33,7 +33,7 @@ pub use notation::{ScriptError, ScriptNotation};
 pub use progress::ScriptCursor;
 pub use read::parse_value;
 pub use render::RenderedResponse;
-pub use response_draft::{ResponseDraft, response_format_of};
+pub use response_draft::ResponseDraft;
 pub use rule::{RuleClaim, RuleLookup};
 pub use script_builder::ScriptBuilder;
 pub use turn::{NoScriptedResponse, ScriptTurn};

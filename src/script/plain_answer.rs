@@ -3,7 +3,7 @@
 
 use http::{HeaderMap, HeaderValue, StatusCode};
 
-use super::response_draft::{ResponseDraft, response_format_of};
+use super::response_draft::ResponseDraft;
 use loomrec_provider::Answer;
 use loomrec_recording::body::Chunk;
 use loomrec_recording::entry::ResponseEnd;
@@ -19,7 +19,7 @@ pub fn build(
     seed: &str,
     at_ms: f64,
 ) -> Result<ResponseDraft, String> {
-    let format = response_format_of(observed);
+    let format = observed.asked_format();
     let body =
         loomrec_provider::write_answer(&format, answer, seed).map_err(|error| error.to_string())?;
     let chunk = |data: Vec<u8>| Chunk { at_ms, data: data.into() };

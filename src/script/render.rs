@@ -11,7 +11,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
 use super::entry::ScriptEntry;
 use super::failure::{FailureForm, ScriptFailure};
-use crate::response_draft::{ResponseDraft, response_format_of};
+use crate::response_draft::ResponseDraft;
 use call::{CallContent, Inserted};
 use loomrec_provider::{ErrorRequest, Provider};
 use loomrec_recording::body::Chunk;
@@ -48,7 +48,7 @@ impl RenderedResponse {
             let request_id = failure.request_id.as_deref().or(call.request_id);
             return Ok(Self::from_due_failure(failure, observed, shape, (request_id, call.end)));
         }
-        let mut format = response_format_of(observed);
+        let mut format = observed.asked_format();
         format.model = model.or(format.model);
         let (chunks, end) = match streamed {
             true => stream::render_chunks(&call, &format, shape, seed)?,
@@ -88,7 +88,7 @@ impl RenderedResponse {
         shape: Provider,
         (request_id, at_ms): (Option<&str>, f64),
     ) -> Self {
-        let format = response_format_of(observed);
+        let format = observed.asked_format();
         let streamed = observed.call.streamed;
         let error = match failure.reason.form() {
             FailureForm::Told => ErrorRequest {

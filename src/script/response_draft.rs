@@ -6,10 +6,10 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use time::OffsetDateTime;
 
 use loomrec_identity::media_type;
-use loomrec_provider::{Framing, ResponseFormat};
+use loomrec_provider::Framing;
 use loomrec_recording::body::Chunk;
 use loomrec_recording::encoding::{self, DecodeError};
-use loomrec_recording::entry::{RecordedResponse, ResponseEnd};
+use loomrec_recording::entry::{Entry, RecordedResponse, ResponseEnd};
 use loomrec_recording::header_text::header_bytes;
 use loomrec_recording::normalized_request::NormalizedRequest;
 use loomrec_recording::response_header::{MOST_HEADERS, is_replayed, keeps_waiting};
@@ -32,6 +32,20 @@ pub struct ResponseDraft {
 }
 
 impl ResponseDraft {
+    /// Returns the response of an entry as its client gets it: up to where the recorded client left,
+    /// and as [`Self::from_response`] does.
+    ///
+    /// # Errors
+    /// Why there is none that can be sent.
+    pub fn from_entry(entry: Entry) -> Result<Self, String> {
+        let head = entry.request_method() == Some("HEAD");
+        let mut response = entry.response.ok_or("the entry holds no response")?;
+        if let Some(left) = entry.client_left {
+            response.cut_to(left);
+        }
+        Self::from_response(response, head)
+    }
+
     /// Returns the recorded response without what a client must not take from a recording: headers
     /// that concern more than this answer, and a body where none is allowed. `head` says that it
     /// answers a HEAD.
@@ -125,7 +139,7 @@ impl ResponseDraft {
                 .to_owned());
         }
         let bytes = self.joined_bytes();
-        let format = response_format_of(observed);
+        let format = observed.asked_format();
         let at_ms = self.last_ms();
         let chunk = |data: Vec<u8>| Chunk { at_ms, data: data.into() };
         let (media, chunks) = if observed.call.streamed {
@@ -154,7 +168,7 @@ impl ResponseDraft {
     /// no stream, stays as it is.
     pub fn change_framing(&mut self, observed: &NormalizedRequest) -> Result<(), String> {
         let bytes = self.joined_bytes();
-        let format = response_format_of(observed);
+        let format = observed.asked_format();
         let from = Framing::from_answer(format.operation, self.media(), &bytes);
         let Some(from) = from.filter(|from| *from != format.framing) else { return Ok(()) };
         let whole = self.end == ResponseEnd::Complete;
@@ -224,12 +238,6 @@ fn is_bodiless(status: StatusCode) -> bool {
 fn length_of(value: &HeaderValue) -> Option<u64> {
     let digits = value.to_str().ok()?;
     digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok())?
-}
-
-/// Returns the form that a call asks for.
-pub fn response_format_of(observed: &NormalizedRequest) -> ResponseFormat<'_> {
-    let request = &observed.request;
-    ResponseFormat::from_call(&observed.call, &observed.upstream, &request.query, &request.body)
 }
 
 #[cfg(test)]

@@ -163,7 +163,7 @@ impl ScriptRules {
         if self.rules.is_empty() {
             return RuleLookup::Unanswered;
         }
-        let content = RequestContent::read(&request.call, &request.request.body);
+        let content = RequestContent::read(&request.call, request.body());
         let holds = |index: &usize| self.rules[*index].when.is_met_by(request, content.as_ref());
         let met: Arc<[usize]> = (0..self.rules.len()).filter(holds).collect();
         let turns = content.map_or(0, |content| content.turns as u64);
@@ -251,7 +251,7 @@ impl ScriptRules {
 
     /// Describes why no rule answers a call: what was looked at, and the rule that comes nearest.
     pub(super) fn describe_miss(&self, request: &NormalizedRequest) -> String {
-        let content = RequestContent::read(&request.call, &request.request.body);
+        let content = RequestContent::read(&request.call, request.body());
         let content = content.as_ref();
         let mut looked_at = Vec::new();
         if let Some(user) = content.and_then(|content| content.user.as_deref()) {

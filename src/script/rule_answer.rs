@@ -3,7 +3,7 @@
 use super::render::RenderedResponse;
 use super::rule::{RuleAnswer, ScriptRule};
 use crate::plain_answer;
-use crate::response_draft::{ResponseDraft, response_format_of};
+use crate::response_draft::ResponseDraft;
 use loomrec_dialect::interchange::FixturePace;
 use loomrec_provider::{Answer, Provider};
 use loomrec_recording::entry::{RecordedCut, ResponseEnd};
@@ -70,7 +70,7 @@ fn apply_pace(pace: &FixturePace, delivery: &mut ResponseDraft) {
 /// Gives the one vector of an answer to each text of a request.
 fn share_vector(answer: &Answer, observed: &NormalizedRequest) -> Result<Answer, String> {
     let mut answer = answer.clone();
-    let inputs = response_format_of(observed).inputs.unwrap_or(1);
+    let inputs = observed.asked_format().inputs.unwrap_or(1);
     if let [vector] = answer.embeddings.as_slice() {
         let numbers = vector.len().saturating_mul(inputs);
         if inputs > MOST_INPUTS || numbers > MOST_NUMBERS {

@@ -10,16 +10,16 @@ fn script(text: &str) -> Script {
     Script::parse(text.as_bytes(), ScriptNotation::Json).unwrap()
 }
 
-/// Returns the request of an OpenAI client with this path and body.
-pub(crate) fn observed(path: &str, body: &Value) -> NormalizedRequest {
+/// Returns the request of an OpenAI client with this path, which may have a query, and this body.
+pub(crate) fn observed(target: &str, body: &Value) -> NormalizedRequest {
+    let (path, query) = target.split_once('?').unwrap_or((target, ""));
     let request = RecordedRequest {
         method: "POST".to_owned(),
         path: path.to_owned(),
-        query: String::new(),
+        query: query.to_owned(),
         headers: vec![("content-type".to_owned(), "application/json".to_owned())],
-        other_headers: Default::default(),
-        packed: None,
         body: Bytes::from(body.to_string()),
+        ..RecordedRequest::default()
     };
     NormalizedRequest::new("openai".to_owned(), request, &[IdentityRules::default()])
 }
@@ -151,9 +151,8 @@ fn a_stream_that_fails_does_not_tell_that_it_has_ended() {
     assert!(!stream.contains("finishReason") && !stream.contains("usageMetadata"), "{stream}");
     assert!(text(&answer(&spoken, &gemini)).contains("\"finishReason\":\"STOP\""));
     // Mistral sends tool calls with the end of their choice.
-    let request = chat(true).request;
-    let mistral =
-        NormalizedRequest::new("mistral".to_owned(), request, &[IdentityRules::default()]);
+    let mut mistral = chat(true);
+    mistral.upstream = "mistral".to_owned();
     let stream = text(&answer(&script(later), &mistral));
     assert!(stream.contains("\"name\":\"f\"") && stream.contains("busy"), "{stream}");
     assert!(!stream.contains("\"tool_calls\"}") && !stream.contains("total_tokens"), "{stream}");

@@ -15,10 +15,10 @@ use super::message_log::{KeptMessages, MessageLog};
 use super::record_job::{KeepFilter, OnRecorded, RecordJob};
 use super::record_outcome::{CallFailure, RecordOutcome, UpstreamTimes};
 use crate::websocket::turn_link::UpstreamClose;
-use loomrec_provider::{JudgedAnswer, Operation, SocketAudio, is_stream_finished};
+use loomrec_provider::{JudgedAnswer, Operation, is_stream_finished};
 use loomrec_recording::body::Chunk;
 use loomrec_recording::cost::PriceTable;
-use loomrec_recording::entry::{ClientLeft, Entry, RecordedResponse, ResponseEnd};
+use loomrec_recording::entry::{ClientLeft, Entry, ResponseEnd};
 use loomrec_recording::entry_maker::{CompletedExchange, EntryMaker, MadeEntry, UpstreamReply};
 use loomrec_recording::header_text::header_text;
 use loomrec_recording::message::CUT_CLOSE_CODE;
@@ -118,7 +118,7 @@ impl ExchangeCapture {
 
     /// The size of both bodies, in bytes.
     pub(super) fn byte_size(&self) -> usize {
-        self.job.observed.request.body.len() + self.size
+        self.job.observed.body().len() + self.size
     }
 
     /// Returns the credentials that the request carried.
@@ -151,16 +151,14 @@ impl ExchangeCapture {
         let (mut messages, times) = (self.messages, self.times);
         let job = *job;
         let arrived = job.arrived;
-        let label = format!("{} {}", job.observed.request.method, job.observed.request.path);
+        let label = job.observed.request_line();
         let operation = job.observed.call.operation;
-        let is_free = job.observed.request.is_free(&job.observed.call);
+        let is_free = job.observed.is_free();
         let mut placeholders = job.observed.placeholders.clone();
         let secrets = Arc::clone(&job.secrets);
         redact_messages(&mut messages, &shared.redactor, &secrets, &mut placeholders);
         if !shared.config.keep_audio {
-            let request = &job.observed.request;
-            let audio = SocketAudio::of_handshake(&request.path, &request.query);
-            messages = without_audio(messages, &audio);
+            messages = without_audio(messages, &job.observed.socket_audio());
         }
         let exchange = CompletedExchange {
             observed: job.observed,
@@ -175,12 +173,8 @@ impl ExchangeCapture {
         let (redactor, prices) = (&*shared.redactor, &shared.config.prices);
         let (entry, kept) = match (EntryMaker { redactor, prices, max }).make_entry(exchange) {
             Ok(MadeEntry { mut entry, judged, form }) => {
-                let response = entry.response.as_ref();
-                let left = response.and_then(|response| {
-                    let left = delivery.client_left(arrived, response)?;
-                    (!has_answer(operation, response, left)).then_some(left)
-                });
-                entry.client_left = left;
+                let left = delivery.client_left(arrived, &entry);
+                entry.client_left = left.filter(|left| !has_answer(operation, &entry, *left));
                 entry.messages = messages;
                 let judged = entry.judge_messages().unwrap_or(judged);
                 let kept = stored_outcome(&entry, prices, Some(judged), times);
@@ -214,13 +208,13 @@ pub(super) struct FinishedExchange {
 }
 
 /// Whether a client that left then had its whole answer, by the end mark of its stream.
-fn has_answer(operation: Operation, response: &RecordedResponse, left: ClientLeft) -> bool {
-    let is_readable =
-        response.end == ResponseEnd::Complete && encoding::coding_in(&response.headers).is_none();
+fn has_answer(operation: Operation, entry: &Entry, left: ClientLeft) -> bool {
+    let is_readable = entry.answer_end() == Some(ResponseEnd::Complete)
+        && encoding::coding_in(entry.answer_headers()).is_none();
     let Some(sent) = left.bytes.filter(|_| is_readable) else { return false };
-    let body = response.payload.joined_bytes();
+    let Some((media, body)) = entry.answer_media().zip(entry.answer_bytes()) else { return false };
     let sent = body.get(..usize::try_from(sent).unwrap_or(usize::MAX)).unwrap_or(&body);
-    is_stream_finished(operation, response.media_type(), sent)
+    is_stream_finished(operation, media, sent)
 }
 
 /// Returns the report on an exchange that is to be stored.
@@ -231,22 +225,21 @@ fn stored_outcome(
     times: UpstreamTimes,
 ) -> RecordOutcome {
     let usage = entry.usage.unwrap_or_default();
-    let incomplete = entry.response.as_ref().filter(|_| !entry.is_servable());
-    let incomplete = incomplete.map(|response| response.end);
-    let label = entry.request.as_ref().filter(|_| incomplete.is_some());
+    let incomplete = entry.answer_end().filter(|_| !entry.is_servable());
+    let label = incomplete.and_then(|_| entry.request_line());
+    let ending = entry.answer_status().zip(entry.answer_end());
     RecordOutcome {
         outcome: Ok(()),
         incomplete,
-        label: label.map_or_else(String::new, |seen| format!("{} {}", seen.method, seen.path)),
+        label: label.unwrap_or_default(),
         model: entry.model.clone(),
         tokens: (usage.prompt_tokens, usage.completion_tokens),
         cost_usd: entry.cost_usd,
         is_unpriced: entry.cost_usd.is_none()
             && !prices.has_call_price(entry, entry.model.as_deref()),
         is_given_up: entry.is_undelivered(),
-        failure: entry.response.as_ref().and_then(|response| {
-            CallFailure::new(judged.as_ref()?.outcome, response.status, response.end)
-        }),
+        failure: ending
+            .and_then(|(status, end)| CallFailure::new(judged.as_ref()?.outcome, status, end)),
         unchecked: None,
         judged,
         times,

@@ -64,7 +64,7 @@ pub struct CostReserve {
     /// What is set aside.
     amount: u64,
     /// The part of it that is for the request.
-    request: u64,
+    request_cost: u64,
 }
 
 impl CostLimit {
@@ -99,7 +99,7 @@ impl CostLimit {
         prices: &PriceTable,
     ) -> Result<CostReserve, CostRefusal> {
         let reserved = self.request_cost(request, prices).and_then(|cost| {
-            let is_free = request.request.is_free(&request.call);
+            let is_free = request.is_free();
             let answer = if is_free { 0 } else { self.largest_answer.load(Ordering::Relaxed) };
             self.set_aside(cost, cost.saturating_add(answer))
         });
@@ -109,7 +109,11 @@ impl CostLimit {
         reserved
     }
 
-    fn set_aside(self: &Arc<Self>, request: u64, amount: u64) -> Result<CostReserve, CostRefusal> {
+    fn set_aside(
+        self: &Arc<Self>,
+        request_cost: u64,
+        amount: u64,
+    ) -> Result<CostReserve, CostRefusal> {
         let before = self.spent.fetch_add(amount, Ordering::AcqRel);
         if before.saturating_add(amount) > self.most {
             self.spent.fetch_sub(amount, Ordering::AcqRel);
@@ -119,7 +123,7 @@ impl CostLimit {
                 most: self.maximum_dollars(),
             });
         }
-        Ok(CostReserve { limit: Arc::clone(self), amount, request })
+        Ok(CostReserve { limit: Arc::clone(self), amount, request_cost })
     }
 
     fn request_cost(
@@ -128,12 +132,12 @@ impl CostLimit {
         prices: &PriceTable,
     ) -> Result<u64, CostRefusal> {
         let (call, upstream) = (&request.call, Some(request.upstream.as_str()));
-        let is_free = request.request.is_free(call);
+        let is_free = request.is_free();
         if is_free || directory::states_cost(&request.upstream) {
             return Ok(0);
         }
         let model = priced_model(upstream, call.model.as_deref(), None);
-        let tokens = request.request.body.len() as u64 / BYTES_PER_TOKEN;
+        let tokens = request.body().len() as u64 / BYTES_PER_TOKEN;
         let usage = TokenUsage { prompt_tokens: tokens, ..TokenUsage::default() };
         let cost = prices.call_cost(upstream, model.unwrap_or_default(), &usage);
         cost.map(dollars_to_nanos).ok_or_else(|| match model {
@@ -151,7 +155,7 @@ impl CostReserve {
             return;
         };
         self.limit.spent.fetch_add(cost, Ordering::AcqRel);
-        let answer = cost.saturating_sub(self.request);
+        let answer = cost.saturating_sub(self.request_cost);
         self.limit.largest_answer.fetch_max(answer, Ordering::Relaxed);
     }
 }

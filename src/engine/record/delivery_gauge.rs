@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
 
-use loomrec_recording::entry::{ClientLeft, RecordedResponse, ResponseEnd};
+use loomrec_recording::entry::{ClientLeft, Entry, ResponseEnd};
 
 /// How much of its answer a client has got. The client's side counts, and the exchange reads the
 /// result when it is stored.
@@ -43,14 +43,10 @@ impl DeliveryGauge {
         self.is_changed.store(true, Ordering::Relaxed);
     }
 
-    /// Returns what the client had got when it left, of `response`; `None` if it has not left, or
-    /// got the whole body. `arrived` is when its call arrived.
-    pub(super) fn client_left(
-        &self,
-        arrived: Instant,
-        response: &RecordedResponse,
-    ) -> Option<ClientLeft> {
-        let (left, chunks) = (*self.left.get()?, response.payload.chunks());
+    /// Returns what the client had got when it left, of the answer of `entry`; `None` if it has not
+    /// left, or got the whole body. `arrived` is when its call arrived.
+    pub(super) fn client_left(&self, arrived: Instant, entry: &Entry) -> Option<ClientLeft> {
+        let (left, chunks) = (*self.left.get()?, entry.answer_chunks()?);
         if self.is_changed.load(Ordering::Relaxed) {
             return None;
         }
@@ -58,7 +54,7 @@ impl DeliveryGauge {
         let sent = self.chunks.load(Ordering::Relaxed);
         let has_head = self.has_head.load(Ordering::Relaxed);
         // A client that got all bytes lacks nothing but the end of the framing.
-        let is_whole = response.end != ResponseEnd::ClientAbort;
+        let is_whole = entry.answer_end() != Some(ResponseEnd::ClientAbort);
         let has_all = is_whole && has_head && sent >= chunks.len();
         (!has_all).then(|| ClientLeft::new(at_ms, has_head.then_some(sent), chunks))
     }
@@ -68,29 +64,31 @@ impl DeliveryGauge {
 mod tests {
     use std::time::Duration;
 
+    use loomrec_recording::RecordedResponse;
     use loomrec_recording::body::{Chunk, ChunkLayout, ResponsePayload};
 
     use super::*;
 
-    fn response(texts: &[&'static str], end: ResponseEnd) -> RecordedResponse {
+    fn answer(texts: &[&'static str], end: ResponseEnd) -> Entry {
         let chunk = |data: &&'static str| Chunk { at_ms: 1.0, data: (*data).into() };
         let chunks = texts.iter().map(chunk).collect();
         let payload = ResponsePayload::new(ChunkLayout::Chunks, chunks);
-        RecordedResponse {
+        let response = RecordedResponse {
             status: 200,
             reason: None,
             headers: Vec::new(),
             trailers: Vec::new(),
             payload,
             end,
-        }
+        };
+        Entry { response: Some(response), ..Entry::default() }
     }
 
     #[test]
     fn gauge_says_what_the_client_had_got_when_it_left() {
-        let body = response(&["one", "three"], ResponseEnd::Complete);
+        let body = answer(&["one", "three"], ResponseEnd::Complete);
         let (arrived, gauge) = (Instant::now(), DeliveryGauge::default());
-        let bytes = |body: &RecordedResponse| gauge.client_left(arrived, body).map(|it| it.bytes);
+        let bytes = |body: &Entry| gauge.client_left(arrived, body).map(|it| it.bytes);
         assert_eq!(bytes(&body), None);
         gauge.mark_client_left();
         let first = gauge.client_left(arrived, &body).unwrap();
@@ -104,19 +102,19 @@ mod tests {
 
     #[test]
     fn gauge_counts_the_chunks_of_a_client_that_had_the_head() {
-        let body = response(&["one", "three"], ResponseEnd::Complete);
+        let body = answer(&["one", "three"], ResponseEnd::Complete);
         let (arrived, gauge) = (Instant::now(), DeliveryGauge::default());
-        let bytes = |body: &RecordedResponse| gauge.client_left(arrived, body).map(|it| it.bytes);
+        let bytes = |body: &Entry| gauge.client_left(arrived, body).map(|it| it.bytes);
         gauge.pass_head();
         gauge.mark_client_left();
         assert_eq!(bytes(&body), Some(Some(0)));
-        assert_eq!(bytes(&response(&[], ResponseEnd::Complete)), None);
-        assert_eq!(bytes(&response(&[], ResponseEnd::ClientAbort)), Some(Some(0)));
+        assert_eq!(bytes(&answer(&[], ResponseEnd::Complete)), None);
+        assert_eq!(bytes(&answer(&[], ResponseEnd::ClientAbort)), Some(Some(0)));
         gauge.pass_chunk();
         assert_eq!(bytes(&body), Some(Some(3)));
         gauge.pass_chunk();
         assert_eq!(bytes(&body), None);
-        let cut = response(&["one", "three"], ResponseEnd::ClientAbort);
+        let cut = answer(&["one", "three"], ResponseEnd::ClientAbort);
         assert_eq!(bytes(&cut), Some(Some(8)), "the rest of the answer never came");
         gauge.mark_changed();
         assert_eq!(bytes(&cut), None);

@@ -17,7 +17,7 @@ pub(super) struct AdapterEntries {
 impl AdapterEntries {
     /// Notes an entry.
     pub(super) fn note_entry(&mut self, name: &EntryName, entry: &Entry) {
-        if entry.request.is_some() {
+        if entry.has_request() {
             return;
         }
         let is_keyed = matches!(name, EntryName::Hash(_));

@@ -21,7 +21,7 @@ use loomrec_identity::{
 };
 use loomrec_provider::{Operation, RecognisedCall};
 use loomrec_recording::body::Chunk;
-use loomrec_recording::entry::{Entry, RecordedRequest};
+use loomrec_recording::entry::Entry;
 use loomrec_recording::normalized_request::{NormalizedRequest, bound_rules};
 use loomrec_recording::redact;
 
@@ -67,7 +67,7 @@ struct BindingScope {
 struct BoundGroup {
     group: u32,
     take: u32,
-    request: BoundRequest,
+    bound: BoundRequest,
     binding: Arc<RunBinding>,
     /// The hash of its answer.
     answer: u64,
@@ -86,8 +86,7 @@ struct BindingConflict {
 /// What is kept of an entry until all answers are known.
 #[derive(Debug)]
 pub(super) struct BindableEntry {
-    request: RecordedRequest,
-    call: RecognisedCall,
+    observed: NormalizedRequest,
     run_values: RunValues,
     preset: Option<&'static ClientPreset>,
     /// The status and the content of its answer, and whether it has a fault.
@@ -187,7 +186,7 @@ impl BoundRequests {
             let ids = ids.filter(|id| !id.is_empty());
             Arc::make_mut(&mut self.given).extend(ids);
         }
-        let request = entry.request.as_ref()?;
+        let body = entry.request_body()?;
         let mut run_values = entry.run_values.clone();
         self.binds_all |= entry.preset.is_none() && run_values.get(CWD).is_some();
         let preset = self.preset_of(entry);
@@ -195,14 +194,12 @@ impl BoundRequests {
             run_values = RunValues::default();
         }
         let has_rules = !identity.normalize_rules().is_empty() || preset.is_some();
-        if run_values.is_empty() && !has_rules && !refers_to_calls(&request.body) {
+        if run_values.is_empty() && !has_rules && !refers_to_calls(body) {
             return None;
         }
-        let answer = entry.response.as_ref();
-        let answer = answer.map(|response| (response.status, response.payload.joined_bytes()));
+        let answer = entry.answer_status().zip(entry.answer_bytes());
         Some(BindableEntry {
-            request: request.clone(),
-            call: call?.clone(),
+            observed: NormalizedRequest::with_unknown_key(entry, call?.clone())?,
             run_values,
             preset,
             answer: (answer, entry.content.clone(), entry.fault.is_some()),
@@ -227,27 +224,27 @@ impl BoundRequests {
             let is_plain = entry.run_values.is_empty()
                 && entry.preset.is_none()
                 && identity.normalize_rules().is_empty();
-            if is_plain && !has_other_ids(&entry.request.body, &self.given) {
+            if is_plain && !has_other_ids(entry.observed.body(), &self.given) {
                 continue;
             }
             let Some(scope) = self.scope_number(&identity, entry.preset) else { continue };
             let Some(binding) = self.binding_of_values(&entry.run_values) else { continue };
             let rules = &self.scopes[scope].rules;
-            let request = entry.request.bound_recorded(&entry.call, rules, &binding, &identity);
-            let Some(request) = request else { continue };
+            let bound = entry.observed.bound_recorded(rules, &binding, &identity);
+            let Some(bound) = bound else { continue };
             let bytes = entry.answer.0.as_ref().map(|(_, bytes)| bytes);
             // The same answer is another one where other paths are replaced in it.
             let holds_path =
                 binding.changes_paths() && bytes.is_some_and(|it| binding.may_hold(it));
             let paths = holds_path.then_some(&entry.run_values);
             let answer = self.hashing.hash_one((&entry.answer, paths));
-            let made = BoundGroup { group, take, request, binding, answer, is_off: false };
+            let made = BoundGroup { group, take, bound, binding, answer, is_off: false };
             self.insert_group(scope, made);
         }
     }
 
     fn insert_group(&mut self, scope: usize, mut group: BoundGroup) {
-        let key = group.request.key.to_bytes();
+        let key = group.bound.key.to_bytes();
         let known = self.scopes[scope].requests.entry(key).or_default();
         if known.iter().any(|known| known.group == group.group) {
             return;
@@ -287,13 +284,14 @@ impl BoundRequests {
     /// this run is not one of paths.
     pub(super) fn in_this_run(&self, mut entry: Entry) -> Entry {
         let binding = RunBinding::new(&entry.run_values, &self.here);
-        if let Some(request) = entry.request.as_mut().filter(|_| binding.changes_paths()) {
-            let mut body = [Chunk { at_ms: 0.0, data: request.body.clone() }];
-            let json = "application/json";
-            if redact::replace_paths(Operation::OTHER, json, &mut body, &binding).is_ok() {
+        if binding.changes_paths() {
+            entry.change_request_body(|body| {
+                let mut body = [Chunk { at_ms: 0.0, data: body.clone() }];
+                let json = "application/json";
+                redact::replace_paths(Operation::OTHER, json, &mut body, &binding).ok()?;
                 let [Chunk { data, .. }] = body;
-                request.body = data;
-            }
+                Some(data)
+            });
         }
         entry
     }
@@ -341,8 +339,7 @@ impl BoundRequests {
                 return None;
             }
             let BindingScope { identity, rules, .. } = scope;
-            let NormalizedRequest { request, call, .. } = observed;
-            let with = |values: &RunValues| request.bound_here(call, rules, values, identity);
+            let with = |values: &RunValues| observed.bound_here(rules, values, identity);
             let at_start = with(&self.here);
             let is_known = |it: &BoundRequest| scope.requests.contains_key(&it.key.to_bytes());
             if !rules.finds_repository() || at_start.as_ref().is_none_or(is_known) {
@@ -362,7 +359,7 @@ impl BoundRequests {
             let Some(here) = here else { continue };
             let known = scope.requests.get(&here.key.to_bytes()).into_iter().flatten();
             let known =
-                known.filter(|known| scope.rules.bind_requests(&known.request, here).is_some());
+                known.filter(|known| scope.rules.bind_requests(&known.bound, here).is_some());
             groups.extend(known.map(|known| known.group));
         }
         groups
@@ -379,7 +376,7 @@ impl BoundRequests {
             let Some(here) = here else { continue };
             let known = scope.requests.get(&here.key.to_bytes()).into_iter().flatten();
             for known in known.filter(|known| !known.is_off) {
-                let Some(values) = scope.rules.bind_requests(&known.request, here) else {
+                let Some(values) = scope.rules.bind_requests(&known.bound, here) else {
                     continue;
                 };
                 match &mut found {

@@ -14,7 +14,8 @@ use super::connection_opening::{MessageDigest, first_digest};
 use super::engine::ReplayEngine;
 use super::waiting_connections::{TakeChoice, WaitingTake};
 use crate::blocking;
-use loomrec_recording::{MessagePayload, RecordedRequest};
+use loomrec_recording::MessagePayload;
+use loomrec_recording::normalized_request::NormalizedRequest;
 
 /// How long a connection waits for another one, whose handshake is being answered, to exchange takes.
 const HANDSHAKE_WAIT: Duration = Duration::from_secs(1);
@@ -66,7 +67,7 @@ impl WaitingPlace {
     /// message, it is the one that the connection has.
     pub(super) async fn choose_take(
         self,
-        handshake: &RecordedRequest,
+        handshake: &NormalizedRequest,
         first: &MessagePayload,
     ) -> usize {
         let until = Instant::now() + HANDSHAKE_WAIT;

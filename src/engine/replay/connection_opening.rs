@@ -6,8 +6,9 @@ use std::collections::HashMap;
 use sha2::{Digest as _, Sha256};
 
 use loomrec_identity::{IdentityRules, PlacePattern, canonical_json, parse};
-use loomrec_provider::{ClientAudio, SocketAudio, SocketProtocol};
-use loomrec_recording::{Entry, MessagePayload, MessageSender, RecordedRequest};
+use loomrec_provider::{ClientAudio, SocketProtocol};
+use loomrec_recording::normalized_request::NormalizedRequest;
+use loomrec_recording::{Entry, MessagePayload, MessageSender};
 
 /// The id of an item, which its client may make anew in each run.
 const ITEM_ID: &str = "/item/id";
@@ -36,9 +37,12 @@ impl ConnectionOpenings {
 
     /// Notes how the connection of an entry begins, which is compared under these rules.
     pub(super) fn note_opening(&mut self, take: usize, entry: &Entry, rules: &IdentityRules) {
-        let Some(request) = entry.request.as_ref().filter(|_| !entry.messages.is_empty()) else {
+        let (Some(path), Some(audio)) = (entry.request_path(), entry.socket_audio()) else {
             return;
         };
+        if entry.messages.is_empty() {
+            return;
+        }
         let is_greeting = |sender| sender == MessageSender::Server;
         let mut greeting = Sha256::new();
         let mut rest = entry.messages.iter().skip_while(|message| {
@@ -53,8 +57,8 @@ impl ConnectionOpenings {
         let is_close = |payload: &MessagePayload| matches!(payload, MessagePayload::Close { .. });
         let first = rest.next().filter(|first| !is_close(&first.payload));
         let first = first.map(|first| {
-            let audio = first.client_audio(&audio_of(request));
-            digest_of(&first.payload, audio, &opening_rules(&request.path, rules))
+            let audio = first.client_audio(&audio);
+            digest_of(&first.payload, audio, &opening_rules(path, rules))
         });
         let greeting = greeting.finalize().into();
         self.0.insert(take, ConnectionOpening { greeting, first });
@@ -64,17 +68,12 @@ impl ConnectionOpenings {
 /// Returns the digest of the first message after this handshake, which is compared under these rules.
 /// Of audio, only the form counts: it may be cut into other messages.
 pub(super) fn first_digest(
-    handshake: &RecordedRequest,
+    handshake: &NormalizedRequest,
     first: &MessagePayload,
     rules: &IdentityRules,
 ) -> MessageDigest {
-    let audio = first.client_audio(&audio_of(handshake));
-    digest_of(first, audio, &opening_rules(&handshake.path, rules))
-}
-
-/// Returns what a handshake says of audio.
-pub(super) fn audio_of(handshake: &RecordedRequest) -> SocketAudio {
-    SocketAudio::of_handshake(&handshake.path, &handshake.query)
+    let audio = first.client_audio(&handshake.socket_audio());
+    digest_of(first, audio, &opening_rules(handshake.path(), rules))
 }
 
 /// Returns the rules under which first messages are compared.

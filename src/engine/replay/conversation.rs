@@ -9,7 +9,6 @@ use bytes::Bytes;
 use tokio::time::{Instant, sleep_until};
 
 use super::connection_choice::WaitingPlace;
-use super::connection_opening::audio_of;
 use super::engine::ReplayEngine;
 use super::latency::LatencyDraw;
 use super::matcher::{Matcher, TakeMatch};
@@ -67,7 +66,7 @@ impl TakeConversation {
         take: (usize, u32),
         place: Option<WaitingPlace>,
     ) -> Option<Self> {
-        let protocol = SocketProtocol::of_path(&observed.request.path);
+        let protocol = SocketProtocol::of_path(observed.path());
         Some(Self {
             replay: Arc::clone(replay),
             take,
@@ -109,7 +108,7 @@ impl TakeConversation {
     /// Lets the client's first message choose among the takes that began like this.
     async fn choose_take(&mut self, first: &MessagePayload) {
         let Some(place) = self.place.take() else { return };
-        let chosen = place.choose_take(&self.observed.request, first).await;
+        let chosen = place.choose_take(&self.observed, first).await;
         if std::mem::replace(&mut self.take.0, chosen) == chosen {
             return;
         }
@@ -245,10 +244,11 @@ impl SocketConversation for TakeConversation {
 /// possible.
 fn script_of(matcher: &Matcher, take: usize, protocol: SocketProtocol) -> Option<MessageScript> {
     let entry = matcher.entry_of(take)?;
+    let audio = entry.socket_audio()?;
     let rules = matcher.rules_of_take(take).cloned().unwrap_or_default();
     let own_ids = protocol.own_ids().iter().filter_map(|id| PlacePattern::parse(id).ok());
     let script = MessageScript::new(entry.messages).with_rules(rules.with_ignored(own_ids));
-    let script = script.with_audio(audio_of(entry.request.as_ref()?));
+    let script = script.with_audio(audio);
     Some(if protocol.names_items() { script.with_bound_ids() } else { script })
 }
 

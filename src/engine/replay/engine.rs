@@ -78,6 +78,13 @@ pub struct ReplayAnswer {
     pub bound: Option<Arc<BoundValues>>,
 }
 
+impl ReplayAnswer {
+    /// Returns the body of the response, to change how it is sent.
+    pub(super) fn body_mut(&mut self) -> &mut ReplayBody {
+        self.response.body_mut()
+    }
+}
+
 /// A script's answer.
 #[derive(Debug)]
 pub struct ScriptAnswer {

@@ -65,7 +65,7 @@ impl ReplayEngine {
     ) -> ReplayAnswer {
         if let Some(left) = hit.take.client_left() {
             let error = self.describe_miss(&miss_after_part(hit, left), observed);
-            answer.response.body_mut().hold_at_end(left, is_endless(observed), error);
+            answer.body_mut().hold_at_end(left, is_endless(observed), error);
         }
         answer
     }

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::sync::{Arc, mpsc};
 
 use super::bound_requests::BoundRequests;
-use super::exact_requests::ExactRequests;
 use super::group::TakeGroup;
 use super::loaded_entry::{LoadedEntry, loaded_entries};
 use super::loaded_takes::{LoadedTakes, ReplaySource};
@@ -17,7 +16,6 @@ use super::replay_terms::ReplayTerms;
 use super::take::{ReplayTake, TakeLabels, TakeOrigin};
 use loomrec_identity::{IdentityRules, RequestKey};
 use loomrec_provider::RecognisedCall;
-use loomrec_recording::similarity::RequestSketch;
 use loomrec_recording::{Entry, EntryName, UncheckedReason};
 use loomrec_store::{Recording, StoreError, StoredEntry};
 
@@ -224,8 +222,7 @@ impl LoadedTakes {
         }
         let bindable = self.bound.read_entry(&entry, call.as_ref(), &self.rules[rules.effective]);
         let form = RecordedMode::from_entry(&entry, call.as_ref());
-        let sketch = entry.request.as_ref().zip(call.as_ref());
-        let sketch = sketch.map(|(request, call)| RequestSketch::from_request(request, call));
+        let sketch = call.as_ref().and_then(|call| entry.request_sketch(call));
         let text = text.and_then(|text| self.texts.push(&text));
         let host = entry.provider_host().map(|host| self.names.insert(host));
         let origin = TakeOrigin { source, name: at, place, text, host };
@@ -301,14 +298,15 @@ impl LoadedTakes {
         entry: &Entry,
         rules: RuleIndexes,
     ) -> Option<(RecognisedCall, Option<RequestKey>)> {
-        let request = entry.request.as_ref()?;
         // Keys under several sets of rules are made when they are needed.
-        if self.rules.len() > 1 || !ExactRequests::can_hold(request) || self.recalled.is_full() {
-            return Some((request.recognise_call(), None));
-        }
-        let (call, key) = request.recognise_with_key(&self.rules[rules.effective]);
-        self.recalled.insert_request(request, &call, key.clone());
-        Some((call, Some(key)))
+        let is_open = self.rules.len() == 1 && !self.recalled.is_full();
+        let Some(print) = is_open.then(|| entry.request_print()).flatten() else {
+            return Some((entry.recognise_call()?, None));
+        };
+        let request = entry.read_request()?;
+        let key = request.compute_key(&self.rules[rules.effective]);
+        self.recalled.insert_request(print, &request.call, key.clone());
+        Some((request.call, Some(key)))
     }
 
     /// Returns why an entry cannot be checked. `made` is the key of its request under the effective
@@ -322,10 +320,8 @@ impl LoadedTakes {
         rules: RuleIndexes,
     ) -> Option<UncheckedReason> {
         let stored = &self.rules[rules.stored];
-        let real = entry.request.as_ref().zip(call).map(|(request, call)| {
-            let made = made.filter(|_| rules.stored == rules.effective);
-            made.cloned().unwrap_or_else(|| request.compute_key(call, stored))
-        });
+        let made = made.filter(|_| rules.stored == rules.effective).cloned();
+        let real = made.or_else(|| entry.compute_key(call?, stored));
         entry.unchecked_reason(name, real.as_ref(), stored)
     }
 
@@ -344,7 +340,8 @@ impl LoadedTakes {
             EntryName::Step(_) => None,
         };
         let recorded = named.or(entry.request_hash.as_ref()).cloned();
-        let Some((request, call)) = entry.request.as_ref().zip(call) else {
+        let index = rules.effective;
+        let Some(key) = made.or_else(|| entry.compute_key(call?, &self.rules[index])) else {
             // Without its request, a hash is used as it is. Rules that differ only in headers do
             // not affect it.
             let [stored, effective] = [rules.stored, rules.effective].map(|at| &self.rules[at]);
@@ -352,14 +349,12 @@ impl LoadedTakes {
             let index = if same { rules.effective } else { rules.stored };
             return recorded.map(|key| (index, key));
         };
-        let index = rules.effective;
-        let key = made.unwrap_or_else(|| request.compute_key(call, &self.rules[index]));
         // A recorded hash that differs from the request's key is used, unless it is a key that
         // older versions made from fewer headers. Then the key of the request is used.
         let believed = recorded.filter(|recorded| {
             index == rules.stored
                 && *recorded != key
-                && !request.earlier_keys(&self.rules[index]).contains(recorded)
+                && !entry.earlier_keys(&self.rules[index]).contains(recorded)
         });
         Some((index, believed.unwrap_or(key)))
     }
@@ -384,13 +379,12 @@ impl LoadedTakes {
             self.upstreams.insert(upstream.clone());
         }
         self.origins.note_entry(entry);
-        let path =
-            entry.request.as_ref().map(|request| loomrec_provider::chat_mount(&request.path));
+        let mount = entry.request_path().map(loomrec_provider::chat_mount);
         TakeLabels {
             step: name.step_id().map(|step| self.names.insert(step)),
             session: entry.session.as_deref().map(|session| self.names.insert(session)),
             upstream: entry.upstream.as_deref().map(|upstream| self.names.insert(upstream)),
-            mount: path.map(|path| self.names.insert(path)),
+            mount: mount.map(|mount| self.names.insert(mount)),
         }
     }
 }

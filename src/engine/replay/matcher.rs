@@ -21,8 +21,9 @@ use super::take::ReplayTake;
 use super::take_scope::TakeScope;
 use loomrec_identity::{IdentityRules, RequestKey};
 use loomrec_provider::RecognisedCall;
+use loomrec_recording::Entry;
 use loomrec_recording::normalized_request::NormalizedRequest;
-use loomrec_recording::{Entry, RecordedRequest};
+use loomrec_recording::request_print::RequestPrint;
 
 /// A take that was found for a call.
 #[derive(Debug)]
@@ -102,14 +103,14 @@ impl Matcher {
         &self.rules
     }
 
-    /// Returns what `request` asks for, and its key, without parsing it. `None` if no recorded
-    /// request is exactly the same, or if keys under several rules are needed.
+    /// Returns what the request with this print asks for, and its key, without parsing it. `None` if
+    /// no recorded request is exactly the same, or if keys under several rules are needed.
     pub fn recall_exact(
         &self,
-        request: &RecordedRequest,
+        print: impl FnOnce() -> Option<RequestPrint>,
     ) -> Option<(RecognisedCall, (IdentityRules, RequestKey))> {
         let [rules] = self.rules.as_slice() else { return None };
-        let (call, key) = self.recalled.find(request)?;
+        let (call, key) = self.recalled.find(print)?;
         Some((call.clone(), (rules.clone(), key.clone())))
     }
 

@@ -141,13 +141,8 @@ impl MissedRequests {
             session: observed.session.clone(),
             recorded_at: Some(recorded_at),
             preset: observed.client_preset().map(ClientPreset::name_and_version),
-            run_values: observed.request.run_values(
-                &observed.call,
-                &self.run_values,
-                observed.client_preset(),
-            ),
-            request: Some(observed.request.clone()),
-            ..Entry::default()
+            run_values: observed.run_values(&self.run_values),
+            ..observed.to_unanswered()
         };
         PendingChange { reason: reason.to_owned(), replaces: None }.add_to(&mut entry);
         let mut frame = self.encoder.encode(&LogItem::new(name, entry, Arc::clone(secrets)))?;

@@ -2,7 +2,7 @@
 //! its own form as long as one is left.
 
 use loomrec_provider::{Framing, RecognisedCall};
-use loomrec_recording::entry::{Entry, RecordedResponse};
+use loomrec_recording::entry::Entry;
 use loomrec_recording::normalized_request::NormalizedRequest;
 
 /// The form that a take was recorded in.
@@ -39,7 +39,7 @@ impl RequestedMode {
     pub(super) fn from_request(observed: &NormalizedRequest) -> Self {
         match observed.call.streamed {
             false => Self::Complete,
-            true if observed.request.asks_for_events() => Self::Events,
+            true if observed.asks_for_events() => Self::Events,
             true => Self::Stream,
         }
     }
@@ -54,34 +54,22 @@ impl RecordedMode {
     /// Returns the form of `entry`. `call` is what its request asks for, if the request is
     /// recorded.
     pub(super) fn from_entry(entry: &Entry, call: Option<&RecognisedCall>) -> Self {
-        let media = entry.response.as_ref().and_then(media_type);
-        let is = |name: &str| media.is_some_and(|media| media.eq_ignore_ascii_case(name));
-        let streamed = match (call, &entry.response) {
-            (Some(call), _) => call.streamed,
-            (None, Some(_)) => is("text/event-stream"),
-            (None, None) => false,
-        };
+        let is =
+            |name: &str| entry.answer_media().is_some_and(|media| media.eq_ignore_ascii_case(name));
+        let streamed = call.map_or_else(|| is("text/event-stream"), |call| call.streamed);
         // The first bytes of events show it, and the media types of JSON and of events. Any other
         // answer counts as what its request asked for (Ollama's lines of JSON, Bedrock's event
         // stream).
-        let begins_as_events = |call: &RecognisedCall| {
-            let start = entry.response.as_ref().map(start_of).unwrap_or_default();
-            Framing::begins_as_events(call.operation, &start)
-        };
+        let begins_as_events =
+            |call: &RecognisedCall| Framing::begins_as_events(call.operation, &start_of(entry));
         let is_stream = match () {
             () if is("text/event-stream") || call.is_some_and(begins_as_events) => true,
-            () if is("application/json") => {
-                streamed && entry.response.as_ref().is_some_and(is_array)
-            }
+            () if is("application/json") => streamed && is_array(entry),
             () => streamed,
         };
         let framed = |call: &&RecognisedCall| call.operation.streams_arrays() && call.streamed;
-        let events = match (call.filter(framed), &entry.request) {
-            (Some(_), Some(request)) => Some(request.asks_for_events()),
-            _ => None,
-        };
-        let success = |response: &RecordedResponse| (200..300).contains(&response.status);
-        let success = entry.response.as_ref().is_some_and(success);
+        let events = call.filter(framed).and_then(|_| entry.asks_for_events());
+        let success = entry.has_good_status();
         Self { streamed, is_stream, success, events }
     }
 
@@ -108,20 +96,19 @@ impl RecordedMode {
     }
 }
 
-/// Whether a body is a JSON array, as Gemini's streams are. No complete answer is one.
-fn is_array(response: &RecordedResponse) -> bool {
-    let mut bytes = response.payload.chunks().iter().flat_map(|chunk| chunk.data.iter());
-    bytes.find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[')
+/// Whether an answer is a JSON array, as Gemini's streams are. No complete answer is one.
+fn is_array(entry: &Entry) -> bool {
+    recorded_bytes(entry).find(|byte| !byte.is_ascii_whitespace()) == Some(b'[')
 }
 
-/// Returns the first bytes of a response.
-fn start_of(response: &RecordedResponse) -> Vec<u8> {
+/// Returns the first bytes of an answer.
+fn start_of(entry: &Entry) -> Vec<u8> {
     const MOST: usize = 64;
-    let bytes = response.payload.chunks().iter().flat_map(|chunk| chunk.data.iter().copied());
-    bytes.take(MOST).collect()
+    recorded_bytes(entry).take(MOST).collect()
 }
 
-/// Returns the media type of a response, without parameters.
-fn media_type(response: &RecordedResponse) -> Option<&str> {
-    Some(response.media_type()).filter(|media| !media.is_empty())
+/// Returns the bytes of an answer, one after the other.
+fn recorded_bytes(entry: &Entry) -> impl Iterator<Item = u8> {
+    let chunks = entry.answer_chunks().unwrap_or_default().iter();
+    chunks.flat_map(|chunk| chunk.data.iter().copied())
 }

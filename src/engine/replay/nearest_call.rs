@@ -18,11 +18,12 @@ use super::tool_results::{in_order_of, without_results};
 use loomrec_curation::noise;
 use loomrec_identity::likeness::RequestWords;
 use loomrec_identity::{
-    IdentityRules, RequestDelta, RequestParts, RunBinding, TextRole, header, request_delta,
+    IdentityRules, JsonPointer, RequestDelta, RequestParts, RunBinding, TextRole, header,
+    request_delta,
 };
+use loomrec_recording::Entry;
 use loomrec_recording::normalized_request::NormalizedRequest;
 use loomrec_recording::similarity::RequestSketch;
-use loomrec_recording::{Entry, RecordedRequest};
 
 /// How many recorded calls are read again because their sketches are similar.
 const ALIKE: usize = 48;
@@ -54,8 +55,8 @@ pub(super) fn find_nearest(
     reason: MissReason,
 ) -> Option<(bool, NearestCall)> {
     let rules = matcher.rules.get(matcher.explaining_rules)?;
-    let request_now = without_results(observed.request.clone(), rules);
-    let now = request_now.key_parts(&observed.call);
+    let asked = without_results(observed.to_unanswered(), rules);
+    let now = asked.key_parts(&observed.call)?;
     let mut best: Option<NearbyCall> = None;
     visit_candidates(matcher, observed, |index, apart, entry| {
         let take = &matcher.takes[index];
@@ -69,16 +70,15 @@ pub(super) fn find_nearest(
     let found = &matcher.takes[index];
     let is_elsewhere = is_elsewhere(matcher, found, observed);
     let mut differences = scope_differences(matcher, found, &entry, observed);
-    let request = entry.request.as_ref()?;
-    let call = request.recognise_call();
+    let call = entry.recognise_call()?;
     let outside_key = HeaderDelta::from_names(
-        &request.headers_outside_key(&call, rules),
-        &observed.request.headers_outside_key(&observed.call, rules),
+        &entry.headers_outside_key(&call, rules),
+        &observed.headers_outside_key(rules),
     );
-    let deltas =
-        request_delta::request_deltas(&request.key_parts(&call), &now, rules, MOST_COMPARED);
+    let recorded = entry.key_parts(&call)?;
+    let deltas = request_delta::request_deltas(&recorded, &now, rules, MOST_COMPARED);
     let (of_entry, runs) = matcher.bound.rules_and_binding(&entry, rules);
-    let roles = shared_roles(request, &observed.request);
+    let roles = shared_roles(&entry, observed);
     let unexplained = |delta: RequestDelta| {
         let role = roles.get(&delta.pointer).copied();
         unexplained_rest(delta, role, &of_entry, &runs)
@@ -94,7 +94,7 @@ pub(super) fn find_nearest(
         RequestDifference { place: delta.pointer, recorded, now }
     }));
     let request_hash = entry.request_hash.clone();
-    let request_hash = request_hash.or_else(|| Some(request.compute_key(&call, rules)));
+    let request_hash = request_hash.or_else(|| entry.compute_key(&call, rules));
     let nearest = NearestCall {
         outside_key,
         request_hash,
@@ -127,21 +127,20 @@ fn scope_differences(
         });
     }
     if !scope.has_mount_of(found) {
-        let recorded = entry.request.as_ref().and_then(|request| quote(&request.path));
-        let (place, now) = ("path".to_owned(), quote(&observed.request.path));
+        let recorded = entry.request_path().and_then(quote);
+        let (place, now) = ("path".to_owned(), quote(observed.path()));
         differences.push(RequestDifference { place, recorded, now });
     }
     differences
 }
 
 /// Returns the roles of the texts that are texts of the same role in both requests, by their places.
-fn shared_roles(recorded: &RecordedRequest, now: &RecordedRequest) -> HashMap<String, TextRole> {
-    let roles = |request: &RecordedRequest| -> HashMap<String, TextRole> {
-        let roles = request.text_roles().into_iter();
-        roles.map(|(role, place)| (place.to_string(), role)).collect()
+fn shared_roles(recorded: &Entry, now: &NormalizedRequest) -> HashMap<String, TextRole> {
+    let by_place = |roles: Vec<(TextRole, JsonPointer)>| -> HashMap<String, TextRole> {
+        roles.into_iter().map(|(role, place)| (place.to_string(), role)).collect()
     };
-    let now = roles(now);
-    let mut shared = roles(recorded);
+    let now = by_place(now.text_roles());
+    let mut shared = by_place(recorded.text_roles());
     shared.retain(|place, role| now.get(place) == Some(role));
     shared
 }
@@ -170,12 +169,12 @@ fn raw_deltas(
     now: &RequestParts<'_>,
     rules: &IdentityRules,
 ) -> Vec<RequestDelta> {
-    let request = matcher.read_entry(take).and_then(|entry| entry.request);
-    let Some(request) = request.map(|request| without_results(request, rules)) else {
-        return Vec::new();
-    };
-    let call = request.recognise_call();
-    request_delta::request_deltas(&request.key_parts(&call), now, rules, MAX_DELTAS)
+    let Some(entry) = matcher.read_entry(take) else { return Vec::new() };
+    let entry = without_results(entry, rules);
+    let Some(call) = entry.recognise_call() else { return Vec::new() };
+    let recorded = entry.key_parts(&call);
+    let deltas = |parts| request_delta::request_deltas(&parts, now, rules, MAX_DELTAS);
+    recorded.map(deltas).unwrap_or_default()
 }
 
 /// Returns the recorded call that `observed` may stand in the place of, by their step alone: the
@@ -211,8 +210,8 @@ fn visit_candidates(
     mut visit: impl FnMut(usize, RequestDistance, Entry),
 ) {
     let Some(rules) = matcher.rules.get(matcher.explaining_rules) else { return };
-    let request_now = without_results(observed.request.clone(), rules);
-    let now = request_now.key_parts(&observed.call);
+    let asked = without_results(observed.to_unanswered(), rules);
+    let Some(now) = asked.key_parts(&observed.call) else { return };
     let body = now.json_body();
     let words = body.as_ref().map(RequestWords::from_body);
     let mut read = 0;
@@ -223,16 +222,13 @@ fn visit_candidates(
             continue;
         }
         let Some(entry) = matcher.read_entry(take) else { continue };
-        let mut entry = matcher.bound.in_this_run(entry);
+        let entry = matcher.bound.in_this_run(entry);
         let of_entry = matcher.bound.rules_of(&entry, rules);
-        let comparable = |request| {
-            in_order_of(without_results(request, rules), &request_now, of_entry.normalize_rules())
-        };
-        entry.request = entry.request.map(comparable);
-        let Some(request) = &entry.request else { continue };
+        let entry = without_results(entry, rules);
+        let entry = in_order_of(entry, &asked, of_entry.normalize_rules());
+        let Some(call) = entry.recognise_call() else { continue };
+        let Some(recorded) = entry.key_parts(&call) else { continue };
         read += length;
-        let call = request.recognise_call();
-        let recorded = request.key_parts(&call);
         let recorded_body = recorded.json_body();
         let bytes = match (&recorded_body, &body) {
             (Some(recorded), Some(now)) => request_delta::body_distance(recorded, now, rules),
@@ -245,7 +241,7 @@ fn visit_candidates(
             }
             _ => {
                 let longer = recorded.body.len().max(now.body.len()) as u64;
-                has_same_path(request, &observed.request) && bytes.saturating_mul(2) <= longer
+                has_same_path(&entry, observed) && bytes.saturating_mul(2) <= longer
             }
         };
         visit(index, RequestDistance { bytes, is_alike }, entry);
@@ -253,8 +249,9 @@ fn visit_candidates(
 }
 
 /// Whether two requests have the same method and path.
-fn has_same_path(one: &RecordedRequest, other: &RecordedRequest) -> bool {
-    one.method == other.method && one.path == other.path
+fn has_same_path(entry: &Entry, observed: &NormalizedRequest) -> bool {
+    entry.request_method() == Some(observed.method())
+        && entry.request_path() == Some(observed.path())
 }
 
 /// Returns the unused takes of the same operation, upstream and mount, which `observed` may replace, and
@@ -277,7 +274,7 @@ pub(super) fn replaceable_takes(
 /// Returns the takes that are worth reading again: those with the most similar sketches, and those
 /// that the program seems to have reached.
 fn candidate_takes(matcher: &Matcher, observed: &NormalizedRequest) -> Vec<usize> {
-    let sketch = RequestSketch::from_request(&observed.request, &observed.call);
+    let sketch = observed.to_sketch();
     let of_operation = |&index: &usize| {
         let known = matcher.takes[index].sketch();
         known.is_some_and(|known| known.operation == sketch.operation)

@@ -13,10 +13,9 @@ impl LoadedTakes {
     /// Returns the rules for an entry of a source, as an index: those at `effective`, without the
     /// headers whose values were not stored with it.
     pub(super) fn rules_for(&mut self, source: usize, entry: &Entry, effective: usize) -> usize {
-        let Some(request) = &entry.request else { return effective };
         let rules = &self.rules[effective];
         let is_ignored = |name: &str| rules.ignored_headers().iter().any(|it| it == name);
-        let names = request.headers_of_later_keys().filter(|name| !is_ignored(name));
+        let names = entry.headers_of_later_keys().filter(|name| !is_ignored(name));
         let names: Vec<String> = names.map(str::to_owned).collect();
         if names.is_empty() {
             return effective;

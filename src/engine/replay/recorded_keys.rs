@@ -32,9 +32,8 @@ impl RecordedKeys {
         if !self.is_silent || entry.upstream.as_ref().is_some_and(is_counted) {
             return;
         }
-        let request = entry.request.as_ref();
-        let path = request.map(|request| (request.method.as_str(), request.path.as_str()));
-        let Some(known) = directory::upstream_of_call(entry.upstream.as_deref(), path) else {
+        let head = entry.request_method().zip(entry.request_path());
+        let Some(known) = directory::upstream_of_call(entry.upstream.as_deref(), head) else {
             return;
         };
         self.is_known = true;

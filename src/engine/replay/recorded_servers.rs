@@ -25,11 +25,13 @@ impl RecordedServers {
     /// Notes a recorded call.
     pub(super) fn note_call(&mut self, entry: &Entry, call: Option<&RecognisedCall>) {
         let Some(method) = call.and_then(|call| call.rpc.as_ref()) else { return };
-        let (Some(upstream), Some(request)) = (&entry.upstream, &entry.request) else { return };
+        let Some((upstream, path)) = entry.upstream.as_ref().zip(entry.request_path()) else {
+            return;
+        };
         if !matches!(method.kind, RpcKind::Request | RpcKind::Notification) {
             return;
         }
-        let place = (upstream.clone(), request.path.clone());
+        let place = (upstream.clone(), path.to_owned());
         let endpoint = self.endpoints.entry(place).or_default();
         endpoint.has_initialize |= method.is_initialize();
         endpoint.has_discover |= method.is_discover();

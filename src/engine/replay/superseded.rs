@@ -38,15 +38,15 @@ pub fn superseded_takes(
         if is_new(&entry) {
             new_names.insert(stored.name);
             bound.add_state(&entry.run_values);
-            let upstream = entry.upstream.clone().unwrap_or_default();
-            let request = entry.request.clone().filter(|_| !entry.is_lesser_take());
-            new.extend(request.map(|request| NormalizedRequest::new(upstream, request, &[])));
+            if entry.has_request() && !entry.is_lesser_take() {
+                new.push(NormalizedRequest::from_entry(&entry, &[]));
+            }
             continue;
         }
         match old.last_mut() {
             Some((name, takes)) if *name == stored.name => *takes = (*takes).max(stored.take),
             _ => {
-                let call = entry.request.as_ref().map(|request| request.recognise_call());
+                let call = entry.recognise_call();
                 if let Some(bindable) = bound.read_entry(&entry, call.as_ref(), rules) {
                     bound.add_entry(bindable, rules, old.len() as u32, 0);
                     old.push((stored.name, stored.take));

@@ -140,7 +140,7 @@ impl ReplayTake {
             host: origin.host,
         };
         let outcome = entry.answer_outcome();
-        let has_version = entry.request.as_ref().map(|request| begins_with_version(&request.path));
+        let has_version = entry.request_path().map(begins_with_version);
         let answer = TakeAnswer::from_entry(name, entry);
         let (outcome, is_plain) = match answer {
             TakeAnswer::Wire(_) => (outcome, false),

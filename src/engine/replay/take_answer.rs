@@ -7,7 +7,7 @@ use http::HeaderValue;
 use super::ready_response::ReadyResponse;
 use loomrec_provider::{Answer, RpcIds};
 use loomrec_recording::EntryName;
-use loomrec_recording::entry::{Entry, ResponseEnd};
+use loomrec_recording::entry::Entry;
 use loomrec_script::ResponseDraft;
 
 /// Why an entry that holds a fault and no answer does not answer a call.
@@ -44,7 +44,7 @@ impl TakeAnswer {
         if entry.fault.is_some() && !entry.has_answer() {
             return Self::Nothing(NO_ANSWER);
         }
-        let Some(mut response) = entry.response else {
+        if !entry.has_response() {
             let answer = Answer {
                 content: entry.content.unwrap_or_default(),
                 model: entry.model,
@@ -55,16 +55,12 @@ impl TakeAnswer {
                 cost_usd: None,
             };
             return Self::Words(Box::new(PlainAnswer { answer, label }));
-        };
-        match entry.client_left {
-            _ if response.end == ResponseEnd::Truncated => return Self::Nothing(NOT_WHOLE),
-            None if response.end == ResponseEnd::ClientAbort => return Self::Nothing(NOT_WHOLE),
-            None => {}
-            Some(left) => response.cut_to(left),
         }
-        let head = entry.request.as_ref().is_some_and(|request| request.method == "HEAD");
-        let ids = entry.request.as_ref().and_then(|request| RpcIds::from_body(&request.body));
-        match ResponseDraft::from_response(response, head) {
+        if !entry.has_answer() {
+            return Self::Nothing(NOT_WHOLE);
+        }
+        let ids = entry.request_body().and_then(|body| RpcIds::from_body(body));
+        match ResponseDraft::from_entry(entry) {
             Ok(delivery) => {
                 let answer = ReadyResponse::from_draft(delivery, label.as_ref());
                 Self::Wire(Arc::new(answer.with_own_ids(ids)))

@@ -59,7 +59,7 @@ impl ReplayEngine {
             rule: RuleLookup::Pending,
         })?;
         let mut answer = self.hold_at_end(self.paced_answer(hit, ready, arrived), hit, observed);
-        answer.response.body_mut().wait_for(hit.turn.take());
+        answer.body_mut().wait_for(hit.turn.take());
         Ok(answer)
     }
 

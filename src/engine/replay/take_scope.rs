@@ -2,7 +2,7 @@
 
 use super::name_ids::{NameId, NameIds};
 use super::take::ReplayTake;
-use loomrec_provider::{begins_with_version, chat_mount};
+use loomrec_provider::begins_with_version;
 use loomrec_recording::normalized_request::NormalizedRequest;
 
 /// Where a call goes: its upstream and, for chat calls, whose hash does not cover it, its mount. A
@@ -38,7 +38,7 @@ impl TakeScope {
         let mount = match &observed.call.target {
             // The key holds the path.
             Some(_) => ScopeLabel::Any,
-            None => label(chat_mount(&observed.request.path)),
+            None => label(observed.chat_mount()),
         };
         let host = observed.named_host.as_deref().map_or(ScopeLabel::Any, label);
         Self { upstream: names.find(&observed.upstream), mount, host, has_version: None }
@@ -46,7 +46,7 @@ impl TakeScope {
 
     /// Returns the scope of the takes that have exactly the path of this call.
     pub(super) fn with_exact_path(self, call: &NormalizedRequest) -> Self {
-        Self { has_version: Some(begins_with_version(&call.request.path)), ..self }
+        Self { has_version: Some(begins_with_version(call.path())), ..self }
     }
 
     /// Whether `take` was recorded there.

@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use serde_json::Value;
 
 use loomrec_identity::{IdentityRules, JsonPointer, NormalizeRule, ToolResultPlace};
-use loomrec_recording::RecordedRequest;
+use loomrec_recording::Entry;
 
 /// Stands in the place of a result.
 const NOT_COMPARED: &str = "(not compared)";
@@ -14,49 +14,44 @@ const NOT_COMPARED: &str = "(not compared)";
 /// The member of a result that belongs to its position.
 const OF_POSITION: &str = "cache_control";
 
-/// Returns a request with a mark in the place of each result that these rules do not compare.
-pub(super) fn without_results(
-    mut request: RecordedRequest,
-    rules: &IdentityRules,
-) -> RecordedRequest {
+/// Returns an entry with a mark in the place of each result in its request that these rules do not
+/// compare.
+pub(super) fn without_results(mut entry: Entry, rules: &IdentityRules) -> Entry {
     if rules.compares_tool_calls()
-        && let Some(body) = marked_body(&request)
+        && let Some(body) = marked_body(&entry)
     {
-        request.body = body.into();
+        entry.change_request_body(|_| Some(body.into()));
     }
-    request
+    entry
 }
 
-fn marked_body(request: &RecordedRequest) -> Option<Vec<u8>> {
-    let mut body: Value = serde_json::from_slice(&request.body).ok()?;
-    for place in result_places(request)? {
+fn marked_body(entry: &Entry) -> Option<Vec<u8>> {
+    let mut body: Value = serde_json::from_slice(entry.request_body()?).ok()?;
+    for place in result_places(entry)? {
         *body.pointer_mut(&place.content.to_string())? = Value::from(NOT_COMPARED);
     }
     serde_json::to_vec(&body).ok()
 }
 
-fn result_places(request: &RecordedRequest) -> Option<Vec<ToolResultPlace>> {
-    let call = request.recognise_call();
-    Some(call.operation.tool_results(&request.key_parts(&call).json_body()?))
+fn result_places(entry: &Entry) -> Option<Vec<ToolResultPlace>> {
+    let call = entry.recognise_call()?;
+    let parts = entry.key_parts(&call)?;
+    Some(call.operation.tool_results(&parts.json_body()?))
 }
 
-/// Returns a recorded request with its results of tools in the order of those in another request, if
-/// these rules do not compare the order.
-pub(super) fn in_order_of(
-    mut recorded: RecordedRequest,
-    now: &RecordedRequest,
-    rules: &[NormalizeRule],
-) -> RecordedRequest {
+/// Returns an entry with the results of tools in its request in the order of those in another request,
+/// if these rules do not compare the order.
+pub(super) fn in_order_of(mut recorded: Entry, now: &Entry, rules: &[NormalizeRule]) -> Entry {
     if rules.iter().any(NormalizeRule::is_of_result_order)
         && let Some(body) = reordered_body(&recorded, now)
     {
-        recorded.body = body.into();
+        recorded.change_request_body(|_| Some(body.into()));
     }
     recorded
 }
 
-fn reordered_body(recorded: &RecordedRequest, now: &RecordedRequest) -> Option<Vec<u8>> {
-    let mut body: Value = serde_json::from_slice(&recorded.body).ok()?;
+fn reordered_body(recorded: &Entry, now: &Entry) -> Option<Vec<u8>> {
+    let mut body: Value = serde_json::from_slice(recorded.request_body()?).ok()?;
     let (recorded, now) = (result_places(recorded)?, result_places(now)?);
     let places: HashSet<&JsonPointer> = recorded.iter().map(|result| &result.element).collect();
     let by_call: HashMap<usize, &JsonPointer> =

@@ -18,9 +18,7 @@ fn told(rendered: &RenderedResponse) -> String {
 
 fn gemini(streamed: bool, query: &str) -> NormalizedRequest {
     let verb = if streamed { "streamGenerateContent" } else { "generateContent" };
-    let mut observed = observed(&format!("/v1beta/models/g:{verb}"), &json!({}));
-    observed.request.query = query.to_owned();
-    observed
+    observed(&format!("/v1beta/models/g:{verb}?{query}"), &json!({}))
 }
 
 #[test]

@@ -7,9 +7,9 @@ use time::OffsetDateTime;
 use super::backoff;
 use super::request::RerecordRequest;
 use loomrec_curation::comparison::{ComparedSide, DiffScope, call_differences};
-use loomrec_provider::{JudgedAnswer, error_text};
+use loomrec_provider::error_text;
+use loomrec_recording::EntryName;
 use loomrec_recording::entry::{Entry, ResponseEnd};
-use loomrec_recording::{EntryName, RecordedResponse};
 
 /// How an answer differs from the take that it replaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,22 +53,22 @@ pub(super) fn judge_answer(
     order: &RerecordRequest,
     entry: &mut Entry,
 ) -> Result<AnswerChange, RejectReason> {
-    let Some(response) = &entry.response else {
+    let (Some(status), Some(end)) = (entry.answer_status(), entry.answer_end()) else {
         return Err(RejectReason::Failed { why: "there was no answer".to_owned() });
     };
     let before = order.before.as_ref().map(|(name, entry)| (name, entry));
-    let recorded = before.and_then(|(_, entry)| entry.response.as_ref());
-    check_end(response)?;
-    let has_good_status = (200..300).contains(&response.status);
-    if !has_good_status && recorded.is_none_or(|recorded| recorded.status != response.status) {
-        return Err(bad_status(response));
+    let recorded = before.map(|(_, entry)| entry).filter(|recorded| recorded.has_response());
+    check_end(entry, end)?;
+    let has_status = |recorded: &Entry| recorded.answer_status() == Some(status);
+    if !entry.has_good_status() && !recorded.is_some_and(has_status) {
+        return Err(bad_status(entry, status));
     }
-    let judged = judge_for(order, response);
+    let judged = order.observed.judge_answer(entry);
     let is_expected =
-        |recorded: &RecordedResponse| judge_for(order, recorded).outcome == judged.outcome;
+        |recorded: &Entry| order.observed.judge_answer(recorded).outcome == judged.outcome;
     if judged.is_failure() && !recorded.is_some_and(is_expected) {
         let why = judged.description().into_owned();
-        return Err(busy_reason(why, response));
+        return Err(busy_reason(why, entry));
     }
     let change = answer_change(before, &order.name, entry);
     order.pending.add_to(entry);
@@ -76,8 +76,8 @@ pub(super) fn judge_answer(
 }
 
 /// Checks that an answer was not cut.
-fn check_end(response: &RecordedResponse) -> Result<(), RejectReason> {
-    match response.end {
+fn check_end(entry: &Entry, end: ResponseEnd) -> Result<(), RejectReason> {
+    match end {
         ResponseEnd::Complete => Ok(()),
         ResponseEnd::ClientAbort => Err(RejectReason::Stopped),
         ResponseEnd::Truncated => {
@@ -86,30 +86,25 @@ fn check_end(response: &RecordedResponse) -> Result<(), RejectReason> {
         }
         ResponseEnd::UpstreamAbort(cut) => {
             let why = format!("the answer was cut: {cut}");
-            Err(busy_reason(why, response))
+            Err(busy_reason(why, entry))
         }
     }
 }
 
 /// Returns the reason to send a request again, after the wait that the answer asks for.
-fn busy_reason(why: String, response: &RecordedResponse) -> RejectReason {
-    let after = backoff::requested_wait(&response.headers, OffsetDateTime::now_utc());
+fn busy_reason(why: String, entry: &Entry) -> RejectReason {
+    let after = backoff::requested_wait(entry.answer_headers(), OffsetDateTime::now_utc());
     RejectReason::Busy { why, after }
 }
 
-/// Returns the outcome of an answer to this request.
-fn judge_for(order: &RerecordRequest, response: &RecordedResponse) -> JudgedAnswer {
-    response.judge_answer(order.observed.call.operation, &order.observed.request.method)
-}
-
-fn bad_status(response: &RecordedResponse) -> RejectReason {
-    let status = response.status;
-    let why = match error_text(&response.payload.joined_bytes()) {
+/// Returns the reason that an answer with this status is rejected.
+fn bad_status(entry: &Entry, status: u16) -> RejectReason {
+    let why = match error_text(&entry.answer_bytes().unwrap_or_default()) {
         Some(text) => format!("the upstream answered with status {status}: {text}"),
         None => format!("the upstream answered with status {status}"),
     };
     match status {
-        408 | 409 | 425 | 429 | 500 | 502 | 503 | 504 | 529 => busy_reason(why, response),
+        408 | 409 | 425 | 429 | 500 | 502 | 503 | 504 | 529 => busy_reason(why, entry),
         401 => RejectReason::Refused { why },
         _ => RejectReason::Failed { why },
     }
@@ -122,7 +117,6 @@ fn answer_change(
     entry: &Entry,
 ) -> AnswerChange {
     let Some((old_name, old)) = before else { return AnswerChange::New };
-    let status = |entry: &Entry| entry.response.as_ref().map(|response| response.status);
     let says = |entry: &Entry| {
         let calls: Vec<_> = entry
             .tool_calls
@@ -131,7 +125,7 @@ fn answer_change(
             .collect();
         (entry.content.clone().unwrap_or_default(), entry.finish_reason.clone(), calls)
     };
-    if status(old) != status(entry) || says(old) != says(entry) {
+    if old.answer_status() != entry.answer_status() || says(old) != says(entry) {
         return AnswerChange::Answer;
     }
     let mut scope = DiffScope::default();

@@ -9,7 +9,7 @@ use loomrec_identity::IdentityRules;
 use loomrec_recording::body::{Chunk, ChunkLayout, ResponsePayload};
 use loomrec_recording::entry::RecordedCut;
 use loomrec_recording::normalized_request::NormalizedRequest;
-use loomrec_recording::{PendingChange, RecordedRequest};
+use loomrec_recording::{PendingChange, RecordedRequest, RecordedResponse};
 
 fn order(before: Option<Entry>) -> RerecordRequest {
     let request = RecordedRequest {

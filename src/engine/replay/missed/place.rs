@@ -27,7 +27,7 @@ pub(super) struct RequestToAnswer {
 impl RequestToAnswer {
     /// Returns the request of a call with this name and this key.
     pub(super) fn new(name: EntryName, key: RequestKey, observed: &NormalizedRequest) -> Self {
-        let mount = loomrec_provider::chat_mount(&observed.request.path).to_owned();
+        let mount = observed.chat_mount().to_owned();
         Self { name, key, upstream: observed.upstream.clone(), mount }
     }
 }
@@ -69,9 +69,11 @@ pub(super) fn calls_with_takes(
     for stored in missed.entries() {
         let stored = stored?;
         let Some(pending) = PendingChange::from_entry(&stored.entry) else { continue };
-        let Some(request) = stored.entry.request else { continue };
-        let upstream = stored.entry.upstream.unwrap_or_default();
-        let mut observed = NormalizedRequest::new(upstream, request, std::slice::from_ref(rules));
+        if !stored.entry.has_request() {
+            continue;
+        }
+        let mut observed =
+            NormalizedRequest::from_entry(&stored.entry, std::slice::from_ref(rules));
         observed.session.clone_from(&stored.entry.session);
         observed.step = stored.name.step_id().map(str::to_owned);
         pairs_of(calls.len(), &pending.reason, &observed, matcher, &mut pairs);
