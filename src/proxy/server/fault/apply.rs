@@ -31,12 +31,6 @@ use loomrec_recording::normalized_request::NormalizedRequest;
 /// The most bytes of an answer that a fault rewrites. A larger one is sent on unchanged.
 const MOST: usize = 64 << 20;
 
-/// Returns the answer format that a call requests.
-pub(super) fn response_format(observed: &NormalizedRequest) -> ResponseFormat<'_> {
-    let request = &observed.request;
-    ResponseFormat::from_call(&observed.call, &observed.upstream, &request.query, &request.body)
-}
-
 /// Arranges that the open faults that a call recovers from end once a good answer was sent whole.
 pub(super) fn mark_recovered(
     proxy: &Proxy,
@@ -61,7 +55,7 @@ impl FaultedCall<'_> {
     /// this call has used up its take.
     pub(super) fn foresee_obstacle(&mut self, response: &Response<AnswerBody>) {
         let observed = self.call.storable_request();
-        let format = response_format(observed);
+        let format = observed.asked_format();
         let framing = answer_framing(&format, observed, response.headers());
         if self.fault.is_alone && framing.is_none() {
             // The answer behind the fault is made up, so the client must not get the whole of it.
@@ -125,7 +119,7 @@ impl FaultedCall<'_> {
     /// Rewrites the answer so that it says something else.
     async fn rewrite_answer(mut self, response: Response<AnswerBody>) -> Response<ResponseBody> {
         let observed = self.call.storable_request();
-        let format = response_format(observed);
+        let format = observed.asked_format();
         let framing = answer_framing(&format, observed, response.headers());
         match rewrite_response(&format, framing, &mut self.fault, response).await {
             Ok(response) => {
@@ -142,7 +136,7 @@ impl FaultedCall<'_> {
     /// Changes how the body of the answer is sent.
     fn transform_body(mut self, response: Response<AnswerBody>) -> Response<ResponseBody> {
         let observed = self.call.storable_request();
-        let format = response_format(observed);
+        let format = observed.asked_format();
         let framing = answer_framing(&format, observed, response.headers());
         let announced = response.body().size_hint().exact();
         let DecidedFault { fault, roll, .. } = &self.fault.decided;
@@ -253,13 +247,13 @@ fn find_obstacle(
 
 /// Whether an answer has no body by its nature.
 fn is_bodiless(observed: &NormalizedRequest, status: StatusCode) -> bool {
-    observed.request.method == "HEAD" || matches!(status.as_u16(), 101 | 204 | 304)
+    observed.method() == "HEAD" || matches!(status.as_u16(), 101 | 204 | 304)
 }
 
 /// Whether messages follow a response. Those of OpenAI's Responses are answers to calls of their own.
 fn has_messages(observed: &NormalizedRequest, response: &Response<AnswerBody>) -> bool {
     response.extensions().get::<NextConversation>().is_some()
-        && SocketProtocol::of_path(&observed.request.path) != SocketProtocol::Responses
+        && SocketProtocol::of_path(observed.path()) != SocketProtocol::Responses
 }
 
 /// Looks for what keeps a fault from happening over HTTP, or to a turn over a WebSocket.

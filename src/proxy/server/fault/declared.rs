@@ -80,7 +80,7 @@ fn run_time_rates(proxy: &Proxy, call: &IncomingCall) -> Option<Arc<ChaosRates>>
     let run_time = &proxy.faults.run_time;
     // Most runs set none, so the test of the call is not looked for.
     let test = match run_time.is_set() && proxy.telemetry.metrics.is_compat() {
-        true => test_of(&call.headers, &call.storable_request().request.query),
+        true => test_of(&call.headers, call.storable_request().query()),
         false => None,
     };
     run_time.rates_for(call.storable_request().session.as_deref(), test.as_deref())

@@ -71,7 +71,7 @@ fn work_facts(observed: &NormalizedRequest) -> WorkFacts<'_> {
         provider: observed.call.provider,
         model: observed.call.model.as_deref(),
         operation: observed.call.operation,
-        body: &observed.request.body,
+        body: observed.body(),
     }
 }
 

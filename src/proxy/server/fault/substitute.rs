@@ -6,7 +6,6 @@ use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Response, StatusCode};
 
 use super::super::respond::ResponseBody;
-use super::apply::response_format;
 use super::faulted_call::FaultedCall;
 use super::no_response::{self, AbandonedCall};
 use super::settlement::FaultSettlement;
@@ -27,7 +26,7 @@ impl FaultedCall<'_> {
             return Some(AnswerSubstitute::Answer(SyntheticResponse::tool_timeout()));
         }
         let observed = call.storable_request();
-        let format = response_format(observed);
+        let format = observed.asked_format();
         loomrec_fault::substitute_for(fault, call.error_shape(), &format, observed.call.streamed)
     }
 

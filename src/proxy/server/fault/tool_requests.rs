@@ -45,7 +45,7 @@ impl ToolRequests {
     ) -> Option<Self> {
         let observed = call.storable_request();
         observed.call.rpc.as_ref()?;
-        let ids = ids(RpcFacts::from_line(&observed.request.body)?);
+        let ids = ids(RpcFacts::from_line(observed.body())?);
         let (session, upstream) = (observed.session.clone(), observed.upstream.clone());
         let names = [RPC_SESSION_HEADER, BRIDGE_HEADER].map(|name| call.headers.get(name).cloned());
         let client = ToolClient { session, upstream, names };
