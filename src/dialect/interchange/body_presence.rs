@@ -42,7 +42,7 @@ fn missing_words(words: &TextExchange) -> Option<&'static str> {
 
 /// Returns what is missing of an entry that its file holds in loomrec's form.
 fn missing_entry(NamedEntry { entry, .. }: &NamedEntry) -> Option<&'static str> {
-    if entry.response.is_some() || entry.fault.is_some() || !entry.embeddings.is_empty() {
+    if entry.has_response() || entry.fault.is_some() || !entry.embeddings.is_empty() {
         return None;
     }
     let content = entry.content.as_deref().unwrap_or_default();

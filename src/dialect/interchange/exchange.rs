@@ -21,6 +21,40 @@ pub enum FoundItem {
     Left(SkippedItem),
 }
 
+/// What an item counts in addition to its bodies, in bytes.
+const ITEM_COST: usize = 1 << 10;
+
+impl FoundItem {
+    /// Returns roughly how many bytes it takes.
+    pub fn approximate_size(&self) -> usize {
+        let bodies = match self {
+            Self::Exchange(exchange) => {
+                let ForeignExchange { request, response, .. } = &**exchange;
+                request.body.len() + response.content.approximate_size()
+            }
+            Self::Words(words) => {
+                let TextExchange { request, .. } = &**words;
+                request.body.len() * 2
+            }
+            Self::Entry(_) => ITEM_COST * 16,
+            Self::Left(_) => 0,
+        };
+        bodies + ITEM_COST
+    }
+}
+
+impl ResponseContent {
+    /// Returns roughly how many bytes it takes.
+    fn approximate_size(&self) -> usize {
+        match self {
+            Self::Wire(body) | Self::Plain(body) => body.len(),
+            Self::Chunks(chunks) => {
+                chunks.iter().map(|chunk| chunk.data.len() + ITEM_COST / 16).sum()
+            }
+        }
+    }
+}
+
 /// An item that is left out, with the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SkippedItem {
@@ -234,9 +268,7 @@ impl OwnDetails {
     /// # Errors
     /// If a field has the wrong type.
     pub(super) fn complete_entry(self, entry: &mut Entry) -> Result<(), EntryError> {
-        if let Some(request) = &mut entry.request {
-            request.other_headers = self.other_headers;
-        }
+        entry.set_unstored_headers(self.other_headers);
         self.carried.add_to(entry)
     }
 }

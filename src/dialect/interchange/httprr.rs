@@ -141,8 +141,9 @@ fn read_exchange(
     let reason = answered.first_line.splitn(3, ' ').nth(2).map(str::to_owned);
     let request =
         ForeignRequest { method, url, headers: asked.headers, body: asked.body, size: None };
-    let response = ForeignResponse::from_body(status, answered.headers, answered.body);
-    Ok(ForeignExchange::without_times(place, request, ForeignResponse { reason, ..response }))
+    let mut response = ForeignResponse::from_body(status, answered.headers, answered.body);
+    response.reason = reason;
+    Ok(ForeignExchange::without_times(place, request, response))
 }
 
 #[cfg(test)]

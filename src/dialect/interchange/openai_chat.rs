@@ -11,7 +11,7 @@ use super::read_context::{ReadContext, ReadProblem};
 use super::write::WrittenEntry;
 use loomrec_provider::Answer;
 use loomrec_provider::conversation::{self, Conversation};
-use loomrec_recording::{Entry, RecordedRequest};
+use loomrec_recording::Entry;
 
 /// The address where such a conversation would have taken place.
 const URL: &str = "https://api.openai.com/v1/chat/completions";
@@ -118,17 +118,15 @@ fn is_words(message: &Value) -> bool {
 ///
 /// # Errors
 /// If the entry is not a conversation. The error says why.
-pub(super) fn write_entry(
-    entry: &Entry,
-    request: &RecordedRequest,
-    status: u16,
-) -> Result<WrittenEntry, String> {
-    let call = request.recognise_call();
+pub(super) fn write_entry(entry: &Entry, status: u16) -> Result<WrittenEntry, String> {
+    let Some((call, body)) = entry.recognise_call().zip(entry.request_body()) else {
+        return Err("its request is not recorded".to_owned());
+    };
     if !(200..300).contains(&status) {
         return Err(format!("it was answered by an error (status {status})"));
     }
     let Some(Conversation { mut messages, tools, unsupported }) =
-        call.operation.read_conversation(&request.body)
+        call.operation.read_conversation(body)
     else {
         return Err(format!("{} is not a conversation", call.operation.name()));
     };

@@ -9,7 +9,7 @@ use super::exchange::{
 use super::import::{
     EntryImporter, ImportRefusal, ImportedEntry, UNCLEAN, check_secrets, refused, step_name,
 };
-use loomrec_provider::{Answer, ErrorRequest, ResponseFormat};
+use loomrec_provider::{Answer, ErrorRequest};
 use loomrec_recording::cost::priced_model;
 use loomrec_recording::entry::CHAOS;
 use loomrec_recording::normalized_request::NormalizedRequest;
@@ -64,8 +64,7 @@ impl EntryImporter<'_> {
             }
         };
         let mut answer = self.redact_answer(answer, &asked.secrets, &mut observed.placeholders);
-        let (query, body) = (&observed.request.query, &observed.request.body);
-        let form = ResponseFormat::from_call(&observed.call, &observed.upstream, query, body);
+        let form = observed.asked_format();
         // A tool that keeps a single vector gives it to each text.
         if let (Some(inputs), [only]) = (form.inputs, answer.embeddings.as_slice()) {
             answer.embeddings = repeat_vector(only, inputs.min(INPUTS))?;
@@ -79,6 +78,7 @@ impl EntryImporter<'_> {
             lost.push("when calls were made");
         }
         let cost = self.answer_cost(&observed, &answer);
+        let unanswered = observed.to_unanswered();
         let model = answer.model.or(observed.call.model);
         let step = observed.step.as_deref().map(step_name).transpose()?;
         let name = step.unwrap_or_else(|| EntryName::Hash(key.clone()));
@@ -97,8 +97,7 @@ impl EntryImporter<'_> {
             upstream: Some(observed.upstream),
             session: observed.session,
             recorded_at,
-            request: Some(observed.request),
-            ..Entry::default()
+            ..unanswered
         };
         check_secrets(&entry, &asked.secrets)?;
         Ok(ImportedEntry { name, entry, by, host: asked.host, lost, notes: asked.notes })

@@ -67,10 +67,7 @@ impl<'a> ExportWriter<'a> {
     /// If the format cannot represent it. The error says why.
     pub fn write_entry(&mut self, sent: &EntryToWrite<'_>) -> Result<WrittenEntry, String> {
         let entry = sent.entry;
-        let response = entry.response.as_ref();
-        if response.is_some_and(|response| {
-            matches!(response.end, ResponseEnd::ClientAbort | ResponseEnd::Truncated)
-        }) {
+        if matches!(entry.answer_end(), Some(ResponseEnd::ClientAbort | ResponseEnd::Truncated)) {
             return Err("its answer is not whole".to_owned());
         }
         if entry.is_undelivered() {
@@ -91,29 +88,28 @@ impl<'a> ExportWriter<'a> {
     /// Returns the text of a call with its request.
     fn write_call(&mut self, sent: &EntryToWrite<'_>) -> Result<WrittenEntry, String> {
         let EntryToWrite { entry, step, .. } = *sent;
-        let response = entry.response.as_ref();
         let words =
             || "it holds only the text of an answer, without request and response".to_owned();
-        let request = entry.request.as_ref().ok_or_else(words)?;
+        let target = entry.request_path().zip(entry.request_query());
+        let (path, query) = target.ok_or_else(words)?;
         let upstream = entry.upstream.as_deref().unwrap_or("default");
         let origin = entry.upstream_origin.as_deref();
-        let url = self.addresses.call_url(upstream, origin, &request.path, &request.query);
-        let cassette = |notation, response| {
-            let mut written = Cassette { notation }.write_interaction(&url, request, response)?;
+        let url = self.addresses.call_url(upstream, origin, path, query);
+        let cassette = |notation| {
+            let mut written = Cassette { notation }.write_interaction(&url, entry)?;
             written.lost.push("when calls were made and how long they took");
             if step.is_some() || entry.session.is_some() {
                 written.lost.push("step ids and sessions");
             }
             Ok::<_, String>(written)
         };
-        let mut written = match (self.format, response) {
-            (ForeignFormat::Vcr, Some(response)) => cassette(Notation::Yaml, response)?,
-            (ForeignFormat::VcrJson, Some(response)) => cassette(Notation::Json, response)?,
-            (ForeignFormat::Har, Some(response)) => har::write_entry(sent, &url, request, response),
-            (ForeignFormat::Aimock, _) => self.matches.write_entry(sent, request)?,
-            (ForeignFormat::OpenAiChat, response) => {
-                let status = response.map_or(200, |response| response.status);
-                openai_chat::write_entry(entry, request, status)?
+        let mut written = match (self.format, entry.answer_status()) {
+            (ForeignFormat::Vcr, Some(_)) => cassette(Notation::Yaml)?,
+            (ForeignFormat::VcrJson, Some(_)) => cassette(Notation::Json)?,
+            (ForeignFormat::Har, Some(_)) => har::write_entry(sent, &url),
+            (ForeignFormat::Aimock, _) => self.matches.write_entry(sent)?,
+            (ForeignFormat::OpenAiChat, status) => {
+                openai_chat::write_entry(entry, status.unwrap_or(200))?
             }
             _ => return Err(words()),
         };

@@ -16,8 +16,7 @@ use loomrec_cli::exit::{CommandFailure, RECORDING};
 use loomrec_cli::output::Output;
 use loomrec_cli::serve_setup;
 use loomrec_dialect::interchange::{
-    self, CompanionFiles, FixtureList, ForeignFormat, FoundItem, ResponseContent, SkippedItem,
-    UpstreamAddresses,
+    self, CompanionFiles, FixtureList, ForeignFormat, FoundItem, SkippedItem, UpstreamAddresses,
 };
 use loomrec_store::RecordingLocation;
 
@@ -26,9 +25,6 @@ const BEGINNING: u64 = 64 << 10;
 
 /// How many bytes of exchanges are held back until their file has been read.
 const HELD: usize = 16 << 20;
-
-/// What an exchange counts in addition to its bodies.
-const ITEM_COST: usize = 1 << 10;
 
 /// A message of the reading thread.
 pub(super) enum ReaderMessage {
@@ -145,7 +141,7 @@ impl ImportReader<'_> {
         if held.is_streamed {
             return self.send(number, item);
         }
-        held.cost += item_bytes(&item);
+        held.cost += item.approximate_size();
         held.items.push(item);
         if held.cost <= HELD {
             return ControlFlow::Continue(());
@@ -211,23 +207,4 @@ fn open(path: &Path) -> io::Result<Box<dyn Read>> {
         _ => Box::new(loomrec_os::open_input(path)?),
     };
     interchange::without_gzip(input)
-}
-
-/// Returns roughly how many bytes an item takes.
-fn item_bytes(item: &FoundItem) -> usize {
-    let bodies = match item {
-        FoundItem::Exchange(exchange) => {
-            let answer = match &exchange.response.content {
-                ResponseContent::Wire(body) | ResponseContent::Plain(body) => body.len(),
-                ResponseContent::Chunks(chunks) => {
-                    chunks.iter().map(|chunk| chunk.data.len() + ITEM_COST / 16).sum()
-                }
-            };
-            exchange.request.body.len() + answer
-        }
-        FoundItem::Words(words) => words.request.body.len() * 2,
-        FoundItem::Entry(_) => ITEM_COST * 16,
-        FoundItem::Left(_) => 0,
-    };
-    bodies + ITEM_COST
 }

@@ -125,13 +125,13 @@ fn read_entry(key: &str, place: String, text: &str) -> Result<Option<FoundItem>,
         return Ok(Some(FoundItem::Left(SkippedItem::damaged(place, reason))));
     }
     let mut lost = Vec::new();
-    match (EntryName::of_key(key).0, &entry.request_hash, &entry.request) {
-        (_, _, Some(_)) => {}
-        (EntryName::Hash(_), ..) => lost.push("requests: calls are known by their hash alone"),
-        (EntryName::Step(_), Some(_), _) => {
+    match (EntryName::of_key(key).0, &entry.request_hash) {
+        _ if entry.has_request() => {}
+        (EntryName::Hash(_), _) => lost.push("requests: calls are known by their hash alone"),
+        (EntryName::Step(_), Some(_)) => {
             lost.push("requests: calls are known by their step id and their hash");
         }
-        (EntryName::Step(_), None, _) => {
+        (EntryName::Step(_), None) => {
             lost.push("requests: under its step id, any call gets the answer");
         }
     }

@@ -76,9 +76,8 @@ impl FixtureList {
         entry: &Entry,
         addresses: &UpstreamAddresses,
     ) -> Option<FoundItem> {
-        let request = entry.request.as_ref()?;
-        let call = request.recognise_call();
-        let asked = RequestContent::read(&call, &request.body)?;
+        let (path, body) = (entry.request_path()?, entry.request_body()?);
+        let asked = RequestContent::read(&entry.recognise_call()?, body)?;
         let at = self.choose_fixture(&asked)?;
         let answered = self.rules[at].fixture.rule.clone();
         self.rules[at].used = true;
@@ -100,16 +99,16 @@ impl FixtureList {
         Some(held_or_lost(FoundItem::Words(Box::new(TextExchange {
             place: by,
             request: ForeignRequest {
-                method: request.method.clone(),
-                url: addresses.call_url(&upstream, None, &request.path, &request.query),
-                headers: request.headers.clone(),
-                body: request.body.clone(),
+                method: entry.request_method()?.to_owned(),
+                url: addresses.call_url(&upstream, None, path, entry.request_query()?),
+                headers: entry.request_headers().to_vec(),
+                body: body.clone(),
                 size: None,
             },
             said,
             own: Some(OwnDetails {
                 upstream: Some(upstream),
-                path: Some(request.path.clone()),
+                path: Some(path.to_owned()),
                 session: entry.session.clone(),
                 step: step.map(str::to_owned),
                 ..OwnDetails::default()

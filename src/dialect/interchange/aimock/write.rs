@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use super::super::write::{EntryToWrite, WrittenEntry};
 use loomrec_provider::conversation::argument_text;
 use loomrec_provider::{Provider, RecognisedCall, TokenUsage};
-use loomrec_recording::{Entry, RecordedRequest, RecordedResponse, ResponseEnd};
+use loomrec_recording::{Entry, ResponseEnd};
 
 /// The hash of a rule. The rules themselves are as long as prompts.
 type Mark = [u8; 16];
@@ -25,8 +25,9 @@ impl MatchCounter {
     /// Counts a call before any is written. Returns the rank by which it must be written: a longer
     /// text comes earlier, since aimock takes the first fixture whose text occurs in a request.
     pub(in super::super) fn survey(&mut self, entry: &Entry) -> usize {
-        let Some(request) = &entry.request else { return 0 };
-        let Ok(rule) = call_rule(&request.recognise_call(), request) else { return 0 };
+        let call = entry.recognise_call();
+        let rule = call.zip(entry.request_body()).map(|(call, body)| call_rule(&call, body));
+        let Some(Ok(rule)) = rule else { return 0 };
         *self.calls.entry(rule_mark(&rule)).or_default() += 1;
         let length = |name: &str| rule.get(name).and_then(Value::as_str).map_or(0, str::len);
         length("userMessage") + length("inputText") + length("systemMessage")
@@ -39,11 +40,12 @@ impl MatchCounter {
     pub(in super::super) fn write_entry(
         &mut self,
         sent: &EntryToWrite<'_>,
-        request: &RecordedRequest,
     ) -> Result<WrittenEntry, String> {
         let entry = sent.entry;
-        let call = request.recognise_call();
-        let mut rule = call_rule(&call, request)?;
+        let Some((call, body)) = entry.recognise_call().zip(entry.request_body()) else {
+            return Err("its request is not recorded".to_owned());
+        };
+        let mut rule = call_rule(&call, body)?;
         let mut lost = vec![
             "requests: aimock knows calls by their last message, model, turn and system prompt",
             "ids, headers, and what else an answer holds beside text, tool calls and usage",
@@ -59,7 +61,7 @@ impl MatchCounter {
             ("match".to_owned(), Value::Object(rule)),
             ("response".to_owned(), response),
         ]);
-        if let Some(timings) = entry.response.as_ref().and_then(chunk_timings) {
+        if let Some(timings) = chunk_timings(entry) {
             lost.push("the chunks of streamed answers: aimock cuts its own");
             fixture.insert("recordedTimings".to_owned(), timings);
         }
@@ -78,13 +80,10 @@ fn rule_mark(rule: &Map<String, Value>) -> Mark {
 }
 
 /// Returns the rule for a call, as aimock's recorder writes it, with the system prompt.
-fn call_rule(
-    call: &RecognisedCall,
-    request: &RecordedRequest,
-) -> Result<Map<String, Value>, String> {
+fn call_rule(call: &RecognisedCall, body: &[u8]) -> Result<Map<String, Value>, String> {
     let mut rule = Map::new();
     if call.operation.embeds_input() {
-        let body: Value = serde_json::from_slice(&request.body).unwrap_or_default();
+        let body: Value = serde_json::from_slice(body).unwrap_or_default();
         let text = match body.get("input") {
             Some(Value::String(text)) => text.clone(),
             Some(Value::Array(texts)) if texts.iter().all(Value::is_string) => {
@@ -97,7 +96,7 @@ fn call_rule(
     } else {
         let talk = call
             .operation
-            .read_conversation(&request.body)
+            .read_conversation(body)
             .ok_or_else(|| format!("{} cannot be exported to aimock", call.operation.name()))?;
         let Some(user) = talk.last_user().filter(|text| !text.is_empty()) else {
             return Err("aimock matches on the last user message, which is not text here".into());
@@ -128,13 +127,11 @@ fn fixture_response(
     call: &RecognisedCall,
     lost: &mut Vec<&'static str>,
 ) -> Result<Value, String> {
-    if let Some(response) = &entry.response {
-        if matches!(response.end, ResponseEnd::UpstreamAbort(_)) {
-            return Err("its answer was cut, which aimock would serve as a whole one".to_owned());
-        }
-        if response.status >= 300 {
-            return error_response(response, lost);
-        }
+    if matches!(entry.answer_end(), Some(ResponseEnd::UpstreamAbort(_))) {
+        return Err("its answer was cut, which aimock would serve as a whole one".to_owned());
+    }
+    if let Some(status) = entry.answer_status().filter(|status| *status >= 300) {
+        return Ok(error_response(entry, status, lost));
     }
     if call.operation.embeds_input() {
         return embedding_response(entry);
@@ -163,11 +160,8 @@ fn fixture_response(
     Ok(Value::Object(out))
 }
 
-fn error_response(
-    response: &RecordedResponse,
-    lost: &mut Vec<&'static str>,
-) -> Result<Value, String> {
-    let bytes = response.payload.joined_bytes();
+fn error_response(entry: &Entry, status: u16, lost: &mut Vec<&'static str>) -> Value {
+    let bytes = entry.answer_bytes().unwrap_or_default();
     let body: Value = serde_json::from_slice(&bytes).unwrap_or_default();
     let inner = body.get("error").unwrap_or(&body);
     let word = |name: &str| inner.get(name).and_then(Value::as_str);
@@ -180,15 +174,13 @@ fn error_response(
             error.insert(name.to_owned(), word.into());
         }
     }
-    Ok(json!({ "error": error, "status": response.status }))
+    json!({ "error": error, "status": status })
 }
 
 fn embedding_response(entry: &Entry) -> Result<Value, String> {
-    let response = entry.response.as_ref().map(|response| response.payload.joined_bytes());
-    let body: Value = response
-        .as_deref()
-        .and_then(|bytes| serde_json::from_slice(bytes).ok())
-        .unwrap_or_default();
+    let bytes = entry.answer_bytes();
+    let body: Value =
+        bytes.as_deref().and_then(|bytes| serde_json::from_slice(bytes).ok()).unwrap_or_default();
     let rows = body.get("data").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let first = match (rows, entry.embeddings.as_slice()) {
         ([only], _) => only.get("embedding").cloned(),
@@ -235,8 +227,8 @@ fn finish_reason(word: &str) -> Option<&'static str> {
 }
 
 /// Returns the times of a stream's chunks.
-fn chunk_timings(response: &RecordedResponse) -> Option<Value> {
-    let times: Vec<f64> = response.payload.chunks().iter().map(|chunk| chunk.at_ms).collect();
+fn chunk_timings(entry: &Entry) -> Option<Value> {
+    let times: Vec<f64> = entry.answer_chunks()?.iter().map(|chunk| chunk.at_ms).collect();
     let [first, .., last] = times.as_slice() else { return None };
     let delays: Vec<f64> = times.windows(2).map(|pair| (pair[1] - pair[0]).max(0.0)).collect();
     Some(json!({ "ttftMs": first, "interChunkDelaysMs": delays, "totalDurationMs": last }))

@@ -24,7 +24,7 @@ pub(super) struct OwnMember {
     pub(super) recorded_at: Option<String>,
     pub(super) latency_ms: Option<f64>,
     /// The request's body, if HAR cannot hold it.
-    pub(super) request: Option<Bytes>,
+    pub(super) request_body: Option<Bytes>,
     /// The response's body as it was sent, if HAR holds another form.
     pub(super) body: Option<Bytes>,
     /// The time and the length of each chunk, if the member lists them.
@@ -44,9 +44,8 @@ pub(super) fn write(entry: &Entry, step: Option<&str>, request: bool, body: bool
     };
     text("upstream", entry.upstream.as_deref());
     text("upstream_origin", entry.upstream_origin.as_deref());
-    text("path", entry.request.as_ref().map(|request| request.path.as_str()));
-    let headers = entry.request.as_ref().map(|request| &request.other_headers);
-    let headers = headers.filter(|headers| !headers.is_empty());
+    text("path", entry.request_path());
+    let headers = entry.unstored_headers().filter(|headers| !headers.is_empty());
     text("other_headers", headers.map(HeaderNames::as_str));
     text("session", entry.session.as_deref());
     text("step", step);
@@ -58,21 +57,21 @@ pub(super) fn write(entry: &Entry, step: Option<&str>, request: bool, body: bool
     if let Some(latency) = entry.latency_ms {
         out.insert("latency_ms".to_owned(), json!(latency));
     }
-    if let Some(asked) = entry.request.as_ref().filter(|_| request) {
-        out.insert("request_base64".to_owned(), STANDARD.encode(&asked.body).into());
+    if let Some(asked) = entry.request_body().filter(|_| request) {
+        out.insert("request_base64".to_owned(), STANDARD.encode(asked).into());
     }
     if let Some(close) = entry.messages.last().filter(|last| is_close(last)) {
         out.insert("close".to_owned(), close.to_json());
     }
-    let Some(response) = &entry.response else { return Value::Object(out) };
-    if body {
-        let bytes = response.payload.joined_bytes();
+    let (Some(chunks), Some(end)) = (entry.answer_chunks(), entry.answer_end()) else {
+        return Value::Object(out);
+    };
+    if let Some(bytes) = entry.answer_bytes().filter(|_| body) {
         out.insert("response_base64".to_owned(), STANDARD.encode(bytes).into());
     }
-    let chunks = response.payload.chunks().iter();
-    let rows = chunks.map(|chunk| json!([chunk.at_ms, chunk.data.len()]));
+    let rows = chunks.iter().map(|chunk| json!([chunk.at_ms, chunk.data.len()]));
     out.insert("chunks".to_owned(), rows.collect());
-    let end = match response.end {
+    let end = match end {
         ResponseEnd::UpstreamAbort(RecordedCut::Close) => "upstream_abort:close",
         ResponseEnd::UpstreamAbort(RecordedCut::Reset) => "upstream_abort:reset",
         ResponseEnd::Complete | ResponseEnd::ClientAbort | ResponseEnd::Truncated => "complete",
@@ -104,7 +103,7 @@ pub(super) fn read(value: &Value) -> OwnMember {
         },
         recorded_at: text("recorded_at"),
         latency_ms: value.get("latency_ms").and_then(Value::as_f64),
-        request: bytes("request_base64"),
+        request_body: bytes("request_base64"),
         body: bytes("response_base64"),
         chunks,
         end: match text("end").as_deref() {

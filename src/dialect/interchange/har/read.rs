@@ -245,14 +245,15 @@ impl HarEntry {
         source: HarSource<'_>,
     ) -> Result<ForeignExchange, (SkipCause, String)> {
         let damaged = |reason: String| (SkipCause::Damaged, reason);
+        let Self { request, response, messages: frames, time, timings, .. } = self;
         let held = self.own.as_ref().map(own::read);
         let resource_type = self.resource_type.as_deref();
-        let is_socket = self.messages.is_some() || resource_type == Some(socket::RESOURCE_TYPE);
-        let mut request = self.request.read(held.as_ref(), source).map_err(damaged)?;
-        let answered = self.response.ok_or_else(|| damaged("it holds no response".to_owned()))?;
+        let is_socket = frames.is_some() || resource_type == Some(socket::RESOURCE_TYPE);
+        let mut request = request.read(held.as_ref(), source).map_err(damaged)?;
+        let answered = response.ok_or_else(|| damaged("it holds no response".to_owned()))?;
         let mut response = answered.read(held.as_ref(), source)?;
-        let time = held.as_ref().map_or(self.time, |held| held.latency_ms);
-        let (first_ms, duration_ms) = answer_times(self.timings, time);
+        let time = held.as_ref().map_or(time, |held| held.latency_ms);
+        let (first_ms, duration_ms) = answer_times(timings, time);
         let began = self.started_date_time.filter(|text| timestamp::normalize_time(text).is_some());
         let mut lost = Vec::new();
         if is_socket {
@@ -260,10 +261,8 @@ impl HarEntry {
         }
         let messages = match is_socket && response.status == socket::ACCEPTED {
             false => Vec::new(),
-            true => {
-                socket::read_messages(self.messages.as_deref(), began.as_deref(), held.as_ref())
-                    .map_err(|why| damaged(format!("it is a WebSocket, and {why}")))?
-            }
+            true => socket::read_messages(frames.as_deref(), began.as_deref(), held.as_ref())
+                .map_err(|why| damaged(format!("it is a WebSocket, and {why}")))?,
         };
         if !messages.is_empty() && held.is_none() {
             lost.push(socket::UNKNOWN_END);
@@ -294,7 +293,7 @@ impl HarRequest {
         source: HarSource<'_>,
     ) -> Result<ForeignRequest, String> {
         let headers = text_pairs(self.headers);
-        let body = match held.and_then(|held| held.request.clone()) {
+        let body = match held.and_then(|held| held.request_body.clone()) {
             Some(bytes) => HarBytes { bytes, size: None },
             None => posted_bytes(
                 HarBody::parse(self.post_data.as_deref()),

@@ -14,7 +14,7 @@ use crate::yaml::repeated_name;
 use crate::yaml::scalar::ScalarSchema;
 
 /// An interaction.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct VcrInteraction {
     request: VcrRequest,
     response: Option<VcrResponse>,
@@ -60,33 +60,31 @@ impl VcrInteraction {
     /// If the file is malformed. The error says what is wrong.
     pub(super) fn from_node(node: YamlNode) -> Result<Self, String> {
         let has_repeated_name = repeated_name(&node).is_some();
-        let mut interaction = Self { has_repeated_name, ..Self::default() };
-        let mut asked = false;
+        let (mut request, mut response, mut recorded_at) = (None, None, String::new());
         for (name, node) in text_members(node, "an interaction")? {
             match name.as_str() {
-                "request" => {
-                    asked = true;
-                    interaction.request = VcrRequest::from_node(node)?;
-                }
+                "request" => request = Some(VcrRequest::from_node(node)?),
                 "response" if node.is_null() => {}
-                "response" => interaction.response = Some(VcrResponse::from_node(node)?),
-                "recorded_at" => interaction.recorded_at = node_text(node, "`recorded_at`")?,
+                "response" => response = Some(VcrResponse::from_node(node)?),
+                "recorded_at" => recorded_at = node_text(node, "`recorded_at`")?,
                 _ => {}
             }
         }
-        if asked { Ok(interaction) } else { Err("missing field `request`".to_owned()) }
+        let request = request.ok_or("missing field `request`")?;
+        Ok(Self { request, response, recorded_at, has_repeated_name })
     }
 
     pub(super) fn into_item(self, place: String) -> FoundItem {
         let damaged = |reason: String| FoundItem::Left(SkippedItem::damaged(place.clone(), reason));
-        let Some(answered) = self.response else {
+        let Self { request, response, recorded_at, has_repeated_name } = self;
+        let Some(answered) = response else {
             return damaged("it holds no response".to_owned());
         };
         let mut lost = Vec::new();
-        if self.has_repeated_name {
+        if has_repeated_name {
             lost.push(REPEATED);
         }
-        let VcrRequest { method, uri, mut headers, body, parsed_body } = self.request;
+        let VcrRequest { method, uri, mut headers, body, parsed_body } = request;
         let body = match body_bytes(body, parsed_body, &mut headers, &mut lost) {
             Ok(body) => body,
             Err(reason) => return damaged(format!("its request's body {reason}")),
@@ -103,10 +101,10 @@ impl VcrInteraction {
                 Err(reason) => return damaged(format!("its response's body {reason}")),
             };
         let request = ForeignRequest { method, url: uri, headers, body, size: None };
-        let response = ForeignResponse::from_body(status, answer_headers, content);
-        let response = ForeignResponse { reason, ..response };
+        let mut response = ForeignResponse::from_body(status, answer_headers, content);
+        response.reason = reason;
         FoundItem::Exchange(Box::new(ForeignExchange {
-            started: Some(self.recorded_at).filter(|started| !started.is_empty()),
+            started: Some(recorded_at).filter(|started| !started.is_empty()),
             duration_ms: go_duration::parse_milliseconds(&answered.duration),
             ..ForeignExchange::without_times(&place, request, response).with_lost(lost)
         }))

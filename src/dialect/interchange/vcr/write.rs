@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::super::response_body::usual_reason;
 use super::super::write::{TRAILERS, WrittenEntry};
-use loomrec_recording::{RecordedRequest, RecordedResponse, ResponseEnd};
+use loomrec_recording::{Entry, ResponseEnd};
 
 /// The notation of a cassette.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,39 +22,41 @@ pub(in super::super) struct Cassette {
 }
 
 impl Cassette {
-    /// Returns one interaction.
+    /// Returns one interaction, of a call with its request and its response.
     ///
     /// # Errors
     /// If the format cannot represent it. The error says why.
     pub(in super::super) fn write_interaction(
         self,
         url: &str,
-        request: &RecordedRequest,
-        response: &RecordedResponse,
+        entry: &Entry,
     ) -> Result<WrittenEntry, String> {
-        let body = response.payload.joined_bytes();
-        let reason = response.reason.as_deref().unwrap_or(usual_reason(response.status));
+        let method = entry.request_method().unwrap_or_default();
+        let asked = entry.request_body().map_or(&[][..], |body| body);
+        let body = entry.answer_bytes().unwrap_or_default();
+        let status = entry.answer_status().unwrap_or_default();
+        let reason = entry.answer_reason().unwrap_or(usual_reason(status));
         let mut lost = Vec::new();
-        if response.payload.chunks().len() > 1 {
+        if entry.answer_chunks().is_some_and(|chunks| chunks.len() > 1) {
             lost.push("the chunks of streamed answers, and their times");
         }
-        if response.end != ResponseEnd::Complete {
+        if entry.answer_end() != Some(ResponseEnd::Complete) {
             lost.push("that an answer was cut");
         }
-        if !response.trailers.is_empty() {
+        if !entry.answer_trailers().is_empty() {
             lost.push(TRAILERS);
         }
         let text = match self.notation {
             Notation::Yaml => [
                 "- request:\n".to_owned(),
-                format!("    body: {}\n", body_scalar(&request.body)),
-                format_headers(&request.headers),
-                format!("    method: {}\n", quote_text(&request.method)),
+                format!("    body: {}\n", body_scalar(asked)),
+                format_headers(entry.request_headers()),
+                format!("    method: {}\n", quote_text(method)),
                 format!("    uri: {}\n", quote_text(url)),
                 "  response:\n    body:\n".to_owned(),
                 format!("      string: {}\n", body_scalar(&body)),
-                format_headers(&response.headers),
-                format!("    status:\n      code: {}\n", response.status),
+                format_headers(entry.answer_headers()),
+                format!("    status:\n      code: {status}\n"),
                 format!("      message: {}\n", quote_text(reason)),
             ]
             .concat(),
@@ -67,14 +69,14 @@ impl Cassette {
                 };
                 json!({
                     "request": {
-                        "method": request.method,
+                        "method": method,
                         "uri": url,
-                        "body": text(&request.body)?,
-                        "headers": header_map(&request.headers),
+                        "body": text(asked)?,
+                        "headers": header_map(entry.request_headers()),
                     },
                     "response": {
-                        "status": { "code": response.status, "message": reason },
-                        "headers": header_map(&response.headers),
+                        "status": { "code": status, "message": reason },
+                        "headers": header_map(entry.answer_headers()),
                         "body": { "string": text(&body)? },
                     },
                 })
