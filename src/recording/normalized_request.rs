@@ -28,7 +28,7 @@ pub struct NormalizedRequest {
     /// The upstream's name.
     pub upstream: String,
     /// The request without secrets, exactly as it would be stored.
-    pub request: RecordedRequest,
+    pub(crate) request: RecordedRequest,
     /// The call that it makes.
     pub call: RecognisedCall,
     /// Its session, if it named one.

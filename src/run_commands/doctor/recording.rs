@@ -38,7 +38,7 @@ pub(super) fn check(path: &RecordingLocation, findings: &mut Vec<DoctorFinding>)
             Ok(stored) => {
                 entries += 1;
                 cut += usize::from(!stored.entry.is_servable());
-                bare += usize::from(stored.entry.response.is_none());
+                bare += usize::from(!stored.entry.has_response());
             }
             Err(error) => {
                 let text = format!("failed to {}", error.error_chain());

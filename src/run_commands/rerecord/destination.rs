@@ -25,7 +25,7 @@ impl RecordedOrigins {
         let upstream = entry.upstream.as_deref().unwrap_or(UNNAMED);
         let public = || KnownUpstream::find(upstream)?.base.map(str::to_owned);
         let Some(origin) = entry.upstream_origin.clone().or_else(public) else { return };
-        if entry.request.is_some() {
+        if entry.has_request() {
             self.0.entry(upstream.to_owned()).or_default().insert(origin);
         }
     }

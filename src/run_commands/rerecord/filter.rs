@@ -56,7 +56,7 @@ impl RerecordFilter {
         if self.models.is_empty() {
             return true;
         }
-        let asked = entry.request.as_ref().and_then(|request| request.recognise_call().model);
+        let asked = entry.recognise_call().and_then(|call| call.model);
         let named = |model: &String| self.models.contains(model);
         entry.model.as_ref().is_some_and(named) || asked.as_ref().is_some_and(named)
     }

@@ -56,7 +56,7 @@ impl RerecordPlan {
     pub(super) fn add_call(&mut self, made: &SendableRequest, old: &Entry) {
         let upstream = &made.observed.upstream;
         let asked = made.observed.call.model.clone();
-        let was = old.request.as_ref().and_then(|request| request.recognise_call().model);
+        let was = old.recognise_call().and_then(|call| call.model);
         // The name of the model that answered has a date, and so its own price.
         let answered = old.model.as_deref().filter(|_| asked == was);
         let priced = priced_model(Some(upstream), asked.as_deref(), answered);
@@ -67,7 +67,7 @@ impl RerecordPlan {
         let cost = usage
             .zip(priced)
             .and_then(|(usage, priced)| self.prices.call_cost(Some(upstream), priced, &usage));
-        let is_free = made.observed.request.is_free(&made.observed.call);
+        let is_free = made.observed.is_free();
         let cost = cost.or_else(|| is_free.then_some(0.0));
         if let Some(usage) = usage {
             row.input = row.input.saturating_add(usage.prompt_tokens);

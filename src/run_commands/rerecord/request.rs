@@ -15,7 +15,7 @@ use loomrec_engine::upstream::UpstreamRequest;
 use loomrec_identity::{IdentityRules, RequestKey, header};
 use loomrec_recording::normalized_request::NormalizedRequest;
 use loomrec_recording::redact::{CallCredentials, Placeholders, Redactor};
-use loomrec_recording::{Entry, EntryName, RecordedRequest};
+use loomrec_recording::{Entry, EntryName};
 
 /// The user agent that upstreams see.
 const AGENT: &str = concat!("loomrec/", env!("CARGO_PKG_VERSION"));
@@ -116,19 +116,19 @@ impl RequestMaker {
         name: &EntryName,
         entry: &Entry,
     ) -> Result<SendableRequest, UnsendableCall> {
-        let recorded = entry.request.as_ref().ok_or(UnsendableCall::NoRequest)?;
-        if !entry.messages.is_empty() || is_handshake(recorded) {
+        let call = entry.recognise_call().ok_or(UnsendableCall::NoRequest)?;
+        if !entry.messages.is_empty() || entry.is_handshake() {
             return Err(UnsendableCall::Socket);
         }
-        if !self.send_redacted && is_redacted(&self.redactor, recorded) {
+        if !self.send_redacted && is_redacted(&self.redactor, entry) {
             return Err(UnsendableCall::Redacted);
         }
-        let call = recorded.recognise_call();
-        let mut request = recorded.clone();
+        let upstream = entry.upstream.clone().unwrap_or_else(|| UNNAMED.to_owned());
+        let mut request = Entry { upstream: Some(upstream.clone()), ..entry.to_unanswered() };
         request_override::apply_overrides(&mut request, call.model.as_deref(), &self.sets)
             .map_err(|why| UnsendableCall::Set(why.to_string()))?;
-        let upstream = entry.upstream.clone().unwrap_or_else(|| UNNAMED.to_owned());
-        let way = self.gateways.find_route(&upstream, &request.path, call.provider);
+        let path = request.request_path().unwrap_or_default();
+        let way = self.gateways.find_route(&upstream, path, call.provider);
         let mut way = way.map_err(UnsendableCall::Way)?;
         let missing_key = way.missing_key.take();
         let secrets = self.secrets_of(&way.headers);
@@ -136,13 +136,14 @@ impl RequestMaker {
         let forward = upstream_request(&upstream, &request, (headers, way))?;
         // A value of `--set` may contain a secret, which must not be stored.
         let mut placeholders = Placeholders::default();
-        let kind = request.content_type();
-        let body = self.redactor.redact_body(kind, &request.body, &secrets, &mut placeholders);
+        let text = request.request_body().cloned().unwrap_or_default();
+        let kind = request.request_type().unwrap_or_default();
+        let body = self.redactor.redact_body(kind, &text, &secrets, &mut placeholders);
         if let Cow::Owned(clean) = body {
-            request.set_text(Bytes::from(clean));
+            request.set_request_text(Bytes::from(clean));
         }
         let rules = std::slice::from_ref(&self.rules);
-        let mut observed = NormalizedRequest::new(upstream, request, rules);
+        let mut observed = NormalizedRequest::from_entry(&request, rules);
         observed.session.clone_from(&entry.session);
         observed.step = name.step_id().map(str::to_owned);
         observed.placeholders = placeholders;
@@ -167,9 +168,9 @@ impl RequestMaker {
 
     /// Returns the recorded headers as they are sent. For a header that is stored as a digest, the
     /// value comes from the variable that SDKs read it from, if the digest matches.
-    fn sent_headers(&self, request: &RecordedRequest) -> Result<HeaderMap, UnsendableCall> {
+    fn sent_headers(&self, entry: &Entry) -> Result<HeaderMap, UnsendableCall> {
         let mut headers = HeaderMap::new();
-        for (name, value) in &request.headers {
+        for (name, value) in entry.request_headers() {
             let mut sent = value.as_str();
             if header::changes_answers(name) && header::is_digest(value) {
                 let given = header::environment_variable(name)
@@ -195,44 +196,37 @@ impl RequestMaker {
     }
 }
 
-/// Whether a request asks for a WebSocket.
-fn is_handshake(request: &RecordedRequest) -> bool {
-    let is_upgrade = |(name, value): &(String, String)| name == "upgrade" && value == "websocket";
-    request.headers.iter().any(is_upgrade)
-}
-
 /// Whether something was removed from a request by redaction.
-fn is_redacted(redactor: &Redactor, request: &RecordedRequest) -> bool {
-    let texts = [request.path.as_str(), request.query.as_str()];
-    let headers = request.headers.iter().map(|(_, value)| value.as_str());
-    texts.into_iter().chain(headers).any(|text| redactor.is_redacted(text.as_bytes()))
-        || redactor.is_redacted(&request.body)
+fn is_redacted(redactor: &Redactor, entry: &Entry) -> bool {
+    let texts = [entry.request_path(), entry.request_query()].into_iter().flatten();
+    let headers = entry.request_headers().iter().map(|(_, value)| value.as_str());
+    texts.chain(headers).any(|text| redactor.is_redacted(text.as_bytes()))
+        || entry.request_body().is_some_and(|body| redactor.is_redacted(body))
 }
 
 /// Returns the request as it is sent.
 fn upstream_request(
     upstream: &str,
-    request: &RecordedRequest,
+    entry: &Entry,
     (mut headers, way): (HeaderMap, RerecordRoute),
 ) -> Result<UpstreamRequest, UnsendableCall> {
-    let method = Method::from_bytes(request.method.as_bytes());
+    let method = Method::from_bytes(entry.request_method().unwrap_or_default().as_bytes());
     let method = method.map_err(|_| UnsendableCall::Odd("method"))?;
     let own: BTreeSet<&str> = ["host", "content-length", "accept-encoding", "user-agent"].into();
     own.iter().for_each(|name| drop(headers.remove(*name)));
     headers.insert("accept-encoding", HeaderValue::from_static("identity"));
     headers.insert("user-agent", HeaderValue::from_static(AGENT));
     headers.extend(way.headers);
-    if !request.path.starts_with('/') {
-        return Err(UnsendableCall::Odd("path"));
-    }
+    let path = entry.request_path().filter(|path| path.starts_with('/'));
+    let path = path.ok_or(UnsendableCall::Odd("path"))?;
     Ok(UpstreamRequest {
         upstream: upstream.to_owned(),
-        path: route::upstream_path(upstream, &request.path, &way.base),
+        path: route::upstream_path(upstream, path, &way.base),
         base: way.base,
         method,
-        query: request.query.clone(),
+        query: entry.request_query().unwrap_or_default().to_owned(),
         headers,
-        body: request.body_to_send().clone(),
+        body: entry.body_to_send().cloned().unwrap_or_default(),
         aws: None,
         turn: None,
     })

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use loomrec_cli::exit::CommandFailure;
-use loomrec_recording::RecordedRequest;
+use loomrec_recording::Entry;
 
 /// A place in a request, and its new value.
 #[derive(Clone, Debug, PartialEq)]
@@ -72,25 +72,28 @@ fn unescape_token(token: &str) -> Option<String> {
     (!odd).then(|| token.replace("~1", "/").replace("~0", "~"))
 }
 
-/// Applies overrides to a request.
+/// Applies overrides to the request of an entry.
 ///
 /// # Errors
 /// An override that cannot be applied to it.
 pub(super) fn apply_overrides(
-    request: &mut RecordedRequest,
+    entry: &mut Entry,
     model: Option<&str>,
     sets: &[RequestOverride],
 ) -> Result<(), OverrideError> {
     let Some(first) = sets.first() else { return Ok(()) };
-    let mut body: Option<Value> = serde_json::from_slice(&request.body).ok();
+    let mut body: Option<Value> =
+        entry.request_body().and_then(|body| serde_json::from_slice(body).ok());
     let in_body = body.as_ref().is_some_and(|body| body.get("model").is_some());
     let mut touched = false;
     for set in sets {
         if let (Some(wanted), Some(known), false) = (set.new_model(), model, in_body) {
             // Google, AWS and Azure have the model in the path.
-            request.path = path_with_model(&request.path, known, wanted).ok_or_else(|| {
+            let path = entry.request_path().unwrap_or_default();
+            let path = path_with_model(path, known, wanted).ok_or_else(|| {
                 set.no_place("the request's model is neither in the body nor as such in the path")
             })?;
+            entry.set_request_path(path);
             continue;
         }
         let body = body.as_mut().ok_or_else(|| first.no_place("the request's body is not JSON"))?;
@@ -99,7 +102,7 @@ pub(super) fn apply_overrides(
         touched = true;
     }
     if let Some(body) = body.filter(|_| touched) {
-        request.set_text(Bytes::from(body.to_string()));
+        entry.set_request_text(Bytes::from(body.to_string()));
     }
     Ok(())
 }
@@ -161,21 +164,21 @@ fn find_item<'v>(items: &'v mut [Value], token: &str) -> Result<&'v mut Value, &
 #[cfg(test)]
 mod tests {
     use super::*;
+    use loomrec_recording::RecordedRequest;
 
     fn changed(path: &str, body: &str, sets: &[&str]) -> Result<(String, String), OverrideError> {
-        let mut request = RecordedRequest {
+        let request = RecordedRequest {
             method: "POST".into(),
             path: path.into(),
-            query: String::new(),
-            headers: Vec::new(),
-            other_headers: Default::default(),
-            packed: None,
             body: Bytes::from(body.to_owned()),
+            ..RecordedRequest::default()
         };
-        let model = request.recognise_call().model;
+        let mut entry = Entry { request: Some(request), ..Entry::default() };
+        let model = entry.recognise_call().unwrap().model;
         let sets: Vec<RequestOverride> =
             sets.iter().map(|text| RequestOverride::parse(text).unwrap()).collect();
-        apply_overrides(&mut request, model.as_deref(), &sets)?;
+        apply_overrides(&mut entry, model.as_deref(), &sets)?;
+        let request = entry.request.unwrap();
         Ok((request.path, String::from_utf8_lossy(&request.body).into_owned()))
     }
 
