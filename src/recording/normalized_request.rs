@@ -95,8 +95,8 @@ impl NormalizedRequest {
         Self::with_keys(upstream, request, call, keys)
     }
 
-    /// Makes the normalized request that an entry was recorded from, as [`Self::new`] does. It is empty
-    /// if the entry has no request.
+    /// Makes the normalized request that an entry was recorded from, as [`Self::new`] does. It is
+    /// empty if the entry has no request.
     pub fn from_entry(entry: &Entry, rules: &[IdentityRules]) -> Self {
         let upstream = entry.upstream.clone().unwrap_or_default();
         Self::new(upstream, entry.request.clone().unwrap_or_default(), rules)

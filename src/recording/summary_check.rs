@@ -45,8 +45,8 @@ impl Entry {
     }
 }
 
-/// Returns the decoded bytes of an entry's response, as far as they can be decoded. `None` if it has no
-/// response.
+/// Returns the decoded bytes of an entry's response, as far as they can be decoded. Returns `None`
+/// if it has no response.
 pub(super) fn decoded_body(entry: &Entry) -> Option<bytes::Bytes> {
     let recorded = entry.answer_bytes()?;
     Some(match encoding::coding_in(entry.answer_headers()) {

@@ -14,8 +14,8 @@ pub(super) struct DecodedBody<'a> {
 }
 
 impl<'a> DecodedBody<'a> {
-    /// Decodes the body of an entry's response to a call of `operation`, as far as possible. `None` if
-    /// it has no response.
+    /// Decodes the body of an entry's response to a call of `operation`, as far as possible. Returns
+    /// `None` if it has no response.
     pub(super) fn from_entry(operation: Operation, entry: &'a Entry) -> Option<Self> {
         let (media, plain) = (entry.answer_media()?, entry.plain_body()?);
         let framing = Framing::from_answer(operation, media, &plain.bytes);

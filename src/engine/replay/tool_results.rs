@@ -39,8 +39,8 @@ fn result_places(entry: &Entry) -> Option<Vec<ToolResultPlace>> {
     Some(call.operation.tool_results(&parts.json_body()?))
 }
 
-/// Returns an entry with the results of tools in its request in the order of those in another request,
-/// if these rules do not compare the order.
+/// Returns an entry with the results of tools in its request in the order of those in another
+/// request, if these rules do not compare the order.
 pub(super) fn in_order_of(mut recorded: Entry, now: &Entry, rules: &[NormalizeRule]) -> Entry {
     if rules.iter().any(NormalizeRule::is_of_result_order)
         && let Some(body) = reordered_body(&recorded, now)

@@ -21,7 +21,8 @@ pub struct RecentMisses {
 
 #[derive(Debug, Default)]
 struct KeptMiss {
-    /// Each request, as an entry without an answer, with the arrival time of its call, which is unique.
+    /// Each request, as an entry without an answer, with the arrival time of its call, which is
+    /// unique.
     requests: VecDeque<(i64, Entry)>,
     bytes: usize,
 }

@@ -46,7 +46,8 @@ impl Entry {
         self.response.is_some()
     }
 
-    /// Whether both entries have the same response, apart from headers of this one that are not `kept`.
+    /// Whether both entries have the same response, apart from headers of this one that are not
+    /// `kept`.
     pub fn answers_like(&self, other: &Self, kept: impl Fn(&str) -> bool) -> bool {
         let mut response = self.response.clone();
         response.iter_mut().for_each(|it| it.headers.retain(|(name, _)| kept(name)));
