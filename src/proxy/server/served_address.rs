@@ -42,26 +42,12 @@ pub(super) async fn localize_addresses(
     session: Option<&str>,
     response: Response<AnswerBody>,
 ) -> Response<AnswerBody> {
-    let (proxy, session) = (&caller.proxy, session.unwrap_or_default());
-    let base = match &caller.tunnel {
-        Some(tunnel) => ClientBase::Tunnel(tunnel.origin()),
-        None => match base_url(proxy, &call.headers) {
-            Some(base) => ClientBase::Here(format!("{base}{session}")),
-            None => ClientBase::Unknown,
-        },
-    };
-    let context = AddressContext {
-        proxy: Arc::clone(proxy),
-        route: call.route().clone(),
-        base,
-        session: session.to_owned(),
-    };
-    let server = context.address_server();
+    let context = AddressContext::from_call(caller, call, session.unwrap_or_default());
+    let (server, members) = (context.address_server(), context.members);
     let (mut parts, body) = response.into_parts();
     let is_live = matches!(body, AnswerBody::Tee(_) | AnswerBody::Live(_));
     server.change_headers(&mut parts.headers, is_live);
-    let members = members_of(call);
-    if members.is_empty() || call.method == Method::HEAD {
+    if members.is_empty() {
         return Response::from_parts(parts, body);
     }
     let media = media_of(&parts.headers);
@@ -79,6 +65,9 @@ pub(super) async fn localize_addresses(
 
 /// Returns the members of the answers to a call that hold addresses.
 fn members_of(call: &IncomingCall) -> AddressMembers {
+    if call.method == Method::HEAD {
+        return &[];
+    }
     address_members(call.storable_request().call.operation, &call.route().upstream)
 }
 
@@ -129,11 +118,32 @@ struct AddressContext {
     route: Route,
     base: ClientBase,
     session: String,
+    /// The members of the answer that hold addresses.
+    members: AddressMembers,
 }
 
 impl AddressContext {
+    /// Reads what the answer to a call of this session depends on.
+    fn from_call(caller: &ConnectionContext, call: &IncomingCall, session: &str) -> Self {
+        let proxy = &caller.proxy;
+        let base = match &caller.tunnel {
+            Some(tunnel) => ClientBase::Tunnel(tunnel.origin()),
+            None => match base_url(proxy, &call.headers) {
+                Some(base) => ClientBase::Here(format!("{base}{session}")),
+                None => ClientBase::Unknown,
+            },
+        };
+        Self {
+            proxy: Arc::clone(proxy),
+            route: call.route().clone(),
+            base,
+            session: session.to_owned(),
+            members: members_of(call),
+        }
+    }
+
     fn address_server(&self) -> AddressServer<'_> {
-        let Self { proxy, route, base, session } = self;
+        let Self { proxy, route, base, session, .. } = self;
         let recorded =
             proxy.engine.replay_engine().map(|replay| replay.matcher().recorded_addresses());
         let upstreams = LocalAddresses { routes: &proxy.routes, route, recorded };
