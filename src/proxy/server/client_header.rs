@@ -60,6 +60,23 @@ pub(super) fn workflow_name(headers: &HeaderMap, secrets: &CallCredentials) -> O
     is_name.then(|| String::from_utf8_lossy(value).into())
 }
 
+/// Returns the text of a header, without the spaces around it. `None` if it is absent or blank.
+///
+/// # Errors
+/// Names the header, and says what is wrong with it: it is given twice, or it is not plain text.
+pub(super) fn single_text<'a>(
+    headers: &'a HeaderMap,
+    name: &str,
+) -> Result<Option<&'a str>, String> {
+    let mut values = headers.get_all(name).iter();
+    let Some(value) = values.next() else { return Ok(None) };
+    if values.next().is_some() {
+        return Err(format!("{name}: it is given twice"));
+    }
+    let text = value.to_str().map_err(|_| format!("{name}: the value is not plain text"))?;
+    Ok(Some(text.trim()).filter(|text| !text.is_empty()))
+}
+
 /// Returns the first header of a call that weakens a strict replay, by its name in the table.
 pub(super) fn weakening_header(headers: &HeaderMap) -> Option<&'static str> {
     headers.keys().find_map(|sent| {

@@ -13,9 +13,6 @@ use loomrec_fault::{ChaosRates, EntryFault, FAULT_HEADER, Fault, FaultDeclaratio
 use loomrec_recording::redact::{CallCredentials, is_clean};
 use loomrec_script::DeclaredFault;
 
-/// The header that declares the fault of one call.
-const FAULT: HeaderName = HeaderName::from_static(FAULT_HEADER);
-
 /// The faults that are declared for one call, whatever answers it.
 #[derive(Debug, Default)]
 pub(super) struct CallDeclarations {
@@ -106,36 +103,16 @@ impl FaultHeaders {
         strictness: &RunStrictness,
     ) -> Result<Option<Box<Self>>, String> {
         let Some(name) = client_header::weakening_header(headers) else { return Ok(None) };
-        let read = Box::new(Self::from_headers(headers)?);
-        if !read.is_empty() {
-            strictness.admit(&format!("header {name}")).map_err(|why| why.to_string())?;
-        }
-        Ok(Some(read))
-    }
-
-    /// Reads the headers.
-    ///
-    /// # Errors
-    /// Names the invalid header, and says what is wrong with it.
-    fn from_headers(headers: &HeaderMap) -> Result<Self, String> {
-        let text = |name: HeaderName| -> Result<Option<&str>, String> {
-            let mut values = headers.get_all(&name).iter();
-            let Some(value) = values.next() else { return Ok(None) };
-            if values.next().is_some() {
-                return Err(format!("{name}: it is given twice"));
-            }
-            let text =
-                value.to_str().map_err(|_| format!("{name}: the value is not plain text"))?;
-            Ok(Some(text.trim()).filter(|text| !text.is_empty()))
-        };
-        let fault = match text(FAULT)? {
-            Some(text) => Some(Fault::parse(text).map_err(|error| format!("{FAULT}: {error}"))?),
-            None => None,
-        };
+        let fault = client_header::single_text(headers, FAULT_HEADER)?.map(Fault::parse);
+        let fault = fault.transpose().map_err(|error| format!("{FAULT_HEADER}: {error}"))?;
         let HeaderChaos { rates, ignored } =
             HeaderChaos::read(headers).map_err(|error| error.to_string())?;
         let rates = Some(rates).filter(|rates| !rates.is_empty());
-        Ok(Self { fault, rates, ignored })
+        let read = Self { fault, rates, ignored };
+        if !read.is_empty() {
+            strictness.admit(&format!("header {name}")).map_err(|why| why.to_string())?;
+        }
+        Ok(Some(Box::new(read)))
     }
 
     /// Whether no header that declares faults contains one of these secrets.
