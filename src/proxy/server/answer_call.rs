@@ -27,8 +27,8 @@ pub(super) async fn answer_open(
     open: &mut OpenCall,
 ) -> Result<Response<ResponseBody>, AbandonedCall> {
     let shape = call.error_shape();
-    let faults = FaultLayer { caller, control: response_control, open };
-    let mut response = faults.answer(call).await?;
+    let layer = FaultLayer { caller, control: response_control, open };
+    let mut response = layer.answer(call).await?;
     if open.record_mut().mismatch().is_some() {
         response = Box::pin(withhold_mismatch(caller, shape, response)).await;
     }
@@ -49,7 +49,7 @@ pub(super) async fn answer_turn(
     turn: Option<SocketTurn>,
 ) -> Result<Response<OutBody>, AbandonedCall> {
     let response_control = ResponseControl::begin_turn(&caller.connection);
-    let (call, response) = match open_call(caller, &mut parts, body, None).await {
+    let (open, response) = match open_call(caller, &mut parts, body, None).await {
         Ok((mut call, mut open)) => {
             (call.turn, call.is_turn, open.is_turn) = (turn, true, true);
             let response = answer_open(caller, &response_control, call, &mut open).await?;
@@ -57,7 +57,7 @@ pub(super) async fn answer_turn(
         }
         Err(refusal) => refuse_call(caller, &parts, refusal),
     };
-    Ok(respond::prepare_response(response, response_control, Some(call)))
+    Ok(respond::prepare_response(response, response_control, Some(open)))
 }
 
 /// Leaves out of a miss what the recording holds, for callers of another user of this machine.

@@ -58,7 +58,7 @@ pub(super) fn refuse_head(
     let (method, path) = (clean(head.method), clean(head.path));
     let summary = RequestSummary::from_refused(&method, &path, refusal.provider);
     let arrival = CallArrival { instant: Instant::now(), micros: proxy.clock.next_arrival_time() };
-    let mut call = OpenCall::new(caller, arrival, Arc::new(summary), head.headers, &secrets);
+    let mut open = OpenCall::new(caller, arrival, Arc::new(summary), head.headers, &secrets);
     let mut response =
         respond::provider_error(refusal.provider, refusal.status, refusal.kind, &message);
     protocol_upgrade::name_protocol(&mut response);
@@ -66,6 +66,6 @@ pub(super) fn refuse_head(
         StatusCode::UPGRADE_REQUIRED => CallOutcome::UpgradeRefused,
         _ => CallOutcome::Refused { kind: Some(refusal.kind), message },
     };
-    call.set_outcome(outcome, Some(refusal.status));
-    (call, response)
+    open.set_outcome(outcome, Some(refusal.status));
+    (open, response)
 }

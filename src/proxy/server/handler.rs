@@ -45,13 +45,13 @@ pub async fn handle_request(
     if is_here {
         session::take_control_prefix(&mut parts);
     }
-    let ours = is_here && control::is_control(proxy, parts.uri.path());
-    let of_session = match &caller.sessions {
+    let is_control = is_here && control::is_control(proxy, parts.uri.path());
+    let session_caller = match &caller.sessions {
         Some(sessions) if is_here => sessions.enter_control(caller, &mut parts).await,
         _ => None,
     };
-    if ours || of_session.is_some() {
-        let caller = of_session.as_ref().unwrap_or(caller);
+    if is_control || session_caller.is_some() {
+        let caller = session_caller.as_ref().unwrap_or(caller);
         caller.connection.set_own_response(true);
         let request = Request::from_parts(parts, body);
         let response = control::answer_request(caller, request).await;
@@ -108,8 +108,8 @@ fn send_refusal(
     refusal: CallRefusal,
     response_control: ResponseControl,
 ) -> Response<OutBody> {
-    let (call, response) = refuse_call(caller, parts, refusal);
-    respond::prepare_response(response, response_control, Some(call))
+    let (open, response) = refuse_call(caller, parts, refusal);
+    respond::prepare_response(response, response_control, Some(open))
 }
 
 /// Answers a call that was admitted, from a page of this origin if it is from one.
@@ -131,7 +131,7 @@ async fn answer_admitted(
         ));
     }
     let head = socket.as_ref().and_then(|socket| socket.turn_head(&parts));
-    let (call, mut response) = match read_request(caller, &mut parts, body).await {
+    let (open, mut response) = match read_request(caller, &mut parts, body).await {
         Ok((call, mut open)) => {
             if caller.proxy.telemetry.metrics.is_compat() {
                 open.record_mut().journaled = Some(compat_request::journaled_request(&call));
@@ -147,11 +147,11 @@ async fn answer_admitted(
     if let Some(origin) = &page {
         cors::allow_reading(response.headers_mut(), origin);
     }
-    let call = match &socket {
-        Some(socket) => socket.accept_conversation(caller, head, call, &mut response),
-        None => Some(call),
+    let open = match &socket {
+        Some(socket) => socket.accept_conversation(caller, head, open, &mut response),
+        None => Some(open),
     };
-    Ok(respond::prepare_response(response, response_control, call))
+    Ok(respond::prepare_response(response, response_control, open))
 }
 
 /// Whether a handshake is answered as it was recorded, or by its upstream, which may refuse it.

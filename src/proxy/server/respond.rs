@@ -112,7 +112,7 @@ pub struct OutBody(Box<OutgoingResponse>);
 struct OutgoingResponse {
     body: ResponseBody,
     /// The call that this response answers.
-    call: Option<Box<OpenCall>>,
+    open: Option<Box<OpenCall>>,
     control: ResponseControl,
     /// A cut that waits until the bytes before it are written, and since when.
     cut: Option<(RecordedCut, FlushMark)>,
@@ -124,12 +124,12 @@ struct OutgoingResponse {
 impl OutgoingResponse {
     /// Counts the result of a poll, and concludes the call if nothing follows.
     fn count_frame(&mut self, frame: Option<&Frame<Bytes>>) {
-        let Some(call) = &mut self.call else { return };
+        let Some(open) = &mut self.open else { return };
         if let Some(data) = frame.and_then(Frame::data_ref) {
-            call.count_sent(data);
+            open.count_sent(data);
         }
         if frame.is_none() || self.body.is_end_stream() {
-            call.note_all_sent();
+            open.note_all_sent();
             self.conclude_call();
         }
     }
@@ -144,17 +144,17 @@ impl OutgoingResponse {
 
     /// Concludes the call.
     fn conclude_call(&mut self) {
-        let Some(mut call) = self.call.take() else { return };
+        let Some(mut open) = self.open.take() else { return };
         if let ResponseBody::Answer(AnswerBody::Replay(body)) = &self.body
             && body.is_handed_over()
         {
-            call.note_all_sent();
+            open.note_all_sent();
         }
         let fault = match &mut self.body {
             ResponseBody::Fault(body) => Some(body.finish_body()),
             _ => None,
         };
-        call.conclude(fault);
+        open.conclude(fault);
     }
 
     fn poll_frame(
@@ -169,9 +169,9 @@ impl OutgoingResponse {
                 Some(Err(cut)) => {
                     self.cut = Some((cut, self.control.flush_mark()));
                     let outwaited = self.body.outwaited_miss();
-                    self.call.iter_mut().for_each(|call| {
-                        call.note_cut();
-                        outwaited.iter().for_each(|error| call.set_hidden_miss(Arc::clone(error)));
+                    self.open.iter_mut().for_each(|open| {
+                        open.note_cut();
+                        outwaited.iter().for_each(|error| open.set_hidden_miss(Arc::clone(error)));
                     });
                 }
                 Some(Ok(frame)) => {
@@ -252,15 +252,15 @@ pub(super) fn provider_error(
 pub(super) fn prepare_response(
     response: Response<ResponseBody>,
     control: ResponseControl,
-    mut call: Option<Box<OpenCall>>,
+    mut open: Option<Box<OpenCall>>,
 ) -> Response<OutBody> {
-    if let Some(call) = &mut call {
+    if let Some(open) = &mut open {
         let (head, body) = ((response.status(), response.headers()), response.body());
-        call.begin_sending(head, body.size_hint().exact(), || body.recorded_bytes());
+        open.begin_sending(head, body.size_hint().exact(), || body.recorded_bytes());
     }
     response.map(|body| {
         let (cut, before_reset, is_piped) = (None, None, false);
-        OutBody(Box::new(OutgoingResponse { body, call, control, cut, before_reset, is_piped }))
+        OutBody(Box::new(OutgoingResponse { body, open, control, cut, before_reset, is_piped }))
     })
 }
 

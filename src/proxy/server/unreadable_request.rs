@@ -37,10 +37,10 @@ pub(super) fn report_unreadable(
     let (method, path) = request_line(unread).unwrap_or_default();
     let headers = HeaderMap::new();
     let head = RefusedHead { method, path, query: "", headers: &headers };
-    let (mut call, _) = refuse_head(caller, &head, refusal);
-    call.begin_sending((status, &headers), Some(0), || None);
-    call.note_all_sent();
-    call.conclude(None);
+    let (mut open, _) = refuse_head(caller, &head, refusal);
+    open.begin_sending((status, &headers), Some(0), || None);
+    open.note_all_sent();
+    open.conclude(None);
 }
 
 /// Returns the status that HTTP has answered with, and the reason in plain words.

@@ -103,8 +103,8 @@ impl ClientHandshake {
 
     /// Has a client that gets a miss learn of it in the way that its API reports errors: SDKs do not
     /// show the body of a refused handshake.
-    pub(super) fn explain_miss(&self, call: &mut OpenCall, response: &mut Response<ResponseBody>) {
-        let Some(miss) = call.record_mut().mismatch() else { return };
+    pub(super) fn explain_miss(&self, open: &mut OpenCall, response: &mut Response<ResponseBody>) {
+        let Some(miss) = open.record_mut().mismatch() else { return };
         if self.protocol == SocketProtocol::Realtime {
             let refused = RefusedConversation::new(self.protocol, miss.message());
             *response = Response::new(ResponseBody::empty());
@@ -122,23 +122,23 @@ impl ClientHandshake {
         &self,
         caller: &Arc<ConnectionContext>,
         head: Option<TurnHead>,
-        mut call: Box<OpenCall>,
+        mut open: Box<OpenCall>,
         response: &mut Response<ResponseBody>,
     ) -> Option<Box<OpenCall>> {
         let Some(conversation) = NextConversation::take_from_response(response) else {
-            return Some(call);
+            return Some(open);
         };
         handshake::accept_offer(response.headers_mut(), &self.key);
         *response.body_mut() = ResponseBody::empty();
         if let Some(head) = head {
             self.begin_turns(caller, head, conversation.into_upstream());
-            return Some(call);
+            return Some(open);
         }
-        call.begin_sending((response.status(), response.headers()), None, || None);
+        open.begin_sending((response.status(), response.headers()), None, || None);
         let own = Arc::clone(caller);
         caller.connection.after_http().set(Box::new(move |client, closing| {
             Box::pin(
-                async move { hold_conversation(&own, call, conversation, client, closing).await },
+                async move { hold_conversation(&own, open, conversation, client, closing).await },
             )
         }));
         None
@@ -148,13 +148,13 @@ impl ClientHandshake {
 /// Holds the conversation of a call, and ends the call with it.
 async fn hold_conversation(
     caller: &ConnectionContext,
-    mut call: Box<OpenCall>,
+    mut open: Box<OpenCall>,
     conversation: Box<dyn SocketConversation>,
     client: SocketStream,
     closing: watch::Receiver<bool>,
 ) {
     let end = conversation.hold_until_end(client, conversation_terms(caller, closing).await).await;
-    conclude_call(&caller.proxy, &mut call, end);
+    conclude_call(&caller.proxy, &mut open, end);
 }
 
 async fn conversation_terms(
@@ -173,9 +173,9 @@ async fn conversation_terms(
     }
 }
 
-fn conclude_call(proxy: &Proxy, call: &mut OpenCall, end: ConversationEnd) {
+fn conclude_call(proxy: &Proxy, open: &mut OpenCall, end: ConversationEnd) {
     let ConversationEnd { messages, bytes, is_whole, is_changed, miss, take, unplayed } = end;
-    let record = call.record_mut();
+    let record = open.record_mut();
     if let (Some(take), Some(AnswerOrigin::Take(served))) = (take, &mut record.origin) {
         (served.index, served.number, served.outcome) = (take.index, take.number, take.outcome);
     }
@@ -184,10 +184,10 @@ fn conclude_call(proxy: &Proxy, call: &mut OpenCall, end: ConversationEnd) {
     match (miss, unplayed) {
         (Some(miss), _) => {
             // Nothing was served: what was found did not take place.
-            call.record_mut().origin = None;
+            open.record_mut().origin = None;
             if let Ok(miss) = miss.downcast::<RecordingMismatchError>() {
                 let status = Some(StatusCode::SWITCHING_PROTOCOLS);
-                call.set_outcome(CallOutcome::Missed(Arc::from(miss)), status);
+                open.set_outcome(CallOutcome::Missed(Arc::from(miss)), status);
             }
         }
         (None, Some(unplayed)) => {
@@ -200,7 +200,7 @@ fn conclude_call(proxy: &Proxy, call: &mut OpenCall, end: ConversationEnd) {
         (None, None) => {}
     }
     if is_whole {
-        call.note_all_sent();
+        open.note_all_sent();
     }
-    call.conclude(is_changed.then_some(FaultBodyEnd { is_whole, is_changed }));
+    open.conclude(is_changed.then_some(FaultBodyEnd { is_whole, is_changed }));
 }

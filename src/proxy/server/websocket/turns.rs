@@ -299,10 +299,10 @@ impl TurnLanes {
         let place = route_request(&self.caller.proxy, &parts);
         let provider = place.map_or(Provider::UNKNOWN, |place| place.provider);
         let refusal = CallRefusal { provider, status, kind: UNSUPPORTED, message };
-        let (mut call, response) = refuse_call(&self.caller, &parts, refusal);
-        call.begin_sending((response.status(), response.headers()), None, || None);
-        call.note_all_sent();
-        call.conclude(None);
+        let (mut open, response) = refuse_call(&self.caller, &parts, refusal);
+        open.begin_sending((response.status(), response.headers()), None, || None);
+        open.note_all_sent();
+        open.conclude(None);
     }
 }
 
