@@ -9,8 +9,8 @@ use super::super::Proxy;
 use super::super::connection_context::ConnectionContext;
 use super::decision::{ChaosAction, FaultDecision};
 use super::fault_outcome::{FaultOutcome, OutcomePermit};
-use super::open_faults::TrackedCall;
 use super::recovery_tracker;
+use super::tracked_call::TrackedCall;
 use loomrec_engine::IncomingCall;
 use loomrec_fault::{CallFault, CallKey, DecidedFault, FAULT_HEADER, FaultObstacle};
 use loomrec_telemetry::call_record::CallRecord;
@@ -28,7 +28,7 @@ pub(super) struct ActiveFault {
     /// The fault as it is reported.
     pub(super) reported: Arc<CallFault>,
     /// The call that gets it.
-    pub(super) call: TrackedCall,
+    pub(super) tracked: TrackedCall,
     /// After how many milliseconds its client gives the call up, if that is a tool's and the run is
     /// in virtual time.
     pub(super) gives_up_after: Option<u64>,
@@ -82,12 +82,13 @@ impl ActiveFault {
         caller: &ConnectionContext,
         record: &mut CallRecord,
         FaultDecision { decided, chaos, is_alone, answers, order }: FaultDecision,
-        (incoming, call): (&IncomingCall, TrackedCall),
+        call: &IncomingCall,
+        tracked: TrackedCall,
     ) -> Self {
         let proxy = Arc::clone(&caller.proxy);
-        let gives_up_after = tool_limit(&proxy, incoming, &decided);
+        let gives_up_after = tool_limit(&proxy, call, &decided);
         let mut reported =
-            CallFault::new(proxy.faults.watch.next_fault_number(), &decided, call.key.clone());
+            CallFault::new(proxy.faults.watch.next_fault_number(), &decided, tracked.key.clone());
         // Its client does not wait for the answer.
         reported.only_delays &= gives_up_after.is_none();
         let reported = Arc::new(reported);
@@ -98,7 +99,7 @@ impl ActiveFault {
         Self {
             decided,
             reported,
-            call,
+            tracked,
             gives_up_after,
             proxy,
             chaos,
@@ -121,7 +122,12 @@ impl ActiveFault {
         self.release_order();
         if self.outcome.note_fired() {
             self.proxy.faults.decider.count_fired(&self.decided);
-            recovery_tracker::note_fault(&self.proxy, self.connection, &self.reported, &self.call);
+            recovery_tracker::note_fault(
+                &self.proxy,
+                self.connection,
+                &self.reported,
+                &self.tracked,
+            );
             let DecidedFault { fault, rule, source, .. } = &self.decided;
             let workflow = self.workflow.as_deref();
             self.proxy.telemetry.metrics.count_fault(fault.name(), source.as_str(), workflow);

@@ -14,8 +14,8 @@ use super::body::FaultBody;
 use super::faulted_call::FaultedCall;
 use super::faulted_conversation::FaultedConversation;
 use super::good_answer::is_good_answer;
-use super::open_faults::TrackedCall;
 use super::settlement::FaultSettlement;
+use super::tracked_call::TrackedCall;
 use loomrec_engine::replay::ReplayBody;
 use loomrec_engine::websocket::conversation::NextConversation;
 use loomrec_engine::websocket::turn_link::UpstreamClose;
@@ -198,7 +198,7 @@ impl FaultedCall<'_> {
         let is_good = response.status().as_u16() < 400;
         let settlement = self.open.settlement_mut().take();
         settlement.into_iter().for_each(|it| it.settle_unchanged(proxy, is_good));
-        mark_recovered(proxy, &self.call, &response, self.fault.call.clone(), self.open);
+        mark_recovered(proxy, &self.call, &response, self.fault.tracked.clone(), self.open);
         response.map(ResponseBody::Answer)
     }
 }

@@ -14,8 +14,8 @@ use super::decision::{CallDecision, decide_fault};
 use super::declared::{CallDeclarations, REFUSED};
 use super::faulted_call::FaultedCall;
 use super::no_response::AbandonedCall;
-use super::open_faults::TrackedCall;
 use super::recovery_tracker;
+use super::tracked_call::TrackedCall;
 use loomrec_engine::{
     AnswerBody, AnswerOrigin, CallOutcome, FoundCall, IncomingCall, error_response,
 };
@@ -60,7 +60,7 @@ impl FaultLayer<'_> {
             return Ok(self.conclude_passed(&call, tracked, decision.is_take_concluded, response));
         };
         let Self { caller, control, open } = self;
-        let fault = ActiveFault::begin(caller, open.record_mut(), fault, (&*call, tracked));
+        let fault = ActiveFault::begin(caller, open.record_mut(), fault, &call, tracked);
         let attempt = decision.attempt;
         let faulted = FaultedCall { caller, control, open, call, fault, attempt };
         faulted.answer_with_fault(decision.found, decision.lease).await

@@ -67,7 +67,7 @@ impl FaultedCall<'_> {
         let (decided, id) = (self.fault.decided.clone(), self.fault.reported.id);
         let delayed = DelayedAnswer { fault: id, has_head: false };
         *self.open.settlement_mut() = Some(Box::new(FaultSettlement {
-            call: self.fault.call.clone(),
+            tracked: self.fault.tracked.clone(),
             attempt: self.attempt,
             lease,
             delayed: decided.fault.only_delays().then_some(delayed),

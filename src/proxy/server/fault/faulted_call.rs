@@ -8,7 +8,6 @@ use super::super::respond::ResponseBody;
 use super::super::response_control::ResponseControl;
 use super::active_fault::ActiveFault;
 use super::no_response::AbandonedCall;
-use super::recovery_tracker;
 use super::settlement::LeasedAnswer;
 use loomrec_engine::{FoundCall, IncomingCall};
 use loomrec_fault::CallAttempt;
@@ -34,7 +33,7 @@ impl FaultedCall<'_> {
         found: FoundCall<'_>,
         lease: Option<LeasedAnswer>,
     ) -> Result<Response<ResponseBody>, AbandonedCall> {
-        recovery_tracker::find_work(&mut self.fault.call, &self.call);
+        self.fault.tracked.prepare_recovery(&self.call);
         self.caller.proxy.faults.pass_time(self.fault.decided.delay_ms).await;
         match self.find_substitute(&found) {
             Some(substitute) => self.send_substitute(found, substitute).await,

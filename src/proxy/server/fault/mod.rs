@@ -23,7 +23,7 @@ mod recovery_state;
 mod recovery_tracker;
 mod settlement;
 mod substitute;
-mod tool_requests;
+mod tracked_call;
 mod virtual_clock;
 
 use std::collections::BTreeMap;

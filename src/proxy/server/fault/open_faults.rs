@@ -7,7 +7,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use super::tool_requests::ToolRequests;
+use super::tracked_call::{ToolRequests, TrackedCall};
 use loomrec_fault::recovery::{RecoveryMeans, WorkIdentity};
 use loomrec_fault::{CallFault, CallKey};
 
@@ -17,18 +17,6 @@ const MOST_WORKS: usize = 1024;
 /// By how many microseconds a call elsewhere may come before the end of the call that its client
 /// left: the end of a connection and the first bytes of another may be seen in any order.
 const LEAVING: i64 = 1_000_000;
-
-/// A call, as far as the recovery from faults depends on it.
-#[derive(Clone, Debug)]
-pub(in crate::server) struct TrackedCall {
-    pub(super) key: CallKey,
-    /// When it arrived.
-    pub(super) arrived_at: i64,
-    /// What it asks for. `None` if that cannot be told, or nothing depends on it.
-    pub(super) work: Option<Arc<WorkIdentity>>,
-    /// Its requests to a server of tools. `None` if it has none, or nothing depends on them.
-    pub(super) requests: Option<Arc<ToolRequests>>,
-}
 
 /// A fault that has just been noticed or recovered from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

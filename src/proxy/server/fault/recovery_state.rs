@@ -5,7 +5,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
 
-use super::open_faults::{OpenFaultSet, TrackedCall};
+use super::open_faults::OpenFaultSet;
+use super::tracked_call::TrackedCall;
 use loomrec_fault::CallFault;
 
 /// The faults of a run, and what became of them.

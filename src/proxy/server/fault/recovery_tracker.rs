@@ -1,87 +1,49 @@
 //! Tracks each fault: when it happened, when its client noticed, and when the program had recovered
 //! from it, and by what means.
 
-use std::sync::Arc;
-
 use serde_json::json;
 
 use super::super::Proxy;
-use super::open_faults::{FaultProgress, TrackedCall};
-use super::tool_requests::ToolRequests;
+use super::open_faults::FaultProgress;
+use super::tracked_call::{ToolRequests, TrackedCall};
 use loomrec_engine::IncomingCall;
-use loomrec_fault::recovery::{RecoveryMeans, WorkFacts, WorkIdentity};
-use loomrec_fault::{CallFault, CallKey};
-use loomrec_recording::normalized_request::NormalizedRequest;
+use loomrec_fault::CallFault;
+use loomrec_fault::recovery::RecoveryMeans;
 use loomrec_telemetry::call_record::SendEnd;
 use loomrec_telemetry::journal::FaultMark;
 
 /// Notes that a fault has happened to a call on this connection, or to the connection itself.
-pub(super) fn note_fault(proxy: &Proxy, connection: u64, fault: &CallFault, call: &TrackedCall) {
+pub(super) fn note_fault(proxy: &Proxy, connection: u64, fault: &CallFault, tracked: &TrackedCall) {
     let watch = &proxy.faults.watch;
     watch.keep_line(|| json!({ "outcome": "faulted", "fault": fault.to_json() }));
     let at = write_mark(proxy, fault.id, "fired", None);
-    watch.add(fault, connection, call, at);
+    watch.add(fault, connection, tracked, at);
 }
 
 /// Notes that a call has arrived.
 pub(super) fn note_arrival(proxy: &Proxy, call: &IncomingCall) -> TrackedCall {
-    let key = call_key(proxy, call);
-    let is_compared = proxy.faults.watch.change_open(|open| open.may_be_elsewhere(&key));
-    let work = || WorkIdentity::from_call(&work_facts(call.storable_request())).map(Arc::new);
-    let work = is_compared.then(work).flatten();
-    let cancelled =
-        proxy.faults.watch.is_open().then(|| ToolRequests::cancelled_by(call)).flatten();
-    let call = TrackedCall { key, arrived_at: call.arrived_at, work, requests: None };
-    let progress = proxy.faults.watch.change_open(|open| {
+    let watch = &proxy.faults.watch;
+    let mut tracked = TrackedCall::from_arrival(proxy, call);
+    if watch.change_open(|open| open.may_be_elsewhere(&tracked.key)) {
+        tracked.find_work(call);
+    }
+    let cancelled = watch.is_open().then(|| ToolRequests::cancelled_by(call)).flatten();
+    let progress = watch.change_open(|open| {
         let left = cancelled.iter().flat_map(|cancelled| open.note_cancelled(cancelled));
         let mut progress: Vec<FaultProgress> = left.collect();
-        progress.extend(open.note_arrival(&call));
+        progress.extend(open.note_arrival(&tracked));
         progress
     });
     report_progress(proxy, progress);
-    call
-}
-
-/// Returns the key that repetitions of this call share: that of the recorded request which answers
-/// them, if there is one.
-fn call_key(proxy: &Proxy, call: &IncomingCall) -> CallKey {
-    let observed = call.storable_request();
-    let recorded = proxy.engine.recorded_key(&call.parsed);
-    CallKey::Request {
-        session: observed.session.clone(),
-        request: recorded.unwrap_or_else(|| observed.key_under(&proxy.faults.rules)),
-        upstream: observed.upstream.clone(),
-        step: observed.step.clone(),
-    }
-}
-
-/// Completes what is known of a call that gets a fault.
-pub(super) fn find_work(tracked: &mut TrackedCall, call: &IncomingCall) {
-    tracked.requests = ToolRequests::from_call(call).map(Arc::new);
-    if tracked.work.is_none() {
-        tracked.work = WorkIdentity::from_call(&work_facts(call.storable_request())).map(Arc::new);
-    }
-}
-
-fn work_facts(observed: &NormalizedRequest) -> WorkFacts<'_> {
-    WorkFacts {
-        session: observed.session.as_deref(),
-        step: observed.step.as_deref(),
-        upstream: &observed.upstream,
-        provider: observed.call.provider,
-        model: observed.call.model.as_deref(),
-        operation: observed.call.operation,
-        body: observed.body(),
-    }
+    tracked
 }
 
 /// Notes that a connection on which nothing was asked has come. Its client has noticed the faults of
 /// the connections before it.
 pub(super) fn note_connection(proxy: &Proxy) -> TrackedCall {
-    let arrived_at = proxy.clock.next_arrival_time();
-    let call = TrackedCall { key: CallKey::Connection, arrived_at, work: None, requests: None };
-    report_progress(proxy, proxy.faults.watch.change_open(|open| open.note_arrival(&call)));
-    call
+    let tracked = TrackedCall::from_connection(proxy.clock.next_arrival_time());
+    report_progress(proxy, proxy.faults.watch.change_open(|open| open.note_arrival(&tracked)));
+    tracked
 }
 
 /// Notes that the whole of an error was sent to the client of a fault: it has noticed.
@@ -139,8 +101,8 @@ pub(super) fn settle_fault(proxy: &Proxy, id: u64, is_good: bool) {
 }
 
 /// Notes that a call got a good answer, whole.
-pub(super) fn note_answer(proxy: &Proxy, call: &TrackedCall) {
-    report_progress(proxy, proxy.faults.watch.change_open(|open| open.note_answer(call)));
+pub(super) fn note_answer(proxy: &Proxy, tracked: &TrackedCall) {
+    report_progress(proxy, proxy.faults.watch.change_open(|open| open.note_answer(tracked)));
 }
 
 /// Notes the program's word that it reported a clean error, in this session, and in this step if one

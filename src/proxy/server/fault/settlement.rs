@@ -8,15 +8,15 @@ use std::sync::Arc;
 
 use super::super::Proxy;
 use super::fault_outcome::FaultOutcome;
-use super::open_faults::TrackedCall;
 use super::recovery_tracker;
+use super::tracked_call::TrackedCall;
 use loomrec_engine::KeptLease;
 use loomrec_fault::{CallAttempt, CallConclusion, DecidedFault, FaultObstacle};
 
 /// What is to be settled when the answer of a call is over.
 pub(in crate::server) struct FaultSettlement {
     /// The call.
-    pub(super) call: TrackedCall,
+    pub(super) tracked: TrackedCall,
     /// The attempt that the call is.
     pub(super) attempt: CallAttempt,
     /// The lease of the take, or of the script's call, that answers the call.
@@ -64,9 +64,9 @@ pub(in crate::server) struct FaultBodyEnd {
 impl FaultSettlement {
     /// Creates a settlement that only ends the open faults that this call recovers from, after a
     /// whole answer.
-    pub(super) fn for_recovery(call: TrackedCall) -> Self {
+    pub(super) fn for_recovery(tracked: TrackedCall) -> Self {
         Self {
-            call,
+            tracked,
             attempt: CallAttempt::default(),
             lease: None,
             delayed: None,
@@ -77,8 +77,8 @@ impl FaultSettlement {
     }
 
     /// Creates a settlement for a call that is answered with the error of this fault.
-    pub(super) fn for_error(call: TrackedCall, fault: u64) -> Self {
-        Self { error_of: Some(fault), recovers: false, ..Self::for_recovery(call) }
+    pub(super) fn for_error(tracked: TrackedCall, fault: u64) -> Self {
+        Self { error_of: Some(fault), recovers: false, ..Self::for_recovery(tracked) }
     }
 
     /// Settles a call whose answer ended in this way. Returns whether its client left before a
@@ -86,13 +86,13 @@ impl FaultSettlement {
     pub(in crate::server) fn settle_call(mut self, proxy: &Proxy, body: FaultBodyEnd) -> bool {
         if let Some(PendingFault { decided, outcome }) = self.pending.take() {
             let decider = &proxy.faults.decider;
-            outcome.give_back(decider, &self.call.key, &decided, &FaultObstacle::ClientLeft);
+            outcome.give_back(decider, &self.tracked.key, &decided, &FaultObstacle::ClientLeft);
         }
         if let Some(fault) = self.error_of.filter(|_| body.is_whole) {
             recovery_tracker::note_error_sent(proxy, fault);
         }
         if body.is_whole && self.recovers {
-            recovery_tracker::note_answer(proxy, &self.call);
+            recovery_tracker::note_answer(proxy, &self.tracked);
         }
         let is_received = body.is_whole && !body.is_changed;
         let is_late = self.delayed.is_some() && !body.is_whole;
@@ -148,6 +148,6 @@ impl FaultSettlement {
 
     /// Takes account of how the call was concluded.
     pub(super) fn conclude_attempt(&mut self, proxy: &Proxy, conclusion: CallConclusion) {
-        proxy.faults.decider.conclude_call(&self.call.key, &mut self.attempt, conclusion);
+        proxy.faults.decider.conclude_call(&self.tracked.key, &mut self.attempt, conclusion);
     }
 }

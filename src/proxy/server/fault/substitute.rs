@@ -47,7 +47,11 @@ impl FaultedCall<'_> {
         self.open.set_outcome(CallOutcome::Faulted, None);
         // A delay was taken for an answer before it was known that its client gives up.
         let decider = &self.caller.proxy.faults.decider;
-        decider.conclude_call(&self.fault.call.key, &mut self.attempt, CallConclusion::NotReceived);
+        decider.conclude_call(
+            &self.fault.tracked.key,
+            &mut self.attempt,
+            CallConclusion::NotReceived,
+        );
         if let Some(error) = found.explain_hidden_miss(&self.call).await {
             self.open.set_hidden_miss(Arc::new(error));
         }
@@ -64,9 +68,9 @@ impl FaultedCall<'_> {
                 self.fault.add_fault_headers(response.headers_mut());
                 self.open.set_outcome(CallOutcome::Faulted, Some(response.status()));
                 if limit.is_some() || response.status().as_u16() >= 400 {
-                    let (call, fault) = (self.fault.call.clone(), self.fault.reported.id);
+                    let (tracked, fault) = (self.fault.tracked.clone(), self.fault.reported.id);
                     *self.open.settlement_mut() =
-                        Some(Box::new(FaultSettlement::for_error(call, fault)));
+                        Some(Box::new(FaultSettlement::for_error(tracked, fault)));
                 }
                 Ok(response.map(ResponseBody::Answer))
             }
