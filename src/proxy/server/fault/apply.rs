@@ -5,17 +5,13 @@ use std::sync::Arc;
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use http_body::Body as _;
 
-use super::super::Proxy;
 use super::super::buffered_body::{self, UnchangedBody};
-use super::super::open_call::OpenCall;
 use super::super::respond::ResponseBody;
 use super::active_fault::ActiveFault;
 use super::body::FaultBody;
 use super::faulted_call::FaultedCall;
 use super::faulted_conversation::FaultedConversation;
-use super::good_answer::is_good_answer;
-use super::settlement::FaultSettlement;
-use super::tracked_call::TrackedCall;
+use super::good_answer::{is_good_answer, mark_recovered};
 use loomrec_engine::replay::ReplayBody;
 use loomrec_engine::websocket::conversation::NextConversation;
 use loomrec_engine::websocket::turn_link::UpstreamClose;
@@ -31,18 +27,6 @@ use loomrec_recording::normalized_request::NormalizedRequest;
 /// The most bytes of an answer that a fault rewrites. A larger one is sent on unchanged.
 const MOST: usize = 64 << 20;
 
-/// Arranges that the open faults that a call recovers from end once a good answer was sent whole.
-pub(super) fn mark_recovered(
-    proxy: &Proxy,
-    call: &IncomingCall,
-    response: &Response<AnswerBody>,
-    tracked: TrackedCall,
-    open: &mut OpenCall,
-) {
-    if proxy.faults.watch.is_open() && is_good_answer(call, response, open.record_mut()) {
-        *open.settlement_mut() = Some(Box::new(FaultSettlement::for_recovery(tracked)));
-    }
-}
 
 /// Whether a fault has to read the answer: it cannot handle a compressed one.
 pub(super) fn looks_inside(fault: &Fault) -> bool {
@@ -61,7 +45,7 @@ impl FaultedCall<'_> {
             // The answer behind the fault is made up, so the client must not get the whole of it.
             self.fault.decided.fault.move_to_default_point();
         }
-        if let Err(why) = find_obstacle(&self.fault, &self.call, &format, framing, response) {
+        if let Err(why) = find_obstacle(&self.fault, self.call, &format, framing, response) {
             if let Some(settlement) = self.open.settlement_mut() {
                 settlement.reclaim_lease(&self.caller.proxy);
             }
@@ -173,7 +157,7 @@ impl FaultedCall<'_> {
 
     /// Arranges that the open faults of the call's key end once a good answer was sent whole.
     fn set_recovers(&mut self, response: &Response<AnswerBody>) {
-        let is_good = is_good_answer(&self.call, response, self.open.record_mut());
+        let is_good = is_good_answer(self.call, response, self.open.record_mut());
         if let Some(settlement) = self.open.settlement_mut() {
             settlement.recovers = is_good;
         }
@@ -198,7 +182,7 @@ impl FaultedCall<'_> {
         let is_good = response.status().as_u16() < 400;
         let settlement = self.open.settlement_mut().take();
         settlement.into_iter().for_each(|it| it.settle_unchanged(proxy, is_good));
-        mark_recovered(proxy, &self.call, &response, self.fault.tracked.clone(), self.open);
+        mark_recovered(proxy, self.call, &response, self.fault.tracked.clone(), self.open);
         response.map(ResponseBody::Answer)
     }
 }

@@ -1,25 +1,22 @@
 //! The fault layer: decides the fault of a call, and wraps the engine that answers it.
 
-use std::sync::Arc;
-
-use http::Response;
+use http::header::ACCEPT_ENCODING;
+use http::{HeaderValue, Response};
 
 use super::super::connection_context::ConnectionContext;
 use super::super::open_call::OpenCall;
 use super::super::respond::ResponseBody;
 use super::super::response_control::ResponseControl;
 use super::active_fault::ActiveFault;
-use super::apply::mark_recovered;
+use super::apply::looks_inside;
 use super::decision::{CallDecision, decide_fault};
 use super::declared::{CallDeclarations, REFUSED};
 use super::faulted_call::FaultedCall;
 use super::no_response::AbandonedCall;
+use super::passed_call::PassedCall;
 use super::recovery_tracker;
-use super::tracked_call::TrackedCall;
-use loomrec_engine::{
-    AnswerBody, AnswerOrigin, CallOutcome, FoundCall, IncomingCall, error_response,
-};
-use loomrec_fault::{CallAttempt, CallConclusion};
+use loomrec_engine::{CallOutcome, IncomingCall, error_response};
+use loomrec_provider::Provider;
 
 /// The fault layer around the engine, for one call.
 pub(in crate::server) struct FaultLayer<'a> {
@@ -34,77 +31,52 @@ impl FaultLayer<'_> {
     /// # Errors
     /// [`AbandonedCall`] if the fault leaves the call without an answer.
     pub(in crate::server) async fn answer(
-        mut self,
-        call: Box<IncomingCall>,
+        self,
+        mut call: Box<IncomingCall>,
     ) -> Result<Response<ResponseBody>, AbandonedCall> {
-        let proxy = &self.caller.proxy;
+        let Self { caller, control, open } = self;
+        let proxy = &caller.proxy;
         let faults = &proxy.faults;
         let declarations = match CallDeclarations::read(proxy, &call) {
             Ok(declarations) => declarations,
-            Err(why) => return Ok(self.refuse_declaration(&call, why)),
+            Err(why) => return Ok(refuse_declaration(open, call.error_shape(), why)),
         };
         let is_idle = faults.idle && declarations.is_without_headers() && !faults.run_time.is_set();
         if is_idle && !faults.watch.is_open() {
             let found = proxy.engine.find_answer(&call.parsed);
-            return Ok(self.answer_without_fault(&call, found).await.map(ResponseBody::Answer));
+            let response = PassedCall { open, call: &call }.answer_without_fault(found).await;
+            return Ok(response.map(ResponseBody::Answer));
         }
-        let tracked = recovery_tracker::note_arrival(proxy, &call);
-        let parsed = Arc::clone(&call.parsed);
+        let mut tracked = recovery_tracker::note_arrival(proxy, &call);
         let decision = match is_idle {
             // The call is not counted: whether it counts must not depend on the faults of other calls.
-            true => CallDecision::without_fault(proxy.engine.find_answer(&parsed)),
-            false => decide_fault(self.caller, &call, &parsed, &tracked.key, &declarations).await,
+            true => CallDecision::without_fault(proxy.engine.find_answer(&call.parsed)),
+            false => decide_fault(caller, &call.parsed, &tracked.key, &declarations).await,
         };
         let Some(fault) = decision.fault else {
-            let response = self.answer_without_fault(&call, decision.found).await;
-            return Ok(self.conclude_passed(&call, tracked, decision.is_take_concluded, response));
+            let mut passed = PassedCall { open, call: &call };
+            let response = passed.answer_without_fault(decision.found).await;
+            passed.note_answer(proxy, tracked, decision.is_take_concluded, &response);
+            return Ok(response.map(ResponseBody::Answer));
         };
-        let Self { caller, control, open } = self;
+        tracked.prepare_recovery(&call);
         let fault = ActiveFault::begin(caller, open.record_mut(), fault, &call, tracked);
-        let attempt = decision.attempt;
+        if looks_inside(&fault.decided.fault) {
+            call.headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        }
+        let (call, attempt) = (&*call, decision.attempt);
         let faulted = FaultedCall { caller, control, open, call, fault, attempt };
         faulted.answer_with_fault(decision.found, decision.lease).await
     }
+}
 
-    /// Lets the engine answer the call.
-    async fn answer_without_fault(
-        &mut self,
-        call: &IncomingCall,
-        found: FoundCall<'_>,
-    ) -> Response<AnswerBody> {
-        let result = found.answer(call, || self.open.expect_exchange()).await;
-        self.open.accept_result(call, result).await
-    }
-
-    /// Takes account of the answer of a call that gets no fault, and arranges that the open faults
-    /// that it recovers from end with it.
-    fn conclude_passed(
-        self,
-        call: &IncomingCall,
-        tracked: TrackedCall,
-        is_take_concluded: bool,
-        response: Response<AnswerBody>,
-    ) -> Response<ResponseBody> {
-        let (proxy, origin) = (&self.caller.proxy, &self.open.record_mut().origin);
-        let is_concluded = is_take_concluded && matches!(origin, Some(AnswerOrigin::Take(_)));
-        if !is_concluded {
-            let answered = CallConclusion::Answered { is_good: response.status().as_u16() < 400 };
-            let mut attempt = CallAttempt::default();
-            proxy.faults.decider.conclude_call(&tracked.key, &mut attempt, answered);
-        }
-        mark_recovered(proxy, call, &response, tracked, self.open);
-        response.map(ResponseBody::Answer)
-    }
-
-    /// Refuses the call, because its headers declare an invalid fault.
-    fn refuse_declaration(
-        &mut self,
-        call: &IncomingCall,
-        message: String,
-    ) -> Response<ResponseBody> {
-        let shape = call.error_shape();
-        let response = error_response::final_error(shape, REFUSED, "BadFault", &message);
-        self.open.set_outcome(CallOutcome::Refused { kind: None, message }, Some(REFUSED));
-        response.map(ResponseBody::Answer)
-    }
+/// Refuses a call whose headers declare an invalid fault, in this shape of errors.
+fn refuse_declaration(
+    open: &mut OpenCall,
+    shape: Provider,
+    message: String,
+) -> Response<ResponseBody> {
+    let response = error_response::final_error(shape, REFUSED, "BadFault", &message);
+    open.set_outcome(CallOutcome::Refused { kind: None, message }, Some(REFUSED));
+    response.map(ResponseBody::Answer)
 }

@@ -1,10 +1,9 @@
 //! Calls whose answers a fault changes or delays: the engine answers them, and the fault is applied
 //! to that.
 
-use http::{HeaderValue, Response};
+use http::Response;
 
 use super::super::respond::ResponseBody;
-use super::apply::looks_inside;
 use super::faulted_call::FaultedCall;
 use super::settlement::{DelayedAnswer, FaultSettlement, LeasedAnswer, PendingFault};
 use loomrec_engine::{AnswerBody, CallOutcome, CallResult, FoundCall, UnrecordedCall};
@@ -28,20 +27,16 @@ impl FaultedCall<'_> {
             self.fault.note_fired();
             delay_ms = by;
         }
-        if looks_inside(&self.fault.decided.fault) {
-            let coding = HeaderValue::from_static("identity");
-            self.call.headers.insert(http::header::ACCEPT_ENCODING, coding);
-        }
         if found.matched_take().is_some() {
             proxy.faults.pass_time(delay_ms).await;
         }
         // Later chunks of a paced answer are late by the same delay.
         let delay = delay_ms.saturating_add(self.fault.decided.delay_ms);
         let late = proxy.faults.lateness(delay);
-        let response = match found.deliver_take(&self.call, self.call.arrived + late).await {
+        let response = match found.deliver_take(self.call, self.call.arrived + late).await {
             Ok(result) => {
                 self.foresee_obstacle(&result.response);
-                self.open.accept_result(&self.call, result).await
+                self.accept_answer(result).await
             }
             Err(unrecorded) => {
                 let response = self.answer_unrecorded(unrecorded).await;
@@ -54,12 +49,18 @@ impl FaultedCall<'_> {
                 response
             }
         };
-        if let Some(delayed) =
-            self.open.settlement_mut().as_mut().and_then(|it| it.delayed.as_mut())
+        self.apply_fault(response).await
+    }
+
+    /// Accepts the answer of the engine, once it is due, and notes that its head is available.
+    async fn accept_answer(&mut self, result: CallResult) -> Response<AnswerBody> {
+        let response = self.open.accept_result(self.call, result).await;
+        if let Some(settlement) = self.open.settlement_mut()
+            && let Some(delayed) = settlement.delayed.as_mut()
         {
             delayed.has_head = true;
         }
-        self.apply_fault(response).await
+        response
     }
 
     /// Begins what is settled when the answer of the call is over.
@@ -78,7 +79,7 @@ impl FaultedCall<'_> {
     }
 
     /// Answers the call live, from the script, or with an error, because no take does.
-    async fn answer_unrecorded(&mut self, call: UnrecordedCall<'_>) -> Response<AnswerBody> {
+    async fn answer_unrecorded(&mut self, unrecorded: UnrecordedCall<'_>) -> Response<AnswerBody> {
         let proxy = &self.caller.proxy;
         if let Some(settlement) = self.open.settlement_mut() {
             settlement.release_lease(proxy);
@@ -86,19 +87,13 @@ impl FaultedCall<'_> {
         if proxy.engine.goes_upstream() {
             self.fault.release_order();
         }
-        let result = call.answer(&self.call, || self.open.expect_exchange()).await;
+        let result = unrecorded.answer(self.call, || self.open.expect_exchange()).await;
         match result.response.headers().contains_key("x-loomrec-error") {
             true => self.fault.note_obstacle(FaultObstacle::NoAnswer),
             false => self.foresee_obstacle(&result.response),
         }
         self.lease_scripted_answer(&result);
-        let response = self.open.accept_result(&self.call, result).await;
-        if let Some(settlement) = self.open.settlement_mut()
-            && let Some(delayed) = settlement.delayed.as_mut()
-        {
-            delayed.has_head = true;
-        }
-        response
+        self.accept_answer(result).await
     }
 
     /// Keeps the lease of what of the script answers the call, and concludes the attempt if the client

@@ -4,9 +4,7 @@ use super::super::connection_context::ConnectionContext;
 use super::declared::CallDeclarations;
 use super::fault_outcome::OutcomePermit;
 use super::settlement::LeasedAnswer;
-use loomrec_engine::{
-    AnswerDeclarer, FoundCall, IncomingCall, KeptLease, ParsedRequest, TakeLease,
-};
+use loomrec_engine::{AnswerDeclarer, FoundCall, KeptLease, ParsedRequest, TakeLease};
 use loomrec_fault::{
     CallAttempt, CallConclusion, CallFacts, CallKey, CallTurn, ChaosRates, DecidedFault,
     FaultSource, LazyBody,
@@ -62,7 +60,6 @@ pub(super) struct ChaosAction {
 /// more than delay gives the take back.
 pub(super) async fn decide_fault<'a>(
     caller: &'a ConnectionContext,
-    call: &IncomingCall,
     parsed: &'a ParsedRequest,
     key: &CallKey,
     declarations: &CallDeclarations,
@@ -78,7 +75,7 @@ pub(super) async fn decide_fault<'a>(
     let declarer = found.answer_declarer();
     let declared = declarer.as_ref().and_then(|declarer| declarer.declared);
     let entry_name = found.entry_name();
-    let observed = call.storable_request();
+    let observed = parsed.redacted.storable_request();
     let step = observed.step.as_deref().or(entry_name.as_ref().and_then(|name| name.step_id()));
     let of_step = step.map(|step| turn.enter_step(step));
     let facts = CallFacts {

@@ -17,7 +17,7 @@ pub(super) struct FaultedCall<'a> {
     pub(super) caller: &'a ConnectionContext,
     pub(super) control: &'a ResponseControl,
     pub(super) open: &'a mut OpenCall,
-    pub(super) call: Box<IncomingCall>,
+    pub(super) call: &'a IncomingCall,
     pub(super) fault: ActiveFault,
     /// The attempt that the call is.
     pub(super) attempt: CallAttempt,
@@ -29,11 +29,10 @@ impl FaultedCall<'_> {
     /// # Errors
     /// [`AbandonedCall`] if the fault leaves the call without an answer.
     pub(super) async fn answer_with_fault(
-        mut self,
+        self,
         found: FoundCall<'_>,
         lease: Option<LeasedAnswer>,
     ) -> Result<Response<ResponseBody>, AbandonedCall> {
-        self.fault.tracked.prepare_recovery(&self.call);
         self.caller.proxy.faults.pass_time(self.fault.decided.delay_ms).await;
         match self.find_substitute(&found) {
             Some(substitute) => self.send_substitute(found, substitute).await,

@@ -2,11 +2,28 @@
 
 use http::Response;
 
+use super::super::Proxy;
+use super::super::open_call::OpenCall;
+use super::settlement::FaultSettlement;
+use super::tracked_call::TrackedCall;
 use loomrec_engine::{AnswerBody, CallOutcome, IncomingCall};
 use loomrec_identity::media_type;
 use loomrec_provider::{AnswerOutcome, Framing, rpc_reports_error};
 use loomrec_recording::encoding;
 use loomrec_telemetry::call_record::CallRecord;
+
+/// Arranges that the open faults that a call recovers from end once a good answer was sent whole.
+pub(super) fn mark_recovered(
+    proxy: &Proxy,
+    call: &IncomingCall,
+    response: &Response<AnswerBody>,
+    tracked: TrackedCall,
+    open: &mut OpenCall,
+) {
+    if proxy.faults.watch.is_open() && is_good_answer(call, response, open.record_mut()) {
+        *open.settlement_mut() = Some(Box::new(FaultSettlement::for_recovery(tracked)));
+    }
+}
 
 /// Whether this response to a call is a good answer: it is neither an error of loomrec's nor a
 /// placeholder, it did not fail by its status or when it was recorded, and no tool reports an error

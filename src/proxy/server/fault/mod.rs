@@ -1,9 +1,12 @@
 //! Faults on the wire: the clock, the socket and the bookkeeping for what [`loomrec_fault`]
 //! decides.
 //!
-//! The `FaultLayer` wraps the engine. It has the engine find the take of a call, has its fault
-//! decided, and passes on, changes or replaces the answer. A fault does not use up the take of its
-//! call, unless it only delays.
+//! The `FaultLayer` in `call` wraps the engine, and follows one call: `declared` reads the faults
+//! that are declared for it, `recovery_tracker` notes its arrival, `decision` finds its take and
+//! decides its fault. A `passed_call` gets the engine's answer as it is. For a `faulted_call`,
+//! `substitute` replaces the answer, or `change` and `apply` change or delay it. A `settlement` says
+//! what is done once the answer is over. A fault does not use up the take of its call, unless it only
+//! delays.
 
 mod accept;
 mod active_fault;
@@ -19,6 +22,7 @@ mod faulted_conversation;
 mod good_answer;
 mod no_response;
 mod open_faults;
+mod passed_call;
 mod recovery_state;
 mod recovery_tracker;
 mod settlement;

@@ -17,7 +17,7 @@ impl FaultedCall<'_> {
     /// Returns what is sent in place of the answer, if the fault does not need the answer. That
     /// of an upstream is broken once it is there.
     pub(super) fn find_substitute(&self, found: &FoundCall<'_>) -> Option<AnswerSubstitute> {
-        let (fault, call) = (&self.fault.decided.fault, &self.call);
+        let (fault, call) = (&self.fault.decided.fault, self.call);
         let is_live = found.matched_take().is_none() && self.caller.proxy.engine.goes_upstream();
         if is_live && matches!(fault, Fault::Malformed { .. }) {
             return None;
@@ -52,7 +52,7 @@ impl FaultedCall<'_> {
             &mut self.attempt,
             CallConclusion::NotReceived,
         );
-        if let Some(error) = found.explain_hidden_miss(&self.call).await {
+        if let Some(error) = found.explain_hidden_miss(self.call).await {
             self.open.set_hidden_miss(Arc::new(error));
         }
         match substitute {
