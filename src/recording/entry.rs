@@ -242,6 +242,11 @@ impl Entry {
 }
 
 impl Entry {
+    /// Whether it declares a fault, or rates of chaos.
+    pub fn declares_fault(&self) -> bool {
+        self.fault.is_some() || self.extra.contains_key(CHAOS)
+    }
+
     /// Whether no client got anything of its answer. Such a take is served after all others of its
     /// request, and never replaces one that a client got.
     pub fn is_undelivered(&self) -> bool {

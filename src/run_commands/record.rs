@@ -259,7 +259,7 @@ fn add_earlier_takes(receipt: &mut Receipt, recording: &RecordingLocation) {
         return;
     }
     let mut notes: Vec<String> = Vec::new();
-    for (name, EarlierTakes { replaced, kept }) in partial.iter().take(NAMED) {
+    for (name, EarlierTakes { replaced, kept, .. }) in partial.iter().take(NAMED) {
         notes.push(format!(
             "{name}: {replaced} of {} earlier takes replaced; {kept} kept, which this run did not \
              reach",
@@ -275,6 +275,22 @@ fn add_earlier_takes(receipt: &mut Receipt, recording: &RecordingLocation) {
         recording.display()
     ));
     receipt.notes.extend(notes);
+}
+
+/// Adds a note about declared faults that went with the takes that the run replaced.
+fn add_replaced_faults(receipt: &mut Receipt) {
+    let takes = receipt.more.earlier_takes.iter().filter(|(_, earlier)| earlier.faults > 0);
+    let takes: Vec<_> = takes.collect();
+    let faults: u64 = takes.iter().map(|(_, earlier)| earlier.faults).sum();
+    let names: Vec<&str> = takes.iter().take(NAMED).map(|(name, _)| name.as_str()).collect();
+    let more = if takes.len() > NAMED { ", …" } else { "" };
+    if faults > 0 {
+        receipt.notes.push(format!(
+            "faults that the replaced takes declared, and the new ones do not: {faults} \
+             ({}{more}); declare them again",
+            names.join(", ")
+        ));
+    }
 }
 
 /// Adds messages about upstreams, and about calls that reached none.
@@ -373,6 +389,7 @@ pub(super) fn create_receipt(args: &RecordArgs, ran: &RunResult) -> Receipt {
     add_upstreams(&mut receipt);
     add_unchecked(&mut receipt);
     add_earlier_takes(&mut receipt, &args.recording);
+    add_replaced_faults(&mut receipt);
     if receipt.missed > 0 {
         receipt.complaints.push(format!("calls without a recorded answer: {}", receipt.missed));
     }

@@ -51,6 +51,8 @@ pub struct TakeReplacement {
     pub name: EntryName,
     /// The number of takes that were replaced.
     pub replaced: usize,
+    /// The number of faults that the replaced takes declared.
+    pub faults: usize,
     /// The number of takes that the run has not reached, so that they stay.
     pub kept: usize,
 }
@@ -90,9 +92,9 @@ pub(super) fn plan_merge<E>(
             takes.merge_frames(frames, &read)?;
         }
         plan.failures += takes.left_out;
-        let (replaced, kept) = (takes.replaced, takes.kept);
+        let (replaced, faults, kept) = (takes.replaced, takes.faults, takes.kept);
         if replaced + kept > 0 {
-            plan.replacements.push(TakeReplacement { name: name.clone(), replaced, kept });
+            plan.replacements.push(TakeReplacement { name: name.clone(), replaced, faults, kept });
         }
         let takes = takes.into_places();
         match known {

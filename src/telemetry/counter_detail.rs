@@ -74,6 +74,8 @@ pub struct UpstreamFailure {
 pub struct EarlierTakes {
     /// The number of takes that were replaced.
     pub replaced: u64,
+    /// The number of faults that these declared.
+    pub faults: u64,
     /// The number of takes that the run did not reach, so that they stay.
     pub kept: u64,
 }

@@ -339,11 +339,12 @@ impl RunCounters {
     }
 
     /// Adds what a compaction did to the takes of earlier runs.
-    pub fn add_replaced_takes(&self, name: String, replaced: u64, kept: u64) {
+    pub fn add_replaced_takes(&self, name: String, takes: EarlierTakes) {
         self.with_detail(|more| {
             let earlier = more.earlier_takes.entry(name).or_default();
-            earlier.replaced += replaced;
-            earlier.kept = kept;
+            earlier.replaced += takes.replaced;
+            earlier.faults += takes.faults;
+            earlier.kept = takes.kept;
         });
     }
 

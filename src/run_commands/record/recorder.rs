@@ -17,7 +17,7 @@ use loomrec_proxy::server::{OnNotice, UserNotice};
 use loomrec_recording::EntryName;
 use loomrec_store::{AppenderEvent, OnAppenderEvent, RecordingLocation, StoreError, StoreEvent};
 use loomrec_telemetry::metric::Metrics;
-use loomrec_telemetry::run_counters::RunCounters;
+use loomrec_telemetry::run_counters::{EarlierTakes, RunCounters};
 
 /// Opens the recording, if there is one. It may be only a log, of a recorder that was killed or has
 /// not compacted yet.
@@ -150,7 +150,9 @@ pub(crate) fn on_appender_event(
                 EntryName::Hash(key) => key.short_form().to_owned(),
                 EntryName::Step(step) => step.clone(),
             };
-            counters.add_replaced_takes(name, done.replaced as u64, done.kept as u64);
+            let (replaced, faults) = (done.replaced as u64, done.faults as u64);
+            let takes = EarlierTakes { replaced, faults, kept: done.kept as u64 };
+            counters.add_replaced_takes(name, takes);
         }
         AppenderEvent::Compacted(took) => metrics.add_compaction_time(took),
         AppenderEvent::Lost(reason, names) => {

@@ -17,6 +17,8 @@ pub(super) struct NameTakes {
     pub(super) left_out: usize,
     /// The number of takes of earlier runs that were replaced.
     pub(super) replaced: usize,
+    /// The number of faults that these declared.
+    pub(super) faults: usize,
     /// The number of takes of earlier runs that could have been replaced and were not.
     pub(super) kept: usize,
 }
@@ -29,6 +31,7 @@ impl NameTakes {
             is_step,
             left_out: 0,
             replaced: 0,
+            faults: 0,
             kept: 0,
         }
     }
@@ -70,11 +73,14 @@ impl NameTakes {
         let (mut new, mut old, mut surplus) = (Vec::new(), Vec::new(), Vec::new());
         for (scope, own) in by_scope(frames) {
             let mut places = unclaimed.claim_takes(scope);
-            let base = places.iter().map(|&place| self.takes[place].unmatched_copy()).collect();
+            let base: Vec<_> =
+                places.iter().map(|&place| self.takes[place].unmatched_copy()).collect();
+            let faults = count_faults(&base);
             places.sort_unstable();
             let merged = replacement::merge_replacing(base, own, self.is_step, read)?;
             self.left_out += merged.left_out;
             self.replaced += merged.replaced;
+            self.faults += faults - count_faults(merged.new.iter().chain(&merged.old)).min(faults);
             self.kept += merged.kept;
             let own = merged.new.len();
             let mut rest = merged.new.into_iter().chain(merged.old).enumerate();
@@ -154,6 +160,11 @@ impl NameTakes {
         }
         Ok(false)
     }
+}
+
+/// Returns how many of these takes are known to declare a fault.
+fn count_faults<'a>(takes: impl IntoIterator<Item = &'a CompactionTake>) -> usize {
+    takes.into_iter().filter(|take| take.has_known_fault()).count()
 }
 
 /// Returns the frames that replace takes, by scope, with the scopes in the order of their first

@@ -31,6 +31,8 @@ pub(super) struct TakeFacts {
     pub(super) scope: CallScope,
     /// Whether its call failed, or no client got its answer.
     pub(super) failed: bool,
+    /// Whether its entry declares a fault, or rates of chaos.
+    pub(super) has_fault: bool,
     /// The key of its request.
     pub(super) request_key: Option<RequestKey>,
 }
@@ -81,10 +83,16 @@ impl CompactionTake {
         Ok(self.facts.clone().unwrap_or_default())
     }
 
+    /// Whether it was read, and its entry declares a fault.
+    pub(super) fn has_known_fault(&self) -> bool {
+        self.facts.as_ref().is_some_and(|facts| facts.has_fault)
+    }
+
     fn learn_facts(&mut self, entry: &Entry) {
         self.facts = Some(TakeFacts {
             scope: CallScope::from_entry(entry),
             failed: entry.is_lesser_take(),
+            has_fault: entry.declares_fault(),
             request_key: entry.request_hash.clone(),
         });
     }

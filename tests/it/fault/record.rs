@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::stage::{Stage, recorded, sample, samples, streams, upstream};
-use crate::support::shape::chat_streamed;
+use crate::support::shape::{chat, chat_answer, chat_streamed};
 use crate::support::{Answer, End, Gate, Scene, Upstream};
 
 #[test]
@@ -166,4 +166,30 @@ fn the_true_answer_is_kept_when_the_client_leaves_a_stalled_one() {
         assert_eq!(take["response"]["end"], "complete");
     }
     assert_eq!(scene.takes().len(), streams().count());
+}
+
+#[test]
+fn fault_of_an_entry_that_a_new_answer_replaces_is_named() {
+    let scene = Scene::new();
+    let upstream = Upstream::always(Answer::json(200, chat_answer("Hello.")));
+    scene.recorded(&upstream, &[chat("hi")]);
+    let mut file = scene.json();
+    let entries = file.as_object_mut().unwrap().iter_mut();
+    for (_, entry) in entries.filter(|(name, _)| !name.starts_with('_')) {
+        entry["fault"] = json!({"type": "http_error", "status_code": 503});
+    }
+    scene.write(file.to_string());
+    let server = scene.record(&upstream, &["--receipt", "receipt.json"]);
+    server.call(&chat("hi")).expect(200);
+    let note = "faults that the replaced takes declared, and the new ones do not: 1";
+    let ended = server.stop().expect(0);
+    assert!(ended.stderr.contains(note), "{}", ended.stderr);
+    let receipt = std::fs::read_to_string(scene.path("receipt.json")).unwrap();
+    assert!(receipt.contains(note), "{receipt}");
+    assert_eq!(scene.only_take().get("fault"), None);
+    // The next run replaces a take without a fault.
+    let server = scene.record(&upstream, &[]);
+    server.call(&chat("hi")).expect(200);
+    let ended = server.stop().expect(0);
+    assert!(!ended.stderr.contains("faults"), "{}", ended.stderr);
 }
