@@ -22,7 +22,7 @@ use super::open_connections::OpenConnections;
 use super::peer::ConnectionPeer;
 use super::server_threads::ServerThreads;
 use super::session::SessionTable;
-use super::socket::{ClientSocket, ClientStream};
+use super::socket::{ClientSocket, ClientStream, ConnectionHandle};
 use super::tunnel_host::TunnelHost;
 use super::{Proxy, fault, refused_connection};
 use crate::guard::AcceptedTunnel;
@@ -189,7 +189,7 @@ async fn serve_connection(
     let number = ConnectionNumber::from_accepted(number);
     let phase = (closing, over);
     match answering.entrance.is_plain() {
-        true => serve_stream(connection, number, admission, answering, phase).await,
+        true => drop(serve_stream(connection, number, admission, answering, phase).await),
         // What waits for a handshake takes more memory than a plain connection.
         false => Box::pin(serve_opened(connection, number, admission, answering, phase)).await,
     }
@@ -212,28 +212,33 @@ async fn serve_opened(
         () = wait_until_closing(&mut closing) => None,
         () = wait_until_expired(&mut time) => None,
     };
-    let phase = (closing, over);
+    let phase = (closing.clone(), over);
     match opened {
         Some(OpenedStream::Plain(stream)) => {
             let connection = HttpConnection { stream, peer, tunnel };
             serve_stream(connection, number, admission, answering, phase).await;
         }
         Some(OpenedStream::Tls(stream)) => {
+            let intercepted = entrance.interception.clone().zip(tunnel.clone());
             let connection = HttpConnection { stream: *stream, peer, tunnel };
-            serve_stream(connection, number, admission, answering, phase).await;
+            let ended = serve_stream(connection, number, admission, answering, phase).await;
+            let is_unused = !*closing.borrow() && !ended.is_cut() && ended.is_unused();
+            if let Some((interception, host)) = intercepted.filter(|_| is_unused) {
+                interception.note_no_call(&host);
+            }
         }
         None => log::note_closed(number.accepted),
     }
 }
 
-/// Serves the requests of one connection until it is over.
+/// Serves the requests of one connection until it is over. Returns what is known of it then.
 async fn serve_stream<S: ClientStream>(
     HttpConnection { stream, peer, tunnel }: HttpConnection<S>,
     number: ConnectionNumber,
     admission: Admission,
     answering: ConnectionProxy,
     (closing, over): (watch::Receiver<bool>, Arc<watch::Sender<bool>>),
-) {
+) -> Arc<ConnectionHandle> {
     let ConnectionProxy { proxy, sessions, .. } = answering;
     let socket = ClientSocket::new(stream);
     let connection = socket.connection_handle();
@@ -273,6 +278,7 @@ async fn serve_stream<S: ClientStream>(
         let proxy = of_session.as_ref().unwrap_or(&proxy);
         fault::note_client_left(proxy, number.unique_id());
     }
+    connection
 }
 
 /// Answers the requests of a connection, over HTTP/1.1 or HTTP/2.

@@ -57,7 +57,7 @@ pub struct ListenerEntrance {
     pub interception: Option<Arc<Interception>>,
 }
 
-/// Why a handshake failed. The texts follow "its client".
+/// Why a handshake failed, or led to no call. The texts follow "its client".
 #[derive(Debug, thiserror::Error)]
 enum HandshakeError {
     /// The client has left without a word, as one does that keeps a connection in store.
@@ -77,6 +77,10 @@ enum HandshakeError {
     Invalid(String),
     #[error("took longer than {} seconds for its handshake", .0.as_secs())]
     Late(Duration),
+    /// The client has left after its handshake: it kept the connection in store, or looked at the
+    /// certificate late. Nothing tells these apart.
+    #[error("made no call after its handshake")]
+    NoCall,
 }
 
 impl From<io::Error> for HandshakeError {
@@ -157,10 +161,15 @@ impl Interception {
         shaken.map_err(|error| self.note_failure("loomrec's own address", &error)).ok()
     }
 
+    /// Counts a tunnel to this host whose client left after the handshake.
+    pub(super) fn note_no_call(&self, host: &TunnelHost) {
+        self.note_failure(host.host_name(), &HandshakeError::NoCall);
+    }
+
     fn note_failure(&self, host: &str, error: &HandshakeError) {
         let failure = match error {
             HandshakeError::Silent => return,
-            HandshakeError::Left => TunnelFailure::Left,
+            HandshakeError::Left | HandshakeError::NoCall => TunnelFailure::Left,
             HandshakeError::Distrust(_) => TunnelFailure::Distrusted,
             HandshakeError::NoTls
             | HandshakeError::OtherName(_)

@@ -92,6 +92,11 @@ impl ConnectionHandle {
         (self.begun.load(Ordering::Relaxed) == ended).then_some(ended)
     }
 
+    /// Whether no request has arrived.
+    pub fn is_unused(&self) -> bool {
+        self.begun.load(Ordering::Relaxed) == 0
+    }
+
     /// Sets whether the body of the last request is being read.
     pub fn set_reading(&self, reading: bool) {
         self.reading.store(reading, Ordering::Relaxed);

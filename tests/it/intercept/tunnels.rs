@@ -245,6 +245,24 @@ fn replay_fails_by_each_handshake_that_lost_a_call_and_by_no_client_that_left() 
 }
 
 #[test]
+fn client_that_leaves_after_its_handshake_is_counted_and_fails_no_run() {
+    let scene = recorded();
+    let flags = ["--strict", "--receipt", "receipt.json"];
+    let mut server = InterceptingServer::start(&scene, &flags);
+    server.tunnel("api.openai.com").last_call(&call("/v1/chat/completions", "api.openai.com"));
+    let (stream, _) = server.connect("CONNECT api.groq.com:443 HTTP/1.1");
+    TlsClient::over(stream, &server.authority, "api.groq.com").leave();
+    let reason = "made no call after its handshake";
+    server.server.process.wait_for(reason);
+    let note = format!("1 connection to api.groq.com failed: its client {reason}");
+    server.server.stop().expect(0).says(&["1 served", &note]);
+    let receipt: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(scene.path("receipt.json")).unwrap()).unwrap();
+    let failed = serde_json::json!([{"host": "api.groq.com", "count": 1, "reason": reason}]);
+    assert_eq!((&receipt["failed_tunnels"], &receipt["verdict"]), (&failed, &"ok".into()));
+}
+
+#[test]
 fn clients_that_never_finish_a_handshake_are_left_and_others_served() {
     let scene = recorded();
     let server = InterceptingServer::start(&scene, &["--client-timeout", "1"]);

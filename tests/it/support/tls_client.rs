@@ -40,6 +40,17 @@ impl TlsClient {
         assert!(!matches!(read, Ok(1)), "the server answered");
     }
 
+    /// Finishes the handshake and leaves without a call.
+    #[track_caller]
+    pub(crate) fn leave(mut self) {
+        self.0.flush().unwrap();
+        while self.0.conn.is_handshaking() {
+            self.0.conn.complete_io(&mut self.0.sock).unwrap();
+        }
+        self.0.conn.send_close_notify();
+        self.0.conn.complete_io(&mut self.0.sock).unwrap();
+    }
+
     fn trusting(roots: RootCertStore, stream: TcpStream, name: &str) -> Self {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let config = ClientConfig::builder_with_provider(provider)
