@@ -205,6 +205,7 @@ fn edit_entry(
     })?;
     let new = std::mem::replace(&mut made.entry, entry.clone());
     made.entry.replace_answer(new);
+    made.entry.clear_client_left();
     made.entry.edited_at = Some(present_time());
     Ok(made)
 }

@@ -3,7 +3,7 @@
 
 use std::process::Command;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::support::loomrec::{Finished, command, finish};
 use crate::support::shape::{chat, chat_answer, chat_events, chat_streamed};
@@ -158,4 +158,31 @@ fn interrupt_while_the_editor_is_open_is_for_the_editor() {
     let scene = recorded();
     edit(&scene, &key(&scene, "hi"), "kill -INT $PPID; sed -i s/sunny/rainy/").expect(0);
     assert!(scene.text().contains("It is rainy."), "{}", scene.text());
+}
+
+#[test]
+fn edited_answer_is_served_whole_although_its_recorded_client_left() {
+    for (end, is_whole) in [("complete", true), ("client_abort", false)] {
+        let scene = recorded();
+        let name = key(&scene, "ho");
+        let mut file = scene.json();
+        let mut entries = file.as_object_mut().unwrap().iter_mut();
+        let (_, entry) = entries.find(|(known, _)| known.starts_with(&name)).unwrap();
+        entry["client_left"] = json!({"ms": 5.0, "bytes": 30});
+        entry["response"]["end"] = end.into();
+        scene.write(file.to_string());
+        edit(&scene, &name, "sed -i s/sunny/overcast/").expect(0);
+        let takes = scene.takes();
+        let (_, entry) = takes.iter().find(|(known, _)| known.starts_with(&name)).unwrap();
+        let whole = chat_events(&["overcast", " day"]).concat();
+        match is_whole {
+            true => assert_eq!(entry.get("client_left"), None),
+            // Its client is held at the end of the text.
+            false => assert_eq!(entry["client_left"]["bytes"], whole.len()),
+        }
+        if is_whole {
+            let answers = scene.replayed(&["--strict"], &[chat_streamed("ho")], 0);
+            assert_eq!(answers[0].text(), whole);
+        }
+    }
 }

@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use super::super::body::{Chunk, ChunkLayout};
 use super::super::encoding;
-use super::{Entry, ResponseEnd};
+use super::{ClientLeft, Entry, ResponseEnd};
 use loomrec_provider::{Framing, Operation, RecognisedCall};
 
 /// The body of a recorded response, with and without its content coding.
@@ -146,6 +146,17 @@ impl Entry {
         self.finish_reason = new.finish_reason;
         self.tool_calls = new.tool_calls;
         self.response = new.response;
+    }
+
+    /// Forgets where its recorded client left, because that client never got this answer. If the
+    /// recording ended there, the end of the answer is not known: a client then leaves behind its
+    /// text.
+    pub fn clear_client_left(&mut self) {
+        let cut = self.response.as_ref().filter(|answer| answer.end == ResponseEnd::ClientAbort);
+        let chunks = cut.map(|answer| answer.payload.chunks());
+        self.client_left = self.client_left.zip(chunks).map(|(left, chunks)| {
+            ClientLeft::new(left.at_ms, Some(chunks.len()), chunks)
+        });
     }
 }
 
