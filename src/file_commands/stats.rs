@@ -37,6 +37,13 @@ pub fn run(args: &StatsArgs) -> Result<u8, CommandFailure> {
     for file in &args.files {
         stats.add_recording(&serve_setup::open_to_read(file, &output)?)?;
     }
+    if stats.impossible_costs > 0 {
+        output.warning(&format!(
+            "calls with a cost_usd that no call can have, which is ignored: {}; `loomrec verify` \
+             names them",
+            stats.impossible_costs
+        ));
+    }
     print(&match args.json {
         true => stats.to_json_text(&args.files),
         false => stats.to_text(&args.files, terminal::width()),
@@ -67,12 +74,14 @@ struct CallStats {
     all: GroupStats,
     /// Models without a price, with the number of calls that they answered.
     unpriced: BTreeMap<String, u64>,
+    /// Calls with a recorded cost that no call can have.
+    impossible_costs: u64,
 }
 
 impl CallStats {
     fn new(by: Option<StatsBy>, pricing: PriceSource) -> Self {
-        let (groups, all, unpriced) = Default::default();
-        Self { by, pricing, groups, all, unpriced }
+        let (groups, all, unpriced, impossible_costs) = Default::default();
+        Self { by, pricing, groups, all, unpriced, impossible_costs }
     }
 
     /// Returns the names of the values by which calls are grouped.
@@ -102,6 +111,7 @@ impl CallStats {
             *self.unpriced.entry(model.to_owned()).or_default() += 1;
         }
         let entry = &row.entry;
+        self.impossible_costs += u64::from(entry.has_impossible_cost());
         let value = |name: &&str| match *name {
             "upstream" => entry.upstream.as_deref().or(entry.provider.as_deref()),
             "model" => row.model_name(),

@@ -17,6 +17,14 @@ pub use dollars::format_dollars;
 use loomrec_provider::TokenUsage;
 pub use read::PriceError;
 
+/// The most that one call can cost, in US dollars. Any number of such costs has a finite sum.
+const MOST_DOLLARS: f64 = 1e9;
+
+/// Whether a call can have this cost, in US dollars.
+pub(super) fn is_possible_cost(dollars: f64) -> bool {
+    (0.0..=MOST_DOLLARS).contains(&dollars)
+}
+
 /// Prices by model.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PriceTable {

@@ -1,5 +1,6 @@
 //! The cost of an entry's call: recorded, stated by its answer, nothing, or unknown.
 
+use super::cost::is_possible_cost;
 use super::entry::Entry;
 use super::gateway_cost::gateway_cost;
 use super::summary_check::{SummaryCheck, decoded_body};
@@ -9,11 +10,21 @@ impl Entry {
     /// Returns the cost in US dollars without a price table; `None` if it is unknown. Older
     /// recordings have 0.0 for models without a price, too.
     pub fn known_cost(&self) -> Option<f64> {
-        match self.cost_usd {
+        match self.recorded_cost() {
             Some(cost) if cost != 0.0 || self.used_tokens().is_none() => Some(cost),
             _ if self.is_free() => Some(0.0),
             _ => self.stated_cost(),
         }
+    }
+
+    /// Returns the recorded cost in US dollars; `None` if there is none, or none that a call can have.
+    pub fn recorded_cost(&self) -> Option<f64> {
+        self.cost_usd.filter(|cost| is_possible_cost(*cost))
+    }
+
+    /// Whether its recorded cost is one that no call can have. It is ignored.
+    pub fn has_impossible_cost(&self) -> bool {
+        self.cost_usd.is_some() && self.recorded_cost().is_none()
     }
 
     /// Returns the tokens that the call used, if it used any.
@@ -43,7 +54,8 @@ impl Entry {
     pub fn stated_cost(&self) -> Option<f64> {
         let is_stated = self.upstream.as_deref().is_some_and(directory::states_cost);
         let read = || SummaryCheck::new(self, &decoded_body(self)?).answer.cost_usd;
-        is_stated.then(read).flatten().or_else(|| gateway_cost(self.answer_headers()))
+        let stated = is_stated.then(read).flatten().filter(|cost| is_possible_cost(*cost));
+        stated.or_else(|| gateway_cost(self.answer_headers()))
     }
 }
 

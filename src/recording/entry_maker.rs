@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::body::{Chunk, ChunkLayout, ResponsePayload};
 use super::call_scope::CallForm;
-use super::cost::{PriceTable, priced_model};
+use super::cost::{PriceTable, is_possible_cost, priced_model};
 use super::entry::{Entry, RecordedResponse, ResponseEnd};
 use super::gateway_cost::gateway_cost;
 use super::normalized_request::NormalizedRequest;
@@ -158,7 +158,9 @@ impl EntryMaker<'_> {
         model: Option<&str>,
     ) -> Option<f64> {
         let free = observed.call.operation.is_free().then_some(0.0);
-        let stated = answer.cost_usd.filter(|_| directory::states_cost(&observed.upstream));
+        let is_stated =
+            |cost: &f64| is_possible_cost(*cost) && directory::states_cost(&observed.upstream);
+        let stated = answer.cost_usd.filter(is_stated);
         let priced =
             || self.prices.call_cost(Some(&observed.upstream), model?, answer.usage.as_ref()?);
         free.or(stated).or_else(|| gateway_cost(&reply.headers)).or_else(priced)

@@ -1,5 +1,6 @@
 //! The cost that a gateway states in the head of an answer.
 
+use super::cost::is_possible_cost;
 use super::redact::stated_media;
 use loomrec_provider::Framing;
 
@@ -16,7 +17,7 @@ pub(super) fn gateway_cost(headers: &[(String, String)]) -> Option<f64> {
     if Framing::of_media(stated_media(headers)).is_some() {
         return None;
     }
-    value(COST).parse().ok().filter(|cost: &f64| cost.is_finite() && *cost >= 0.0)
+    value(COST).parse().ok().filter(|cost: &f64| is_possible_cost(*cost))
 }
 
 #[cfg(test)]
@@ -32,7 +33,7 @@ mod tests {
         let json = "application/json";
         assert_eq!(cost(json, "3.45e-05"), Some(3.45e-5));
         assert_eq!(cost(json, "0.0"), Some(0.0));
-        for unknown in ["", "None", "nan", "inf", "-1"] {
+        for unknown in ["", "None", "nan", "inf", "-1", "1e300"] {
             assert_eq!(cost(json, unknown), None, "{unknown}");
         }
         assert_eq!(cost("text/event-stream; charset=utf-8", "0.0"), None);

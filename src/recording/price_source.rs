@@ -20,7 +20,7 @@ impl PriceSource {
 
     /// Returns the cost of a call, or `None` if it is unknown. `model` is the model that answered.
     pub fn call_cost(&self, entry: &Entry, model: Option<&str>) -> Option<f64> {
-        let recorded = entry.cost_usd.filter(|_| !self.anew);
+        let recorded = entry.recorded_cost().filter(|_| !self.anew);
         let known = match self.anew {
             true => entry.is_free().then_some(0.0),
             false => entry.known_cost(),

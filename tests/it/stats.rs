@@ -125,3 +125,25 @@ fn counts_of_tokens_that_no_sum_can_hold_end_no_command() {
     scene.run(&["stats", "run.json"]).expect(0);
     scene.run(&["stats", "run.json", "--cache"]).expect(0);
 }
+
+#[test]
+fn costs_that_no_call_can_have_are_ignored_and_named() {
+    let scene = Scene::new();
+    scene.recorded(&upstream(), &[chat("hi"), chat("ho")]);
+    let honest = json_output(&scene, &["run.json"])["all"]["cost_usd"].clone();
+    for cost in [-5.0, 1e308] {
+        let mut file = scene.json();
+        let entries = file.as_object_mut().unwrap().values_mut();
+        entries
+            .filter(|entry| entry.get("usage").is_some())
+            .for_each(|entry| entry["cost_usd"] = json!(cost));
+        scene.write(file.to_string());
+        let ended = scene.run(&["stats", "--json", "run.json"]).expect(0);
+        let output: Value = serde_json::from_str(&ended.stdout).unwrap();
+        assert_eq!(output["all"]["cost_usd"], honest, "by the prices of the model");
+        let warning = "calls with a cost_usd that no call can have, which is ignored: 2";
+        assert!(ended.stderr.contains(warning), "{}", ended.stderr);
+        let verified = scene.run(&["verify", "run.json"]).stdout;
+        assert!(verified.contains("`cost_usd` is no cost of a call"), "{verified}");
+    }
+}

@@ -113,6 +113,15 @@ pub(super) fn check_summary(entry: &Entry, found: &mut Vec<Problem>) {
     found.push(problem.with_place(format!("/{name}"), None).with_remedy(remedy));
 }
 
+/// Adds a cost that no call can have.
+pub(super) fn check_cost(entry: &Entry, found: &mut Vec<Problem>) {
+    if entry.has_impossible_cost() {
+        let text = "`cost_usd` is no cost of a call, and is ignored";
+        let problem = Problem::of_file(ProblemKind::Answer, Severity::Warning, text.to_owned());
+        found.push(problem.with_place("/cost_usd", None).with_remedy("remove the field"));
+    }
+}
+
 /// Adds the fields that differ from the recorded answer.
 pub(super) fn add_problems(
     entry: &Entry,

@@ -209,6 +209,7 @@ fn add_content_problems(
     if found.len() == before {
         answer::check_summary(entry, found);
     }
+    answer::check_cost(entry, found);
     response_end::add_problems(entry, call, whole, found);
     header::add_problems(entry, found);
     add_fault_problems(entry, found);
