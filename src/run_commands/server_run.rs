@@ -52,11 +52,12 @@ use loomrec_proxy::server::{
 use loomrec_recording::KeyVariables;
 use loomrec_recording::redact::Redactor;
 use loomrec_store::RecordingLocation;
+use loomrec_telemetry::journal::Journal;
 use loomrec_telemetry::metric::Metrics;
 use loomrec_telemetry::run_counters::RunCounters;
 use reload::ServerReload;
-use run_result::begin_receipt;
 pub use run_result::{RunResult, write_receipt};
+use run_result::{begin_receipt, remove_empty_receipt};
 use serving::{Opening, ServerParts, close_telemetry, serve, server_config};
 pub use session_terms::SessionTerms;
 pub use shared_run::{ProxyRole, ReadAgain, RunSessions, SharedRun, StartSessions};
@@ -307,6 +308,21 @@ impl RunContext {
     ) -> Result<RunResult, CommandFailure> {
         let journal = serve_setup::open_journal(args, self.notice_callback())?;
         begin_receipt(args)?;
+        let ran = self.run_with_journal(args, journal, engines, sessions).await;
+        if ran.is_err() {
+            remove_empty_receipt(args);
+        }
+        ran
+    }
+
+    /// Serves with a journal that is open.
+    async fn run_with_journal(
+        self,
+        args: &ServeArgs,
+        journal: Journal,
+        engines: RunEngines,
+        sessions: Option<RunSessions>,
+    ) -> Result<RunResult, CommandFailure> {
         let threads = Arc::new(ServerThreads::start().map_err(no_threads)?);
         let listener = serve_setup::bind_listener(self.address).await?;
         let origin = self.listener_origin(&listener)?;

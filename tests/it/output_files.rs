@@ -96,3 +96,13 @@ fn an_output_replaces_no_file_that_the_command_reads() {
     }
     assert_eq!((scene.text(), fs::read(scene.path("run.har")).unwrap()), (recording, har));
 }
+
+#[test]
+fn no_receipt_stays_of_a_command_that_was_not_found() {
+    let scene = recorded();
+    for name in ["record", "replay"] {
+        let args = [name, "-r", "run.json", "--receipt", "run.receipt", "--", "./no-command"];
+        scene.run(&args).expect(127);
+        assert!(!scene.path("run.receipt").exists(), "{name}");
+    }
+}

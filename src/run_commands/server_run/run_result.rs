@@ -98,3 +98,13 @@ pub(super) fn begin_receipt(args: &ServeArgs) -> Result<(), CommandFailure> {
         None => Ok(()),
     }
 }
+
+/// Removes the empty receipt of a run that could not be made. One that stays does no harm.
+pub(super) fn remove_empty_receipt(args: &ServeArgs) {
+    let is_empty = |path: &&PathBuf| {
+        path.symlink_metadata().is_ok_and(|file| file.is_file() && file.len() == 0)
+    };
+    if let Some(path) = args.receipt.as_ref().filter(is_empty) {
+        drop(std::fs::remove_file(path));
+    }
+}
