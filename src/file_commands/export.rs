@@ -2,11 +2,12 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::Map;
 
 use super::args::{ExportArgs, LogFormat};
+use super::end_signals::EndSignals;
 use super::transfer_report::TransferTotals;
 use loomrec_cli::exit::{CommandFailure, NO, UNEXPECTED};
 use loomrec_cli::output::{Output, print, stdout_failure};
@@ -64,6 +65,14 @@ fn exists_failure(path: &Path) -> CommandFailure {
     CommandFailure::usage(format!("{label} is there already; name another file, or use --force"))
 }
 
+/// Removes a temporary file and ends this process once a signal asks for that.
+async fn remove_at_end(mut signals: EndSignals, temporary: PathBuf) {
+    let code = signals.wait_for_signal().await;
+    // If it cannot be removed, it stays as after a kill.
+    drop(std::fs::remove_file(&temporary));
+    std::process::exit(code.into());
+}
+
 /// Writes a file that only its owner may read, either completely or not at all.
 fn to_file(
     path: &Path,
@@ -75,6 +84,7 @@ fn to_file(
     let failed = |error: io::Error| {
         CommandFailure::new(UNEXPECTED, format!("failed to write {label}: {error}"))
     };
+    let signals = EndSignals::watch().map_err(failed)?;
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let file = tempfile::Builder::new()
         .prefix(".export.")
@@ -83,8 +93,10 @@ fn to_file(
         .suffix(".loomrec-tmp")
         .tempfile_in(folder.unwrap_or(Path::new(".")))
         .map_err(failed)?;
-    let transfer = write(BufWriter::new(file.as_file()), recording, writer, |text| text.into())?
-        .map_err(failed)?;
+    let ending = tokio::spawn(remove_at_end(signals, file.path().to_owned()));
+    let written = write(BufWriter::new(file.as_file()), recording, writer, |text| text.into());
+    ending.abort();
+    let transfer = written?.map_err(failed)?;
     File::sync_all(file.as_file()).map_err(failed)?;
     match force {
         true => file.persist(path).map(drop).map_err(|error| failed(error.error))?,

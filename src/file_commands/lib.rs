@@ -4,6 +4,7 @@
 pub mod config;
 pub mod diff;
 pub mod edit;
+mod end_signals;
 pub mod export;
 pub mod import;
 pub mod journal;

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use crate::support::loomrec::{Process, command};
 use crate::support::shape::{chat, chat_answer};
 use crate::support::{Answer, Scene, Upstream};
 
@@ -104,5 +105,26 @@ fn no_receipt_stays_of_a_command_that_was_not_found() {
         let args = [name, "-r", "run.json", "--receipt", "run.receipt", "--", "./no-command"];
         scene.run(&args).expect(127);
         assert!(!scene.path("run.receipt").exists(), "{name}");
+    }
+}
+
+#[test]
+fn an_interrupted_export_leaves_no_file() {
+    let scene = recorded();
+    let (take, mut file) = (scene.only_take(), scene.json());
+    for number in 0..5000 {
+        file[format!("step-{number}")] = take.clone();
+    }
+    scene.write(file.to_string());
+    let is_temporary = |name: &String| name.starts_with(".export.");
+    for (signal, code) in [("INT", 130), ("TERM", 143)] {
+        let args = ["export", "--to", "har", "run.json", "-o", "run.har"];
+        let mut export = Process::spawn(&mut command(scene.dir(), &args));
+        while !scene.names().iter().any(is_temporary) {
+            assert!(!export.has_ended(), "it ended: {}", export.stderr());
+        }
+        export.signal(signal);
+        export.wait().expect(code);
+        assert_eq!(scene.names(), ["run.json"], "{signal}");
     }
 }

@@ -12,6 +12,7 @@ use super::lines::wrap;
 use super::screen::ReviewScreen;
 use super::session::{NextStep, ReviewItem, ReviewState};
 use super::view::View;
+use crate::end_signals::{EndSignals, INTERRUPTED};
 use loomrec_cli::exit::{CommandFailure, UNEXPECTED};
 use loomrec_cli::output::write_stdout;
 use loomrec_cli::terminal;
@@ -35,9 +36,6 @@ q  quit: what was decided is carried out, all else goes on waiting
 ?  these lines, or back to the change
 ";
 
-/// The exit code of an interrupted review.
-const INTERRUPTED: u8 = 130;
-
 /// The decisions about one recording, and the exit code.
 pub(super) struct ReviewEnd {
     pub(super) verdicts: Vec<Option<Verdict>>,
@@ -48,13 +46,6 @@ pub(super) struct ReviewEnd {
 
 /// The typed bytes, as they arrive.
 pub(super) type TypedBytes = mpsc::Receiver<Vec<u8>>;
-
-/// Signals that end a review.
-struct EndSignals {
-    interrupt: SignalStream,
-    terminate: SignalStream,
-    hangup: SignalStream,
-}
 
 /// Returns the typed bytes. A blocking read of a terminal cannot be cancelled, so the thread ends with
 /// the process.
@@ -83,25 +74,6 @@ fn terminal_failure(error: io::Error) -> CommandFailure {
 
 fn watch_signal(signal: ProcessSignal) -> Result<SignalStream, CommandFailure> {
     signal.watch().map_err(terminal_failure)
-}
-
-impl EndSignals {
-    fn new() -> Result<Self, CommandFailure> {
-        Ok(Self {
-            interrupt: watch_signal(ProcessSignal::Interrupt)?,
-            terminate: watch_signal(ProcessSignal::Terminate)?,
-            hangup: watch_signal(ProcessSignal::Hangup)?,
-        })
-    }
-
-    /// Waits for the first of the signals, and returns its exit code.
-    async fn wait_for_signal(&mut self) -> u8 {
-        tokio::select! {
-            () = self.interrupt.recv() => INTERRUPTED,
-            () = self.terminate.recv() => 143,
-            () = self.hangup.recv() => 129,
-        }
-    }
 }
 
 fn initial_state(desk: &ReviewDesk) -> ReviewState {
@@ -208,7 +180,7 @@ pub(super) async fn on_screen(
 ) -> Result<ReviewEnd, CommandFailure> {
     let view = View::from_desk(desk)?;
     let mut session = initial_state(desk);
-    let mut outside = EndSignals::new()?;
+    let mut outside = EndSignals::watch().map_err(terminal_failure)?;
     let mut resized = watch_signal(ProcessSignal::WindowChange)?;
     let mut stopped = watch_signal(ProcessSignal::Suspend)?;
     let mut goes_on = watch_signal(ProcessSignal::Continue)?;
@@ -263,7 +235,7 @@ pub(super) async fn by_line(
 ) -> Result<ReviewEnd, CommandFailure> {
     let view = View::from_desk(desk)?;
     let mut session = initial_state(desk);
-    let mut outside = EndSignals::new()?;
+    let mut outside = EndSignals::watch().map_err(terminal_failure)?;
     let mut line = Vec::new();
     let mut shows = true;
     let (code, is_last) = 'review: loop {
