@@ -5,6 +5,7 @@ use std::fmt;
 use loomrec_store::{BucketUrl, REMOTE_SCHEMES};
 
 use super::content_hash::ContentHash;
+use super::object_name::OBJECT_NAMES;
 
 /// The longest name of a recording within its bucket, in bytes.
 const LONGEST: usize = 512;
@@ -83,6 +84,19 @@ impl RemoteAddress {
             ));
         }
         Ok(Self { bucket, name: name.to_owned() })
+    }
+
+    /// Refuses a new recording whose objects would be among those of another.
+    ///
+    /// # Errors
+    /// A part of the name, other than the first, is the name of something in each recording.
+    pub fn refuse_object_names(&self) -> Result<(), AddressError> {
+        let problem = "a part after the first must not be ref, tags, manifests, indexes, packs, \
+                       objects or runs, where recordings have their objects";
+        match self.name.split('/').skip(1).any(|part| OBJECT_NAMES.contains(&part)) {
+            true => Err(AddressError::new(&self.to_string(), problem)),
+            false => Ok(()),
+        }
     }
 
     /// Reads `SCHEME://BUCKET/PREFIX/`. The name is the prefix without its last `/`, and empty for a
@@ -202,6 +216,20 @@ mod tests {
     fn password_is_not_shown() {
         let error = RemoteName::parse("s3://user:secret@bucket/agent").unwrap_err().to_string();
         assert!(error.contains("s3://…@bucket/agent") && !error.contains("secret"), "{error}");
+    }
+
+    #[test]
+    fn name_among_the_objects_of_another_recording_is_refused_for_a_new_one() {
+        let refused = |text: &str| RemoteAddress::parse(text).unwrap().refuse_object_names();
+        for text in ["s3://bucket/agent", "s3://bucket/tags", "s3://bucket/runs/agent"] {
+            assert_eq!(refused(text), Ok(()));
+        }
+        for part in OBJECT_NAMES {
+            for text in [format!("s3://bucket/agent/{part}"), format!("s3://bucket/x/{part}/y")] {
+                let error = refused(&text).unwrap_err().to_string();
+                assert!(error.contains(&text) && error.contains(part), "{error}");
+            }
+        }
     }
 
     #[test]

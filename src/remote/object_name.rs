@@ -3,6 +3,10 @@
 use super::content_hash::ContentHash;
 use super::listed_segment::SegmentName;
 
+/// What is directly below the name of a recording: its reference, and the folders of its objects.
+pub(crate) const OBJECT_NAMES: [&str; 7] =
+    ["ref", "tags", "manifests", "indexes", "packs", "objects", "runs"];
+
 /// What an object of a recording is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ObjectName {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use loomrec_remote::address::parse_tag;
+use loomrec_remote::address::{AddressError, parse_tag};
 use loomrec_remote::{
     ContentHash, LocalCache, PointerFile, PushBase, RecordingBucket, RemoteAddress, RemoteError,
     SecretFree, push,
@@ -148,20 +148,27 @@ async fn restore_states(
 }
 
 /// Returns where to push: the URL that was given, or that of the pointer file.
+///
+/// # Errors
+/// There is neither, or it is no name for a recording.
 fn push_address(
     args: &PushArgs,
     path: &Path,
     pointer: Option<&PointerFile>,
 ) -> Result<RemoteAddress, CommandFailure> {
-    match (&args.url, pointer) {
-        (Some(url), _) => RemoteAddress::parse(url)
-            .map_err(|error| CommandFailure::usage(format!("failed to {error}"))),
-        (None, Some(pointer)) => Ok(pointer.address.clone()),
-        (None, None) => Err(CommandFailure::usage(format!(
-            "there is no pointer file {}: say where to push to, such as s3://BUCKET/NAME",
-            path.display()
-        ))),
-    }
+    let refused = |error: AddressError| CommandFailure::usage(format!("failed to {error}"));
+    let address = match (&args.url, pointer) {
+        (Some(url), _) => RemoteAddress::parse(url).map_err(refused)?,
+        (None, Some(pointer)) => pointer.address.clone(),
+        (None, None) => {
+            return Err(CommandFailure::usage(format!(
+                "there is no pointer file {}: say where to push to, such as s3://BUCKET/NAME",
+                path.display()
+            )));
+        }
+    };
+    address.refuse_object_names().map_err(refused)?;
+    Ok(address)
 }
 
 #[cfg(test)]

@@ -88,6 +88,9 @@ impl RemoteRecording {
             args.recording = answers.clone();
             return Ok(None);
         }
+        name.address
+            .refuse_object_names()
+            .map_err(|error| CommandFailure::usage(format!("failed to {error}")))?;
         let ahead = bucket.clock_ahead().await;
         tell_difference(ahead, &notice.output_above_line(output));
         let clock = Arc::new(ArrivalClock::new(ahead));
