@@ -278,6 +278,24 @@ fn unused_takes_of_several_recordings_are_removed_by_their_keys() {
 }
 
 #[test]
+fn many_unused_takes_of_several_recordings_are_removed_by_their_keys_too() {
+    let scene = Scene::new();
+    let calls: Vec<Call> = (0..25).map(|number| chat(&format!("call {number}"))).collect();
+    // A journal does not tell the two takes of the first call apart.
+    scene.recorded(&upstream(), &[&calls[..], &calls[..1]].concat());
+    std::fs::copy(scene.path("run.json"), scene.path("a.json")).unwrap();
+    let args = ["replay", "-r", "a.json", "-r", "run.json", "--fail-unused"];
+    let server = Server::start(scene.dir(), &args);
+    server.call(&calls[0]).expect(200);
+    let said = server.stop().expect(1).stderr;
+    let commands = proposed(&said);
+    assert_eq!(commands.len(), 2, "{said}");
+    commands.iter().for_each(|command| drop(scene.run(command).expect(0)));
+    assert!(scene.takes().is_empty(), "{}", scene.text());
+    assert!(scene.run(&["ls", "a.json"]).expect(0).stdout.contains("\n1 call "));
+}
+
+#[test]
 fn unused_takes_are_not_removed_while_calls_are_missed() {
     let scene = sample();
     let server = scene.replay(&["--fail-unused"]);

@@ -15,12 +15,15 @@ use loomrec_store::RecordingLocation;
 /// How many unused takes, or rules, a complaint names.
 const NAMED: usize = 5;
 
-/// The name of a receipt or a journal in a proposed command, if the run wrote none.
+/// The name of a receipt in a proposed command, if the run wrote none.
 const RECEIPT: &str = "run.receipt";
-const JOURNAL: &str = "run.jsonl";
 
 /// The line before commands that remove takes.
 const LISTED: &str = "to remove them (without --apply, they are only listed):";
+
+/// Said in place of the commands if the takes that the run did not use may be needed.
+const BY_STRICT_RUN: &str =
+    "to remove them, replay with --strict and without faults: that run prints the commands";
 
 /// Returns the complaint about unused takes, with short keys: `show` and `ls` know them.
 pub(super) fn complaint(unused: &UnusedTakes) -> String {
@@ -32,9 +35,6 @@ pub(super) fn complaint(unused: &UnusedTakes) -> String {
     let count = unused.count;
     format!("recorded takes that no call asked for: {count}: {}", first_names(&keys, count))
 }
-
-/// How many takes are proposed to be removed by their keys.
-const KEYED: usize = 20;
 
 /// Returns the commands that remove the unused takes of a run, or what has to be done before.
 pub(super) fn next_steps(args: &ReplayArgs, receipt: &Receipt, ran: &RunResult) -> Vec<String> {
@@ -53,31 +53,23 @@ pub(super) fn next_steps(args: &ReplayArgs, receipt: &Receipt, ran: &RunResult) 
         return Vec::new();
     }
     let is_strict = receipt.faulted + receipt.defaulted + receipt.forwarded == 0;
-    let matcher = ran.replay.as_ref().map(|replay| replay.matcher());
-    let several = matcher.filter(|_| is_strict && args.recordings.len() > 1);
-    if let Some(matcher) = several.filter(|matcher| matcher.unused_takes().count() <= KEYED) {
-        let mut steps = vec![LISTED.to_owned()];
-        steps.extend(key_commands(args, matcher));
-        return steps;
-    }
     // A receipt does not say which recording an unused take is in, and a journal does not tell the
     // takes of a key apart.
-    let (flag, output, unwritten, written) = match args.recordings.len() {
-        1 => ("--unused", "--receipt", RECEIPT, &args.serve.receipt),
-        _ => ("--journal", "--journal", JOURNAL, &args.serve.journal),
+    let [file] = args.recordings.as_slice() else {
+        let matcher = ran.replay.as_ref().map(|replay| replay.matcher()).filter(|_| is_strict);
+        let listed =
+            |matcher: &Matcher| [vec![LISTED.to_owned()], key_commands(args, matcher)].concat();
+        return matcher.map_or_else(|| vec![BY_STRICT_RUN.to_owned()], listed);
     };
-    let written = written.as_deref().filter(|_| is_strict);
+    let written = args.serve.receipt.as_deref().filter(|_| is_strict);
     let terms = if is_strict { "" } else { "--strict, without faults, and " };
-    let mut steps = vec![match written {
+    let first = match written {
         Some(_) => LISTED.to_owned(),
-        None => format!("to remove them, replay with {terms}{output} {unwritten}, then:"),
-    }];
-    let from = written.map_or_else(|| unwritten.to_owned(), quote_path);
-    let command = |file: &RecordingLocation| {
-        format!("  loomrec prune {} {flag} {from} --apply", quote_path(file.as_path()))
+        None => format!("to remove them, replay with {terms}--receipt {RECEIPT}, then:"),
     };
-    steps.extend(args.recordings.iter().map(command));
-    steps
+    let from = written.map_or_else(|| RECEIPT.to_owned(), quote_path);
+    let file = quote_path(file.as_path());
+    vec![first, format!("  loomrec prune {file} --unused {from} --apply")]
 }
 
 /// Returns the commands that remove the unused takes of each recording by their keys.
