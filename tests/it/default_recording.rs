@@ -72,6 +72,11 @@ fn only_word_is_a_key_unless_it_names_a_recording() {
     says(&scene, &["show", "recs/agent.json", "plan"], 0, "ho");
     says(&scene, &["show", "recs/agent.json"], 0, "== plan");
     says(&scene, &["show", "recs/agent.json", "--json"], 2, "holds 2 keys");
+    says(&scene, &["prune", "plan"], 0, "1 of 2 takes would be pruned");
+    says(&scene, &["prune", "plan", &key[..6]], 0, "2 of 2 takes would be pruned");
+    says(&scene, &["prune", "plam", "--apply"], 1, "there is no \"plam\" in recs/agent.json");
+    let edited = finish(command(scene.dir(), &["edit", "plan"]).env("EDITOR", "true"), b"");
+    edited.expect(0).says(&["plan: nothing was changed"]);
     says(&scene, &["show", "plam"], 1, "there is no \"plam\" in recs/agent.json; near it");
     // What looks like a recording is not searched for among the keys.
     says(&scene, &["show", "agnet.json"], 4, "failed to find the recording agnet.json");
@@ -149,6 +154,8 @@ fn recording_outside_of_the_project_is_not_changed_unless_it_is_named() {
     for args in [
         &["review", "--accept", "plan"][..],
         &["review", "--reject", "plan"],
+        &["prune", "plan", "--apply"],
+        &["edit", "plan"],
         &["rerecord", "plan", "--yes"],
     ] {
         run(args).expect(2).says(&["leads out of the project"]);

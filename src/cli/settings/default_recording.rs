@@ -27,7 +27,7 @@ const READERS: [(&str, &str); 11] = [
 ];
 /// The commands that take keys after the recording. Their first word may be a key of the recording
 /// that the settings name.
-const WITH_KEYS: [&str; 2] = ["rerecord", "show"];
+const WITH_KEYS: [&str; 4] = ["edit", "prune", "rerecord", "show"];
 const FILE: &str = "file";
 const FILES: &str = "files";
 
@@ -160,6 +160,17 @@ pub fn add_default_recording(
         args::Command::Show(args) if args.key.is_none() => {
             if let Some(key) = key(&args.file) {
                 (args.file, args.key) = (only, Some(key));
+            }
+        }
+        args::Command::Edit(args) if args.key.is_none() => {
+            if let Some(key) = key(&args.file) {
+                (args.file, args.key) = (only, Some(key));
+            }
+        }
+        args::Command::Prune(args) => {
+            if let Some(key) = key(&args.file) {
+                args.file = only;
+                args.keys.insert(0, key);
             }
         }
         args::Command::Rerecord(args)
