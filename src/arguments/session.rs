@@ -8,18 +8,6 @@ use super::{SettingScope, StrictEffect};
 /// The flags for sessions that have a receipt of their own.
 #[derive(Clone, Debug, Default, Args)]
 pub struct SessionArgs {
-    /// How many sessions may be open at the same time
-    #[arg(
-        long,
-        value_name = "N",
-        default_value_t = 1000,
-        env = "LOOMREC_MAX_SESSIONS",
-        value_parser = clap::value_parser!(u32).range(1..=100_000),
-        add = StrictEffect::Harmless
-    )]
-    #[arg(add = SettingScope::Run)]
-    pub max_sessions: u32,
-
     /// Seconds without a call after which a session ends
     #[arg(
         long,

@@ -39,13 +39,12 @@ const FORGOTTEN: Duration = Duration::from_secs(86_400);
 fn start(host: CommandHost) -> Arc<SessionTable> {
     let args = host.command.serve_args().sessions.clone();
     let idle = Duration::from_secs(args.session_idle);
-    let most = usize::try_from(args.max_sessions).unwrap_or(usize::MAX);
     let outside = match args.sessions_by_control {
         true => OutsideCalls::Refuse,
         false => OutsideCalls::OpenSession,
     };
     let judge = session_judge(host.shared.strictness.is_strict(), outside);
-    let limits = SessionLimits { most, idle, control_idle: idle.max(FORGOTTEN), outside, judge };
+    let limits = SessionLimits { idle, control_idle: idle.max(FORGOTTEN), outside, judge };
     let strictness = Arc::clone(&host.shared.strictness);
     start_table(Arc::new(host), limits, strictness)
 }
@@ -54,13 +53,12 @@ fn start(host: CommandHost) -> Arc<SessionTable> {
 fn start_shared(replay: Arc<SharedReplay>) -> StartSessions {
     let args = replay.args.serve.sessions.clone();
     let idle = Duration::from_secs(args.session_idle);
-    let most = usize::try_from(args.max_sessions).unwrap_or(usize::MAX);
     let outside = match args.sessions_by_control {
         true => OutsideCalls::Refuse,
         false => OutsideCalls::AnswerInRun,
     };
     let judge = session_judge(replay.args.strict, outside);
-    let limits = SessionLimits { most, idle, control_idle: idle, outside, judge };
+    let limits = SessionLimits { idle, control_idle: idle, outside, judge };
     Box::new(move |shared| {
         let strictness = Arc::clone(&shared.strictness);
         let host = SharedHost { replay, shared };

@@ -27,12 +27,11 @@ fn counts(server: &Server) -> [u64; 5] {
 #[test]
 fn sessions_are_counted_by_what_became_of_them() {
     let scene = recorded();
-    let server =
-        scene.replay(&["--sessions-by-control", "--max-sessions", "2", "--session-idle", "1"]);
+    let server = scene.replay(&["--sessions-by-control", "--session-idle", "1"]);
     assert_eq!(counts(&server), [0; 5]);
     begin(&server, "gw0");
     begin(&server, "gw1");
-    control(&server, "/__loomrec/session", &json!({ "prefix": "gw2" }), 503);
+    control(&server, "/__loomrec/session", &json!({ "prefix": "gw2", "mode": "record" }), 400);
     server.call(&in_session("gw0", "One")).expect(200);
     assert_eq!(counts(&server), [2, 2, 0, 0, 1]);
     end(&server, "gw0");

@@ -24,24 +24,6 @@ fn wait_for_open(server: &Server, count: usize) {
 }
 
 #[test]
-fn number_of_open_sessions_is_bounded() {
-    let scene = recorded();
-    let server = scene.replay(&["--max-sessions", "2"]);
-    begin(&server, "gw0");
-    begin(&server, "gw1");
-    let refused = control(&server, "/__loomrec/session", &json!({ "prefix": "gw2" }), 503);
-    assert!(refused["error"].as_str().unwrap().contains("--max-sessions"), "{refused}");
-    end(&server, "gw0");
-    begin(&server, "gw2");
-    // A begin that is refused takes no place.
-    let wrong = json!({ "prefix": "gw3", "mode": "record" });
-    end(&server, "gw2");
-    control(&server, "/__loomrec/session", &wrong, 400);
-    begin(&server, "gw4");
-    server.stop().expect(0);
-}
-
-#[test]
 fn session_without_calls_expires_and_is_named() {
     let scene = recorded();
     let server = scene.replay(&["--session-idle", "1", "--sessions-by-control"]);

@@ -4,11 +4,13 @@ use std::time::Duration;
 
 use super::request::SessionBegin;
 
+/// How many sessions may be open at the same time: far more than a runner has workers, at no more
+/// than 250 KiB each.
+pub(super) const MOST_OPEN: usize = 1000;
+
 /// The limits of a server's sessions.
 #[derive(Clone, Copy, Debug)]
 pub struct SessionLimits {
-    /// How many may be open at the same time.
-    pub most: usize,
     /// How long a session that a call opened may have no call.
     pub idle: Duration,
     /// How long a session that a control call began may have no call.

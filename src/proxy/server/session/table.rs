@@ -9,7 +9,7 @@ use http::StatusCode;
 use serde_json::{Value, json};
 use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
 
-use super::limits::{OutsideCalls, SessionLimits};
+use super::limits::{MOST_OPEN, OutsideCalls, SessionLimits};
 use super::open_session::OpenSession;
 use super::totals::SessionTotals;
 use super::{OpenedSession, SessionHost, SessionRefusal, SessionReport, SessionRequest};
@@ -132,9 +132,8 @@ impl SessionTable {
             let text = "this server is about to stop: it opens no further session";
             return Err(SessionRefusal::new(StatusCode::SERVICE_UNAVAILABLE, text));
         }
-        let most = self.limits.most;
-        if open.len() >= most {
-            let text = format!("{most} sessions are open, which is the limit; see --max-sessions");
+        if open.len() >= MOST_OPEN {
+            let text = format!("{MOST_OPEN} sessions are open, which is the limit");
             return Err(SessionRefusal::new(StatusCode::SERVICE_UNAVAILABLE, text));
         }
         self.slots.store(open.len() + 1, Ordering::Relaxed);
@@ -351,7 +350,7 @@ impl SessionTable {
             "version": VERSION,
             "open": open,
             "ended": self.totals().ended,
-            "limit": self.limits.most,
+            "limit": MOST_OPEN,
         })
     }
 }

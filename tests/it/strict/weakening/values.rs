@@ -35,7 +35,6 @@ const VALUES: &[(&str, &[&str])] = &[
     ("summary", &["summary.md"]),
     ("max_body", &["1000000"]),
     ("client_timeout", &["20"]),
-    ("max_sessions", &["1"]),
     ("session_idle", &["1"]),
     ("control_token", &["token"]),
     ("faults", &["plan.json"]),
