@@ -90,10 +90,6 @@ pub struct RerecordArgs {
     #[arg(long, value_name = "N", default_value_t = 4, env = "LOOMREC_CONCURRENCY")]
     #[arg(add = SettingScope::Run)]
     pub concurrency: usize,
-    /// Maximum time for a complete answer
-    #[arg(long, value_name = "SECONDS", default_value_t = 600, env = "LOOMREC_TIMEOUT")]
-    #[arg(add = SettingScope::Run)]
-    pub timeout: u64,
     /// Prices per model (JSON), beside or in place of the built-in ones
     #[arg(long, value_name = "FILE", env = "LOOMREC_PRICES")]
     #[arg(add = SettingScope::InputFile)]

@@ -17,9 +17,12 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use http_body::Body;
 use http_body_util::BodyExt as _;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
+use tokio::time::error::Elapsed;
+use tokio::time::timeout;
 
 use super::{KeepFilter, OnRecorded, RecordEngine, RecordJob, RecordOutcome};
 use crate::upstream::{UpstreamError, UpstreamRequest};
@@ -37,8 +40,8 @@ pub struct RerecordLimits {
     pub tries: u32,
     /// The longest wait before a request is sent again.
     pub patience: Duration,
-    /// How long a whole answer may take.
-    pub timeout: Duration,
+    /// How long nothing may arrive before an attempt fails.
+    pub silence: Duration,
 }
 
 /// The outcome of one rerecorded request.
@@ -265,8 +268,7 @@ impl RerecordSender {
             keeps: Some(keeps),
             on_recorded,
         });
-        let drained =
-            tokio::time::timeout(self.limits.timeout, self.drain_answer(job, order)).await;
+        let drained = self.drain_answer(job, order).await;
         judged.close();
         match (judged.try_recv(), drained) {
             (Ok(Ok(change)), _) => match recorded.await {
@@ -281,19 +283,22 @@ impl RerecordSender {
                 AttemptOutcome::Rejected(self.unanswered_reason(order, &error))
             }
             (Err(_), _) => {
-                let seconds = self.limits.timeout.as_secs();
-                let why = format!("the answer took longer than {seconds} s");
+                let seconds = self.limits.silence.as_secs();
+                let why = format!("nothing arrived for {seconds} s");
                 AttemptOutcome::Rejected(RejectReason::Busy { why, after: None })
             }
         }
     }
 
     /// Sends the request and reads the answer to its end, as a client does.
+    ///
+    /// # Errors
+    /// Nothing arrived for too long.
     async fn drain_answer(
         &self,
         job: Box<RecordJob>,
         order: &RerecordRequest,
-    ) -> Result<(), UpstreamError> {
+    ) -> Result<Result<(), UpstreamError>, Elapsed> {
         let forward = &order.forward;
         let forward = UpstreamRequest {
             upstream: forward.upstream.clone(),
@@ -306,10 +311,11 @@ impl RerecordSender {
             aws: None,
             turn: None,
         };
-        let mut body = self.recorder.run(job, forward).await?.into_body();
-        // The entry shows how the answer ended.
-        while let Some(Ok(_)) = body.frame().await {}
-        Ok(())
+        let silence = self.limits.silence;
+        match timeout(silence, self.recorder.run(job, forward)).await? {
+            Ok(answer) => read_to_end(answer.into_body(), silence).await.map(Ok),
+            Err(error) => Ok(Err(error)),
+        }
     }
 
     fn unanswered_reason(&self, order: &RerecordRequest, error: &UpstreamError) -> RejectReason {
@@ -343,5 +349,43 @@ impl RerecordSender {
         let mut gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
         let fresh = || Arc::new(UpstreamGate::new(self.limits.at_once));
         Arc::clone(gates.entry(upstream.to_owned()).or_insert_with(fresh))
+    }
+}
+
+/// Reads an answer to its end; the entry shows how it ended.
+///
+/// # Errors
+/// No piece arrived for the time of `silence`.
+async fn read_to_end(mut body: impl Body + Unpin, silence: Duration) -> Result<(), Elapsed> {
+    while let Some(Ok(_)) = timeout(silence, body.frame()).await? {}
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use bytes::Bytes;
+    use futures_util::{Stream, StreamExt as _, stream};
+    use http_body::Frame;
+    use http_body_util::StreamBody;
+
+    use super::*;
+
+    /// The pieces of an answer that takes five minutes, one piece each minute.
+    fn slow_pieces() -> impl Stream<Item = Result<Frame<Bytes>, Infallible>> {
+        stream::iter(0..5).then(|_| async {
+            tokio::time::sleep(Duration::from_secs(60)).await;
+            Ok(Frame::data(Bytes::from_static(b"data: {}\n\n")))
+        })
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn answer_may_take_long_unless_nothing_arrives() {
+        let silence = Duration::from_secs(90);
+        let slow = StreamBody::new(Box::pin(slow_pieces()));
+        assert!(read_to_end(slow, silence).await.is_ok());
+        let silent = StreamBody::new(Box::pin(slow_pieces().chain(stream::pending())));
+        assert!(read_to_end(silent, silence).await.is_err());
     }
 }

@@ -33,6 +33,9 @@ const GRACE: Duration = Duration::from_secs(30);
 const MOST_TRIES: u32 = 6;
 /// The longest wait before a request is sent again.
 const LONGEST_RETRY_WAIT: Duration = Duration::from_secs(120);
+/// How long nothing may arrive before an attempt fails. An answer that is not streamed arrives at
+/// once, and the SDKs of OpenAI and Anthropic wait ten minutes for it.
+const LONGEST_SILENCE: Duration = Duration::from_secs(600);
 
 /// Sends until everything is sent. After the first signal nothing new is sent. The second signal
 /// gives up the open calls.
@@ -110,7 +113,7 @@ impl RerecordWork {
             at_once: args.concurrency,
             tries: MOST_TRIES,
             patience: LONGEST_RETRY_WAIT,
-            timeout: Duration::from_secs(args.timeout),
+            silence: LONGEST_SILENCE,
         };
         let unexpected = |error: io::Error| {
             CommandFailure::new(UNEXPECTED, format!("failed to watch signals: {error}"))

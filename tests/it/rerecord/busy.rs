@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use serde_json::json;
 
-use super::{KEY, entries, json_of, rerecord, sample, several, speaker};
+use super::{KEY, entries, json_of, rerecord, several, speaker};
 use crate::support::shape::{chat, chat_answer};
 use crate::support::{Answer, Scene, Upstream};
 
@@ -131,20 +131,4 @@ fn takes_of_one_name_are_sent_one_after_the_other() {
         .map(|(_, entry)| entry["pending"]["replaces"]["take"].clone())
         .collect();
     assert_eq!(takes, [json!(1), json!(2), json!(3)]);
-}
-
-#[test]
-fn answer_that_takes_too_long_is_given_up_and_asked_for_again() {
-    let (scene, _) = sample();
-    let gate = crate::support::Gate::new();
-    let waiting = gate.clone();
-    let first = AtomicUsize::new(0);
-    let upstream = Upstream::start(move |_| match first.fetch_add(1, Ordering::SeqCst) {
-        0 => Answer::stream().chunk("data: {}\n\n").wait(&waiting).end(),
-        _ => Answer::json(200, chat_answer("new")),
-    });
-    let args = ["run.json", "--yes", "plan", "--timeout", "1"];
-    rerecord(&scene, &upstream, &args, 0).says(&["1 retried"]);
-    gate.open();
-    assert_eq!(entries(&scene, "run.json.new").len(), 1);
 }
