@@ -15,7 +15,8 @@ use loomrec_store::RecordingLocation;
 The new answers go into FILE.new beside the recording, which does not change. `loomrec review
 FILE` shows them next to the old answers, and replaces those that you accept. If the command is
 interrupted, run it again to continue. API keys come from the environment variables that the
-providers' SDKs read (OPENAI_API_KEY, ANTHROPIC_API_KEY, …).
+providers' SDKs read (OPENAI_API_KEY, ANTHROPIC_API_KEY, …). For your own upstream, it is
+NAME_API_KEY.
 
 Exit code 0 if every call has a new answer, 1 if one has none (the command names it, before it
 asks if it cannot be sent), 2 if no call can be sent.
@@ -65,9 +66,6 @@ pub struct RerecordArgs {
     #[arg(long, value_name = "[NAME=]URL", env = "LOOMREC_UPSTREAM", value_delimiter = ' ')]
     #[arg(add = SettingScope::UpstreamAddress)]
     pub upstream: Vec<String>,
-    /// The variable that holds an upstream's API key, if it is not the usual one (repeatable)
-    #[arg(long, value_name = "NAME=VARIABLE")]
-    pub key: Vec<String>,
     /// Replace text that matches this regular expression, before hashing and recording (repeatable)
     #[arg(long, value_name = "REGEX", env = "LOOMREC_REDACT")]
     #[arg(add = SettingScope::Run)]

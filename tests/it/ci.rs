@@ -171,11 +171,11 @@ fn workflow_replays_compares_and_reports() {
 
     // The artifact leads to a new answer, and the comment shows it.
     let upstream = Upstream::always(Answer::json(200, chat_answer("Goodbye.")));
-    let renew = "loomrec rerecord --yes --upstream \"$0\" --key openai=KEY \
+    let renew = "loomrec rerecord --yes --upstream \"$0\" \
                  --pending loomrec.pending recordings/agent.json && \
                  loomrec review recordings/agent.json --accept";
     let url = format!("openai={}", upstream.url());
-    let ran = shell(&scene, &["-c", &format!("export KEY=k; {renew}"), &url]);
+    let ran = shell(&scene, &["-c", &format!("export OPENAI_API_KEY=k; {renew}"), &url]);
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
     assert!(replay().status.success());
     let compared = shell(&scene, &["-c", &step("Compare the recording with the base branch")]);

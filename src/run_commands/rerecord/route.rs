@@ -66,8 +66,6 @@ impl std::fmt::Display for NoRoute {
 pub(super) struct RerecordUpstreams {
     upstreams: UpstreamSettings,
     environment: BTreeMap<String, String>,
-    /// The variables that `--key` names, by upstream.
-    keys: BTreeMap<String, String>,
     /// Whether nothing is sent, so that a request without its key has a route.
     is_dry_run: bool,
 }
@@ -86,27 +84,13 @@ impl RerecordUpstreams {
     /// Reads the upstreams from the flags and the environment.
     ///
     /// # Errors
-    /// An invalid address; an invalid `--key`.
+    /// An invalid address.
     pub(super) fn from_args(args: &RerecordArgs) -> Result<Self, CommandFailure> {
         let environment = serve_setup::read_environment();
         let custom = wrapped_command::custom_upstreams(&environment, &[]);
         serve_setup::check_names(&args.upstream)?;
         let upstreams = serve_setup::upstreams_at(&args.upstream, custom)?;
-        let mut keys = BTreeMap::new();
-        for text in &args.key {
-            let split = text.split_once('=').filter(|(name, variable)| {
-                !name.is_empty() && !variable.is_empty() && !variable.contains('=')
-            });
-            let Some((name, variable)) = split else {
-                // The message does not contain the text, which may be the key itself.
-                return Err(CommandFailure::usage(
-                    "--key takes an upstream's name and the name of the variable that holds its \
-                     key: --key gateway=GATEWAY_TOKEN",
-                ));
-            };
-            keys.insert(name.to_owned(), variable.to_owned());
-        }
-        Ok(Self { upstreams, environment, keys, is_dry_run: args.dry_run })
+        Ok(Self { upstreams, environment, is_dry_run: args.dry_run })
     }
 
     /// Returns the value of a variable.
@@ -164,33 +148,24 @@ impl RerecordUpstreams {
     ) -> Result<HeaderMap, NoRoute> {
         let mut headers = HeaderMap::new();
         let known = directory::credential_for(upstream, path);
-        let usual = known.and_then(|known| known.ways.first()).map(|way| way.carrier);
-        let own = self.keys.get(upstream).cloned();
-        let found = match (&own, &known) {
-            (Some(variable), _) => {
-                let carrier = usual.unwrap_or_else(|| shape.key_carrier());
-                self.nonempty_value(variable).map(|_| (carrier, variable.clone()))
-            }
-            (None, Some(known)) => known.ways.iter().find_map(|way| {
+        let found = match &known {
+            Some(known) => known.ways.iter().find_map(|way| {
                 let set = way.variables.iter().find(|name| self.nonempty_value(name).is_some())?;
                 Some((way.carrier, (*set).to_owned()))
             }),
-            (None, None) => {
+            None => {
                 let variable = credential::variable_name(upstream);
                 self.nonempty_value(&variable).map(|_| (shape.key_carrier(), variable.clone()))
             }
         };
         let Some((carrier, variable)) = found else {
-            let needed = own.is_some() || known.is_some_and(|known| known.needed);
-            let usual =
-                || known.into_iter().flat_map(|known| known.variables().collect::<Vec<_>>());
-            let variables = match own {
-                Some(own) => vec![own],
-                None => usual().map(str::to_owned).collect(),
-            };
-            let hint = known.map_or("", |known| known.hint);
-            let no_key = NoRoute::Key { upstream: upstream.to_owned(), variables, hint };
-            return if needed { Err(no_key) } else { Ok(headers) };
+            let Some(known) = known.filter(|known| known.needed) else { return Ok(headers) };
+            let variables = known.variables().map(str::to_owned).collect();
+            return Err(NoRoute::Key {
+                upstream: upstream.to_owned(),
+                variables,
+                hint: known.hint,
+            });
         };
         let key = self.nonempty_value(&variable).unwrap_or_default();
         let (name, text) = match carrier {
@@ -230,18 +205,13 @@ fn insert_secret_header(headers: &mut HeaderMap, name: &str, value: &str) -> Opt
 mod tests {
     use super::*;
 
-    fn gateways(
-        environment: &[(&str, &str)],
-        upstream: &[&str],
-        keys: &[(&str, &str)],
-    ) -> RerecordUpstreams {
+    fn gateways(environment: &[(&str, &str)], upstream: &[&str]) -> RerecordUpstreams {
         let pair = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
         let environment: BTreeMap<_, _> = environment.iter().map(pair).collect();
         let given: Vec<String> = upstream.iter().map(|text| (*text).to_owned()).collect();
         let custom = wrapped_command::custom_upstreams(&environment, &[]);
         let upstreams = serve_setup::upstreams_at(&given, custom).unwrap();
-        let keys = keys.iter().map(pair).collect();
-        RerecordUpstreams { upstreams, environment, keys, is_dry_run: false }
+        RerecordUpstreams { upstreams, environment, is_dry_run: false }
     }
 
     fn shown(gateways: &RerecordUpstreams, upstream: &str) -> Result<Vec<String>, NoRoute> {
@@ -263,10 +233,9 @@ mod tests {
                 ("ANTHROPIC_AUTH_TOKEN", "k2"),
                 ("GOOGLE_API_KEY", "k3"),
                 ("MINE_API_KEY", "k4"),
-                ("OTHER", "k5"),
+                ("GROQ_API_KEY", "k5"),
             ],
             &["mine=http://localhost:1/x", "free=http://localhost:2"],
-            &[("groq", "OTHER")],
         );
         let of = |name: &str| shown(&all, name).unwrap();
         assert_eq!(
@@ -292,7 +261,6 @@ mod tests {
                 ("OPENAI_API_KEY", "k"),
             ],
             &["http://localhost:9"],
-            &[],
         );
         let base = |name: &str| shown(&all, name).unwrap().pop().unwrap();
         assert_eq!(
@@ -304,21 +272,17 @@ mod tests {
 
     #[test]
     fn missing_key_and_address_are_told() {
-        let none = gateways(
-            &[("OPENAI_API_KEY", "a\nb"), ("AZURE_API_KEY", "k")],
-            &[],
-            &[("cohere", "NOPE")],
-        );
+        let none = gateways(&[("OPENAI_API_KEY", "a\nb"), ("AZURE_API_KEY", "k")], &[]);
         let told = |name: &str| shown(&none, name).unwrap_err().to_string();
         assert!(told("openai").contains("OPENAI_API_KEY"), "{}", told("openai"));
         assert!(!told("openai").contains("a\nb"));
         assert!(told("gemini").contains("GEMINI_API_KEY or GOOGLE_API_KEY"));
-        assert!(told("cohere").ends_with("set NOPE"), "{}", told("cohere"));
+        assert!(told("cohere").ends_with("set CO_API_KEY or COHERE_API_KEY"), "{}", told("cohere"));
         assert!(
             told("azure").contains("--upstream azure=URL")
                 && told("nowhere").contains("nowhere=URL")
         );
-        let aws = gateways(&[], &["bedrock=http://localhost:1"], &[]);
+        let aws = gateways(&[], &["bedrock=http://localhost:1"]);
         let told = shown(&aws, "bedrock").unwrap_err().to_string();
         assert!(told.contains("SigV4") && told.contains("AWS_BEARER_TOKEN_BEDROCK"), "{told}");
     }
