@@ -79,7 +79,7 @@ pub use strict_effect::StrictEffect;
 pub use tls::TlsArgs;
 pub use trust::{TrustArgs, TrustGrant};
 pub use ui::UiArgs;
-pub use verify::VerifyArgs;
+pub use verify::{VerifyArgs, VerifyFix};
 
 /// Record every call a program makes to LLM APIs, and replay it strictly.
 #[derive(Debug, Parser)]

@@ -1,6 +1,6 @@
 //! The flags of `loomrec verify`.
 
-use clap::{Args, ValueHint};
+use clap::{Args, ValueEnum, ValueHint};
 
 use super::location::location;
 use loomrec_store::RecordingLocation;
@@ -29,16 +29,20 @@ pub struct VerifyArgs {
         value_hint = ValueHint::AnyPath,
     )]
     pub files: Vec<RecordingLocation>,
-    /// Fix problems that need no decision, and report each fix. In an object store: restore objects
-    /// from the cache and from segments
-    #[arg(long)]
-    pub fix: bool,
+    /// Fix problems, and report each fix; without WHAT, those of safe. In an object store: restore
+    /// objects from the cache and from segments
+    #[arg(
+        long,
+        value_enum,
+        value_name = "WHAT",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "safe"
+    )]
+    pub fix: Option<VerifyFix>,
     /// Of a recording in an object store: read every object; without it, they are only listed
     #[arg(long)]
     pub deep: bool,
-    /// With --fix: recompute the hash if it does not match its request
-    #[arg(long, requires = "fix")]
-    pub rehash: bool,
     /// Treat warnings as errors; notes stay notes
     #[arg(long)]
     pub strict: bool,
@@ -48,4 +52,13 @@ pub struct VerifyArgs {
     /// Print JSON
     #[arg(long, conflicts_with = "quiet")]
     pub json: bool,
+}
+
+/// What `--fix` fixes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum VerifyFix {
+    /// What needs no decision
+    Safe,
+    /// Also a hash that does not match its request: recompute it
+    Rehash,
 }

@@ -7,7 +7,7 @@ mod json;
 mod recording;
 mod verify_report;
 
-use super::args::VerifyArgs;
+use super::args::{VerifyArgs, VerifyFix};
 use loomrec_cli::exit::{CommandFailure, UNEXPECTED};
 use loomrec_cli::output::print;
 use loomrec_curation::verification::EntryChecker;
@@ -45,11 +45,12 @@ pub fn run(args: &VerifyArgs) -> Result<u8, CommandFailure> {
 /// Checks one file. With `--fix`, checks it before and after the repair.
 fn check_file(path: &RecordingLocation, args: &VerifyArgs, checker: &EntryChecker) -> VerifyReport {
     let before = recording::verify(path, checker);
+    let Some(what) = args.fix else { return before };
     // What is in an object store was restored there.
-    if !args.fix || before.unreadable.is_some() || path.remote_origin().is_some() {
+    if before.unreadable.is_some() || path.remote_origin().is_some() {
         return before;
     }
-    let outcome = fix::fix(path, &before, checker, args.rehash);
+    let outcome = fix::fix(path, &before, checker, what == VerifyFix::Rehash);
     match outcome {
         Ok(fixed) if fixed.done.is_empty() => before,
         Ok(fixed) => {

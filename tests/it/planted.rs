@@ -62,7 +62,7 @@ const COMMANDS: [Command; 29] = [
     ("stats FILE", READ),
     ("verify FILE", &[0, 1, 4, 6, 7]),
     ("verify FILE --fix", &[0, 1, 4, 6, 7]),
-    ("verify FILE --fix --rehash", &[0, 1, 4, 6, 7]),
+    ("verify FILE --fix=rehash", &[0, 1, 4, 6, 7]),
     ("merge -o merged.json FILE other.json", READ),
     ("merge -o FILE FILE other.json", READ),
     ("merge --git other.json FILE other.json FILE", READ),

@@ -176,7 +176,7 @@ fn several_files_are_all_looked_at() {
     }
     scene.run(&["verify", "run.json", "good.json"]).expect(1);
     scene.run(&["verify"]).expect(2);
-    scene.run(&["verify", "--rehash", "run.json"]).expect(2);
+    scene.run(&["verify", "--fix=all", "run.json"]).expect(2);
 }
 
 #[test]

@@ -351,4 +351,4 @@ fn broken_by_redaction(entry: &Entry, found: &mut Vec<Problem>) {
 
 /// The remedy for a request that was changed.
 const CHANGED: &str = "its request was changed since it was recorded, or the hash was: restore it, \
-                       or record the call again; --fix --rehash takes the request as it is";
+                       or record the call again; --fix=rehash takes the request as it is";

@@ -23,9 +23,10 @@ pub(super) struct BucketCheckFlags {
 impl BucketCheckFlags {
     pub(super) fn from_args(args: &VerifyArgs) -> Self {
         // What is damaged is found only if it is read.
-        let is_deep = args.deep || args.fix;
+        let fix = args.fix.is_some();
+        let is_deep = args.deep || fix;
         let depth = if is_deep { CheckDepth::Contents } else { CheckDepth::Listing };
-        Self { depth, is_deep, fix: args.fix }
+        Self { depth, is_deep, fix }
     }
 }
 

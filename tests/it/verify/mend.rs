@@ -51,7 +51,7 @@ fn a_changed_request_is_not_guessed_at() {
     let output = json_output(&scene, &["--fix"], 1);
     assert_eq!(output["mended"], json!([]));
     assert_eq!(scene.text(), changed);
-    let rehashed = json_output(&scene, &["--fix", "--rehash"], 0);
+    let rehashed = json_output(&scene, &["--fix=rehash"], 0);
     assert!(done(&rehashed).contains("set request_hash"), "{rehashed}");
     let answer = &scene.replayed(&["--repeat", "last"], &[chat("another"), chat("one")], 0)[0];
     assert_eq!(answer.json()["choices"][0]["message"]["content"], "Hello.");
@@ -62,7 +62,7 @@ fn a_credential_goes_and_the_request_is_found_all_the_same() {
     let scene = sample();
     edit(&scene, "\"one\"", &format!("\"the key {}\"", key()));
     edit(&scene, "\"Hello.\",\n    \"model\"", &format!("\"{}\",\n    \"model\"", key()));
-    json_output(&scene, &["--fix", "--rehash"], 0);
+    json_output(&scene, &["--fix=rehash"], 0);
     assert!(!scene.text().contains(&key()));
     let calls = [chat(&format!("the key {}", key()))];
     scene.replayed(&["--repeat", "last"], &calls, 0)[0].clone().expect(200);
