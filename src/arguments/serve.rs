@@ -11,7 +11,7 @@ use clap::builder::FalseyValueParser;
 use super::listen::listen_address;
 use super::{
     AccessArgs, FaultArgs, FromSettings, IdentityArgs, InterceptArgs, LimitArgs, LogFormat,
-    RunValueArgs, SessionArgs, SettingScope, StrictEffect, TlsArgs, journal,
+    RunValueArgs, SessionArgs, SettingScope, StrictEffect, TlsArgs,
 };
 
 /// Flags of every command that serves.
@@ -94,19 +94,6 @@ pub struct ServeArgs {
     #[arg(long, value_name = "FILE", env = "LOOMREC_JOURNAL", add = StrictEffect::Harmless)]
     #[arg(add = SettingScope::OUTPUT_FILE)]
     pub journal: Option<PathBuf>,
-
-    /// Start a new journal file above this size (500000, 512KiB, 64MiB, 1GiB); the three before it
-    /// are FILE.1, FILE.2 and FILE.3
-    #[arg(
-        long,
-        value_name = "SIZE",
-        env = "LOOMREC_JOURNAL_MAX_SIZE",
-        value_parser = journal::size,
-        requires = "journal",
-        add = StrictEffect::Harmless
-    )]
-    #[arg(add = SettingScope::Run)]
-    pub journal_max_size: Option<u64>,
 
     /// Write the receipt as JSON to FILE
     #[arg(long, value_name = "FILE", env = "LOOMREC_RECEIPT", add = StrictEffect::Harmless)]

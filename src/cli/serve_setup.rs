@@ -34,7 +34,7 @@ use loomrec_proxy::server::{OnNotice, UserNotice};
 use loomrec_recording::PendingKind;
 use loomrec_recording::redact::{self, CallCredentials, Redactor};
 use loomrec_store::{Recording, RecordingLocation};
-use loomrec_telemetry::journal::{self, Journal, JournalRotation};
+use loomrec_telemetry::journal::{Journal, JournalFile};
 use loomrec_telemetry::metric::RunInfo;
 
 pub use folder_tree::ignoring_rule;
@@ -321,9 +321,6 @@ pub fn refuse_overwriting(
     Ok(())
 }
 
-/// How many older files of a journal are kept.
-const KEPT_JOURNAL_FILES: u32 = 3;
-
 /// Returns the facts about a run that accompany its metrics.
 pub fn run_info(args: &ServeArgs, recordings: &[RecordingLocation]) -> RunInfo {
     let name = recordings.first().and_then(|recording| recording.as_path().file_stem());
@@ -337,11 +334,7 @@ pub fn run_info(args: &ServeArgs, recordings: &[RecordingLocation]) -> RunInfo {
 /// A file that cannot be written.
 pub fn open_journal(args: &ServeArgs, notify: OnNotice) -> Result<Journal, CommandFailure> {
     let Some(path) = &args.journal else { return Ok(Journal::new(None)) };
-    let rotation = args
-        .journal_max_size
-        .map(|max_size| JournalRotation { max_size, keep: KEPT_JOURNAL_FILES });
-    let file = journal::JournalFile::create(path, rotation)
-        .map_err(|error| write_failure(path, &error))?;
+    let file = JournalFile::create(path).map_err(|error| write_failure(path, &error))?;
     let name = path.display().to_string();
     let on_error = move |why: &str| notify(UserNotice::Warning(&format!("journal {name}: {why}")));
     Ok(Journal::new(Some((file, Box::new(on_error)))))

@@ -29,6 +29,4 @@ pub use process::{
 pub use signal::{ProcessSignal, SignalStream, survive_file_size_limit};
 pub use system_names::{SystemNames, system_names};
 pub use tcp_peer::{SUPERUSER, TcpPeer, current_user, tcp_peer};
-pub use terminal::{
-    TerminalModes, TerminalSize, is_stdout_closed, is_terminal_raw, read_typed, terminal_size,
-};
+pub use terminal::{TerminalModes, TerminalSize, is_terminal_raw, read_typed, terminal_size};

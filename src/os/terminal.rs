@@ -1,8 +1,7 @@
-//! The terminal: its size, its modes, and whether it is still open.
+//! The terminal: its size and its modes.
 
 use std::io;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{
     InputModes, LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcgetwinsize,
     tcsetattr,
@@ -25,16 +24,6 @@ pub struct TerminalModes(Termios);
 pub fn terminal_size() -> Option<TerminalSize> {
     let size = tcgetwinsize(io::stdout()).ok()?;
     Some(TerminalSize { rows: usize::from(size.ws_row), columns: usize::from(size.ws_col) })
-}
-
-/// Whether the other end of stdout is closed: the reader of a pipe, or the terminal.
-pub fn is_stdout_closed() -> bool {
-    let stdout = io::stdout();
-    // No events are requested; errors and hang-ups are always reported.
-    let mut polled = [PollFd::new(&stdout, PollFlags::empty())];
-    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-    let gone = PollFlags::ERR | PollFlags::HUP;
-    poll(&mut polled, Some(&now)).is_ok() && polled[0].revents().intersects(gone)
 }
 
 /// Whether the terminal on stderr is in raw mode: a program reads each key as it is typed, and often

@@ -13,7 +13,7 @@ use loomrec_cli::exit::{CommandFailure, RECORDING, UNEXPECTED, UNUSABLE};
 use loomrec_cli::output::Output;
 use loomrec_cli::serve_setup;
 use loomrec_os::PAGE_OPENERS;
-use loomrec_proxy::inspector::file::{JournalParts, ShownFile, is_journal};
+use loomrec_proxy::inspector::file::{JournalIndex, ShownFile, is_journal};
 use loomrec_proxy::server::file_inspector;
 
 /// Runs the command.
@@ -67,7 +67,7 @@ fn open(args: &UiArgs, output: &Output) -> Result<ShownFile, CommandFailure> {
         }
         None => None,
     };
-    let journal = JournalParts::open(file.as_path()).map_err(|error| {
+    let journal = JournalIndex::open(file.as_path()).map_err(|error| {
         CommandFailure::new(RECORDING, format!("failed to read {}: {error}", file.display()))
     })?;
     Ok(ShownFile::from_journal(journal, recording)?)

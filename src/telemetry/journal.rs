@@ -10,7 +10,7 @@ mod item;
 pub mod line;
 mod queue;
 
-pub use file::{JournalFile, JournalRotation, part_paths};
+pub use file::JournalFile;
 pub use item::{ConnectionFault, FaultMark, OnJournalError};
 
 use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicU64, Ordering};

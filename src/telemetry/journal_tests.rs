@@ -62,10 +62,10 @@ fn written(path: &std::path::Path) -> Vec<Value> {
 }
 
 /// Returns a journal with a file in a temporary folder.
-fn journal(rotation: Option<JournalRotation>) -> (Journal, std::path::PathBuf, tempfile::TempDir) {
+fn journal() -> (Journal, std::path::PathBuf, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("run.jsonl");
-    let file = JournalFile::create(&path, rotation).unwrap();
+    let file = JournalFile::create(&path).unwrap();
     (Journal::new(Some((file, Box::new(|_| {})))), path, folder)
 }
 
@@ -146,7 +146,7 @@ fn lines_weigh_what_their_texts_take() {
 
 #[test]
 fn file_holds_every_line_once_the_journal_is_closed() {
-    let (journal, path, _folder) = journal(None);
+    let (journal, path, _folder) = journal();
     (0..3).for_each(|at| drop(journal.add_call(&mut seen(at))));
     journal.close().unwrap();
     assert_eq!(written(&path), journal.recent_lines());
@@ -156,52 +156,8 @@ fn file_holds_every_line_once_the_journal_is_closed() {
 }
 
 #[test]
-fn parts_hold_the_latest_lines_when_a_file_is_rotated() {
-    let line = NumberedLine { number: 1, item: JournalItem::Call(Arc::new(seen(0))), weight: 0 };
-    let max_size = line.to_json().to_string().len() as u64 * 10;
-    let (journal, path, folder) = journal(Some(JournalRotation { max_size, keep: 2 }));
-    (0..500).for_each(|at| drop(journal.add_call(&mut seen(at))));
-    journal.close().unwrap();
-    let parts = [file::part_path(&path, 2), file::part_path(&path, 1), path];
-    let mut lines = Vec::new();
-    for part in &parts {
-        assert!(part.metadata().unwrap().len() <= max_size, "{}", part.display());
-        lines.extend(written(part));
-    }
-    let numbers: Vec<u64> = lines.iter().map(|line| line["seq"].as_u64().unwrap()).collect();
-    assert!(numbers.len() > 20 && numbers.last() == Some(&500), "{numbers:?}");
-    assert!(numbers.windows(2).all(|pair| pair[0] + 1 == pair[1]), "{numbers:?}");
-    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 3);
-    let rotations = journal.health_json()["file"]["rotations"].as_u64().unwrap();
-    assert!(rotations > 20, "{rotations}");
-}
-
-#[test]
-fn parts_of_an_earlier_run_go_and_what_is_no_part_stays() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("run.jsonl");
-    std::fs::write(file::part_path(&path, 1), "{\"v\":1}\n").unwrap();
-    std::fs::write(file::part_path(&path, 2), "mine").unwrap();
-    let rotation = JournalRotation { max_size: 1, keep: 3 };
-    let file = JournalFile::create(&path, Some(rotation)).unwrap();
-    assert!(!file::part_path(&path, 1).exists());
-    std::fs::write(file::part_path(&path, 1), "mine too").unwrap();
-    let errors = Arc::<Mutex<Vec<String>>>::default();
-    let sink = Arc::clone(&errors);
-    let on_error: OnJournalError = Box::new(move |text| sink.lock().unwrap().push(text.to_owned()));
-    let journal = Journal::new(Some((file, on_error)));
-    (0..3).for_each(|at| drop(journal.add_call(&mut seen(at))));
-    journal.close().unwrap();
-    assert_eq!(written(&path).len(), 3, "it keeps growing");
-    assert_eq!(std::fs::read_to_string(file::part_path(&path, 1)).unwrap(), "mine too");
-    assert_eq!(std::fs::read_to_string(file::part_path(&path, 2)).unwrap(), "mine");
-    let errors = errors.lock().unwrap();
-    assert!(errors.len() == 1 && errors[0].contains("run.jsonl.1 is not part"), "{errors:?}");
-}
-
-#[test]
 fn lines_are_counted_and_said_once_when_the_file_takes_none() {
-    let file = JournalFile::create(std::path::Path::new("/dev/full"), None).unwrap();
+    let file = JournalFile::create(std::path::Path::new("/dev/full")).unwrap();
     let errors = Arc::<Mutex<Vec<String>>>::default();
     let sink = Arc::clone(&errors);
     let on_error: OnJournalError = Box::new(move |text| sink.lock().unwrap().push(text.to_owned()));

@@ -255,33 +255,6 @@ fn hostile_names_are_cut_and_stay_one_line() {
 }
 
 #[test]
-fn a_rotated_journal_keeps_the_latest_parts_and_is_read_as_one() {
-    let scene = recording_of(&["one"]);
-    let rotated = ["--repeat", "last", "--journal-max-size", "9KiB"];
-    let server = scene.replay(&[&JOURNAL[..], &rotated[..]].concat());
-    let mut client = server.connect();
-    for _ in 0..100 {
-        client.exchange(&chat("one")).expect(200);
-    }
-    let health = control(&server, "health");
-    server.stop().expect(0);
-    assert_eq!(health["journal"]["lines"], 100, "{health:#}");
-    assert!(!scene.path("run.jsonl.4").exists());
-    for name in ["run.jsonl", "run.jsonl.1", "run.jsonl.2", "run.jsonl.3"] {
-        assert!(scene.path(name).metadata().unwrap().len() <= 9 << 10, "{name}");
-    }
-    let told = scene.run(&["journal", "run.jsonl", "--json"]).expect(0).stdout;
-    let numbers: Vec<u64> = told
-        .lines()
-        .map(|line| serde_json::from_str::<Value>(line).unwrap()["seq"].as_u64().unwrap())
-        .collect();
-    assert!(numbers.len() > 20 && numbers.last() == Some(&100), "{numbers:?}");
-    assert!(numbers.windows(2).all(|pair| pair[0] + 1 == pair[1]), "{numbers:?}");
-    let globbed = ["journal", "run.jsonl", "run.jsonl.1", "run.jsonl.2", "run.jsonl.3", "--json"];
-    assert_eq!(scene.run(&globbed).expect(0).stdout, told);
-}
-
-#[test]
 fn a_journal_that_takes_nothing_stops_no_traffic_and_is_said() {
     let scene = recording_of(&["one"]);
     let server = scene.replay(&["--repeat", "last", "--journal", "/dev/full"]);

@@ -158,22 +158,6 @@ fn journal_that_was_cut_is_scored_as_far_as_it_goes() {
 }
 
 #[test]
-fn journal_that_was_rotated_is_scored_as_one() {
-    // As a run writes it, each line with its version.
-    let journal: String =
-        JOURNAL.lines().map(|line| format!("{{\"v\":1,{}\n", &line[1..])).collect();
-    let whole = json_output(&score(&scene(&journal), &["--json"]));
-    let lines: Vec<&str> = journal.split_inclusive('\n').collect();
-    let (older, later) = lines.split_at(lines.len() / 2);
-    let scene = scene(&later.concat());
-    std::fs::write(scene.path("run.jsonl.1"), older.concat()).unwrap();
-    assert_eq!(json_output(&score(&scene, &["--json"])), whole);
-    std::fs::remove_file(scene.path("run.jsonl.1")).unwrap();
-    let alone = score(&scene, &["--json"]).stdout;
-    assert_ne!(serde_json::from_str(&alone).ok(), Some(whole), "{alone}");
-}
-
-#[test]
 fn budget_is_missed_when_no_fault_struck() {
     let scene = scene("");
     let ended = score(&scene, &[]).expect(0);

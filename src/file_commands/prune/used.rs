@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::args::PruneArgs;
 use loomrec_cli::exit::{CommandFailure, RECORDING};
-use loomrec_cli::journal_lines::{JournalRead, WholeJournal};
+use loomrec_cli::journal_lines::{JournalRead, JournalReader};
 use loomrec_cli::terminal::path_line;
 use loomrec_recording::{Entry, EntryName};
 use loomrec_store::Recording;
@@ -48,7 +48,7 @@ struct ReplayedRecording {
 
 /// The end of a message about a journal that has lost lines, after the journal's name.
 const LOST: &str = "does not have all lines of its run, so it does not show which takes are \
-                    needed; replay again, with room for the journal and without --journal-max-size";
+                    needed; replay again, with room for the journal";
 
 /// The numbers of a journal's lines, which may be in any order.
 #[derive(Default)]
@@ -129,12 +129,15 @@ impl UsedTakes {
     }
 
     fn add_journal(&mut self, path: &Path) -> Result<(), CommandFailure> {
-        let (mut whole, served) = (WholeJournal::open(path)?, self.served.get_or_insert_default());
+        let (mut reader, served) =
+            (JournalReader::open(path)?, self.served.get_or_insert_default());
         let mut numbers = JournalNumbers::default();
-        while whole.read()? != JournalRead::End {
-            let wrong = |why: &str| CommandFailure::usage(format!("{}: {why}", whole.line_place()));
+        while reader.read()? != JournalRead::End {
+            let wrong =
+                |why: &str| CommandFailure::usage(format!("{}: {why}", reader.line_place()));
             let none = "this is not a line of a journal; name the file that --journal wrote";
-            let line: Value = serde_json::from_slice(whole.last_line()).map_err(|_| wrong(none))?;
+            let line: Value =
+                serde_json::from_slice(reader.last_line()).map_err(|_| wrong(none))?;
             let outcome = line.get("outcome").and_then(Value::as_str).ok_or_else(|| wrong(none))?;
             numbers.add(line.get("seq").and_then(Value::as_u64));
             let entry = line.pointer("/more/entry").and_then(Value::as_str);

@@ -17,7 +17,7 @@ use super::earlier::{FoundEarlier, find_earlier};
 use super::inspected_calls::{InspectedCalls, ReadCall};
 use super::questions::{LineNumbers, short_question};
 use super::{CallError, CallSelector, InspectedSubject};
-pub use journal::{JournalParts, is_journal};
+pub use journal::{JournalIndex, is_journal};
 use loomrec_curation::inspection::{InspectedCall, line};
 use loomrec_identity::IdentityRules;
 use loomrec_recording::Entry;
@@ -34,7 +34,7 @@ pub struct ShownFile {
     /// The paths of the files.
     files: Vec<String>,
     /// The journal, if one is shown.
-    journal: Option<JournalParts>,
+    journal: Option<JournalIndex>,
     /// The recording that is shown, or that holds the journal's calls.
     takes: Option<TakeList>,
 }
@@ -54,7 +54,7 @@ impl ShownFile {
     /// # Errors
     /// An entry of the recording that cannot be read or used.
     pub fn from_journal(
-        journal: JournalParts,
+        journal: JournalIndex,
         recording: Option<(PathBuf, Recording)>,
     ) -> Result<Self, StoreError> {
         let mut files = vec![journal.path().display().to_string()];
@@ -70,7 +70,7 @@ impl ShownFile {
             kind: if self.journal.is_some() { "journal" } else { "recording" },
             mode: None,
             files: self.files.clone(),
-            live: self.journal.as_ref().is_some_and(JournalParts::is_growing),
+            live: self.journal.as_ref().is_some_and(JournalIndex::is_growing),
             token_needed: false,
             calls: Some(self.line_count() as u64),
             in_force: None,

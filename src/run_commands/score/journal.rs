@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use loomrec_cli::exit::CommandFailure;
-use loomrec_cli::journal_lines::{JournalRead, WholeJournal};
+use loomrec_cli::journal_lines::{JournalRead, JournalReader};
 use loomrec_fault::recovery::score::to_milliseconds;
 use loomrec_fault::recovery::{FaultTimeline, RecoveryMeans};
 
@@ -215,14 +215,14 @@ fn repeated_fault(id: u64) -> String {
     format!("fault {id} struck before: these are two journals in one")
 }
 
-/// Reads a journal, including its older parts.
+/// Reads a journal.
 ///
 /// # Errors
 /// A file that cannot be read, or is not a journal, with the line and the reason.
 pub(super) fn read(path: &Path) -> Result<Reading, CommandFailure> {
-    let (mut whole, mut reading) = (WholeJournal::open(path)?, Reading::default());
+    let (mut reader, mut reading) = (JournalReader::open(path)?, Reading::default());
     loop {
-        match whole.read()? {
+        match reader.read()? {
             JournalRead::Line => {}
             // A run that was killed may have left half a line.
             JournalRead::Cut => {
@@ -231,11 +231,11 @@ pub(super) fn read(path: &Path) -> Result<Reading, CommandFailure> {
             }
             JournalRead::End => return Ok(reading),
         }
-        let added = match serde_json::from_slice::<Value>(whole.last_line()) {
+        let added = match serde_json::from_slice::<Value>(reader.last_line()) {
             Ok(value) => reading.add_line(&value),
             Err(_) => Err("it is not JSON".to_owned()),
         };
-        added.map_err(|why| whole.no_line(&why))?;
+        added.map_err(|why| reader.no_line(&why))?;
     }
 }
 

@@ -61,8 +61,8 @@ pub(super) fn read(path: &Path) -> Result<ScoredInput, CommandFailure> {
 
 /// Whether a file begins like marks.
 fn holds_marks(path: &Path) -> std::io::Result<bool> {
-    // A journal may have older parts only; its reader reports a file that is missing, and a folder.
-    // What is read of a pipe would be lost to it.
+    // The reader of journals reports a file that is missing, and a folder. What is read of a pipe
+    // would be lost to it.
     if !std::fs::metadata(path).is_ok_and(|status| status.is_file()) {
         return Ok(false);
     }

@@ -36,7 +36,6 @@ pub(super) struct LineCounts {
     left_out: AtomicU64,
     /// Lines that could not be written to the file.
     refused: AtomicU64,
-    rotations: AtomicU64,
     /// The highest number of a line, including lost ones.
     last: AtomicU64,
     /// Why lines were lost most recently.
@@ -53,7 +52,6 @@ impl LineCounts {
         json!({
             "written": self.written.load(Ordering::Relaxed),
             "lost": self.lost_lines(),
-            "rotations": self.rotations.load(Ordering::Relaxed),
             "error": *self.why.lock().unwrap_or_else(PoisonError::into_inner),
         })
     }
@@ -201,34 +199,11 @@ impl JournalThread {
         let QueueTask::Line(line) = task else { return false };
         self.counts.last.fetch_max(line.number, Ordering::Relaxed);
         self.waiting.fetch_sub(line.weight, Ordering::Relaxed);
-        let before = self.batch.len();
         line.write(&mut self.batch);
-        if self.file.is_over(self.batch.len()) && before > 0 {
-            let last = self.batch.split_off(before);
-            self.write_batch();
-            self.batch = last;
-        }
-        if self.file.is_over(self.batch.len()) {
-            self.rotate_file();
-        }
         if self.batch.len() > BATCH {
             self.write_batch();
         }
         true
-    }
-
-    /// Rotates the file.
-    fn rotate_file(&mut self) {
-        match self.file.rotate() {
-            Ok(true) => drop(self.counts.rotations.fetch_add(1, Ordering::Relaxed)),
-            Ok(false) => {}
-            Err(error) => {
-                let why = format!("it cannot be rotated, and keeps growing: {error}");
-                if self.counts.note_reason(&why) {
-                    (self.on_error)(&why);
-                }
-            }
-        }
     }
 
     /// Writes the batch.

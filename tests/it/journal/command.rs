@@ -1,8 +1,7 @@
 //! Tests of `loomrec journal`: searching lines, summaries, and invalid lines.
 
-use std::fs::{File, OpenOptions};
-use std::io::{BufWriter, Read as _, Write as _};
-use std::process::Stdio;
+use std::fs::File;
+use std::io::{BufWriter, Write as _};
 
 use super::*;
 use crate::support::chance::rounds;
@@ -116,40 +115,6 @@ fn what_is_no_journal_is_refused_by_place() {
 }
 
 #[test]
-fn a_journal_that_is_followed_goes_on_when_it_is_rotated() {
-    let scene = scene_of(&call(1, &json!({})));
-    let args = ["journal", "run.jsonl", "--follow", "--json"];
-    let mut process = Process::spawn(&mut command(scene.dir(), &args));
-    let append = |text: &str| {
-        let path = scene.path("run.jsonl");
-        let mut file = OpenOptions::new().append(true).create(true).open(path).unwrap();
-        file.write_all(text.as_bytes()).unwrap();
-    };
-    process.wait_for("\"seq\":1");
-    let second = call(2, &json!({}));
-    append(&second[..30]);
-    std::thread::sleep(Duration::from_millis(250));
-    append(&second[30..]);
-    process.wait_for("\"seq\":2");
-    append(&call(3, &json!({})));
-    std::fs::rename(scene.path("run.jsonl"), scene.path("run.jsonl.1")).unwrap();
-    // Longer than the next line: that the file was emptied shows by its size at any time.
-    append(&call(4, &json!({ "model": "m".repeat(100) })));
-    process.wait_for("\"seq\":4");
-    // After the file is emptied, it starts from its beginning.
-    std::fs::write(scene.path("run.jsonl"), "").unwrap();
-    append(&call(5, &json!({})));
-    process.wait_for("\"seq\":5");
-    process.signal("INT");
-    let told = process.wait().stdout;
-    let order: Vec<_> = told
-        .lines()
-        .map(|line| serde_json::from_str::<Value>(line).unwrap()["seq"].as_u64().unwrap())
-        .collect();
-    assert_eq!(order, [1, 2, 3, 4, 5], "{told}");
-}
-
-#[test]
 fn a_large_journal_is_summed_up_in_bounded_memory() {
     let size = rounds(48, 1024) << 20;
     let scene = Scene::new();
@@ -173,25 +138,4 @@ fn a_large_journal_is_summed_up_in_bounded_memory() {
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
     let kib: u64 = peak.trim().trim_end_matches(" kB").parse().unwrap();
     assert!(kib < 64 << 10, "{kib} KiB for {written} bytes");
-}
-
-#[test]
-fn a_journal_is_followed_no_longer_than_somebody_reads() {
-    let scene = sample();
-    let mut follow = command(scene.dir(), &["journal", "run.jsonl", "--follow", "--json"]);
-    let mut follow = follow.stdout(Stdio::piped()).spawn().unwrap();
-    let mut told = follow.stdout.take().unwrap();
-    told.read_exact(&mut [0; 1]).unwrap();
-    drop(told);
-    let until = Instant::now() + Duration::from_secs(20);
-    let ended = loop {
-        match follow.try_wait().unwrap() {
-            Some(ended) => break Some(ended),
-            None if Instant::now() > until => break None,
-            None => std::thread::sleep(Duration::from_millis(10)),
-        }
-    };
-    follow.kill().ok();
-    follow.wait().unwrap();
-    assert_eq!(ended.and_then(|ended| ended.code()), Some(0), "it waits for lines to come");
 }

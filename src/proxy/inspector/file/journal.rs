@@ -1,4 +1,4 @@
-//! The index of a journal's files: the positions of the lines written so far.
+//! The index of a journal: the positions of the lines written so far.
 
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _};
@@ -9,7 +9,6 @@ use std::time::Duration;
 use serde_json::Value;
 
 use loomrec_os::{FileId, FileStatus, read_at, read_exact_at};
-use loomrec_telemetry::journal::part_paths;
 
 /// The longest line that is shown.
 const LONGEST: usize = 16 << 20;
@@ -21,9 +20,9 @@ const BLOCK: usize = 256 << 10;
 /// How many deleted files are held open: their space on the disk is free only when they are closed.
 const DELETED: usize = 4;
 
-/// A journal and its older parts.
+/// A journal, and the earlier files that it replaced while it was read.
 #[derive(Debug)]
-pub struct JournalParts {
+pub struct JournalIndex {
     path: PathBuf,
     lines: RwLock<LinePositions>,
     end: Mutex<ReadEnd>,
@@ -96,26 +95,19 @@ pub fn is_journal(path: &Path) -> bool {
     line.is_some_and(|line| line["v"].is_number() && line["outcome"].is_string())
 }
 
-impl JournalParts {
+impl JournalIndex {
     /// Opens a journal, and finds its lines.
     ///
     /// # Errors
-    /// An error of reading one of the files.
+    /// An error of reading the file.
     pub fn open(path: &Path) -> io::Result<Self> {
-        let all = part_paths(path);
-        let mut files = all.iter().map(|path| File::open(path).map(Arc::new));
-        let first = match files.next() {
-            Some(first) => first?,
-            None => Arc::new(File::open(path)?),
-        };
+        let file = Arc::new(File::open(path)?);
         let journal = Self {
             path: path.to_owned(),
             lines: RwLock::default(),
-            end: Mutex::new(ReadEnd::at_start(Arc::clone(&first))),
+            end: Mutex::new(ReadEnd::at_start(Arc::clone(&file))),
         };
-        for file in std::iter::once(Ok(first)).chain(files) {
-            journal.read_all(&mut journal.lock_end(), file?)?;
-        }
+        journal.read_all(&mut journal.lock_end(), file)?;
         Ok(journal)
     }
 
@@ -135,18 +127,15 @@ impl JournalParts {
         changed.is_ok_and(|changed| changed.elapsed().is_ok_and(|ago| ago < RECENT))
     }
 
-    /// Looks for new lines, in the current file and in the files that follow it. Lines that cannot
+    /// Looks for new lines, in the current file and in one that took its place. Lines that cannot
     /// be read now are looked for again the next time.
     pub(super) fn read_new_lines(&self) {
         let mut end = self.lock_end();
-        if self.read_on(&mut end).is_err() {
+        if self.read_on(&mut end).is_err() || !self.begins_anew(&end) {
             return;
         }
-        for path in self.following_files(&end).unwrap_or_default() {
-            let Ok(file) = File::open(path) else { return };
-            if self.read_all(&mut end, Arc::new(file)).is_err() {
-                return;
-            }
+        if let Ok(file) = File::open(&self.path) {
+            drop(self.read_all(&mut end, Arc::new(file)));
         }
     }
 
@@ -198,17 +187,13 @@ impl JournalParts {
         }
     }
 
-    /// Returns the files that follow the one that was read last, if there are any.
-    fn following_files(&self, end: &ReadEnd) -> Option<Vec<PathBuf>> {
-        let here = FileStatus::from_file(&end.file).ok()?;
-        if id_of_target(&self.path)? == here.id {
-            // The file was truncated, so it is read from its beginning again.
-            return (here.length < end.seen).then(|| vec![self.path.clone()]);
-        }
-        let all = part_paths(&self.path);
-        match all.iter().position(|path| id_of_target(path) == Some(here.id)) {
-            Some(place) => Some(all[place + 1..].to_vec()),
-            None => Some(vec![self.path.clone()]),
+    /// Whether the journal begins anew: a later run emptied its file, or another file took its
+    /// place.
+    fn begins_anew(&self, end: &ReadEnd) -> bool {
+        let here = FileStatus::from_file(&end.file);
+        match (here, id_of_target(&self.path)) {
+            (Ok(here), Some(there)) => there != here.id || here.length < end.seen,
+            _ => false,
         }
     }
 }

@@ -1,7 +1,7 @@
 use std::io::Write as _;
 
 use super::*;
-use loomrec_telemetry::journal::{JournalFile, JournalRotation};
+use loomrec_telemetry::journal::JournalFile;
 
 fn line(seq: u64) -> String {
     format!("{{\"v\":1,\"seq\":{seq},\"outcome\":\"served\"}}\n")
@@ -14,20 +14,18 @@ fn begun() -> (tempfile::TempDir, PathBuf) {
     (folder, path)
 }
 
-/// Does what a rotation that keeps one older part does.
-fn rotate(path: &Path, seq: u64) {
-    let mut part = path.as_os_str().to_owned();
-    part.push(".1");
-    std::fs::rename(path, part).unwrap();
+/// Puts another file in the place of the journal, which one line begins.
+fn replace(path: &Path, seq: u64) {
+    std::fs::remove_file(path).unwrap();
     std::fs::write(path, line(seq)).unwrap();
 }
 
 #[test]
 fn lines_are_found_once_however_many_look_for_them() {
     let (_folder, path) = begun();
-    let journal = JournalParts::open(&path).unwrap();
+    let journal = JournalIndex::open(&path).unwrap();
     for seq in 2..60 {
-        rotate(&path, seq);
+        replace(&path, seq);
         std::thread::scope(|scope| {
             for _ in 0..8 {
                 scope.spawn(|| journal.read_new_lines());
@@ -40,9 +38,9 @@ fn lines_are_found_once_however_many_look_for_them() {
 #[test]
 fn files_that_are_deleted_are_let_go() {
     let (_folder, path) = begun();
-    let journal = JournalParts::open(&path).unwrap();
+    let journal = JournalIndex::open(&path).unwrap();
     for seq in 2..40 {
-        rotate(&path, seq);
+        replace(&path, seq);
         journal.read_new_lines();
     }
     let lines = journal.lines.read().unwrap();
@@ -57,7 +55,7 @@ fn files_that_are_deleted_are_let_go() {
 #[test]
 fn line_that_grows_is_looked_through_once() {
     let (_folder, path) = begun();
-    let journal = JournalParts::open(&path).unwrap();
+    let journal = JournalIndex::open(&path).unwrap();
     let mut file = std::fs::OpenOptions::new().append(true).open(&path).unwrap();
     let (head, tail) = (line(2), "\"}\n");
     file.write_all(head.trim_end().strip_suffix("\"}").unwrap().as_bytes()).unwrap();
@@ -77,9 +75,9 @@ fn line_that_grows_is_looked_through_once() {
 fn journal_that_has_no_line_yet_is_one() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("run.jsonl");
-    drop(JournalFile::create(&path, None::<JournalRotation>).unwrap());
+    drop(JournalFile::create(&path).unwrap());
     assert!(is_journal(&path));
-    let journal = JournalParts::open(&path).unwrap();
+    let journal = JournalIndex::open(&path).unwrap();
     std::fs::write(&path, line(1)).unwrap();
     journal.read_new_lines();
     assert_eq!(journal.line_count(), 1);

@@ -91,10 +91,6 @@ fn run(stage: &Stage, arg: &Arg, value: &str, origin: Origin) -> [Outcome; 2] {
             std::fs::write(&file, text).unwrap();
         }
     }
-    // A flag that needs another one has it.
-    if id == "journal_max_size" {
-        flags.extend(["--journal", "journal.jsonl"].map(str::to_owned));
-    }
     let outcomes =
         [stage.replay(&flags, &variables, &ALL), stage.replay(&flags, &variables, &["true"])];
     let _ = std::fs::remove_file(file);

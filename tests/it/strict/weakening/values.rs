@@ -30,7 +30,6 @@ const VALUES: &[(&str, &[&str])] = &[
     ("redact", &["Paris|Oslo", ".+"]),
     ("step_id_header", &["x-step"]),
     ("journal", &["journal.jsonl"]),
-    ("journal_max_size", &["1MiB"]),
     ("receipt", &["receipt.json"]),
     ("summary", &["summary.md"]),
     ("max_body", &["1000000"]),
