@@ -20,7 +20,6 @@ Examples:
   loomrec replay -r agent.json --journal run.jsonl -- pytest
   loomrec journal run.jsonl --failed
   loomrec journal run.jsonl --model gpt-4o --json
-  loomrec journal monday.jsonl tuesday.jsonl --sum
   loomrec journal run.jsonl --recovery max_detection_ms=3000,max_recovery_ms=5000
   loomrec journal run.jsonl --recovery budget.json --junit recovery.xml")]
 pub struct JournalArgs {
@@ -36,9 +35,6 @@ pub struct JournalArgs {
     /// Only calls to this upstream
     #[arg(long, value_name = "NAME", conflicts_with = "recovery")]
     pub upstream: Option<String>,
-    /// Print totals by upstream and model
-    #[arg(long, conflicts_with = "recovery")]
-    pub sum: bool,
     /// Report how well the program recovered from faults, and judge it by this budget:
     /// max_detection_ms=3000,max_recovery_ms=5000,require_clean_timeout, or a file with these
     /// members (.json, .yaml, .yml); name FILE before this flag

@@ -177,7 +177,7 @@ pub enum Command {
     Import(ImportArgs),
     /// Write a recording in another tool's format.
     Export(ExportArgs),
-    /// Read journals: find calls, print totals, or judge the recovery from faults.
+    /// Read journals: find calls, or judge the recovery from faults.
     Journal(JournalArgs),
     /// Show a recording or a journal in the browser: calls, conversations, streams.
     Ui(UiArgs),

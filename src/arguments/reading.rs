@@ -51,10 +51,12 @@ whole answer, and until the first chunk of a stream. Each percentile is a record
 Examples:
   loomrec stats recordings/agent.json
   loomrec stats recordings/*.json --by model --json
+  loomrec stats monday.jsonl tuesday.jsonl      # of journals
   loomrec stats run.json --prices mine.json     # what the same tokens cost elsewhere
   loomrec stats run.json --cache --check        # in CI: no prompt may break its cache")]
 pub struct StatsArgs {
-    /// The recordings; several are summarized together (or that of the settings)
+    /// The recordings (or that of the settings), or the journals that --journal wrote; several are
+    /// summarized together
     #[arg(
         required = true,
         value_name = "FILE",

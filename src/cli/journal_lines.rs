@@ -1,8 +1,10 @@
-//! The reader of a journal, line by line.
+//! The reader of a journal, line by line, and the check whether a file is one.
 
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
+
+use serde_json::Value;
 
 use super::exit::{CommandFailure, RECORDING};
 use super::terminal::path_line;
@@ -92,6 +94,26 @@ impl JournalReader {
     }
 }
 
+/// Whether a file begins as a journal does: with a line that is a JSON object with a version and an
+/// outcome. An empty file counts as a journal whose run has just begun if its name ends in
+/// `.jsonl`.
+pub fn is_journal(path: &Path) -> bool {
+    let is_empty = std::fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() == 0);
+    if is_empty && path.extension().is_some_and(|ending| ending == "jsonl") {
+        return true;
+    }
+    let first = || -> io::Result<Vec<u8>> {
+        let mut line = Vec::new();
+        let file = File::open(path)?;
+        if file.metadata()?.is_file() {
+            BufReader::new(file.take(LONGEST)).read_until(b'\n', &mut line)?;
+        }
+        Ok(line)
+    };
+    let line: Option<Value> = first().ok().and_then(|line| serde_json::from_slice(&line).ok());
+    line.is_some_and(|line| line["v"].is_number() && line["outcome"].is_string())
+}
+
 /// Whether a line is the beginning of one.
 fn is_cut(line: &[u8]) -> bool {
     let read: Result<serde::de::IgnoredAny, _> = serde_json::from_slice(line);
@@ -120,4 +142,27 @@ fn kind_of(path: &Path) -> Option<&'static str> {
 fn read_failure(path: &Path, error: &io::Error) -> CommandFailure {
     let hint = "; name the file that --journal wrote";
     CommandFailure::new(RECORDING, format!("failed to read {}: {error}{hint}", path_line(path)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn journal_begins_with_a_line_or_is_empty_and_has_the_ending() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        let line = "{\"v\":1,\"seq\":1,\"outcome\":\"served\"}\n";
+        for (name, text, expected) in [
+            ("run.jsonl", "", true),
+            ("run.json", "", false),
+            ("calls", line, true),
+            ("other.jsonl", "{\"v\":1}\n", false),
+            ("recording.json", "{\"_version\": 2}\n", false),
+        ] {
+            std::fs::write(path(name), text).unwrap();
+            assert_eq!(is_journal(&path(name)), expected, "{name}");
+        }
+        assert!(!is_journal(&path("gone.jsonl")) && !is_journal(folder.path()));
+    }
 }

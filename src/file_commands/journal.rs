@@ -1,9 +1,8 @@
-//! The `loomrec journal` command: shows the calls in journals, filtered or summed up.
+//! The `loomrec journal` command: shows the calls in journals, filtered.
 //!
 //! Journals are read line by line, so memory use does not grow with them.
 
 mod row;
-mod sum;
 
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::ops::ControlFlow;
@@ -12,10 +11,10 @@ use std::path::Path;
 use super::args::{JournalArgs, LogFormat};
 use loomrec_cli::exit::CommandFailure;
 use loomrec_cli::journal_lines::{JournalRead, JournalReader};
-use loomrec_cli::output::{Output, print, stdout_failure};
+use loomrec_cli::output::{Output, stdout_failure};
 use loomrec_cli::terminal;
-use row::{JournalRow, RowFilter};
-use sum::JournalTotals;
+pub(super) use row::JournalRow;
+use row::RowFilter;
 
 /// Runs the command.
 ///
@@ -30,7 +29,7 @@ pub fn run(args: &JournalArgs) -> Result<u8, CommandFailure> {
             return Ok(0);
         }
     }
-    view.finish()
+    check_written(view.out.flush()).map(|_| 0)
 }
 
 /// Reads the rows of a journal until one of them ends the reading. Leaves out an incomplete last
@@ -38,7 +37,7 @@ pub fn run(args: &JournalArgs) -> Result<u8, CommandFailure> {
 ///
 /// # Errors
 /// A file that cannot be read, or is not a journal; the error of `add_row`.
-fn read_rows(
+pub(super) fn read_rows(
     path: &Path,
     output: &Output,
     mut add_row: impl FnMut(&JournalRow, &[u8]) -> Result<ControlFlow<()>, CommandFailure>,
@@ -77,7 +76,6 @@ fn check_written(written: io::Result<()>) -> Result<ControlFlow<()>, CommandFail
 /// The filter and the output of lines.
 struct JournalView<'a> {
     sought: RowFilter<'a>,
-    sum: Option<JournalTotals>,
     json: bool,
     width: Option<usize>,
     out: BufWriter<io::Stdout>,
@@ -87,24 +85,19 @@ impl<'a> JournalView<'a> {
     fn new(args: &'a JournalArgs) -> Self {
         Self {
             sought: RowFilter::new(args),
-            sum: args.sum.then(JournalTotals::default),
             json: args.json,
             width: terminal::width(),
             out: BufWriter::new(io::stdout()),
         }
     }
 
-    /// Shows or counts a line. `text` is its original text.
+    /// Shows a line. `text` is its original text.
     fn add_line(
         &mut self,
         line: &JournalRow,
         text: &[u8],
     ) -> Result<ControlFlow<()>, CommandFailure> {
         if !self.sought.is_match(line) {
-            return Ok(ControlFlow::Continue(()));
-        }
-        if let Some(sum) = &mut self.sum {
-            sum.add(line);
             return Ok(ControlFlow::Continue(()));
         }
         check_written(match self.json {
@@ -115,16 +108,8 @@ impl<'a> JournalView<'a> {
             false => writeln!(self.out, "{}", line.format_row(self.width)),
         })
     }
-
-    fn finish(mut self) -> Result<u8, CommandFailure> {
-        match self.sum {
-            None => check_written(self.out.flush()).map(|_| 0),
-            Some(sum) if self.json => print(&sum.to_json_text()),
-            Some(sum) => print(&sum.to_text(self.width)),
-        }
-    }
 }
 
 #[cfg(test)]
 #[path = "journal/tests.rs"]
-mod tests;
+pub(super) mod tests;

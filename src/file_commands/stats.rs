@@ -1,9 +1,10 @@
-//! The `loomrec stats` command: sums of the calls in recordings, by upstream and model.
+//! The `loomrec stats` command: sums of the calls in recordings or journals, by upstream and model.
 //!
-//! Entries are read one after the other. Only the times of each are kept.
+//! Entries and lines are read one after the other. Only the times of each are kept.
 
 mod cache;
 mod cache_report;
+mod journal_totals;
 mod measure;
 
 use std::collections::BTreeMap;
@@ -13,7 +14,9 @@ use serde_json::{Map, Value, json};
 use super::args::{LogFormat, StatsArgs, StatsBy};
 use super::ls::TakeRow;
 use cache_report::CacheReport;
+use journal_totals::JournalTotals;
 use loomrec_cli::exit::{CommandFailure, NO};
+use loomrec_cli::journal_lines::is_journal;
 use loomrec_cli::output::{Output, print};
 use loomrec_cli::pricing::PriceSource;
 use loomrec_cli::table::{Table, TableColumn};
@@ -25,15 +28,22 @@ use measure::{CallSample, GroupStats};
 /// Runs the command.
 ///
 /// # Errors
-/// A recording that is missing, damaged or too new; an invalid price table; a stdout that cannot be
-/// written.
+/// A recording or journal that is missing, damaged or too new; both kinds of files; an invalid price
+/// table; a stdout that cannot be written.
 pub fn run(args: &StatsArgs) -> Result<u8, CommandFailure> {
+    let output = Output::new(LogFormat::Human, false, false);
+    if are_journals(&args.files)? {
+        let totals = JournalTotals::read(args, &output)?;
+        return print(&match args.json {
+            true => totals.to_json_text(),
+            false => totals.to_text(terminal::width()),
+        });
+    }
     let table = prices::load_table(args.prices.as_deref())?;
     if args.cache {
-        return report_cache(args, &table);
+        return report_cache(args, &table, &output);
     }
     let mut stats = CallStats::new(args.by, PriceSource { table, anew: args.prices.is_some() });
-    let output = Output::new(LogFormat::Human, false, false);
     for file in &args.files {
         stats.add_recording(&serve_setup::open_to_read(file, &output)?)?;
     }
@@ -50,12 +60,32 @@ pub fn run(args: &StatsArgs) -> Result<u8, CommandFailure> {
     })
 }
 
+/// Whether all files are journals.
+///
+/// # Errors
+/// Only some are.
+fn are_journals(files: &[RecordingLocation]) -> Result<bool, CommandFailure> {
+    let is_journal = |file: &&RecordingLocation| is_journal(file.as_path());
+    let (journals, others): (Vec<_>, Vec<_>) = files.iter().partition(is_journal);
+    match (journals.first(), others.first()) {
+        (Some(journal), Some(other)) => Err(CommandFailure::usage(format!(
+            "{} is a journal and {} is not: give journals or recordings",
+            journal.display(),
+            other.display()
+        ))),
+        (journal, _) => Ok(journal.is_some()),
+    }
+}
+
 /// Reports how the conversations of the recordings used the prompt cache.
-fn report_cache(args: &StatsArgs, table: &PriceTable) -> Result<u8, CommandFailure> {
-    let output = Output::new(LogFormat::Human, false, false);
+fn report_cache(
+    args: &StatsArgs,
+    table: &PriceTable,
+    output: &Output,
+) -> Result<u8, CommandFailure> {
     let mut report = CacheReport::default();
     for file in &args.files {
-        let recording = serve_setup::open_to_read(file, &output)?;
+        let recording = serve_setup::open_to_read(file, output)?;
         report.add(file, cache::read_conversations(&recording, table)?);
     }
     print(&match args.json {

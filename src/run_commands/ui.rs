@@ -10,10 +10,11 @@ use tokio::process::Command;
 use super::args::{LogFormat, UiArgs};
 use super::stop_signals::StopSignals;
 use loomrec_cli::exit::{CommandFailure, RECORDING, UNEXPECTED, UNUSABLE};
+use loomrec_cli::journal_lines::is_journal;
 use loomrec_cli::output::Output;
 use loomrec_cli::serve_setup;
 use loomrec_os::PAGE_OPENERS;
-use loomrec_proxy::inspector::file::{JournalIndex, ShownFile, is_journal};
+use loomrec_proxy::inspector::file::{JournalIndex, ShownFile};
 use loomrec_proxy::server::file_inspector;
 
 /// Runs the command.

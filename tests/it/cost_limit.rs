@@ -108,7 +108,7 @@ fn cost_of_a_model_in_a_form_and_of_a_call_without_tokens_is_unknown_everywhere(
     let receipt = read("run.receipt");
     assert_eq!(receipt["cost_not_known"], 1, "{receipt}");
     assert_eq!(receipt["unpriced_models"], json!({"gpt-image-1": 1}), "{receipt}");
-    let sum = scene.run(&["journal", "run.jsonl", "--sum", "--json"]).expect(0).stdout;
+    let sum = scene.run(&["stats", "run.jsonl", "--json"]).expect(0).stdout;
     let stats = scene.run(&["stats", "run.json", "--json"]).expect(0).stdout;
     let (sum, stats): (Value, Value) =
         (serde_json::from_str(&sum).unwrap(), serde_json::from_str(&stats).unwrap());

@@ -11,30 +11,30 @@ use loomrec_engine::AnswerSource;
 /// The fields that are read of a line. Lines of an older loomrec have fewer.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct JournalRow {
+pub(crate) struct JournalRow {
     v: Option<u64>,
-    pub(super) at: Option<String>,
-    pub(super) outcome: Option<String>,
-    pub(super) status: Option<u16>,
+    at: Option<String>,
+    outcome: Option<String>,
+    status: Option<u16>,
     source: Option<String>,
-    pub(super) method: Option<String>,
+    method: Option<String>,
     path: Option<String>,
-    pub(super) upstream: Option<String>,
-    pub(super) model: Option<String>,
+    pub(crate) upstream: Option<String>,
+    pub(crate) model: Option<String>,
     session: Option<String>,
     connection: Option<u64>,
-    pub(super) head_ms: Option<f64>,
-    pub(super) first_byte_ms: Option<f64>,
-    pub(super) total_ms: Option<f64>,
-    pub(super) end: Option<String>,
-    pub(super) input_tokens: Option<u64>,
-    pub(super) output_tokens: Option<u64>,
-    pub(super) cost_usd: Option<f64>,
+    pub(crate) head_ms: Option<f64>,
+    pub(crate) first_byte_ms: Option<f64>,
+    pub(crate) total_ms: Option<f64>,
+    end: Option<String>,
+    pub(crate) input_tokens: Option<u64>,
+    pub(crate) output_tokens: Option<u64>,
+    pub(crate) cost_usd: Option<f64>,
     kept: Option<bool>,
     answer: Option<String>,
     answer_reason: Option<String>,
     attempt: Option<u64>,
-    pub(super) fault: Option<Value>,
+    fault: Option<Value>,
     mismatch: Option<RowMismatch>,
 }
 
@@ -49,7 +49,7 @@ impl JournalRow {
     ///
     /// # Errors
     /// Says what is wrong with it.
-    pub(super) fn parse(text: &[u8]) -> Result<Self, String> {
+    pub(crate) fn parse(text: &[u8]) -> Result<Self, String> {
         if text.trim_ascii_start().first() != Some(&b'{') {
             let is_json = serde_json::from_slice::<serde::de::IgnoredAny>(text).is_ok();
             return Err(if is_json { "it is not an object" } else { "it is not JSON" }.to_owned());
@@ -70,23 +70,23 @@ impl JournalRow {
     }
 
     /// Whether it is the line of a call, or of a connection fault.
-    fn is_call(&self) -> bool {
+    pub(crate) fn is_call(&self) -> bool {
         self.method.is_some() || self.connection.is_some()
     }
 
     /// Returns the outcome of the call.
-    pub(super) fn outcome(&self) -> &str {
+    pub(crate) fn outcome(&self) -> &str {
         self.outcome.as_deref().unwrap_or_default()
     }
 
     /// Returns where the answer came from.
-    pub(super) fn source(&self) -> Option<&str> {
+    pub(crate) fn source(&self) -> Option<&str> {
         self.source.as_deref().or_else(|| AnswerSource::from_outcome(self.outcome()).as_str())
     }
 
     /// Whether the call failed: an error, no answer, one that was not sent to its end, or one that
     /// was no success.
-    pub(super) fn has_failed(&self) -> bool {
+    pub(crate) fn has_failed(&self) -> bool {
         let ended = self.end.as_deref().is_none_or(|end| end == "complete");
         !ended
             || self.failed_answer().is_some()
@@ -100,12 +100,12 @@ impl JournalRow {
     }
 
     /// Returns the reason of the miss.
-    pub(super) fn miss_reason(&self) -> Option<&str> {
+    pub(crate) fn miss_reason(&self) -> Option<&str> {
         self.mismatch.as_ref()?.reason.as_deref()
     }
 
     /// Returns the type of the call's fault.
-    pub(super) fn fault_type(&self) -> Option<&str> {
+    pub(crate) fn fault_type(&self) -> Option<&str> {
         self.fault.as_ref()?.get("type")?.as_str()
     }
 

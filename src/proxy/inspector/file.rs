@@ -17,7 +17,7 @@ use super::earlier::{FoundEarlier, find_earlier};
 use super::inspected_calls::{InspectedCalls, ReadCall};
 use super::questions::{LineNumbers, short_question};
 use super::{CallError, CallSelector, InspectedSubject};
-pub use journal::{JournalIndex, is_journal};
+pub use journal::JournalIndex;
 use loomrec_curation::inspection::{InspectedCall, line};
 use loomrec_identity::IdentityRules;
 use loomrec_recording::Entry;

@@ -53,7 +53,7 @@ fn error_event_after_status_200_is_told_by_journal_metrics_show_and_cost() {
     // A journal holds no words of an answer.
     let own = "the provider reported an error";
     assert_eq!((&line["answer"], &line["answer_reason"]), (&json!("failed"), &json!(own)));
-    let sum = scene.run(&["journal", "run.jsonl", "--sum", "--json"]).expect(0).stdout;
+    let sum = scene.run(&["stats", "run.jsonl", "--json"]).expect(0).stdout;
     assert_eq!(serde_json::from_str::<Value>(&sum).unwrap()["failed"], 1, "{sum}");
     let shown = scene.run(&["show", "run.json", &scene.takes().remove(0).0]).expect(0).stdout;
     assert!(shown.contains(&format!("failed: {reason}")), "{shown}");

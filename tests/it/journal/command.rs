@@ -60,9 +60,9 @@ fn calls_are_shown_filtered_and_given_as_they_stand() {
 #[test]
 fn calls_are_summed_up_for_people_and_programs() {
     let scene = sample();
-    let told = scene.run(&["journal", "run.jsonl", "--sum"]).expect(0).stdout;
+    let told = scene.run(&["stats", "run.jsonl"]).expect(0).stdout;
     insta::assert_snapshot!("journal_sum", told);
-    let told = scene.run(&["journal", "run.jsonl", "--sum", "--json"]).expect(0).stdout;
+    let told = scene.run(&["stats", "run.jsonl", "--json"]).expect(0).stdout;
     let told: Value = serde_json::from_str(&told).unwrap();
     says(
         &told,
@@ -71,6 +71,14 @@ fn calls_are_summed_up_for_people_and_programs() {
                  "sources": { "none": 1, "recording": 1, "upstream": 1 } }),
     );
     assert_eq!(told["groups"].as_array().unwrap().len(), 3);
+    let twice = scene.run(&["stats", "run.jsonl", "run.jsonl"]).expect(0).stdout;
+    assert!(twice.contains("6 calls, 4 failed"), "{twice}");
+    for flags in [&["--by", "model"][..], &["--cache"], &["--prices", "mine.json"]] {
+        let args = [&["stats", "run.jsonl"], flags].concat();
+        scene.run(&args).expect(2).says(&[flags[0], "is for recordings"]);
+    }
+    scene.write("{\"_version\": 2}");
+    scene.run(&["stats", "run.jsonl", "run.json"]).expect(2).says(&["run.jsonl is a journal"]);
 }
 
 #[test]
@@ -96,7 +104,7 @@ fn what_is_no_journal_is_refused_by_place() {
         (format!("{good}{}", &good[..40]), 0, "the last line of run.jsonl is cut off"),
         (String::new(), 0, ""),
     ] {
-        let ended = scene_of(&text).run(&["journal", "run.jsonl", "--sum"]);
+        let ended = scene_of(&text).run(&["journal", "run.jsonl"]);
         assert_eq!(ended.code, code, "{ended:?}");
         assert!(ended.stderr.contains(told), "{told}: {}", ended.stderr);
     }
@@ -115,12 +123,14 @@ fn what_is_no_journal_is_refused_by_place() {
 }
 
 #[test]
-fn a_large_journal_is_summed_up_in_bounded_memory() {
+fn a_large_journal_is_read_in_bounded_memory() {
     let size = rounds(48, 1024) << 20;
     let scene = Scene::new();
     assert!(Command::new("mkfifo").arg(scene.path("pipe")).status().unwrap().success());
-    let process =
-        Process::spawn(&mut command(scene.dir(), &["journal", "pipe", "--sum", "--json"]));
+    let process = Process::spawn(&mut command(
+        scene.dir(),
+        &["journal", "pipe", "--model", "m7", "--failed"],
+    ));
     let mut pipe = BufWriter::new(File::create(scene.path("pipe")).unwrap());
     let (mut written, mut calls) = (0, 0);
     while written < size {
@@ -130,11 +140,13 @@ fn a_large_journal_is_summed_up_in_bounded_memory() {
         pipe.write_all(line.as_bytes()).unwrap();
         written += line.len();
     }
+    let failed = call(calls + 1, &json!({ "status": 500, "model": "m7" }));
+    pipe.write_all(failed.as_bytes()).unwrap();
     pipe.flush().unwrap();
     let status = std::fs::read_to_string(format!("/proc/{}/status", process.pid())).unwrap();
     drop(pipe);
-    let told: Value = serde_json::from_str(&process.wait().expect(0).stdout).unwrap();
-    assert_eq!(told["calls"], calls);
+    let told = process.wait().expect(0).stdout;
+    assert_eq!(told.lines().count(), 1, "{told}");
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
     let kib: u64 = peak.trim().trim_end_matches(" kB").parse().unwrap();
     assert!(kib < 64 << 10, "{kib} KiB for {written} bytes");

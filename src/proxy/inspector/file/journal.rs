@@ -1,7 +1,7 @@
 //! The index of a journal: the positions of the lines written so far.
 
 use std::fs::File;
-use std::io::{self, BufRead as _, BufReader, Read as _};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
@@ -73,26 +73,6 @@ impl LinePositions {
             self.files[*index] = None;
         }
     }
-}
-
-/// Whether a file begins as a journal does: with a line that is a JSON object with a version and an
-/// outcome. An empty file counts as a journal whose run has just begun if its name ends in
-/// `.jsonl`.
-pub fn is_journal(path: &Path) -> bool {
-    let is_empty = std::fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() == 0);
-    if is_empty && path.extension().is_some_and(|ending| ending == "jsonl") {
-        return true;
-    }
-    let first = || -> io::Result<Vec<u8>> {
-        let mut line = Vec::new();
-        let file = File::open(path)?;
-        if file.metadata()?.is_file() {
-            BufReader::new(file.take(LONGEST as u64)).read_until(b'\n', &mut line)?;
-        }
-        Ok(line)
-    };
-    let line: Option<Value> = first().ok().and_then(|line| serde_json::from_slice(&line).ok());
-    line.is_some_and(|line| line["v"].is_number() && line["outcome"].is_string())
 }
 
 impl JournalIndex {

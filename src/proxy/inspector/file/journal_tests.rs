@@ -72,15 +72,12 @@ fn line_that_grows_is_looked_through_once() {
 }
 
 #[test]
-fn journal_that_has_no_line_yet_is_one() {
+fn journal_that_has_no_line_yet_is_read_on() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("run.jsonl");
     drop(JournalFile::create(&path).unwrap());
-    assert!(is_journal(&path));
     let journal = JournalIndex::open(&path).unwrap();
     std::fs::write(&path, line(1)).unwrap();
     journal.read_new_lines();
     assert_eq!(journal.line_count(), 1);
-    std::fs::write(folder.path().join("run.json"), "").unwrap();
-    assert!(!is_journal(&folder.path().join("run.json")));
 }

@@ -1,12 +1,16 @@
-//! Sums of the calls in journals. Memory use does not grow with the number of calls: the number of
-//! groups is limited, and times are counted in steps of two percent.
+//! The totals of the calls in journals. Memory use does not grow with the number of calls: the
+//! number of groups is limited, and times are counted in steps of two percent.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
 use serde_json::{Value, json};
 
-use super::row::JournalRow;
+use super::super::args::StatsArgs;
+use super::super::journal::{JournalRow, read_rows};
 use loomrec_cli::amount::format_milliseconds;
+use loomrec_cli::exit::CommandFailure;
+use loomrec_cli::output::Output;
 use loomrec_cli::pricing::{known_sum, sum_words};
 use loomrec_cli::table::{Table, TableColumn};
 use loomrec_cli::terminal::printable_line;
@@ -35,8 +39,36 @@ pub(super) struct JournalTotals {
 }
 
 impl JournalTotals {
-    /// Adds a call.
-    pub(super) fn add(&mut self, call: &JournalRow) {
+    /// Adds up the calls in journals.
+    ///
+    /// # Errors
+    /// A flag that only recordings have; a file that cannot be read, or is not a journal.
+    pub(super) fn read(args: &StatsArgs, output: &Output) -> Result<Self, CommandFailure> {
+        let of_recordings = [
+            ("--by", args.by.is_some()),
+            ("--prices", args.prices.is_some()),
+            ("--cache", args.cache),
+        ];
+        if let Some((flag, _)) = of_recordings.iter().find(|(_, is_given)| *is_given) {
+            let text = format!("{flag} is for recordings: leave it out for journals");
+            return Err(CommandFailure::usage(text));
+        }
+        let mut totals = Self::default();
+        for file in &args.files {
+            // Every row is read.
+            let _continue = read_rows(file.as_path(), output, |row, _| {
+                totals.add(row);
+                Ok(ControlFlow::Continue(()))
+            })?;
+        }
+        Ok(totals)
+    }
+
+    /// Adds a line, if it is a call.
+    fn add(&mut self, call: &JournalRow) {
+        if !call.is_call() {
+            return;
+        }
         let text = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
         let mut key = (text(&call.upstream), text(&call.model));
         if self.groups.len() >= GROUPS && !self.groups.contains_key(&key) {
@@ -237,3 +269,7 @@ impl TimeSteps {
         json!({ "count": self.count, "p50": p50, "p90": p90, "p99": p99 })
     }
 }
+
+#[cfg(test)]
+#[path = "journal_totals_tests.rs"]
+mod tests;
