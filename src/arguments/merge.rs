@@ -46,8 +46,9 @@ pub struct MergeArgs {
     /// result, theirs (%B), and a name for messages (%P)
     #[arg(long, conflicts_with_all = ["output", "unite_rules", "force", "json"])]
     pub git: bool,
-    /// The recordings to merge, or the URL of one in an object store: s3://BUCKET/NAME,
-    /// gs://BUCKET/NAME or az://CONTAINER/NAME
+    /// The recordings to merge, or the URL of one in an object store: s3://BUCKET/NAME. @TAG after
+    /// it also gives the new state this tag. @sha256:HASH, if the newest state is not known any
+    /// more, first makes this one the newest
     #[arg(
         value_name = "FILE",
         required = true,
@@ -66,13 +67,6 @@ pub struct MergeArgs {
     /// after them, and note what is missing
     #[arg(long)]
     pub force: bool,
-    /// In an object store: also give the new state this tag; a tag never moves
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["output", "git"])]
-    pub tag: Option<String>,
-    /// In an object store, if the newest state is not known any more: first make this state,
-    /// sha256:HASH, the newest
-    #[arg(long, value_name = "STATE", conflicts_with_all = ["output", "git"])]
-    pub restore: Option<String>,
     /// Print JSON
     #[arg(long, requires = "output")]
     pub json: bool,

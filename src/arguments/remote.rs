@@ -17,6 +17,7 @@ use loomrec_store::RecordingLocation;
 Examples:
   loomrec push recordings/agent.json s3://my-bucket/loomrec/agent
   loomrec push recordings/agent.json        # to where its pointer file points
+  loomrec push recordings/agent.json @v1.2  # and give the state this tag
 
 The store is found by the usual variables, such as AWS_REGION and AWS_ENDPOINT_URL: docs/remote.md")]
 pub struct PushArgs {
@@ -24,20 +25,17 @@ pub struct PushArgs {
     #[arg(value_name = "RECORDING", value_parser = local_location(), value_hint = ValueHint::AnyPath)]
     pub recording: RecordingLocation,
     /// Where to: s3://BUCKET/NAME, gs://BUCKET/NAME or az://CONTAINER/NAME [default: that of the
-    /// pointer file]
+    /// pointer file]. @TAG after it, or alone, also gives the state this tag; a tag never moves
     #[arg(value_name = "URL")]
     pub url: Option<String>,
     /// The pointer file to write [default: RECORDING with .remote.json in place of .json]
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
-    /// Also give the state this tag; a tag never moves
-    #[arg(long, value_name = "NAME")]
-    pub tag: Option<String>,
     /// Replace the newest state even if the pointer file names another one
     #[arg(long)]
     pub force: bool,
     /// Change no state: restore missing or damaged objects from RECORDING, the cache and segments
-    #[arg(long, conflicts_with_all = ["tag", "force"])]
+    #[arg(long, conflicts_with = "force")]
     pub repair: bool,
 }
 

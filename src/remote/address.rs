@@ -152,7 +152,7 @@ fn is_part(part: &str) -> bool {
 ///
 /// # Errors
 /// It is empty, too long or has other characters.
-pub fn parse_tag(text: &str) -> Result<String, AddressError> {
+fn parse_tag(text: &str) -> Result<String, AddressError> {
     if is_part(text) && text.len() <= LONGEST_TAG && !text.starts_with("sha256") {
         return Ok(text.to_owned());
     }

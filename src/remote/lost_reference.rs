@@ -4,8 +4,8 @@
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "find the newest state of {url}: {path} names it, and {problem}, although the store has states \
-     ({states}); `loomrec merge {url} --restore {newest}` goes on from the one that was written \
-     last ({written})"
+     ({states}); `loomrec merge {url}@{newest}` goes on from the one that was written last \
+     ({written})"
 )]
 pub struct LostReference {
     /// The recording.

@@ -254,8 +254,8 @@ pub enum RemoteError {
     LostRef(Box<LostReference>),
     /// The reference is to be restored, and is not lost.
     #[error(
-        "restore the newest state of {url}: it is known, and is {found}; --restore is for a \
-         reference that is missing or damaged"
+        "restore the newest state of {url}: it is known, and is {found}; leave @sha256:HASH out \
+         unless the reference is missing or damaged"
     )]
     RefPresent {
         /// The recording.

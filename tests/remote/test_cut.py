@@ -38,7 +38,7 @@ def test_push_whose_answers_are_lost(machine, make_machine, bucket, proxy):
     for number in range(3):
         assert machine.record("agent.json", client=calls(f"push{number}")).code == 0
         proxy.cut_every(2, is_write)
-        outcome = machine.run("push", "agent.json", bucket.url(), "--tag", f"t{number}")
+        outcome = machine.run("push", "agent.json", f"{bucket.url()}@t{number}")
         assert outcome.code == 0, outcome.stderr
         proxy.forget()
         assert len(entries(make_machine().pull(f"{bucket.url()}@t{number}"))) == 3 * (number + 1)

@@ -13,10 +13,10 @@ from proxy import OldObjects, puts
 def url(machine, bucket, upstream):
     """A recording with a tagged state, an untagged one, and the newest one, which needs none of their takes."""
     url = bucket.url()
-    for edition, tag in ((1, ["--tag", "kept"]), (2, []), (3, [])):
+    for edition, tag in ((1, "@kept"), (2, ""), (3, "")):
         upstream.edition = edition
         assert machine.record("agent.json").code == 0
-        outcome = machine.run("push", "agent.json", url, *tag)
+        outcome = machine.run("push", "agent.json", url + tag)
         assert outcome.code == 0, outcome.stderr
     assert len(bucket.keys("agent/objects/")) == 9
     assert len(bucket.keys("agent/manifests/")) == 3

@@ -138,7 +138,7 @@ def test_lost_reference_is_no_new_recording(machine, make_machine, bucket, proxy
     after = {key: content for key, content in bucket.contents().items() if key in before}
     assert after == before
     command = re.search(r"`loomrec (merge .*?)`", outcome.stderr)[1].split()
-    assert command[-1] == f"sha256:{state}"
+    assert command[-1] == f"{bucket.url()}@sha256:{state}"
     outcome = other.run(*command)
     assert outcome.code == 0, outcome.stderr
     proxy.forget()
@@ -150,13 +150,12 @@ def test_lost_reference_is_no_new_recording(machine, make_machine, bucket, proxy
 def test_restore_of_a_reference_that_is_there_is_refused(machine, bucket):
     make_recording(machine, bucket, "pushed")
     before = bucket.contents()
-    outcome = machine.run("merge", "--restore", f"sha256:{bucket.manifest_hash()}", bucket.url())
+    outcome = machine.run("merge", f"{bucket.url()}@sha256:{bucket.manifest_hash()}")
     assert outcome.code == 5, outcome.stderr
     assert bucket.contents() == before
-    for state in ("latest", "sha256:12"):
-        assert machine.run("merge", "--restore", state, bucket.url()).code == 2
+    assert machine.run("merge", f"{bucket.url()}@sha256:12").code == 2
     bucket.delete("agent/ref")
-    outcome = machine.run("merge", "--restore", "sha256:" + "0" * 64, bucket.url())
+    outcome = machine.run("merge", f"{bucket.url()}@sha256:" + "0" * 64)
     assert outcome.code == 5, outcome.stderr
     assert "agent/ref" not in bucket.keys()
 
@@ -165,11 +164,12 @@ def test_reference_of_a_newer_loomrec_is_not_a_lost_one(machine, bucket):
     make_recording(machine, bucket, "pushed")
     bucket.put("agent/ref", json.dumps({**bucket.ref(), "format": "loomrec-ref/9"}).encode())
     before = bucket.contents()
-    restore = ["--restore", f"sha256:{bucket.manifest_hash()}"]
-    for code, arguments in ((4, ["pull"]), (5, ["merge"]), (5, ["merge", *restore]), (5, ["gc", "--apply"])):
-        outcome = machine.run(*arguments, bucket.url())
+    state = f"{bucket.url()}@sha256:{bucket.manifest_hash()}"
+    for code, arguments in ((4, ["pull", bucket.url()]), (5, ["merge", bucket.url()]), (5, ["merge", state]),
+                            (5, ["gc", "--apply", bucket.url()])):
+        outcome = machine.run(*arguments)
         assert outcome.code == code, outcome.stderr
-        assert "loomrec-ref/9" in outcome.stderr and "--restore" not in outcome.stderr
+        assert "loomrec-ref/9" in outcome.stderr and "goes on from" not in outcome.stderr
     assert bucket.contents() == before
 
 
@@ -181,7 +181,7 @@ def test_state_of_a_first_push_that_was_killed_is_not_a_lost_one(machine, bucket
     proxy.forget()
     assert machine.record("other.json", client=calls("other")).code == 0
     outcome = machine.run("push", "other.json", bucket.url())
-    assert outcome.code == 5 and "--restore" in outcome.stderr, outcome.stderr
+    assert outcome.code == 5 and "goes on from" in outcome.stderr, outcome.stderr
     outcome = machine.run("push", "agent.json", bucket.url())
     assert outcome.code == 0, outcome.stderr
     assert contents(machine.pull(bucket.url())) == expected("call", range(3))

@@ -30,7 +30,7 @@ def sizes(bucket, name):
 def team(machine, make_machine, bucket):
     """A bucket with three recordings, one of which has segments only, and another object."""
     assert machine.record("agent.json").code == 0
-    push(machine, bucket.url("team/pushed"), "--tag", "v1", name="agent.json")
+    push(machine, bucket.url("team/pushed") + "@v1", name="agent.json")
     push(machine, bucket.url("other"))
     assert make_machine().record(bucket.url("team/deep/recorded"), "--run", "r").code == 0
     bucket.put("team/notes.txt", b"no recording")
@@ -119,7 +119,7 @@ def leaked(machine, bucket):
     url = bucket.url()
     assert machine.record("agent.json", client=calls("harmless")).code == 0
     assert machine.record("agent.json", client=calls(SECRET, 2)).code == 0
-    push(machine, url, "--tag", "v1")
+    push(machine, f"{url}@v1")
     assert machine.record("agent.json", client=calls(SECRET, 1, first=2)).code == 0
     push(machine, url)
     outcome = machine.run("redact", "agent.json", "--redact", SECRET, "--apply")

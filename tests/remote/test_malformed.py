@@ -107,11 +107,14 @@ def test_malformed_name(machine, proxy, command):
 
 def test_malformed_url_of_a_command(machine, proxy):
     assert machine.record("agent.json", client=calls(count=1)).code == 0
-    for name in ("s3://bucket", "s3://bucket/a/../b", "s3://bucket/a@v1", "s3://bucket/a@" + HASH, "https://bucket/a",
-                 "agent"):
+    for name in ("s3://bucket", "s3://bucket/a/../b", "s3://bucket/a@sha256:12", "https://bucket/a", "agent"):
         for line in (["push", "agent.json", name], ["merge", name], ["gc", name]):
             outcome = machine.run(*line)
             assert outcome.code == 2, (line, outcome.stderr)
+    for line in (["push", "agent.json", "s3://bucket/a@" + HASH], ["push", "agent.json", "@v1"],
+                 ["gc", "s3://bucket/a@" + HASH], ["gc", "s3://bucket/a@v1"]):
+        outcome = machine.run(*line)
+        assert outcome.code == 2, (line, outcome.stderr)
     assert proxy.requests == []
     assert not machine.path("agent.remote.json").exists()
 
@@ -119,7 +122,7 @@ def test_malformed_url_of_a_command(machine, proxy):
 def test_malformed_tag(machine, bucket):
     assert machine.record("agent.json", client=calls(count=1)).code == 0
     for tag in ("", "a/b", "..", "sha256:" + "ab" * 32, "a b", "a@b", "ä", "x" * 300):
-        outcome = machine.run("push", "agent.json", bucket.url(), f"--tag={tag}")
+        outcome = machine.run("push", "agent.json", f"{bucket.url()}@{tag}")
         assert outcome.code == 2, (tag, outcome.code, outcome.stderr)
     assert bucket.keys() == []
 

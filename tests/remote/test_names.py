@@ -13,7 +13,7 @@ from machine import calls, contents, entries, expected
 def url(machine, bucket):
     """A pushed recording of three calls, with a tag."""
     assert machine.record("agent.json").code == 0
-    outcome = machine.run("push", "agent.json", bucket.url(), "--tag", "v1.0")
+    outcome = machine.run("push", "agent.json", f"{bucket.url()}@v1.0")
     assert outcome.code == 0, outcome.stderr
     return bucket.url()
 
@@ -52,18 +52,18 @@ def test_tag_never_moves(machine, bucket, url):
     tag = json.loads(bucket.get("agent/tags/v1.0"))
     ref = bucket.ref()
     assert tag == {"format": "loomrec-tag/1", "manifest": ref["manifest"]}
-    again = machine.run("push", "agent.json", "--tag", "v1.0")
+    again = machine.run("push", "agent.json", "@v1.0")
     assert again.code == 0, again.stderr
     assert machine.record("agent.json", client=calls(first=3)).code == 0
-    refused = machine.run("push", "agent.json", "--tag", "v1.0")
+    refused = machine.run("push", "agent.json", "@v1.0")
     assert refused.code in (2, 5), refused.stderr
     assert "v1.0" in refused.stderr
     assert json.loads(bucket.get("agent/tags/v1.0")) == tag
     assert bucket.ref()["manifest"] == ref["manifest"]
-    forced = machine.run("push", "agent.json", "--tag", "v1.0", "--force")
+    forced = machine.run("push", "agent.json", "@v1.0", "--force")
     assert forced.code in (2, 5), forced.stderr
     assert json.loads(bucket.get("agent/tags/v1.0")) == tag
-    assert machine.run("push", "agent.json", "--tag", "v2").code == 0
+    assert machine.run("push", "agent.json", "@v2").code == 0
     assert len(entries(machine.pull(f"{url}@v2"))) == 6
     assert len(entries(machine.pull(f"{url}@v1.0"))) == 3
 

@@ -18,7 +18,7 @@ LISTED = ("deleted", "empty")
 def pushed(machine, bucket):
     """A machine that has pushed a recording of three calls, and has no cache any more."""
     assert machine.record("agent.json").code == 0
-    assert machine.run("push", "agent.json", bucket.url(), "--tag", "v1").code == 0
+    assert machine.run("push", "agent.json", f"{bucket.url()}@v1").code == 0
     shutil.rmtree(machine.cache)
     return machine
 

@@ -41,6 +41,6 @@ def test_record_compact_replay_and_identities(seaweedfs, make_machine):
     assert bucket.contents() == before
     pushed = make_machine(endpoint=endpoint)
     assert pushed.run("pull", url, "-o", "agent.json").code == 0
-    outcome = pushed.run("push", "agent.json", url, "--tag", "v1", "--force")
+    outcome = pushed.run("push", "agent.json", f"{url}@v1", "--force")
     assert outcome.code == 0, outcome.stderr
     assert contents(make_machine(READER, endpoint).pull(f"{url}@v1")) == together

@@ -133,7 +133,7 @@ def test_push_does_not_upload_a_credential_of_the_store(keeper, make_machine, bu
 def test_replay_and_upkeep_hold_no_credential_of_the_store(keeper, bucket):
     assert keeper.record("agent.json").code == 0
     said = []
-    for line in (["push", "agent.json", bucket.url(), "--tag", "t"], ["merge", bucket.url()],
+    for line in (["push", "agent.json", f"{bucket.url()}@t"], ["merge", bucket.url()],
                  ["gc", bucket.url(), "--apply"], ["verify", bucket.url()], ["doctor", "agent.remote.json"],
                  ["config", "record", "--all"]):
         outcome = keeper.run(*line)

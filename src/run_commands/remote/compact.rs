@@ -1,8 +1,7 @@
 //! `loomrec merge URL`: merges what recorders have uploaded.
 
-use loomrec_remote::address::parse_tag;
 use loomrec_remote::{
-    ContentHash, GapChoice, RecordingBucket, RemoteAddress, restore_ref, upload_leftovers,
+    GapChoice, RecordingBucket, RemoteName, StateSelector, restore_ref, upload_leftovers,
 };
 
 use super::failure::{read_failure, write_failure};
@@ -13,25 +12,22 @@ use loomrec_cli::exit::CommandFailure;
 use loomrec_cli::output::Output;
 use loomrec_engine::upstream::install_crypto_provider;
 
-/// Merges what the recorders of this recording have uploaded.
+/// Merges what the recorders of this recording have uploaded. With the hash of a state in the URL,
+/// first makes this state the newest if the newest is not known. With a tag, gives it to the new
+/// state.
 ///
 /// # Errors
 /// A name that is wrong (2), a store that cannot be used (5), or a state that is not whole (4).
 pub async fn run(args: &MergeArgs, url: &str) -> Result<u8, CommandFailure> {
     let output = Output::new(LogFormat::Human, false, false);
-    let usage = |error: loomrec_remote::address::AddressError| {
-        CommandFailure::usage(format!("failed to {error}"))
-    };
-    let address = RemoteAddress::parse(url).map_err(usage)?;
-    let tag = args.tag.as_deref().map(parse_tag).transpose().map_err(usage)?;
+    let RemoteName { address, state } = RemoteName::parse(url)
+        .map_err(|error| CommandFailure::usage(format!("failed to {error}")))?;
     install_crypto_provider();
     let bucket = RecordingBucket::connect(&address).map_err(write_failure)?;
     let notice = TransferNotice::start(&output, bucket.url());
     let shown = notice.output_above_line(&output);
-    if let Some(state) = &args.restore {
-        let state = ContentHash::parse(state)
-            .map_err(|error| CommandFailure::usage(format!("--restore: {error}")))?;
-        restore_ref(&bucket, &folders::local_cache(), &state).await.map_err(write_failure)?;
+    if let StateSelector::Manifest(state) = &state {
+        restore_ref(&bucket, &folders::local_cache(), state).await.map_err(write_failure)?;
         shown.info(&format!("{address}: the newest state is {state} again"));
     }
     let left = upload_leftovers(&bucket, &folders::state_folder()).await.map_err(write_failure)?;
@@ -47,7 +43,7 @@ pub async fn run(args: &MergeArgs, url: &str) -> Result<u8, CommandFailure> {
         output.info(&format!("{address}: there is nothing to merge"));
         return Ok(0);
     };
-    if let Some(tag) = tag {
+    if let StateSelector::Tag(tag) = state {
         bucket.write_tag(&tag, &manifest).await.map_err(write_failure)?;
     }
     let (segments, takes) = (done.segments, done.size.takes);

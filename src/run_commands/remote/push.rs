@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use loomrec_remote::address::{AddressError, parse_tag};
+use loomrec_remote::address::AddressError;
 use loomrec_remote::{
     ContentHash, LocalCache, PointerFile, PushBase, RecordingBucket, RemoteAddress, RemoteError,
-    SecretFree, push,
+    RemoteName, SecretFree, StateSelector, push,
 };
 
 use super::check::restore_objects;
@@ -39,18 +39,18 @@ pub async fn run(args: &PushArgs, settings: &Settings) -> Result<u8, CommandFail
         Some(path) => path.clone(),
         None => PointerFile::path_beside(args.recording.as_path()),
     };
-    let tag = args.tag.as_deref().map(parse_tag).transpose();
-    let tag = tag.map_err(|error| CommandFailure::usage(format!("failed to {error}")))?;
     let recording = serve_setup::open(&args.recording, &output)?;
     serve_setup::refuse_waiting(&args.recording, &recording)?;
     let pointer = match path.exists() {
         true => Some(PointerFile::read(&path).map_err(write_failure)?),
         false => None,
     };
-    let address = push_address(args, &path, pointer.as_ref())?;
-    match args.url {
-        Some(_) => trust_typed(address.bucket_url()),
-        None => PointerTrust::from_settings(settings).require_trust(&path, address.bucket_url())?,
+    let PushTarget { address, tag, is_typed } = push_target(args, &path, pointer.as_ref())?;
+    match is_typed {
+        true => trust_typed(address.bucket_url()),
+        false => {
+            PointerTrust::from_settings(settings).require_trust(&path, address.bucket_url())?
+        }
     }
     let known = pointer.filter(|pointer| pointer.address == address);
     let base = match args.force {
@@ -147,28 +147,46 @@ async fn restore_states(
     named.map(|()| 0).map_err(write_failure)
 }
 
-/// Returns where to push: the URL that was given, or that of the pointer file.
-///
-/// # Errors
-/// There is neither, or it is no name for a recording.
-fn push_address(
+/// Where to push.
+struct PushTarget {
+    address: RemoteAddress,
+    /// The tag that the state gets.
+    tag: Option<String>,
+    /// Whether the user has typed the address.
+    is_typed: bool,
+}
+
+/// Returns where to push: the URL that was given, or that of the pointer file, with the tag after
+/// the `@`.
+fn push_target(
     args: &PushArgs,
     path: &Path,
     pointer: Option<&PointerFile>,
-) -> Result<RemoteAddress, CommandFailure> {
-    let refused = |error: AddressError| CommandFailure::usage(format!("failed to {error}"));
-    let address = match (&args.url, pointer) {
-        (Some(url), _) => RemoteAddress::parse(url).map_err(refused)?,
-        (None, Some(pointer)) => pointer.address.clone(),
-        (None, None) => {
+) -> Result<PushTarget, CommandFailure> {
+    let is_typed = args.url.as_ref().is_some_and(|given| !given.starts_with('@'));
+    let given = args.url.as_deref().unwrap_or_default();
+    let text = match pointer {
+        _ if is_typed => given.to_owned(),
+        Some(pointer) => format!("{}{given}", pointer.address),
+        None => {
             return Err(CommandFailure::usage(format!(
                 "there is no pointer file {}: say where to push to, such as s3://BUCKET/NAME",
                 path.display()
             )));
         }
     };
-    address.refuse_object_names().map_err(refused)?;
-    Ok(address)
+    let refused = |error: AddressError| CommandFailure::usage(format!("failed to {error}"));
+    let name = RemoteName::parse(&text).map_err(refused)?;
+    name.address.refuse_object_names().map_err(refused)?;
+    let tag = match name.state {
+        StateSelector::Newest => None,
+        StateSelector::Tag(tag) => Some(tag),
+        StateSelector::Manifest(_) => {
+            let text = "a push makes a new state: leave out @sha256:HASH, or give a tag as @TAG";
+            return Err(CommandFailure::usage(text));
+        }
+    };
+    Ok(PushTarget { address: name.address, tag, is_typed })
 }
 
 #[cfg(test)]
