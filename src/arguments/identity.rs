@@ -2,19 +2,19 @@
 
 use clap::{Args, ValueEnum};
 
-use super::set_aside::{HEADER, NORMALIZE, PARAMETER};
+use super::set_aside::{NORMALIZE, PARAMETER};
 use super::{SettingScope, StrictEffect};
 
 /// The parts of requests that are compared.
 #[derive(Clone, Debug, Default, Args)]
 pub struct IdentityArgs {
-    /// Do not compare this place in request bodies
+    /// Do not compare this part of requests
     ///
-    /// A JSON pointer: /metadata/run_id, or '/messages/*/id' with * for every member or element.
-    /// Repeatable.
+    /// A JSON pointer into the body: /metadata/run_id, or '/messages/*/id' with * for every member or
+    /// element. Or a header: header:NAME. Repeatable.
     #[arg(
         long,
-        value_name = "POINTER",
+        value_name = "PART",
         env = "LOOMREC_IGNORE",
         value_delimiter = ' ',
         add = StrictEffect::adds_rule("")
@@ -32,17 +32,6 @@ pub struct IdentityArgs {
     )]
     #[arg(add = SettingScope::Run)]
     pub identity_header: Vec<String>,
-
-    /// Do not compare this request header (repeatable)
-    #[arg(
-        long,
-        value_name = "NAME",
-        env = "LOOMREC_IGNORE_HEADER",
-        value_delimiter = ' ',
-        add = StrictEffect::adds_rule(HEADER)
-    )]
-    #[arg(add = SettingScope::Run)]
-    pub ignore_header: Vec<String>,
 
     /// Compare what the program makes anew in each run by its kind (repeatable)
     ///

@@ -73,7 +73,7 @@ pub use review::ReviewArgs;
 pub use run_value::RunValueArgs;
 pub use serve::ServeArgs;
 pub use session::SessionArgs;
-pub use set_aside::{HEADER, NORMALIZE, PARAMETER, REDACT, SetAside};
+pub use set_aside::{HEADER, NORMALIZE, PARAMETER, REDACT, SetAside, ignored_rule};
 pub use setting_scope::{SUMMARY_BEGINNING, SettingScope};
 pub use strict_effect::StrictEffect;
 pub use tls::TlsArgs;

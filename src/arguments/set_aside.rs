@@ -1,7 +1,7 @@
 //! What `--strict` made of the values of flags, with their sources.
 
-/// The prefix of a rule that leaves a header out of identity.
-pub const HEADER: &str = "header ";
+/// The prefix of a rule that leaves a header out of identity, as `--ignore` takes it.
+pub const HEADER: &str = "header:";
 
 /// The prefix of a rule that treats a query parameter as a credential, and so leaves it out of
 /// identity.
@@ -25,4 +25,14 @@ pub struct SetAside {
     pub typed: Vec<String>,
     /// What counts although it was not typed, in words.
     pub untyped: Vec<String>,
+}
+
+/// Returns a value of `--ignore` as its rule is shown: names of headers have no case, and pointers
+/// have.
+#[must_use]
+pub fn ignored_rule(value: &str) -> String {
+    match value.starts_with(HEADER) {
+        true => value.to_ascii_lowercase(),
+        false => value.to_owned(),
+    }
 }

@@ -241,7 +241,6 @@ fn rules_of(identity: &mut args::IdentityArgs) -> Vec<(&mut Vec<String>, &'stati
     vec![
         (&mut identity.ignore, "ignore"),
         (&mut identity.identity_header, "identity-header"),
-        (&mut identity.ignore_header, "ignore-header"),
         (&mut identity.credential_param, "credential-param"),
         (&mut identity.normalize, "normalize"),
     ]

@@ -8,7 +8,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 use super::exit::CommandFailure;
 use super::preset::Preset;
 use super::settings::{Settings, adds_up, is_settable};
-use loomrec_arguments::{HEADER, NORMALIZE, ReplayArgs, SetAside, StrictEffect};
+use loomrec_arguments::{NORMALIZE, ReplayArgs, SetAside, StrictEffect, ignored_rule};
 
 /// The name of the command.
 const REPLAY: &str = "replay";
@@ -85,12 +85,11 @@ impl<'a> StrictFlags<'a> {
             if effect == StrictEffect::Named {
                 told.untyped.extend(untyped.first().map(|value| setting_source(arg, value)));
             } else if let StrictEffect::AddsRule { prefix } = effect {
-                // Names of headers have no case, and pointers have.
-                let rule = |value: String| match prefix == HEADER {
-                    true => format!("{prefix}{}", value.to_ascii_lowercase()),
-                    false => format!("{prefix}{value}"),
+                let rule = |value: &str| match prefix {
+                    "" => ignored_rule(value),
+                    _ => format!("{prefix}{value}"),
                 };
-                told.rules.extend(untyped.into_iter().map(|it| (rule(it.value), it.from)));
+                told.rules.extend(untyped.into_iter().map(|it| (rule(&it.value), it.from)));
             } else if self.must_be_typed(arg) {
                 let is_typed = self.typed_values(arg).iter().any(|value| has_effect(arg, value));
                 told.typed.extend(is_typed.then(|| format!("--{}", long_name(arg))));

@@ -143,7 +143,7 @@ impl IdentityRules {
     /// Each rule in words, for people.
     pub fn rule_descriptions(&self) -> Vec<String> {
         let ignored = self.ignore.iter().map(PlacePattern::to_string);
-        let without = self.ignore_headers.iter().map(|name| format!("header {name}"));
+        let without = self.ignore_headers.iter().map(|name| format!("header:{name}"));
         let with = self.headers.iter().map(|name| format!("+header {name}"));
         let renamed = self.normalize.iter().map(|rule| format!("normalize {rule}"));
         let redacted = self.redactions.iter().map(|pattern| format!("redact {pattern}"));

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::args::{
     HEADER as WITHOUT, NORMALIZE, PARAMETER, REDACT, RecordArgs, ReplayArgs, ServeArgs,
-    TrustedSetting,
+    TrustedSetting, ignored_rule,
 };
 use loomrec_cli::serve_setup;
 use loomrec_cli::settings::trusted_text;
@@ -125,26 +125,20 @@ impl InForce {
 
     /// `said` is the source of the setting that takes repeat.
     fn of_serve(serve: &ServeArgs, said: &'static str, matcher: &Matcher) -> Self {
-        let typed = |flags: &[String], before: &str, flag: &str| {
-            let given = flags.iter().filter(|text| !text.is_empty());
-            let rule = |text: &String| {
-                // Header names are case-insensitive. JSON pointers are not.
-                let name = if before.is_empty() { text.clone() } else { text.to_ascii_lowercase() };
-                (format!("{before}{name}"), flag.to_owned())
-            };
-            given.map(rule).collect::<Vec<_>>()
-        };
         let identity = &serve.identity;
-        let mut rules = typed(&identity.ignore, "", "--ignore");
-        rules.extend(typed(&identity.ignore_header, WITHOUT, "--ignore-header"));
-        rules.extend(typed(&identity.identity_header, WITH, "--identity-header"));
-        rules.extend(typed_as_is(&identity.normalize, "--normalize"));
+        let mut rules = given_rules(&identity.ignore, "--ignore", ignored_rule);
+        rules.extend(given_rules(&identity.identity_header, "--identity-header", |name| {
+            format!("{WITH}{}", name.to_ascii_lowercase())
+        }));
+        rules.extend(given_rules(&identity.normalize, "--normalize", |rule| {
+            format!("{NORMALIZE}{rule}")
+        }));
         if let Some(rule) = identity.tool_results.and_then(serve_setup::rule_of_results) {
             rules.push((format!("{NORMALIZE}{rule}"), "--tool-results".to_owned()));
         }
-        let params = identity.credential_param.iter().filter(|name| !name.is_empty());
-        let from = || "--credential-param".to_owned();
-        rules.extend(params.map(|name| (format!("{PARAMETER}{name}"), from())));
+        rules.extend(given_rules(&identity.credential_param, "--credential-param", |name| {
+            format!("{PARAMETER}{name}")
+        }));
         for terms in matcher.source_terms() {
             let words = terms.rules.rule_descriptions().into_iter();
             rules.extend(words.map(|rule| (rule, terms.label.to_owned())));
@@ -381,13 +375,14 @@ impl InForce {
     }
 }
 
-/// Returns typed rules for what clients make anew, each with its flag.
-fn typed_as_is<'a>(
-    flags: &'a [String],
-    flag: &'a str,
-) -> impl Iterator<Item = (String, String)> + 'a {
-    let given = flags.iter().filter(|text| !text.is_empty());
-    given.map(move |text| (format!("{NORMALIZE}{text}"), flag.to_owned()))
+/// Returns the rules of the values of a flag that are not empty, each with the flag.
+fn given_rules(
+    texts: &[String],
+    flag: &str,
+    rule: impl Fn(&str) -> String,
+) -> Vec<(String, String)> {
+    let texts = texts.iter().filter(|text| !text.is_empty());
+    texts.map(|text| (rule(text), flag.to_owned())).collect()
 }
 
 /// Returns the entry with a fault, the fault, and the recording.

@@ -75,7 +75,7 @@ def settings(template: str, file: str) -> str:
 
 #: At its provider's own host, Claude Code asks for the settings of an organization, on condition if
 #: it has them from an earlier run.
-CLAUDE_INTERCEPTION = Interception(["--ignore-header", "if-none-match"])
+CLAUDE_INTERCEPTION = Interception(["--ignore", "header:if-none-match"])
 CLAUDE = Recipe(
     "claude-code", 'claude -p "$PROMPT" --permission-mode acceptEdits --allowedTools Bash',
     keys=ANTHROPIC, clock="preload", interception=CLAUDE_INTERCEPTION)

@@ -272,28 +272,28 @@ fn a_header_can_be_left_out_where_that_is_declared() {
     let (scene, upstream) = (Scene::new(), upstream());
     let with = |value: &str| chat("hi").header(&format!("openai-organization: {value}"));
     scene.recorded(&upstream, &[with("org-a")]);
-    let flags = ["--strict", "--ignore-header", "OpenAI-Organization"];
+    let flags = ["--strict", "--ignore", "header:OpenAI-Organization"];
     for call in [with("org-b"), chat("hi")] {
         let server = scene.replay(&flags);
         server.call(&call).expect(200);
-        server.stop().expect(0).says(&["in force: ignored: header openai-organization"]);
+        server.stop().expect(0).says(&["in force: ignored: header:openai-organization"]);
     }
     // Set by a variable, it is set aside under --strict.
     let mut process = command(scene.dir(), &scene.replay_args(&["--strict"]));
-    process.args(["--listen", "127.0.0.1:0"]).env("LOOMREC_IGNORE_HEADER", "openai-organization");
+    process.args(["--listen", "127.0.0.1:0"]).env("LOOMREC_IGNORE", "header:openai-organization");
     let server = Server::spawn(&mut process);
     server.call(&chat("hi")).expect(422);
-    server.stop().expect(1).says(&["set aside by --strict: ignore header openai-organization"]);
+    server.stop().expect(1).says(&["set aside by --strict: ignore header:openai-organization"]);
     // Declared in the recording, it holds for everyone, and no value is stored.
     let scene = Scene::new();
-    let server = scene.record(&upstream, &["--ignore-header", "openai-organization"]);
+    let server = scene.record(&upstream, &["--ignore", "header:openai-organization"]);
     server.call(&with("org-a")).expect(200);
     server.stop().expect(0);
     let identity = scene.json()["_loomrec"]["identity"].clone();
     assert_eq!(identity["ignore_headers"], json!(["openai-organization"]));
     scene.replayed(&["--strict"], &[chat("hi")], 0).remove(0).expect(200);
     let told = scene.run(&["verify", "run.json"]).expect(0).stdout;
-    assert!(told.contains("header openai-organization"), "{told}");
+    assert!(told.contains("header:openai-organization"), "{told}");
     // An AgentLoom entry, known only by its hash, is found with it too.
     let plain = Scene::new();
     let hash = scene.takes()[0].0.clone();

@@ -60,7 +60,7 @@ fn import_makes_the_keys_that_record_makes_under_the_same_flags() {
             "      content-type:\n      - application/json\n      X-Tenant:\n      - a\n      \
              OpenAI-Beta:\n      - b\n  ",
         );
-    let rules = ["--identity-header", "X-Tenant", "--ignore-header", "openai-beta"];
+    let rules = ["--identity-header", "X-Tenant", "--ignore", "header:openai-beta"];
     let flags = [&rules[..], &["--credential-param", "customer"]].concat();
     let (scene, upstream) = (Scene::new(), Upstream::always(Answer::json(200, chat_answer("one"))));
     std::fs::write(scene.path("c.yaml"), text).unwrap();

@@ -41,7 +41,7 @@ fn show_lists_the_headers_that_did_not_count_and_none_of_their_values() {
 #[test]
 fn stored_headers_that_a_rule_leaves_out_are_listed_and_those_that_count_are_not() {
     let (scene, upstream) = (Scene::new(), upstream());
-    let server = scene.record(&upstream, &["--ignore-header", "anthropic-beta"]);
+    let server = scene.record(&upstream, &["--ignore", "header:anthropic-beta"]);
     let call = message("hi").header("anthropic-beta: one").header("x-foo: 1");
     server.call(&call.header("anthropic-version: 2023-06-01")).expect(200);
     server.stop().expect(0);

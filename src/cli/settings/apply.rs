@@ -9,7 +9,7 @@ use super::setting_type::is_settable;
 /// Whether the file's values are added to those from other sources. This holds for rules and
 /// upstreams, but not for a recording.
 pub fn adds_up(name: &str) -> bool {
-    let rules = matches!(name, "ignore" | "identity-header" | "ignore-header" | "redact");
+    let rules = matches!(name, "ignore" | "identity-header" | "redact");
     rules
         || matches!(name, "credential-param" | "normalize")
         || matches!(name, "upstream" | "no-env" | "allow-host" | "allow-origin")

@@ -93,7 +93,7 @@ impl RecordingMismatchError {
             }
             (Some(_), None) => format!("The call was recorded with another {name}"),
         };
-        Some(format!("{why}. Where this header does not matter, give --ignore-header {name}. "))
+        Some(format!("{why}. Where this header does not matter, give --ignore header:{name}. "))
     }
 }
 

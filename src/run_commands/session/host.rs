@@ -11,7 +11,7 @@ use super::command::SessionCommand;
 use super::recording::{RecordedSession, Staging};
 use super::report;
 use super::template::SessionTemplate;
-use crate::args::{HEADER, NORMALIZE, RecordArgs, RecordMode, ReplayArgs, ServeArgs};
+use crate::args::{HEADER, NORMALIZE, RecordArgs, RecordMode, ReplayArgs, ServeArgs, ignored_rule};
 use crate::in_force::InForce;
 use crate::replay::{KeptRequests, ReplaySetup};
 use crate::server_run::{ProxyRole, RunContext, RunEngines, SessionTerms, SharedRun};
@@ -303,11 +303,16 @@ pub(super) fn with_clients(in_force: &InForce, proxy: &Proxy) -> InForce {
 
 /// Returns the rules that a request asks for, in words.
 fn rules_of_request(request: &SessionRequest) -> Vec<String> {
-    let headers = request.ignore_headers.iter().map(|name| name.to_ascii_lowercase());
-    let headers = headers.map(|name| format!("{HEADER}{name}"));
+    let ignored = ignored_texts(request).map(|text| ignored_rule(&text));
     let renamed = request.normalize.iter();
     let renamed = renamed.map(|rule| format!("{NORMALIZE}{rule}"));
-    request.ignore.iter().cloned().chain(headers).chain(renamed).collect()
+    ignored.chain(renamed).collect()
+}
+
+/// Returns what a request asks to ignore, as values of `--ignore`.
+fn ignored_texts(request: &SessionRequest) -> impl Iterator<Item = String> {
+    let headers = request.ignore_headers.iter().map(|name| format!("{HEADER}{name}"));
+    request.ignore.iter().cloned().chain(headers)
 }
 
 /// Adds what a request asks for to the flags of a session. The strictness of the run has to let it
@@ -319,8 +324,7 @@ pub(super) fn add_request(args: &mut ServeArgs, request: &SessionRequest, _: Str
     args.trouble.fault.extend(request.fault.iter().cloned());
     args.trouble.seed = request.seed.or(args.trouble.seed);
     args.trouble.recovery.clone_from(&request.recovery);
-    args.identity.ignore.extend(request.ignore.iter().cloned());
-    args.identity.ignore_header.extend(request.ignore_headers.iter().cloned());
+    args.identity.ignore.extend(ignored_texts(request));
     args.identity.normalize.extend(request.normalize.iter().cloned());
     args.run_values.vars.extend(request.vars.iter().cloned());
 }
