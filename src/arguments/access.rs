@@ -7,18 +7,6 @@ use super::{SettingScope, StrictEffect};
 /// What may call, beside programs on this machine.
 #[derive(Clone, Debug, Default, Args)]
 pub struct AccessArgs {
-    /// Accept calls to this host name, besides localhost and IP addresses: NAME or NAME:PORT
-    /// (repeatable)
-    #[arg(
-        long,
-        value_name = "NAME",
-        env = "LOOMREC_ALLOW_HOST",
-        value_delimiter = ' ',
-        add = StrictEffect::Named
-    )]
-    #[arg(add = SettingScope::OUTSIDE)]
-    pub allow_host: Vec<String>,
-
     /// Accept calls from web pages of this origin, such as http://localhost:3000 (repeatable)
     #[arg(
         long,

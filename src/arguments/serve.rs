@@ -41,9 +41,17 @@ pub struct ServeArgs {
     pub allow_remote: bool,
 
     /// The URL that clients use for loomrec, if it is not its address: http://loomrec:4141
-    #[arg(long, value_name = "URL", env = "LOOMREC_PUBLIC_URL", add = StrictEffect::WeakensCommand)]
+    ///
+    /// Repeatable. Calls to the host of each are accepted; the first is printed, and set for CMD.
+    #[arg(
+        long,
+        value_name = "URL",
+        env = "LOOMREC_PUBLIC_URL",
+        value_delimiter = ' ',
+        add = StrictEffect::WeakensCommand
+    )]
     #[arg(add = SettingScope::OUTSIDE)]
-    pub public_url: Option<String>,
+    pub public_url: Vec<String>,
 
     /// TLS on the listener.
     #[command(flatten)]

@@ -224,7 +224,7 @@ fn lists_of<'a>(name: &'static str, serve: &'a mut args::ServeArgs) -> CommandLi
     let mut lists = rules_of(identity);
     lists.extend([
         (&mut serve.redact, "redact"),
-        (&mut access.allow_host, "allow-host"),
+        (&mut serve.public_url, "public-url"),
         (&mut access.allow_origin, "allow-origin"),
     ]);
     (name, upstream, lists)

@@ -136,17 +136,16 @@ pub fn listen_address(args: &ServeArgs) -> Result<SocketAddr, CommandFailure> {
     Ok(address)
 }
 
-/// Reads `--allow-host` and `--allow-origin`. The host of a public URL is allowed as well.
+/// Returns who may call: the hosts of the public URLs, and the origins of `--allow-origin`.
 ///
 /// # Errors
-/// A value that is not a valid host or origin.
+/// A value that is not a valid origin.
 pub fn access_policy(
     args: &ServeArgs,
-    public: Option<&PublicUrl>,
+    public_urls: &[PublicUrl],
 ) -> Result<AccessPolicy, CommandFailure> {
-    let mut hosts = args.access.allow_host.clone();
-    hosts.extend(public.map(|public| public.host().to_owned()));
-    AccessPolicy::from_flags(&hosts, &args.access.allow_origin)
+    let hosts = public_urls.iter().map(|url| url.host().to_owned()).collect();
+    AccessPolicy::from_flags(hosts, &args.access.allow_origin)
         .map_err(|error| CommandFailure::usage(error.to_string()))
 }
 

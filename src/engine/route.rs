@@ -121,8 +121,8 @@ pub enum RouteError {
     /// in the request are for that host and must not be sent to another one.
     #[error(
         "route a request for {host}: that is neither an upstream's address nor loomrec's own; add \
-         it with --upstream NAME={scheme}://{host}, or with --allow-host {name} if it is another \
-         name of loomrec"
+         it with --upstream NAME={scheme}://{host}, or with --public-url {scheme}://{name} if it is \
+         another name of loomrec"
     )]
     Host {
         /// Its scheme.

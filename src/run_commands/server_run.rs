@@ -170,7 +170,7 @@ impl RunContext {
         log::start(args.log.as_deref(), &output)?;
         let run_values = serve_setup::run_values(&args.run_values, &current)?;
         let counters = RunCounters::default();
-        let public_url = PublicUrl::read(args)?;
+        let public_urls = PublicUrl::read_all(args)?;
         let certificate = serve_setup::listener_certificate(&args.tls, args.intercept.intercept)?;
         let (tls, authority) = match certificate {
             ListenerCertificate::None => (None, None),
@@ -186,8 +186,8 @@ impl RunContext {
             address,
             tls,
             authority,
-            access: serve_setup::access_policy(args, public_url.as_ref())?.over_tls(is_https),
-            public_url,
+            access: serve_setup::access_policy(args, &public_urls)?.over_tls(is_https),
+            public_url: public_urls.into_iter().next(),
             upstreams,
             bridges,
             redactor: serve_setup::create_redactor(&args.redact)?,

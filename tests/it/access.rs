@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use crate::support::loomrec::{command, finish};
+use crate::support::loomrec::{command, finish, free_port};
 use crate::support::shape::{CHAT, chat, chat_answer, chat_body, message};
-use crate::support::{Answer, Call, Scene, Upstream};
+use crate::support::{Answer, Call, Scene, Server, Upstream};
 
 fn upstream() -> Upstream {
     Upstream::always(Answer::json(200, chat_answer("Hello")))
@@ -43,7 +43,7 @@ fn a_request_of_a_web_page_reaches_no_upstream_and_is_not_recorded() {
         assert_eq!(refused.header("access-control-allow-origin"), None);
         let message = refused.json()["error"]["message"].as_str().unwrap().to_owned();
         assert!(
-            message.contains("--allow-origin") || message.contains("--allow-host"),
+            message.contains("--allow-origin") || message.contains("--public-url"),
             "{message}"
         );
     }
@@ -95,21 +95,25 @@ fn a_request_without_one_plain_host_is_malformed() {
 }
 
 #[test]
-fn a_host_named_by_allow_host_is_served_and_addresses_are() {
+fn hosts_of_all_public_urls_are_served_and_addresses_are() {
     let (scene, upstream) = (Scene::new(), upstream());
-    std::fs::write(scene.path("loomrec.toml"), "allow-host = \"gateway.test\"\n").unwrap();
+    std::fs::write(scene.path("loomrec.toml"), "public-url = \"http://gateway.test\"\n").unwrap();
     scene.run(&["trust", "--yes"]).expect(0);
-    let server = scene.record(&upstream, &["--allow-host", "loomrec:4141"]);
-    for host in ["loomrec:4141", "Gateway.Test", "10.9.8.7:4141", "[::1]"] {
+    let port = free_port().to_string();
+    let own = format!("http://127.0.0.1:{port}");
+    let urls = ["--listen", &port, "--public-url", &own, "--public-url", "http://loomrec:4141/x"];
+    // The first URL is the one that is printed.
+    let server =
+        Server::spawn(&mut command(scene.dir(), &scene.record_args(&upstream.url(), &urls)));
+    for host in ["loomrec:4141", "LoomRec:9", "Gateway.Test", "10.9.8.7:4141", "[::1]"] {
         server.call(&chat("hi").header(&format!("host: {host}"))).expect(200);
     }
-    server.call(&chat("hi").header("host: loomrec:9")).expect(403);
+    server.call(&chat("hi").header("host: other.test")).expect(403);
     server.stop().expect(0);
-    for (flag, value) in [("--allow-host", "http://loomrec"), ("--allow-origin", "localhost:3000")]
-    {
-        let args = scene.record_args(&upstream.url(), &[flag, value]);
-        finish(&mut command(scene.dir(), &args), b"").expect(2).says(&[flag, value]);
-    }
+    let args = scene.record_args(&upstream.url(), &["--allow-origin", "localhost:3000"]);
+    finish(&mut command(scene.dir(), &args), b"")
+        .expect(2)
+        .says(&["--allow-origin", "localhost:3000"]);
 }
 
 #[test]

@@ -1,22 +1,17 @@
 //! Tests of what containers need: the public URL, the health path, and the command lines of the
 //! documents, which are run as processes.
 
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::support::loomrec::{Process, command, finish};
+use crate::support::loomrec::{Process, command, finish, free_port};
 use crate::support::shape::{chat, chat_answer};
 use crate::support::{Answer, Call, Client, Scene, Server, Upstream};
 
 fn document(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs").join(name);
     std::fs::read_to_string(path).unwrap()
-}
-
-/// A port that was free a moment ago.
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
 /// The value of a line of a document: what follows `before`.
@@ -213,8 +208,8 @@ fn the_inspector_opens_under_the_public_url_and_its_data_needs_the_token() {
     let own = get("run", &host).header(&format!("origin: http://{host}"));
     call(own.header("authorization: Bearer secret")).expect(200);
     let foreign = call(get("", "evil.test:4141")).expect(403).json();
-    let why = "this Host is not one that loomrec serves: use this machine's address, or name the \
-               host with --public-url or --allow-host";
+    let why = "this Host is not one that loomrec serves: use this machine's address, or give a \
+               --public-url with the host";
     assert_eq!(foreign["error"], why);
     service.stop();
     // Without a token, only names of this machine are served.

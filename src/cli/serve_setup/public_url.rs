@@ -9,7 +9,7 @@ use super::upstream_address::without_secrets;
 use crate::args::ServeArgs;
 use crate::exit::{CommandFailure, UNEXPECTED};
 
-/// The value of `--public-url`.
+/// A value of `--public-url`.
 #[derive(Clone, Debug)]
 pub struct PublicUrl {
     /// The URL without a slash at its end.
@@ -19,14 +19,20 @@ pub struct PublicUrl {
 }
 
 impl PublicUrl {
-    /// Reads `--public-url`.
+    /// Reads the values of `--public-url` that are not empty.
+    ///
+    /// # Errors
+    /// As [`Self::parse`].
+    pub fn read_all(args: &ServeArgs) -> Result<Vec<Self>, CommandFailure> {
+        let given = args.public_url.iter().filter(|text| !text.is_empty());
+        given.map(|text| Self::parse(text)).collect()
+    }
+
+    /// Reads a value.
     ///
     /// # Errors
     /// A text that is not a URL of a server, or that has more than a host, a port and a path.
-    pub fn read(args: &ServeArgs) -> Result<Option<Self>, CommandFailure> {
-        let Some(text) = args.public_url.as_deref().filter(|text| !text.is_empty()) else {
-            return Ok(None);
-        };
+    fn parse(text: &str) -> Result<Self, CommandFailure> {
         let wrong = || {
             CommandFailure::usage(format!(
                 "--public-url {}: it takes the URL under which clients reach loomrec, such as \
@@ -42,7 +48,7 @@ impl PublicUrl {
         let host = url.host_str().filter(|host| !host.is_empty() && is_plain);
         let host = host.filter(|_| matches!(url.scheme(), "http" | "https")).ok_or_else(wrong)?;
         let host = host.to_owned();
-        Ok(Some(Self { url: url.as_str().trim_end_matches('/').to_owned(), host }))
+        Ok(Self { url: url.as_str().trim_end_matches('/').to_owned(), host })
     }
 
     /// Returns the URL, without a slash at its end.

@@ -12,7 +12,7 @@ pub fn adds_up(name: &str) -> bool {
     let rules = matches!(name, "ignore" | "identity-header" | "redact");
     rules
         || matches!(name, "credential-param" | "normalize")
-        || matches!(name, "upstream" | "no-env" | "allow-host" | "allow-origin")
+        || matches!(name, "upstream" | "no-env" | "public-url" | "allow-origin")
 }
 
 /// Returns the name in `NAME=URL`; `None` if there is none, as in an address for everything. An

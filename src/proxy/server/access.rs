@@ -10,7 +10,7 @@ use http::request::Parts;
 use http::uri::Authority;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
 
-use super::authority::{self, AllowedHost, AllowedOrigin, InvalidRule};
+use super::authority::{self, AllowedOrigin, InvalidOrigin};
 
 /// Sent by browsers: how the page that makes a request relates to this server.
 pub(super) const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
@@ -21,7 +21,9 @@ const QUOTED: usize = 200;
 /// Access policy: which web pages may call loomrec, and under which host names it is called.
 #[derive(Clone, Debug, Default)]
 pub struct AccessPolicy {
-    hosts: Vec<AllowedHost>,
+    /// The names of hosts under which clients may call, on any port, besides addresses and
+    /// `localhost`.
+    hosts: Vec<String>,
     origins: Vec<AllowedOrigin>,
     listener: Option<SocketAddr>,
     /// Whether the listener speaks TLS.
@@ -38,20 +40,15 @@ pub(super) struct AccessDenial {
 }
 
 impl AccessPolicy {
-    /// Reads the values of `--allow-host` and `--allow-origin`. Empty ones are skipped.
+    /// Returns the policy that serves these hosts, and the pages of the values of `--allow-origin`
+    /// that are not empty.
     ///
     /// # Errors
-    /// Fails with a value that is not a valid host or origin.
-    pub fn from_flags<'a>(hosts: &'a [String], origins: &'a [String]) -> Result<Self, InvalidRule> {
-        let given = |values: &'a [String]| values.iter().filter(|value| !value.is_empty());
-        Ok(Self {
-            hosts: given(hosts).map(|text| AllowedHost::parse(text)).collect::<Result<_, _>>()?,
-            origins: given(origins)
-                .map(|text| AllowedOrigin::parse(text))
-                .collect::<Result<_, _>>()?,
-            listener: None,
-            is_https: false,
-        })
+    /// Fails with a value that is not a valid origin.
+    pub fn from_flags(hosts: Vec<String>, origins: &[String]) -> Result<Self, InvalidOrigin> {
+        let origins = origins.iter().filter(|origin| !origin.is_empty());
+        let origins = origins.map(|text| AllowedOrigin::parse(text)).collect::<Result<_, _>>()?;
+        Ok(Self { hosts, origins, listener: None, is_https: false })
     }
 
     /// Returns the same policy for a listener at this address.
@@ -88,7 +85,7 @@ impl AccessPolicy {
     /// Whether an absolute request target names loomrec itself.
     pub(super) fn is_own_target(&self, target: &Authority) -> bool {
         let (host, port) = (target.host(), target.port_u16());
-        if self.hosts.iter().any(|allowed| allowed.matches(host, port)) {
+        if self.names_host(host) {
             return true;
         }
         let Some(listener) = self.listener else { return false };
@@ -147,7 +144,7 @@ impl AccessPolicy {
         }
         match authority::split_host_port(host) {
             None => Err(malformed_request("the request's Host is neither a name nor an address")),
-            Some((name, port)) if self.is_served_host(name, port) => Ok(Some(host)),
+            Some((name, _)) if self.is_served_host(name) => Ok(Some(host)),
             Some(_) if target.is_some_and(|target| host.eq_ignore_ascii_case(target.as_str())) => {
                 Ok(None)
             }
@@ -157,17 +154,19 @@ impl AccessPolicy {
 
     /// Whether loomrec serves a host. Every servable address passes, even one of another machine: a
     /// foreign page cannot make an address lead here, as it can a name.
-    pub(super) fn is_served_host(&self, name: &str, port: Option<u16>) -> bool {
+    pub(super) fn is_served_host(&self, name: &str) -> bool {
         name.eq_ignore_ascii_case("localhost")
             || authority::servable_address(name).is_some()
-            || self.hosts.iter().any(|allowed| allowed.matches(name, port))
+            || self.names_host(name)
     }
 
     /// Whether the user named this `Host` as one under which loomrec is called.
     pub(super) fn is_named(&self, host: &str) -> bool {
-        authority::split_host_port(host).is_some_and(|(name, port)| {
-            self.hosts.iter().any(|allowed| allowed.matches(name, port))
-        })
+        authority::split_host_port(host).is_some_and(|(name, _)| self.names_host(name))
+    }
+
+    fn names_host(&self, name: &str) -> bool {
+        self.hosts.iter().any(|known| known.eq_ignore_ascii_case(name))
     }
 
     /// Refuses a request of a web page without an `Origin`: an image, a script, a form that is sent
@@ -206,7 +205,8 @@ fn foreign_host(host: &str, name: &str) -> AccessDenial {
         "ForbiddenHost",
         format!(
             "loomrec does not serve the Host \"{host}\": a web page may have made that name lead \
-             here. Call loomrec by 127.0.0.1 or localhost, or start it with --allow-host {name}"
+             here. Call loomrec by 127.0.0.1 or localhost, or start it with \
+             --public-url http://{name}"
         ),
     )
 }

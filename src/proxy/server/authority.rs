@@ -1,50 +1,17 @@
-//! Hosts and web origins as headers name them, and the rules that allow them.
+//! Hosts and web origins as headers name them, and the rules that allow origins.
 
 use std::net::IpAddr;
 
-/// An invalid value of `--allow-host` or `--allow-origin`.
+/// An invalid value of `--allow-origin`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum InvalidRule {
-    /// The value is not a host.
-    #[error(
-        "--allow-host {text}: give the name of a host, such as loomrec or loomrec:4141, \
-         without a scheme, a path or a wildcard"
-    )]
-    Host {
-        /// The value.
-        text: String,
-    },
-    /// The value is not an origin.
-    #[error(
-        "--allow-origin {text}: give what the browser sends as Origin, such as \
-         http://localhost:3000, http://localhost:* for any port, vscode-webview://* for a \
-         whole scheme that is not the web's, null, or * for every web page there is"
-    )]
-    Origin {
-        /// The value.
-        text: String,
-    },
-}
-
-/// A host name under which clients may call, besides addresses and `localhost`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct AllowedHost {
-    name: String,
-    /// `None` allows any port.
-    port: Option<u16>,
-}
-
-impl AllowedHost {
-    pub(super) fn parse(text: &str) -> Result<Self, InvalidRule> {
-        let invalid = || InvalidRule::Host { text: text.to_owned() };
-        let (name, port) = split_host_port(text).ok_or_else(invalid)?;
-        Ok(Self { name: name.to_ascii_lowercase(), port })
-    }
-
-    pub(super) fn matches(&self, name: &str, port: Option<u16>) -> bool {
-        self.name.eq_ignore_ascii_case(name)
-            && self.port.is_none_or(|own| own == port.unwrap_or(80))
-    }
+#[error(
+    "--allow-origin {text}: give what the browser sends as Origin, such as \
+     http://localhost:3000, http://localhost:* for any port, vscode-webview://* for a \
+     whole scheme that is not the web's, null, or * for every web page there is"
+)]
+pub struct InvalidOrigin {
+    /// The value.
+    text: String,
 }
 
 /// A web origin whose pages may call.
@@ -61,8 +28,8 @@ pub(super) enum AllowedOrigin {
 }
 
 impl AllowedOrigin {
-    pub(super) fn parse(text: &str) -> Result<Self, InvalidRule> {
-        let invalid = || InvalidRule::Origin { text: text.to_owned() };
+    pub(super) fn parse(text: &str) -> Result<Self, InvalidOrigin> {
+        let invalid = || InvalidOrigin { text: text.to_owned() };
         match text {
             "*" => return Ok(Self::Any),
             "null" => return Ok(Self::Exact(text.to_owned())),
@@ -253,17 +220,6 @@ mod tests {
             "file://a/b",
         ] {
             assert!(AllowedOrigin::parse(wrong).is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn allowed_host_is_one_name_on_its_port() {
-        let allowed = AllowedHost::parse("LoomRec:4141").unwrap();
-        assert!(allowed.matches("loomrec", Some(4141)));
-        assert!(!allowed.matches("loomrec", None) && !allowed.matches("loomrec.a", Some(4141)));
-        assert!(AllowedHost::parse("loomrec").unwrap().matches("LOOMREC", Some(9)));
-        for wrong in ["*", "http://loomrec", "loomrec/", "a b", "*.test"] {
-            assert!(AllowedHost::parse(wrong).is_err(), "{wrong}");
         }
     }
 }

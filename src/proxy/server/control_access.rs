@@ -83,8 +83,8 @@ impl ControlAccess<'_> {
         match headers.get_all(header::HOST).iter().all(is_ours) {
             true => Ok(()),
             false => Err(
-                "this Host is not one that loomrec serves: use this machine's address, or name \
-                 the host with --public-url or --allow-host",
+                "this Host is not one that loomrec serves: use this machine's address, or give a \
+                 --public-url with the host",
             ),
         }
     }
@@ -224,8 +224,7 @@ mod tests {
 
     #[test]
     fn with_a_token_the_page_is_given_under_addresses_and_the_names_that_the_user_gave() {
-        let hosts = ["proxy.test:4141".to_owned()];
-        let policy = AccessPolicy::from_flags(&hosts, &[]).unwrap();
+        let policy = AccessPolicy::from_flags(vec!["proxy.test".to_owned()], &[]).unwrap();
         let given = |host: &str| {
             let mut headers = HeaderMap::new();
             headers.insert(header::HOST, HeaderValue::from_str(host).unwrap());
@@ -236,7 +235,7 @@ mod tests {
         assert!(given("10.0.0.1:4141") && given("[fe80::1]:4141") && given("localhost:4141"));
         assert!(!given("evil.example:4141") && !given("127.0.0.1.evil.example"));
         assert!(given("proxy.test:4141") && given("PROXY.TEST:4141"));
-        assert!(!given("proxy.test:80") && !given("proxy.test.evil.example:4141"));
+        assert!(!given("proxy.test.evil.example:4141"));
     }
 
     /// Whether a request with these headers is admitted, with the token or without one.

@@ -77,8 +77,8 @@ fn base_url(proxy: &Proxy, headers: &HeaderMap) -> Option<String> {
     let access = &proxy.config.access;
     let Some(host) = headers.get(HOST) else { return Some(proxy.config.url.clone()) };
     let host = host.to_str().ok()?;
-    let is_own = authority::split_host_port(host)
-        .is_some_and(|(name, port)| access.is_served_host(name, port));
+    let is_own =
+        authority::split_host_port(host).is_some_and(|(name, _)| access.is_served_host(name));
     let is_upstream = proxy.routes.own_upstream_at_host(&host.parse().ok()?).is_some();
     let scheme = if access.is_https() { "https" } else { "http" };
     (is_own && !is_upstream).then(|| format!("{scheme}://{host}"))

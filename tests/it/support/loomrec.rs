@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
@@ -61,6 +61,11 @@ fn prepared<A: AsRef<OsStr>>(mut command: Command, dir: &Path, args: &[A]) -> Co
     command.args(args).current_dir(dir).env_clear().env("PATH", path).env("HOME", dir);
     command.process_group(0);
     command
+}
+
+/// A port that was free a moment ago.
+pub(crate) fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
 /// Runs the binary to its end, with nothing on stdin.

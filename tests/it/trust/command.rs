@@ -148,7 +148,7 @@ fn processes_that_trust_at_the_same_time_all_succeed() {
 #[test]
 fn control_characters_of_a_file_do_not_reach_the_terminal() {
     let project = Project::new();
-    project.settings("[replay]\nallow-host = \"a\\u001b[2Kb\\u0007\"\n");
+    project.settings("[replay]\npublic-url = \"http://a\\u001b[2Kb\\u0007\"\n");
     let ended = project.run(&["trust"]).expect(2);
     let refused = project.run(&REPLAY).expect(2);
     for text in [ended.stdout, ended.stderr, refused.stderr] {

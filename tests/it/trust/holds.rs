@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Project, calling};
+use crate::support::loomrec::free_port;
 use crate::support::shape::{chat, chat_answer};
 use crate::support::{Answer, Server, Upstream};
 
@@ -108,7 +109,6 @@ fn each_setting_of_who_may_call_is_refused_and_then_named_under_strict_too() {
     for (text, shown) in [
         ("listen = \"127.0.0.2:0\"", "listen"),
         ("listen = \"0.0.0.0:0\"\nallow-remote = true", "allow-remote"),
-        ("allow-host = \"gateway.test\"", "allow-host"),
         ("allow-origin = \"http://page.test\"", "allow-origin"),
         ("redact = \"secret-[0-9]+\"", "redact"),
     ] {
@@ -246,9 +246,12 @@ fn quiet_of_a_file_does_not_hide_where_calls_go_and_what_is_in_force() {
 #[test]
 fn server_of_a_trusted_file_listens_where_it_says() {
     let project = Project::new();
-    project.settings("[replay]\nallow-host = \"gateway.test\"\n");
+    let port = free_port().to_string();
+    project.settings(&format!(
+        "[replay]\npublic-url = [\"http://127.0.0.1:{port}\", \"http://gateway.test\"]\n"
+    ));
     project.trust();
-    let args = ["replay", "--listen", "127.0.0.1:0", "-r", "run.json"];
+    let args = ["replay", "--listen", &port, "-r", "run.json"];
     let server = Server::spawn(&mut project.command(&args));
     server.call(&chat("hi").header("host: gateway.test")).expect(200);
     server.stop().expect(0);

@@ -17,7 +17,6 @@ const VALUES: &[(&str, &[&str])] = &[
     ("tls_cert", &["cert.pem"]),
     ("tls_key", &["key.pem"]),
     ("pass", &["gateway.example"]),
-    ("allow_host", &["elsewhere.test"]),
     ("allow_origin", &["http://localhost:3000"]),
     ("upstream", &["openai=http://127.0.0.1:1", "http://127.0.0.1:1"]),
     ("ignore", &["/messages", "/user", "header:openai-beta"]),
