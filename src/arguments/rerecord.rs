@@ -84,10 +84,6 @@ pub struct RerecordArgs {
     )]
     pub output: Option<RecordingLocation>,
 
-    /// Maximum number of concurrent requests to one upstream
-    #[arg(long, value_name = "N", default_value_t = 4, env = "LOOMREC_CONCURRENCY")]
-    #[arg(add = SettingScope::Run)]
-    pub concurrency: usize,
     /// Prices per model (JSON), beside or in place of the built-in ones
     #[arg(long, value_name = "FILE", env = "LOOMREC_PRICES")]
     #[arg(add = SettingScope::InputFile)]

@@ -33,7 +33,6 @@ use recording_run::RerecordRun;
 /// # Errors
 /// A call that cannot be sent. This is found before any call is sent.
 pub async fn run(args: &RerecordArgs) -> Result<u8, CommandFailure> {
-    check_flags(args)?;
     let output = Output::new(args.log_format, args.quiet || args.json, false)
         .with_disclosure(args.from_settings.is_quiet && !args.json);
     if let Some(text) = trusted_text(&args.from_settings.trusted) {
@@ -52,14 +51,4 @@ pub async fn run(args: &RerecordArgs) -> Result<u8, CommandFailure> {
     }
     confirm(args, &run.collected, run.total, &output)?;
     Ok(run.send_all(args, &output).await?.code)
-}
-
-/// Checks the numeric flags.
-fn check_flags(args: &RerecordArgs) -> Result<(), CommandFailure> {
-    match args.concurrency {
-        0 => Err(CommandFailure::usage(
-            "--concurrency 0: nothing would ever be sent; give 1 or more",
-        )),
-        _ => Ok(()),
-    }
 }

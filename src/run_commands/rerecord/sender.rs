@@ -29,6 +29,8 @@ use loomrec_telemetry::run_counters::RunCounters;
 
 /// How long open answers are awaited once nothing more is sent.
 const GRACE: Duration = Duration::from_secs(30);
+/// How many requests are open at one upstream at most: few enough for the limits of a small account.
+const MOST_AT_ONCE: usize = 4;
 /// How often one request is sent at most, while its upstream is busy.
 const MOST_TRIES: u32 = 6;
 /// The longest wait before a request is sent again.
@@ -110,7 +112,7 @@ impl RerecordWork {
         let clock = ArrivalClock::default();
         let stamp = Arc::new(move || timestamp_of(clock.next_arrival_time(), place));
         let limits = RerecordLimits {
-            at_once: args.concurrency,
+            at_once: MOST_AT_ONCE,
             tries: MOST_TRIES,
             patience: LONGEST_RETRY_WAIT,
             silence: LONGEST_SILENCE,

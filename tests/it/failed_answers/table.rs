@@ -93,7 +93,7 @@ fn recorded_over_good(form: &CallForm, scene: &Scene, found: &mut [Verdicts]) {
 /// Sends the good takes again while the upstream fails. None of the answers is kept.
 fn sent_again(form: &CallForm, scene: &Scene, found: &mut [Verdicts]) {
     let upstream = failing(*form, &["retry-after: 1000"]);
-    let args = ["rerecord", "run.json", "--yes", "--json", "--concurrency", "1"];
+    let args = ["rerecord", "run.json", "--yes", "--json"];
     let mut command = command(scene.dir(), &args);
     for name in UPSTREAMS {
         command.args(["--upstream".to_owned(), format!("{name}={}", upstream.url())]);

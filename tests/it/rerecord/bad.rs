@@ -93,7 +93,6 @@ fn flags_that_cannot_be_are_refused_before_anything_is_sent() {
     for args in [
         &["--set", "model"][..],
         &["--set", "/messages/7/content=x"],
-        &["--concurrency", "0"],
         &["--upstream", "openai=nowhere"],
         &["--redact", "("],
         &["ab"],

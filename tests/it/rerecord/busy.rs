@@ -82,9 +82,9 @@ fn nothing_more_is_sent_when_the_key_is_refused() {
     let scene = several(9);
     let said = format!("{{\"error\":{{\"message\":\"bad key {KEY}\"}}}}");
     let upstream = Upstream::always(Answer::json(401, said));
-    let told = rerecord(&scene, &upstream, &["run.json", "--yes", "--concurrency", "2"], 1);
+    let told = rerecord(&scene, &upstream, &["run.json", "--yes"], 1);
     assert!(!told.stderr.contains(KEY), "{}", told.stderr);
-    assert!(upstream.requests() <= 2, "{}", upstream.requests());
+    assert!(upstream.requests() <= 4, "{}", upstream.requests());
 }
 
 #[test]
@@ -107,8 +107,8 @@ fn no_more_requests_are_under_way_than_the_limit() {
         under_way.fetch_sub(1, Ordering::SeqCst);
         Answer::json(200, chat_answer("new"))
     });
-    rerecord(&scene, &upstream, &["run.json", "--yes", "--concurrency", "3"], 0);
-    assert_eq!((most.load(Ordering::SeqCst), upstream.requests()), (3, 9));
+    rerecord(&scene, &upstream, &["run.json", "--yes"], 0);
+    assert_eq!((most.load(Ordering::SeqCst), upstream.requests()), (4, 9));
 }
 
 #[test]

@@ -29,61 +29,55 @@ fn slow(gate: &Gate, at_once: usize) -> Upstream {
 fn interrupt_keeps_what_is_done_and_the_same_command_goes_on() {
     let (scene, gate) = (several(8), Gate::new());
     let upstream = slow(&gate, 3);
-    let args = ["run.json", "--yes", "--concurrency", "2"];
+    let args = ["run.json", "--yes"];
     let mut process = Process::spawn(&mut prepared(&scene, &upstream, &args));
-    upstream.wait_for(5);
+    // Three are answered, and four wait.
+    upstream.wait_for(7);
     process.signal("INT");
     process.wait_for("stopping");
     // Started requests are completed, and no new one starts.
     gate.open();
     let told =
-        process.wait().expect(1).says(&["5 new answers", "3 not sent", "same command again"]);
+        process.wait().expect(1).says(&["7 new answers", "1 not sent", "same command again"]);
     assert_eq!(
         (upstream.requests(), entries(&scene, "run.json.new").len()),
-        (5, 5),
+        (7, 7),
         "{}",
         told.stderr
     );
     let rest = speaker("new");
-    rerecord(&scene, &rest, &args, 0).says(&["3 new answers", "5 were there already"]);
-    assert_eq!((rest.requests(), entries(&scene, "run.json.new").len()), (3, 8));
+    rerecord(&scene, &rest, &args, 0).says(&["1 new answer", "7 were there already"]);
+    assert_eq!((rest.requests(), entries(&scene, "run.json.new").len()), (1, 8));
 }
 
 #[test]
 fn second_interrupt_gives_up_what_is_under_way() {
-    let (scene, gate) = (several(4), Gate::new());
+    let (scene, gate) = (several(6), Gate::new());
     let upstream = slow(&gate, 1);
-    let mut process = Process::spawn(&mut prepared(
-        &scene,
-        &upstream,
-        &["run.json", "--yes", "--concurrency", "1"],
-    ));
-    upstream.wait_for(2);
+    let mut process = Process::spawn(&mut prepared(&scene, &upstream, &["run.json", "--yes"]));
+    // The fifth is sent once an answer is on disk.
+    upstream.wait_for(5);
     process.signal("INT");
     process.wait_for("stopping");
     process.signal("INT");
-    process.wait().expect(1).says(&["1 new answer ", "3 not sent"]);
+    process.wait().expect(1).says(&["1 new answer ", "5 not sent"]);
     gate.open();
     assert_eq!(entries(&scene, "run.json.new").len(), 1);
 }
 
 #[test]
 fn killed_run_loses_no_answer_that_came_in_full() {
-    let (scene, gate) = (several(6), Gate::new());
+    let (scene, gate) = (several(10), Gate::new());
     let upstream = slow(&gate, 3);
-    let process = Process::spawn(&mut prepared(
-        &scene,
-        &upstream,
-        &["run.json", "--yes", "--concurrency", "1"],
-    ));
-    // The fourth is sent once the third is on disk.
-    upstream.wait_for(4);
+    let process = Process::spawn(&mut prepared(&scene, &upstream, &["run.json", "--yes"]));
+    // The seventh is sent once the third is on disk.
+    upstream.wait_for(7);
     process.signal("KILL");
     process.wait().expect(-9);
     gate.open();
     let rest = speaker("new");
     rerecord(&scene, &rest, &["run.json", "--yes"], 0);
-    assert_eq!((rest.requests(), entries(&scene, "run.json.new").len()), (3, 6));
+    assert_eq!((rest.requests(), entries(&scene, "run.json.new").len()), (7, 10));
     assert_eq!(scene.names(), ["run.json", "run.json.new"]);
 }
 
