@@ -27,7 +27,6 @@ use loomrec_recording::normalized_request::NormalizedRequest;
 /// The most bytes of an answer that a fault rewrites. A larger one is sent on unchanged.
 const MOST: usize = 64 << 20;
 
-
 /// Whether a fault has to read the answer: it cannot handle a compressed one.
 pub(super) fn looks_inside(fault: &Fault) -> bool {
     !fault.only_delays() || matches!(fault, Fault::StreamStall { .. })

@@ -23,7 +23,8 @@ pub(super) fn note_fault(proxy: &Proxy, connection: u64, fault: &CallFault, trac
 /// Notes that a call has arrived.
 pub(super) fn note_arrival(proxy: &Proxy, call: &IncomingCall) -> TrackedCall {
     let watch = &proxy.faults.watch;
-    let mut tracked = TrackedCall::from_arrival(proxy, call);
+    let recorded = proxy.engine.recorded_key(&call.parsed);
+    let mut tracked = TrackedCall::from_arrival(call, recorded, &proxy.faults.rules);
     if watch.change_open(|open| open.may_be_elsewhere(&tracked.key)) {
         tracked.find_work(call);
     }

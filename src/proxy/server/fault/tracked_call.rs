@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use http::HeaderValue;
 
-use super::super::Proxy;
 use loomrec_engine::IncomingCall;
 use loomrec_engine::tool_bridge::BRIDGE_HEADER;
 use loomrec_fault::CallKey;
 use loomrec_fault::recovery::{WorkFacts, WorkIdentity};
+use loomrec_identity::{IdentityRules, RequestKey};
 use loomrec_provider::{RPC_SESSION_HEADER, RpcFacts};
 
 /// A call, as far as the recovery from faults depends on it.
@@ -43,13 +43,16 @@ struct ToolClient {
 
 impl TrackedCall {
     /// Returns a call that has arrived, with the key that its repetitions share: that of the recorded
-    /// request which answers them, if there is one.
-    pub(super) fn from_arrival(proxy: &Proxy, call: &IncomingCall) -> Self {
+    /// request which answers them, if there is one, or else its key under these rules.
+    pub(super) fn from_arrival(
+        call: &IncomingCall,
+        recorded: Option<RequestKey>,
+        rules: &IdentityRules,
+    ) -> Self {
         let observed = call.storable_request();
-        let recorded = proxy.engine.recorded_key(&call.parsed);
         let key = CallKey::Request {
             session: observed.session.clone(),
-            request: recorded.unwrap_or_else(|| observed.key_under(&proxy.faults.rules)),
+            request: recorded.unwrap_or_else(|| observed.key_under(rules)),
             upstream: observed.upstream.clone(),
             step: observed.step.clone(),
         };
