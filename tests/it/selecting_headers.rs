@@ -171,7 +171,7 @@ fn recording_from_before_matches_where_it_kept_the_name_of_a_header_and_says_so(
         // A header that the recording does not name still decides.
         server.call(&call.clone().header("last-event-id: 7")).expect(422);
         server.call(&call.clone().header(&format!("{name}: {value}"))).expect(200);
-        server.stop().expect(1).says(&[&format!("in force: ignored: header {name} (")]);
+        server.stop().expect(1).says(&[&format!("in force: ignored: header:{name} (")]);
     }
 }
 

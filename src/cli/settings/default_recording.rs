@@ -106,7 +106,7 @@ pub(super) fn changes_default(command: &str, matches: &ArgMatches) -> bool {
     }
     let argument = READERS.iter().find(|(reader, _)| *reader == command).map(|(_, name)| *name);
     let writer = WRITERS.iter().find(|(writer, _)| *writer == command);
-    let is_set = |flag: &&str| matches.get_flag(flag);
+    let is_set = |flag: &&str| matches.value_source(flag) == Some(ValueSource::CommandLine);
     let writes = writer.is_some_and(|(_, writes)| match writes {
         RecordingWrites::Always => true,
         RecordingWrites::With(flag) => is_set(flag),

@@ -154,9 +154,10 @@ impl Entry {
     pub fn clear_client_left(&mut self) {
         let cut = self.response.as_ref().filter(|answer| answer.end == ResponseEnd::ClientAbort);
         let chunks = cut.map(|answer| answer.payload.chunks());
-        self.client_left = self.client_left.zip(chunks).map(|(left, chunks)| {
-            ClientLeft::new(left.at_ms, Some(chunks.len()), chunks)
-        });
+        self.client_left = self
+            .client_left
+            .zip(chunks)
+            .map(|(left, chunks)| ClientLeft::new(left.at_ms, Some(chunks.len()), chunks));
     }
 }
 
