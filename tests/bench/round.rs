@@ -6,6 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use rand::SeedableRng as _;
+use rand::rngs::StdRng;
+use rand::seq::SliceRandom as _;
+
 use crate::child::{Launch, Server};
 use crate::collect;
 use crate::fault::Fault;
@@ -171,13 +175,11 @@ impl<'a> WorkloadRun<'a> {
             if round > 2 && began.elapsed() > self.scale.patience {
                 break;
             }
-            let count = self.systems.len();
-            for turn in 0..count {
-                // Each round begins with another system, and every other round is in reverse order,
-                // so that the effects of one system on the next (a disk that is still writing) do
-                // not always hit the same one.
-                let turn = if round % 2 == 0 { turn } else { count - turn };
-                let index = (round + turn) % count;
+            // Each round has another order, the same in each run of the benchmark, so that the effects
+            // of one system on the next (a disk that is still writing) do not always hit the same one.
+            let mut order: Vec<usize> = (0..self.systems.len()).collect();
+            order.shuffle(&mut StdRng::seed_from_u64(round as u64));
+            for index in order {
                 let (_, Ok(prepared)) = &self.systems[index] else { continue };
                 match (self.turn(prepared, connections, round).await, &mut results[index].1) {
                     (Ok(sample), Ok(samples)) => samples.push(sample),
