@@ -201,7 +201,6 @@ impl ShownFile {
             earlier: earlier.as_ref().map(FoundEarlier::as_call),
             nearest: nearest.as_ref(),
             why: why.map(str::to_owned),
-            ..InspectedCall::default()
         };
         call.to_json()
     }
