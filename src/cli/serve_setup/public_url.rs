@@ -22,16 +22,13 @@ impl PublicUrl {
     /// Reads the values of `--public-url` that are not empty.
     ///
     /// # Errors
-    /// As [`Self::parse`].
+    /// A text that is not a URL of a server, or that has more than a host, a port and a path.
     pub fn read_all(args: &ServeArgs) -> Result<Vec<Self>, CommandFailure> {
         let given = args.public_url.iter().filter(|text| !text.is_empty());
         given.map(|text| Self::parse(text)).collect()
     }
 
     /// Reads a value.
-    ///
-    /// # Errors
-    /// A text that is not a URL of a server, or that has more than a host, a port and a path.
     fn parse(text: &str) -> Result<Self, CommandFailure> {
         let wrong = || {
             CommandFailure::usage(format!(
