@@ -124,6 +124,9 @@ pub struct Workload {
     pub reference: System,
 }
 
+/// How long a process that has just been started makes calls before it is measured.
+const FRESH_WARM_UP: Duration = Duration::from_millis(500);
+
 /// How thorough a run is.
 #[derive(Clone, Debug)]
 pub struct Scale {
@@ -190,10 +193,10 @@ impl Scale {
         Self { rounds, slice, peers: false, writes: false, patience: Duration::MAX, ..self }
     }
 
-    /// Returns how long calls are made before a system is measured. Longer if loomrec has just been
-    /// started.
+    /// Returns how long calls are made before a system is measured. Longer if it has just been started:
+    /// the system gives it its memory while it makes its first calls.
     pub fn warm_up(&self, fresh: bool) -> Duration {
-        if fresh { self.slice } else { self.slice / 5 }
+        if fresh { self.slice.max(FRESH_WARM_UP) } else { self.slice / 5 }
     }
 
     /// Whether a part of the benchmark is to be run.
