@@ -36,7 +36,7 @@ pub struct PushArgs {
     pub force: bool,
     /// Change no state: restore missing or damaged objects from RECORDING, the cache and segments
     #[arg(long, conflicts_with = "force")]
-    pub repair: bool,
+    pub fix: bool,
 }
 
 /// `loomrec pull`.

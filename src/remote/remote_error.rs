@@ -316,7 +316,7 @@ const NAMED_OBJECTS: usize = 20;
 
 /// What to do about an object that cannot be used.
 const OBJECT_HINT: &str = "nothing of this state was used; `loomrec verify --fix` with its name \
-                           restores what this machine or a segment has, `loomrec push --repair` \
+                           restores what this machine or a segment has, `loomrec push --fix` \
                            what a recording has";
 
 impl RemoteError {

@@ -190,7 +190,7 @@ def test_segment_mends_its_pack_before_it_is_removed(machine, make_machine, buck
 
 
 @pytest.mark.parametrize("how", ["deleted", "empty", "truncated", "not gzip"])
-@pytest.mark.parametrize("command", ["push", "push --repair"])
+@pytest.mark.parametrize("command", ["push", "push --fix"])
 def test_push_restores_a_pack(pushed, make_machine, bucket, how, command):
     damage(bucket, one(bucket, "packs"), how)
     outcome = pushed.run(*command.split(), "agent.json")
@@ -365,7 +365,7 @@ def test_packs_on_a_real_store(seaweedfs, make_machine):
     assert contents(reader.pull(bucket.url())) == expected("call", range(COUNT))
     bucket.delete(key)
     assert reader.run("verify", bucket.url()).code == 4
-    assert machine.run("push", "--repair", "agent.json", bucket.url()).code == 0
+    assert machine.run("push", "--fix", "agent.json", bucket.url()).code == 0
     assert contents(make_machine(endpoint=endpoint).pull(bucket.url())) == expected("call", range(COUNT))
 
 
@@ -384,7 +384,7 @@ def test_compact_gc_and_record_name_what_the_store_has_lost(pushed, make_machine
     outcome = make_machine().record(bucket.url(), client=calls("later"))
     assert outcome.code == 4 and "agent/objects/" in outcome.stderr, outcome.stderr
     assert bucket.segments() == []
-    assert pushed.run("push", "--repair", "agent.json", bucket.url()).code == 0
+    assert pushed.run("push", "--fix", "agent.json", bucket.url()).code == 0
     assert make_machine().run("merge", bucket.url()).code == 0
     both = {**expected("call", range(COUNT)), **expected("later", range(3))}
     assert contents(make_machine().pull(bucket.url())) == both

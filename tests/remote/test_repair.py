@@ -64,7 +64,7 @@ def test_push_repair_restores_from_the_recording(pushed, make_machine, bucket, h
     ref = bucket.get("agent/ref")
     for key in bucket.keys("agent/objects/") + bucket.keys("agent/manifests/"):
         damage(bucket, key, how)
-    outcome = pushed.run("push", "--repair", "agent.json")
+    outcome = pushed.run("push", "--fix", "agent.json")
     assert outcome.code == 0, outcome.stderr
     assert "objects restored: 4" in outcome.stderr
     assert bucket.get("agent/ref") == ref
@@ -107,7 +107,7 @@ def test_what_cannot_be_restored_is_named(pushed, make_machine, bucket, command)
     lost = bucket.keys("agent/objects/")
     for key in lost[:2]:
         bucket.delete(key)
-    line = ["verify", "--fix", bucket.url()] if command == "verify" else ["push", "--repair", "other.json", bucket.url()]
+    line = ["verify", "--fix", bucket.url()] if command == "verify" else ["push", "--fix", "other.json", bucket.url()]
     outcome = other.run(*line)
     assert outcome.code == (4 if command == "verify" else 5), outcome.stderr
     assert [key for key in lost if key in outcome.stderr] == lost[:2]
@@ -150,7 +150,7 @@ def test_repair_on_a_real_store(seaweedfs, make_machine):
     for key, how in zip(bucket.keys("agent/objects/"), ("a flipped bit", "deleted", "a bomb"), strict=True):
         damage(bucket, key, how)
     assert make_machine(endpoint=endpoint).run("verify", bucket.url()).code == 4
-    outcome = machine.run("push", "--repair", "agent.json")
+    outcome = machine.run("push", "--fix", "agent.json")
     assert outcome.code == 0, outcome.stderr
     other = make_machine(endpoint=endpoint)
     assert other.run("verify", "--deep", bucket.url()).code == 0

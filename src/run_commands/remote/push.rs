@@ -61,7 +61,7 @@ pub async fn run(args: &PushArgs, settings: &Settings) -> Result<u8, CommandFail
     let bucket = RecordingBucket::connect(&address).map_err(write_failure)?;
     let cache = folders::local_cache();
     let notice = TransferNotice::start(&output, bucket.url());
-    if args.repair {
+    if args.fix {
         let (state, output) = (base_state(&base), notice.output_above_line(&output));
         return restore_states(&bucket, &cache, &recording, state, &output).await;
     }
@@ -180,6 +180,9 @@ fn push_target(
     name.address.refuse_object_names().map_err(refused)?;
     let tag = match name.state {
         StateSelector::Newest => None,
+        StateSelector::Tag(_) if args.fix => {
+            return Err(CommandFailure::usage("--fix changes no state: leave out @TAG"));
+        }
         StateSelector::Tag(tag) => Some(tag),
         StateSelector::Manifest(_) => {
             let text = "a push makes a new state: leave out @sha256:HASH, or give a tag as @TAG";

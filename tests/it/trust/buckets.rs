@@ -73,7 +73,7 @@ fn no_command_uses_a_pointer_file_to_a_bucket_that_the_user_does_not_trust() {
         &["pull", POINTER],
         &["pull", "--update", POINTER],
         &["push", "agent.json", "--output", POINTER],
-        &["push", "--repair", "agent.json"],
+        &["push", "--fix", "agent.json"],
         &["ls", POINTER],
         &["show", POINTER, "79c0"],
         &["diff", "run.json", POINTER],
