@@ -17,7 +17,8 @@ impl Entry {
         }
     }
 
-    /// Returns the recorded cost in US dollars; `None` if there is none, or none that a call can have.
+    /// Returns the recorded cost in US dollars; `None` if no cost is recorded, or one that no call can
+    /// have.
     pub fn recorded_cost(&self) -> Option<f64> {
         self.cost_usd.filter(|cost| is_possible_cost(*cost))
     }

@@ -36,7 +36,7 @@ impl ResponseDraft {
     /// and as [`Self::from_response`] does.
     ///
     /// # Errors
-    /// Why there is none that can be sent.
+    /// Why the entry has no answer that can be sent.
     pub fn from_entry(entry: Entry) -> Result<Self, String> {
         let head = entry.request_method() == Some("HEAD");
         let mut response = entry.response.ok_or("the entry holds no response")?;

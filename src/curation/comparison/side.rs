@@ -68,8 +68,8 @@ impl<'e> ComparedSide<'e> {
         plain.and_then(read).map_or_else(Vec::new, |Answer { embeddings, .. }| embeddings)
     }
 
-    /// Returns the first header of its answer with this name; `None` if there is none, or an empty
-    /// one.
+    /// Returns the value of the first header of its answer with this name; `None` if the answer has no
+    /// such header, or its value is empty.
     pub(super) fn answer_header(&self, name: &str) -> Option<&'e str> {
         let found = self.entry.answer_headers().iter().find(|(known, _)| known == name);
         found.map(|(_, value)| value.as_str()).filter(|value| !value.is_empty())

@@ -132,8 +132,8 @@ impl TakeRow {
         ]
     }
 
-    /// Formats how the response ended; `None` if there is none. A failure that neither the status nor
-    /// the transport shows is named.
+    /// Formats how the response ended; `None` without a response. A failure that neither the status
+    /// nor the transport shows is named.
     pub(crate) fn end_words(&self) -> Option<String> {
         let (status, end) = self.entry.answer_status().zip(self.entry.answer_end())?;
         let is_hidden = status < 400 && end == ResponseEnd::Complete;
